@@ -37,22 +37,25 @@ static psplit_code read_member(const char *path, int fd, uint64_t bytes, const c
 psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
                                size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                psplit_i_tensor **out) {
-  psplit_i_tensor *tensor;
+  psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
+  uint64_t n_elements, n_bytes;
+  psplit_code code;
   if (!psplit_i_element_bits(wanted->data_type))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: strings have no raw form; use .npy", path);
   if (wanted->n_dims == PSPLIT_NONE)
     return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(INPUT_SIZE),
                                "%s holds raw bytes: say how large the input is", path);
-  psplit_code code =
-    psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag, &tensor);
-  if (code != PSPLIT_OK) return code;
+  if (!psplit_i_tensor_size(wanted->data_type, wanted->dims, wanted->n_dims, &n_elements, &n_bytes))
+    return psplit_i_fail(diag, PSPLIT_LIMIT,
+                         "%s: a tensor is too large, or has a negative dimension", path);
+  if (n_bytes != n) /* before memory is taken for it */
+    return psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(INPUT_SIZES),
+                               "%s has %zu bytes, the input has %" PRIu64, path, n, n_bytes);
+  PSPLIT_TRY(
+    psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-  if (view.n_bytes != n)
-    code = psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(INPUT_SIZES),
-                               "%s has %zu bytes, the input has %" PRIu64, path, n, view.n_bytes);
-  else if (n)
-    memcpy(view.data, data, n);
+  if (n) memcpy(view.data, data, n);
 out:
   if (code == PSPLIT_OK)
     *out = tensor;

@@ -165,12 +165,23 @@ static void from_fortran(const psplit_i_npy_layout *of, const body *from, unsign
   }
 }
 
-/* Brings the body of an array of n_elements to C order, little-endian. */
-static psplit_code arrange(const psplit_i_npy_layout *of, uint64_t n_elements, const char *path,
-                           psplit_diag *diag, body *io) {
-  uint64_t all;
-  if (!psplit_i_mul_u64(n_elements, of->width, &all) || all != io->n)
+/* Whether n bytes are what such an array has: before memory is taken for it. Strings of no width
+ * have none, however many there are. */
+static psplit_code check_size(const psplit_i_npy_layout *of, size_t n, const char *path,
+                              psplit_diag *diag) {
+  enum { MOST_EMPTY = 1 << 16 };
+  uint64_t n_elements, n_bytes, all;
+  if (!psplit_i_tensor_size(of->data_type, of->dims, of->n_dims, &n_elements, &n_bytes) ||
+      !psplit_i_mul_u64(n_elements, of->width, &all) || all != n)
     return malformed(diag, path, "the file does not have the size of its shape");
+  if (!of->width && n_elements > MOST_EMPTY)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "%s: over %d strings without a character", path,
+                         MOST_EMPTY);
+  return PSPLIT_OK;
+}
+
+/* Brings the body to C order, little-endian. */
+static psplit_code arrange(const psplit_i_npy_layout *of, psplit_diag *diag, body *io) {
   const bool fortran = of->fortran && of->n_dims > 1;
   if ((of->swapped == 1 && !fortran) || !io->n) return PSPLIT_OK;
   io->made = malloc(io->n);
@@ -271,9 +282,10 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
   if (at > n) PSPLIT_TRY(malformed(diag, path, "the header is cut off"));
   PSPLIT_TRY(psplit_i_npy_look(path, data, at, wanted, diag, &of));
   from = (body){.data = data + at, .n = n - at};
+  PSPLIT_TRY(check_size(&of, from.n, path, diag));
   PSPLIT_TRY(psplit_i_tensor_create(ort, of.data_type, of.dims, of.n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-  PSPLIT_TRY(arrange(&of, view.n_elements, path, diag, &from));
+  PSPLIT_TRY(arrange(&of, diag, &from));
   if (of.data_type == STRING)
     PSPLIT_TRY(set_strings(&of, &from, diag, tensor));
   else if (from.n)

@@ -8,45 +8,77 @@
 
 enum { STRING = 8 };
 
-/* Numbers of a typed field, narrowed to the element. False where the counts do not agree. */
-static bool narrow(const Onnx__TensorProto *proto, const psplit_i_tensor_view *view) {
-  const uint32_t bits = psplit_i_element_bits(view->data_type), bytes = (bits + 7) / 8;
-  const uint64_t n = bits < 8 ? view->n_bytes : view->n_elements;
-  char *out = view->data;
-  if (proto->n_float_data && proto->n_float_data * sizeof(float) == view->n_bytes)
-    return memcpy(out, proto->float_data, (size_t)view->n_bytes), true;
-  if (proto->n_double_data && proto->n_double_data * sizeof(double) == view->n_bytes)
-    return memcpy(out, proto->double_data, (size_t)view->n_bytes), true;
-  if (proto->n_int64_data && proto->n_int64_data * sizeof(int64_t) == view->n_bytes)
-    return memcpy(out, proto->int64_data, (size_t)view->n_bytes), true;
-  if (proto->n_uint64_data == n && n && bytes <= 8) {
-    for (uint64_t i = 0; i < n; i++) memcpy(out + i * bytes, &proto->uint64_data[i], bytes);
-    return true;
+/* What a tensor of these dims takes. */
+typedef struct size {
+  int32_t data_type;
+  uint64_t n_elements, n_bytes;
+} size;
+
+/* Where its numbers stand: one after the other where `step` is 0, else each in the first bytes of
+ * so many. */
+typedef struct numbers {
+  const void *from;
+  size_t step;
+} numbers;
+
+/* False where the counts do not agree. */
+static bool find_numbers(const Onnx__TensorProto *proto, const size *of, numbers *out) {
+  const uint32_t bits = psplit_i_element_bits(of->data_type), bytes = (bits + 7) / 8;
+  const uint64_t n = bits < 8 ? of->n_bytes : of->n_elements;
+  *out = (numbers){0};
+  if (proto->has_raw_data) {
+    out->from = proto->raw_data.data;
+    return proto->raw_data.len == of->n_bytes;
   }
-  if (proto->n_int32_data == n && n && bytes <= 4) {
-    for (uint64_t i = 0; i < n; i++) memcpy(out + i * bytes, &proto->int32_data[i], bytes);
-    return true;
-  }
-  return n == 0;
+  if (proto->n_float_data && proto->n_float_data * sizeof(float) == of->n_bytes)
+    out->from = proto->float_data;
+  else if (proto->n_double_data && proto->n_double_data * sizeof(double) == of->n_bytes)
+    out->from = proto->double_data;
+  else if (proto->n_int64_data && proto->n_int64_data * sizeof(int64_t) == of->n_bytes)
+    out->from = proto->int64_data;
+  else if (proto->n_uint64_data == n && n && bytes <= 8)
+    *out = (numbers){proto->uint64_data, sizeof *proto->uint64_data};
+  else if (proto->n_int32_data == n && n && bytes <= 4)
+    *out = (numbers){proto->int32_data, sizeof *proto->int32_data};
+  else
+    return n == 0;
+  return true;
 }
 
-static psplit_code fill(const Onnx__TensorProto *proto, const psplit_i_tensor_view *view,
-                        const char *path, psplit_diag *diag, psplit_i_tensor *tensor) {
+/* Whether the file has as much data as its dims say: before memory is taken for it. */
+static psplit_code check_counts(const Onnx__TensorProto *proto, const char *path, psplit_diag *diag,
+                                size *out, numbers *out_numbers) {
+  out->data_type = proto->data_type;
+  if (proto->n_dims > PSPLIT_I_MAX_RANK ||
+      !psplit_i_tensor_size(proto->data_type, proto->dims, proto->n_dims, &out->n_elements,
+                            &out->n_bytes))
+    return psplit_i_fail(diag, PSPLIT_LIMIT,
+                         "%s: a tensor is too large, or has a negative dimension", path);
+  if (proto->data_type == STRING && proto->n_string_data != out->n_elements)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "%s: strings and dims do not agree", path);
+  if (proto->data_type != STRING && !find_numbers(proto, out, out_numbers))
+    return psplit_i_fail(diag, PSPLIT_INVALID, "%s: data and dims do not agree", path);
+  return PSPLIT_OK;
+}
+
+static psplit_code fill_strings(const Onnx__TensorProto *proto, psplit_diag *diag,
+                                psplit_i_tensor *tensor) {
   psplit_code code = PSPLIT_OK;
-  if (view->data_type == STRING) {
-    if (proto->n_string_data != view->n_elements)
-      return psplit_i_fail(diag, PSPLIT_INVALID, "%s: strings and dims do not agree", path);
-    for (size_t i = 0; i < proto->n_string_data && code == PSPLIT_OK; i++)
-      code = psplit_i_tensor_set_string(tensor, i, (const char *)proto->string_data[i].data,
-                                        proto->string_data[i].len, diag);
-    return code;
+  for (size_t i = 0; i < proto->n_string_data && code == PSPLIT_OK; i++)
+    code = psplit_i_tensor_set_string(tensor, i, (const char *)proto->string_data[i].data,
+                                      proto->string_data[i].len, diag);
+  return code;
+}
+
+static void fill_numbers(const size *of, const numbers *numbers, char *out) {
+  const size_t width = (psplit_i_element_bits(of->data_type) + 7) / 8;
+  if (!of->n_bytes) return;
+  if (!numbers->step) {
+    memcpy(out, numbers->from, (size_t)of->n_bytes);
+    return;
   }
-  if (proto->has_raw_data && proto->raw_data.len == view->n_bytes) {
-    if (view->n_bytes) memcpy(view->data, proto->raw_data.data, (size_t)view->n_bytes);
-    return PSPLIT_OK;
-  }
-  if (!proto->has_raw_data && narrow(proto, view)) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_INVALID, "%s: data and dims do not agree", path);
+  for (uint64_t i = 0; i < of->n_bytes / width; i++)
+    memcpy(out + i * width, (const char *)numbers->from + i * numbers->step, width);
 }
 
 psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
@@ -56,6 +88,8 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
   if (!proto) return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s is not a TensorProto", path);
   psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
+  size of;
+  numbers found = {0};
   psplit_code code;
   if (proto->n_external_data) {
     code = psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s has external data", path);
@@ -68,10 +102,14 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
                          name ? name : "no known type", psplit_i_element_name(wanted->data_type));
     goto out;
   }
+  PSPLIT_TRY(check_counts(proto, path, diag, &of, &found));
   PSPLIT_TRY(
     psplit_i_tensor_create(ort, proto->data_type, proto->dims, proto->n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-  PSPLIT_TRY(fill(proto, &view, path, diag, tensor));
+  if (proto->data_type == STRING)
+    PSPLIT_TRY(fill_strings(proto, diag, tensor));
+  else
+    fill_numbers(&of, &found, view.data);
   if (proto->data_type != wanted->data_type)
     PSPLIT_TRY(psplit_i_tensor_cast(ort, wanted->data_type, diag, &tensor));
   *out = tensor;

@@ -26,7 +26,9 @@ bool psplit_i_option_parse(const psplit_i_option *option, const char *text,
       out_value->real = real;
       return true;
     }
-    case PSPLIT_I_OPTION_TEXT: out_value->text = text; return true;
+    case PSPLIT_I_OPTION_TEXT:
+      out_value->text = text;
+      return *text || !*option->fallback; /* nothing is what is not given, where that is nothing */
     case PSPLIT_I_OPTION_BOOL:
       out_value->boolean = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
       return out_value->boolean || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;

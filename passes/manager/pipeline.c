@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,9 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "pass %s: %s takes a number from %.12g to %.12g, not \"%s\"", pass->name,
                            option->name, option->low, option->high, value);
+    if (option->type == PSPLIT_I_OPTION_TEXT)
+      return psplit_i_fail(diag, PSPLIT_USAGE, "pass %s: %s has no value", pass->name,
+                           option->name);
     return psplit_i_fail(diag, PSPLIT_USAGE, "pass %s: %s takes true or false, not \"%s\"",
                          pass->name, option->name, value);
   }
@@ -78,11 +82,21 @@ out:
   return code;
 }
 
+/* The shortest text that is the number again. */
+static void print_real(psplit_i_text *out, double real) {
+  char text[32];
+  for (int digits = 12; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, real);
+    if (strtod(text, NULL) == real) break;
+  }
+  psplit_i_text_puts(out, text);
+}
+
 static void print_value(psplit_i_text *out, const psplit_i_option *option,
                         const psplit_i_option_value *value) {
   switch (option->type) {
     case PSPLIT_I_OPTION_INT: psplit_i_text_addf(out, "%" PRId64, value->integer); break;
-    case PSPLIT_I_OPTION_REAL: psplit_i_text_addf(out, "%.12g", value->real); break;
+    case PSPLIT_I_OPTION_REAL: print_real(out, value->real); break;
     case PSPLIT_I_OPTION_TEXT: psplit_i_text_puts(out, value->text); break;
     case PSPLIT_I_OPTION_BOOL: psplit_i_text_puts(out, value->boolean ? "true" : "false"); break;
   }

@@ -179,6 +179,12 @@ static void pipeline_texts_parse(void **state) {
   refused("coarsen:max_nodes=1e3", "from 1 to");
   refused("coarsen:max=3", "no option \"max\"");
   refused("partition:gap=nan", "from 0 to 1");
+  /* What stands for nothing would become the default in the canonical form. */
+  refused("partition:solver", "solver has no value");
+  refused("partition:solver=", "solver has no value");
+  canonical_is("fuse:patterns=", "fuse");
+  canonical_is("partition:gap=0.1234567890123456",
+               "partition:solver=auto:gap=0.1234567890123456:time_limit=-1");
 }
 
 int main(void) {
