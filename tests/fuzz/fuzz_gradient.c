@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fuzz.h"
 #include "open.h"
+#include "splits.h"
 
 #define REQUIRE(condition)                               \
   do {                                                   \
@@ -19,10 +19,13 @@
 enum { MAX_LOSSES = 3 };
 
 static void check_file(const char *path, psplit_code written) {
+  /* External data is referred to by its location, which is beside the input. */
+  const psplit_read_options options = {
+    .struct_size = sizeof options, .data_directory = "/proc/self/fd", .follow_symlinks = true};
   psplit_model *model = NULL;
   psplit_diag diag = {0};
   if (written != PSPLIT_OK) return;
-  const psplit_code code = psplit_model_open(path, NULL, &diag, &model);
+  const psplit_code code = psplit_model_open(path, &options, &diag, &model);
   if (code != PSPLIT_OK) fprintf(stderr, "%s\n", diag.message);
   REQUIRE(code == PSPLIT_OK);
   psplit_model_close(model);
@@ -32,14 +35,14 @@ static void check_file(const char *path, psplit_code written) {
 static void differentiate(const psplit_model *model, const psplit_training_options *options) {
   psplit_gradient *gradient = NULL;
   psplit_diag diag = {0};
-  char path[64];
+  char path[FUZZ_PATH_BYTES];
   if (psplit_gradient_create(model, options, NULL, &diag, &gradient) != PSPLIT_OK) {
     REQUIRE(diag.code != PSPLIT_INTERNAL && diag.message[0]);
     return;
   }
   for (uint32_t i = 0; i < psplit_gradient_n_backward_nodes(gradient); i++)
     REQUIRE(psplit_gradient_twin(gradient, i) < psplit_gradient_n_forward_nodes(gradient));
-  snprintf(path, sizeof path, "/tmp/fuzz-gradient-%ld.onnx", (long)getpid());
+  fuzz_path("gradient.onnx", path);
   check_file(path, psplit_gradient_write_backward(gradient, path, NULL));
   check_file(path, psplit_gradient_write_update(gradient, "adamw", path, NULL));
   const psplit_code code = psplit_gradient_write_training_info(gradient, "adamw", path, &diag);
@@ -50,9 +53,9 @@ static void differentiate(const psplit_model *model, const psplit_training_optio
 
 static void lower(const psplit_model *model) {
   psplit_diag diag = {0};
-  char path[64];
+  char path[FUZZ_PATH_BYTES];
   uint32_t n;
-  snprintf(path, sizeof path, "/tmp/fuzz-lowered-%ld.onnx", (long)getpid());
+  fuzz_path("lowered.onnx", path);
   const psplit_code code = psplit_lower_gradients(model, path, &diag, &n);
   REQUIRE(code == PSPLIT_OK || (diag.code != PSPLIT_INTERNAL && diag.message[0]));
   if (code == PSPLIT_OK && n > 0) check_file(path, code);
@@ -61,11 +64,9 @@ static void lower(const psplit_model *model) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const int fd = fuzz_file(data, n);
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const psplit_read_options options = {.max_graph_bytes = 64 << 20, .follow_symlinks = true};
-  psplit_model *model = NULL;
-  if (psplit_model_open(path, &options, NULL, &model) == PSPLIT_OK) {
+  psplit_diag diag = {0};
+  psplit_model *model = fuzz_open(fd, NULL, 0, &diag);
+  if (model) {
     const psplit_i_graph *graph = psplit_i_model_graph(model);
     const char *const all[] = {"*"};
     const char *input = NULL;

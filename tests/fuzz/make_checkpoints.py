@@ -67,4 +67,5 @@ def main():
         print("1..%d" % len(seeds()))
 
 
-main()
+if __name__ == "__main__":
+    main()
