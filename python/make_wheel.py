@@ -2,7 +2,7 @@
 """Makes a wheel of a build: make_wheel.py BUILD [-o DIRECTORY]
 
 The wheel holds the package, its extension, libpsplit, and those libraries that libpsplit needs and that a
-system need not have (protobuf-c, jansson, OpenMP), with their licences where Debian keeps them. It is for
+system need not have (protobuf-c, OpenMP), with their licences where Debian keeps them. It is for
 machines with this C library or a newer one: its platform is the build's, not "manylinux". Needs Python alone.
 """
 import argparse
@@ -15,7 +15,7 @@ import subprocess
 import sysconfig
 import zipfile
 
-BUNDLED = re.compile(r"lib(protobuf-c|jansson|omp5?|iomp5)\.so")
+BUNDLED = re.compile(r"lib(protobuf-c|omp5?|iomp5)\.so")
 README = """psplit cuts an ONNX model into pipeline stages for several devices: `import psplit`.
 """
 

@@ -3,8 +3,9 @@
 #ifndef PSPLIT_SERVE_PROTOCOL_H
 #define PSPLIT_SERVE_PROTOCOL_H
 
-#include <jansson.h>
 #include <psplit/run_service.h>
+
+#include "json_tree.h"
 
 /* What a request wants of an output. */
 typedef struct serve_wanted {
@@ -19,8 +20,8 @@ typedef struct serve_request {
   serve_wanted *wanted; /* NULL: all outputs, as `binary` says */
   size_t n_wanted;
   bool binary;
-  json_t *root; /* all names are in it */
-  void **owned; /* [n_inputs] data that is not the body's */
+  psplit_i_arena arena; /* all names are in it */
+  void **owned;         /* [n_inputs] data that is not the body's */
 } serve_request;
 
 /* Of `body`, the first n_json bytes are JSON, the rest is binary data; `body` outlives *out.

@@ -17,7 +17,7 @@ mkdir -p "$OUT/lib"
 for target in $targets; do
   program=$WORK/build/tests/fuzz/$target
   cp "$program" "$OUT/"
-  ldd "$program" | sed -n 's|.* => \(/[^ ]*lib\(omp\|protobuf-c\|jansson\)[^ ]*\) .*|\1|p' | xargs -r cp -Lt "$OUT/lib"
+  ldd "$program" | sed -n 's,.* => \(/[^ ]*/lib\(omp\|protobuf-c\|jansson\)[^ ]*\) .*,\1,p' | xargs -r cp -Lt "$OUT/lib"
   case $target in
     fuzz_request) seeds="requests" ;;
     fuzz_checkpoint) seeds="checkpoints seeds" ;;
