@@ -1,9 +1,6 @@
 /* Part of the build: turns files into C arrays, psplit_i_asset_NAME each (asset.h).
  *
- *     embed OUT.c OUT.d NAME=PATH...
- *
- * A path with '?' before it may be missing: its array is empty then, and the build looks again the
- * next time. */
+ *     embed OUT.c OUT.d NAME=PATH... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +32,14 @@ int main(int argc, char **argv) {
     char *path = strchr(argv[i], '=');
     if (!path) return fail(argv[i]);
     *path++ = '\0';
-    const int may_miss = *path == '?';
-    path += may_miss;
     fprintf(deps, " %s", path);
     FILE *in = fopen(path, "rb");
-    if (!in && !may_miss) return fail(path);
-    if (!in) printf("%s: left out, for there is no %s\n", argv[i], path);
+    if (!in) return fail(path);
     fprintf(out, "static const unsigned char %s[] = {", argv[i]);
     size_t n = 0;
-    for (int c; in && (c = getc(in)) != EOF; n++) fprintf(out, "%s%d,", n % 32 ? "" : "\n", c);
+    for (int c; (c = getc(in)) != EOF; n++) fprintf(out, "%s%d,", n % 32 ? "" : "\n", c);
     fprintf(out, "0};\nconst psplit_i_asset psplit_i_asset_%s = {%s, %zu};\n", argv[i], argv[i], n);
-    if (in) fclose(in);
+    fclose(in);
   }
   fputc('\n', deps);
   if (fclose(out) != 0 || fclose(deps) != 0) return fail(temp);

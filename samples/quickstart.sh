@@ -10,9 +10,6 @@ sh samples/install.sh clang:clang meson:meson ninja-build:ninja pkg-config:pkg-c
   libprotobuf-c-dev protobuf-c-compiler:protoc-c protobuf-compiler:protoc libjansson-dev \
   libcmocka-dev nodejs:node npm:npm ca-certificates
 
-echo "==> the front-end library of HTML pages, from npm"
-sh view/page/fetch.sh || echo "left out: onnx-pipeline-inspect makes no HTML pages then"
-
 echo "==> building in build/"
 [ -f build/build.ninja ] || CC=clang meson setup build --buildtype=release >/dev/null
 ninja -C build --quiet

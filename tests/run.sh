@@ -38,8 +38,6 @@ for each in tests/e2e tests/view; do
   cp $each/package-lock.json $each/node_modules/.installed
 done
 
-sh view/page/fetch.sh || stop "fetching the page's library"
-
 echo "==> test models in $PSPLIT_MODEL_CACHE"
 sh tests/models/fetch.sh || stop "filling the model cache"
 

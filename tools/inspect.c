@@ -342,6 +342,8 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = make_plan(r, model, any_stages ? k : 1, diag, &plans[n], &trainings[n]);
     if (code == PSPLIT_OK && !r->dump_after && !r->problem)
       code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
+    if (code == PSPLIT_OK && snapshots[n] && r->view.format == PSPLIT_VIEW_HTML)
+      code = psplit_snapshot_count(plans[n].planner, snapshots[n], diag);
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
   }
   cli_progress_end(&r->progress);

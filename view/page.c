@@ -22,6 +22,28 @@ static void put_cuts(psplit_i_json *json, const psplit_snapshot *s) {
   json->compact = false;
 }
 
+static void put_scopes(psplit_i_json *json, const psplit_snapshot *s) {
+  psplit_i_json_key(json, "scopes");
+  psplit_i_json_open(json, '[');
+  json->compact = true;
+  for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_string(json, s->groups[g].scope);
+  psplit_i_json_close(json, ']');
+  json->compact = false;
+}
+
+/* What the plan's figures rest on, beside what its JSON tells. */
+static void put_basis(psplit_i_json *json, const psplit_plan *plan) {
+  psplit_i_json_key(json, "basis");
+  psplit_i_json_open(json, '{');
+  psplit_i_json_key(json, "cost_source");
+  psplit_i_json_string(json, plan->cost_source);
+  psplit_i_json_key(json, "measured_frac");
+  psplit_i_json_double(json, plan->measured_frac);
+  psplit_i_json_key(json, "unknown_operators");
+  psplit_i_json_uint(json, plan->n_unknown_nodes);
+  psplit_i_json_close(json, '}');
+}
+
 static void put_plan(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '{');
   psplit_i_json_key(json, "supernodes");
@@ -33,9 +55,15 @@ static void put_plan(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_key(json, "edges");
   psplit_i_view_json_edges(json, s);
   put_cuts(json, s);
+  put_scopes(json, s);
+  if (s->counting) {
+    psplit_i_json_key(json, "counting");
+    psplit_i_view_json_counting(json, s);
+  }
   if (s->plan) {
     psplit_i_json_key(json, "plan");
     psplit_i_view_json_plan(json, s);
+    put_basis(json, s->plan);
     psplit_i_json_key(json, "stages");
     psplit_i_view_json_stages(json, s);
     psplit_i_json_key(json, "transfers");
@@ -79,18 +107,22 @@ static void put_asset(psplit_i_text *out, const psplit_i_asset *asset) {
   psplit_i_text_add(out, asset->bytes, asset->n);
 }
 
+/* All scripts in one function, so that they have names of their own. */
+static void put_script(psplit_i_text *out) {
+#define PUT(name) put_asset(out, &psplit_i_asset_##name);
+  psplit_i_text_puts(out, "(() => {\n'use strict';\n");
+  PSPLIT_I_PAGE_SCRIPTS(PUT)
+  psplit_i_text_puts(out, "})();\n");
+#undef PUT
+}
+
 /* One @@WORD@@ of the template. */
 static void put_part(psplit_i_text *out, const char *word, size_t n, const char *title,
                      const psplit_i_text *data) {
   if (n == 5 && memcmp(word, "TITLE", n) == 0) psplit_i_view_html(out, title);
   if (n == 5 && memcmp(word, "STYLE", n) == 0) put_asset(out, &psplit_i_asset_page_css);
   if (n == 4 && memcmp(word, "DATA", n) == 0) put_data(out, data);
-  if (n == 6 && memcmp(word, "SCRIPT", n) == 0) put_asset(out, &psplit_i_asset_page_js);
-  if (n != 7 || memcmp(word, "LIBRARY", n) != 0) return;
-  psplit_i_text_puts(out, "/*! Cytoscape.js\n");
-  put_asset(out, &psplit_i_asset_cytoscape_license);
-  psplit_i_text_puts(out, "*/\n");
-  put_asset(out, &psplit_i_asset_cytoscape_js);
+  if (n == 6 && memcmp(word, "SCRIPT", n) == 0) put_script(out);
 }
 
 static const char *find_mark(const char *at, const char *end) {

@@ -1,8 +1,6 @@
 #include "view.h"
 
-bool psplit_view_has(psplit_view_format format) {
-  return format != PSPLIT_VIEW_HTML || psplit_i_asset_cytoscape_js.n > 0;
-}
+bool psplit_view_has(psplit_view_format format) { return format <= PSPLIT_VIEW_HTML; }
 
 psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapshots,
                         const psplit_view_options *given, psplit_diag *diag, char **out_text,
@@ -15,9 +13,7 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
   if (code != PSPLIT_OK) return code;
   const bool page = options->format == PSPLIT_VIEW_HTML;
   if (!psplit_view_has(options->format))
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "this build is without HTML pages: run view/page/fetch.sh in the source "
-                         "tree, then build again");
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there is no such format");
   if (n_snapshots == 0 || (n_snapshots > 1 && !page))
     return psplit_i_fail(diag, PSPLIT_USAGE, "only an HTML page shows several plans at once");
   if (!page && options->level == PSPLIT_VIEW_STAGES && !snapshots[0]->plan)

@@ -51,13 +51,19 @@ void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_counting(psplit_i_json *json, const psplit_snapshot *s);
 
 PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
                                                const psplit_view_options *options,
                                                psplit_diag *diag, psplit_i_text *out);
 
-/* Parts of the page, by the names of their files. */
-extern const psplit_i_asset psplit_i_asset_page_html, psplit_i_asset_page_css,
-  psplit_i_asset_page_js, psplit_i_asset_cytoscape_js, psplit_i_asset_cytoscape_license;
+/* Parts of the page, by the names of their files; the scripts follow each other in this order. */
+#define PSPLIT_I_PAGE_SCRIPTS(X) \
+  X(base_js)                     \
+  X(count_js)                    \
+  X(names_js) X(pipeline_js) X(cuts_js) X(schedule_js) X(panel_js) X(model_js) X(main_js)
+#define PSPLIT_I_DECLARE_ASSET(name) psplit_i_asset_##name,
+extern const psplit_i_asset PSPLIT_I_PAGE_SCRIPTS(PSPLIT_I_DECLARE_ASSET) psplit_i_asset_page_html,
+  psplit_i_asset_page_css;
 
 #endif

@@ -58,6 +58,7 @@ typedef struct psplit_snapshot_value {
 /* A supernode. Without a pass that groups, every operator that is not free is one. */
 typedef struct psplit_snapshot_group {
   const char *title;     /* from the scope names that the exporter left: "encoder.layers.3.attn" */
+  const char *scope;     /* of all its operators: "encoder.layers.3"; "" without one */
   const uint32_t *nodes; /* [n_nodes] in topological order */
   uint32_t n_nodes;
   uint32_t stage;   /* PSPLIT_NONE while unknown */
@@ -101,6 +102,42 @@ typedef struct psplit_snapshot_edge {
   uint32_t from, to, value;
 } psplit_snapshot_edge;
 
+/* What times and memory of any split of the supernodes into the plan's stages are counted from,
+ * beside the plan and what operators and values tell; docs/inspect.md says how. */
+typedef struct psplit_snapshot_counting {
+  /* Why more would be needed ("a plan for training"), and then all below is 0; NULL: this does. */
+  const char *refused;
+  uint32_t n_classes;             /* devices that differ */
+  const uint32_t *stage_class;    /* [n_stages] */
+  const int64_t *group_ns;        /* [n_classes * n_groups], by class */
+  const uint8_t *group_refused;   /* the same: 1 where it cannot run there */
+  const uint32_t *group_pin;      /* [n_groups] the stage it has to be in, or PSPLIT_NONE */
+  const uint32_t *group_together; /* [n_groups] those of one number share a stage; or PSPLIT_NONE */
+  const uint32_t *group_state;    /* the same for a model's state */
+  const uint8_t *unsendable;      /* [n_values] 1: never crosses */
+  const int64_t *link_latency_ns; /* [n_stages * n_stages], by sender */
+  const double *link_bytes_per_second;
+  /* What cuts cost in layouts: a stage with one of price p's readers (groups) and not its maker
+   * takes recv_ns more, and the maker's stage send_ns; times [n_prices * n_classes]. */
+  uint32_t n_prices;
+  const uint32_t *price_maker, *price_off, *price_reader; /* [n_prices], [n_prices + 1] */
+  const int64_t *price_recv_ns, *price_send_ns;
+  /* Memory. Of a constant's bytes, copies_percent[4 * value_copies[v] + 2 * (weights stand outside
+   * of the model) + (read by a convolution first)] are held besides. */
+  const uint8_t *value_copies; /* [n_values], of constants */
+  uint32_t n_copies_percent;
+  const uint32_t *copies_percent;
+  const uint32_t *node_nodes;            /* [n_nodes] with those in bodies */
+  const uint8_t *node_has_bodies;        /* [n_nodes] */
+  const uint64_t *node_bytes;            /* [n_nodes] constants in bodies and functions */
+  const uint64_t *node_workspace_bytes;  /* [n_nodes] while it runs */
+  const uint64_t *stage_workspace_bytes; /* [n_stages] */
+  const uint8_t *stage_keeps_copies;     /* [n_stages] its runtime does, with the rest below */
+  uint32_t queue_depth, n_sequences, body_percent, arena_percent;
+  bool inline_weights;
+  uint64_t outside_bytes, session_bytes, operator_bytes;
+} psplit_snapshot_counting;
+
 typedef struct psplit_snapshot {
   unsigned facts;   /* PSPLIT_SNAPSHOT_* */
   const char *pass; /* the last one that ran; NULL before the first */
@@ -124,7 +161,8 @@ typedef struct psplit_snapshot {
   const psplit_snapshot_pattern *patterns;
   uint32_t n_patterns;
   uint32_t n_states;
-  const psplit_snapshot_state *states; /* [n_states] in the order of the model's inputs */
+  const psplit_snapshot_state *states;      /* [n_states] in the order of the model's inputs */
+  const psplit_snapshot_counting *counting; /* NULL before psplit_snapshot_count() */
 } psplit_snapshot;
 
 /* The unit as it is now. The snapshot borrows from the planner and its model, which outlive it;
@@ -132,6 +170,11 @@ typedef struct psplit_snapshot {
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_snapshot_take(psplit_planner *planner,
                                                             psplit_diag *diag,
                                                             psplit_snapshot **out_snapshot);
+/* Fills in `counting` of a snapshot that was taken of the planner as it still is; nothing where
+ * there are no stages. Pages use it. Errors: NOMEM. O(nodes * classes of devices + edges). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_snapshot_count(const psplit_planner *planner,
+                                                             psplit_snapshot *snapshot,
+                                                             psplit_diag *diag);
 /* NULL is fine. */
 PSPLIT_API void psplit_snapshot_destroy(psplit_snapshot *snapshot);
 

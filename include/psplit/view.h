@@ -39,15 +39,16 @@ static inline void psplit_view_options_init(psplit_view_options *options) {
   options->struct_size = sizeof *options;
 }
 
-/* Whether this build can make a format: HTML needs assets that the build may have been without. */
+/* Whether this release can make a format; it can make all that are named here. */
 PSPLIT_API bool psplit_view_has(psplit_view_format format);
 
 /* Writes snapshots of one model as text, malloc'd and NUL-terminated; *out_n (may be NULL) is its
  * length. HTML takes several, of different numbers of stages, and lets the reader choose; the other
  * formats take one. The same snapshots give the same bytes: no pointers, times or paths. Names from
  * the model are data: escaped as the format wants it, whatever bytes they hold.
- * Errors: USAGE (several snapshots, a level that the snapshot has not reached), UNSUPPORTED (a
- * format that this build is without), NOMEM. O(operators + tensors). */
+ * HTML lets the reader move cuts where psplit_snapshot_count() was called.
+ * Errors: USAGE (several snapshots, a level that the snapshot has not reached), UNSUPPORTED (no
+ * such format), NOMEM. O(operators + tensors). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view(const psplit_snapshot *const *snapshots,
                                                    size_t n_snapshots,
                                                    const psplit_view_options *options,

@@ -71,8 +71,30 @@ static bool is_conv(const psplit_planner *planner, uint32_t node) {
   return op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE;
 }
 
-/* Each body has copies of its own. */
-enum { BODY_PERCENT = 350 };
+psplit_i_copies psplit_i_copies_of(const psplit_planner *planner, uint32_t value) {
+  enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11 };
+  const uint32_t producer = planner->graph->values[value].producer;
+  const int32_t elem = psplit_i_shapes_type(planner->shapes, value)->elem;
+  if (producer != PSPLIT_NONE && planner->node_class[producer] != PSPLIT_CLASS_CONSTANT)
+    return PSPLIT_I_COPIES_COMPUTED;
+  if (elem == FLOAT16) return PSPLIT_I_COPIES_HALF;
+  if (elem != FLOAT && elem != DOUBLE) return PSPLIT_I_COPIES_OTHER;
+  return producer == PSPLIT_NONE ? PSPLIT_I_COPIES_FLOAT : PSPLIT_I_COPIES_FLOAT_NODE;
+}
+
+unsigned psplit_i_copies_percent(psplit_i_copies copies, bool conv, bool outside) {
+  switch (copies) {
+    case PSPLIT_I_COPIES_COMPUTED: return 15; /* while it loads */
+    case PSPLIT_I_COPIES_HALF: return 410;
+    case PSPLIT_I_COPIES_OTHER: return 30;
+    case PSPLIT_I_COPIES_FLOAT:
+      if (outside) return conv ? 75 : 3;
+      return conv ? 205 : 65;
+    case PSPLIT_I_COPIES_FLOAT_NODE: /* those in Constant nodes stay where they are */
+    case PSPLIT_I_N_COPIES: break;
+  }
+  return conv ? 205 : 65;
+}
 
 /* What ONNX Runtime on a CPU holds of a weight besides the weight, at the most: a copy of that in
  * the file while it loads, unless it is `outside`, then the one that its kernel reads (blocked for
@@ -80,20 +102,11 @@ enum { BODY_PERCENT = 350 };
  */
 static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader,
                           bool outside) {
-  enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, CONV_PERCENT = 205, PERCENT = 65 };
-  enum { OUTSIDE_CONV_PERCENT = 75, OUTSIDE_PERCENT = 3 };
   const psplit_planner *planner = l->planner;
   const uint64_t bytes = psplit_i_planner_weight_bytes(planner, value);
-  const uint32_t producer = planner->graph->values[value].producer;
-  const int32_t elem = psplit_i_shapes_type(planner->shapes, value)->elem;
-  if (planner->graph->nodes[reader].n_bodies) return part_of(bytes, BODY_PERCENT);
-  if (producer != PSPLIT_NONE && planner->node_class[producer] != PSPLIT_CLASS_CONSTANT)
-    return part_of(bytes, 15); /* computed while it loads */
-  if (elem == FLOAT16) return part_of(bytes, 410);
-  if (elem != FLOAT && elem != DOUBLE) return part_of(bytes, 30);
-  if (outside && producer == PSPLIT_NONE) /* those in Constant nodes stay where they are */
-    return part_of(bytes, is_conv(planner, reader) ? OUTSIDE_CONV_PERCENT : OUTSIDE_PERCENT);
-  return part_of(bytes, is_conv(planner, reader) ? CONV_PERCENT : PERCENT);
+  if (planner->graph->nodes[reader].n_bodies) return part_of(bytes, PSPLIT_I_BODY_PERCENT);
+  return part_of(bytes, psplit_i_copies_percent(psplit_i_copies_of(planner, value),
+                                                is_conv(planner, reader), outside));
 }
 
 /* Of a weight, what is not taken where its bytes are mapped: that in the file, but for what kernels
@@ -109,11 +122,11 @@ static uint64_t mapped_of(const psplit_i_liveness *l, uint32_t value, uint32_t r
   return part_of(bytes, is_conv(planner, reader) ? CONV_PERCENT : PERCENT);
 }
 
-static uint32_t count_nodes(const psplit_i_node *node) {
+uint32_t psplit_i_count_nodes(const psplit_i_node *node) {
   uint32_t n = 1;
   for (uint32_t b = 0; b < node->n_bodies; b++)
     for (uint32_t i = 0; i < node->bodies[b]->n_nodes; i++)
-      n += count_nodes(&node->bodies[b]->nodes[i]);
+      n += psplit_i_count_nodes(&node->bodies[b]->nodes[i]);
   return n;
 }
 
@@ -130,12 +143,12 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
     }
   for (uint32_t p = 0; p < n; p++) {
     const psplit_i_node *node = &graph->nodes[nodes[p]];
-    out->n_nodes += count_nodes(node);
+    out->n_nodes += psplit_i_count_nodes(node);
     if (node->n_bodies || node->function != PSPLIT_NONE) {
       const uint64_t inner = psplit_i_node_inner_bytes(graph, nodes[p]);
       add(&out->weight_bytes, inner);
-      add(&out->copies_bytes, part_of(inner, BODY_PERCENT));
-      add(&out->outside_copies_bytes, part_of(inner, BODY_PERCENT));
+      add(&out->copies_bytes, part_of(inner, PSPLIT_I_BODY_PERCENT));
+      add(&out->outside_copies_bytes, part_of(inner, PSPLIT_I_BODY_PERCENT));
     }
     PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;
@@ -242,19 +255,17 @@ uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
 
 /* Whether a stage's weights stand in a file of their own unless somebody says otherwise. */
 static bool are_outside(const psplit_planner *planner, const psplit_i_stage_memory *memory) {
-  enum { OUTSIDE_BYTES = 64 << 20 }; /* as emit/ has it */
-  return memory->weight_bytes > OUTSIDE_BYTES && !planner->options.inline_weights;
+  return memory->weight_bytes > PSPLIT_I_OUTSIDE_BYTES && !planner->options.inline_weights;
 }
 
 uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device,
                                   const psplit_i_stage_memory *memory) {
-  enum { SESSION_BYTES = 900000, NODE_BYTES = 3000, ARENA_PERCENT = 240 };
   uint64_t bytes = psplit_devices_workspace_bytes(planner->devices, device);
   if (!planner->devices->devices[device].model.keeps_copies) return bytes;
   add(&bytes, are_outside(planner, memory) ? memory->outside_copies_bytes : memory->copies_bytes);
   add(&bytes, memory->largest_kernel_bytes); /* while it is brought into another layout */
-  add(&bytes, part_of(memory->activation_bytes, ARENA_PERCENT));
-  add(&bytes, SESSION_BYTES + (uint64_t)NODE_BYTES * memory->n_nodes);
+  add(&bytes, part_of(memory->activation_bytes, PSPLIT_I_ARENA_PERCENT));
+  add(&bytes, PSPLIT_I_SESSION_BYTES + (uint64_t)PSPLIT_I_NODE_BYTES * memory->n_nodes);
   return bytes;
 }
 

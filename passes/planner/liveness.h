@@ -33,6 +33,33 @@ typedef struct psplit_i_stage_memory {
                              PSPLIT_NONE where there is none */
 } psplit_i_stage_memory;
 
+/* What a stage is counted by where its runtime keeps copies; measured, see docs/costs.md. */
+enum {
+  PSPLIT_I_SESSION_BYTES = 900000,
+  PSPLIT_I_NODE_BYTES = 3000,
+  PSPLIT_I_ARENA_PERCENT = 240,     /* of activations */
+  PSPLIT_I_BODY_PERCENT = 350,      /* of what bodies hold: each has copies of its own */
+  PSPLIT_I_OUTSIDE_BYTES = 64 << 20 /* of weights, as emit/ has it: more go into a file */
+};
+
+/* Constants by what a runtime makes of them. */
+typedef enum psplit_i_copies {
+  PSPLIT_I_COPIES_COMPUTED, /* made while a session loads */
+  PSPLIT_I_COPIES_HALF,
+  PSPLIT_I_COPIES_OTHER, /* neither floats nor half floats */
+  PSPLIT_I_COPIES_FLOAT, /* an initializer */
+  PSPLIT_I_COPIES_FLOAT_NODE,
+  PSPLIT_I_N_COPIES
+} psplit_i_copies;
+
+psplit_i_copies psplit_i_copies_of(const psplit_planner *planner, uint32_t value);
+/* Of the constant's bytes, what the runtime holds besides them: for a convolution, or another
+ * reader; with weights outside of the model's file, or in it. */
+unsigned psplit_i_copies_percent(psplit_i_copies copies, bool conv, bool outside);
+
+/* The node and all in its bodies. */
+uint32_t psplit_i_count_nodes(const psplit_i_node *node);
+
 PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l,
                                                    const psplit_planner *planner,
                                                    psplit_i_arena *arena, psplit_diag *diag);

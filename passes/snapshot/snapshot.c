@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counting.h"
 #include "module_scope.h"
 #include "planner.h"
 #include "repeat.h"
@@ -293,6 +294,7 @@ static psplit_code make_titles(maker *m) {
   PSPLIT_TRY(psplit_i_scope_titles(scoped, n_groups, m->arena, m->diag, titles, m->scopes));
   for (uint32_t g = 0; g < n_groups; g++) {
     m->groups[g].title = psplit_i_arena_strndup(m->arena, titles[g], strlen(titles[g]));
+    m->groups[g].scope = m->scopes[g] ? m->scopes[g] : "";
     if (!m->groups[g].title) return psplit_i_nomem(m->diag);
   }
 out:
@@ -433,6 +435,14 @@ out:
   psplit_i_arena_fini(&scratch);
   if (code != PSPLIT_OK) psplit_snapshot_destroy(&h->snapshot);
   return code;
+}
+
+psplit_code psplit_snapshot_count(const psplit_planner *planner, psplit_snapshot *snapshot,
+                                  psplit_diag *diag) {
+  holder *h = (holder *)(void *)snapshot;
+  if (!snapshot->plan || snapshot->counting) return PSPLIT_OK;
+  return psplit_i_counting_make(planner, snapshot->nodes, snapshot->n_groups, &h->arena, diag,
+                                &snapshot->counting);
 }
 
 void psplit_snapshot_destroy(psplit_snapshot *snapshot) {

@@ -96,6 +96,8 @@ static psplit_code show(const fixture *f, int which, psplit_diag *diag) {
                                        .level = PSPLIT_VIEW_SUPERNODES};
   psplit_code code = psplit_snapshot_take(f->planner, diag, &snapshot);
   const psplit_snapshot *one = snapshot;
+  if (code == PSPLIT_OK && which == PSPLIT_VIEW_HTML)
+    code = psplit_snapshot_count(f->planner, snapshot, diag);
   if (code == PSPLIT_OK) code = psplit_view(&one, 1, &options, diag, &text, NULL);
   free(text);
   psplit_snapshot_destroy(snapshot);

@@ -1,0 +1,85 @@
+// Data, elements, words for numbers. Everything that comes from the model reaches the document through
+// textContent or attributes, or as a label on a canvas, never as markup.
+
+// What changes the order in which a line is read is escaped in the data, and nowhere shown.
+const hidden = /(?<!\\)((?:\\\\)*)\\u(?:00[89][0-9a-f]|061c|200[ef]|202[89a-e]|206[6-9])/g;
+const data = (() => {
+  const text = document.getElementById('data').textContent;
+  return JSON.parse(text.includes('\\u') ? text.replace(hidden, '$1\\ufffd') : text);
+})();
+const byId = (id) => document.getElementById(id);
+const SVG = 'http://www.w3.org/2000/svg';
+
+// An element with attributes, `on...` listeners and children; strings become text.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, '');
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function drawing(name, attributes = {}, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+// Three digits and a unit: "24.9 ms", "591 KiB".
+function scaled(value, units, step) {
+  let unit = 0;
+  for (; Math.abs(value) >= 999.5 && unit + 1 < units.length; unit++) value /= step;
+  return `${Math.abs(value) >= 99.95 || unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${units[unit]}`;
+}
+const bytes = (n) => (n === null ? 'unknown' : scaled(n, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'], 1024));
+const time = (ns) => (ns === null ? 'unknown' : scaled(ns, ['ns', 'us', 'ms', 's'], 1000));
+const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 2 : 1)} %`;
+const signed = (text, n) => (n > 0 ? `+${text}` : text);
+const count = (n, noun) => `${n.toLocaleString('en').replaceAll(',', '\u202f')} ${noun}${n === 1 ? '' : 's'}`;
+const label = (node) => node.name || `#${node.id}`;
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+// A stage's colour: neighbours far apart, also for who does not see red and green as two.
+const STAGES = [[212, 58], [28, 72], [172, 40], [338, 48], [48, 70], [258, 42], [196, 60], [12, 55], [146, 34], [300, 32]];
+const stageColour = (stage, faint = false) => {
+  if (stage === null) return dark.matches ? '#3a434f' : '#dfe3e8';
+  const [hue, chroma] = STAGES[stage] ?? [(stage * 137.508) % 360, 40];
+  return dark.matches ? `hsl(${hue}, ${chroma * 0.75}%, ${faint ? 22 : 40}%)` : `hsl(${hue}, ${chroma}%, ${faint ? 93 : 72}%)`;
+};
+// As much of the end of a text as there is room for: it tells more than its start.
+const pen = document.createElement('canvas').getContext('2d');
+function fitted(text, room, font = '12px system-ui, sans-serif', fromEnd = true) {
+  pen.font = font;
+  const wide = pen.measureText(text).width;
+  if (wide <= room) return text;
+  let n = Math.max(1, Math.floor(text.length * room / wide) - 1);
+  const cutOff = () => (fromEnd ? `…${text.slice(text.length - n)}` : `${text.slice(0, n)}…`);
+  while (n > 1 && pen.measureText(cutOff()).width > room) n--;
+  return n > 1 ? cutOff() : '';
+}
+const widthOf = (text, font = '12px system-ui, sans-serif') => { pen.font = font; return pen.measureText(text).width; };
+// From cold to hot, 0 to 1: lightness carries it, so that it holds without colours too.
+function heatColour(part) {
+  const p = Math.sqrt(Math.max(0, Math.min(1, part)));
+  return dark.matches ? `hsl(${222 - 200 * p}, ${30 + 45 * p}%, ${24 + 34 * p}%)` : `hsl(${212 - 200 * p}, ${45 + 40 * p}%, ${93 - 40 * p}%)`;
+}
+
+// What is shown: which plan, which view, what is selected. The address keeps it.
+const state = {
+  plan: 0, view: 'pipeline', selected: null, mode: 'time', colour: 'class',
+  moved: null, // [supernodes] stages, where cuts were moved
+  other: -1, // a plan to compare with; -1: none
+  batches: data.micro_batches, trace: null,
+};
+let plan = data.plans[0];
+// How wide a drawing in it may be.
+function roomIn(box) {
+  const style = getComputedStyle(box);
+  return Math.max(300, box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight));
+}

@@ -1,0 +1,118 @@
+// What supernodes are called: by what they do, then where they are.
+
+const MATMULS = new Set(['MatMul', 'Gemm', 'MatMulInteger', 'QLinearMatMul', 'FusedMatMul', 'MatMulNBits', 'Einsum', 'QGemm', 'DynamicQuantizeMatMul', 'MatMulIntegerToFloat', 'FusedGemm']);
+const CONVS = new Set(['Conv', 'ConvTranspose', 'ConvInteger', 'QLinearConv', 'FusedConv', 'NhwcConv']);
+const WHOLE = { LayerNormalization: 'LayerNorm', SkipLayerNormalization: 'LayerNorm', EmbedLayerNormalization: 'embedding', SimplifiedLayerNormalization: 'RMSNorm', SkipSimplifiedLayerNormalization: 'RMSNorm', RMSNormalization: 'RMSNorm', GroupNormalization: 'GroupNorm', InstanceNormalization: 'InstanceNorm', BatchNormalization: 'BatchNorm', LSTM: 'LSTM', GRU: 'GRU', RNN: 'RNN', NonMaxSuppression: 'NMS', Resize: 'resize', Upsample: 'resize', GridSample: 'sampling', RoiAlign: 'RoiAlign', MaxPool: 'max pool', AveragePool: 'average pool', GlobalAveragePool: 'global pool', GlobalMaxPool: 'global pool', TopK: 'top k', If: 'If', Loop: 'Loop', Scan: 'Scan' };
+const ATTENTION = new Set(['Attention', 'MultiHeadAttention', 'GroupQueryAttention', 'DecoderMaskedMultiHeadAttention', 'PackedAttention', 'QAttention', 'SparseAttention']);
+const TAILS = [['Gelu', 'GELU'], ['FastGelu', 'GELU'], ['BiasGelu', 'GELU'], ['QuickGelu', 'GELU'], ['Erf', 'GELU'], ['HardSwish', 'hard swish'], ['HardSigmoid', 'hard swish'], ['Relu', 'ReLU'], ['LeakyRelu', 'LeakyReLU'], ['PRelu', 'PReLU'], ['Clip', 'clip'], ['Swish', 'SiLU'], ['Softplus', 'softplus'], ['Tanh', 'tanh'], ['Elu', 'ELU']];
+
+function tailOf(has) {
+  for (const [op, name] of TAILS) if (has(op)) return name;
+  return has('Sigmoid') ? (has('Mul') ? 'SiLU' : 'sigmoid') : '';
+}
+
+// "attention", "LayerNorm", "conv + ReLU": from the operators of a supernode.
+function recognise(g) {
+  const tally = new Map();
+  let dearest = null, matmuls = 0, convs = 0, small = true, depthwise = false;
+  for (const id of g.operators) {
+    const node = data.operators[id];
+    tally.set(node.op, (tally.get(node.op) ?? 0) + 1);
+    if (!dearest || (node.cost_ns ?? 0) > (dearest.cost_ns ?? 0)) dearest = node;
+    if (MATMULS.has(node.op)) matmuls++;
+    if (CONVS.has(node.op)) convs++;
+    depthwise ||= node.class === 'depthwise';
+    small &&= node.class === 'shape' || node.class === 'view' || node.class === 'constant';
+  }
+  const has = (op) => tally.has(op), tail = tailOf(has);
+  if (!dearest) return 'nothing';
+  for (const op of tally.keys()) if (ATTENTION.has(op)) return 'attention';
+  if (matmuls && has('Softmax')) return 'attention';
+  if (convs) return `${depthwise ? 'depthwise ' : ''}conv${convs > 1 ? ` ×${convs}` : ''}${has('Add') && tail === 'ReLU' ? ' + add' : ''}${tail ? ` + ${tail}` : ''}`;
+  if (matmuls > 1 && tail) return 'MLP';
+  if (matmuls) return `linear${matmuls > 1 ? ` ×${matmuls}` : ''}${tail ? ` + ${tail}` : ''}`;
+  for (const op of tally.keys()) if (WHOLE[op]) return WHOLE[op];
+  if (has('ReduceMean') && has('Sqrt')) return has('Sub') ? 'LayerNorm' : 'RMSNorm';
+  if (small) return 'shapes';
+  if (has('Gather') && g.weight_bytes > 65536 && dearest.op === 'Gather') return 'embedding';
+  if (has('Softmax')) return 'softmax';
+  if (tail && g.operators.length > 1) return tail;
+  return namedByTime(g);
+}
+// The two that take longest.
+function namedByTime(g) {
+  const sum = new Map();
+  for (const id of g.operators) sum.set(data.operators[id].op, (sum.get(data.operators[id].op) ?? 0) + (data.operators[id].cost_ns ?? 0));
+  const names = [...sum].sort((a, b) => b[1] - a[1]).map(([op]) => op);
+  return names.length > 2 ? `${names[0]} + ${names[1]} …` : names.join(' + ');
+}
+
+// By plan and supernode, once.
+const known = new WeakMap();
+function about(id, p = plan) {
+  if (!known.has(p)) known.set(p, []);
+  const list = known.get(p);
+  if (!list[id]) {
+    const kind = recognise(p.supernodes[id]);
+    list[id] = { kind, class: classOf(p.supernodes[id], kind), path: pathOf(p, id) };
+  }
+  return list[id];
+}
+
+// The class that says what it is for: what computes goes before what only follows it, then time tells.
+const FIRST = ['attention', 'rnn', 'matmul', 'conv', 'depthwise'];
+function classOf(g, kind) {
+  const present = new Set(g.operators.map((id) => data.operators[id].class));
+  if (kind === 'attention') return 'attention';
+  for (const name of FIRST) if (present.has(name)) return name;
+  const sum = new Map();
+  let best = null;
+  for (const id of g.operators) {
+    const node = data.operators[id];
+    if (!node.class) continue;
+    const ns = (sum.get(node.class) ?? 0) + (node.cost_ns ?? 0);
+    sum.set(node.class, ns);
+    if (best === null || ns > sum.get(best)) best = node.class;
+  }
+  return best ?? 'other';
+}
+const CLASSES = { attention: 'attention', matmul: 'matrix product', conv: 'convolution', depthwise: 'depthwise', rnn: 'recurrent', norm: 'normalisation', pool: 'pooling', reduce: 'reduction', elementwise: 'element by element', resize: 'resize', quant: 'quantisation', search: 'search', control: 'control flow', move: 'rearranging', other: 'other', shape: 'sizes', view: 'views', constant: 'constants' };
+
+// Scopes of a supernode, from the outside in; for one without, the block that repeats, if it is in one.
+function pathOf(p, id) {
+  const scope = p.scopes?.[id];
+  if (scope) return scope.split('.');
+  const repeat = p.repeats.find((r) => id >= r.first && id < r.first + r.blocks * r.supernodes);
+  return repeat ? [repeat.title || `${repeat.blocks} blocks`, `block ${Math.floor((id - repeat.first) / repeat.supernodes)}`] : [];
+}
+function whereabouts(id) {
+  const { path } = about(id);
+  return (plan.scopes[id] ? path.slice(-2).join('.') : path.at(-1)) || plan.supernodes[id].title;
+}
+const fullName = (id) => `${about(id).kind}, ${plan.supernodes[id].title}`;
+
+// What a mark is filled with, by the reader's choice: a class of the style sheet, or a colour.
+function paint(mark, id, stage, heaviest) {
+  mark.removeAttribute('style');
+  if (state.colour === 'class') mark.classList.add(`c-${about(id).class}`);
+  else if (state.colour === 'stage') mark.style.fill = stageColour(stage);
+  else mark.style.fill = heatColour((plan.supernodes[id].cost_ns ?? 0) / Math.max(1, heaviest));
+}
+function legend() {
+  const box = element('p', { class: 'legend' });
+  const key = (swatch, text) => box.append(element('span', {}, swatch, text));
+  const swatch = (kind, fill) => {
+    const made = element('i', { class: `swatch ${kind}` });
+    if (fill) made.style.background = fill;
+    return made;
+  };
+  if (state.colour === 'class') {
+    const present = new Set(plan.supernodes.map((g) => about(g.id).class));
+    for (const [name, text] of Object.entries(CLASSES)) if (present.has(name)) key(swatch(`c-${name}`), text);
+  } else if (state.colour === 'stage') {
+    for (const s of plan.stages ?? []) key(swatch('', stageColour(s.index)), `stage ${s.index}`);
+  } else {
+    for (const at of [0, 0.1, 0.3, 0.6, 1]) key(swatch('', heatColour(at)), at === 0 ? 'little time' : at === 1 ? 'the most' : '');
+  }
+  return { box, key, swatch };
+}

@@ -1,0 +1,310 @@
+// The pipeline: a column for each stage, its supernodes stacked in their order, as high as they take
+// time. The slowest stage is the tallest column. What crosses goes from column to column in bands as
+// thick as sending takes; the lower bound is a line across. Or memory: what a stage holds, and its limit.
+
+const BOLD = '600 12px system-ui, sans-serif';
+const COLUMN = { top: 62, least: 96, most: 230, gap: 64 };
+
+// Marks of one column, from the top: [kind, amount, ids]. Supernodes too thin to be seen go together.
+function timeParts(cut, s, scale, ids) {
+  const parts = [];
+  const stage = cut.stages[s];
+  if (stage.recv_ns) parts.push({ kind: 'recv', amount: stage.recv_ns });
+  let thin = null;
+  const flush = () => { if (thin) parts.push(thin); thin = null; };
+  for (const id of ids) {
+    const amount = costIn(cut, id, s);
+    if (amount * scale >= 2.5) {
+      flush();
+      parts.push({ kind: 'supernode', amount, ids: [id] });
+    } else {
+      thin ??= { kind: 'supernode', amount: 0, ids: [] };
+      thin.ids.push(id);
+      thin.amount += amount;
+      if (thin.amount * scale >= 6) flush();
+    }
+  }
+  flush();
+  const computed = ids.reduce((sum, id) => sum + costIn(cut, id, s), 0);
+  const again = stage.compute_ns - stage.layout_ns - computed;
+  if (again > 0) parts.push({ kind: 'again', amount: again });
+  if (stage.layout_ns) parts.push({ kind: 'layout', amount: stage.layout_ns });
+  if (stage.send_ns) parts.push({ kind: 'send', amount: stage.send_ns });
+  return parts;
+}
+// Time of a supernode in a stage: on its device, where that is known.
+function costIn(cut, id, s) {
+  const c = plan.counting;
+  return c?.supernode_ns ? c.supernode_ns[c.stage_class[s] * plan.supernodes.length + id] : plan.supernodes[id].cost_ns ?? 0;
+}
+const memoryParts = (stage) => [['weights', stage.weight_bytes], ['activations', stage.activation_bytes], ['stash', stage.stash_bytes ?? 0], ['caches', stage.state_bytes ?? 0], ['buffers', stage.buffer_bytes], ['workspace', stage.workspace_bytes]]
+  .filter(([, n]) => n > 0).map(([kind, amount]) => ({ kind, amount }));
+const PART_NAMES = { recv: 'receive', send: 'send', layout: 'layouts that cuts change', again: 'computed again here', weights: 'weights', activations: 'activations', stash: 'stash', caches: 'caches', buffers: 'buffers', workspace: 'workspace' };
+
+// Everything for one stage after another, and its supernodes in the plan's order.
+function membersOf(cut) {
+  const lists = cut.stages.map(() => []);
+  for (const id of plan.order) lists[cut.stageOf[id]].push(id);
+  return lists;
+}
+
+function pipelineDrawing(cut, { width, height, most, title }) {
+  const memory = state.mode === 'memory', n = cut.stages.length;
+  const full = cut.stages.map((s) => (memory ? s.memory_bytes : s.load_ns));
+  const limits = memory ? cut.stages.map((s) => s.memory_limit_bytes).filter((l) => l !== null) : [];
+  const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
+  const gap = Math.max(20, Math.min(COLUMN.gap, width / n / 3));
+  const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - gap * (n - 1) - 60) / n));
+  const total = Math.max(width, n * wide + (n - 1) * gap + 60), left = Math.max(8, (total - n * wide - (n - 1) * gap) / 2 - 22);
+  const tall = height - COLUMN.top - 26, scale = tall / largest;
+  const x = (s) => left + s * (wide + gap);
+  const svg = drawing('svg', { viewBox: `0 0 ${total} ${height}`, width: total, height, class: 'pipeline', role: 'group', 'aria-label': title });
+  const bands = drawing('g', { class: 'bands' }), marks = drawing('g'), heads = drawing('g'), over = drawing('g');
+  svg.append(bands, marks, heads, over);
+  const members = membersOf(cut), heaviest = plan.supernodes.reduce((m, g) => Math.max(m, g.cost_ns ?? 0), 0);
+  const edge = cut.stages.map(() => ({})); // where receiving and sending stand
+  cut.stages.forEach((stage, s) => {
+    let y = COLUMN.top;
+    marks.append(drawing('rect', { class: 'track', x: x(s), y, width: wide, height: tall, rx: 3 }));
+    for (const p of memory ? memoryParts(stage) : timeParts(cut, s, scale, members[s])) {
+      const h = p.amount * scale;
+      if (p.kind === 'recv' || p.kind === 'send') edge[s][p.kind] = [y, h];
+      marks.append(columnPart(p, s, { x: x(s), y, wide, h, heaviest }));
+      y += h;
+    }
+    heads.append(...columnHead(cut, s, x(s), wide, memory));
+    if (memory && stage.memory_limit_bytes !== null && stage.memory_limit_bytes <= largest) {
+      const at = COLUMN.top + stage.memory_limit_bytes * scale;
+      over.append(drawing('line', { class: 'limit', x1: x(s) - 6, x2: x(s) + wide + 6, y1: at, y2: at }), drawing('text', { class: 'limit', x: x(s) + wide, y: at + 12, 'text-anchor': 'end' }, `limit ${bytes(stage.memory_limit_bytes)}`));
+    }
+  });
+  if (!memory) drawBands(bands, over, cut, edge, { x, wide, gap, tall });
+  if (!memory && plan.plan.objective !== 'latency') drawBound(over, scale, total);
+  return svg;
+}
+
+function columnPart(p, s, { x, y, wide, h, heaviest }) {
+  const shape = { x, y, width: wide, height: Math.max(h - (h > 3 ? 0.8 : 0), 0.3) };
+  if (p.kind !== 'supernode') {
+    const rect = drawing('rect', { ...shape, class: `part ${p.kind}` });
+    const amount = state.mode === 'memory' ? bytes(p.amount) : time(p.amount);
+    rect.append(drawing('title', {}, `stage ${s}, ${PART_NAMES[p.kind]}: ${amount}`));
+    const g = drawing('g', {}, rect);
+    if (h >= 15) g.append(drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, `${PART_NAMES[p.kind].split(' ')[0]} ${amount}`));
+    return g;
+  }
+  const id = p.ids[0], one = p.ids.length === 1;
+  const name = one ? fullName(id) : `${count(p.ids.length, 'supernode')}, ${fullName(id)} to ${fullName(p.ids.at(-1))}`;
+  const g = drawing('g', { class: `mark${p.ids.includes(state.selected) ? ' chosen' : ''}`, 'data-ids': p.ids.join(','), role: 'button', tabindex: -1, 'aria-label': `${name}: ${time(p.amount)}` });
+  const rect = drawing('rect', shape);
+  paint(rect, p.ids.reduce((best, i) => (costIn(split(), i, s) > costIn(split(), best, s) ? i : best), id), s, heaviest);
+  g.append(rect, drawing('title', {}, `${name}\n${time(p.amount)}${one ? `, ${bytes(plan.supernodes[id].weight_bytes)} of weights` : ''}`));
+  if (h >= 13) {
+    const room = wide - 12, kind = fitted(one ? about(id).kind : count(p.ids.length, 'supernode'), room, BOLD, false);
+    const left = room - widthOf(kind, BOLD) - 6, where = one && left > 30 ? fitted(whereabouts(id), left) : '';
+    const text = drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, drawing('tspan', { class: 'kind' }, kind));
+    if (where) text.append(drawing('tspan', { class: 'where', dx: 5 }, where));
+    g.append(text);
+  }
+  return g;
+}
+
+function columnHead(cut, s, x, wide, memory) {
+  const stage = cut.stages[s], slowest = stage.load_ns >= cut.bottleneck_ns;
+  const limit = stage.memory_limit_bytes, narrow = wide < 90;
+  const share = limit === null ? '' : `, ${percent(stage.memory_bytes / limit)} of ${bytes(limit)}`;
+  const over = limit !== null && stage.memory_bytes > limit;
+  const head = drawing('g', { class: 'head' });
+  head.append(drawing('rect', { x, y: 2, width: wide, height: 4, rx: 2, style: `fill:${stageColour(s)}` }));
+  head.append(drawing('text', { class: 'stage', x, y: 22 }, narrow ? `${s}` : fitted(`${s} · ${stage.device}`, wide, BOLD, false)));
+  const first = memory ? bytes(stage.memory_bytes) : time(stage.load_ns), second = memory ? time(stage.load_ns) : bytes(stage.memory_bytes);
+  const big = drawing('text', { class: `big${(memory ? over : slowest) ? ' hot' : ''}`, x, y: 41 }, first);
+  if (!narrow && (memory ? over : slowest) && wide > 150) big.append(drawing('tspan', { class: 'small', dx: 6 }, memory ? 'does not fit' : 'slowest'));
+  head.append(big);
+  const line = narrow ? '' : `${second}${memory ? '' : share}`;
+  head.append(drawing('text', { class: `small${over ? ' hot' : ''}`, x, y: 55 }, line.length * 5.8 > wide + 20 && share && !memory ? `${second}, ${percent(stage.memory_bytes / limit)}` : memory && share ? share.slice(2) : line));
+  head.append(drawing('title', {}, `stage ${s} on ${stage.device}: ${time(stage.load_ns)} (compute ${time(stage.compute_ns)}, receive ${time(stage.recv_ns)}, send ${time(stage.send_ns)}), memory ${bytes(stage.memory_bytes)}${share}`));
+  return [head];
+}
+
+// All tensors from one stage to another as one band; thick as the time that they take.
+function drawBands(bands, over, cut, edge, { x, wide, gap, tall }) {
+  const bundles = new Map();
+  for (const t of cut.transfers) {
+    const key = `${t.from}-${t.to}`;
+    const b = bundles.get(key) ?? { from: t.from, to: t.to, bytes: 0, sure: true, tensors: [], ns: 0 };
+    b.bytes += t.bytes;
+    b.sure &&= t.bytes_known;
+    b.tensors.push(t);
+    bundles.set(key, b);
+  }
+  const out = cut.stages.map(() => 0), into = cut.stages.map(() => 0);
+  const sum = (side, s) => [...bundles.values()].filter((b) => b[side] === s).reduce((n, b) => n + b.bytes, 0) || 1;
+  const labels = [];
+  for (const b of bundles.values()) {
+    const [y1, h1] = edge[b.from].send ?? [COLUMN.top + tall, 0], [y2, h2] = edge[b.to].recv ?? [COLUMN.top, 0];
+    const t1 = Math.max(3, h1 * b.bytes / sum('from', b.from)), t2 = Math.max(3, h2 * b.bytes / sum('to', b.to));
+    const a = y1 + out[b.from], z = y2 + into[b.to];
+    out[b.from] += t1;
+    into[b.to] += t2;
+    const x1 = x(b.from) + wide, x2 = x(b.to), mid = x1 + gap / 2, end = x2 - gap / 2;
+    const path = `M${x1},${a} C${mid},${a} ${end},${z} ${x2},${z} L${x2},${z + t2} C${end},${z + t2} ${mid},${a + t1} ${x1},${a + t1} Z`;
+    const text = `${b.sure ? '' : '~'}${bytes(b.bytes)}`;
+    const g = drawing('g', { class: 'band', role: 'button', tabindex: 0, 'data-from': b.from, 'data-to': b.to, 'aria-label': `stage ${b.from} to ${b.to}: ${count(b.tensors.length, 'tensor')}, ${text}` });
+    g.append(drawing('path', { d: path }), drawing('title', {}, `stage ${b.from} → ${b.to}: ${text} in ${count(b.tensors.length, 'tensor')}\n${b.tensors.slice(0, 8).map((t) => t.tensor).join('\n')}${b.tensors.length > 8 ? '\n…' : ''}`));
+    bands.append(g);
+    labels.push({ x: b.to === b.from + 1 ? (x1 + x2) / 2 : x2 - gap / 2, y: b.to === b.from + 1 ? (a + z) / 2 : z + t2 + 14, text, n: b.tensors.length, skip: b.to > b.from + 1 });
+  }
+  if (gap < 44) return;
+  const taken = [];
+  for (const l of labels.sort((a, b) => a.skip - b.skip)) {
+    if (taken.some(([lx, ly]) => Math.abs(lx - l.x) < gap && Math.abs(ly - l.y) < 27)) continue;
+    taken.push([l.x, l.y]);
+    over.append(drawing('text', { class: 'band-label', x: l.x, y: l.y, 'text-anchor': 'middle' }, l.text));
+    if (l.n > 1) over.append(drawing('text', { class: 'band-label', x: l.x, y: l.y + 12, 'text-anchor': 'middle' }, `${l.n} tensors`));
+  }
+}
+
+function drawBound(over, scale, total) {
+  const bound = plan.plan.lower_bound_ns, y = COLUMN.top + bound * scale;
+  if (!bound) return;
+  over.append(drawing('line', { class: 'bound', x1: 0, x2: total, y1: y, y2: y }));
+  over.append(drawing('text', { class: 'bound', x: total - 4, y: y + 13, 'text-anchor': 'end' }, `lower bound ${time(bound)}`));
+}
+
+function figures(cut) {
+  const box = element('dl', { class: 'figures' });
+  const put = (name, value, small, kind = '') => box.append(element('div', { class: kind }, element('dt', {}, name), element('dd', {}, value, ...(small ? [element('small', {}, small)] : []))));
+  const p = plan.plan, was = cut.moved ? planned(plan) : null;
+  const latency = p.objective === 'latency', value = latency ? cut.latency_ns : cut.bottleneck_ns;
+  const slow = cut.stages.findIndex((s) => s.load_ns >= cut.bottleneck_ns);
+  const change = was ? value - (latency ? was.latency_ns : was.bottleneck_ns) : 0;
+  put(latency ? 'one input takes' : 'slowest stage', time(value), was ? `${signed(time(change), change)} moved` : latency ? '' : `stage ${slow}`, change > 0 ? 'worse' : '');
+  put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
+  put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
+  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `of ${plan.stages.length}, over ${p.single_device ?? 'one device'}`);
+  put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, count(cut.transfers.length, 'tensor'));
+  const fullest = cut.stages.reduce((a, b) => (b.memory_bytes > a.memory_bytes ? b : a));
+  const overfull = cut.stages.some((s) => s.memory_limit_bytes !== null && s.memory_bytes > s.memory_limit_bytes);
+  put('most memory', bytes(fullest.memory_bytes), overfull ? 'does not fit' : `stage ${fullest.index}`, overfull ? 'worse' : '');
+  return box;
+}
+
+function stageTable(cut) {
+  const number = (text, kind = '') => element('td', { class: `number ${kind}` }, text);
+  const body = element('tbody');
+  const trains = cut.stages[0].backward_ns !== undefined;
+  for (const s of cut.stages) {
+    const limit = s.memory_limit_bytes, over = limit !== null && s.memory_bytes > limit;
+    const swatch = element('i', { class: 'swatch' });
+    swatch.style.background = stageColour(s.index);
+    body.append(element('tr', {}, element('th', { scope: 'row' }, swatch, `${s.index}`), element('td', {}, s.device), number(s.operators.toLocaleString('en')), number(s.supernodes),
+      number(bytes(s.weight_bytes)), number(`${bytes(s.memory_bytes)}${limit === null ? '' : ` of ${bytes(limit)}`}`, over ? 'hot' : ''),
+      ...(trains ? [number(time(s.forward_ns)), number(time(s.backward_ns)), number(bytes(s.stash_bytes))] : [number(time(s.compute_ns))]),
+      number(time(s.recv_ns)), number(time(s.send_ns)), number(time(s.load_ns), s.load_ns >= cut.bottleneck_ns ? 'hot' : '')));
+  }
+  const heads = ['stage', 'device', 'operators', 'supernodes', 'weights', 'memory', ...(trains ? ['forward', 'backward', 'stash'] : ['compute']), 'receive', 'send', 'load'];
+  return element('div', { class: 'scroll' }, element('table', { class: 'stages' }, element('caption', {}, 'Stages'),
+    element('thead', {}, element('tr', {}, ...heads.map((h, i) => element('th', { scope: 'col', class: i < 2 ? '' : 'number' }, h)))), body));
+}
+
+// A switch between a few words.
+function choice(name, options, value, set) {
+  const group = element('span', { class: 'choice', role: 'group', 'aria-label': name });
+  for (const [key, text] of options) group.append(element('button', { type: 'button', 'aria-pressed': key === value ? 'true' : 'false', onclick: () => set(key) }, text));
+  return group;
+}
+const COLOURS = [['class', 'operator class'], ['heat', 'time'], ['stage', 'stage']];
+
+function drawPipeline(box) {
+  if (!plan.stages) {
+    box.append(element('p', { class: 'hint' }, 'Not partitioned yet: the model is shown as the passes see it so far. -k N makes stages.'));
+    return;
+  }
+  const cut = split();
+  box.append(figures(cut), element('div', { class: 'tools' },
+    choice('what a column is', [['time', 'time'], ['memory', 'memory']], state.mode, (mode) => set({ mode })),
+    ...(state.mode === 'time' ? [element('span', { class: 'label' }, 'coloured by'), choice('coloured by', COLOURS, state.colour, (colour) => set({ colour }))] : [])));
+  const frame = element('div', { class: 'frame' });
+  box.append(frame);
+  const width = frame.clientWidth || 1000, height = Math.max(330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
+  const other = compared();
+  const most = other ? Math.max(...[cut, split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : s.load_ns)))) : null;
+  frame.append(pipelineDrawing(cut, { width, height, most, title: `pipeline of ${count(cut.stages.length, 'stage')}` }));
+  keyboard(frame);
+  box.append(pipelineLegend());
+  if (other) drawOther(box, other, { width, height, most });
+  box.append(stageTable(cut));
+}
+
+function pipelineLegend() {
+  const { box, key, swatch } = legend();
+  if (state.mode === 'memory') {
+    box.replaceChildren();
+    const present = new Set(split().stages.flatMap((s) => memoryParts(s).map((p) => p.kind)));
+    for (const kind of ['weights', 'activations', 'stash', 'caches', 'buffers', 'workspace']) if (present.has(kind)) key(swatch(kind), PART_NAMES[kind]);
+    return box;
+  }
+  key(swatch('recv'), 'receive');
+  key(swatch('send'), 'send');
+  if (split().stages.some((s) => s.layout_ns > 0)) key(swatch('layout'), PART_NAMES.layout);
+  return box;
+}
+
+// The plan that this one is compared with: another number of stages, or this one before it was moved.
+function compared() {
+  return state.other >= 0 && data.plans[state.other]?.stages && (state.other !== state.plan || state.moved) ? data.plans[state.other] : null;
+}
+function drawOther(box, other, size) {
+  const before = plan, moved = state.moved;
+  const same = other === plan, a = split(), value = (c) => (plan.plan.objective === 'latency' ? c.latency_ns : c.bottleneck_ns);
+  const was = same ? planned(plan) : split(other);
+  const change = value(was) / value(a);
+  box.append(element('h2', {}, same ? 'As it was planned' : `With ${count(other.stages.length, 'stage')}`, ' ',
+    element('small', {}, `${time(value(was))}, ${change >= 1 ? `${change.toFixed(2)} times as long as above` : `${(1 / change).toFixed(2)} times as fast as above`}, on the same scale`)));
+  const frame = element('div', { class: 'frame other' });
+  box.append(frame);
+  plan = other;
+  state.moved = null;
+  try {
+    frame.append(pipelineDrawing(was, { ...size, title: `compared: pipeline of ${count(was.stages.length, 'stage')}` }));
+  } finally {
+    plan = before;
+    state.moved = moved;
+  }
+}
+
+// One stop for the tab key; arrows go on from there, and Enter shows what is there.
+function keyboard(frame) {
+  const marks = [...frame.querySelectorAll('.mark')];
+  if (marks.length) (frame.querySelector('.mark.chosen') ?? marks[0]).setAttribute('tabindex', 0);
+  const idsOf = (mark) => mark.dataset.ids.split(',').map(Number);
+  const choose = (mark) => select(idsOf(mark).length === 1 ? idsOf(mark)[0] : idsOf(mark).reduce((a, b) => (plan.supernodes[b].cost_ns > plan.supernodes[a].cost_ns ? b : a)));
+  frame.addEventListener('click', (event) => {
+    const mark = event.target.closest('.mark'), band = event.target.closest('.band');
+    if (mark) choose(mark);
+    else if (band) showBand(Number(band.dataset.from), Number(band.dataset.to));
+  });
+  frame.addEventListener('keydown', (event) => {
+    const band = event.target.closest('.band');
+    if (band && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); showBand(Number(band.dataset.from), Number(band.dataset.to)); return; }
+    const at = marks.indexOf(event.target.closest('.mark'));
+    if (at < 0) return;
+    const stage = (m) => split().stageOf[idsOf(m)[0]];
+    let to = -1;
+    if (event.key === 'ArrowDown') to = at + 1;
+    else if (event.key === 'ArrowUp') to = at - 1;
+    else if (event.key === 'ArrowRight') to = marks.findIndex((m, i) => i > at && stage(m) > stage(marks[at]));
+    else if (event.key === 'ArrowLeft') to = marks.findIndex((m) => stage(m) === stage(marks[at]) - 1);
+    else if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); choose(marks[at]); return; } else return;
+    event.preventDefault();
+    if (!marks[to]) return;
+    marks[at].setAttribute('tabindex', -1);
+    marks[to].setAttribute('tabindex', 0);
+    marks[to].focus();
+  });
+}
+// The selection alone changed: no need to draw all anew.
+function markChosen() {
+  for (const mark of document.querySelectorAll('.mark')) mark.classList.toggle('chosen', mark.dataset.ids.split(',').includes(String(state.selected)));
+}
