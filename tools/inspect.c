@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "dot.h"
 #include "places.h"
 #include "plan_options.h"
 #include "probe.h"
@@ -74,7 +73,7 @@ enum { MAX_PLANS = 64 };
 typedef struct request {
   const char *model, *output, *dump_after, *dump_dir;
   uint32_t first_k, last_k; /* 0: not given */
-  bool svg, onnx, onnxtxt, problem, force, done;
+  bool onnx, onnxtxt, problem, force, done;
   bool has_max_data;
   uint64_t max_data_bytes;
   psplit_view_options view;
@@ -89,13 +88,10 @@ static psplit_code parse_format(request *r, const char *text) {
                                       "onnx", "onnxtxt", "problem", NULL};
   int which;
   if (!cli_choice(&PROGRAM, "format", text, names, &which)) return PSPLIT_USAGE;
-  r->svg = which == 4;
   r->onnx = which == 5;
   r->onnxtxt = which == 6;
   r->problem = which == 7;
-  r->view.format = r->svg      ? PSPLIT_VIEW_DOT
-                   : which > 4 ? PSPLIT_VIEW_TEXT
-                               : (psplit_view_format)which;
+  r->view.format = which > 4 ? PSPLIT_VIEW_TEXT : (psplit_view_format)which;
   return PSPLIT_OK;
 }
 
@@ -216,7 +212,6 @@ static psplit_code show(const request *r, const psplit_snapshot *const *snapshot
   char *text = NULL;
   size_t n_text;
   psplit_code code = psplit_view(snapshots, n, &r->view, diag, &text, &n_text);
-  if (code == PSPLIT_OK && r->svg) code = dot_to_svg(&text, &n_text, diag);
   if (code == PSPLIT_OK) code = write_out(path, text, n_text, diag);
   free(text);
   return code;
@@ -266,7 +261,7 @@ static psplit_code show_problem(const request *r, psplit_planner *planner, pspli
 
 /* DIR/03-fuse.txt, numbered in the order in which the passes ran. */
 static psplit_code dump(void *user, psplit_planner *planner, const char *pass, psplit_diag *diag) {
-  static const char *const endings[] = {"txt", "json", "dot", "html"};
+  static const char *const endings[] = {"txt", "json", "dot", "html", "svg"};
   request *r = user;
   psplit_snapshot *snapshot;
   const unsigned number = ++r->n_dumps;
@@ -275,12 +270,14 @@ static psplit_code dump(void *user, psplit_planner *planner, const char *pass, p
   if (code != PSPLIT_OK) return code;
   char path[4096];
   const int n = snprintf(path, sizeof path, "%s/%02u-%s.%s", r->dump_dir, number, pass,
-                         r->svg ? "svg" : endings[r->view.format]);
+                         endings[r->view.format]);
   const psplit_snapshot *one = snapshot;
   if (n < 0 || (size_t)n >= sizeof path)
     errno = ENAMETOOLONG, code = cannot_write(r->dump_dir, diag);
-  /* There are no stages before they are made, no matches before a search: nothing to dump yet. */
-  else if ((r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan) &&
+  /* There are no times before costs are known, no stages before they are made, no matches before a
+   * search: nothing to dump yet. */
+  else if ((r->view.format != PSPLIT_VIEW_SVG || snapshot->facts & PSPLIT_SNAPSHOT_COSTS) &&
+           (r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan) &&
            (r->view.level != PSPLIT_VIEW_PATTERNS || snapshot->patterns))
     code = show(r, &one, 1, path, diag);
   psplit_snapshot_destroy(snapshot);

@@ -16,11 +16,12 @@ static int64_t value_ns(const psplit_plan *plan) {
   return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
 }
 
-static void print_transfers(const psplit_plan *plan) {
+static void print_transfers(const psplit_plan *plan, bool all) {
   enum { SHOWN = 12 };
+  const uint32_t n = all || plan->n_transfers < SHOWN ? plan->n_transfers : SHOWN;
   if (!plan->n_transfers) return;
   printf("\ncrossing tensors\n");
-  for (uint32_t t = 0; t < plan->n_transfers && t < SHOWN; t++) {
+  for (uint32_t t = 0; t < n; t++) {
     const psplit_plan_transfer *transfer = &plan->transfers[t];
     char bytes[CLI_TEXT], name[160];
     cli_bytes(transfer->bytes, bytes);
@@ -28,7 +29,8 @@ static void print_transfers(const psplit_plan *plan) {
            transfer->bytes_known ? " " : "~", bytes,
            cli_printable(transfer->tensor, name, sizeof name));
   }
-  if (plan->n_transfers > SHOWN) printf("  ... and %" PRIu32 " more\n", plan->n_transfers - SHOWN);
+  if (plan->n_transfers > n)
+    printf("  ... and %" PRIu32 " more; --all-transfers lists them\n", plan->n_transfers - n);
 }
 
 /* What stays in each stage, for one sequence; then what does not stay. */
@@ -126,7 +128,7 @@ static int64_t device_load_ns(const psplit_plan *plan, uint32_t stage) {
   return ns;
 }
 
-void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
+void print_plan(const psplit_plan *plan, const plan_report *report, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
   int width = 10;
   for (uint32_t s = 0; s < plan->n_stages; s++) width = cli_width(width, plan->stages[s].device);
@@ -144,7 +146,8 @@ void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
            cli_time(stage->load_ns, f),
            device_load_ns(plan, s) >= plan->bottleneck_ns ? "  <" : "");
   }
-  print_transfers(plan);
+  print_stage_chart(plan, report->color);
+  print_transfers(plan, report->all_transfers);
   print_states(plan);
   printf("\n");
   if (plan->data.matters) printf("as counted: ");
@@ -159,7 +162,7 @@ void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
   print_phases(plan);
   char line[PRINT_PLAN_LINE];
   if (headline(plan, line)) printf("%s\n", line);
-  if (weights_inside) print_mapped(plan);
+  if (report->weights_inside) print_mapped(plan);
   printf("took %.2f s\n", seconds);
 }
 

@@ -5,10 +5,17 @@
 #include <psplit/snapshot.h>
 
 #include "cli.h"
+#include "stage_chart.h"
 
-/* The stages as a table, what crosses between them, and how good that is; where weights stand in
- * the stage files (`weights_inside`), what a file of their own would save, if that is much. */
-void print_plan(const psplit_plan *plan, bool weights_inside, double seconds);
+typedef struct plan_report {
+  bool weights_inside; /* they stand in the stage files: say what a file of their own would save */
+  bool all_transfers;  /* else the first twelve */
+  stage_chart_color color;
+} plan_report;
+
+/* The stages as a table and on a terminal as bars, what crosses between them, and how good that
+ * is. */
+void print_plan(const psplit_plan *plan, const plan_report *report, double seconds);
 
 enum { PRINT_PLAN_LINE = 2048 };
 

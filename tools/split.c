@@ -42,7 +42,9 @@ enum {
   OPT_CLEAN,
   OPT_AUTOTUNE,
   OPT_ONNXRUNTIME,
-  OPT_OPTIMIZATION
+  OPT_OPTIMIZATION,
+  OPT_COLOR,
+  OPT_ALL_TRANSFERS
 };
 
 static const cli_option OPTIONS[] = {
@@ -91,6 +93,9 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Reading:"},
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
+  {OPT_ALL_TRANSFERS, "all-transfers", NULL, "list all crossing tensors, not the first twelve"},
+  {OPT_COLOR, "color", "WHEN",
+   "auto (default): bars and colours on a terminal; always; never: bars without colours"},
   {'q', "quiet", NULL, "no table, warnings or progress"},
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
@@ -115,6 +120,7 @@ typedef struct request {
   tune_settings tune;
   training_options training;
   psplit_emit_options emit;
+  plan_report report;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL */
   psplit_training *trained;   /* with --training */
@@ -148,6 +154,14 @@ static bool parse_shared(request *r, int id, char *argument) {
   bool taken;
   if (!training_option(&PROGRAM, &r->training, id, argument, &taken)) return false;
   return taken || plan_option(&PROGRAM, &r->plan, id, argument);
+}
+
+static bool parse_color(request *r, const char *text) {
+  static const char *const words[] = {"auto", "always", "never", NULL};
+  int which;
+  if (!cli_choice(&PROGRAM, "color", text, words, &which)) return false;
+  r->report.color = (stage_chart_color)which;
+  return true;
 }
 
 static bool parse_option(request *r, int id, char *argument) {
@@ -206,6 +220,8 @@ static bool parse_option(request *r, int id, char *argument) {
       r->annotation = (psplit_annotation)which;
       return true;
     case OPT_JSON: r->json = true; return true;
+    case OPT_ALL_TRANSFERS: r->report.all_transfers = true; return true;
+    case OPT_COLOR: return parse_color(r, argument);
     case OPT_DEPFILE: r->depfile = argument; return true;
     case OPT_FORCE: r->emit.replace = true; return true;
     case OPT_NO_SYNC: r->emit.no_sync = true; return true;
@@ -618,12 +634,12 @@ static psplit_code split(request *r, psplit_diag *diag) {
   else
     undo_all(&beside);
   cli_progress_end(&r->progress);
+  r->report.weights_inside =
+    r->emit.weights == PSPLIT_WEIGHTS_AUTO || r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   if (code == PSPLIT_OK && manifest)
     fputs(manifest, stdout);
   else if (code == PSPLIT_OK && !r->progress.quiet)
-    print_plan(plan,
-               r->emit.weights == PSPLIT_WEIGHTS_AUTO || r->emit.weights == PSPLIT_WEIGHTS_INLINE,
-               cli_now_s() - start_s);
+    print_plan(plan, &r->report, cli_now_s() - start_s);
   if (code == PSPLIT_OK && target_prints(r->target))
     code = target_print(r->target, &made, &logger, diag);
   if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)

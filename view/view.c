@@ -1,6 +1,6 @@
 #include "view.h"
 
-bool psplit_view_has(psplit_view_format format) { return format <= PSPLIT_VIEW_HTML; }
+bool psplit_view_has(psplit_view_format format) { return format <= PSPLIT_VIEW_SVG; }
 
 psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapshots,
                         const psplit_view_options *given, psplit_diag *diag, char **out_text,
@@ -20,7 +20,7 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "there are no stages at this point: they come with the pass partition");
   if (!page && options->level == PSPLIT_VIEW_PATTERNS) {
-    if (options->format == PSPLIT_VIEW_DOT)
+    if (options->format == PSPLIT_VIEW_DOT || options->format == PSPLIT_VIEW_SVG)
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "patterns are shown as text or JSON, not as a graph");
     if (!snapshots[0]->patterns)
@@ -28,10 +28,18 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
                            "no patterns were looked for at this point: that is what the pass fuse "
                            "does");
   }
+  if (options->format == PSPLIT_VIEW_SVG &&
+      (options->level == PSPLIT_VIEW_OPERATORS || !(snapshots[0]->facts & PSPLIT_SNAPSHOT_COSTS)))
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "an SVG shows how long supernodes take: operators, and models without "
+                         "costs yet, are for DOT");
   switch (options->format) {
     case PSPLIT_VIEW_TEXT: psplit_i_view_text(snapshots[0], options, &out); break;
     case PSPLIT_VIEW_JSON: psplit_i_view_json(snapshots[0], options->level, &out); break;
     case PSPLIT_VIEW_DOT: psplit_i_view_dot(snapshots[0], options->level, &out); break;
+    case PSPLIT_VIEW_SVG:
+      psplit_i_view_svg(snapshots[0], options->title ? options->title : "model", &out);
+      break;
     case PSPLIT_VIEW_HTML:
       PSPLIT_TRY(psplit_i_view_page(snapshots, n_snapshots, options, diag, &out));
       break;

@@ -21,6 +21,11 @@ void psplit_i_view_escaped(psplit_i_text *out, const char *text, size_t n);
 /* A name as a quoted DOT string: always valid UTF-8, and no escape that Graphviz would expand. */
 void psplit_i_view_dot_string(psplit_i_text *out, const char *name);
 
+/* Bytes and times with three digits and a unit; `out` is returned. */
+enum { PSPLIT_I_VIEW_UNIT = 32 };
+const char *psplit_i_view_size(uint64_t bytes, char *out);
+const char *psplit_i_view_time(int64_t ns, char *out);
+
 /* Text for HTML, in element content and in quoted attributes. */
 void psplit_i_view_html(psplit_i_text *out, const char *text);
 
@@ -39,6 +44,7 @@ void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *opt
                         psplit_i_text *out);
 void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out);
 void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out);
+void psplit_i_view_svg(const psplit_snapshot *s, const char *title, psplit_i_text *out);
 
 /* The parts that JSON and HTML share: an array of the level's items. */
 void psplit_i_view_json_nodes(psplit_i_json *json, const psplit_snapshot *s);

@@ -12,8 +12,9 @@ extern "C" {
 typedef enum psplit_view_format {
   PSPLIT_VIEW_TEXT, /* a line for each operator, supernode or stage; made for grep */
   PSPLIT_VIEW_JSON,
-  PSPLIT_VIEW_DOT, /* for Graphviz */
-  PSPLIT_VIEW_HTML /* one page with all levels in it, which loads nothing */
+  PSPLIT_VIEW_DOT,  /* for Graphviz */
+  PSPLIT_VIEW_HTML, /* one page with all levels in it, which loads nothing */
+  PSPLIT_VIEW_SVG   /* stages as columns of supernodes, as high as they take time; needs COSTS */
 } psplit_view_format;
 
 typedef enum psplit_view_level {
@@ -27,9 +28,9 @@ typedef enum psplit_view_level {
 typedef struct psplit_view_options {
   size_t struct_size; /* set by psplit_view_options_init() */
   psplit_view_format format;
-  psplit_view_level level;  /* HTML has all */
+  psplit_view_level level;  /* HTML has all, SVG is for SUPERNODES and STAGES */
   uint32_t n_micro_batches; /* of the schedule that HTML shows; 0: 8 */
-  const char *title;        /* of an HTML page; may be NULL */
+  const char *title;        /* of HTML and SVG; may be NULL */
   bool fold;                /* TEXT: of blocks that repeat, the first one's supernodes alone */
 } psplit_view_options;
 

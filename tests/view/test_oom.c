@@ -118,7 +118,7 @@ static psplit_code make_blocks(const fixture *f, int which, psplit_diag *diag) {
 }
 
 static void views(void **state) {
-  for (int format = PSPLIT_VIEW_TEXT; format <= PSPLIT_VIEW_HTML; format++)
+  for (int format = PSPLIT_VIEW_TEXT; format <= PSPLIT_VIEW_SVG; format++)
     if (psplit_view_has((psplit_view_format)format)) fail_each(*state, show, format);
 }
 

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Bars of stages on a terminal, and all crossing tensors on request: chart.py SPLIT
+
+Standard output is a pseudo-terminal or a pipe; a pipe gets bars from `--color always` alone. The
+model is a made-up one with many tensors between two halves. TAP.
+"""
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+
+from bad_input import OK, USAGE, Tap, model
+
+WIDE = 20
+
+
+def on_terminal(args, **env):
+    """Standard output as a terminal shows it."""
+    main, other = pty.openpty()
+    made = subprocess.Popen(args, stdout=other, stderr=subprocess.DEVNULL, env=env)
+    os.close(other)
+    text = b""
+    while True:
+        try:
+            more = os.read(main, 4096)
+        except OSError:  # the other end is closed: Linux
+            break
+        if not more:
+            break
+        text += more
+    os.close(main)
+    made.wait(60)
+    return text.decode(errors="replace").replace("\r\n", "\n")
+
+
+def piped(tap, name, status, args):
+    made = subprocess.run(args, capture_output=True, text=True, timeout=60)
+    tap.ok(made.returncode == status, name, "%d %s" % (made.returncode, made.stderr))
+    return made
+
+
+def bars(text):
+    return [line for line in text.splitlines() if re.match(r" +\d  cpu\d (\033|[<#>]{4}|\u2588)", line)]
+
+
+def main(argv):
+    tap, split = Tap(), os.path.abspath(argv[1])
+    os.chdir(tempfile.mkdtemp())
+    with open("m.onnx", "wb") as file:
+        file.write(wide())
+    plain = [split, "m.onnx", "-k", "2", "--plan-only", "--pin", "a*=0", "--pin", "y*=1"]
+    table = piped(tap, "a pipe", OK, plain).stdout
+    tap.ok(not bars(table) and "\033" not in table, "a pipe gets no bars", table)
+    tap.ok("... and %d more; --all-transfers lists them" % (WIDE - 12) in table, "twelve tensors are listed", table)
+    full = piped(tap, "all of them", OK, plain + ["--all-transfers"]).stdout
+    tap.ok(len(re.findall(r"0 -> 1 ", full)) == WIDE and "more;" not in full, "all tensors are, when asked for", full)
+    always = piped(tap, "always", OK, plain + ["--color", "always"]).stdout
+    tap.ok(len(bars(always)) == 2 and "\033[" in always, "--color always: bars and colours in a pipe", always)
+    never = piped(tap, "never", OK, plain + ["--color", "never"]).stdout
+    tap.ok(not bars(never), "--color never: none", never)
+    piped(tap, "--color sometimes", USAGE, plain + ["--color", "sometimes"])
+    shown = on_terminal(plain, TERM="xterm", LC_ALL="C.UTF-8")
+    tap.ok(len(bars(shown)) == 2 and "\u2588" in shown and "\033[" in shown, "a terminal: blocks in colours", shown)
+    tap.ok("lower bound" in "".join(shown.split("crossing")[0]), "and the lower bound", shown)
+    for name, env in (("NO_COLOR", {"TERM": "xterm", "NO_COLOR": "1"}), ("a dumb one", {"TERM": "dumb"}), ("none that is named", {})):
+        text = on_terminal(plain, LC_ALL="C", **env)
+        tap.ok(len(bars(text)) == 2 and "#" in text and "\033" not in text, "a terminal, %s: bars in letters" % name, text)
+    quiet = on_terminal(plain + ["-q"], TERM="xterm")
+    tap.ok(quiet == "", "-q: nothing", quiet)
+    print("1..%d" % tap.count)
+    sys.exit(tap.failed != 0)
+
+
+def wide():
+    """Chains side by side, which each cut goes through."""
+    lines = []
+    for i in range(WIDE):
+        lines += ["[a%d] b%d = MatMul (x, w)" % (i, i), "[y%d] y%d = MatMul (b%d, w)" % (i, i, i)]
+    outputs = ", ".join("float[256,256] y%d" % i for i in range(WIDE))
+    return model("g (float[256,256] x) => (%s) <float[256,256] w = random(1)> {\n%s\n}" % (outputs, "\n".join(lines)))
+
+
+if __name__ == "__main__":
+    main(sys.argv)

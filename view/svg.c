@@ -1,0 +1,347 @@
+/* The SVG format: the pipeline as the page draws it, a column for each stage, its supernodes in the
+ * plan's order and as high as they take time; what crosses in bands as thick as sending takes; the
+ * lower bound. Without a plan all is one column. Coordinates are whole tenths of a pixel, so that
+ * the same plan gives the same bytes everywhere. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view.h"
+
+enum {
+  TOP = 640,
+  TALL = 4600,
+  WIDE = 1900,
+  GAP = 700,
+  SIDE = 160,
+  FOOT = 260,
+  THIN = 25,
+  LINE = 130
+};
+
+typedef struct canvas {
+  const psplit_snapshot *s;
+  psplit_i_text *out;
+  uint32_t n_columns;
+  int64_t most_ns;  /* what TALL stands for; at least 1 */
+  int64_t *send_at; /* [n_columns] where sending begins, ns from the top */
+} canvas;
+
+/* Tenths as "12.5". */
+static void put_number(psplit_i_text *out, int64_t tenths) {
+  psplit_i_text_addf(out, "%" PRId64 ".%d", tenths / 10, (int)(tenths % 10));
+}
+
+static void put_attribute(psplit_i_text *out, const char *name, int64_t tenths) {
+  psplit_i_text_addf(out, " %s=\"", name);
+  put_number(out, tenths);
+  psplit_i_text_puts(out, "\"");
+}
+
+static int64_t height_of(const canvas *c, int64_t ns) {
+  return (int64_t)((double)ns / (double)c->most_ns * TALL);
+}
+
+static int64_t left_of(uint32_t column) { return SIDE + (int64_t)column * (WIDE + GAP); }
+
+/* The end of a name, in about `room` characters: it tells more than the start. */
+static void put_end(psplit_i_text *out, const char *name, size_t room) {
+  size_t n = 0;
+  const char *at = name + strlen(name);
+  for (; at > name && n < room; n++) do
+      at--;
+    while (at > name && ((unsigned char)*at & 0xc0) == 0x80);
+  if (at > name) psplit_i_text_puts(out, "\xe2\x80\xa6");
+  psplit_i_view_html(out, at);
+}
+
+static void open_text(psplit_i_text *out, const char *class_name, int64_t x, int64_t y) {
+  psplit_i_text_addf(out, "<text class=\"%s\"", class_name);
+  put_attribute(out, "x", x);
+  put_attribute(out, "y", y);
+  psplit_i_text_puts(out, ">");
+}
+
+static void put_text(psplit_i_text *out, const char *class_name, int64_t x, int64_t y,
+                     const char *text) {
+  open_text(out, class_name, x, y);
+  psplit_i_view_html(out, text);
+  psplit_i_text_puts(out, "</text>\n");
+}
+
+/* A part of a column from `from_ns` on; `end` of its title follows the words. */
+static void put_part(const canvas *c, uint32_t column, const char *class_name, int64_t from_ns,
+                     int64_t ns, const char *words, const char *name) {
+  char time[PSPLIT_I_VIEW_UNIT];
+  const int64_t y = TOP + height_of(c, from_ns), end = TOP + height_of(c, from_ns + ns);
+  const int64_t h = end - y;
+  if (ns <= 0) return;
+  psplit_i_text_addf(c->out, "<g><rect class=\"%s\"", class_name);
+  put_attribute(c->out, "x", left_of(column));
+  put_attribute(c->out, "y", y);
+  put_attribute(c->out, "width", WIDE);
+  put_attribute(c->out, "height", h > 30 ? h - 8 : h > 1 ? h : 1);
+  psplit_i_text_puts(c->out, "/><title>");
+  psplit_i_view_html(c->out, words);
+  psplit_i_text_puts(c->out, *words && *name ? " " : "");
+  psplit_i_view_html(c->out, name);
+  psplit_i_text_addf(c->out, ": %s</title>", psplit_i_view_time(ns, time));
+  if (h >= LINE) {
+    open_text(c->out, "on", left_of(column) + 60, y + h / 2 + 40);
+    const size_t used = strlen(words), room = 24;
+    psplit_i_view_html(c->out, words);
+    psplit_i_text_puts(c->out, *words && *name ? " " : "");
+    if (*name) put_end(c->out, name, used < room ? room - used : 1);
+    psplit_i_text_puts(c->out, "</text>");
+  }
+  psplit_i_text_puts(c->out, "</g>\n");
+}
+
+/* The class that takes most of a supernode's time. */
+static const char *class_of(const psplit_snapshot *s, const psplit_snapshot_group *group) {
+  const psplit_snapshot_node *best = NULL;
+  for (uint32_t i = 0; i < group->n_nodes; i++) {
+    const psplit_snapshot_node *node = &s->nodes[group->nodes[i]];
+    if (!best || node->cost_ns > best->cost_ns) best = node;
+  }
+  return best && best->class_name ? best->class_name : "other";
+}
+
+/* Supernodes of a stage, or all; those too thin to be seen go together. */
+static int64_t put_supernodes(const canvas *c, uint32_t column, int64_t from_ns) {
+  const psplit_snapshot *s = c->s;
+  int64_t at = from_ns, thin_ns = 0;
+  uint32_t n_thin = 0, n_left = 0;
+  const char *thin_class = "other";
+  char words[40];
+  for (uint32_t i = 0; i < s->n_groups; i++)
+    n_left += !s->plan || s->groups[s->order[i]].stage == column;
+  for (uint32_t i = 0; i < s->n_groups; i++) {
+    const psplit_snapshot_group *group = &s->groups[s->order[i]];
+    if (s->plan && group->stage != column) continue;
+    n_left--;
+    const bool thin = height_of(c, group->cost_ns) < THIN;
+    if (thin) {
+      thin_class = n_thin++ ? thin_class : class_of(s, group);
+      thin_ns += group->cost_ns;
+    }
+    if (n_thin && (!thin || !n_left || height_of(c, thin_ns) >= 2 * THIN)) {
+      snprintf(words, sizeof words, "%" PRIu32 " supernode%s", n_thin, n_thin == 1 ? "" : "s");
+      put_part(c, column, thin_class, at, thin_ns, words, "");
+      at += thin_ns;
+      thin_ns = n_thin = 0;
+    }
+    if (thin) continue;
+    put_part(c, column, class_of(s, group), at, group->cost_ns, "", group->title);
+    at += group->cost_ns;
+  }
+  return at;
+}
+
+static void put_track(const canvas *c, uint32_t column) {
+  psplit_i_text_puts(c->out, "<rect class=\"track\"");
+  put_attribute(c->out, "x", left_of(column));
+  put_attribute(c->out, "y", TOP);
+  put_attribute(c->out, "width", WIDE);
+  put_attribute(c->out, "height", TALL);
+  psplit_i_text_puts(c->out, "/>\n");
+}
+
+static void put_stage(canvas *c, uint32_t column) {
+  const psplit_plan_stage *stage = &c->s->plan->stages[column];
+  const uint64_t limit = c->s->memory_limit_bytes[column];
+  char a[PSPLIT_I_VIEW_UNIT], b[PSPLIT_I_VIEW_UNIT], line[160];
+  const bool slowest = stage->load_ns >= c->s->plan->bottleneck_ns;
+  put_track(c, column);
+  open_text(c->out, "stage", left_of(column), 150);
+  psplit_i_text_addf(c->out, "%" PRIu32 " \xc2\xb7 ", column);
+  put_end(c->out, stage->device, 20);
+  psplit_i_text_puts(c->out, "</text>\n");
+  snprintf(line, sizeof line, "%s%s", psplit_i_view_time(stage->load_ns, a),
+           slowest ? ", slowest" : "");
+  put_text(c->out, slowest ? "big hot" : "big", left_of(column), 370, line);
+  snprintf(line, sizeof line, "%s%s%s", psplit_i_view_size(stage->memory_bytes, a),
+           limit == UINT64_MAX ? "" : " of ",
+           limit == UINT64_MAX ? "" : psplit_i_view_size(limit, b));
+  put_text(c->out, limit != UINT64_MAX && stage->memory_bytes > limit ? "small hot" : "small",
+           left_of(column), 530, line);
+  put_part(c, column, "recv", 0, stage->recv_ns, "receive", "");
+  int64_t at = put_supernodes(c, column, stage->recv_ns);
+  const int64_t computed = stage->recv_ns + stage->compute_ns - stage->layout_ns;
+  put_part(c, column, "other", at, computed - at, "computed again here", "");
+  at = computed > at ? computed : at;
+  put_part(c, column, "layout", at, stage->layout_ns, "layouts", "");
+  c->send_at[column] = at + stage->layout_ns;
+  put_part(c, column, "send", c->send_at[column], stage->send_ns, "send", "");
+}
+
+static void put_band(const canvas *c, uint32_t from, uint32_t to, int64_t from_y, int64_t from_h,
+                     int64_t to_y, int64_t to_h) {
+  const int64_t x1 = left_of(from) + WIDE, x2 = left_of(to), mid1 = x1 + GAP / 2,
+                mid2 = x2 - GAP / 2;
+  const int64_t points[] = {
+    x1,   from_y,      mid1, from_y,          mid2, to_y,           x2, to_y, x2, to_y + to_h,
+    mid2, to_y + to_h, mid1, from_y + from_h, x1,   from_y + from_h};
+  static const char *const before[] = {"M", " C", " ", " ", " L", " C", " ", " "};
+  psplit_i_text_puts(c->out, "<path class=\"band\" d=\"");
+  for (int i = 0; i < 8; i++) {
+    psplit_i_text_puts(c->out, before[i]);
+    put_number(c->out, points[2 * i]);
+    psplit_i_text_puts(c->out, ",");
+    put_number(c->out, points[2 * i + 1]);
+  }
+  psplit_i_text_puts(c->out, " Z\"/>");
+}
+
+/* All that goes from one stage to another. */
+typedef struct bundle {
+  uint32_t from, to, n;
+  uint64_t bytes;
+  bool known;
+} bundle;
+
+static bundle bundle_of(const psplit_plan *plan, uint32_t from, uint32_t to) {
+  bundle b = {.from = from, .to = to, .known = true};
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    const psplit_plan_transfer *transfer = &plan->transfers[t];
+    if (transfer->from != from || transfer->to != to) continue;
+    b.bytes = psplit_i_sat_add_u64(b.bytes, transfer->bytes);
+    b.known = b.known && transfer->bytes_known;
+    b.n++;
+  }
+  return b;
+}
+
+/* Bytes that a stage sends and receives, and how many of them bands have been drawn for. */
+typedef struct traffic {
+  uint64_t sent, received, given, taken;
+} traffic;
+
+/* A part of `whole` that stands for `bytes` of `all`. */
+static int64_t share(int64_t whole, uint64_t bytes, uint64_t all) {
+  return all ? (int64_t)((double)bytes / (double)all * (double)whole) : 0;
+}
+
+static void put_bundle(const canvas *c, const bundle *b, traffic *from, traffic *to) {
+  enum { LEAST = 30 };
+  const int64_t send = height_of(c, c->s->plan->stages[b->from].send_ns);
+  const int64_t recv = height_of(c, c->s->plan->stages[b->to].recv_ns);
+  const int64_t y1 = TOP + height_of(c, c->send_at[b->from]) + share(send, from->given, from->sent);
+  const int64_t y2 = TOP + share(recv, to->taken, to->received);
+  const int64_t h1 = share(send, b->bytes, from->sent), h2 = share(recv, b->bytes, to->received);
+  char amount[PSPLIT_I_VIEW_UNIT], label[PSPLIT_I_VIEW_UNIT + 1];
+  psplit_i_text_puts(c->out, "<g>");
+  put_band(c, b->from, b->to, y1, h1 > LEAST ? h1 : LEAST, y2, h2 > LEAST ? h2 : LEAST);
+  snprintf(label, sizeof label, "%s%s", b->known ? "" : "~", psplit_i_view_size(b->bytes, amount));
+  psplit_i_text_addf(
+    c->out, "<title>stage %" PRIu32 " to %" PRIu32 ": %s, %" PRIu32 " tensor%s</title></g>\n",
+    b->from, b->to, label, b->n, b->n == 1 ? "" : "s");
+  if (b->to == b->from + 1)
+    put_text(c->out, "label", left_of(b->to) - GAP / 2, (y1 + y2) / 2, label);
+  from->given += b->bytes;
+  to->taken += b->bytes;
+}
+
+static void put_bands(const canvas *c) {
+  const psplit_plan *plan = c->s->plan;
+  traffic *by_stage = calloc((size_t)c->n_columns + 1, sizeof *by_stage);
+  if (!by_stage) {
+    c->out->failed = true;
+    return;
+  }
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    by_stage[plan->transfers[t].from].sent += plan->transfers[t].bytes;
+    by_stage[plan->transfers[t].to].received += plan->transfers[t].bytes;
+  }
+  for (uint32_t from = 0; from < c->n_columns; from++)
+    for (uint32_t to = from + 1; to < c->n_columns; to++) {
+      const bundle b = bundle_of(plan, from, to);
+      if (b.n) put_bundle(c, &b, &by_stage[from], &by_stage[to]);
+    }
+  free(by_stage);
+}
+
+static void put_bound(const canvas *c, int64_t width) {
+  const psplit_plan *plan = c->s->plan;
+  char time[PSPLIT_I_VIEW_UNIT], line[64];
+  const int64_t y = TOP + height_of(c, plan->lower_bound_ns);
+  if (plan->lower_bound_ns <= 0 || plan->objective[0] == 'l') return;
+  psplit_i_text_puts(c->out, "<line class=\"bound\"");
+  put_attribute(c->out, "x1", 0);
+  put_attribute(c->out, "x2", width);
+  put_attribute(c->out, "y1", y);
+  put_attribute(c->out, "y2", y);
+  snprintf(line, sizeof line, "lower bound %s", psplit_i_view_time(plan->lower_bound_ns, time));
+  psplit_i_text_puts(c->out, "/>\n");
+  put_text(c->out, "bound", width - 40, y + 130, line);
+}
+
+/* As the page's, for light and for dark. */
+static const char STYLE[] =
+  "<style>\n"
+  "svg { background: #f5f6f8 } text { font: 12px system-ui, sans-serif; fill: #18212c }\n"
+  ".on { fill: #16202b } .stage { font-weight: 600 } .big { font-size: 18px; font-weight: 600 }\n"
+  ".small { font-size: 11px; fill: #5d6978 } .hot { fill: #b3261e } .track { fill: #e9edf1 }\n"
+  ".label { font-size: 11px; text-anchor: middle } .band { fill: #e08a52; opacity: .5 }\n"
+  "line.bound { stroke: #1f7a44; stroke-width: 1.4; stroke-dasharray: 6 4 }\n"
+  "text.bound { fill: #1f7a44; font-size: 11px; text-anchor: end }\n"
+  ".recv { fill: #e3b04b } .send { fill: #e08a52 } .layout { fill: #b9a3c9 }\n"
+  ".conv { fill: #8db7e8 } .depthwise { fill: #b5d3f3 } .matmul { fill: #a9a4ea }\n"
+  ".attention { fill: #d39ae0 } .rnn { fill: #e5a3c6 } .norm { fill: #f2cf7f }\n"
+  ".pool { fill: #9fd3c4 } .reduce { fill: #bfe0b0 } .elementwise { fill: #cfdba0 }\n"
+  ".resize { fill: #dcbf9f } .quant { fill: #f0b0a8 } .search { fill: #e8938a }\n"
+  ".control { fill: #d57c74 } .move { fill: #c9d2db }\n"
+  ".other, .shape, .view, .constant { fill: #d6dbe1 }\n"
+  "@media (prefers-color-scheme: dark) {\n"
+  "svg { background: #0e1217 } text { fill: #e6ebf1 } .small { fill: #9eabba } .on { fill: #16202b "
+  "}\n"
+  ".track { fill: #1d242d } .hot { fill: #ff8f83 } line.bound { stroke: #74d39a } text.bound { "
+  "fill: #74d39a }\n"
+  "}\n</style>\n";
+
+static void put_all(canvas *c, const char *title) {
+  const psplit_snapshot *s = c->s;
+  const int64_t width = left_of(c->n_columns) - GAP + SIDE, height = TOP + TALL + FOOT;
+  psplit_i_text_puts(c->out,
+                     "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ");
+  put_number(c->out, width);
+  psplit_i_text_puts(c->out, " ");
+  put_number(c->out, height);
+  psplit_i_text_puts(c->out, "\"");
+  put_attribute(c->out, "width", width);
+  put_attribute(c->out, "height", height);
+  psplit_i_text_puts(c->out, ">\n<title>");
+  psplit_i_view_html(c->out, title);
+  psplit_i_text_addf(c->out, ", %" PRIu32 " stage%s</title>\n%s", c->n_columns,
+                     c->n_columns == 1 ? "" : "s", STYLE);
+  if (!s->plan) {
+    char time[PSPLIT_I_VIEW_UNIT];
+    put_track(c, 0);
+    put_text(c->out, "stage", left_of(0), 150, "not split");
+    put_text(c->out, "big", left_of(0), 370, psplit_i_view_time(c->most_ns, time));
+    (void)put_supernodes(c, 0, 0);
+  }
+  for (uint32_t i = 0; s->plan && i < c->n_columns; i++) put_stage(c, i);
+  if (s->plan) {
+    put_bands(c);
+    put_bound(c, width);
+  }
+  psplit_i_text_puts(c->out, "</svg>\n");
+}
+
+void psplit_i_view_svg(const psplit_snapshot *s, const char *title, psplit_i_text *out) {
+  canvas c = {.s = s, .out = out, .n_columns = s->plan ? s->n_stages : 1};
+  for (uint32_t g = 0; !s->plan && g < s->n_groups; g++)
+    c.most_ns = psplit_i_sat_add_i64(c.most_ns, s->groups[g].cost_ns);
+  for (uint32_t i = 0; s->plan && i < s->n_stages; i++)
+    if (s->plan->stages[i].load_ns > c.most_ns) c.most_ns = s->plan->stages[i].load_ns;
+  if (c.most_ns < 1) c.most_ns = 1;
+  c.send_at = calloc((size_t)c.n_columns + 1, sizeof *c.send_at);
+  if (!c.send_at) {
+    out->failed = true;
+    return;
+  }
+  put_all(&c, title);
+  free(c.send_at);
+}

@@ -1,0 +1,22 @@
+/* Bytes and times as people read them: three digits and a unit. */
+#include <stdio.h>
+
+#include "view.h"
+
+static const char *scaled(double value, double step, const char *const *units, unsigned n,
+                          char *out) {
+  unsigned unit = 0;
+  for (; value >= 999.5 && unit + 1 < n; unit++) value /= step;
+  snprintf(out, PSPLIT_I_VIEW_UNIT, "%.3g %s", value, units[unit]);
+  return out;
+}
+
+const char *psplit_i_view_size(uint64_t bytes, char *out) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  return scaled((double)bytes, 1024, units, 7, out);
+}
+
+const char *psplit_i_view_time(int64_t ns, char *out) {
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  return scaled((double)ns, 1000, units, 4, out);
+}
