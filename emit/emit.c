@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "emit.h"
 #include "team.h"
 
@@ -27,6 +28,7 @@ static psplit_code write_data(emission *e, const psplit_i_weights *weights) {
   if (!weights->ranges.n) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_directory_file(&e->directory, weights->data_name, weights->model,
                                      e->options->cancel, e->diag, &file));
+  file.activity = e->options->activity;
   for (size_t r = 0; r < weights->ranges.n; r++) {
     const psplit_i_data_range *range = &weights->ranges.items[r];
     PSPLIT_TRY(psplit_i_file_skip(&file, range->out_offset, e->diag));
@@ -45,6 +47,7 @@ static psplit_code write_model(emission *e, const psplit_i_weights *weights,
   psplit_i_file file = {0};
   PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, weights->model, e->options->cancel,
                                      e->diag, &file));
+  file.activity = e->options->activity;
   PSPLIT_TRY(psplit_i_file_rope(&file, rope, e->diag));
   PSPLIT_TRY(psplit_i_file_close(&file, rope->bytes, e->diag));
   PSPLIT_TRY(write_data(e, weights));
@@ -123,13 +126,18 @@ static void say_stage(const emission *e, uint32_t stage) {
                stage + 1, e->split->plan->n_stages);
 }
 
-static bool is_large(const emission *e) {
+/* About what is written: all that stands in the model's files, or nothing of that. */
+static uint64_t weight_bytes(const emission *e) {
   const psplit_model *model = e->split->model;
   uint64_t bytes = 0;
   if (e->options->weights != PSPLIT_WEIGHTS_REFERENCE)
     for (size_t f = 0; f < model->files.n; f++)
       bytes = psplit_i_sat_add_u64(bytes, model->files.items[f].bytes);
-  return model->graph->n_nodes > PARALLEL_NODES || bytes > PARALLEL_BYTES;
+  return bytes;
+}
+
+static bool is_large(const emission *e) {
+  return e->split->model->graph->n_nodes > PARALLEL_NODES || weight_bytes(e) > PARALLEL_BYTES;
 }
 
 typedef struct stage_writers {
@@ -166,6 +174,7 @@ static void write_one(void *with, size_t i, int thread) {
 static psplit_code write_stages(emission *e) {
   const uint32_t n_stages = e->split->plan->n_stages;
   stage_writers w = {.e = e, .lock = PTHREAD_MUTEX_INITIALIZER, .first_bad = n_stages};
+  psplit_i_activity_begin(e->options->activity, PSPLIT_ACTIVITY_BYTES, weight_bytes(e));
   const int team = is_large(e) ? psplit_i_team_size(e->options->n_threads) : 1;
   psplit_i_team_for(team, 0, n_stages, write_one, &w);
   pthread_mutex_destroy(&w.lock);
@@ -180,6 +189,7 @@ psplit_code psplit_i_emission_bytes(psplit_i_emission *e, const void *bytes, siz
   psplit_i_file file = {0};
   PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
                                      e->diag, &file));
+  file.activity = e->options->activity;
   PSPLIT_TRY(psplit_i_file_bytes(&file, bytes, n, e->diag));
   PSPLIT_TRY(psplit_i_file_close(&file, n, e->diag));
 out:
@@ -297,6 +307,7 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
     PSPLIT_TRY(psplit_i_emission_bytes(&e, file->text, file->n, file->name));
   }
   PSPLIT_TRY(write_manifest(&e));
+  psplit_i_activity_begin(e.options->activity, PSPLIT_ACTIVITY_NONE, 0);
   if (e.options->accept)
     PSPLIT_TRY(e.options->accept(e.options->accept_user, e.directory.temp, diag));
   PSPLIT_TRY(psplit_i_model_unchanged(model, diag));

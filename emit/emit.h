@@ -226,6 +226,7 @@ typedef struct psplit_i_file {
   bool through; /* `fd` is a FIFO, a device, or what others write to: its length says nothing */
   bool sync;    /* closed once the disk has it */
   const volatile int *cancel;
+  psplit_activity *activity; /* or NULL */
   const psplit_model *model;
 } psplit_i_file;
 

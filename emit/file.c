@@ -13,6 +13,7 @@
 #include <sys/sendfile.h>
 #endif
 
+#include "activity.h"
 #include "emit.h"
 
 enum {
@@ -51,6 +52,7 @@ static psplit_code write_all(psplit_i_file *file, const uint8_t *bytes, size_t n
     }
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return cannot_write(file, errno, diag);
+    psplit_i_activity_add(file->activity, (uint64_t)done);
     bytes += done;
     n -= (size_t)done;
   }
@@ -112,6 +114,8 @@ static psplit_code copy_step(psplit_i_file *file, uint32_t source, int fd, uint6
     PSPLIT_TRY(psplit_i_model_read(file->model, source, *io_offset, file->buffer, part, diag));
     PSPLIT_TRY(write_all(file, file->buffer, part, diag));
     done = (ssize_t)part;
+  } else {
+    psplit_i_activity_add(file->activity, (uint64_t)done);
   }
   *io_offset += (uint64_t)done;
   *io_n -= (uint64_t)done;

@@ -89,6 +89,7 @@ static psplit_code begin_file(const psplit_i_merger *m, const char *path,
   PSPLIT_TRY(psplit_i_file_begin(fd, NULL, path, m->stages[0].model, m->diag, out_file));
   out_file->through = out_place->directory_fd < 0;
   out_file->cancel = m->options->cancel;
+  out_file->activity = m->options->activity;
 out:
   return code;
 }
@@ -237,6 +238,7 @@ psplit_code psplit_merge(const char *directory, const char *path, const psplit_m
   if (data_path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   const char *slash = strrchr(data_path.bytes, '/');
   const char *data_name = slash ? slash + 1 : data_path.bytes;
+  read.activity = NULL; /* it counts what is written */
   PSPLIT_TRY(psplit_i_merge_open(&m));
   PSPLIT_TRY(psplit_i_merge_copies(&m));
   PSPLIT_TRY(psplit_i_merge_names(&m));

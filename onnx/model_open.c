@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "activity.h"
 #include "unpack.h"
 
 /* The default limit on the structure's memory follows the file, since a graph of ordinary nodes
@@ -198,13 +199,15 @@ static psplit_code read_model(psplit_model *model, const psplit_inline_if *inlin
   if (file_bytes == 0)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
   if (!max_bytes) max_bytes = default_limit(file_bytes);
-  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, model->options.cancel, diag,
-                                    &model->skeleton));
+  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, model->options.cancel,
+                                    model->options.activity, diag, &model->skeleton));
+  psplit_i_activity_begin(model->options.activity, PSPLIT_ACTIVITY_NONE, 0);
   PSPLIT_TRY(psplit_i_open_files_create(model, diag));
   PSPLIT_TRY(build(model, max_bytes, diag));
   for (size_t i = 0; i < n_inline_ifs; i++)
     PSPLIT_TRY(inline_one(&model, &inline_ifs[i], max_bytes, diag));
   model->options.cancel = NULL; /* the caller's, and only for this call */
+  model->options.activity = NULL;
   *out_model = model;
   return PSPLIT_OK;
 out:

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "activity.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
 
@@ -449,8 +450,8 @@ out:
 }
 
 psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes, uint64_t max_unpacked_bytes,
-                                   const volatile int *cancel, psplit_diag *diag,
-                                   psplit_i_skeleton *out_skeleton) {
+                                   const volatile int *cancel, psplit_activity *activity,
+                                   psplit_diag *diag, psplit_i_skeleton *out_skeleton) {
   psplit_code code = PSPLIT_OK;
   *out_skeleton = (psplit_i_skeleton){0};
   scanner *s = calloc(1, sizeof *s);
@@ -468,8 +469,10 @@ psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes, uint64_t max_unp
   s->out = out_skeleton;
   const unsigned model = rule_index(s, &onnx__model_proto__descriptor);
   s->stack[s->depth++] = (frame){.rule = &s->rules[model], .file_end = file_bytes};
+  psplit_i_activity_begin(activity, PSPLIT_ACTIVITY_BYTES, file_bytes);
   while (s->depth) {
     PSPLIT_TRY(psplit_i_go_on(cancel, diag));
+    psplit_i_activity_set(activity, s->position);
     if (s->position == s->stack[s->depth - 1].file_end)
       PSPLIT_TRY(close_message(s));
     else

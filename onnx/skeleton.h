@@ -8,6 +8,8 @@
 #ifndef PSPLIT_ONNX_SKELETON_H
 #define PSPLIT_ONNX_SKELETON_H
 
+#include <psplit/activity.h>
+
 #include "base.h"
 
 enum {
@@ -43,7 +45,8 @@ typedef struct psplit_i_skeleton {
  * LIMIT, UNSUPPORTED, NOMEM, CANCELLED. O(file bytes outside payloads). */
 PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
                                                    uint64_t max_unpacked_bytes,
-                                                   const volatile int *cancel, psplit_diag *diag,
+                                                   const volatile int *cancel,
+                                                   psplit_activity *activity, psplit_diag *diag,
                                                    psplit_i_skeleton *out_skeleton);
 
 /* The failure LIMIT for a structure that would take over `max_bytes`. */

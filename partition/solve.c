@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "budget.h"
 #include "contiguous.h"
 #include "device_merge.h"
@@ -196,7 +197,11 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &options, diag);
   if (code == PSPLIT_OK) code = psplit_i_go_on(options.cancel, diag);
   if (code != PSPLIT_OK) return code;
+  const psplit_i_budget budget = psplit_i_budget_of(&options);
+  const bool has_end = budget.end < 0 && options.time_limit_s >= 0;
+  psplit_i_activity_begin(options.activity, PSPLIT_ACTIVITY_WORK, has_end ? budget.most : 0);
   code = solve(problem, &options, diag, &solution);
+  psplit_i_activity_begin(options.activity, PSPLIT_ACTIVITY_NONE, 0);
   /* A search that is cut short may have found nothing, or no proof of what there is. */
   if (psplit_i_cancelled(options.cancel)) {
     psplit_solution_destroy(solution);

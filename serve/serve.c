@@ -73,6 +73,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "say nothing but errors"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -206,7 +207,7 @@ static void tell_reload(void *user, psplit_code code, const psplit_diag *diag) {
   const settings *s = user;
   if (code != PSPLIT_OK) {
     cli_fail(diag);
-    fprintf(stderr, "note: the split that was served before still is\n");
+    cli_say_line("note", "the split that was served before still is", true);
   } else if (!s->quiet) {
     printf("reloaded\n");
     fflush(stdout);
@@ -218,9 +219,9 @@ static void look_for_reload(settings *s, serve_current *current) {
   if (!hung_up) return;
   hung_up = 0;
   if (s->model.mpi)
-    fprintf(stderr, "warning: over MPI a split is not reloaded: start another server\n");
+    cli_warn("over MPI a split is not reloaded: start another server");
   else if (!serve_current_reload(current, NULL, NULL))
-    fprintf(stderr, "warning: out of memory: the split is not reloaded\n");
+    cli_warn("out of memory: the split is not reloaded");
 }
 
 /* "127.0.0.1:" of an address with its port. */
@@ -264,10 +265,12 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   serve_current *current = NULL;
   serve_http *http = NULL;
   psplit_diag ignored = {0};
+  cli_doing("opening the stages of %s", s->model.directory);
   psplit_code code = name_model(s, diag);
   if (code == PSPLIT_OK)
     code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
   if (code == PSPLIT_OK) code = serve_http_start(&s->http, current, diag, &http);
+  cli_idle();
   if (code == PSPLIT_OK && !s->quiet) tell_start(s, current, http);
   while (code == PSPLIT_OK && !interrupted && serve_current_is_ready(current)) {
     look_for_reload(s, current);
@@ -334,7 +337,7 @@ int main(int argc, char **argv) {
     signal(SIGHUP, on_hang_up);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, rank, &diag);
-    status = code == PSPLIT_OK ? 0 : cli_fail(&diag);
+    status = cli_talk_end(code == PSPLIT_OK ? 0 : cli_fail(&diag));
   }
   free(s.name);
   ort_settings_fini(&s.ort);

@@ -30,16 +30,27 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
     if (option->argument) letters[n_letters++] = ':';
   }
   opterr = 0;
-  const int id = getopt_long(argc, argv, letters, options, NULL);
-  *out_argument = optarg;
-  if (id == -1) return CLI_END;
-  if (id == ':' || id == '?') {
-    cli_usage(program,
-              id == ':' ? "%s needs an argument" : "there is no option %s, or it takes no argument",
-              argv[optind - 1]);
-    return CLI_BAD;
+  cli_talk_command(argc, argv);
+  for (;;) {
+    int row = -1;
+    const int id = getopt_long(argc, argv, letters, options, &row);
+    *out_argument = optarg;
+    if (id == -1) return CLI_END;
+    if (id == ':' || id == '?') {
+      cli_usage(
+        program,
+        id == ':' ? "%s needs an argument" : "there is no option %s, or it takes no argument",
+        argv[optind - 1]);
+      return CLI_BAD;
+    }
+    if (id == 'q' || (row >= 0 && strcmp(options[row].name, "quiet") == 0)) cli_talk_quiet();
+    if (id == CLI_VERBOSE)
+      cli_talk_verbose();
+    else if (id != CLI_LOG)
+      return id;
+    else if (!cli_talk_log(program->program, optarg))
+      return CLI_BAD;
   }
-  return id;
 }
 
 static void print_solvers(FILE *out) {
@@ -82,36 +93,31 @@ void cli_print_version(const cli *program, FILE *out) {
 static volatile int cancelled; /* the number of the signal that did */
 
 int cli_fail(const psplit_diag *diag) {
-  char text[CLI_ADVICE_BYTES], line[CLI_ADVICE_BYTES]; /* one line, whatever names are in it */
-  cli_advice(diag, text, sizeof text);
-  fprintf(stderr, "error: %s\n", cli_printable(text, line, sizeof line));
+  char text[CLI_ADVICE_BYTES];
+  cli_say_line("error", cli_advice(diag, text, sizeof text), true);
   return cancelled && diag->code == PSPLIT_CANCELLED ? 128 + cancelled
                                                      : cli_exit_status(diag->code);
 }
 
 int cli_usage(const cli *program, const char *format, ...) {
-  char line[512];
+  char line[512], whole[640];
   va_list args;
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  char safe[512];
-  fprintf(stderr, "error: %s; see %s --help\n", cli_printable(line, safe, sizeof safe),
-          program->program);
+  snprintf(whole, sizeof whole, "%s; see %s --help", line, program->program);
+  cli_say_line("error", whole, true);
   return cli_exit_status(PSPLIT_USAGE);
 }
 
 int cli_finish(int status) {
   const bool failed_before = ferror(stdout) != 0; /* the buffer may be empty by now */
-  if (fflush(stdout) == 0 && !failed_before) return status;
-  if (status) return status;
-  fputs("error: standard output cannot be written\n", stderr);
-  return cli_exit_status(PSPLIT_IO);
-}
-
-void *cli_grow(void *items, size_t n, size_t size) {
-  if (n & (n - 1)) return items; /* capacities are powers of two */
-  return reallocarray(items, n ? 2 * n : 1, size);
+  cli_make_room();
+  if ((fflush(stdout) != 0 || failed_before) && !status) {
+    cli_say_line("error", "standard output cannot be written", true);
+    status = cli_exit_status(PSPLIT_IO);
+  }
+  return cli_talk_end(status);
 }
 
 psplit_code cli_nomem(psplit_diag *diag) {
@@ -259,43 +265,6 @@ psplit_code cli_devices(const char *name, const char *text, size_t n, uint32_t *
   return code;
 }
 
-const char *cli_bytes(uint64_t bytes, char *buffer) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = (double)bytes;
-  size_t planner = 0;
-  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1024;
-  snprintf(buffer, CLI_TEXT, "%.*f %s",
-           planner == 0 || value >= 99.95 ? 0
-           : value >= 9.995               ? 1
-                                          : 2,
-           value, units[planner]);
-  return buffer;
-}
-
-const char *cli_time(int64_t ns, char *buffer) {
-  static const char *const units[] = {"ns", "us", "ms", "s"};
-  double value = (double)ns;
-  size_t planner = 0;
-  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1000;
-  snprintf(buffer, CLI_TEXT, "%.*f %s",
-           planner == 0 || value >= 99.95 ? 0
-           : value >= 9.995               ? 1
-                                          : 2,
-           value, units[planner]);
-  return buffer;
-}
-
-const char *cli_printable(const char *text, char *buffer, size_t bytes) {
-  snprintf(buffer, bytes, "%s", text);
-  psplit_make_printable(buffer);
-  return buffer;
-}
-
-int cli_width(int width, const char *text) {
-  const size_t n = strlen(text);
-  return n < (size_t)width ? width : n < CLI_NAME ? (int)n : CLI_NAME - 1;
-}
-
 bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes) {
   uint64_t count;
   if (!cli_count(program, "max-text", argument, 1, UINT64_MAX >> 20, &count)) return false;
@@ -336,6 +305,7 @@ static void leave_late(int number) {
 void cli_leave_again(int number) {
   static const char LINE[] = "error: interrupted again; what was under way was left\n";
   leave_status = 128 + number;
+  cli_talk_heard();
   if (is_again()) leave(LINE, sizeof LINE - 1);
 }
 
@@ -366,31 +336,12 @@ psplit_code cli_cancel_no_more(psplit_diag *diag) {
   return cancelled ? psplit_diag_fail(diag, PSPLIT_CANCELLED, "interrupted") : PSPLIT_OK;
 }
 
-double cli_now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void show(void *user, psplit_severity severity, const char *line) {
-  static const double PATIENCE_S = 0.5;
-  cli_progress *progress = user;
-  if (progress->quiet) return;
-  if (severity == PSPLIT_PROGRESS) {
-    if (!progress->terminal) return;
-    const double now = cli_now_s();
-    if (now - progress->phase_start_s > PATIENCE_S) {
-      fprintf(stderr, "\r\033[K%s ...", line);
-      fflush(stderr);
-      progress->shown = true;
-    }
-    progress->phase_start_s = now;
-    return;
-  }
-  cli_progress_end(progress);
-  char safe[CLI_ADVICE_BYTES];
-  fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note",
-          cli_printable(line, safe, sizeof safe));
+  const bool *quiet = user;
+  if (severity == PSPLIT_PROGRESS)
+    cli_doing("%s", line);
+  else
+    cli_say_line(severity == PSPLIT_WARNING ? "warning" : "note", line, !*quiet);
 }
 
 static void show_advice(void *user, psplit_severity severity, const psplit_diag *advice) {
@@ -399,16 +350,10 @@ static void show_advice(void *user, psplit_severity severity, const psplit_diag 
 }
 
 void cli_quiet(void *user, psplit_severity severity, const char *line) {
-  (void)user, (void)severity, (void)line;
+  (void)user;
+  if (severity == PSPLIT_PROGRESS) cli_doing("%s", line);
 }
 
-psplit_logger cli_sink(cli_progress *progress) {
-  progress->terminal = isatty(STDERR_FILENO) == 1;
-  progress->phase_start_s = cli_now_s();
-  return (psplit_logger){.emit = show, .user = progress, .advise = show_advice};
-}
-
-void cli_progress_end(cli_progress *progress) {
-  if (progress->shown) fputs("\r\033[K", stderr);
-  progress->shown = false;
+psplit_logger cli_sink(const bool *quiet) {
+  return (psplit_logger){.emit = show, .user = (void *)(uintptr_t)quiet, .advise = show_advice};
 }

@@ -11,6 +11,8 @@
 
 #include "advice.h"
 #include "exit_status.h"
+#include "talk.h"
+#include "texts.h"
 
 /* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name
  * are headings. */
@@ -35,7 +37,8 @@ typedef struct cli {
 enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = 1000, CLI_VERSION };
 
 /* The next option's id, its argument in *out_argument; CLI_END when only operands are left (optind
- * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. */
+ * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. Takes
+ * CLI_TALK_OPTIONS itself. */
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument);
 
 void cli_print_help(const cli *program, FILE *out);
@@ -47,12 +50,8 @@ int cli_fail(const psplit_diag *diag);
 int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
 /* The last thing a command does: `status`, or that of an IO error after its line where standard
- * output did not take what was printed. */
+ * output did not take what was printed; and cli_talk_end(). */
 int cli_finish(int status);
-
-/* Room for one more item of `size` bytes behind the n of a list of malloc'd items, which may be
- * NULL while n is 0; NULL when out of memory (the list stays). */
-void *cli_grow(void *items, size_t n, size_t size);
 
 /* Out of memory, in `diag`: NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
@@ -94,19 +93,6 @@ bool cli_is_preset(const char *name);
 PSPLIT_MUST_USE psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *diag,
                                              psplit_devices **out_devices);
 
-/* "12.3 MiB", "45.6 ms": three digits that matter, in `buffer` of CLI_TEXT bytes. */
-enum { CLI_TEXT = 32 };
-const char *cli_bytes(uint64_t bytes, char *buffer);
-const char *cli_time(int64_t ns, char *buffer);
-
-/* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
-const char *cli_printable(const char *text, char *buffer, size_t bytes);
-
-/* Columns of names that are told apart by their ends, as devices often are: `width`, or what `text`
- * needs up to CLI_NAME - 1, whichever is more. */
-enum { CLI_NAME = 49 };
-int cli_width(int width, const char *text);
-
 /* Row of an option table, and what it says: the limit on each text that is read. */
 /* clang-format off */
 #define CLI_MAX_TEXT(id) \
@@ -119,16 +105,9 @@ bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes)
 PSPLIT_MUST_USE psplit_code cli_read_file(const char *path, uint64_t max_bytes, bool or_stdin,
                                           psplit_diag *diag, char **out_text, size_t *out_n);
 
-/* Warnings and notes to stderr; progress too when stderr is a terminal and a phase has taken over
- * half a second. */
-typedef struct cli_progress {
-  bool quiet;
-  bool terminal;
-  double phase_start_s;
-  bool shown;
-} cli_progress;
-psplit_logger cli_sink(cli_progress *progress);
-void cli_progress_end(cli_progress *progress);
+/* Warnings and notes to stderr, unless *quiet, which is looked at each time; what is done now to
+ * cli_doing(). */
+psplit_logger cli_sink(const bool *quiet);
 /* For a logger that is to say nothing from here on. */
 void cli_quiet(void *user, psplit_severity severity, const char *line);
 
@@ -148,8 +127,5 @@ enum { CLI_PATIENCE_S = 4 };
 const volatile int *cli_cancel(void);
 /* Signals end the program again as if nothing had been said; CANCELLED if one came before. */
 PSPLIT_MUST_USE psplit_code cli_cancel_no_more(psplit_diag *diag);
-
-/* Seconds on a clock that only goes forward. */
-double cli_now_s(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <psplit/generate.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,6 +93,7 @@ static const cli_option OPTIONS[] = {
   {OPT_JSON, "json", NULL, "print one object with all sequences and times instead"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no summary"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -279,15 +281,28 @@ static void flush(settings *s) {
   stop = 1;
 }
 
+/* Tokens made and, where none ends a sequence early, to be made, for the thread that shows them. */
+static atomic_uint_least64_t tokens_made, tokens_all;
+
+/* A cli_counter. */
+static uint64_t count_tokens(void *user, uint64_t *out_all) {
+  (void)user;
+  *out_all = atomic_load(&tokens_all);
+  return atomic_load(&tokens_made);
+}
+
 static void on_token(void *user, uint64_t id, uint64_t index, int64_t token) {
   settings *s = user;
   (void)index;
+  atomic_fetch_add(&tokens_made, 1);
   if (!s->stream) return;
+  cli_make_room();
   printf("%" PRIu64 " %" PRId64 "\n", id, token);
   flush(s);
 }
 
 static void print_line(const psplit_generation *g) {
+  cli_make_room();
   for (uint64_t i = 0; i < g->n_tokens; i++) printf("%s%" PRId64, i ? " " : "", g->tokens[i]);
   putchar('\n');
 }
@@ -298,8 +313,8 @@ static void tell_failure(settings *s, uint64_t id, const psplit_generation *g) {
   /* What stopped all of them is one error line. */
   if (g->end != PSPLIT_GENERATION_FAILED || s->n_told == MOST) return;
   s->n_told++;
-  fprintf(stderr, "warning: sequence %" PRIu64 ": %" PRIu64 " tokens, then: %s\n", id, g->n_tokens,
-          g->message);
+  cli_warn("sequence %" PRIu64 ": %" PRIu64 " token%s, then: %s", id, g->n_tokens,
+           g->n_tokens == 1 ? "" : "s", g->message);
 }
 
 static void free_answer(answer *a) {
@@ -443,8 +458,8 @@ static void tell_failures(settings *s) {
   for (uint64_t i = s->n_gone; i < s->n_answers; i++)
     tell_failure(s, i, &s->answers[i - s->n_gone].what);
   if (s->n_failed)
-    fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " sequences failed\n", s->n_failed,
-            s->n_answers);
+    cli_warn("%" PRIu64 " of %" PRIu64 " sequence%s failed", s->n_failed, s->n_answers,
+             s->n_answers == 1 ? "" : "s");
 }
 
 /* --- work --- */
@@ -462,6 +477,7 @@ static psplit_code submit(settings *s, psplit_generator *generator, const int64_
   const psplit_code code = psplit_generator_submit(generator, &prompt, diag, NULL);
   pthread_mutex_lock(&s->mutex);
   s->n_submitted += code == PSPLIT_OK;
+  if (!s->end_tokens) atomic_store(&tokens_all, s->n_submitted * s->max_new);
   pthread_mutex_unlock(&s->mutex);
   return code;
 }
@@ -499,8 +515,11 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   psplit_generator *generator = NULL;
   psplit_generator_stats stats = {.struct_size = sizeof stats};
   psplit_diag later = {0};
+  cli_doing("opening the stages");
   psplit_code code = start(s, ort, pipeline, diag, &generator);
   if (code != PSPLIT_OK) return code;
+  cli_doing("making tokens");
+  cli_count_by(count_tokens, NULL, "tokens");
   code = submit_all(s, generator, diag);
   const psplit_code end = psplit_generator_finish(generator, &later);
   /* What stopped the stages is why no more prompts were taken. */
@@ -511,6 +530,7 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   const psplit_run *run = psplit_generator_get_run(generator);
   const psplit_run_report *report = run ? psplit_run_get_report(run) : NULL;
   psplit_generator_get_stats(generator, &stats);
+  cli_idle();
   if (s->json) print_json(s, &stats, report);
   if (!s->json && !s->quiet) print_summary(&stats, report);
   tell_failures(s);
@@ -537,6 +557,7 @@ static psplit_code open_split(const settings *s, const char *directory, psplit_d
 static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
+  cli_doing("reading %s", s->directory);
   psplit_code code = open_split(s, s->directory, diag, &pipeline);
   if (code == PSPLIT_OK) code = open_split(s, s->encoder, diag, &s->own.encoder);
   if (code == PSPLIT_OK) code = open_split(s, s->prompt_split, diag, &s->own.prompt);

@@ -58,6 +58,7 @@ static const cli_option OPTIONS[] = {
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no warnings or progress"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -79,7 +80,7 @@ typedef struct request {
   psplit_view_options view;
   plan_options plan;
   training_options training;
-  cli_progress progress;
+  bool quiet;
   unsigned n_dumps;
 } request;
 
@@ -115,7 +116,7 @@ static bool parse_option(request *r, int id, char *argument) {
       cli_print_version(&PROGRAM, stdout);
       r->done = true;
       return true;
-    case 'q': r->progress.quiet = true; return true;
+    case 'q': r->quiet = true; return true;
     case 'o': r->output = strcmp(argument, "-") == 0 ? NULL : argument; return true;
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->first_k, &r->last_k);
     case OPT_FORMAT: return parse_format(r, argument) == PSPLIT_OK;
@@ -317,7 +318,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   static psplit_snapshot *snapshots[MAX_PLANS];
   const psplit_observer observer = {.after_pass = dump, .user = r};
   const bool any_stages = r->first_k || r->plan.devices;
-  psplit_logger logger = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->quiet);
   psplit_model *model = NULL;
   const char *slash = strrchr(r->model, '/');
   r->view.title = slash ? slash + 1 : r->model;
@@ -327,7 +328,8 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
   r->plan.read.cancel = r->plan.planner.cancel = cli_cancel();
-  if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  r->plan.planner.activity = cli_activity();
+  if (code == PSPLIT_OK) code = plan_open(&r->plan, r->model, diag, &model);
   if (code == PSPLIT_OK)
     code = psplit_model_check_dims(model, r->plan.planner.dims, r->plan.planner.n_dims, diag);
   if (code == PSPLIT_OK) code = probe_load(&r->plan, r->model, model, NULL, diag);
@@ -343,7 +345,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
       code = psplit_snapshot_count(plans[n].planner, snapshots[n], diag);
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
   }
-  cli_progress_end(&r->progress);
+  cli_doing("writing what is shown");
   if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   if (code == PSPLIT_OK && r->onnxtxt)
     code = show_onnxtxt(r, model, diag);
@@ -368,6 +370,6 @@ int main(int argc, char **argv) {
   const int status = parse(&r, argc, argv);
   if (status || r.done) return cli_finish(status);
   psplit_diag diag = {0};
-  if (inspect(&r, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  if (inspect(&r, &diag) != PSPLIT_OK) return cli_finish(cli_fail(&diag));
   return cli_finish(0);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <psplit/file.h>
 #include <psplit/policy.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,7 +47,8 @@ static const cli_option OPTIONS[] = {
   {OPT_STATE, "state", "FILE", "what --resume goes on from; written every 20 steps"},
   {OPT_RESUME, "resume", NULL, "go on from --state; the other options as before"},
   {OPT_LOG, "log", "FILE", "append a line of JSON a step: reward, entropy, KL, CPU time"},
-  {OPT_QUIET, "quiet", NULL, "no lines on stdout"},
+  {OPT_QUIET, "quiet", NULL, "no lines on stdout, no progress"},
+  CLI_VERBOSE_OPTION,
   {'h', "help", NULL, "print this and exit"},
   {'V', "version", NULL, "print the version and exit"},
 };
@@ -115,12 +117,13 @@ static bool take_option(settings *s, int id, const char *text) {
 static psplit_code add_file(psplit_policy_learner *learner, const char *path, uint32_t *io_n,
                             psplit_diag *diag) {
   psplit_problem *problem = NULL;
+  cli_doing("solving %s", path);
   psplit_code code = psplit_problem_read_json(path, diag, &problem);
   if (code != PSPLIT_OK) return code;
   code = psplit_policy_learner_add(learner, problem, diag);
   psplit_problem_destroy(problem);
   if (code == PSPLIT_INFEASIBLE) {
-    fprintf(stderr, "warning: %s is left out: %s\n", path, diag->message);
+    cli_warn("%s is left out: %s", path, diag->message);
     *diag = (psplit_diag){0};
     return PSPLIT_OK;
   }
@@ -172,6 +175,7 @@ static psplit_code say(psplit_policy_learner *learner, const psplit_policy_step 
                        psplit_diag *diag) {
   double ratio, valid;
   const psplit_code code = psplit_policy_learner_evaluate(learner, diag, &ratio, &valid);
+  cli_make_room();
   if (code == PSPLIT_OK)
     printf("step %" PRIu32
            "%s: value over bound %.4f on the corpus, %.1f %% valid, entropy %.3f, "
@@ -182,15 +186,29 @@ static psplit_code say(psplit_policy_learner *learner, const psplit_policy_step 
   return code;
 }
 
+/* Steps done and steps in all, for the thread that shows them. */
+static atomic_uint_least64_t steps_done, steps_all;
+
+/* A cli_counter. */
+static uint64_t count_steps(void *user, uint64_t *out_all) {
+  (void)user;
+  *out_all = atomic_load(&steps_all);
+  return atomic_load(&steps_done);
+}
+
 static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, const settings *s,
                          FILE *log, psplit_diag *diag) {
   enum { SAVE_EVERY = 20, SAY_EVERY = 100 };
   psplit_code code = PSPLIT_OK;
   psplit_policy_step step = {0};
+  cli_doing("learning");
+  atomic_store(&steps_all, (uint64_t)s->options.warm_steps + s->options.steps);
+  cli_count_by(count_steps, NULL, "steps");
   if (s->resume) code = psplit_policy_learner_load(learner, s->state, diag);
   for (bool done = false; code == PSPLIT_OK;) {
     code = psplit_policy_learner_step(learner, diag, &step, &done);
     if (code != PSPLIT_OK || done) break;
+    atomic_store(&steps_done, step.step);
     if (log) log_step(log, &step);
     if (s->state && step.step % SAVE_EVERY == 0)
       code = psplit_policy_learner_save(learner, s->state, diag);
@@ -225,6 +243,7 @@ int main(int argc, char **argv) {
   if (code == PSPLIT_OK) code = psplit_policy_learner_create(policy, &s.options, &diag, &learner);
   for (int i = optind; i < argc && code == PSPLIT_OK; i++)
     code = add_all(learner, argv[i], &n_problems, &diag);
+  cli_make_room();
   if (code == PSPLIT_OK && !s.quiet)
     printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
            n_problems, psplit_policy_n_parameters(policy), (double)clock() / CLOCKS_PER_SEC);

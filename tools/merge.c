@@ -26,6 +26,7 @@ static const cli_option OPTIONS[] = {
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
   {'q', "quiet", NULL, "say nothing when it is done"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -57,6 +58,7 @@ static void tell(void *user, uint32_t stage, const char *difference) {
 static psplit_code prove(void *user, const char *path, psplit_diag *diag) {
   const verdict *v = user;
   psplit_verify_report report;
+  if (!v->n_changed) cli_doing("proving that %s is the model", path);
   return v->n_changed ? PSPLIT_OK
                       : psplit_verify_file(path, v->directory, v->model, v->options, diag, &report);
 }
@@ -128,9 +130,12 @@ int main(int argc, char **argv) {
   const psplit_changed_stage changed = {.tell = tell, .user = &found};
   read.cancel = options.cancel = verify.cancel = cli_cancel();
   verify.max_text_bytes = options.max_text_bytes;
+  options.activity = verify.activity = cli_activity();
   psplit_code code = PSPLIT_OK;
+  if (model_path) cli_doing("reading %s", model_path);
   if (model_path) code = psplit_model_open(model_path, &read, &diag, &model);
   if (code == PSPLIT_OK && model) {
+    cli_doing("comparing the stages with %s", model_path);
     found.model = options.model = model;
     options.accept = prove;
     options.accept_user = &found;
@@ -139,10 +144,11 @@ int main(int argc, char **argv) {
                       : cli_nomem(&diag);
     if (found.text && fclose(found.text) != 0 && code == PSPLIT_OK) code = cli_nomem(&diag);
   }
+  cli_doing("writing %s", path);
   if (code == PSPLIT_OK) code = psplit_merge(argv[optind], path, &options, &diag, &report);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code == PSPLIT_OK && !quiet) print_report(path, model_path, &report, &found, changes);
   free(changes);
   psplit_model_close(model);
-  return code == PSPLIT_OK ? cli_finish(0) : cli_fail(&diag);
+  return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }

@@ -64,7 +64,8 @@ static const cli_option OPTIONS[] = {
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
   LIMITS_OPTION(OPT_LIMITS, "N"),
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
-  {OPT_QUIET, "quiet", NULL, "no advice on stderr"},
+  {OPT_QUIET, "quiet", NULL, "no advice or progress on stderr"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this and exit"},
   {'V', "version", NULL, "print the version and exit"},
 };
@@ -87,7 +88,7 @@ typedef struct settings {
   uint64_t max_text_bytes;
   bool overlap, json, done;
   limits_options limits;
-  cli_progress progress;
+  bool quiet;
 } settings;
 
 static bool choose(const char *name, const char *text, const char *a, const char *b) {
@@ -141,7 +142,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_LIMITS: return limits_parse(&PROGRAM, text, false, &s->limits);
     case OPT_CERTIFICATE: s->certificate = text; return true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
-    case OPT_QUIET: s->progress.quiet = true; return true;
+    case OPT_QUIET: s->quiet = true; return true;
     case 'h':
     case CLI_HELP:
       cli_print_help(&PROGRAM, stdout);
@@ -304,15 +305,16 @@ static psplit_code certify(const psplit_problem *p, const settings *s, const psp
   code = psplit_file_write(s->certificate, text, n, NULL, diag);
   free(text);
   if (code == PSPLIT_OK && bound < plan->lower_bound_ns)
-    fprintf(stderr, "warning: not certified: the bound %.6f (%s); %s certifies %.6f\n",
-            (double)plan->lower_bound_ns / p->ticks_per_unit, plan->bound, s->certificate,
-            (double)bound / p->ticks_per_unit);
+    cli_warn("not certified: the bound %.6f (%s); %s certifies %.6f",
+             (double)plan->lower_bound_ns / p->ticks_per_unit, plan->bound, s->certificate,
+             (double)bound / p->ticks_per_unit);
   return code;
 }
 
 static psplit_code read_problem(const settings *s, psplit_diag *diag, psplit_problem **out) {
   char *text;
   size_t n;
+  cli_doing("reading %s", s->path);
   psplit_code code = cli_read_file(s->path, s->max_text_bytes, true, diag, &text, &n);
   if (code != PSPLIT_OK) return code;
   code = psplit_problem_parse_json(text, n, strcmp(s->path, "-") ? s->path : "standard input", diag,
@@ -325,7 +327,7 @@ int main(int argc, char **argv) {
   settings s = {0};
   int status = read_arguments(argc, argv, &s);
   if (status || s.done) return cli_finish(status);
-  const psplit_logger logger = cli_sink(&s.progress);
+  const psplit_logger logger = cli_sink(&s.quiet);
   s.options.logger = &logger;
   psplit_diag diag = {0};
   psplit_problem *file = NULL;
@@ -336,22 +338,24 @@ int main(int argc, char **argv) {
       (psplit_policy_read(s.policy, &diag, &policy) != PSPLIT_OK ||
        psplit_policy_proposer_create(policy, s.n_proposals, &diag, &proposer) != PSPLIT_OK)) {
     psplit_policy_destroy(policy);
-    return cli_fail(&diag);
+    return cli_finish(cli_fail(&diag));
   }
   s.options.proposer = proposer;
   if (read_problem(&s, &diag, &file) != PSPLIT_OK) {
     psplit_policy_proposer_destroy(proposer);
     psplit_policy_destroy(policy);
-    return cli_fail(&diag);
+    return cli_finish(cli_fail(&diag));
   }
   s.options.cancel = cli_cancel();
+  s.options.activity = cli_activity();
+  cli_doing("partitioning");
   psplit_problem problem = *file;
   psplit_device *list = malloc(problem.n_devices * sizeof *list);
   if (!list) {
     psplit_problem_destroy(file);
     psplit_policy_proposer_destroy(proposer);
     psplit_policy_destroy(policy);
-    return cli_exit_status(PSPLIT_NOMEM);
+    return cli_finish(cli_exit_status(PSPLIT_NOMEM));
   }
   memcpy(list, problem.devices, problem.n_devices * sizeof *list);
   problem.devices = list;
@@ -365,7 +369,7 @@ int main(int argc, char **argv) {
              (s.certificate && certify(&problem, &s, plan, &diag) != PSPLIT_OK)) {
     status = cli_fail(&diag);
   } else {
-    cli_progress_end(&s.progress);
+    cli_make_room();
     if (s.json)
       print_json(&problem, &s, plan);
     else

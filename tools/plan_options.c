@@ -232,6 +232,15 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
   return 0;
 }
 
+psplit_code plan_open(plan_options *options, const char *path, psplit_diag *diag,
+                      psplit_model **out_model) {
+  cli_doing("reading %s", path);
+  options->read.activity = cli_activity();
+  const psplit_code code = psplit_model_open(path, &options->read, diag, out_model);
+  options->read.activity = NULL;
+  return code;
+}
+
 psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag) {
   if (!options->n_plugin_files) return PSPLIT_OK;
   options->plugins = psplit_plugins_create();

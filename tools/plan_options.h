@@ -151,6 +151,9 @@ bool plan_option(const cli *program, plan_options *options, int id, char *argume
  * an exit status after an error line. */
 int plan_model(const cli *program, plan_options *options, int argc, char **argv,
                const char **out_model);
+/* Opens the model, and says that it does. Errors: those of psplit_model_open. */
+PSPLIT_MUST_USE psplit_code plan_open(plan_options *options, const char *path, psplit_diag *diag,
+                                      psplit_model **out_model);
 /* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
 /* Reads the files of --devices and --costs: once, before a plan is made. Errors: USAGE (both are

@@ -83,7 +83,8 @@ static const cli_option OPTIONS[] = {
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
-  {'q', "quiet", NULL, "no table"},
+  {'q', "quiet", NULL, "no table or progress"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -226,6 +227,7 @@ static void tell_delivered(const settings *s, const psplit_diag *why) {
 static void give_up(void *user, const psplit_diag *diag) {
   const settings *s = user;
   cli_fail(diag);
+  cli_make_room();
   tell_delivered(s, diag);
 #if PSPLIT_HAS_MPI
   if (ranks) psplit_mpi_abort(exit_status(diag->code));
@@ -324,10 +326,13 @@ static psplit_code put_json(const psplit_run *run, FILE *out, psplit_diag *diag)
 static void tell_failures(const psplit_run_report *report) {
   enum { MOST = 10 };
   for (uint32_t i = 0; i < report->n_failures && i < MOST; i++)
-    fprintf(stderr, "warning: skipped: %s\n", report->failures[i].message);
+    cli_warn("skipped: %s", report->failures[i].message);
   if (report->n_failed)
-    fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " micro-batches were skipped\n",
-            report->n_failed, report->n_micro_batches);
+    cli_warn("%" PRIu64 " of %" PRIu64 " micro-batch%s skipped", report->n_failed,
+             report->n_micro_batches,
+             report->n_micro_batches == 1 ? " was"
+             : report->n_failed == 1      ? "es was"
+                                          : "es were");
 }
 
 static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
@@ -403,10 +408,10 @@ static psplit_code say_spread(const settings *s, const char *text, psplit_diag *
   const double spread = psplit_cost_table_spread_frac(table);
   psplit_cost_table_destroy(table);
   if (spread > PSPLIT_MOST_SPREAD)
-    fprintf(stderr,
-            "warning: runs took up to %.0f %% longer than the fastest: this machine is too busy "
-            "for the times to be trusted\n",
-            100 * spread);
+    cli_warn(
+      "runs took up to %.0f %% longer than the fastest: this machine is too busy for the "
+      "times to be trusted",
+      100 * spread);
   else if (spread >= 0 && !s->quiet)
     printf("three quarters of the runs took at most %.1f %% longer than the fastest\n",
            100 * spread);
@@ -433,11 +438,13 @@ static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t 
 static psplit_code profile_model(const settings *s, psplit_diag *diag, char **out_text) {
   psplit_model *model = NULL;
   psplit_onnxruntime *ort = NULL;
+  cli_doing("reading %s", s->directory);
   psplit_code code = psplit_model_open(s->directory, NULL, diag, &model);
   if (code == PSPLIT_OK) code = psplit_feed_check_model(&s->feed.options, model, diag);
   if (code == PSPLIT_OK) code = check_unread(s, s->profile, diag);
   if (code == PSPLIT_OK) code = place_check(s->profile, model, diag);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  cli_doing("running %s, %" PRIu32 " times and more", s->directory, s->run.n_micro_batches);
   if (code == PSPLIT_OK)
     code = psplit_profile_model(ort, s->directory, NULL, &s->run, diag, out_text);
   psplit_onnxruntime_close(ort);
@@ -494,11 +501,22 @@ static psplit_code resume(settings *s, const psplit_pipeline_info *info, uint32_
   return code;
 }
 
+/* A cli_counter. */
+static uint64_t count_delivered(void *user, uint64_t *out_all) {
+  const psplit_run_options *run = user;
+  uint64_t n = 0;
+  psplit_delivered_get(run->delivered, NULL, 0, &n);
+  *out_all = run->n_micro_batches == PSPLIT_RUN_ENDLESS ? 0 : run->n_micro_batches;
+  return n;
+}
+
 /* Runs this process's part: all stages, or that of this rank. */
 static psplit_code take_through(settings *s, const psplit_onnxruntime *ort,
                                 psplit_pipeline *pipeline, psplit_diag *diag, psplit_run **out) {
   const psplit_code code = psplit_delivered_create(diag, &s->run.delivered);
   if (code != PSPLIT_OK) return code;
+  cli_doing("running %s", s->directory);
+  cli_count_by(count_delivered, &s->run, "micro-batches");
 #if PSPLIT_HAS_MPI
   if (s->mpi) return psplit_mpi_run(ort, pipeline, &s->run, diag, out);
 #endif
@@ -514,6 +532,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   psplit_pipeline_options reading;
   psplit_pipeline_options_init(&reading);
   reading.max_text_bytes = s->ort.max_text_bytes;
+  cli_doing("reading %s", s->directory);
   psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
   if (code == PSPLIT_OK) code = check(s, pipeline, rank, diag);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
@@ -522,6 +541,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (code == PSPLIT_OK && s->resume)
     code = resume(s, psplit_pipeline_get_info(pipeline), rank, diag, &over);
   if (code == PSPLIT_OK && !over) code = take_through(s, ort, pipeline, diag, &made);
+  cli_idle();
   if (code == PSPLIT_OK && made) code = tell(s, psplit_pipeline_get_info(pipeline), made, diag);
   s->skipped = made && psplit_run_get_report(made)->n_failed;
   psplit_run_destroy(made);
@@ -557,6 +577,7 @@ int main(int argc, char **argv) {
     if (code != PSPLIT_OK) cli_fail(&diag);
     if (code != PSPLIT_OK) tell_delivered(&s, &diag);
   }
+  cli_talk_end(status);
   psplit_delivered_destroy(s.run.delivered);
   feed_fini(&s.feed);
   ort_settings_fini(&s.ort);

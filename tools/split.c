@@ -97,6 +97,7 @@ static const cli_option OPTIONS[] = {
   {OPT_COLOR, "color", "WHEN",
    "auto (default): bars and colours on a terminal; always; never: bars without colours"},
   {'q', "quiet", NULL, "no table, warnings or progress"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -121,12 +122,11 @@ typedef struct request {
   training_options training;
   psplit_emit_options emit;
   plan_report report;
-  bool plan_only, json, print_pipeline, help_passes, verify, done;
+  bool plan_only, json, print_pipeline, help_passes, verify, done, quiet;
   const psplit_model *opened; /* MODEL */
   psplit_training *trained;   /* with --training */
   const planned *made;        /* its plan */
-  cli_progress progress;
-  undo *beside; /* what was written beside DIR */
+  undo *beside;               /* what was written beside DIR */
 } request;
 
 static volatile int interrupted; /* the signal's number */
@@ -173,7 +173,7 @@ static bool parse_option(request *r, int id, char *argument) {
   switch (id) {
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->n_stages, &r->last_k);
     case 'o': r->directory = argument; return true;
-    case 'q': r->progress.quiet = true; return true;
+    case 'q': r->quiet = true; return true;
     case 'h':
       cli_print_help(&PROGRAM, stdout);
       r->done = true;
@@ -329,12 +329,12 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
                                          .read = &stage,
                                          .n_threads = r->emit.n_threads,
                                          .max_text_bytes = r->plan.max_text_bytes,
-                                         .cancel = &interrupted};
+                                         .cancel = &interrupted,
+                                         .activity = cli_activity()};
   psplit_model *as_is = NULL;
   stage.n_inline_ifs = 0;
   if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) stage.data_directory = r->directory;
-  r->emit.logger->emit(r->emit.logger->user, PSPLIT_PROGRESS,
-                       "proving that the stages are the model");
+  cli_doing("proving that the stages are the model");
   if (r->plan.read.n_inline_ifs) {
     psplit_read_options read = stage;
     read.data_directory = NULL;
@@ -506,12 +506,12 @@ static psplit_code probe(request *r, const psplit_model *model, psplit_diag *dia
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
-  psplit_logger logger = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->quiet);
   psplit_model *model = NULL;
   comparison_notes notes = {0};
   bool any = false;
   r->plan.planner.logger = &logger;
-  psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  psplit_code code = plan_open(&r->plan, r->model, diag, &model);
   const psplit_model *subject = model;
   if (code == PSPLIT_OK) code = probe(r, model, diag);
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
@@ -522,7 +522,6 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     code = make_plan(r, subject, k, diag, &made);
     const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
     psplit_schedule *schedule = NULL;
-    cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = simulate(r, plan, diag, &schedule);
     if (code == PSPLIT_OK) print_comparison(plan, schedule, &notes);
@@ -552,7 +551,7 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   emit.accept = NULL;
   r->tune.interrupted = &interrupted;
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
-  FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
+  FILE *out = r->quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
     tune_run(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
   r->plan.planner.logger = NULL; /* the rounds have said it all */
@@ -599,7 +598,7 @@ static psplit_code make_manifest(const request *r, const psplit_plan *plan, pspl
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
-  psplit_logger logger = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->quiet);
   planned made = {0};
   psplit_model *model = NULL;
   char *manifest = NULL, *file = NULL;
@@ -608,7 +607,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->plan.planner.logger = r->emit.logger = &logger;
   r->emit.accept = accept;
   r->emit.accept_user = r;
-  psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  psplit_code code = plan_open(&r->plan, r->model, diag, &model);
   r->opened = model;
   r->made = &made;
   if (code == PSPLIT_OK) code = check_names(r, diag);
@@ -633,20 +632,19 @@ static psplit_code split(request *r, psplit_diag *diag) {
     undo_forget(&beside);
   else
     undo_all(&beside);
-  cli_progress_end(&r->progress);
   r->report.weights_inside =
     r->emit.weights == PSPLIT_WEIGHTS_AUTO || r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   if (code == PSPLIT_OK && manifest)
     fputs(manifest, stdout);
-  else if (code == PSPLIT_OK && !r->progress.quiet)
+  else if (code == PSPLIT_OK && !r->quiet)
     print_plan(plan, &r->report, cli_now_s() - start_s);
   if (code == PSPLIT_OK && target_prints(r->target))
     code = target_print(r->target, &made, &logger, diag);
-  if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)
+  if (code == PSPLIT_OK && r->trained && !r->json && !r->quiet)
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, diag);
-  if (code == PSPLIT_OK && r->limits.wanted && !r->progress.quiet)
+  if (code == PSPLIT_OK && r->limits.wanted && !r->quiet)
     code = limits_print_plan(&r->limits, r->trained, plan, diag);
-  if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
+  if (code == PSPLIT_OK && r->verify && !r->json && !r->quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);
   free(file);
@@ -658,9 +656,9 @@ static psplit_code split(request *r, psplit_diag *diag) {
 
 static int print_trainable(request *r) {
   psplit_diag diag = {0};
-  psplit_logger logger = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->quiet);
   psplit_model *model = NULL;
-  psplit_code code = psplit_model_open(r->model, &r->plan.read, &diag, &model);
+  psplit_code code = plan_open(&r->plan, r->model, &diag, &model);
   const psplit_model *subject = model;
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, &diag);
   if (code == PSPLIT_OK) training_print(r->trained);
@@ -672,13 +670,13 @@ static int print_trainable(request *r) {
 /* What is written of the model instead of stages. */
 static int write_model(request *r) {
   psplit_diag diag = {0};
-  psplit_logger logger = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->quiet);
   const char *file = r->training.lower ? r->training.lower : r->training.info;
   psplit_model *model = NULL;
-  psplit_code code = psplit_model_open(r->model, &r->plan.read, &diag, &model);
+  psplit_code code = plan_open(&r->plan, r->model, &diag, &model);
   if (code == PSPLIT_OK) code = psplit_emit_file_check(model, file, r->emit.replace, &diag);
   if (code == PSPLIT_OK && r->training.lower)
-    code = training_lower(&r->training, model, r->progress.quiet, &diag);
+    code = training_lower(&r->training, model, r->quiet, &diag);
   else if (code == PSPLIT_OK)
     code = training_write_info(&r->training, model, &logger, &diag);
   psplit_model_close(model);
@@ -689,7 +687,7 @@ static int clean(const request *r) {
   psplit_diag diag = {0};
   uint32_t n;
   if (psplit_emit_clean(r->clean, &n, &diag) != PSPLIT_OK) return cli_fail(&diag);
-  if (!r->progress.quiet) printf("removed %" PRIu32 "\n", n);
+  if (!r->quiet) printf("removed %" PRIu32 "\n", n);
   return 0;
 }
 
@@ -720,6 +718,7 @@ static int run(request *r) {
   if (r->training.lower || r->training.info) return write_model(r);
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
+  r->plan.planner.activity = r->emit.activity = cli_activity();
   cli_on_interrupt(r->tune.n_rounds ? on_signal_in_run : on_signal_in_plan);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;

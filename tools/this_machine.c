@@ -71,6 +71,7 @@ psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *diag, psplit_devic
   psplit_code code = PSPLIT_OK;
   if (!one) {
     char *text;
+    cli_doing("measuring this machine");
     code = psplit_devices_calibrate(diag, &text);
     if (code != PSPLIT_OK) return code;
     if (cached) keep(path, text);

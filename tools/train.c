@@ -6,6 +6,7 @@
 #include <psplit/file.h>
 #include <psplit/train.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,7 +112,8 @@ static const cli_option OPTIONS[] = {
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
-  {'q', "quiet", NULL, "no lines, no table"},
+  {'q', "quiet", NULL, "no lines, table or progress"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -337,12 +339,26 @@ static void give_up(void *user, const psplit_diag *diag) {
   _exit(exit_status(diag->code));
 }
 
+/* Steps done and steps in all, for the thread that shows them. */
+static atomic_uint_least64_t steps_done, steps_all;
+
+/* A cli_counter. */
+static uint64_t count_steps(void *user, uint64_t *out_all) {
+  (void)user;
+  *out_all = atomic_load(&steps_all);
+  return atomic_load(&steps_done);
+}
+
 static void print_step(void *user, const psplit_train_step *t) {
   const settings *s = user;
+  atomic_store(&steps_all, t->n_steps);
+  atomic_store(&steps_done, t->step);
+  if (s->json || s->quiet) return;
   enum { LINES = 20 };
   const uint64_t each = s->log_every ? s->log_every : (t->n_steps + LINES - 1) / LINES;
   if (t->step % each != 0 && t->step != 1 && t->step != t->n_steps && !t->evaluated && !t->skipped)
     return;
+  cli_make_room();
   printf("step %" PRIu64 "/%" PRIu64 "  loss %.6g  gradient %.4g  rate %.4g  %.3g s", t->step,
          t->n_steps, t->loss, t->gradient_norm, t->learning_rate, t->seconds);
   if (t->skipped) printf("  skipped");
@@ -380,10 +396,9 @@ static void print_table(const psplit_train_report *r, FILE *out) {
 /* Who asks for no more steps than a checkpoint has is told so. */
 static void tell_nothing_left(const settings *s, const psplit_train_report *r) {
   if (!s->train.resume || r->n_steps || r->first_step < r->all_steps) return;
-  fprintf(stderr,
-          "warning: %s is at step %" PRIu64 ", and --%s asks for %" PRIu64
-          " in all: nothing was left to do\n",
-          s->train.resume, r->first_step, s->train.n_steps ? "steps" : "epochs", r->all_steps);
+  cli_warn("%s is at step %" PRIu64 ", and --%s asks for %" PRIu64
+           " in all: nothing was left to do",
+           s->train.resume, r->first_step, s->train.n_steps ? "steps" : "epochs", r->all_steps);
 }
 
 static psplit_code tell(const settings *s, const psplit_training_run *run, psplit_diag *diag) {
@@ -480,6 +495,7 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   psplit_pipeline_options_init(&reading);
   reading.max_text_bytes = s->ort.max_text_bytes;
   reading.for_training = true;
+  cli_doing("reading %s", s->directory);
   psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
   if (code == PSPLIT_OK && s->trace) code = check_trace(s, diag);
   if (code == PSPLIT_OK && s->export && s->leads) code = check_export(s, s->train.checkpoint, diag);
@@ -488,7 +504,11 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   s->train.sessions = s->ort.stages;
   s->train.n_sessions = code == PSPLIT_OK ? psplit_pipeline_get_info(pipeline)->n_stages : 0;
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  cli_doing("training %s", s->directory);
+  cli_count_by(count_steps, NULL, "steps");
   if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);
+  cli_doing("writing what was trained");
+  cli_make_room();
   if (code == PSPLIT_OK && made) code = tell(s, made, diag);
   if (code == PSPLIT_OK && made && s->export) code = put_model(s, s->train.checkpoint, diag);
   psplit_training_run_destroy(made);
@@ -513,10 +533,8 @@ int main(int argc, char **argv) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
-    if (!s.json && !s.quiet) {
-      s.train.progress = print_step;
-      s.train.progress_user = &s;
-    }
+    s.train.progress = print_step;
+    s.train.progress_user = &s;
     s.leads = rank == 0;
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
@@ -527,6 +545,7 @@ int main(int argc, char **argv) {
     status = exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
+  cli_talk_end(status);
   free(s.data.list);
   free(s.eval_data.list);
   free(s.fixed.list);

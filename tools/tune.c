@@ -25,6 +25,7 @@ void tune_fini(tune_settings *s) {
 static void print_round(void *user, const psplit_autotune_round *round) {
   char text[CLI_TEXT];
   FILE *out = user;
+  cli_make_room();
   if (round->round == 1) fputs("round  imbalance   predicted  measured stages\n", out);
   fprintf(out, "%5" PRIu32 " %8.1f %% %11s ", round->round, 100 * round->imbalance_frac,
           cli_time(round->predicted_ns, text));
@@ -67,6 +68,7 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   tuning.give_up_user = (void *)(uintptr_t)s;
   psplit_code code = planned_prepare(plan, n_stages, diag, &made, &planner);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  cli_doing("running stages to correct their costs");
   if (code == PSPLIT_OK) code = psplit_autotune(ort, path, model, &tuning, diag, &costs);
   if (code == PSPLIT_OK) plan_add_costs(plan, costs);
   psplit_onnxruntime_close(ort);

@@ -39,6 +39,7 @@ static const cli_option OPTIONS[] = {
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
 #endif
   {'q', "quiet", NULL, "say nothing when it holds"},
+  CLI_TALK_OPTIONS,
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
 };
@@ -77,8 +78,10 @@ static int verify_weights(const char *path, const char *of, const psplit_read_op
   psplit_new_values_report report;
   psplit_model *before = NULL, *after = NULL;
   psplit_diag diag = {0};
+  cli_doing("reading %s", of);
   psplit_code code = list.out ? psplit_model_open(of, read, &diag, &before)
                               : psplit_diag_fail(&diag, PSPLIT_NOMEM, "out of memory");
+  cli_doing("comparing %s with %s", path, of);
   if (code == PSPLIT_OK) code = psplit_model_open(path, read, &diag, &after);
   if (code == PSPLIT_OK)
     code = psplit_verify_new_values(before, after, &changed, read->cancel, &diag, &report);
@@ -93,7 +96,7 @@ static int verify_weights(const char *path, const char *of, const psplit_read_op
            path, of, report.n_changed, report.n_initializers,
            cli_bytes(report.compared_bytes, bytes), report.n_changed ? ":" : "", names);
   free(names);
-  return code == PSPLIT_OK ? cli_finish(0) : cli_fail(&diag);
+  return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }
 
 int main(int argc, char **argv) {
@@ -149,7 +152,10 @@ int main(int argc, char **argv) {
   psplit_verify_report report;
   read.cancel = options.cancel = cli_cancel();
   if (weights_of) return verify_weights(argv[optind], weights_of, &read, quiet);
+  cli_doing("reading %s", model_path);
+  read.activity = cli_activity();
   psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
+  options.activity = cli_activity();
 #if PSPLIT_HAS_RUNTIME
   /* Stages that train have inputs that the model has not, such as labels. */
   if (code == PSPLIT_OK && !run.gradients)
@@ -161,15 +167,17 @@ int main(int argc, char **argv) {
     code =
       psplit_diag_fail(&diag, PSPLIT_USAGE, "--run and --gradients are for a directory of stages");
 #endif
+  cli_doing("comparing %s with %s", argv[optind], model_path);
   if (code == PSPLIT_OK)
     code = one_file ? psplit_verify_file(argv[optind], NULL, model, &options, &diag, &report)
                     : psplit_verify(argv[optind], model, &options, &diag, &report);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code != PSPLIT_OK) {
     psplit_model_close(model);
-    return cli_fail(&diag);
+    return cli_finish(cli_fail(&diag));
   }
   char bytes[CLI_TEXT];
+  cli_make_room();
   if (!quiet && one_file)
     printf("%s is %s: %" PRIu32 " nodes, %s of weights compared\n", argv[optind], model_path,
            report.n_nodes, cli_bytes(report.weight_bytes, bytes));
@@ -186,10 +194,10 @@ int main(int argc, char **argv) {
            "give\n",
            report.n_trained);
 #if PSPLIT_HAS_RUNTIME
+  if (run.wanted || run.gradients) cli_doing("running the model and its stages");
   code =
     verify_run_finish(&run, argv[optind], model_path, model, options.max_text_bytes, quiet, &diag);
 #endif
   psplit_model_close(model);
-  if (code != PSPLIT_OK) return cli_fail(&diag);
-  return cli_finish(0);
+  return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }

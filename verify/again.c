@@ -126,7 +126,7 @@ psplit_code psplit_i_check_again(psplit_i_training_proof *c, uint32_t s) {
                                 again->file));
   PSPLIT_TRY(psplit_i_check_recompute(p, true));
   PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, c->options->n_threads,
-                                    p->cancel, p->diag));
+                                    p->cancel, p->activity, p->diag));
 out:
   psplit_i_close_part(p);
   return code;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "team.h"
 #include "verify.h"
 
@@ -66,6 +67,7 @@ typedef struct comparison {
   const psplit_i_pairs *pairs;
   const piece *pieces;
   const volatile int *cancel;
+  psplit_activity *activity;
   uint8_t **buffers; /* of each thread, once it needs one */
   pthread_mutex_t lock;
   size_t first_bad;
@@ -86,6 +88,7 @@ static void compare_one(void *with, size_t i, int thread) {
     *buffers ? compare_piece(all->whole, all->part, all->stage, &all->pairs->items[each->pair],
                              each->start, each->n, all->cancel, *buffers, &here)
              : psplit_i_nomem(&here);
+  psplit_i_activity_add(all->activity, each->n);
   if (code == PSPLIT_OK) return;
   pthread_mutex_lock(&all->lock);
   if (i < all->first_bad) {
@@ -97,7 +100,8 @@ static void compare_one(void *with, size_t i, int thread) {
 
 psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model *part,
                                    uint32_t stage, const psplit_i_pairs *pairs, uint32_t n_threads,
-                                   const volatile int *cancel, psplit_diag *diag) {
+                                   const volatile int *cancel, psplit_activity *activity,
+                                   psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   PSPLIT_VEC(piece) pieces = {0};
   for (size_t p = 0; p < pairs->n; p++) {
@@ -115,6 +119,7 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
                     .pairs = pairs,
                     .pieces = pieces.items,
                     .cancel = cancel,
+                    .activity = activity,
                     .lock = PTHREAD_MUTEX_INITIALIZER,
                     .first_bad = SIZE_MAX};
   const int team = pieces.n > 1 ? psplit_i_team_size(n_threads) : 1;

@@ -1,6 +1,7 @@
 /* The proof that a directory is the model, from its manifest on. */
 #include <inttypes.h>
 
+#include "activity.h"
 #include "training.h"
 #include "verify.h"
 
@@ -64,6 +65,13 @@ static psplit_code verify(const char *directory, const psplit_model *model,
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, options.read, &read, diag));
   read.cancel = p.cancel = options.cancel ? options.cancel : read.cancel;
   options.read = &read;
+  /* It counts weights, not the stage files that are opened one after the other. */
+  p.activity = options.activity;
+  read.activity = NULL;
+  uint64_t bytes = 0;
+  for (size_t f = 0; f < model->files.n; f++)
+    bytes = psplit_i_sat_add_u64(bytes, model->files.items[f].bytes);
+  psplit_i_activity_begin(p.activity, PSPLIT_ACTIVITY_BYTES, bytes);
   if (directory)
     PSPLIT_TRY(
       psplit_i_manifest_read(directory, options.max_text_bytes, &p.arena, p.diag, &p.manifest));

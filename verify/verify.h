@@ -121,6 +121,7 @@ typedef struct psplit_i_proof {
   psplit_i_arena arena;   /* as long as the proof */
   psplit_i_arena scratch; /* as long as a stage is looked at */
   const volatile int *cancel;
+  psplit_activity *activity; /* or NULL */
   psplit_diag *diag;
 
   /* The stage at hand. */
@@ -276,6 +277,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_outputs(psplit_i_proof *p);
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_compare(const psplit_model *whole,
                                                    const psplit_model *part, uint32_t stage,
                                                    const psplit_i_pairs *pairs, uint32_t n_threads,
-                                                   const volatile int *cancel, psplit_diag *diag);
+                                                   const volatile int *cancel,
+                                                   psplit_activity *activity, psplit_diag *diag);
 
 #endif

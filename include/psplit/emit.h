@@ -2,6 +2,7 @@
 #ifndef PSPLIT_EMIT_H
 #define PSPLIT_EMIT_H
 
+#include <psplit/activity.h>
 #include <psplit/base.h>
 #include <psplit/devices.h>
 #include <psplit/model.h>
@@ -59,6 +60,7 @@ typedef struct psplit_emit_options {
   size_t n_files;
   /* The directory is thrown away soon: OK is not waited for until the disk has it. */
   bool no_sync;
+  psplit_activity *activity; /* see activity.h: bytes written, of about so many */
 } psplit_emit_options;
 
 /* The defaults: everything 0 or NULL. */

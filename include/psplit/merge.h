@@ -2,6 +2,7 @@
 #ifndef PSPLIT_MERGE_H
 #define PSPLIT_MERGE_H
 
+#include <psplit/activity.h>
 #include <psplit/base.h>
 #include <psplit/emit.h>
 #include <psplit/model.h>
@@ -26,6 +27,7 @@ typedef struct psplit_merge_options {
    * already); anything but OK removes it and becomes the result. May be NULL. */
   psplit_code (*accept)(void *user, const char *path, psplit_diag *diag);
   void *accept_user;
+  psplit_activity *activity; /* see activity.h: bytes written */
 } psplit_merge_options;
 
 /* The defaults: everything 0 or NULL. */

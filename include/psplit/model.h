@@ -2,6 +2,7 @@
 #ifndef PSPLIT_MODEL_H
 #define PSPLIT_MODEL_H
 
+#include <psplit/activity.h>
 #include <psplit/base.h>
 
 #ifdef __cplusplus
@@ -41,6 +42,7 @@ typedef struct psplit_read_options {
    * opened from memory or a descriptor, may then have no external data. */
   const char *data_directory;
   const volatile int *cancel; /* see base.h; may go once the model is open */
+  psplit_activity *activity;  /* see activity.h: bytes of the file; as long as `cancel` */
 } psplit_read_options;
 
 /* The defaults: everything 0 or NULL. */

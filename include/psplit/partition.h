@@ -18,6 +18,7 @@
 #ifndef PSPLIT_PARTITION_H
 #define PSPLIT_PARTITION_H
 
+#include <psplit/activity.h>
 #include <psplit/base.h>
 #include <psplit/proposer.h>
 #include <psplit/schedule.h>
@@ -147,6 +148,7 @@ typedef struct psplit_partition_options {
    * "drlpp" and "drlpp+slice" need it; "auto", "exact", "search" and "anneal" begin with what
    * "drlpp+slice" finds where there is one. NULL: none. */
   const psplit_proposer *proposer;
+  psplit_activity *activity; /* see activity.h: work, of the limit */
 } psplit_partition_options;
 
 /* Throughput, solver "auto", 1 chunk, 1 replica, 10 s, gap 0, seed 1. */

@@ -8,6 +8,7 @@
 #ifndef PSPLIT_PASSES_H
 #define PSPLIT_PASSES_H
 
+#include <psplit/activity.h>
 #include <psplit/base.h>
 #include <psplit/cost_table.h>
 #include <psplit/devices.h>
@@ -139,6 +140,7 @@ typedef struct psplit_planner_options {
    * "drlpp+slice" need (proposer.h; a learned policy is one); NULL: nobody does. Only where each
    * device has one stage. It must outlive the planner. */
   const psplit_proposer *proposer;
+  psplit_activity *activity; /* see activity.h: work of the partitioner */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */

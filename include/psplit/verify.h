@@ -2,6 +2,7 @@
 #ifndef PSPLIT_VERIFY_H
 #define PSPLIT_VERIFY_H
 
+#include <psplit/activity.h>
 #include <psplit/base.h>
 #include <psplit/model.h>
 
@@ -15,6 +16,7 @@ typedef struct psplit_verify_options {
   uint32_t n_threads;              /* for comparing weights; 0: as many as OpenMP gives */
   uint64_t max_text_bytes;         /* of pipeline.json; 0: 64 MiB */
   const volatile int *cancel;      /* see base.h; also for the stage files */
+  psplit_activity *activity; /* see activity.h: bytes of weights compared, of at most so many */
 } psplit_verify_options;
 
 /* The defaults: everything 0 or NULL. */

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "activity.h"
 #include "cancel.h"
 #include "team.h"
 
@@ -24,6 +25,7 @@ psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options) {
   const double seconds = options->time_limit_s;
   psplit_i_budget budget = psplit_i_budget_unlimited();
   budget.cancel = options->cancel;
+  budget.activity = options->activity;
   if (seconds < 0) return budget;
   if (!options->limit_by_work)
     budget.end = psplit_i_now() + seconds;
@@ -39,8 +41,10 @@ uint64_t psplit_i_budget_left(const psplit_i_budget *budget) {
 
 psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n) {
   if (!budget) return psplit_i_budget_unlimited();
-  return (psplit_i_budget){
-    .end = budget->end, .most = psplit_i_budget_left(budget) / n, .cancel = budget->cancel};
+  return (psplit_i_budget){.end = budget->end,
+                           .most = psplit_i_budget_left(budget) / n,
+                           .cancel = budget->cancel,
+                           .activity = budget->activity};
 }
 
 psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
@@ -84,9 +88,11 @@ bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops) {
   if (!budget) return true;
   budget->spent += n_ops;
   if (budget->spent >= budget->most) return false;
-  if ((budget->end < 0 && !budget->cancel) || budget->spent < budget->look) return true;
+  if (budget->spent < budget->look || (budget->end < 0 && !budget->cancel && !budget->activity))
+    return true;
   if (psplit_i_late(budget)) return false; /* and looks again the next time */
   budget->look = budget->spent + LOOK_OPS;
+  psplit_i_activity_add(budget->activity, LOOK_OPS);
   return true;
 }
 

@@ -14,6 +14,7 @@ typedef struct psplit_i_budget {
   uint64_t most, spent;       /* operations */
   uint64_t look;              /* `spent` from which on the clock and `cancel` are looked at again */
   const volatile int *cancel; /* the caller's flag: no time is left once it is set; or NULL */
+  psplit_activity *activity;  /* is told of work, a look's worth at a time; or NULL */
 } psplit_i_budget;
 
 enum {

@@ -69,7 +69,7 @@ static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
   if (depth > psplit_i_n_passes)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "pass %s needs what needs it", pass->name);
   PSPLIT_TRY(establish(planner, pass->needs, depth, diag));
-  psplit_i_say(planner->options.logger, PSPLIT_PROGRESS, "%s", pass->name);
+  psplit_i_say(planner->options.logger, PSPLIT_PROGRESS, "pass %s", pass->name);
   planner->plan_holds = false;
   PSPLIT_TRY(call(planner, pass, values, diag));
   psplit_i_arena_reset(&planner->scratch);

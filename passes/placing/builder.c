@@ -488,4 +488,5 @@ void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_
   out->logger = planner->options.logger;
   out->cancel = planner->options.cancel;
   out->proposer = planner->options.proposer;
+  out->activity = planner->options.activity;
 }

@@ -46,6 +46,7 @@ psplit_code psplit_i_record(psplit_planner *planner, const psplit_problem *probl
   psplit_code code = PSPLIT_OK;
   solved.options.logger = NULL;
   solved.options.cancel = NULL;
+  solved.options.activity = NULL;
   solved.options.solver = "auto";
   if (problem->n_link_classes) {
     PSPLIT_TRY(psplit_i_least_links(problem, &planner->scratch, diag, &relaxed));

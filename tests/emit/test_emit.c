@@ -799,6 +799,41 @@ static void interrupted(void **state) {
   psplit_model_close(model);
 }
 
+/* Before the last stage those in front of it have been counted. */
+typedef struct watched {
+  psplit_activity *activity;
+  uint64_t done, all;
+} watched;
+
+static void watch(void *user, psplit_severity severity, const char *line) {
+  watched *w = user;
+  if (severity != PSPLIT_PROGRESS || !strstr(line, "writing stage 3")) return;
+  assert_int_equal(psplit_activity_get(w->activity, &w->done, &w->all), PSPLIT_ACTIVITY_BYTES);
+}
+
+static void bytes_are_counted(void **state) {
+  (void)state;
+  psplit_model *model = open_rich();
+  test_plan p;
+  rich_plan(&p, model);
+  watched w = {0};
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_activity_create(&diag, &w.activity), PSPLIT_OK);
+  const psplit_logger logger = {.emit = watch, .user = &w};
+  const psplit_emit_options options = {
+    .struct_size = sizeof options, .n_threads = 1, .logger = &logger, .activity = w.activity};
+  assert_int_equal(psplit_emit(model, &p.plan, "out", &options, &diag), PSPLIT_OK);
+  struct stat whole, first, second;
+  assert_int_equal(stat("model.onnx", &whole), 0);
+  assert_int_equal(stat("out/stage0.onnx", &first), 0);
+  assert_int_equal(stat("out/stage1.onnx", &second), 0);
+  assert_int_equal(w.done, first.st_size + second.st_size);
+  assert_int_equal(w.all, whole.st_size);
+  assert_int_equal(psplit_activity_get(w.activity, &w.done, &w.all), PSPLIT_ACTIVITY_NONE);
+  psplit_activity_destroy(w.activity);
+  psplit_model_close(model);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
 
 int main(void) {
@@ -813,6 +848,7 @@ int main(void) {
     CASE(hidden_directories),  CASE(only_splits_are_replaced),
     CASE(late_files_are_kept), CASE(modes_are_kept),
     CASE(changed_model),       CASE(interrupted),
+    CASE(bytes_are_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const int fd = fuzz_file(data, n);
   psplit_i_skeleton skeleton;
   psplit_diag diag = {0};
-  const psplit_code code = psplit_i_skeleton_scan(fd, n, 64 << 20, NULL, &diag, &skeleton);
+  const psplit_code code = psplit_i_skeleton_scan(fd, n, 64 << 20, NULL, NULL, &diag, &skeleton);
   if ((code == PSPLIT_OK) == (diag.message[0] != '\0')) abort();
   if (code == PSPLIT_OK) {
     check_skeleton(&skeleton, data, n);

@@ -43,7 +43,7 @@ static void as_model(const uint8_t *data, size_t n) {
   const int fd = fuzz_file(data, n);
   psplit_i_skeleton skeleton;
   psplit_diag diag = {0};
-  const psplit_code code = psplit_i_skeleton_scan(fd, n, 64 << 20, NULL, &diag, &skeleton);
+  const psplit_code code = psplit_i_skeleton_scan(fd, n, 64 << 20, NULL, NULL, &diag, &skeleton);
   psplit_i_skeleton_fini(&skeleton);
   close(fd);
   if (code != PSPLIT_OK) return;

@@ -37,17 +37,17 @@ arrows() {
   [ -z "$bad" ]
   report $? "$room/ includes what its arrows allow"
 }
-arrows base base file random
-arrows onnx base model devices
+arrows base activity base file random
+arrows onnx activity base model devices
 arrows onnx/text base model model_text
-arrows partition base partition proposer
+arrows partition activity base partition proposer
 arrows policy base partition policy proposer schedule
-arrows passes base cost_table model devices partition plan passes plugin plugins snapshot
-arrows emit base model plan emit
+arrows passes activity base cost_table model devices partition plan passes plugin plugins snapshot
+arrows emit activity base model plan emit
 arrows view base snapshot view
 arrows gradient base gradient model random
 arrows training emit gradient passes training base model
-arrows verify base gradient model verify
+arrows verify activity base gradient model verify
 arrows runtime base cost_table run run_gradients run_mpi run_service
 arrows tune profile snapshot
 arrows generate base run generate generate_mpi run_mpi

@@ -21,7 +21,7 @@ enum { NO_LIMIT = 1 << 30 };
 static psplit_code scan(const pb *file, uint64_t limit, psplit_diag *diag, psplit_i_skeleton *out) {
   const int fd = memory_file(file->bytes, file->n);
   *diag = (psplit_diag){0};
-  const psplit_code code = psplit_i_skeleton_scan(fd, file->n, limit, NULL, diag, out);
+  const psplit_code code = psplit_i_skeleton_scan(fd, file->n, limit, NULL, NULL, diag, out);
   close(fd);
   if (code == PSPLIT_OK) check_skeleton(out, (const uint8_t *)file->bytes, file->n);
   return code;
@@ -322,7 +322,7 @@ static void a_cut_file_is_malformed(void **state) {
   /* A file that shrank after its size was taken is an I/O error, not a wait. */
   const int fd = memory_file(whole.bytes, whole.n - 1);
   diag = (psplit_diag){0};
-  assert_int_equal(psplit_i_skeleton_scan(fd, whole.n, NO_LIMIT, NULL, &diag, &skeleton),
+  assert_int_equal(psplit_i_skeleton_scan(fd, whole.n, NO_LIMIT, NULL, NULL, &diag, &skeleton),
                    PSPLIT_IO);
   close(fd);
   psplit_i_text_fini(&whole);

@@ -1,0 +1,371 @@
+#include "talk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "advice.h"
+#include "texts.h"
+
+static const double PATIENCE_S = 0.5;
+enum { TICK_NS = 100000000, PART_BYTES = 64, DOING_BYTES = 256 };
+static const char LOG_HEAD[] = "# log of onnx-pipeline";
+
+/* A part of the work, with all times that it ran. */
+typedef struct part {
+  char name[PART_BYTES];
+  double seconds;
+} part;
+
+static struct {
+  pthread_mutex_t lock;
+  bool quiet, verbose, ended;
+  bool begun, terminal; /* what follows is set once the first part begins */
+  double start_s, since_s;
+  char doing[DOING_BYTES];
+  part *parts; /* [n_parts] in the order in which they first began */
+  size_t n_parts, at;
+  psplit_activity *activity;
+  cli_counter count;
+  void *count_user;
+  const char *unit;
+  bool ticks, stops, shown;
+  double hidden_until_s;
+  pthread_t ticker;
+  pthread_cond_t wake;
+  FILE *log;
+  char *command;
+} talk = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static volatile sig_atomic_t on_terminal, was_heard;
+
+void cli_talk_command(int argc, char **argv) {
+  size_t n = 1;
+  bool wanted = false;
+  for (int i = 0; i < argc; i++) wanted |= strncmp(argv[i], "--lo", 4) == 0;
+  if (talk.command || !wanted) return;
+  for (int i = 0; i < argc; i++) n += strlen(argv[i]) + 1;
+  if (!(talk.command = calloc(n, 1))) return; /* the log says less then */
+  for (int i = 0; i < argc; i++) {
+    if (i) strcat(talk.command, " ");
+    strcat(talk.command, argv[i]);
+  }
+}
+
+void cli_talk_quiet(void) { talk.quiet = true; }
+
+void cli_talk_verbose(void) { talk.verbose = true; }
+
+static double start_of_command(void) {
+  if (talk.start_s == 0) talk.start_s = cli_now_s();
+  return talk.start_s;
+}
+
+/* Empty, or a log of ours; what is not a regular file holds nothing. */
+static bool may_replace(int fd) {
+  struct stat status;
+  char head[sizeof LOG_HEAD - 1];
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return true;
+  return pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+         memcmp(head, LOG_HEAD, sizeof head) == 0;
+}
+
+bool cli_talk_log(const char *program, const char *file) {
+  const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+  const bool follows = rank && strcmp(rank, "0") != 0;
+  char path[4096];
+  const int n =
+    snprintf(path, sizeof path, "%s%s%s", file, follows ? "." : "", follows ? rank : "");
+  if (n < 0 || (size_t)n >= sizeof path) {
+    fprintf(stderr, "error: --log: the name is too long\n");
+    return false;
+  }
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+  if (fd < 0 && (errno == EINVAL || errno == ENXIO || errno == EACCES))
+    fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* that cannot be read */
+  const int reason = errno;
+  char safe[512];
+  cli_printable(path, safe, sizeof safe);
+  if (fd >= 0 && !may_replace(fd)) {
+    fprintf(stderr, "error: --log %s: that is no log, and is not replaced; give another name\n",
+            safe);
+    close(fd);
+    return false;
+  }
+  if (fd >= 0 && ftruncate(fd, 0) != 0 && errno != EINVAL) {
+    close(fd);
+    fd = -1;
+  }
+  if (talk.log) fclose(talk.log);
+  if (!(talk.log = fd < 0 ? NULL : fdopen(fd, "w"))) {
+    fprintf(stderr, "error: --log %s: cannot be written: %s\n", safe, strerror(reason));
+    if (fd >= 0) close(fd);
+    return false;
+  }
+  setvbuf(talk.log, NULL, _IOLBF, 0);
+  fprintf(talk.log, "%s: %s %s\n", LOG_HEAD, program, psplit_version());
+  start_of_command();
+  return true;
+}
+
+/* With the lock held, as all that is static below. */
+static void log_line(const char *kind, const char *line) {
+  if (!talk.log) return;
+  fprintf(talk.log, "%10.3f s  %s%s%s\n", cli_now_s() - start_of_command(), kind, *kind ? ": " : "",
+          line);
+}
+
+static void hide(void) {
+  if (talk.shown) fputs("\r\033[K", stderr);
+  talk.shown = false;
+}
+
+/* "1.20 GiB of 3.00 GiB, 2 s left": what is known of the part; an empty text if nothing is. */
+static void how_far(double took_s, char *out, size_t bytes) {
+  uint64_t done = 0, all = 0;
+  char a[CLI_TEXT], b[CLI_TEXT];
+  psplit_activity_unit unit = PSPLIT_ACTIVITY_NONE;
+  *out = '\0';
+  if (talk.count)
+    done = talk.count(talk.count_user, &all);
+  else if (talk.activity)
+    unit = psplit_activity_get(talk.activity, &done, &all);
+  if (!talk.count && unit == PSPLIT_ACTIVITY_NONE) return;
+  if (all && done > all) done = all; /* the whole was an estimate */
+  size_t n = 0;
+  if (unit == PSPLIT_ACTIVITY_WORK && all)
+    n = (size_t)snprintf(out, bytes, "%.0f %% of the limit", 100 * (double)done / (double)all);
+  else if (unit == PSPLIT_ACTIVITY_BYTES)
+    n =
+      (size_t)snprintf(out, bytes, all ? "%s of %s" : "%s", cli_bytes(done, a), cli_bytes(all, b));
+  else if (talk.count && all)
+    n = (size_t)snprintf(out, bytes, "%" PRIu64 " of %" PRIu64 " %s", done, all, talk.unit);
+  else if (talk.count)
+    n = (size_t)snprintf(out, bytes, "%" PRIu64 " %s", done, talk.unit);
+  if (!all || !done || took_s < PATIENCE_S || n >= bytes) return;
+  const double left_s = took_s * (double)(all - done) / (double)done;
+  snprintf(out + n, bytes - n, unit == PSPLIT_ACTIVITY_WORK ? ", at most %s left" : ", %s left",
+           cli_time((int64_t)((left_s < 9e9 ? left_s : 9e9) * 1e9), a));
+}
+
+static void draw(void) {
+  struct winsize window = {0};
+  char far[128], took[CLI_TEXT], line[DOING_BYTES + 192];
+  const double now_s = cli_now_s(), took_s = now_s - talk.since_s;
+  if (!*talk.doing || was_heard || now_s < talk.hidden_until_s) return;
+  if (now_s - talk.start_s < PATIENCE_S) return;
+  how_far(took_s, far, sizeof far);
+  int n = snprintf(line, sizeof line, "%s: %s", talk.doing,
+                   *far ? far : cli_time((int64_t)(took_s * 1e9), took));
+  const int width =
+    ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 ? window.ws_col - 1 : 79;
+  if (n > width) n = width;
+  fprintf(stderr, "\r\033[K%.*s", n, line);
+  fflush(stderr);
+  talk.shown = true;
+}
+
+static void *tick(void *nothing) {
+  (void)nothing;
+  pthread_mutex_lock(&talk.lock);
+  while (!talk.stops) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += TICK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&talk.wake, &talk.lock, &until);
+    if (!talk.stops) draw();
+  }
+  pthread_mutex_unlock(&talk.lock);
+  return NULL;
+}
+
+/* Without a thread there is no line: no work fails for that. Signals are for the others. */
+static void start_ticking(void) {
+  pthread_condattr_t clock;
+  sigset_t all, before;
+  if (pthread_condattr_init(&clock) != 0) return;
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  const bool can_wait = pthread_cond_init(&talk.wake, &clock) == 0;
+  pthread_condattr_destroy(&clock);
+  if (!can_wait) return;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  talk.ticks = pthread_create(&talk.ticker, NULL, tick, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!talk.ticks) pthread_cond_destroy(&talk.wake);
+}
+
+static void begin(void) {
+  const char *kind = getenv("TERM");
+  talk.begun = true;
+  talk.since_s = start_of_command();
+  talk.terminal = !talk.quiet && isatty(STDERR_FILENO) == 1 && !(kind && strcmp(kind, "dumb") == 0);
+  on_terminal = talk.terminal;
+  if (talk.log && talk.command) {
+    char *line = talk.command;
+    psplit_make_printable(line);
+    log_line("", line);
+  }
+  if (!talk.terminal) return;
+  psplit_diag ignored = {0};
+  if (psplit_activity_create(&ignored, &talk.activity) != PSPLIT_OK) talk.activity = NULL;
+  start_ticking();
+}
+
+/* The row of a part by its name up to the first digit: "writing stage 2 of 4" is one of several. */
+static void find_part(const char *doing) {
+  char name[PART_BYTES];
+  size_t n = strcspn(doing, "0123456789");
+  const bool numbered = doing[n] && n && doing[n - 1] == ' ' && strncmp(doing, "writing", 7) == 0;
+  snprintf(name, sizeof name, "%.*s%s", numbered ? (int)n - 1 : (int)sizeof name, doing,
+           numbered ? "s" : "");
+  for (talk.at = 0; talk.at < talk.n_parts; talk.at++)
+    if (strcmp(talk.parts[talk.at].name, name) == 0) return;
+  part *grown = cli_grow(talk.parts, talk.n_parts, sizeof *grown);
+  if (!grown) return; /* its time is told of nothing */
+  talk.parts = grown;
+  grown[talk.n_parts] = (part){.seconds = 0};
+  memcpy(grown[talk.n_parts++].name, name, sizeof name);
+}
+
+static void end_part(double now_s) {
+  if (*talk.doing && talk.at < talk.n_parts) talk.parts[talk.at].seconds += now_s - talk.since_s;
+  *talk.doing = '\0';
+  talk.count = NULL;
+  if (talk.activity) psplit_activity_reset(talk.activity);
+}
+
+void cli_doing(const char *format, ...) {
+  char text[DOING_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  pthread_mutex_lock(&talk.lock);
+  if (!talk.ended) {
+    if (!talk.begun) begin();
+    const double now_s = cli_now_s();
+    end_part(now_s);
+    cli_printable(text, talk.doing, sizeof talk.doing);
+    talk.since_s = now_s;
+    if (talk.verbose || talk.log) find_part(talk.doing);
+    log_line("", talk.doing);
+  }
+  pthread_mutex_unlock(&talk.lock);
+}
+
+void cli_idle(void) {
+  pthread_mutex_lock(&talk.lock);
+  hide();
+  end_part(cli_now_s());
+  pthread_mutex_unlock(&talk.lock);
+}
+
+psplit_activity *cli_activity(void) {
+  pthread_mutex_lock(&talk.lock);
+  if (!talk.begun) begin();
+  psplit_activity *const activity = talk.activity;
+  pthread_mutex_unlock(&talk.lock);
+  return activity;
+}
+
+void cli_count_by(cli_counter count, void *user, const char *unit) {
+  pthread_mutex_lock(&talk.lock);
+  talk.count = count;
+  talk.count_user = user;
+  talk.unit = unit;
+  pthread_mutex_unlock(&talk.lock);
+}
+
+void cli_say_line(const char *kind, const char *line, bool loud) {
+  char safe[CLI_ADVICE_BYTES];
+  cli_printable(line, safe, sizeof safe);
+  pthread_mutex_lock(&talk.lock);
+  hide();
+  if (loud) fprintf(stderr, "%s: %s\n", kind, safe);
+  log_line(kind, safe);
+  pthread_mutex_unlock(&talk.lock);
+}
+
+void cli_warn(const char *format, ...) {
+  char text[CLI_ADVICE_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  cli_say_line("warning", text, true);
+}
+
+void cli_make_room(void) {
+  static const double WHILE_S = 0.2;
+  pthread_mutex_lock(&talk.lock);
+  hide();
+  talk.hidden_until_s = cli_now_s() + WHILE_S;
+  pthread_mutex_unlock(&talk.lock);
+}
+
+/* As compilers print the times of their passes. */
+static void print_times(FILE *out, double all_s) {
+  char text[CLI_TEXT];
+  double rest_s = all_s;
+  fprintf(out, "%10s  %7s  %s\n", "time", "share", "part");
+  for (size_t i = 0; i <= talk.n_parts; i++) {
+    const bool is_rest = i == talk.n_parts;
+    const double seconds = is_rest ? rest_s : talk.parts[i].seconds;
+    if (!is_rest) rest_s -= seconds;
+    fprintf(out, "%10s  %5.1f %%  %s\n", cli_time((int64_t)(seconds * 1e9), text),
+            all_s > 0 ? 100 * seconds / all_s : 0, is_rest ? "all else" : talk.parts[i].name);
+  }
+  fprintf(out, "%10s  100.0 %%  in all\n", cli_time((int64_t)(all_s * 1e9), text));
+}
+
+int cli_talk_end(int status) {
+  pthread_mutex_lock(&talk.lock);
+  const bool ticks = talk.ticks, again = talk.ended;
+  talk.ended = talk.stops = true;
+  talk.ticks = false;
+  if (ticks) pthread_cond_signal(&talk.wake);
+  pthread_mutex_unlock(&talk.lock);
+  if (ticks) pthread_join(talk.ticker, NULL);
+  if (again) return status;
+  hide();
+  const double now_s = cli_now_s();
+  end_part(now_s);
+  if (talk.begun && talk.verbose && !talk.quiet) {
+    fflush(stdout);
+    print_times(stderr, now_s - talk.start_s);
+  }
+  if (talk.log) {
+    if (talk.begun) print_times(talk.log, now_s - talk.start_s);
+    fprintf(talk.log, "exit status %d\n", status);
+    fclose(talk.log);
+    talk.log = NULL;
+  }
+  psplit_activity_destroy(talk.activity);
+  free(talk.parts);
+  free(talk.command);
+  talk.activity = NULL;
+  talk.parts = NULL;
+  talk.command = NULL;
+  return status;
+}
+
+void cli_talk_heard(void) {
+  static const char LINE[] = "\r\033[Kinterrupted: ending; once more ends at once\n";
+  if (was_heard || !on_terminal) return;
+  was_heard = 1;
+  const ssize_t written = write(STDERR_FILENO, LINE, sizeof LINE - 1);
+  (void)written;
+}

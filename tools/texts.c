@@ -1,0 +1,55 @@
+#include "texts.h"
+
+#include <psplit/base.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void *cli_grow(void *items, size_t n, size_t size) {
+  if (n & (n - 1)) return items; /* capacities are powers of two */
+  return reallocarray(items, n ? 2 * n : 1, size);
+}
+
+const char *cli_bytes(uint64_t bytes, char *buffer) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = (double)bytes;
+  size_t planner = 0;
+  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1024;
+  snprintf(buffer, CLI_TEXT, "%.*f %s",
+           planner == 0 || value >= 99.95 ? 0
+           : value >= 9.995               ? 1
+                                          : 2,
+           value, units[planner]);
+  return buffer;
+}
+
+const char *cli_time(int64_t ns, char *buffer) {
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  double value = (double)ns;
+  size_t planner = 0;
+  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1000;
+  snprintf(buffer, CLI_TEXT, "%.*f %s",
+           planner == 0 || value >= 99.95 ? 0
+           : value >= 9.995               ? 1
+                                          : 2,
+           value, units[planner]);
+  return buffer;
+}
+
+const char *cli_printable(const char *text, char *buffer, size_t bytes) {
+  snprintf(buffer, bytes, "%s", text);
+  psplit_make_printable(buffer);
+  return buffer;
+}
+
+int cli_width(int width, const char *text) {
+  const size_t n = strlen(text);
+  return n < (size_t)width ? width : n < CLI_NAME ? (int)n : CLI_NAME - 1;
+}
+
+double cli_now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
