@@ -176,6 +176,17 @@ static void write_outputs(const psplit_i_split *split, psplit_i_json *json,
   psplit_i_json_close(json, ']');
 }
 
+static void write_replicas(const psplit_plan_stage *plan, psplit_i_json *json) {
+  key_uint(json, "replicas", plan->n_replicas);
+  psplit_i_json_key(json, "devices");
+  psplit_i_json_open(json, '[');
+  json->compact = true;
+  for (uint32_t r = 0; r < plan->n_replicas; r++)
+    psplit_i_json_string(json, plan->replica_devices[r]);
+  psplit_i_json_close(json, ']');
+  json->compact = false;
+}
+
 static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *json) {
   const psplit_plan_stage *plan = &split->plan->stages[s];
   char file[32];
@@ -184,6 +195,7 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *
   key_uint(json, "index", s);
   key_string(json, "file", file);
   key_string(json, "device", plan->device);
+  if (plan->n_replicas > 1) write_replicas(plan, json);
   key_uint(json, "nodes", plan->n_nodes);
   key_uint(json, "duplicated_nodes", plan->n_duplicated);
   key_uint(json, "supernodes", plan->n_supernodes);

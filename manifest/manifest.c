@@ -57,6 +57,23 @@ static void read_rows(item first, item second, bool outputs, uint32_t n_stages,
   *out_n = (uint32_t)n;
 }
 
+/* A stage that several devices compute. */
+static void read_replicas(const item *stage, psplit_i_manifest_stage *out) {
+  const item replicas = psplit_i_json_find(stage, "replicas"),
+             devices = psplit_i_json_find(stage, "devices");
+  const size_t n = length(&devices);
+  int64_t count = 1;
+  psplit_i_json_i64(replicas, 1, PSPLIT_I_MANIFEST_MOST_REPLICAS, &count);
+  out->n_replicas = (uint32_t)count;
+  if (failed(stage) || !psplit_i_json_given(replicas)) return;
+  const char **names = NEW(stage, const char *, n);
+  for (size_t i = 0; i < n && !failed(stage); i++)
+    psplit_i_json_text(psplit_i_json_element(&devices, i), &names[i]);
+  if (!failed(stage) && n != out->n_replicas)
+    psplit_i_json_fail(&devices, PSPLIT_INVALID, "does not hold a device for each replica");
+  out->devices = names;
+}
+
 static void read_stage(item stage, uint32_t n_stages, psplit_i_manifest_stage *out) {
   const item none = {.reader = stage.reader};
   int64_t index = (int64_t)stage.index;
@@ -65,6 +82,7 @@ static void read_stage(item stage, uint32_t n_stages, psplit_i_manifest_stage *o
   need_index(&stage, "duplicated_nodes", UINT32_MAX, &out->n_duplicated);
   psplit_i_read_file_name(&stage, &out->file);
   need_text(&stage, "device", &out->device);
+  read_replicas(&stage, out);
   out->compute_ns = read_ns(&stage, "compute_ns");
   out->recv_ns = read_ns(&stage, "recv_ns");
   out->send_ns = read_ns(&stage, "send_ns");

@@ -17,8 +17,13 @@ typedef struct psplit_i_row {
   uint32_t n_to;
 } psplit_i_row;
 
+/* Devices that compute a stage, at most. */
+enum { PSPLIT_I_MANIFEST_MOST_REPLICAS = 64 };
+
 typedef struct psplit_i_manifest_stage {
   const char *file, *device;
+  uint32_t n_replicas;        /* 1: `device` alone */
+  const char *const *devices; /* [n_replicas]; NULL where there is one */
   uint32_t n_nodes, n_duplicated;
   uint32_t n_inputs, n_outputs;
   const psplit_i_row *inputs; /* optional ones behind the others */

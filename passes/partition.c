@@ -138,6 +138,7 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
   uint8_t *none = psplit_i_arena_zeroed(&planner->arena, c->ties->weights.n, sizeof *none);
   if (!none) return psplit_i_nomem(diag);
   const psplit_i_request r = request_of(c, none);
+  if (planner->options.max_replicas > 1) return psplit_i_place_replicas(planner, &r, diag);
   if (planner->options.max_segments > 1) {
     if (psplit_i_planner_part_states(planner))
       psplit_i_say(planner->options.logger, PSPLIT_WARNING,

@@ -230,7 +230,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
                        psplit_diag *diag) {
   (void)values;
   psplit_code code = PSPLIT_OK;
-  if (planner->segmented) return PSPLIT_OK;
+  if (planner->segmented || planner->n_replicas) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   const psplit_plan *plan = planner->plan;
   const size_t n_before = planner->copies.n;

@@ -141,12 +141,22 @@ static psplit_code make_phase(psplit_i_pipe *p, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+static psplit_code find_replicas(psplit_i_pipe *pipe, psplit_diag *diag) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  uint32_t *n_replicas = psplit_i_arena_array(&pipe->arena, m->n_stages, sizeof *n_replicas);
+  if (!n_replicas) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < m->n_stages; s++) n_replicas[s] = m->stages[s].n_replicas;
+  pipe->n_replicas = n_replicas;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit_diag *diag,
                                psplit_i_pipe *out) {
   psplit_i_pipe pipe = {.directory = directory};
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
   PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
+  PSPLIT_TRY(find_replicas(&pipe, diag));
   PSPLIT_TRY(make_phase(&pipe, diag));
   PSPLIT_TRY(find_model_inputs(&pipe, diag));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));

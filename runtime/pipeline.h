@@ -35,10 +35,11 @@ typedef struct psplit_i_pipe {
   psplit_i_manifest manifest;
   uint32_t n_phases; /* 1, or more where pipes were joined (phases.h) */
   psplit_i_phase *phases;
-  uint32_t **model_input;  /* [stage][input of the stage]: position in manifest.inputs, or
+  uint32_t **model_input;     /* [stage][input of the stage]: position in manifest.inputs, or
                               PSPLIT_NONE */
-  uint32_t **model_output; /* [stage][output of the stage]: position in manifest.outputs, or
+  uint32_t **model_output;    /* [stage][output of the stage]: position in manifest.outputs, or
                               PSPLIT_NONE */
+  const uint32_t *n_replicas; /* [n_stages] as planned */
   bool **kept; /* [stage][input of the stage]: stages keep it themselves; NULL: none is kept */
   uint32_t n_links;
   psplit_i_pipe_link *links; /* by from, then to; those with the outside behind all others */

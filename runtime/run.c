@@ -70,8 +70,9 @@ static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
   if (!p->stages) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < m->n_stages; s++) {
     const psplit_i_manifest_stage *stage = &m->stages[s];
-    p->stages[s] = (psplit_pipeline_stage){stage->file,    stage->device,  stage->compute_ns,
-                                           stage->recv_ns, stage->send_ns, stage->load_ns};
+    p->stages[s] =
+      (psplit_pipeline_stage){stage->file,    stage->device,  stage->compute_ns, stage->recv_ns,
+                              stage->send_ns, stage->load_ns, stage->n_replicas};
   }
   p->info = (psplit_pipeline_info){.n_stages = m->n_stages,
                                    .stages = p->stages,
@@ -168,11 +169,14 @@ out:
   return code;
 }
 
-/* What is kept of a sequence is one thread's, and so is a process. */
-static psplit_code check_replicas(const psplit_i_run_options *run, uint32_t n_stages,
-                                  const psplit_i_source *source, psplit_diag *diag) {
-  if (!source || (!source->keeper && !source->stage_command)) return PSPLIT_OK;
-  for (uint32_t s = 0; s < n_stages; s++)
+/* As planned, where nothing else is said. What is kept of a sequence is one thread's, and so is a
+ * process. */
+static psplit_code settle_replicas(psplit_i_run_options *run, const psplit_i_pipe *pipe,
+                                   const psplit_i_source *source, psplit_diag *diag) {
+  const bool alone = source && (source->keeper || source->stage_command);
+  if (!run->n_replicas && !alone) run->n_replicas = pipe->n_replicas;
+  if (!alone) return PSPLIT_OK;
+  for (uint32_t s = 0; s < pipe->manifest.n_stages; s++)
     if (psplit_i_stage_n_replicas(run, s) > 1)
       return psplit_i_fail(diag, PSPLIT_USAGE, "stage %u has replicas, which %s has not", s,
                            source->keeper ? "a stage that keeps state" : "a process of its own");
@@ -194,7 +198,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = way->name};
   PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
-  PSPLIT_TRY(check_replicas(&setup.run, pipe->manifest.n_stages, source, diag));
+  PSPLIT_TRY(settle_replicas(&setup.run, pipe, source, diag));
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);
   PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, pipe, diag));

@@ -213,8 +213,9 @@ static psplit_code read_devices(ort_settings *s, uint32_t *io_n_devices, psplit_
 }
 
 /* What was said for the stage goes before what was said for all. */
-static uint32_t count_replicas(const ort_settings *s, uint32_t stage) {
-  uint32_t of_all = 1, own = 0;
+static uint32_t count_replicas(const ort_settings *s, const psplit_pipeline_info *pipeline,
+                               uint32_t stage) {
+  uint32_t of_all = s->no_replicas ? 1 : pipeline->stages[stage].n_replicas, own = 0;
   for (size_t i = 0; i < s->n_list; i++) {
     if (s->list[i].id != OPT_STAGE_REPLICAS) continue;
     if (s->list[i].stage == PSPLIT_NONE) of_all = s->list[i].number;
@@ -236,7 +237,7 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
                               s->list[i].stage, n - 1);
   s->n_replicas = calloc(n, sizeof *s->n_replicas);
   if (!s->n_replicas) return cli_nomem(diag);
-  for (uint32_t i = 0; i < n; i++) n_replicas += s->n_replicas[i] = count_replicas(s, i);
+  for (uint32_t i = 0; i < n; i++) n_replicas += s->n_replicas[i] = count_replicas(s, pipeline, i);
   for (size_t i = 0; i < s->n_list; i++) {
     const ort_setting *setting = &s->list[i];
     if (setting->replica == PSPLIT_NONE) continue;

@@ -57,6 +57,7 @@ typedef struct ort_settings {
   uint64_t max_text_bytes; /* of it; 0: the default */
   const char *probe;       /* PROVIDER=FILE; NULL: not given */
   bool assert_placement;   /* providers run all of their stages, or sessions do not open */
+  bool no_replicas;        /* whatever is planned */
   bool trains;             /* the default level is 1 then, else 99 */
   psplit_devices *devices;
   ort_setting *list; /* [n_list] */

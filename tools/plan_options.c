@@ -83,6 +83,11 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
     o->planner.max_segments = (uint32_t)count;
     return true;
   }
+  if (id == PLAN_REPLICAS) {
+    if (!cli_count(program, "replicas", argument, 1, 64, &count)) return false;
+    o->planner.max_replicas = (uint32_t)count;
+    return true;
+  }
   if (id == PLAN_PROPOSALS) {
     if (!cli_count(program, "proposals", argument, 1, 1000000, &count)) return false;
     o->n_proposals = (uint32_t)count;
@@ -164,6 +169,12 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_STATE: return add_state(program, o, argument);
     case PLAN_NO_STATE: o->planner.no_states = true; return true;
     case PLAN_NON_CONTIGUOUS: o->planner.max_segments = UINT32_MAX; return true;
+    case PLAN_REPLICAS:
+      if (strcmp(argument, "auto") == 0) {
+        o->planner.max_replicas = UINT32_MAX;
+        return true;
+      }
+      return numbered(program, o, id, argument);
     case PLAN_IGNORE_ANNOTATIONS: o->planner.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;
     case PLAN_OBJECTIVE:

@@ -41,6 +41,7 @@ enum {
   PLAN_DEVICE_ORDER,
   PLAN_SEGMENTS,
   PLAN_NON_CONTIGUOUS,
+  PLAN_REPLICAS,
   PLAN_MAX_BYTES,
   PLAN_PROBE,
   PLAN_POLICY,
@@ -73,6 +74,8 @@ enum {
   {PLAN_SEGMENTS, "segments", "N", \
    "a device may run N parts of the model, back and forth; -k is a number of devices then"}, \
   {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
+  {PLAN_REPLICAS, "replicas", "N|auto", \
+   "a stage may have N devices, which take turns; -k is a number of devices then"}, \
   {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
    "memory that a stage may need, on any device"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \

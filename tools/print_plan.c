@@ -125,22 +125,37 @@ static int64_t device_load_ns(const psplit_plan *plan, uint32_t stage) {
   int64_t ns = 0;
   for (uint32_t s = 0; s < plan->n_stages; s++)
     if (plan->stages[s].device_id == plan->stages[stage].device_id) ns += plan->stages[s].load_ns;
-  return ns;
+  const int64_t n = plan->stages[stage].n_replicas;
+  return ns / n + (ns % n > 0);
+}
+
+/* "cpu1", or "cpu1..cpu3 x3" of those that compute it in turn. */
+static const char *devices_of(const psplit_plan_stage *stage, char buffer[PRINT_PLAN_LINE]) {
+  char first[CLI_NAME], last[CLI_NAME];
+  cli_printable(stage->device, first, sizeof first);
+  if (stage->n_replicas < 2) {
+    snprintf(buffer, PRINT_PLAN_LINE, "%s", first);
+  } else {
+    cli_printable(stage->replica_devices[stage->n_replicas - 1], last, sizeof last);
+    snprintf(buffer, PRINT_PLAN_LINE, "%s..%s x%" PRIu32, first, last, stage->n_replicas);
+  }
+  return buffer;
 }
 
 void print_plan(const psplit_plan *plan, const plan_report *report, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
+  char device[PRINT_PLAN_LINE];
   int width = 10;
-  for (uint32_t s = 0; s < plan->n_stages; s++) width = cli_width(width, plan->stages[s].device);
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    width = cli_width(width, devices_of(&plan->stages[s], device));
   printf(
     "stage  %-*s  nodes  supernodes    weights     memory   receive   compute      send      "
     "load\n",
     width, "device");
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
-    char device[CLI_NAME];
     printf("%5" PRIu32 "  %-*s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s, width,
-           cli_printable(stage->device, device, sizeof device), stage->n_nodes, stage->n_supernodes,
+           devices_of(stage, device), stage->n_nodes, stage->n_supernodes,
            cli_bytes(stage->weight_bytes, a), cli_bytes(stage->memory_bytes, b),
            cli_time(stage->recv_ns, c), cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
            cli_time(stage->load_ns, f),

@@ -301,6 +301,12 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM,
                      "--segments and --non-contiguous do not go with --training, --autotune, "
                      "--certificate, --limits or a range of stages");
+  if (r->plan.planner.max_replicas > 1 &&
+      (r->training.enabled || r->tune.n_rounds || r->certificate || r->annotate ||
+       r->limits.wanted || r->last_k > r->n_stages))
+    return cli_usage(&PROGRAM,
+                     "--replicas does not go with --training, --autotune, --annotate, "
+                     "--certificate, --limits or a range of stages");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
 #if PSPLIT_HAS_RUNTIME

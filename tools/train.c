@@ -518,7 +518,7 @@ static psplit_code train(settings *s, psplit_diag *diag) {
 }
 
 int main(int argc, char **argv) {
-  settings s = {.ort = {.trains = true}};
+  settings s = {.ort = {.trains = true, .no_replicas = true}};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0;

@@ -219,6 +219,7 @@ void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
     open_line(json);
     key_uint(json, "index", i);
     key_string(json, "device", stage->device);
+    if (stage->n_replicas > 1) key_int(json, "replicas", stage->n_replicas);
     key_uint(json, "operators", stage->n_nodes);
     key_uint(json, "duplicated", stage->n_duplicated);
     key_uint(json, "supernodes", stage->n_supernodes);

@@ -136,6 +136,9 @@ typedef struct psplit_planner_options {
    * order of execution; n_stages is then a number of devices, at most, in any order. At most so
    * many for each device; 0 or 1: each device has one stage; UINT32_MAX: as many as pay. */
   uint32_t max_segments;
+  /* Devices for a stage, which compute a micro-batch each: n_stages is then a number of devices,
+   * which are alike, and there are as many stages as pay. 0 or 1: each stage has one. */
+  uint32_t max_replicas;
   /* Splits that others propose, which solvers begin with and which the solvers "drlpp" and
    * "drlpp+slice" need (proposer.h; a learned policy is one); NULL: nobody does. Only where each
    * device has one stage. It must outlive the planner. */

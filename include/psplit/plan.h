@@ -29,6 +29,10 @@ typedef struct psplit_plan_stage {
   uint64_t
     mapped_bytes;     /* of memory_bytes, what weights in a file of their own would save, about */
   uint32_t device_id; /* position of `device` in the planner's devices */
+  /* Devices that compute the stage, each a micro-batch of its own: the bottleneck counts the load
+   * of one over their number. */
+  uint32_t n_replicas;
+  const char *const *replica_devices; /* [n_replicas] names; NULL: `device` alone */
 } psplit_plan_stage;
 
 /* A tensor that crosses: sent once to each stage that receives it. */

@@ -37,6 +37,7 @@ typedef struct psplit_pipeline psplit_pipeline;
 typedef struct psplit_pipeline_stage {
   const char *file, *device; /* the file's name in the directory; the device it was planned for */
   int64_t compute_ns, recv_ns, send_ns, load_ns;
+  uint32_t n_replicas; /* devices that compute it, a micro-batch each */
 } psplit_pipeline_stage;
 
 /* An input or output of the model, as it is declared. */
@@ -237,7 +238,7 @@ typedef struct psplit_run_options {
                                 */
   /* [number of stages] threads that compute a stage, each a micro-batch of its own, in turn; what
    * they hand on stays in order. On the CPU, without rows of their own, they share one session, and
-   * so its weights. From 1 to PSPLIT_MOST_REPLICAS; NULL: 1 each. */
+   * so its weights. From 1 to PSPLIT_MOST_REPLICAS; NULL: as planned. */
   const uint32_t *n_replicas;
 } psplit_run_options;
 enum { PSPLIT_MOST_REPLICAS = 64 };

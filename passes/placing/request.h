@@ -24,6 +24,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_request_solve(psplit_planner *planner,
                                                    const uint64_t *memory_bytes, double share,
                                                    psplit_diag *diag);
 
+/* Several devices for a stage, where options.max_replicas allows them. Errors: UNSUPPORTED (what
+ * replicas do not go with), INFEASIBLE, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_place_replicas(psplit_planner *planner,
+                                                    const psplit_i_request *request,
+                                                    psplit_diag *diag);
+
 /* One run of the solver, on the devices as they stand or, any_order, in any order:
  * there tensors take what they take over the best link. *out_solution is the caller's; the
  * planner keeps nothing but a record. Errors: those of psplit_partition_solve. */

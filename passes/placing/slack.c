@@ -176,9 +176,10 @@ static bool divide(divider *d, uint32_t *out_stage, uint32_t *out_n_received) {
 }
 
 static bool applies(const psplit_planner *planner) {
-  if (!planner->solution || planner->segmented || planner->options.slack_frac <= 0 ||
-      planner->options.objective != PSPLIT_THROUGHPUT || planner->options.n_stages < 2 ||
-      planner->n_classes != 1 || planner->next_hop || planner->options.training)
+  if (!planner->solution || planner->segmented || planner->n_replicas ||
+      planner->options.slack_frac <= 0 || planner->options.objective != PSPLIT_THROUGHPUT ||
+      planner->options.n_stages < 2 || planner->n_classes != 1 || planner->next_hop ||
+      planner->options.training)
     return false;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (planner->pin[n] != PSPLIT_NONE) return false;

@@ -48,6 +48,7 @@ psplit_code psplit_i_planner_order_devices(psplit_planner *planner, const uint32
   const psplit_devices *given = given_devices(planner);
   const uint32_t n_given = psplit_devices_count(given), n_first = order ? n : 0;
   planner->order_chosen = planner->segmented = false;
+  planner->n_replicas = NULL;
   if (!order && !planner->ordered) return PSPLIT_OK;
   psplit_i_arena_reset(&planner->scratch);
   const size_t n_most = (size_t)n_first + n_given;

@@ -216,6 +216,11 @@ static psplit_code count_supernodes(psplit_planner *planner, psplit_plan *plan,
   return PSPLIT_OK;
 }
 
+/* Replicas take turns. */
+static int64_t shared_ns(const psplit_plan_stage *stage) {
+  return stage->load_ns / stage->n_replicas + (stage->load_ns % stage->n_replicas > 0);
+}
+
 /* What the device with most to do does for a micro-batch. */
 static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   const uint32_t n_devices = psplit_devices_count(planner->devices);
@@ -224,10 +229,12 @@ static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, ps
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     int64_t *ns = &device_ns[plan->stages[s].device_id];
     plan->n_devices += *ns == 0 && plan->stages[s].load_ns > 0;
-    add_ns(ns, plan->stages[s].load_ns);
+    add_ns(ns, shared_ns(&plan->stages[s]));
     if (*ns > plan->bottleneck_ns) plan->bottleneck_ns = *ns;
   }
-  if (!planner->segmented) plan->n_devices = plan->n_stages;
+  if (planner->segmented) return PSPLIT_OK;
+  plan->n_devices = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++) plan->n_devices += plan->stages[s].n_replicas;
   return PSPLIT_OK;
 }
 
@@ -418,6 +425,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   for (uint32_t s = 0; s < n_stages; s++) {
     stages[s].device = psplit_devices_name(planner->devices, s);
     stages[s].device_id = planner->device_id[s];
+    stages[s].n_replicas = planner->n_replicas ? planner->n_replicas[s] : 1;
+    if (planner->n_replicas) stages[s].replica_devices = planner->replica_devices[s];
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
     PSPLIT_TRY(find_transfers(&w, &l, s, diag));
   }
@@ -498,7 +507,7 @@ psplit_code psplit_plan_schedule(const psplit_plan *plan, uint32_t n_micro_batch
                                  psplit_diag *diag, psplit_schedule **out_schedule) {
   int64_t *load_ns = malloc(((size_t)plan->n_stages + 1) * sizeof *load_ns);
   if (!load_ns) return psplit_i_nomem(diag);
-  for (uint32_t s = 0; s < plan->n_stages; s++) load_ns[s] = plan->stages[s].load_ns;
+  for (uint32_t s = 0; s < plan->n_stages; s++) load_ns[s] = shared_ns(&plan->stages[s]);
   const psplit_schedule_input input = {.kind = PSPLIT_SCHEDULE_STREAM,
                                        .n_stages = plan->n_stages,
                                        .n_chunks = 1,

@@ -67,6 +67,9 @@ struct psplit_planner {
   bool segmented;      /* a device may have several stages; then bound and solver: */
   int64_t segments_bound_ns;
   const char *segments_bound, *segments_solver;
+  /* Where stages may have several devices, by stage: how many, and their names. NULL: one each. */
+  uint32_t *n_replicas;
+  const char *const **replica_devices;
   /* The first of the given devices, which stages may run on: n_asked unless the order is free. */
   uint32_t n_candidates;
   bool

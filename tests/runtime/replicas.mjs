@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
+import { writeModel } from '../support/text_model.mjs';
 import { Runner, env, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
@@ -77,6 +78,51 @@ if (!launcher) {
   const how = await within(10000, ended);
   if (!how) child.kill('SIGKILL');
   tap.ok(how && how[0] === 130, 'a signal ends it', `${how}`);
+}
+// A plan with replicas: as many devices for each stage as make the slowest one fast, by enumeration.
+if (!launcher) {
+  const ms = [3, 9, 2, 14, 4, 1, 5];
+  const lines = ms.map((_, i) => `[c${i}] ${i === ms.length - 1 ? 'y' : `v${i}`} = Neg (${i ? `v${i - 1}` : 'x'})`);
+  const model = join(tmp, 'chain.onnx'), costs = join(tmp, 'chain.json'), out = join(tmp, 'chain');
+  writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
+m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
+  writeFileSync(costs, JSON.stringify({ format: 'onnx-pipeline-split-costs', version: 1, measured: true, complete: true,
+    costs: ms.map((time, i) => ({ nodes: [`c${i}`], ns: time * 1e6 })) }));
+  const best = (from, devices, most) => {
+    if (from === ms.length) return 0;
+    let least = Infinity, sum = 0;
+    for (let to = from; to < ms.length; to++) {
+      sum += ms[to];
+      for (let r = 1; r <= Math.min(most, devices); r++) {
+        least = Math.min(least, Math.max(sum / r, best(to + 1, devices - r, most)));
+      }
+    }
+    return least;
+  };
+  for (const [k, most] of [[3, 2], [5, 2], [5, 3], [6, 4], [4, 'auto']]) {
+    const made = each.start(splitter, [model, '-k', `${k}`, '-o', out, '--force', '-q', '--dim', 'n=3', '--costs', costs,
+      '--replicas', `${most}`, '--passes', 'infer-shapes,cost,mark,attach,partition', '--verify']);
+    const { plan = {}, stages = [] } = made.status === 0 ? JSON.parse(readFileSync(join(out, 'pipeline.json'))) : {};
+    const least = 1e6 * best(0, k, most === 'auto' ? k : most), used = stages.reduce((sum, { replicas = 1 }) => sum + replicas, 0);
+    tap.ok(plan.proved_optimal && plan.bottleneck_ns >= least && plan.bottleneck_ns < 1.02 * least + 30000 && used <= k &&
+      stages.every(({ replicas = 1, devices = [0] }) => replicas === devices.length && replicas <= (most === 'auto' ? k : most)),
+      `${k} devices, at most ${most} for a stage`, `${made.status} ${made.stderr} ${plan.bottleneck_ns} ${least} ${used}`);
+  }
+  const whole = join(tmp, 'whole');
+  each.start(splitter, [model, '-k', '1', '-o', whole, '-q', '--dim', 'n=3']);
+  const random = ['--random', '--dim', 'n=3', '-m', '20'];
+  const alone = gives('the whole model', [whole, '-q', ...random]);
+  gives('as it is planned, the same', [out, '-q', ...random], alone);
+  const { stages } = JSON.parse(each.run([out, '--json', ...random]).stdout);
+  tap.ok(stages.reduce((sum, { replicas }) => sum + replicas, 0) === 4, 'with the threads that are planned', JSON.stringify(stages));
+  writeFileSync(join(tmp, 'unlike.json'), JSON.stringify({ devices: [{ name: 'a', preset: 'cpu' }, { name: 'b', preset: 'cpu', memory_bytes: 1e9 }] }));
+  for (const [args, status, why] of [
+    [['--pin', 'c0=0'], 5, /nodes that are pinned/], [['--objective', 'latency'], 5, /latency/], [['--segments', '2'], 5, /segments/],
+    [['--devices', join(tmp, 'unlike.json')], 5, /devices that are alike/], [['--training', '--loss-output', 'y'], 2, /does not go with/],
+  ]) {
+    const refused = each.start(splitter, [model, '-k', '2', '--plan-only', '--dim', 'n=3', '--replicas', '2', ...args]);
+    tap.ok(refused.status === status && why.test(refused.stderr), `refused: ${args[0]}`, `${refused.status} ${refused.stderr}`);
+  }
 }
 for (const [args, why] of [
   [['--replicas', '0'], /whole number from 1 to 64/], [['--replicas', '65'], /whole number from 1 to 64/],

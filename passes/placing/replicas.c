@@ -1,0 +1,198 @@
+/* Stages that several devices compute, each a micro-batch of its own, where the devices are alike.
+ *
+ * The solver has one entry of all devices, and takes as many for a stage as make the slowest one
+ * fast. What comes of it are as many stages as hold something, each on the first of its devices. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices_inside.h"
+#include "keep_state.h"
+#include "request.h"
+
+enum { MOST_ROUNDS = 6, MOST_REPLICAS = 64 };
+
+typedef struct replicas {
+  psplit_planner *planner;
+  const psplit_i_request *request;
+  psplit_diag *diag;
+  psplit_i_arena arena;
+  uint32_t n_devices;
+  const char **names;  /* [n_devices] */
+  uint32_t *first;     /* [n_stages] a stage's first device */
+  uint32_t *n_of;      /* [n_stages] */
+  uint32_t n_stages;   /* that hold something */
+  uint64_t room_bytes; /* of each device, as the solver is told */
+  uint32_t *group;     /* [nodes] */
+  int64_t bound_ns;
+  const char *bound;
+} replicas;
+
+static psplit_code refuse(psplit_planner *planner, psplit_diag *diag) {
+  const psplit_planner_options *o = &planner->options;
+  const char *what = NULL;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (planner->pin[n] != PSPLIT_NONE) what = "nodes that are pinned to stages";
+  if (planner->states.n) what = "state that goes from step to step, which is one device's";
+  if (o->prefill) what = "two kinds of steps";
+  if (o->tied_weights == PSPLIT_TIED_TOGETHER) what = "tied weights that stay together";
+  if (o->objective != PSPLIT_THROUGHPUT) what = "latency, which they do not shorten";
+  if (o->training) what = "training";
+  if (o->certify) what = "a certificate";
+  if (o->max_segments > 1) what = "several segments on a device";
+  if (what)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "replicas of stages do not go with %s", what);
+  const uint32_t n = o->n_stages;
+  for (uint32_t d = 1; d < n; d++)
+    if (planner->next_hop || !psplit_i_devices_swappable(planner->devices, 0, d))
+      return psplit_i_fail(
+        diag, PSPLIT_UNSUPPORTED,
+        "replicas of stages need devices that are alike, with links that are: %.80s and %.80s are "
+        "not",
+        psplit_devices_name(planner->devices, 0), psplit_devices_name(planner->devices, d));
+  return PSPLIT_OK;
+}
+
+/* All devices are one entry, from which stages take theirs. */
+static psplit_code solve(replicas *r, double share, psplit_solution **out) {
+  psplit_code code;
+  psplit_planner *planner = r->planner;
+  psplit_partition_options options;
+  psplit_i_builder b = {.planner = planner, .arena = &r->arena, .diag = r->diag};
+  uint64_t *memory_bytes = psplit_i_arena_array(&r->arena, r->n_devices, sizeof *memory_bytes);
+  if (!memory_bytes) return psplit_i_nomem(r->diag);
+  for (uint32_t d = 0; d < r->n_devices; d++) memory_bytes[d] = r->room_bytes;
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
+  psplit_device all = b.problem.devices[0];
+  all.count = r->n_devices;
+  b.problem.devices = &all;
+  b.problem.n_devices = 1;
+  b.problem.any_device_order = false;
+  psplit_i_partition_options(planner, &options);
+  options.require_nonempty = false;
+  const uint32_t most = r->n_devices < MOST_REPLICAS ? r->n_devices : MOST_REPLICAS;
+  options.max_replicas =
+    planner->options.max_replicas < most ? planner->options.max_replicas : most;
+  options.gap_frac = r->request->gap_frac;
+  options.time_limit_s *= share;
+  if (r->request->time_limit_s >= 0) options.time_limit_s = share * r->request->time_limit_s;
+  if (strcmp(r->request->solver, "auto") != 0) options.solver = r->request->solver;
+  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, r->diag, out));
+  r->group = b.group;
+out:
+  return code;
+}
+
+/* Which devices the stages get: those that hold something, in turn. */
+static void deal(replicas *r, const psplit_solution *solution, uint32_t *number) {
+  uint32_t next = 0;
+  r->n_stages = 0;
+  for (uint32_t s = 0; s < solution->n_stages; s++) {
+    if (!solution->stages[s].n_nodes) continue;
+    number[s] = r->n_stages;
+    r->first[r->n_stages] = next;
+    r->n_of[r->n_stages++] = solution->stages[s].replicas;
+    next += solution->stages[s].replicas;
+  }
+}
+
+static psplit_code name_devices(replicas *r) {
+  psplit_planner *planner = r->planner;
+  planner->n_replicas = psplit_i_arena_array(&planner->arena, r->n_stages, sizeof(uint32_t));
+  planner->replica_devices =
+    psplit_i_arena_array(&planner->arena, r->n_stages, sizeof *planner->replica_devices);
+  if (!planner->n_replicas || !planner->replica_devices) return psplit_i_nomem(r->diag);
+  for (uint32_t s = 0; s < r->n_stages; s++) {
+    planner->n_replicas[s] = r->n_of[s];
+    planner->replica_devices[s] = r->names + r->first[s];
+  }
+  return PSPLIT_OK;
+}
+
+/* The plan of a solution. */
+static psplit_code realise(replicas *r, const psplit_solution *solution) {
+  psplit_code code;
+  psplit_planner *planner = r->planner;
+  uint32_t *number = psplit_i_arena_array(&r->arena, solution->n_stages, sizeof *number);
+  if (!number) return psplit_i_nomem(r->diag);
+  deal(r, solution, number);
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, r->first, r->n_stages, r->diag));
+  PSPLIT_TRY(name_devices(r));
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (r->group[n] != PSPLIT_NONE) planner->stage[n] = number[solution->stage[r->group[n]]];
+  psplit_i_builder b = {
+    .planner = planner, .arena = &planner->scratch, .diag = r->diag, .group = r->group};
+  PSPLIT_TRY(psplit_i_builder_place_free(&b));
+  PSPLIT_TRY(psplit_i_plan_make(planner, r->diag));
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+/* What the stages need above what their devices have, at most. */
+static uint64_t excess_bytes(const psplit_planner *planner) {
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < planner->plan->n_stages; s++) {
+    const uint64_t need = planner->plan->stages[s].memory_bytes,
+                   has = psplit_devices_memory_bytes(planner->devices, s);
+    if (need > has && need - has > most) most = need - has;
+  }
+  return most;
+}
+
+/* The solver knows of weights alone: where a stage needs more, it is told of less room. */
+static psplit_code place(replicas *r) {
+  psplit_code code;
+  psplit_planner *planner = r->planner;
+  for (unsigned round = 0;; round++) {
+    psplit_solution *solution = NULL;
+    code = solve(r, round ? 0.1 : 1, &solution);
+    if (code != PSPLIT_OK) return code;
+    if (round == 0) {
+      r->bound_ns = solution->lower_bound_ns;
+      r->bound = solution->bound;
+    }
+    solution->lower_bound_ns = r->bound_ns;
+    solution->bound = r->bound;
+    solution->proved_optimal &= solution->objective_ns == r->bound_ns;
+    psplit_solution_destroy(planner->solution);
+    planner->solution = solution;
+    PSPLIT_TRY(realise(r, solution));
+    const uint64_t excess = excess_bytes(planner);
+    if (!excess) return PSPLIT_OK;
+    if (round == MOST_ROUNDS || r->room_bytes <= excess)
+      return psplit_i_fail(r->diag, PSPLIT_INFEASIBLE,
+                           "no split was found whose stages fit into the memory of their devices; "
+                           "allow fewer replicas, or more devices");
+    r->room_bytes -= excess;
+    planner->plan = NULL;
+    PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, r->diag));
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_place_replicas(psplit_planner *planner, const psplit_i_request *request,
+                                    psplit_diag *diag) {
+  const uint32_t n = planner->options.n_stages;
+  psplit_code code = refuse(planner, diag);
+  if (code != PSPLIT_OK) return code;
+  replicas r = {.planner = planner,
+                .request = request,
+                .diag = diag,
+                .n_devices = n,
+                .room_bytes = psplit_devices_memory_bytes(planner->devices, 0)};
+  psplit_i_arena_init(&r.arena, 0);
+  r.names = PSPLIT_NEW(&planner->arena, const char *, n);
+  r.first = psplit_i_arena_array(&r.arena, n, sizeof *r.first);
+  r.n_of = psplit_i_arena_array(&r.arena, n, sizeof *r.n_of);
+  code = r.names && r.first && r.n_of ? PSPLIT_OK : psplit_i_nomem(diag);
+  for (uint32_t d = 0; d < n && code == PSPLIT_OK; d++) {
+    const char *name = psplit_devices_name(planner->devices, d);
+    r.names[d] = psplit_i_arena_strndup(&planner->arena, name, strlen(name));
+    if (!r.names[d]) code = psplit_i_nomem(diag);
+  }
+  if (code == PSPLIT_OK) code = place(&r);
+  psplit_i_arena_fini(&r.arena);
+  return code;
+}
