@@ -328,6 +328,42 @@ async function headline() {
   tap.ok(/proved optimal for these supernodes and this order of devices/.test(ordered) && /over b/.test(ordered), 'an order of devices: is the proof\'s', ordered);
 }
 
+// Drawings beside golden/*.png, without their text, whose fonts are the machine's: at most one pixel in 200
+// is another. PSPLIT_BLESS=1 writes the pictures anew: look at them.
+async function pictures() {
+  for (const [name, mode, colorScheme] of [['light', 'time', 'light'], ['dark', 'time', 'dark'], ['memory', 'memory', 'light']]) {
+    const title = `picture ${name}`;
+    const page = await open(title, small('layers', '-k', '3'), mode === 'memory' ? '#mode=memory' : '', { colorScheme });
+    if (!page) return;
+    await page.evaluate(() => {
+      const box = document.createElement('div');
+      box.id = 'pictures';
+      box.style.width = '480px';
+      box.append(...window.page.drawings(480, 300));
+      for (const svg of box.children) svg.style.display = 'block';
+      for (const text of box.querySelectorAll('text')) text.remove();
+      document.body.replaceChildren(box);
+    });
+    const taken = await page.locator('#pictures').screenshot();
+    const golden = new URL(`golden/page-${name}.png`, import.meta.url);
+    if (process.env.PSPLIT_BLESS) writeFileSync(golden, taken);
+    const differ = await page.evaluate(async (both) => {
+      const [a, b] = await Promise.all(both.map(async (bytes) => {
+        const image = await createImageBitmap(new Blob([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))]));
+        const canvas = new OffscreenCanvas(image.width, image.height).getContext('2d');
+        canvas.drawImage(image, 0, 0);
+        return canvas.getImageData(0, 0, image.width, image.height);
+      }));
+      if (a.width !== b.width || a.height !== b.height) return 1;
+      let n = 0;
+      for (let i = 0; i < a.data.length; i += 4) n += Math.max(...[0, 1, 2].map((k) => Math.abs(a.data[i + k] - b.data[i + k]))) > 24;
+      return n / (a.width * a.height);
+    }, [taken.toString('base64'), readFileSync(golden).toString('base64')]);
+    tap.ok(differ < 0.005, `${title}: is what it was`, `${(100 * differ).toFixed(2)} % of the pixels differ`);
+    await close(title, page);
+  }
+}
+
 // Figures for a quiet machine are printed; what is held is ten times them, for a busy one.
 async function large() {
   for (const [n, first, each] of [[5000, 10000, 1000], [50000, 30000, 5000]]) {
@@ -359,6 +395,7 @@ await everywhere();
 await training();
 await unplanned();
 await hostile();
+await pictures();
 await large();
 await browser.close();
 tap.done();

@@ -41,7 +41,7 @@ const bytes = (n) => (n === null ? 'unknown' : scaled(n, ['B', 'KiB', 'MiB', 'Gi
 const time = (ns) => (ns === null ? 'unknown' : scaled(ns, ['ns', 'us', 'ms', 's'], 1000));
 const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 2 : 1)} %`;
 const signed = (text, n) => (n > 0 ? `+${text}` : text);
-const count = (n, noun) => `${n.toLocaleString('en').replaceAll(',', '\u202f')} ${noun}${n === 1 ? '' : 's'}`;
+const count = (n, noun) => `${String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f')} ${noun}${n === 1 ? '' : 's'}`;
 const label = (node) => node.name || `#${node.id}`;
 const dark = matchMedia('(prefers-color-scheme: dark)');
 

@@ -1,7 +1,7 @@
 // Where can it be cut? What crosses behind each place of the plan's order of supernodes, along an axis
 // of time, with the plan's cuts as handles; and the slowest stage against the number of stages.
 
-const CURVE = { height: 210, foot: 40, side: 8 };
+const CURVE = { height: 200, foot: 30, side: 8 };
 
 // The places behind which stages end, by the order; the order has every stage in one piece.
 function placesOf(stageOf) {
@@ -108,7 +108,6 @@ function cutDrawing(cut, width) {
   for (const part of [1, 0.25]) {
     svg.append(drawing('line', { class: 'grid', x1: CURVE.side, x2: width - CURVE.side, y1: y(top * part), y2: y(top * part) }), drawing('text', { class: 'soft halo', x: CURVE.side + 2, y: y(top * part) - 3 }, bytes(top * part)));
   }
-  svg.append(drawing('text', { class: 'soft', x: CURVE.side, y: CURVE.height - 2 }, 'supernodes in the plan\'s order, each as wide as its time; height: bytes that a cut sends there (square root)'));
   if (places && !whyFixed()) places.forEach((place, i) => svg.append(handle(i, place, axis, svg, { base, text: bytes(plan.cut_bytes[place]) })));
   else for (const place of places ?? []) svg.append(drawing('line', { class: 'cut', x1: axis.x(place), x2: axis.x(place), y1: 20, y2: base }));
   svg.addEventListener('click', (event) => {
@@ -183,7 +182,7 @@ function loadDrawing(cut, width) {
       from += ns;
     }
     if (cut.moved) svg.append(drawing('line', { class: 'was', x1: x(was.stages[i].load_ns), x2: x(was.stages[i].load_ns), y1: y, y2: y + row - 1 }));
-    const text = drawing('text', { x: x(from) + 5, y: y + row / 2 + 4, class: s.load_ns >= cut.bottleneck_ns ? 'hot halo' : 'halo' }, time(s.load_ns));
+    const text = drawing('text', { x: (cut.moved ? Math.max(x(from), x(was.stages[i].load_ns)) : x(from)) + 5, y: y + row / 2 + 4, class: s.load_ns >= cut.bottleneck_ns ? 'hot halo' : 'halo' }, time(s.load_ns));
     svg.append(text);
   });
   return svg;
@@ -215,7 +214,7 @@ function drawCuts(box) {
   if (fixed) tools.append(element('span', { class: 'hint' }, `Cuts stay where they are: ${fixed}.`));
   else tools.append(element('span', { class: 'hint' }, cutPlaces(cut.stageOf) ? 'Drag a cut, or move it with the arrow keys: all figures follow.' : 'Supernodes were moved one by one; cuts of the order cannot tell it.'),
     element('button', { type: 'button', id: 'undo', disabled: !cut.moved, onclick: () => moveTo(stagesOf(plan)) }, 'Back to the plan'));
-  box.append(element('h2', {}, 'What a cut sends, by place'), frame, tools);
+  box.append(element('h2', {}, 'What a cut sends, by place'), frame, element('p', { class: 'legend' }, 'Supernodes in the plan\'s order, each as wide as its time; height: bytes that a cut sends there (square root).'), tools);
   if (!fixed && plan.stages.some((s) => s.duplicated) && plan.transfers.length < transfersOf(plan, stagesOf(plan)).length) box.append(element('p', { class: 'warning' }, 'The plan computes some operators twice to send less. Moved cuts are counted without that.'));
   const loads = element('div', { class: 'half' }, element('h2', {}, 'Loads'), loadDrawing(cut, Math.max(280, (width < 760 ? width : width / 2) - 12)));
   const ks = element('div', { class: 'half' }, element('h2', {}, 'Slowest stage, by number of stages'), rangeDrawing(Math.max(280, (width < 760 ? width : width / 2) - 12)));

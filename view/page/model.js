@@ -93,7 +93,7 @@ const splitRow = (row) => {
 function placeRows(node, rows, into) {
   const size = rows.map((row) => ({ w: row.reduce((n, [c]) => n + c.w + BOX.column, -BOX.column), h: Math.max(...row.map(([c]) => c.h)) }));
   const widest = Math.max(...size.map((s) => s.w), BOX.width), tall = size.reduce((n, s) => n + s.h + BOX.row, 0);
-  const columns = Math.max(1, Math.round(Math.sqrt(tall / (1.7 * widest)) * 0.9));
+  const columns = Math.max(1, Math.round(Math.sqrt(1.3 * tall / widest)));
   const limit = tall / columns + (columns > 1 ? Math.max(...size.map((s) => s.h)) / 2 : 1);
   let x = BOX.pad, y = BOX.head + BOX.pad, wide = 0, bottom = 0;
   rows.forEach((row, r) => {
@@ -107,7 +107,10 @@ function placeRows(node, rows, into) {
     let at = 0;
     // Beside what it reads.
     const mean = ([, i]) => { const known = [...into[i]].map((a) => node.children[a].cx).filter((n) => n !== undefined); return known.length ? known.reduce((a, b) => a + b, 0) / known.length : 0; };
-    if (row.length > 1) row.sort((a, b) => mean(a) - mean(b) || a[1] - b[1]);
+    if (row.length > 1) {
+      const means = new Map(row.map((each) => [each[1], mean(each)]));
+      row.sort((a, b) => means.get(a[1]) - means.get(b[1]) || a[1] - b[1]);
+    }
     for (const [child] of row) {
       child.x = x + at;
       child.y = y;
@@ -180,12 +183,12 @@ function openFirst() {
   }
 }
 const stageNow = (id) => split()?.stageOf[id] ?? null;
-const costOf = (ids) => ids.reduce((n, id) => n + (plan.supernodes[id].cost_ns ?? 0), 0);
+const costOf = (node) => (node.cost ??= node.ids.reduce((n, id) => n + (view.plan.supernodes[id].cost_ns ?? 0), 0));
 
 function boxFill(node) {
   if (state.colour === 'stage') return stageColour(stageNow(node.ids[0]));
-  const total = Math.max(1, costOf(view.root.ids));
-  if (state.colour === 'heat') return heatColour(Math.min(1, 4 * costOf(node.ids) / total));
+  const total = Math.max(1, costOf(view.root));
+  if (state.colour === 'heat') return heatColour(Math.min(1, 4 * costOf(node) / total));
   const sum = new Map();
   for (const id of node.ids) sum.set(about(id).class, (sum.get(about(id).class) ?? 0) + Math.max(1, plan.supernodes[id].cost_ns ?? 1));
   return styleColour(`--c-${[...sum].sort((a, b) => b[1] - a[1])[0][0]}`);
@@ -199,7 +202,7 @@ function boxTitle(node) {
   return `${node.parent?.title ? `${node.parent.title}.` : ''}${node.title}`;
 }
 function boxDetail(node) {
-  const cost = plan.supernodes[node.ids[0]].cost_ns === null ? '' : time(costOf(node.ids));
+  const cost = plan.supernodes[node.ids[0]].cost_ns === null ? '' : time(costOf(node));
   return node.leaf ? [cost, node.within ?? about(node.ids[0]).path.at(-1) ?? ''].filter(Boolean).join(' · ') : [cost, count(node.ids.length, 'supernode')].filter(Boolean).join(' · ');
 }
 

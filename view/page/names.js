@@ -86,8 +86,7 @@ function pathOf(p, id) {
   return repeat ? [repeat.title || `${repeat.blocks} blocks`, `block ${Math.floor((id - repeat.first) / repeat.supernodes)}`] : [];
 }
 function whereabouts(id) {
-  const { path } = about(id);
-  return (plan.scopes[id] ? path.slice(-2).join('.') : path.at(-1)) || plan.supernodes[id].title;
+  return plan.scopes[id] ? about(id).path.slice(-2).join('.') : plan.supernodes[id].title;
 }
 const fullName = (id) => `${about(id).kind}, ${plan.supernodes[id].title}`;
 

@@ -3,7 +3,7 @@
 // thick as sending takes; the lower bound is a line across. Or memory: what a stage holds, and its limit.
 
 const BOLD = '600 12px system-ui, sans-serif';
-const COLUMN = { top: 62, least: 96, most: 230, gap: 64 };
+const COLUMN = { top: 62, least: 72, most: 230, gap: 64 };
 
 // Marks of one column, from the top: [kind, amount, ids]. Supernodes too thin to be seen go together.
 function timeParts(cut, s, scale, ids) {
@@ -90,7 +90,7 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
     const amount = state.mode === 'memory' ? bytes(p.amount) : time(p.amount);
     rect.append(drawing('title', {}, `stage ${s}, ${PART_NAMES[p.kind]}: ${amount}`));
     const g = drawing('g', {}, rect);
-    if (h >= 15) g.append(drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, `${PART_NAMES[p.kind].split(' ')[0]} ${amount}`));
+    if (h >= 15) g.append(drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, fitted(`${PART_NAMES[p.kind].split(' ')[0]} ${amount}`, wide - 8, undefined, false)));
     return g;
   }
   const id = p.ids[0], one = p.ids.length === 1;
@@ -99,7 +99,7 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
   const rect = drawing('rect', shape);
   paint(rect, p.ids.reduce((best, i) => (costIn(split(), i, s) > costIn(split(), best, s) ? i : best), id), s, heaviest);
   g.append(rect, drawing('title', {}, `${name}\n${time(p.amount)}${one ? `, ${bytes(plan.supernodes[id].weight_bytes)} of weights` : ''}`));
-  if (h >= 13) {
+  if (h >= 15) {
     const room = wide - 12, kind = fitted(one ? about(id).kind : count(p.ids.length, 'supernode'), room, BOLD, false);
     const left = room - widthOf(kind, BOLD) - 6, where = one && left > 30 ? fitted(whereabouts(id), left) : '';
     const text = drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, drawing('tspan', { class: 'kind' }, kind));
@@ -111,7 +111,7 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
 
 function columnHead(cut, s, x, wide, memory) {
   const stage = cut.stages[s], slowest = stage.load_ns >= cut.bottleneck_ns;
-  const limit = stage.memory_limit_bytes, narrow = wide < 90;
+  const limit = stage.memory_limit_bytes, narrow = wide < 60;
   const share = limit === null ? '' : `, ${percent(stage.memory_bytes / limit)} of ${bytes(limit)}`;
   const over = limit !== null && stage.memory_bytes > limit;
   const head = drawing('g', { class: 'head' });
@@ -179,7 +179,7 @@ function figures(cut) {
   const latency = p.objective === 'latency', value = latency ? cut.latency_ns : cut.bottleneck_ns;
   const slow = cut.stages.findIndex((s) => s.load_ns >= cut.bottleneck_ns);
   const change = was ? value - (latency ? was.latency_ns : was.bottleneck_ns) : 0;
-  put(latency ? 'one input takes' : 'slowest stage', time(value), was ? `${signed(time(change), change)} moved` : latency ? '' : `stage ${slow}`, change > 0 ? 'worse' : '');
+  put(latency ? 'one input takes' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
   if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `of ${plan.stages.length}, over ${p.single_device ?? 'one device'}`);
@@ -198,7 +198,7 @@ function stageTable(cut) {
     const limit = s.memory_limit_bytes, over = limit !== null && s.memory_bytes > limit;
     const swatch = element('i', { class: 'swatch' });
     swatch.style.background = stageColour(s.index);
-    body.append(element('tr', {}, element('th', { scope: 'row' }, swatch, `${s.index}`), element('td', {}, s.device), number(s.operators.toLocaleString('en')), number(s.supernodes),
+    body.append(element('tr', {}, element('th', { scope: 'row' }, swatch, `${s.index}`), element('td', {}, s.device), number(`${s.operators}`), number(`${s.supernodes}`),
       number(bytes(s.weight_bytes)), number(`${bytes(s.memory_bytes)}${limit === null ? '' : ` of ${bytes(limit)}`}`, over ? 'hot' : ''),
       ...(trains ? [number(time(s.forward_ns)), number(time(s.backward_ns)), number(bytes(s.stash_bytes))] : [number(time(s.compute_ns))]),
       number(time(s.recv_ns)), number(time(s.send_ns)), number(time(s.load_ns), s.load_ns >= cut.bottleneck_ns ? 'hot' : '')));
@@ -225,15 +225,16 @@ function drawPipeline(box) {
   box.append(figures(cut), element('div', { class: 'tools' },
     choice('what a column is', [['time', 'time'], ['memory', 'memory']], state.mode, (mode) => set({ mode })),
     ...(state.mode === 'time' ? [element('span', { class: 'label' }, 'coloured by'), choice('coloured by', COLOURS, state.colour, (colour) => set({ colour }))] : [])));
-  const frame = element('div', { class: 'frame' });
-  box.append(frame);
-  const width = frame.clientWidth || 1000, height = Math.max(330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
-  const other = compared();
-  const most = other ? Math.max(...[cut, split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : s.load_ns)))) : null;
+  const other = compared(), room = roomIn(box), beside = other && room >= 860;
+  const frame = element('div', { class: 'frame' }), pair = element('div', { class: 'pair' }, element('div', {}, ...(other ? [element('h2', {}, state.moved ? 'As it is now' : count(cut.stages.length, 'stage'))] : []), frame));
+  box.append(pair);
+  const width = beside ? (room - 24) / 2 : room, height = Math.max(330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
+  pair.firstChild.style.width = `${width}px`;
+  const most = other ? Math.max(...[cut, other === plan ? planned(plan) : split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : s.load_ns)))) : null;
   frame.append(pipelineDrawing(cut, { width, height, most, title: `pipeline of ${count(cut.stages.length, 'stage')}` }));
+  if (other) drawOther(pair, other, { width, height, most });
   keyboard(frame);
   box.append(pipelineLegend());
-  if (other) drawOther(box, other, { width, height, most });
   box.append(stageTable(cut));
 }
 
@@ -260,10 +261,9 @@ function drawOther(box, other, size) {
   const same = other === plan, a = split(), value = (c) => (plan.plan.objective === 'latency' ? c.latency_ns : c.bottleneck_ns);
   const was = same ? planned(plan) : split(other);
   const change = value(was) / value(a);
-  box.append(element('h2', {}, same ? 'As it was planned' : `With ${count(other.stages.length, 'stage')}`, ' ',
-    element('small', {}, `${time(value(was))}, ${change >= 1 ? `${change.toFixed(2)} times as long as above` : `${(1 / change).toFixed(2)} times as fast as above`}, on the same scale`)));
   const frame = element('div', { class: 'frame other' });
-  box.append(frame);
+  box.append(element('div', { style: `width:${size.width}px` }, element('h2', {}, same ? 'As it was planned' : count(other.stages.length, 'stage'), ' ',
+    element('small', {}, `${time(value(was))}, ${change >= 1 ? `${change.toFixed(2)} times as long` : `${(1 / change).toFixed(2)} times as fast`}`)), frame));
   plan = other;
   state.moved = null;
   try {
