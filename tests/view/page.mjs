@@ -48,9 +48,13 @@ async function open(title, { status, stderr, file }, hash = '', how = {}) {
   page.on('request', (request) => {
     if (!/^(file|data|blob):/.test(request.url())) page.problems.push(`request: ${request.url()}`);
   });
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  page.busy = async () => (await session.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration').value * 1000;
+  const before = await page.busy();
   await page.goto(`${pathToFileURL(file).href}${hash}`);
   await page.waitForFunction(() => window.page?.shown, null, { timeout: 60000 });
-  page.milliseconds = await page.evaluate(() => window.page.shown); // since the navigation began
+  page.milliseconds = await page.busy() - before;
   return page;
 }
 
@@ -63,13 +67,16 @@ async function close(title, page) {
 
 const plan = (page) => page.evaluate(() => window.page.data.plans[window.page.state.plan]);
 const tab = (page, name) => page.getByRole('tab', { name }).click();
-// The time from an action to the picture that follows it.
-const took = (page, action, argument) => page.evaluate(async ([text, value]) => {
-  const start = performance.now();
-  new Function('page', 'value', text)(window.page, value);
-  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  return performance.now() - start;
-}, [action, argument]);
+// What an action and the picture that follows it take of the page's own thread, ms: other work on the
+// machine does not count.
+async function took(page, action, argument) {
+  const before = await page.busy();
+  await page.evaluate(async ([text, value]) => {
+    new Function('page', 'value', text)(window.page, value);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  }, [action, argument]);
+  return await page.busy() - before;
+}
 
 async function block() {
   const title = 'one plan';
@@ -364,9 +371,9 @@ async function pictures() {
   }
 }
 
-// Figures for a quiet machine are printed; what is held is ten times them, for a busy one.
 async function large() {
-  for (const [n, first, each] of [[5000, 10000, 1000], [50000, 30000, 5000]]) {
+  // Held is half as much again as what is promised of 5,000: machines differ.
+  for (const [n, first, each] of [[5000, 1500, 150], [50000, 5000, 1500]]) {
     const title = `${n} operators`;
     const model = join(tmp, 'big.onnx');
     spawnSync(makeBigGraph, [String(n), 'layered', model]);
@@ -379,7 +386,7 @@ async function large() {
     for (const [name, text, value] of actions) times.push([name, await took(page, text, value)]);
     const worst = Math.max(...times.map(([, ms]) => ms));
     tap.ok(worst < each, `${title}: every action answers`, times.join(' '));
-    console.log(`# ${title}, ${supernodes} supernodes: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
+    console.log(`# ${title}, ${supernodes} supernodes, time of the page's thread: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
     await close(title, page);
   }
 }
