@@ -124,18 +124,31 @@ static void choose_domain(maker *m) {
   }
 }
 
-/* Runtimes join names of functions with other words: letters, digits, '_', '.' and '-' alone are
- * left of a title. Distinct, in the arena; NULL when out of memory. */
-static const char *function_name(maker *m, const char *title) {
-  const size_t n = strlen(title);
-  char *name = psplit_i_arena_alloc(&m->arena, n + 16);
-  if (!name) return NULL;
-  for (size_t i = 0; i < n; i++) {
-    const char c = title[i];
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '.' || c == '-';
-    name[i] = plain ? c : '_';
+/* Letters and digits, with one '_' for all that stands between them. */
+static size_t add_words(char *name, size_t n, const char *text) {
+  bool apart = n > 0;
+  for (; *text; text++) {
+    const char c = *text;
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))) {
+      apart = n > 0;
+      continue;
+    }
+    if (apart) name[n++] = '_';
+    apart = false;
+    name[n++] = c;
   }
+  return n;
+}
+
+/* Runtimes join names of functions with other words, and viewers show what follows a dot or a slash
+ * apart: neither is left of the kind and the title. Distinct, in the arena; NULL: out of memory. */
+static const char *function_name(maker *m, uint32_t block) {
+  const char *title = m->blocks->titles[block];
+  const char *kind = m->blocks->kinds ? m->blocks->kinds[block] : "";
+  char *name = psplit_i_arena_alloc(&m->arena, strlen(kind) + strlen(title) + 24);
+  if (!name) return NULL;
+  size_t n = add_words(name, add_words(name, 0, kind), title);
+  if (!n) name[n++] = '_';
   name[n] = '\0';
   for (uint32_t number = 2; psplit_i_intern_find(&m->names, name) != PSPLIT_NONE; number++)
     snprintf(name + n, 16, "_%" PRIu32, number);
@@ -166,7 +179,7 @@ out:
 /* The function of a block, and its call in the graph. */
 static psplit_code add_block(maker *m, uint32_t block) {
   psplit_code code = PSPLIT_OK;
-  const char *name = function_name(m, m->blocks->titles[block]);
+  const char *name = function_name(m, block);
   psplit_i_text head = {0}, call = {0};
   psplit_i_rope function = {0};
   if (!name) PSPLIT_TRY(psplit_i_nomem(m->diag));

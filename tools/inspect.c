@@ -223,15 +223,20 @@ static psplit_code show_blocks(const request *r, const psplit_model *model,
                                const psplit_snapshot *snapshot, psplit_diag *diag) {
   uint32_t *node_block = malloc(((size_t)snapshot->n_nodes + 1) * sizeof *node_block);
   const char **titles = malloc(((size_t)snapshot->n_groups + 1) * sizeof *titles);
+  const char **kinds = malloc(((size_t)snapshot->n_groups + 1) * sizeof *kinds);
   psplit_code code;
-  if (node_block && titles) {
+  if (node_block && titles && kinds) {
     for (uint32_t n = 0; n < snapshot->n_nodes; n++) node_block[n] = snapshot->nodes[n].group;
-    for (uint32_t g = 0; g < snapshot->n_groups; g++) titles[g] = snapshot->groups[g].title;
-    const psplit_blocks blocks = {snapshot->n_nodes, node_block, snapshot->n_groups, titles};
+    for (uint32_t g = 0; g < snapshot->n_groups; g++) {
+      titles[g] = snapshot->groups[g].title;
+      kinds[g] = snapshot->groups[g].kind;
+    }
+    const psplit_blocks blocks = {snapshot->n_nodes, node_block, snapshot->n_groups, titles, kinds};
     code = psplit_emit_blocks(model, &blocks, r->output, r->force, diag);
   } else {
     code = cli_nomem(diag);
   }
+  free(kinds);
   free(titles);
   free(node_block);
   return code;

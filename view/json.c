@@ -120,6 +120,7 @@ void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s) {
     open_line(json);
     key_uint(json, "id", g);
     key_string(json, "title", group->title);
+    key_string(json, "kind", group->kind);
     id_or_null(json, "stage", group->stage);
     psplit_i_json_key(json, "cost_ns");
     if (costs)

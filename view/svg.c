@@ -89,10 +89,14 @@ static void put_part(const canvas *c, uint32_t column, const char *class_name, i
   psplit_i_text_addf(c->out, ": %s</title>", psplit_i_view_time(ns, time));
   if (h >= LINE) {
     open_text(c->out, "on", left_of(column) + 60, y + h / 2 + 40);
-    const size_t used = strlen(words), room = 24;
+    const size_t used = strlen(words), room = 26;
+    if (*name) psplit_i_text_puts(c->out, "<tspan class=\"kind\">");
     psplit_i_view_html(c->out, words);
-    psplit_i_text_puts(c->out, *words && *name ? " " : "");
-    if (*name) put_end(c->out, name, used < room ? room - used : 1);
+    if (*name) psplit_i_text_puts(c->out, "</tspan>");
+    if (*name && used + 5 < room) {
+      psplit_i_text_puts(c->out, " ");
+      put_end(c->out, name, room - used - 2);
+    }
     psplit_i_text_puts(c->out, "</text>");
   }
   psplit_i_text_puts(c->out, "</g>\n");
@@ -133,7 +137,7 @@ static int64_t put_supernodes(const canvas *c, uint32_t column, int64_t from_ns)
       thin_ns = n_thin = 0;
     }
     if (thin) continue;
-    put_part(c, column, class_of(s, group), at, group->cost_ns, "", group->title);
+    put_part(c, column, class_of(s, group), at, group->cost_ns, group->kind, group->title);
     at += group->cost_ns;
   }
   return at;
@@ -281,7 +285,8 @@ static void put_bound(const canvas *c, int64_t width) {
 static const char STYLE[] =
   "<style>\n"
   "svg { background: #f5f6f8 } text { font: 12px system-ui, sans-serif; fill: #18212c }\n"
-  ".on { fill: #16202b } .stage { font-weight: 600 } .big { font-size: 18px; font-weight: 600 }\n"
+  ".on { fill: #16202b } .stage, .kind { font-weight: 600 } .big { font-size: 18px; font-weight: "
+  "600 }\n"
   ".small { font-size: 11px; fill: #5d6978 } .hot { fill: #b3261e } .track { fill: #e9edf1 }\n"
   ".label { font-size: 11px; text-anchor: middle } .band { fill: #e08a52; opacity: .5 }\n"
   "line.bound { stroke: #1f7a44; stroke-width: 1.4; stroke-dasharray: 6 4 }\n"

@@ -168,6 +168,7 @@ typedef struct psplit_blocks {
   const uint32_t *node_block; /* [n_nodes] block, or PSPLIT_NONE for a function of constants */
   uint32_t n_blocks;          /* in topological order */
   const char *const *titles;  /* [n_blocks] */
+  const char *const *kinds;   /* [n_blocks] what functions' names begin with; NULL: nothing */
 } psplit_blocks;
 
 /* Writes a model that computes the same with the same node bytes, in which every block of several

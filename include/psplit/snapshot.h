@@ -58,6 +58,7 @@ typedef struct psplit_snapshot_value {
 /* A supernode. Without a pass that groups, every operator that is not free is one. */
 typedef struct psplit_snapshot_group {
   const char *title;     /* from the scope names that the exporter left: "encoder.layers.3.attn" */
+  const char *kind;      /* what it does: "attention", "conv + add + ReLU" */
   const char *scope;     /* of all its operators: "encoder.layers.3"; "" without one */
   const uint32_t *nodes; /* [n_nodes] in topological order */
   uint32_t n_nodes;

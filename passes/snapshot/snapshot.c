@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "counting.h"
+#include "kind.h"
 #include "module_scope.h"
 #include "planner.h"
 #include "repeat.h"
@@ -294,6 +295,8 @@ static psplit_code make_titles(maker *m) {
   PSPLIT_TRY(psplit_i_scope_titles(scoped, n_groups, m->arena, m->diag, titles, m->scopes));
   for (uint32_t g = 0; g < n_groups; g++) {
     m->groups[g].title = psplit_i_arena_strndup(m->arena, titles[g], strlen(titles[g]));
+    m->groups[g].kind = psplit_i_kind_of(m->nodes, &m->groups[g], m->arena);
+    if (!m->groups[g].kind) return psplit_i_nomem(m->diag);
     m->groups[g].scope = m->scopes[g] ? m->scopes[g] : "";
     if (!m->groups[g].title) return psplit_i_nomem(m->diag);
   }

@@ -73,6 +73,8 @@ def main(root):
             met.add((path, name))
             if (path, name) not in ALLOWED:
                 found.append('%s:%d: "%s": make it a flag in shapes/rules.def' % (path, line, name))
+    with open(os.path.join(root, "shapes", "words.def"), encoding="utf-8") as file:
+        words = set(re.findall(r'^PSPLIT_WORD\("(\w+)"', file.read(), re.M))
     sample = 'static const char *const ops[] = {"Add", "add"}; /* "Mul" */\n'
     checks = [
         ("a name in a string is seen, one in a comment is none",
@@ -81,6 +83,7 @@ def main(root):
          [] if len(operators) > 250 and n_files > 150 else
          ["%d operators, %d files" % (len(operators), n_files)]),
         ("no source but the table lists operators", found),
+        ("words are for operators that the table has", sorted(words - operators) if words else ["none"]),
         ("every exception is needed", ["%s: %s" % key for key in sorted(set(ALLOWED) - met)]),
     ]
     print("1..%d" % len(checks))

@@ -112,7 +112,8 @@ static psplit_code annotate(const fixture *f, int which, psplit_diag *diag) {
 static psplit_code make_blocks(const fixture *f, int which, psplit_diag *diag) {
   const uint32_t node_block[] = {0, 0, 1, 1, 2, 2, 3, 3};
   const char *const titles[] = {"a", "b", "c", "d"};
-  const psplit_blocks blocks = {8, node_block, 4, titles};
+  const char *const kinds[] = {"conv + ReLU", "conv", "pool", "linear"};
+  const psplit_blocks blocks = {8, node_block, 4, titles, kinds};
   (void)which;
   return psplit_emit_blocks(f->model, &blocks, f->path, false, diag);
 }

@@ -1,59 +1,12 @@
 // What supernodes are called: by what they do, then where they are.
 
-const MATMULS = new Set(['MatMul', 'Gemm', 'MatMulInteger', 'QLinearMatMul', 'FusedMatMul', 'MatMulNBits', 'Einsum', 'QGemm', 'DynamicQuantizeMatMul', 'MatMulIntegerToFloat', 'FusedGemm']);
-const CONVS = new Set(['Conv', 'ConvTranspose', 'ConvInteger', 'QLinearConv', 'FusedConv', 'NhwcConv']);
-const WHOLE = { LayerNormalization: 'LayerNorm', SkipLayerNormalization: 'LayerNorm', EmbedLayerNormalization: 'embedding', SimplifiedLayerNormalization: 'RMSNorm', SkipSimplifiedLayerNormalization: 'RMSNorm', RMSNormalization: 'RMSNorm', GroupNormalization: 'GroupNorm', InstanceNormalization: 'InstanceNorm', BatchNormalization: 'BatchNorm', LSTM: 'LSTM', GRU: 'GRU', RNN: 'RNN', NonMaxSuppression: 'NMS', Resize: 'resize', Upsample: 'resize', GridSample: 'sampling', RoiAlign: 'RoiAlign', MaxPool: 'max pool', AveragePool: 'average pool', GlobalAveragePool: 'global pool', GlobalMaxPool: 'global pool', TopK: 'top k', If: 'If', Loop: 'Loop', Scan: 'Scan' };
-const ATTENTION = new Set(['Attention', 'MultiHeadAttention', 'GroupQueryAttention', 'DecoderMaskedMultiHeadAttention', 'PackedAttention', 'QAttention', 'SparseAttention']);
-const TAILS = [['Gelu', 'GELU'], ['FastGelu', 'GELU'], ['BiasGelu', 'GELU'], ['QuickGelu', 'GELU'], ['Erf', 'GELU'], ['HardSwish', 'hard swish'], ['HardSigmoid', 'hard swish'], ['Relu', 'ReLU'], ['LeakyRelu', 'LeakyReLU'], ['PRelu', 'PReLU'], ['Clip', 'clip'], ['Swish', 'SiLU'], ['Softplus', 'softplus'], ['Tanh', 'tanh'], ['Elu', 'ELU']];
-
-function tailOf(has) {
-  for (const [op, name] of TAILS) if (has(op)) return name;
-  return has('Sigmoid') ? (has('Mul') ? 'SiLU' : 'sigmoid') : '';
-}
-
-// "attention", "LayerNorm", "conv + ReLU": from the operators of a supernode.
-function recognise(g) {
-  const tally = new Map();
-  let dearest = null, matmuls = 0, convs = 0, small = true, depthwise = false;
-  for (const id of g.operators) {
-    const node = data.operators[id];
-    tally.set(node.op, (tally.get(node.op) ?? 0) + 1);
-    if (!dearest || (node.cost_ns ?? 0) > (dearest.cost_ns ?? 0)) dearest = node;
-    if (MATMULS.has(node.op)) matmuls++;
-    if (CONVS.has(node.op)) convs++;
-    depthwise ||= node.class === 'depthwise';
-    small &&= node.class === 'shape' || node.class === 'view' || node.class === 'constant';
-  }
-  const has = (op) => tally.has(op), tail = tailOf(has);
-  if (!dearest) return 'nothing';
-  for (const op of tally.keys()) if (ATTENTION.has(op)) return 'attention';
-  if (matmuls && has('Softmax')) return 'attention';
-  if (convs) return `${depthwise ? 'depthwise ' : ''}conv${convs > 1 ? ` ×${convs}` : ''}${has('Add') && tail === 'ReLU' ? ' + add' : ''}${tail ? ` + ${tail}` : ''}`;
-  if (matmuls > 1 && tail) return 'MLP';
-  if (matmuls) return `linear${matmuls > 1 ? ` ×${matmuls}` : ''}${tail ? ` + ${tail}` : ''}`;
-  for (const op of tally.keys()) if (WHOLE[op]) return WHOLE[op];
-  if (has('ReduceMean') && has('Sqrt')) return has('Sub') ? 'LayerNorm' : 'RMSNorm';
-  if (small) return 'shapes';
-  if (has('Gather') && g.weight_bytes > 65536 && dearest.op === 'Gather') return 'embedding';
-  if (has('Softmax')) return 'softmax';
-  if (tail && g.operators.length > 1) return tail;
-  return namedByTime(g);
-}
-// The two that take longest.
-function namedByTime(g) {
-  const sum = new Map();
-  for (const id of g.operators) sum.set(data.operators[id].op, (sum.get(data.operators[id].op) ?? 0) + (data.operators[id].cost_ns ?? 0));
-  const names = [...sum].sort((a, b) => b[1] - a[1]).map(([op]) => op);
-  return names.length > 2 ? `${names[0]} + ${names[1]} …` : names.join(' + ');
-}
-
 // By plan and supernode, once.
 const known = new WeakMap();
 function about(id, p = plan) {
   if (!known.has(p)) known.set(p, []);
   const list = known.get(p);
   if (!list[id]) {
-    const kind = recognise(p.supernodes[id]);
+    const { kind } = p.supernodes[id];
     list[id] = { kind, class: classOf(p.supernodes[id], kind), path: pathOf(p, id) };
   }
   return list[id];
