@@ -28,6 +28,7 @@ enum {
   OPT_DUMP_AFTER,
   OPT_DUMP_DIR,
   OPT_MICRO_BATCHES,
+  OPT_TRACE,
   OPT_FOLD,
   OPT_FORCE,
   OPT_MAX_DATA
@@ -48,6 +49,7 @@ static const cli_option OPTIONS[] = {
   {OPT_DUMP_AFTER, "dump-after", "PASS", "a file after each run of PASS; all: after every pass"},
   {OPT_DUMP_DIR, "dump-dir", "DIR", "where --dump-after writes; made if missing"},
   {OPT_MICRO_BATCHES, "micro-batches", "N", "of the schedule in an HTML page; default: 8"},
+  {OPT_TRACE, "trace", "FILE", "html: what onnx-pipeline-run --trace wrote, beside the schedule"},
   {0, NULL, NULL, "The plan, as for onnx-pipeline-split:"},
   {'k', "stages", "N[..M]", "number of stages (html: several); default: stop before partition"},
   PLAN_COST_OPTIONS,
@@ -69,10 +71,10 @@ static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
                             "stages of a plan.",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-enum { MAX_PLANS = 64 };
+enum { MAX_PLANS = 64, MAX_TRACE_BYTES = 1 << 28 };
 
 typedef struct request {
-  const char *model, *output, *dump_after, *dump_dir;
+  const char *model, *output, *dump_after, *dump_dir, *trace;
   uint32_t first_k, last_k; /* 0: not given */
   bool onnx, onnxtxt, problem, force, done;
   bool has_max_data;
@@ -137,6 +139,7 @@ static bool parse_option(request *r, int id, char *argument) {
       r->max_data_bytes = UINT64_MAX;
       return strcmp(argument, "all") == 0 ||
              cli_count(&PROGRAM, "max-data", argument, 0, INT64_MAX, &r->max_data_bytes);
+    case OPT_TRACE: r->trace = argument; return true;
     case OPT_FOLD: r->view.fold = true; return true;
     case OPT_FORCE: r->force = true; return true;
     default: return parse_shared(r, id, argument);
@@ -182,6 +185,8 @@ static int parse(request *r, int argc, char **argv) {
                      "FILE and goes without --training, --level and --dump-after");
   if (r->view.fold && (r->onnx || r->onnxtxt || r->problem || r->view.format != PSPLIT_VIEW_TEXT))
     return cli_usage(&PROGRAM, "--fold goes with --format text");
+  if (r->trace && r->view.format != PSPLIT_VIEW_HTML)
+    return cli_usage(&PROGRAM, "--trace goes with --format html");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
   if (r->first_k != r->last_k && r->view.format != PSPLIT_VIEW_HTML)
@@ -325,6 +330,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   const bool any_stages = r->first_k || r->plan.devices;
   psplit_logger logger = cli_sink(&r->quiet);
   psplit_model *model = NULL;
+  char *trace = NULL;
   const char *slash = strrchr(r->model, '/');
   r->view.title = slash ? slash + 1 : r->model;
   r->plan.planner.logger = &logger;
@@ -332,6 +338,10 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (!any_stages || r->problem) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
+  if (code == PSPLIT_OK && r->trace) {
+    code = cli_read_file(r->trace, MAX_TRACE_BYTES, true, diag, &trace, &r->view.n_trace);
+    r->view.trace = trace;
+  }
   r->plan.read.cancel = r->plan.planner.cancel = cli_cancel();
   r->plan.planner.activity = cli_activity();
   if (code == PSPLIT_OK) code = plan_open(&r->plan, r->model, diag, &model);
@@ -366,6 +376,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     psplit_training_destroy(trainings[i]);
   }
   psplit_model_close(model);
+  free(trace);
   plan_options_fini(&r->plan);
   return code;
 }

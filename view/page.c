@@ -2,6 +2,7 @@
  * no browser runs; '<' inside it is escaped, so that no name can end the element. */
 #include <string.h>
 
+#include "json_read.h"
 #include "view.h"
 
 static void put_cuts(psplit_i_json *json, const psplit_snapshot *s) {
@@ -92,8 +93,8 @@ static void put_all(const psplit_snapshot *const *snapshots, size_t n, uint32_t 
   psplit_i_json_close(&json, '}');
 }
 
-static void put_data(psplit_i_text *out, const psplit_i_text *data) {
-  const char *at = data->bytes, *end = at + data->n;
+static void put_data(psplit_i_text *out, const char *at, size_t n) {
+  const char *end = at + n;
   while (at < end) {
     const char *less = memchr(at, '<', (size_t)(end - at));
     const char *stop = less ? less : end;
@@ -117,11 +118,18 @@ static void put_script(psplit_i_text *out) {
 }
 
 /* One @@WORD@@ of the template. */
-static void put_part(psplit_i_text *out, const char *word, size_t n, const char *title,
-                     const psplit_i_text *data) {
+static void put_part(psplit_i_text *out, const char *word, size_t n,
+                     const psplit_view_options *options, const psplit_i_text *data) {
+  const char *title = options->title ? options->title : "model";
   if (n == 5 && memcmp(word, "TITLE", n) == 0) psplit_i_view_html(out, title);
   if (n == 5 && memcmp(word, "STYLE", n) == 0) put_asset(out, &psplit_i_asset_page_css);
-  if (n == 4 && memcmp(word, "DATA", n) == 0) put_data(out, data);
+  if (n == 4 && memcmp(word, "DATA", n) == 0) put_data(out, data->bytes, data->n);
+  if (n == 5 && memcmp(word, "TRACE", n) == 0) {
+    if (options->trace)
+      put_data(out, options->trace, options->n_trace);
+    else
+      psplit_i_text_puts(out, "null");
+  }
   if (n == 6 && memcmp(word, "SCRIPT", n) == 0) put_script(out);
 }
 
@@ -131,11 +139,25 @@ static const char *find_mark(const char *at, const char *end) {
   return NULL;
 }
 
+/* A trace is JSON with an array `traceEvents`; of its spans the page takes those that it knows. */
+static psplit_code check_trace(const psplit_view_options *options, psplit_diag *diag) {
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_json_reader reader = {.diag = diag, .arena = &arena, .file = "the trace"};
+  psplit_i_json_item root = psplit_i_json_load(&reader, options->trace, options->n_trace);
+  const psplit_i_json_item events = psplit_i_json_need(&root, "traceEvents");
+  (void)psplit_i_json_length(&events, 0, SIZE_MAX);
+  psplit_i_json_release(&root);
+  psplit_i_arena_fini(&arena);
+  return reader.code;
+}
+
 psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
                                const psplit_view_options *options, psplit_diag *diag,
                                psplit_i_text *out) {
   psplit_code code = PSPLIT_OK;
   psplit_i_text data = {0};
+  if (options->trace) PSPLIT_TRY(check_trace(options, diag));
   put_all(snapshots, n, options->n_micro_batches ? options->n_micro_batches : 8, &data);
   if (data.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   const char *at = (const char *)psplit_i_asset_page_html.bytes;
@@ -145,8 +167,7 @@ psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n
     const char *close = mark ? find_mark(mark + 2, end) : NULL;
     if (!close) break;
     psplit_i_text_add(out, at, (size_t)(mark - at));
-    put_part(out, mark + 2, (size_t)(close - mark - 2), options->title ? options->title : "model",
-             &data);
+    put_part(out, mark + 2, (size_t)(close - mark - 2), options, &data);
     at = close + 2;
   }
   psplit_i_text_add(out, at, (size_t)(end - at));

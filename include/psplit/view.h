@@ -32,6 +32,8 @@ typedef struct psplit_view_options {
   uint32_t n_micro_batches; /* of the schedule that HTML shows; 0: 8 */
   const char *title;        /* of HTML and SVG; may be NULL */
   bool fold;                /* TEXT: of blocks that repeat, the first one's supernodes alone */
+  const char *trace;        /* HTML: a trace of onnx-pipeline-run, for the schedule; may be NULL */
+  size_t n_trace;           /* its bytes */
 } psplit_view_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -49,7 +51,7 @@ PSPLIT_API bool psplit_view_has(psplit_view_format format);
  * the model are data: escaped as the format wants it, whatever bytes they hold.
  * HTML lets the reader move cuts where psplit_snapshot_count() was called.
  * Errors: USAGE (several snapshots, a level that the snapshot has not reached), UNSUPPORTED (no
- * such format), NOMEM. O(operators + tensors). */
+ * such format), MALFORMED or INVALID (a trace that is none), NOMEM. O(operators + tensors). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view(const psplit_snapshot *const *snapshots,
                                                    size_t n_snapshots,
                                                    const psplit_view_options *options,

@@ -6,7 +6,7 @@
 
 #include "operator.h"
 
-typedef enum role {
+typedef enum word_role {
   WHOLE,
   TAIL,
   SOFTMAX,
@@ -17,11 +17,11 @@ typedef enum role {
   ROOT,
   DIFFERENCE,
   LOOKUP
-} role;
+} word_role;
 
 static const struct word {
   const char *op_type, *name;
-  role role;
+  word_role role;
 } WORDS[] = {
 #define PSPLIT_WORD(op_type, role, word) {op_type, word, role},
 #include "words.def"
@@ -60,7 +60,7 @@ static void meet(members *m, const psplit_snapshot_node *node) {
   }
 }
 
-static bool has(const members *m, role role) { return m->roles >> role & 1; }
+static bool has(const members *m, word_role role) { return m->roles >> role & 1; }
 
 /* The activation behind it, or NULL. x * Sigmoid(x) is SiLU. */
 static const char *tail_of(const members *m) {

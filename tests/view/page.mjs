@@ -158,6 +158,20 @@ async function slider() {
 const FIGURES = ['operators', 'supernodes', 'compute_ns', 'recv_ns', 'send_ns', 'layout_ns', 'load_ns', 'weight_bytes', 'activation_bytes', 'buffer_bytes', 'workspace_bytes', 'memory_bytes'];
 const differing = (a, b) => a.flatMap((s, i) => FIGURES.filter((key) => s[key] !== b[i][key]).map((key) => `stage ${i} ${key}: ${s[key]} ${b[i][key]}`));
 
+// A trace that the page is written with; its text cannot end the element that it is in.
+async function traced() {
+  const title = 'a trace on the command line';
+  const file = join(tmp, 'trace.json');
+  writeFileSync(file, JSON.stringify({ traceEvents: [{ name: '</script><script>alert(1)</script>' }, { name: 'compute', ph: 'X', pid: 1, tid: 0, ts: 5, dur: 7, args: { micro_batch: 0 } }] }));
+  const page = await open(title, small('supernodes', '-k', '2', '--dim', 'batch=2', '--trace', file), '#view=schedule');
+  if (!page) return;
+  tap.ok(await page.locator('.gantt').count() === 2 && /7.00 us/.test(await page.locator('.figures').textContent()), `${title}: is drawn`);
+  await close(title, page);
+  writeFileSync(file, '{"traceEvents": 3}');
+  const wrong = small('supernodes', '-k', '2', '--trace', file);
+  tap.ok(wrong.status === 4 && /the trace: traceEvents/.test(wrong.stderr), `${title}: what is none is an error`, wrong.stderr);
+}
+
 // Passes without the one that computes operators twice, which the page leaves out.
 const once = spawnSync(tool.replace(/inspect$/, 'split'), ['--print-pipeline'], { encoding: 'utf8' }).stdout.trim().replace(/,replicate.*/, '');
 
@@ -310,7 +324,7 @@ async function hostile() {
   const text = await page.locator('#detail tbody').textContent();
   tap.ok(text.includes('</script><script>alert(1)</script>'), `${title}: they are shown as they are`);
   for (const view of ['Where to cut', 'Schedule', 'Model', 'Pipeline']) await tab(page, view);
-  tap.ok(await page.locator('script').count() === 2, `${title}: no name became an element`);
+  tap.ok(await page.locator('script').count() === 3, `${title}: no name became an element`);
   await page.fill('#search', 'script');
   await page.locator('#found button').first().click();
   await close(title, page);
@@ -393,6 +407,7 @@ async function large() {
 
 await block();
 await trace();
+await traced();
 await slider();
 await cuts();
 await headline();

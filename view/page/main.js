@@ -128,6 +128,7 @@ function fillChoices() {
 
 function begin() {
   state.plan = data.plans.length > 1 ? data.chosen : 0;
+  state.trace = readTrace(byId('run-trace').textContent);
   recall();
   fillChoices();
   byId('summary').textContent = [count(data.operators.length, 'operator'), count(data.plans[state.plan].supernodes.length, 'supernode')].join(', ');

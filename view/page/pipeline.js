@@ -53,8 +53,9 @@ function pipelineDrawing(cut, { width, height, most, title }) {
   const full = cut.stages.map((s) => (memory ? s.memory_bytes : s.load_ns));
   const limits = memory ? cut.stages.map((s) => s.memory_limit_bytes).filter((l) => l !== null) : [];
   const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
-  const gap = Math.max(20, Math.min(COLUMN.gap, width / n / 3));
-  const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - gap * (n - 1) - 60) / n));
+  const wish = Math.max(20, Math.min(COLUMN.gap, width / n / 3));
+  const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - wish * (n - 1) - 60) / n));
+  const gap = n > 1 ? Math.max(20, Math.min(wish, (width - 60 - n * wide) / (n - 1))) : wish;
   const total = Math.max(width, n * wide + (n - 1) * gap + 60), left = Math.max(8, (total - n * wide - (n - 1) * gap) / 2 - 22);
   const tall = height - COLUMN.top - 26, scale = tall / largest;
   const x = (s) => left + s * (wide + gap);
