@@ -41,16 +41,18 @@ enum { ALL_IN_TURN = UINT16_MAX };
 /* For dividing the nodes of a split anew, when less is left. */
 static const double FILL_SECONDS = 0.1;
 
+typedef psplit_code exact_run(psplit_i_solver_state *a, int64_t limit, uint64_t budget,
+                              psplit_i_verdict *out_verdict);
+
 /* Narrows the gap by exact runs with limits between bound and value: the middle first, then closer
  * to the bound, where fewer labels fit and the program is faster. */
-static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
+static psplit_code narrow(psplit_i_solver_state *a, exact_run *run) {
   psplit_code code = PSPLIT_OK;
-  (void)turn;
   for (int64_t part = 2; part <= 16 && !psplit_i_state_done(a); part *= 2) {
     const int64_t limit = a->result->bound + (a->best.value - a->result->bound) / part;
     psplit_i_verdict verdict;
     if (limit >= a->best.value - 1) break;
-    PSPLIT_TRY(psplit_i_state_exact(a, limit, a->budget, &verdict));
+    PSPLIT_TRY(run(a, limit, a->budget, &verdict));
     if (verdict == PSPLIT_I_YES) break; /* a run just below the new value may be quick now */
     if (verdict == PSPLIT_I_NO) part = 1;
     if (a->spent > a->most) break;
@@ -59,10 +61,18 @@ out:
   return code;
 }
 
+static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  (void)turn;
+  const psplit_code code = narrow(a, psplit_i_state_exact);
+  return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart) : code;
+}
+
 static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
   psplit_i_verdict verdict;
-  const psplit_code code = psplit_i_state_exact(a, a->best.value - 1, a->budget, &verdict);
+  psplit_code code = psplit_i_state_exact(a, a->best.value - 1, a->budget, &verdict);
   turn->again = verdict != PSPLIT_I_UNKNOWN;
+  if (code == PSPLIT_OK && !turn->again && !psplit_i_state_done(a))
+    code = psplit_i_state_ask_late(a);
   return code;
 }
 

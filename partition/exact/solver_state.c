@@ -51,6 +51,15 @@ psplit_code psplit_i_state_ask_all(psplit_i_solver_state *a, psplit_i_bound_time
   return PSPLIT_OK;
 }
 
+psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a) {
+  if (a->late) return PSPLIT_OK;
+  const int64_t before = a->result->bound;
+  const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_AFTER_SEARCH);
+  a->late = true;
+  a->by_apart = a->result->bound > before;
+  return code;
+}
+
 void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps) { a->spent += n_steps; }
 
 bool psplit_i_state_done(const psplit_i_solver_state *a) {
@@ -142,8 +151,10 @@ psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_roun
   return search_from_trial(a, n_rounds, n_steps, salt);
 }
 
-/* One run of the exact program; fills in the options that are the same for all runs. */
+/* One run of the exact program; fills in the options that are the same for all runs. `apart`: of
+ * the instance in which receivers are apart, which it may be within the limit; or NULL. */
 static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options options,
+                             const psplit_i_apart *apart, const psplit_i_weight_axis *axis,
                              psplit_i_verdict *out_verdict) {
   uint64_t steps = 0;
   const uint64_t cap = a->request->options->memory_cap_bytes;
@@ -152,11 +163,45 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   options.budget = a->request->budget;
   options.out_steps = &steps;
   options.out_full = &a->full;
-  const psplit_code code =
-    psplit_i_exact(&a->instance, &a->automaton, &a->axis, &options, &a->trial, out_verdict);
+  const psplit_code code = psplit_i_exact(apart ? &apart->instance : &a->instance,
+                                          apart ? &apart->automaton : &a->automaton, axis, &options,
+                                          &a->trial, out_verdict);
   psplit_i_state_charge(a, steps);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
+  if (*out_verdict == PSPLIT_I_YES && apart)
+    psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
   if (*out_verdict == PSPLIT_I_YES) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_EXACT);
+  return PSPLIT_OK;
+}
+
+/* The exact program with a limit, of the instance or of that in which receivers are apart. */
+static psplit_code decide(psplit_i_solver_state *a, int64_t limit, uint64_t budget,
+                          const psplit_i_apart *apart, const psplit_i_weight_axis *axis,
+                          psplit_i_verdict *out_verdict) {
+  psplit_i_exact_options options = {
+    .limit = limit, .max_steps = budget, .send_once = a->instance.p2p};
+  psplit_code code = run_exact(a, options, apart, axis, out_verdict);
+  /* Relaxation: point to point, counting receivers multiplies the labels. Without it NO holds all
+   * the same, and a YES often does. */
+  if (code == PSPLIT_OK && options.send_once && *out_verdict == PSPLIT_I_YES &&
+      a->trial.value > limit) {
+    options.send_once = false;
+    code = run_exact(a, options, apart, axis, out_verdict);
+  }
+  return code;
+}
+
+/* The closure is made when that is first asked for. */
+static psplit_code take_apart(psplit_i_solver_state *a, int64_t limit, psplit_i_apart *out_apart) {
+  *out_apart = (psplit_i_apart){0};
+  if (a->closure.n != a->instance.n) {
+    psplit_i_closure_fini(&a->closure);
+    if (psplit_i_closure_make(&a->instance, a->request->budget, &a->closure) != PSPLIT_OK)
+      return psplit_i_nomem(a->request->diag);
+  }
+  if (psplit_i_apart_make(&a->instance, &a->automaton, &a->closure, a->request->options, limit,
+                          a->request->budget, out_apart) != PSPLIT_OK)
+    return psplit_i_nomem(a->request->diag);
   return PSPLIT_OK;
 }
 
@@ -167,16 +212,7 @@ psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit, uint64
     a->undercounted = true;
     return PSPLIT_OK;
   }
-  psplit_i_exact_options options = {
-    .limit = limit, .max_steps = budget, .send_once = a->instance.p2p};
-  psplit_code code = run_exact(a, options, out_verdict);
-  /* Relaxation: point to point, counting receivers multiplies the labels. Without it NO holds all
-   * the same, and a YES often does. */
-  if (code == PSPLIT_OK && options.send_once && *out_verdict == PSPLIT_I_YES &&
-      a->trial.value > limit) {
-    options.send_once = false;
-    code = run_exact(a, options, out_verdict);
-  }
+  const psplit_code code = decide(a, limit, budget, NULL, &a->axis, out_verdict);
   if (code != PSPLIT_OK) return code;
   if (*out_verdict == PSPLIT_I_NO)
     psplit_i_result_raise(a->result, limit + 1, PSPLIT_I_SOLVER_EXACT);
@@ -188,6 +224,36 @@ psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit, uint64
   return PSPLIT_OK;
 }
 
+psplit_code psplit_i_state_exact_apart(psplit_i_solver_state *a, int64_t limit, uint64_t budget,
+                                       psplit_i_verdict *out_verdict) {
+  psplit_i_apart apart;
+  psplit_i_weight_axis axis = {0};
+  const uint64_t spent = a->spent;
+  *out_verdict = PSPLIT_I_UNKNOWN;
+  if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, a->automaton.features)) return PSPLIT_OK;
+  psplit_code code = take_apart(a, limit, &apart);
+  if (code != PSPLIT_OK) return code;
+  if (apart.impossible) *out_verdict = PSPLIT_I_NO;
+  if (apart.impossible || !apart.changed) goto out;
+  code = psplit_i_weight_axis_make(&apart.instance, &apart.automaton, limit,
+                                   a->request->options->n_threads, a->request->budget, &axis);
+  if (code != PSPLIT_OK)
+    code = psplit_i_nomem(a->request->diag);
+  else if (axis.bound > limit)
+    *out_verdict = PSPLIT_I_NO;
+  else
+    code = decide(a, limit, budget, &apart, &axis, out_verdict);
+out:
+  psplit_i_weight_axis_fini(&axis);
+  psplit_i_apart_fini(&apart);
+  a->spent = spent; /* the time that is left bounds it, not the steps of the others */
+  if (code != PSPLIT_OK) return code;
+  if (*out_verdict == PSPLIT_I_NO)
+    psplit_i_result_raise(a->result, limit + 1, PSPLIT_I_SOLVER_EXACT);
+  if (*out_verdict == PSPLIT_I_YES && a->trial.value > limit) *out_verdict = PSPLIT_I_UNKNOWN;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                                       const psplit_i_lexicographic *lexicographic, uint64_t budget,
                                       psplit_i_verdict *out_verdict) {
@@ -196,7 +262,7 @@ psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                                             .least_comm = true,
                                             .lexicographic = lexicographic,
                                             .max_steps = budget},
-                   out_verdict);
+                   NULL, &a->axis, out_verdict);
 }
 
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
@@ -256,6 +322,7 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
 }
 
 void psplit_i_state_fini(psplit_i_solver_state *a) {
+  psplit_i_closure_fini(&a->closure);
   psplit_i_weight_axis_fini(&a->axis);
   psplit_i_automaton_fini(&a->automaton);
   psplit_i_instance_fini(&a->instance);

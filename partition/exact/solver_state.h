@@ -3,6 +3,7 @@
 #ifndef PSPLIT_PARTITION_SOLVER_STATE_H
 #define PSPLIT_PARTITION_SOLVER_STATE_H
 
+#include "apart.h"
 #include "assignment.h"
 #include "automaton.h"
 #include "bounds.h"
@@ -28,9 +29,12 @@ typedef struct psplit_i_solver_state {
   int64_t *scratch;
   psplit_i_result *result; /* bound, and best split by node: survives a new instance */
   uint64_t budget, spent, most;
-  psplit_i_method asked; /* solver of the options */
-  bool undercounted;     /* the exact program cannot decide near the best value */
-  bool full;             /* it has run out of the memory that it may take */
+  psplit_i_method asked;    /* solver of the options */
+  bool late;                /* the bounds for what search does not close have been asked */
+  bool by_apart;            /* and receivers that are apart say more than the instance itself */
+  psplit_i_closure closure; /* of the instance, once the exact program has receivers apart */
+  bool undercounted;        /* the exact program cannot decide near the best value */
+  bool full;                /* it has run out of the memory that it may take */
 } psplit_i_solver_state;
 
 /* A solver's turn: what it is told, and what it says. */
@@ -53,6 +57,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_ask(psplit_i_solver_state *a, psplit_
 /* Asks all that are due, until one is enough. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_ask_all(psplit_i_solver_state *a,
                                                    psplit_i_bound_time when);
+/* Asks the bounds for what search does not close, once. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a);
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */
 void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *assignment,
                          psplit_i_method by);
@@ -76,6 +82,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, pspl
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit,
                                                  uint64_t budget, psplit_i_verdict *out_verdict);
+/* The same by the instance in which receivers are apart, where a->by_apart; its steps are not
+ * counted. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_exact_apart(psplit_i_solver_state *a, int64_t limit,
+                                                       uint64_t budget,
+                                                       psplit_i_verdict *out_verdict);
 /* Of the splits with the best value one that sends least; `lexicographic`: which of these,
  * or NULL. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,

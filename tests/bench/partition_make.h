@@ -33,6 +33,8 @@ extern const made_shape kMadeShapes[]; /* of any size */
 extern const uint32_t kNMadeShapes;
 extern const made_shape kMadeRandom[]; /* models of random graphs; O(nodes^2) */
 extern const uint32_t kNMadeRandom;
+extern const made_shape kMadeHardShapes[]; /* whose gaps stay open; not in the grid */
+extern const uint32_t kNMadeHardShapes;
 
 /* At most about `most` nodes; ends the program when out of memory. */
 void maker_init(maker *m, uint32_t most);

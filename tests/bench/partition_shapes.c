@@ -98,5 +98,7 @@ const made_shape *made_shape_named(const char *name) {
     if (strcmp(kMadeShapes[i].name, name) == 0) return &kMadeShapes[i];
   for (uint32_t i = 0; i < kNMadeRandom; i++)
     if (strcmp(kMadeRandom[i].name, name) == 0) return &kMadeRandom[i];
+  for (uint32_t i = 0; i < kNMadeHardShapes; i++)
+    if (strcmp(kMadeHardShapes[i].name, name) == 0) return &kMadeHardShapes[i];
   return NULL;
 }

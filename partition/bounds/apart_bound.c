@@ -1,0 +1,68 @@
+/* Bounds of the instance in which receivers are apart, for smaller and smaller limits: what does
+ * not fit a limit proves that no split is within it. */
+#include "apart.h"
+#include "bounds.h"
+#include "node_cut.h"
+#include "weight_axis.h"
+
+enum {
+  MOST_CLUSTERS = PSPLIT_I_LARGE,
+  MOST_CUTS = 64,
+  STEPS = 10,   /* the gap is halved so often */
+  CLOSE = 2000, /* or until it is one part of so many */
+  TRIES = 3,    /* after which, near the bound, one part of LEAST_GAIN must be closed */
+  NEAR = 4,
+  LEAST_GAIN = 50
+};
+
+/* Raises *inout_bound to what splits with every load <= limit have at least. */
+static psplit_code bound_within(const psplit_i_bound_query *query, const psplit_i_closure *closure,
+                                int64_t limit, psplit_i_budget *budget, int64_t *inout_bound) {
+  psplit_i_apart apart;
+  psplit_i_weight_axis axis = {0};
+  psplit_code code = psplit_i_apart_make(query->instance, query->automaton, closure,
+                                         query->request->options, limit, budget, &apart);
+  if (code != PSPLIT_OK) return code;
+  if (apart.impossible) *inout_bound = limit + 1;
+  if (apart.impossible || !apart.changed) goto out;
+  const int64_t simple = psplit_i_simple_bound(&apart.instance, &apart.automaton);
+  if (simple > *inout_bound) *inout_bound = simple;
+  if (*inout_bound > limit) goto out;
+  PSPLIT_TRY(psplit_i_node_cut_bound(&apart.instance, &apart.automaton, limit + 1, MOST_CUTS,
+                                     budget, inout_bound));
+  if (*inout_bound > limit) goto out;
+  PSPLIT_TRY(psplit_i_weight_axis_make(&apart.instance, &apart.automaton, limit,
+                                       query->request->options->n_threads, budget, &axis));
+  if (axis.bound > *inout_bound) *inout_bound = axis.bound;
+out:
+  psplit_i_weight_axis_fini(&axis);
+  psplit_i_apart_fini(&apart);
+  return code;
+}
+
+psplit_code psplit_i_bound_apart(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                 int64_t *inout_bound) {
+  psplit_i_closure closure;
+  const int64_t first = *inout_bound;
+  int64_t high = query->value;
+  if (query->instance->n > MOST_CLUSTERS || high >= PSPLIT_I_INF) return PSPLIT_OK;
+  psplit_code code = psplit_i_closure_make(query->instance, budget, &closure);
+  if (code != PSPLIT_OK) return code;
+  for (int64_t limit = high - 1, k = 0; k <= STEPS && limit >= *inout_bound; k++) {
+    int64_t bound = *inout_bound;
+    if (psplit_i_expired(budget)) break;
+    PSPLIT_TRY(bound_within(query, &closure, limit, budget, &bound));
+    /* No split is within the limit and below this. */
+    if (bound > limit) bound = limit + 1;
+    if (bound > *inout_bound) *inout_bound = bound;
+    if (bound <= limit) high = limit;
+    limit = *inout_bound + (high - *inout_bound) / 2;
+    if (limit >= high || high - *inout_bound <= *inout_bound / CLOSE) break;
+    if (k + 1 >= TRIES && high - *inout_bound < *inout_bound / NEAR &&
+        *inout_bound - first < (query->value - first) / LEAST_GAIN)
+      break;
+  }
+out:
+  psplit_i_closure_fini(&closure);
+  return code;
+}

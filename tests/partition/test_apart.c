@@ -1,0 +1,166 @@
+/* Receivers that are apart: what a split pays where they are taken for such is no more than what it
+ * pays, and what a tensor to many layers costs at least is seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apart.h"
+#include "assignment.h"
+#include "bounds.h"
+#include "local_search.h"
+#include "random_problem.h"
+
+static const unsigned kFeatures[] = {
+  0, WITH_CLASSES, WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER, WITH_TWINS, WITH_MEMORY, WITH_PAIRS,
+};
+enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
+
+typedef struct bed {
+  random_problem r;
+  psplit_partition_options options;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_closure closure;
+  psplit_i_arena arena;
+  psplit_i_assignment assignment;
+} bed;
+
+static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
+  make_random_problem(&b->r, seed, kind, n, k, features);
+  b->r.problem.comm =
+    seed % 3 || b->r.problem.n_link_classes ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
+  psplit_partition_options_init(&b->options);
+  psplit_i_arena_init(&b->arena, 0);
+  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
+  if (psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK) {
+    psplit_i_instance_fini(&b->instance);
+    return false;
+  }
+  assert_int_equal(psplit_i_closure_make(&b->instance, NULL, &b->closure), PSPLIT_OK);
+  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
+  return true;
+}
+
+static void bed_fini(bed *b) {
+  psplit_i_closure_fini(&b->closure);
+  psplit_i_automaton_fini(&b->automaton);
+  psplit_i_instance_fini(&b->instance);
+  psplit_i_arena_fini(&b->arena);
+}
+
+static uint32_t percent(uint32_t n) {
+  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
+  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
+}
+
+/* A split is within its own value: there no load may grow where receivers are apart. */
+static void no_load_grows(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_changed = 0;
+  const psplit_i_local_search_options quickly = {
+    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 2};
+  for (uint32_t seed = 0; seed < percent(200); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++)
+      for (uint32_t f = 0; f < N_FEATURES; f++) {
+        const uint32_t n = kFeatures[f] & WITH_TWINS ? 3 + seed % 20 : 4 + seed % 40;
+        if (!bed_init(&b, seed, kind, n, 2 + seed % 3, kFeatures[f])) continue;
+        int64_t scratch[MAX_DEVICES * 5];
+        assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &quickly, &b.assignment),
+                         PSPLIT_OK);
+        const int64_t value = b.assignment.value;
+        for (int more = 0; more < 2 && value < PSPLIT_I_INF; more++) {
+          psplit_i_apart apart;
+          assert_int_equal(psplit_i_apart_make(&b.instance, &b.automaton, &b.closure, &b.options,
+                                               value + more * value / 4, NULL, &apart),
+                           PSPLIT_OK);
+          assert_false(apart.impossible);
+          if (apart.changed) {
+            psplit_i_assignment_evaluate(&b.assignment, &apart.instance, &apart.automaton, scratch);
+            if (b.assignment.value > value)
+              fail_msg("seed %u, shape %d, features %#x: a split of %lld takes %lld", seed,
+                       (int)kind, kFeatures[f], (long long)value, (long long)b.assignment.value);
+            n_changed++;
+          }
+          psplit_i_apart_fini(&apart);
+        }
+        bed_fini(&b);
+      }
+  assert_true(n_changed > percent(200));
+}
+
+enum { LAYERS = 6 };
+
+/* Six layers in a row read what one small node makes of a mask: where no stage holds two of them it
+ * sends six times. */
+static void a_mask_is_sent_to_every_layer(void **state) {
+  (void)state;
+  int64_t time[LAYERS + 1] = {1}, net[LAYERS] = {30};
+  uint32_t producer[LAYERS] = {0}, off[LAYERS + 1] = {0, LAYERS}, consumer[2 * LAYERS];
+  const psplit_device device = {.count = LAYERS + 1};
+  for (uint32_t l = 0; l < LAYERS; l++) {
+    time[l + 1] = 100;
+    consumer[l] = l + 1;
+    if (l + 1 == LAYERS) continue;
+    net[l + 1] = 1;
+    producer[l + 1] = l + 1;
+    consumer[LAYERS + l] = l + 2;
+    off[l + 2] = LAYERS + l + 1;
+  }
+  const psplit_problem p = {.n_nodes = LAYERS + 1,
+                            .n_classes = 1,
+                            .time_ns = time,
+                            .n_nets = LAYERS,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = net,
+                            .net_recv_ns = net,
+                            .n_devices = 1,
+                            .devices = &device,
+                            .comm = PSPLIT_COMM_P2P,
+                            .ticks_per_unit = 1};
+  psplit_partition_options options;
+  psplit_partition_options_init(&options);
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_weight_axis axis = {0};
+  psplit_diag diag = {0};
+  psplit_i_result result;
+  const psplit_i_solver_request request = {&p, &options, &budget, &arena, &diag};
+  assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
+  assert_int_equal(psplit_i_instance_init(&instance, &p, NULL, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &options, &diag), PSPLIT_OK);
+  const psplit_i_bound_query query = {&request, &instance, &automaton, PSPLIT_I_STAGES,
+                                      1000,     0,         &axis};
+  /* By itself it sends to six, 1 + 6 * 30; with a layer to five, and computes 100 more. */
+  const int64_t best = 181;
+  psplit_solution *s;
+  assert_int_equal(psplit_partition_solve(&p, &options, &diag, &s), PSPLIT_OK);
+  assert_int_equal(s->objective_ns, best);
+  psplit_solution_destroy(s);
+  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_WEIGHT_AXIS, &query, &result), PSPLIT_OK);
+  assert_true(result.bound < 140);
+  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_APART, &query, &result), PSPLIT_OK);
+  assert_int_equal(result.bound, best);
+  psplit_i_weight_axis_fini(&axis);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  psplit_i_arena_fini(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(no_load_grows),
+    cmocka_unit_test(a_mask_is_sent_to_every_layer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
