@@ -11,6 +11,7 @@
  * strikes first. docs/partitioning.md states the theorems. */
 #include <math.h>
 
+#include "chain.h"
 #include "contiguous.h"
 #include "exact.h"
 #include "feasible.h"
@@ -131,6 +132,11 @@ static psplit_code search_first(psplit_i_solver_state *a) {
   return divide_orders(a, a->instance.n > 1000 ? 4 : 12);
 }
 
+static psplit_code chain_first(psplit_i_solver_state *a) {
+  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
+  return all ? psplit_i_state_cut_chain(a) : PSPLIT_OK;
+}
+
 static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
 #define STRIP(...) __VA_ARGS__
 #define PSPLIT_I_BOUND(...)
@@ -202,8 +208,10 @@ out:
 
 static psplit_code first_split(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++) {
     if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(a));
+    if (a->best.value <= a->result->bound) break;
+  }
   if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(psplit_i_state_find_any(a));
 out:
   return code;

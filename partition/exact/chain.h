@@ -1,0 +1,11 @@
+/* Clusters that stand one after the other, each of which sends to its neighbours alone. */
+#ifndef PSPLIT_PARTITION_CHAIN_H
+#define PSPLIT_PARTITION_CHAIN_H
+
+#include "solver_state.h"
+
+/* Where the instance is such a chain on devices of one type: the least bottleneck and its proof, at
+ * any size; else nothing. Errors: NOMEM. O(clusters * log(bottleneck)). */
+PSPLIT_MUST_USE psplit_code psplit_i_state_cut_chain(psplit_i_solver_state *a);
+
+#endif
