@@ -1,13 +1,12 @@
 /* Simulated annealing on the stages of clusters, which never decrease along an edge. A move costs
  * as much as its clusters have nets, whatever the number of stages: on wide graphs, where few
  * orders can be divided well, that tries many more splits than dividing orders does. Energy: the
- * sum of a power of the loads, which sees every stage and is ruled by the largest. Source:
- * Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 1983; the moves are
- * this project's. */
+ * sum of a power of the loads, which sees every stage and is ruled by the largest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "annealing.h"
 #include "assignment.h"
 #include "automaton.h"
 #include "boundary_annealing.h"
@@ -16,9 +15,13 @@
 #include "placement.h"
 #include "problem.h"
 #include "result.h"
-#include "team.h"
 
-enum { N_CHAINS = 4, MAX_GROUP = 24, MAX_CELLS = 1 << 24, STEPS_PER_ITEM = 4000 };
+enum {
+  N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
+  MAX_GROUP = 24,
+  MAX_CELLS = 1 << 24,
+  STEPS_PER_ITEM = 4000
+};
 #define END_TEMPERATURE 1e-4
 
 /* With low powers all stages count, which wide graphs need; with high ones the few that are
@@ -31,7 +34,8 @@ static const struct {
 typedef struct chain {
   psplit_i_placement placement;
   psplit_i_arena arena;
-  uint64_t seed, n_drawn;
+  psplit_i_annealing run;
+  const psplit_i_automaton *automaton;
   uint32_t n_squares;
   double unit;               /* energy is counted in loads of this size */
   int64_t best;              /* value of best_stage */
@@ -39,11 +43,8 @@ typedef struct chain {
   double *part;              /* [n_stages] of the energy */
   uint32_t group[MAX_GROUP]; /* clusters of the move */
   uint32_t *seen, n_seen;    /* [n] */
-  psplit_i_budget budget;
+  psplit_i_budget *budget;
 } chain;
-
-static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
-static double uniform(chain *c) { return (double)(draw(c) >> 11) * 0x1p-53; }
 
 static double energy_of(const chain *c, uint32_t k) {
   const double x = (double)psplit_i_placement_load(&c->placement, k) / c->unit, cube = x * x * x;
@@ -83,7 +84,7 @@ static bool allowed(const chain *c, uint32_t cluster, uint32_t to) {
 /* Clusters to move, in c->group, and where to; 0: none. */
 static uint32_t propose(chain *c, uint32_t *out_to) {
   const psplit_i_instance *instance = c->placement.instance;
-  const uint64_t coin = draw(c);
+  const uint64_t coin = psplit_i_anneal_draw(&c->run);
   const uint32_t cluster = (uint32_t)((coin >> 32) * instance->n >> 32),
                  now = c->placement.label[cluster];
   const bool up = coin & 1, anywhere = (coin & 14) == 0;
@@ -141,27 +142,28 @@ static uint64_t work_of_move(const chain *c, uint32_t n) {
   return n_ops;
 }
 
-static void run_chain(chain *c, const psplit_i_automaton *automaton, uint64_t n_steps,
-                      double heat) {
-  const double hot = first_temperature(c, n_steps, heat);
-  const double cooling = pow(END_TEMPERATURE / hot, 1.0 / (double)(n_steps + 1));
-  double temperature = hot;
-  c->unit = c->best > 0 ? (double)c->best : 1;
+static bool step(void *with, uint64_t i) {
+  chain *c = with;
   psplit_i_placement *b = &c->placement;
-  for (uint32_t k = 0; k < b->n_devices; k++) c->part[k] = energy_of(c, k);
-  for (uint64_t step = 0; step < n_steps; step++, temperature *= cooling) {
-    uint32_t to;
-    const uint32_t n = propose(c, &to);
-    if (!psplit_i_spend(&c->budget, work_of_move(c, n))) return;
-    if (n == 0) continue;
-    const uint32_t from = b->label[c->group[0]];
-    const double change = shift_group(c, n, to);
-    if ((automaton->all_used && b->n_counted[from] == 0) ||
-        (change > 0 && uniform(c) >= exp(-change / temperature)))
-      for (uint32_t i = n; i-- > 0;) psplit_i_placement_move(b, c->group[i], from);
-    else
-      settle(c);
-  }
+  uint32_t to;
+  const uint32_t n = propose(c, &to);
+  (void)i;
+  if (!psplit_i_spend(c->budget, work_of_move(c, n))) return false;
+  if (n == 0) return true;
+  const uint32_t from = b->label[c->group[0]];
+  const double change = shift_group(c, n, to);
+  const bool empties = c->automaton->all_used && b->n_counted[from] == 0;
+  if (!empties && psplit_i_anneal_accepts(&c->run, -change))
+    settle(c);
+  else
+    for (uint32_t k = n; k-- > 0;) psplit_i_placement_move(b, c->group[k], from);
+  return true;
+}
+
+static void run_chain(chain *c, uint64_t n_steps, double heat) {
+  c->unit = c->best > 0 ? (double)c->best : 1;
+  for (uint32_t k = 0; k < c->placement.n_devices; k++) c->part[k] = energy_of(c, k);
+  psplit_i_anneal(&c->run, first_temperature(c, n_steps, heat), END_TEMPERATURE, n_steps, step, c);
 }
 
 static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
@@ -170,7 +172,7 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
   psplit_i_placement *b = &c->placement;
   psplit_i_arena *arena = &c->arena;
   psplit_i_arena_init(arena, 0);
-  c->seed = psplit_i_mix64(seed);
+  c->run.seed = psplit_i_mix64(seed);
   c->best = assignment->value;
   c->best_stage = PSPLIT_NEW(arena, uint32_t, instance->n);
   c->seen = PSPLIT_NEW(arena, uint32_t, instance->n);
@@ -186,14 +188,13 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
 
 typedef struct boundary_chains {
   chain *chains;
-  const psplit_i_automaton *automaton;
   uint64_t n_steps;
 } boundary_chains;
 
 static void run_one(void *with, size_t i, int thread) {
   const boundary_chains *all = with;
   (void)thread;
-  run_chain(&all->chains[i], all->automaton, all->n_steps, kChains[i].heat);
+  run_chain(&all->chains[i], all->n_steps, kChains[i].heat);
 }
 
 psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
@@ -204,7 +205,7 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
       (uint64_t)instance->n_nets * instance->n_stages > MAX_CELLS)
     return PSPLIT_LIMIT;
   psplit_code code = PSPLIT_OK;
-  const int n_threads = psplit_i_team_size(request->options->n_threads);
+  psplit_i_budget budgets[N_CHAINS];
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_CHAINS; i++)
@@ -212,11 +213,11 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                           (request->options->seed + salt) * N_CHAINS + i));
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     chains[i].n_squares = kChains[i].n_squares;
-    chains[i].budget = psplit_i_budget_share(request->budget, N_CHAINS);
+    chains[i].automaton = automaton;
+    chains[i].budget = &budgets[i];
   }
-  boundary_chains all = {chains, automaton, n_steps};
-  psplit_i_team_for(n_threads < N_CHAINS ? n_threads : N_CHAINS, 0, N_CHAINS, run_one, &all);
-  for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(request->budget, chains[i].budget.spent);
+  boundary_chains all = {chains, n_steps};
+  psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].best < assignment->value) {
       assignment->value = chains[i].best;

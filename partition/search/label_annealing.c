@@ -1,21 +1,19 @@
 /* Simulated annealing on labels. Energy: the sum of a power of the loads, which sees every device
  * and, the higher the power, is ruled by the largest; for latency, the value itself. A step looks
- * at the devices that it touches, O(nets of the clusters moved). Source: Kirkpatrick, Gelatt,
- * Vecchi, "Optimization by simulated annealing", Science 1983. */
-#include <math.h>
+ * at the devices that it touches, O(nets of the clusters moved). */
 #include <stdlib.h>
 #include <string.h>
 
+#include "annealing.h"
 #include "budget.h"
 #include "instance.h"
 #include "label_annealing.h"
 #include "placement.h"
 #include "problem.h"
 #include "result.h"
-#include "team.h"
 
 enum {
-  N_CHAINS = 4,
+  N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
   MOST_MOVED = 16, /* clusters by one proposal */
   TRIES = 8,       /* to meet a cluster of a device */
   /* Of 256 proposals without an order: */
@@ -27,7 +25,11 @@ static const double kHeat[N_CHAINS] = {1, 3, 10, 30};
 typedef struct chain {
   psplit_i_placement placement;
   psplit_i_arena arena;
-  uint64_t seed, n_drawn;
+  psplit_i_annealing run;
+  const psplit_i_cooling *cooling;
+  psplit_i_budget *budget;
+  uint64_t work; /* of a step */
+  bool whole;    /* the energy has no parts */
   int64_t best;
   uint32_t *label;                                         /* [n] of the best */
   double unit;                                             /* what loads are measured in */
@@ -39,9 +41,8 @@ typedef struct chain {
   uint32_t moved[MOST_MOVED], before[MOST_MOVED], n_moved; /* by the proposal: clusters, labels */
 } chain;
 
-static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
-static uint32_t below(chain *c, uint32_t n) { return (uint32_t)(((draw(c) >> 32) * n) >> 32); }
-static double uniform(chain *c) { return (double)(draw(c) >> 11) * 0x1p-53; }
+static uint64_t draw(chain *c) { return psplit_i_anneal_draw(&c->run); }
+static uint32_t below(chain *c, uint32_t n) { return psplit_i_anneal_below(&c->run, n); }
 
 static double power(const chain *c, int64_t load) {
   double x = (double)load / c->unit;
@@ -134,10 +135,6 @@ static double whole_energy(chain *c, int64_t *out_value) {
   return sum;
 }
 
-static bool accepts(chain *c, double gain, double temperature) {
-  return gain >= 0 || uniform(c) < exp(gain / temperature);
-}
-
 static void remember(chain *c, int64_t value) {
   c->best = value;
   memcpy(c->label, c->placement.label, c->placement.instance->n * sizeof *c->label);
@@ -151,10 +148,10 @@ static bool fits(const psplit_i_placement *b) {
   return true;
 }
 
-static bool step_whole(chain *c, double temperature) {
+static bool step_whole(chain *c) {
   int64_t value;
   const double after = whole_energy(c, &value);
-  if (!accepts(c, c->now - after, temperature)) return false;
+  if (!psplit_i_anneal_accepts(&c->run, c->now - after)) return false;
   c->now = after;
   if (value < c->best) remember(c, value);
   return true;
@@ -165,7 +162,7 @@ static void count_over(chain *c) {
   for (uint32_t k = 0; k < c->placement.n_devices; k++) c->n_over += c->load[k] >= c->best;
 }
 
-static bool step_parts(chain *c, double temperature) {
+static bool step_parts(chain *c) {
   const psplit_i_placement *b = &c->placement;
   double gain = 0;
   for (uint32_t i = 0; i < b->n_touched; i++) {
@@ -173,7 +170,7 @@ static bool step_parts(chain *c, double temperature) {
     c->fresh[k] = psplit_i_placement_load(b, k);
     gain += c->term[k] - power(c, c->fresh[k]);
   }
-  if (!accepts(c, gain, temperature)) return false;
+  if (!psplit_i_anneal_accepts(&c->run, gain)) return false;
   for (uint32_t i = 0; i < b->n_touched; i++) {
     const uint32_t k = b->touched[i];
     if (c->load[k] >= c->best) c->n_over--;
@@ -195,40 +192,42 @@ static uint64_t look_ops(const psplit_i_placement *b) {
   return psplit_i_look_ops((uint64_t)b->instance->n_nets * b->n_devices * sizeof *b->n_on);
 }
 
-static void run_chain(chain *c, const psplit_i_cooling *cooling, psplit_i_budget *budget) {
+static bool step(void *with, uint64_t i) {
+  chain *c = with;
   psplit_i_placement *b = &c->placement;
+  if (!psplit_i_spend(c->budget, c->work)) return false;
+  if (c->cooling->leave && i == c->cooling->n_steps / 2) {
+    remember(c, psplit_i_placement_settle(b, c->fresh));
+    count_over(c);
+  }
+  const uint32_t cluster = below(c, b->instance->n);
+  if (b->ordered ? propose_ordered(c, cluster) : propose_free(c, cluster)) {
+    if (!fits(b) || !(c->whole ? step_whole : step_parts)(c)) undo(c);
+    c->n_moved = 0;
+    psplit_i_placement_forget_touched(b);
+  }
+  return true;
+}
+
+static void run_chain(chain *c) {
+  psplit_i_placement *b = &c->placement;
+  const psplit_i_cooling *cooling = c->cooling;
   int64_t value;
-  const uint64_t n_steps = cooling->n_steps;
   c->n_squares = cooling->n_squares;
   c->unit = c->best > 0 ? (double)c->best : 1;
-  const bool whole = b->latency || b->instance->problem->next_hop;
+  c->whole = b->latency || b->instance->problem->next_hop;
   const psplit_i_instance *instance = b->instance;
   const uint64_t n_pins = instance->net_off[instance->n_nets];
   const uint64_t look = look_ops(b);
-  const uint64_t work =
-    look * (16 + (whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1)));
-  if (whole) c->now = whole_energy(c, &value);
+  c->work = look * (16 + (c->whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1)));
+  if (c->whole) c->now = whole_energy(c, &value);
   for (uint32_t k = 0; k < b->n_devices; k++) {
     c->load[k] = psplit_i_placement_load(b, k);
     c->term[k] = power(c, c->load[k]);
   }
   count_over(c);
   psplit_i_placement_forget_touched(b);
-  const double factor = pow(cooling->cold / cooling->hot, 1.0 / (double)(n_steps + 1));
-  double temperature = cooling->hot;
-  for (uint64_t step = 0; step < n_steps; step++, temperature *= factor) {
-    if (!psplit_i_spend(budget, work)) return;
-    if (cooling->leave && step == n_steps / 2) {
-      remember(c, psplit_i_placement_settle(b, c->fresh));
-      count_over(c);
-    }
-    const uint32_t cluster = below(c, b->instance->n);
-    if (b->ordered ? propose_ordered(c, cluster) : propose_free(c, cluster)) {
-      if (!fits(b) || !(whole ? step_whole : step_parts)(c, temperature)) undo(c);
-      c->n_moved = 0;
-      psplit_i_placement_forget_touched(b);
-    }
-  }
+  psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, step, c);
 }
 
 psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint32_t chunks,
@@ -237,7 +236,7 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
                                         psplit_i_budget *budget, uint32_t *label,
                                         int64_t *out_value) {
   psplit_code code;
-  chain c = {.seed = cooling->seed};
+  chain c = {.run.seed = cooling->seed, .cooling = cooling, .budget = budget};
   psplit_i_arena_init(&c.arena, 0);
   c.label = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
   c.load = PSPLIT_NEW(&c.arena, int64_t, instance->n_stages);
@@ -251,7 +250,7 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
   c.best = psplit_i_placement_settle(&c.placement, NULL);
   psplit_i_spend(budget, 4 * look_ops(&c.placement) *
                            ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
-  run_chain(&c, cooling, budget);
+  run_chain(&c);
   memcpy(label, c.label, instance->n * sizeof *label);
   *out_value = c.best;
 out:
@@ -294,7 +293,6 @@ psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t c
                                    const psplit_i_solver_request *request, const uint32_t *types,
                                    uint64_t salt, uint64_t max_steps, uint32_t *label,
                                    int64_t *inout_value) {
-  const int n_threads = psplit_i_team_size(request->options->n_threads);
   const uint64_t per_cluster = instance->n > 20000 ? 50 : 8000;
   uint64_t n_steps = per_cluster * instance->n;
   if (n_steps > max_steps) n_steps = max_steps;
@@ -302,17 +300,14 @@ psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t c
   if (instance->problem->next_hop) n_steps /= 1 + instance->net_off[instance->n_nets] / 16;
   psplit_code codes[N_CHAINS] = {PSPLIT_OK};
   psplit_i_budget budgets[N_CHAINS];
-  for (uint32_t i = 0; i < N_CHAINS; i++)
-    budgets[i] = psplit_i_budget_share(request->budget, N_CHAINS);
   int64_t values[N_CHAINS];
   uint32_t *labels = malloc((size_t)N_CHAINS * instance->n * sizeof *labels + 1);
   if (!labels) return PSPLIT_NOMEM;
   label_chains all = {instance, chunks, request, types,  salt,   n_steps,
                       label,    labels, codes,   values, budgets};
-  psplit_i_team_for(n_threads < N_CHAINS ? n_threads : N_CHAINS, 0, N_CHAINS, anneal_one, &all);
+  psplit_i_anneal_chains(request, budgets, anneal_one, &all);
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
-    psplit_i_spend(request->budget, budgets[i].spent);
     if (codes[i] != PSPLIT_OK && code == PSPLIT_OK) code = codes[i];
     if (codes[i] == PSPLIT_OK && values[i] < *inout_value) {
       *inout_value = values[i];

@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "annealing.h"
 #include "budget.h"
 #include "instance.h"
 #include "label_annealing.h"
 #include "multilevel_annealing.h"
 #include "problem.h"
 #include "result.h"
-#include "team.h"
 #include "union_find.h"
 
 enum {
-  N_CHAINS = 4,
+  N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
   CYCLES = 4, /* of a chain, before chains share their best */
   MOST_LEVELS = 10,
   MOST_PINS = 64,        /* of nets that bring clusters together */
@@ -98,7 +98,7 @@ out:
 typedef struct cycler {
   const psplit_i_instance *fine;
   const psplit_i_solver_request *request;
-  psplit_i_budget budget;
+  psplit_i_budget *budget;
   const uint32_t *types;
   uint32_t chunks, n_levels;
   uint64_t n_steps;
@@ -133,8 +133,8 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
                ? psplit_i_instance_init_unordered(next, instance->problem, c->parent, &ignored)
                : psplit_i_instance_init(next, instance->problem, c->parent, &ignored);
     if (code != PSPLIT_OK) return code;
-    psplit_i_spend(&c->budget, 16 * ((uint64_t)instance->problem->n_nodes +
-                                     instance->net_off[instance->n_nets]));
+    psplit_i_spend(
+      c->budget, 16 * ((uint64_t)instance->problem->n_nodes + instance->net_off[instance->n_nets]));
     c->n_levels++;
     if (next->n > instance->n - instance->n / 6) break;
     instance = next;
@@ -160,7 +160,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
                                       .leave = true};
     labels_by_cluster(c, instance);
     const psplit_code code = psplit_i_anneal_labels_once(instance, c->chunks, c->request, c->types,
-                                                         &cooling, &c->budget, c->label, out_value);
+                                                         &cooling, c->budget, c->label, out_value);
     if (code != PSPLIT_OK) return code;
     for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[instance->cluster_of_node[v]];
   }
@@ -187,7 +187,7 @@ static psplit_code run(cycler *c, const uint32_t *parent, uint64_t seed) {
   static const uint32_t parts[] = {2, 4, 16};
   psplit_code code = PSPLIT_OK;
   for (uint32_t r = 0; r < CYCLES && code == PSPLIT_OK; r++) {
-    if (psplit_i_expired(&c->budget)) break;
+    if (psplit_i_expired(c->budget)) break;
     code = cycle(c, parent, psplit_i_splitmix64(seed, r), parts[r % 3]);
   }
   return code;
@@ -211,18 +211,18 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
                                        uint64_t n_steps, uint32_t *node_label,
                                        int64_t *inout_value) {
   const uint32_t n = instance->problem->n_nodes;
-  const int n_threads = psplit_i_team_size(request->options->n_threads);
   const bool latency = request->options->objective == PSPLIT_LATENCY;
   psplit_code code;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
+  psplit_i_budget budgets[N_CHAINS];
   cycler *chains = PSPLIT_NEW(&arena, cycler, N_CHAINS);
   PSPLIT_TRY(chains ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     cycler *c = &chains[i];
     *c = (cycler){.fine = instance,
                   .request = request,
-                  .budget = psplit_i_budget_share(request->budget, N_CHAINS),
+                  .budget = &budgets[i],
                   .types = types,
                   .chunks = chunks,
                   .n_steps = n_steps,
@@ -237,8 +237,7 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
   }
   const uint64_t seed = psplit_i_mix64(request->options->seed * 0x9e3779b1 + salt);
   cyclers all = {chains, parent, seed};
-  psplit_i_team_for(n_threads < N_CHAINS ? n_threads : N_CHAINS, 0, N_CHAINS, run_one, &all);
-  for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(request->budget, chains[i].budget.spent);
+  psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     PSPLIT_TRY(chains[i].code);
     if (chains[i].value >= *inout_value) continue;
