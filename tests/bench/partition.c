@@ -1,7 +1,7 @@
 /* Bench of the partitioner: one line for every problem and number of threads.
  *
  *   bench_partition [--dir DIR | --kind KIND --nodes N | --grid N | --regal N] [--stages K]
- *                   [--baselines]
+ *                   [--baselines | --seeds N]
  *                   [--threads T[,T...]] [--repeat R] [--solver NAME] [--comm FACTOR]
  *                   [--work-limit SECONDS | --time-limit SECONDS] [--variant VARIANT]
  *
@@ -13,6 +13,8 @@
  * FACTOR times as much.
  *
  * VARIANT: free (placement in any order), chunks (two a device), latency; default: throughput.
+ *
+ * --seeds: each problem with seeds 1 to N, and how far values differ: the largest over the least.
  *
  * --regal: N random graphs of 50 to 200 nodes, of those models in turn (random_graphs.c).
  *
@@ -62,6 +64,8 @@ typedef struct bench {
   bool grid, differ, baselines;
   uint32_t n_random; /* random graphs */
   uint64_t seed;     /* of a generated problem; 0: its own */
+  uint32_t n_seeds;  /* of the solver: how far they differ */
+  double most_spread;
   side_by_side table;
   outcome least; /* of the runs of the last problem */
 } bench;
@@ -177,11 +181,41 @@ static outcome solve_apart(const char *name, const psplit_problem *p,
   return o;
 }
 
+/* One row for all seeds: values as far as they differ. */
+static void report_seeds(bench *b, const char *name, const psplit_problem *p) {
+  int64_t least = INT64_MAX, most = 0, bound = 0;
+  const double cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+  b->options.n_threads = b->threads[0];
+  for (b->options.seed = 1; b->options.seed <= b->n_seeds; b->options.seed++) {
+    psplit_diag diag = {0};
+    psplit_solution *s;
+    if (psplit_partition_solve(p, &b->options, &diag, &s) != PSPLIT_OK) {
+      printf("%-34s %8u %5u %s\n", name, p->n_nodes, psplit_problem_n_stages(p), diag.message);
+      return;
+    }
+    if (s->objective_ns < least) least = s->objective_ns;
+    if (s->objective_ns > most) most = s->objective_ns;
+    if (s->lower_bound_ns > bound) bound = s->lower_bound_ns;
+    psplit_solution_destroy(s);
+  }
+  const double spread = least > 0 ? (double)(most - least) / (double)least * 100 : 0;
+  if (spread > b->most_spread) b->most_spread = spread;
+  printf("%-34s %8u %5u %16.6f %16.6f %9.4f %16.6f %8.3f\n", name, p->n_nodes,
+         psplit_problem_n_stages(p), (double)least / p->ticks_per_unit,
+         (double)most / p->ticks_per_unit, spread, (double)bound / p->ticks_per_unit,
+         (now(CLOCK_PROCESS_CPUTIME_ID) - cpu) / b->n_seeds);
+  fflush(stdout);
+}
+
 static double less(double a, double b) { return a < b ? a : b; }
 
 static void report(bench *b, const char *name, const psplit_problem *p, double read_seconds) {
   if (b->baselines) {
     side_by_side_row(&b->table, name, p, &b->options);
+    return;
+  }
+  if (b->n_seeds) {
+    report_seeds(b, name, p);
     return;
   }
   for (uint32_t r = 0; r < b->repeat; r++)
@@ -293,6 +327,17 @@ static int is_json(const struct dirent *entry) {
   return n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
 }
 
+/* --stages: so many of the first entry; further entries stay, of other classes (CPUs). Problems of
+ * models list each device alone. */
+static uint32_t with_stages(const bench *b, psplit_device *devices, uint32_t n) {
+  uint32_t kept = 1;
+  if (!b->stages) return n;
+  devices[0].count = b->stages;
+  for (uint32_t d = 1; d < n; d++)
+    if (devices[d].class_id != devices[0].class_id) devices[kept++] = devices[d];
+  return kept;
+}
+
 static int bench_directory(bench *b) {
   struct dirent **entries;
   const int n = scandir(b->dir, &entries, is_json, alphasort);
@@ -311,12 +356,14 @@ static int bench_directory(bench *b) {
       fprintf(stderr, "error: %s\n", diag.message);
       return 4;
     }
-    psplit_device devices[8];
     psplit_problem q = *p;
-    memcpy(devices, p->devices, (p->n_devices < 8 ? p->n_devices : 8) * sizeof *devices);
+    psplit_device *devices = malloc((p->n_devices + 1) * sizeof *devices);
+    if (!devices) return 6;
+    memcpy(devices, p->devices, p->n_devices * sizeof *devices);
     q.devices = devices;
-    if (b->stages) devices[0].count = b->stages;
+    q.n_devices = with_stages(b, devices, p->n_devices);
     report(b, entries[i]->d_name, &q, now(CLOCK_MONOTONIC) - before);
+    free(devices);
     psplit_problem_destroy(p);
     free(entries[i]);
   }
@@ -348,6 +395,7 @@ int main(int argc, char **argv) {
     }
     if (i + 1 == argc) break;
     const char *value = argv[i + 1];
+    if (strcmp(argv[i], "--seeds") == 0) b.n_seeds = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--regal") == 0) b.n_random = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--dir") == 0) b.dir = value;
     if (strcmp(argv[i], "--kind") == 0) b.kind = value;
@@ -378,6 +426,9 @@ int main(int argc, char **argv) {
   }
   if (b.baselines)
     side_by_side_begin(&b.table);
+  else if (b.n_seeds)
+    printf("%-34s %8s %5s %16s %16s %9s %16s %8s\n", "problem", "nodes", "K", "least", "largest",
+           "spread %", "best bound", "cpu s");
   else
     printf("%-34s %8s %5s %16s %16s %8s %7s %8s %8s %8s %14s %6s %3s %s\n", "problem", "nodes", "K",
            "value", "bound", "gap %", "read s", "solve s", "cpu s", "busy s", "of limit", "MiB",
@@ -394,6 +445,7 @@ int main(int argc, char **argv) {
   else
     bench_families(&b);
   if (b.baselines) side_by_side_end(&b.table);
+  if (b.n_seeds) printf("largest spread %.4f %%\n", b.most_spread);
   if (b.differ) fputs("error: the answer depends on the number of threads\n", stderr);
   return status ? status : b.differ;
 }
