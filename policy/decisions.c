@@ -9,7 +9,10 @@ psplit_code psplit_i_decider_init(psplit_i_decider *d, const psplit_i_view *view
                                   psplit_i_arena *arena) {
   d->view = view;
   if (!psplit_i_encoding_init(&d->encoding, view->graph.n, arena)) return PSPLIT_NOMEM;
-  return psplit_i_stages_init(&d->stages, view, arena);
+  const psplit_code code = psplit_i_outlook_init(&d->outlook, view, arena);
+  if (code != PSPLIT_OK) return code;
+  d->least = psplit_i_outlook_least(&d->outlook);
+  return psplit_i_stages_init(&d->stages, &d->outlook, arena);
 }
 
 void psplit_i_rollout_fini(psplit_i_rollout *r) {
@@ -103,6 +106,7 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
     memcpy(memory, after, sizeof memory);
     psplit_i_stages_place(&d->stages, i, &d->candidate[chosen]);
   }
+  d->valid = valid;
   if (keep) {
     keep->valid = valid;
     keep->value = d->stages.most;
@@ -110,6 +114,32 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
     keep->log_chance = log_chance;
   }
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_settle(psplit_i_decider *d, const psplit_i_policy_network *network,
+                            uint32_t n_tries, psplit_i_rollout *keep) {
+  double target = d->least, low = d->view->ideal, best = 0, best_target = 0, at = 0;
+  bool best_valid = false;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t k = 0; k < n_tries && code == PSPLIT_OK; k++) {
+    psplit_i_outlook_aim(&d->outlook, at = target);
+    code = psplit_i_decide(d, network, NULL, NULL, NULL, keep);
+    const double value = (double)d->stages.most;
+    if (k == 0 || d->valid > best_valid || (d->valid == best_valid && value < best)) {
+      best = value;
+      best_target = target;
+      best_valid = d->valid;
+    }
+    /* A target that is missed was too low, and one above what is known leads nowhere. */
+    if (value > target && target > low) low = target;
+    if (best <= low * 1.002) break;
+    target = low + (best - low) / 2;
+  }
+  if (code == PSPLIT_OK && at != best_target) {
+    psplit_i_outlook_aim(&d->outlook, best_target);
+    code = psplit_i_decide(d, network, NULL, NULL, NULL, keep);
+  }
+  return code;
 }
 
 /* --- learning --- */

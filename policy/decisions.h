@@ -23,13 +23,16 @@ typedef struct psplit_i_rollout {
 typedef struct psplit_i_decider {
   const psplit_i_view *view;
   psplit_i_encoding encoding;
+  psplit_i_outlook outlook;
   psplit_i_stages stages;
+  double least; /* the target at which the outlook is good: where settling begins */
+  bool valid;   /* of the last decisions: every choice was within memory */
   psplit_i_candidate candidate[PSPLIT_I_MOST_CANDIDATES];
   psplit_i_real x[PSPLIT_I_MOST_CANDIDATES * PSPLIT_I_CANDIDATE_FEATURES];
   psplit_i_real hidden[PSPLIT_I_MOST_CANDIDATES * PSPLIT_I_SCORE];
 } psplit_i_decider;
 
-/* Errors: NOMEM. */
+/* Its outlook is aimed at the least target that looks possible. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_decider_init(psplit_i_decider *decider,
                                                   const psplit_i_view *view, psplit_i_arena *arena);
 
@@ -42,6 +45,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_decide(psplit_i_decider *decider,
                                             const psplit_i_random_stream *stream,
                                             const uint32_t *label, const uint32_t *label_type,
                                             psplit_i_rollout *keep);
+
+enum { PSPLIT_I_TRIES = 4 };
+/* Places all items by the likeliest choices for several targets, at most `n_tries` (>= 1), and
+ * leaves the best stages and their target. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_settle(psplit_i_decider *decider,
+                                            const psplit_i_policy_network *network,
+                                            uint32_t n_tries, psplit_i_rollout *keep);
 
 void psplit_i_rollout_fini(psplit_i_rollout *rollout);
 

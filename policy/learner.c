@@ -30,8 +30,8 @@ void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,
                                           .warm_rate = 2e-3,
                                           .rate = 1e-3,
                                           .last_rate = 1e-4,
-                                          .entropy = 0.01,
-                                          .last_entropy = 0.001,
+                                          .entropy = 0.03,
+                                          .last_entropy = 0.003,
                                           .clip = 0.2,
                                           .kl_stop = 0.02,
                                           .micro_batches = 8,
@@ -128,6 +128,16 @@ static psplit_code lesson_init(lesson *s, const psplit_i_case *c, uint32_t order
   return psplit_i_decider_init(s->decider, &s->view, arena);
 }
 
+/* What a lesson aims at: somewhere between what no split is below and what seems easy, so that the
+ * policy learns what to do where a target is too low, too. */
+static void aim(const psplit_policy_learner *l, lesson *s, uint32_t which, bool warm) {
+  const psplit_i_random_stream stream = {l->options.seed, PSPLIT_I_RANDOM_POLICY, l->step, 3};
+  const double value = (double)s->c->value, low = (double)s->c->bound;
+  const double high = 1.02 * (s->decider->least > value ? s->decider->least : value);
+  const double u = psplit_i_random_uniform(&stream, which);
+  psplit_i_outlook_aim(&s->decider->outlook, warm ? value * (1 + u / 50) : low + (high - low) * u);
+}
+
 /* Adds the gradient of all rollouts of a lesson, each with its weight. */
 static psplit_code learn(psplit_policy_learner *l, lesson *s, uint32_t n_rollouts,
                          psplit_i_objective objective, double share, psplit_i_learned *out) {
@@ -208,6 +218,7 @@ static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which,
   const uint32_t n = l->options.rollouts;
   double mean = 0;
   psplit_i_encode(&l->policy->network, &s->view.graph, &s->decider->encoding);
+  aim(l, s, which, false);
   for (uint32_t r = 0; r < n; r++) {
     const psplit_i_random_stream stream = {l->options.seed ^ 0x5eed, PSPLIT_I_RANDOM_POLICY,
                                            l->step, which * MOST_ROLLOUTS + r};
@@ -273,6 +284,7 @@ static psplit_code imitate(psplit_policy_learner *l, lesson *lessons, psplit_pol
   for (uint32_t g = 0; g < l->options.graphs; g++) {
     lesson *s = &lessons[g];
     psplit_i_encode(&l->policy->network, &s->view.graph, &s->decider->encoding);
+    aim(l, s, g, true);
     PSPLIT_TRY(
       psplit_i_decide(s->decider, &l->policy->network, NULL, s->c->label, NULL, &s->rollout[0]));
     PSPLIT_TRY(learn(l, s, 1, objective, 1.0 / l->options.graphs, &learned));
@@ -281,7 +293,10 @@ static psplit_code imitate(psplit_policy_learner *l, lesson *lessons, psplit_pol
   step->entropy = learned.entropy;
   step->valid = 1;
   step->epochs = 1;
-  psplit_i_adam_step(&l->adam, l->options.warm_rate, &l->gradient, &l->policy->network);
+  /* To a tenth in the end: with one rate the policy keeps wandering. */
+  const double done = (double)l->step / l->options.warm_steps;
+  psplit_i_adam_step(&l->adam, l->options.warm_rate * (1 - 0.9 * done), &l->gradient,
+                     &l->policy->network);
 out:
   return code;
 }
@@ -315,7 +330,7 @@ psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *di
   for (; n_ready < o->graphs; n_ready++) {
     const psplit_i_case *c = draw_case(l, n_ready, warm);
     if (warm && !c->label) continue; /* no graph has one: the step learns nothing */
-    PSPLIT_TRY(lesson_init(&lessons[n_ready], c, pick(l, 2, n_ready, PSPLIT_I_N_POLICY_ORDERS),
+    PSPLIT_TRY(lesson_init(&lessons[n_ready], c, pick(l, 2, n_ready, PSPLIT_I_N_FIXED_ORDERS),
                            n_rollouts, &arena));
   }
   if (warm)
@@ -343,7 +358,7 @@ psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag
     code = lesson_init(&s, l->cases.items[i], 0, 1, &arena);
     if (code == PSPLIT_OK) {
       psplit_i_encode(&l->policy->network, &s.view.graph, &s.decider->encoding);
-      code = psplit_i_decide(s.decider, &l->policy->network, NULL, NULL, NULL, &s.rollout[0]);
+      code = psplit_i_settle(s.decider, &l->policy->network, PSPLIT_I_TRIES, &s.rollout[0]);
     }
     if (code == PSPLIT_OK) code = ratio_of(l, &s, &s.rollout[0], &ratio);
     if (code == PSPLIT_OK) {

@@ -18,7 +18,7 @@
 
 enum {
   PSPLIT_I_ITEM_FEATURES = 16,
-  PSPLIT_I_CANDIDATE_FEATURES = 16,
+  PSPLIT_I_CANDIDATE_FEATURES = 24,
   PSPLIT_I_WIDTH = 32,  /* of an item's embedding */
   PSPLIT_I_MEMORY = 32, /* of the recurrent state */
   PSPLIT_I_SCORE = 32,  /* of the layer that scores */

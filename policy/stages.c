@@ -4,11 +4,11 @@
 
 enum { C = PSPLIT_I_CANDIDATE_FEATURES };
 
-psplit_code psplit_i_stages_init(psplit_i_stages *s, const psplit_i_view *view,
+psplit_code psplit_i_stages_init(psplit_i_stages *s, const psplit_i_outlook *outlook,
                                  psplit_i_arena *arena) {
-  const psplit_items *in = view->items;
+  const psplit_items *in = outlook->view->items;
   const uint32_t k = in->n_stages, n_words = (k + 63) / 64;
-  *s = (psplit_i_stages){.view = view, .n_words = n_words};
+  *s = (psplit_i_stages){.view = outlook->view, .outlook = outlook, .n_words = n_words};
   s->stage = PSPLIT_NEW(arena, uint32_t, in->n_items);
   s->type = PSPLIT_NEW(arena, uint32_t, k);
   s->compute = PSPLIT_NEW(arena, int64_t, k);
@@ -203,6 +203,29 @@ static uint32_t types_behind(const psplit_i_stages *s, uint32_t stage, uint32_t 
   return set;
 }
 
+/* Features of what would be left to do: the order from the next place on, as a chain. */
+static void look_ahead(const psplit_i_stages *s, uint32_t i, const psplit_i_candidate *k,
+                       double after, double others, bool opens, uint32_t n_left, psplit_i_real *x) {
+  const psplit_i_outlook *o = s->outlook;
+  const double ideal = s->view->ideal, target = o->target;
+  const bool front = opens || k->stage == s->last;
+  const uint32_t next = o->place[i] + 1, q = front ? k->stage : s->last;
+  const double load_q = front ? after : (double)load(s, s->compute[q], s->recv[q], s->send[q]);
+  const double speed = s->view->speed[front ? k->type : s->type[q]];
+  const double room = load_q < target ? (target - load_q) * speed / o->mean_speed : 0;
+  const psplit_i_prospect to = psplit_i_outlook_from(o, next, room);
+  const uint32_t here = opens ? next - 1 : next;
+  const double slack = (double)n_left - (double)to.need;
+  x[0] = (psplit_i_real)(slack < -4 ? -1 : slack > 4 ? 1 : slack / 4);
+  x[1] = slack >= 0;
+  x[2] = part(o->enter[here] + o->leave[here], ideal);
+  x[3] = part(to.cut, ideal);
+  x[4] = part(to.fill, target);
+  x[5] = after > target ? part(4 * (after - target), ideal) : 0;
+  x[6] = others > target ? part(4 * (others - target), ideal) : 0;
+  x[7] = part(room, target);
+}
+
 /* Features of a candidate, and whether it fits. Empties extra[] of what `c` touched. */
 static void describe(psplit_i_stages *s, uint32_t i, psplit_i_candidate *k, change *c,
                      psplit_i_real *x) {
@@ -223,7 +246,7 @@ static void describe(psplit_i_stages *s, uint32_t i, psplit_i_candidate *k, chan
   }
   uint32_t n_left;
   const double most = (double)(s->most > 0 ? s->most : 0), rest = (double)(s->rest - v->least[i]);
-  const double level = most > ideal ? most : ideal;
+  const double level = most > s->outlook->target ? most : s->outlook->target;
   const double left = capacity_left(s, k, opens, &n_left) * level;
   const double slack = (double)after < level ? level - (double)after : 0;
   const uint64_t memory = in->type_memory[k->type];
@@ -246,6 +269,7 @@ static void describe(psplit_i_stages *s, uint32_t i, psplit_i_candidate *k, chan
   x[13] = part((double)c->recv, ideal);
   x[14] = part((double)c->cut, ideal);
   x[15] = part(rest, (double)v->total);
+  look_ahead(s, i, k, (double)after, (double)others, opens, n_left, x + 16);
 }
 
 /* Adds a candidate if order, pin and device allow it. */

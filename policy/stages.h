@@ -2,7 +2,7 @@
 #ifndef PSPLIT_POLICY_STAGES_H
 #define PSPLIT_POLICY_STAGES_H
 
-#include "view.h"
+#include "outlook.h"
 
 /* What an item can be placed on: a stage that there is, or a new one on a device of a type. */
 typedef struct psplit_i_candidate {
@@ -13,6 +13,7 @@ typedef struct psplit_i_candidate {
 
 typedef struct psplit_i_stages {
   const psplit_i_view *view;
+  const psplit_i_outlook *outlook;
   uint32_t last;                         /* largest stage that holds something; NONE: none does */
   uint32_t *stage;                       /* [n] of placed items, else NONE */
   uint32_t *type;                        /* [n_stages]; NONE: not opened */
@@ -32,7 +33,8 @@ typedef struct psplit_i_stages {
 } psplit_i_stages;
 
 /* Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_stages_init(psplit_i_stages *stages, const psplit_i_view *view,
+PSPLIT_MUST_USE psplit_code psplit_i_stages_init(psplit_i_stages *stages,
+                                                 const psplit_i_outlook *outlook,
                                                  psplit_i_arena *arena);
 /* Empties them. */
 void psplit_i_stages_clear(psplit_i_stages *stages);

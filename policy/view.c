@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "checked.h"
+#include "counter_random.h"
 
 enum { X = PSPLIT_I_ITEM_FEATURES };
 
@@ -12,6 +13,16 @@ static const double kMost = 4;
 static psplit_i_real ratio(double x, double of) {
   const double r = of > 0 ? x / of : 0;
   return (psplit_i_real)(r < kMost ? r : kMost);
+}
+
+/* Which of those that become ready at once comes first: by id, or by chance. */
+static void shuffle(uint32_t kind, uint32_t *items, uint32_t n) {
+  const psplit_i_random_stream stream = {kind, PSPLIT_I_RANDOM_POLICY, 0, 4};
+  for (uint32_t k = 1; k < n && kind >= PSPLIT_I_N_FIXED_ORDERS; k++) {
+    const uint32_t at = (uint32_t)psplit_i_random_below(&stream, items[k], k + 1), item = items[k];
+    items[k] = items[at];
+    items[at] = item;
+  }
 }
 
 static void depth_first(const psplit_items *in, uint32_t kind, uint32_t *left, uint32_t *stack,
@@ -27,12 +38,15 @@ static void depth_first(const psplit_items *in, uint32_t kind, uint32_t *left, u
     left[i] = in_off[i + 1] - in_off[i];
     if (left[i] == 0) stack[size++] = i;
   }
+  shuffle(kind, stack, size);
   while (size) {
     const uint32_t i = stack[--size];
     order[reversed ? n - 1 - at : at] = i;
     at++;
+    const uint32_t first = size;
     for (uint32_t k = out_off[i]; k < out_off[i + 1]; k++)
       if (--left[out[k]] == 0) stack[size++] = out[k];
+    shuffle(kind, stack + first, size - first);
   }
 }
 

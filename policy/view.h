@@ -22,8 +22,9 @@ typedef struct psplit_i_view {
   psplit_i_policy_graph graph;
 } psplit_i_view;
 
-/* Orders: depth first from the sources, from the sinks, or by id. */
-enum { PSPLIT_I_N_POLICY_ORDERS = 3 };
+/* Orders: depth first from the sources, from the sinks, or by id; those behind are depth first from
+ * the sources, too, with chance where there is a choice. */
+enum { PSPLIT_I_N_FIXED_ORDERS = 3, PSPLIT_I_N_ORDERS = 8 };
 
 /* Arrays are of `arena`. O((n + pins) types). Errors: NOMEM, LIMIT (sums overflow). */
 PSPLIT_MUST_USE psplit_code psplit_i_view_init(psplit_i_view *view, const psplit_items *items,

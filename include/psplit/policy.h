@@ -30,7 +30,7 @@ PSPLIT_API uint32_t psplit_policy_n_parameters(const psplit_policy *policy);
 PSPLIT_API float psplit_policy_parameter(const psplit_policy *policy, uint32_t index);
 
 /* A proposer that asks the policy `n_attempts` times (>= 1): the likeliest choices first, over
- * three orders of the items, then draws. The policy must live as long. *out_proposer is the
+ * eight orders of the items, then draws. The policy must live as long. *out_proposer is the
  * caller's (psplit_policy_proposer_destroy), for one thread at a time. Errors: USAGE (0 attempts),
  * NOMEM. An attempt takes O(items (weights + candidates) + pins). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code

@@ -39,7 +39,7 @@ for (const { n, x, start, edges, steps: list } of problems) {
       ...graph,
       item: ids([step.item], [1]),
       memory: floats(step.memory, [1, 32]),
-      candidate_features: floats(step.candidates, [count, 16]),
+      candidate_features: floats(step.candidates, [count, 24]),
       chosen: ids([step.chosen], [1]),
     });
     const score = [...out.score.data];

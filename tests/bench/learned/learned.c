@@ -1,6 +1,6 @@
 /* Bench of learned splits beside all else that finds some: a row for each problem.
  *
- *   bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K[,K...]] [--proposals N]
+ *   bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K[,K...]|given] [--proposals N]
  *                 [--work SECONDS]
  *
  * LIST: lines of listed.h; DIR: *.json problems, e.g. the published ones. Values are over the best
@@ -254,7 +254,9 @@ static int run_directory(bench *b, const char *dir, const char *stages) {
       fprintf(stderr, "error: %s\n", diag.message);
       return 4;
     }
-    for (const char *at = stages; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    if (strcmp(stages, "given") == 0) row(b, entries[i]->d_name, p);
+    for (const char *at = strcmp(stages, "given") ? stages : NULL; at;
+         at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
       /* The published ones have CPUs beside accelerators: without them. */
       psplit_device one = p->devices[0];
       psplit_problem q = *p;
@@ -304,7 +306,7 @@ int main(int argc, char **argv) {
   }
   if (!policy || b.n_proposals == 0) {
     fputs(
-      "usage: bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K,...] "
+      "usage: bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K,...|given] "
       "[--proposals N] [--work SECONDS]\n",
       stderr);
     return 2;
