@@ -78,7 +78,8 @@ static int64_t optimum(const chain *c) {
     for (uint32_t b = a; b <= N; b++)
       for (uint32_t d = b; d <= N; d++) {
         uint32_t stage[N];
-        for (uint32_t v = 0; v < N; v++) stage[v] = (v >= a) + (v >= b) + (v >= d);
+        for (uint32_t v = 0; v < N; v++)
+          stage[v] = (v >= a ? 1U : 0) + (v >= b ? 1U : 0) + (v >= d ? 1U : 0);
         const int64_t value = bottleneck_of(&c->items, stage, c->types, NULL);
         best = value < best ? value : best;
       }
