@@ -12,6 +12,7 @@ enum { PSPLIT_I_MOST_CASE_ITEMS = 4096 };
 typedef struct psplit_i_case {
   psplit_i_arena arena;
   psplit_items items;
+  uint32_t number;      /* of the problem, in the order in which they were added */
   int64_t bound, value; /* of the problem: the best that is known */
   uint32_t *label;      /* [n_items] of that split; NULL where it is not one of the items */
 } psplit_i_case;

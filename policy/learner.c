@@ -61,6 +61,8 @@ psplit_code psplit_policy_learner_create(psplit_policy *policy,
     code = psplit_i_fail(diag, PSPLIT_USAGE,
                          "learning rates and the clip of ratios must be above 0, weights of "
                          "entropy, the limit on KL and seconds at least 0");
+  if (code == PSPLIT_OK && o->reward == PSPLIT_REWARD_MEASURED && !o->measure)
+    code = psplit_i_fail(diag, PSPLIT_USAGE, "for measured rewards somebody has to measure");
   if (code != PSPLIT_OK) {
     free(l);
     return code;
@@ -90,6 +92,7 @@ psplit_code psplit_policy_learner_add(psplit_policy_learner *l, const psplit_pro
   }
   const psplit_code code =
     psplit_i_case_init(c, problem, l->options.solve_seconds, l->options.cancel, diag);
+  c->number = l->n_added++;
   if (code == PSPLIT_OK && c->items.n_items > 0) {
     l->cases.items[l->cases.n++] = c;
   } else {
@@ -194,12 +197,27 @@ static psplit_code simulated(const psplit_policy_learner *l, const psplit_i_case
   return code;
 }
 
+/* What it takes when it is run; a split that cannot be is not. */
+static psplit_code measured(const psplit_policy_learner *l, const lesson *s,
+                            const psplit_i_rollout *r, psplit_diag *diag, double *io_ratio) {
+  const psplit_i_stages *stages = &s->decider->stages;
+  double ns = 0;
+  if (!r->valid || s->c->bound <= 0) return PSPLIT_OK;
+  const psplit_code code = l->options.measure(l->options.measure_user, s->c->number, &s->c->items,
+                                              stages->stage, stages->type, &ns, diag);
+  if (code == PSPLIT_OK && !(ns > 0 && ns < 1e18))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a measured time is no number of ns above 0");
+  *io_ratio = ns / (double)s->c->bound;
+  return code;
+}
+
 static psplit_code ratio_of(const psplit_policy_learner *l, const lesson *s,
-                            const psplit_i_rollout *r, double *out) {
+                            const psplit_i_rollout *r, psplit_diag *diag, double *out) {
   psplit_code code = PSPLIT_OK;
   *out = s->c->bound > 0 ? (double)r->value / (double)s->c->bound : 1;
   if (l->options.reward == PSPLIT_REWARD_SCHEDULE)
     code = simulated(l, s->c, &s->decider->stages, out);
+  if (l->options.reward == PSPLIT_REWARD_MEASURED) code = measured(l, s, r, diag, out);
   if (!(*out > 1e-6)) *out = 1;
   if (!r->valid) *out *= kInvalid;
   return code;
@@ -213,7 +231,7 @@ static uint32_t pick(const psplit_policy_learner *l, uint32_t what, uint32_t k, 
 }
 
 /* Draws rollouts of a graph; advantages are not yet divided by their spread. */
-static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which,
+static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which, psplit_diag *diag,
                         psplit_policy_step *io_step) {
   const uint32_t n = l->options.rollouts;
   double mean = 0;
@@ -225,7 +243,7 @@ static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which,
     psplit_code code =
       psplit_i_decide(s->decider, &l->policy->network, &stream, NULL, NULL, &s->rollout[r]);
     double ratio = 1;
-    if (code == PSPLIT_OK) code = ratio_of(l, s, &s->rollout[r], &ratio);
+    if (code == PSPLIT_OK) code = ratio_of(l, s, &s->rollout[r], diag, &ratio);
     if (code != PSPLIT_OK) return code;
     s->advantage[r] = -psplit_i_policy_log(ratio);
     mean += s->advantage[r] / n;
@@ -249,12 +267,12 @@ static void scale_advantages(lesson *lessons, uint32_t n_lessons, uint32_t n_rol
 }
 
 static psplit_code reinforce(psplit_policy_learner *l, lesson *lessons, double done,
-                             psplit_policy_step *step) {
+                             psplit_diag *diag, psplit_policy_step *step) {
   const psplit_policy_learn_options *o = &l->options;
   psplit_code code = PSPLIT_OK;
   const psplit_i_objective objective = {
     .entropy_weight = o->entropy + (o->last_entropy - o->entropy) * done, .clip = o->clip};
-  for (uint32_t g = 0; g < o->graphs; g++) PSPLIT_TRY(roll(l, &lessons[g], g, step));
+  for (uint32_t g = 0; g < o->graphs; g++) PSPLIT_TRY(roll(l, &lessons[g], g, diag, step));
   scale_advantages(lessons, o->graphs, o->rollouts);
   for (uint32_t epoch = 0; epoch < o->epochs; epoch++) {
     psplit_i_learned learned = {0};
@@ -336,7 +354,7 @@ psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *di
   if (warm)
     code = lessons[0].c ? imitate(l, lessons, out_step) : PSPLIT_OK;
   else
-    code = reinforce(l, lessons, (double)(l->step - o->warm_steps) / o->steps, out_step);
+    code = reinforce(l, lessons, (double)(l->step - o->warm_steps) / o->steps, diag, out_step);
   if (code == PSPLIT_OK) l->step++;
 out:
   for (uint32_t g = 0; lessons && g < n_ready; g++)
@@ -360,7 +378,7 @@ psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag
       psplit_i_encode(&l->policy->network, &s.view.graph, &s.decider->encoding);
       code = psplit_i_settle(s.decider, &l->policy->network, PSPLIT_I_TRIES, &s.rollout[0]);
     }
-    if (code == PSPLIT_OK) code = ratio_of(l, &s, &s.rollout[0], &ratio);
+    if (code == PSPLIT_OK) code = ratio_of(l, &s, &s.rollout[0], diag, &ratio);
     if (code == PSPLIT_OK) {
       sum += psplit_i_policy_log(ratio);
       valid += s.rollout[0].valid;

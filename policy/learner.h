@@ -15,7 +15,8 @@ struct psplit_policy_learner {
   psplit_i_adam adam;
   psplit_i_policy_network gradient;
   psplit_i_learner learner;
-  uint32_t step; /* done */
+  uint32_t step;    /* done */
+  uint32_t n_added; /* problems, those that were refused included */
 };
 
 #endif

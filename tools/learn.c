@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "cli.h"
+#include "measure.h"
 
 enum {
   OPT_STEPS = 256,
@@ -26,7 +27,11 @@ enum {
   OPT_STATE,
   OPT_RESUME,
   OPT_LOG,
-  OPT_QUIET
+  OPT_QUIET,
+  OPT_FROM,
+  OPT_ONNXRUNTIME,
+  OPT_DIM,
+  OPT_RUNS
 };
 
 static const cli_option OPTIONS[] = {
@@ -39,10 +44,18 @@ static const cli_option OPTIONS[] = {
   {OPT_EPOCHS, "epochs", "N", "over what was drawn, at most (3)"},
   {OPT_RATE, "rate", "X", "of learning, at first (0.001)"},
   {OPT_LAST_RATE, "last-rate", "X", "and in the end (0.0001)"},
-  {OPT_REWARD, "reward", "model|schedule", "the slowest stage, or a simulated step"},
+  {OPT_REWARD, "reward", "model|schedule|measured",
+   "the slowest stage, a simulated step, or what runs of the stages of models say"},
   {OPT_MICRO, "micro-batches", "M", "of the simulated step (8)"},
   {OPT_SEED, "seed", "N", "of weights and draws (1)"},
+  {OPT_FROM, "from", "POLICY.onnx", "what to begin with; default: weights that know nothing"},
   {OPT_SOLVE, "solve", "SECONDS", "work for each problem's own best split (1)"},
+  {0, NULL, NULL, "Models in CORPUS, *.onnx:"},
+  {'k', "stages", "N", "for so many devices, each as the preset cpu"},
+  {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension (repeatable)"},
+  {OPT_RUNS, "runs", "N", "micro-batches of a measured run (32)"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
+   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
   {0, NULL, NULL, "How:"},
   {OPT_STATE, "state", "FILE", "what --resume goes on from; written every 20 steps"},
   {OPT_RESUME, "resume", NULL, "go on from --state; the other options as before"},
@@ -57,14 +70,16 @@ static const cli PROGRAM = {
   "onnx-pipeline-learn",
   "[OPTION]... CORPUS... -o POLICY.onnx",
   "Learn to split: a network that proposes splits to onnx-pipeline-plan (--policy).\n"
-  "CORPUS is a partition problem (docs/partitioning.md) or a directory of them, *.json.",
+  "CORPUS is a partition problem (docs/partitioning.md), a directory of them, *.json, or a model.",
   OPTIONS,
   sizeof OPTIONS / sizeof *OPTIONS,
 };
 
 typedef struct settings {
-  const char *output, *state, *log;
+  const char *output, *state, *log, *from;
   psplit_policy_learn_options options;
+  measure_options measured;
+  psplit_dim_value dims[64];
   bool resume, quiet, done;
 } settings;
 
@@ -75,8 +90,8 @@ static bool small(const char *name, const char *text, uint64_t low, uint64_t hig
   return true;
 }
 
-static bool take_option(settings *s, int id, const char *text) {
-  static const char *const rewards[] = {"model", "schedule", NULL};
+static bool take_option(settings *s, int id, char *text) {
+  static const char *const rewards[] = {"model", "schedule", "measured", NULL};
   psplit_policy_learn_options *o = &s->options;
   int reward;
   switch (id) {
@@ -90,7 +105,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_LAST_RATE: return cli_real(&PROGRAM, "last-rate", text, 1e-9, 1, &o->last_rate);
     case OPT_REWARD:
       if (!cli_choice(&PROGRAM, "reward", text, rewards, &reward)) return false;
-      o->reward = reward ? PSPLIT_REWARD_SCHEDULE : PSPLIT_REWARD_MODEL;
+      o->reward = (psplit_policy_reward)reward;
       return true;
     case OPT_MICRO: return small("micro-batches", text, 1, 100000, &o->micro_batches);
     case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);
@@ -99,6 +114,11 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_RESUME: s->resume = true; return true;
     case OPT_LOG: s->log = text; return true;
     case OPT_QUIET: s->quiet = true; return true;
+    case OPT_FROM: s->from = text; return true;
+    case 'k': return small("stages", text, 1, 1024, &s->measured.n_stages);
+    case OPT_DIM: return cli_dim(&PROGRAM, text, s->dims, 64, &s->measured.n_dims);
+    case OPT_RUNS: return small("runs", text, 2, 1000000, &s->measured.n_micro_batches);
+    case OPT_ONNXRUNTIME: s->measured.onnxruntime = text; return true;
     case 'h':
     case CLI_HELP:
       cli_print_help(&PROGRAM, stdout);
@@ -113,12 +133,23 @@ static bool take_option(settings *s, int id, const char *text) {
   }
 }
 
+static bool is_model(const char *path) {
+  const size_t n = strlen(path);
+  return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
+}
+
 /* A problem without any split teaches nothing, and is left out. */
-static psplit_code add_file(psplit_policy_learner *learner, const char *path, uint32_t *io_n,
-                            psplit_diag *diag) {
+static psplit_code add_file(psplit_policy_learner *learner, measure *runs, const char *path,
+                            uint32_t *io_n, psplit_diag *diag) {
   psplit_problem *problem = NULL;
+  psplit_code code;
   cli_doing("solving %s", path);
-  psplit_code code = psplit_problem_read_json(path, diag, &problem);
+  if (is_model(path)) {
+    code = measure_model(runs, path, diag, &problem);
+  } else {
+    code = psplit_problem_read_json(path, diag, &problem);
+    if (code == PSPLIT_OK) code = measure_bare(runs, diag);
+  }
   if (code != PSPLIT_OK) return code;
   code = psplit_policy_learner_add(learner, problem, diag);
   psplit_problem_destroy(problem);
@@ -137,13 +168,13 @@ static int is_json(const struct dirent *entry) {
 }
 
 /* Files of a directory in the order of their names, or one file. */
-static psplit_code add_all(psplit_policy_learner *learner, const char *path, uint32_t *io_n,
-                           psplit_diag *diag) {
+static psplit_code add_all(psplit_policy_learner *learner, measure *runs, const char *path,
+                           uint32_t *io_n, psplit_diag *diag) {
   struct dirent **entries;
   psplit_code code = PSPLIT_OK;
   const int n = scandir(path, &entries, is_json, alphasort);
   if (n < 0) {
-    return add_file(learner, path, io_n, diag);
+    return add_file(learner, runs, path, io_n, diag);
   }
   for (int i = 0; i < n; i++) {
     const size_t bytes = strlen(path) + strlen(entries[i]->d_name) + 2;
@@ -151,7 +182,7 @@ static psplit_code add_all(psplit_policy_learner *learner, const char *path, uin
     if (!name && code == PSPLIT_OK) code = cli_nomem(diag);
     if (code == PSPLIT_OK) {
       snprintf(name, bytes, "%s/%s", path, entries[i]->d_name);
-      code = add_file(learner, name, io_n, diag);
+      code = add_file(learner, runs, name, io_n, diag);
     }
     free(name);
     free(entries[i]);
@@ -221,28 +252,43 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
 }
 
 int main(int argc, char **argv) {
-  settings s = {0};
+  static settings s = {.measured = {.n_micro_batches = 32}};
   const char *argument;
   psplit_diag diag = {0};
   psplit_policy *policy = NULL;
   psplit_policy_learner *learner = NULL;
+  measure *runs = NULL;
   FILE *log = NULL;
   uint32_t n_problems = 0;
   psplit_policy_learn_options_init(&s.options);
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
-    if (id == CLI_BAD || !take_option(&s, id, argument))
+    if (id == CLI_BAD || !take_option(&s, id, (char *)(uintptr_t)argument))
       return cli_finish(cli_exit_status(PSPLIT_USAGE));
     else if (s.done)
       return cli_finish(0);
   if (optind == argc) return cli_usage(&PROGRAM, "a corpus is needed: problems, or a directory");
   if (!s.output) return cli_usage(&PROGRAM, "-o FILE is needed");
   if (s.resume && !s.state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");
+  s.measured.run = s.options.reward == PSPLIT_REWARD_MEASURED;
+  for (int i = optind; i < argc; i++) {
+    if (is_model(argv[i]) && s.measured.n_stages == 0)
+      return cli_usage(&PROGRAM, "%s is a model: -k N says for how many stages", argv[i]);
+    if (!is_model(argv[i]) && s.measured.run)
+      return cli_usage(&PROGRAM, "--reward measured runs models, *.onnx, which %s is not", argv[i]);
+  }
   s.options.cancel = cli_cancel();
   psplit_code code = psplit_file_check(s.output, &diag);
-  if (code == PSPLIT_OK) code = psplit_policy_create(s.options.seed, &diag, &policy);
+  if (code == PSPLIT_OK)
+    code = s.from ? psplit_policy_read(s.from, &diag, &policy)
+                  : psplit_policy_create(s.options.seed, &diag, &policy);
+  s.measured.dims = s.dims;
+  s.measured.cancel = s.options.cancel;
+  if (code == PSPLIT_OK) code = measure_create(&s.measured, &diag, &runs);
+  s.options.measure = measure_split;
+  s.options.measure_user = runs;
   if (code == PSPLIT_OK) code = psplit_policy_learner_create(policy, &s.options, &diag, &learner);
   for (int i = optind; i < argc && code == PSPLIT_OK; i++)
-    code = add_all(learner, argv[i], &n_problems, &diag);
+    code = add_all(learner, runs, argv[i], &n_problems, &diag);
   cli_make_room();
   if (code == PSPLIT_OK && !s.quiet)
     printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
@@ -253,8 +299,10 @@ int main(int argc, char **argv) {
     status = cli_usage(&PROGRAM, "--log %s cannot be written", s.log);
   else if (code == PSPLIT_OK)
     code = learn(policy, learner, &s, log, &diag);
+  if (code == PSPLIT_OK && status == 0 && !s.quiet) code = measure_print(runs, stdout, &diag);
   if (log) fclose(log);
   psplit_policy_learner_destroy(learner);
   psplit_policy_destroy(policy);
+  measure_destroy(runs);
   return cli_finish(status ? status : code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }

@@ -41,9 +41,19 @@ PSPLIT_API void psplit_policy_proposer_destroy(psplit_proposer *proposer);
 /* --- learning --- */
 
 typedef enum psplit_policy_reward {
-  PSPLIT_REWARD_MODEL,   /* the bound on the slowest stage over what it takes */
-  PSPLIT_REWARD_SCHEDULE /* the same of a step of micro_batches, simulated */
+  PSPLIT_REWARD_MODEL,    /* the bound on the slowest stage over what it takes */
+  PSPLIT_REWARD_SCHEDULE, /* the same of a step of micro_batches, simulated */
+  PSPLIT_REWARD_MEASURED  /* the same of what `measure` says */
 } psplit_policy_reward;
+
+/* How long a split takes when it is run, > 0 ns a micro-batch: of problem 0, 1, .. in the order in
+ * which they were given to psplit_policy_learner_add, those that it refused included; by its items,
+ * as a proposer returns it. Asked again and again, also for the same split. Errors: any, which ends
+ * the step. */
+typedef psplit_code (*psplit_policy_measure)(void *user, uint32_t problem,
+                                             const psplit_items *items, const uint32_t *stage,
+                                             const uint32_t *type, double *out_ns,
+                                             psplit_diag *diag);
 
 typedef struct psplit_policy_learn_options {
   size_t struct_size; /* set by psplit_policy_learn_options_init() */
@@ -61,6 +71,8 @@ typedef struct psplit_policy_learn_options {
   uint32_t micro_batches; /* of the simulated schedule */
   double solve_seconds;   /* work for each graph's own optimum */
   const volatile int *cancel;
+  psplit_policy_measure measure; /* for PSPLIT_REWARD_MEASURED */
+  void *measure_user;
 } psplit_policy_learn_options;
 
 PSPLIT_API void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,

@@ -1,5 +1,6 @@
 """onnx-pipeline-learn and --policy of onnx-pipeline-plan and onnx-pipeline-split from outside: learn_command.py LEARN PLAN
-[SPLIT]. Results as TAP."""
+SPLIT MAKE_MODEL. Results as TAP."""
+import glob
 import json
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import tempfile
 
 learn, plan = sys.argv[1:3]
-split = sys.argv[3] if len(sys.argv) > 3 else None
+split, make_model = sys.argv[3:5]
 n = 0
 
 
@@ -47,6 +48,43 @@ def split_with_policy(model, policy, folder):
         said = run(*call, "--plan-only", *more)
         check("split: %s" % what, said.returncode == status and text in said.stderr and said.stderr.count("error: ") == 1,
               (said.returncode, said.stderr))
+
+
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+layers (float[4,64] x) => (float[4,64] y)
+<%s> {
+%s  y = Identity (t8)
+}
+""" % (", ".join("float[64,64] w%d = random(%d)" % (k, k) for k in range(8)),
+       "".join("  t%d = MatMul (%s, w%d)\n" % (k + 1, "t%d" % k if k else "x", k) for k in range(8)))
+
+
+def measured(model, policy, output, folder):
+    """Models in a corpus, and what their splits take when they are run."""
+    made = subprocess.run([make_model, model], input=MODEL, capture_output=True, text=True)
+    check("a model for the corpus", made.returncode == 0, made.stderr)
+    steps = ["--warm-steps", "3", "--steps", "2", "--rollouts", "3", "--graphs", "1", "--seed", "3"]
+    whole = run(learn, model, "-k", "2", "-o", output, *steps)
+    check("a model is learned from as its problem", whole.returncode == 0 and "1 problems" in whole.stdout, whole.stderr)
+    again = run(learn, model, "-k", "2", "-o", os.path.join(folder, "from.onnx"), "--from", policy, "--warm-steps", "0", "--steps", "0")
+    check("--from begins with a policy's weights",
+          again.returncode == 0 and read(os.path.join(folder, "from.onnx")) == read(policy), again.stderr)
+    for what, more, status, text in (
+            ("a model without -k", [model], 2, "-k"),
+            ("measured rewards of a bare problem", [os.path.join(folder, "corpus/a.json"), "--reward", "measured"], 2, "a.json"),
+            ("no ONNX Runtime", [model, "-k", "2", "--reward", "measured", "--onnxruntime", os.path.join(folder, "none.so")], 3, "none.so"),
+            ("--from a model that is no policy", [model, "-k", "2", "--from", model], 4, "policy")):
+        said = run(learn, *more, "-o", output, *steps)
+        check("%s: one line, exit status %d" % (what, status), said.returncode == status and text in said.stderr and
+              said.stderr.count("error: ") == 1, (said.returncode, said.stderr))
+    found = glob.glob(os.path.join(os.path.dirname(__file__), "../e2e/node_modules/onnxruntime-node/bin/*/linux/*/libonnxruntime.so.1"))
+    if not found:
+        print("# measured rewards are left out: no onnxruntime-node")
+        return
+    before = set(glob.glob("/tmp/psplit-learn-*"))
+    said = run(learn, model, "-k", "2", "-o", output, "--reward", "measured", "--runs", "4", "--onnxruntime", found[0], *steps)
+    check("measured rewards, with what the splits took", said.returncode == 0 and "splits were run" in said.stdout, said.stderr)
+    check("nothing of them is left in /tmp", set(glob.glob("/tmp/psplit-learn-*")) <= before)
 
 
 def problem(path, times, count, memory=0):
@@ -95,6 +133,6 @@ with tempfile.TemporaryDirectory() as folder:
         lines = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
         check("%s: one line, exit status %d" % (what, status),
               said.returncode == status and len(lines) == 1 and text in said.stderr, (said.returncode, said.stderr))
-    if split:
-        split_with_policy(at("again.onnx"), at("whole.onnx"), folder)
+    split_with_policy(at("again.onnx"), at("whole.onnx"), folder)
+    measured(at("model.onnx"), at("whole.onnx"), at("measured.onnx"), folder)
 print("1..%d" % n)

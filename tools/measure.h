@@ -1,0 +1,42 @@
+/* For onnx-pipeline-learn: problems of models, and what their splits take when they are run. */
+#ifndef PSPLIT_TOOLS_MEASURE_H
+#define PSPLIT_TOOLS_MEASURE_H
+
+#include <psplit/policy.h>
+
+#include "cli.h"
+
+typedef struct measure_options {
+  const psplit_dim_value *dims; /* that models leave open */
+  size_t n_dims;
+  uint32_t n_stages;        /* of models, 0: not given */
+  uint32_t n_micro_batches; /* of a run */
+  const char *onnxruntime;  /* the library; NULL: as onnx-pipeline-run finds it */
+  bool run;                 /* else models are planned alone */
+  const volatile int *cancel;
+} measure_options;
+
+typedef struct measure measure;
+
+/* `options` is copied; what it points to must live as long. Errors: those of
+ * psplit_onnxruntime_open, UNSUPPORTED (built without what runs stages), NOMEM, IO. */
+PSPLIT_MUST_USE psplit_code measure_create(const measure_options *options, psplit_diag *diag,
+                                           measure **out);
+void measure_destroy(measure *measure); /* NULL is fine */
+
+/* The next problem is that of a model; *out_problem is the caller's (psplit_problem_destroy). */
+PSPLIT_MUST_USE psplit_code measure_model(measure *measure, const char *path, psplit_diag *diag,
+                                          psplit_problem **out_problem);
+/* The next problem is no model's: its splits cannot be run. */
+PSPLIT_MUST_USE psplit_code measure_bare(measure *measure, psplit_diag *diag);
+
+/* A psplit_policy_measure, of a measure: the least of at most three runs of the same split. */
+PSPLIT_MUST_USE psplit_code measure_split(void *user, uint32_t problem, const psplit_items *items,
+                                          const uint32_t *stage, const uint32_t *type,
+                                          double *out_ns, psplit_diag *diag);
+
+/* A line for each model that was run: its best split, and the one that was asked for last, run
+ * again in turn. */
+PSPLIT_MUST_USE psplit_code measure_print(measure *measure, FILE *out, psplit_diag *diag);
+
+#endif
