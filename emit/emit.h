@@ -15,6 +15,7 @@
  *   model_file.c   one model to one file
  *   new_values.c   the whole model with other values of some weights
  *   annotate.c     the whole model with its stages in the multi-device fields
+ *   name_assignment.c  the stages as ONNX Runtime's option that goes by names
  *   blocks.c       the whole model with groups of nodes as model-local functions
  * Decides nothing about where to cut: a plan that leaves a value missing is refused. */
 #ifndef PSPLIT_EMIT_EMIT_H

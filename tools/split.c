@@ -64,8 +64,9 @@ static const cli_option OPTIONS[] = {
   LIMITS_OPTION(OPT_LIMITS, "N|auto"),
   {OPT_TARGET, "target", "NAME",
    "genai: DIR/genai_config.json; vllm, llama.cpp: print layers by stage"},
-  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
-  {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
+  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added, or a text"},
+  {OPT_ANNOTATE_AS, "annotate-as", "FORM",
+   "onnx (default): multi-device fields; layer_ann; olive; names"},
   {OPT_CERTIFICATE, "certificate", "FILE",
    "write a proof of the bound, and its bare problem to FILE.problem.json"},
   {OPT_NO_SYNC, "no-sync", NULL, "do not wait until the disk has DIR: a power cut may lose it"},
@@ -115,6 +116,7 @@ typedef struct request {
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
   psplit_annotation annotation;
+  bool by_names; /* --annotate-as names */
   target target;
   psplit_emit_file file; /* of the target */
   plan_options plan;
@@ -167,7 +169,7 @@ static bool parse_color(request *r, const char *text) {
 static bool parse_option(request *r, int id, char *argument) {
   static const char *const boundaries[] = {"sendrecv", "io", NULL};
   static const char *const weights[] = {"auto", "inline", "external", "reference", NULL};
-  static const char *const annotations[] = {"onnx", "layer_ann", "olive", NULL};
+  static const char *const annotations[] = {"onnx", "layer_ann", "olive", "names", NULL};
   uint64_t count;
   int which;
   switch (id) {
@@ -218,6 +220,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_ANNOTATE_AS:
       if (!cli_choice(&PROGRAM, "annotate-as", argument, annotations, &which)) return false;
       r->annotation = (psplit_annotation)which;
+      r->by_names = !annotations[which + 1];
       return true;
     case OPT_JSON: r->json = true; return true;
     case OPT_ALL_TRANSFERS: r->report.all_transfers = true; return true;
@@ -353,6 +356,13 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
   return code;
 }
 
+static const char *provider_of(const psplit_devices *devices, const char *device) {
+  for (uint32_t d = 0; d < psplit_devices_count(devices); d++)
+    if (strcmp(psplit_devices_name(devices, d), device) == 0)
+      return psplit_devices_session(devices, d)->provider;
+  return NULL;
+}
+
 /* A file beside DIR, which goes again where what follows fails. */
 static psplit_code put_beside(const request *r, const char *path, const void *bytes, size_t n,
                               psplit_diag *diag) {
@@ -362,7 +372,23 @@ static psplit_code put_beside(const request *r, const char *path, const void *by
   return code;
 }
 
+/* --annotate-as names: a text, the value of an option. */
+static psplit_code assign_names(const request *r, psplit_diag *diag) {
+  const psplit_plan *plan = psplit_planner_plan(r->made->planner);
+  const char **providers = calloc((size_t)plan->n_stages + 1, sizeof *providers);
+  char *text = NULL;
+  psplit_code code = providers ? PSPLIT_OK : cli_nomem(diag);
+  for (uint32_t s = 0; code == PSPLIT_OK && r->made->devices && s < plan->n_stages; s++)
+    providers[s] = provider_of(r->made->devices, plan->stages[s].device);
+  if (code == PSPLIT_OK) code = psplit_name_assignment(r->opened, plan, providers, diag, &text);
+  if (code == PSPLIT_OK) code = put_beside(r, r->annotate, text, strlen(text), diag);
+  free(text);
+  free(providers);
+  return code;
+}
+
 static psplit_code annotate(const request *r, psplit_diag *diag) {
+  if (r->by_names) return assign_names(r, diag);
   psplit_code code = undo_keep(r->beside, r->annotate, diag);
   if (code == PSPLIT_OK)
     code = psplit_emit_annotated(r->opened, psplit_planner_plan(r->made->planner), r->annotation,
@@ -424,6 +450,13 @@ static psplit_code check_names(const request *r, psplit_diag *diag) {
   return code;
 }
 
+/* The text of --annotate-as names. */
+static psplit_code check_text(const request *r, psplit_diag *diag) {
+  if (!r->emit.replace && access(r->annotate, F_OK) == 0)
+    return psplit_diag_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", r->annotate);
+  return place_check(r->annotate, r->opened, diag);
+}
+
 /* Whether the outputs can be written, before the work for them begins. */
 static psplit_code check_outputs(const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
@@ -442,7 +475,9 @@ static psplit_code check_outputs(const request *r, psplit_diag *diag) {
     if (code == PSPLIT_OK && emits && r->emit.weights != PSPLIT_WEIGHTS_REFERENCE)
       code = place_check_outside(files[i], r->directory, diag);
   }
-  if (code == PSPLIT_OK && r->annotate)
+  if (code == PSPLIT_OK && r->annotate && r->by_names)
+    code = check_text(r, diag);
+  else if (code == PSPLIT_OK && r->annotate)
     code = psplit_emit_file_check(r->opened, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile) code = place_check(r->depfile, r->opened, diag);
   return code;

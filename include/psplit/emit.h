@@ -162,6 +162,21 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_numbered(const psplit_model *
                                                             const char *path, bool replace,
                                                             psplit_diag *diag);
 
+/* The plan as the value of ONNX Runtime's session option session.name_based_layer_assignment, by
+ * which it runs the whole model, as one process, on the providers of the stages: *out_text,
+ * malloc'd. stage_provider[n_stages] are names of execution providers, NULL for the CPU's; the
+ * array may be NULL. Names of nodes are told by what they begin with where that is enough. With the
+ * CPU and one other provider there are rules for the CPU alone, and for others where these need an
+ * exception: the other one is asked first. Nodes in bodies, whose names count by themselves, and
+ * Constant nodes are not looked at.
+ * Errors: USAGE (all stages run on one provider), UNSUPPORTED (a node without a name, or whose name
+ * cannot be written there; one name on two providers; over 8192 bytes, which is the most that ONNX
+ * Runtime takes), INVALID (the plan is of another model), NOMEM. O(names * rules). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_name_assignment(const psplit_model *model,
+                                                              const psplit_plan *plan,
+                                                              const char *const *stage_provider,
+                                                              psplit_diag *diag, char **out_text);
+
 /* Groups of the main graph's nodes. */
 typedef struct psplit_blocks {
   uint32_t n_nodes;

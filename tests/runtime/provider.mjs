@@ -94,6 +94,52 @@ tap.ok(probed.status === 0 && answer.unsupported.nodes.length === 0 && answer.no
 tap.ok(call(inspector, [model, '-k', '2', '--devices', devices, '--probe', `WebGPU=${kept({})}`]).status === 0,
   'who only looks takes the file');
 
+// A plan as rules by names. What ONNX Runtime makes of them: of texts that a name holds the longest, of equals the first.
+function assigned(rules, name) {
+  const list = rules.split(';').flatMap((entry) => {
+    const [, device, texts] = entry.match(/^(\w+)\((.*)\)$/);
+    return texts.split(',').map((part) => [device, part]);
+  });
+  return list.map((rule, i) => [...rule, i]).filter(([, part]) => name.includes(part))
+    .sort((a, b) => b[1].length - a[1].length || a[2] - b[2])[0]?.[0];
+}
+// Names that hold each other, in every way to give them to two or three providers that the bits of `seed` say.
+const names = ['a', 'aa', 'l.1/a', 'l.1/b', 'l.10/a', 'l.10/b', 'x/l.1/a', 'l.1', 'l/aa', 'x/a.b', 'x/a.c', 'x/ab'];
+const chain = join(tmp, 'chain.onnx');
+writeModel(`chain (float[8] x) => (float[8] v${names.length}) {
+  ${names.map((name, i) => `["${name}"] v${i + 1} = Tanh (${i ? `v${i}` : 'x'})`).join('\n  ')}
+}`, chain);
+const byNames = (file, providers, wanted, ...more) => {
+  const each = providers.map((provider, i) => ({ name: `d${i}`, preset: 'cpu', session: { provider },
+    unsupported: { nodes: names.filter((_, n) => wanted[n] !== i) } }));
+  return call(splitter, [file, '-q', '--devices', write('three.json', { devices: each, topology: fast }),
+    '--non-contiguous', '--annotate', join(tmp, 'rules'), '--annotate-as', 'names', ...more]);
+};
+const bad = [];
+for (let seed = 1; seed <= 12; seed++) {
+  const n = seed % 3 ? 2 : 3;
+  const providers = ['CPU', 'WebGPU', 'cuda'].slice(0, n);
+  const wanted = names.map((_, i) => (i < n ? i : ((seed * 2654435761 + i * 40503) >>> 7) % n));
+  const made = byNames(chain, providers, wanted, '--force');
+  const rules = made.status === 0 ? readFileSync(join(tmp, 'rules'), 'utf8') : '';
+  const devices = ['cpu', 'WebGpuExecutionProvider', 'cuda'];
+  for (const [i, name] of names.entries()) {
+    const is = rules && (assigned(rules, name) ?? (n === 2 ? devices[1] : undefined));
+    if (is !== devices[wanted[i]]) bad.push(`${seed}: ${name} is ${is}, not ${devices[wanted[i]]}: ${rules}${made.stderr}`);
+  }
+}
+tap.none(bad, 'rules by names give every node its provider');
+const halves = names.map((_, i) => i % 2);
+const refused = (title, status, pattern, file, providers, ...more) => {
+  const { status: is, stderr } = byNames(file, providers, halves, ...more);
+  tap.ok(is === status && pattern.test(stderr) && stderr.trim().split('\n').length === 1, title, `${is}: ${stderr}`);
+};
+refused('a file is kept', 3, /rules exists; --force/, chain, ['CPU', 'WebGPU']);
+refused('one provider', 2, /all stages run on one provider, cpu/, chain, ['CPU', 'CPU'], '--force');
+const odd = join(tmp, 'odd.onnx');
+writeModel('odd (float[8] x) => (float[8] y) { [aa] t = Tanh (x) ["a,b"] y = Tanh (t) }', odd);
+refused('a name that rules cannot hold', 5, /"a,b": ONNX Runtime's assignment by names/, odd, ['CPU', 'WebGPU'], '--force');
+
 // WebGPU.
 const absent = existsSync(join(vulkan, 'icd.json')) ? '' : 'there is no SwiftShader; tests/models/swiftshader.sh brings it';
 if (absent) {
@@ -126,6 +172,17 @@ if (absent) {
   tap.ok(elsewhere.status === 4
     && /stage 0 \(stage0\.onnx\): .*WebGPU leaves 1 node to the CPU: hard \(Hardmax\)$/m.test(elsewhere.stderr),
   'a plan that was not asked about it fails by the node', `${elsewhere.status}: ${elsewhere.stderr}`);
+
+  // The plan for one process: what ONNX Runtime says of the whole model, told the rules.
+  const ruled = write('ruled.json', { devices: [cpu, { ...gpu, unsupported: { nodes: ['second', 'hard'] } }], topology: fast });
+  const rules = join(tmp, 'rules');
+  call(splitter, [model, '--dim', 'n=3', '-q', '--non-contiguous', '--devices', ruled, '--annotate', rules, '--annotate-as',
+    'names', '--force']);
+  const config = { 'session.name_based_layer_assignment': readFileSync(rules, 'utf8') };
+  const told = write('told.json', { devices: [cpu, { ...gpu, session: { provider: 'WebGPU', config } }], topology: fast });
+  call(splitter, [...plan, '--non-contiguous', '--devices', told, '--probe', `WebGPU=${join(tmp, 'told.found')}`]);
+  const placed = JSON.parse(readFileSync(join(tmp, 'told.found'))).unsupported.nodes;
+  tap.ok(`${placed}` === 'hard,second', 'ONNX Runtime takes the rules', `${placed}`);
 
   // The file is asked before anyone else, and users edit it.
   writeFileSync(file, JSON.stringify({ ...found, unsupported: { nodes: ['hard', 'last'] } }));
