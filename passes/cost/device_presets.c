@@ -4,12 +4,17 @@
 
 #include <string.h>
 
+#include "support.h"
+
 enum {
   FLOAT = 1,
   UINT8 = 2,
   INT8 = 3,
+  STRING = 8,
   FLOAT16 = 10,
   DOUBLE = 11,
+  COMPLEX64 = 14,
+  COMPLEX128 = 15,
   BFLOAT16 = 16,
   FLOAT8 = 17,
   UINT4 = 21,
@@ -18,7 +23,7 @@ enum {
 
 static const double TERA = 1e12, GIGA = 1e9;
 
-typedef enum family { CPU, GPU, NPU } family;
+typedef enum family { CPU, GPU, TPU, NPU } family;
 
 /* Numbers as presets.def has them: TFLOP/s, GB/s, GB. */
 typedef struct preset {
@@ -58,6 +63,15 @@ static double efficiency(family kind, psplit_op_class op_class) {
   }
 }
 
+/* Compilers for NPUs take models all of whose sizes are known, and no type that their units lack:
+ * OpenVINO's documentation of the NPU device, "only the models with static shapes"; ONNX Runtime's
+ * of its QNN provider, "does not support models with dynamic shapes"; Coral's of the Edge TPU,
+ * "tensor sizes are constant at compile-time". Which operators is a matter of versions. */
+static const psplit_i_support npu_support = {
+  .limits = {.static_shapes = true, .max_rank = -1, .max_bytes = UINT64_MAX},
+  .refused_types = UINT32_C(1) << DOUBLE | UINT32_C(1) << STRING | UINT32_C(1) << COMPLEX64 |
+                   UINT32_C(1) << COMPLEX128};
+
 /* A GPU runtime's context and its libraries' workspaces take about this much of a card; the others
  * share the machine's memory with everything else and set nothing aside. */
 static uint64_t workspace_bytes(family kind) { return kind == GPU ? 512000000 : 0; }
@@ -84,6 +98,7 @@ bool psplit_i_device_preset(const char *name, psplit_i_device_model *out) {
     out->workspace_bytes = workspace_bytes(p->family);
     out->overhead_ns = p->overhead_ns;
     out->keeps_copies = p->family == CPU;
+    out->support = p->family == NPU ? &npu_support : NULL;
     for (int c = 0; c < PSPLIT_N_CLASSES; c++)
       out->efficiency[c] = efficiency(p->family, (psplit_op_class)c);
     return true;

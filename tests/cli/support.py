@@ -118,6 +118,25 @@ def main(argv):
         tap.ok(run([cpu | {"supports": {"static_shapes": True}}], "--plan-only").returncode == OK,
                "sizes that --dim fixes are not open")
 
+        # What presets say.
+        intel = {"name": "npu", "preset": "intel-npu-meteor-lake"}
+        with open("devices.json", "w") as file:
+            json.dump({"devices": [intel]}, file)
+        done = subprocess.run([split, "m.onnx", "--devices", "devices.json", "--plan-only"],
+                              capture_output=True, text=True, timeout=60)
+        tap.ok(done.returncode == INFEASIBLE and "open sizes of x" in done.stderr,
+               "presets of NPUs take no open sizes", done.stderr)
+        tap.ok(run([intel], "--plan-only").returncode == OK, "but those that --dim fixes")
+        tap.ok(run([intel | {"supports": {}}], "--plan-only").returncode == OK and
+               subprocess.run([split, "m.onnx", "--devices", "devices.json", "--plan-only"],
+                              capture_output=True, timeout=60).returncode == OK,
+               "a device says something else in their place")
+        with open("m.onnx", "wb") as file:
+            file.write(model("(double[batch,64] x) => (double[batch,64] y) { y = Tanh (x) }"))
+        refused("nor float64", INFEASIBLE, r"npu: a type of Tanh", [intel])
+        with open("m.onnx", "wb") as file:
+            file.write(model(TEXT % "Tanh"))
+
         refused("an operator that is not known", MALFORMED,
                 r"devices\[0\]\.supports\.operators\[0\].*Sofmax", [cpu | {"supports": {"operators": ["Sofmax"]}}])
         refused("a type that is not known", MALFORMED, r"devices\[0\]\.supports\.types\[0\]",
