@@ -165,6 +165,7 @@ static psplit_code make(psplit_generator *g, psplit_diag *diag) {
                                               .feed = &g->feed,
                                               .n_slots = p->n_slots,
                                               .max_waiting = p->own.max_waiting,
+                                              .prompt_inputs = p->own.prompt_inputs,
                                               .context = p->own.context,
                                               .end_tokens = p->own.end_tokens,
                                               .n_end_tokens = p->own.n_end_tokens};

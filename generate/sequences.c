@@ -17,6 +17,7 @@ typedef struct sequence {
   uint64_t n_past; /* tokens whose state is kept */
   uint64_t max_new;
   psplit_i_tensor **same; /* [n_needed] inputs that stay the same; NULL: the others */
+  char **files;           /* [n_needed] that the prompt names for them; NULL: none, or no others */
   bool encoded;           /* there is nothing to encode, or it is done */
   int64_t asked_ns, admitted_ns, first_ns, last_ns;
   void (*token)(void *user, uint64_t id, uint64_t index, int64_t token);
@@ -63,9 +64,15 @@ static sequence *take(list *l) {
   return s;
 }
 
+static void free_files(char **files, uint32_t n) {
+  for (uint32_t i = 0; files && i < n; i++) free(files[i]);
+  free(files);
+}
+
 static void sequence_destroy(sequence *s, uint32_t n_needed) {
   if (!s) return;
   for (uint32_t i = 0; s->same && i < n_needed; i++) psplit_i_tensor_release(s->same[i]);
+  free_files(s->files, n_needed);
   free(s->same);
   free(s->tokens);
   free(s);
@@ -165,7 +172,10 @@ static psplit_code admit(psplit_i_sequences *ss, sequence *s, psplit_diag *diag)
   if (!s->same) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++) {
     if (!ss->is_fed[i]) continue;
-    if (ss->like[i] == i)
+    if (s->files && s->files[i])
+      code = psplit_i_array_read(ss->options.ort, s->files[i], ss->feeds[i].input,
+                                 &ss->feeds[i].wanted, diag, &s->same[i]);
+    else if (ss->like[i] == i)
       code = psplit_i_feed_get(&ss->feeds[i], (uint32_t)s->id, diag, &s->same[i]);
     else
       s->same[i] = psplit_i_tensor_hold(s->same[ss->like[i]]);
@@ -344,8 +354,19 @@ static uint32_t find_like(const psplit_i_sequences *ss, uint32_t input) {
   return input;
 }
 
+/* A psplit_give_input: of a sequence whose prompt should have named a file. */
+static psplit_code missing(void *user, uint32_t sequence_id, const char *input, psplit_diag *diag,
+                           psplit_tensor_view *out) {
+  (void)user, (void)sequence_id, (void)out;
+  return psplit_i_fail(diag, PSPLIT_USAGE, "neither the prompt nor any option gives input %s",
+                       input);
+}
+
 static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
   const psplit_i_manifest *m = &ss->options.pipe->manifest;
+  psplit_i_feed_options feed = *ss->options.feed;
+  if (ss->options.prompt_inputs && !feed.given.give && !feed.given.random)
+    feed.given.give = missing;
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < m->n_needed && code == PSPLIT_OK; i++) {
     psplit_i_session_port port;
@@ -354,8 +375,8 @@ static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
     ss->is_fed[i] = true;
     if (ss->like[i] != i) continue;
     psplit_i_declared_port(&m->input_values[i], &port);
-    code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false, ss->options.feed,
-                              UINT32_MAX, diag, &ss->feeds[i], &ss->is_fed[i]);
+    code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false, &feed, UINT32_MAX, diag,
+                              &ss->feeds[i], &ss->is_fed[i]);
   }
   return code;
 }
@@ -402,8 +423,6 @@ void psplit_i_sequences_destroy(psplit_i_sequences *ss) {
 
 static psplit_code check_prompt(const psplit_i_sequences *ss, const psplit_prompt *p,
                                 psplit_diag *diag) {
-  if (p->struct_size != sizeof *p)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "a prompt is made by psplit_prompt_init");
   if (!p->n_tokens || !p->tokens || !p->max_new_tokens)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a prompt has at least one token, and asks for at least one");
@@ -418,19 +437,57 @@ static psplit_code check_prompt(const psplit_i_sequences *ss, const psplit_promp
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_sequences_submit(psplit_i_sequences *ss, const psplit_prompt *prompt,
+/* The files that a prompt names, by input; *out is NULL where it names none. */
+static psplit_code take_files(const psplit_i_sequences *ss, const psplit_prompt *prompt,
+                              psplit_diag *diag, char ***out) {
+  const psplit_i_manifest *m = &ss->options.pipe->manifest;
+  psplit_code code = PSPLIT_OK;
+  *out = NULL;
+  if (!prompt->n_inputs) return PSPLIT_OK;
+  char **files = calloc((size_t)m->n_needed + 1, sizeof *files);
+  if (!files) return psplit_i_nomem(diag);
+  for (size_t f = 0; f < prompt->n_inputs && code == PSPLIT_OK; f++) {
+    const char *name = prompt->inputs[f].input;
+    uint32_t i = 0;
+    while (i < m->n_needed &&
+           (!name || !ss->is_fed[i] || ss->like[i] != i || strcmp(m->inputs[i], name) != 0))
+      i++;
+    if (i == m->n_needed)
+      code = psplit_i_fail(diag, PSPLIT_USAGE,
+                           "a prompt gives input %s, which the models do not take from outside",
+                           name ? name : "without a name");
+    else if (files[i])
+      code = psplit_i_fail(diag, PSPLIT_USAGE, "a prompt gives input %s twice", name);
+    else if (!(files[i] = strdup(prompt->inputs[f].path)))
+      code = psplit_i_nomem(diag);
+  }
+  if (code == PSPLIT_OK)
+    *out = files;
+  else
+    free_files(files, m->n_needed);
+  return code;
+}
+
+psplit_code psplit_i_sequences_submit(psplit_i_sequences *ss, const psplit_prompt *given,
                                       psplit_diag *diag, uint64_t *out_id) {
-  psplit_code code = check_prompt(ss, prompt, diag);
+  char **files = NULL;
+  psplit_prompt taken = {0};
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_prompt, given, &taken, diag);
+  const psplit_prompt *prompt = &taken;
+  if (code == PSPLIT_OK) code = check_prompt(ss, prompt, diag);
+  if (code == PSPLIT_OK) code = take_files(ss, prompt, diag, &files);
   if (code != PSPLIT_OK) return code;
   sequence *s = calloc(1, sizeof *s);
   int64_t *tokens = malloc((prompt->n_tokens + 16) * sizeof *tokens);
   if (!s || !tokens) {
+    free_files(files, ss->options.pipe->manifest.n_needed);
     free(s);
     free(tokens);
     return psplit_i_nomem(diag);
   }
   memcpy(tokens, prompt->tokens, prompt->n_tokens * sizeof *tokens);
   *s = (sequence){.tokens = tokens,
+                  .files = files,
                   .n_prompt = prompt->n_tokens,
                   .n_tokens = prompt->n_tokens,
                   .capacity = prompt->n_tokens + 16,
@@ -453,7 +510,7 @@ psplit_code psplit_i_sequences_submit(psplit_i_sequences *ss, const psplit_promp
   }
   pthread_mutex_unlock(&ss->mutex);
   if (open) return PSPLIT_OK;
-  sequence_destroy(s, 0);
+  sequence_destroy(s, ss->options.pipe->manifest.n_needed);
   return psplit_i_fail(diag, PSPLIT_IO, "the generator has ended");
 }
 

@@ -20,6 +20,7 @@ typedef struct psplit_i_sequences_options {
   uint64_t context; /* most tokens of a sequence; 0: any */
   const int64_t *end_tokens;
   size_t n_end_tokens;
+  bool prompt_inputs; /* what `feed` does not give comes with prompts */
 } psplit_i_sequences_options;
 
 /* Errors: NOMEM, those of psplit_i_feed_open. */

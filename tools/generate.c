@@ -50,7 +50,8 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Tokens:"},
   {OPT_PROMPT, "prompt-ids", "N,N,...", "a prompt (repeatable)"},
   {OPT_PROMPTS, "prompts", "FILE",
-   "prompts, one a line, numbers with commas or spaces; - is standard input, taken as it comes"},
+   "prompts, one a line: numbers, or JSON with \"prompt_ids\" and files of inputs; -: standard "
+   "input"},
   {'n', "max-new-tokens", "N", "of each prompt; default: 128"},
   {OPT_END, "end", "N[,N...]", "tokens that end a sequence"},
   {OPT_CONTEXT, "context", "N", "most tokens of a sequence with its prompt; default: any"},
@@ -180,7 +181,7 @@ static bool take(settings *s, int id, const char *argument) {
   uint64_t count;
   switch (id) {
     case OPT_PROMPT: return add_prompt(s, argument);
-    case OPT_PROMPTS: s->prompts = argument; return true;
+    case OPT_PROMPTS: s->prompts = argument; return o->prompt_inputs = true;
     case 'n': return cli_count(&PROGRAM, "max-new-tokens", argument, 1, INT64_MAX, &s->max_new);
     case OPT_END:
       free(s->end_tokens);
@@ -464,13 +465,15 @@ static void tell_failures(settings *s) {
 
 /* --- work --- */
 
-static psplit_code submit(settings *s, psplit_generator *generator, const int64_t *tokens, size_t n,
+static psplit_code submit(settings *s, psplit_generator *generator, const prompt_ids *ids,
                           psplit_diag *diag) {
   psplit_prompt prompt;
   psplit_prompt_init(&prompt);
-  prompt.tokens = tokens;
-  prompt.n_tokens = n;
-  prompt.max_new_tokens = s->max_new;
+  prompt.tokens = ids->tokens;
+  prompt.n_tokens = ids->n;
+  prompt.max_new_tokens = ids->max_new ? ids->max_new : s->max_new;
+  prompt.inputs = ids->inputs;
+  prompt.n_inputs = ids->n_inputs;
   prompt.token = on_token;
   prompt.end = on_end;
   prompt.user = s;
@@ -486,7 +489,7 @@ static psplit_code submit(settings *s, psplit_generator *generator, const int64_
 static psplit_code submit_all(settings *s, psplit_generator *generator, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (size_t i = 0; i < s->given.n && code == PSPLIT_OK; i++)
-    code = submit(s, generator, s->given.list[i].tokens, s->given.list[i].n, diag);
+    code = submit(s, generator, &s->given.list[i], diag);
   prompts_file file = {.fd = -1};
   if (code == PSPLIT_OK && s->prompts) code = prompts_open(s->prompts, diag, &file);
   while (code == PSPLIT_OK && file.fd >= 0 && !stop) {
@@ -494,8 +497,8 @@ static psplit_code submit_all(settings *s, psplit_generator *generator, psplit_d
     bool end;
     code = prompts_next(&file, &stop, diag, &next, &end);
     if (code != PSPLIT_OK || end) break;
-    code = submit(s, generator, next.tokens, next.n, diag);
-    free(next.tokens);
+    code = submit(s, generator, &next, diag);
+    prompt_ids_fini(&next);
   }
   prompts_close(&file);
   return code;

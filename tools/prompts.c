@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "prompt_line.h"
 
 static bool is_between(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -56,12 +57,22 @@ bool prompts_add(prompts_list *list, int64_t *tokens, size_t n) {
     return false;
   }
   list->list = grown;
-  list->list[list->n++] = (prompt_ids){tokens, n};
+  list->list[list->n++] = (prompt_ids){.tokens = tokens, .n = n};
   return true;
 }
 
+void prompt_ids_fini(prompt_ids *prompt) {
+  free(prompt->tokens);
+  for (size_t i = 0; i < prompt->n_inputs; i++) {
+    free((char *)(uintptr_t)prompt->inputs[i].input);
+    free((char *)(uintptr_t)prompt->inputs[i].path);
+  }
+  free((psplit_feed_file *)(uintptr_t)prompt->inputs);
+  *prompt = (prompt_ids){0};
+}
+
 void prompts_fini(prompts_list *list) {
-  for (size_t i = 0; i < list->n; i++) free(list->list[i].tokens);
+  for (size_t i = 0; i < list->n; i++) prompt_ids_fini(&list->list[i]);
   free(list->list);
 }
 
@@ -142,12 +153,12 @@ psplit_code prompts_next(prompts_file *file, const volatile int *stop, psplit_di
     size_t n = 0;
     const psplit_code code = next_line(file, stop, diag, &line, &n, out_end);
     if (code != PSPLIT_OK || *out_end) return code;
-    if (strlen(line) != n || !prompts_parse(line, &out->tokens, &out->n))
-      return psplit_diag_fail(diag, PSPLIT_MALFORMED,
-                              "%s: line %" PRIu64 " is no list of numbers of tokens", file->path,
-                              file->line);
+    const char *wrong = strlen(line) == n ? prompt_line_parse(line, out) : "has a NUL";
+    if (wrong)
+      return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s: line %" PRIu64 " %s", file->path,
+                              file->line, wrong);
     if (out->n) return PSPLIT_OK;
-    free(out->tokens); /* an empty line */
+    prompt_ids_fini(out); /* an empty line */
   }
 }
 

@@ -1,14 +1,18 @@
-/* Prompts as numbers of tokens: of the command line, of a file with one a line, of an .npy. */
+/* Prompts as numbers of tokens: of the command line, of a file with one a line. */
 #ifndef PSPLIT_TOOLS_PROMPTS_H
 #define PSPLIT_TOOLS_PROMPTS_H
 
-#include <psplit/base.h>
+#include <psplit/run.h>
 #include <stdbool.h>
 
 typedef struct prompt_ids {
   int64_t *tokens; /* [n]; malloc'd */
   size_t n;
+  uint64_t max_new;               /* 0: as the option says */
+  const psplit_feed_file *inputs; /* [n_inputs]; malloc'd, with names and paths */
+  size_t n_inputs;
 } prompt_ids;
+void prompt_ids_fini(prompt_ids *prompt);
 
 typedef struct prompts_list {
   prompt_ids *list; /* [n] */

@@ -48,6 +48,7 @@ typedef struct psplit_generator_options {
    * for the next one. By a thread of the generator, once; may be NULL. */
   void (*ended)(void *ended_user);
   void *ended_user;
+  bool prompt_inputs; /* what `feed` gives no input for, prompts do: psplit_prompt.inputs */
 } psplit_generator_options;
 
 /* The most likely token; 64 wait, else 0 or NULL. */
@@ -99,6 +100,11 @@ typedef struct psplit_prompt {
   void (*token)(void *user, uint64_t id, uint64_t index, int64_t token);
   void (*end)(void *user, const psplit_generation *generation);
   void *user;
+  /* Files for inputs of the models that are neither tokens nor follow from them, in place of what
+   * the generator's `feed` says; copied, and read when the sequence is admitted. One that cannot be
+   * read fails the sequence. */
+  const psplit_feed_file *inputs; /* [n_inputs], each with its input's name */
+  size_t n_inputs;
 } psplit_prompt;
 
 static inline void psplit_prompt_init(psplit_prompt *prompt) {
@@ -107,8 +113,8 @@ static inline void psplit_prompt_init(psplit_prompt *prompt) {
 }
 
 /* Hands in a prompt, from any thread; waits for room. *out_id may be NULL, and is set before
- * anything is told of it. Errors: USAGE (no tokens, more than the context), IO (the generator has
- * ended), NOMEM. */
+ * anything is told of it. Errors: USAGE (no tokens, more than the context, a file for no such
+ * input), IO (the generator has ended), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_generator_submit(psplit_generator *generator,
                                                                const psplit_prompt *prompt,
                                                                psplit_diag *diag, uint64_t *out_id);

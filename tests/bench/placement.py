@@ -3,7 +3,7 @@
 
 Asks PROVIDER what it takes of each model (--probe), plans for the devices of the file DEVICES, of which one has sessions of
 PROVIDER (--non-contiguous), writes the stages, and asks of every stage planned for that device what ONNX Runtime leaves of it to
-the CPU. Prints how many nodes run where the plan has them: of all, and of those planned for the provider. Nodes that compute
+the CPU. OPTIONS are more of onnx-pipeline-split, for all models. Prints how many nodes run where the plan has them: of all, and of those planned for the provider. Nodes that compute
 sizes may be on the CPU. Fails where it is under 99 % of all nodes. PSPLIT_ONNXRUNTIME names the library; WebGPU without a
 GPU: tests/models/swiftshader.sh.
 """
@@ -54,7 +54,7 @@ def main(argv):
         dims = [word for size in filter(None, sizes.split(",")) for word in ("--dim", size)]
         with tempfile.TemporaryDirectory() as folder:
             probe, out = os.path.join(folder, "probe.json"), os.path.join(folder, "out")
-            run(split, model, *dims, "--devices", devices, "--probe", provider + "=" + probe, "--non-contiguous",
+            run(split, model, *dims, *os.environ.get("OPTIONS", "").split(), "--devices", devices, "--probe", provider + "=" + probe, "--non-contiguous",
                 "--boundary", "io", "-q", "-o", out)
             refused, of_sizes = read(probe)
             with open(os.path.join(out, "pipeline.json")) as file:

@@ -195,6 +195,29 @@ if (name === 'made') {
   encoded.forEach(({ last_hidden_state: { data, dims: shape } }, i) => writeNpy(join(tmp, `hidden${i}.npy`), shape, data));
   const got = run(k, [...all.slice(0, 3), '--input', `encoder_hidden_states=${join(tmp, 'hidden{}.npy')}`, ...given, '-n', `${model.n}`, '--quiet']);
   tap.ok(got.status === 0 && same(lines(got.stdout), wanted), 'encoded elsewhere', got.stderr + got.stdout);
+  // Each line of --prompts names its own.
+  const object = (i, more = {}) => ({ prompt_ids: model.prompts[i], [model.input]: join(tmp, `features${i}.npy`), ...more });
+  const prompts = (...objects) => {
+    writeFileSync(join(tmp, 'prompts'), objects.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n'));
+    return ['--prompts', join(tmp, 'prompts')];
+  };
+  const order = [3, 0, 4];
+  const named = run(k, [...all, ...prompts(...order.map((i) => object(i)), object(1, { max_new_tokens: 2 }), object(2, { [model.input]: join(tmp, 'gone.npy') }),
+    { prompt_ids: [1] }), '-n', `${model.n}`, '--json']);
+  const ran = named.status === 1 ? JSON.parse(named.stdout).sequences : [];
+  tap.ok(same(ran.map(({ tokens }) => tokens), [...order.map((i) => wanted[i]), wanted[1].slice(0, 2), [], []]) && /gone\.npy/.test(ran[4].error) &&
+    /neither the prompt nor any option gives input features/.test(ran[5].error), 'prompts name the files of their inputs', named.stdout + named.stderr);
+  const escaped = run(k, [...all, ...prompts(JSON.stringify(object(0)).replace('features', '\\u0066eat\\u0075res').replaceAll('/', '\\/')), '-n', '3', '-q']);
+  tap.ok(escaped.status === 0 && same(lines(escaped.stdout), [wanted[0].slice(0, 3)]), 'names with escapes', escaped.stderr);
+  for (const [line, pattern] of [
+    ['{"prompt_ids": [1,', /line 1 has no list as "prompt_ids"/], ['{"prompt_ids": [1], "x": 3}', /line 1 names an input's file by no string/],
+    ['{"prompt_ids": [-1]}', /line 1 has "prompt_ids" that are no numbers of tokens/], ['{"features": "a.npy"}', /line 1 has no "prompt_ids"/],
+    ['{"prompt_ids": [1]} 2', /line 1 is no JSON object/], ['{"prompt_ids": [1], "max_new_tokens": 0}', /line 1 has a "max_new_tokens" that is no number above 0/],
+    ['{"prompt_ids": [1], "prompt_ids": [2]}', /line 1 has "prompt_ids" twice/], ['1 x', /line 1 is no list of numbers of tokens/],
+  ]) fails(`a line that is wrong: ${line}`, 4, pattern, [...all, ...prompts(line)]);
+  fails('a prompt with an input that no model has', 2, /a prompt gives input feature,/, [...all, ...prompts({ prompt_ids: [1], feature: 'a.npy' })]);
+  fails('a prompt with an input that the encoder makes', 2, /a prompt gives input encoder_hidden_states,/,
+    [...all, ...prompts({ ...object(0), encoder_hidden_states: 'a.npy' })]);
   // One that fails in the encoder ends alone.
   rmSync(join(tmp, 'features1.npy'));
   const failed = run(k, [...all, ...input, ...given, '-n', `${model.n}`, '--json']);
