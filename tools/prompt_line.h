@@ -3,7 +3,7 @@
 #ifndef PSPLIT_TOOLS_PROMPT_LINE_H
 #define PSPLIT_TOOLS_PROMPT_LINE_H
 
-#include "prompts.h"
+#include "prompt_ids.h"
 
 /* {"prompt_ids": [1, 2], "max_new_tokens": 8, "input_features": "features.npy"}; `text` ends with
  * NUL. NULL, or what is wrong with it, as in "is no JSON object". */

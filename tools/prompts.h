@@ -2,26 +2,13 @@
 #ifndef PSPLIT_TOOLS_PROMPTS_H
 #define PSPLIT_TOOLS_PROMPTS_H
 
-#include <psplit/run.h>
-#include <stdbool.h>
-
-typedef struct prompt_ids {
-  int64_t *tokens; /* [n]; malloc'd */
-  size_t n;
-  uint64_t max_new;               /* 0: as the option says */
-  const psplit_feed_file *inputs; /* [n_inputs]; malloc'd, with names and paths */
-  size_t n_inputs;
-} prompt_ids;
-void prompt_ids_fini(prompt_ids *prompt);
+#include "prompt_ids.h"
 
 typedef struct prompts_list {
   prompt_ids *list; /* [n] */
   size_t n;
 } prompts_list;
 
-/* "1,2,3", "1 2 3", "[1, 2, 3]"; false where it is none such, a number is negative, or out of
- * memory. */
-bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n);
 /* Takes over `tokens`; false when out of memory. */
 bool prompts_add(prompts_list *list, int64_t *tokens, size_t n);
 void prompts_fini(prompts_list *list);
