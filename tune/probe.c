@@ -7,6 +7,7 @@
 
 #include <psplit/snapshot.h>
 
+#include "arena.h"
 #include "intern.h"
 #include "json.h"
 #include "tune.h"
@@ -20,6 +21,8 @@ typedef struct prober {
   psplit_i_intern names; /* of nodes; an id is the number of the node */
   bool numbered;         /* the session's file has "#0#" for names */
   uint8_t *where;        /* [n_nodes] */
+  psplit_i_arena arena;
+  psplit_i_intern others; /* names of what ONNX Runtime made itself, and put on the CPU */
 } prober;
 
 /* Whether each node can be told by its name; fills p->names. */
@@ -87,6 +90,14 @@ static bool is_made_gather(const psplit_i_placed *node) {
   return strcmp(node->op_type, "Gather") == 0 && is_made_name(node->name);
 }
 
+/* Of no node of the main graph: of a body, or made by ONNX Runtime. */
+static bool note_other(prober *p, const psplit_i_placed *node) {
+  note_bodies(p);
+  if (!*node->name || psplit_i_intern_find(&p->others, node->name) != PSPLIT_NONE) return true;
+  const char *name = psplit_i_arena_strndup(&p->arena, node->name, strlen(node->name));
+  return name && psplit_i_intern_add(&p->others, name) != PSPLIT_NONE;
+}
+
 static psplit_code place(prober *p, const psplit_onnxruntime *ort, const char *path,
                          psplit_diag *diag) {
   psplit_i_session session = {0};
@@ -102,8 +113,8 @@ static psplit_code place(prober *p, const psplit_onnxruntime *ort, const char *p
     const uint32_t node = find_node(p, list[i].name);
     if (node != PSPLIT_NONE)
       note(p, node);
-    else if (!is_made_gather(&list[i]))
-      note_bodies(p);
+    else if (!is_made_gather(&list[i]) && !note_other(p, &list[i]))
+      PSPLIT_TRY(psplit_i_nomem(diag));
   }
 out:
   free(list);
@@ -196,6 +207,10 @@ static void put(const prober *p, const char *model, const char *version, psplit_
   psplit_i_json_close(&json, '}');
   psplit_i_json_key(&json, "host_nodes");
   put_host(p, &json);
+  psplit_i_json_key(&json, "others");
+  psplit_i_json_open(&json, '[');
+  for (uint32_t i = 0; i < p->others.n; i++) psplit_i_json_string(&json, p->others.text[i]);
+  psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');
   psplit_i_text_puts(out, "\n");
 }
@@ -286,6 +301,8 @@ psplit_code psplit_probe_provider(const psplit_onnxruntime *ort, const char *pat
   bool distinct;
   prober p = {.session = session, .options = psplit_i_take_session(session)};
   psplit_i_intern_init(&p.names);
+  psplit_i_intern_init(&p.others);
+  psplit_i_arena_init(&p.arena, 0);
   if (!session->provider)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "no execution provider is named to ask"));
   p.options.record_placement = true;
@@ -300,6 +317,8 @@ psplit_code psplit_probe_provider(const psplit_onnxruntime *ort, const char *pat
   PSPLIT_TRY(tell(&p, path, ort, diag, out));
 out:
   free(p.where);
+  psplit_i_intern_fini(&p.others);
+  psplit_i_arena_fini(&p.arena);
   psplit_i_intern_fini(&p.names);
   psplit_snapshot_destroy(nodes);
   psplit_planner_destroy(planner);

@@ -36,9 +36,9 @@ static void check_model(const psplit_i_json_item *root, const psplit_model *mode
 
 static psplit_code restrict_devices(const psplit_i_json_item *root, psplit_devices *devices,
                                     const char *provider, const psplit_model *model) {
-  static const char *const known[] = {"format",       "version",   "provider", "onnxruntime",
-                                      "optimization", "model",     "nodes",    "supports",
-                                      "unsupported",  "host_nodes"};
+  static const char *const known[] = {"format",       "version",    "provider", "onnxruntime",
+                                      "optimization", "model",      "nodes",    "supports",
+                                      "unsupported",  "host_nodes", "others"};
   static const char *const formats[] = {"onnx-pipeline-split-support"};
   psplit_i_json_reader *r = root->reader;
   const psplit_i_json_item said = psplit_i_json_need(root, "provider");

@@ -24,10 +24,10 @@ def run(*command):
 
 
 def read(probe):
-    """Names of nodes that the provider leaves to the CPU, and of those that compute sizes."""
+    """Names of nodes that the provider leaves to the CPU, those that ONNX Runtime makes itself included, and of those that compute sizes."""
     with open(probe) as file:
         said = json.load(file)
-    return set(said["unsupported"]["nodes"]), set(said["host_nodes"])
+    return set(said["unsupported"]["nodes"]) | set(said["others"]), set(said["host_nodes"])
 
 
 def ask(split, model, devices, provider, found):

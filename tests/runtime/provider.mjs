@@ -173,6 +173,14 @@ if (absent) {
     && /stage 0 \(stage0\.onnx\): .*WebGPU leaves 1 node to the CPU: hard \(Hardmax\)$/m.test(elsewhere.stderr),
   'a plan that was not asked about it fails by the node', `${elsewhere.status}: ${elsewhere.stderr}`);
 
+  // What is in a body has a name of its own: its node is left, whatever the provider says of that.
+  const branches = join(tmp, 'branches.onnx');
+  writeModel(`branches (bool c, float[8,8] x) => (float[8,8] y) { [branch] y = If (c) <
+    then_branch = t () => (o) { [inner] o = Hardmax (x) }, else_branch = e () => (p) { [other] p = Tanh (x) }> }`, branches);
+  call(splitter, [branches, '--plan-only', '-k', '1', '--devices', devices, '--probe', `WebGPU=${join(tmp, 'branches.json')}`]);
+  const within = JSON.parse(readFileSync(join(tmp, 'branches.json')));
+  tap.ok(`${within.unsupported.nodes}` === 'branch' && `${within.others}` === 'inner', 'a node of a body', JSON.stringify(within));
+
   // The plan for one process: what ONNX Runtime says of the whole model, told the rules.
   const ruled = write('ruled.json', { devices: [cpu, { ...gpu, unsupported: { nodes: ['second', 'hard'] } }], topology: fast });
   const rules = join(tmp, 'rules');
