@@ -40,6 +40,7 @@ psplit_code depfile_make(const char *directory, const psplit_model *model,
     put_prerequisite(&r, psplit_model_file_path(model, i));
   if (options->devices_text && strcmp(options->devices, "-") != 0)
     put_prerequisite(&r, options->devices);
+  if (options->probe_file) put_prerequisite(&r, options->probe_file);
   for (size_t i = 0; i < options->n_cost_files; i++)
     if (strcmp(options->cost_files[i], "-") != 0) put_prerequisite(&r, options->cost_files[i]);
   for (size_t i = 0; i < options->n_plugin_files; i++)

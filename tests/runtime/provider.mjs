@@ -94,6 +94,10 @@ tap.ok(probed.status === 0 && answer.unsupported.nodes.length === 0 && answer.no
 tap.ok(call(inspector, [model, '-k', '2', '--devices', devices, '--probe', `WebGPU=${kept({})}`]).status === 0,
   'who only looks takes the file');
 
+call(splitter, [model, '--dim', 'n=3', '-q', '--devices', devices, '--probe', `WebGPU=${kept({})}`, '-k', '1', '--annotate',
+  join(tmp, 'a.onnx'), '--depfile', join(tmp, 'a.d'), '-o', join(tmp, 'kept')]);
+tap.ok(existsSync(join(tmp, 'a.d')) && readFileSync(join(tmp, 'a.d'), 'utf8').includes('kept.json'), 'the plan depends on the file');
+
 // A plan as rules by names. What ONNX Runtime makes of them: of texts that a name holds the longest, of equals the first.
 function assigned(rules, name) {
   const list = rules.split(';').flatMap((entry) => {
