@@ -106,85 +106,92 @@ static void print_training(const limits_report *r, const found *f) {
   static const char *const unit[] = {"of L R", "of B R^2", "of alpha R^2", "of sqrt(B F)"};
   const psplit_training_limit *t = &f->training;
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
-  printf("training with a %s loss of %s weights to %g %s, samples one micro-batch each\n",
-         LOSSES[r->options->loss], count(r->options->dimension, a), r->options->accuracy,
-         unit[r->options->loss]);
+  fprintf(r->out, "training with a %s loss of %s weights to %g %s, samples one micro-batch each\n",
+          LOSSES[r->options->loss], count(r->options->dimension, a), r->options->accuracy,
+          unit[r->options->loss]);
   if (t->least_gradients > 0)
-    printf(
+    fprintf(
+      r->out,
       "  on the hardest such loss, one gradient after another takes at least %s of them; %s is "
       "sure of it after %s\n",
       count(t->least_gradients, a), t->method, count(t->enough_gradients, b));
   else
-    printf(
+    fprintf(
+      r->out,
       "  no least number of gradients is proved with its constant; %s is sure of it after %s\n",
       t->method, count(t->enough_gradients, a));
   if (r->options->loss != PSPLIT_LOSS_NONSMOOTH) {
-    puts("  no other method gains more than a constant in a pipeline of any depth");
+    fputs("  no other method gains more than a constant in a pipeline of any depth\n", r->out);
     return;
   }
-  printf("  random smoothing (PPRS) is sure of it after %s steps of %s perturbations\n",
-         count(t->smoothed_gradients, a), count(t->perturbations, b));
+  fprintf(r->out, "  random smoothing (PPRS) is sure of it after %s steps of %s perturbations\n",
+          count(t->smoothed_gradients, a), count(t->perturbations, b));
   if (t->smoothing_pays_from == 0)
-    puts("  it does not pay by what is proved, at any depth: too many weights for this accuracy");
+    fputs("  it does not pay by what is proved, at any depth: too many weights for this accuracy\n",
+          r->out);
   else
-    printf("  it %s by what is proved: %.3gx the time; it pays from %s stages on\n",
-           t->smoothed_time < t->enough_time ? "pays" : "does not pay here",
-           t->smoothed_time / t->enough_time, count(t->smoothing_pays_from, c));
+    fprintf(r->out, "  it %s by what is proved: %.3gx the time; it pays from %s stages on\n",
+            t->smoothed_time < t->enough_time ? "pays" : "does not pay here",
+            t->smoothed_time / t->enough_time, count(t->smoothing_pays_from, c));
 }
 
 static void print_text(const limits_report *r, const found *f) {
   const double scale = r->ticks_per_unit;
   const psplit_step_limit *s = &f->step;
   char a[CLI_TEXT];
-  printf("limits of %" PRIu32 " stages and %" PRIu32 " micro-batches\n", r->input->n_stages,
-         r->input->n_micro_batches);
-  printf("  no schedule takes less than %.6g%s", (double)s->step_ns / scale, r->unit);
+  fprintf(r->out, "limits of %" PRIu32 " stages and %" PRIu32 " micro-batches\n",
+          r->input->n_stages, r->input->n_micro_batches);
+  fprintf(r->out, "  no schedule takes less than %.6g%s", (double)s->step_ns / scale, r->unit);
   if (s->device == PSPLIT_NONE)
-    printf(" (one micro-batch's way)");
+    fprintf(r->out, " (one micro-batch's way)");
   else
-    printf(" (stage %" PRIu32 ")", s->device);
-  printf("; %s takes %.6g%s\n", KINDS[r->input->kind], (double)f->makespan / scale, r->unit);
-  printf("  speed-up over one device at most %.3fx of %" PRIu32
-         ", %.3fx with ever more "
-         "micro-batches; bubble at least %.1f %%\n",
-         s->speed_up, r->input->n_stages, s->speed_up_limit, 100 * s->bubble_frac);
-  printf("  nine tenths of that take %" PRIu32 " micro-batches at least; %s has them from ",
-         s->micro_batches_90, KINDS[r->input->kind]);
+    fprintf(r->out, " (stage %" PRIu32 ")", s->device);
+  fprintf(r->out, "; %s takes %.6g%s\n", KINDS[r->input->kind], (double)f->makespan / scale,
+          r->unit);
+  fprintf(r->out,
+          "  speed-up over one device at most %.3fx of %" PRIu32
+          ", %.3fx with ever more "
+          "micro-batches; bubble at least %.1f %%\n",
+          s->speed_up, r->input->n_stages, s->speed_up_limit, 100 * s->bubble_frac);
+  fprintf(r->out,
+          "  nine tenths of that take %" PRIu32 " micro-batches at least; %s has them from ",
+          s->micro_batches_90, KINDS[r->input->kind]);
   if (f->n90 == 0)
-    printf("more than 1024 on\n");
+    fprintf(r->out, "more than 1024 on\n");
   else if (f->peak_bytes > 0)
-    printf("%" PRIu32 " on, and holds %s for them on stage %" PRIu32 "\n", f->n90,
-           cli_bytes(f->peak_bytes, a), f->peak_stage);
+    fprintf(r->out, "%" PRIu32 " on, and holds %s for them on stage %" PRIu32 "\n", f->n90,
+            cli_bytes(f->peak_bytes, a), f->peak_stage);
   else
-    printf("%" PRIu32 " on\n", f->n90);
+    fprintf(r->out, "%" PRIu32 " on\n", f->n90);
   if (r->options->has_loss) print_training(r, f);
 }
 
 static void print_json(const limits_report *r, const found *f) {
   const psplit_step_limit *s = &f->step;
   const psplit_training_limit *t = &f->training;
-  printf("{\"micro_batches\": %" PRIu32 ", \"step\": %.15g, \"simulated\": %.15g, ",
-         r->input->n_micro_batches, (double)s->step_ns / r->ticks_per_unit,
-         (double)f->makespan / r->ticks_per_unit);
-  printf(
-    "\"speed_up\": %.9g, \"speed_up_limit\": %.9g, \"bubble_frac\": %.9g, "
-    "\"micro_batches_90\": %" PRIu32 ", \"simulated_micro_batches_90\": %" PRIu32,
-    s->speed_up, s->speed_up_limit, s->bubble_frac, s->micro_batches_90, f->n90);
+  fprintf(r->out, "{\"micro_batches\": %" PRIu32 ", \"step\": %.15g, \"simulated\": %.15g, ",
+          r->input->n_micro_batches, (double)s->step_ns / r->ticks_per_unit,
+          (double)f->makespan / r->ticks_per_unit);
+  fprintf(r->out,
+          "\"speed_up\": %.9g, \"speed_up_limit\": %.9g, \"bubble_frac\": %.9g, "
+          "\"micro_batches_90\": %" PRIu32 ", \"simulated_micro_batches_90\": %" PRIu32,
+          s->speed_up, s->speed_up_limit, s->bubble_frac, s->micro_batches_90, f->n90);
   if (r->options->has_loss) {
-    printf(
-      ", \"training\": {\"loss\": \"%s\", \"method\": \"%s\", \"least_gradients\": %.15g, "
-      "\"enough_gradients\": %.15g, \"gradient_time\": %.15g",
-      LOSSES[r->options->loss], t->method, t->least_gradients, t->enough_gradients,
-      t->gradient_time);
+    fprintf(r->out,
+            ", \"training\": {\"loss\": \"%s\", \"method\": \"%s\", \"least_gradients\": %.15g, "
+            "\"enough_gradients\": %.15g, \"gradient_time\": %.15g",
+            LOSSES[r->options->loss], t->method, t->least_gradients, t->enough_gradients,
+            t->gradient_time);
     if (r->options->loss == PSPLIT_LOSS_NONSMOOTH)
-      printf(
+      fprintf(
+        r->out,
         ", \"smoothed_steps\": %.15g, \"perturbations\": %.15g, \"smoothed_time_frac\": %.9g, "
         "\"smoothing_pays_from\": %.15g",
         t->smoothed_gradients, t->perturbations, t->smoothed_time / t->enough_time,
         t->smoothing_pays_from);
-    putchar('}');
+    fputc('}', r->out);
   }
-  putchar('}');
+  fputc('}', r->out);
 }
 
 psplit_code limits_print(const limits_report *report, bool json, psplit_diag *diag) {
@@ -207,7 +214,7 @@ static double n_trained(const psplit_training *training) {
 }
 
 psplit_code limits_print_plan(const limits_options *given, const psplit_training *training,
-                              const psplit_plan *plan, psplit_diag *diag) {
+                              const psplit_plan *plan, FILE *out, psplit_diag *diag) {
   const size_t n = plan->n_stages;
   limits_options options = *given;
   int64_t *forward = calloc(n, sizeof *forward), *backward = calloc(n, sizeof *backward);
@@ -226,8 +233,8 @@ psplit_code limits_print_plan(const limits_options *given, const psplit_training
     .forward_ns = forward,
     .backward_ns = training ? backward : NULL,
     .activation_bytes = training ? bytes : NULL};
-  const limits_report report = {&options, &input, 1e9, " s"};
-  if (code == PSPLIT_OK) puts("");
+  const limits_report report = {&options, &input, 1e9, " s", out};
+  if (code == PSPLIT_OK) fputs("\n", out);
   if (code == PSPLIT_OK) code = limits_print(&report, false, diag);
   free(forward);
   free(backward);

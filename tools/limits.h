@@ -33,6 +33,7 @@ typedef struct limits_report {
   const psplit_schedule_input *input; /* times in ticks; the kind is what is compared */
   double ticks_per_unit;              /* 1e9 with times in ns */
   const char *unit;                   /* " s", or "" for the units of a problem */
+  FILE *out;
 } limits_report;
 
 /* The lines, or with `json` an object, without a newline. Errors: those of psplit/limits.h. */
@@ -41,6 +42,7 @@ PSPLIT_MUST_USE psplit_code limits_print(const limits_report *report, bool json,
 /* The lines for a plan of a model: a step of training (NULL: a stream of inferences). */
 PSPLIT_MUST_USE psplit_code limits_print_plan(const limits_options *options,
                                               const psplit_training *training,
-                                              const psplit_plan *plan, psplit_diag *diag);
+                                              const psplit_plan *plan, FILE *out,
+                                              psplit_diag *diag);
 
 #endif

@@ -285,7 +285,7 @@ static psplit_code print_limits(const psplit_problem *p, const settings *s,
                                          .forward_ns = forward,
                                          .backward_ns = trains || chunks > 1 ? backward : NULL,
                                          .activation_bytes = bytes};
-    const limits_report report = {&s->limits, &input, p->ticks_per_unit, ""};
+    const limits_report report = {&s->limits, &input, p->ticks_per_unit, "", stdout};
     code = limits_print(&report, s->json, diag);
   }
   free(forward);

@@ -636,13 +636,31 @@ static psplit_code make_manifest(const request *r, const psplit_plan *plan, pspl
   return psplit_manifest(r->opened, plan, &r->emit, diag, out_text);
 }
 
+/* What is printed behind the plan, malloc'd: before anything is written, so that nothing is where
+ * it fails. */
+static psplit_code make_report(const request *r, const psplit_plan *plan, psplit_diag *diag,
+                               char **out_text) {
+  size_t n;
+  FILE *out = open_memstream(out_text, &n);
+  if (!out) return cli_nomem(diag);
+  const bool quiet = r->quiet;
+  psplit_code code = PSPLIT_OK;
+  if (target_prints(r->target)) code = target_print(r->target, r->made, r->emit.logger, out, diag);
+  if (code == PSPLIT_OK && r->trained && !r->json && !quiet)
+    code = training_report(r->trained, &r->training, plan, r->n_micro_batches, out, diag);
+  if (code == PSPLIT_OK && r->limits.wanted && !quiet)
+    code = limits_print_plan(&r->limits, r->trained, plan, out, diag);
+  const bool failed = ferror(out);
+  return (fclose(out) != 0 || failed) && code == PSPLIT_OK ? cli_nomem(diag) : code;
+}
+
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
   psplit_logger logger = cli_sink(&r->quiet);
   planned made = {0};
   psplit_model *model = NULL;
-  char *manifest = NULL, *file = NULL;
+  char *manifest = NULL, *file = NULL, *report = NULL;
   undo beside = {0};
   r->beside = &beside;
   r->plan.planner.logger = r->emit.logger = &logger;
@@ -667,6 +685,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
   if (code == PSPLIT_OK) code = make_target(r, diag, &file);
   if (code == PSPLIT_OK && r->json) code = make_manifest(r, plan, diag, &manifest);
+  if (code == PSPLIT_OK) code = make_report(r, plan, diag, &report);
   if (code == PSPLIT_OK)
     code = r->directory && !r->plan_only ? write_directory(r, plan, diag) : write_beside(r, diag);
   if (code == PSPLIT_OK)
@@ -679,14 +698,10 @@ static psplit_code split(request *r, psplit_diag *diag) {
     fputs(manifest, stdout);
   else if (code == PSPLIT_OK && !r->quiet)
     print_plan(plan, &r->report, cli_now_s() - start_s);
-  if (code == PSPLIT_OK && target_prints(r->target))
-    code = target_print(r->target, &made, &logger, diag);
-  if (code == PSPLIT_OK && r->trained && !r->json && !r->quiet)
-    code = training_report(r->trained, &r->training, plan, r->n_micro_batches, diag);
-  if (code == PSPLIT_OK && r->limits.wanted && !r->quiet)
-    code = limits_print_plan(&r->limits, r->trained, plan, diag);
+  if (code == PSPLIT_OK) fputs(report, stdout);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->quiet)
     puts("\nverified: the stages together are the model");
+  free(report);
   free(manifest);
   free(file);
   planned_fini(&made);

@@ -34,14 +34,15 @@ psplit_code target_genai(const psplit_model *model, const planned *made,
 }
 
 /* llama.cpp counts what comes behind the layers as one more. */
-static void print_layers(target t, const uint32_t *layers, uint32_t n_stages) {
-  printf("%s", t == TARGET_VLLM ? "VLLM_PP_LAYER_PARTITION=" : "-ts ");
+static void print_layers(target t, const uint32_t *layers, uint32_t n_stages, FILE *out) {
+  fprintf(out, "%s", t == TARGET_VLLM ? "VLLM_PP_LAYER_PARTITION=" : "-ts ");
   for (uint32_t s = 0; s < n_stages; s++)
-    printf("%s%" PRIu32, s ? "," : "", layers[s] + (t == TARGET_LLAMA_CPP && s + 1 == n_stages));
-  printf("\n");
+    fprintf(out, "%s%" PRIu32, s ? "," : "",
+            layers[s] + (t == TARGET_LLAMA_CPP && s + 1 == n_stages));
+  fputs("\n", out);
 }
 
-psplit_code target_print(target t, const planned *made, const psplit_logger *logger,
+psplit_code target_print(target t, const planned *made, const psplit_logger *logger, FILE *out,
                          psplit_diag *diag) {
   psplit_snapshot *snapshot = NULL;
   uint32_t torn = 0;
@@ -49,7 +50,7 @@ psplit_code target_print(target t, const planned *made, const psplit_logger *log
   if (code != PSPLIT_OK) return code;
   uint32_t *layers = malloc(((size_t)snapshot->n_stages + 1) * sizeof *layers);
   code = layers ? psplit_view_layers(snapshot, diag, layers, &torn) : cli_nomem(diag);
-  if (code == PSPLIT_OK) print_layers(t, layers, snapshot->n_stages);
+  if (code == PSPLIT_OK) print_layers(t, layers, snapshot->n_stages, out);
   if (code == PSPLIT_OK && torn) {
     char line[160];
     snprintf(line, sizeof line,

@@ -22,8 +22,9 @@ PSPLIT_MUST_USE psplit_code target_genai(const psplit_model *model, const planne
                                          const psplit_emit_options *emit, psplit_diag *diag,
                                          char **out_text);
 
-/* Prints the line, and says to `logger` where layers are cut. Errors: UNSUPPORTED (no layers). */
+/* Prints the line to `out`, and says to `logger` where layers are cut. Errors: UNSUPPORTED (no
+ * layers). */
 PSPLIT_MUST_USE psplit_code target_print(target t, const planned *made, const psplit_logger *logger,
-                                         psplit_diag *diag);
+                                         FILE *out, psplit_diag *diag);
 
 #endif

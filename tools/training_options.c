@@ -130,7 +130,7 @@ void training_print(const psplit_training *training) {
   }
 }
 
-static psplit_code print_stages(const psplit_training *training, const psplit_plan *plan,
+static psplit_code print_stages(const psplit_training *training, const psplit_plan *plan, FILE *out,
                                 psplit_diag *diag) {
   static const char *const recomputes[] = {"?", "none", "heavy", "all"};
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
@@ -138,20 +138,20 @@ static psplit_code print_stages(const psplit_training *training, const psplit_pl
   if (!stages) return cli_nomem(diag);
   const psplit_code code = psplit_training_stages(training, plan, diag, stages);
   if (code == PSPLIT_OK)
-    printf(
-      "\ntraining, recompute %s\nstage   forward     again  backward      stash of a "
-      "micro-batch\n",
-      recomputes[psplit_training_recompute(training)]);
+    fprintf(out,
+            "\ntraining, recompute %s\nstage   forward     again  backward      stash of a "
+            "micro-batch\n",
+            recomputes[psplit_training_recompute(training)]);
   for (uint32_t s = 0; s < plan->n_stages && code == PSPLIT_OK; s++)
-    printf("%5" PRIu32 " %9s %9s %9s %10s\n", s, cli_time(stages[s].forward_ns, a),
-           cli_time(stages[s].again_ns, b), cli_time(stages[s].backward_ns, c),
-           cli_bytes(stages[s].stash_bytes, d));
+    fprintf(out, "%5" PRIu32 " %9s %9s %9s %10s\n", s, cli_time(stages[s].forward_ns, a),
+            cli_time(stages[s].again_ns, b), cli_time(stages[s].backward_ns, c),
+            cli_bytes(stages[s].stash_bytes, d));
   free(stages);
   return code;
 }
 
 static psplit_code print_schedules(const psplit_training *training, const training_options *o,
-                                   const psplit_plan *plan, uint32_t n_micro_batches,
+                                   const psplit_plan *plan, uint32_t n_micro_batches, FILE *out,
                                    psplit_diag *diag) {
   static const struct {
     psplit_schedule_kind kind;
@@ -160,7 +160,8 @@ static psplit_code print_schedules(const psplit_training *training, const traini
                    {PSPLIT_SCHEDULE_FILL_DRAIN, "fill-drain"},
                    {PSPLIT_SCHEDULE_ZERO_BUBBLE, "ZB-H1"}};
   const size_t n_schedules = o->form.weight_gradients == PSPLIT_WEIGHT_GRADIENTS_APART ? 3 : 2;
-  printf("a step of %" PRIu32 " micro-batch%s:", n_micro_batches, n_micro_batches == 1 ? "" : "es");
+  fprintf(out, "a step of %" PRIu32 " micro-batch%s:", n_micro_batches,
+          n_micro_batches == 1 ? "" : "es");
   for (size_t i = 0; i < n_schedules; i++) {
     psplit_schedule *schedule;
     char time[CLI_TEXT], bytes[CLI_TEXT];
@@ -170,16 +171,16 @@ static psplit_code print_schedules(const psplit_training *training, const traini
     if (code != PSPLIT_OK) return code;
     for (uint32_t s = 0; s < plan->n_stages; s++)
       if (schedule->peak_bytes[s] > most) most = schedule->peak_bytes[s];
-    printf("%s %s %s, bubble %.1f %%, stash %s", i ? ";" : "", schedules[i].name,
-           cli_time(schedule->makespan_ns, time), 100 * schedule->bubble_frac,
-           cli_bytes(most, bytes));
+    fprintf(out, "%s %s %s, bubble %.1f %%, stash %s", i ? ";" : "", schedules[i].name,
+            cli_time(schedule->makespan_ns, time), 100 * schedule->bubble_frac,
+            cli_bytes(most, bytes));
     psplit_schedule_destroy(schedule);
   }
-  puts("");
+  fputs("\n", out);
   return PSPLIT_OK;
 }
 
-static void print_weights(const psplit_training *training, const training_options *o) {
+static void print_weights(const psplit_training *training, const training_options *o, FILE *out) {
   enum { SHOWN = 6 };
   const psplit_gradient *gradient = psplit_training_gradient(training);
   char name[160];
@@ -188,20 +189,21 @@ static void print_weights(const psplit_training *training, const training_option
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
     n += !t.is_input && !t.next;
   }
-  printf("trains %" PRIu32 " weight%s with %s:", n, n == 1 ? "" : "s",
-         o->form.optimizer ? o->form.optimizer : "no optimizer");
+  fprintf(out, "trains %" PRIu32 " weight%s with %s:", n, n == 1 ? "" : "s",
+          o->form.optimizer ? o->form.optimizer : "no optimizer");
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient) && shown < SHOWN; i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
     if (t.is_input || t.next) continue;
-    printf("%s %s", shown++ ? "," : "", cli_printable(t.name, name, sizeof name));
+    fprintf(out, "%s %s", shown++ ? "," : "", cli_printable(t.name, name, sizeof name));
   }
-  printf("%s\n", n > SHOWN ? ", ... (--print-trainable lists them)" : "");
+  fprintf(out, "%s\n", n > SHOWN ? ", ... (--print-trainable lists them)" : "");
 }
 
 psplit_code training_report(const psplit_training *training, const training_options *o,
-                            const psplit_plan *plan, uint32_t n_micro_batches, psplit_diag *diag) {
-  psplit_code code = print_stages(training, plan, diag);
-  if (code == PSPLIT_OK) code = print_schedules(training, o, plan, n_micro_batches, diag);
-  if (code == PSPLIT_OK) print_weights(training, o);
+                            const psplit_plan *plan, uint32_t n_micro_batches, FILE *out,
+                            psplit_diag *diag) {
+  psplit_code code = print_stages(training, plan, out, diag);
+  if (code == PSPLIT_OK) code = print_schedules(training, o, plan, n_micro_batches, out, diag);
+  if (code == PSPLIT_OK) print_weights(training, o, out);
   return code;
 }

@@ -90,6 +90,6 @@ void training_print(const psplit_training *training);
 PSPLIT_MUST_USE psplit_code training_report(const psplit_training *training,
                                             const training_options *options,
                                             const psplit_plan *plan, uint32_t n_micro_batches,
-                                            psplit_diag *diag);
+                                            FILE *out, psplit_diag *diag);
 
 #endif

@@ -401,6 +401,8 @@ def check_lines(s):
          done.stderr)
     s.refused("layers of a model that has none", UNSUPPORTED, ("no layers",), "plain.onnx", "-k", "2",
               "--target", "vllm")
+    s.refused("layers that are asked for beside a directory", UNSUPPORTED, ("no layers",), "plain.onnx",
+              "-k", "2", "--target", "vllm", "-o", "out")
 
 
 def main(argv):
