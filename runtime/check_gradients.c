@@ -58,6 +58,15 @@ static const psplit_i_training_table *table_of(const checker *c) {
 
 /* --- what goes in --- */
 
+/* Puts a tensor, which is taken over, in the slot of that name. */
+static psplit_code put(checker *c, psplit_i_pass_kind kind, const char *name,
+                       psplit_i_tensor *tensor, psplit_diag *diag) {
+  uint32_t slot = PSPLIT_NONE;
+  const psplit_code code = psplit_i_train_pass_slot(&c->pass, kind, 0, name, diag, &slot);
+  psplit_i_train_pass_put(&c->pass, slot, tensor);
+  return code;
+}
+
 /* A weight's first value, or with `zeros` the zeros that its gradient is added to. */
 static psplit_code put_weight(checker *c, psplit_i_pass_kind kind, const char *name,
                               const char *zeros, psplit_diag *diag) {
@@ -73,8 +82,7 @@ static psplit_code put_weight(checker *c, psplit_i_pass_kind kind, const char *n
     memset(view.data, 0, (size_t)view.n_bytes);
   else if (!zeros)
     PSPLIT_TRY(psplit_model_read_initializer(c->model, name, view.data, view.n_bytes, diag));
-  psplit_i_train_pass_put(
-    &c->pass, psplit_i_train_pass_slot(&c->pass, kind, 0, zeros ? zeros : name), tensor);
+  code = put(c, kind, zeros ? zeros : name, tensor, diag);
   tensor = NULL;
 out:
   psplit_i_tensor_release(tensor);
@@ -128,8 +136,7 @@ static psplit_code put_data(checker *c, psplit_diag *diag) {
     code = used ? psplit_i_feed_get(&feed, 0, diag, &tensor) : PSPLIT_OK;
     if (used) psplit_i_feed_close(&feed);
     if (code != PSPLIT_OK) goto out;
-    psplit_i_train_pass_put(
-      &c->pass, psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_DATA, 0, m->inputs[i]), tensor);
+    PSPLIT_TRY(put(c, PSPLIT_I_PASS_DATA, m->inputs[i], tensor, diag));
   }
 out:
   return code;
@@ -174,9 +181,7 @@ static psplit_code run_once(checker *c, psplit_diag *diag) {
   PSPLIT_TRY(look_at_loss(c, diag, &view));
   PSPLIT_TRY(
     psplit_i_tensor_create(c->pass.ort, view.data_type, view.dims, view.n_dims, diag, &one));
-  psplit_i_train_pass_put(
-    &c->pass, psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_LOSS, 0, table_of(c)->loss_gradient),
-    one);
+  PSPLIT_TRY(put(c, PSPLIT_I_PASS_LOSS, table_of(c)->loss_gradient, one, diag));
   PSPLIT_TRY(psplit_i_tensor_look(one, diag, &view));
   set(&view, 0, 1);
   PSPLIT_TRY(psplit_i_train_pass_backward(&c->pass, diag));
@@ -198,7 +203,8 @@ static psplit_code add_gradient(checker *c, const char *name, psplit_diag *diag)
   variable *at = &c->at;
   psplit_i_tensor_view view;
   for (uint32_t s = 0; s < c->check->pipe.manifest.n_stages; s++) {
-    const uint32_t slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_BACK, s, name);
+    uint32_t slot;
+    PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_BACK, s, name, diag, &slot));
     if (slot == PSPLIT_NONE || !c->pass.slots[slot]) continue;
     PSPLIT_TRY(psplit_i_tensor_look(c->pass.slots[slot], diag, &view));
     if (view.data_type != at->view.data_type || view.n_elements != at->view.n_elements)
@@ -360,7 +366,8 @@ static psplit_code examine_stage(checker *c, uint32_t s, psplit_diag *diag) {
     const psplit_i_trained_weight *row = &table->weights[w];
     if (row->next || !row->n_stages || row->stages[0] != s) continue;
     c->at.first_stage = s;
-    c->at.slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_WEIGHT, 0, row->name);
+    PSPLIT_TRY(
+      psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_WEIGHT, 0, row->name, diag, &c->at.slot));
     PSPLIT_TRY(examine(c, w, row->gradient, row, diag, &c->check->findings[w]));
   }
   for (uint32_t i = 0; i < table->n_input_gradients; i++) {
@@ -369,7 +376,7 @@ static psplit_code examine_stage(checker *c, uint32_t s, psplit_diag *diag) {
     (void)find_input(c, name, &stage);
     if (stage != s) continue;
     c->at.first_stage = s;
-    c->at.slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_DATA, 0, name);
+    PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_DATA, 0, name, diag, &c->at.slot));
     PSPLIT_TRY(examine(c, table->n_weights + i, table->gradient_names[i], NULL, diag,
                        &c->check->findings[table->n_weights + i]));
   }
@@ -419,8 +426,8 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
     return psplit_i_fail(diag, PSPLIT_USAGE, "the stages of %s do not train", directory);
   PSPLIT_TRY(list_findings(c->check, diag));
   PSPLIT_TRY(psplit_i_train_pass_open(&ort->ort, pipe, &session, diag, &c->pass));
-  c->loss_slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_SENT, table_of(c)->loss_stage,
-                                          table_of(c)->loss_tensor);
+  PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_SENT, table_of(c)->loss_stage,
+                                      table_of(c)->loss_tensor, diag, &c->loss_slot));
   if (c->loss_slot == PSPLIT_NONE)
     return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: no stage gives the loss \"%s\"",
                          table_of(c)->loss_tensor);

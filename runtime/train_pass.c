@@ -13,13 +13,17 @@ static void write_key(psplit_i_text *text, psplit_i_pass_kind kind, uint32_t sta
   psplit_i_text_puts(text, name);
 }
 
-uint32_t psplit_i_train_pass_slot(const psplit_i_train_pass *pass, psplit_i_pass_kind kind,
-                                  uint32_t stage, const char *name) {
+psplit_code psplit_i_train_pass_slot(const psplit_i_train_pass *pass, psplit_i_pass_kind kind,
+                                     uint32_t stage, const char *name, psplit_diag *diag,
+                                     uint32_t *out_slot) {
   psplit_i_text key = {0};
   write_key(&key, kind, stage, name);
-  const uint32_t id = key.failed ? PSPLIT_NONE : psplit_i_intern_find(&pass->names, key.bytes);
+  const bool failed = key.failed;
+  const uint32_t id = failed ? PSPLIT_NONE : psplit_i_intern_find(&pass->names, key.bytes);
   psplit_i_text_fini(&key);
-  return id == PSPLIT_NONE ? PSPLIT_NONE : pass->slot_of[id];
+  if (failed) return psplit_i_nomem(diag);
+  *out_slot = id == PSPLIT_NONE ? PSPLIT_NONE : pass->slot_of[id];
+  return PSPLIT_OK;
 }
 
 /* Gives a name its slot, a new one for PSPLIT_NONE, unless it has one. *out_slot is what it has.

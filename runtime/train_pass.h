@@ -47,9 +47,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_train_pass_open(const psplit_i_ort *ort,
                                                      psplit_diag *diag, psplit_i_train_pass *out);
 void psplit_i_train_pass_close(psplit_i_train_pass *pass); /* a zeroed one is fine */
 
-/* PSPLIT_NONE where no file takes or gives it. `stage` counts for kinds of a stage alone. */
-uint32_t psplit_i_train_pass_slot(const psplit_i_train_pass *pass, psplit_i_pass_kind kind,
-                                  uint32_t stage, const char *name);
+/* *out_slot is PSPLIT_NONE where no file takes or gives it. `stage` counts for kinds of a stage
+ * alone. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_train_pass_slot(const psplit_i_train_pass *pass,
+                                                     psplit_i_pass_kind kind, uint32_t stage,
+                                                     const char *name, psplit_diag *diag,
+                                                     uint32_t *out_slot);
 /* Puts a tensor, which is taken over, in place of what the slot holds; PSPLIT_NONE releases it. */
 void psplit_i_train_pass_put(psplit_i_train_pass *pass, uint32_t slot, psplit_i_tensor *tensor);
 

@@ -100,58 +100,80 @@ void psplit_i_checkpoint_remove(int fd, const char *path) {
 
 /* --- what is hidden --- */
 
-bool psplit_i_checkpoint_step_in(int fd, uint64_t *out_step) {
+/* Whether what could not be opened may be there all the same: the system or the process lacks
+ * something. */
+static bool lacks_something(int error) {
+  return error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+static psplit_code lacks(psplit_diag *diag, const char *path) {
+  if (errno == ENOMEM) return psplit_i_nomem(diag);
+  return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be opened: %s", path, strerror(errno));
+}
+
+psplit_code psplit_i_checkpoint_step_in(int fd, psplit_diag *diag, bool *out_found,
+                                        uint64_t *out_step) {
   enum { MOST_BYTES = 64 << 20 };
   psplit_i_json_reader reader = {0};
   struct stat status;
+  *out_found = false;
   const int file =
     openat(fd, PSPLIT_I_TRAINING_JSON, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return false;
-  bool good = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
-              status.st_size <= MOST_BYTES;
-  char *text = good ? malloc((size_t)status.st_size) : NULL;
-  good = text && psplit_i_in_read_at("", file, 0, text, (size_t)status.st_size, NULL) == PSPLIT_OK;
+  if (file < 0) return lacks_something(errno) ? lacks(diag, PSPLIT_I_TRAINING_JSON) : PSPLIT_OK;
+  const bool fits = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
+                    status.st_size <= MOST_BYTES;
+  char *text = fits ? malloc((size_t)status.st_size) : NULL;
+  const bool whole =
+    text && psplit_i_in_read_at("", file, 0, text, (size_t)status.st_size, NULL) == PSPLIT_OK;
   close(file);
-  if (good) {
+  if (fits && !text) return psplit_i_nomem(diag);
+  if (whole) {
     psplit_i_json_item root = psplit_i_json_load(&reader, text, (size_t)status.st_size);
     psplit_i_json_u64(psplit_i_json_need(&root, "step"), out_step);
     psplit_i_json_release(&root);
-    good = reader.code == PSPLIT_OK;
+    *out_found = reader.code == PSPLIT_OK;
   }
   free(text);
-  return good;
+  return reader.code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-/* Goes through the hidden directories of a place: the path of each and a descriptor, -1 at the end.
- */
+/* Goes through the hidden directories of a place: the path of each and a descriptor, -1 at the end
+ * or, with errno, where something lacks. */
 static int next_hidden(const psplit_i_checkpoint_place *place, DIR *entries, psplit_i_text *path) {
   for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
     if (!is_hidden_name(entry->d_name, place->prefix)) continue;
     const int fd =
       openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && lacks_something(errno)) return -1;
     if (fd < 0) continue;
     psplit_i_text_fini(path);
     psplit_i_text_addf(path, "%s/%s", strcmp(place->parent, "/") == 0 ? "" : place->parent,
                        entry->d_name);
     return fd;
   }
+  errno = 0;
   return -1;
 }
 
 psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *place, bool idle,
                                             psplit_diag *diag, char **out_path, int *out_fd) {
-  DIR *entries = opendir(place->parent);
   psplit_i_text path = {0};
   char *best = NULL;
   int best_fd = -1, fd;
   uint64_t best_step = 0;
-  bool failed = false;
-  while (entries && !failed && (fd = next_hidden(place, entries, &path)) >= 0) {
+  psplit_code code = PSPLIT_OK;
+  DIR *entries = opendir(place->parent);
+  if (!entries && lacks_something(errno)) return lacks(diag, place->parent);
+  while (entries && code == PSPLIT_OK) {
     uint64_t step = 0;
-    failed = path.failed;
-    const bool taken = !failed && (!idle || flock(fd, LOCK_EX | LOCK_NB) == 0) &&
-                       psplit_i_checkpoint_step_in(fd, &step) && (!best || step > best_step);
-    if (!taken) {
+    bool found = false;
+    fd = next_hidden(place, entries, &path);
+    if (fd < 0 && errno) code = lacks(diag, place->parent);
+    if (fd < 0) break;
+    if (path.failed) code = psplit_i_nomem(diag);
+    if (code == PSPLIT_OK && (!idle || flock(fd, LOCK_EX | LOCK_NB) == 0))
+      code = psplit_i_checkpoint_step_in(fd, diag, &found, &step);
+    if (code != PSPLIT_OK || !found || (best && step <= best_step)) {
       close(fd);
       continue;
     }
@@ -164,15 +186,17 @@ psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *pla
   }
   if (entries) closedir(entries);
   psplit_i_text_fini(&path);
-  if (!idle || failed) {
+  if (!idle || code != PSPLIT_OK) {
     if (best_fd >= 0) close(best_fd);
     best_fd = -1;
   }
+  if (code != PSPLIT_OK) {
+    free(best);
+    best = NULL;
+  }
   *out_fd = best_fd;
-  *out_path = failed ? NULL : best;
-  if (!failed) return PSPLIT_OK;
-  free(best);
-  return psplit_i_nomem(diag);
+  *out_path = best;
+  return code;
 }
 
 void psplit_i_checkpoint_remove_stale(const psplit_i_checkpoint_place *place) {

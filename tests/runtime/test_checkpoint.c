@@ -589,6 +589,24 @@ static void every_allocation_may_fail(void **state) {
   }
 }
 
+/* What is hidden is found or not: out of memory it is not "no checkpoint". */
+static void no_memory_hides_no_checkpoint(void **state) {
+  (void)state;
+  must_save("c", 4, 2);
+  assert_int_equal(rename("c", ".c.psplit-7-09"), 0);
+  bool failed = true;
+  for (long nth = 0; failed; nth++) {
+    psplit_diag diag = {0};
+    psplit_i_checkpoint *found = NULL;
+    fail_allocation_after(nth);
+    const psplit_code code = psplit_i_checkpoint_open("c", &diag, &found);
+    failed = stop_failing();
+    psplit_i_checkpoint_close(found);
+    assert_int_equal(code, failed ? PSPLIT_NOMEM : PSPLIT_OK);
+    assert_true(nth < 2000);
+  }
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, enter_scratch, leave_scratch)
 
 int main(void) {
@@ -608,6 +626,7 @@ int main(void) {
     IN_SCRATCH(kill_9_leaves_the_old_or_the_new_one),
     IN_SCRATCH(a_full_disk_costs_nothing),
     IN_SCRATCH(every_allocation_may_fail),
+    IN_SCRATCH(no_memory_hides_no_checkpoint),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
