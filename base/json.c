@@ -88,6 +88,20 @@ void psplit_i_json_string(psplit_i_json *json, const char *value) {
   json->need_comma = true;
 }
 
+bool psplit_i_json_says(const char *said, const char *text) {
+  static const char REPLACEMENT[] = "\xef\xbf\xbd";
+  for (size_t left = strlen(text); left;) {
+    const size_t length = psplit_i_utf8_length((const unsigned char *)text, left);
+    const char *meant = length ? text : REPLACEMENT;
+    const size_t n = length ? length : strlen(REPLACEMENT), width = length ? length : 1;
+    if (strncmp(said, meant, n) != 0) return false;
+    said += n;
+    text += width;
+    left -= width;
+  }
+  return !*said;
+}
+
 void psplit_i_json_int(psplit_i_json *json, int64_t value) {
   begin_item(json);
   psplit_i_text_addf(json->out, "%" PRId64, value);

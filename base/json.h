@@ -22,6 +22,9 @@ void psplit_i_json_close(psplit_i_json *json, char bracket); /* '}' or ']' */
 void psplit_i_json_key(psplit_i_json *json, const char *key);
 
 void psplit_i_json_string(psplit_i_json *json, const char *value);
+/* Whether `said`, read from JSON, is what a string of `text` is there: what is not UTF-8 is a
+ * replacement character. */
+bool psplit_i_json_says(const char *said, const char *text);
 void psplit_i_json_int(psplit_i_json *json, int64_t value);
 void psplit_i_json_uint(psplit_i_json *json, uint64_t value);
 /* Shortest text that reads back as the same double; null for NaN and infinities. */

@@ -363,6 +363,10 @@ static psplit_code check_names(const psplit_i_split *split, psplit_diag *diag) {
     PSPLIT_TRY(check_name(graph->values[graph->outputs[o]].name, "graph output", diag));
   for (uint32_t t = 0; t < split->plan->n_transfers; t++)
     PSPLIT_TRY(check_name(split->plan->transfers[t].tensor, "tensor between stages", diag));
+  for (size_t i = 0; i < split->model->inlined.n; i++) {
+    PSPLIT_TRY(check_name(split->model->inlined.items[i].node, "inlined If", diag));
+    PSPLIT_TRY(check_name(split->model->inlined.items[i].condition, "condition", diag));
+  }
 out:
   return code;
 }

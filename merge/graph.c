@@ -123,9 +123,13 @@ out:
   return code;
 }
 
+/* Of several about one value, the one that counts: psplit_i_value.value_info. */
 static psplit_code add_value_info(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
-                                  const char *name) {
-  const uint32_t number = about(m, s, name);
+                                  size_t info, const char *name) {
+  const psplit_i_graph *graph = m->stages[s].graph;
+  const uint32_t number = about(m, s, name),
+                 value = name ? psplit_i_graph_find_value(graph, name) : PSPLIT_NONE;
+  if (value != PSPLIT_NONE && graph->values[value].value_info != info) return PSPLIT_OK;
   if (number == PSPLIT_NONE || !m->names[number] || m->declared[number]) return PSPLIT_OK;
   m->declared[number] = 1;
   return add_named(m, s, span, PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, name, number,
@@ -186,7 +190,8 @@ static psplit_code add_other_fields(psplit_i_merger *m, uint32_t s, uint32_t *an
         PSPLIT_TRY(add_initializer(m, s, span, graph->initializer[n_tensors++]));
         break;
       case PSPLIT_I_GRAPH_VALUE_INFO:
-        PSPLIT_TRY(add_value_info(m, s, span, graph->value_info[n_infos++]->name));
+        PSPLIT_TRY(add_value_info(m, s, span, n_infos, graph->value_info[n_infos]->name));
+        n_infos++;
         break;
       case PSPLIT_I_GRAPH_ANNOTATION:
         PSPLIT_TRY(

@@ -7,7 +7,7 @@
 
 static bool same_dim(psplit_i_manifest_dim a, psplit_i_declared_dim b) {
   if (a.value >= 0 || b.value >= 0) return a.value == b.value;
-  return a.param && b.param ? strcmp(a.param, b.param) == 0 : !a.param && !b.param;
+  return a.param && b.param ? psplit_i_json_says(a.param, b.param) : !a.param && !b.param;
 }
 
 static bool same_shape(const psplit_i_shape *shape, const Onnx__TypeProto *type) {
