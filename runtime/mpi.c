@@ -197,12 +197,13 @@ static void tell_deliverer(port_host *h, const psplit_diag *diag) {
 /* While a stage that was told to stop may still do so: others are to hear of the failure from here,
  * not that this rank is silent. */
 static void stay_heard(port_host *h, int64_t since_ns) {
-  static const int64_t LOOK_NS = 20000000, STOP_NS = PSPLIT_I_STOP_S * (int64_t)1000000000;
+  static const int64_t LOOK_NS = 20000000;
+  const int64_t stop_ns = psplit_i_stop_ns(h->ends.options);
   psplit_diag ignored = {0};
   bool all_last;
-  while (!psplit_i_workers_wait(&h->workers, LOOK_NS) && psplit_i_now_ns() - since_ns < STOP_NS) {
+  while (!psplit_i_workers_wait(&h->workers, LOOK_NS) && psplit_i_now_ns() - since_ns < stop_ns) {
     psplit_i_driver_enter(&h->driver);
-    if (psplit_i_pulse_step(h->pulse, false, &ignored, &all_last) != PSPLIT_OK) since_ns -= STOP_NS;
+    if (psplit_i_pulse_step(h->pulse, false, &ignored, &all_last) != PSPLIT_OK) since_ns -= stop_ns;
     psplit_i_driver_leave(&h->driver);
   }
 }

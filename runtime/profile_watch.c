@@ -21,7 +21,7 @@ static bool look(psplit_i_profile_watch *w) {
   const int64_t now_ns = psplit_i_now_ns();
   char late[128];
   if (w->diag.code != PSPLIT_OK)
-    return w->doing && o->give_up && now_ns - w->stopped_ns > PSPLIT_I_STOP_S * (int64_t)1000000000;
+    return w->doing && o->give_up && now_ns - w->stopped_ns > psplit_i_stop_ns(o);
   if (o->interrupted && atomic_load(o->interrupted)) {
     stop(w, PSPLIT_CANCELLED, PSPLIT_HINT_NONE, "interrupted");
   } else if (w->doing && o->stall_timeout_s > 0 &&

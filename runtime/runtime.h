@@ -80,14 +80,19 @@ typedef struct psplit_i_run_options {
   const psplit_i_source *source; /* of a stream, in place of files and logger; NULL: none */
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */
-  /* Called where threads have not ended PSPLIT_I_STOP_S after the first failure or an interrupt,
+  /* Called where threads have not ended psplit_i_stop_ns after the first failure or an interrupt,
    * which nothing can make them; `diag` says what it was and names them. It ends the process. NULL:
    * they are waited for. */
   void (*give_up)(void *user, const psplit_diag *diag);
   void *give_up_user;
 } psplit_i_run_options;
 
-enum { PSPLIT_I_STOP_S = 2 };
+/* How long what was told to stop is waited for, ns: whoever interrupts wants the prompt back. */
+static inline int64_t psplit_i_stop_ns(const psplit_i_run_options *options) {
+  static const int64_t FAILED_NS = 2000000000, INTERRUPTED_NS = 400000000;
+  return options->interrupted && atomic_load(options->interrupted) ? INTERRUPTED_NS : FAILED_NS;
+}
+enum { PSPLIT_I_STOP_S = 2 }; /* where nobody is waited for: a service */
 
 /* What happened to a micro-batch in a stage: points in time, ns on the clock of rank 0. */
 typedef struct psplit_i_event {

@@ -97,13 +97,14 @@ static void name_left(psplit_i_workers *w, psplit_i_text *out) {
 
 void psplit_i_workers_join(psplit_i_workers *w, int64_t since_ns, const psplit_diag *diag) {
   const psplit_i_run_options *options = w->ends->options;
-  const int64_t left_ns = since_ns + PSPLIT_I_STOP_S * (int64_t)1000000000 - psplit_i_now_ns();
+  const int64_t stop_ns = psplit_i_stop_ns(options);
+  const int64_t left_ns = since_ns + stop_ns - psplit_i_now_ns();
   if (options->give_up && !psplit_i_workers_wait(w, left_ns)) {
     psplit_diag told = *diag;
     psplit_i_text left = {0};
     name_left(w, &left);
-    snprintf(told.message, sizeof told.message, "%.1000s; not ended within %d s: %.450s",
-             diag->message, PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);
+    snprintf(told.message, sizeof told.message, "%.1000s; not ended within %g s: %.450s",
+             diag->message, 1e-9 * (double)stop_ns, left.failed ? "?" : left.bytes);
     options->give_up(options->give_up_user, &told);
   }
   for (uint32_t i = 0; i < w->n; i++) pthread_join(w->each[i].thread, NULL);

@@ -41,7 +41,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_workers_start_ends(psplit_i_workers *worker
 bool psplit_i_workers_wait(psplit_i_workers *workers, int64_t most_ns);
 
 /* Joins all threads, which have been told to stop or have ended. Where one does not end within
- * PSPLIT_I_STOP_S of since_ns, options->give_up is called with `diag` and the names of those that
+ * psplit_i_stop_ns of since_ns, options->give_up is called with `diag` and the names of those that
  * are left. */
 void psplit_i_workers_join(psplit_i_workers *workers, int64_t since_ns, const psplit_diag *diag);
 

@@ -309,17 +309,13 @@ void cli_leave_again(int number) {
   if (is_again()) leave(LINE, sizeof LINE - 1);
 }
 
-static void leave_within(int number, unsigned seconds) {
+void cli_leave_now(int number) {
   const bool first = !leave_status;
   cli_leave_again(number);
   if (!first) return;
   signal(SIGALRM, leave_late);
-  alarm(seconds);
+  alarm(1);
 }
-
-void cli_leave_soon(int number) { leave_within(number, CLI_PATIENCE_S); }
-
-void cli_leave_now(int number) { leave_within(number, 1); }
 
 static void on_cancel(int number) {
   cancelled = number;

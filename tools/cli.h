@@ -113,15 +113,12 @@ void cli_quiet(void *user, psplit_severity severity, const char *line);
 
 /* Calls `handler` for what users and terminals end programs with; not for a hang-up under nohup. */
 void cli_on_interrupt(void (*handler)(int));
-/* In such a handler of a program that may wait for what never comes: the process ends
- * CLI_PATIENCE_S from now at the latest, and at once where this is called for the second time, with
- * status 128 + `number`. Calls within 50 ms are one: launchers and terminals tell the same. */
-void cli_leave_soon(int number);
-/* The same within a second: where nothing runs that could end by itself, and nothing is written. */
+/* In such a handler of a program that may wait for what never comes: the process ends a second from
+ * now at the latest, and at once where this is called for the second time, with status 128 +
+ * `number`. Calls within 50 ms are one: launchers and terminals tell the same. */
 void cli_leave_now(int number);
 /* Only the second of these: where what is under way has to end, however long it takes. */
 void cli_leave_again(int number);
-enum { CLI_PATIENCE_S = 4 };
 /* A flag for `cancel` of the library's options: from here on such a signal sets it, and then ends
  * the program as cli_leave_now() says, unless the call ends before. */
 const volatile int *cli_cancel(void);

@@ -141,7 +141,7 @@ static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
   interrupted = stop = number;
-  cli_leave_soon(number);
+  cli_leave_now(number);
 }
 
 /* --- options --- */

@@ -114,7 +114,7 @@ static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
   interrupted = number;
-  cli_leave_soon(number);
+  cli_leave_now(number);
 }
 
 /* -1: go on; else the exit status. */

@@ -139,16 +139,11 @@ static void on_signal(int signal_number) {
   cli_leave_again(signal_number);
 }
 
-/* Reading and planning are cut off after a second. */
+/* Reading and planning are cut off after a second; so are stages that run, which may not stop when
+ * they are told. */
 static void on_signal_in_plan(int signal_number) {
   interrupted = signal_number;
   cli_leave_now(signal_number);
-}
-
-/* Stages that run may not stop when they are told. */
-static void on_signal_in_run(int signal_number) {
-  interrupted = signal_number;
-  cli_leave_soon(signal_number);
 }
 
 /* Options that stand in tables of their own. */
@@ -775,7 +770,7 @@ static int run(request *r) {
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
   r->plan.planner.activity = r->emit.activity = cli_activity();
-  cli_on_interrupt(r->tune.n_rounds ? on_signal_in_run : on_signal_in_plan);
+  cli_on_interrupt(on_signal_in_plan);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
   const int status = cli_fail(&diag), signal_number = interrupted;

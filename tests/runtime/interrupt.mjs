@@ -3,7 +3,7 @@
 //   node interrupt.mjs RUN SPLIT [LAUNCHER]
 //
 // A stage in a node that computes for minutes, files that nobody writes or reads. The first signal ends
-// it within seconds and says what did not end; the second at once. So does the failure of another stage.
+// it within a second and says what did not end; the second at once. So does the failure of another stage.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const each = new Runner(runner, splitter, launcher, 2);
 const { tap, tmp } = each;
 const { model, dir, manifest: { inputs: [{ name: input }] } } = each.split('long_node');
 const N = 4000; // 64e9 multiplications of integers
-const SOON_MS = 5500; // 5 s, and what the machine takes to start and to end a process
+const SOON_MS = 1500; // 1 s, and what the machine takes to end a process
 const AT_ONCE_MS = 1500;
 const STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
@@ -72,7 +72,8 @@ async function ends(title, run, pid, signals, { pattern, most = SOON_MS, status 
 }
 
 const long = [dir, '--random', '--dim', `n=${N}`, '--warmup', '0', '-q'];
-const stuck = /^error: interrupted; not ended within 2 s: stage 1 \(stage1\.onnx\)$/m;
+// Stage 0 may have been slow to hear of it on a busy machine.
+const stuck = /^error: interrupted; not ended within 0.4 s: (stage 0 \(stage0\.onnx\), )?stage 1 \(stage1\.onnx\)$/m;
 async function computing(title, signals, options) {
   const run = startRun(...long);
   let pid = run.child.pid;
@@ -103,8 +104,11 @@ raw(1, 8);
   const failing = [dir, '--input', `${input}=${join(tmp, '{}.raw')}`, '--dim', `n=${N}`, '-m', '2', '--warmup', '0'];
   const run = startRun(...failing);
   const early = await within(4000, run.ended);
-  const pid = launcher ? processesBelow(run.child.pid, runner).sort((a, b) => used(b) - used(a))[0] : run.child.pid;
+  // The rank of stage 1; the other one may use more of a busy machine while it waits.
+  const isRank1 = (p) => /(^|\0)(PMI_RANK|OMPI_COMM_WORLD_RANK)=1(\0|$)/.test(readFileSync(`/proc/${p}/environ`, 'latin1'));
+  const pid = launcher ? processesBelow(run.child.pid, runner).find(isRank1) : run.child.pid;
   tap.ok(!early, 'a failure beside a stage that computes: that is waited for', run.stderr);
+  await busy(pid ?? run.child.pid);
   await ends('and interrupted', run, pid ?? run.child.pid, ['SIGTERM'], { pattern: stuck });
   const timed = startRun(...failing, '--timeout', '2');
   const since = Date.now();
