@@ -3,7 +3,7 @@
 #
 # BUILD (build-fuzz) is a build with -Dfuzz=true (docs/testing.md). Each target gets its share of HOURS, which
 # may be a fraction; what it learns is kept in DIRECTORY/TARGET (default: BUILD/soak), which the next soak
-# goes on from, and inputs that crash, hang for 20 s or take over 2 GiB in DIRECTORY/finds. A target that
+# goes on from, and inputs that crash, hang for 60 s or take over 2 GiB in DIRECTORY/finds. A target that
 # was stopped by one goes on for the rest of its time. One line for each target:
 #   TARGET: N runs in S s, E edges, F finds
 # Exit status: 0 without finds, 1 with.
@@ -62,7 +62,7 @@ for target in "$@"; do
   do
     status=0
     # shellcheck disable=SC2046,SC2086 # lists of words
-    "$build/tests/fuzz/$target" -entropic=0 -max_len=4096 -timeout=20 -rss_limit_mb=2048 -max_total_time=$left \
+    "$build/tests/fuzz/$target" -entropic=0 -max_len=4096 -timeout=60 -rss_limit_mb=2048 -max_total_time=$left \
       -print_final_stats=1 -artifact_prefix="$kept/finds/$target-" $dictionary "$kept/$target" $(seeds "$target") \
       > "$log" 2>&1 || status=$?
     runs=$((runs + $(number number_of_executed_units)))

@@ -1,0 +1,41 @@
+#!/bin/sh
+# What the tests reach: sh tests/coverage.sh [SUITE...]
+#
+# Builds with clang's source-based coverage in build-coverage/, runs the suites (default: those below, of which
+# the end-to-end ones of all models would add time and nothing else), and prints lines and branches by
+# room and the files that are reached least: tests/coverage.py. Needs llvm-profdata and llvm-cov of clang's
+# version (Debian: llvm).
+set -eu
+cd "$(dirname "$0")/.."
+build=build-coverage
+PSPLIT_MODEL_CACHE=${PSPLIT_MODEL_CACHE:-$PWD/.cache/models}
+# Processes of one program write to one of four files and add up there.
+LLVM_PROFILE_FILE=$PWD/$build/profiles/%4m.profraw
+export PSPLIT_MODEL_CACHE LLVM_PROFILE_FILE
+version=$(clang -dumpversion | sed 's/\..*//')
+tool() { command -v "$1-$version" || command -v "$1" || { echo "$0: no $1; apt-get install llvm" >&2; exit 2; }; }
+profdata=$(tool llvm-profdata)
+cov=$(tool llvm-cov)
+
+flags='-fprofile-instr-generate -fcoverage-mapping'
+[ -f "$build/build.ninja" ] ||
+  CC=${CC:-clang} meson setup "$build" --buildtype=debugoptimized -Doptimization=1 -Db_ndebug=true \
+    -Dc_args="$flags" -Dc_link_args="$flags"
+ninja -C "$build" --quiet
+rm -rf "$build/profiles"
+mkdir -p "$build/profiles"
+[ $# -gt 0 ] || set -- unit cli verify emit golden plugin property fuzz-replay runtime generate serve
+suites=
+for suite in "$@"; do suites="$suites --suite $suite"; done
+# Those that let calls fail let the profile's own calls fail, too.
+# shellcheck disable=SC2086 # a list of words
+meson test -C "$build" --no-rebuild --timeout-multiplier 4 $suites --no-suite oom --no-suite matrix > "$build/tests.log" 2>&1 ||
+  echo "some tests failed (they are slower here): $build/tests.log"
+"$profdata" merge -sparse -o "$build/all.profdata" "$build"/profiles/*.profraw
+objects=
+for file in "$build"/libpsplit*.so "$build"/tools/onnx-pipeline-* "$build"/serve/onnx-pipeline-*; do
+  case $file in *.p | *.sym* | *.1) ;; *) [ ! -f "$file" ] || objects="$objects -object $file" ;; esac
+done
+# shellcheck disable=SC2086 # a list of words
+"$cov" export -summary-only -instr-profile "$build/all.profdata" $objects > "$build/coverage.json"
+python3 tests/coverage.py "$build/coverage.json"
