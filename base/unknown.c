@@ -55,17 +55,26 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
   return found;
 }
 
+uint32_t psplit_nearest_name(const char *name, const char *const *names, uint32_t n) {
+  return psplit_i_nearest(name, names, n);
+}
+
+void psplit_i_add_names(psplit_i_text *out, const char *it_has, const char *name,
+                        const char *const *names, uint32_t n) {
+  const uint32_t near = psplit_i_nearest(name, names, n);
+  if (near != PSPLIT_NONE)
+    psplit_i_text_addf(out, "; did you mean %.200s? %s ", names[near], it_has);
+  else
+    psplit_i_text_addf(out, n ? "; %s " : "; %s none", it_has);
+  for (uint32_t i = 0; i < n && i < MAX_LISTED; i++)
+    psplit_i_text_addf(out, "%s%.200s", i ? ", " : "", names[i]);
+  if (n > MAX_LISTED) psplit_i_text_addf(out, " and %u more", (unsigned)(n - MAX_LISTED));
+}
+
 psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what, const char *name,
                                   const char *const *names, uint32_t n) {
-  const uint32_t near = psplit_i_nearest(name, names, n);
   psplit_i_text hint = {0};
-  if (near != PSPLIT_NONE)
-    psplit_i_text_addf(&hint, "; did you mean %s? it has ", names[near]);
-  else
-    psplit_i_text_puts(&hint, n ? "; it has " : "; it has none");
-  for (uint32_t i = 0; i < n && i < MAX_LISTED; i++)
-    psplit_i_text_addf(&hint, "%s%.200s", i ? ", " : "", names[i]);
-  if (n > MAX_LISTED) psplit_i_text_addf(&hint, " and %u more", (unsigned)(n - MAX_LISTED));
+  psplit_i_add_names(&hint, "it has", name, names, n);
   const psplit_code code = psplit_i_fail(diag, PSPLIT_USAGE, "%s %.200s%s", what, name,
                                          hint.failed || !hint.bytes ? "" : hint.bytes);
   psplit_i_text_fini(&hint);

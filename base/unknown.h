@@ -4,10 +4,16 @@
 
 #include <psplit/base.h>
 
+#include "text.h"
+
 /* The name that was most likely meant: the same in another case, one that differs in few letters
  * (neighbours exchanged count once), or one of which the other is the beginning; of several, the
  * first. PSPLIT_NONE where none is near. O(letters * all letters). */
 uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n);
+
+/* Adds "; did you mean <nearest>? <it has> <names>", or "; <it has> none". A long list is cut. */
+void psplit_i_add_names(psplit_i_text *out, const char *it_has, const char *name,
+                        const char *const *names, uint32_t n);
 
 /* USAGE: "<what> <name>; did you mean <nearest>? it has <names>", or "...; it has none". A list
  * that is long is cut. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "activity.h"
+#include "kinds.h"
 #include "unpack.h"
 
 /* The default limit on the structure's memory follows the file, since a graph of ordinary nodes
@@ -199,8 +200,9 @@ static psplit_code read_model(psplit_model *model, const psplit_inline_if *inlin
   if (file_bytes == 0)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
   if (!max_bytes) max_bytes = default_limit(file_bytes);
-  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, model->options.cancel,
-                                    model->options.activity, diag, &model->skeleton));
+  code = psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, model->options.cancel,
+                                model->options.activity, diag, &model->skeleton);
+  if (code != PSPLIT_OK) PSPLIT_TRY(psplit_i_tell_kind(model->fd, code, diag));
   psplit_i_activity_begin(model->options.activity, PSPLIT_ACTIVITY_NONE, 0);
   PSPLIT_TRY(psplit_i_open_files_create(model, diag));
   PSPLIT_TRY(build(model, max_bytes, diag));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "unknown.h"
 
 static const char *text_of(const char *text) { return text ? text : ""; }
 
@@ -14,6 +15,23 @@ static const Onnx__DeviceConfigurationProto *find_configuration(const psplit_mod
     if (strcmp(text_of(model->proto->configuration[i]->name), name) == 0)
       return model->proto->configuration[i];
   return NULL;
+}
+
+static psplit_code no_configuration(const psplit_model *model, const char *name,
+                                    psplit_i_arena *arena, psplit_diag *diag) {
+  const size_t n = model->proto->n_configuration;
+  const char **names = PSPLIT_NEW(arena, const char *, n);
+  psplit_i_text known = {0};
+  if (!names) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < n; i++) names[i] = text_of(model->proto->configuration[i]->name);
+  psplit_i_add_names(&known, "it has", name, names, (uint32_t)n);
+  const psplit_code code =
+    known.failed
+      ? psplit_i_nomem(diag)
+      : psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
+                            "the model has no configuration \"%s\"%s", name, known.bytes);
+  psplit_i_text_fini(&known);
+  return code;
 }
 
 /* The only configuration under which nodes have stages; *out_name stays NULL where none does. */
@@ -110,9 +128,7 @@ psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *nam
   if (out_any) *out_any = false;
   if (!name) goto out;
   const Onnx__DeviceConfigurationProto *configuration = find_configuration(graph->model, name);
-  if (!configuration)
-    PSPLIT_TRY(psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
-                                   "the model has no configuration \"%s\"", name));
+  if (!configuration) PSPLIT_TRY(no_configuration(graph->model, name, &arena, diag));
   for (size_t p = 0; p < graph->model->placed_nodes.n; p++) {
     const uint32_t n = graph->model->placed_nodes.items[p];
     PSPLIT_TRY(read_node(graph, n, configuration, &arena, diag, &out_stage[n]));

@@ -153,6 +153,16 @@ static psplit_code malformed(scanner *s, uint64_t at, const char *what) {
                        s->stack[s->depth - 1].rule->descriptor->short_name);
 }
 
+/* A field of the model itself that goes on behind the end of the file. */
+static psplit_code cut_off(scanner *s, unsigned width, uint64_t length) {
+  const uint64_t least = psplit_i_sat_add_u64(s->position + width, length);
+  return psplit_i_fail(s->diag, PSPLIT_MALFORMED,
+                       "not a whole ONNX model: a length at byte %" PRIu64
+                       " runs past the end of the file, which has %" PRIu64 " bytes, to %" PRIu64
+                       ": it was cut off, or is no model",
+                       s->position, s->file_bytes, least);
+}
+
 /* Makes the window hold the byte at `position` and as many as are left, up to `n` <= SMALL_WINDOW;
  * *out_n of them. */
 static psplit_code peek(scanner *s, size_t n, const uint8_t **out_bytes, size_t *out_n) {
@@ -345,7 +355,8 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *
   if (width == 0 || width > top->file_end - s->position)
     return malformed(s, s->position, "a length is cut off");
   if (length > top->file_end - s->position - width)
-    return malformed(s, s->position, "a length runs past the end of its message");
+    return s->depth == 1 ? cut_off(s, width, length)
+                         : malformed(s, s->position, "a length runs past the end of its message");
 
   if (rule->kind == FIELD_MESSAGE) {
     if (!rule->repeated) {

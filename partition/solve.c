@@ -13,11 +13,27 @@
 #include "placing.h"
 #include "problem.h"
 #include "result.h"
+#include "unknown.h"
+
+static psplit_code unknown_solver(const char *name, psplit_diag *diag) {
+  const char *names[PSPLIT_I_N_METHODS];
+  psplit_i_text known = {0};
+  size_t n_all;
+  uint32_t n = 0;
+  const psplit_method *methods = psplit_partition_methods(&n_all);
+  for (size_t i = 0; i < n_all; i++)
+    if (methods[i].kind & PSPLIT_METHOD_OPTION) names[n++] = methods[i].name;
+  psplit_i_add_names(&known, "there are", name, names, n);
+  const psplit_code code =
+    known.failed ? psplit_i_nomem(diag)
+                 : psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"%s", name, known.bytes);
+  psplit_i_text_fini(&known);
+  return code;
+}
 
 static psplit_code check_options(const psplit_partition_options *o, psplit_diag *diag) {
   if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"; there are %s",
-                         o->solver ? o->solver : "", PSPLIT_I_SOLVERS_ASKED);
+    return unknown_solver(o->solver ? o->solver : "", diag);
   const psplit_i_method asked = psplit_i_solver_asked(o->solver);
   if (!o->proposer && (asked == PSPLIT_I_SOLVER_DRLPP || asked == PSPLIT_I_SOLVER_DRLPP_SLICE))
     return psplit_i_fail(diag, PSPLIT_USAGE, "solver %s needs a proposer of splits", o->solver);

@@ -87,11 +87,13 @@ out:
 }
 
 static psplit_code read_patterns(psplit_planner *planner, const char *file,
-                                 psplit_i_patterns *table, psplit_diag *diag) {
+                                 psplit_i_patterns *table, uint32_t *out_n_built_in,
+                                 psplit_diag *diag) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_patterns_parse(table, "built-in patterns",
                                      (const char *)psplit_i_asset_patterns.bytes,
                                      psplit_i_asset_patterns.n, &planner->scratch, diag));
+  *out_n_built_in = (uint32_t)table->patterns.n;
   if (!*file) return PSPLIT_OK;
   if (!planner->options.read_text)
     return psplit_i_fail(diag, PSPLIT_USAGE,
@@ -134,12 +136,31 @@ static psplit_code keep_counts(psplit_planner *planner, const psplit_i_patterns 
   return fine ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
+/* The caller's patterns that match nothing, by their names, of which one that matches is enough. */
+static void say_unmatched(const psplit_planner *planner, const char *file,
+                          const psplit_i_patterns *table, uint32_t n_built_in,
+                          const psplit_i_pattern_count *counts) {
+  for (uint32_t p = n_built_in; p < table->patterns.n; p++) {
+    const char *name = table->patterns.items[p].name;
+    bool first = true, any = false;
+    for (uint32_t q = n_built_in; q < table->patterns.n; q++) {
+      if (strcmp(table->patterns.items[q].name, name) != 0) continue;
+      first = first && q >= p;
+      any = any || counts[q].n_matches;
+    }
+    if (first && !any)
+      psplit_i_say(planner->options.logger, PSPLIT_WARNING, "%s: pattern \"%s\" matches nothing",
+                   file, name);
+  }
+}
+
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
                        psplit_diag *diag) {
   psplit_code code;
   psplit_i_patterns table = {0};
   anchors a = {0};
-  PSPLIT_TRY(read_patterns(planner, values[OPTION_PATTERNS].text, &table, diag));
+  uint32_t n_built_in = 0;
+  PSPLIT_TRY(read_patterns(planner, values[OPTION_PATTERNS].text, &table, &n_built_in, diag));
   PSPLIT_TRY(anchors_init(planner, &table, &a, diag));
   psplit_i_pattern_count *counts =
     psplit_i_arena_zeroed(&planner->scratch, table.patterns.n, sizeof *counts);
@@ -150,6 +171,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
       PSPLIT_TRY(fuse_at(planner, &table, &a, n, counts, diag));
   }
   PSPLIT_TRY(keep_counts(planner, &table, counts, diag));
+  say_unmatched(planner, values[OPTION_PATTERNS].text, &table, n_built_in, counts);
 out:
   anchors_fini(&a);
   psplit_i_patterns_fini(&table);

@@ -2,6 +2,8 @@
  *
  * Infers types and shapes of every value, with the caller's symbols fixed, and which of them are
  * state. */
+#include <string.h>
+
 #include "cost_table.h"
 #include "keep_state.h"
 #include "pass.h"
@@ -9,7 +11,8 @@
 /* Sizes that the caller gave may be what does not fit: the model without them is what counts. */
 static psplit_code size_fault(psplit_planner *planner, psplit_diag *diag, const char **out_fault) {
   *out_fault = psplit_i_shapes_size_fault(planner->shapes);
-  if (!*out_fault || (!planner->options.n_dims && !planner->seen_in)) return PSPLIT_OK;
+  if (!*out_fault || (!planner->options.n_dims && !planner->options.n_shapes && !planner->seen_in))
+    return PSPLIT_OK;
   psplit_i_shapes *unbound;
   const psplit_code code = psplit_i_shapes_create(planner->graph, NULL, 0, NULL, diag, &unbound);
   if (code != PSPLIT_OK) return code;
@@ -31,6 +34,42 @@ static psplit_code check(psplit_planner *planner, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* The sizes of a run of before, and those of inputs that the caller gave, which go before. */
+static bool all_seen(psplit_planner *planner, const psplit_cost_table *run_of,
+                     psplit_i_seen **out_seen, size_t *out_n) {
+  const size_t n_run = run_of ? run_of->values.n : 0, n_given = planner->options.n_shapes;
+  psplit_i_seen *seen = PSPLIT_NEW(&planner->scratch, psplit_i_seen, n_run + n_given);
+  if (!seen) return false;
+  if (n_run) memcpy(seen, run_of->values.items, n_run * sizeof *seen);
+  if (n_given) memcpy(seen + n_run, planner->given, n_given * sizeof *seen);
+  *out_seen = seen;
+  *out_n = n_run + n_given;
+  return true;
+}
+
+/* A size of 0 is one that a dimension may have, such as that of an empty cache; but there is
+ * nothing to plan where it leaves an output of the model empty. */
+static psplit_code check_zeros(psplit_planner *planner, psplit_diag *diag) {
+  const psplit_planner_options *options = &planner->options;
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_dim_value *zero = NULL;
+  for (size_t i = 0; i < planner->n_own_dims; i++)
+    if (options->dims[i].value == 0) zero = &options->dims[i];
+  for (uint32_t o = 0; zero && o < graph->n_outputs; o++) {
+    const psplit_i_vtype *type = psplit_i_shapes_type(planner->shapes, graph->outputs[o]);
+    for (int32_t axis = 0; axis < type->rank; axis++) {
+      int64_t size;
+      if (psplit_i_dim_is_const(psplit_i_shapes_dims(planner->shapes), type->dims[axis], &size) &&
+          size == 0)
+        return psplit_i_fail(diag, PSPLIT_USAGE,
+                             "with dimension %s of 0 the output \"%s\" is empty: there is nothing "
+                             "to plan; give what a run has",
+                             zero->name, graph->values[graph->outputs[o]].name);
+    }
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
                        psplit_diag *diag) {
   (void)values;
@@ -38,11 +77,14 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_i_binding *bindings = psplit_i_planner_bindings(planner);
   if (!bindings) return psplit_i_nomem(diag);
   const psplit_cost_table *run_of = planner->seen_in;
+  psplit_i_seen *seen = NULL;
+  size_t n_seen = 0;
+  if (!all_seen(planner, run_of, &seen, &n_seen)) return psplit_i_nomem(diag);
   const psplit_i_known_sizes sizes = {.bindings = bindings,
                                       .n_bindings = options->n_dims,
                                       .n_told = planner->n_own_dims,
-                                      .seen = run_of ? run_of->values.items : NULL,
-                                      .n_seen = run_of ? run_of->values.n : 0,
+                                      .seen = seen,
+                                      .n_seen = n_seen,
                                       .cancel = options->cancel};
   psplit_i_costs_destroy(planner->costs);
   planner->costs = NULL;
@@ -51,7 +93,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   const psplit_code code =
     psplit_i_shapes_create_seen(planner->graph, &sizes, options->logger, diag, &planner->shapes);
   if (code != PSPLIT_OK) return code;
-  const psplit_code checked = check(planner, diag);
+  psplit_code checked = check(planner, diag);
+  if (checked == PSPLIT_OK) checked = check_zeros(planner, diag);
   return checked == PSPLIT_OK ? psplit_i_planner_find_states(planner, diag) : checked;
 }
 

@@ -61,6 +61,7 @@ static const char *const OPTIONS[PSPLIT_N_SUBJECTS] = {
   [PSPLIT_SUBJECT_KEEP_TOGETHER] = "--keep-together ",
   [PSPLIT_SUBJECT_WEIGHTS] = "--weights ",
   [PSPLIT_SUBJECT_STATE] = "--state ",
+  [PSPLIT_SUBJECT_SHAPE] = "--shape ",
 };
 
 typedef struct line {

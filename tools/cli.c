@@ -15,6 +15,35 @@
 
 enum { MAX_OPTIONS = 128 };
 
+/* Says what is wrong with the option `text`, of which getopt_long said `id`. */
+static void bad_option(const cli *program, int id, const char *text) {
+  const char *names[MAX_OPTIONS], *meant[MAX_OPTIONS];
+  uint32_t n = 0, n_meant = 0;
+  const bool is_long = strncmp(text, "--", 2) == 0;
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+  for (size_t i = 0; is_long && i < program->n_options; i++) {
+    const cli_option *option = &program->options[i];
+    if (!option->name) continue;
+    names[n++] = option->name;
+    if (strncmp(option->name, name + 2, strlen(name + 2)) == 0) meant[n_meant++] = option->name;
+  }
+  const uint32_t near = is_long ? psplit_nearest_name(name + 2, names, n) : PSPLIT_NONE;
+  if (id == ':')
+    cli_usage(program, "%s needs an argument", text);
+  else if (!is_long)
+    cli_usage(program, "there is no option -%c", optopt ? optopt : text[1]);
+  else if (n_meant > 1 && name[2])
+    cli_usage(program, "%s is short for several: --%s, --%s%s", name, meant[0], meant[1],
+              n_meant > 2 ? " ..." : "");
+  else if (n_meant == 1)
+    cli_usage(program, "--%s takes no argument", meant[0]);
+  else if (near != PSPLIT_NONE)
+    cli_usage(program, "there is no option %s; did you mean --%s?", name, names[near]);
+  else
+    cli_usage(program, "there is no option %s", name);
+}
+
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
   struct option options[MAX_OPTIONS + 1] = {0};
   char letters[2 * MAX_OPTIONS + 2] = ":";
@@ -37,10 +66,7 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
     *out_argument = optarg;
     if (id == -1) return CLI_END;
     if (id == ':' || id == '?') {
-      cli_usage(
-        program,
-        id == ':' ? "%s needs an argument" : "there is no option %s, or it takes no argument",
-        argv[optind - 1]);
+      bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;
     }
     if (id == 'q' || (row >= 0 && strcmp(options[row].name, "quiet") == 0)) cli_talk_quiet();
@@ -105,7 +131,9 @@ int cli_usage(const cli *program, const char *format, ...) {
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  snprintf(whole, sizeof whole, "%s; see %s --help", line, program->program);
+  const size_t n = strlen(line);
+  const bool asks = n && line[n - 1] == '?';
+  snprintf(whole, sizeof whole, "%s%s see %s --help", line, asks ? "" : ";", program->program);
   cli_say_line("error", whole, true);
   return cli_exit_status(PSPLIT_USAGE);
 }
@@ -188,7 +216,12 @@ bool cli_choice(const cli *program, const char *name, const char *text, const ch
   char known[160] = "";
   for (size_t i = 0, n = 0; words[i] && n < sizeof known; i++)
     n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", words[i]);
-  cli_usage(program, "--%s takes one of %s, not \"%s\"", name, known, text);
+  uint32_t n_words = 0;
+  while (words[n_words]) n_words++;
+  const uint32_t near = psplit_nearest_name(text, words, n_words);
+  cli_usage(program, "--%s takes one of %s, not \"%s\"%s%s%s", name, known, text,
+            near == PSPLIT_NONE ? "" : "; did you mean ", near == PSPLIT_NONE ? "" : words[near],
+            near == PSPLIT_NONE ? "" : "?");
   return false;
 }
 
@@ -205,6 +238,20 @@ bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most
   while (at < *io_n && strcmp(dims[at].name, text) != 0) at++;
   if (at == *io_n) ++*io_n;
   dims[at] = (psplit_dim_value){text, (int64_t)value};
+  return true;
+}
+
+bool cli_sizes(const char *text, int64_t *sizes, uint32_t most, uint32_t *out_n) {
+  uint32_t n = 0;
+  while (*text) {
+    char *end;
+    errno = 0;
+    const long long size = strtoll(text, &end, 10);
+    if (*text < '0' || *text > '9' || errno || n == most || (*end && *end != ',')) return false;
+    sizes[n++] = size;
+    text = end + (*end == ',');
+  }
+  *out_n = n;
   return true;
 }
 
@@ -226,11 +273,23 @@ bool cli_is_preset(const char *name) {
 
 /* A name that is no file may have been meant for a preset. */
 static psplit_code add_presets(const char *name, psplit_diag *diag) {
+  enum { MOST = 64 };
+  const char *presets[MOST];
+  uint32_t n_presets = 0;
   size_t n = strlen(diag->message);
   if (strchr(name, '/') || strchr(name, '.')) return diag->code;
-  for (uint32_t i = 0; psplit_device_preset_name(i) && n < sizeof diag->message; i++)
+  while (n_presets < MOST && (presets[n_presets] = psplit_device_preset_name(n_presets)))
+    n_presets++;
+  const uint32_t near = psplit_nearest_name(name, presets, n_presets);
+  if (near != PSPLIT_NONE)
+    n += (size_t)snprintf(diag->message + n, sizeof diag->message - n,
+                          "; did you mean the preset %s?", presets[near]);
+  for (uint32_t i = 0; i < n_presets && n < sizeof diag->message; i++)
     n += (size_t)snprintf(diag->message + n, sizeof diag->message - n, "%s%s",
-                          i ? ", " : "; presets are ", psplit_device_preset_name(i));
+                          i                     ? ", "
+                          : near == PSPLIT_NONE ? "; presets are "
+                                                : " presets are ",
+                          presets[i]);
   return diag->code;
 }
 

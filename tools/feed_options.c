@@ -1,6 +1,5 @@
 #include "feed_options.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,21 +43,6 @@ static bool add_dim(const cli *program, feed_settings *s, const char *text) {
   return true;
 }
 
-/* The numbers of "N,N,..."; false where it is none such. */
-static bool read_shape(const char *text, int64_t *dims, uint32_t most, uint32_t *out_n) {
-  uint32_t n = 0;
-  while (*text) {
-    char *end;
-    errno = 0;
-    const long long size = strtoll(text, &end, 10);
-    if (*text < '0' || *text > '9' || errno || n == most || (*end && *end != ',')) return false;
-    dims[n++] = size;
-    text = end + (*end == ',');
-  }
-  *out_n = n;
-  return true;
-}
-
 static bool add_shape(const cli *program, feed_settings *s, const char *text) {
   enum { MAX_RANK = 32 };
   psplit_feed_options *o = &s->options;
@@ -69,7 +53,7 @@ static bool add_shape(const cli *program, feed_settings *s, const char *text) {
   int64_t *dims = malloc(MAX_RANK * sizeof *dims);
   psplit_feed_shape *grown = cli_grow(s->shapes, o->n_shapes, sizeof *grown);
   if (grown) o->shapes = s->shapes = grown;
-  const bool good = dims && read_shape(value, dims, MAX_RANK, &n);
+  const bool good = dims && cli_sizes(value, dims, MAX_RANK, &n);
   if (dims && !good) cli_usage(program, "--shape takes NAME=N,N,..., not \"%s\"", text);
   if (!good || !grown) {
     free(dims);

@@ -345,8 +345,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   r->plan.read.cancel = r->plan.planner.cancel = cli_cancel();
   r->plan.planner.activity = cli_activity();
   if (code == PSPLIT_OK) code = plan_open(&r->plan, r->model, diag, &model);
-  if (code == PSPLIT_OK)
-    code = psplit_model_check_dims(model, r->plan.planner.dims, r->plan.planner.n_dims, diag);
+  if (code == PSPLIT_OK) code = plan_check_names(&r->plan, model, diag);
   if (code == PSPLIT_OK) code = probe_load(&r->plan, r->model, model, NULL, diag);
   if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)

@@ -65,8 +65,9 @@ static psplit_code prove(void *user, const char *path, psplit_diag *diag) {
 
 static void print_report(const char *path, const char *model, const psplit_merge_report *report,
                          const verdict *v, const char *changes) {
-  char bytes[CLI_TEXT], data[CLI_TEXT];
-  printf("%s: %" PRIu32 " stages, %" PRIu32 " nodes", path, report->n_stages, report->n_nodes);
+  char bytes[CLI_TEXT], data[CLI_TEXT], stages[CLI_COUNT], nodes[CLI_COUNT];
+  printf("%s: %s, %s", path, cli_counted(report->n_stages, "stage", stages),
+         cli_counted(report->n_nodes, "node", nodes));
   if (report->n_copies)
     printf(", %" PRIu32 " cop%s left out", report->n_copies, report->n_copies == 1 ? "y" : "ies");
   if (report->n_renamed)

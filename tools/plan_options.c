@@ -13,6 +13,7 @@ void plan_options_init(plan_options *options) {
   psplit_read_options_init(&options->read);
   psplit_planner_options_init(&options->planner);
   options->planner.dims = options->dims;
+  options->planner.shapes = options->shapes;
   options->planner.pins = options->pins;
   options->planner.keep_together = options->together;
   options->planner.states = options->states;
@@ -124,6 +125,27 @@ static bool inline_if(const cli *program, plan_options *o, char *argument) {
   return true;
 }
 
+/* NAME=N,N,...; the last '=' counts, and of several for one input the last one. */
+static bool add_shape(const cli *program, plan_options *o, char *argument) {
+  char *equals = strrchr(argument, '=');
+  size_t at = 0;
+  uint32_t n = 0;
+  if (equals) *equals = '\0';
+  while (at < o->planner.n_shapes && strcmp(o->shapes[at].input, argument) != 0) at++;
+  if (at == PLAN_MAX_REPEATED) {
+    cli_usage(program, "--shape can stand at most %d times", PLAN_MAX_REPEATED);
+    return false;
+  }
+  if (!equals || !*argument || !cli_sizes(equals + 1, o->sizes[at], PLAN_MAX_RANK, &n)) {
+    if (equals) *equals = '=';
+    cli_usage(program, "--shape takes NAME=N,N,..., not \"%s\"", argument);
+    return false;
+  }
+  o->shapes[at] = (psplit_input_size){argument, n, o->sizes[at]};
+  o->planner.n_shapes += at == o->planner.n_shapes;
+  return true;
+}
+
 /* OUTPUT=INPUT; the last '=' counts. */
 static bool add_state(const cli *program, plan_options *o, char *argument) {
   char *equals = strrchr(argument, '=');
@@ -153,6 +175,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
                           &o->n_cost_files);
     case PLAN_DIM:
       return cli_dim(program, argument, o->dims, PLAN_MAX_REPEATED, &o->planner.n_dims);
+    case PLAN_SHAPE: return add_shape(program, o, argument);
     case PLAN_PIN:
       return cli_repeated(program, "pin", argument, o->pins, PLAN_MAX_REPEATED, &o->planner.n_pins);
     case PLAN_TOGETHER:
@@ -249,6 +272,15 @@ psplit_code plan_open(plan_options *options, const char *path, psplit_diag *diag
   options->read.activity = cli_activity();
   const psplit_code code = psplit_model_open(path, &options->read, diag, out_model);
   options->read.activity = NULL;
+  return code;
+}
+
+psplit_code plan_check_names(const plan_options *options, const psplit_model *model,
+                             psplit_diag *diag) {
+  const psplit_planner_options *planner = &options->planner;
+  psplit_code code = psplit_model_check_dims(model, planner->dims, planner->n_dims, diag);
+  for (size_t i = 0; i < planner->n_shapes && code == PSPLIT_OK; i++)
+    code = psplit_model_check_inputs(model, &options->shapes[i].input, 1, diag);
   return code;
 }
 

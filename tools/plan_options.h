@@ -45,7 +45,8 @@ enum {
   PLAN_MAX_BYTES,
   PLAN_PROBE,
   PLAN_POLICY,
-  PLAN_PROPOSALS
+  PLAN_PROPOSALS,
+  PLAN_SHAPE
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -58,6 +59,7 @@ enum {
   {PLAN_COSTS, "costs", "FILE", \
    "measured or given costs (-: stdin; repeatable); default: a roofline"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
+  {PLAN_SHAPE, "shape", "NAME=N,N,...", "and all that are open of an input (repeatable)"}, \
   {PLAN_CONTEXT, "context", "N", \
    "cost a decoder's step behind N tokens: sizes of inputs that nothing else fixes"}, \
   {PLAN_BATCH, "batch", "N", "and of N sequences at once; default with --context: 1"}, \
@@ -112,7 +114,7 @@ enum {
   {PLAN_ALLOW_INVALID, "allow-invalid", NULL, "plan a model that no runtime will take all the same"}
 /* clang-format on */
 
-enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16 };
+enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16, PLAN_MAX_RANK = 32 };
 
 typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
@@ -127,6 +129,8 @@ typedef struct plan_options {
   psplit_read_options read;
   psplit_planner_options planner; /* points into the lists */
   psplit_dim_value dims[PLAN_MAX_REPEATED];
+  psplit_input_size shapes[PLAN_MAX_REPEATED];
+  int64_t sizes[PLAN_MAX_REPEATED][PLAN_MAX_RANK]; /* of these */
   psplit_inline_if inlined[PLAN_MAX_REPEATED];
   const char *pins[PLAN_MAX_REPEATED];
   const char *together[PLAN_MAX_REPEATED];
@@ -147,8 +151,8 @@ typedef struct plan_options {
 } plan_options;
 
 void plan_options_init(plan_options *options);
-/* Takes one of these options (`argument` is argv's: --dim, --inline-if, --state and --prefill are
- * cut in two); false after an error line, or where `id` is none of them. */
+/* Takes one of these options (`argument` is argv's: --dim, --shape, --inline-if, --state and
+ * --prefill are cut in two); false after an error line, or where `id` is none of them. */
 bool plan_option(const cli *program, plan_options *options, int id, char *argument);
 /* The one operand, once cli_next has come to its end, and whether these options go together: 0, or
  * an exit status after an error line. */
@@ -157,6 +161,9 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
 /* Opens the model, and says that it does. Errors: those of psplit_model_open. */
 PSPLIT_MUST_USE psplit_code plan_open(plan_options *options, const char *path, psplit_diag *diag,
                                       psplit_model **out_model);
+/* Whether the model has the dimensions and inputs that --dim and --shape name. Errors: USAGE. */
+PSPLIT_MUST_USE psplit_code plan_check_names(const plan_options *options, const psplit_model *model,
+                                             psplit_diag *diag);
 /* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
 /* Reads the files of --devices and --costs: once, before a plan is made. Errors: USAGE (both are

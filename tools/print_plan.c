@@ -198,17 +198,48 @@ static void note(const psplit_plan *plan, comparison_notes *notes) {
     cli_printable(plan->assumed, notes->assumed, sizeof notes->assumed);
 }
 
+/* Memory of the stage that needs most, and bytes that cross; false where some are assumed. */
+static bool sum_up(const psplit_plan *plan, uint64_t *out_memory, uint64_t *out_wire) {
+  bool sure = true;
+  *out_memory = *out_wire = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    if (plan->stages[s].memory_bytes > *out_memory) *out_memory = plan->stages[s].memory_bytes;
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    *out_wire += plan->transfers[t].bytes;
+    sure = sure && plan->transfers[t].bytes_known;
+  }
+  return sure;
+}
+
+void print_comparison_json(const psplit_plan *plan, const psplit_schedule *schedule, bool first) {
+  uint64_t memory, wire;
+  const bool sure = sum_up(plan, &memory, &wire);
+  printf("%s  {\"n_stages\": %" PRIu32 ", \"value_ns\": %" PRId64 ", \"lower_bound_ns\": %" PRId64
+         ", \"gap_frac\": %.9g, \"proved_optimal\": %s, \"speed_up\": ",
+         first ? "[\n" : ",\n", plan->n_stages, value_ns(plan), plan->lower_bound_ns,
+         plan->gap_frac, plan->proved_optimal ? "true" : "false");
+  printf(plan->speed_up >= 0 ? "%.6g" : "null", plan->speed_up);
+  printf(", \"memory_bytes\": %" PRIu64 ", \"transfer_bytes\": %" PRIu64
+         ", \"transfer_bytes_known\": %s, \"bubble_frac\": %.6g}",
+         memory, wire, sure ? "true" : "false", schedule->bubble_frac);
+}
+
+void print_infeasible_json(uint32_t n_stages, const char *why, bool first) {
+  printf("%s  {\"n_stages\": %" PRIu32 ", \"infeasible\": \"", first ? "[\n" : ",\n", n_stages);
+  for (; *why; why++) { /* messages have no control bytes */
+    if (*why == '"' || *why == '\\') putchar('\\');
+    putchar(*why);
+  }
+  printf("\"}");
+}
+
+void print_comparison_json_end(void) { printf("\n]\n"); }
+
 void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
                       comparison_notes *notes) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], speed_up[CLI_TEXT] = "-";
-  uint64_t memory = 0, wire = 0;
-  bool sure = true;
-  for (uint32_t s = 0; s < plan->n_stages; s++)
-    if (plan->stages[s].memory_bytes > memory) memory = plan->stages[s].memory_bytes;
-  for (uint32_t t = 0; t < plan->n_transfers; t++) {
-    wire += plan->transfers[t].bytes;
-    sure = sure && plan->transfers[t].bytes_known;
-  }
+  uint64_t memory, wire;
+  const bool sure = sum_up(plan, &memory, &wire);
   if (plan->speed_up >= 0) snprintf(speed_up, sizeof speed_up, "%.2fx", plan->speed_up);
   printf("%6" PRIu32 " %11s %11s %6.2f %% %9s %11s %s%10s %10.1f %%%s\n", plan->n_stages,
          cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,

@@ -35,6 +35,11 @@ typedef struct comparison_notes {
 void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches, bool trains);
 void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
                       comparison_notes *notes);
+/* The same as JSON: a list of objects, one for each number of stages, between the `[` of the first
+ * and the end. One without a plan has its reason. */
+void print_comparison_json(const psplit_plan *plan, const psplit_schedule *schedule, bool first);
+void print_infeasible_json(uint32_t n_stages, const char *why, bool first);
+void print_comparison_json_end(void);
 /* Of the plan that was just printed, what its slowest stage is made of. */
 void print_comparison_largest(const psplit_snapshot *snapshot, comparison_notes *notes);
 void print_comparison_notes(const comparison_notes *notes);

@@ -281,8 +281,10 @@ static void print_table(const psplit_run_report *report, const psplit_pipeline_i
             cli_time(row->wait_out_ns, text[3]), cli_time(row->transfer_ns, text[4]),
             cli_bytes(row->bytes, text[5]));
   }
-  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %s a second", report->n_micro_batches,
-          report->seconds, rate(report->throughput, text[0]));
+  char batches[CLI_COUNT];
+  fprintf(out, "\n%s in %.3g s: %s a second",
+          cli_counted(report->n_micro_batches, "micro-batch", batches), report->seconds,
+          rate(report->throughput, text[0]));
   if (report->steady_throughput > 0)
     fprintf(out, ", %s once filled", rate(report->steady_throughput, text[0]));
   if (pipeline->bottleneck_ns > 0)

@@ -82,7 +82,6 @@ static const cli_option OPTIONS[] = {
 #if PSPLIT_HAS_RUNTIME
   {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
    "with --autotune: an input; default: random numbers"},
-  {OPT_SHAPE, "shape", "NAME=N,N,...", "with --autotune: size of an input (repeatable)"},
 #endif
   {0, NULL, NULL, "How it is cut:"},
   PLAN_CUT_OPTIONS,
@@ -197,8 +196,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
 #if PSPLIT_HAS_RUNTIME
-    case OPT_INPUT:
-    case OPT_SHAPE: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
+    case OPT_INPUT: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
 #endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);
@@ -308,10 +306,8 @@ static int parse(request *r, int argc, char **argv) {
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
 #if PSPLIT_HAS_RUNTIME
-  if (!r->tune.n_rounds && (r->tune.feed.options.n_files || r->tune.feed.options.n_ranges ||
-                            r->tune.feed.options.n_shapes))
-    return cli_usage(&PROGRAM,
-                     "--input and --shape are for --autotune; --dim fixes sizes for costs");
+  if (!r->tune.n_rounds && (r->tune.feed.options.n_files || r->tune.feed.options.n_ranges))
+    return cli_usage(&PROGRAM, "--input is for --autotune; --dim and --shape fix sizes for costs");
 #endif
   if (r->tune.n_rounds && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE)
     return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
@@ -319,8 +315,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--limits is for one number of stages, without --json");
   if (r->limits.automatic_dimension && !r->training.enabled)
     return cli_usage(&PROGRAM, "--limits: dim=auto counts what --training trains");
-  if (r->last_k > r->n_stages && (!r->plan_only || r->json))
-    return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
+  if (r->last_k > r->n_stages && !r->plan_only)
+    return cli_usage(&PROGRAM, "a range of stages is for --plan-only");
   if ((r->plan_only || !r->directory) && r->depfile)
     return cli_usage(&PROGRAM, "--depfile needs -o DIR");
   return 0;
@@ -437,8 +433,7 @@ static psplit_code accept(void *user, const char *directory, psplit_diag *diag) 
 
 /* Dimensions and inputs that MODEL does not have are mistakes. */
 static psplit_code check_names(const request *r, psplit_diag *diag) {
-  psplit_code code =
-    psplit_model_check_dims(r->opened, r->plan.planner.dims, r->plan.planner.n_dims, diag);
+  psplit_code code = plan_check_names(&r->plan, r->opened, diag);
 #if PSPLIT_HAS_RUNTIME
   if (code == PSPLIT_OK) code = psplit_feed_check_model(&r->tune.feed.options, r->opened, diag);
 #endif
@@ -545,22 +540,26 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_logger logger = cli_sink(&r->quiet);
   psplit_model *model = NULL;
   comparison_notes notes = {0};
-  bool any = false;
+  bool any = false, began = false; /* a split was found; something was printed */
   r->plan.planner.logger = &logger;
   psplit_code code = plan_open(&r->plan, r->model, diag, &model);
   const psplit_model *subject = model;
   if (code == PSPLIT_OK) code = probe(r, model, diag);
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
-  if (code == PSPLIT_OK)
+  if (code == PSPLIT_OK && !r->json)
     print_comparison_head(r->plan.planner.objective, r->n_micro_batches, r->trained != NULL);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     planned made = {0};
+    cli_make_room();
     code = make_plan(r, subject, k, diag, &made);
     const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
     psplit_schedule *schedule = NULL;
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = simulate(r, plan, diag, &schedule);
-    if (code == PSPLIT_OK) print_comparison(plan, schedule, &notes);
+    if (code == PSPLIT_OK && r->json)
+      print_comparison_json(plan, schedule, !began);
+    else if (code == PSPLIT_OK)
+      print_comparison(plan, schedule, &notes);
     psplit_snapshot *snapshot = NULL;
     if (code == PSPLIT_OK) code = psplit_snapshot_take(made.planner, diag, &snapshot);
     if (code == PSPLIT_OK) print_comparison_largest(snapshot, &notes);
@@ -569,14 +568,22 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     any |= code == PSPLIT_OK;
     if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
       char line[CLI_ADVICE_BYTES];
-      printf("%6" PRIu32 " infeasible: %s\n", k, cli_advice(diag, line, sizeof line));
+      cli_advice(diag, line, sizeof line);
+      if (r->json)
+        print_infeasible_json(k, line, !began);
+      else
+        printf("%6" PRIu32 " infeasible: %s\n", k, line);
       code = PSPLIT_OK;
       *diag = (psplit_diag){0};
     }
+    began = began || code == PSPLIT_OK;
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
     planned_fini(&made);
   }
-  if (code == PSPLIT_OK) print_comparison_notes(&notes);
+  if (r->json && began)
+    print_comparison_json_end();
+  else if (code == PSPLIT_OK && !r->json)
+    print_comparison_notes(&notes);
   psplit_training_destroy(r->trained);
   psplit_model_close(model);
   return code;

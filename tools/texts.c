@@ -1,5 +1,6 @@
 #include "texts.h"
 
+#include <inttypes.h>
 #include <psplit/base.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,13 @@
 void *cli_grow(void *items, size_t n, size_t size) {
   if (n & (n - 1)) return items; /* capacities are powers of two */
   return reallocarray(items, n ? 2 * n : 1, size);
+}
+
+const char *cli_counted(uint64_t n, const char *what, char *buffer) {
+  const size_t length = strlen(what);
+  const bool hisses = length > 2 && strcmp(what + length - 2, "ch") == 0;
+  snprintf(buffer, CLI_COUNT, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : hisses ? "es" : "s");
+  return buffer;
 }
 
 const char *cli_bytes(uint64_t bytes, char *buffer) {

@@ -9,6 +9,10 @@
  * NULL while n is 0; NULL when out of memory (the list stays). */
 void *cli_grow(void *items, size_t n, size_t size);
 
+/* "1 stage", "2 stages": in `buffer` of CLI_COUNT bytes. */
+enum { CLI_COUNT = 64 };
+const char *cli_counted(uint64_t n, const char *what, char *buffer);
+
 /* "12.3 MiB", "45.6 ms": three digits that matter, in `buffer` of CLI_TEXT bytes. */
 enum { CLI_TEXT = 32 };
 const char *cli_bytes(uint64_t bytes, char *buffer);

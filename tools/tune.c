@@ -58,7 +58,10 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   tuning.read = &plan->read;
   tuning.emit = emit;
   tuning.session = &session;
-  tuning.feed = &s->feed.options;
+  psplit_feed_options feed = s->feed.options; /* the planner's sizes are those of runs */
+  feed.shapes = plan->planner.shapes;
+  feed.n_shapes = plan->planner.n_shapes;
+  tuning.feed = &feed;
   tuning.max_text_bytes = plan->max_text_bytes;
   tuning.beside = directory;
   tuning.after_round = out ? print_round : NULL;

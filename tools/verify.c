@@ -176,18 +176,18 @@ int main(int argc, char **argv) {
     psplit_model_close(model);
     return cli_finish(cli_fail(&diag));
   }
-  char bytes[CLI_TEXT];
+  char bytes[CLI_TEXT], stages[CLI_COUNT], nodes[CLI_COUNT], transfers[CLI_COUNT];
   cli_make_room();
   if (!quiet && one_file)
-    printf("%s is %s: %" PRIu32 " nodes, %s of weights compared\n", argv[optind], model_path,
-           report.n_nodes, cli_bytes(report.weight_bytes, bytes));
+    printf("%s is %s: %s, %s of weights compared\n", argv[optind], model_path,
+           cli_counted(report.n_nodes, "node", nodes), cli_bytes(report.weight_bytes, bytes));
   else if (!quiet)
-    printf("%s is %s%s: %" PRIu32 " stages, %" PRIu32 " nodes (%" PRIu32 " duplicated), %" PRIu32
-           " transfers, %s of weights compared\n",
-           argv[optind], model_path,
-           report.n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
-           report.n_stages, report.n_nodes, report.n_duplicates, report.n_transfers,
-           cli_bytes(report.weight_bytes, bytes));
+    printf(
+      "%s is %s%s: %s, %s (%" PRIu32 " duplicated), %s, %s of weights compared\n", argv[optind],
+      model_path, report.n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
+      cli_counted(report.n_stages, "stage", stages), cli_counted(report.n_nodes, "node", nodes),
+      report.n_duplicates, cli_counted(report.n_transfers, "transfer", transfers),
+      cli_bytes(report.weight_bytes, bytes));
   if (!quiet && report.trains)
     printf("and trains it: the gradients of %" PRIu32
            " weights, and their updates, are what the rules "

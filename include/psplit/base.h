@@ -64,6 +64,7 @@ typedef enum psplit_subject {
   PSPLIT_SUBJECT_KEEP_TOGETHER, /* psplit_planner_options.keep_together */
   PSPLIT_SUBJECT_WEIGHTS,       /* psplit_emit_options.weights */
   PSPLIT_SUBJECT_STATE,         /* psplit_planner_options.states */
+  PSPLIT_SUBJECT_SHAPE,         /* psplit_planner_options.shapes */
   PSPLIT_N_SUBJECTS
 } psplit_subject;
 
@@ -150,6 +151,10 @@ PSPLIT_API const char *psplit_hint_argument(const psplit_diag *diag, uint32_t in
 PSPLIT_API const char *psplit_version(void);
 
 typedef enum psplit_severity { PSPLIT_NOTE, PSPLIT_WARNING, PSPLIT_PROGRESS } psplit_severity;
+
+/* The name that was most likely meant by `name`: the same in another case, one that differs in few
+ * letters, or one of which the other is the beginning; PSPLIT_NONE where none is near. */
+PSPLIT_API uint32_t psplit_nearest_name(const char *name, const char *const *names, uint32_t n);
 
 /* Receives one line (no newline) of advice or progress; libraries never print.
  * May be NULL wherever one is taken. Called from the thread that made the library call. */

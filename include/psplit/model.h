@@ -25,6 +25,13 @@ typedef struct psplit_inline_if {
   bool then_branch;
 } psplit_inline_if;
 
+/* The size of an input of the model, which may leave it open. */
+typedef struct psplit_input_size {
+  const char *input;
+  uint32_t n_dims; /* at most 32 */
+  const int64_t *dims;
+} psplit_input_size;
+
 typedef struct psplit_read_options {
   size_t struct_size; /* set by psplit_read_options_init() */
   /* Memory the structure (not the weights) may take; 0: 32 times the file, but at least 256 MiB and

@@ -144,6 +144,10 @@ typedef struct psplit_planner_options {
    * device has one stage. It must outlive the planner. */
   const psplit_proposer *proposer;
   psplit_activity *activity; /* see activity.h: work of the partitioner */
+  /* Sizes of inputs, for costs: those of their symbolic dimensions, as in `dims`, and of those
+   * that have no name. */
+  const psplit_input_size *shapes;
+  size_t n_shapes;
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */

@@ -98,11 +98,7 @@ typedef struct psplit_feed_file {
 } psplit_feed_file;
 
 /* The size of an input that the model leaves open. */
-typedef struct psplit_feed_shape {
-  const char *input;
-  uint32_t n_dims; /* at most 32 */
-  const int64_t *dims;
-} psplit_feed_shape;
+typedef psplit_input_size psplit_feed_shape;
 
 /* An input whose numbers are made: within low..high, from the seed as random ones are; of integers
  * whole ones, both ends included. low == high: that number. Errors of a run: USAGE (low > high, or

@@ -5,6 +5,7 @@
 #include "passes.h"
 #include "pipeline.h"
 #include "plugin.h"
+#include "unknown.h"
 
 #ifdef NDEBUG
 static const bool ALWAYS_CHECK = false;
@@ -85,6 +86,20 @@ out:
   return code;
 }
 
+static psplit_code no_step(const psplit_i_pass_pipeline *pipeline, const char *name,
+                           psplit_diag *diag) {
+  const char *names[PSPLIT_I_MAX_STEPS];
+  psplit_i_text known = {0};
+  for (size_t s = 0; s < pipeline->n_steps; s++) names[s] = pipeline->steps[s].pass->name;
+  psplit_i_add_names(&known, "it has", name, names, (uint32_t)pipeline->n_steps);
+  const psplit_code code =
+    known.failed ? psplit_i_nomem(diag)
+                 : psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass \"%s\" to stop at%s",
+                                 name, known.bytes);
+  psplit_i_text_fini(&known);
+  return code;
+}
+
 /* How many steps of the pipeline to run. */
 static psplit_code find_end(const psplit_planner_options *options,
                             const psplit_i_pass_pipeline *pipeline, psplit_diag *diag,
@@ -95,9 +110,7 @@ static psplit_code find_end(const psplit_planner_options *options,
     size_t s = 0;
     if (!names[after]) continue;
     while (s < pipeline->n_steps && strcmp(pipeline->steps[s].pass->name, names[after]) != 0) s++;
-    if (s == pipeline->n_steps)
-      return psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass \"%s\" to stop at",
-                           names[after]);
+    if (s == pipeline->n_steps) return no_step(pipeline, names[after], diag);
     if (s + after < *out_n_steps) *out_n_steps = s + after;
   }
   return PSPLIT_OK;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plugin.h"
+#include "unknown.h"
 
 static const char DEFAULT_PIPELINE[] =
   "infer-shapes,cost,mark,attach,fuse,coarsen,partition,replicate";
@@ -17,16 +18,33 @@ static const char DEFAULT_PIPELINE[] =
 const char *psplit_default_pipeline(void) { return DEFAULT_PIPELINE; }
 
 static psplit_code unknown_pass(const psplit_plugins *plugins, const char *name,
-                                psplit_diag *diag) {
+                                psplit_i_arena *arena, psplit_diag *diag) {
   psplit_i_text known = {0};
-  for (size_t p = 0; p < psplit_i_n_passes; p++)
-    psplit_i_text_addf(&known, "%s%s", p ? ", " : "", psplit_i_passes[p]->name);
-  const psplit_i_pass *pass;
-  for (size_t p = 0; (pass = psplit_i_plugins_pass(plugins, p)); p++)
-    psplit_i_text_addf(&known, ", %s", pass->name);
+  size_t n = psplit_i_n_passes, n_all = n;
+  while (psplit_i_plugins_pass(plugins, n_all - n)) n_all++;
+  const char **names = PSPLIT_NEW(arena, const char *, n_all);
+  if (!names) return psplit_i_nomem(diag);
+  for (size_t p = 0; p < n_all; p++)
+    names[p] = p < n ? psplit_i_passes[p]->name : psplit_i_plugins_pass(plugins, p - n)->name;
+  psplit_i_add_names(&known, "there are", name, names, (uint32_t)n_all);
   const psplit_code code =
-    psplit_i_fail(diag, PSPLIT_USAGE, "no pass is called \"%s\"; there are %s", name,
-                  known.bytes ? known.bytes : "");
+    known.failed
+      ? psplit_i_nomem(diag)
+      : psplit_i_fail(diag, PSPLIT_USAGE, "no pass is called \"%s\"%s", name, known.bytes);
+  psplit_i_text_fini(&known);
+  return code;
+}
+
+static psplit_code unknown_option(const psplit_i_pass *pass, const char *word, psplit_diag *diag) {
+  const char *names[PSPLIT_I_MAX_OPTIONS];
+  psplit_i_text known = {0};
+  for (size_t o = 0; o < pass->n_options; o++) names[o] = pass->options[o].name;
+  psplit_i_add_names(&known, "it has", word, names, (uint32_t)pass->n_options);
+  const psplit_code code =
+    known.failed
+      ? psplit_i_nomem(diag)
+      : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(PASSES),
+                            "pass %s has no option \"%s\"%s", pass->name, word, known.bytes);
   psplit_i_text_fini(&known);
   return code;
 }
@@ -52,8 +70,7 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
     return psplit_i_fail(diag, PSPLIT_USAGE, "pass %s: %s takes true or false, not \"%s\"",
                          pass->name, option->name, value);
   }
-  return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(PASSES),
-                             "pass %s has no option \"%s\"", pass->name, word);
+  return unknown_option(pass, word, diag);
 }
 
 psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *text,
@@ -72,7 +89,7 @@ psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *t
                            PSPLIT_I_MAX_STEPS);
     psplit_i_step *step = &steps[n_steps++];
     step->pass = psplit_i_pass_find(plugins, name, strlen(name));
-    if (!step->pass) return unknown_pass(plugins, name, diag);
+    if (!step->pass) return unknown_pass(plugins, name, arena, diag);
     psplit_i_pass_defaults(step->pass, step->values);
     while (words) PSPLIT_TRY(parse_option(step->pass, strsep(&words, ":"), diag, step));
   }

@@ -7,6 +7,7 @@
 #include "keep_state.h"
 #include "placement.h"
 #include "planner.h"
+#include "unknown.h"
 #include "working_point.h"
 
 static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
@@ -22,6 +23,25 @@ void psplit_planner_options_defaults(psplit_planner_options *options, size_t str
 }
 
 /* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */
+/* A pattern that matches nothing: with the nearest name of a node, and some that there are. */
+static psplit_code no_match(psplit_planner *planner, psplit_i_advice about, const char *option,
+                            const char *pattern, psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
+  const char **names = PSPLIT_NEW(&planner->scratch, const char *, graph->n_nodes);
+  uint32_t n = 0;
+  psplit_i_text hint = {0};
+  if (!names) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < graph->n_nodes; i++)
+    if (*graph->nodes[i].name) names[n++] = graph->nodes[i].name;
+  psplit_i_add_names(&hint, n ? "nodes are" : "nodes with names there are", pattern, names, n);
+  const psplit_code code =
+    hint.failed
+      ? psplit_i_nomem(diag)
+      : psplit_i_fail_about(diag, PSPLIT_USAGE, about, "%s matches no node%s", option, hint.bytes);
+  psplit_i_text_fini(&hint);
+  return code;
+}
+
 static psplit_code apply_pin(psplit_planner *planner, const char *pin, psplit_diag *diag) {
   const char *equals = strrchr(pin, '=');
   uint64_t stage;
@@ -44,9 +64,7 @@ static psplit_code apply_pin(psplit_planner *planner, const char *pin, psplit_di
                                  node->name, planner->pin[n]);
     planner->pin[n] = (uint32_t)stage;
   }
-  if (!any)
-    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN), "%s matches no node", pin);
-  return PSPLIT_OK;
+  return any ? PSPLIT_OK : no_match(planner, PSPLIT_I_ABOUT(PIN), pin, pattern, diag);
 }
 
 /* Nodes that match share a class; a node of an earlier class brings that class along. */
@@ -65,10 +83,7 @@ static psplit_code apply_together(psplit_planner *planner, const char *pattern, 
         if (planner->together[m] == old) planner->together[m] = class_id;
     }
   }
-  if (!any)
-    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(KEEP_TOGETHER),
-                               "%s matches no node", pattern);
-  return PSPLIT_OK;
+  return any ? PSPLIT_OK : no_match(planner, PSPLIT_I_ABOUT(KEEP_TOGETHER), pattern, pattern, diag);
 }
 
 /* Stages that the model's own annotations give, where no --pin does. */
@@ -188,6 +203,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   const uint32_t n_nodes = planner->graph->n_nodes;
   PSPLIT_TRY(check_enough_nodes(planner, diag));
   PSPLIT_TRY(psplit_i_planner_take_states(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_take_shapes(planner, diag));
   PSPLIT_TRY(psplit_i_planner_take_point(planner, diag));
   PSPLIT_TRY(psplit_i_planner_take_sizes(planner, diag));
   planner->pin = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->pin);

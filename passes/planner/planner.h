@@ -57,6 +57,7 @@ struct psplit_planner {
   size_t n_own_dims;
   size_t n_given_dims;              /* without those of options.decode */
   const psplit_cost_table *seen_in; /* whose shapes of values count; NULL: none does */
+  const psplit_i_seen *given;       /* [options.n_shapes] sizes of inputs that the caller gave */
   psplit_devices *own_devices;      /* where the caller gave none */
   /* Stage i runs on device i of these: the caller's, or the same in another order, `ordered`. */
   const psplit_devices *devices;
@@ -147,6 +148,10 @@ struct psplit_planner {
   bool plan_holds; /* the last pass made it and changed nothing since */
 };
 
+/* Takes the sizes of inputs that the caller gave: of symbolic dimensions into options.dims, all
+ * into `given`. Errors: USAGE (no such input, a size that it cannot have), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_take_shapes(psplit_planner *planner,
+                                                         psplit_diag *diag);
 /* Takes sizes from the tables of costs, see n_own_dims. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_planner_take_sizes(psplit_planner *planner, psplit_diag *diag);
 /* The dimensions that count, in the scratch arena; NULL when out of memory. */

@@ -5,6 +5,7 @@ A misspelt --dim or --shape changed nothing, or only a warning that --quiet hide
 that takes one refuses it, says which name is near and which there are, and leaves nothing behind.
 TAP; the models are those of bad_input.py.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -80,6 +81,34 @@ def main(argv):
                "m.onnx", "-k", "2", "--plan-only", "--dim", "height=2")
         s.each("names that there are", OK, (), split, "m.onnx", "-k", "2", "--plan-only", "--dim",
                "batch=2", "--dim", "sequence_length=3", "--dim", "inner_rows=6")
+        with open(os.path.join(cwd, "odd.txt"), "w") as file:
+            file.write("pattern odd\n  a = Sofmax(*)\npattern odd\n  a = Sofmxa(*)\n"
+                       "pattern there\n  a = MatMul(*)\n")
+        with_odd = [split, "m.onnx", "-k", "2", "--plan-only", "--passes",
+                    "fuse:patterns=odd.txt,partition"]
+        s.each("a pattern that matches nothing is told of", OK,
+               ('odd.txt: pattern "odd" matches nothing',), *with_odd)
+        done = subprocess.run(with_odd, cwd=cwd, capture_output=True, text=True)
+        s.tap.ok(done.stderr.count("matches nothing") == 1, "once, and no other", done.stderr)
+        shapes = [subprocess.run([split, "m.onnx", "-k", "2", "--plan-only", "--json", *sizes], cwd=cwd,
+                                 capture_output=True, text=True) for sizes in (
+                  ("--shape", "x=4,16,8"), ("--dim", "batch=4", "--dim", "sequence_length=16"), ())]
+        s.tap.ok(shapes[0].stdout == shapes[1].stdout != shapes[2].stdout and not shapes[0].stderr,
+                 "--shape of an input is --dim of its dimensions", shapes[0].stderr + shapes[0].stdout)
+        with open(os.path.join(cwd, "open.onnx"), "wb") as file:
+            file.write(model("(float[?,8] x) => (float[?,8] y) <float[8,8] w = random(1)> {"
+                             " m = MatMul (x, w) y = Relu (m) }"))
+        done = [subprocess.run([split, "open.onnx", "-k", "2", "--plan-only", "--json", *sizes],
+                               cwd=cwd, capture_output=True, text=True) for sizes in
+                (("--shape", "x=64,8"), ())]
+        s.tap.ok('"bytes": 2048' in done[0].stdout and '"bytes": 2048' not in done[1].stdout,
+                 "--shape fixes a dimension without a name", done[0].stderr + done[0].stdout)
+        made = subprocess.run([split, "m.onnx", "-k", "1..4", "--plan-only", "--json", "-q"], cwd=cwd,
+                              capture_output=True, text=True)
+        rows = json.loads(made.stdout)
+        s.tap.ok([row["n_stages"] for row in rows] == [1, 2, 3, 4] and "infeasible" in rows[3]
+                 and rows[0]["speed_up"] == 1 and rows[1]["value_ns"] >= rows[1]["lower_bound_ns"] > 0,
+                 "--json of a range of stages", made.stdout + made.stderr)
         s.each("a split to go on with", OK, (), split, "m.onnx", "-k", "2", "-o", "out", "-q")
         if run:
             for title, *command in (
@@ -96,8 +125,6 @@ def main(argv):
                        ("no input X", "did you mean x?", "x, c"), *command, "--shape", "X=1,2,8")
                 s.each(title + ": an --input that is none", USAGE, ("no input image", "x, c"),
                        *command, "--input", "image=none.npy")
-            s.each("split --shape without --autotune", USAGE, ("--autotune",), split, "m.onnx",
-                   "-k", "2", "-o", "tuned", "--shape", "x=1,2,8")
             s.each("verify --dim without --run", USAGE, ("--run",), verify, "out", "--model",
                    "m.onnx", "--dim", "batch=8")
     finally:
