@@ -395,4 +395,8 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out);
 /* "dtype" and "shape" of what crosses, as members of an object. */
 void psplit_i_manifest_type(psplit_i_json *json, const psplit_i_boundary_type *type);
 
+/* A model file's name without its folder and ending, in small letters and digits with `joint`
+ * between them, as servers and clusters take names. */
+void psplit_i_deployed_name(const char *path, char joint, char *out, size_t bytes);
+
 #endif

@@ -63,7 +63,7 @@ static const cli_option OPTIONS[] = {
    "in flight when a range of stages is compared, and of a step of training; default: 8"},
   LIMITS_OPTION(OPT_LIMITS, "N|auto"),
   {OPT_TARGET, "target", "NAME",
-   "genai: DIR/genai_config.json; vllm, llama.cpp: print layers by stage"},
+   "genai, triton, k8s: a file of DIR that these read; vllm, llama.cpp: print layers by stage"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added, or a text"},
   {OPT_ANNOTATE_AS, "annotate-as", "FORM",
    "onnx (default): multi-device fields; layer_ann; olive; names"},
@@ -232,11 +232,12 @@ static int check_target(const request *r) {
   if (r->training.enabled) return cli_usage(&PROGRAM, "--target does not go with --training");
   if (target_prints(r->target) && r->json)
     return cli_usage(&PROGRAM, "--target prints a line, --json the manifest: not both");
-  if (r->target == TARGET_GENAI && (!r->directory || r->plan_only))
-    return cli_usage(&PROGRAM, "--target genai writes a file of DIR: -o DIR is needed");
-  if (r->target == TARGET_GENAI && !r->plan.decode.past)
-    return cli_usage(&PROGRAM,
-                     "--target genai says how long sequences may get: --context N is needed");
+  if (!target_prints(r->target) && (!r->directory || r->plan_only))
+    return cli_usage(&PROGRAM, "--target %s writes a file of DIR: -o DIR is needed",
+                     target_name(r->target));
+  if (target_needs_context(r->target) && !r->plan.decode.past)
+    return cli_usage(&PROGRAM, "--target %s says how long sequences may get: --context N is needed",
+                     target_name(r->target));
   return 0;
 }
 
@@ -623,10 +624,12 @@ static psplit_code write_directory(const request *r, const psplit_plan *plan, ps
 }
 
 static psplit_code make_target(request *r, psplit_diag *diag, char **out_text) {
-  if (r->target != TARGET_GENAI) return PSPLIT_OK;
-  const psplit_code code = target_genai(r->opened, r->made, &r->plan, &r->emit, diag, out_text);
+  const char *name;
+  if (!r->target || target_prints(r->target)) return PSPLIT_OK;
+  const psplit_code code =
+    target_make(r->target, r->opened, r->made, &r->plan, &r->emit, diag, &name, out_text);
   if (code != PSPLIT_OK) return code;
-  r->file = (psplit_emit_file){"genai_config.json", *out_text, strlen(*out_text)};
+  r->file = (psplit_emit_file){name, *out_text, strlen(*out_text)};
   r->emit.files = &r->file;
   r->emit.n_files = 1;
   return PSPLIT_OK;

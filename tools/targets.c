@@ -5,40 +5,112 @@
 #include <psplit/view.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What a file is made of. */
+typedef struct request {
+  const psplit_model *model;
+  const psplit_plan *plan;
+  const plan_options *options;
+  const psplit_emit_options *emit;
+  const psplit_session *const *sessions; /* of stages; NULL: the devices say nothing */
+} request;
+
+static psplit_code make_genai(const request *r, psplit_diag *diag, char **out_text) {
+  psplit_genai_options genai;
+  psplit_genai_options_init(&genai);
+  genai.context_length = (uint32_t)r->options->decode.past;
+  genai.sessions = r->sessions;
+  return psplit_genai_config(r->model, r->plan, r->emit, &genai, diag, out_text);
+}
+
+static psplit_code make_triton(const request *r, psplit_diag *diag, char **out_text) {
+  psplit_triton_options triton;
+  psplit_triton_options_init(&triton);
+  triton.sessions = r->sessions;
+  return psplit_triton_script(r->model, r->plan, r->emit, &triton, diag, out_text);
+}
+
+/* A run of random numbers, with the sizes that costs were counted for. */
+static psplit_code make_job(const request *r, psplit_diag *diag, char **out_text) {
+  static const char *const RUN[] = {"onnx-pipeline-run", "/split", "--random", "--micro-batches",
+                                    "100"};
+  enum { N_RUN = sizeof RUN / sizeof *RUN, VALUE_BYTES = 24 };
+  const psplit_planner_options *planner = &r->options->planner;
+  const char *command[N_RUN + 2 * PLAN_MAX_REPEATED];
+  char *dims[PLAN_MAX_REPEATED] = {NULL};
+  psplit_mpi_job_options job;
+  psplit_mpi_job_options_init(&job);
+  psplit_code code = PSPLIT_OK;
+  job.sessions = r->sessions;
+  job.command = command;
+  memcpy(command, RUN, sizeof RUN);
+  job.n_command = N_RUN;
+  for (size_t i = 0; i < planner->n_dims && code == PSPLIT_OK; i++) {
+    const size_t bytes = strlen(planner->dims[i].name) + VALUE_BYTES;
+    if (!(dims[i] = malloc(bytes))) {
+      code = cli_nomem(diag);
+      break;
+    }
+    snprintf(dims[i], bytes, "%s=%" PRId64, planner->dims[i].name, planner->dims[i].value);
+    command[job.n_command++] = "--dim";
+    command[job.n_command++] = dims[i];
+  }
+  if (code == PSPLIT_OK) code = psplit_mpi_job(r->model, r->plan, &job, diag, out_text);
+  for (size_t i = 0; i < planner->n_dims; i++) free(dims[i]);
+  return code;
+}
+
+struct target_row {
+  const char *name;
+  const char *file; /* of DIR; NULL: a line with the layers of stages is printed, */
+  psplit_code (*make)(const request *r, psplit_diag *diag, char **out_text);
+  bool needs_context;
+  const char *line; /* which begins so, */
+  uint32_t behind;  /* and counts so many layers more in the last stage */
+};
+
+static const target_row TARGETS[] = {
+  {.name = "genai", .file = "genai_config.json", .make = make_genai, .needs_context = true},
+  {.name = "triton", .file = "triton.sh", .make = make_triton},
+  {.name = "k8s", .file = "mpijob.yaml", .make = make_job},
+  {.name = "vllm", .line = "VLLM_PP_LAYER_PARTITION="},
+  {.name = "llama.cpp", .line = "-ts ", .behind = 1}, /* what comes behind the layers is one */
+};
+enum { N_TARGETS = sizeof TARGETS / sizeof *TARGETS };
 
 bool target_parse(const cli *program, const char *text, target *out) {
-  static const char *const names[] = {"genai", "vllm", "llama.cpp", NULL};
+  const char *names[N_TARGETS + 1] = {NULL};
   int which;
+  for (size_t i = 0; i < N_TARGETS; i++) names[i] = TARGETS[i].name;
   if (!cli_choice(program, "target", text, names, &which)) return false;
-  *out = (target)(which + 1);
+  *out = &TARGETS[which];
   return true;
 }
 
-bool target_prints(target t) { return t == TARGET_VLLM || t == TARGET_LLAMA_CPP; }
+const char *target_name(target t) { return t->name; }
+bool target_prints(target t) { return t && t->line; }
+bool target_needs_context(target t) { return t->needs_context; }
 
-psplit_code target_genai(const psplit_model *model, const planned *made,
-                         const plan_options *options, const psplit_emit_options *emit,
-                         psplit_diag *diag, char **out_text) {
+psplit_code target_make(target t, const psplit_model *model, const planned *made,
+                        const plan_options *options, const psplit_emit_options *emit,
+                        psplit_diag *diag, const char **out_name, char **out_text) {
   const psplit_plan *plan = psplit_planner_plan(made->planner);
-  psplit_genai_options genai;
-  psplit_genai_options_init(&genai);
-  genai.context_length = (uint32_t)options->decode.past;
   const psplit_session **sessions = malloc(((size_t)plan->n_stages + 1) * sizeof *sessions);
   if (!sessions) return cli_nomem(diag);
   for (uint32_t s = 0; made->devices && s < plan->n_stages; s++)
     sessions[s] = psplit_devices_session(made->devices, s);
-  if (made->devices) genai.sessions = sessions;
-  const psplit_code code = psplit_genai_config(model, plan, emit, &genai, diag, out_text);
+  const request r = {model, plan, options, emit, made->devices ? sessions : NULL};
+  const psplit_code code = t->make(&r, diag, out_text);
+  *out_name = t->file;
   free(sessions);
   return code;
 }
 
-/* llama.cpp counts what comes behind the layers as one more. */
 static void print_layers(target t, const uint32_t *layers, uint32_t n_stages, FILE *out) {
-  fprintf(out, "%s", t == TARGET_VLLM ? "VLLM_PP_LAYER_PARTITION=" : "-ts ");
+  fprintf(out, "%s", t->line);
   for (uint32_t s = 0; s < n_stages; s++)
-    fprintf(out, "%s%" PRIu32, s ? "," : "",
-            layers[s] + (t == TARGET_LLAMA_CPP && s + 1 == n_stages));
+    fprintf(out, "%s%" PRIu32, s ? "," : "", layers[s] + (s + 1 == n_stages ? t->behind : 0));
   fputs("\n", out);
 }
 

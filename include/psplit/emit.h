@@ -111,6 +111,49 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_genai_config(const psplit_model *m
                                                            const psplit_genai_options *genai,
                                                            psplit_diag *diag, char **out_text);
 
+typedef struct psplit_triton_options {
+  size_t struct_size;                    /* set by psplit_triton_options_init() */
+  const psplit_session *const *sessions; /* [stages] how each runs; NULL: on the CPU */
+} psplit_triton_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_triton_options_init(psplit_triton_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
+
+/* A script for the directory of the stages, triton.sh, as text, malloc'd: it lays them out as a
+ * model repository of Triton Inference Server, a model for each stage and an ensemble of them.
+ * `options` are those that the stages are written with.
+ * Errors: USAGE (weights by reference), UNSUPPORTED (a type that Triton has not, a number of
+ * dimensions that is not known, a stage without inputs), those of psplit_manifest. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_triton_script(const psplit_model *model,
+                                                            const psplit_plan *plan,
+                                                            const psplit_emit_options *options,
+                                                            const psplit_triton_options *triton,
+                                                            psplit_diag *diag, char **out_text);
+
+typedef struct psplit_mpi_job_options {
+  size_t struct_size;                    /* set by psplit_mpi_job_options_init() */
+  const char *image;                     /* of containers; NULL: onnx-pipeline-split:latest */
+  const psplit_session *const *sessions; /* [stages] how each runs; NULL: on the CPU */
+  const char *const *command;            /* [n_command] of each rank; the stages are in /split */
+  size_t n_command;
+} psplit_mpi_job_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_mpi_job_options_init(psplit_mpi_job_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
+
+/* An MPI job of Kubernetes (MPIJob, kubeflow.org/v2beta1) that runs the stages, a worker for each,
+ * as YAML, malloc'd. Errors: USAGE (no command), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_job(const psplit_model *model,
+                                                      const psplit_plan *plan,
+                                                      const psplit_mpi_job_options *options,
+                                                      psplit_diag *diag, char **out_text);
+
 /* Whether psplit_emit could put a split in `directory` now: for the time before a plan is made.
  * Nothing is written or left behind. Errors: those of psplit_emit that concern the place. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_check(const psplit_model *model,

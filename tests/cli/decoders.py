@@ -371,7 +371,7 @@ def check_genai(s):
             ("no context", USAGE, ("--context",), "d.onnx"),
             ("no decoder", USAGE, ("decoder",), "plain.onnx"),
             ("an input that nobody gives", UNSUPPORTED, ("\"memo\"",), "far.onnx"),
-            ("a target that there is not", USAGE, ("genai, vllm, llama.cpp",), "d.onnx", "--target",
+            ("a target that there is not", USAGE, ("genai, triton, k8s, vllm, llama.cpp",), "d.onnx", "--target",
              "tpu")):
         point = () if title == "no context" else ("--context", "9")
         s.refused("genai: " + title, status, says, name, "-k", "2", "--target", "genai", "-o", "out",

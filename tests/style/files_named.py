@@ -15,7 +15,7 @@ ENDINGS = (".c", ".h", ".def", ".proto", ".sh", ".py", ".mjs")
 NAME = r"[\w*][\w./*-]*(?:%s)(?![\w/])" % "|".join(map(re.escape, ENDINGS))
 QUOTED = re.compile(r"`<?(%s)>?(?=[`: ])" % NAME)
 # What a reader is told to write.
-FOREIGN = {"docs/manual.md": ["split4.c"]}
+FOREIGN = {"docs/manual.md": ["split4.c"], "docs/deploying.md": ["triton.sh", "model_config.proto"]}
 
 
 def in_document(text, folders):
