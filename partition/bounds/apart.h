@@ -5,19 +5,7 @@
 
 #include "automaton.h"
 #include "budget.h"
-
-/* Which cluster comes before which, as bits: of every limit the same. */
-typedef struct psplit_i_closure {
-  uint32_t n, words;
-  uint64_t *before, *behind; /* [n * words] with the cluster itself */
-  psplit_i_arena arena;
-} psplit_i_closure;
-
-/* O(n * edges / 64). Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_closure_make(const psplit_i_instance *instance,
-                                                  psplit_i_budget *budget,
-                                                  psplit_i_closure *out_closure);
-void psplit_i_closure_fini(psplit_i_closure *closure);
+#include "closure.h"
 
 /* Clusters are those of the instance it was made from, whose arrays it shares. A split with every
  * load <= limit there has no larger load here; the least over links between pairs counts. */

@@ -2,6 +2,7 @@
  * not fit a limit proves that no split is within it. */
 #include "apart.h"
 #include "bounds.h"
+#include "fans.h"
 #include "node_cut.h"
 #include "weight_axis.h"
 
@@ -15,27 +16,44 @@ enum {
   LEAST_GAIN = 50
 };
 
-/* Raises *inout_bound to what splits with every load <= limit have at least. */
+/* The bounds of an instance that holds for splits with every load <= limit. */
+static psplit_code bound_instance(const psplit_i_bound_query *query, const psplit_i_apart *apart,
+                                  int64_t limit, psplit_i_budget *budget, int64_t *inout_bound) {
+  psplit_i_weight_axis axis = {0};
+  const int64_t simple = psplit_i_simple_bound(&apart->instance, &apart->automaton);
+  if (simple > *inout_bound) *inout_bound = simple;
+  if (*inout_bound > limit) return PSPLIT_OK;
+  psplit_code code = psplit_i_node_cut_bound(&apart->instance, &apart->automaton, limit + 1,
+                                             MOST_CUTS, budget, inout_bound);
+  if (code != PSPLIT_OK || *inout_bound > limit) return code;
+  code = psplit_i_weight_axis_make(&apart->instance, &apart->automaton, limit,
+                                   query->request->options->n_threads, budget, &axis);
+  if (code == PSPLIT_OK && axis.bound > *inout_bound) *inout_bound = axis.bound;
+  psplit_i_weight_axis_fini(&axis);
+  return code;
+}
+
+/* Raises *inout_bound to what splits with every load <= limit have at least: with receivers apart,
+ * then with fans counted besides, which takes nets off that other bounds could read. */
 static psplit_code bound_within(const psplit_i_bound_query *query, const psplit_i_closure *closure,
                                 int64_t limit, psplit_i_budget *budget, int64_t *inout_bound) {
   psplit_i_apart apart;
-  psplit_i_weight_axis axis = {0};
+  psplit_diag diag = {0};
+  bool fans;
   psplit_code code = psplit_i_apart_make(query->instance, query->automaton, closure,
                                          query->request->options, limit, budget, &apart);
   if (code != PSPLIT_OK) return code;
   if (apart.impossible) *inout_bound = limit + 1;
-  if (apart.impossible || !apart.changed) goto out;
-  const int64_t simple = psplit_i_simple_bound(&apart.instance, &apart.automaton);
-  if (simple > *inout_bound) *inout_bound = simple;
+  if (apart.impossible) goto out;
+  if (apart.changed) PSPLIT_TRY(bound_instance(query, &apart, limit, budget, inout_bound));
   if (*inout_bound > limit) goto out;
-  PSPLIT_TRY(psplit_i_node_cut_bound(&apart.instance, &apart.automaton, limit + 1, MOST_CUTS,
-                                     budget, inout_bound));
-  if (*inout_bound > limit) goto out;
-  PSPLIT_TRY(psplit_i_weight_axis_make(&apart.instance, &apart.automaton, limit,
-                                       query->request->options->n_threads, budget, &axis));
-  if (axis.bound > *inout_bound) *inout_bound = axis.bound;
+  PSPLIT_TRY(psplit_i_fans_count(&apart.instance, query->automaton, closure, limit, budget, &fans));
+  if (!fans) goto out;
+  psplit_i_automaton_fini(&apart.automaton);
+  PSPLIT_TRY(
+    psplit_i_automaton_init(&apart.automaton, &apart.instance, query->request->options, &diag));
+  PSPLIT_TRY(bound_instance(query, &apart, limit, budget, inout_bound));
 out:
-  psplit_i_weight_axis_fini(&axis);
   psplit_i_apart_fini(&apart);
   return code;
 }

@@ -94,13 +94,65 @@ static void no_load_grows(void **state) {
   assert_true(n_changed > percent(200));
 }
 
-enum { LAYERS = 6 };
+/* A problem of one kind of device, point to point, over arrays that others fill. */
+static psplit_problem plain(const psplit_device *device, uint32_t n_nodes, const int64_t *time,
+                            uint32_t n_nets, const uint32_t *producer, const uint32_t *off,
+                            const uint32_t *consumer, const int64_t *net) {
+  return (psplit_problem){.n_nodes = n_nodes,
+                          .n_classes = 1,
+                          .time_ns = time,
+                          .n_nets = n_nets,
+                          .net_producer = producer,
+                          .net_off = off,
+                          .net_consumer = consumer,
+                          .net_send_ns = net,
+                          .net_recv_ns = net,
+                          .n_devices = 1,
+                          .devices = device,
+                          .comm = PSPLIT_COMM_P2P,
+                          .ticks_per_unit = 1};
+}
+
+/* The bounds of the weight axis and of receivers that are apart, and the optimum. */
+static void ask(const psplit_problem *p, int64_t value, int64_t *out_axis, int64_t *out_apart,
+                int64_t *out_best) {
+  psplit_partition_options options;
+  psplit_partition_options_init(&options);
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_weight_axis axis = {0};
+  psplit_diag diag = {0};
+  psplit_i_result result;
+  psplit_solution *s;
+  const psplit_i_solver_request request = {p, &options, &budget, &arena, &diag};
+  assert_int_equal(psplit_partition_solve(p, &options, &diag, &s), PSPLIT_OK);
+  assert_true(s->proved_optimal);
+  *out_best = s->objective_ns;
+  psplit_solution_destroy(s);
+  assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
+  assert_int_equal(psplit_i_instance_init(&instance, p, NULL, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &options, &diag), PSPLIT_OK);
+  const psplit_i_bound_query query = {&request, &instance, &automaton, PSPLIT_I_STAGES,
+                                      value,    0,         &axis};
+  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_WEIGHT_AXIS, &query, &result), PSPLIT_OK);
+  *out_axis = result.bound;
+  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_APART, &query, &result), PSPLIT_OK);
+  *out_apart = result.bound;
+  psplit_i_weight_axis_fini(&axis);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  psplit_i_arena_fini(&arena);
+}
 
 /* Six layers in a row read what one small node makes of a mask: where no stage holds two of them it
  * sends six times. */
 static void a_mask_is_sent_to_every_layer(void **state) {
   (void)state;
-  int64_t time[LAYERS + 1] = {1}, net[LAYERS] = {30};
+  enum { LAYERS = 6 };
+  int64_t time[LAYERS + 1] = {1}, net[LAYERS] = {30}, by_axis, by_apart, best;
   uint32_t producer[LAYERS] = {0}, off[LAYERS + 1] = {0, LAYERS}, consumer[2 * LAYERS];
   const psplit_device device = {.count = LAYERS + 1};
   for (uint32_t l = 0; l < LAYERS; l++) {
@@ -112,55 +164,40 @@ static void a_mask_is_sent_to_every_layer(void **state) {
     consumer[LAYERS + l] = l + 2;
     off[l + 2] = LAYERS + l + 1;
   }
-  const psplit_problem p = {.n_nodes = LAYERS + 1,
-                            .n_classes = 1,
-                            .time_ns = time,
-                            .n_nets = LAYERS,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = net,
-                            .net_recv_ns = net,
-                            .n_devices = 1,
-                            .devices = &device,
-                            .comm = PSPLIT_COMM_P2P,
-                            .ticks_per_unit = 1};
-  psplit_partition_options options;
-  psplit_partition_options_init(&options);
-  psplit_i_budget budget = psplit_i_budget_unlimited();
-  psplit_i_arena arena;
-  psplit_i_arena_init(&arena, 0);
-  psplit_i_instance instance;
-  psplit_i_automaton automaton;
-  psplit_i_weight_axis axis = {0};
-  psplit_diag diag = {0};
-  psplit_i_result result;
-  const psplit_i_solver_request request = {&p, &options, &budget, &arena, &diag};
-  assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
-  assert_int_equal(psplit_i_instance_init(&instance, &p, NULL, &diag), PSPLIT_OK);
-  assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &options, &diag), PSPLIT_OK);
-  const psplit_i_bound_query query = {&request, &instance, &automaton, PSPLIT_I_STAGES,
-                                      1000,     0,         &axis};
+  const psplit_problem p = plain(&device, LAYERS + 1, time, LAYERS, producer, off, consumer, net);
+  ask(&p, 1000, &by_axis, &by_apart, &best);
   /* By itself it sends to six, 1 + 6 * 30; with a layer to five, and computes 100 more. */
-  const int64_t best = 181;
-  psplit_solution *s;
-  assert_int_equal(psplit_partition_solve(&p, &options, &diag, &s), PSPLIT_OK);
-  assert_int_equal(s->objective_ns, best);
-  psplit_solution_destroy(s);
-  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_WEIGHT_AXIS, &query, &result), PSPLIT_OK);
-  assert_true(result.bound < 140);
-  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_APART, &query, &result), PSPLIT_OK);
-  assert_int_equal(result.bound, best);
-  psplit_i_weight_axis_fini(&axis);
-  psplit_i_automaton_fini(&automaton);
-  psplit_i_instance_fini(&instance);
-  psplit_i_arena_fini(&arena);
+  assert_int_equal(best, 181);
+  assert_true(by_axis < 140);
+  assert_int_equal(by_apart, best);
+}
+
+/* Sixteen experts between a router and a sum: whichever stage has the sum, others send to it. */
+static void experts_send_to_the_sum(void **state) {
+  (void)state;
+  enum { EXPERTS = 16, N = EXPERTS + 2 };
+  int64_t time[N] = {1}, net[EXPERTS + 1] = {20}, by_axis, by_apart, best;
+  uint32_t producer[EXPERTS + 1] = {0}, off[EXPERTS + 2] = {0, EXPERTS}, consumer[2 * EXPERTS];
+  const psplit_device device = {.count = 4};
+  for (uint32_t k = 0; k < EXPERTS; k++) {
+    time[k + 1] = 100;
+    consumer[k] = producer[k + 1] = k + 1;
+    consumer[EXPERTS + k] = N - 1;
+    net[k + 1] = 20;
+    off[k + 2] = EXPERTS + k + 1;
+  }
+  time[N - 1] = 1;
+  const psplit_problem p = plain(&device, N, time, EXPERTS + 1, producer, off, consumer, net);
+  ask(&p, 1000, &by_axis, &by_apart, &best);
+  assert_true(by_apart <= best);
+  assert_true(10 * (best - by_apart) < 8 * (best - by_axis));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_load_grows),
     cmocka_unit_test(a_mask_is_sent_to_every_layer),
+    cmocka_unit_test(experts_send_to_the_sum),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
