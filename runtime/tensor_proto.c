@@ -70,15 +70,15 @@ static psplit_code fill_strings(const Onnx__TensorProto *proto, psplit_diag *dia
   return code;
 }
 
-static void fill_numbers(const size *of, const numbers *numbers, char *out) {
+static void fill_numbers(const size *of, const numbers *found, char *out) {
   const size_t width = (psplit_i_element_bits(of->data_type) + 7) / 8;
   if (!of->n_bytes) return;
-  if (!numbers->step) {
-    memcpy(out, numbers->from, (size_t)of->n_bytes);
+  if (!found->step) {
+    memcpy(out, found->from, (size_t)of->n_bytes);
     return;
   }
   for (uint64_t i = 0; i < of->n_bytes / width; i++)
-    memcpy(out + i * width, (const char *)numbers->from + i * numbers->step, width);
+    memcpy(out + i * width, (const char *)found->from + i * found->step, width);
 }
 
 psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
