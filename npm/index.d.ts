@@ -26,6 +26,10 @@ export type Stage = {
   index: Index;
   file: string;
   device: Name;
+  /** devices that compute it, in turn */
+  replicas?: number;
+  /** these; `device` is the first */
+  devices?: Array<Name>;
   /** of the model; boundary nodes not counted */
   nodes: Count;
   /** those of nodes that another stage owns */
