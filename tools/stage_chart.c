@@ -41,6 +41,16 @@ static int terminal_width(void) {
   return 80;
 }
 
+/* The times of a stage over the devices that compute it in turn. */
+static psplit_plan_stage turn_of(const psplit_plan_stage *stage) {
+  psplit_plan_stage turn = *stage;
+  const int64_t n = stage->n_replicas;
+  turn.recv_ns /= n;
+  turn.send_ns /= n;
+  turn.load_ns = stage->load_ns / n + (stage->load_ns % n > 0);
+  return turn;
+}
+
 static bool prepare(const psplit_plan *plan, stage_chart_color color, chart *out) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   if ((!terminal && color != STAGE_CHART_ALWAYS) || plan->n_stages == 0) return false;
@@ -51,7 +61,8 @@ static bool prepare(const psplit_plan *plan, stage_chart_color color, chart *out
   out->name_width = 0;
   out->most_ns = 1;
   for (uint32_t s = 0; s < plan->n_stages; s++) {
-    if (plan->stages[s].load_ns > out->most_ns) out->most_ns = plan->stages[s].load_ns;
+    if (turn_of(&plan->stages[s]).load_ns > out->most_ns)
+      out->most_ns = turn_of(&plan->stages[s]).load_ns;
     out->name_width = cli_width(out->name_width, plan->stages[s].device);
   }
   const int left = terminal_width() - 8 - out->name_width - TIME_WIDTH;
@@ -98,10 +109,10 @@ void print_stage_chart(const psplit_plan *plan, stage_chart_color color) {
   if (!prepare(plan, color, &c)) return;
   putchar('\n');
   for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const psplit_plan_stage *stage = &plan->stages[s];
-    cli_printable(stage->device, name, sizeof name);
+    const psplit_plan_stage turn = turn_of(&plan->stages[s]);
+    cli_printable(turn.device, name, sizeof name);
     printf("%5" PRIu32 "  %-*s ", s, c.name_width, name);
-    put_bar(&c, stage, stage->load_ns >= plan->bottleneck_ns);
+    put_bar(&c, &turn, turn.load_ns >= plan->bottleneck_ns);
   }
   const int at = column_of(&c, plan->lower_bound_ns);
   if (plan->objective[0] == 'l' || at < 1 || at > c.n_columns) return;

@@ -39,7 +39,8 @@ static void put_attribute(psplit_i_text *out, const char *name, int64_t tenths) 
   psplit_i_text_puts(out, "\"");
 }
 
-static int64_t height_of(const canvas *c, int64_t ns) {
+static int64_t height_of(const canvas *c, uint32_t column, int64_t ns) {
+  if (c->s->plan && column != PSPLIT_NONE) ns /= c->s->plan->stages[column].n_replicas;
   return (int64_t)((double)ns / (double)c->most_ns * TALL);
 }
 
@@ -74,7 +75,8 @@ static void put_text(psplit_i_text *out, const char *class_name, int64_t x, int6
 static void put_part(const canvas *c, uint32_t column, const char *class_name, int64_t from_ns,
                      int64_t ns, const char *words, const char *name) {
   char time[PSPLIT_I_VIEW_UNIT];
-  const int64_t y = TOP + height_of(c, from_ns), end = TOP + height_of(c, from_ns + ns);
+  const int64_t y = TOP + height_of(c, column, from_ns),
+                end = TOP + height_of(c, column, from_ns + ns);
   const int64_t h = end - y;
   if (ns <= 0) return;
   psplit_i_text_addf(c->out, "<g><rect class=\"%s\"", class_name);
@@ -89,7 +91,7 @@ static void put_part(const canvas *c, uint32_t column, const char *class_name, i
   psplit_i_text_addf(c->out, ": %s</title>", psplit_i_view_time(ns, time));
   if (h >= LINE) {
     open_text(c->out, "on", left_of(column) + 60, y + h / 2 + 40);
-    const size_t used = strlen(words), room = 26;
+    const size_t used = strlen(words), room = 23;
     if (*name) psplit_i_text_puts(c->out, "<tspan class=\"kind\">");
     psplit_i_view_html(c->out, words);
     if (*name) psplit_i_text_puts(c->out, "</tspan>");
@@ -125,12 +127,12 @@ static int64_t put_supernodes(const canvas *c, uint32_t column, int64_t from_ns)
     const psplit_snapshot_group *group = &s->groups[s->order[i]];
     if (s->plan && group->stage != column) continue;
     n_left--;
-    const bool thin = height_of(c, group->cost_ns) < THIN;
+    const bool thin = height_of(c, column, group->cost_ns) < THIN;
     if (thin) {
       thin_class = n_thin++ ? thin_class : class_of(s, group);
       thin_ns += group->cost_ns;
     }
-    if (n_thin && (!thin || !n_left || height_of(c, thin_ns) >= 2 * THIN)) {
+    if (n_thin && (!thin || !n_left || height_of(c, column, thin_ns) >= 2 * THIN)) {
       snprintf(words, sizeof words, "%" PRIu32 " supernode%s", n_thin, n_thin == 1 ? "" : "s");
       put_part(c, column, thin_class, at, thin_ns, words, "");
       at += thin_ns;
@@ -156,14 +158,15 @@ static void put_stage(canvas *c, uint32_t column) {
   const psplit_plan_stage *stage = &c->s->plan->stages[column];
   const uint64_t limit = c->s->memory_limit_bytes[column];
   char a[PSPLIT_I_VIEW_UNIT], b[PSPLIT_I_VIEW_UNIT], line[160];
-  const bool slowest = stage->load_ns >= c->s->plan->bottleneck_ns;
+  const int64_t turn_ns = psplit_i_view_turn_ns(stage);
+  const bool slowest = turn_ns >= c->s->plan->bottleneck_ns;
   put_track(c, column);
   open_text(c->out, "stage", left_of(column), 150);
   psplit_i_text_addf(c->out, "%" PRIu32 " \xc2\xb7 ", column);
   put_end(c->out, stage->device, 20);
+  if (stage->n_replicas > 1) psplit_i_text_addf(c->out, " x%" PRIu32, stage->n_replicas);
   psplit_i_text_puts(c->out, "</text>\n");
-  snprintf(line, sizeof line, "%s%s", psplit_i_view_time(stage->load_ns, a),
-           slowest ? ", slowest" : "");
+  snprintf(line, sizeof line, "%s%s", psplit_i_view_time(turn_ns, a), slowest ? ", slowest" : "");
   put_text(c->out, slowest ? "big hot" : "big", left_of(column), 370, line);
   snprintf(line, sizeof line, "%s%s%s", psplit_i_view_size(stage->memory_bytes, a),
            limit == UINT64_MAX ? "" : " of ",
@@ -229,9 +232,10 @@ static int64_t share(int64_t whole, uint64_t bytes, uint64_t all) {
 
 static void put_bundle(const canvas *c, const bundle *b, traffic *from, traffic *to) {
   enum { LEAST = 30 };
-  const int64_t send = height_of(c, c->s->plan->stages[b->from].send_ns);
-  const int64_t recv = height_of(c, c->s->plan->stages[b->to].recv_ns);
-  const int64_t y1 = TOP + height_of(c, c->send_at[b->from]) + share(send, from->given, from->sent);
+  const int64_t send = height_of(c, b->from, c->s->plan->stages[b->from].send_ns);
+  const int64_t recv = height_of(c, b->to, c->s->plan->stages[b->to].recv_ns);
+  const int64_t y1 =
+    TOP + height_of(c, b->from, c->send_at[b->from]) + share(send, from->given, from->sent);
   const int64_t y2 = TOP + share(recv, to->taken, to->received);
   const int64_t h1 = share(send, b->bytes, from->sent), h2 = share(recv, b->bytes, to->received);
   char amount[PSPLIT_I_VIEW_UNIT], label[PSPLIT_I_VIEW_UNIT + 1];
@@ -269,7 +273,7 @@ static void put_bands(const canvas *c) {
 static void put_bound(const canvas *c, int64_t width) {
   const psplit_plan *plan = c->s->plan;
   char time[PSPLIT_I_VIEW_UNIT], line[64];
-  const int64_t y = TOP + height_of(c, plan->lower_bound_ns);
+  const int64_t y = TOP + height_of(c, PSPLIT_NONE, plan->lower_bound_ns);
   if (plan->lower_bound_ns <= 0 || plan->objective[0] == 'l') return;
   psplit_i_text_puts(c->out, "<line class=\"bound\"");
   put_attribute(c->out, "x1", 0);
@@ -340,7 +344,8 @@ void psplit_i_view_svg(const psplit_snapshot *s, const char *title, psplit_i_tex
   for (uint32_t g = 0; !s->plan && g < s->n_groups; g++)
     c.most_ns = psplit_i_sat_add_i64(c.most_ns, s->groups[g].cost_ns);
   for (uint32_t i = 0; s->plan && i < s->n_stages; i++)
-    if (s->plan->stages[i].load_ns > c.most_ns) c.most_ns = s->plan->stages[i].load_ns;
+    if (psplit_i_view_turn_ns(&s->plan->stages[i]) > c.most_ns)
+      c.most_ns = psplit_i_view_turn_ns(&s->plan->stages[i]);
   if (c.most_ns < 1) c.most_ns = 1;
   c.send_at = calloc((size_t)c.n_columns + 1, sizeof *c.send_at);
   if (!c.send_at) {

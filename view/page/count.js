@@ -273,8 +273,11 @@ function valueOf(p, stages, transfers) {
 }
 
 // The plan as it was made, or as it was moved.
+// Of a stage that several devices compute in turn: over their number, which the bottleneck counts too.
+const turnOf = (s) => (s.replicas > 1 ? { ...s, device: `${s.device} x${s.replicas}`,
+  ...Object.fromEntries(['compute_ns', 'recv_ns', 'send_ns', 'layout_ns', 'load_ns'].map((key) => [key, Math.ceil(s[key] / s.replicas)])) } : s);
 function planned(p) {
-  return { stages: p.stages, transfers: p.transfers, stageOf: stagesOf(p), bottleneck_ns: p.plan.bottleneck_ns, latency_ns: p.plan.latency_ns, gap_frac: p.plan.gap_frac, moved: false };
+  return { stages: p.stages.map(turnOf), transfers: p.transfers, stageOf: stagesOf(p), bottleneck_ns: p.plan.bottleneck_ns, latency_ns: p.plan.latency_ns, gap_frac: p.plan.gap_frac, moved: false };
 }
 const counted = new WeakMap();
 function split(p = plan) {

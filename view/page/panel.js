@@ -102,6 +102,7 @@ function drawCaveats() {
     else put('', `not proved optimal: at most ${percent(p.gap_frac)} from the best`, `bound: ${p.bound}`);
     const layouts = split().stages.reduce((n, s) => Math.max(n, s.layout_ns), 0);
     if (layouts) put('', `up to ${time(layouts)} of a stage for layouts that cuts change`, 'Tensors that a runtime brings into another layout because of a cut.');
+    if (split().stages.some((s) => s.replicas > 1)) put('', 'stages with several devices: times are over their number');
     if (p.headline && !p.speed_up && !state.moved) put('warn', p.headline);
   }
   for (const item of noteList(() => true)) put('', `${item.childElementCount} notes of plugins`);

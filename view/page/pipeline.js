@@ -35,7 +35,8 @@ function timeParts(cut, s, scale, ids) {
 // Time of a supernode in a stage: on its device, where that is known.
 function costIn(cut, id, s) {
   const c = plan.counting;
-  return c?.supernode_ns ? c.supernode_ns[c.stage_class[s] * plan.supernodes.length + id] : plan.supernodes[id].cost_ns ?? 0;
+  const ns = c?.supernode_ns ? c.supernode_ns[c.stage_class[s] * plan.supernodes.length + id] : plan.supernodes[id].cost_ns ?? 0;
+  return ns / (cut.stages[s].replicas ?? 1);
 }
 const memoryParts = (stage) => [['weights', stage.weight_bytes], ['activations', stage.activation_bytes], ['stash', stage.stash_bytes ?? 0], ['caches', stage.state_bytes ?? 0], ['buffers', stage.buffer_bytes], ['workspace', stage.workspace_bytes]]
   .filter(([, n]) => n > 0).map(([kind, amount]) => ({ kind, amount }));
@@ -183,7 +184,7 @@ function figures(cut) {
   put(latency ? 'one input takes' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
-  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `of ${plan.stages.length}, over ${p.single_device ?? 'one device'}`);
+  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `of ${plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0)}, over ${p.single_device ?? 'one device'}`);
   put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, count(cut.transfers.length, 'tensor'));
   const fullest = cut.stages.reduce((a, b) => (b.memory_bytes > a.memory_bytes ? b : a));
   const overfull = cut.stages.some((s) => s.memory_limit_bytes !== null && s.memory_bytes > s.memory_limit_bytes);
