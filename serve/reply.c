@@ -190,7 +190,8 @@ psplit_code serve_reply_make(const char *model, const serve_request *request,
   fflush(stream);
   made.n_json = made.n;
   if (code == PSPLIT_OK) put_tail(stream, request, response);
-  if ((ferror(stream) || fclose(stream) != 0) && code == PSPLIT_OK) code = no_memory(diag);
+  const bool failed = ferror(stream); /* an end without memory is closed as if all were well */
+  if ((fclose(stream) != 0 || failed || !made.bytes) && code == PSPLIT_OK) code = no_memory(diag);
   if (code == PSPLIT_OK)
     *out = made;
   else

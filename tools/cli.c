@@ -148,6 +148,11 @@ int cli_finish(int status) {
   return cli_talk_end(status);
 }
 
+bool cli_close_text(FILE *out, char *const *text) {
+  const bool failed = ferror(out);
+  return fclose(out) == 0 && !failed && *text;
+}
+
 psplit_code cli_nomem(psplit_diag *diag) {
   snprintf(diag->message, sizeof diag->message, "out of memory");
   return diag->code = PSPLIT_NOMEM;

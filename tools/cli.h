@@ -53,6 +53,10 @@ int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
  * output did not take what was printed; and cli_talk_end(). */
 int cli_finish(int status);
 
+/* Closes a stream of open_memstream; false where memory ran out: glibc may close one without memory
+ * for the end of its text as if all were well, and leave *text NULL. */
+PSPLIT_MUST_USE bool cli_close_text(FILE *out, char *const *text);
+
 /* Out of memory, in `diag`: NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
 

@@ -48,5 +48,5 @@ psplit_code depfile_make(const char *directory, const psplit_model *model,
   if (options->policy_file) put_prerequisite(&r, options->policy_file);
   for (size_t i = 0; i < made->n_read; i++) put_prerequisite(&r, made->read[i]);
   put(&r, '\n');
-  return fclose(r.out) == 0 && !r.failed ? PSPLIT_OK : cli_nomem(diag);
+  return cli_close_text(r.out, out_text) && !r.failed ? PSPLIT_OK : cli_nomem(diag);
 }

@@ -143,7 +143,8 @@ int main(int argc, char **argv) {
     found.text = open_memstream(&changes, &n_changes);
     code = found.text ? psplit_verify_stages(argv[optind], model, &verify, &changed, &diag)
                       : cli_nomem(&diag);
-    if (found.text && fclose(found.text) != 0 && code == PSPLIT_OK) code = cli_nomem(&diag);
+    if (found.text && !cli_close_text(found.text, &changes) && code == PSPLIT_OK)
+      code = cli_nomem(&diag);
   }
   cli_doing("writing %s", path);
   if (code == PSPLIT_OK) code = psplit_merge(argv[optind], path, &options, &diag, &report);

@@ -655,10 +655,7 @@ static psplit_code make_report(const request *r, const psplit_plan *plan, psplit
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, out, diag);
   if (code == PSPLIT_OK && r->limits.wanted && !quiet)
     code = limits_print_plan(&r->limits, r->trained, plan, out, diag);
-  /* glibc closes a stream without memory for its end as if all were well. */
-  const bool failed = ferror(out);
-  const bool made = fclose(out) == 0 && !failed && *out_text;
-  return !made && code == PSPLIT_OK ? cli_nomem(diag) : code;
+  return !cli_close_text(out, out_text) && code == PSPLIT_OK ? cli_nomem(diag) : code;
 }
 
 /* The whole pipeline: open, pass, emit, print. */

@@ -87,7 +87,7 @@ static int verify_weights(const char *path, const char *of, const psplit_read_op
     code = psplit_verify_new_values(before, after, &changed, read->cancel, &diag, &report);
   psplit_model_close(before);
   psplit_model_close(after);
-  if (list.out && fclose(list.out) != 0) list.failed = true;
+  if (list.out && !cli_close_text(list.out, &names)) list.failed = true;
   if (code == PSPLIT_OK && list.failed) code = cli_nomem(&diag);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code == PSPLIT_OK && !quiet)
