@@ -42,7 +42,7 @@ tap.ok(readFileSync(join(tmp, 'out.autotune', 'note'), 'utf8') === 'mine' && bes
 const sizeless = tune();
 tap.ok(sizeless.status === 2 && /--shape x=/.test(sizeless.stderr), 'a size that is open is asked for',
   sizeless.stderr);
-const shaped = tune('--shape', 'x=3,8', '--shape', 'flag=1');
+const shaped = tune('--shape', 'x=3,8');
 tap.ok(shaped.status === 0, '--shape gives it', shaped.stderr);
 const flag = join(tmp, 'flag.raw');
 writeFileSync(flag, Buffer.from([1]));
