@@ -9,7 +9,7 @@
 #include "keep_state.h"
 #include "request.h"
 
-enum { MOST_ROUNDS = 6, MOST_REPLICAS = 64 };
+enum { MOST_ROUNDS = 6 };
 
 typedef struct replicas {
   psplit_planner *planner;
@@ -62,6 +62,9 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out) {
   if (!memory_bytes) return psplit_i_nomem(r->diag);
   for (uint32_t d = 0; d < r->n_devices; d++) memory_bytes[d] = r->room_bytes;
   PSPLIT_TRY(psplit_i_builder_number(&b));
+  if (!b.n_groups)
+    PSPLIT_TRY(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
+                             "replicas of stages do not go with a model of constants alone"));
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   psplit_device all = b.problem.devices[0];
   all.count = r->n_devices;
@@ -70,7 +73,8 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out) {
   b.problem.any_device_order = false;
   psplit_i_partition_options(planner, &options);
   options.require_nonempty = false;
-  const uint32_t most = r->n_devices < MOST_REPLICAS ? r->n_devices : MOST_REPLICAS;
+  const uint32_t most =
+    r->n_devices < PSPLIT_I_MOST_REPLICAS ? r->n_devices : PSPLIT_I_MOST_REPLICAS;
   options.max_replicas =
     planner->options.max_replicas < most ? planner->options.max_replicas : most;
   options.gap_frac = r->request->gap_frac;

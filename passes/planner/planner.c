@@ -119,13 +119,21 @@ out:
   return code;
 }
 
+/* Stages that there is work for: a node each; with replicas devices, of which a stage has several. */
+static uint64_t most_stages(const psplit_planner *planner) {
+  const uint64_t n_nodes = planner->graph->n_nodes ? planner->graph->n_nodes : 1;
+  const uint32_t n_replicas = planner->options.max_replicas;
+  if (n_replicas < 2) return n_nodes;
+  return n_nodes * (n_replicas < PSPLIT_I_MOST_REPLICAS ? n_replicas : PSPLIT_I_MOST_REPLICAS);
+}
+
 /* More stages than nodes is refused before anything is sized by their number. */
 static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag *diag) {
   const uint32_t n_stages = planner->options.n_stages;
   const uint32_t n_nodes = planner->graph->n_nodes;
   const uint32_t largest = psplit_i_largest_if(planner->graph);
   const psplit_i_node *only = n_nodes == 1 ? &planner->graph->nodes[0] : NULL;
-  if (n_stages <= (n_nodes ? n_nodes : 1)) return PSPLIT_OK;
+  if (n_stages <= most_stages(planner)) return PSPLIT_OK;
   psplit_i_text why = {0};
   psplit_i_advice advice = {0};
   char label[128];

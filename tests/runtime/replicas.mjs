@@ -108,6 +108,15 @@ m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
       stages.every(({ replicas = 1, devices = [0] }) => replicas === devices.length && replicas <= (most === 'auto' ? k : most)),
       `${k} devices, at most ${most} for a stage`, `${made.status} ${made.stderr} ${plan.bottleneck_ns} ${least} ${used}`);
   }
+  const one = join(tmp, 'one.onnx'), constants = join(tmp, 'constants.onnx');
+  writeModel('<ir_version: 8, opset_import: [{version: 17}]>\nm (float[n,8] x) => (float[n,8] y) { [c0] y = Neg (x) }', one);
+  writeModel('<ir_version: 8, opset_import: [{version: 17}]>\nm () => (float[1] y) { y = Constant <value_floats = [1.0]> () }', constants);
+  const node = each.start(splitter, [one, '-k', '3', '--plan-only', '--json', '--dim', 'n=3', '--replicas', 'auto']);
+  tap.ok(node.status === 0 && JSON.parse(node.stdout).stages[0].replicas === 3, 'a model of one node has three devices', node.stderr);
+  for (const [file, k, status, why] of [[one, 65, 7, /65 stages cannot all have work/], [constants, 2, 5, /constants alone/]]) {
+    const refused = each.start(splitter, [file, '-k', `${k}`, '--plan-only', '--replicas', 'auto']);
+    tap.ok(refused.status === status && why.test(refused.stderr), `refused: -k ${k}`, `${refused.status} ${refused.stderr}`);
+  }
   const whole = join(tmp, 'whole');
   each.start(splitter, [model, '-k', '1', '-o', whole, '-q', '--dim', 'n=3']);
   const random = ['--random', '--dim', 'n=3', '-m', '20'];
