@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 into=${1:?usage: sh tests/packages/debian.sh DIRECTORY}
-sh samples/install.sh build-essential chrpath debhelper libjansson-dev libmicrohttpd-dev libmpich-dev \
+sh samples/install.sh build-essential chrpath debhelper libmicrohttpd-dev libmpich-dev \
   libomp-dev libprotobuf-c-dev lintian meson ninja-build pkg-config protobuf-c-compiler zlib1g-dev
 mkdir -p "$into/src"
 git ls-files -z | tar cf - --null -T - | tar xf - -C "$into/src"
