@@ -72,7 +72,7 @@ static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
     const psplit_i_manifest_stage *stage = &m->stages[s];
     p->stages[s] =
       (psplit_pipeline_stage){stage->file,    stage->device,  stage->compute_ns, stage->recv_ns,
-                              stage->send_ns, stage->load_ns, stage->n_replicas};
+                              stage->send_ns, stage->load_ns, stage->n_replicas, stage->devices};
   }
   p->info = (psplit_pipeline_info){.n_stages = m->n_stages,
                                    .stages = p->stages,

@@ -600,7 +600,7 @@ static void settings_fini(settings *s) {
 
 int main(int argc, char **argv) {
   enum { EXIT_FAILED_SEQUENCES = 1, DEFAULT_NEW = 128 };
-  settings s = {.max_new = DEFAULT_NEW};
+  settings s = {.max_new = DEFAULT_NEW, .ort = {.no_replicas = true}};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0;

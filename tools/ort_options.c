@@ -126,9 +126,14 @@ static void take_option(const ort_setting *setting, psplit_session *out, texts *
   }
 }
 
+/* Of the device that a replica was planned for; of those that nobody planned the stage's. */
 static psplit_code find_device(const ort_settings *s, const psplit_pipeline_info *pipeline,
-                               uint32_t stage, psplit_diag *diag, const psplit_session **out) {
-  const char *name = pipeline->stages[stage].device;
+                               uint32_t stage, uint32_t replica, psplit_diag *diag,
+                               const psplit_session **out) {
+  const psplit_pipeline_stage *planned = &pipeline->stages[stage];
+  const char *name = planned->replica_devices && replica < planned->n_replicas
+                       ? planned->replica_devices[replica]
+                       : planned->device;
   for (uint32_t d = 0; d < psplit_devices_count(s->devices); d++) {
     if (strcmp(psplit_devices_name(s->devices, d), name) != 0) continue;
     *out = psplit_devices_session(s->devices, d);
@@ -156,7 +161,7 @@ static psplit_code apply_to_replica(ort_settings *s, const psplit_pipeline_info 
   *out = (psplit_session){.optimization = s->trains ? 1 : 99, .n_threads = 1};
   if (s->devices) {
     const psplit_session *session = NULL;
-    const psplit_code code = find_device(s, pipeline, stage, diag, &session);
+    const psplit_code code = find_device(s, pipeline, stage, replica, diag, &session);
     if (code != PSPLIT_OK) return code;
     take_device(session, out, &provider, &config);
   }
@@ -224,6 +229,38 @@ static uint32_t count_replicas(const ort_settings *s, const psplit_pipeline_info
   return own ? own : of_all;
 }
 
+static bool same_texts(const char *const *a, const char *const *b, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (strcmp(a[i], b[i]) != 0) return false;
+  return true;
+}
+
+static bool same_session(const psplit_session *a, const psplit_session *b) {
+  return a->optimization == b->optimization && a->n_threads == b->n_threads &&
+         !a->provider == !b->provider && (!a->provider || strcmp(a->provider, b->provider) == 0) &&
+         a->n_provider_options == b->n_provider_options && a->n_config == b->n_config &&
+         same_texts(a->provider_keys, b->provider_keys, a->n_provider_options) &&
+         same_texts(a->provider_values, b->provider_values, a->n_provider_options) &&
+         same_texts(a->config_keys, b->config_keys, a->n_config) &&
+         same_texts(a->config_values, b->config_values, a->n_config);
+}
+
+/* Whether the devices file has different sessions for the replicas of a stage. */
+static psplit_code find_apart(const ort_settings *s, const psplit_pipeline_info *pipeline,
+                              psplit_diag *diag, bool *io_apart) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < pipeline->n_stages && s->devices; i++) {
+    const psplit_session *first, *other;
+    code = find_device(s, pipeline, i, 0, diag, &first);
+    for (uint32_t r = 1; r < s->n_replicas[i] && code == PSPLIT_OK; r++) {
+      code = find_device(s, pipeline, i, r, diag, &other);
+      if (code == PSPLIT_OK) *io_apart |= !same_session(first, other);
+    }
+    if (code != PSPLIT_OK) break;
+  }
+  return code;
+}
+
 psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipeline,
                                psplit_diag *diag) {
   const uint32_t n = pipeline->n_stages;
@@ -250,6 +287,7 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
   }
   psplit_code code = read_devices(s, &n_devices, diag);
   if (code == PSPLIT_OK && s->probe) code = read_probe(s, diag);
+  if (code == PSPLIT_OK) code = find_apart(s, pipeline, diag, &apart);
   if (code != PSPLIT_OK) return code;
   size_t n_room = s->n_list + 1;
   for (uint32_t d = 0; s->devices && d < psplit_devices_count(s->devices); d++) {

@@ -37,7 +37,8 @@ typedef struct psplit_pipeline psplit_pipeline;
 typedef struct psplit_pipeline_stage {
   const char *file, *device; /* the file's name in the directory; the device it was planned for */
   int64_t compute_ns, recv_ns, send_ns, load_ns;
-  uint32_t n_replicas; /* devices that compute it, a micro-batch each */
+  uint32_t n_replicas;                /* devices that compute it, a micro-batch each */
+  const char *const *replica_devices; /* [n_replicas]; NULL where there is one */
 } psplit_pipeline_stage;
 
 /* An input or output of the model, as it is declared. */

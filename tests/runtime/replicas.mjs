@@ -124,6 +124,16 @@ m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
   gives('as it is planned, the same', [out, '-q', ...random], alone);
   const { stages } = JSON.parse(each.run([out, '--json', ...random]).stdout);
   tap.ok(stages.reduce((sum, { replicas }) => sum + replicas, 0) === 4, 'with the threads that are planned', JSON.stringify(stages));
+  // Each replica runs as the devices file says of its own device.
+  const devices = join(tmp, 'devices.json');
+  writeFileSync(devices, JSON.stringify({ devices: [0, 1, 2, 3].map((i) => ({ name: `d${i}`, preset: 'cpu',
+    session: { threads: i + 1 } })) }));
+  const apart = join(tmp, 'apart');
+  each.start(splitter, [model, '-k', '4', '-o', apart, '-q', '--dim', 'n=3', '--replicas', '4', '--devices', devices]);
+  gives('on devices with sessions of their own', [apart, '-q', ...random, '--devices', devices], alone);
+  writeFileSync(devices, JSON.stringify({ devices: [0, 1].map((i) => ({ name: `d${i}`, preset: 'cpu' })) }));
+  const missing = each.run([apart, '-q', ...random, '--devices', devices]);
+  tap.ok(missing.status === 2 && /planned for device d2/.test(missing.stderr), 'a device that is not there', missing.stderr);
   writeFileSync(join(tmp, 'unlike.json'), JSON.stringify({ devices: [{ name: 'a', preset: 'cpu' }, { name: 'b', preset: 'cpu', memory_bytes: 1e9 }] }));
   for (const [args, status, why] of [
     [['--pin', 'c0=0'], 5, /nodes that are pinned/], [['--objective', 'latency'], 5, /latency/], [['--segments', '2'], 5, /segments/],
