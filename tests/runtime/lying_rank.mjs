@@ -61,12 +61,17 @@ const counts = { named: 0, right: 0, ended: 0 };
 for (const [rows, kind, rank, list] of kinds) {
   for (const { word, value, bytes } of list) {
     const title = `${rows} rows: kind ${kind} of rank ${rank}: ${bytes === undefined ? `word ${word} = ${value}` : `${bytes} bytes`}`;
-    const { status, signal, stderr } = run(rows, {
+    const lie = {
       LD_PRELOAD: liar, FEW_WINDOWS: kind < 3 ? '0' : '2', LIE_RANK: `${rank}`, LIE_KIND: `${kind}`,
       ...(bytes === undefined ? { LIE_WORD: `${word}`, LIE_VALUE: `${value}` } : { LIE_BYTES: `${bytes}` }),
-    });
+    };
+    const told = ({ stderr: text }) => /^a lie: /m.test(text);
+    let ran = run(rows, lie);
+    // A launcher that ends at once may lose the line that says so: the same again.
+    if (!ran.signal && !told(ran)) ran = run(rows, lie);
+    const { status, signal, stderr } = ran;
     if (signal) problems.push(`${title}: it waits for ever\n${stderr}`);
-    else if (!/^a lie: /m.test(stderr)) problems.push(`${title}: no lie was told`);
+    else if (!told(ran)) problems.push(`${title}: no lie was told`);
     else if (/signal (11|6|8|4|7)\b|Segmentation|Aborted|corrupt|\*\*\* /i.test(stderr)) problems.push(`${title}: it falls\n${stderr}`);
     else if (status === 0 && !last().equals(wanted[rows])) problems.push(`${title}: other bits`);
     else if (status === 0) counts.right++;
