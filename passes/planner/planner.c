@@ -119,8 +119,7 @@ out:
   return code;
 }
 
-/* Stages that there is work for: a node each; with replicas devices, of which a stage has several.
- * */
+/* Stages that there is work for, a node each; with replicas devices, several for a stage. */
 static uint64_t most_stages(const psplit_planner *planner) {
   const uint64_t n_nodes = planner->graph->n_nodes ? planner->graph->n_nodes : 1;
   const uint32_t n_replicas = planner->options.max_replicas;
