@@ -501,6 +501,9 @@ static psplit_code submit_all(settings *s, psplit_generator *generator, psplit_d
     prompt_ids_fini(&next);
   }
   prompts_close(&file);
+  /* A signal between two prompts ends them as one does that comes while they are waited for. */
+  if (code == PSPLIT_OK && interrupted)
+    code = psplit_diag_fail(diag, PSPLIT_CANCELLED, "interrupted");
   return code;
 }
 
