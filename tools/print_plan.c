@@ -124,9 +124,8 @@ static void print_mapped(const psplit_plan *plan) {
 static int64_t device_load_ns(const psplit_plan *plan, uint32_t stage) {
   int64_t ns = 0;
   for (uint32_t s = 0; s < plan->n_stages; s++)
-    if (plan->stages[s].device_id == plan->stages[stage].device_id) ns += plan->stages[s].load_ns;
-  const int64_t n = plan->stages[stage].n_replicas;
-  return ns / n + (ns % n > 0);
+    if (plan->stages[s].device_id == plan->stages[stage].device_id) ns += plan->stages[s].turn_ns;
+  return ns;
 }
 
 /* "cpu1", or "cpu1..cpu3 x3" of those that compute it in turn. */

@@ -44,10 +44,9 @@ static int terminal_width(void) {
 /* The times of a stage over the devices that compute it in turn. */
 static psplit_plan_stage turn_of(const psplit_plan_stage *stage) {
   psplit_plan_stage turn = *stage;
-  const int64_t n = stage->n_replicas;
-  turn.recv_ns /= n;
-  turn.send_ns /= n;
-  turn.load_ns = stage->load_ns / n + (stage->load_ns % n > 0);
+  turn.recv_ns /= stage->n_replicas;
+  turn.send_ns /= stage->n_replicas;
+  turn.load_ns = stage->turn_ns;
   return turn;
 }
 
@@ -61,8 +60,7 @@ static bool prepare(const psplit_plan *plan, stage_chart_color color, chart *out
   out->name_width = 0;
   out->most_ns = 1;
   for (uint32_t s = 0; s < plan->n_stages; s++) {
-    if (turn_of(&plan->stages[s]).load_ns > out->most_ns)
-      out->most_ns = turn_of(&plan->stages[s]).load_ns;
+    if (plan->stages[s].turn_ns > out->most_ns) out->most_ns = plan->stages[s].turn_ns;
     out->name_width = cli_width(out->name_width, plan->stages[s].device);
   }
   const int left = terminal_width() - 8 - out->name_width - TIME_WIDTH;

@@ -19,30 +19,27 @@ const char *cli_counted(uint64_t n, const char *what, char *buffer) {
   return buffer;
 }
 
+/* Three digits that matter, in the largest unit of which there is one. */
+static const char *in_units(double value, double step, const char *const *units, size_t n_units,
+                            char *buffer) {
+  size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < n_units; unit++) value /= step;
+  snprintf(buffer, CLI_TEXT, "%.*f %s",
+           unit == 0 || value >= 99.95 ? 0
+           : value >= 9.995            ? 1
+                                       : 2,
+           value, units[unit]);
+  return buffer;
+}
+
 const char *cli_bytes(uint64_t bytes, char *buffer) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = (double)bytes;
-  size_t planner = 0;
-  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1024;
-  snprintf(buffer, CLI_TEXT, "%.*f %s",
-           planner == 0 || value >= 99.95 ? 0
-           : value >= 9.995               ? 1
-                                          : 2,
-           value, units[planner]);
-  return buffer;
+  return in_units((double)bytes, 1024, units, sizeof units / sizeof *units, buffer);
 }
 
 const char *cli_time(int64_t ns, char *buffer) {
   static const char *const units[] = {"ns", "us", "ms", "s"};
-  double value = (double)ns;
-  size_t planner = 0;
-  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1000;
-  snprintf(buffer, CLI_TEXT, "%.*f %s",
-           planner == 0 || value >= 99.95 ? 0
-           : value >= 9.995               ? 1
-                                          : 2,
-           value, units[planner]);
-  return buffer;
+  return in_units((double)ns, 1000, units, sizeof units / sizeof *units, buffer);
 }
 
 const char *cli_printable(const char *text, char *buffer, size_t bytes) {

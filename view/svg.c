@@ -158,15 +158,15 @@ static void put_stage(canvas *c, uint32_t column) {
   const psplit_plan_stage *stage = &c->s->plan->stages[column];
   const uint64_t limit = c->s->memory_limit_bytes[column];
   char a[PSPLIT_I_VIEW_UNIT], b[PSPLIT_I_VIEW_UNIT], line[160];
-  const int64_t turn_ns = psplit_i_view_turn_ns(stage);
-  const bool slowest = turn_ns >= c->s->plan->bottleneck_ns;
+  const bool slowest = stage->turn_ns >= c->s->plan->bottleneck_ns;
   put_track(c, column);
   open_text(c->out, "stage", left_of(column), 150);
   psplit_i_text_addf(c->out, "%" PRIu32 " \xc2\xb7 ", column);
   put_end(c->out, stage->device, 20);
   if (stage->n_replicas > 1) psplit_i_text_addf(c->out, " x%" PRIu32, stage->n_replicas);
   psplit_i_text_puts(c->out, "</text>\n");
-  snprintf(line, sizeof line, "%s%s", psplit_i_view_time(turn_ns, a), slowest ? ", slowest" : "");
+  snprintf(line, sizeof line, "%s%s", psplit_i_view_time(stage->turn_ns, a),
+           slowest ? ", slowest" : "");
   put_text(c->out, slowest ? "big hot" : "big", left_of(column), 370, line);
   snprintf(line, sizeof line, "%s%s%s", psplit_i_view_size(stage->memory_bytes, a),
            limit == UINT64_MAX ? "" : " of ",
@@ -344,8 +344,7 @@ void psplit_i_view_svg(const psplit_snapshot *s, const char *title, psplit_i_tex
   for (uint32_t g = 0; !s->plan && g < s->n_groups; g++)
     c.most_ns = psplit_i_sat_add_i64(c.most_ns, s->groups[g].cost_ns);
   for (uint32_t i = 0; s->plan && i < s->n_stages; i++)
-    if (psplit_i_view_turn_ns(&s->plan->stages[i]) > c.most_ns)
-      c.most_ns = psplit_i_view_turn_ns(&s->plan->stages[i]);
+    if (s->plan->stages[i].turn_ns > c.most_ns) c.most_ns = s->plan->stages[i].turn_ns;
   if (c.most_ns < 1) c.most_ns = 1;
   c.send_at = calloc((size_t)c.n_columns + 1, sizeof *c.send_at);
   if (!c.send_at) {

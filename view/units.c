@@ -20,7 +20,3 @@ const char *psplit_i_view_time(int64_t ns, char *out) {
   static const char *const units[] = {"ns", "us", "ms", "s"};
   return scaled((double)ns, 1000, units, 4, out);
 }
-
-int64_t psplit_i_view_turn_ns(const psplit_plan_stage *stage) {
-  return stage->load_ns / stage->n_replicas + (stage->load_ns % stage->n_replicas > 0);
-}

@@ -72,7 +72,4 @@ PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *sna
 extern const psplit_i_asset PSPLIT_I_PAGE_SCRIPTS(PSPLIT_I_DECLARE_ASSET) psplit_i_asset_page_html,
   psplit_i_asset_page_css;
 
-/* A stage's load over the devices that compute it, ns: what the bottleneck is the largest of. */
-int64_t psplit_i_view_turn_ns(const psplit_plan_stage *stage);
-
 #endif

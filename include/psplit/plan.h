@@ -27,11 +27,11 @@ typedef struct psplit_plan_stage {
   int64_t layout_ns;
   uint64_t state_bytes; /* caches of all sequences in flight; `memory_bytes` counts them */
   uint64_t
-    mapped_bytes;     /* of memory_bytes, what weights in a file of their own would save, about */
-  uint32_t device_id; /* position of `device` in the planner's devices */
-  /* Devices that compute the stage, each a micro-batch of its own: the bottleneck counts the load
-   * of one over their number. */
-  uint32_t n_replicas;
+    mapped_bytes;      /* of memory_bytes, what weights in a file of their own would save, about */
+  uint32_t device_id;  /* position of `device` in the planner's devices */
+  uint32_t n_replicas; /* devices that compute the stage, each a micro-batch of its own */
+  int64_t
+    turn_ns; /* load_ns over their number, rounded up: what the bottleneck is the largest of */
   const char *const *replica_devices; /* [n_replicas] names; NULL: `device` alone */
 } psplit_plan_stage;
 

@@ -216,11 +216,6 @@ static psplit_code count_supernodes(psplit_planner *planner, psplit_plan *plan,
   return PSPLIT_OK;
 }
 
-/* Replicas take turns. */
-static int64_t shared_ns(const psplit_plan_stage *stage) {
-  return stage->load_ns / stage->n_replicas + (stage->load_ns % stage->n_replicas > 0);
-}
-
 /* What the device with most to do does for a micro-batch. */
 static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   const uint32_t n_devices = psplit_devices_count(planner->devices);
@@ -229,7 +224,7 @@ static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, ps
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     int64_t *ns = &device_ns[plan->stages[s].device_id];
     plan->n_devices += *ns == 0 && plan->stages[s].load_ns > 0;
-    add_ns(ns, shared_ns(&plan->stages[s]));
+    add_ns(ns, plan->stages[s].turn_ns);
     if (*ns > plan->bottleneck_ns) plan->bottleneck_ns = *ns;
   }
   if (planner->segmented) return PSPLIT_OK;
@@ -490,6 +485,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
     stages[s].load_ns = stages[s].compute_ns;
     add_ns(&stages[s].load_ns, stages[s].recv_ns);
     add_ns(&stages[s].load_ns, stages[s].send_ns);
+    const int64_t n = stages[s].n_replicas;
+    stages[s].turn_ns = stages[s].load_ns / n + (stages[s].load_ns % n > 0);
   }
   PSPLIT_TRY(set_bottleneck(planner, plan, diag));
   PSPLIT_TRY(set_latency(planner, plan, diag));
@@ -507,7 +504,7 @@ psplit_code psplit_plan_schedule(const psplit_plan *plan, uint32_t n_micro_batch
                                  psplit_diag *diag, psplit_schedule **out_schedule) {
   int64_t *load_ns = malloc(((size_t)plan->n_stages + 1) * sizeof *load_ns);
   if (!load_ns) return psplit_i_nomem(diag);
-  for (uint32_t s = 0; s < plan->n_stages; s++) load_ns[s] = shared_ns(&plan->stages[s]);
+  for (uint32_t s = 0; s < plan->n_stages; s++) load_ns[s] = plan->stages[s].turn_ns;
   const psplit_schedule_input input = {.kind = PSPLIT_SCHEDULE_STREAM,
                                        .n_stages = plan->n_stages,
                                        .n_chunks = 1,
