@@ -24,8 +24,8 @@ enum { MOST_RUNS = 3 };
 
 /* What is known of a split. */
 typedef struct known {
-  uint32_t problem, n_items, n_stages;
-  uint32_t *stage, *type; /* [n_items], [n_stages] */
+  uint32_t problem, n_nodes, n_stages;
+  uint32_t *stage, *type; /* [n_nodes], [n_stages] */
   uint32_t n_runs;
   double ns;     /* the least */
   uint64_t last; /* when it was asked for */
@@ -155,14 +155,19 @@ psplit_code measure_model(measure *m, const char *path, psplit_diag *diag,
 }
 
 #if PSPLIT_HAS_RUNTIME
-/* A proposer of one split. */
+/* A proposer of one split. It is kept by nodes, since items are not the same from run to run of the
+ * solver: one that may leave no stage empty makes no reductions. An item whose nodes are apart has
+ * no stage, and the solver refuses what it is in. */
 static psplit_code propose(void *user, const psplit_items *items, uint64_t seed, uint32_t attempt,
                            uint32_t *out_stage, uint32_t *out_type, psplit_diag *diag) {
   const known *k = user;
   (void)seed, (void)attempt;
-  if (items->n_items != k->n_items || items->n_stages != k->n_stages)
+  if (items->n_nodes != k->n_nodes || items->n_stages != k->n_stages)
     return psplit_diag_fail(diag, PSPLIT_INTERNAL, "a model's problem is not the same again");
-  memcpy(out_stage, k->stage, items->n_items * sizeof *out_stage);
+  for (uint32_t v = 0; v < items->n_nodes; v++) out_stage[items->item_of_node[v]] = k->stage[v];
+  for (uint32_t v = 0; v < items->n_nodes; v++)
+    if (out_stage[items->item_of_node[v]] != k->stage[v])
+      out_stage[items->item_of_node[v]] = PSPLIT_NONE;
   memcpy(out_type, k->type, items->n_stages * sizeof *out_type);
   return PSPLIT_OK;
 }
@@ -220,25 +225,31 @@ static psplit_code write_and_run(measure *m, const known *k, psplit_diag *diag, 
   return code;
 }
 
+static bool is_split(const known *k, uint32_t problem, const psplit_items *items,
+                     const uint32_t *stage, const uint32_t *type) {
+  if (k->problem != problem) return false;
+  for (uint32_t v = 0; v < items->n_nodes; v++)
+    if (k->stage[v] != stage[items->item_of_node[v]]) return false;
+  return memcmp(k->type, type, items->n_stages * sizeof *type) == 0;
+}
+
 static known *find(measure *m, uint32_t problem, const psplit_items *items, const uint32_t *stage,
                    const uint32_t *type) {
-  const size_t bytes = items->n_items * sizeof *stage, type_bytes = items->n_stages * sizeof *type;
   for (size_t i = 0; i < m->n_known; i++)
-    if (m->known[i].problem == problem && memcmp(m->known[i].stage, stage, bytes) == 0)
-      return &m->known[i];
+    if (is_split(&m->known[i], problem, items, stage, type)) return &m->known[i];
   known *grown = cli_grow(m->known, m->n_known, sizeof *grown);
   if (!grown) return NULL;
   m->known = grown;
   known *one = &m->known[m->n_known];
   *one = (known){.problem = problem,
-                 .n_items = items->n_items,
+                 .n_nodes = items->n_nodes,
                  .n_stages = items->n_stages,
-                 .stage = malloc(bytes + 1),
-                 .type = malloc(type_bytes + 1)};
+                 .stage = calloc((size_t)items->n_nodes + 1, sizeof *stage),
+                 .type = calloc((size_t)items->n_stages + 1, sizeof *type)};
   m->n_known++;
   if (!one->stage || !one->type) return NULL;
-  memcpy(one->stage, stage, bytes);
-  memcpy(one->type, type, type_bytes);
+  for (uint32_t v = 0; v < items->n_nodes; v++) one->stage[v] = stage[items->item_of_node[v]];
+  memcpy(one->type, type, items->n_stages * sizeof *type);
   return one;
 }
 
