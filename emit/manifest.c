@@ -363,6 +363,10 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   psplit_i_json_key(json, "plan");
   psplit_i_json_open(json, '{');
   key_string(json, "objective", plan->objective);
+  if (plan->overlap) {
+    psplit_i_json_key(json, "overlap");
+    psplit_i_json_bool(json, true);
+  }
   key_string(json, "solver", plan->solver);
   key_string(json, "bound", plan->bound);
   key_int(json, "bottleneck_ns", plan->bottleneck_ns);

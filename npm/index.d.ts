@@ -48,7 +48,7 @@ export type Stage = {
   compute_ns: Quantity;
   recv_ns: Quantity;
   send_ns: Quantity;
-  /** compute + receive + send */
+  /** compute + receive + send, or with overlap the largest of them */
   load_ns: Quantity;
   /** of compute_ns: what cuts cost in layouts */
   layout_ns: Quantity;
@@ -269,6 +269,8 @@ export type Training = {
 
 export type Plan = {
   objective: "throughput" | "latency";
+  /** stages send and receive while they compute: load_ns is the largest of the three; absent where it is their sum */
+  overlap?: true;
   solver: Name;
   /** what proves lower_bound_ns */
   bound?: string;

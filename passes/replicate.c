@@ -13,10 +13,15 @@
 #include "pass.h"
 #include "tied_weights.h"
 
+/* What a stage does for a micro-batch. */
+typedef struct work {
+  int64_t compute_ns, recv_ns, send_ns;
+} work;
+
 typedef struct state {
   psplit_planner *planner;
   psplit_diag *diag;
-  int64_t *load_ns;     /* [n_stages] */
+  work *works;          /* [n_stages] as they are by now */
   uint32_t *held;       /* [n_nodes] stamp: the node is in the stage at hand */
   uint32_t *received;   /* [n_values] stamp: the stage at hand gets the value */
   uint32_t *constant;   /* [n_values] stamp: the stage at hand holds the constant */
@@ -90,6 +95,15 @@ static void mark_constants(state *s, uint32_t node) {
   PSPLIT_FOR_EACH_READ(&s->planner->graph->nodes[node], value) s->constant[value] = s->stamp;
 }
 
+/* Whether a stage with so much more to do is slower than the slowest may be. */
+static bool too_slow(const state *s, uint32_t stage, const work *more, int64_t bottleneck_ns) {
+  const work *now = &s->works[stage];
+  return psplit_i_planner_load_ns(
+           s->planner, psplit_i_sat_add_i64(now->compute_ns, more->compute_ns),
+           psplit_i_sat_add_i64(now->recv_ns, more->recv_ns),
+           psplit_i_sat_add_i64(now->send_ns, more->send_ns)) > bottleneck_ns;
+}
+
 /* Adds a copy of `node` to `stage` if that pays. */
 static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bottleneck_ns) {
   psplit_code code;
@@ -99,7 +113,9 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   const int64_t saved_ns = received_ns(s, node, stage);
   uint64_t weight_bytes;
   if (!has_room(s, node, stage, &weight_bytes)) return PSPLIT_OK;
-  int64_t added_ns = planner->node_ns[(size_t)planner->device_class[stage] * graph->n_nodes + node];
+  const int64_t added_ns =
+    planner->node_ns[(size_t)planner->device_class[stage] * graph->n_nodes + node];
+  int64_t fetched_ns = 0;
   uint32_t fetched = PSPLIT_NONE; /* at most one new tensor is fetched for it */
   for (uint32_t r = 0; r < data->n_inputs + data->n_captures; r++) {
     const uint32_t value =
@@ -111,20 +127,21 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
     if (planner->node_flags[producer] & PSPLIT_I_NODE_FREE) continue; /* comes along */
     if (fetched != PSPLIT_NONE || !psplit_i_planner_sendable(planner, value)) return PSPLIT_OK;
     fetched = value;
-    added_ns =
-      psplit_i_sat_add_i64(added_ns, send_cost(planner, planner->stage[producer], stage, value));
+    fetched_ns = send_cost(planner, planner->stage[producer], stage, value);
   }
-  if (added_ns >= saved_ns) return PSPLIT_OK;
+  if (psplit_i_sat_add_i64(added_ns, fetched_ns) >= saved_ns) return PSPLIT_OK;
+  const work here = {.compute_ns = added_ns, .recv_ns = fetched_ns - saved_ns};
+  if (too_slow(s, stage, &here, bottleneck_ns)) return PSPLIT_OK;
   if (fetched != PSPLIT_NONE) {
     const uint32_t from = planner->stage[graph->values[fetched].producer];
-    const int64_t send_ns = send_cost(planner, from, stage, fetched);
-    if (from != planner->stage[node] && s->load_ns[from] + send_ns > bottleneck_ns)
-      return PSPLIT_OK;
-    s->load_ns[from] += send_ns;
+    const work there = {.send_ns = fetched_ns};
+    if (from != planner->stage[node] && too_slow(s, from, &there, bottleneck_ns)) return PSPLIT_OK;
+    s->works[from].send_ns += fetched_ns;
     s->received[fetched] = s->stamp;
   }
-  s->load_ns[planner->stage[node]] -= saved_ns;
-  s->load_ns[stage] += added_ns - saved_ns;
+  s->works[planner->stage[node]].send_ns -= saved_ns;
+  s->works[stage].compute_ns += here.compute_ns;
+  s->works[stage].recv_ns += here.recv_ns;
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE) s->received[data->outputs[o]] = 0;
   s->room_bytes[stage] -= weight_bytes;
@@ -236,7 +253,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   const size_t n_before = planner->copies.n;
   const psplit_i_graph *graph = planner->graph;
   state s = {.planner = planner, .diag = diag};
-  s.load_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
+  s.works = PSPLIT_NEW(&planner->scratch, work, plan->n_stages);
   s.held = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_nodes);
   s.received = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
   s.constant = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
@@ -245,7 +262,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];
     const uint64_t limit = psplit_devices_memory_bytes(planner->devices, i);
-    s.load_ns[i] = stage->load_ns;
+    s.works[i] = (work){stage->compute_ns, stage->recv_ns, stage->send_ns};
     s.room_bytes[i] = limit > stage->memory_bytes ? limit - stage->memory_bytes : 0;
   }
   for (uint32_t i = 1; i < plan->n_stages; i++)

@@ -192,6 +192,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_STATE: return add_state(program, o, argument);
     case PLAN_NO_STATE: o->planner.no_states = true; return true;
     case PLAN_NON_CONTIGUOUS: o->planner.max_segments = UINT32_MAX; return true;
+    case PLAN_OVERLAP: o->planner.overlap = true; return true;
     case PLAN_REPLICAS:
       if (strcmp(argument, "auto") == 0) {
         o->planner.max_replicas = UINT32_MAX;

@@ -42,6 +42,7 @@ enum {
   PLAN_SEGMENTS,
   PLAN_NON_CONTIGUOUS,
   PLAN_REPLICAS,
+  PLAN_OVERLAP,
   PLAN_MAX_BYTES,
   PLAN_PROBE,
   PLAN_POLICY,
@@ -78,6 +79,8 @@ enum {
   {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
   {PLAN_REPLICAS, "replicas", "N|auto", \
    "a stage may have N devices, which take turns; -k is a number of devices then"}, \
+  {PLAN_OVERLAP, "overlap", NULL, \
+   "stages send and receive while they compute: a load is the largest of the three"}, \
   {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
    "memory that a stage may need, on any device"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \

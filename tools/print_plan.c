@@ -122,10 +122,20 @@ static void print_mapped(const psplit_plan *plan) {
 
 /* Of the device that the stage is on: more than the stage's where that has others. */
 static int64_t device_load_ns(const psplit_plan *plan, uint32_t stage) {
-  int64_t ns = 0;
-  for (uint32_t s = 0; s < plan->n_stages; s++)
-    if (plan->stages[s].device_id == plan->stages[stage].device_id) ns += plan->stages[s].turn_ns;
-  return ns;
+  int64_t turns = 0, compute = 0, recv = 0, send = 0;
+  uint32_t n = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    const psplit_plan_stage *one = &plan->stages[s];
+    if (one->device_id != plan->stages[stage].device_id) continue;
+    turns += one->turn_ns;
+    compute += one->compute_ns;
+    recv += one->recv_ns;
+    send += one->send_ns;
+    n++;
+  }
+  if (!plan->overlap || n < 2) return turns;
+  const int64_t moved = recv > send ? recv : send;
+  return compute > moved ? compute : moved;
 }
 
 /* "cpu1", or "cpu1..cpu3 x3" of those that compute it in turn. */

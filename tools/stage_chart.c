@@ -42,11 +42,16 @@ static int terminal_width(void) {
 }
 
 /* The times of a stage over the devices that compute it in turn. */
-static psplit_plan_stage turn_of(const psplit_plan_stage *stage) {
+static psplit_plan_stage turn_of(const psplit_plan_stage *stage, bool overlap) {
   psplit_plan_stage turn = *stage;
   turn.recv_ns /= stage->n_replicas;
   turn.send_ns /= stage->n_replicas;
   turn.load_ns = stage->turn_ns;
+  if (!overlap) return turn;
+  /* All at once: the bar is of what takes longest. */
+  const bool computes = stage->compute_ns == stage->load_ns;
+  if (computes || stage->recv_ns < stage->load_ns) turn.recv_ns = 0;
+  if (computes || stage->send_ns < stage->load_ns || turn.recv_ns) turn.send_ns = 0;
   return turn;
 }
 
@@ -107,7 +112,7 @@ void print_stage_chart(const psplit_plan *plan, stage_chart_color color) {
   if (!prepare(plan, color, &c)) return;
   putchar('\n');
   for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const psplit_plan_stage turn = turn_of(&plan->stages[s]);
+    const psplit_plan_stage turn = turn_of(&plan->stages[s], plan->overlap);
     cli_printable(turn.device, name, sizeof name);
     printf("%5" PRIu32 "  %-*s ", s, c.name_width, name);
     put_bar(&c, &turn, turn.load_ns >= plan->bottleneck_ns);

@@ -285,6 +285,7 @@ void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s) {
   const psplit_plan *plan = s->plan;
   psplit_i_json_open(json, '{');
   key_string(json, "objective", plan->objective);
+  if (plan->overlap) key_bool(json, "overlap", true);
   key_string(json, "solver", plan->solver);
   key_string(json, "bound", plan->bound);
   key_int(json, "bottleneck_ns", plan->bottleneck_ns);

@@ -339,12 +339,22 @@ static void put_all(canvas *c, const char *title) {
   psplit_i_text_puts(c->out, "</svg>\n");
 }
 
+/* All that a stage does stands one below the other, also where it is done at once. */
+static int64_t drawn_ns(const psplit_plan_stage *stage) {
+  const int64_t n = stage->n_replicas;
+  const int64_t ns =
+    psplit_i_sat_add_i64(stage->compute_ns, psplit_i_sat_add_i64(stage->recv_ns, stage->send_ns));
+  return ns / n + (ns % n > 0);
+}
+
 void psplit_i_view_svg(const psplit_snapshot *s, const char *title, psplit_i_text *out) {
   canvas c = {.s = s, .out = out, .n_columns = s->plan ? s->n_stages : 1};
   for (uint32_t g = 0; !s->plan && g < s->n_groups; g++)
     c.most_ns = psplit_i_sat_add_i64(c.most_ns, s->groups[g].cost_ns);
-  for (uint32_t i = 0; s->plan && i < s->n_stages; i++)
-    if (s->plan->stages[i].turn_ns > c.most_ns) c.most_ns = s->plan->stages[i].turn_ns;
+  for (uint32_t i = 0; s->plan && i < s->n_stages; i++) {
+    const int64_t ns = drawn_ns(&s->plan->stages[i]);
+    if (ns > c.most_ns) c.most_ns = ns;
+  }
   if (c.most_ns < 1) c.most_ns = 1;
   c.send_at = calloc((size_t)c.n_columns + 1, sizeof *c.send_at);
   if (!c.send_at) {

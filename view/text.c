@@ -257,7 +257,8 @@ static void put_state(psplit_i_text *out, const psplit_snapshot *s, uint32_t id)
 }
 
 static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
-  psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
+  psplit_i_text_addf(out, "plan %s%s solver=%s bound=", plan->objective,
+                     plan->overlap ? " overlap" : "", plan->solver);
   psplit_i_view_word(out, plan->bound);
   psplit_i_text_addf(out,
                      " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64

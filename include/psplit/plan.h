@@ -102,7 +102,8 @@ typedef struct psplit_plan {
   const char *cost_source;    /* "analytic", "measured" or "given" */
   double measured_frac;       /* part of total_compute_ns that costs files speak of */
   int64_t bottleneck_ns;      /* load of the slowest stage; with segments, device */
-  int64_t latency_ns;     /* of one micro-batch: a stage starts when all that send to it ended */
+  int64_t latency_ns;         /* of one micro-batch: a stage starts when all that send to it ended;
+                             receives, computes and sends then, one after the other */
   int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
   double gap_frac;        /* of latency_ns for latency */
   bool proved_optimal;    /* never where data.matters */
@@ -146,6 +147,9 @@ typedef struct psplit_plan {
   const psplit_plan_phase *phases;
   uint32_t n_states;
   const psplit_plan_state *states; /* [n_states] in the order of the model's inputs */
+  /* Stages receive and send while they compute: load_ns is the largest of the three, not their sum,
+   * and what a device with several stages does is the largest of three sums. */
+  bool overlap;
 } psplit_plan;
 
 #ifdef __cplusplus

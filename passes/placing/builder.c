@@ -328,6 +328,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   b->problem.comm = PSPLIT_COMM_P2P;
   b->problem.next_hop = b->any_order ? NULL : planner->next_hop;
   b->problem.any_device_order = b->any_order;
+  b->problem.overlap = planner->options.overlap;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
 }
@@ -415,9 +416,10 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
   psplit_code code;
   PSPLIT_TRY(psplit_i_links_find(b->planner, b->any_order, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
-  /* Who passes a tensor on would pay, too, and links between pairs take both ends the same time:
-   * there the plan alone counts them, which the bound is then below. */
-  if (b->links.n == 1 && !b->planner->next_hop)
+  /* Who passes a tensor on would pay, too, and links between pairs take both ends the same time;
+   * and what overlaps with computing is no part of it, as layouts are. There the plan alone counts
+   * them, which the bound is then below. */
+  if (b->links.n == 1 && !b->planner->next_hop && !b->planner->options.overlap)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));

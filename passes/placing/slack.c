@@ -123,6 +123,10 @@ static void offer(divider *d, uint32_t from, uint32_t to, uint32_t n_received, i
   }
 }
 
+static int64_t together(const psplit_problem *p, int64_t a, int64_t b) {
+  return !p->overlap ? psplit_i_sat_add_i64(a, b) : a > b ? a : b;
+}
+
 /* All stages that begin at a place. */
 static void extend(divider *d, uint32_t from) {
   const psplit_problem *p = d->p;
@@ -148,9 +152,9 @@ static void extend(divider *d, uint32_t from) {
       d->seen[e] = from + 1;
       send = psplit_i_sat_add_i64(send, p->net_send_ns[e]);
     }
-    const int64_t least = psplit_i_sat_add_i64(compute, recv);
+    const int64_t least = together(p, compute, recv);
     if (least > d->limit_ns || d->steps > MOST_STEPS) return;
-    const int64_t load = psplit_i_sat_add_i64(least, send);
+    const int64_t load = together(p, least, send);
     if (load <= d->limit_ns && n_work && !d->closed[i + 1]) offer(d, from, i + 1, n_received, load);
   }
 }

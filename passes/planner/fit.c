@@ -136,7 +136,7 @@ static int64_t load_ns(const fit *f, uint32_t from, uint32_t to, uint32_t device
   const int64_t recv_ns =
     device ? transfer_ns(f, device - 1, device, m->n_received, m->received_bytes) : 0;
   const int64_t send_ns = transfer_ns(f, device, device + 1, m->n_sent, m->sent_bytes);
-  return psplit_i_sat_add_i64(until[to] - until[from], psplit_i_sat_add_i64(recv_ns, send_ns));
+  return psplit_i_planner_load_ns(f->planner, until[to] - until[from], recv_ns, send_ns);
 }
 
 /* until_ns[class][place]: compute time of the groups before the place. */

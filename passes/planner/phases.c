@@ -10,7 +10,9 @@ static psplit_code fill(psplit_planner *planner, const psplit_plan *plan,
   const psplit_working_point *point = sizes->options.decode;
   const uint32_t n_nodes = planner->graph->n_nodes;
   int64_t *load_ns = PSPLIT_NEW(&planner->arena, int64_t, plan->n_stages);
-  if (!load_ns) return psplit_i_nomem(diag);
+  int64_t *recv_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
+  int64_t *send_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
+  if (!load_ns || !recv_ns || !send_ns) return psplit_i_nomem(diag);
   for (uint32_t n = 0; n < n_nodes; n++) {
     const uint32_t s = planner->stage[n];
     add_ns(&load_ns[s], node_ns[(size_t)sizes->device_class[s] * n_nodes + n]);
@@ -25,9 +27,11 @@ static psplit_code fill(psplit_planner *planner, const psplit_plan *plan,
     const uint64_t bytes = psplit_i_planner_value_bytes(sizes, transfer->value, NULL);
     const int64_t ns =
       psplit_devices_transfer_ns(planner->devices, transfer->from, transfer->to, bytes);
-    add_ns(&load_ns[transfer->from], ns);
-    add_ns(&load_ns[transfer->to], ns);
+    add_ns(&send_ns[transfer->from], ns);
+    add_ns(&recv_ns[transfer->to], ns);
   }
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    load_ns[s] = psplit_i_planner_load_ns(planner, load_ns[s], recv_ns[s], send_ns[s]);
   *out = (psplit_plan_phase){
     .past = point->past, .tokens = point->tokens, .batch = point->batch, .load_ns = load_ns};
   for (uint32_t s = 0; s < plan->n_stages; s++)

@@ -216,21 +216,40 @@ static psplit_code count_supernodes(psplit_planner *planner, psplit_plan *plan,
   return PSPLIT_OK;
 }
 
+/* What a device does for a micro-batch. */
+typedef struct device_work {
+  int64_t compute_ns, recv_ns, send_ns;
+  bool any;
+} device_work;
+
 /* What the device with most to do does for a micro-batch. */
 static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   const uint32_t n_devices = psplit_devices_count(planner->devices);
-  int64_t *device_ns = PSPLIT_NEW(&planner->scratch, int64_t, n_devices);
-  if (!device_ns) return psplit_i_nomem(diag);
+  device_work *works = PSPLIT_NEW(&planner->scratch, device_work, n_devices);
+  if (!works) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < plan->n_stages; s++) {
-    int64_t *ns = &device_ns[plan->stages[s].device_id];
-    plan->n_devices += *ns == 0 && plan->stages[s].load_ns > 0;
-    add_ns(ns, plan->stages[s].turn_ns);
-    if (*ns > plan->bottleneck_ns) plan->bottleneck_ns = *ns;
+    const psplit_plan_stage *stage = &plan->stages[s];
+    device_work *work = &works[stage->device_id];
+    plan->n_devices += !work->any && stage->load_ns > 0;
+    work->any |= stage->load_ns > 0;
+    add_ns(&work->compute_ns, stage->compute_ns);
+    add_ns(&work->recv_ns, stage->recv_ns);
+    add_ns(&work->send_ns, stage->send_ns);
+    const int64_t ns = planner->segmented ? psplit_i_planner_load_ns(planner, work->compute_ns,
+                                                                     work->recv_ns, work->send_ns)
+                                          : stage->turn_ns;
+    if (ns > plan->bottleneck_ns) plan->bottleneck_ns = ns;
   }
   if (planner->segmented) return PSPLIT_OK;
   plan->n_devices = 0;
   for (uint32_t s = 0; s < plan->n_stages; s++) plan->n_devices += plan->stages[s].n_replicas;
   return PSPLIT_OK;
+}
+
+/* Of one micro-batch, which is there before it is computed, and sent behind that. */
+static int64_t one_after_the_other(const psplit_plan_stage *stage) {
+  return psplit_i_sat_add_i64(stage->compute_ns,
+                              psplit_i_sat_add_i64(stage->recv_ns, stage->send_ns));
 }
 
 /* Transfers stand by sending stage, and go to later ones. */
@@ -242,7 +261,7 @@ static psplit_code set_latency(psplit_planner *planner, psplit_plan *plan, pspli
   for (uint32_t s = 0, t = 0; s < plan->n_stages; s++) {
     int64_t *busy_ns = &free_ns[plan->stages[s].device_id];
     const int64_t begin_ns = *busy_ns > ready_ns[s] ? *busy_ns : ready_ns[s];
-    const int64_t end_ns = psplit_i_sat_add_i64(begin_ns, plan->stages[s].load_ns);
+    const int64_t end_ns = psplit_i_sat_add_i64(begin_ns, one_after_the_other(&plan->stages[s]));
     *busy_ns = end_ns;
     for (; t < plan->n_transfers && plan->transfers[t].from == s; t++)
       if (end_ns > ready_ns[plan->transfers[t].to]) ready_ns[plan->transfers[t].to] = end_ns;
@@ -460,6 +479,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   plan->best_transfers = planner->best_transfers;
   plan->best_proved = planner->best_proved;
   plan->trains = planner->options.training != NULL;
+  plan->overlap = planner->options.overlap;
   plan->n_nodes = graph->n_nodes;
   plan->node_stage = node_stage;
   plan->n_stages = n_stages;
@@ -482,9 +502,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
            planner->node_ns[(size_t)planner->device_class[0] * graph->n_nodes + n]);
   }
   for (uint32_t s = 0; s < n_stages; s++) {
-    stages[s].load_ns = stages[s].compute_ns;
-    add_ns(&stages[s].load_ns, stages[s].recv_ns);
-    add_ns(&stages[s].load_ns, stages[s].send_ns);
+    stages[s].load_ns =
+      psplit_i_planner_load_ns(planner, stages[s].compute_ns, stages[s].recv_ns, stages[s].send_ns);
     const int64_t n = stages[s].n_replicas;
     stages[s].turn_ns = stages[s].load_ns / n + (stages[s].load_ns % n > 0);
   }

@@ -185,6 +185,17 @@ static psplit_code begin_order(psplit_planner *planner, psplit_diag *diag) {
   return psplit_i_planner_find_ways(planner, diag);
 }
 
+/* One micro-batch is received, computed and sent in that order, whatever a device does besides; and
+ * a step of training counts what crosses on its way there and back by itself. */
+static psplit_code check_overlap(const psplit_planner_options *options, psplit_diag *diag) {
+  const char *what = options->objective == PSPLIT_LATENCY ? "latency, which it does not shorten"
+                     : options->training                  ? "training"
+                                                          : NULL;
+  if (!options->overlap || !what) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "sending while a stage computes (overlap) does not go with %s", what);
+}
+
 psplit_code psplit_planner_create(const psplit_model *model, const psplit_planner_options *given,
                                   psplit_diag *diag, psplit_planner **out_planner) {
   psplit_planner_options taken = DEFAULTS;
@@ -195,6 +206,8 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
     return psplit_i_fail(diag, PSPLIT_USAGE, "at least one stage is needed");
   if (!(options->slack_frac >= 0 && options->slack_frac <= 1))
     return psplit_i_fail(diag, PSPLIT_USAGE, "the slack is a part from 0 to 1");
+  code = check_overlap(options, diag);
+  if (code != PSPLIT_OK) return code;
   if (options->devices && psplit_devices_count(options->devices) < options->n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "%" PRIu32 " stages need as many devices; the devices file has %" PRIu32,

@@ -221,6 +221,16 @@ int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs
 PSPLIT_MUST_USE psplit_code psplit_i_planner_add_training(psplit_planner *planner,
                                                           psplit_diag *diag);
 
+/* What a stage takes for a micro-batch: the sum of what it does, or with options.overlap the
+ * largest part. */
+static inline int64_t psplit_i_planner_load_ns(const psplit_planner *planner, int64_t compute_ns,
+                                               int64_t recv_ns, int64_t send_ns) {
+  if (!planner->options.overlap)
+    return psplit_i_sat_add_i64(compute_ns, psplit_i_sat_add_i64(recv_ns, send_ns));
+  const int64_t moved_ns = recv_ns > send_ns ? recv_ns : send_ns;
+  return compute_ns > moved_ns ? compute_ns : moved_ns;
+}
+
 /* Puts planner->copies in their order. */
 void psplit_i_copies_sort(psplit_planner *planner);
 /* Whether the stage holds a copy of a node that another stage owns. O(log copies). */

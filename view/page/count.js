@@ -236,6 +236,9 @@ function memoryOf(p, s, nodes, sent) {
     memory_bytes: [most, buffers, room, states].reduce(add, weights) };
 }
 
+// All that a stage does, one after the other: what one input takes, and what is drawn.
+const workOf = (s) => add(s.compute_ns, add(s.recv_ns, s.send_ns));
+
 // What the planner would say of these stages for the supernodes; nodes computed twice are left out.
 function countSplit(p, stageOf) {
   const c = p.counting, n = p.supernodes.length;
@@ -254,7 +257,7 @@ function countSplit(p, stageOf) {
   }
   chargeLayouts(p, stageOf, stages);
   operatorsOf(p, stageOf).forEach((nodes, s) => Object.assign(stages[s], memoryOf(p, s, nodes, sent[s])));
-  for (const s of stages) s.load_ns = add(s.compute_ns, add(s.recv_ns, s.send_ns));
+  for (const s of stages) s.load_ns = p.plan.overlap ? Math.max(s.compute_ns, s.recv_ns, s.send_ns) : workOf(s);
   return { stages, transfers, stageOf, ...valueOf(p, stages, transfers), moved: true };
 }
 
@@ -263,7 +266,7 @@ function valueOf(p, stages, transfers) {
   const ready = stages.map(() => 0);
   let latency_ns = 0;
   for (const s of stages) {
-    const end = add(ready[s.index], s.load_ns);
+    const end = add(ready[s.index], workOf(s));
     for (const t of transfers) if (t.from === s.index) ready[t.to] = Math.max(ready[t.to], end);
     latency_ns = Math.max(latency_ns, end);
   }

@@ -168,7 +168,7 @@ function rangeDrawing(width) {
 // Loads beside each other while cuts move: as it is now over as it was planned.
 function loadDrawing(cut, width) {
   const was = planned(plan), row = Math.max(12, Math.min(26, 300 / cut.stages.length)), left = 96, right = 84;
-  const top = Math.max(...cut.stages.map((s) => s.load_ns), ...was.stages.map((s) => s.load_ns), 1);
+  const top = Math.max(...cut.stages.map(workOf), ...was.stages.map(workOf), 1);
   const height = cut.stages.length * row + 22, x = (ns) => left + (width - left - right) * ns / top;
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'loads', role: 'img', 'aria-label': 'load of each stage' });
   const bound = plan.plan.objective === 'latency' ? 0 : plan.plan.lower_bound_ns;

@@ -51,7 +51,7 @@ function membersOf(cut) {
 
 function pipelineDrawing(cut, { width, height, most, title }) {
   const memory = state.mode === 'memory', n = cut.stages.length;
-  const full = cut.stages.map((s) => (memory ? s.memory_bytes : s.load_ns));
+  const full = cut.stages.map((s) => (memory ? s.memory_bytes : workOf(s)));
   const limits = memory ? cut.stages.map((s) => s.memory_limit_bytes).filter((l) => l !== null) : [];
   const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
   const wish = Math.max(20, Math.min(COLUMN.gap, width / n / 3));
@@ -232,7 +232,7 @@ function drawPipeline(box) {
   box.append(pair);
   const width = beside ? (room - 24) / 2 : room, height = Math.max(330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
   pair.firstChild.style.width = `${width}px`;
-  const most = other ? Math.max(...[cut, other === plan ? planned(plan) : split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : s.load_ns)))) : null;
+  const most = other ? Math.max(...[cut, other === plan ? planned(plan) : split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : workOf(s))))) : null;
   frame.append(pipelineDrawing(cut, { width, height, most, title: `pipeline of ${count(cut.stages.length, 'stage')}` }));
   if (other) drawOther(pair, other, { width, height, most });
   keyboard(frame);
