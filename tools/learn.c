@@ -30,7 +30,6 @@ enum {
   OPT_QUIET,
   OPT_FROM,
   OPT_ONNXRUNTIME,
-  OPT_DIM,
   OPT_RUNS
 };
 
@@ -51,9 +50,15 @@ static const cli_option OPTIONS[] = {
   {OPT_FROM, "from", "POLICY.onnx", "what to begin with; default: weights that know nothing"},
   {OPT_SOLVE, "solve", "SECONDS", "work for each problem's own best split (1)"},
   {0, NULL, NULL, "Models in CORPUS, *.onnx:"},
-  {'k', "stages", "N", "for so many devices, each as the preset cpu"},
-  {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension (repeatable)"},
-  {OPT_RUNS, "runs", "N", "micro-batches of a measured run (32)"},
+  {'k', "stages", "N", "for so many devices; default: one for each device of --devices"},
+  {PLAN_DEVICES, "devices", "FILE",
+   "devices and links as JSON (-: stdin), or a preset's name (N times the preset cpu)"},
+  {PLAN_COSTS, "costs", "FILE",
+   "measured or given costs (-: stdin; repeatable); default: a roofline"},
+  {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension (repeatable)"},
+  {PLAN_SHAPE, "shape", "NAME=N,N,...", "and all that are open of an input (repeatable)"},
+  {OPT_RUNS, "runs", "N",
+   "micro-batches of a measured run; default: as many as take half a second, 12 at least"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
   {0, NULL, NULL, "How:"},
@@ -79,7 +84,7 @@ typedef struct settings {
   const char *output, *state, *log, *from;
   psplit_policy_learn_options options;
   measure_options measured;
-  psplit_dim_value dims[64];
+  plan_options plan;
   bool resume, quiet, done;
 } settings;
 
@@ -116,7 +121,10 @@ static bool take_option(settings *s, int id, char *text) {
     case OPT_QUIET: s->quiet = true; return true;
     case OPT_FROM: s->from = text; return true;
     case 'k': return small("stages", text, 1, 1024, &s->measured.n_stages);
-    case OPT_DIM: return cli_dim(&PROGRAM, text, s->dims, 64, &s->measured.n_dims);
+    case PLAN_DEVICES:
+    case PLAN_COSTS:
+    case PLAN_DIM:
+    case PLAN_SHAPE: return plan_option(&PROGRAM, &s->plan, id, text);
     case OPT_RUNS: return small("runs", text, 2, 1000000, &s->measured.n_micro_batches);
     case OPT_ONNXRUNTIME: s->measured.onnxruntime = text; return true;
     case 'h':
@@ -227,8 +235,26 @@ static uint64_t count_steps(void *user, uint64_t *out_all) {
   return atomic_load(&steps_done);
 }
 
-static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, const settings *s,
-                         FILE *log, psplit_diag *diag) {
+/* Where runs are noisy, reinforcement alone does not end at the best split that was run: the last
+ * steps are on that one, as those on proved optima are. */
+static psplit_code settle_on_best(psplit_policy_learner *learner, measure *runs, uint32_t n,
+                                  psplit_diag *diag) {
+  enum { MOST_STEPS = 300 };
+  psplit_code code = PSPLIT_OK;
+  cli_doing("running the best splits again");
+  for (uint32_t problem = 0; problem < n && code == PSPLIT_OK; problem++) {
+    const uint32_t *stage;
+    uint32_t n_nodes, n_steps;
+    code = measure_choose(runs, problem, &stage, &n_nodes, diag);
+    if (code == PSPLIT_OK && stage)
+      code =
+        psplit_policy_learner_imitate(learner, problem, stage, n_nodes, MOST_STEPS, diag, &n_steps);
+  }
+  return code;
+}
+
+static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, measure *runs,
+                         uint32_t n_problems, const settings *s, FILE *log, psplit_diag *diag) {
   enum { SAVE_EVERY = 20, SAY_EVERY = 100 };
   psplit_code code = PSPLIT_OK;
   psplit_policy_step step = {0};
@@ -247,12 +273,13 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
       code = say(learner, &step, diag);
   }
   if (code == PSPLIT_OK && s->state) code = psplit_policy_learner_save(learner, s->state, diag);
+  if (code == PSPLIT_OK && s->measured.run) code = settle_on_best(learner, runs, n_problems, diag);
   if (code == PSPLIT_OK && !s->quiet) code = say(learner, &step, diag);
   return code == PSPLIT_OK ? psplit_policy_write(policy, s->output, diag) : code;
 }
 
 int main(int argc, char **argv) {
-  static settings s = {.measured = {.n_micro_batches = 32}};
+  static settings s;
   const char *argument;
   psplit_diag diag = {0};
   psplit_policy *policy = NULL;
@@ -261,6 +288,7 @@ int main(int argc, char **argv) {
   FILE *log = NULL;
   uint32_t n_problems = 0;
   psplit_policy_learn_options_init(&s.options);
+  plan_options_init(&s.plan);
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (id == CLI_BAD || !take_option(&s, id, (char *)(uintptr_t)argument))
       return cli_finish(cli_exit_status(PSPLIT_USAGE));
@@ -271,8 +299,9 @@ int main(int argc, char **argv) {
   if (s.resume && !s.state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");
   s.measured.run = s.options.reward == PSPLIT_REWARD_MEASURED;
   for (int i = optind; i < argc; i++) {
-    if (is_model(argv[i]) && s.measured.n_stages == 0)
-      return cli_usage(&PROGRAM, "%s is a model: -k N says for how many stages", argv[i]);
+    if (is_model(argv[i]) && s.measured.n_stages == 0 && !s.plan.devices)
+      return cli_usage(&PROGRAM, "%s is a model: -k N or --devices FILE says for how many stages",
+                       argv[i]);
     if (!is_model(argv[i]) && s.measured.run)
       return cli_usage(&PROGRAM, "--reward measured runs models, *.onnx, which %s is not", argv[i]);
   }
@@ -281,14 +310,17 @@ int main(int argc, char **argv) {
   if (code == PSPLIT_OK)
     code = s.from ? psplit_policy_read(s.from, &diag, &policy)
                   : psplit_policy_create(s.options.seed, &diag, &policy);
-  s.measured.dims = s.dims;
+  s.measured.plan = &s.plan;
   s.measured.cancel = s.options.cancel;
+  if (code == PSPLIT_OK) code = plan_load_files(&s.plan, &diag);
+  if (code == PSPLIT_OK) code = plan_check_output(&s.plan, s.output, &diag);
   if (code == PSPLIT_OK) code = measure_create(&s.measured, &diag, &runs);
   s.options.measure = measure_split;
   s.options.measure_user = runs;
   if (code == PSPLIT_OK) code = psplit_policy_learner_create(policy, &s.options, &diag, &learner);
   for (int i = optind; i < argc && code == PSPLIT_OK; i++)
     code = add_all(learner, runs, argv[i], &n_problems, &diag);
+  if (code == PSPLIT_OK) code = measure_check_names(runs, &diag);
   cli_make_room();
   if (code == PSPLIT_OK && !s.quiet)
     printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
@@ -298,11 +330,12 @@ int main(int argc, char **argv) {
   if (code == PSPLIT_OK && s.log && !(log = fopen(s.log, s.resume ? "a" : "w")))
     status = cli_usage(&PROGRAM, "--log %s cannot be written", s.log);
   else if (code == PSPLIT_OK)
-    code = learn(policy, learner, &s, log, &diag);
+    code = learn(policy, learner, runs, (uint32_t)(argc - optind), &s, log, &diag);
   if (code == PSPLIT_OK && status == 0 && !s.quiet) code = measure_print(runs, stdout, &diag);
   if (log) fclose(log);
   psplit_policy_learner_destroy(learner);
   psplit_policy_destroy(policy);
   measure_destroy(runs);
+  plan_options_fini(&s.plan);
   return cli_finish(status ? status : code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }

@@ -20,7 +20,19 @@
 /* What makes the problem and nothing that changes the split behind it. */
 static const char kPasses[] = "infer-shapes,cost,mark,attach,fuse,coarsen,partition";
 
-enum { MOST_RUNS = 3 };
+enum { MOST_RUNS = 3, LEAST_MICRO_BATCHES = 12, MOST_MICRO_BATCHES = 100000 };
+static const double kRunNs = 5e8;
+
+/* A model of the corpus. */
+typedef struct subject {
+  char *name;
+  psplit_model *model; /* NULL: a bare problem */
+  /* Of --dim and --shape what it has: other models of the corpus may have other names. */
+  psplit_dim_value dims[PLAN_MAX_REPEATED];
+  psplit_input_size shapes[PLAN_MAX_REPEATED];
+  size_t n_dims, n_shapes;
+  uint32_t n_micro_batches; /* of a run; 0: not yet known */
+} subject;
 
 /* What is known of a split. */
 typedef struct known {
@@ -29,13 +41,13 @@ typedef struct known {
   uint32_t n_runs;
   double ns;     /* the least */
   uint64_t last; /* when it was asked for */
+  bool chosen;   /* as the best, in the end */
 } known;
 
 struct measure {
   measure_options options;
-  char **names;          /* [n_models] their paths */
-  psplit_model **models; /* [n_models] of problems; NULL: a bare one */
-  size_t n_models;
+  subject **subjects; /* [n_subjects] by problem */
+  size_t n_subjects;
   known *known;
   size_t n_known;
   uint64_t n_asked;
@@ -82,14 +94,16 @@ static void remove_stages(const char *path) {
 
 void measure_destroy(measure *m) {
   if (!m) return;
-  for (size_t i = 0; i < m->n_models; i++) psplit_model_close(m->models[i]);
-  for (size_t i = 0; i < m->n_models; i++) free(m->names[i]);
+  for (size_t i = 0; i < m->n_subjects; i++) {
+    psplit_model_close(m->subjects[i]->model);
+    free(m->subjects[i]->name);
+    free(m->subjects[i]);
+  }
   for (size_t i = 0; i < m->n_known; i++) {
     free(m->known[i].stage);
     free(m->known[i].type);
   }
-  free(m->models);
-  free(m->names);
+  free(m->subjects);
   free(m->known);
   if (m->scratch[0]) {
     remove_stages(m->stages);
@@ -103,54 +117,88 @@ void measure_destroy(measure *m) {
 
 /* `model` becomes the measure's. */
 static psplit_code add(measure *m, psplit_model *model, const char *path, psplit_diag *diag) {
-  psplit_model **models = cli_grow(m->models, m->n_models, sizeof *models);
-  if (models) m->models = models;
-  char **names = models ? cli_grow(m->names, m->n_models, sizeof *names) : NULL;
-  if (names) m->names = names;
-  char *name = names ? strdup(path) : NULL;
+  const psplit_planner_options *given = &m->options.plan->planner;
+  subject **grown = cli_grow(m->subjects, m->n_subjects, sizeof *grown);
+  if (grown) m->subjects = grown;
+  subject *one = grown ? calloc(1, sizeof *one) : NULL;
+  char *name = one ? strdup(path) : NULL;
   if (!name) {
+    free(one);
     psplit_model_close(model);
     return cli_nomem(diag);
   }
-  m->models[m->n_models] = model;
-  m->names[m->n_models++] = name;
+  one->name = name;
+  one->model = model;
+  one->n_micro_batches = m->options.n_micro_batches;
+  for (size_t i = 0; model && i < given->n_dims; i++)
+    if (psplit_model_check_dims(model, &given->dims[i], 1, NULL) == PSPLIT_OK)
+      one->dims[one->n_dims++] = given->dims[i];
+  for (size_t i = 0; model && i < given->n_shapes; i++)
+    if (psplit_model_check_inputs(model, &given->shapes[i].input, 1, NULL) == PSPLIT_OK)
+      one->shapes[one->n_shapes++] = given->shapes[i];
+  m->subjects[m->n_subjects++] = one;
   return PSPLIT_OK;
 }
 
 psplit_code measure_bare(measure *m, psplit_diag *diag) { return add(m, NULL, "", diag); }
 
-static psplit_code plan(const measure *m, const psplit_model *model,
-                        const psplit_proposer *proposer, psplit_diag *diag, psplit_planner **out) {
+psplit_code measure_check_names(const measure *m, psplit_diag *diag) {
+  const psplit_planner_options *given = &m->options.plan->planner;
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < given->n_dims + given->n_shapes && code == PSPLIT_OK; i++) {
+    const bool dim = i < given->n_dims;
+    psplit_diag why = {0};
+    code = psplit_diag_fail(&why, PSPLIT_USAGE, "--%s is for models, and the corpus has none",
+                            dim ? "dim" : "shape");
+    for (size_t k = 0; k < m->n_subjects && code != PSPLIT_OK; k++) {
+      const psplit_model *model = m->subjects[k]->model;
+      if (!model) continue;
+      why = (psplit_diag){0};
+      code = dim
+               ? psplit_model_check_dims(model, &given->dims[i], 1, &why)
+               : psplit_model_check_inputs(model, &given->shapes[i - given->n_dims].input, 1, &why);
+    }
+    if (code != PSPLIT_OK) *diag = why;
+  }
+  return code;
+}
+
+/* With a proposer its split, else whatever is found in a short time. */
+static psplit_code plan(const measure *m, const subject *of, const psplit_proposer *proposer,
+                        psplit_diag *diag, planned *out) {
   psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = m->options.n_stages;
-  options.dims = m->options.dims;
-  options.n_dims = m->options.n_dims;
+  psplit_code code = planned_prepare(m->options.plan, m->options.n_stages, diag, out, &options);
+  if (code != PSPLIT_OK) return code;
+  options.dims = of->dims;
+  options.n_dims = of->n_dims;
+  options.shapes = of->shapes;
+  options.n_shapes = of->n_shapes;
+  options.slack_frac = 0; /* the split itself, not one like it */
   options.cancel = m->options.cancel;
   options.certify = !proposer;
   options.proposer = proposer;
   options.solver = proposer ? "drlpp" : NULL;
   if (!proposer) options.time_limit_s = 0.2; /* its own optimum is sought when it is added */
-  psplit_code code = psplit_planner_create(model, &options, diag, out);
-  if (code == PSPLIT_OK) code = psplit_planner_run(*out, kPasses, diag);
+  code = psplit_planner_create(of->model, &options, diag, &out->planner);
+  if (code == PSPLIT_OK) code = psplit_planner_run(out->planner, kPasses, diag);
   return code;
 }
 
 psplit_code measure_model(measure *m, const char *path, psplit_diag *diag,
                           psplit_problem **out_problem) {
   psplit_model *model = NULL;
-  psplit_planner *planner = NULL;
+  planned made = {0};
   psplit_certified certified = {0};
-  psplit_code code = psplit_model_open(path, NULL, diag, &model);
+  psplit_code code = psplit_model_open(path, &m->options.plan->read, diag, &model);
   if (code != PSPLIT_OK) return code;
   code = add(m, model, path, diag);
-  if (code == PSPLIT_OK) code = plan(m, model, NULL, diag, &planner);
-  if (code == PSPLIT_OK) code = psplit_planner_certificate(planner, diag, &certified);
+  if (code == PSPLIT_OK) code = plan(m, m->subjects[m->n_subjects - 1], NULL, diag, &made);
+  if (code == PSPLIT_OK) code = psplit_planner_certificate(made.planner, diag, &certified);
   if (code == PSPLIT_OK)
     code =
       psplit_problem_parse_json(certified.problem, certified.n_problem, path, diag, out_problem);
   psplit_certified_fini(&certified);
-  psplit_planner_destroy(planner);
+  planned_fini(&made);
   return code;
 }
 
@@ -179,19 +227,22 @@ static psplit_code no_keys(void *user, const psplit_items *items, uint64_t seed,
   return PSPLIT_OK;
 }
 
-static psplit_code run(const measure *m, psplit_diag *diag, double *out_ns) {
+static psplit_code run(const measure *m, const subject *of, uint32_t n, psplit_diag *diag,
+                       double *out_ns) {
   psplit_pipeline *pipeline = NULL;
   psplit_run *done = NULL;
   psplit_feed_options feed;
   psplit_run_options options;
   psplit_feed_options_init(&feed);
-  feed.dims = m->options.dims;
-  feed.n_dims = m->options.n_dims;
+  feed.dims = of->dims;
+  feed.n_dims = of->n_dims;
+  feed.shapes = of->shapes;
+  feed.n_shapes = of->n_shapes;
   feed.random = true;
   psplit_run_options_init(&options);
   options.feed = &feed;
-  options.n_micro_batches = m->options.n_micro_batches;
-  options.n_warmup = 2;
+  options.n_micro_batches = n;
+  options.n_warmup = 2 + n / 16;
   options.cancel = m->options.cancel;
   psplit_code code = psplit_pipeline_open(m->stages, NULL, diag, &pipeline);
   if (code == PSPLIT_OK) code = psplit_pipeline_run(m->ort, pipeline, &options, diag, &done);
@@ -205,23 +256,39 @@ static psplit_code run(const measure *m, psplit_diag *diag, double *out_ns) {
   return code;
 }
 
+/* As often as it takes to tell small models apart: a micro-batch of 0.8 ms needs more than one of
+ * 200 ms. All splits of a model run as many. */
+static psplit_code run_long(const measure *m, subject *of, psplit_diag *diag, double *out_ns) {
+  if (of->n_micro_batches) return run(m, of, of->n_micro_batches, diag, out_ns);
+  double n = LEAST_MICRO_BATCHES, next = n;
+  do {
+    n = next;
+    const psplit_code code = run(m, of, (uint32_t)n, diag, out_ns);
+    if (code != PSPLIT_OK) return code;
+    next = *out_ns > 0 ? kRunNs / *out_ns : n;
+    next = next > MOST_MICRO_BATCHES ? MOST_MICRO_BATCHES : next;
+  } while (next > 1.25 * n);
+  of->n_micro_batches = (uint32_t)n;
+  return PSPLIT_OK;
+}
+
 /* A split that is refused, since a stage has no work, counts as twice as slow as what is planned in
  * its place. */
 static psplit_code write_and_run(measure *m, const known *k, psplit_diag *diag, double *out_ns) {
-  const psplit_model *model = m->models[k->problem];
-  psplit_planner *planner = NULL;
+  subject *of = m->subjects[k->problem];
+  planned made = {0};
   psplit_emit_options emit;
   const psplit_proposer proposer = {(void *)(uintptr_t)k, 1, NULL, propose, no_keys};
   psplit_emit_options_init(&emit);
   emit.no_sync = true;
   emit.cancel = m->options.cancel;
-  psplit_code code = plan(m, model, &proposer, diag, &planner);
+  psplit_code code = plan(m, of, &proposer, diag, &made);
+  const psplit_plan *split = code == PSPLIT_OK ? psplit_planner_plan(made.planner) : NULL;
   remove_stages(m->stages);
-  if (code == PSPLIT_OK)
-    code = psplit_emit(model, psplit_planner_plan(planner), m->stages, &emit, diag);
-  if (code == PSPLIT_OK) code = run(m, diag, out_ns);
-  if (code == PSPLIT_OK && strcmp(psplit_planner_plan(planner)->solver, "drlpp") != 0) *out_ns *= 2;
-  psplit_planner_destroy(planner);
+  if (code == PSPLIT_OK) code = psplit_emit(of->model, split, m->stages, &emit, diag);
+  if (code == PSPLIT_OK) code = run_long(m, of, diag, out_ns);
+  if (code == PSPLIT_OK && strcmp(split->solver, "drlpp") != 0) *out_ns *= 2;
+  planned_fini(&made);
   return code;
 }
 
@@ -257,7 +324,7 @@ psplit_code measure_split(void *user, uint32_t problem, const psplit_items *item
                           const uint32_t *stage, const uint32_t *type, double *out_ns,
                           psplit_diag *diag) {
   measure *m = user;
-  if (problem >= m->n_models || !m->models[problem])
+  if (problem >= m->n_subjects || !m->subjects[problem]->model)
     return psplit_diag_fail(diag, PSPLIT_USAGE,
                             "--reward measured is for models, not for bare problems");
   known *k = find(m, problem, items, stage, type);
@@ -273,45 +340,83 @@ psplit_code measure_split(void *user, uint32_t problem, const psplit_items *item
   return PSPLIT_OK;
 }
 
-/* Both in turn, so that what else the machine does is the same for both: the least of each. If
- * both are one split, that says how well runs repeat. */
-static psplit_code run_in_turn(measure *m, const known *a, const known *b, double out_ns[2],
-                               psplit_diag *diag) {
-  enum { ROUNDS = 7 };
-  for (uint32_t k = 0; k < 2 * ROUNDS; k++) {
+/* All in turn, so that what else the machine does is the same for each: the least of each. */
+static psplit_code run_in_turn(measure *m, known *const *list, uint32_t n, uint32_t n_rounds,
+                               double *out_ns, psplit_diag *diag) {
+  for (uint32_t k = 0; k < n * n_rounds; k++) {
     double ns = 0;
-    const psplit_code code = write_and_run(m, k % 2 ? b : a, diag, &ns);
+    const psplit_code code = write_and_run(m, list[k % n], diag, &ns);
     if (code != PSPLIT_OK) return code;
-    if (k < 2 || ns < out_ns[k % 2]) out_ns[k % 2] = ns;
+    if (k < n || ns < out_ns[k % n]) out_ns[k % n] = ns;
   }
   return PSPLIT_OK;
 }
 
-psplit_code measure_print(measure *m, FILE *out, psplit_diag *diag) {
-  for (uint32_t problem = 0; problem < m->n_models; problem++) {
-    const known *best = NULL, *last = NULL;
-    uint32_t n = 0;
-    double ns[2] = {0};
-    for (size_t i = 0; i < m->n_known; i++) {
-      const known *k = &m->known[i];
-      if (k->problem != problem || k->n_runs == 0) continue;
-      n++;
-      if (!best || k->ns < best->ns) best = k;
-      if (!last || k->last > last->last) last = k;
-    }
-    if (!best) continue;
-    const psplit_code code = run_in_turn(m, best, last, ns, diag);
-    if (code != PSPLIT_OK) return code;
-    char first[CLI_TEXT], second[CLI_TEXT];
-    fprintf(out,
-            "%s: %" PRIu32
-            " splits were run, the best takes %s a micro-batch; the policy's%s %s "
-            "(%+.1f %%)\n",
-            m->names[problem], n, cli_time((int64_t)ns[0], first),
-            best == last ? ", the same, run again" : "", cli_time((int64_t)ns[1], second),
-            100 * (ns[1] / ns[0] - 1));
+/* The least of three runs of one split and of three of another are not at the same time: those that
+ * come near the best meet again, and what they take then is what counts of them. */
+psplit_code measure_choose(measure *m, uint32_t problem, const uint32_t **out_stage,
+                           uint32_t *out_n_nodes, psplit_diag *diag) {
+  enum { FINALISTS = 4, ROUNDS = 5 };
+  known *best[FINALISTS];
+  double ns[FINALISTS] = {0};
+  uint32_t n = 0, first = 0;
+  for (size_t i = 0; i < m->n_known; i++) {
+    known *k = &m->known[i];
+    uint32_t at = n;
+    if (k->problem != problem || k->n_runs == 0) continue;
+    for (; at > 0 && best[at - 1]->ns > k->ns; at--)
+      if (at < FINALISTS) best[at] = best[at - 1];
+    if (at < FINALISTS) best[at] = k;
+    if (n < FINALISTS) n++;
   }
+  *out_stage = NULL;
+  if (n == 0) return PSPLIT_OK;
+  const psplit_code code = run_in_turn(m, best, n, n > 1 ? ROUNDS : 1, ns, diag);
+  if (code != PSPLIT_OK) return code;
+  for (uint32_t k = 0; k < n; k++)
+    if (ns[k] < ns[first]) first = k;
+  for (uint32_t k = 0; k < n; k++) best[k]->ns = ns[k];
+  best[first]->chosen = true;
+  *out_stage = best[first]->stage;
+  *out_n_nodes = best[first]->n_nodes;
   return PSPLIT_OK;
+}
+
+/* Of one model: its best split and the policy's once more in turn. If both are one split, that says
+ * how well runs repeat. */
+static psplit_code print_one(measure *m, uint32_t problem, FILE *out, psplit_diag *diag) {
+  enum { ROUNDS = 7 };
+  known *two[2] = {NULL, NULL}; /* the best, and what was asked for last */
+  double ns[2] = {0};
+  uint32_t n = 0;
+  for (size_t i = 0; i < m->n_known; i++) {
+    known *k = &m->known[i];
+    if (k->problem != problem || k->n_runs == 0) continue;
+    n++;
+    if (!two[0] || k->chosen > two[0]->chosen ||
+        (k->chosen == two[0]->chosen && k->ns < two[0]->ns))
+      two[0] = k;
+    if (!two[1] || k->last > two[1]->last) two[1] = k;
+  }
+  if (n == 0) return PSPLIT_OK;
+  const psplit_code code = run_in_turn(m, two, 2, ROUNDS, ns, diag);
+  if (code != PSPLIT_OK) return code;
+  char first[CLI_TEXT], second[CLI_TEXT];
+  fprintf(out,
+          "%s: %" PRIu32 " splits were run, %" PRIu32
+          " micro-batches each time; the best takes %s a micro-batch; the policy's%s %s "
+          "(%+.1f %%)\n",
+          m->subjects[problem]->name, n, m->subjects[problem]->n_micro_batches,
+          cli_time((int64_t)ns[0], first), two[0] == two[1] ? ", the same, run again" : "",
+          cli_time((int64_t)ns[1], second), 100 * (ns[1] / ns[0] - 1));
+  return PSPLIT_OK;
+}
+
+psplit_code measure_print(measure *m, FILE *out, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t problem = 0; problem < m->n_subjects && code == PSPLIT_OK; problem++)
+    code = print_one(m, problem, out, diag);
+  return code;
 }
 #else
 psplit_code measure_split(void *user, uint32_t problem, const psplit_items *items,
@@ -319,6 +424,13 @@ psplit_code measure_split(void *user, uint32_t problem, const psplit_items *item
                           psplit_diag *diag) {
   (void)user, (void)problem, (void)items, (void)stage, (void)type, (void)out_ns;
   return psplit_diag_fail(diag, PSPLIT_UNSUPPORTED, "this build cannot run stages");
+}
+
+psplit_code measure_choose(measure *m, uint32_t problem, const uint32_t **out_stage,
+                           uint32_t *out_n_nodes, psplit_diag *diag) {
+  (void)m, (void)problem, (void)out_n_nodes, (void)diag;
+  *out_stage = NULL;
+  return PSPLIT_OK;
 }
 
 psplit_code measure_print(measure *m, FILE *out, psplit_diag *diag) {

@@ -4,13 +4,12 @@
 
 #include <psplit/policy.h>
 
-#include "cli.h"
+#include "plan_options.h"
 
 typedef struct measure_options {
-  const psplit_dim_value *dims; /* that models leave open */
-  size_t n_dims;
-  uint32_t n_stages;        /* of models, 0: not given */
-  uint32_t n_micro_batches; /* of a run */
+  const plan_options *plan; /* devices, costs, and sizes that models leave open; loaded */
+  uint32_t n_stages;        /* of models; 0: one for each device */
+  uint32_t n_micro_batches; /* of a run; 0: as many as take half a second, 12 at least */
   const char *onnxruntime;  /* the library; NULL: as onnx-pipeline-run finds it */
   bool run;                 /* else models are planned alone */
   const volatile int *cancel;
@@ -29,11 +28,20 @@ PSPLIT_MUST_USE psplit_code measure_model(measure *measure, const char *path, ps
                                           psplit_problem **out_problem);
 /* The next problem is no model's: its splits cannot be run. */
 PSPLIT_MUST_USE psplit_code measure_bare(measure *measure, psplit_diag *diag);
+/* Whether each name of --dim and --shape is one of a model, once all are there. Errors: USAGE. */
+PSPLIT_MUST_USE psplit_code measure_check_names(const measure *measure, psplit_diag *diag);
 
 /* A psplit_policy_measure, of a measure: the least of at most three runs of the same split. */
 PSPLIT_MUST_USE psplit_code measure_split(void *user, uint32_t problem, const psplit_items *items,
                                           const uint32_t *stage, const uint32_t *type,
                                           double *out_ns, psplit_diag *diag);
+
+/* Problem 0, 1, ..: of its splits that were run those that took least, run again in turn; of these
+ * the one that takes least then, by nodes: out_stage (the measure's); NULL: no split of
+ * it was run. */
+PSPLIT_MUST_USE psplit_code measure_choose(measure *measure, uint32_t problem,
+                                           const uint32_t **out_stage, uint32_t *out_n_nodes,
+                                           psplit_diag *diag);
 
 /* A line for each model that was run: its best split, and the one that was asked for last, run
  * again in turn. */

@@ -115,6 +115,16 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_step(psplit_policy_
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_evaluate(
   psplit_policy_learner *learner, psplit_diag *diag, double *out_ratio, double *out_valid);
 
+/* Steps on a split of problem 0, 1, .. (as of psplit_policy_measure), by cross-entropy, until the
+ * likeliest choices are that split over each of three orders of the items, or max_steps (>= 1) are
+ * done; *out_steps of them. stage[n_nodes] by nodes of the problem, those of an item alike: for a
+ * split that was measured. Nothing is done for a problem that was refused. What it leaves is for
+ * psplit_policy_write, not to go on from. Errors: USAGE (another number of nodes, an item in two
+ * stages), CANCELLED, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_imitate(
+  psplit_policy_learner *learner, uint32_t problem, const uint32_t *stage, uint32_t n_nodes,
+  uint32_t max_steps, psplit_diag *diag, uint32_t *out_steps);
+
 /* Weights and moments after the last step, to go on from: the file's place is `path`. What is
  * loaded must be of the same number of parameters. Errors: IO, MALFORMED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_save(

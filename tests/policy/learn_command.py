@@ -81,9 +81,26 @@ def measured(model, policy, output, folder):
     again = run(learn, model, "-k", "2", "-o", os.path.join(folder, "from.onnx"), "--from", policy, "--warm-steps", "0", "--steps", "0")
     check("--from begins with a policy's weights",
           again.returncode == 0 and read(os.path.join(folder, "from.onnx")) == read(policy), again.stderr)
+    again = run(learn, model, os.path.join(folder, "corpus/a.json"), "--devices", "cpu", "-k", "2", "--shape", "x=4,64", "-o", output, *steps)
+    check("sizes of a model's inputs and its devices, beside a bare problem", again.returncode == 0 and "2 problems" in again.stdout,
+          again.stderr)
+    open_sizes = os.path.join(folder, "open.onnx")
+    subprocess.run([make_model, open_sizes], input=MODEL.replace("float[4,64] x", "float[n,64] x").replace("float[4,64] y", "float[n,64] y"),
+                   check=True, text=True)
+    policies = []
+    for how in (["--shape", "x=4096,64"], ["--dim", "n=4096"], []):
+        said = run(learn, open_sizes, "-k", "2", "-o", output, *how, *steps)
+        policies.append(read(output) if said.returncode == 0 else said.stderr)
+    check("--shape fixes what --dim does, and costs depend on it", policies[0] == policies[1] != policies[2])
     for what, more, status, text in (
             ("a model without -k", [model], 2, "-k"),
             ("measured rewards of a bare problem", [os.path.join(folder, "corpus/a.json"), "--reward", "measured"], 2, "a.json"),
+            ("a dimension that no model has", [model, "-k", "2", "--dim", "bach=1"], 2, "bach"),
+            ("an input that no model has", [model, "-k", "2", "--shape", "z=4,64"], 2, "z"),
+            ("--shape without sizes", [model, "-k", "2", "--shape", "x"], 2, "--shape"),
+            ("--shape of a bare problem", [os.path.join(folder, "corpus/a.json"), "--shape", "x=4,64"], 2, "--shape"),
+            ("a devices file that is not there", [model, "--devices", os.path.join(folder, "none.json")], 3, "none.json"),
+            ("a file of costs that is none", [model, "-k", "2", "--costs", model], 4, "model.onnx"),
             ("no ONNX Runtime", [model, "-k", "2", "--reward", "measured", "--onnxruntime", os.path.join(folder, "none.so")], 3, "none.so"),
             ("--from a model that is no policy", [model, "-k", "2", "--from", model], 4, "policy")):
         said = run(learn, *more, "-o", output, *steps)

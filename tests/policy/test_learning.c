@@ -198,10 +198,66 @@ static void test_proposes(void **state) {
   psplit_policy_destroy(policy);
 }
 
+/* The split that was asked about last, by nodes, and how many were asked about. */
+typedef struct asked {
+  uint32_t stage[CHAIN], n;
+} asked;
+
+static psplit_code note_split(void *user, uint32_t problem, const psplit_items *items,
+                              const uint32_t *stage, const uint32_t *type, double *out_ns,
+                              psplit_diag *diag) {
+  asked *a = user;
+  (void)problem, (void)type, (void)diag;
+  for (uint32_t v = 0; v < CHAIN; v++) a->stage[v] = stage[items->item_of_node[v]];
+  a->n++;
+  *out_ns = 1000;
+  return PSPLIT_OK;
+}
+
+/* What was measured to be best becomes what the policy says, however bad it looks. */
+static void test_imitates(void **state) {
+  (void)state;
+  static chain c;
+  psplit_diag diag = {0};
+  psplit_policy *policy;
+  psplit_policy_learner *learner;
+  psplit_policy_learn_options o = from_scratch(1, 1);
+  psplit_policy_step step;
+  asked a = {0};
+  double ratio, valid;
+  uint32_t n_steps;
+  bool done;
+  o.reward = PSPLIT_REWARD_MEASURED;
+  o.measure = note_split;
+  o.measure_user = &a;
+  make_chain(&c, 7);
+  ok(psplit_policy_create(1, &diag, &policy), &diag);
+  ok(psplit_policy_learner_create(policy, &o, &diag, &learner), &diag);
+  ok(psplit_policy_learner_add(learner, &c.problem, &diag), &diag);
+  ok(psplit_policy_learner_step(learner, &diag, &step, &done), &diag);
+  assert_int_equal(a.n, o.rollouts);
+  uint32_t drawn[CHAIN];
+  memcpy(drawn, a.stage, sizeof drawn);
+  ok(psplit_policy_learner_evaluate(learner, &diag, &ratio, &valid), &diag);
+  assert_memory_not_equal(drawn, a.stage, sizeof drawn);
+  ok(psplit_policy_learner_imitate(learner, 0, drawn, CHAIN, 300, &diag, &n_steps), &diag);
+  print_message("# a split is imitated after %u steps\n", n_steps);
+  assert_in_range(n_steps, 1, 299);
+  ok(psplit_policy_learner_evaluate(learner, &diag, &ratio, &valid), &diag);
+  assert_memory_equal(drawn, a.stage, sizeof drawn);
+  ok(psplit_policy_learner_imitate(learner, 0, drawn, CHAIN, 300, &diag, &n_steps), &diag);
+  assert_int_equal(n_steps, 0);
+  assert_int_equal(psplit_policy_learner_imitate(learner, 0, drawn, 3, 1, &diag, &n_steps),
+                   PSPLIT_USAGE);
+  psplit_policy_learner_destroy(learner);
+  psplit_policy_destroy(policy);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_proposes),
     cmocka_unit_test(test_same_again),
+    cmocka_unit_test(test_imitates),
     cmocka_unit_test(test_chain_from_scratch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
