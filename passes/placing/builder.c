@@ -245,7 +245,8 @@ static psplit_code build_nets(psplit_i_builder *b) {
     nets.bytes[e] = psplit_i_planner_sent_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
       nets.flags[e] = PSPLIT_NET_UNCUTTABLE;
-    nets.charged[e] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
+    nets.charged[e] =
+      !b->layouts_alone && (!b->copies_are_free || !copy_may_pay(planner, p, &slowest));
   }
   for (uint32_t i = 0; i < prices->n; i++) {
     const uint32_t p = prices->maker[i], first = prices->off[i], e = nets.n;
@@ -328,7 +329,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   b->problem.comm = PSPLIT_COMM_P2P;
   b->problem.next_hop = b->any_order ? NULL : planner->next_hop;
   b->problem.any_device_order = b->any_order;
-  b->problem.overlap = planner->options.overlap;
+  b->problem.overlap = planner->options.overlap && !b->layouts_alone;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
 }
@@ -419,7 +420,8 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
   /* Who passes a tensor on would pay, too, and links between pairs take both ends the same time;
    * and what overlaps with computing is no part of it, as layouts are. There the plan alone counts
    * them, which the bound is then below. */
-  if (b->links.n == 1 && !b->planner->next_hop && !b->planner->options.overlap)
+  const bool counted = !b->planner->options.overlap || b->layouts_alone;
+  if (b->links.n == 1 && !b->planner->next_hop && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));

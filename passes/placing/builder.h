@@ -20,6 +20,9 @@ typedef struct psplit_i_builder {
   /* The devices may stand in any order: where links differ, a tensor takes what it takes over the
    * best of them, which no order is below. */
   bool any_order;
+  /* With options.overlap: computing and what cuts add to it are added up, and tensors are sent for
+   * nothing; else what cuts add is left out, and tensors overlap. A plan is above both. */
+  bool layouts_alone;
   psplit_problem problem;
 } psplit_i_builder;
 

@@ -64,10 +64,83 @@ out:
   return code;
 }
 
+/* The stages of a solution, and those of free nodes. Ends the builder. */
+static psplit_code give_stages(psplit_i_builder *b, const psplit_solution *solution) {
+  psplit_planner *planner = b->planner;
+  planner->copies.n = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (b->group[n] != PSPLIT_NONE) planner->stage[n] = solution->stage[b->group[n]];
+  return psplit_i_builder_place_free(b);
+}
+
+/* The bottleneck as the plan of the planner's stages has it, of which no bound is told yet. */
+static psplit_code planned_ns(psplit_planner *planner, psplit_diag *diag, int64_t *out_ns) {
+  psplit_solution *solution = planner->solution;
+  planner->solution = NULL;
+  const psplit_code code = psplit_i_plan_make(planner, diag);
+  planner->solution = solution;
+  if (code == PSPLIT_OK) *out_ns = planner->plan->bottleneck_ns;
+  return code;
+}
+
+/* What the plan says of the better of two solutions, and the better bound: no plan is below either.
+ */
+static void take_better_bound(psplit_solution *to, const psplit_solution *other, int64_t ns) {
+  if (other->lower_bound_ns > to->lower_bound_ns) {
+    to->lower_bound_ns = other->lower_bound_ns;
+    to->bound = other->bound;
+  }
+  to->objective_ns = ns;
+  to->proved_optimal = to->lower_bound_ns == ns;
+}
+
+/* Where sending overlaps with computing, and the plan of `planner->solution` takes longer than that
+ * because of layouts: a split for computing and layouts alone, if its plan is faster. */
+static psplit_code try_layouts(psplit_planner *planner, const psplit_i_request *r,
+                               const uint64_t *memory_bytes, double share, psplit_diag *diag) {
+  psplit_code code;
+  psplit_solution *other = NULL;
+  psplit_diag why = {0};
+  int64_t first_ns, other_ns;
+  psplit_i_builder b = {
+    .planner = planner, .arena = &planner->scratch, .diag = diag, .layouts_alone = true};
+  PSPLIT_TRY(planned_ns(planner, diag, &first_ns));
+  if (first_ns <= planner->solution->objective_ns) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
+  PSPLIT_TRY(join_tied(&b, r));
+  const psplit_partition_options options = options_of(planner, r, share);
+  code = psplit_partition_solve(&b.problem, &options, &why, &other);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_TRY(psplit_i_fail_as(diag, &why));
+  if (code != PSPLIT_OK) {
+    code = PSPLIT_OK;
+    goto out;
+  }
+  PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, other, diag));
+  PSPLIT_TRY(give_stages(&b, other));
+  PSPLIT_TRY(planned_ns(planner, diag, &other_ns));
+  if (other_ns < first_ns) {
+    psplit_solution *first = planner->solution;
+    planner->solution = other;
+    other = first;
+  } else {
+    psplit_i_builder again = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+    PSPLIT_TRY(psplit_i_builder_number(&again));
+    PSPLIT_TRY(give_stages(&again, planner->solution));
+  }
+  take_better_bound(planner->solution, other, other_ns < first_ns ? other_ns : first_ns);
+out:
+  psplit_solution_destroy(other);
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
 psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_request *r,
                                    const uint64_t *memory_bytes, double share, psplit_diag *diag) {
+  static const double FIRST_SHARE = 0.7;
   psplit_code code;
   psplit_solution *solution = NULL;
+  const bool overlap = planner->options.overlap && !r->quick;
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
   planner->copies.n = 0;
@@ -78,15 +151,16 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   }
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
-  const psplit_partition_options options = options_of(planner, r, share);
+  const psplit_partition_options options =
+    options_of(planner, r, overlap ? FIRST_SHARE * share : share);
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
   if (!r->quick) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
-    if (b.group[n] != PSPLIT_NONE) planner->stage[n] = solution->stage[b.group[n]];
   psplit_solution_destroy(planner->solution);
   planner->solution = solution;
   solution = NULL;
-  PSPLIT_TRY(psplit_i_builder_place_free(&b));
+  PSPLIT_TRY(give_stages(&b, planner->solution));
+  psplit_i_arena_reset(&planner->scratch);
+  if (overlap) code = try_layouts(planner, r, memory_bytes, (1 - FIRST_SHARE) * share, diag);
 out:
   psplit_solution_destroy(solution);
   psplit_i_arena_reset(&planner->scratch);
