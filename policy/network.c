@@ -220,14 +220,18 @@ void psplit_i_remember(const psplit_i_policy_network *w, const psplit_i_encoding
   psplit_i_rows_add(candidate, w->gru_candidate, C, 3 * M, x);
   memcpy(h, w->gru_memory_bias, sizeof h);
   psplit_i_rows_add(memory, w->gru_memory, M, 3 * M, h);
+  double e[2 * M];
+  for (uint32_t j = 0; j < 2 * M; j++) e[j] = -(double)(psplit_i_real)(x[j] + h[j]);
+  psplit_i_policy_exp_all(e, sizeof e / sizeof *e);
+  for (uint32_t j = 0; j < 2 * M; j++) gates[j] = (psplit_i_real)(1 / (1 + e[j]));
   for (uint32_t j = 0; j < M; j++) {
-    const psplit_i_real reset = psplit_i_sigmoid(x[j] + h[j]);
-    const psplit_i_real update = psplit_i_sigmoid(x[M + j] + h[M + j]);
-    const psplit_i_real fresh = psplit_i_tanh(x[2 * M + j] + reset * h[2 * M + j]);
-    gates[j] = reset;
-    gates[M + j] = update;
-    gates[2 * M + j] = fresh;
     gates[3 * M + j] = h[2 * M + j];
+    e[j] = 2 * (double)(psplit_i_real)(x[2 * M + j] + gates[j] * h[2 * M + j]);
+  }
+  psplit_i_policy_exp_all(e, M);
+  for (uint32_t j = 0; j < M; j++) {
+    const psplit_i_real update = gates[M + j], fresh = (psplit_i_real)(1 - 2 / (e[j] + 1));
+    gates[2 * M + j] = fresh;
     out_memory[j] = (1 - update) * fresh + update * memory[j];
   }
 }

@@ -11,6 +11,29 @@ static double power_of_two(int64_t k) {
   return result;
 }
 
+void psplit_i_policy_exp_all(double *io_x, size_t n) {
+  static const double kLog2e = 1.4426950408889634, kLn2High = 0.693147180369123816490,
+                      kLn2Low = 1.90821492927058770002e-10;
+  enum { DEGREE = 13, BLOCK = 32 };
+  for (size_t from = 0; from < n; from += BLOCK) {
+    double r[BLOCK] = {0}, sum[BLOCK]; /* |r| <= ln 2 / 2 */
+    int64_t k[BLOCK] = {0};
+    double *x = io_x + from;
+    const size_t m = n - from < BLOCK ? n - from : BLOCK;
+    for (size_t j = 0; j < m; j++) {
+      const double within = x[j] > 700 ? 700 : !(x[j] > -700) ? -700 : x[j];
+      const double shifted = within * kLog2e;
+      k[j] = (int64_t)(shifted < 0 ? shifted - 0.5 : shifted + 0.5);
+      r[j] = (within - (double)k[j] * kLn2High) - (double)k[j] * kLn2Low;
+    }
+    for (size_t j = 0; j < BLOCK; j++) sum[j] = 1;
+    /* Taylor, from the last term on. Divisions take long one behind the other, not side by side. */
+    for (int i = DEGREE; i > 0; i--)
+      for (size_t j = 0; j < BLOCK; j++) sum[j] = 1 + sum[j] * r[j] / i;
+    for (size_t j = 0; j < m; j++) x[j] = sum[j] * power_of_two(k[j]);
+  }
+}
+
 double psplit_i_policy_exp(double x) {
   static const double kLog2e = 1.4426950408889634, kLn2High = 0.693147180369123816490,
                       kLn2Low = 1.90821492927058770002e-10;

@@ -14,6 +14,8 @@ typedef float psplit_i_real;
 
 /* Within 4e-16 of e^x, relatively, for |x| <= 700; x beyond that counts as that. */
 double psplit_i_policy_exp(double x);
+/* The same of each of n numbers, to the bit, and several times as fast. */
+void psplit_i_policy_exp_all(double *io_x, size_t n);
 /* Within 1e-14 of the natural logarithm; x > 0 and normal. */
 double psplit_i_policy_log(double x);
 static inline psplit_i_real psplit_i_sigmoid(psplit_i_real x) {

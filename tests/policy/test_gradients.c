@@ -184,6 +184,12 @@ static void test_functions(void **state) {
     const double y = exp(x);
     assert_true(fabs(psplit_i_policy_log(y) - log(y)) < 1e-13);
   }
+  /* Many at once: the same bits. */
+  double many[83], each[83];
+  for (int k = 0; k < 83; k++) many[k] = each[k] = k == 0 ? -1e9 : k == 1 ? 1e9 : (k - 40) * 1.37;
+  psplit_i_policy_exp_all(many, 83);
+  for (int k = 0; k < 83; k++) each[k] = psplit_i_policy_exp(each[k]);
+  assert_memory_equal(many, each, sizeof many);
   assert_true(psplit_i_policy_exp(-1e9) > 0 && psplit_i_policy_exp(1e9) < INFINITY);
   assert_true(psplit_i_tanh(40) == 1 && psplit_i_tanh(-40) == -1);
 }

@@ -7,7 +7,7 @@ import math
 import re
 import sys
 
-WAYS = ["auto", "search", "anneal", "even", "pipedream", "copies", "slice", "rand+slice", "untrained", "greedy", "best",
+WAYS = ["auto", "search", "anneal", "even", "pipedream", "islands", "copies", "slice", "rand+slice", "untrained", "greedy", "best",
         "best+slice", "greedy+slice", "start+search"]
 SPLITS = [w for w in WAYS if w != "copies"]  # copies are no split
 SHOWN = ["slice", "rand+slice", "greedy", "best", "best+slice"]

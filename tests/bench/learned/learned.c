@@ -48,6 +48,7 @@ typedef struct bench {
   psplit_policy *policy, *untrained;
   uint32_t n_proposals;
   double work;
+  bool times; /* of the policy alone */
   uint32_t n_rows, n_proved, n_invalid;
   double ratio[MOST_ROWS][N_WAYS]; /* value over bound; 0: not for this problem */
   double ms[MOST_ROWS][N_WAYS];
@@ -168,6 +169,55 @@ static void row(bench *b, const char *name, const psplit_problem *p) {
   b->n_rows++;
 }
 
+/* --- time of the policy itself --- */
+
+/* A proposer that counts what another one takes. */
+typedef struct timed {
+  const psplit_proposer *inner;
+  double ms;
+  uint32_t n_items;
+} timed;
+
+static psplit_code timed_begin(void *user, const psplit_items *items, psplit_diag *diag) {
+  timed *t = user;
+  t->n_items = items->n_items;
+  return t->inner->begin(t->inner->user, items, diag);
+}
+
+static psplit_code timed_stages(void *user, const psplit_items *items, uint64_t seed,
+                                uint32_t attempt, uint32_t *out_stage, uint32_t *out_type,
+                                psplit_diag *diag) {
+  timed *t = user;
+  const double start = cpu();
+  const psplit_code code =
+    t->inner->stages(t->inner->user, items, seed, attempt, out_stage, out_type, diag);
+  t->ms += cpu() - start;
+  return code;
+}
+
+/* CPU time of the likeliest choices, the least of five, and with all that the solver does beside
+ * them: reductions, the bound and the check. */
+static void row_of_times(bench *b, const char *name, const psplit_problem *p) {
+  enum { TIMES = 5 };
+  double least[2] = {0};
+  uint32_t n_items = 0;
+  for (int k = 0; k < TIMES; k++) {
+    psplit_proposer *policy;
+    double ms;
+    if (psplit_policy_proposer_create(b->policy, 1, NULL, &policy) != PSPLIT_OK) return;
+    timed t = {.inner = policy};
+    const psplit_proposer proposer = {&t, 1, timed_begin, timed_stages, policy->keys};
+    solved(b, p, "drlpp", &proposer, 1000, &ms, NULL, NULL);
+    psplit_policy_proposer_destroy(policy);
+    if (k == 0 || t.ms < least[0]) least[0] = t.ms;
+    if (k == 0 || ms < least[1]) least[1] = ms;
+    n_items = t.n_items;
+  }
+  printf("%-46.46s %6u %6u %4u %10.1f %10.1f\n", name, p->n_nodes, n_items,
+         psplit_problem_n_stages(p), least[0], least[1]);
+  fflush(stdout);
+}
+
 /* --- all of them --- */
 
 static int by_size(const void *a, const void *b) {
@@ -284,7 +334,7 @@ static int run_list(bench *b, const char *path) {
     listed l;
     if (!listed_make(line, &l)) continue;
     listed_name(&l, name, sizeof name);
-    row(b, name, &l.problem);
+    (b->times ? row_of_times : row)(b, name, &l.problem);
     listed_fini(&l);
   }
   fclose(list);
@@ -297,7 +347,8 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--policy") == 0) policy = argv[i + 1];
-    if (strcmp(argv[i], "--list") == 0) list = argv[i + 1];
+    if (strcmp(argv[i], "--list") == 0 || strcmp(argv[i], "--times") == 0) list = argv[i + 1];
+    if (strcmp(argv[i], "--times") == 0) b.times = true;
     if (strcmp(argv[i], "--dir") == 0) dir = argv[i + 1];
     if (strcmp(argv[i], "--stages") == 0) stages = argv[i + 1];
     if (strcmp(argv[i], "--proposals") == 0)
@@ -306,7 +357,8 @@ int main(int argc, char **argv) {
   }
   if (!policy || b.n_proposals == 0) {
     fputs(
-      "usage: bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K,...|given] "
+      "usage: bench_learned --policy FILE [--list LIST|--times LIST] [--dir DIR] [--stages "
+      "K,...|given] "
       "[--proposals N] [--work SECONDS]\n",
       stderr);
     return 2;
@@ -316,12 +368,15 @@ int main(int argc, char **argv) {
     fprintf(stderr, "error: %s\n", diag.message);
     return 4;
   }
-  printf("%-46s %6s %4s %15s", "problem", "nodes", "K", "bound");
-  for (uint32_t w = 0; w < N_WAYS; w++) printf(" %14s", kWays[w]);
+  if (b.times)
+    printf("%-46s %6s %6s %4s %10s %10s", "problem", "nodes", "items", "K", "ms", "solver, ms");
+  else
+    printf("%-46s %6s %4s %15s", "problem", "nodes", "K", "bound");
+  for (uint32_t w = 0; w < N_WAYS && !b.times; w++) printf(" %14s", kWays[w]);
   printf("\n");
   int status = list ? run_list(&b, list) : 0;
   if (status == 0 && dir) status = run_directory(&b, dir, stages);
-  summarize(&b);
+  if (!b.times) summarize(&b);
   psplit_policy_destroy(b.policy);
   psplit_policy_destroy(b.untrained);
   return status;
