@@ -14,6 +14,7 @@ typedef struct check {
   psplit_diag *diag;
   uint32_t *mark; /* [n_stages] */
   bool *hops;     /* [n_stages^2] where tensors are passed on and latency counts; or NULL */
+  bool *sent;     /* [n_stages^2] where tensors are passed on and messages count; or NULL */
 } check;
 
 static bool backward(const check *c, uint32_t v) {
@@ -135,7 +136,10 @@ static void hop(check *c, uint32_t e, uint32_t from, uint32_t to) {
   c->out->stages[from].send_ns += transfer_ns(c, e, from, to, true);
   c->out->stages[to].recv_ns += transfer_ns(c, e, from, to, false);
   c->mark[to] = e;
-  if (c->hops) c->hops[(size_t)from * c->out->n_stages + to] = true;
+  const size_t pair = (size_t)from * c->out->n_stages + to;
+  if (c->hops) c->hops[pair] = true;
+  if (c->sent && !(c->p->net_flags && (c->p->net_flags[e] & PSPLIT_NET_NO_MESSAGE)))
+    c->sent[pair] = true;
 }
 
 /* Nets that may have to be passed on. */
@@ -192,6 +196,58 @@ static void add_direct(check *c) {
       sent = true;
     }
   }
+}
+
+/* What a message takes the stage `from` to send to stage `to`, or that to receive. */
+static int64_t message_ns(const check *c, uint32_t from, uint32_t to, bool send) {
+  const psplit_problem *p = c->p;
+  const uint32_t sender = c->out->stages[from].device, receiver = c->out->stages[to].device;
+  const psplit_device *who = &p->devices[send ? sender : receiver];
+  if (who->free_comm) return 0;
+  if (p->n_link_classes == 0) return p->message_ns[who->class_id];
+  return p->message_ns[p->device_link[(size_t)sender * p->n_devices + receiver]];
+}
+
+/* One message for each pair of stages of which the first sends the second something. */
+static psplit_code add_messages(check *c) {
+  const psplit_problem *p = c->p;
+  const uint32_t n = c->out->n_stages;
+  uint32_t *first = malloc(n * sizeof *first); /* net that a stage makes, PSPLIT_NONE: none */
+  uint32_t *next = malloc(((size_t)p->n_nets + 1) * sizeof *next);
+  const psplit_code code = first && next ? PSPLIT_OK : psplit_i_nomem(c->diag);
+  if (code != PSPLIT_OK) goto out;
+  memset(first, 0xff, n * sizeof *first);
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    uint32_t *home = &first[c->stage[p->net_producer[e]]];
+    next[e] = *home;
+    *home = e;
+  }
+  memset(c->mark, 0xff, n * sizeof *c->mark);
+  for (uint32_t s = 0; s < n; s++)
+    for (uint32_t e = first[s]; e != PSPLIT_NONE; e = next[e])
+      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+        const uint32_t to = c->stage[p->net_consumer[k]];
+        if (to == s || c->mark[to] == s) continue;
+        if (p->net_flags && (p->net_flags[e] & PSPLIT_NET_NO_MESSAGE)) break;
+        c->mark[to] = s;
+        c->out->stages[s].send_ns += message_ns(c, s, to, true);
+        c->out->stages[to].recv_ns += message_ns(c, s, to, false);
+      }
+out:
+  free(first);
+  free(next);
+  return code;
+}
+
+/* The same where tensors are passed on: every hop is part of a message. */
+static void add_hop_messages(check *c) {
+  const uint32_t n = c->out->n_stages;
+  for (uint32_t from = 0; from < n; from++)
+    for (uint32_t to = 0; to < n; to++) {
+      if (!c->sent[(size_t)from * n + to]) continue;
+      c->out->stages[from].send_ns += message_ns(c, from, to, true);
+      c->out->stages[to].recv_ns += message_ns(c, from, to, false);
+    }
 }
 
 static void add_memory(check *c) {
@@ -381,7 +437,7 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   code = psplit_i_problem_validate(problem, diag);
   if (code != PSPLIT_OK) return code;
-  check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out), diag, NULL, NULL};
+  check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out), diag, NULL, NULL, NULL};
   const uint32_t n = problem->n_nodes;
   bool *twin = malloc(n);
   if (!c.out || !twin) goto nomem;
@@ -393,7 +449,11 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   c.mark = malloc(c.out->n_stages * sizeof *c.mark);
   const bool hops = problem->next_hop && options->objective == PSPLIT_LATENCY;
   if (hops) c.hops = calloc((size_t)c.out->n_stages * c.out->n_stages, sizeof *c.hops);
-  if (!c.out->stage || !c.out->chunk || !c.out->stages || !c.mark || (hops && !c.hops)) goto nomem;
+  const bool sent = problem->next_hop && problem->message_ns;
+  if (sent) c.sent = calloc((size_t)c.out->n_stages * c.out->n_stages, sizeof *c.sent);
+  if (!c.out->stage || !c.out->chunk || !c.out->stages || !c.mark || (hops && !c.hops) ||
+      (sent && !c.sent))
+    goto nomem;
   memcpy(c.out->stage, stage, n * sizeof *stage);
   if (chunk) memcpy(c.out->chunk, chunk, n * sizeof *chunk);
   c.out->solver = c.out->bound = "check";
@@ -407,6 +467,8 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
     PSPLIT_TRY(add_relayed(&c));
   else
     add_direct(&c);
+  if (problem->message_ns && !c.sent) PSPLIT_TRY(add_messages(&c));
+  if (c.sent) add_hop_messages(&c);
   add_memory(&c);
   for (uint32_t s = 0; s < c.out->n_stages; s++) {
     PSPLIT_TRY(finish_stage(&c, s));
@@ -419,6 +481,7 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   c.out = NULL;
 out:
   free(c.hops);
+  free(c.sent);
   free(c.mark);
   free(twin);
   psplit_solution_destroy(c.out);

@@ -15,6 +15,7 @@
 #include "contiguous.h"
 #include "exact.h"
 #include "feasible.h"
+#include "messages.h"
 #include "multilevel.h"
 #include "order_dp.h"
 #include "pair_links.h"
@@ -112,7 +113,7 @@ static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
   psplit_code code = PSPLIT_OK;
   if (a->instance.n > PSPLIT_I_LARGE && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
   /* Over links between pairs the start is of the least links: not all searches begin there. */
-  const bool pairs = a->instance.link && a->best.value < PSPLIT_I_INF;
+  const bool pairs = psplit_i_pairs_count(&a->instance) && a->best.value < PSPLIT_I_INF;
   if (pairs && !psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
   PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
   /* Small moves, valued truly, see skips that the division of an order can only guess. */
@@ -232,7 +233,7 @@ static psplit_code improve(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
   uint32_t n_idle = 0;
   /* Over links between pairs the exact program seldom decides, and few nodes are soon tried. */
-  if (a->instance.link) PSPLIT_TRY(psplit_i_state_brute(a, NULL));
+  if (psplit_i_pairs_count(&a->instance)) PSPLIT_TRY(psplit_i_state_brute(a, NULL));
   for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
     psplit_i_turn turn = {.salt = salt, .before = a->best.value};
     if (a->axis.limit != a->best.value)
@@ -245,7 +246,7 @@ static psplit_code improve(psplit_i_solver_state *a) {
       if (STEPS[i].late) PSPLIT_TRY(STEPS[i].late(a, &turn));
     if (a->best.value < turn.before) continue;
     /* More steps would not help; over links between pairs more search may. */
-    if (a->undercounted && (!a->instance.link || ++n_idle == MOST_IDLE)) break;
+    if (a->undercounted && (!psplit_i_pairs_count(&a->instance) || ++n_idle == MOST_IDLE)) break;
     a->budget *= 4;
   }
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
@@ -276,8 +277,8 @@ static const char *why_open(const psplit_i_solver_state *a) {
     return "the exact program does not take replicas with pins or stashes on several kinds of "
            "device";
   if (a->undercounted && !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS, features))
-    return "the exact program does not count what stages pass on, and branch and bound has spent "
-           "its steps or takes no more than a few nodes";
+    return "the exact program counts neither what stages pass on nor who sends to whom, and branch "
+           "and bound has spent its steps or takes no more than a few nodes";
   if (a->full) return "the exact program has no memory left";
   if (psplit_i_expired(a->request->budget) || a->spent >= a->most) return "the time is spent";
   return "the gap that was asked for is reached";
@@ -316,7 +317,7 @@ static psplit_code run(const psplit_i_solver_request *request,
     result->value = a.best.value;
   }
   /* Over links between pairs: the rule that may empty a stage is out where none may be empty. */
-  if (!from || a.instance.link) {
+  if (!from || psplit_i_pairs_count(&a.instance)) {
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
@@ -328,7 +329,7 @@ static psplit_code run(const psplit_i_solver_request *request,
   }
   if (!*out_stopped) {
     const bool late = a.instance.n > PSPLIT_I_LARGE && psplit_i_expired(request->budget);
-    if ((!from || a.instance.link) && !late)
+    if ((!from || psplit_i_pairs_count(&a.instance)) && !late)
       PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
@@ -375,15 +376,19 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
 
 enum { WITHOUT_LIMIT_S = 30 }; /* for the relaxation, where nothing limits the rest */
 
-/* Over links between pairs of devices the relaxation to the least links comes first, for half the
- * budget: all reductions hold there, and the exact program decides. Its bound is a bound, and its
- * split a start. */
-static psplit_code solve_pairs(const psplit_i_solver_request *request,
+/* Over links between pairs of devices the relaxation to the least links comes first, with messages
+ * that to the trunk, for half the budget: all reductions hold there, and the exact program decides.
+ * Its bound is a bound, and its split a start. */
+static psplit_code solve_pairs(const psplit_i_solver_request *request, bool links_matter,
                                psplit_i_result *out_result) {
-  psplit_problem least;
+  psplit_problem least = *request->problem;
   carry_over left = {0};
   bool stopped;
-  psplit_code code = psplit_i_pairs_relax(request->problem, request->arena, &least);
+  psplit_code code = PSPLIT_OK;
+  if (least.message_ns) code = psplit_i_messages_relax(request->problem, request->arena, &least);
+  const psplit_problem alike = least;
+  if (code == PSPLIT_OK && links_matter)
+    code = psplit_i_pairs_relax(&alike, request->arena, &least);
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
   psplit_partition_options options = *request->options;
   if (request->budget->end >= 0) options.time_limit_s = request->budget->end - psplit_i_now();
@@ -406,7 +411,8 @@ psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
   bool pairs;
   psplit_code code = psplit_i_pairs_matter(request->problem, request->arena, &pairs);
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
-  code = (pairs ? solve_pairs : solve)(request, out_result);
+  code = pairs || request->problem->message_ns ? solve_pairs(request, pairs, out_result)
+                                               : solve(request, out_result);
   if (code != PSPLIT_OK || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
   return psplit_i_ties_break(request, out_result);
 }

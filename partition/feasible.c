@@ -74,6 +74,7 @@ static uint32_t devices_that_do(const psplit_i_solver_request *request) {
   psplit_problem problem = *request->problem;
   problem.next_hop = NULL; /* of other numbers of stages */
   problem.n_link_classes = 0;
+  problem.message_ns = NULL;
   psplit_device devices = problem.devices[0];
   psplit_partition_options options = *request->options;
   psplit_diag ignored = {0};

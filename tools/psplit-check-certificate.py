@@ -17,7 +17,7 @@ import sys
 import zlib
 from fractions import Fraction
 
-BACKWARD, AUXILIARY, UNCUTTABLE = 1, 2, 1
+BACKWARD, AUXILIARY, UNCUTTABLE, NO_MESSAGE = 1, 2, 1, 2
 INF, MOST_STATES = 1 << 61, 1 << 12
 
 class Refused(Exception):
@@ -114,14 +114,19 @@ class Problem:
         self.flags = [truth(x.get("backward")) * BACKWARD + truth(x.get("auxiliary")) * AUXILIARY
                       for x in nodes]
         self.together, self.pin = ([x.get(key) for x in nodes] for key in ("together", "pin"))
+        pairs = root.get("message_latency", "per_tensor") == "per_pair"
+        self.message = [self.over(link, 0, True) for link in links] if pairs and links else None
         self.nets = []
         for x in tensors:
             n_bytes = number_of_bytes(x.get("bytes"))
-            linked = [self.over(link, n_bytes) for link in links or [{}] * self.n_classes]
+            linked = [self.over(link, n_bytes, not pairs) for link in
+                      links or [{}] * self.n_classes]
             self.nets.append((self.node(x["producer"]), [self.node(v) for v in x["consumers"]],
                               self.per_class(x["send_ns"], False) if "send_ns" in x else linked,
                               self.per_class(x["recv_ns"], False) if "recv_ns" in x else linked,
-                              truth(x.get("uncuttable")) * UNCUTTABLE))
+                              truth(x.get("uncuttable")) * UNCUTTABLE +
+                              truth(x.get("no_message")) * NO_MESSAGE))
+        self.least_nets = self.nets  # what bounds count
         self.order = [(self.node(a), self.node(b)) for a, b in root.get("order", [])]
         self.groups = [(number_of_bytes(g.get("bytes")), [self.node(v) for v in g["users"]])
                        for g in root.get("weights", [])]
@@ -149,10 +154,11 @@ class Problem:
         if len(values) != self.n_classes:
             raise ValueError(f"{value!r} is not one number per class")
         return [None if none_allowed and x is None else self.ticks(x) for x in values]
-    def over(self, link, n_bytes):
+    def over(self, link, n_bytes, latency):
         rate = float(link.get("bytes_per_s", 0))
         ns = float(math.ceil(n_bytes / rate * 1e9)) if rate > 0 else 0.0
-        return int((ns + float(math.ceil(link.get("latency_ns", 0)))) * self.scale)
+        more = float(math.ceil(link.get("latency_ns", 0))) if latency else 0.0
+        return int((ns + more) * self.scale)
     def digest(self):
         out = [self.n, self.n_classes]
         for v in range(self.n):
@@ -167,7 +173,7 @@ class Problem:
         for n_bytes, users in self.groups:
             out += [n_bytes, len(users), *users]
         out += [len(self.devices)] + [int(x) for device in self.devices for x in device[:3]]
-        out += [int(self.any_order), int(self.stash)]
+        out += [int(self.any_order), int(self.stash), *(self.message or [])]
         return f"{zlib.crc32((' '.join(map(str, out)) + ' ').encode()):08x}"
     def edges(self):
         """What orders stages, as pairs: the first is in no later stage than the second. Between
@@ -243,10 +249,50 @@ class Claim:
         self.device = lines.integers("device", self.n_stages, len(p.devices) - 1)
         self.value, self.value_line = lines.number("value"), lines.at
         self.relays = lines.peek() == "relays" and lines.take("relays", 0) == []
+        self.trunk = lines.integers("trunk", None, len(p.nets) - 1) if (
+            lines.peek() == "trunk") else []
+        self.trunk_line = lines.at
         self.claimed, self.bound = lines.number("claimed"), lines.number("bound")
         self.plain = self.objective == "throughput" and self.contiguous and self.chunks == 1
         if self.relays and self.comm != "shared":
             lines.fail("with relays a tensor counts once")
+
+def take_trunk(p, c, lines):
+    """Tensors of which no stage receives two, nor sends two: each has all its consumers at or
+    before the producer of the next. Each takes as long as a message longer."""
+    def wrong(e, text):
+        lines.fail(f"tensor {e} is on no trunk: {text}", c.trunk_line)
+    if not c.trunk:
+        return
+    if not p.message or not c.contiguous or len(set(c.trunk)) < len(c.trunk):
+        wrong(c.trunk[0], "nothing orders stages and messages, or it is there twice")
+    before = [[] for _ in range(p.n)]  # of forward nodes
+    for u, v in [(u, v) for u, vs, *_ in p.nets for v in vs] + p.order:
+        if not (p.flags[u] | p.flags[v]) & BACKWARD:
+            before[v].append(u)
+    place = {v: i for i, v in enumerate(graphlib.TopologicalSorter(
+        dict(enumerate(before))).static_order())}
+    trunk = sorted(c.trunk, key=lambda e: place[p.nets[e][0]])
+    for e, after in zip(trunk, trunk[1:] + [None]):
+        producer, consumers, _, _, flags = p.nets[e]
+        if flags & NO_MESSAGE or any(p.flags[v] & BACKWARD for v in (producer, *consumers)):
+            wrong(e, "it makes no message, or is of the backward pass")
+        if after is None:
+            continue
+        first = min(place[v] for v in consumers)
+        found, open_ = {p.nets[after][0]}, [p.nets[after][0]]
+        while open_:
+            for u in before[open_.pop()]:
+                if u not in found and place[u] >= first:
+                    found.add(u)
+                    open_.append(u)
+        if not found.issuperset(consumers):
+            wrong(e, f"a consumer is not before the producer of tensor {after}")
+    p.least_nets = list(p.nets)
+    for e in trunk:
+        producer, consumers, send, recv, flags = p.nets[e]
+        p.least_nets[e] = (producer, consumers, [a + b for a, b in zip(send, p.message)],
+                           [a + b for a, b in zip(recv, p.message)], flags)
 
 def check_split(p, c, lines):
     """Every demand on the split; what each stage computes and holds."""
@@ -293,14 +339,20 @@ def value_of(p, c, lines):
     recv, send, ready = ([0] * k for _ in range(3))
     after = [set() for _ in range(k)]
     devices = [p.devices[d] for d in c.device]
-    for u, vs, to_send, to_recv, _ in p.nets:
+    pairs = set()  # of stages, of which the first sends the second a message
+    for u, vs, to_send, to_recv, flags in p.nets:
         home = c.stage[u]
         readers = {c.stage[v] for v in vs} - {home}
         after[home] |= readers
+        if p.message and not flags & NO_MESSAGE:
+            pairs.update((home, s) for s in readers)
         for s in readers:
             recv[s] += 0 if devices[s][2] else to_recv[devices[s][0]]
         if readers and not devices[home][2]:
             send[home] += to_send[devices[home][0]] * (len(readers) if c.comm == "p2p" else 1)
+    for a, b in pairs:
+        send[a] += 0 if devices[a][2] else p.message[devices[a][0]]
+        recv[b] += 0 if devices[b][2] else p.message[devices[b][0]]
     for u, v in p.order:
         after[c.stage[u]].add(c.stage[v])
     load = [max(parts) if c.overlap else sum(parts) for parts in zip(compute, recv, send)]
@@ -379,7 +431,7 @@ class Instance:
     def fill_nets(self, p):
         """Nets as [producer, consumers, forward, sends and receives by type], same ones summed."""
         table, self.net_of = {}, []
-        for u, vs, send, recv, _ in p.nets:
+        for u, vs, send, recv, _ in p.least_nets:
             others = [v for v in vs if self.item[v] != self.item[u]]
             key = (self.item[u], frozenset(self.item[v] for v in others),
                    not any(p.flags[v] & BACKWARD for v in (u, *others)))
@@ -773,6 +825,7 @@ def check(p, data):
         value = value_of(p, c, lines)
         if value != c.value or c.bound > value:
             lines.fail(f"the value of the split is {value}, the bound {c.bound}", c.value_line)
+    take_trunk(p, c, lines)
     types = Types(p, c)
     instance, joined = read_merges(p, c, types, lines)
     if max(instance.omega) >= INF:

@@ -10,6 +10,8 @@
  *   send     for every net with its producer in S and a consumer outside: once per stage that
  *            receives it (PSPLIT_COMM_P2P), or once (PSPLIT_COMM_SHARED)
  *            Both take the time of the device's class, or of the link between the two devices.
+ *            With `message_ns`: and once for every other stage that it sends to, or receives from,
+ *            what a message takes.
  *   load     compute + recv + send, or with `overlap` the largest of the three
  * Throughput minimises the largest load. A contiguous split numbers stages so that they never
  * decrease along a forward edge.
@@ -36,7 +38,10 @@ enum {
   PSPLIT_NODE_BACKWARD = 1, /* part of the backward pass: its edges do not order stages */
   PSPLIT_NODE_AUXILIARY = 2 /* does not make a stage non-empty (require_nonempty) */
 };
-enum { PSPLIT_NET_UNCUTTABLE = 1 /* producer and consumers share a stage */ };
+enum {
+  PSPLIT_NET_UNCUTTABLE = 1, /* producer and consumers share a stage */
+  PSPLIT_NET_NO_MESSAGE = 2  /* what a cut costs besides: nothing is sent */
+};
 
 typedef struct psplit_device {
   uint32_t class_id;     /* column of time_ns and of net_send_ns / net_recv_ns */
@@ -112,6 +117,12 @@ typedef struct psplit_problem {
   uint32_t n_link_classes;
   const uint32_t *device_link; /* [n_devices * n_devices] < n_link_classes */
   const int64_t *net_link_ns;  /* [n_nets * n_link_classes] >= 0 */
+
+  /* Where all tensors of a stage for another travel in one message: what a message takes sender and
+   * receiver, each once, besides the times of the tensors in it (which then leave latency out).
+   * [n_link_classes], without link classes [n_classes]; optional: nothing. Nets that carry
+   * NO_MESSAGE cost what they cost, and make none. Point to point, one chunk. */
+  const int64_t *message_ns; /* >= 0 */
 
   double ticks_per_unit; /* for printing; 1 when times are plain ns */
   /* Ids of the input file, for reports; optional. */

@@ -11,6 +11,7 @@
 #include "cells.h"
 #include "device_merge.h"
 #include "digest.h"
+#include "messages.h"
 #include "node_proof.h"
 #include "problem.h"
 #include "reductions.h"
@@ -384,6 +385,14 @@ static void write_head(const builder *b, const psplit_solution *s, psplit_i_text
   psplit_i_text_addf(out, "value %" PRId64 "\n", s->objective_ns);
 }
 
+/* Nets that take as long as a message longer. */
+static void write_trunk(const psplit_problem *p, psplit_i_text *out) {
+  psplit_i_text_puts(out, "trunk");
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    if (psplit_i_on_trunk(p, e)) psplit_i_text_addf(out, " %" PRIu32, e);
+  psplit_i_text_puts(out, "\n");
+}
+
 psplit_code psplit_certificate_make(const psplit_problem *problem,
                                     const psplit_partition_options *given,
                                     const psplit_solution *solution, psplit_diag *diag,
@@ -414,9 +423,14 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
     b.merged.next_hop = NULL; /* a relaxation: what is sent counts once, and no relays */
     b.merged.comm = PSPLIT_COMM_SHARED;
   }
+  const psplit_problem whole = b.merged;
+  const bool trunk = whole.message_ns && !options.noncontiguous;
+  if (trunk) PSPLIT_TRY(psplit_i_messages_relax(&whole, &b.arena, &b.merged));
+  b.merged.message_ns = NULL; /* a relaxation: beyond the trunk messages take nothing */
   PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));
   write_head(&b, solution, &text);
   if (relays) psplit_i_text_puts(&text, "relays\n");
+  if (trunk) write_trunk(&whole, &text);
   psplit_i_text_addf(&text, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
                      b.bound);
   psplit_i_text_add(&text, b.proof.bytes, b.proof.n);

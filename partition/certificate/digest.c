@@ -59,7 +59,8 @@ static void put_nets(uint32_t *crc, const psplit_problem *p) {
       put(crc, psplit_i_net_ns(p, e, c, true));
       put(crc, psplit_i_net_ns(p, e, c, false));
     }
-    put(crc, p->net_flags ? p->net_flags[e] : 0);
+    const unsigned known = PSPLIT_NET_UNCUTTABLE | PSPLIT_NET_NO_MESSAGE;
+    put(crc, p->net_flags ? p->net_flags[e] & known : 0);
   }
 }
 
@@ -89,5 +90,6 @@ uint32_t psplit_i_problem_digest(const psplit_problem *p) {
   }
   put(&crc, p->any_device_order);
   put(&crc, p->stash_1f1b);
+  for (uint32_t c = 0; p->message_ns && c < p->n_classes; c++) put(&crc, p->message_ns[c]);
   return crc;
 }

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "messages.h"
+
 enum { MOST_TIMES = 1 << 24 };
 
 /* Whether a device of entry i may send to one of entry j. */
@@ -27,8 +29,8 @@ static void least_times(const psplit_problem *p, bool both_ways, uint32_t d, int
   }
 }
 
-psplit_code psplit_i_least_links(const psplit_problem *p, psplit_i_arena *arena, psplit_diag *diag,
-                                 psplit_problem *out) {
+static psplit_code find_least(const psplit_problem *p, psplit_i_arena *arena, psplit_diag *diag,
+                              psplit_problem *out) {
   const size_t n = p->n_nets, n_devices = p->n_devices;
   if (n_devices && n > MOST_TIMES / n_devices)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
@@ -79,4 +81,13 @@ psplit_code psplit_i_least_links(const psplit_problem *p, psplit_i_arena *arena,
   out->device_link = NULL;
   out->net_link_ns = NULL;
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_least_links(const psplit_problem *p, psplit_i_arena *arena, psplit_diag *diag,
+                                 psplit_problem *out) {
+  psplit_problem marked = *p, relaxed = *p;
+  if (p->message_ns && (psplit_i_messages_mark(arena, &marked) != PSPLIT_OK ||
+                        psplit_i_messages_relax(&marked, arena, &relaxed) != PSPLIT_OK))
+    return psplit_i_nomem(diag);
+  return find_least(&relaxed, arena, diag, out);
 }

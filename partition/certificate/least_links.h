@@ -6,7 +6,8 @@
 #include "problem.h"
 
 /* *out is the problem with one time to send and one to receive each tensor by class of device: the
- * least over the links that a device of the class can use. No split takes less in truth. Devices
+ * least over the links that a device of the class can use, with messages as their relaxation has
+ * them (messages.h). No split takes less in truth. Devices
  * stand in their order; without backward nodes they send to later ones alone. The new arrays are in
  * `arena`. Errors: LIMIT (too many tensors times devices), NOMEM. O(tensors * devices^2). */
 PSPLIT_MUST_USE psplit_code psplit_i_least_links(const psplit_problem *problem,

@@ -13,6 +13,14 @@ psplit_code psplit_i_assignment_init(psplit_i_assignment *assignment,
   assignment->stage = PSPLIT_NEW(arena, uint32_t, instance->n);
   assignment->device = PSPLIT_NEW(arena, uint32_t, instance->n_stages);
   assignment->replicas = PSPLIT_NEW(arena, uint32_t, instance->n_stages);
+  assignment->next_net = NULL;
+  assignment->hops = NULL;
+  if (instance->makes_message) {
+    const size_t n = instance->n_stages;
+    assignment->next_net = PSPLIT_NEW(arena, uint32_t, instance->n_nets);
+    assignment->hops = PSPLIT_NEW(arena, uint8_t, instance->problem->next_hop ? n * n : 1);
+    if (!assignment->next_net || !assignment->hops) return PSPLIT_NOMEM;
+  }
   return assignment->stage && assignment->device && assignment->replicas ? PSPLIT_OK : PSPLIT_NOMEM;
 }
 
@@ -67,13 +75,42 @@ static bool count_direct(psplit_i_assignment *assignment, const psplit_i_instanc
       if (s == home || mark[s] == e) continue;
       mark[s] = e;
       n++;
-      recv[s] += psplit_i_recv_ns(instance, e, assignment->device[home], assignment->device[s]);
+      recv[s] +=
+        psplit_i_tensor_recv_ns(instance, e, assignment->device[home], assignment->device[s]);
       if (n == 1 || instance->p2p)
         send[home] +=
-          psplit_i_send_ns(instance, e, assignment->device[home], assignment->device[s]);
+          psplit_i_tensor_send_ns(instance, e, assignment->device[home], assignment->device[s]);
     }
   }
   return true;
+}
+
+static void count_message(const psplit_i_assignment *assignment, const psplit_i_instance *instance,
+                          uint32_t from, uint32_t to, int64_t *recv, int64_t *send) {
+  const uint32_t sender = assignment->device[from], receiver = assignment->device[to];
+  send[from] += psplit_i_message_ns(instance, sender, receiver, true);
+  recv[to] += psplit_i_message_ns(instance, sender, receiver, false);
+}
+
+/* One message for each pair of stages; marks[2 * n_stages]. */
+static void count_messages(psplit_i_assignment *assignment, const psplit_i_instance *instance,
+                           uint32_t *marks, int64_t *recv, int64_t *send) {
+  uint32_t *first = marks + instance->n_stages; /* net that a stage makes */
+  memset(marks, 0xff, 2 * (size_t)instance->n_stages * sizeof *marks);
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    uint32_t *home = &first[assignment->stage[instance->net_pin[instance->net_off[e]]]];
+    if (!instance->makes_message[e]) continue;
+    assignment->next_net[e] = *home;
+    *home = e;
+  }
+  for (uint32_t s = 0; s < instance->n_stages; s++)
+    for (uint32_t e = first[s]; e != PSPLIT_NONE; e = assignment->next_net[e])
+      for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
+        const uint32_t to = assignment->stage[instance->net_pin[k]];
+        if (to == s || marks[to] == s) continue;
+        marks[to] = s;
+        count_message(assignment, instance, s, to, recv, send);
+      }
 }
 
 static bool count_relayed(psplit_i_assignment *assignment, const psplit_i_instance *instance,
@@ -81,10 +118,17 @@ static bool count_relayed(psplit_i_assignment *assignment, const psplit_i_instan
   const uint32_t n = instance->n_stages;
   psplit_i_relay relay = {marks, marks + n, (psplit_i_hop *)(marks + 2 * (size_t)n)};
   memset(marks, 0xff, 2 * (size_t)n * sizeof *marks);
-  for (uint32_t e = 0; e < instance->n_nets; e++)
+  if (instance->makes_message) memset(assignment->hops, 0, (size_t)n * n);
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    uint8_t *hops = instance->makes_message && instance->makes_message[e] ? assignment->hops : NULL;
     if (!psplit_i_relay_net(instance, e, assignment->stage, assignment->device, &relay, e, recv,
-                            send, NULL))
+                            send, hops))
       return false;
+  }
+  for (uint32_t from = 0; instance->makes_message && from < n; from++)
+    for (uint32_t to = from + 1; to < n; to++)
+      if (assignment->hops[(size_t)from * n + to])
+        count_message(assignment, instance, from, to, recv, send);
   return true;
 }
 
@@ -102,6 +146,8 @@ void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
   if (!(instance->problem->next_hop ? count_relayed : count_direct)(assignment, instance, mark,
                                                                     recv, send))
     return;
+  if (instance->makes_message && !instance->problem->next_hop)
+    count_messages(assignment, instance, mark, recv, send);
   assignment->value = assignment->comm = 0;
   for (uint32_t s = 0; s < n_stages; s++) assignment->comm += recv[s] + send[s];
   uint64_t *weights = (uint64_t *)mark; /* mark is not needed any more, and large enough */

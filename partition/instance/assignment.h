@@ -10,6 +10,8 @@ typedef struct psplit_i_assignment {
   uint32_t *stage;     /* [n clusters] */
   uint32_t *device;    /* [n_stages] type */
   uint32_t *replicas;  /* [n_stages] */
+  uint32_t *next_net;  /* [n_nets] with messages: scratch of evaluating */
+  uint8_t *hops;       /* [n_stages^2] with messages and missing links: likewise */
 } psplit_i_assignment;
 
 PSPLIT_MUST_USE psplit_code psplit_i_assignment_init(psplit_i_assignment *assignment,

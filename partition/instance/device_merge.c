@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "device_merge.h"
+#include "messages.h"
 #include "pair_links.h"
 
-psplit_code psplit_i_devices_merge(const psplit_problem *problem,
-                                   const psplit_partition_options *options, psplit_i_arena *arena,
-                                   psplit_problem *out_problem, uint32_t *out_merged) {
+static psplit_code merge(const psplit_problem *problem, const psplit_partition_options *options,
+                         psplit_i_arena *arena, psplit_problem *out_problem, uint32_t *out_merged) {
   *out_problem = *problem;
   for (uint32_t d = 0; d < problem->n_devices; d++) out_merged[d] = d;
   if (options->max_replicas > 1) return PSPLIT_OK; /* copies stay within an entry */
@@ -38,6 +38,13 @@ psplit_code psplit_i_devices_merge(const psplit_problem *problem,
   out_problem->devices = devices;
   out_problem->n_devices = n;
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_devices_merge(const psplit_problem *problem,
+                                   const psplit_partition_options *options, psplit_i_arena *arena,
+                                   psplit_problem *out_problem, uint32_t *out_merged) {
+  const psplit_code code = merge(problem, options, arena, out_problem, out_merged);
+  return code == PSPLIT_OK ? psplit_i_messages_mark(arena, out_problem) : code;
 }
 
 /* Devices in their order: stage s has the s-th, whether others in front of it hold something or

@@ -2,6 +2,7 @@
  * the order, tensors between them nets. */
 #include "instance.h"
 #include "lists.h"
+#include "messages.h"
 #include "pair_links.h"
 #include "problem.h"
 #include "union_find.h"
@@ -329,6 +330,21 @@ static psplit_code fill_links(psplit_i_instance *instance, psplit_i_arena *scrat
   return PSPLIT_OK;
 }
 
+/* Nets of the trunk take as long as a message longer. */
+static void add_trunk(psplit_i_instance *instance) {
+  const psplit_problem *p = instance->problem;
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    if (!instance->on_trunk[e]) continue;
+    for (uint32_t c = 0; c < p->n_link_classes; c++)
+      instance->link[(size_t)c * instance->n_nets + e] += p->message_ns[c];
+    for (uint32_t t = 0; t < instance->n_types && !p->n_link_classes; t++) {
+      if (p->devices[t].free_comm) continue;
+      instance->send[(size_t)t * instance->n_nets + e] += p->message_ns[p->devices[t].class_id];
+      instance->recv[(size_t)t * instance->n_nets + e] += p->message_ns[p->devices[t].class_id];
+    }
+  }
+}
+
 static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag *diag) {
   const psplit_problem *p = b->p;
   const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
@@ -370,6 +386,11 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   instance->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
   instance->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
   instance->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * p->n_link_classes);
+  if (p->message_ns) {
+    instance->makes_message = PSPLIT_NEW(arena, bool, n_nets);
+    instance->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
+    if (!instance->makes_message || !instance->on_trunk) return psplit_i_nomem(diag);
+  }
   if (!instance->link || !instance->net_off || !instance->net_pin || !instance->net_forward ||
       !instance->send || !instance->recv || !instance->inc_off || !instance->inc)
     return psplit_i_nomem(diag);
@@ -384,6 +405,10 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
       at += keys[k].n_pins;
       net++;
     }
+    if (p->message_ns) {
+      instance->makes_message[net - 1] |= psplit_i_makes_message(p, keys[k].net);
+      instance->on_trunk[net - 1] |= !b->unordered && psplit_i_on_trunk(p, keys[k].net);
+    }
     for (uint32_t c = 0; c < p->n_link_classes; c++)
       instance->link[(size_t)c * n_nets + net - 1] +=
         p->net_link_ns[(size_t)keys[k].net * p->n_link_classes + c];
@@ -395,6 +420,7 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
     }
   }
   instance->net_off[n_nets] = at;
+  if (p->message_ns) add_trunk(instance);
   if (fill_links(instance, &b->scratch) != PSPLIT_OK) return psplit_i_nomem(diag);
   psplit_i_lists_turn_marked(n_nets, instance->net_off, instance->net_pin, instance->n,
                              instance->inc_off, instance->inc);

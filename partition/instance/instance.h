@@ -27,6 +27,9 @@ typedef struct psplit_i_instance {
   uint32_t *device_link;
   int64_t *link;
   bool *net_forward; /* [n_nets] producer comes before every consumer in any stage order */
+  /* With messages (messages.h): nets that make one, and those whose times above have a message's
+   * time in them. NULL: there are none. */
+  bool *makes_message, *on_trunk; /* [n_nets] */
   /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
   /* Shared weights: group g counts group_bytes[g] once per stage with a cluster of it. */
@@ -75,6 +78,35 @@ static inline int64_t psplit_i_recv_ns(const psplit_i_instance *instance, uint32
   if (instance->problem->devices[to].free_comm) return 0;
   const uint32_t c = instance->device_link[(size_t)from * instance->n_types + to];
   return instance->link[(size_t)c * instance->n_nets + e];
+}
+
+/* What a message from a device of type `from` to one of type `to` takes the one or the other. */
+static inline int64_t psplit_i_message_ns(const psplit_i_instance *instance, uint32_t from,
+                                          uint32_t to, bool send) {
+  const psplit_problem *p = instance->problem;
+  const psplit_device *who = &p->devices[send ? from : to];
+  if (who->free_comm) return 0;
+  if (!p->n_link_classes) return p->message_ns[who->class_id];
+  return p->message_ns[instance->device_link[(size_t)from * instance->n_types + to]];
+}
+
+/* The same as the times above without what stands for messages: of the tensor alone. */
+static inline int64_t psplit_i_tensor_send_ns(const psplit_i_instance *instance, uint32_t e,
+                                              uint32_t from, uint32_t to) {
+  const int64_t ns = psplit_i_send_ns(instance, e, from, to);
+  const bool more = instance->on_trunk && instance->on_trunk[e];
+  return more ? ns - psplit_i_message_ns(instance, from, to, true) : ns;
+}
+static inline int64_t psplit_i_tensor_recv_ns(const psplit_i_instance *instance, uint32_t e,
+                                              uint32_t from, uint32_t to) {
+  const int64_t ns = psplit_i_recv_ns(instance, e, from, to);
+  const bool more = instance->on_trunk && instance->on_trunk[e];
+  return more ? ns - psplit_i_message_ns(instance, from, to, false) : ns;
+}
+
+/* Whether stages take more than nets and their times tell: who sends to whom counts. */
+static inline bool psplit_i_pairs_count(const psplit_i_instance *instance) {
+  return instance->link || instance->makes_message;
 }
 
 /* Load of a stage from what it computes, receives and sends. */

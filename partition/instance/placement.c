@@ -19,7 +19,8 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
   b->ordered = !options->noncontiguous;
   b->latency = options->objective == PSPLIT_LATENCY;
   b->nonempty = options->require_nonempty;
-  if (((uint64_t)instance->n_nets + instance->n_groups + (b->latency ? k : 1)) * k > kMaxCells)
+  const bool pairs = b->latency || instance->makes_message;
+  if (((uint64_t)instance->n_nets + instance->n_groups + (pairs ? k : 1)) * k > kMaxCells)
     return PSPLIT_LIMIT;
   b->type = PSPLIT_NEW(arena, uint32_t, k);
   b->label = PSPLIT_NEW(arena, uint32_t, instance->n);
@@ -38,6 +39,10 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
       !b->n_receivers || !b->n_on || !b->n_users || !b->n_arcs || !b->ready || !b->touched ||
       !b->is_touched)
     return PSPLIT_NOMEM;
+  if (instance->makes_message) {
+    b->n_sent = PSPLIT_NEW(arena, uint32_t, (size_t)k * k);
+    if (!b->n_sent) return PSPLIT_NOMEM;
+  }
   b->recv = b->w + k;
   b->send = b->recv + k;
   b->act = b->weight + k;
@@ -47,7 +52,9 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
     b->hop_arcs = PSPLIT_NEW(arena, uint8_t, b->latency ? (size_t)k * k : 1);
     b->relay.wants = PSPLIT_NEW(arena, uint32_t, (size_t)k * 2);
     b->relay.hops = PSPLIT_NEW(arena, psplit_i_hop, k);
-    if (!b->passed || !b->hop_arcs || !b->relay.wants || !b->relay.hops) return PSPLIT_NOMEM;
+    b->sent = PSPLIT_NEW(arena, uint8_t, instance->makes_message ? (size_t)k * k : 1);
+    if (!b->passed || !b->hop_arcs || !b->sent || !b->relay.wants || !b->relay.hops)
+      return PSPLIT_NOMEM;
     b->relay.held = b->relay.wants + k;
   }
   memset(b->label, 0xff, instance->n * sizeof *b->label);
@@ -61,17 +68,27 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
 /* Where tensors are passed on, who sends to whom is known in the end (settle): the least counts. */
 static int64_t send_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   if (b->passed) return b->instance->send[(size_t)b->type[from] * b->instance->n_nets + e];
-  return psplit_i_send_ns(b->instance, e, b->type[from], b->type[to]);
+  return psplit_i_tensor_send_ns(b->instance, e, b->type[from], b->type[to]);
 }
 
 static int64_t recv_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   if (b->passed) return b->instance->recv[(size_t)b->type[to] * b->instance->n_nets + e];
-  return psplit_i_recv_ns(b->instance, e, b->type[from], b->type[to]);
+  return psplit_i_tensor_recv_ns(b->instance, e, b->type[from], b->type[to]);
+}
+
+/* One net more (sign 1), or less, that device k sends another. */
+static void count_message(psplit_i_placement *b, uint32_t from, uint32_t to, int sign) {
+  uint32_t *n = &b->n_sent[(size_t)from * b->n_devices + to];
+  *n += (uint32_t)sign;
+  if (*n != (sign > 0 ? 1 : 0)) return;
+  b->send[from] += sign * psplit_i_message_ns(b->instance, b->type[from], b->type[to], true);
+  b->recv[to] += sign * psplit_i_message_ns(b->instance, b->type[from], b->type[to], false);
 }
 
 /* Device k begins (sign 1) or ceases (-1) to receive net e. */
 static void receive(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
   const uint32_t home = b->home[e];
+  if (b->n_sent && !b->passed && b->instance->makes_message[e]) count_message(b, home, k, sign);
   b->recv[k] += sign * recv_cost(b, e, home, k);
   const uint32_t before = b->n_receivers[e];
   b->n_receivers[e] = sign > 0 ? before + 1 : before - 1;
@@ -167,9 +184,9 @@ static void move_home_over_links(psplit_i_placement *b, uint32_t e, uint32_t fro
   }
 }
 
-/* The same where links do not differ by pair: for the other receivers nothing changes. */
+/* The same where it does not matter who sends: for the other receivers nothing changes. */
 static void move_home(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
-  if (b->instance->link && !b->passed) {
+  if (psplit_i_pairs_count(b->instance) && !b->passed) {
     move_home_over_links(b, e, from, to);
     return;
   }
@@ -258,6 +275,28 @@ int64_t psplit_i_placement_value(psplit_i_placement *b) {
   return value_of(b, b->recv, b->send, NULL);
 }
 
+/* Adds what every hop takes; false where a tensor cannot reach a stage. */
+static bool settle_hops(psplit_i_placement *b, int64_t *recv, int64_t *send) {
+  const psplit_i_instance *instance = b->instance;
+  const size_t k = b->n_devices;
+  const bool *makes = instance->makes_message;
+  if (b->latency) memset(b->hop_arcs, 0, k * k);
+  if (makes) memset(b->sent, 0, k * k);
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    uint8_t *arcs = makes && makes[e] ? b->sent : b->latency ? b->hop_arcs : NULL;
+    if (!psplit_i_relay_net(instance, e, b->label, b->type, &b->relay, e, recv, send, arcs))
+      return false;
+  }
+  for (uint32_t from = 0; makes && from < k; from++)
+    for (uint32_t to = from + 1; to < k; to++) {
+      if (!b->sent[from * k + to]) continue;
+      if (b->latency) b->hop_arcs[from * k + to] = 1;
+      send[from] += psplit_i_message_ns(instance, b->type[from], b->type[to], true);
+      recv[to] += psplit_i_message_ns(instance, b->type[from], b->type[to], false);
+    }
+  return true;
+}
+
 int64_t psplit_i_placement_settle(psplit_i_placement *b, int64_t *out_load) {
   const psplit_i_instance *instance = b->instance;
   const size_t k = b->n_devices;
@@ -266,11 +305,7 @@ int64_t psplit_i_placement_settle(psplit_i_placement *b, int64_t *out_load) {
   if (relayed) {
     memset(b->passed, 0, 2 * k * sizeof *b->passed);
     memset(b->relay.wants, 0xff, 2 * k * sizeof *b->relay.wants);
-    if (b->latency) memset(b->hop_arcs, 0, k * k);
-    for (uint32_t e = 0; e < instance->n_nets; e++)
-      if (!psplit_i_relay_net(instance, e, b->label, b->type, &b->relay, e, recv, send,
-                              b->latency ? b->hop_arcs : NULL))
-        return PSPLIT_I_INF;
+    if (!settle_hops(b, recv, send)) return PSPLIT_I_INF;
   }
   for (uint32_t d = 0; out_load && d < k; d++) out_load[d] = load_of(b, d, recv, send);
   return value_of(b, recv, send, relayed && b->latency ? b->hop_arcs : NULL);

@@ -22,9 +22,12 @@ typedef struct psplit_i_placement {
   uint32_t *n_users;                /* [n_groups * n_devices] */
   uint32_t *n_arcs;                 /* [n_devices^2] edges between stages, for latency */
   int64_t *ready;                   /* [n_devices] */
+  uint32_t *n_sent;                 /* [n_devices^2] nets that one device sends another; NULL
+                                       where there are no messages */
   uint32_t *touched, n_touched;     /* devices whose load may have changed by moves */
   bool *is_touched;                 /* [n_devices] */
   /* Where tensors are passed on; NULL otherwise. Of the placement that was settled last. */
+  uint8_t *sent;     /* [n_devices^2] with messages: hops of tensors that make one */
   int64_t *passed;   /* [2 * n_devices] receiving, sending */
   uint8_t *hop_arcs; /* [n_devices^2] for latency */
   psplit_i_relay relay;

@@ -96,6 +96,17 @@ static psplit_code check_csr(const uint32_t *off, uint32_t n, const uint32_t *id
   return PSPLIT_OK;
 }
 
+/* The most that a message takes its two ends together; negative where some time is. */
+static int64_t most_of_message(const psplit_problem *p) {
+  const uint32_t n = p->message_ns ? p->n_link_classes ? p->n_link_classes : p->n_classes : 0;
+  int64_t most = 0;
+  for (uint32_t c = 0; c < n; c++) {
+    if (p->message_ns[c] < 0) return -1;
+    if (p->message_ns[c] > most) most = p->message_ns[c];
+  }
+  return psplit_i_sat_add_i64(most, most);
+}
+
 /* The most that a net takes a sender and a receiver together; negative where some time is. */
 static int64_t most_of_net(const psplit_problem *p, uint32_t e) {
   int64_t most = 0;
@@ -122,14 +133,17 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
     check_csr(p->net_off, p->n_nets, p->net_consumer, p->n_nodes, "net", diag);
   if (code != PSPLIT_OK) return code;
   const uint32_t n_stages = psplit_problem_n_stages(p);
+  const int64_t message = most_of_message(p);
   int64_t total = 0;
+  if (message < 0) return psplit_i_fail(diag, PSPLIT_INVALID, "negative time of a message");
   for (uint32_t e = 0; e < p->n_nets; e++) {
     if (p->net_producer[e] >= p->n_nodes)
       return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": no node %" PRIu32, e,
                            p->net_producer[e]);
-    const int64_t largest = most_of_net(p, e);
+    int64_t largest = most_of_net(p, e);
     if (largest < 0)
       return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": negative transfer time", e);
+    largest = psplit_i_sat_add_i64(largest, message); /* at most one for each that receives it */
     const uint32_t fan = p->net_off[e + 1] - p->net_off[e];
     const uint32_t times = fan < n_stages && !p->next_hop ? fan : n_stages;
     const uint64_t paid = psplit_i_sat_mul_u64((uint64_t)largest, times);
@@ -267,6 +281,12 @@ static psplit_code check_pairs(const psplit_problem *p, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+static psplit_code check_messages(const psplit_problem *p, psplit_diag *diag) {
+  if (!p->message_ns || p->comm == PSPLIT_COMM_P2P) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "messages for pairs of stages go with sends from point to point");
+}
+
 psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag) {
   psplit_code code;
   if (p->n_nodes == 0) return psplit_i_fail(diag, PSPLIT_INVALID, "the problem has no nodes");
@@ -277,6 +297,7 @@ psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag
   PSPLIT_TRY(check_devices(p, diag));
   PSPLIT_TRY(check_ways(p, diag));
   PSPLIT_TRY(check_pairs(p, diag));
+  PSPLIT_TRY(check_messages(p, diag));
   PSPLIT_TRY(check_nodes(p, diag));
   PSPLIT_TRY(check_nets(p, diag));
   for (uint32_t k = 0; k < p->n_order; k++)

@@ -9,7 +9,8 @@
  * the splits that send least has v with u.
  *
  * Over links between pairs of devices only the nets {u, v} are sure to be saved, at the least that
- * they can take; any other net of v, but one from u, must cost nothing.
+ * they can take; any other net of v, but one from u, must cost nothing. The same where messages
+ * count, whose time other nets may keep up.
  *
  * Limit rule (monotonicity): a stage with x and without y has a load of at least w(x) and the nets
  * that they share. Where that is above the limit, x and y share a stage in every split within
@@ -92,11 +93,21 @@ typedef struct balance {
   int64_t joined, left;
 } balance;
 
-/* Whether a net takes no time over any link that it could take. */
+/* Whether a net takes no time over any link that it could take, and makes no message. */
 static bool costs_nothing(const psplit_i_instance *instance, uint32_t e) {
+  if (instance->makes_message && instance->makes_message[e]) return false;
+  if (!instance->link) return true;
   for (uint32_t c = 0; c < instance->n_link_classes; c++)
     if (instance->link[(size_t)c * instance->n_nets + e] > 0) return false;
   return true;
+}
+
+/* What is sure to be saved of a net's time on type t: another net may keep the message up. */
+static int64_t saved_of(const psplit_i_instance *instance, uint32_t e, uint32_t t, int64_t ns) {
+  if (!instance->on_trunk || !instance->on_trunk[e]) return ns;
+  const psplit_device *device = &instance->problem->devices[t];
+  if (instance->problem->n_link_classes || device->free_comm) return 0;
+  return ns - instance->problem->message_ns[device->class_id];
 }
 
 /* The balances of v and u on type t; false where they cannot be told. They hold whichever stage
@@ -113,18 +124,21 @@ static bool weigh(const reduction *k, uint32_t v, uint32_t u, uint32_t t, balanc
     const bool sends = instance->inc[l] & 1, with_u = touches(instance, e, u);
     const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
     const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
-    /* Over links between pairs a third stage would now send to u's, or receive from it. */
-    if (instance->link && size > 1 + (uint32_t)with_u && (sends || !with_u) &&
+    /* Over links between pairs, or in a message of its own, a third stage would now send to u's, or
+     * receive from it. */
+    if (psplit_i_pairs_count(instance) && size > 1 + (uint32_t)with_u && (sends || !with_u) &&
         !costs_nothing(instance, e))
       return false;
+    const int64_t saved_send = saved_of(instance, e, t, send),
+                  saved_recv = saved_of(instance, e, t, recv);
     if (sends) { /* u's stage sends it now, and v's old stage may receive it */
       const int64_t others = (int64_t)size - 1 - with_u;
-      out->joined += send * (instance->p2p || others == 0 ? others : 1) - (with_u ? recv : 0);
-      out->left += (others > 0 ? recv : 0) - (with_u ? send : 0);
+      out->joined += send * (instance->p2p || others == 0 ? others : 1) - (with_u ? saved_recv : 0);
+      out->left += (others > 0 ? recv : 0) - (with_u ? saved_send : 0);
     } else if (with_u) { /* u's stage has it already */
       if (size > 2) continue;
-      out->joined -= send;
-      out->left -= recv;
+      out->joined -= saved_send;
+      out->left -= saved_recv;
     } else if (instance->p2p && size > 2 && send > 0) {
       return false; /* its sender may have one receiver more */
     } else {

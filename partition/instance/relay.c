@@ -21,8 +21,8 @@ bool psplit_i_relay_net(const psplit_i_instance *instance, uint32_t e, const uin
     if (n_hops == 0) return false;
     for (uint32_t h = 0; h < n_hops; h++) {
       const psplit_i_hop hop = relay->hops[h];
-      send[hop.from] += psplit_i_send_ns(instance, e, device[hop.from], device[hop.to]);
-      recv[hop.to] += psplit_i_recv_ns(instance, e, device[hop.from], device[hop.to]);
+      send[hop.from] += psplit_i_tensor_send_ns(instance, e, device[hop.from], device[hop.to]);
+      recv[hop.to] += psplit_i_tensor_recv_ns(instance, e, device[hop.from], device[hop.to]);
       if (out_arcs) out_arcs[(size_t)hop.from * n + hop.to] = 1;
     }
   }

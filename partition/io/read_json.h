@@ -9,6 +9,7 @@ typedef struct psplit_i_problem_reader {
   psplit_problem *problem;
   psplit_i_json_reader *json; /* its arena owns the problem's arrays */
   psplit_link *class_link;    /* of each link class */
+  bool per_pair;              /* latency is that of messages, not of tensors */
   double scale;               /* ticks per unit of the file's times */
   int64_t *id_index;          /* (id, node) pairs, sorted */
   int64_t *ids;

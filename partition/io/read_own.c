@@ -86,16 +86,23 @@ static void own_devices(psplit_i_problem_reader *r, const item *root) {
   p->devices = devices;
 }
 
-/* Links, one for each element of an array of {"latency_ns", "bytes_per_s"}. */
+/* Links, one for each element of an array of {"latency_ns", "bytes_per_s"}. Where latency is
+ * that of messages, the problem has it and the links have none. */
 static psplit_link *read_links(const psplit_i_problem_reader *r, const item *list, size_t n) {
   psplit_link *links = PSPLIT_I_JSON_NEW(r->json, psplit_link, n);
+  int64_t *message = NULL;
+  if (r->per_pair) message = PSPLIT_I_JSON_NEW(r->json, int64_t, n);
   for (size_t c = 0; c < n && !failed(r); c++) {
     const item row = psplit_i_json_element(list, c);
     double latency = 0;
     psplit_i_json_real(psplit_i_json_find(&row, "latency_ns"), 0, 0x1p59, &latency);
     psplit_i_json_real(psplit_i_json_find(&row, "bytes_per_s"), 0, HUGE_VAL, &links[c].bytes_per_s);
     links[c].latency_ns = (int64_t)ceil(latency);
+    if (!message) continue;
+    message[c] = psplit_i_bytes_ns(r->problem, 0, &links[c]);
+    links[c].latency_ns = 0;
   }
+  if (message) r->problem->message_ns = message;
   return links;
 }
 
@@ -227,7 +234,9 @@ static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
     read_list(r, psplit_i_json_need(&row, "consumers"), e, &consumers);
     bytes[e] = psplit_i_read_bytes(psplit_i_json_find(&row, "bytes"));
     if (psplit_i_read_truth(psplit_i_json_find(&row, "uncuttable")))
-      flags[e] = PSPLIT_NET_UNCUTTABLE;
+      flags[e] |= PSPLIT_NET_UNCUTTABLE;
+    if (psplit_i_read_truth(psplit_i_json_find(&row, "no_message")))
+      flags[e] |= PSPLIT_NET_NO_MESSAGE;
     for (int side = 0; side < 2; side++) {
       int64_t *out = (side ? recv : send) + e * p->n_classes;
       if (psplit_i_json_given(given[side]))
@@ -281,13 +290,16 @@ static void own_weights(psplit_i_problem_reader *r, item weights) {
 /* What it counts, and in which version. */
 static void own_head(psplit_i_problem_reader *r, const item *root) {
   static const char *const comms[] = {"p2p", "shared"};
+  static const char *const latencies[] = {"per_tensor", "per_pair"};
   psplit_problem *p = r->problem;
   const item version = psplit_i_json_find(root, "version");
-  uint32_t comm = 0;
+  uint32_t comm = 0, latency = 0;
   if (psplit_i_json_given(version) && psplit_i_json_number_or(version, 0) != 1)
     psplit_i_json_fail(&version, PSPLIT_UNSUPPORTED, "is not 1");
   psplit_i_json_choice(psplit_i_json_find(root, "comm"), comms, 2, &comm);
   p->comm = comm ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
+  psplit_i_json_choice(psplit_i_json_find(root, "message_latency"), latencies, 2, &latency);
+  r->per_pair = latency;
   p->overlap = psplit_i_read_truth(psplit_i_json_find(root, "overlap"));
   p->any_device_order = psplit_i_read_truth(psplit_i_json_find(root, "any_device_order"));
   p->stash_1f1b = psplit_i_read_truth(psplit_i_json_find(root, "stash_1f1b"));

@@ -48,14 +48,33 @@ static void write_devices(psplit_i_json *json, const psplit_problem *p) {
   psplit_i_json_close(json, ']');
 }
 
+/* Links: what a message takes over each, if messages count. */
+static void write_messages(psplit_i_json *json, const psplit_problem *p, uint32_t n) {
+  for (uint32_t c = 0; c < n; c++) {
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    if (p->message_ns) {
+      psplit_i_json_key(json, "latency_ns");
+      psplit_i_json_int(json, p->message_ns[c]);
+    }
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+}
+
+/* Links by class of devices, which say what a message takes. */
+static void write_class_links(psplit_i_json *json, const psplit_problem *p) {
+  psplit_i_json_key(json, "links");
+  psplit_i_json_open(json, '[');
+  write_messages(json, p, p->n_classes);
+  psplit_i_json_close(json, ']');
+}
+
 /* Which class of links joins which entries; what each takes stands with the tensors. */
 static void write_links(psplit_i_json *json, const psplit_problem *p) {
   psplit_i_json_key(json, "link_classes");
   psplit_i_json_open(json, '[');
-  for (uint32_t c = 0; c < p->n_link_classes; c++) {
-    psplit_i_json_open(json, '{');
-    psplit_i_json_close(json, '}');
-  }
+  write_messages(json, p, p->n_link_classes);
   psplit_i_json_close(json, ']');
   psplit_i_json_key(json, "device_links");
   psplit_i_json_open(json, '[');
@@ -111,6 +130,7 @@ static void write_tensor(psplit_i_json *json, const psplit_problem *p, uint32_t 
     write_times(json, send ? "send_ns" : "recv_ns", ticks, p->n_classes);
   }
   write_flag(json, "uncuttable", p->net_flags && (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE));
+  write_flag(json, "no_message", p->net_flags && (p->net_flags[e] & PSPLIT_NET_NO_MESSAGE));
   psplit_i_json_close(json, '}');
   json->compact = false;
 }
@@ -158,11 +178,16 @@ psplit_code psplit_problem_format_json(const psplit_problem *p, psplit_diag *dia
   write_uint(&json, "version", 1);
   psplit_i_json_key(&json, "comm");
   psplit_i_json_string(&json, p->comm == PSPLIT_COMM_P2P ? "p2p" : "shared");
+  if (p->message_ns) {
+    psplit_i_json_key(&json, "message_latency");
+    psplit_i_json_string(&json, "per_pair");
+  }
   write_flag(&json, "overlap", p->overlap);
   write_flag(&json, "any_device_order", p->any_device_order);
   write_flag(&json, "stash_1f1b", p->stash_1f1b);
   write_devices(&json, p);
   if (p->n_link_classes) write_links(&json, p);
+  if (p->message_ns && !p->n_link_classes) write_class_links(&json, p);
   psplit_i_json_key(&json, "nodes");
   psplit_i_json_open(&json, '[');
   for (uint32_t v = 0; v < p->n_nodes; v++) write_node(&json, p, v);

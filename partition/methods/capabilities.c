@@ -63,6 +63,7 @@ uint32_t psplit_i_features_of(const psplit_problem *p, const psplit_partition_op
   if (o->max_replicas > 1) f |= REPLICAS;
   if (p->next_hop) f |= RELAYS;
   if (p->n_link_classes) f |= PAIR_LINKS;
+  if (p->message_ns) f |= MESSAGES;
   if (p->stash_1f1b) f |= STASH;
   if (o->chunks > 1) f |= CHUNKS;
   if (p->any_device_order) f |= ANY_ORDER;

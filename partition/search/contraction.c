@@ -117,6 +117,11 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
   out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   if (instance->link)
     out->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_link_classes);
+  if (instance->makes_message) {
+    out->makes_message = PSPLIT_NEW(arena, bool, n_nets);
+    out->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
+    if (!out->makes_message || !out->on_trunk) return PSPLIT_NOMEM;
+  }
   out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
   out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
   if (!out->net_off || !out->net_pin || !out->net_forward || !out->send || !out->recv ||
@@ -130,6 +135,10 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
       out->net_forward[net++] = instance->net_forward[nets[k].net];
       memcpy(out->net_pin + at, pool + nets[k].at, nets[k].n_pins * sizeof *pool);
       at += nets[k].n_pins;
+    }
+    if (out->makes_message) {
+      out->makes_message[net - 1] |= instance->makes_message[nets[k].net];
+      out->on_trunk[net - 1] |= instance->on_trunk[nets[k].net];
     }
     for (uint32_t c = 0; out->link && c < instance->n_link_classes; c++)
       out->link[(size_t)c * n_nets + net - 1] +=

@@ -12,7 +12,7 @@ FILE = "partition/methods/capabilities.def"
 TITLES = "partition/methods/methods.def"
 
 # Fields that say whether a problem has a feature. Who reads one decides by itself, or has to.
-FIELDS = r"\b(next_hop|max_replicas|n_link_classes|replicated)\b"
+FIELDS = r"\b(next_hop|max_replicas|n_link_classes|replicated|message_ns)\b"
 LOADS = "what a split costs"
 INPUT = "what a problem may be"
 ANOTHER = "another problem is made, without it"
@@ -30,7 +30,8 @@ READERS = {
     "partition/search/contraction.c": LOADS, "partition/search/link_guess.c": LOADS,
     "partition/search/local_search.c": LOADS, "partition/exact/exact.c": LOADS,
     "partition/exact/receiver_groups.c": LOADS,
-    "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
+    "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous.c": ANOTHER,
+    "partition/certificate/digest.c": INPUT, "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
 }
 

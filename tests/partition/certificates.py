@@ -88,10 +88,15 @@ def random_problem(rng):
                         [rng.randint(0, dear) for _ in range(n_classes)],
                         "uncuttable": rng.random() < 0.03})
     problem["tensors"] = tensors
+    if rng.random() < 0.3:
+        problem.update(comm="p2p", message_latency="per_pair",
+                       links=[{"latency_ns": rng.randint(0, 2 * dear)} for _ in range(n_classes)])
+        for tensor in tensors:
+            tensor["no_message"] = rng.random() < 0.1
     if rng.random() < 0.2:
         problem["weights"] = [{"bytes": rng.randint(1, n), "users": rng.sample(range(n), 2)}]
     options = rng.choice([[]] * 6 + [["--non-contiguous"], ["--objective", "latency"],
-                                     ["--chunks", "2"]])
+                                     ["--chunks", "2"] * ("message_latency" not in problem)])
     if rng.random() < 0.3:
         options = options + ["--no-empty-stages"]
     return problem, options

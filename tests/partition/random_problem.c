@@ -135,6 +135,16 @@ static void add_pairs(random_problem *r, uint64_t *state, unsigned style) {
   p->any_device_order = false;
 }
 
+/* Dear or cheap against tensors; some nets make none. */
+static void add_messages(random_problem *r, uint64_t *state, unsigned style) {
+  psplit_problem *p = &r->problem;
+  for (uint32_t c = 0; c < MAX_DEVICES; c++) r->message_ns[c] = some_time(state, style);
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    if (below(state, 8) == 0) r->net_flags[e] |= PSPLIT_NET_NO_MESSAGE;
+  p->message_ns = r->message_ns;
+  p->comm = PSPLIT_COMM_P2P;
+}
+
 void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t n_nodes,
                          uint32_t n_stages, unsigned features) {
   memset(r, 0, sizeof *r);
@@ -198,7 +208,8 @@ void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t 
       r->together[0] = 77;
       r->together[1 + below(state, p->n_nodes - 1)] = 77;
     }
-    if (p->n_nets && below(state, 2)) r->net_flags[below(state, p->n_nets)] = PSPLIT_NET_UNCUTTABLE;
+    if (p->n_nets && below(state, 2))
+      r->net_flags[below(state, p->n_nets)] |= PSPLIT_NET_UNCUTTABLE;
     for (uint32_t k = 0; k < 2 && n_forward > 2; k++) {
       const uint32_t u = below(state, n_forward - 1);
       r->order_from[p->n_order] = u;
@@ -207,6 +218,7 @@ void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t 
   }
   if (features & WITH_RELAYS) add_ways(r, state, n_stages);
   if (features & WITH_PAIRS) add_pairs(r, state, comm_style);
+  if (features & WITH_MESSAGES) add_messages(r, state, comm_style);
   if (features & WITH_PINS) {
     p->pin = r->pin;
     r->pin[below(state, p->n_nodes)] = below(state, n_stages);

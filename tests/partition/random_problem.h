@@ -21,7 +21,8 @@ enum {
   WITH_RELAYS = 256, /* stages without links, point to point */
   WITH_ALIKE = 512,  /* and classes: devices of a class that are not listed one after the other */
   WITH_PAIRS = 1024, /* links between pairs of devices, point to point, devices in their order */
-  N_PROBLEM_FEATURES = 11
+  WITH_MESSAGES = 2048, /* one message for all that a stage sends another, point to point */
+  N_PROBLEM_FEATURES = 12
 };
 
 typedef struct random_problem {
@@ -36,7 +37,7 @@ typedef struct random_problem {
   uint32_t weight_off[5], weight_user[16];
   psplit_device devices[MAX_DEVICES];
   uint32_t next_hop[MAX_DEVICES * MAX_DEVICES], device_link[MAX_DEVICES * MAX_DEVICES];
-  int64_t link_ns[MAX_EDGES * 3];
+  int64_t link_ns[MAX_EDGES * 3], message_ns[MAX_DEVICES];
 } random_problem;
 
 /* Deterministic in (seed, shape, n_nodes, n_stages, features). */

@@ -49,7 +49,7 @@ static void is_the_same(const psplit_problem *p) {
 static void what_is_written_is_the_problem(void **state) {
   (void)state;
   const unsigned features = WITH_CLASSES | WITH_FREE_COMM | WITH_MEMORY | WITH_TWINS | WITH_PINS |
-                            WITH_TOGETHER | WITH_OVERLAP | WITH_STASH | WITH_ALIKE;
+                            WITH_TOGETHER | WITH_OVERLAP | WITH_STASH | WITH_ALIKE | WITH_MESSAGES;
   for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
     make_random_problem(&made, seed, (shape)(seed % N_SHAPES), (uint32_t)(2 + seed % 12),
                         (uint32_t)(1 + seed % 4),
@@ -84,8 +84,9 @@ static void no_split_is_below_the_least_links(void **state) {
     psplit_i_arena arena;
     psplit_problem least;
     psplit_i_arena_init(&arena, 0);
-    make_random_problem(&made, seed, (shape)(seed % N_SHAPES), 2 + seed % 4, 2 + seed % 2,
-                        WITH_PAIRS | (seed % 2 ? WITH_CLASSES | WITH_TWINS : 0));
+    make_random_problem(
+      &made, seed, (shape)(seed % N_SHAPES), 2 + seed % 4, 2 + seed % 2,
+      WITH_PAIRS | (seed % 2 ? WITH_CLASSES | WITH_TWINS : 0) | (seed % 3 ? 0 : WITH_MESSAGES));
     if (made.problem.n_link_classes) {
       int64_t comm;
       assert_int_equal(psplit_i_least_links(&made.problem, &arena, &diag, &least), PSPLIT_OK);

@@ -21,6 +21,7 @@
 #include "bounds.h"
 #include "exact.h"
 #include "lattice.h"
+#include "messages.h"
 #include "random_problem.h"
 #include "random_proposer.h"
 #include "reductions.h"
@@ -160,6 +161,13 @@ static void compare_ties(const draw *d, int64_t comm, const uint32_t *first,
     }
 }
 
+/* What the solvers make of a problem, before an instance is made: a trunk is marked. */
+static psplit_problem marked(const draw *d, psplit_i_arena *arena) {
+  psplit_problem p = d->r.problem;
+  assert_int_equal(psplit_i_messages_mark(arena, &p), PSPLIT_OK);
+  return p;
+}
+
 /* Every bound of the table that is asked for this variant, from several values. */
 static void ask_bounds(const draw *d, int64_t best) {
   psplit_i_instance instance;
@@ -171,11 +179,12 @@ static void ask_bounds(const draw *d, int64_t best) {
   const psplit_i_variant variant = psplit_i_variant_of(&d->o);
   if (variant != PSPLIT_I_STAGES) loose.require_nonempty = false;
   psplit_i_arena_init(&arena, 0);
-  const psplit_i_solver_request request = {&d->r.problem, &loose, &budget, &arena, NULL};
+  const psplit_problem problem = marked(d, &arena);
+  const psplit_i_solver_request request = {&problem, &loose, &budget, &arena, NULL};
   psplit_i_result result;
   assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
   if ((d->o.noncontiguous ? psplit_i_instance_init_unordered : psplit_i_instance_init)(
-        &instance, &d->r.problem, NULL, NULL) != PSPLIT_OK) {
+        &instance, &problem, NULL, NULL) != PSPLIT_OK) {
     psplit_i_arena_fini(&arena);
     return;
   }
@@ -210,8 +219,12 @@ static void ask_exact(const draw *d, int64_t best) {
   psplit_i_assignment assignment;
   psplit_i_arena arena;
   if (psplit_i_variant_of(&d->o) != PSPLIT_I_STAGES) return;
-  if (psplit_i_instance_init(&instance, &d->r.problem, NULL, NULL) != PSPLIT_OK) return;
   psplit_i_arena_init(&arena, 0);
+  const psplit_problem problem = marked(d, &arena);
+  if (psplit_i_instance_init(&instance, &problem, NULL, NULL) != PSPLIT_OK) {
+    psplit_i_arena_fini(&arena);
+    return;
+  }
   if (psplit_i_automaton_init(&automaton, &instance, &d->o, NULL) != PSPLIT_OK ||
       !psplit_i_takes(PSPLIT_I_SOLVER_EXACT, automaton.features))
     goto out;
@@ -253,9 +266,14 @@ static void ask_reductions(draw *d, int64_t best) {
   psplit_i_automaton automaton;
   uint32_t parent[MAX_NODES];
   if (psplit_i_variant_of(&d->o) == PSPLIT_I_LATENCY || d->o.chunks > 1) return;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  const psplit_problem problem = marked(d, &arena);
   if ((d->o.noncontiguous ? psplit_i_instance_init_unordered : psplit_i_instance_init)(
-        &instance, &d->r.problem, NULL, NULL) != PSPLIT_OK)
+        &instance, &problem, NULL, NULL) != PSPLIT_OK) {
+    psplit_i_arena_fini(&arena);
     return;
+  }
   const uint32_t n_before = instance.n;
   for (uint32_t v = 0; v < d->r.problem.n_nodes; v++) parent[v] = v;
   if (psplit_i_automaton_init(&automaton, &instance, &d->o, NULL) == PSPLIT_OK) {
@@ -270,6 +288,7 @@ static void ask_reductions(draw *d, int64_t best) {
   }
   psplit_i_automaton_fini(&automaton);
   psplit_i_instance_fini(&instance);
+  psplit_i_arena_fini(&arena);
 }
 
 /* Fewer nodes until there are few enough assignments. */
@@ -320,7 +339,7 @@ static void one_in_lattice(uint64_t seed, uint32_t most_downsets) {
   d.o.objective = PSPLIT_THROUGHPUT;
   d.o.chunks = d.o.max_replicas = 1;
   d.o.noncontiguous = false;
-  d.features &= ~(unsigned)(WITH_RELAYS | WITH_PAIRS);
+  d.features &= ~(unsigned)(WITH_RELAYS | WITH_PAIRS | WITH_MESSAGES);
   d.kind = (shape)pick(&d, 2, N_SHAPES);
   d.k = 2 + pick(&d, 3, MAX_DEVICES - 1);
   const bool twins = d.features & WITH_TWINS;

@@ -104,6 +104,20 @@ static const family kFamilies[] = {
    7, 4, 1, 1, false, false, false},
   {"pairs, relays, nonempty", WITH_PAIRS | WITH_RELAYS, 20, 7, 4, 1, 1, true, false, false},
   {"pairs, relays, latency", WITH_PAIRS | WITH_RELAYS, 20, 6, 4, 1, 1, false, false, true},
+  {"messages", WITH_MESSAGES | PERHAPS(WHAT_ALL_TAKE), 15, 7, 4, 1, 1, false, false, false},
+  {"messages, nonempty", WITH_MESSAGES | PERHAPS(WHAT_ALL_TAKE), 10, 7, 4, 1, 1, true, false,
+   false},
+  {"messages, pairs", WITH_MESSAGES | WITH_PAIRS | PERHAPS(WHAT_ALL_TAKE), 10, 7, 4, 1, 1, false,
+   false, false},
+  {"messages, relays", WITH_MESSAGES | WITH_RELAYS | PERHAPS(WITH_OVERLAP | WITH_MEMORY), 20, 7, 4,
+   1, 1, false, false, false},
+  {"messages, latency", WITH_MESSAGES | PERHAPS(WHAT_ALL_TAKE), 10, 7, 4, 1, 1, false, false, true},
+  {"messages, relays, latency", WITH_MESSAGES | WITH_RELAYS, 15, 6, 4, 1, 1, false, false, true},
+  {"messages, non-contiguous", WITH_MESSAGES | PERHAPS(WHAT_ALL_TAKE), 15, 6, 3, 1, 1, false, true,
+   false},
+  {"messages, twins", WITH_MESSAGES | WITH_TWINS | PERHAPS(WHAT_ALL_TAKE), 15, 4, 3, 1, 1, false,
+   false, false},
+  {"messages, replicas", WITH_MESSAGES | PERHAPS(WITH_MEMORY), 10, 6, 3, 1, 3, false, false, false},
   {"any", PERHAPS(WHAT_ALL_TAKE), 40, 6, 3, 1, 1, false, false, false},
   {"any, latency", PERHAPS(WHAT_ALL_TAKE), 40, 6, 3, 1, 1, false, false, true},
 };
@@ -129,6 +143,7 @@ static psplit_partition_options options_of(const family *f) {
 /* Contiguous throughput, but for what docs/partitioning.md says stays open. */
 static bool ties_are_provable(const family *f, const psplit_problem *p) {
   return f->chunks == 1 && f->replicas == 1 && !f->noncontiguous && !f->latency && !p->next_hop &&
+         !p->message_ns &&
          !(p->stash_1f1b && p->any_device_order && p->n_devices > 1 && !p->pin && !f->nonempty);
 }
 
@@ -249,9 +264,10 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
           psplit_i_exact(&instance, &automaton, &axis[windows], &options, &assignment, &verdict),
           PSPLIT_OK);
         /* Sends undercounted, or what others pass on, or what pairs of devices take more than the
-         * least, which is counted when a split is whole. */
-        const bool may = verdict == PSPLIT_I_YES && assignment.value > limit &&
-                         (once || r->problem.next_hop || r->problem.n_link_classes);
+         * least, or messages, which are counted when a split is whole. */
+        const bool may =
+          verdict == PSPLIT_I_YES && assignment.value > limit &&
+          (once || r->problem.next_hop || r->problem.n_link_classes || r->problem.message_ns);
         if (best < INT64_MAX && limit == best ? verdict != PSPLIT_I_YES
                                               : verdict != PSPLIT_I_NO && !may)
           fail_msg("%s %s: optimum %lld, exact says %d at %lld (value %lld; windows %d, once %d)",

@@ -1,0 +1,310 @@
+/* Messages: what one stage sends another travels in one, and its time counts once for the two. By
+ * hand, in files, in the relaxation that the bounds read, and against an enumeration that shares
+ * nothing with the checker. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "messages.h"
+#include "random_problem.h"
+
+/* Two tensors of 5 from node 0, of which node 2 reads both, and one from node 1. */
+#define HEAD \
+  "{\"format\": \"psplit-problem\", \"comm\": \"p2p\", \"message_latency\": \"per_pair\","
+static const char kThree[] = HEAD
+  " \"devices\": [{\"count\": 3}], \"links\": [{\"latency_ns\": 100, \"bytes_per_s\": 1e9}],"
+  " \"nodes\": [{\"time_ns\": 1}, {\"time_ns\": 2}, {\"time_ns\": 4}],"
+  " \"tensors\": [{\"producer\": 0, \"consumers\": [1, 2], \"bytes\": 5},"
+  "               {\"producer\": 0, \"consumers\": [2], \"bytes\": 5},"
+  "               {\"producer\": 1, \"consumers\": [2], \"send_ns\": 7, \"recv_ns\": 8},"
+  "               {\"producer\": 1, \"consumers\": [2], \"recv_ns\": 1000, \"send_ns\": 0,"
+  "                \"no_message\": true}]}";
+
+static psplit_problem *parsed(const char *text) {
+  psplit_diag diag = {0};
+  psplit_problem *p = NULL;
+  if (psplit_problem_parse_json(text, strlen(text), "test", &diag, &p) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return p;
+}
+
+static void expect_loads(const psplit_problem *p, const uint32_t *stage, const int64_t *recv,
+                         const int64_t *send) {
+  psplit_solution *s;
+  psplit_diag diag = {0};
+  if (psplit_partition_check(p, NULL, stage, NULL, NULL, NULL, &diag, &s) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  for (uint32_t k = 0; k < s->n_stages; k++) {
+    assert_int_equal(s->stages[k].recv_ns, recv[k]);
+    assert_int_equal(s->stages[k].send_ns, send[k]);
+  }
+  psplit_solution_destroy(s);
+}
+
+static void a_message_counts_once_for_a_pair_of_stages(void **state) {
+  (void)state;
+  psplit_problem *p = parsed(kThree);
+  /* 0 sends 1 a message with one tensor, 2 one with two; 1 sends 2 one. */
+  expect_loads(p, (uint32_t[]){0, 1, 2}, (int64_t[]){0, 105, 110 + 108 + 1000},
+               (int64_t[]){105 + 110, 107, 0});
+  expect_loads(p, (uint32_t[]){0, 0, 1}, (int64_t[]){0, 100 + 10 + 8 + 1000, 0},
+               (int64_t[]){100 + 10 + 7, 0, 0});
+  /* Written and read again it is the same. */
+  char *text;
+  size_t n;
+  psplit_diag diag = {0};
+  psplit_problem *again = NULL;
+  assert_int_equal(psplit_problem_format_json(p, &diag, &text, &n), PSPLIT_OK);
+  assert_int_equal(psplit_problem_parse_json(text, n, "again", &diag, &again), PSPLIT_OK);
+  expect_loads(again, (uint32_t[]){0, 1, 2}, (int64_t[]){0, 105, 110 + 108 + 1000},
+               (int64_t[]){105 + 110, 107, 0});
+  psplit_problem_destroy(again);
+  free(text);
+  psplit_problem_destroy(p);
+}
+
+static void a_tensor_that_is_passed_on_is_part_of_two_messages(void **state) {
+  (void)state;
+  psplit_problem *p = parsed(kThree), q = *p;
+  static const uint32_t next[] = {PSPLIT_NONE, 1,           1,           PSPLIT_NONE, PSPLIT_NONE,
+                                  2,           PSPLIT_NONE, PSPLIT_NONE, PSPLIT_NONE};
+  q.next_hop = next;
+  expect_loads(&q, (uint32_t[]){0, 1, 2}, (int64_t[]){0, 110, 100 + 10 + 8 + 1000},
+               (int64_t[]){110, 100 + 10 + 7, 0});
+  psplit_problem_destroy(p);
+}
+
+static void what_messages_do_not_go_with_is_refused(void **state) {
+  (void)state;
+  psplit_problem *p = parsed(kThree), q = *p;
+  psplit_diag diag = {0};
+  psplit_solution *s;
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  q.comm = PSPLIT_COMM_SHARED;
+  assert_int_equal(psplit_partition_solve(&q, NULL, &diag, &s), PSPLIT_UNSUPPORTED);
+  assert_non_null(strstr(diag.message, "point to point"));
+  o.chunks = 2;
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_partition_solve(p, &o, &diag, &s), PSPLIT_UNSUPPORTED);
+  assert_non_null(strstr(diag.message, "one chunk"));
+  const int64_t bad[] = {-1}, large[] = {INT64_C(1) << 59};
+  q = *p;
+  q.message_ns = bad;
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_partition_solve(&q, NULL, &diag, &s), PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "negative time of a message"));
+  q.message_ns = large;
+  assert_int_equal(psplit_partition_solve(&q, NULL, NULL, &s), PSPLIT_LIMIT);
+  psplit_problem *none = NULL;
+  static const char unknown[] =
+    "{\"format\": \"psplit-problem\", \"message_latency\": \"once\", \"devices\": [{}],"
+    " \"nodes\": [{\"time_ns\": 1}]}";
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_problem_parse_json(unknown, strlen(unknown), "test", &diag, &none),
+                   PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "message_latency: must be"));
+  psplit_problem_destroy(p);
+}
+
+/* --- the trunk --- */
+
+static uint32_t trunk_of(const psplit_problem *p) {
+  uint32_t n = 0;
+  for (uint32_t e = 0; e < p->n_nets; e++) n += psplit_i_on_trunk(p, e);
+  return n;
+}
+
+/* Blocks of two nodes beside a tensor that skips them: the trunk is what skips. */
+static void the_trunk_of_residual_blocks_is_their_sum(void **state) {
+  (void)state;
+  enum { BLOCKS = 5, N = 3 * BLOCKS + 1 };
+  uint32_t producer[N], off[N + 1] = {0}, consumer[2 * N];
+  int64_t time[N], zero[N] = {0}, message[] = {10};
+  psplit_device device = {.count = 3};
+  uint32_t n_pins = 0;
+  for (uint32_t v = 0; v < N; v++) {
+    time[v] = 1;
+    producer[v] = v;
+    if (v + 1 < N) consumer[n_pins++] = v + 1;
+    if (v % 3 == 0 && v + 3 < N) consumer[n_pins++] = v + 3;
+    off[v + 1] = n_pins;
+  }
+  psplit_problem p = {.n_nodes = N,
+                      .n_classes = 1,
+                      .time_ns = time,
+                      .n_nets = N - 1,
+                      .net_producer = producer,
+                      .net_off = off,
+                      .net_consumer = consumer,
+                      .net_send_ns = zero,
+                      .net_recv_ns = zero,
+                      .message_ns = message,
+                      .n_devices = 1,
+                      .devices = &device,
+                      .ticks_per_unit = 1};
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_messages_mark(&arena, &p), PSPLIT_OK);
+  for (uint32_t e = 0; e < p.n_nets; e++) assert_int_equal(psplit_i_on_trunk(&p, e), e % 3 == 0);
+  psplit_i_arena_fini(&arena);
+}
+
+/* --- ten nodes on four stages, by enumeration that shares nothing with the checker --- */
+
+enum { N_NODES = 10, N_STAGES = 4 };
+
+typedef struct enumeration {
+  const psplit_problem *p;
+  bool latency;
+  uint32_t stage[MAX_NODES];
+  int64_t best;
+} enumeration;
+
+/* The largest load, or the latency. */
+static int64_t value_of(const psplit_problem *p, const uint32_t *stage, bool latency) {
+  int64_t load[N_STAGES] = {0}, ready[N_STAGES] = {0}, value = 0;
+  bool arc[N_STAGES][N_STAGES] = {{false}}, message[N_STAGES][N_STAGES] = {{false}};
+  for (uint32_t v = 0; v < p->n_nodes; v++) load[stage[v]] += p->time_ns[v];
+  for (uint32_t n = 0; n < p->n_nets; n++) {
+    const uint32_t from = stage[p->net_producer[n]];
+    uint32_t met = UINT32_C(1) << from;
+    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++) {
+      const uint32_t to = stage[p->net_consumer[k]];
+      if (met >> to & 1) continue;
+      met |= UINT32_C(1) << to;
+      arc[from][to] = true;
+      message[from][to] |= !(p->net_flags[n] & PSPLIT_NET_NO_MESSAGE);
+      load[from] += p->net_send_ns[n];
+      load[to] += p->net_recv_ns[n];
+    }
+  }
+  for (uint32_t from = 0; from < N_STAGES; from++)
+    for (uint32_t to = 0; to < N_STAGES; to++)
+      if (message[from][to]) {
+        load[from] += p->message_ns[0];
+        load[to] += p->message_ns[0];
+      }
+  for (uint32_t s = 0; s < N_STAGES; s++) {
+    const int64_t end = load[s] + (latency ? ready[s] : 0);
+    if (end > value) value = end;
+    for (uint32_t to = s + 1; to < N_STAGES; to++)
+      if (arc[s][to] && end > ready[to]) ready[to] = end;
+  }
+  return value;
+}
+
+static void place(enumeration *e, uint32_t v) {
+  const psplit_problem *p = e->p;
+  if (v == p->n_nodes) {
+    const int64_t value = value_of(p, e->stage, e->latency);
+    if (value < e->best) e->best = value;
+    return;
+  }
+  uint32_t low = 0; /* nodes are numbered topologically */
+  for (uint32_t n = 0; n < p->n_nets; n++)
+    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++)
+      if (p->net_consumer[k] == v && e->stage[p->net_producer[n]] > low)
+        low = e->stage[p->net_producer[n]];
+  for (e->stage[v] = low; e->stage[v] < N_STAGES; e->stage[v]++) place(e, v + 1);
+}
+
+static void solves(const psplit_problem *p, psplit_partition_options o, const char *solver,
+                   int64_t best, bool must_find, uint32_t *n_found, uint32_t seed) {
+  psplit_diag diag = {0};
+  psplit_solution *s;
+  o.solver = solver;
+  o.n_threads = 1;
+  if (psplit_partition_solve(p, &o, &diag, &s) != PSPLIT_OK)
+    fail_msg("seed %u: %s", seed, diag.message);
+  if (s->lower_bound_ns > best || s->objective_ns < best ||
+      (must_find && (s->objective_ns != best || !s->proved_optimal)))
+    fail_msg("seed %u, %s: bound %lld (%s) <= optimum %lld <= value %lld (%s)", seed, solver,
+             (long long)s->lower_bound_ns, s->bound, (long long)best, (long long)s->objective_ns,
+             s->solver);
+  *n_found += s->objective_ns == best;
+  psplit_solution_destroy(s);
+}
+
+/* In no split does a net of the relaxation cost what its messages do not. */
+static void expect_relaxed(const psplit_problem *p, uint32_t seed) {
+  psplit_problem marked = *p, relaxed;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_messages_mark(&arena, &marked), PSPLIT_OK);
+  assert_int_equal(psplit_i_messages_relax(&marked, &arena, &relaxed), PSPLIT_OK);
+  for (uint32_t i = 0; i < 200; i++) {
+    uint32_t stage[MAX_NODES] = {0};
+    for (uint32_t v = 0; v < p->n_nodes; v++) {
+      for (uint32_t n = 0; n < p->n_nets; n++)
+        for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++)
+          if (p->net_consumer[k] == v && stage[p->net_producer[n]] > stage[v])
+            stage[v] = stage[p->net_producer[n]];
+      const uint64_t coin = psplit_i_splitmix64(seed * 1000 + i, v);
+      if (coin % 3 == 0 && stage[v] + 1 < N_STAGES) stage[v]++;
+    }
+    psplit_solution *truth, *less;
+    assert_int_equal(psplit_partition_check(p, NULL, stage, NULL, NULL, NULL, NULL, &truth),
+                     PSPLIT_OK);
+    assert_int_equal(psplit_partition_check(&relaxed, NULL, stage, NULL, NULL, NULL, NULL, &less),
+                     PSPLIT_OK);
+    assert_int_equal(truth->objective_ns, value_of(p, stage, false));
+    for (uint32_t k = 0; k < N_STAGES; k++) {
+      assert_true(less->stages[k].recv_ns <= truth->stages[k].recv_ns);
+      assert_true(less->stages[k].send_ns <= truth->stages[k].send_ns);
+    }
+    psplit_solution_destroy(truth);
+    psplit_solution_destroy(less);
+  }
+  psplit_i_arena_fini(&arena);
+}
+
+static void every_solver_values_messages(void **state) {
+  (void)state;
+  static random_problem r;
+  uint32_t n_cases = 0, n_found[3] = {0}, n_trunk = 0;
+  for (uint32_t seed = 0; seed < 6; seed++)
+    for (shape kind = CHAIN; kind < ANY_ORDER; kind++) {
+      make_random_problem(&r, 4000 + seed, kind, N_NODES, N_STAGES, WITH_MESSAGES);
+      r.message_ns[0] = seed % 2 ? 5 : 60;
+      psplit_partition_options o;
+      psplit_partition_options_init(&o);
+      o.objective = seed % 4 == 3 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      o.time_limit_s = 0.2;
+      enumeration e = {.p = &r.problem, .latency = seed % 4 == 3, .best = INT64_MAX};
+      place(&e, 0);
+      n_cases++;
+      uint32_t n;
+      solves(&r.problem, o, "auto", e.best, true, &n, seed);
+      solves(&r.problem, o, "search", e.best, false, &n_found[0], seed);
+      solves(&r.problem, o, "anneal", e.best, false, &n_found[1], seed);
+      solves(&r.problem, o, "slice", e.best, false, &n_found[2], seed);
+      expect_relaxed(&r.problem, seed);
+      psplit_i_arena arena;
+      psplit_problem marked = r.problem;
+      psplit_i_arena_init(&arena, 0);
+      assert_int_equal(psplit_i_messages_mark(&arena, &marked), PSPLIT_OK);
+      n_trunk += trunk_of(&marked) > 0;
+      psplit_i_arena_fini(&arena);
+    }
+  print_message("# of %u optima search finds %u, annealing %u, slicing %u; %u with a trunk\n",
+                n_cases, n_found[0], n_found[1], n_found[2], n_trunk);
+  assert_true(n_found[0] > n_cases * 3 / 4 && n_trunk > n_cases / 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_message_counts_once_for_a_pair_of_stages),
+    cmocka_unit_test(a_tensor_that_is_passed_on_is_part_of_two_messages),
+    cmocka_unit_test(what_messages_do_not_go_with_is_refused),
+    cmocka_unit_test(the_trunk_of_residual_blocks_is_their_sum),
+    cmocka_unit_test(every_solver_values_messages),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
