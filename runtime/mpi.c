@@ -22,6 +22,7 @@
 #include "mpi_driver.h"
 #include "mpi_gather.h"
 #include "mpi_pulse.h"
+#include "mpi_turns.h"
 #include "mpi_wait.h"
 #include "over_mpi.h"
 #include "service.h"
@@ -42,6 +43,7 @@ typedef struct port_host {
   uint32_t n_links;
   psplit_i_bell *bell;
   psplit_i_channels *channels;
+  psplit_i_device_turns *turns;
   psplit_i_driver driver;
   psplit_i_pulse *pulse;
 } port_host;
@@ -279,6 +281,7 @@ static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline
                               .options = e->options,
                               .host = &h->host,
                               .queues = h->queue_list,
+                              .device_turn = psplit_i_device_turns_mine(h->turns),
                               .events = timeline->events,
                               .n_events = timeline->capacity,
                               .sums = timeline->sums};
@@ -300,6 +303,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, pipe->manifest.n_stages, options, diag));
   PSPLIT_TRY(psplit_i_bell_create(pipe->manifest.n_stages, diag, &h.bell));
   PSPLIT_TRY(open_channels(&h, rank, diag));
+  PSPLIT_TRY(psplit_i_device_turns_create(&pipe->manifest, rank, diag, &h.turns));
   PSPLIT_TRY(make(&h, rank, &mine, diag));
   code = psplit_i_workers_start(&h.workers, &h.stage, diag);
   if (code == PSPLIT_OK && rank == 0)
@@ -321,6 +325,7 @@ out:
   for (uint32_t i = 0; code == PSPLIT_OK && i < h.driver.n_lanes; i++)
     psplit_i_lane_fini(&h.lanes[i]);
   if (code == PSPLIT_OK) psplit_i_pulse_destroy(h.pulse);
+  if (code == PSPLIT_OK) psplit_i_device_turns_destroy(h.turns);
   if (code == PSPLIT_OK) psplit_i_channels_destroy(h.channels);
   if (code == PSPLIT_OK) psplit_i_bell_destroy(h.bell);
   for (uint32_t l = 0; h.queues && l < pipe->n_links; l++) psplit_i_queue_fini(&h.queues[l]);

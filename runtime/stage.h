@@ -53,7 +53,8 @@ typedef struct psplit_i_stage {
   psplit_i_queue **queues; /* [pipe->n_links]; those of other stages may be NULL */
   psplit_i_event *events;  /* [n_events] a ring of the last micro-batches */
   uint32_t n_events;
-  /* Held while it computes, where other stages run on its device in this process; NULL: none do. */
+  /* Held while it computes, where other stages run on its device, in this process or, over MPI, on
+   * this host; NULL: none do. */
   pthread_mutex_t *device_turn;
   psplit_i_sums *sums;
   uint32_t n_replicas;

@@ -1,4 +1,6 @@
 /* What is known of a stage while it works. */
+#include <errno.h>
+
 #include "stage_inside.h"
 
 uint32_t psplit_i_stage_n_replicas(const psplit_i_run_options *options, uint32_t index) {
@@ -36,7 +38,8 @@ pthread_mutex_t *psplit_i_stage_own_turn(const psplit_i_stage *stage) {
 }
 
 void psplit_i_stage_take_turn(pthread_mutex_t *turn) {
-  if (turn) pthread_mutex_lock(turn);
+  /* Of another process that is no more: the run ends anyway, and nothing is behind the mutex. */
+  if (turn && pthread_mutex_lock(turn) == EOWNERDEAD) pthread_mutex_consistent(turn);
 }
 
 void psplit_i_stage_leave_turn(pthread_mutex_t *turn) {

@@ -1,6 +1,6 @@
 /* A slow link between any two ranks, which takes no processor; for LD_PRELOAD. SLOW_LINK bytes a
- * second: a message of 4 KiB or more leaves once those before it to the same rank are through and
- * its own time is over. With FEW_WINDOWS all data goes in messages. */
+ * second: a message of 4 KiB or more, or behind one of these, leaves once those before it to the
+ * same rank are through and its own time is over. With FEW_WINDOWS all data goes in messages. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,11 +55,18 @@ static message *unused(void) {
   abort();
 }
 
+/* Whether a message with this tag has not left yet: the next one must not be ahead of it. */
+static bool waits(int to, int tag) {
+  for (int i = 0; i < MOST_UNDER_WAY; i++)
+    if (under_way[i].used && under_way[i].to == to && under_way[i].tag == tag) return true;
+  return false;
+}
+
 __attribute__((visibility("default"))) int MPI_Isend(const void *data, int count, MPI_Datatype type,
                                                      int to, int tag, MPI_Comm comm,
                                                      MPI_Request *request) {
   const char *rate = getenv("SLOW_LINK");
-  if (!rate || count < LEAST_BYTES || type != MPI_BYTE || to >= MOST_RANKS)
+  if (!rate || (count < LEAST_BYTES && !waits(to, tag)) || type != MPI_BYTE || to >= MOST_RANKS)
     return PMPI_Isend(data, count, type, to, tag, comm, request);
   const double begin_s = free_s[to] > now_s() ? free_s[to] : now_s();
   message *m = unused();

@@ -1,0 +1,61 @@
+// Segments of one device compute one at a time:
+//
+//   node one_device.mjs RUN SPLIT [LAUNCHER]
+//
+// Three stages on devices a, b, a, of which the first and the last compute for long: a micro-batch takes what both do together, over
+// threads and over MPI, with the bits of the whole model; and a rank that is killed while it computes leaves nobody waiting.
+import { spawn } from 'node:child_process';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
+import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
+
+const [runner, splitter, launcher] = process.argv.slice(2);
+const each = new Runner(runner, splitter, launcher);
+const { tap, tmp } = each;
+const COUNT = 24, WORK = 24;
+
+const [model, devices, out, whole] = ['m.onnx', 'devices.json', 'out', 'whole'].map((name) => join(tmp, name));
+const sines = (name, from) => Array.from({ length: WORK }, (_, i) => `  [${name}${i}] v${from + i + 1} = Sin (v${from + i})`).join('\n');
+writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
+m (float[256,256] x) => (float y) {
+  [a] v0 = Relu (x)
+${sines('p', 0)}
+  [b] v${WORK + 1} = Softmax (v${WORK})
+${sines('q', WORK + 1)}
+  [sum] y = ReduceSum <keepdims = 0> (v${2 * WORK + 1})
+}`, model);
+const device = (name, operators) => ({ name, flops_per_second: { float32: 1e9 }, memory_bandwidth: 1e9, unsupported: { operators } });
+writeFileSync(devices, JSON.stringify({ devices: [device('a', ['Softmax']), device('b', ['Relu', 'Sin', 'ReduceSum'])],
+  topology: { same_host: { bytes_per_second: 1e12, latency_ns: 0 } } }));
+for (const args of [['--devices', devices, '--segments', '2', '-o', out], ['-k', '1', '-o', whole]]) {
+  const made = each.start(splitter, [model, ...args, '-q']);
+  if (!tap.ok(made.status === 0, 'it is split', made.stderr)) process.exit(1);
+}
+const { stages } = JSON.parse(readFileSync(join(out, 'pipeline.json')));
+tap.ok(stages.map((stage) => stage.device).join('') === 'aba', 'back and forth', JSON.stringify(stages.map((stage) => stage.device)));
+const bits = (dir) => readdirSync(dir).sort().map((file) => `${file} ${readFileSync(join(dir, file)).toString('base64')}`).join();
+const random = ['--random', '--optimization', '0'];
+const alone = each.start(runner, [whole, '-q', ...random, '-m', `${COUNT}`, '-o', join(tmp, 'one')]);
+tap.ok(alone.status === 0, 'the whole model runs', alone.stderr);
+for (const depth of ['2', '1']) {
+  const dir = join(tmp, `out-${depth}`);
+  const { status, stdout, stderr } = each.run([out, ...random, '-m', `${COUNT}`, '--depth', depth, '--json', '-o', dir]);
+  const report = status === 0 ? JSON.parse(stdout) : {};
+  const period_ms = 1e3 / report.steady_throughput_per_s, [first, , last] = report.stages?.map((stage) => stage.busy_ns / 1e6) ?? [];
+  console.log(`# depth ${depth}: ${period_ms.toFixed(1)} ms, stages 0 and 2 compute ${first?.toFixed(1)} and ${last?.toFixed(1)} ms`);
+  tap.ok(status === 0 && readdirSync(dir).length > COUNT && bits(dir) === bits(join(tmp, 'one')), `depth ${depth}: the bits of the whole model`, `${status} ${stderr}`);
+  tap.ok(period_ms > 0.9 * (first + last), `depth ${depth}: one at a time`, `${period_ms} ms, ${first} and ${last}`);
+}
+if (launcher) {
+  const [program, ...rest] = each.command([out, '-q', ...random, '-m', '1000000']);
+  const child = spawn(program, rest, { env, stdio: 'ignore' });
+  const ended = new Promise((resolve) => { child.on('close', (...how) => resolve(how)); });
+  await sleep(1000);
+  const ranks = processesBelow(child.pid, runner);
+  if (ranks.length) process.kill(ranks[0], 'SIGKILL');
+  const how = await within(20000, ended);
+  if (!how) child.kill('SIGKILL');
+  tap.ok(ranks.length === 3 && how && how[0] !== 0, 'a rank that is killed ends the run', `${ranks} ${how}`);
+}
+tap.done();
