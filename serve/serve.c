@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "http.h"
+#include "shared_options.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else
@@ -59,23 +60,20 @@ static const cli_option OPTIONS[] = {
   {OPT_BATCH_DIM, "batch-dim", "NAME",
    "the symbolic dimension they are joined along; default: batch"},
   {0, NULL, NULL, "How it runs:"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
-   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {OPT_ISOLATE, "isolate", NULL,
    "each stage is a process of its own; one that ends is started again, and nothing is lost"},
   {OPT_DEPTH, "depth", "N", "requests that wait between two stages; default: 2"},
-  {OPT_TIMEOUT, "timeout", "SECONDS",
-   "longest time that a stage may take for a request; default: any. Longest silence of a rank; "
-   "default: 60"},
+  SHARED_TIMEOUT(OPT_TIMEOUT, "longest time that a stage may take for a request"),
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
   ORT_REPLICAS_OPTION,
+  ORT_LEVEL_OPTION,
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "say nothing but errors"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {

@@ -1,5 +1,7 @@
 #include "cli.h"
 
+#include "completion.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
@@ -70,6 +72,12 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
       return CLI_BAD;
     }
     if (id == 'q' || (row >= 0 && strcmp(options[row].name, "quiet") == 0)) cli_talk_quiet();
+    if (id == CLI_COMPLETION) {
+      int shell;
+      if (!cli_choice(program, "completion", optarg, &shell)) return CLI_BAD;
+      completion_print(program, optarg, stdout);
+      exit(cli_finish(0));
+    }
     if (id == CLI_VERBOSE)
       cli_talk_verbose();
     else if (id != CLI_LOG)
@@ -211,8 +219,27 @@ bool cli_range(const cli *program, const char *name, const char *text, uint32_t 
   return true;
 }
 
-bool cli_choice(const cli *program, const char *name, const char *text, const char *const *words,
-                int *out) {
+bool cli_choice(const cli *program, const char *name, const char *text, int *out) {
+  enum { MOST = 16 };
+  const char *words[MOST + 1] = {NULL};
+  char row[160] = "";
+  for (size_t i = 0; i < program->n_options; i++)
+    if (program->options[i].name && strcmp(program->options[i].name, name) == 0)
+      snprintf(row, sizeof row, "%s", program->options[i].argument);
+  size_t n = 0;
+  for (char *word = row; *word && n < MOST; n++) {
+    char *behind = word + strcspn(word, "|");
+    words[n] = word;
+    const bool last = !*behind;
+    *behind = '\0';
+    word[strcspn(word, "[")] = '\0';
+    word = last ? behind : behind + 1;
+  }
+  return cli_word(program, name, text, words, out);
+}
+
+bool cli_word(const cli *program, const char *name, const char *text, const char *const *words,
+              int *out) {
   for (int i = 0; words[i]; i++)
     if (strcmp(words[i], text) == 0) {
       *out = i;

@@ -14,12 +14,12 @@
 #include "talk.h"
 #include "texts.h"
 
-/* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name
- * are headings. */
+/* An option: one row gives its parsing, its line of --help, the words that its argument can be and
+ * what shells complete. Rows with neither letter nor name are headings. */
 typedef struct cli_option {
   int id;           /* what cli_next returns; a letter if there is a short form, else above 255 */
   const char *name; /* long form */
-  const char *argument; /* NULL where it takes none */
+  const char *argument; /* "FILE", "stop|skip", "N|auto", "NAME=VALUE"; NULL where it takes none */
   const char *help;
 } cli_option;
 
@@ -34,11 +34,18 @@ typedef struct cli {
   size_t n_options;
 } cli;
 
-enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = 1000, CLI_VERSION };
+enum { CLI_END = -1, CLI_BAD = -2, CLI_COMPLETION = 1000 };
+/* The last rows of each table. */
+/* clang-format off */
+#define CLI_LAST_OPTIONS \
+  {CLI_COMPLETION, "completion", "bash|zsh|fish", "print what completes this command there"}, \
+  {'h', "help", NULL, "print this"}, \
+  {'V', "version", NULL, "print the version"}
+/* clang-format on */
 
 /* The next option's id, its argument in *out_argument; CLI_END when only operands are left (optind
  * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. Takes
- * CLI_TALK_OPTIONS itself. */
+ * CLI_TALK_OPTIONS itself, and CLI_COMPLETION, which ends the process. */
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument);
 
 void cli_print_help(const cli *program, FILE *out);
@@ -71,9 +78,11 @@ bool cli_range(const cli *program, const char *name, const char *text, uint32_t 
                uint32_t *out_high);
 /* A level of ONNX Runtime's optimiser: 0, 1, 2 or 99. */
 bool cli_level(const cli *program, const char *text, int *out);
+/* Index of `text` among the words that the option's row of the table has for its argument. */
+bool cli_choice(const cli *program, const char *name, const char *text, int *out);
 /* Index of `text` among the NULL-terminated `words`. */
-bool cli_choice(const cli *program, const char *name, const char *text, const char *const *words,
-                int *out);
+bool cli_word(const cli *program, const char *name, const char *text, const char *const *words,
+              int *out);
 /* NAME=VALUE appended to `dims`; the text is argv's, cut in two at the last '='. */
 bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most, size_t *io_n);
 /* The sizes of "N,N,...", at most `most`; false, without a line, where it is none such. */

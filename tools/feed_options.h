@@ -10,14 +10,16 @@
 enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE, OPT_CASTS };
 
 /* Rows of an option table. */
-#define FEED_OPTIONS                                                                              \
-  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",                                             \
-   "an input: .npy, .pb or raw, {} is the micro-batch; an .npz has several; or made numbers"},    \
-    {OPT_SEED, "seed", "N", "of random inputs; default: 1"},                                      \
-    {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"},                  \
-    {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, {                      \
-    OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds" \
-  }
+/* clang-format off */
+#define FEED_SIZE_OPTIONS \
+  {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of inputs (repeatable)"}, \
+  {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, \
+  {OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds"}
+/* clang-format on */
+#define FEED_OPTIONS                                                                           \
+  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",                                          \
+   "an input: .npy, .pb or raw, {} is the micro-batch; an .npz has several; or made numbers"}, \
+    {OPT_SEED, "seed", "N", "of random inputs; default: 1"}, FEED_SIZE_OPTIONS
 
 typedef struct feed_settings {
   psplit_feed_options options; /* its lists are the ones below */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "shared_options.h"
 
 #include <getopt.h>
 
@@ -72,20 +73,14 @@ static const cli_option OPTIONS[] = {
   {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
    "any other input, of the encoder too, read once for each sequence; {} is its number"},
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that nothing is given for"},
-  {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of these (repeatable)"},
-  {OPT_SHAPE, "shape", "NAME=N,N,...", "size of one of these (repeatable)"},
-  {OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds"},
+  FEED_SIZE_OPTIONS,
   {0, NULL, NULL, "How it runs:"},
   {OPT_SEQUENCES, "sequences", "N", "at work at once; default: one more than there are stages"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
-   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {OPT_DEPTH, "depth", "N", "steps that wait between two stages; default: 2"},
-  {OPT_TIMEOUT, "timeout", "SECONDS",
-   "longest time to open a stage, or for a step of it; default: any. Longest silence of a rank; "
-   "default: 60"},
+  SHARED_TIMEOUT(OPT_TIMEOUT, "longest time to open a stage, or for a step of it"),
 #if PSPLIT_HAS_MPI
-  {OPT_TRANSPORT, "transport", "WHAT",
-   "threads, or mpi: a stage per rank; default: mpi under mpirun"},
+  SHARED_TRANSPORT(OPT_TRANSPORT, "stage"),
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
@@ -95,8 +90,7 @@ static const cli_option OPTIONS[] = {
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no summary"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {
@@ -218,11 +212,7 @@ static bool take(settings *s, int id, const char *argument) {
       s->run.stall_timeout_s = s->run.timeout_s;
       return true;
 #if PSPLIT_HAS_MPI
-    case OPT_TRANSPORT:
-      s->mpi = strcmp(argument, "mpi") == 0;
-      if (s->mpi || strcmp(argument, "threads") == 0) return true;
-      cli_usage(&PROGRAM, "--transport takes threads or mpi, not \"%s\"", argument);
-      return false;
+    case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
 #endif
     case OPT_JSON: return s->json = true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);

@@ -36,9 +36,10 @@ enum {
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
-  {OPT_FORMAT, "format", "FORMAT",
-   "text (default), json, dot, svg, html, onnx, onnxtxt or problem"},
-  {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default), stages or patterns"},
+  {OPT_FORMAT, "format", "text|json|dot|html|svg|onnx|onnxtxt|problem",
+   "what is written; default: text"},
+  {OPT_LEVEL, "level", "operators|supernodes|stages|patterns",
+   "what is shown; default: supernodes"},
   {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
   {OPT_MAX_DATA, "max-data", "BYTES|all",
    "onnxtxt: data of larger tensors is left out; default: 1024"},
@@ -46,7 +47,7 @@ static const cli_option OPTIONS[] = {
   {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
   {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},
   {OPT_FORCE, "force", NULL, "with onnx, replace FILE if it exists"},
-  {OPT_DUMP_AFTER, "dump-after", "PASS", "a file after each run of PASS; all: after every pass"},
+  {OPT_DUMP_AFTER, "dump-after", "PASS|all", "a file after each run of PASS, or after every pass"},
   {OPT_DUMP_DIR, "dump-dir", "DIR", "where --dump-after writes; made if missing"},
   {OPT_MICRO_BATCHES, "micro-batches", "N", "of the schedule in an HTML page; default: 8"},
   {OPT_TRACE, "trace", "FILE", "html: what onnx-pipeline-run --trace wrote, beside the schedule"},
@@ -61,8 +62,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no warnings or progress"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
@@ -87,10 +87,8 @@ typedef struct request {
 } request;
 
 static psplit_code parse_format(request *r, const char *text) {
-  static const char *const names[] = {"text", "json",    "dot",     "html", "svg",
-                                      "onnx", "onnxtxt", "problem", NULL};
   int which;
-  if (!cli_choice(&PROGRAM, "format", text, names, &which)) return PSPLIT_USAGE;
+  if (!cli_choice(&PROGRAM, "format", text, &which)) return PSPLIT_USAGE;
   r->onnx = which == 5;
   r->onnxtxt = which == 6;
   r->problem = which == 7;
@@ -106,7 +104,6 @@ static bool parse_shared(request *r, int id, char *argument) {
 }
 
 static bool parse_option(request *r, int id, char *argument) {
-  static const char *const levels[] = {"operators", "supernodes", "stages", "patterns", NULL};
   uint64_t count;
   int which;
   switch (id) {
@@ -123,7 +120,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->first_k, &r->last_k);
     case OPT_FORMAT: return parse_format(r, argument) == PSPLIT_OK;
     case OPT_LEVEL:
-      if (!cli_choice(&PROGRAM, "level", argument, levels, &which)) return false;
+      if (!cli_choice(&PROGRAM, "level", argument, &which)) return false;
       r->view.level = (psplit_view_level)which;
       return true;
     case OPT_AFTER: r->plan.planner.stop_after = argument; return true;

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "measure.h"
+#include "shared_options.h"
 
 enum {
   OPT_STEPS = 256,
@@ -59,16 +60,14 @@ static const cli_option OPTIONS[] = {
   {PLAN_SHAPE, "shape", "NAME=N,N,...", "and all that are open of an input (repeatable)"},
   {OPT_RUNS, "runs", "N",
    "micro-batches of a measured run; default: as many as take half a second, 12 at least"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
-   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {0, NULL, NULL, "How:"},
   {OPT_STATE, "state", "FILE", "what --resume goes on from; written every 20 steps"},
   {OPT_RESUME, "resume", NULL, "go on from --state; the other options as before"},
   {OPT_LOG, "log", "FILE", "append a line of JSON a step: reward, entropy, KL, CPU time"},
   {OPT_QUIET, "quiet", NULL, "no lines on stdout, no progress"},
   CLI_VERBOSE_OPTION,
-  {'h', "help", NULL, "print this and exit"},
-  {'V', "version", NULL, "print the version and exit"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {
@@ -96,7 +95,6 @@ static bool small(const char *name, const char *text, uint64_t low, uint64_t hig
 }
 
 static bool take_option(settings *s, int id, char *text) {
-  static const char *const rewards[] = {"model", "schedule", "measured", NULL};
   psplit_policy_learn_options *o = &s->options;
   int reward;
   switch (id) {
@@ -109,7 +107,7 @@ static bool take_option(settings *s, int id, char *text) {
     case OPT_RATE: return cli_real(&PROGRAM, "rate", text, 1e-9, 1, &o->rate);
     case OPT_LAST_RATE: return cli_real(&PROGRAM, "last-rate", text, 1e-9, 1, &o->last_rate);
     case OPT_REWARD:
-      if (!cli_choice(&PROGRAM, "reward", text, rewards, &reward)) return false;
+      if (!cli_choice(&PROGRAM, "reward", text, &reward)) return false;
       o->reward = (psplit_policy_reward)reward;
       return true;
     case OPT_MICRO: return small("micro-batches", text, 1, 100000, &o->micro_batches);
@@ -128,12 +126,10 @@ static bool take_option(settings *s, int id, char *text) {
     case OPT_RUNS: return small("runs", text, 2, 1000000, &s->measured.n_micro_batches);
     case OPT_ONNXRUNTIME: s->measured.onnxruntime = text; return true;
     case 'h':
-    case CLI_HELP:
       cli_print_help(&PROGRAM, stdout);
       s->done = true;
       return true;
     case 'V':
-    case CLI_VERSION:
       cli_print_version(&PROGRAM, stdout);
       s->done = true;
       return true;

@@ -17,7 +17,7 @@ static bool parse_pair(const cli *program, char *pair, bool counts_weights, limi
   }
   *value++ = '\0';
   if (strcmp(pair, "loss") == 0) {
-    if (!cli_choice(program, "limits loss", value, LOSSES, &loss)) return false;
+    if (!cli_word(program, "limits loss", value, LOSSES, &loss)) return false;
     out->loss = (psplit_loss_class)loss;
     out->has_loss = true;
     return true;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "shared_options.h"
 
 #include <getopt.h>
 
@@ -19,16 +20,14 @@ static const cli_option OPTIONS[] = {
    "FILE "
    "is MODEL"},
   {OPT_FORCE, "force", NULL, "replace FILE, and FILE.data where weights go there"},
-  {OPT_WEIGHTS, "weights", "WHERE",
-   "auto (default: inline up to 1 GiB), inline, or external: in FILE.data"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
-   "limit on a file's structure; default: 32 times the file, 256 to 2048"},
+  {OPT_WEIGHTS, "weights", "auto|inline|external",
+   "where weights are; default: auto, inline up to 1 GiB; external: in FILE.data"},
+  SHARED_MAX_GRAPH_MEMORY(OPT_MAX_GRAPH_MEMORY, "a file's"),
   CLI_MAX_TEXT(OPT_MAX_TEXT),
-  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  SHARED_FOLLOW_SYMLINKS(OPT_FOLLOW_SYMLINKS),
   {'q', "quiet", NULL, "say nothing when it is done"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {"onnx-pipeline-merge", "DIR -o FILE [OPTION]...",
@@ -86,7 +85,6 @@ static void print_report(const char *path, const char *model, const psplit_merge
 }
 
 int main(int argc, char **argv) {
-  static const char *const WEIGHTS[] = {"auto", "inline", "external", NULL};
   const char *model_path = NULL, *path = NULL, *argument;
   psplit_read_options read = {.struct_size = sizeof read};
   psplit_merge_options options = {.struct_size = sizeof options, .read = &read};
@@ -104,7 +102,7 @@ int main(int argc, char **argv) {
       case OPT_FORCE: options.replace = true; break;
       case OPT_FOLLOW_SYMLINKS: read.follow_symlinks = true; break;
       case OPT_WEIGHTS:
-        if (!cli_choice(&PROGRAM, "weights", argument, WEIGHTS, &choice)) return 2;
+        if (!cli_choice(&PROGRAM, "weights", argument, &choice)) return 2;
         options.weights = choice == 0   ? PSPLIT_WEIGHTS_AUTO
                           : choice == 1 ? PSPLIT_WEIGHTS_INLINE
                                         : PSPLIT_WEIGHTS_EXTERNAL;

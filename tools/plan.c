@@ -40,7 +40,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to solve:"},
   {'k', "stages", "N", "number of accelerators (default: the file's)"},
   {OPT_CPUS, "cpus", "N", "number of CPUs beside them, for problems that have any"},
-  {OPT_OBJECTIVE, "objective", "NAME", "throughput: the slowest stage; latency: one sample's way"},
+  {OPT_OBJECTIVE, "objective", "throughput|latency", "the slowest stage, or one sample's way"},
   {OPT_NONCONTIGUOUS, "non-contiguous", NULL, "any node on any device"},
   {OPT_CHUNKS, "chunks", "C", "virtual stages per device, for interleaved schedules (1)"},
   {OPT_REPLICAS, "replicas", "R", "data-parallel copies of one stage, at most (1)"},
@@ -50,7 +50,7 @@ static const cli_option OPTIONS[] = {
   {OPT_OVERLAP, "overlap", NULL, "transfers overlap: a load is its largest part, not the sum"},
   {OPT_NONEMPTY, "no-empty-stages", NULL, "every stage holds at least one node"},
   {0, NULL, NULL, "How:"},
-  {OPT_SOLVER, "solver", "NAME", CLI_SOLVERS},
+  {OPT_SOLVER, "solver", "SOLVER", CLI_SOLVERS},
   {OPT_POLICY, "policy", "FILE", "a learned policy, whose proposals solvers begin with"},
   {OPT_PROPOSALS, "proposals", "N", "that the policy is asked for (8)"},
   {OPT_TIME, "time-limit", "SECONDS",
@@ -66,8 +66,7 @@ static const cli_option OPTIONS[] = {
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
   {OPT_QUIET, "quiet", NULL, "no advice or progress on stderr"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this and exit"},
-  {'V', "version", NULL, "print the version and exit"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {
@@ -91,12 +90,6 @@ typedef struct settings {
   bool quiet;
 } settings;
 
-static bool choose(const char *name, const char *text, const char *a, const char *b) {
-  if (strcmp(text, a) == 0 || strcmp(text, b) == 0) return true;
-  cli_usage(&PROGRAM, "--%s is %s or %s, not \"%s\"", name, a, b, text);
-  return false;
-}
-
 static bool small(const char *name, const char *text, uint64_t low, uint64_t high, uint32_t *out) {
   uint64_t value;
   if (!cli_count(&PROGRAM, name, text, low, high, &value)) return false;
@@ -113,18 +106,20 @@ static bool devices(const char *name, const char *text, uint64_t low, int64_t *o
 
 static bool take_option(settings *s, int id, const char *text) {
   psplit_partition_options *o = &s->options;
+  int which;
   switch (id) {
     case 'k': return devices("stages", text, 0, &s->stages);
     case OPT_CPUS: return devices("cpus", text, 0, &s->cpus);
     case OPT_OBJECTIVE:
-      o->objective = text[0] == 'l' ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
-      return choose("objective", text, "throughput", "latency");
+      if (!cli_choice(&PROGRAM, "objective", text, &which)) return false;
+      o->objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      return true;
     case OPT_NONCONTIGUOUS: o->noncontiguous = true; return true;
     case OPT_CHUNKS: return small("chunks", text, 1, 1024, &o->chunks);
     case OPT_REPLICAS: return small("replicas", text, 1, 65535, &o->max_replicas);
     case OPT_SYNC: return cli_real(&PROGRAM, "sync-bandwidth", text, 0, 1e18, &o->sync_bytes_per_s);
     case OPT_MICRO: return small("micro-batches", text, 1, 1000000, &o->micro_batches);
-    case OPT_COMM: s->comm = text; return choose("comm", text, "p2p", "shared");
+    case OPT_COMM: s->comm = text; return cli_choice(&PROGRAM, "comm", text, &which);
     case OPT_OVERLAP: s->overlap = true; return true;
     case OPT_NONEMPTY: o->require_nonempty = true; return true;
     case OPT_SOLVER: o->solver = text; return true;
@@ -144,12 +139,10 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
     case OPT_QUIET: s->quiet = true; return true;
     case 'h':
-    case CLI_HELP:
       cli_print_help(&PROGRAM, stdout);
       s->done = true;
       return true;
     case 'V':
-    case CLI_VERSION:
       cli_print_version(&PROGRAM, stdout);
       s->done = true;
       return true;

@@ -163,9 +163,6 @@ static bool add_state(const cli *program, plan_options *o, char *argument) {
 }
 
 bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
-  static const char *const ties[] = {"auto", "duplicate", "together", NULL};
-  static const char *const orders[] = {"chosen", "given", NULL};
-  static const char *const objectives[] = {"throughput", "latency", NULL};
   int which;
   switch (id) {
     case PLAN_DEVICES: o->devices = argument; return true;
@@ -182,11 +179,11 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
       return cli_repeated(program, "keep-together", argument, o->together, PLAN_MAX_REPEATED,
                           &o->planner.n_keep_together);
     case PLAN_TIED_WEIGHTS:
-      if (!cli_choice(program, "tied-weights", argument, ties, &which)) return false;
+      if (!cli_choice(program, "tied-weights", argument, &which)) return false;
       o->planner.tied_weights = (psplit_tied_weights)which;
       return true;
     case PLAN_DEVICE_ORDER:
-      if (!cli_choice(program, "device-order", argument, orders, &which)) return false;
+      if (!cli_choice(program, "device-order", argument, &which)) return false;
       o->planner.device_order = (psplit_device_order)which;
       return true;
     case PLAN_STATE: return add_state(program, o, argument);
@@ -202,7 +199,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_IGNORE_ANNOTATIONS: o->planner.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;
     case PLAN_OBJECTIVE:
-      if (!cli_choice(program, "objective", argument, objectives, &which)) return false;
+      if (!cli_choice(program, "objective", argument, &which)) return false;
       o->planner.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
       return true;
     case PLAN_SOLVER: o->planner.solver = argument; return true;

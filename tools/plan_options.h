@@ -7,6 +7,7 @@
 #include <psplit/policy.h>
 
 #include "cli.h"
+#include "shared_options.h"
 
 enum {
   PLAN_DEVICES = 3000,
@@ -53,7 +54,7 @@ enum {
 /* Rows of an option table, under the command's own headings. */
 /* clang-format off */
 #define PLAN_COST_OPTIONS \
-  {PLAN_DEVICES, "devices", "FILE", \
+  {PLAN_DEVICES, "devices", "FILE|PRESET", \
    "devices and links as JSON (-: stdin); a preset's name; cpu: this machine, measured"}, \
   {PLAN_PROBE, "probe", "PROVIDER[=FILE]", \
    "nodes that ONNX Runtime's provider takes, which FILE keeps; default: MODEL.PROVIDER.json"}, \
@@ -72,8 +73,8 @@ enum {
    "micro-batches that wait between two stages, for memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
   {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
-  {PLAN_DEVICE_ORDER, "device-order", "HOW", \
-   "chosen (default): the best order; given: stage i on device i of --devices"}, \
+  {PLAN_DEVICE_ORDER, "device-order", "chosen|given", \
+   "of stages; default: chosen, the best; given: stage i on device i of --devices"}, \
   {PLAN_SEGMENTS, "segments", "N", \
    "a device may run N parts of the model, back and forth; -k is a number of devices then"}, \
   {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
@@ -88,16 +89,17 @@ enum {
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \
   {PLAN_TOGETHER, "keep-together", "PATTERN", \
    "nodes whose name matches share a stage (repeatable)"}, \
-  {PLAN_TIED_WEIGHTS, "tied-weights", "HOW", \
-   "auto (default), duplicate in each stage, or users together"}, \
+  {PLAN_TIED_WEIGHTS, "tied-weights", "auto|duplicate|together", \
+   "weights of several users; default: auto; duplicate: in each stage; together: all in one"}, \
   {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, "blocks that repeat, such as layers, stay whole"}, \
   {PLAN_SLACK, "slack", "PERCENT", \
    "give up so much of the best bottleneck for fewer crossing tensors; default: 2"}, \
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
    "a run's output that the next one takes, and is kept where it is used (repeatable)"}, \
   {PLAN_NO_STATE, "no-state", NULL, "look for no state by name"}, \
-  {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
-  {PLAN_SOLVER, "solver", "NAME", CLI_SOLVERS}, \
+  {PLAN_OBJECTIVE, "objective", "throughput|latency", \
+   "what is best; default: throughput, the slowest stage"}, \
+  {PLAN_SOLVER, "solver", "SOLVER", CLI_SOLVERS}, \
   {PLAN_POLICY, "policy", "FILE", "a learned policy, whose proposals solvers begin with"}, \
   {PLAN_PROPOSALS, "proposals", "N", "that the policy is asked for; default: 8"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
@@ -108,11 +110,10 @@ enum {
   {PLAN_PLUGIN, "load-pass-plugin", "FILE", \
    "passes of your own; repeatable, see docs/plugin-abi.md"}
 #define PLAN_READ_OPTIONS \
-  {PLAN_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", \
-   "limit on the model's structure; default: 32 times the file, 256 to 2048"}, \
+  SHARED_MAX_GRAPH_MEMORY(PLAN_MAX_GRAPH_MEMORY, "the model's"), \
   CLI_MAX_TEXT(PLAN_MAX_TEXT), \
-  {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}, \
-  {PLAN_INLINE_IF, "inline-if", "NAME=BRANCH", \
+  SHARED_FOLLOW_SYMLINKS(PLAN_FOLLOW_SYMLINKS), \
+  {PLAN_INLINE_IF, "inline-if", "NAME=then|else", \
    "take that If for its then or its else branch (repeatable, in order)"}, \
   {PLAN_ALLOW_INVALID, "allow-invalid", NULL, "plan a model that no runtime will take all the same"}
 /* clang-format on */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "shared_options.h"
 
 #include <getopt.h>
 
@@ -55,8 +56,7 @@ static const cli_option OPTIONS[] = {
   {OPT_RESUME, "resume-from", "N|last",
    "begin at micro-batch N, from 0, or behind those that -o DIR has; --micro-batches counts all"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
-   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2 to 32"},
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
   {OPT_NO_PIN, "no-pin", NULL, "leave that to the system; this is the default"},
@@ -64,13 +64,10 @@ static const cli_option OPTIONS[] = {
   {OPT_ON_ERROR, "on-error", "stop|skip",
    "at a micro-batch that fails, deliver those before it and stop (default), or go on without it"},
   {OPT_DEADLINE, "deadline", "MS", "a micro-batch that takes longer fails; default: any time"},
-  {OPT_TIMEOUT, "timeout", "SECONDS",
-   "longest time to open a stage, or for a micro-batch of it; default: any. Longest silence of a "
-   "rank; default: 60"},
+  SHARED_TIMEOUT(OPT_TIMEOUT, "longest time to open a stage, or for a micro-batch of it"),
 #if PSPLIT_HAS_MPI
-  {OPT_TRANSPORT, "transport", "WHAT",
-   "threads, or mpi: a stage per rank; default: mpi under mpirun"},
-  {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
+  SHARED_TRANSPORT(OPT_TRANSPORT, "stage"),
+  SHARED_CHUNK(OPT_CHUNK),
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
@@ -80,13 +77,12 @@ static const cli_option OPTIONS[] = {
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_PROFILE, "profile", "FILE",
    "run MODEL whole, or the stages in DIR one at a time, and write what nodes cost, for --costs"},
-  {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
+  SHARED_TRACE(OPT_TRACE),
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no table or progress"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
@@ -145,9 +141,8 @@ static int parse(int argc, char **argv, settings *s) {
       case OPT_NO_PIN: s->run.pin = false; break;
       case OPT_ALONE: s->run.one_at_a_time = true; break;
       case OPT_ON_ERROR: {
-        static const char *const WHAT[] = {"stop", "skip", NULL};
         int choice = 0;
-        good = cli_choice(&PROGRAM, "on-error", argument, WHAT, &choice);
+        good = cli_choice(&PROGRAM, "on-error", argument, &choice);
         s->run.on_error = choice ? PSPLIT_ON_ERROR_SKIP : PSPLIT_ON_ERROR_STOP;
         break;
       }
@@ -160,11 +155,7 @@ static int parse(int argc, char **argv, settings *s) {
         s->run.stall_timeout_s = s->run.timeout_s;
         break;
 #if PSPLIT_HAS_MPI
-      case OPT_TRANSPORT:
-        s->mpi = strcmp(argument, "mpi") == 0;
-        if (s->mpi || strcmp(argument, "threads") == 0) break;
-        cli_usage(&PROGRAM, "--transport takes threads or mpi, not \"%s\"", argument);
-        return 2;
+      case OPT_TRANSPORT: good = shared_transport(&PROGRAM, argument, &s->mpi); break;
       case OPT_CHUNK:
         good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
         break;

@@ -52,21 +52,21 @@ static const cli_option OPTIONS[] = {
   {'k', "stages", "N[..M]", "number of stages; default: one for each device of --devices"},
   {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
   {OPT_FORCE, "force", NULL, "replace DIR if it exists and is empty or a split"},
-  {OPT_BOUNDARY, "boundary", "KIND",
-   "sendrecv (default): Send and Recv nodes; io: plain inputs, outputs"},
-  {OPT_WEIGHTS, "weights", "WHERE",
-   "auto (default), inline, external, or reference to the model's files"},
+  {OPT_BOUNDARY, "boundary", "sendrecv|io",
+   "how stages meet; default: sendrecv, Send and Recv nodes; io: plain inputs, outputs"},
+  {OPT_WEIGHTS, "weights", "auto|inline|external|reference",
+   "where weights are; default: auto; reference: to the model's files"},
   {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
   {OPT_PLAN_ONLY, "plan-only", NULL,
    "write no files; with -k N..M a line for each number of stages"},
   {OPT_MICRO_BATCHES, "micro-batches", "N",
    "in flight when a range of stages is compared, and of a step of training; default: 8"},
   LIMITS_OPTION(OPT_LIMITS, "N|auto"),
-  {OPT_TARGET, "target", "NAME",
-   "genai, triton, k8s: a file of DIR that these read; vllm, llama.cpp: print layers by stage"},
+  {OPT_TARGET, "target", "genai|triton|k8s|vllm|llama.cpp",
+   "a file of DIR that these read; vllm, llama.cpp: print layers by stage"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added, or a text"},
-  {OPT_ANNOTATE_AS, "annotate-as", "FORM",
-   "onnx (default): multi-device fields; layer_ann; olive; names"},
+  {OPT_ANNOTATE_AS, "annotate-as", "onnx|layer_ann|olive|names",
+   "what --annotate writes; default: onnx"},
   {OPT_CERTIFICATE, "certificate", "FILE",
    "write a proof of the bound, and its bare problem to FILE.problem.json"},
   {OPT_NO_SYNC, "no-sync", NULL, "do not wait until the disk has DIR: a power cut may lose it"},
@@ -94,12 +94,11 @@ static const cli_option OPTIONS[] = {
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
   {OPT_ALL_TRANSFERS, "all-transfers", NULL, "list all crossing tensors, not the first twelve"},
-  {OPT_COLOR, "color", "WHEN",
-   "auto (default): bars and colours on a terminal; always; never: bars without colours"},
+  {OPT_COLOR, "color", "auto|always|never",
+   "bars and colours; default: auto, on a terminal; never: bars without colours"},
   {'q', "quiet", NULL, "no table, warnings or progress"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {
@@ -153,17 +152,13 @@ static bool parse_shared(request *r, int id, char *argument) {
 }
 
 static bool parse_color(request *r, const char *text) {
-  static const char *const words[] = {"auto", "always", "never", NULL};
   int which;
-  if (!cli_choice(&PROGRAM, "color", text, words, &which)) return false;
+  if (!cli_choice(&PROGRAM, "color", text, &which)) return false;
   r->report.color = (stage_chart_color)which;
   return true;
 }
 
 static bool parse_option(request *r, int id, char *argument) {
-  static const char *const boundaries[] = {"sendrecv", "io", NULL};
-  static const char *const weights[] = {"auto", "inline", "external", "reference", NULL};
-  static const char *const annotations[] = {"onnx", "layer_ann", "olive", "names", NULL};
   uint64_t count;
   int which;
   switch (id) {
@@ -181,11 +176,11 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_HELP_PASSES: r->help_passes = true; return true;
     case OPT_PRINT_PIPELINE: r->print_pipeline = true; return true;
     case OPT_BOUNDARY:
-      if (!cli_choice(&PROGRAM, "boundary", argument, boundaries, &which)) return false;
+      if (!cli_choice(&PROGRAM, "boundary", argument, &which)) return false;
       r->emit.boundary = which ? PSPLIT_BOUNDARY_IO : PSPLIT_BOUNDARY_SENDRECV;
       return true;
     case OPT_WEIGHTS:
-      if (!cli_choice(&PROGRAM, "weights", argument, weights, &which)) return false;
+      if (!cli_choice(&PROGRAM, "weights", argument, &which)) return false;
       r->emit.weights = (psplit_weights)which;
       return true;
     case OPT_VERIFY: r->verify = true; return true;
@@ -211,9 +206,9 @@ static bool parse_option(request *r, int id, char *argument) {
       r->plan.planner.certify = true;
       return true;
     case OPT_ANNOTATE_AS:
-      if (!cli_choice(&PROGRAM, "annotate-as", argument, annotations, &which)) return false;
+      if (!cli_choice(&PROGRAM, "annotate-as", argument, &which)) return false;
       r->annotation = (psplit_annotation)which;
-      r->by_names = !annotations[which + 1];
+      r->by_names = strcmp(argument, "names") == 0;
       return true;
     case OPT_JSON: r->json = true; return true;
     case OPT_ALL_TRANSFERS: r->report.all_transfers = true; return true;

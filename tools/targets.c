@@ -80,11 +80,11 @@ static const target_row TARGETS[] = {
 enum { N_TARGETS = sizeof TARGETS / sizeof *TARGETS };
 
 bool target_parse(const cli *program, const char *text, target *out) {
-  const char *names[N_TARGETS + 1] = {NULL};
   int which;
-  for (size_t i = 0; i < N_TARGETS; i++) names[i] = TARGETS[i].name;
-  if (!cli_choice(program, "target", text, names, &which)) return false;
-  *out = &TARGETS[which];
+  if (!cli_choice(program, "target", text, &which)) return false;
+  size_t i = 0;
+  while (i + 1 < N_TARGETS && strcmp(TARGETS[i].name, text) != 0) i++;
+  *out = &TARGETS[i];
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "shared_options.h"
 
 #include <getopt.h>
 
@@ -69,15 +70,17 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "How it trains:"},
   {'n', "steps", "N", "steps in all"},
   {OPT_EPOCHS, "epochs", "N", "or so many times all data; default: 1"},
-  {OPT_SCHEDULE, "schedule", "WHAT",
-   "fill-drain, 1f1b (default), zb-h1 (of stages with --weight-gradients apart), or "
-   "interleaved[:CHUNKS]: so many stages a device; default: 2"},
+  {OPT_SCHEDULE, "schedule", "fill-drain|1f1b|interleaved[:CHUNKS]|zb-h1",
+   "order of the work; default: 1f1b; zb-h1: of stages with --weight-gradients apart; interleaved: "
+   "so many stages a "
+   "device, default 2"},
   {OPT_REPLICAS, "replicas", "R",
    "copies of all devices, which share the micro-batches; default: 1"},
   {OPT_SMOOTH, "smooth", "gamma=G,samples=K",
    "run each micro-batch K times, with weights moved by G * N(0, 1) (random smoothing)"},
   {OPT_LR, "lr", "RATE", "learning rate, at its highest; default: 0.001"},
-  {OPT_LR_SCHEDULE, "lr-schedule", "WHAT", "constant (default), linear or cosine"},
+  {OPT_LR_SCHEDULE, "lr-schedule", "constant|linear|cosine",
+   "how the rate falls; default: constant"},
   {OPT_LR_LAST, "lr-last", "RATE", "what these fall to; default: 0"},
   {OPT_WARMUP, "warmup-steps", "N", "in which the rate rises; default: 0"},
   {OPT_CLIP, "clip-norm", "NORM", "scale gradients down whose norm is larger"},
@@ -94,28 +97,24 @@ static const cli_option OPTIONS[] = {
   {OPT_MODEL, "model", "FILE", "which model that is"},
   {OPT_FORCE, "force", NULL, "replace the file that --export names"},
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
-   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   ORT_OPTIONS,
   {OPT_LEVEL, "optimization", "[STAGE=]LEVEL",
    "0, 1 (default), 2 or 99: of ONNX Runtime's graph optimiser"},
-  {OPT_TIMEOUT, "timeout", "SECONDS",
-   "longest time for a piece of a stage; default: any. Longest silence of a rank; default: 60"},
+  SHARED_TIMEOUT(OPT_TIMEOUT, "longest time for a piece of a stage"),
 #if PSPLIT_HAS_MPI
-  {OPT_TRANSPORT, "transport", "WHAT",
-   "threads, or mpi: a device per rank; default: mpi under mpirun"},
-  {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
+  SHARED_TRANSPORT(OPT_TRANSPORT, "device"),
+  SHARED_CHUNK(OPT_CHUNK),
 #endif
   {0, NULL, NULL, "What it tells:"},
   {OPT_LOG_EVERY, "log-every", "STEPS", "a line so often; default: 20 lines in all"},
   {OPT_JSON, "json", NULL, "print the report as JSON, and no lines"},
-  {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
+  SHARED_TRACE(OPT_TRACE),
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no lines, table or progress"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {
@@ -160,7 +159,6 @@ static bool add_file(files *to, const char *argument) {
 }
 
 static bool take_schedule(settings *s, const char *argument) {
-  static const char *const WHAT[] = {"fill-drain", "1f1b", "interleaved", "zb-h1", NULL};
   static const psplit_schedule_kind KINDS[] = {PSPLIT_SCHEDULE_FILL_DRAIN, PSPLIT_SCHEDULE_1F1B,
                                                PSPLIT_SCHEDULE_INTERLEAVED,
                                                PSPLIT_SCHEDULE_ZERO_BUBBLE};
@@ -172,7 +170,7 @@ static bool take_schedule(settings *s, const char *argument) {
     if (!cli_count(&PROGRAM, "schedule interleaved", argument + sizeof MANY - 1, 2, MOST_CHUNKS,
                    &n_chunks))
       return false;
-  } else if (!cli_choice(&PROGRAM, "schedule", argument, WHAT, &choice)) {
+  } else if (!cli_choice(&PROGRAM, "schedule", argument, &choice)) {
     return false;
   }
   s->train.schedule = KINDS[choice];
@@ -218,8 +216,6 @@ static bool take_count(const char *name, const char *argument, uint64_t least, u
 
 /* An option of how it trains; false after an error line, or where `id` is none of them. */
 static bool take_training(settings *s, int id, const char *argument) {
-  static const char *const RATES[] = {"constant", "linear", "cosine", NULL};
-  static const char *const NANS[] = {"stop", "skip", NULL};
   static const double MOST = 1e38;
   const uint64_t most_steps = UINT64_C(1) << 50;
   psplit_train_options *o = &s->train;
@@ -233,7 +229,7 @@ static bool take_training(settings *s, int id, const char *argument) {
     case OPT_SCHEDULE: return take_schedule(s, argument);
     case OPT_LR: return cli_real(&PROGRAM, "lr", argument, 0, MOST, &o->learning_rate);
     case OPT_LR_SCHEDULE:
-      good = cli_choice(&PROGRAM, "lr-schedule", argument, RATES, &choice);
+      good = cli_choice(&PROGRAM, "lr-schedule", argument, &choice);
       o->rate = (psplit_train_rate)choice;
       return good;
     case OPT_LR_LAST:
@@ -242,7 +238,7 @@ static bool take_training(settings *s, int id, const char *argument) {
       return cli_count(&PROGRAM, "warmup-steps", argument, 0, most_steps, &o->warmup_steps);
     case OPT_CLIP: return cli_real(&PROGRAM, "clip-norm", argument, 1e-30, 1e30, &o->clip_norm);
     case OPT_NAN:
-      good = cli_choice(&PROGRAM, "nan", argument, NANS, &choice);
+      good = cli_choice(&PROGRAM, "nan", argument, &choice);
       o->on_nan = (psplit_on_nan)choice;
       return good;
     case OPT_CHECKPOINT: o->checkpoint = argument; return true;
@@ -278,13 +274,7 @@ static int parse(int argc, char **argv, settings *s) {
         s->train.stall_timeout_s = s->train.timeout_s;
         break;
 #if PSPLIT_HAS_MPI
-      case OPT_TRANSPORT: {
-        static const char *const WHAT[] = {"threads", "mpi", NULL};
-        int choice = 0;
-        good = cli_choice(&PROGRAM, "transport", argument, WHAT, &choice);
-        s->mpi = choice == 1;
-        break;
-      }
+      case OPT_TRANSPORT: good = shared_transport(&PROGRAM, argument, &s->mpi); break;
       case OPT_CHUNK:
         good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->train.chunk_bytes);
         break;

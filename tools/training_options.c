@@ -14,41 +14,36 @@ void training_options_init(training_options *options) {
 }
 
 static bool weights_option(const cli *program, training_options *o, const char *argument) {
-  static const char *const forms[] = {"default", "input", NULL};
   int which;
-  if (!cli_choice(program, "trained-weights", argument, forms, &which)) return false;
+  if (!cli_choice(program, "trained-weights", argument, &which)) return false;
   o->form.weights = which ? PSPLIT_WEIGHTS_INPUT : PSPLIT_WEIGHTS_DEFAULT;
   return true;
 }
 
 static bool recompute_option(const cli *program, training_options *o, const char *argument) {
-  static const char *const words[] = {"auto", "none", "heavy", "all", NULL};
   int which;
-  if (!cli_choice(program, "recompute", argument, words, &which)) return false;
+  if (!cli_choice(program, "recompute", argument, &which)) return false;
   o->form.recompute = (psplit_recompute)which;
   return true;
 }
 
 static bool weight_gradients_option(const cli *program, training_options *o, const char *argument) {
-  static const char *const words[] = {"together", "apart", NULL};
   int which;
-  if (!cli_choice(program, "weight-gradients", argument, words, &which)) return false;
+  if (!cli_choice(program, "weight-gradients", argument, &which)) return false;
   o->form.weight_gradients = (psplit_weight_gradients)which;
   return true;
 }
 
 static bool batch_norm_option(const cli *program, training_options *o, const char *argument) {
-  static const char *const words[] = {"train", "frozen", NULL};
   int which;
-  if (!cli_choice(program, "batch-norm", argument, words, &which)) return false;
+  if (!cli_choice(program, "batch-norm", argument, &which)) return false;
   o->what.batch_norm = which ? PSPLIT_BATCH_NORM_FROZEN : PSPLIT_BATCH_NORM_TRAIN;
   return true;
 }
 
 static bool dropout_option(const cli *program, training_options *o, const char *argument) {
-  static const char *const words[] = {"train", "frozen", NULL};
   int which;
-  if (!cli_choice(program, "dropout", argument, words, &which)) return false;
+  if (!cli_choice(program, "dropout", argument, &which)) return false;
   o->what.dropout = which ? PSPLIT_DROPOUT_FROZEN : PSPLIT_DROPOUT_TRAIN;
   return true;
 }

@@ -35,20 +35,20 @@ enum {
    "train the weights whose name matches (repeatable); default: parameters of operators"}, \
   {TRAINING_FREEZE, "freeze", "PATTERN", "do not train those whose name matches (repeatable)"}, \
   {TRAINING_PRINT, "print-trainable", NULL, "print what would be trained, and stop"}, \
-  {TRAINING_BATCH_NORM, "batch-norm", "HOW", \
-   "train, by the batch, or frozen, by the model's statistics; default: as each node says"}, \
-  {TRAINING_DROPOUT, "dropout", "HOW", \
-   "train, all Dropouts drop, or frozen, none does; default: as each node says"}, \
+  {TRAINING_BATCH_NORM, "batch-norm", "train|frozen", \
+   "by the batch, or by the model's statistics; default: as each node says"}, \
+  {TRAINING_DROPOUT, "dropout", "train|frozen", \
+   "all Dropouts drop, or none does; default: as each node says"}, \
   {TRAINING_GRADIENT_OF, "gradient-of", "INPUT", \
    "give the gradient of an input as well (repeatable)"}, \
   {TRAINING_OPTIMIZER, "optimizer", "METHOD", \
    "sgd, momentum, adam or adamw (default), with :KEY=VALUE,...; none: no updates"}, \
-  {TRAINING_WEIGHTS, "trained-weights", "HOW", \
-   "default (default): inputs with their first value as default; input: plain inputs"}, \
-  {TRAINING_RECOMPUTE, "recompute", "WHAT", \
-   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}, \
-  {TRAINING_WEIGHT_GRADIENTS, "weight-gradients", "WHERE", \
-   "together (default): in the backward files; apart: in files that can run later, for zb-h1"}
+  {TRAINING_WEIGHTS, "trained-weights", "default|input", \
+   "inputs with their first value as default (default), or plain inputs"}, \
+  {TRAINING_RECOMPUTE, "recompute", "auto|none|heavy|all", \
+   "what is computed again; default: auto, as memory needs; heavy: not products and convolutions"}, \
+  {TRAINING_WEIGHT_GRADIENTS, "weight-gradients", "together|apart", \
+   "in the backward files (default), or in files that can run later, for zb-h1"}
 /* Of who writes files. */
 #define TRAINING_FILE_OPTIONS \
   {TRAINING_LOWER, "lower-gradient", "FILE", \

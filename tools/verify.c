@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "shared_options.h"
 
 #include <getopt.h>
 
@@ -22,10 +23,9 @@ static const cli_option OPTIONS[] = {
   {OPT_WEIGHTS_OF, "weights-of", "MODEL",
    "DIR is a file: is it MODEL but for values of weights? lists these"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
-   "limit on a file's structure; default: 32 times the file, 256 to 2048"},
+  SHARED_MAX_GRAPH_MEMORY(OPT_MAX_GRAPH_MEMORY, "a file's"),
   CLI_MAX_TEXT(OPT_MAX_TEXT),
-  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  SHARED_FOLLOW_SYMLINKS(OPT_FOLLOW_SYMLINKS),
 #if PSPLIT_HAS_RUNTIME
   {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
   {OPT_GRADIENTS, "gradients", NULL,
@@ -35,13 +35,11 @@ static const cli_option OPTIONS[] = {
   {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "0 (default): bits must be equal; 1, 2, 99: differences are told"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
-   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
 #endif
   {'q', "quiet", NULL, "say nothing when it holds"},
   CLI_TALK_OPTIONS,
-  {'h', "help", NULL, "print this"},
-  {'V', "version", NULL, "print the version"},
+  CLI_LAST_OPTIONS,
 };
 
 static const cli PROGRAM = {

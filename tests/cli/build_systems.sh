@@ -61,7 +61,7 @@ again() {
 meson install -C "$build" --no-rebuild --destdir "$tmp/root" >"$tmp/log" 2>&1
 report $? "installing"
 config=$(find "$tmp/root" -name psplitConfig.cmake)
-bin=$(dirname "$(find "$tmp/root" -name onnx-pipeline-split -type f)")
+bin=$(dirname "$(find "$tmp/root" -name onnx-pipeline-split -type f -perm -100)")
 prefix=$(dirname "$bin")
 PATH=$bin:$PATH
 export PATH

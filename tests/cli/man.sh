@@ -1,24 +1,30 @@
 #!/bin/sh
-# TAP: every option that --help prints has its entry in the manual page: man.sh MAN_DIRECTORY TOOL...
+# TAP: the options of --help and those of the manual page are the same: man.sh MAN_DIRECTORY TOOL...
 # What onnx-pipeline-inspect shares with onnx-pipeline-split stands in the page of the latter.
 set -eu
 pages=$1
 shift
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
 n=0
+report() { # NAME FILE_OF_WHAT_IS_WRONG
+  n=$((n + 1))
+  [ ! -s "$2" ] || echo "# $1:" $(cat "$2")
+  [ ! -s "$2" ] || printf 'not '
+  echo "ok $n - $1"
+}
+# mdoc writes --name as "Fl -name", "Fl \-name", and after a comma as "-name".
+entries() { sed -n 's/^\.It //p' "$@" | grep -oE '(Fl .?-|, -)[a-z][a-z-]+' | sed 's/.*[ \]-/--/' | sort -u; }
 for tool; do
   name=${tool##*/}
-  n=$((n + 1))
-  missing=
-  for option in $("$tool" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
-    for page in "$pages/$name.1" "$pages/onnx-pipeline-split.1"; do
-      # mdoc writes --name as "Fl -name" or "Fl \-name".
-      grep -qE -- "Fl .?-${option#--}( |\$)" "$page" && continue 2
-      [ "$name" = onnx-pipeline-inspect ] || break
-    done
-    missing="$missing $option"
-  done
-  [ -z "$missing" ] || echo "# not in $name.1:$missing"
-  [ -z "$missing" ] || printf 'not '
-  echo "ok $n - $name"
+  page=$pages/$name.1
+  "$tool" --help | sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p' | sort -u >"$tmp/help"
+  entries "$page" >"$tmp/page"
+  entries "$page" "$pages/onnx-pipeline-split.1" >"$tmp/both"
+  case $name in *-inspect) where=$tmp/both ;; *) where=$tmp/page ;; esac
+  comm -23 "$tmp/help" "$where" >"$tmp/missing"
+  report "$name.1 has all options" "$tmp/missing"
+  comm -13 "$tmp/help" "$tmp/page" >"$tmp/gone"
+  report "$name.1 has no other" "$tmp/gone"
 done
 echo "1..$n"
