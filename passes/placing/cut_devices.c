@@ -66,7 +66,8 @@ static bool add_nets(psplit_i_flow *flow, const psplit_problem *p,
 }
 
 psplit_code psplit_i_cut_devices(const psplit_problem *p, const psplit_i_device_cut *what,
-                                 psplit_diag *diag, uint8_t *out_b, bool *out_found) {
+                                 psplit_diag *diag, uint8_t *out_b, bool *out_found,
+                                 int64_t *out_value) {
   psplit_i_flow flow = {0};
   int64_t value = 0;
   bool *side = NULL;
@@ -76,6 +77,7 @@ psplit_code psplit_i_cut_devices(const psplit_problem *p, const psplit_i_device_
               (side = calloc(flow.head.n + 1, sizeof *side)) != NULL &&
               psplit_i_flow_side(&flow, SOURCE, side);
   *out_found = good && value < NEVER;
+  if (out_value) *out_value = value;
   for (uint32_t v = 0; v < p->n_nodes && good; v++) out_b[v] = !side[FIRST + v];
   free(side);
   psplit_i_flow_fini(&flow);

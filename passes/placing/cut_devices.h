@@ -15,10 +15,11 @@ typedef struct psplit_i_device_cut {
 } psplit_i_device_cut;
 
 /* Sets out_b[n_nodes]: 1 for nodes on b, 0 for those on a, with the least sum of weight times time,
- * sent tensors included. Nodes that neither runs are on a. *out_found: false where the problem
- * leaves no such cut. Errors: NOMEM. */
+ * sent tensors included, which is *out_value (may be NULL). Nodes that neither runs are on a.
+ * *out_found: false where the problem leaves no such cut. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cut_devices(const psplit_problem *problem,
                                                  const psplit_i_device_cut *what, psplit_diag *diag,
-                                                 uint8_t *out_b, bool *out_found);
+                                                 uint8_t *out_b, bool *out_found,
+                                                 int64_t *out_value);
 
 #endif

@@ -10,6 +10,7 @@
 #include "devices_inside.h"
 #include "methods.h"
 #include "request.h"
+#include "segment_bounds.h"
 
 enum { MOST_DEVICES = 64, MOST_PAIRS = 8, MOST_SEGMENTS = 1024 };
 
@@ -209,7 +210,7 @@ static psplit_code try_cut(segments *s, uint32_t a, uint32_t b, uint32_t weight_
        crossing *= 2) {
     const psplit_i_device_cut what = {s->problem.devices[a].class_id,
                                       s->problem.devices[b].class_id, weight_a, weight_b, crossing};
-    PSPLIT_TRY(psplit_i_cut_devices(&s->problem, &what, s->diag, on_b, &found));
+    PSPLIT_TRY(psplit_i_cut_devices(&s->problem, &what, s->diag, on_b, &found, NULL));
     if (!found) return PSPLIT_OK;
     for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = on_b[g] ? b : a;
     PSPLIT_TRY(judge(s, "min cut", &kept));
@@ -237,6 +238,25 @@ out:
   return code;
 }
 
+static void raise_bound(segments *s, int64_t ns, const char *by) {
+  if (ns <= s->bound_ns) return;
+  s->bound_ns = ns;
+  s->bound = by;
+}
+
+/* What holds for any devices of nodes. */
+static psplit_code find_bounds(segments *s) {
+  psplit_code code;
+  int64_t ns;
+  PSPLIT_TRY(psplit_i_bound_devices(&s->problem, &s->arena, s->diag, &ns));
+  raise_bound(s, ns, "weighted devices");
+  if (s->planner->options.objective != PSPLIT_LATENCY) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_bound_paths(&s->problem, &s->arena, s->diag, &ns));
+  raise_bound(s, ns, "paths over devices");
+out:
+  return code;
+}
+
 /* What the solver says of free placement, with its bound, of chunks, and of one stage a device. */
 static psplit_code try_solver(segments *s) {
   psplit_code code = PSPLIT_OK;
@@ -257,10 +277,7 @@ static psplit_code try_solver(segments *s) {
     code = psplit_partition_solve(&s->problem, &options, &why, &solution);
     if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(s->diag, &why);
     if (code != PSPLIT_OK) continue;
-    if (way == FREE) {
-      s->bound_ns = solution->lower_bound_ns;
-      s->bound = solution->bound;
-    }
+    if (way == FREE) raise_bound(s, solution->lower_bound_ns, solution->bound);
     for (uint32_t g = 0; g < s->n_groups; g++)
       s->device[g] = solution->stages[solution->stage[g]].device;
     const char *by = solution->solver;
@@ -332,6 +349,7 @@ static psplit_code place(segments *s) {
   psplit_code code;
   PSPLIT_TRY(prepare(s));
   if (s->n_groups == 0) return realise(s, NULL, (uint32_t[]){0}, 1);
+  PSPLIT_TRY(find_bounds(s));
   PSPLIT_TRY(try_greedy(s));
   PSPLIT_TRY(try_cuts(s));
   PSPLIT_TRY(try_solver(s));

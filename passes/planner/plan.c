@@ -326,9 +326,13 @@ static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, ps
   plan->lower_bound_ns = planner->segments_bound_ns;
   plan->bound = planner->segments_bound;
   if (planner->options.objective == PSPLIT_LATENCY) {
-    const psplit_code code = critical_path(planner, diag, &plan->lower_bound_ns);
+    int64_t path_ns;
+    const psplit_code code = critical_path(planner, diag, &path_ns);
     if (code != PSPLIT_OK) return code;
-    plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
+    if (path_ns > plan->lower_bound_ns) {
+      plan->lower_bound_ns = path_ns;
+      plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
+    }
   }
   if (plan->lower_bound_ns > value_ns)
     return psplit_i_fail(diag, PSPLIT_INTERNAL,

@@ -117,7 +117,57 @@ static void segments_are_the_best(void **state) {
   assert_true(n_back > n_plans / 10 && n_best >= n_plans * 9 / 10);
 }
 
+/* What one input takes where node n is on device on >> n & 1, each a segment by itself. */
+static int64_t latency_of(psplit_planner *planner, uint32_t on) {
+  const psplit_i_graph *graph = planner->graph;
+  psplit_diag diag = {0};
+  uint32_t device[MOST_NODES];
+  for (uint32_t i = 0; i < graph->n_nodes; i++) device[i] = on >> graph->topo[i] & 1;
+  if (psplit_i_planner_order_devices(planner, device, graph->n_nodes, &diag) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  for (uint32_t i = 0; i < graph->n_nodes; i++) planner->stage[graph->topo[i]] = i;
+  planner->segmented = true;
+  planner->segments_bound_ns = 0;
+  if (psplit_i_plan_make(planner, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
+  return planner->plan->latency_ns;
+}
+
+/* Of no placement is it above what that takes; and it is not far below the plan. */
+static void the_bound_on_latency_holds(void **state) {
+  (void)state;
+  uint32_t n_plans = 0, n_close = 0;
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    dice d = {.seed = 7000 + seed};
+    psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 2));
+    psplit_devices *devices = two_devices(&d);
+    int64_t ns[N_DEVICES][MOST_NODES];
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = N_DEVICES;
+    options.devices = devices;
+    options.n_threads = 1;
+    options.max_segments = UINT32_MAX;
+    options.objective = PSPLIT_LATENCY;
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const int64_t bound_ns = planner->plan->lower_bound_ns, value_ns = planner->plan->latency_ns;
+    times_of(planner, ns);
+    for (uint32_t on = 0; on < UINT32_C(1) << planner->graph->n_nodes; on++)
+      if (value_of(planner, devices, on, ns) < INT64_MAX && latency_of(planner, on) < bound_ns)
+        fail_msg("seed %u: bound %lld, but %lld is possible", (unsigned)seed, (long long)bound_ns,
+                 (long long)planner->plan->latency_ns);
+    n_plans++;
+    n_close += value_ns - bound_ns <= value_ns / 10;
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# %u plans, of %u the bound is within a tenth\n", n_plans, n_close);
+  assert_true(n_close > n_plans / 2);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(segments_are_the_best)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(segments_are_the_best),
+                                     cmocka_unit_test(the_bound_on_latency_holds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
