@@ -4,12 +4,38 @@
  * labels, that differ in v alone, the one with v placed dominates. */
 #include "exact_inside.h"
 
+/* What a message may take such a stage more, once each way, besides what nets of the trunk have in
+ * their times: where it sends v's stage something, or v sends what else is in it. */
+static void more_messages(const expander *d, uint32_t v, uint32_t t, int64_t *io_send,
+                          int64_t *io_recv) {
+  const psplit_i_instance *instance = d->x->instance;
+  bool sends = false, receives = false, sent = false, on_trunk = false;
+  if (!instance->makes_message) return;
+  for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1;
+    const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
+    const uint32_t source = instance->net_pin[instance->net_off[e]];
+    if (!instance->makes_message[e]) continue;
+    if (source != v) {
+      sends |= d->left[source / 64] >> (source % 64) & 1;
+    } else {
+      receives |= d->n_placed[e] + 1 < size;
+      sent |= d->n_placed[e] > 0;
+      on_trunk |= instance->on_trunk[e];
+    }
+  }
+  /* A stage that sends one for v, which is not counted as a time of v's, sends no more without v. */
+  if (sends && (!sent || on_trunk)) *io_send += instance->least_message[t];
+  if (receives) *io_recv += instance->least_message[instance->n_types + t];
+}
+
 /* At most this much more a stage in front, on type t, sends and receives when cluster v leaves it
  * for the stage that grows here. False: another stage may be worse off. */
 static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *out_send,
                            int64_t *out_recv) {
   const psplit_i_instance *instance = d->x->instance;
   int64_t send = 0, recv = 0;
+  more_messages(d, v, t, &send, &recv);
   for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
     const uint32_t e = instance->inc[k] >> 1, placed = d->n_placed[e];
     const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];

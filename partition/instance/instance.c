@@ -345,6 +345,28 @@ static void add_trunk(psplit_i_instance *instance) {
   }
 }
 
+/* What a message takes each type at least, over the links that it may use. */
+static psplit_code fill_messages(psplit_i_instance *instance, psplit_i_arena *scratch) {
+  const psplit_problem *p = instance->problem;
+  psplit_i_used_links used;
+  instance->least_message = PSPLIT_NEW(&instance->arena, int64_t, 2 * (size_t)instance->n_types);
+  if (!instance->least_message) return PSPLIT_NOMEM;
+  if (p->n_link_classes && psplit_i_pairs_used(p, scratch, &used) != PSPLIT_OK) return PSPLIT_NOMEM;
+  for (uint32_t k = 0; k < 2 * instance->n_types; k++) {
+    const psplit_device *device = &p->devices[k / 2];
+    int64_t *least = &instance->least_message[(size_t)(k % 2) * instance->n_types + k / 2];
+    if (device->free_comm) continue;
+    if (!p->n_link_classes) {
+      *least = p->message_ns[device->class_id];
+      continue;
+    }
+    for (uint32_t l = used.off[k]; l < used.off[k + 1]; l++)
+      if (l == used.off[k] || p->message_ns[used.link[l]] < *least)
+        *least = p->message_ns[used.link[l]];
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag *diag) {
   const psplit_problem *p = b->p;
   const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
@@ -421,6 +443,8 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   }
   instance->net_off[n_nets] = at;
   if (p->message_ns) add_trunk(instance);
+  if (p->message_ns && fill_messages(instance, &b->scratch) != PSPLIT_OK)
+    return psplit_i_nomem(diag);
   if (fill_links(instance, &b->scratch) != PSPLIT_OK) return psplit_i_nomem(diag);
   psplit_i_lists_turn_marked(n_nets, instance->net_off, instance->net_pin, instance->n,
                              instance->inc_off, instance->inc);

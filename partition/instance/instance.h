@@ -30,6 +30,7 @@ typedef struct psplit_i_instance {
   /* With messages (messages.h): nets that make one, and those whose times above have a message's
    * time in them. NULL: there are none. */
   bool *makes_message, *on_trunk; /* [n_nets] */
+  int64_t *least_message;         /* [2 * n_types] what one takes at least to send, to receive */
   /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
   /* Shared weights: group g counts group_bytes[g] once per stage with a cluster of it. */

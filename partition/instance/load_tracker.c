@@ -56,8 +56,24 @@ static inline void charge(psplit_i_load_tracker *tracker, int64_t *side, const i
   }
 }
 
+/* Net e begins to be sent or received, or (sign -1) ceases to be. */
+static inline void count_message(psplit_i_load_tracker *tracker, bool recv, uint32_t e,
+                                 int64_t sign) {
+  const psplit_i_instance *instance = tracker->instance;
+  if (!instance->makes_message || !instance->makes_message[e]) return;
+  tracker->n_messages[recv] += (uint32_t)sign;
+  tracker->n_on_trunk[recv] += instance->on_trunk[e] ? (uint32_t)sign : 0;
+}
+
+/* The set begins to receive net e, or (sign -1) ceases to. */
+static inline void charge_recv(psplit_i_load_tracker *tracker, uint32_t e, int64_t sign) {
+  charge(tracker, tracker->recv, tracker->instance->recv, e, sign);
+  count_message(tracker, true, e, sign);
+}
+
 /* The producer pays for net e, or (sign -1) no more. */
 static inline void charge_send(psplit_i_load_tracker *tracker, uint32_t e, int64_t sign) {
+  count_message(tracker, false, e, sign);
   if (!tracker->sent_ns) {
     charge(tracker, tracker->send, tracker->instance->send, e,
            sign * (tracker->times_sent ? tracker->times_sent[e] : 1));
@@ -81,12 +97,12 @@ void psplit_i_load_tracker_add(psplit_i_load_tracker *tracker, uint32_t cluster)
     const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     if (instance->inc[k] & 1) {
       tracker->has_source[e] = true;
-      if (before > 0) charge(tracker, tracker->recv, instance->recv, e, -1);
+      if (before > 0) charge_recv(tracker, e, -1);
       if (before + 1 < size) charge_send(tracker, e, 1);
     } else if (tracker->has_source[e]) {
       if (before + 1 == size) charge_send(tracker, e, -1);
     } else if (before == 0) {
-      charge(tracker, tracker->recv, instance->recv, e, 1);
+      charge_recv(tracker, e, 1);
     }
   }
   tracker->n_counted += instance->n_counted[cluster];
@@ -115,12 +131,12 @@ void psplit_i_load_tracker_remove(psplit_i_load_tracker *tracker, uint32_t clust
     const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     if (instance->inc[k] & 1) {
       tracker->has_source[e] = false;
-      if (after > 0) charge(tracker, tracker->recv, instance->recv, e, 1);
+      if (after > 0) charge_recv(tracker, e, 1);
       if (after + 1 < size) charge_send(tracker, e, -1);
     } else if (tracker->has_source[e]) {
       if (after + 1 == size) charge_send(tracker, e, 1);
     } else if (after == 0) {
-      charge(tracker, tracker->recv, instance->recv, e, -1);
+      charge_recv(tracker, e, -1);
     }
   }
   tracker->n_counted -= instance->n_counted[cluster];
@@ -148,6 +164,8 @@ void psplit_i_load_tracker_clear(psplit_i_load_tracker *tracker, const uint32_t 
     memset(tracker->near[side], 0, instance->n_link_classes * sizeof *tracker->near[side]);
     tracker->far[side] = 0;
   }
+  memset(tracker->n_messages, 0, sizeof tracker->n_messages);
+  memset(tracker->n_on_trunk, 0, sizeof tracker->n_on_trunk);
   memset(tracker->n_forbidden, 0, instance->n_types * sizeof *tracker->n_forbidden);
   tracker->weight_bytes = tracker->act_bytes = 0;
   tracker->n_counted = tracker->n_pinned = 0;
@@ -171,6 +189,10 @@ int64_t psplit_i_load_tracker_load(const psplit_i_load_tracker *tracker,
     send = tracker->near[0][tracker->guess->send_class[move->stage]] + tracker->far[0];
     recv = tracker->near[1][tracker->guess->recv_class[move->stage]] + tracker->far[1];
   }
+  if (tracker->n_messages[0] && !tracker->n_on_trunk[0])
+    send += tracker->instance->least_message[t];
+  if (tracker->n_messages[1] && !tracker->n_on_trunk[1])
+    recv += tracker->instance->least_message[tracker->instance->n_types + t];
   int64_t load = psplit_i_load(tracker->instance, tracker->w[t], recv, send);
   if (move->replicas > 1) {
     const double r = move->replicas;

@@ -25,6 +25,9 @@ typedef struct psplit_i_load_tracker {
   const uint32_t *times_sent; /* [n_nets] else: receivers to charge the producer for; NULL: 1 */
   int64_t *w, *recv, *send;   /* [n_types] */
   uint32_t *n_forbidden;      /* [n_types] clusters inside that the type cannot run */
+  /* With messages: nets that make one and are sent, received; and those of the trunk, whose time
+   * has a message's in it. Where some of the first make one, and none of the trunk, one counts. */
+  uint32_t n_messages[2], n_on_trunk[2];
   uint64_t weight_bytes, act_bytes;
   uint32_t n_counted, pin, n_pinned;
   uint32_t *n_in;         /* [n_nets] pins inside */
