@@ -66,11 +66,33 @@ static double efficiency(family kind, psplit_op_class op_class) {
 /* Compilers for NPUs take models all of whose sizes are known, and no type that their units lack:
  * OpenVINO's documentation of the NPU device, "only the models with static shapes"; ONNX Runtime's
  * of its QNN provider, "does not support models with dynamic shapes"; Coral's of the Edge TPU,
- * "tensor sizes are constant at compile-time". Which operators is a matter of versions. */
-static const psplit_i_support npu_support = {
-  .limits = {.static_shapes = true, .max_rank = -1, .max_bytes = UINT64_MAX},
-  .refused_types = UINT32_C(1) << DOUBLE | UINT32_C(1) << STRING | UINT32_C(1) << COMPLEX64 |
-                   UINT32_C(1) << COMPLEX128};
+ * "tensor sizes are constant at compile-time". Which operators is a matter of versions, and said of
+ * ONNX by the QNN provider alone. */
+#define STATIC_SHAPES \
+  { .static_shapes = true, .max_rank = -1, .max_bytes = UINT64_MAX }
+#define NO_LIMITS \
+  { .max_rank = -1, .max_bytes = UINT64_MAX }
+enum {
+  NOT_ON_NPUS = UINT32_C(1) << DOUBLE | UINT32_C(1) << STRING | UINT32_C(1) << COMPLEX64 |
+                UINT32_C(1) << COMPLEX128
+};
+static const psplit_i_support npu_support = {.limits = STATIC_SHAPES, .refused_types = NOT_ON_NPUS};
+
+static const psplit_i_support_rule qnn_rules[] = {
+#define PSPLIT_RUNS(domain, op_type) {domain, #op_type, NO_LIMITS},
+#include "qnn_operators.def"
+#undef PSPLIT_RUNS
+};
+static const psplit_i_support qnn_support = {
+  .listed = true,
+  .runs = {sizeof qnn_rules / sizeof *qnn_rules, qnn_rules},
+  .limits = STATIC_SHAPES,
+  .refused_types = NOT_ON_NPUS};
+
+static const psplit_i_support *support_of(const preset *p) {
+  if (p->family != NPU) return NULL;
+  return strncmp(p->name, "qualcomm-", strlen("qualcomm-")) == 0 ? &qnn_support : &npu_support;
+}
 
 /* A GPU runtime's context and its libraries' workspaces take about this much of a card; the others
  * share the machine's memory with everything else and set nothing aside. */
@@ -98,7 +120,7 @@ bool psplit_i_device_preset(const char *name, psplit_i_device_model *out) {
     out->workspace_bytes = workspace_bytes(p->family);
     out->overhead_ns = p->overhead_ns;
     out->keeps_copies = p->family == CPU;
-    out->support = p->family == NPU ? &npu_support : NULL;
+    out->support = support_of(p);
     for (int c = 0; c < PSPLIT_N_CLASSES; c++)
       out->efficiency[c] = efficiency(p->family, (psplit_op_class)c);
     return true;

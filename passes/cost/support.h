@@ -23,7 +23,7 @@ typedef struct psplit_i_support_rule {
 
 typedef struct psplit_i_support_rules {
   uint32_t n;
-  psplit_i_support_rule *items;
+  const psplit_i_support_rule *items;
 } psplit_i_support_rules;
 
 typedef struct psplit_i_support {

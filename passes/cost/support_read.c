@@ -83,9 +83,10 @@ static void read_rules(psplit_i_json_item list, bool refuses, psplit_i_support_r
   const size_t n = psplit_i_json_given(list) ? psplit_i_json_length(&list, 0, MOST) : 0;
   *out = (psplit_i_support_rules){0};
   if (!n) return;
-  out->items = PSPLIT_I_JSON_NEW(list.reader, psplit_i_support_rule, n);
-  for (size_t i = 0; out->items && i < n && list.reader->code == PSPLIT_OK; i++) {
-    read_rule(psplit_i_json_element(&list, i), refuses, &out->items[i]);
+  psplit_i_support_rule *items = PSPLIT_I_JSON_NEW(list.reader, psplit_i_support_rule, n);
+  out->items = items;
+  for (size_t i = 0; items && i < n && list.reader->code == PSPLIT_OK; i++) {
+    read_rule(psplit_i_json_element(&list, i), refuses, &items[i]);
     out->n++;
   }
 }

@@ -131,6 +131,17 @@ def main(argv):
                subprocess.run([split, "m.onnx", "--devices", "devices.json", "--plan-only"],
                               capture_output=True, timeout=60).returncode == OK,
                "a device says something else in their place")
+        qnn = {"name": "npu", "preset": "qualcomm-hexagon-x-elite"}
+        tap.ok(run([qnn], "--plan-only").returncode == OK, "operators that a preset lists")
+        with open("m.onnx", "wb") as file:
+            file.write(model(TEXT % "Erf"))
+        refused("an operator that no preset's device supports", INFEASIBLE,
+                r'no device supports node "t" \(Erf\).*npu: operator Erf; npu2: operator Erf',
+                [qnn, qnn | {"name": "npu2", "overhead_ns": 5}])
+        got = where([cpu, qnn | {"overhead_ns": 0}])
+        tap.ok(isinstance(got, dict) and got.get("t") == "cpu", "and goes to another device", str(got))
+        got = where([cpu, qnn | {"overhead_ns": 0, "supports": {}}])
+        tap.ok(isinstance(got, dict), "supports of a device takes the place of the list", str(got))
         with open("m.onnx", "wb") as file:
             file.write(model("(double[batch,64] x) => (double[batch,64] y) { y = Tanh (x) }"))
         refused("nor float64", INFEASIBLE, r"npu: a type of Tanh", [intel])
