@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "copies.h"
 #include "keep_state.h"
 #include "pass.h"
 #include "tied_weights.h"
@@ -243,12 +244,9 @@ static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
-                       psplit_diag *diag) {
-  (void)values;
-  psplit_code code = PSPLIT_OK;
-  if (planner->segmented || planner->n_replicas) return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+/* Copies for the stages as they stand, and the plan with them. */
+static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
   const psplit_plan *plan = planner->plan;
   const size_t n_before = planner->copies.n;
   const psplit_i_graph *graph = planner->graph;
@@ -271,11 +269,65 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(drop_idle(planner, diag));
   planner->plan_holds = !n_before && !planner->copies.n;
   if (!planner->plan_holds) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
+/* Whether the stages that are best for the bound may be taken: what binds the plan binds them, and
+ * nothing was given up for other ends. */
+static bool may_move(const psplit_planner *planner, const uint32_t *other) {
+  bool differs = false;
+  if (planner->best_ns || planner->options.training ||
+      planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
+    return false;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    differs |= other[n] != PSPLIT_NONE && other[n] != planner->stage[n];
+  return differs;
+}
+
+/* The bound knows what copies save, and its split may be better than one that was found without:
+ * takes these stages and their copies, if they fit and no stage is as slow as the slowest is now.
+ */
+static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, psplit_diag *diag) {
+  psplit_code code;
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  const int64_t best_ns = planner->plan->bottleneck_ns, bound_ns = planner->copies_bound_ns;
+  const size_t n_copies = planner->copies.n;
+  if (!may_move(planner, other)) return PSPLIT_OK;
+  uint32_t *stage = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *stage);
+  psplit_plan_copy *copies = psplit_i_arena_array(&planner->arena, n_copies, sizeof *copies);
+  if (!stage || !copies) return psplit_i_nomem(diag);
+  memcpy(stage, planner->stage, n_nodes * sizeof *stage);
+  if (n_copies) memcpy(copies, planner->copies.items, n_copies * sizeof *copies);
+  planner->copies_bound_ns = 0; /* until it is known whether the split counts */
+  PSPLIT_TRY(psplit_i_builder_adopt(planner, other, diag));
+  PSPLIT_TRY(replicate(planner, diag));
+  planner->copies_bound_ns = bound_ns;
+  if (planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner)) goto out;
+  memcpy(planner->stage, stage, n_nodes * sizeof *stage);
+  planner->copies.n = 0;
+  for (size_t c = 0; c < n_copies; c++)
+    if (!psplit_i_vec_push(&planner->copies, copies[c])) PSPLIT_TRY(psplit_i_nomem(diag));
+out:
+  return code;
+}
+
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
+  (void)values;
+  psplit_code code = PSPLIT_OK;
+  if (planner->segmented || planner->n_replicas) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  PSPLIT_TRY(replicate(planner, diag));
   /* The solver's bound is for splits without copies. */
   if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
       planner->plan->bottleneck_ns < planner->solution->lower_bound_ns) {
+    uint32_t *other = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *other);
+    if (!other) return psplit_i_nomem(diag);
     planner->plan_holds = false;
-    PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns));
+    PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
+    PSPLIT_TRY(try_stages(planner, other, diag));
+    planner->plan_holds = false;
   }
 out:
   return code;

@@ -80,48 +80,14 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   return PSPLIT_OK;
 }
 
-/* The longest that any link of the pipeline takes. */
-static psplit_device_link slowest_link(const psplit_planner *planner) {
-  psplit_device_link slowest = {.bytes_per_second = HUGE_VAL};
-  for (uint32_t from = 0; from < planner->options.n_stages; from++)
-    for (uint32_t to = 0; to < planner->options.n_stages; to++) {
-      if (from == to) continue;
-      const psplit_device_link link = psplit_devices_link(planner->devices, from, to);
-      if (link.bytes_per_second < slowest.bytes_per_second)
-        slowest.bytes_per_second = link.bytes_per_second;
-      if (link.latency_ns > slowest.latency_ns) slowest.latency_ns = link.latency_ns;
-    }
-  return slowest;
-}
-
-/* Whether `replicate` might compute the node again somewhere: it must cost less than receiving all
- * its results over the slowest link. */
-static bool copy_may_pay(const psplit_planner *planner, uint32_t n,
-                         const psplit_device_link *slowest) {
-  const psplit_i_node *node = &planner->graph->nodes[n];
-  if (!(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies) return false;
-  int64_t least_ns = INT64_MAX;
-  for (uint32_t c = 0; c < planner->n_classes; c++) {
-    const size_t at = (size_t)c * planner->graph->n_nodes + n;
-    if (planner->node_refused && planner->node_refused[at]) continue;
-    if (planner->node_ns[at] < least_ns) least_ns = planner->node_ns[at];
-  }
-  double receive_ns = 0;
-  for (uint32_t o = 0; o < node->n_outputs; o++)
-    if (node->outputs[o] != PSPLIT_NONE)
-      receive_ns += (double)slowest->latency_ns + 1 + /* times are rounded up */
-                    (double)psplit_i_planner_sent_bytes(planner, node->outputs[o], NULL) /
-                      slowest->bytes_per_second * 1e9;
-  return (double)least_ns < receive_ns;
-}
-
 /* Nets under construction: tensors, then what cuts cost for layouts. */
 typedef struct net_list {
   uint32_t *producer, *off, *consumer; /* off[n + 1] into consumer */
   uint64_t *bytes;
   uint8_t *flags;
-  bool *charged;   /* else it is sent for nothing */
-  uint32_t *price; /* of a layout, or PSPLIT_NONE */
+  bool *charged;    /* else it is sent for nothing */
+  uint32_t *charge; /* of b->charges, or PSPLIT_NONE */
+  uint32_t *price;  /* of a layout, or PSPLIT_NONE */
   uint32_t n;
   uint32_t *last; /* [n_groups] the last net that met the group, from 1 */
 } net_list;
@@ -140,6 +106,10 @@ static psplit_code make_net_list(psplit_i_builder *b, net_list *out) {
   const psplit_i_graph *graph = b->planner->graph;
   const psplit_i_layout_prices *prices = &b->prices;
   size_t n_nets = prices->n, n_pins = prices->n ? prices->off[prices->n] : 0;
+  if (b->charges && b->charges->n) {
+    n_nets += b->charges->n;
+    n_pins += b->charges->off[b->charges->n];
+  }
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer;
     if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE || !crosses(b, p, v)) continue;
@@ -152,6 +122,7 @@ static psplit_code make_net_list(psplit_i_builder *b, net_list *out) {
                     .bytes = psplit_i_builder_array(b, n_nets, sizeof *out->bytes),
                     .flags = psplit_i_builder_array(b, n_nets, sizeof *out->flags),
                     .charged = psplit_i_builder_array(b, n_nets, sizeof *out->charged),
+                    .charge = psplit_i_builder_array(b, n_nets, sizeof *out->charge),
                     .price = psplit_i_builder_array(b, n_nets, sizeof *out->price),
                     .last = psplit_i_builder_array(b, b->n_groups, sizeof *out->last)};
   return b->arena->failed ? psplit_i_nomem(b->diag) : PSPLIT_OK;
@@ -175,7 +146,7 @@ static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint3
     return false;
   }
   nets->producer[nets->n] = b->group[p];
-  nets->price[nets->n] = PSPLIT_NONE;
+  nets->price[nets->n] = nets->charge[nets->n] = PSPLIT_NONE;
   nets->off[++nets->n] = end;
   return true;
 }
@@ -201,11 +172,18 @@ static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
                          "let links be equal, or fewer tensors cross between supernodes",
                          b->links.n, p->n_nets);
   int64_t *ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *ns), *recv_ns = ns;
-  if (b->prices.n) recv_ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *recv_ns);
+  if (b->prices.n || b->charges)
+    recv_ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *recv_ns);
   if (!ns || !recv_ns) return psplit_i_nomem(b->diag);
   for (size_t e = 0; e < p->n_nets && n_kinds; e++) {
     const uint32_t price = nets->price[e];
+    const uint32_t charge = nets->charge[e];
     for (size_t c = 0; c < n && nets->charged[e]; c++) {
+      if (charge != PSPLIT_NONE) {
+        ns[e * n + c] = b->charges->send_ns[charge];
+        recv_ns[e * n + c] = b->charges->recv_ns[charge];
+        continue;
+      }
       const size_t at = price == PSPLIT_NONE ? 0 : price * n_classes + c;
       const int64_t sent_ns =
         b->any_order ? least_link_ns(&b->links, p->net_bytes[e])
@@ -234,8 +212,6 @@ static psplit_code build_nets(psplit_i_builder *b) {
   const psplit_i_layout_prices *prices = &b->prices;
   net_list nets;
   PSPLIT_TRY(make_net_list(b, &nets));
-  const psplit_device_link slowest =
-    b->copies_are_free ? slowest_link(planner) : (psplit_device_link){0};
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer, first = graph->consumer_off[v];
     const uint32_t e = nets.n;
@@ -245,14 +221,22 @@ static psplit_code build_nets(psplit_i_builder *b) {
     nets.bytes[e] = psplit_i_planner_sent_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
       nets.flags[e] = PSPLIT_NET_UNCUTTABLE;
-    nets.charged[e] =
-      !b->layouts_alone && (!b->copies_are_free || !copy_may_pay(planner, p, &slowest));
+    nets.charged[e] = !b->layouts_alone && !b->charges && !(b->copied && b->copied[p]);
   }
   for (uint32_t i = 0; i < prices->n; i++) {
     const uint32_t p = prices->maker[i], first = prices->off[i], e = nets.n;
     if (!add_net(b, &nets, p, prices->reader + first, prices->off[i + 1] - first)) continue;
     nets.price[e] = i;
-    nets.charged[e] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
+    nets.charged[e] = !(b->copied && b->copied[p]);
+  }
+  for (uint32_t i = 0; b->charges && i < b->charges->n; i++) {
+    const psplit_i_charges *charges = b->charges;
+    const uint32_t first = charges->off[i], e = nets.n;
+    if (!add_net(b, &nets, charges->producer[i], charges->reader + first,
+                 charges->off[i + 1] - first))
+      continue;
+    nets.charge[e] = i;
+    nets.charged[e] = true;
   }
   b->problem.n_nets = nets.n;
   b->problem.net_producer = nets.producer;
@@ -405,6 +389,7 @@ out:
   psplit_i_vec_fini(&stages);
   return code;
 }
+
 psplit_code psplit_i_builder_number(psplit_i_builder *b) {
   b->group = psplit_i_builder_array(b, b->planner->graph->n_nodes, sizeof *b->group);
   if (!b->group) return psplit_i_nomem(b->diag);
@@ -430,55 +415,48 @@ out:
   return code;
 }
 
-static psplit_code make_unlimited(psplit_i_builder *b) {
+psplit_code psplit_i_builder_unlimited(psplit_i_builder *b) {
   psplit_code code;
   b->any_order |= b->planner->order_is_free && !b->planner->order_chosen;
   const uint32_t n_stages = b->planner->options.n_stages;
   uint64_t *no_limit = psplit_i_builder_array(b, n_stages, sizeof *no_limit);
   if (!no_limit) return psplit_i_nomem(b->diag);
   for (uint32_t s = 0; s < n_stages; s++) no_limit[s] = UINT64_MAX;
-  PSPLIT_TRY(psplit_i_builder_number(b));
   PSPLIT_TRY(psplit_i_builder_build(b, no_limit));
 out:
   return code;
 }
 
+psplit_code psplit_i_builder_adopt(psplit_planner *planner, const uint32_t *node_stage,
+                                   psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  planner->copies.n = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (b.group[n] != PSPLIT_NONE) planner->stage[n] = node_stage[n];
+  PSPLIT_TRY(psplit_i_builder_place_free(&b));
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
+bool psplit_i_plan_fits(const psplit_planner *planner) {
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    if (planner->plan->stages[s].memory_bytes > psplit_devices_memory_bytes(planner->devices, s))
+      return false;
+  return true;
+}
+
 psplit_code psplit_i_problem_make(psplit_planner *planner, psplit_diag *diag,
                                   psplit_problem *out_problem, uint32_t **out_group) {
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
-  const psplit_code code = make_unlimited(&b);
+  psplit_code code = psplit_i_builder_number(&b);
+  if (code == PSPLIT_OK) code = psplit_i_builder_unlimited(&b);
   if (code != PSPLIT_OK) return code;
   *out_problem = b.problem;
   *out_group = b.group;
   return PSPLIT_OK;
-}
-
-/* A copy saves at most the sends and receipts of the node's results, and adds what is >= 0: with
- * those for nothing, no stage of any such split is slower than what it owns and still transfers. */
-psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
-                                       int64_t *out_bound_ns) {
-  static const double SHARE = 0.3; /* of the time that the split itself may take */
-  psplit_code code;
-  psplit_solution *solution = NULL;
-  psplit_partition_options options;
-  psplit_i_builder b = {
-    .planner = planner, .arena = &planner->scratch, .diag = diag, .copies_are_free = true};
-  *out_bound_ns = 0;
-  /* For all orders, as the plan's bound is; of other devices than the chosen it would say nothing.
-   */
-  b.any_order = planner->order_chosen;
-  if (b.any_order && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
-  PSPLIT_TRY(make_unlimited(&b));
-  psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= SHARE;
-  psplit_diag ignored = {0};
-  code = psplit_partition_solve(&b.problem, &options, &ignored, &solution);
-  if (code == PSPLIT_OK) *out_bound_ns = solution->lower_bound_ns;
-  psplit_solution_destroy(solution);
-  code = code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
-out:
-  psplit_i_arena_reset(&planner->scratch);
-  return code;
 }
 
 void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_options *out) {

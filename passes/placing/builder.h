@@ -6,6 +6,15 @@
 #include "layout.h"
 #include "links.h"
 
+/* Nets by hand: a stage with one of the readers and without the producer pays recv_ns, that of the
+ * producer send_ns for each such stage. */
+typedef struct psplit_i_charges {
+  uint32_t n;
+  uint32_t *producer;         /* [n] node */
+  uint32_t *off, *reader;     /* nodes: off[n + 1] into reader */
+  int64_t *send_ns, *recv_ns; /* [n] */
+} psplit_i_charges;
+
 /* A problem under construction; every array lives in the pass scratch. */
 typedef struct psplit_i_builder {
   psplit_planner *planner;
@@ -16,7 +25,10 @@ typedef struct psplit_i_builder {
   uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
   psplit_i_links links;
   psplit_i_layout_prices prices;
-  bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
+  /* For bounds on splits with copies (copies.c). [n_nodes] 1: a copy may stand in for the node,
+   * whose results are sent for nothing. NULL: no node is copied. */
+  const uint8_t *copied;
+  const psplit_i_charges *charges; /* else than NULL: all results are sent for nothing, but these */
   /* The devices may stand in any order: where links differ, a tensor takes what it takes over the
    * best of them, which no order is below. */
   bool any_order;
@@ -37,9 +49,18 @@ PSPLIT_MUST_USE psplit_code psplit_i_builder_number(psplit_i_builder *b);
 /* The problem on the devices, which have memory_bytes[n_stages]; UINT64_MAX: no limit. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
                                                    const uint64_t *memory_bytes);
+/* The same without limits of memory, and for any order of devices where the planner's is free. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_unlimited(psplit_i_builder *b);
 /* Gives each free node to the stages that read its result, once the other nodes have theirs: the
  * least owns it, the others hold copies. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_place_free(psplit_i_builder *b);
+
+/* Gives the nodes that are not free the stages node_stage[n_nodes], without copies of others, and
+ * makes the plan. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_adopt(psplit_planner *planner,
+                                                   const uint32_t *node_stage, psplit_diag *diag);
+/* Whether each stage of the plan finds room on its device. */
+bool psplit_i_plan_fits(const psplit_planner *planner);
 
 /* The planner's problem without memory limits, for any order of devices where it is free: node i is
  * the supernode that psplit_i_grouping_number numbers i, as *out_group has it by operator. Lives in
@@ -49,11 +70,5 @@ PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_planner *planner, pspli
                                                   uint32_t **out_group);
 /* How the planner's options have it solved. */
 void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_options *out);
-
-/* A lower bound (ns) on the bottleneck of any split of the supernodes that, besides, computes nodes
- * again where that costs less than it takes to receive their results. 0 where none was found. Uses
- * planner->scratch. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
-                                                       int64_t *out_bound_ns);
 
 #endif

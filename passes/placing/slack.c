@@ -190,27 +190,6 @@ static bool applies(const psplit_planner *planner) {
   return true;
 }
 
-/* Gives the nodes that are not free these stages, and makes the plan. */
-static psplit_code adopt(psplit_planner *planner, const uint32_t *node_stage, psplit_diag *diag) {
-  psplit_code code;
-  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
-  PSPLIT_TRY(psplit_i_builder_number(&b));
-  planner->copies.n = 0;
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
-    if (b.group[n] != PSPLIT_NONE) planner->stage[n] = node_stage[n];
-  PSPLIT_TRY(psplit_i_builder_place_free(&b));
-  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
-out:
-  return code;
-}
-
-static bool fits(const psplit_planner *planner) {
-  for (uint32_t s = 0; s < planner->options.n_stages; s++)
-    if (planner->plan->stages[s].memory_bytes > psplit_devices_memory_bytes(planner->devices, s))
-      return false;
-  return true;
-}
-
 /* The supernodes in one of two orders: by stage, or as they are numbered. */
 static void fill_order(divider *d, const uint32_t *stage, bool by_stage) {
   uint32_t n = 0;
@@ -265,9 +244,10 @@ static psplit_code try_limits(psplit_planner *planner, const psplit_plan *best, 
     bool found;
     PSPLIT_TRY(search(planner, limit_ns, cut, &found, diag));
     if (!found) break;
-    PSPLIT_TRY(adopt(planner, cut, diag));
+    PSPLIT_TRY(psplit_i_builder_adopt(planner, cut, diag));
     const int64_t over_ns = planner->plan->bottleneck_ns - most_ns;
-    *out_better = over_ns <= 0 && fits(planner) && planner->plan->n_transfers < best->n_transfers;
+    *out_better =
+      over_ns <= 0 && psplit_i_plan_fits(planner) && planner->plan->n_transfers < best->n_transfers;
     if (over_ns <= 0 || over_ns >= limit_ns) break;
     limit_ns -= over_ns;
   }
@@ -296,7 +276,7 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, psplit_diag *diag) {
   code = try_limits(planner, &best, most < 9e18 ? (int64_t)most : INT64_MAX, cut, &better, diag);
   planner->solution = solution;
   if (code != PSPLIT_OK) return code;
-  if (!better) return adopt(planner, old, diag);
+  if (!better) return psplit_i_builder_adopt(planner, old, diag);
   planner->best_ns = best.bottleneck_ns;
   planner->best_transfers = best.n_transfers;
   planner->best_proved = best.proved_optimal;

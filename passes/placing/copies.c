@@ -1,0 +1,357 @@
+/* A bound for splits that compute nodes again, where that is cheaper than receiving their results.
+ *
+ * Relaxation. What a stage pays for a result that it reads and whose node it does not have is
+ * written as a set of *pieces* of time, no more together than it takes to receive the result. Where
+ * nobody copies the node they are the result's own. A copy takes its node's time, which is a piece,
+ * and has its inputs there, whose pieces come along as far as the time to receive goes. A stage
+ * that has some results, each received or copied, pays at least for the union of their pieces: one
+ * that is received pays for its own set, and of one that is copied all but the node's time is in
+ * the sets of its inputs, which are there as well. A piece is a net: its producer is the node that
+ * it began with, its readers are those of all results whose sets it is in. A stage that has the
+ * producer and such a reader has all nodes between them, so that it pays for none.
+ *
+ * With the times that sending takes it is the same, but that copies take none, and that pieces come
+ * along within a supernode alone, unless there is one sender: others may be in another stage. */
+#include "copies.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "builder.h"
+#include "devices_inside.h"
+#include "keep_state.h"
+#include "links.h"
+
+#define NO_COPY INT64_MAX
+
+/* Times of links between stages. */
+typedef struct link_range {
+  psplit_device_link slowest, fastest; /* each by latency and by bytes a second apart */
+} link_range;
+
+static link_range range_of_links(const psplit_planner *planner) {
+  link_range r = {{.bytes_per_second = HUGE_VAL}, {.latency_ns = INT64_MAX}};
+  for (uint32_t from = 0; from < planner->options.n_stages; from++)
+    for (uint32_t to = 0; to < planner->options.n_stages; to++) {
+      if (from == to) continue;
+      const psplit_device_link link = psplit_devices_link(planner->devices, from, to);
+      if (link.bytes_per_second < r.slowest.bytes_per_second)
+        r.slowest.bytes_per_second = link.bytes_per_second;
+      if (link.latency_ns > r.slowest.latency_ns) r.slowest.latency_ns = link.latency_ns;
+      if (link.bytes_per_second > r.fastest.bytes_per_second)
+        r.fastest.bytes_per_second = link.bytes_per_second;
+      if (link.latency_ns < r.fastest.latency_ns) r.fastest.latency_ns = link.latency_ns;
+    }
+  return r;
+}
+
+/* Of the classes of devices the one that is fastest at the node; INT64_MAX: none runs it. */
+static int64_t least_ns(const psplit_planner *planner, uint32_t node) {
+  int64_t least = INT64_MAX;
+  for (uint32_t c = 0; c < planner->n_classes; c++) {
+    const size_t at = (size_t)c * planner->graph->n_nodes + node;
+    if (planner->node_refused && planner->node_refused[at]) continue;
+    if (planner->node_ns[at] < least) least = planner->node_ns[at];
+  }
+  return least;
+}
+
+static uint32_t n_results(const psplit_i_node *node) {
+  uint32_t n = 0;
+  for (uint32_t o = 0; o < node->n_outputs; o++) n += node->outputs[o] != PSPLIT_NONE;
+  return n;
+}
+
+/* Whether nobody but the node reads the value. */
+static bool is_private(const psplit_i_graph *graph, uint32_t value, uint32_t node) {
+  for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
+    if (graph->consumers[c] != node) return false;
+  return true;
+}
+
+/* The least that a copy takes where what only the node reads is received for it. Other inputs may
+ * be there for others' sake. NO_COPY: none is made. */
+static int64_t copy_ns(const psplit_planner *planner, const link_range *links, uint32_t n) {
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_i_node *node = &graph->nodes[n];
+  if (!(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies ||
+      planner->pin[n] != PSPLIT_NONE || psplit_i_planner_reads_state(planner, n))
+    return NO_COPY;
+  int64_t sum = least_ns(planner, n);
+  for (uint32_t i = 0; i < node->n_inputs; i++) {
+    const uint32_t value = node->inputs[i];
+    const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+    bool met = false;
+    for (uint32_t k = 0; k < i; k++) met |= node->inputs[k] == value;
+    if (producer == PSPLIT_NONE || met || !is_private(graph, value, n) ||
+        (planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
+      continue;
+    if (!psplit_i_planner_sendable(planner, value)) return NO_COPY;
+    const uint64_t bytes = psplit_i_planner_sent_bytes(planner, value, NULL);
+    sum = psplit_i_sat_add_i64(sum, psplit_i_link_ns(&links->fastest, bytes));
+  }
+  return sum;
+}
+
+/* Whether all results together take longer to receive over the slowest link. */
+static bool is_cheaper(const psplit_planner *planner, const link_range *links, uint32_t n,
+                       int64_t ns) {
+  const psplit_i_node *node = &planner->graph->nodes[n];
+  int64_t receive_ns = 0;
+  if (planner->next_hop) return true; /* it may take several links */
+  for (uint32_t o = 0; o < node->n_outputs; o++)
+    if (node->outputs[o] != PSPLIT_NONE)
+      receive_ns = psplit_i_sat_add_i64(
+        receive_ns, psplit_i_link_ns(&links->slowest,
+                                     psplit_i_planner_sent_bytes(planner, node->outputs[o], NULL)));
+  return ns < receive_ns;
+}
+
+/* out_copied[n_nodes]: a copy may be cheaper than to receive. */
+static void find_copied(const psplit_planner *planner, uint8_t *out_copied) {
+  const psplit_i_graph *graph = planner->graph;
+  const link_range links = range_of_links(planner);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const int64_t ns = n_results(&graph->nodes[n]) ? copy_ns(planner, &links, n) : NO_COPY;
+    out_copied[n] = ns != NO_COPY && is_cheaper(planner, &links, n, ns);
+  }
+}
+
+typedef struct piece {
+  int64_t ns;
+  uint32_t producer; /* node */
+  uint32_t n_users;  /* results whose sets it is in */
+  uint32_t first;    /* cell of the last of them, or PSPLIT_NONE */
+  bool closed;       /* it does not come along: no copy is made for that reader */
+} piece;
+
+/* That a piece is in a result's set. */
+typedef struct cell {
+  uint32_t piece, value;
+  uint32_t of_piece, of_value; /* the next one, or PSPLIT_NONE */
+} cell;
+
+typedef struct pieces {
+  const psplit_i_builder *b;
+  const uint8_t *copied; /* [n_nodes] */
+  psplit_device_link link;
+  bool sending;    /* times of senders, not of receivers */
+  bool one_sender; /* there is one stage that sends */
+  PSPLIT_VEC(piece) all;
+  PSPLIT_VEC(cell) cells;
+  uint32_t *of_value; /* [n_values] its last cell, or PSPLIT_NONE */
+} pieces;
+
+enum { MOST_CELLS = 32 }; /* for each value; then pieces no longer come along */
+
+static bool put(pieces *p, uint32_t at, uint32_t value) {
+  const cell new = {at, value, p->all.items[at].first, p->of_value[value]};
+  const uint32_t id = (uint32_t)p->cells.n;
+  if (!psplit_i_vec_push(&p->cells, new)) return false;
+  p->all.items[at].first = p->of_value[value] = id;
+  p->all.items[at].n_users++;
+  return true;
+}
+
+static bool begin_piece(pieces *p, uint32_t node, uint32_t value, int64_t ns, bool closed) {
+  if (ns <= 0) return true;
+  return psplit_i_vec_push(&p->all, ((piece){ns, node, 0, PSPLIT_NONE, closed})) &&
+         put(p, (uint32_t)p->all.n - 1, value);
+}
+
+/* Divides a piece, of which `ns` stay. */
+static bool divide(pieces *p, uint32_t at, int64_t ns) {
+  const piece old = p->all.items[at];
+  const uint32_t rest = (uint32_t)p->all.n;
+  if (!psplit_i_vec_push(&p->all, ((piece){old.ns - ns, old.producer, 0, PSPLIT_NONE, false})))
+    return false;
+  p->all.items[at].ns = ns;
+  for (uint32_t c = old.first; c != PSPLIT_NONE; c = p->cells.items[c].of_piece)
+    if (!put(p, rest, p->cells.items[c].value)) return false;
+  return true;
+}
+
+static bool has(const pieces *p, uint32_t value, uint32_t at) {
+  for (uint32_t c = p->of_value[value]; c != PSPLIT_NONE; c = p->cells.items[c].of_value)
+    if (p->cells.items[c].piece == at) return true;
+  return false;
+}
+
+/* A piece of the node's inputs that the value has not, of those that are in the fewest sets the
+ * first: so results that need the same inputs together pay for most of them. */
+static uint32_t next_piece(const pieces *p, uint32_t node, uint32_t value) {
+  const uint32_t *group = p->b->group;
+  uint32_t best = PSPLIT_NONE;
+  PSPLIT_FOR_EACH_READ(&p->b->planner->graph->nodes[node], input)
+    for (uint32_t c = p->of_value[input]; c != PSPLIT_NONE; c = p->cells.items[c].of_value) {
+      const uint32_t at = p->cells.items[c].piece;
+      const piece *this = &p->all.items[at];
+      if (this->closed || (p->sending && !p->one_sender && group[this->producer] != group[node]))
+        continue;
+      if (best != PSPLIT_NONE && (this->n_users > p->all.items[best].n_users ||
+                                  (this->n_users == p->all.items[best].n_users && at >= best)))
+        continue;
+      if (!has(p, value, at)) best = at;
+    }
+  return best;
+}
+
+/* Whether all that read the node are in one other supernode: wherever that is, the node's own stage
+ * would have no use for it if it were copied there, so that the results are sent (drop_idle in
+ * replicate.c). Copies of the readers may have copies of it all the same. */
+static bool is_left(const psplit_i_builder *b, uint32_t n) {
+  const psplit_i_graph *graph = b->planner->graph;
+  uint32_t reader = PSPLIT_NONE;
+  for (uint32_t o = 0; o < graph->nodes[n].n_outputs; o++) {
+    const uint32_t value = graph->nodes[n].outputs[o];
+    if (value == PSPLIT_NONE) continue;
+    if (graph->values[value].is_output) return false;
+    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+      const uint32_t group = b->group[graph->consumers[c]];
+      if (group == PSPLIT_NONE || group == b->group[n] ||
+          (reader != PSPLIT_NONE && reader != group))
+        return false;
+      reader = group;
+    }
+  }
+  return reader != PSPLIT_NONE;
+}
+
+/* What of a copy's own time its result has for its own, so that the results have all of it. */
+static int64_t share_of_node(const psplit_planner *planner, uint32_t n, uint32_t value) {
+  const psplit_i_node *node = &planner->graph->nodes[n];
+  const int64_t ns = least_ns(planner, n), n_out = n_results(node);
+  return ns / n_out + (node->outputs[0] == value ? ns % n_out : 0);
+}
+
+static bool fill(pieces *p, uint32_t node, uint32_t value) {
+  const psplit_planner *planner = p->b->planner;
+  if (!psplit_i_planner_sendable(planner, value) || planner->uncuttable[value]) return true;
+  const int64_t receive_ns =
+    psplit_i_link_ns(&p->link, psplit_i_planner_sent_bytes(planner, value, NULL));
+  int64_t left = receive_ns;
+  if (!p->copied[node]) return begin_piece(p, node, value, left, false);
+  int64_t own = p->sending ? 0 : share_of_node(planner, node, value);
+  if (own > left) own = left;
+  if (!begin_piece(p, node, value, own, false)) return false;
+  left -= own;
+  while (left > 0 && p->cells.n / MOST_CELLS < planner->graph->n_values) {
+    const uint32_t at = next_piece(p, node, value);
+    if (at == PSPLIT_NONE) break;
+    if (p->all.items[at].ns > left && !divide(p, at, left)) return false;
+    left -= p->all.items[at].ns;
+    if (!put(p, at, value)) return false;
+  }
+  return !is_left(p->b, node) || begin_piece(p, node, value, receive_ns, true);
+}
+
+/* Sets of all results. */
+static bool make_pieces(pieces *p) {
+  const psplit_i_graph *graph = p->b->planner->graph;
+  for (uint32_t v = 0; v < graph->n_values; v++) p->of_value[v] = PSPLIT_NONE;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const uint32_t n = graph->topo[i];
+    for (uint32_t o = 0; o < graph->nodes[n].n_outputs && p->b->group[n] != PSPLIT_NONE; o++)
+      if (graph->nodes[n].outputs[o] != PSPLIT_NONE && !fill(p, n, graph->nodes[n].outputs[o]))
+        return false;
+  }
+  return true;
+}
+
+static uint32_t n_readers(const pieces *p) {
+  const uint32_t *off = p->b->planner->graph->consumer_off;
+  uint32_t n = 0;
+  for (size_t c = 0; c < p->cells.n; c++)
+    n += off[p->cells.items[c].value + 1] - off[p->cells.items[c].value];
+  return n;
+}
+
+static void add_charges(const pieces *p, psplit_i_charges *to) {
+  const psplit_i_graph *graph = p->b->planner->graph;
+  for (size_t i = 0; i < p->all.n; i++) {
+    const piece *this = &p->all.items[i];
+    uint32_t end = to->off[to->n];
+    for (uint32_t c = this->first; c != PSPLIT_NONE; c = p->cells.items[c].of_piece) {
+      const uint32_t value = p->cells.items[c].value, node = graph->values[value].producer;
+      if (!this->closed && p->copied[node] && is_left(p->b, node)) continue; /* for copies alone */
+      for (uint32_t r = graph->consumer_off[value]; r < graph->consumer_off[value + 1]; r++)
+        to->reader[end++] = graph->consumers[r];
+    }
+    to->producer[to->n] = this->producer;
+    to->send_ns[to->n] = p->sending ? this->ns : 0;
+    to->recv_ns[to->n] = p->sending ? 0 : this->ns;
+    to->off[++to->n] = end;
+  }
+}
+
+/* What all stages pay at least, as nets; NULL in b->charges where links are of several kinds, or
+ * where computing and receiving are not added up: there copies save all that they may. */
+static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_links links;
+  pieces received = {.b = b, .copied = b->copied}, sent = {.b = b, .copied = b->copied};
+  PSPLIT_TRY(psplit_i_links_find(b->planner, b->any_order, b->arena, b->diag, &links));
+  if (links.n != 1 || b->planner->options.overlap) goto out;
+  received.link = sent.link = links.link[0];
+  sent.sending = true;
+  sent.one_sender = b->planner->options.n_stages == 2;
+  received.of_value = PSPLIT_NEW(b->arena, uint32_t, b->planner->graph->n_values);
+  sent.of_value = PSPLIT_NEW(b->arena, uint32_t, b->planner->graph->n_values);
+  if (b->arena->failed || !make_pieces(&received) || !make_pieces(&sent))
+    PSPLIT_TRY(psplit_i_nomem(b->diag));
+  const size_t n = received.all.n + sent.all.n,
+               n_pins = (size_t)n_readers(&received) + n_readers(&sent);
+  *out = (psplit_i_charges){.producer = psplit_i_builder_array(b, n, sizeof *out->producer),
+                            .off = psplit_i_builder_array(b, n + 1, sizeof *out->off),
+                            .reader = psplit_i_builder_array(b, n_pins, sizeof *out->reader),
+                            .send_ns = psplit_i_builder_array(b, n, sizeof *out->send_ns),
+                            .recv_ns = psplit_i_builder_array(b, n, sizeof *out->recv_ns)};
+  if (b->arena->failed) PSPLIT_TRY(psplit_i_nomem(b->diag));
+  add_charges(&received, out);
+  add_charges(&sent, out);
+  b->charges = out;
+out:
+  psplit_i_vec_fini(&received.all);
+  psplit_i_vec_fini(&received.cells);
+  psplit_i_vec_fini(&sent.all);
+  psplit_i_vec_fini(&sent.cells);
+  return code;
+}
+
+psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
+                                       int64_t *out_bound_ns, uint32_t *out_stage) {
+  static const double SHARE = 0.3; /* of the time that the split itself may take */
+  psplit_code code;
+  psplit_solution *solution = NULL;
+  psplit_partition_options options;
+  psplit_i_charges charges;
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+  uint8_t *copied = PSPLIT_NEW(&planner->scratch, uint8_t, n_nodes);
+  *out_bound_ns = 0;
+  for (uint32_t n = 0; n < n_nodes; n++) out_stage[n] = PSPLIT_NONE;
+  if (!copied) return psplit_i_nomem(diag);
+  /* For all orders, as the plan's bound is; of other devices than the chosen it would say nothing.
+   */
+  b.any_order = planner->order_chosen;
+  if (b.any_order && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  find_copied(planner, copied);
+  b.copied = copied;
+  PSPLIT_TRY(make_charges(&b, &charges));
+  PSPLIT_TRY(psplit_i_builder_unlimited(&b));
+  psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= SHARE;
+  psplit_diag ignored = {0};
+  code = psplit_partition_solve(&b.problem, &options, &ignored, &solution);
+  if (code == PSPLIT_OK) {
+    *out_bound_ns = solution->lower_bound_ns;
+    for (uint32_t n = 0; n < n_nodes; n++)
+      if (b.group[n] != PSPLIT_NONE) out_stage[n] = solution->stage[b.group[n]];
+  }
+  psplit_solution_destroy(solution);
+  code = code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
