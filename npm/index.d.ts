@@ -277,6 +277,8 @@ export type Plan = {
   bottleneck_ns: Quantity;
   /** of one input by itself through all stages */
   latency_ns?: Quantity;
+  /** a link's latency counts once for all that one stage sends another; absent: for each tensor */
+  message_latency?: "per_pair";
   /** of bottleneck_ns, or of latency_ns where that is the objective */
   lower_bound_ns: Quantity;
   gap_frac: number | null;

@@ -27,24 +27,52 @@ typedef struct state {
   uint32_t *received;   /* [n_values] stamp: the stage at hand gets the value */
   uint32_t *constant;   /* [n_values] stamp: the stage at hand holds the constant */
   uint64_t *room_bytes; /* [n_stages] memory that is left */
+  uint32_t *n_from;     /* [n_stages] tensors that the stage at hand gets from each */
   uint32_t stamp;
 } state;
 
+/* What the value takes, without what is a message's. */
 static int64_t send_cost(const psplit_planner *planner, uint32_t from, uint32_t to,
                          uint32_t value) {
-  return psplit_i_planner_transfer_ns(planner, from, to,
-                                      psplit_i_planner_sent_bytes(planner, value, NULL));
+  const int64_t ns = psplit_i_planner_transfer_ns(
+    planner, from, to, psplit_i_planner_sent_bytes(planner, value, NULL));
+  if (planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR || ns == INT64_MAX) return ns;
+  return ns - psplit_i_planner_transfer_ns(planner, from, to, 0);
+}
+
+/* What a message takes that `n` tensors are all of, if latency is a message's and that many come
+ * from the stage now; where they are passed on, others may need it. */
+static int64_t message_ns(const state *s, uint32_t from, uint32_t to, uint32_t n) {
+  const psplit_planner *planner = s->planner;
+  if (planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR || planner->next_hop ||
+      s->n_from[from] != n)
+    return 0;
+  return psplit_i_planner_transfer_ns(planner, from, to, 0);
+}
+
+/* Of the node's results, those that the stage at hand gets. */
+static uint32_t count_received(const state *s, uint32_t node) {
+  const psplit_i_node *data = &s->planner->graph->nodes[node];
+  uint32_t n = 0;
+  for (uint32_t o = 0; o < data->n_outputs; o++)
+    n += data->outputs[o] != PSPLIT_NONE && s->received[data->outputs[o]] == s->stamp;
+  return n;
 }
 
 /* What it costs the stage to receive the node's results, all of them: a copy makes each local. */
 static int64_t received_ns(const state *s, uint32_t node, uint32_t stage) {
   const psplit_i_node *data = &s->planner->graph->nodes[node];
-  int64_t sum = 0;
+  const uint32_t home = s->planner->stage[node], n = count_received(s, node);
+  int64_t sum = n ? message_ns(s, home, stage, n) : 0;
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE && s->received[data->outputs[o]] == s->stamp)
-      sum = psplit_i_sat_add_i64(
-        sum, send_cost(s->planner, s->planner->stage[node], stage, data->outputs[o]));
+      sum = psplit_i_sat_add_i64(sum, send_cost(s->planner, home, stage, data->outputs[o]));
   return sum;
+}
+
+/* What it takes to get one more value from a stage. */
+static int64_t fetch_cost(const state *s, uint32_t from, uint32_t to, uint32_t value) {
+  return psplit_i_sat_add_i64(send_cost(s->planner, from, to, value), message_ns(s, from, to, 0));
 }
 
 static psplit_code add_copy(state *s, uint32_t node, uint32_t stage) {
@@ -128,7 +156,7 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
     if (planner->node_flags[producer] & PSPLIT_I_NODE_FREE) continue; /* comes along */
     if (fetched != PSPLIT_NONE || !psplit_i_planner_sendable(planner, value)) return PSPLIT_OK;
     fetched = value;
-    fetched_ns = send_cost(planner, planner->stage[producer], stage, value);
+    fetched_ns = fetch_cost(s, planner->stage[producer], stage, value);
   }
   if (psplit_i_sat_add_i64(added_ns, fetched_ns) >= saved_ns) return PSPLIT_OK;
   const work here = {.compute_ns = added_ns, .recv_ns = fetched_ns - saved_ns};
@@ -139,7 +167,9 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
     if (from != planner->stage[node] && too_slow(s, from, &there, bottleneck_ns)) return PSPLIT_OK;
     s->works[from].send_ns += fetched_ns;
     s->received[fetched] = s->stamp;
+    s->n_from[from]++;
   }
+  s->n_from[planner->stage[node]] -= count_received(s, node);
   s->works[planner->stage[node]].send_ns -= saved_ns;
   s->works[stage].compute_ns += here.compute_ns;
   s->works[stage].recv_ns += here.recv_ns;
@@ -168,8 +198,10 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (s->held[n] == s->stamp) mark_constants(s, n);
   bool any = false;
+  memset(s->n_from, 0, plan->n_stages * sizeof *s->n_from);
   for (uint32_t t = 0; t < plan->n_transfers; t++)
     if (plan->transfers[t].to == stage) {
+      s->n_from[plan->transfers[t].from]++;
       s->received[plan->transfers[t].value] = s->stamp;
       any = true;
     }
@@ -256,6 +288,7 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   s.received = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
   s.constant = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
   s.room_bytes = PSPLIT_NEW(&planner->scratch, uint64_t, plan->n_stages);
+  s.n_from = PSPLIT_NEW(&planner->scratch, uint32_t, plan->n_stages);
   if (planner->scratch.failed) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];

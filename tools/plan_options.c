@@ -213,6 +213,10 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_ALLOW_INVALID: o->planner.allow_invalid = true; return true;
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
     case PLAN_SLACK: return slack(program, o, argument);
+    case PLAN_MESSAGE_LATENCY:
+      if (!cli_choice(program, "message-latency", argument, &which)) return false;
+      o->planner.message_latency = (psplit_message_latency)which;
+      return true;
     case PLAN_KEEP_BLOCKS: o->keep_blocks = true; return true;
     case PLAN_CONTEXT:
     case PLAN_BATCH:

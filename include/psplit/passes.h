@@ -62,6 +62,13 @@ typedef enum psplit_device_order {
   PSPLIT_DEVICE_ORDER_GIVEN /* stage i on device i */
 } psplit_device_order;
 
+/* What a link's latency is charged for. */
+typedef enum psplit_message_latency {
+  PSPLIT_LATENCY_PER_TENSOR, /* every tensor that crosses */
+  PSPLIT_LATENCY_PER_PAIR    /* all that one stage sends another for a micro-batch, which the runner
+                                hands on together */
+} psplit_message_latency;
+
 /* An output and the input that takes it in the next run. */
 typedef struct psplit_planner_state {
   const char *output, *input;
@@ -124,6 +131,7 @@ typedef struct psplit_planner_options {
    * throughput over equal devices and links, without pins or training. The plan says what it gave
    * up. */
   double slack_frac;
+  psplit_message_latency message_latency;
   /* Sizes of a decoder's inputs, where `dims` do not give them: found by the inputs' names and by
    * what is state (docs/generating.md). NULL: there are none. With `prefill` the plan is for both
    * kinds of steps: prefill_frac (0 < f < 1) of all steps are that, the others `decode`. Then times

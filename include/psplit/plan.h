@@ -104,6 +104,7 @@ typedef struct psplit_plan {
   int64_t bottleneck_ns;      /* load of the slowest stage; with segments, device */
   int64_t latency_ns;         /* of one micro-batch: a stage starts when all that send to it ended;
                              receives, computes and sends then, one after the other */
+  const char *message_latency; /* "per_tensor" or "per_pair": what links' latency counts for */
   int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
   double gap_frac;        /* of latency_ns for latency */
   bool proved_optimal;    /* never where data.matters */

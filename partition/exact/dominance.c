@@ -24,7 +24,7 @@ static void more_messages(const expander *d, uint32_t v, uint32_t t, int64_t *io
       on_trunk |= instance->on_trunk[e];
     }
   }
-  /* A stage that sends one for v, which is not counted as a time of v's, sends no more without v. */
+  /* A stage that sends one for v, which is not counted as a time of v, sends no more without v. */
   if (sends && (!sent || on_trunk)) *io_send += instance->least_message[t];
   if (receives) *io_recv += instance->least_message[instance->n_types + t];
 }

@@ -151,17 +151,41 @@ static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint3
   return true;
 }
 
-static int64_t least_link_ns(const psplit_i_links *links, uint64_t bytes) {
+/* What a tensor takes over a link by itself: where latency is a message's, its bytes alone. */
+static int64_t tensor_ns(const psplit_i_builder *b, const psplit_device_link *link,
+                         uint64_t bytes) {
+  psplit_device_link of = *link;
+  if (b->planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR) of.latency_ns = 0;
+  return psplit_i_link_ns(&of, bytes);
+}
+
+static int64_t least_link_ns(const psplit_i_builder *b, uint64_t bytes) {
   int64_t least = INT64_MAX;
-  for (uint32_t k = 0; k < links->n; k++) {
-    const int64_t ns = psplit_i_link_ns(&links->link[k], bytes);
+  for (uint32_t k = 0; k < b->links.n; k++) {
+    const int64_t ns = tensor_ns(b, &b->links.link[k], bytes);
     if (ns < least) least = ns;
   }
   return least;
 }
 
+/* What messages take, where latency is theirs: over each kind of link, or on each class. */
+static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_kinds) {
+  psplit_problem *p = &b->problem;
+  const size_t n = n_kinds > 1 ? n_kinds : p->n_classes;
+  if (b->planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR || n_kinds == 0)
+    return PSPLIT_OK;
+  int64_t *ns = psplit_i_builder_array(b, n, sizeof *ns);
+  if (!ns) return psplit_i_nomem(b->diag);
+  for (size_t c = 0; c < n; c++) /* the first has the least latency */
+    ns[c] = b->links.link[n_kinds > 1 ? c : 0].latency_ns;
+  for (uint32_t e = 0; e < nets->n; e++)
+    if (!nets->charged[e] || nets->price[e] != PSPLIT_NONE) nets->flags[e] |= PSPLIT_NET_NO_MESSAGE;
+  p->message_ns = ns;
+  return PSPLIT_OK;
+}
+
 /* What each net takes: over the one kind of link that there is, or over each kind. */
-static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
+static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   psplit_problem *p = &b->problem;
   const size_t n_kinds = b->any_order && b->links.n ? 1 : b->links.n, n_classes = p->n_classes;
   const size_t n = n_kinds > 1 ? n_kinds : n_classes;
@@ -186,8 +210,8 @@ static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
       }
       const size_t at = price == PSPLIT_NONE ? 0 : price * n_classes + c;
       const int64_t sent_ns =
-        b->any_order ? least_link_ns(&b->links, p->net_bytes[e])
-                     : psplit_i_link_ns(&b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
+        b->any_order ? least_link_ns(b, p->net_bytes[e])
+                     : tensor_ns(b, &b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
       ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.send_ns[at];
       recv_ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.recv_ns[at];
     }
@@ -200,7 +224,7 @@ static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
     p->net_send_ns = ns;
     p->net_recv_ns = recv_ns;
   }
-  return PSPLIT_OK;
+  return build_messages(b, nets, n_kinds);
 }
 
 /* One net for every value that some other group than its producer's reads, and one for every price

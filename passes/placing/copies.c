@@ -285,13 +285,15 @@ static void add_charges(const pieces *p, psplit_i_charges *to) {
 }
 
 /* What all stages pay at least, as nets; NULL in b->charges where links are of several kinds, or
- * where computing and receiving are not added up: there copies save all that they may. */
+ * where what tensors take by themselves is not added up: there copies save all that they may. */
 static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
   psplit_code code = PSPLIT_OK;
   psplit_i_links links;
   pieces received = {.b = b, .copied = b->copied}, sent = {.b = b, .copied = b->copied};
   PSPLIT_TRY(psplit_i_links_find(b->planner, b->any_order, b->arena, b->diag, &links));
-  if (links.n != 1 || b->planner->options.overlap) goto out;
+  const psplit_planner_options *options = &b->planner->options;
+  if (links.n != 1 || options->overlap || options->message_latency == PSPLIT_LATENCY_PER_PAIR)
+    goto out;
   received.link = sent.link = links.link[0];
   sent.sending = true;
   sent.one_sender = b->planner->options.n_stages == 2;

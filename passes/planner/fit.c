@@ -121,10 +121,11 @@ static uint32_t furthest(fit *f, uint32_t from, uint32_t device) {
 }
 
 /* Time to receive or send n tensors of `bytes` together over the link to a neighbour in the order
- * of stages; 0 where there is none. */
+ * of stages, in one message where latency is a message's; 0 where there is none. */
 static int64_t transfer_ns(const fit *f, uint32_t from, uint32_t to, uint32_t n, uint64_t bytes) {
   if (n == 0 || to >= f->planner->options.n_stages) return 0;
   const psplit_devices *devices = f->planner->devices;
+  if (f->planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR) n = 1;
   return psplit_i_sat_add_i64(
     psplit_devices_transfer_ns(devices, from, to, bytes),
     psplit_i_sat_mul_i64(psplit_devices_transfer_ns(devices, from, to, 0), (int64_t)n - 1));

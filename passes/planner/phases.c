@@ -22,11 +22,12 @@ static psplit_code fill(psplit_planner *planner, const psplit_plan *plan,
     add_ns(&load_ns[copy->stage],
            node_ns[(size_t)sizes->device_class[copy->stage] * n_nodes + copy->node]);
   }
+  psplit_i_pairs_met met;
+  if (!psplit_i_pairs_begin(planner, &met)) return psplit_i_nomem(diag);
   for (uint32_t t = 0; t < plan->n_transfers; t++) {
     const psplit_plan_transfer *transfer = &plan->transfers[t];
     const uint64_t bytes = psplit_i_planner_value_bytes(sizes, transfer->value, NULL);
-    const int64_t ns =
-      psplit_devices_transfer_ns(planner->devices, transfer->from, transfer->to, bytes);
+    const int64_t ns = psplit_i_pairs_transfer_ns(&met, transfer, bytes);
     add_ns(&send_ns[transfer->from], ns);
     add_ns(&recv_ns[transfer->to], ns);
   }

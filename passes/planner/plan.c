@@ -156,14 +156,18 @@ static int compare_transfers(const void *a, const void *b) {
 
 static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
 
-static void charge_transfers(const psplit_planner *planner, psplit_plan_stage *stages,
-                             const psplit_plan_transfer *transfers, uint32_t n) {
+/* Transfers stand by sending stage. */
+static psplit_code charge_transfers(psplit_planner *planner, psplit_plan_stage *stages,
+                                    const psplit_plan_transfer *transfers, uint32_t n,
+                                    psplit_diag *diag) {
+  psplit_i_pairs_met met;
+  if (!psplit_i_pairs_begin(planner, &met)) return psplit_i_nomem(diag);
   for (uint32_t t = 0; t < n; t++) {
-    const int64_t ns = psplit_devices_transfer_ns(planner->devices, transfers[t].from,
-                                                  transfers[t].to, transfers[t].bytes);
+    const int64_t ns = psplit_i_pairs_transfer_ns(&met, &transfers[t], transfers[t].bytes);
     add_ns(&stages[transfers[t].from].send_ns, ns);
     add_ns(&stages[transfers[t].to].recv_ns, ns);
   }
+  return PSPLIT_OK;
 }
 
 static bool holds(const psplit_planner *planner, uint32_t stage, uint32_t node) {
@@ -474,7 +478,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   if (w.transfers.n) memcpy(transfers, w.transfers.items, w.transfers.n * sizeof *transfers);
   if (planner->copies.n) memcpy(copies, planner->copies.items, planner->copies.n * sizeof *copies);
   if (graph->n_nodes) memcpy(node_stage, planner->stage, graph->n_nodes * sizeof *node_stage);
-  charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n);
+  PSPLIT_TRY(charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n, diag));
   PSPLIT_TRY(charge_layouts(planner, stages, diag));
   PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
   PSPLIT_TRY(list_states(planner, plan, diag));
@@ -492,6 +496,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   plan->copies = copies;
   plan->n_transfers = (uint32_t)w.transfers.n;
   plan->transfers = transfers;
+  plan->message_latency =
+    planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR ? "per_pair" : "per_tensor";
   plan->objective = planner->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
   plan->solver =
     planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_N_METHODS);

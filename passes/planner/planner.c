@@ -302,6 +302,23 @@ int64_t psplit_i_planner_transfer_ns(const psplit_planner *planner, uint32_t fro
   return ns;
 }
 
+bool psplit_i_pairs_begin(psplit_planner *planner, psplit_i_pairs_met *out) {
+  *out = (psplit_i_pairs_met){planner,
+                              PSPLIT_NEW(&planner->scratch, uint32_t, planner->options.n_stages)};
+  return out->by != NULL;
+}
+
+int64_t psplit_i_pairs_transfer_ns(psplit_i_pairs_met *met, const psplit_plan_transfer *transfer,
+                                   uint64_t bytes) {
+  const psplit_devices *devices = met->planner->devices;
+  const uint32_t from = transfer->from, to = transfer->to;
+  const int64_t ns = psplit_devices_transfer_ns(devices, from, to, bytes);
+  const bool first = met->by[to] != from + 1;
+  met->by[to] = from + 1;
+  if (first || met->planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR) return ns;
+  return ns - psplit_devices_transfer_ns(devices, from, to, 0);
+}
+
 bool psplit_i_planner_sendable(const psplit_planner *planner, uint32_t value) {
   const psplit_i_vtype *type = psplit_i_shapes_type(planner->shapes, value);
   return type->kind == PSPLIT_TYPE_TENSOR && type->elem != 0;

@@ -171,6 +171,18 @@ PSPLIT_MUST_USE psplit_code psplit_i_planner_order_devices(psplit_planner *plann
 /* Ways between stages whose devices have no link, as they stand now. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_planner_find_ways(psplit_planner *planner, psplit_diag *diag);
 
+/* Which pairs of stages have been met, in transfers that stand by sending stage: where latency is a
+ * message's, the first transfer of a pair has it. */
+typedef struct psplit_i_pairs_met {
+  const psplit_planner *planner;
+  uint32_t *by; /* [n_stages] 1 + the stage that sent the stage something last */
+} psplit_i_pairs_met;
+
+/* In planner->scratch. False: out of memory. */
+PSPLIT_MUST_USE bool psplit_i_pairs_begin(psplit_planner *planner, psplit_i_pairs_met *out);
+int64_t psplit_i_pairs_transfer_ns(psplit_i_pairs_met *met, const psplit_plan_transfer *transfer,
+                                   uint64_t bytes);
+
 /* Time to bring `bytes` from one stage to a later one, all hops together; INT64_MAX: no way. */
 int64_t psplit_i_planner_transfer_ns(const psplit_planner *planner, uint32_t from, uint32_t to,
                                      uint64_t bytes);

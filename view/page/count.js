@@ -249,8 +249,11 @@ function countSplit(p, stageOf) {
     s.compute_ns = add(s.compute_ns, c.supernode_ns[c.stage_class[stageOf[g]] * n + g]);
   }
   const transfers = transfersOf(p, stageOf), sent = stages.map(() => []);
+  const perPair = p.plan.message_latency === 'per_pair', met = new Int32Array(stages.length).fill(-1);
   for (const t of transfers) {
-    const ns = transferTime(p, t.from, t.to, t.bytes);
+    let ns = transferTime(p, t.from, t.to, t.bytes);
+    if (perPair && met[t.to] === t.from) ns -= c.latency_ns[t.from * stages.length + t.to]; // one message
+    met[t.to] = t.from;
     stages[t.from].send_ns = add(stages[t.from].send_ns, ns);
     stages[t.to].recv_ns = add(stages[t.to].recv_ns, ns);
     if (sent[t.from].at(-1) !== t.value) sent[t.from].push(t.value);
