@@ -11,6 +11,7 @@
 #include "methods.h"
 #include "request.h"
 #include "segment_bounds.h"
+#include "segment_runs.h"
 
 enum { MOST_DEVICES = 64, MOST_PAIRS = 8, MOST_SEGMENTS = 1024 };
 
@@ -28,7 +29,7 @@ typedef struct segments {
   uint32_t *segment;                        /* [n_groups] */
   uint32_t list[MOST_SEGMENTS], n_segments; /* their devices */
   uint32_t *waits, *ready, *next_ready; /* [n_groups], [n_devices], [n_groups] of a simulation */
-  uint32_t *trial;                      /* [n_groups] */
+  uint32_t *trial, *joined;             /* [n_groups] */
   int64_t best_ns, bound_ns;
   uint32_t *best_segment; /* [n_groups] */
   uint32_t best_list[MOST_SEGMENTS], n_best;
@@ -151,6 +152,7 @@ static psplit_code judge(segments *s, const char *by, bool *out_kept) {
     const uint32_t c = s->problem.devices[s->device[g]].class_id;
     runs = s->problem.time_ns[(size_t)g * s->problem.n_classes + c] != PSPLIT_TIME_FORBIDDEN;
   }
+  s->n_segments = 0;
   const bool kept = runs && make_segments(s);
   if (out_kept) *out_kept = kept;
   if (!kept || !keeps_wishes(s, s->segment)) return PSPLIT_OK;
@@ -182,19 +184,59 @@ static uint32_t fastest(const segments *s, uint32_t g) {
   return best;
 }
 
+enum { STEPS = 16 }; /* of weights */
+
+/* The segments of the last candidate, of which there are too many, in fewer runs. */
+static psplit_code try_joined(segments *s, const uint32_t *weight) {
+  const uint32_t n = s->n_segments, most = s->max_segments;
+  uint32_t device[MOST_SEGMENTS], *of = s->joined;
+  const uint32_t all = most > MOST_SEGMENTS ? MOST_SEGMENTS : most * s->n_devices;
+  if (!n) return PSPLIT_OK;
+  memcpy(of, s->segment, s->n_groups * sizeof *of);
+  bool kept = false;
+  /* Between two devices runs take turns; else one may have more than it may. */
+  for (uint32_t runs = all; !kept && runs > 0; runs = runs > most ? most : 0) {
+    if (!psplit_i_join_segments(&s->problem, of, n, weight, runs, device)) return PSPLIT_OK;
+    for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = device[of[g]];
+    const psplit_code code = judge(s, "joined segments", &kept);
+    if (code != PSPLIT_OK) return code;
+  }
+  return PSPLIT_OK;
+}
+
+/* The same at all weights of two devices. `device`: the candidate. */
+static psplit_code join_at_weights(segments *s, const char *by, const uint32_t *device) {
+  psplit_code code = PSPLIT_OK;
+  const bool one = s->planner->options.objective == PSPLIT_LATENCY || s->n_devices != 2;
+  bool kept = false;
+  for (uint32_t step = 1; step < STEPS && !kept; step++) {
+    uint32_t weight[MOST_DEVICES];
+    for (uint32_t d = 0; d < s->n_devices; d++) weight[d] = 1;
+    if (!one) weight[0] = step, weight[1] = STEPS - step;
+    memcpy(s->device, device, s->n_groups * sizeof *device);
+    PSPLIT_TRY(judge(s, by, &kept));
+    if (!kept) PSPLIT_TRY(try_joined(s, weight));
+    if (one) break;
+  }
+out:
+  return code;
+}
+
 /* Each device alone, and all that it runs on it with the rest where that is fastest; then every
  * group where it is fastest. */
 static psplit_code try_greedy(segments *s) {
   psplit_code code;
+  uint32_t *device = psplit_i_arena_array(&s->arena, s->n_groups, sizeof *device);
+  if (!device) return psplit_i_nomem(s->diag);
   for (uint32_t d = 0; d < s->n_devices; d++) {
     for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = d;
     PSPLIT_TRY(judge(s, "one device", NULL));
     for (uint32_t g = 0; g < s->n_groups; g++)
-      s->device[g] = time_on(s, g, d) < INT64_MAX ? d : fastest(s, g);
-    PSPLIT_TRY(judge(s, "greedy", NULL));
+      device[g] = time_on(s, g, d) < INT64_MAX ? d : fastest(s, g);
+    PSPLIT_TRY(join_at_weights(s, "greedy", device));
   }
-  for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = fastest(s, g);
-  code = judge(s, "greedy", NULL);
+  for (uint32_t g = 0; g < s->n_groups; g++) device[g] = fastest(s, g);
+  code = join_at_weights(s, "greedy", device);
 out:
   return code;
 }
@@ -214,6 +256,13 @@ static psplit_code try_cut(segments *s, uint32_t a, uint32_t b, uint32_t weight_
     if (!found) return PSPLIT_OK;
     for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = on_b[g] ? b : a;
     PSPLIT_TRY(judge(s, "min cut", &kept));
+    if (crossing == 1 && !kept) {
+      uint32_t weight[MOST_DEVICES];
+      for (uint32_t d = 0; d < s->n_devices; d++) weight[d] = STEPS / 2;
+      weight[a] = weight_a;
+      weight[b] = weight_b;
+      PSPLIT_TRY(try_joined(s, weight));
+    }
   }
 out:
   return code;
@@ -221,7 +270,6 @@ out:
 
 /* The sum of both devices' times is what one micro-batch takes; weighted, their larger one. */
 static psplit_code try_cuts(segments *s) {
-  enum { STEPS = 16 };
   psplit_code code = PSPLIT_OK;
   const bool latency = s->planner->options.objective == PSPLIT_LATENCY;
   uint32_t n_pairs = 0;
@@ -314,8 +362,8 @@ static psplit_code prepare(segments *s) {
   s->n_before = psplit_i_arena_zeroed(&s->arena, n, sizeof *s->n_before);
   s->net_off = psplit_i_arena_zeroed(&s->arena, n + 2, sizeof *s->net_off);
   s->net = psplit_i_arena_array(&s->arena, s->problem.n_nets, sizeof *s->net);
-  uint32_t **const arrays[] = {&s->device,     &s->segment, &s->waits,
-                               &s->next_ready, &s->trial,   &s->best_segment};
+  uint32_t **const arrays[] = {&s->device, &s->segment,      &s->waits, &s->next_ready,
+                               &s->trial,  &s->best_segment, &s->joined};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     *arrays[i] = psplit_i_arena_array(&s->arena, n, sizeof **arrays[i]);
   s->ready = psplit_i_arena_array(&s->arena, s->n_devices, sizeof *s->ready);

@@ -1,0 +1,16 @@
+/* Fewer segments: those that stand in a row are given devices anew. */
+#ifndef PSPLIT_PASSES_SEGMENT_RUNS_H
+#define PSPLIT_PASSES_SEGMENT_RUNS_H
+
+#include <psplit/partition.h>
+
+#include "base.h"
+
+/* Segments 0..n-1 in their order of execution, segment[n_nodes]. Sets out_device[n] such that
+ * neighbours on one device make most_runs runs at most, of all such the one with the least sum of
+ * weight[device] times time, with what a segment gets from those before it where the device
+ * changes. False where there is none, or out of memory. O(nodes + pins + n * runs * devices^2). */
+bool psplit_i_join_segments(const psplit_problem *problem, const uint32_t *segment, uint32_t n,
+                            const uint32_t *weight, uint32_t most_runs, uint32_t *out_device);
+
+#endif
