@@ -11,7 +11,7 @@ enum {
   MOST_CUTS = 64,
   STEPS = 10,   /* the gap is halved so often */
   CLOSE = 2000, /* or until it is one part of so many */
-  TRIES = 3,    /* after which, near the bound, one part of LEAST_GAIN must be closed */
+  TRIES = 3,    /* after which, near the bound, each must close one part of LEAST_GAIN */
   NEAR = 4,
   LEAST_GAIN = 50
 };
@@ -34,9 +34,11 @@ static psplit_code bound_instance(const psplit_i_bound_query *query, const pspli
 }
 
 /* Raises *inout_bound to what splits with every load <= limit have at least: with receivers apart,
- * then with fans counted besides, which takes nets off that other bounds could read. */
+ * then with fans counted besides, which takes nets off that other bounds could read. `weighed`: in
+ * between by cuts that know what their downsets weigh, which take longest. */
 static psplit_code bound_within(const psplit_i_bound_query *query, const psplit_i_closure *closure,
-                                int64_t limit, psplit_i_budget *budget, int64_t *inout_bound) {
+                                int64_t limit, bool weighed, psplit_i_budget *budget,
+                                int64_t *inout_bound) {
   psplit_i_apart apart;
   psplit_diag diag = {0};
   bool fans;
@@ -46,6 +48,12 @@ static psplit_code bound_within(const psplit_i_bound_query *query, const psplit_
   if (apart.impossible) *inout_bound = limit + 1;
   if (apart.impossible) goto out;
   if (apart.changed) PSPLIT_TRY(bound_instance(query, &apart, limit, budget, inout_bound));
+  if (*inout_bound > limit) goto out;
+  if (weighed)
+    PSPLIT_TRY(psplit_i_weight_axis_weighed(apart.changed ? &apart.instance : query->instance,
+                                            apart.changed ? &apart.automaton : query->automaton,
+                                            limit, query->request->options->n_threads, budget,
+                                            inout_bound));
   if (*inout_bound > limit) goto out;
   PSPLIT_TRY(psplit_i_fans_count(&apart.instance, query->automaton, closure, limit, budget, &fans));
   if (!fans) goto out;
@@ -61,7 +69,6 @@ out:
 psplit_code psplit_i_bound_apart(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                  int64_t *inout_bound) {
   psplit_i_closure closure;
-  const int64_t first = *inout_bound;
   int64_t high = query->value;
   if (query->instance->n > MOST_CLUSTERS || high >= PSPLIT_I_INF) return PSPLIT_OK;
   psplit_code code = psplit_i_closure_make(query->instance, budget, &closure);
@@ -69,15 +76,16 @@ psplit_code psplit_i_bound_apart(const psplit_i_bound_query *query, psplit_i_bud
   for (int64_t limit = high - 1, k = 0; k <= STEPS && limit >= *inout_bound; k++) {
     int64_t bound = *inout_bound;
     if (psplit_i_expired(budget)) break;
-    PSPLIT_TRY(bound_within(query, &closure, limit, budget, &bound));
+    PSPLIT_TRY(bound_within(query, &closure, limit, k == 0, budget, &bound));
     /* No split is within the limit and below this. */
     if (bound > limit) bound = limit + 1;
-    if (bound > *inout_bound) *inout_bound = bound;
+    const int64_t gain = bound > *inout_bound ? bound - *inout_bound : 0;
+    *inout_bound += gain;
     if (bound <= limit) high = limit;
     limit = *inout_bound + (high - *inout_bound) / 2;
     if (limit >= high || high - *inout_bound <= *inout_bound / CLOSE) break;
     if (k + 1 >= TRIES && high - *inout_bound < *inout_bound / NEAR &&
-        *inout_bound - first < (query->value - first) / LEAST_GAIN)
+        gain < (query->value - *inout_bound) / LEAST_GAIN)
       break;
   }
 out:

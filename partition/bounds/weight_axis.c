@@ -15,7 +15,8 @@
 enum {
   MAX_CLUSTERS = 1 << 14, /* for which windows are made, or ancestors counted exactly */
   MAX_BUCKETS = 1 << 12,
-  MAX_CELLS = 1 << 24
+  MAX_CELLS = 1 << 24,
+  WEIGHED_BUCKETS = 512
 };
 
 typedef struct stage_bound {
@@ -101,14 +102,14 @@ static uint32_t count_cells(const psplit_i_weight_axis_build *x) {
   uint32_t n_cells = MAX_BUCKETS;
   if (x->instance->n > MAX_CLUSTERS)
     n_cells = n_stages < 64 ? 1024 : n_stages < 1024 ? n_stages * 16 : 1 << 14;
+  if (x->weighed) n_cells = WEIGHED_BUCKETS;
   while ((uint64_t)n_cells * x->automaton->n_states > MAX_CELLS) n_cells /= 2;
   return n_cells;
 }
 
-psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
-                                      const psplit_i_automaton *automaton, int64_t limit,
-                                      uint32_t n_threads, psplit_i_budget *budget,
-                                      psplit_i_weight_axis *out_axis) {
+static psplit_code make(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                        int64_t limit, bool weighed, uint32_t n_threads, psplit_i_budget *budget,
+                        psplit_i_weight_axis *out_axis) {
   memset(out_axis, 0, sizeof *out_axis);
   out_axis->limit = limit;
   if (limit >= PSPLIT_I_INF || automaton->total_omega == 0) return PSPLIT_OK;
@@ -118,6 +119,7 @@ psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
                                   .out = out_axis,
                                   .budget = budget,
                                   .limit = limit,
+                                  .weighed = weighed,
                                   .most_exact = MAX_CLUSTERS};
   psplit_i_arena_init(&x.arena, 0);
   psplit_code code;
@@ -137,6 +139,25 @@ psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
 out:
   psplit_i_arena_fini(&x.arena);
   if (code != PSPLIT_OK) psplit_i_weight_axis_fini(out_axis);
+  return code;
+}
+
+psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
+                                      const psplit_i_automaton *automaton, int64_t limit,
+                                      uint32_t n_threads, psplit_i_budget *budget,
+                                      psplit_i_weight_axis *out_axis) {
+  return make(instance, automaton, limit, false, n_threads, budget, out_axis);
+}
+
+psplit_code psplit_i_weight_axis_weighed(const psplit_i_instance *instance,
+                                         const psplit_i_automaton *automaton, int64_t limit,
+                                         uint32_t n_threads, psplit_i_budget *budget,
+                                         int64_t *inout_bound) {
+  psplit_i_weight_axis axis;
+  if (instance->n > MAX_CLUSTERS) return PSPLIT_OK;
+  const psplit_code code = make(instance, automaton, limit, true, n_threads, budget, &axis);
+  if (code == PSPLIT_OK && axis.bound > *inout_bound) *inout_bound = axis.bound;
+  psplit_i_weight_axis_fini(&axis);
   return code;
 }
 

@@ -28,6 +28,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_make(const psplit_i_instance *i
                                                       int64_t limit, uint32_t n_threads,
                                                       psplit_i_budget *budget,
                                                       psplit_i_weight_axis *out_axis);
+/* The bound alone, by fewer buckets whose crossings know what their downsets weigh (Lagrange's
+ * multipliers in the cut): slower, and better where much is free. Raises *inout_bound up to limit
+ * + 1. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_weighed(const psplit_i_instance *instance,
+                                                         const psplit_i_automaton *automaton,
+                                                         int64_t limit, uint32_t n_threads,
+                                                         psplit_i_budget *budget,
+                                                         int64_t *inout_bound);
 void psplit_i_weight_axis_fini(psplit_i_weight_axis *axis);
 
 /* Bound on the stages before a downset of weight `omega` (neither empty nor all) in `state`. */

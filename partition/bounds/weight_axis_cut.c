@@ -4,7 +4,11 @@
  *
  * A cut adds up what is received and what is sent: a net of the backward pass crosses J the other
  * way. With overlap a load is the largest of the two, not their sum, so there only nets that run
- * ahead count: what a stage receives over J, and what it sends over I. */
+ * ahead count: what a stage receives over J, and what it sends over I.
+ *
+ * Weighed, a cut knows besides what its downset weighs, by Lagrange's multipliers: for a downset D
+ * of weight at least low, and m >= 0, cross(D) >= min over all D of cross(D) + m (low - w(D)), and
+ * likewise for a weight of at most high. */
 #include "flow.h"
 #include "instance.h"
 #include "problem.h"
@@ -28,6 +32,8 @@ typedef struct last_cut {
 
 typedef struct cutter {
   psplit_i_flow flow;
+  PSPLIT_VEC(bool) sides;
+  bool *side;             /* of the last cut, by flow node */
   uint32_t *place;        /* [n] flow node of a free cluster */
   uint64_t *nets;         /* rank of the threshold << 32 | net; see rank_of */
   last_cut last[2];       /* outgoing, incoming */
@@ -38,7 +44,10 @@ typedef struct cutter {
 enum {
   SOURCE = 0,
   SINK = 1,
-  BATCH = 32 /* buckets that share what is left of the budget */
+  BATCH = 32,    /* buckets that share what is left of the budget */
+  ONE = 1 << 10, /* multipliers are parts of it */
+  MOST_PER_TIME = 8 * ONE,
+  MULTIPLIERS = 5 /* for a bucket and direction */
 };
 
 static int compare_u64(const void *a, const void *b) {
@@ -133,35 +142,168 @@ static void build_network(const psplit_i_weight_axis_build *x, cutter *c, uint32
   }
 }
 
-/* The crossings of a bucket over the first n_nets of c->nets, which it sorts; their number. */
-static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
-                           bool incoming, uint32_t n_nets, psplit_i_crossing_step *steps) {
-  build_network(x, c, q);
-  if (c->failed) return 0;
-  qsort(c->nets, n_nets, sizeof *c->nets, compare_u64);
+/* The least values of a bucket's cut once the nets of each of its groups count. */
+typedef struct groups {
+  uint32_t n, rank[PSPLIT_I_MAX_STEPS];
+  int64_t value[PSPLIT_I_MAX_STEPS];
+} groups;
+
+/* What a cut pays besides: per_time / ONE for each tick of the free clusters outside the downset,
+ * or, where that is below 0, of those inside. */
+static void add_weights(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
+                        int64_t per_time) {
+  for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++) {
+    const uint32_t i = x->free_cluster[k];
+    const int64_t omega = x->automaton->omega[i];
+    if (omega == 0) continue;
+    if (per_time > 0)
+      arc(c, SOURCE, c->place[i], per_time * omega);
+    else
+      arc(c, c->place[i], SINK, -per_time * omega);
+  }
+}
+
+/* Cuts the bucket over the first n_nets of c->nets, sorted, with costs times `factor`, group by
+ * group up to `enough`. */
+static void cut_groups(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
+                       uint32_t n_nets, int64_t factor, int64_t per_time, int64_t enough,
+                       groups *out) {
   uint32_t n_groups = 0;
+  int64_t value = 0;
+  out->n = 0;
+  build_network(x, c, q);
+  if (c->failed) return;
+  if (per_time != 0) add_weights(x, c, q, per_time);
   for (uint32_t k = 0; k < n_nets; k++)
     n_groups += k == 0 || c->nets[k] >> 32 != c->nets[k - 1] >> 32;
   const uint32_t stride = n_groups / PSPLIT_I_MAX_STEPS + 1;
-  uint8_t n_steps = 0;
-  int64_t value = 0;
-  for (uint32_t k = 0; k < n_nets && !psplit_i_expired(&c->budget);) {
+  for (uint32_t k = 0; k < n_nets && !c->failed && !psplit_i_expired(&c->budget);) {
     uint32_t rank = 0;
     for (uint32_t taken = 0; k < n_nets; k++) {
       const uint32_t here = (uint32_t)(c->nets[k] >> 32);
       if ((taken == 0 || here != rank) && taken++ == stride) break;
       rank = here;
       const uint32_t e = (uint32_t)c->nets[k];
-      add_net(x, c, q, e, incoming ? x->cost_in[e] : x->cost_out[e],
-              x->instance->overlap ? 0
-              : incoming           ? x->cost_out[e]
-                                   : x->cost_in[e]);
+      add_net(x, c, q, e, factor * (incoming ? x->cost_in[e] : x->cost_out[e]),
+              x->instance->overlap ? 0 : factor * (incoming ? x->cost_out[e] : x->cost_in[e]));
     }
-    const int64_t before = value;
-    if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &c->budget, &value))
-      c->failed = true;
-    if (value > before)
-      steps[n_steps++] = (psplit_i_crossing_step){partner_of(x, rank, incoming), value};
+    if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, enough, &c->budget, &value)) c->failed = true;
+    out->rank[out->n] = rank;
+    out->value[out->n++] = value;
+  }
+}
+
+/* The downset of the last cut: its weight, and what the nets cost that cross it. */
+typedef struct downset {
+  double weight, cost;
+} downset;
+
+static bool pays(const psplit_i_weight_axis_build *x, const cutter *c, uint32_t q, uint32_t e,
+                 bool *out_behind) {
+  const uint32_t first = x->instance->net_off[e], end = x->instance->net_off[e + 1];
+  const bool home = c->side[place_of(x, c, q, x->instance->net_pin[first])];
+  bool in = false, outside = false;
+  for (uint32_t k = first + 1; k < end; k++)
+    *(c->side[place_of(x, c, q, x->instance->net_pin[k])] ? &in : &outside) = true;
+  *out_behind = !home && in && !x->instance->net_forward[e];
+  return home && outside;
+}
+
+static downset last_downset(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
+                            bool incoming, uint32_t n_nets) {
+  downset d = {(double)x->weight_in[q], 0};
+  if (!psplit_i_vec_reserve(&c->sides, c->flow.head.n)) c->failed = true;
+  if (c->failed) return d;
+  c->side = c->sides.items;
+  if (!psplit_i_flow_side(&c->flow, SOURCE, c->side)) c->failed = true;
+  for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
+    if (c->side[c->place[x->free_cluster[k]]])
+      d.weight += (double)x->automaton->omega[x->free_cluster[k]];
+  for (uint32_t k = 0; k < n_nets && !c->failed; k++) {
+    const uint32_t e = (uint32_t)c->nets[k];
+    bool behind;
+    if (pays(x, c, q, e, &behind)) d.cost += (double)(incoming ? x->cost_in : x->cost_out)[e];
+    if (behind && !x->instance->overlap) d.cost += (double)(incoming ? x->cost_out : x->cost_in)[e];
+  }
+  psplit_i_spend(&c->budget, c->flow.arcs.n);
+  return d;
+}
+
+/* Raises `best` by the cut with a multiplier of per_time / ONE. */
+static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
+                       uint32_t n_nets, int64_t per_time, int64_t free_weight, groups *best) {
+  const int64_t all = x->weight_in[q] + free_weight, high = x->out->high[q];
+  int64_t paid = per_time > 0 ? all - x->out->low[q] : high - x->weight_in[q];
+  if (paid < 0) paid = 0;
+  paid *= per_time > 0 ? per_time : -per_time;
+  groups weighed;
+  cut_groups(x, c, q, incoming, n_nets, ONE, per_time, (x->limit + 1) * ONE + paid, &weighed);
+  for (uint32_t g = 0; g < weighed.n && g < best->n; g++) {
+    const int64_t left = weighed.value[g] - paid;
+    if (left > 0 && (left + ONE - 1) / ONE > best->value[g])
+      best->value[g] = (left + ONE - 1) / ONE;
+  }
+}
+
+/* Multipliers for the cut of all nets: the slope between the cheapest downset known that is too
+ * light and the cheapest that is not, until no cut is below that line. */
+static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
+                  uint32_t n_nets, groups *best) {
+  const double low = (double)x->out->low[q], high = (double)x->out->high[q];
+  if (c->failed || best->n == 0 || best->value[best->n - 1] > x->limit) return;
+  if (psplit_i_expired(&c->budget)) return;
+  int64_t free_weight = 0;
+  for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
+    free_weight += x->automaton->omega[x->free_cluster[k]];
+  const downset first = last_downset(x, c, q, incoming, n_nets);
+  const bool light = first.weight < low;
+  if (!light && first.weight <= high) return; /* the cheapest of all has the right weight */
+  const double target = light ? low : high;
+  downset near = first, far = {0, 0};
+  bool known = false; /* far */
+  int64_t per_time = light ? ONE / 8 : -ONE / 8;
+  for (int k = 0; k < MULTIPLIERS && !c->failed && !psplit_i_expired(&c->budget); k++) {
+    weigh_once(x, c, q, incoming, n_nets, per_time, free_weight, best);
+    if (c->failed || best->value[best->n - 1] > x->limit || psplit_i_expired(&c->budget)) return;
+    const downset now = last_downset(x, c, q, incoming, n_nets);
+    const bool is_near = light ? now.weight < target : now.weight > target;
+    if (is_near) {
+      if (!known) {
+        per_time *= 4;
+        near = now;
+        if (per_time > MOST_PER_TIME || per_time < -MOST_PER_TIME) return;
+        continue;
+      }
+      if (now.weight == near.weight) return;
+      near = now;
+    } else {
+      if (known && now.weight == far.weight) return;
+      far = now;
+      known = true;
+    }
+    if (far.weight == near.weight) return;
+    const double slope = (far.cost - near.cost) / (far.weight - near.weight) * ONE;
+    const int64_t next = (int64_t)slope;
+    if (next == per_time || next == 0 || (next > 0) != light) return;
+    if (next > MOST_PER_TIME || next < -MOST_PER_TIME) return;
+    per_time = next;
+  }
+}
+
+/* The crossings of a bucket over the first n_nets of c->nets, which it sorts; their number. */
+static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
+                           bool incoming, uint32_t n_nets, psplit_i_crossing_step *steps) {
+  groups best;
+  qsort(c->nets, n_nets, sizeof *c->nets, compare_u64);
+  cut_groups(x, c, q, incoming, n_nets, 1, 0, x->limit + 1, &best);
+  if (x->weighed) weigh(x, c, q, incoming, n_nets, &best);
+  uint8_t n_steps = 0;
+  int64_t before = 0;
+  for (uint32_t g = 0; g < best.n; g++) {
+    if (best.value[g] <= before) continue;
+    before = best.value[g] > x->limit ? x->limit + 1 : best.value[g];
+    steps[n_steps++] = (psplit_i_crossing_step){partner_of(x, best.rank[g], incoming), before};
+    if (before > x->limit) break;
   }
   return n_steps;
 }
@@ -169,7 +311,7 @@ static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint3
 /* Whether the last cut is that of bucket q too, and would not have run out of this budget. */
 static bool is_last(const psplit_i_weight_axis_build *x, const cutter *c, const last_cut *last,
                     uint32_t q, uint32_t n_nets) {
-  return last->run == x->run[q] && last->n_nets == n_nets &&
+  return !x->weighed && last->run == x->run[q] && last->n_nets == n_nets &&
          memcmp(last->nets, c->nets, n_nets * sizeof *c->nets) == 0 &&
          last->spent < psplit_i_budget_left(&c->budget);
 }
@@ -216,6 +358,7 @@ static bool cutter_init(cutter *c, const psplit_i_instance *instance) {
 
 static void cutter_fini(cutter *c) {
   psplit_i_flow_fini(&c->flow);
+  psplit_i_vec_fini(&c->sides);
   free(c->place);
   free(c->nets);
 }
@@ -259,6 +402,24 @@ static void cut_one(void *with, size_t i, int thread) {
   b->spent[q - b->first] = c->budget.spent;
 }
 
+/* Weights of what every downset of a bucket holds; and whether products with multipliers stay
+ * within 64 bits. */
+static psplit_code prepare_weights(psplit_i_weight_axis_build *x) {
+  const uint32_t n_buckets = x->out->n_buckets;
+  const int64_t most = PSPLIT_I_INF / (8 * (int64_t)MOST_PER_TIME);
+  int64_t sum = x->automaton->total_omega;
+  for (uint32_t e = 0; e < x->instance->n_nets && sum < most; e++) {
+    const int64_t cost = psplit_i_sat_add_i64(x->cost_in[e], x->cost_out[e]);
+    sum = psplit_i_sat_add_i64(sum, cost);
+  }
+  if (sum >= most || x->limit >= most) x->weighed = false;
+  x->weight_in = PSPLIT_NEW(&x->arena, int64_t, (size_t)n_buckets + 1);
+  if (!x->weight_in) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < x->instance->n; i++) x->weight_in[x->tin[i]] += x->automaton->omega[i];
+  for (uint32_t q = 1; q < n_buckets; q++) x->weight_in[q] += x->weight_in[q - 1];
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_threads) {
   const uint32_t n_buckets = x->out->n_buckets;
   x->in = psplit_i_arena_array(&x->arena, (size_t)n_buckets * PSPLIT_I_MAX_STEPS, sizeof *x->in);
@@ -268,6 +429,7 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
   x->n_outgoing = PSPLIT_NEW(&x->arena, uint8_t, n_buckets);
   if (!x->in || !x->outgoing || !x->n_in || !x->n_outgoing) return PSPLIT_NOMEM;
   if (cheapest_costs(x) != PSPLIT_OK || number_runs(x) != PSPLIT_OK) return PSPLIT_NOMEM;
+  if (x->weighed && prepare_weights(x) != PSPLIT_OK) return PSPLIT_NOMEM;
   batch b = {.x = x, .cutters = calloc((size_t)n_threads, sizeof *b.cutters)};
   if (!b.cutters) return PSPLIT_NOMEM;
   bool failed = false;

@@ -29,12 +29,14 @@ typedef struct psplit_i_weight_axis_build {
   psplit_i_weight_axis *out;
   psplit_i_budget *budget;
   int64_t limit, reach; /* reach: most omega of one stage */
+  bool weighed;         /* cuts know what their downsets weigh */
   uint32_t most_exact;  /* clusters between separators whose ancestors are counted exactly */
   /* by_in: clusters by the largest weight of a downset without them, total omega less that of the
    * descendants. by_out: clusters by the least weight of a downset with them, omega of the
    * ancestors. Both count the cluster itself. */
   psplit_i_cluster_rank *by_in, *by_out;
   uint32_t *tin, *tout;        /* [n] free in bucket q iff tout < q < tin */
+  int64_t *weight_in;          /* [n_buckets + 1] of what all of a bucket hold; where weighed */
   uint32_t *run;               /* [n_buckets + 1] same number: the same free in neighbours */
   uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */

@@ -14,6 +14,7 @@
 #include "bounds.h"
 #include "local_search.h"
 #include "random_problem.h"
+#include "weight_axis.h"
 
 static const unsigned kFeatures[] = {
   0, WITH_CLASSES, WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER, WITH_TWINS, WITH_MEMORY, WITH_PAIRS,
@@ -193,8 +194,52 @@ static void experts_send_to_the_sum(void **state) {
   assert_true(10 * (best - by_apart) < 8 * (best - by_axis));
 }
 
+/* The weight axis whose cuts know what their downsets weigh is below the optimum, for limits around
+ * it and far above; and says more than that whose cuts do not. */
+static void weighed_cuts_hold(void **state) {
+  (void)state;
+  static bed b;
+  static const unsigned features[] = {
+    0,           WITH_CLASSES, WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER, WITH_TWINS,
+    WITH_MEMORY, WITH_PAIRS,   WITH_OVERLAP,   WITH_OVERLAP | WITH_TWINS, WITH_STASH | WITH_TWINS,
+  };
+  uint32_t n_asked = 0, n_more = 0;
+  for (uint32_t seed = 0; seed < percent(16); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++)
+      for (uint32_t f = 0; f < sizeof features / sizeof *features; f++) {
+        psplit_diag diag = {0};
+        psplit_solution *s;
+        if (!bed_init(&b, seed, kind, 4 + seed % 13, 2 + seed % 3, features[f])) continue;
+        if (psplit_partition_solve(&b.r.problem, &b.options, &diag, &s) == PSPLIT_OK) {
+          const int64_t best = s->objective_ns;
+          for (int more = 0; more < 3 && s->proved_optimal && best < PSPLIT_I_INF / 4; more++) {
+            const int64_t limit = best + more * best / 4;
+            psplit_i_weight_axis axis;
+            int64_t bound = 0;
+            assert_int_equal(
+              psplit_i_weight_axis_make(&b.instance, &b.automaton, limit, 1, NULL, &axis),
+              PSPLIT_OK);
+            assert_int_equal(
+              psplit_i_weight_axis_weighed(&b.instance, &b.automaton, limit, 1, NULL, &bound),
+              PSPLIT_OK);
+            if (bound > best)
+              fail_msg("seed %u, shape %d, features %#x, limit %lld: %lld above %lld", seed,
+                       (int)kind, features[f], (long long)limit, (long long)bound, (long long)best);
+            n_asked++;
+            n_more += bound > axis.bound;
+            psplit_i_weight_axis_fini(&axis);
+          }
+          psplit_solution_destroy(s);
+        }
+        bed_fini(&b);
+      }
+  assert_true(n_asked > 10 * percent(16));
+  assert_true(n_more > percent(16) / 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(weighed_cuts_hold),
     cmocka_unit_test(no_load_grows),
     cmocka_unit_test(a_mask_is_sent_to_every_layer),
     cmocka_unit_test(experts_send_to_the_sum),
