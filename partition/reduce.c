@@ -66,7 +66,9 @@ static psplit_code reduce(reduction *r) {
   PSPLIT_TRY(bind_automaton(r, &options));
   if (r->limit == INT64_MAX) PSPLIT_TRY(find_limit(r));
   if (options.require_nonempty && uses_all_stages(r)) options.require_nonempty = false;
-  for (uint32_t before = UINT32_MAX; r->instance.n < before;) {
+  /* Each turn makes at least a round, so the budget has to end the turns too. */
+  for (uint32_t before = UINT32_MAX;
+       r->instance.n < before && !(before < UINT32_MAX && psplit_i_expired(&r->budget));) {
     before = r->instance.n;
     PSPLIT_TRY(bind_automaton(r, &options));
     PSPLIT_TRY(psplit_i_reduce(&r->instance, &r->automaton, r->limit, r->parent, &r->budget,

@@ -205,11 +205,13 @@ static bool memory_may_bind(const psplit_planner *planner) {
 /* Merges what some best split keeps together. The bounds on a cut must hold for all the groups that
  * `partition` will see, so this comes before anything that loses. */
 static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
+  static const double SHARE = 0.1; /* of the limit; `partition` reduces again what is left */
   psplit_code code;
   psplit_problem problem;
   psplit_partition_options options;
   uint32_t *group;
   psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= SHARE; /* no limit, which is below 0, stays none */
   if (options.objective != PSPLIT_THROUGHPUT || planner->options.n_stages == 1 ||
       planner->grouping.n_groups < planner->options.n_stages || memory_may_bind(planner) ||
       planner->next_hop || planner->options.tied_weights == PSPLIT_TIED_TOGETHER)

@@ -213,7 +213,7 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
       if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
       if ((double)(s->prefix[b] - s->prefix[a - 1]) > most_omega) break;
       psplit_i_load_tracker_add(&s->tracker, order[--a]);
-      n_ops += net_ops * (instance->inc_off[order[a] + 1] - instance->inc_off[order[a]]);
+      n_ops += 1 + net_ops * (instance->inc_off[order[a] + 1] - instance->inc_off[order[a]]);
       if (s->tracker.weight_bytes + s->tracker.act_bytes > most_bytes) break;
       affords = spend_some(budget, &n_ops);
       if (a % s->grain != 0) continue;

@@ -136,10 +136,54 @@ static void siblings_are_united(void **state) {
                    PSPLIT_UNSUPPORTED);
 }
 
+/* Branches of three nodes, of which each sends more than it receives, so that all of them join the
+ * node that reads them; but that takes one branch a round, and with no work left there are no turns
+ * beyond the first. */
+static void a_limit_ends_the_turns(void **state) {
+  (void)state;
+  enum { BRANCHES = 100, N = 2 + 3 * BRANCHES, PINS = 4 * BRANCHES };
+  int64_t time_ns[N], net_ns[N - 1];
+  uint32_t producer[N - 1], off[N] = {0}, consumer[PINS], class_of[N], n_all, n_limited;
+  uint32_t n_pins = 0;
+  for (uint32_t v = 0; v < N; v++) time_ns[v] = 20;
+  for (uint32_t v = 0; v < N - 1; v++) {
+    producer[v] = v;
+    net_ns[v] = 900 + 100 * (v == 0 ? 0 : 1 + (v - 1) % 3);
+    for (uint32_t b = 0; v == 0 && b < BRANCHES; b++) consumer[n_pins++] = 1 + 3 * b;
+    if (v > 0) consumer[n_pins++] = v % 3 ? v + 1 : N - 1;
+    off[v + 1] = n_pins;
+  }
+  const psplit_device devices[] = {{.count = 2}};
+  const psplit_problem problem = {.n_nodes = N,
+                                  .n_classes = 1,
+                                  .time_ns = time_ns,
+                                  .n_nets = N - 1,
+                                  .net_producer = producer,
+                                  .net_off = off,
+                                  .net_consumer = consumer,
+                                  .net_send_ns = net_ns,
+                                  .net_recv_ns = net_ns,
+                                  .n_devices = 1,
+                                  .devices = devices,
+                                  .ticks_per_unit = 1};
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.limit_by_work = true;
+  o.time_limit_s = -1;
+  assert_int_equal(psplit_partition_reduce(&problem, &o, INT64_MAX, NULL, class_of, &n_all),
+                   PSPLIT_OK);
+  o.time_limit_s = 0;
+  assert_int_equal(psplit_partition_reduce(&problem, &o, INT64_MAX, NULL, class_of, &n_limited),
+                   PSPLIT_OK);
+  print_message("# %u classes without a limit, %u with none of the work\n", n_all, n_limited);
+  assert_true(n_limited > n_all);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_best_split_is_left),
     cmocka_unit_test(siblings_are_united),
+    cmocka_unit_test(a_limit_ends_the_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
