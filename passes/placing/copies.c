@@ -42,6 +42,8 @@ static link_range range_of_links(const psplit_planner *planner) {
         r.fastest.bytes_per_second = link.bytes_per_second;
       if (link.latency_ns < r.fastest.latency_ns) r.fastest.latency_ns = link.latency_ns;
     }
+  /* What is fetched may come with a message that is sent anyway. */
+  if (planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR) r.fastest.latency_ns = 0;
   return r;
 }
 
