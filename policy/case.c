@@ -84,6 +84,37 @@ static psplit_code label(psplit_i_case *c, const psplit_problem *problem,
   return PSPLIT_OK;
 }
 
+/* What schedules need of the problem's best split. */
+static psplit_code pieces(psplit_i_case *c, const psplit_problem *problem,
+                          const psplit_solution *best) {
+  const uint32_t n = best->n_stages;
+  c->forward_ns = PSPLIT_NEW(&c->arena, int64_t, n);
+  c->backward_ns = PSPLIT_NEW(&c->arena, int64_t, n);
+  c->piece_bytes = PSPLIT_NEW(&c->arena, uint64_t, n);
+  if (!c->forward_ns || !c->backward_ns || !c->piece_bytes) return PSPLIT_NOMEM;
+  const bool trains =
+    psplit_solution_pieces(problem, best, 1, c->forward_ns, c->backward_ns, c->piece_bytes);
+  for (uint32_t s = 0; s < n; s++) {
+    if (best->stages[s].n_nodes == 0) continue;
+    c->forward_ns[c->n_pieces] = c->forward_ns[s];
+    c->backward_ns[c->n_pieces] = c->backward_ns[s];
+    c->piece_bytes[c->n_pieces++] = c->piece_bytes[s];
+  }
+  if (!trains) return PSPLIT_OK;
+  double *all = PSPLIT_NEW(&c->arena, double, c->items.n_items);
+  c->backward_share = PSPLIT_NEW(&c->arena, double, c->items.n_items);
+  if (!all || !c->backward_share) return PSPLIT_NOMEM;
+  for (uint32_t v = 0; v < problem->n_nodes; v++) {
+    const int64_t ns = problem->time_ns[(size_t)v * problem->n_classes];
+    const uint32_t i = c->items.item_of_node[v];
+    all[i] += ns > 0 ? (double)ns : 0;
+    if (problem->node_flags && (problem->node_flags[v] & PSPLIT_NODE_BACKWARD))
+      c->backward_share[i] += ns > 0 ? (double)ns : 0;
+  }
+  for (uint32_t i = 0; i < c->items.n_items; i++) c->backward_share[i] /= all[i] > 0 ? all[i] : 1;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_case_init(psplit_i_case *c, const psplit_problem *problem, double seconds,
                                const volatile int *cancel, psplit_diag *diag) {
   psplit_partition_options options;
@@ -107,6 +138,7 @@ psplit_code psplit_i_case_init(psplit_i_case *c, const psplit_problem *problem, 
     c->bound = solution->lower_bound_ns;
     c->value = solution->objective_ns;
     code = label(c, problem, solution);
+    if (code == PSPLIT_OK) code = pieces(c, problem, solution);
     if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   }
   psplit_solution_destroy(solution);

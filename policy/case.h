@@ -15,6 +15,12 @@ typedef struct psplit_i_case {
   uint32_t number;      /* of the problem, in the order in which they were added */
   int64_t bound, value; /* of the problem: the best that is known */
   uint32_t *label;      /* [n_items] of that split; NULL where it is not one of the items */
+  double
+    *backward_share; /* [n_items] of its time, on the first kind of devices; NULL: none has any */
+  /* That split's stages that hold something, for schedules. */
+  uint32_t n_pieces;
+  int64_t *forward_ns, *backward_ns; /* [n_pieces] */
+  uint64_t *piece_bytes;             /* [n_pieces] of a sample in flight */
 } psplit_i_case;
 
 /* Solves a copy of the problem with as much work as `seconds`. Errors: those of

@@ -170,9 +170,8 @@ static bool room(psplit_i_learner *l, size_t n_items, size_t n_candidates) {
   return n_items <= l->most_items && n_candidates <= l->most_candidates;
 }
 
-/* d logit of one decision; probabilities in, gradients out. Returns the loss. */
-static double objective_back(const psplit_i_objective *o, uint32_t chosen, double old,
-                             psplit_i_real *p, uint32_t n, double share, psplit_i_learned *out) {
+double psplit_i_objective_back(const psplit_i_objective *o, uint32_t chosen, double old,
+                               psplit_i_real *p, uint32_t n, double share, psplit_i_learned *out) {
   const double now = (double)p[chosen] > 1e-30 ? (double)p[chosen] : 1e-30;
   const double log_now = psplit_i_policy_log(now);
   double slope = o->weight, loss = -o->weight * log_now, entropy = 0;
@@ -214,8 +213,8 @@ psplit_code psplit_i_learn(const psplit_i_policy_network *network, const psplit_
     if (n > 1) {
       psplit_i_score(network, &d->encoding, i, memory, x, n, l->hidden + r->off[at] * S, p);
       psplit_i_softmax(p, n);
-      out->loss +=
-        share * objective_back(objective, r->chosen[at], (double)r->chance[at], p, n, share, out);
+      out->loss += share * psplit_i_objective_back(objective, r->chosen[at], (double)r->chance[at],
+                                                   p, n, share, out);
     }
     psplit_i_remember(network, &d->encoding, i, x + (size_t)r->chosen[at] * C, memory,
                       l->gates + (size_t)at * 4 * M, l->memory + (size_t)(at + 1) * M);

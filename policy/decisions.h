@@ -75,6 +75,12 @@ typedef struct psplit_i_learned {
   double loss, entropy, kl; /* means over decisions; KL of the old chances from the new */
 } psplit_i_learned;
 
+/* Of one decision: probabilities become gradients of `share` times the loss by logits, which is
+ * returned without that share; `old` is the chance with which it was chosen, for clipped ratios. */
+double psplit_i_objective_back(const psplit_i_objective *objective, uint32_t chosen, double old,
+                               psplit_i_real *io_probability, uint32_t n, double share,
+                               psplit_i_learned *out);
+
 /* Adds the gradient of one rollout to d_score, d_gru (as of psplit_i_encode_back) and d_start, and
  * to *gradient what does not pass through the encoder. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code

@@ -6,15 +6,21 @@
 #include "learner.h"
 
 #include <math.h>
-#include <psplit/schedule.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cancel.h"
 #include "diag.h"
 #include "options.h"
+#include "scheduling.h"
 
-enum { M = PSPLIT_I_MEMORY, S = PSPLIT_I_SCORE, MOST_GRAPHS = 256, MOST_ROLLOUTS = 256 };
+enum {
+  M = PSPLIT_I_MEMORY,
+  S = PSPLIT_I_SCORE,
+  MOST_GRAPHS = 256,
+  MOST_ROLLOUTS = 256,
+  MOST_BATCH = 4096
+};
 
 /* What a rollout that breaks memory is worth: as if it were so many times slower than it is. */
 static const double kInvalid = 4;
@@ -34,7 +40,9 @@ void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,
                                           .last_entropy = 0.003,
                                           .clip = 0.2,
                                           .kl_stop = 0.02,
-                                          .micro_batches = 8,
+                                          .batch = 64,
+                                          .fixed_cost = 0.05,
+                                          .schedule_steps = 200,
                                           .solve_seconds = 1};
   psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
@@ -49,18 +57,20 @@ psplit_code psplit_policy_learner_create(psplit_policy *policy,
   psplit_policy_learn_options_init(&l->options);
   psplit_policy_learn_options *o = &l->options;
   psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_policy_learn_options, given, o, diag);
-  if (code == PSPLIT_OK && (o->graphs == 0 || o->graphs > MOST_GRAPHS || o->rollouts < 2 ||
-                            o->rollouts > MOST_ROLLOUTS || o->epochs == 0 || o->micro_batches == 0))
+  if (code == PSPLIT_OK &&
+      (o->graphs == 0 || o->graphs > MOST_GRAPHS || o->rollouts < 2 ||
+       o->rollouts > MOST_ROLLOUTS || o->epochs == 0 || o->batch == 0 || o->batch > MOST_BATCH))
     code = psplit_i_fail(diag, PSPLIT_USAGE,
-                         "a step takes 1 to %d graphs, 2 to %d rollouts of each and at least one "
-                         "epoch",
-                         (int)MOST_GRAPHS, (int)MOST_ROLLOUTS);
-  if (code == PSPLIT_OK && !(positive(o->warm_rate) && positive(o->rate) &&
-                             positive(o->last_rate) && positive(o->clip) && o->entropy >= 0 &&
-                             o->last_entropy >= 0 && o->kl_stop >= 0 && o->solve_seconds >= 0))
+                         "a step takes 1 to %d graphs, 2 to %d rollouts of each, at least one "
+                         "epoch and 1 to %d samples",
+                         (int)MOST_GRAPHS, (int)MOST_ROLLOUTS, (int)MOST_BATCH);
+  if (code == PSPLIT_OK &&
+      !(positive(o->warm_rate) && positive(o->rate) && positive(o->last_rate) &&
+        positive(o->clip) && o->entropy >= 0 && o->last_entropy >= 0 && o->kl_stop >= 0 &&
+        o->solve_seconds >= 0 && o->fixed_cost >= 0 && o->fixed_cost < 1e6))
     code = psplit_i_fail(diag, PSPLIT_USAGE,
                          "learning rates and the clip of ratios must be above 0, weights of "
-                         "entropy, the limit on KL and seconds at least 0");
+                         "entropy, the limit on KL, seconds and fixed costs at least 0");
   if (code == PSPLIT_OK && o->reward == PSPLIT_REWARD_MEASURED && !o->measure)
     code = psplit_i_fail(diag, PSPLIT_USAGE, "for measured rewards somebody has to measure");
   if (code != PSPLIT_OK) {
@@ -109,11 +119,13 @@ typedef struct lesson {
   psplit_i_decider *decider;
   psplit_i_rollout *rollout; /* [rollouts] */
   double *advantage;         /* [rollouts] */
+  psplit_i_scheduled
+    *scheduled; /* [rollouts], for rewards of schedules; else one that is not used */
   psplit_i_real *d_score, *d_gru, *d_start, *scratch;
 } lesson;
 
 static psplit_code lesson_init(lesson *s, const psplit_i_case *c, uint32_t order,
-                               uint32_t n_rollouts, psplit_i_arena *arena) {
+                               uint32_t n_rollouts, bool schedules, psplit_i_arena *arena) {
   const uint32_t n = c->items.n_items;
   s->c = c;
   const psplit_code code = psplit_i_view_init(&s->view, &c->items, order, arena);
@@ -121,12 +133,13 @@ static psplit_code lesson_init(lesson *s, const psplit_i_case *c, uint32_t order
   s->decider = PSPLIT_NEW(arena, psplit_i_decider, 1);
   s->rollout = PSPLIT_NEW(arena, psplit_i_rollout, n_rollouts);
   s->advantage = PSPLIT_NEW(arena, double, n_rollouts);
+  s->scheduled = PSPLIT_NEW(arena, psplit_i_scheduled, schedules ? n_rollouts : 1);
   s->d_score = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * S);
   s->d_gru = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 3 * M);
   s->d_start = PSPLIT_NEW(arena, psplit_i_real, M);
   s->scratch = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 2 * PSPLIT_I_WIDTH);
-  if (!s->decider || !s->rollout || !s->advantage || !s->d_score || !s->d_gru || !s->d_start ||
-      !s->scratch)
+  if (!s->decider || !s->rollout || !s->advantage || !s->scheduled || !s->d_score || !s->d_gru ||
+      !s->d_start || !s->scratch)
     return PSPLIT_NOMEM;
   return psplit_i_decider_init(s->decider, &s->view, arena);
 }
@@ -161,6 +174,13 @@ static psplit_code learn(psplit_policy_learner *l, lesson *s, uint32_t n_rollout
     out->loss += one.loss;
     out->entropy += share * one.entropy;
     out->kl += share * one.kl;
+    if (objective.clip > 0 && l->options.reward == PSPLIT_REWARD_SCHEDULE) {
+      mine.weight = s->advantage[r];
+      mine.entropy_weight = objective.entropy_weight / share;
+      psplit_i_learned schedule = {0};
+      psplit_i_schedule_learn(l, &s->scheduled[r], &mine, share, &schedule);
+      out->loss += schedule.loss;
+    }
   }
   psplit_i_encode_back(network, &s->view.graph, &s->decider->encoding, s->d_score, s->d_gru,
                        s->d_start, s->scratch, &l->gradient);
@@ -168,34 +188,6 @@ static psplit_code learn(psplit_policy_learner *l, lesson *s, uint32_t n_rollout
 }
 
 /* --- what a rollout is worth --- */
-
-static psplit_code simulated(const psplit_policy_learner *l, const psplit_i_case *c,
-                             const psplit_i_stages *stages, double *out_ratio) {
-  const uint32_t k = c->items.n_stages;
-  int64_t *forward = calloc(k, sizeof *forward);
-  psplit_schedule *schedule = NULL;
-  uint32_t n = 0;
-  if (!forward) return PSPLIT_NOMEM;
-  for (uint32_t s = 0; s < k; s++) {
-    const int64_t work = stages->compute[s] + stages->recv[s] + stages->send[s];
-    if (work > 0) forward[n++] = work;
-  }
-  const psplit_schedule_input input = {.kind = PSPLIT_SCHEDULE_STREAM,
-                                       .n_stages = n ? n : 1,
-                                       .n_chunks = 1,
-                                       .n_micro_batches = l->options.micro_batches,
-                                       .forward_ns = forward};
-  psplit_code code = psplit_schedule_simulate(&input, NULL, &schedule);
-  /* No order of m micro-batches ends before the work of one, and m - 1 times the bottleneck. */
-  if (code == PSPLIT_OK) {
-    const double least =
-      (double)stages->view->total + (double)(l->options.micro_batches - 1) * (double)c->bound;
-    *out_ratio = least > 0 ? (double)schedule->makespan_ns / least : 1;
-  }
-  psplit_schedule_destroy(schedule);
-  free(forward);
-  return code;
-}
 
 /* What it takes when it is run; a split that cannot be is not. */
 static psplit_code measured(const psplit_policy_learner *l, const lesson *s,
@@ -211,15 +203,21 @@ static psplit_code measured(const psplit_policy_learner *l, const lesson *s,
   return code;
 }
 
-static psplit_code ratio_of(const psplit_policy_learner *l, const lesson *s,
-                            const psplit_i_rollout *r, psplit_diag *diag, double *out) {
+/* `stream` draws the schedule, for rewards that have one; NULL: the likeliest. */
+static psplit_code ratio_of(const psplit_policy_learner *l, const lesson *s, uint32_t which,
+                            const psplit_i_random_stream *stream, psplit_diag *diag, double *out) {
+  const psplit_i_rollout *r = &s->rollout[which];
   psplit_code code = PSPLIT_OK;
+  bool fits = true;
   *out = s->c->bound > 0 ? (double)r->value / (double)s->c->bound : 1;
-  if (l->options.reward == PSPLIT_REWARD_SCHEDULE)
-    code = simulated(l, s->c, &s->decider->stages, out);
+  if (l->options.reward == PSPLIT_REWARD_SCHEDULE) {
+    code = psplit_i_schedule_rollout(l, s->c, &s->decider->stages, stream, diag,
+                                     &s->scheduled[which], out);
+    fits = s->scheduled[which].list.fits;
+  }
   if (l->options.reward == PSPLIT_REWARD_MEASURED) code = measured(l, s, r, diag, out);
   if (!(*out > 1e-6)) *out = 1;
-  if (!r->valid) *out *= kInvalid;
+  if (!r->valid || !fits) *out *= kInvalid;
   return code;
 }
 
@@ -243,8 +241,12 @@ static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which, psp
     psplit_code code =
       psplit_i_decide(s->decider, &l->policy->network, &stream, NULL, NULL, &s->rollout[r]);
     double ratio = 1;
-    if (code == PSPLIT_OK) code = ratio_of(l, s, &s->rollout[r], diag, &ratio);
+    if (code == PSPLIT_OK) code = ratio_of(l, s, r, &stream, diag, &ratio);
     if (code != PSPLIT_OK) return code;
+    if (l->options.reward == PSPLIT_REWARD_SCHEDULE)
+      io_step->micro_batches +=
+        (double)s->scheduled[r].list.n_micro_batches[s->scheduled[r].chosen] / n /
+        l->options.graphs;
     s->advantage[r] = -psplit_i_policy_log(ratio);
     mean += s->advantage[r] / n;
     io_step->ratio -= s->advantage[r] / n / l->options.graphs;
@@ -332,13 +334,20 @@ psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *di
   const psplit_policy_learn_options *o = &l->options;
   psplit_code code = psplit_i_go_on(o->cancel, diag);
   if (code != PSPLIT_OK) return code;
-  *out_done = l->step >= o->warm_steps + o->steps;
+  const uint32_t n_steps = o->warm_steps + o->steps;
+  *out_done = l->step >= n_steps + o->schedule_steps;
   if (*out_done) return PSPLIT_OK;
   if (l->cases.n == 0) return psplit_i_fail(diag, PSPLIT_USAGE, "there is no graph to learn from");
   const bool warm = l->step < o->warm_steps;
   /* Gradients of rewards are much smaller than those of labels: old moments would drown them. */
-  if (l->step == o->warm_steps) l->adam = (psplit_i_adam){0};
+  if (l->step == o->warm_steps || l->step == n_steps) l->adam = (psplit_i_adam){0};
   *out_step = (psplit_policy_step){.step = l->step + 1, .warm = warm};
+  if (l->step >= n_steps) {
+    code =
+      psplit_i_schedule_step(l, (double)(l->step - n_steps) / o->schedule_steps, diag, out_step);
+    l->step += code == PSPLIT_OK;
+    return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+  }
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   lesson *lessons = PSPLIT_NEW(&arena, lesson, o->graphs);
@@ -349,7 +358,7 @@ psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *di
     const psplit_i_case *c = draw_case(l, n_ready, warm);
     if (warm && !c->label) continue; /* no graph has one: the step learns nothing */
     PSPLIT_TRY(lesson_init(&lessons[n_ready], c, pick(l, 2, n_ready, PSPLIT_I_N_FIXED_ORDERS),
-                           n_rollouts, &arena));
+                           n_rollouts, o->reward == PSPLIT_REWARD_SCHEDULE, &arena));
   }
   if (warm)
     code = lessons[0].c ? imitate(l, lessons, out_step) : PSPLIT_OK;
@@ -389,7 +398,7 @@ static psplit_code imitate_one(psplit_policy_learner *l, const psplit_i_case *c,
   lesson s = {0};
   psplit_code code;
   psplit_i_arena_init(&arena, 0);
-  PSPLIT_TRY(lesson_init(&s, c, order, 1, &arena));
+  PSPLIT_TRY(lesson_init(&s, c, order, 1, false, &arena));
   psplit_i_encode(&l->policy->network, &s.view.graph, &s.decider->encoding);
   PSPLIT_TRY(psplit_i_settle(s.decider, &l->policy->network, PSPLIT_I_TRIES, NULL));
   *out_same = memcmp(s.decider->stages.stage, label, n * sizeof *label) == 0;
@@ -445,12 +454,12 @@ psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag
     lesson s;
     double ratio = 1;
     psplit_i_arena_init(&arena, 0);
-    code = lesson_init(&s, l->cases.items[i], 0, 1, &arena);
+    code = lesson_init(&s, l->cases.items[i], 0, 1, false, &arena);
     if (code == PSPLIT_OK) {
       psplit_i_encode(&l->policy->network, &s.view.graph, &s.decider->encoding);
       code = psplit_i_settle(s.decider, &l->policy->network, PSPLIT_I_TRIES, &s.rollout[0]);
     }
-    if (code == PSPLIT_OK) code = ratio_of(l, &s, &s.rollout[0], diag, &ratio);
+    if (code == PSPLIT_OK) code = ratio_of(l, &s, 0, NULL, diag, &ratio);
     if (code == PSPLIT_OK) {
       sum += psplit_i_policy_log(ratio);
       valid += s.rollout[0].valid;

@@ -24,12 +24,14 @@ void psplit_i_policy_randomize(psplit_i_policy_network *network, uint64_t seed) 
   for (uint32_t t = 0; t < psplit_i_policy_n_tensors; t++) {
     const psplit_i_tensor_row *tensor = &psplit_i_policy_tensors[t];
     const psplit_i_random_stream stream = {seed, PSPLIT_I_RANDOM_POLICY, 0, t};
-    const bool out = strcmp(tensor->name, "score_out") == 0;
+    const bool of_schedules = strcmp(tensor->name, "schedule_out") == 0;
+    const bool out = of_schedules || strcmp(tensor->name, "score_out") == 0;
     const bool bias = tensor->rows == 1 || strcmp(tensor->name, "round_bias") == 0;
     const uint32_t fan =
       tensor->rows % PSPLIT_I_ROUNDS == 0 && strncmp(tensor->name, "round", 5) == 0 ? 3 * W
-      : out                                                                         ? S
-                                                                                    : tensor->rows;
+      : of_schedules ? PSPLIT_I_SCHEDULE_HIDDEN
+      : out          ? S
+                     : tensor->rows;
     /* A uniform variable in [-b, b) has variance b^2 / 3. sqrt is exact to the last bit. */
     double bound = 6.0 / fan, root = 1;
     for (int k = 0; k < 40; k++) root = (root + bound / root) / 2;

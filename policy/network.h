@@ -4,6 +4,7 @@
  *            e += relu(e S + mean(e of predecessors) P + mean(e of successors) Q + s)
  *   memory   m = tanh(mean(e) G + g); after each decision m = GRU([e of the item, c chosen], m)
  *   score    of a candidate c for item i: relu(e_i A + m B + c C + a) . v
+ *   schedule of a way q to run a batch through the stages (schedules.h): relu(q D + d) . u
  *
  * x are features of items, c those of candidates: an item on a stage that there is, or on a new
  * one of some device type. A decision is the candidate of the largest score, or drawn from the
@@ -23,29 +24,34 @@ enum {
   PSPLIT_I_MEMORY = 32, /* of the recurrent state */
   PSPLIT_I_SCORE = 32,  /* of the layer that scores */
   PSPLIT_I_ROUNDS = 3,
+  PSPLIT_I_SCHEDULE_FEATURES = 16,
+  PSPLIT_I_SCHEDULE_HIDDEN = 32,
 };
 
 /* Every tensor: name, rows, columns. A vector has one row. The GRU's columns are reset, update,
  * new, of MEMORY each. */
-#define PSPLIT_I_TENSORS(T)                                          \
-  T(item_weight, PSPLIT_I_ITEM_FEATURES, PSPLIT_I_WIDTH)             \
-  T(item_bias, 1, PSPLIT_I_WIDTH)                                    \
-  T(round_self, PSPLIT_I_ROUNDS *PSPLIT_I_WIDTH, PSPLIT_I_WIDTH)     \
-  T(round_pred, PSPLIT_I_ROUNDS *PSPLIT_I_WIDTH, PSPLIT_I_WIDTH)     \
-  T(round_succ, PSPLIT_I_ROUNDS *PSPLIT_I_WIDTH, PSPLIT_I_WIDTH)     \
-  T(round_bias, PSPLIT_I_ROUNDS, PSPLIT_I_WIDTH)                     \
-  T(start_weight, PSPLIT_I_WIDTH, PSPLIT_I_MEMORY)                   \
-  T(start_bias, 1, PSPLIT_I_MEMORY)                                  \
-  T(score_item, PSPLIT_I_WIDTH, PSPLIT_I_SCORE)                      \
-  T(score_memory, PSPLIT_I_MEMORY, PSPLIT_I_SCORE)                   \
-  T(score_candidate, PSPLIT_I_CANDIDATE_FEATURES, PSPLIT_I_SCORE)    \
-  T(score_bias, 1, PSPLIT_I_SCORE)                                   \
-  T(score_out, 1, PSPLIT_I_SCORE)                                    \
-  T(gru_item, PSPLIT_I_WIDTH, 3 * PSPLIT_I_MEMORY)                   \
-  T(gru_candidate, PSPLIT_I_CANDIDATE_FEATURES, 3 * PSPLIT_I_MEMORY) \
-  T(gru_memory, PSPLIT_I_MEMORY, 3 * PSPLIT_I_MEMORY)                \
-  T(gru_bias, 1, 3 * PSPLIT_I_MEMORY)                                \
-  T(gru_memory_bias, 1, 3 * PSPLIT_I_MEMORY)
+#define PSPLIT_I_TENSORS(T)                                            \
+  T(item_weight, PSPLIT_I_ITEM_FEATURES, PSPLIT_I_WIDTH)               \
+  T(item_bias, 1, PSPLIT_I_WIDTH)                                      \
+  T(round_self, PSPLIT_I_ROUNDS *PSPLIT_I_WIDTH, PSPLIT_I_WIDTH)       \
+  T(round_pred, PSPLIT_I_ROUNDS *PSPLIT_I_WIDTH, PSPLIT_I_WIDTH)       \
+  T(round_succ, PSPLIT_I_ROUNDS *PSPLIT_I_WIDTH, PSPLIT_I_WIDTH)       \
+  T(round_bias, PSPLIT_I_ROUNDS, PSPLIT_I_WIDTH)                       \
+  T(start_weight, PSPLIT_I_WIDTH, PSPLIT_I_MEMORY)                     \
+  T(start_bias, 1, PSPLIT_I_MEMORY)                                    \
+  T(score_item, PSPLIT_I_WIDTH, PSPLIT_I_SCORE)                        \
+  T(score_memory, PSPLIT_I_MEMORY, PSPLIT_I_SCORE)                     \
+  T(score_candidate, PSPLIT_I_CANDIDATE_FEATURES, PSPLIT_I_SCORE)      \
+  T(score_bias, 1, PSPLIT_I_SCORE)                                     \
+  T(score_out, 1, PSPLIT_I_SCORE)                                      \
+  T(gru_item, PSPLIT_I_WIDTH, 3 * PSPLIT_I_MEMORY)                     \
+  T(gru_candidate, PSPLIT_I_CANDIDATE_FEATURES, 3 * PSPLIT_I_MEMORY)   \
+  T(gru_memory, PSPLIT_I_MEMORY, 3 * PSPLIT_I_MEMORY)                  \
+  T(gru_bias, 1, 3 * PSPLIT_I_MEMORY)                                  \
+  T(gru_memory_bias, 1, 3 * PSPLIT_I_MEMORY)                           \
+  T(schedule_in, PSPLIT_I_SCHEDULE_FEATURES, PSPLIT_I_SCHEDULE_HIDDEN) \
+  T(schedule_bias, 1, PSPLIT_I_SCHEDULE_HIDDEN)                        \
+  T(schedule_out, 1, PSPLIT_I_SCHEDULE_HIDDEN)
 
 /* The weights, or their gradients. */
 typedef struct psplit_i_policy_network {

@@ -22,7 +22,9 @@ enum {
   OPT_RATE,
   OPT_LAST_RATE,
   OPT_REWARD,
-  OPT_MICRO,
+  OPT_BATCH,
+  OPT_FIXED,
+  OPT_SCHEDULE_STEPS,
   OPT_SEED,
   OPT_SOLVE,
   OPT_STATE,
@@ -45,8 +47,12 @@ static const cli_option OPTIONS[] = {
   {OPT_RATE, "rate", "X", "of learning, at first (0.001)"},
   {OPT_LAST_RATE, "last-rate", "X", "and in the end (0.0001)"},
   {OPT_REWARD, "reward", "model|schedule|measured",
-   "the slowest stage, a simulated step, or what runs of the stages of models say"},
-  {OPT_MICRO, "micro-batches", "M", "of the simulated step (8)"},
+   "the slowest stage, a step in the schedule that it chooses, or runs of stages of models"},
+  {OPT_BATCH, "batch", "N", "samples of the simulated step (64)"},
+  {OPT_FIXED, "fixed-cost", "X",
+   "of each piece of it, times the bound on a sample's slowest stage (0.05)"},
+  {OPT_SCHEDULE_STEPS, "schedule-steps", "N",
+   "steps in the end that teach schedules and micro-batches alone (200)"},
   {OPT_SEED, "seed", "N", "of weights and draws (1)"},
   {OPT_FROM, "from", "POLICY.onnx", "what to begin with; default: weights that know nothing"},
   {OPT_SOLVE, "solve", "SECONDS", "work for each problem's own best split (1)"},
@@ -110,7 +116,9 @@ static bool take_option(settings *s, int id, char *text) {
       if (!cli_choice(&PROGRAM, "reward", text, &reward)) return false;
       o->reward = (psplit_policy_reward)reward;
       return true;
-    case OPT_MICRO: return small("micro-batches", text, 1, 100000, &o->micro_batches);
+    case OPT_BATCH: return small("batch", text, 1, 4096, &o->batch);
+    case OPT_FIXED: return cli_real(&PROGRAM, "fixed-cost", text, 0, 1e5, &o->fixed_cost);
+    case OPT_SCHEDULE_STEPS: return small("schedule-steps", text, 0, 1000000, &o->schedule_steps);
     case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);
     case OPT_SOLVE: return cli_real(&PROGRAM, "solve", text, 0, 1e6, &o->solve_seconds);
     case OPT_STATE: s->state = text; return true;
@@ -200,9 +208,10 @@ static void log_step(FILE *log, const psplit_policy_step *s) {
           "{\"step\": %" PRIu32
           ", \"warm\": %s, \"loss\": %.6f, \"reward\": %.6f, \"ratio\": %.6f, "
           "\"valid\": %.4f, \"entropy\": %.5f, \"kl\": %.5f, \"epochs\": %" PRIu32
-          ", \"cpu_seconds\": %.2f}\n",
+          ", \"micro_batches\": %.2f, \"cpu_seconds\": %.2f}\n",
           s->step, s->warm ? "true" : "false", s->loss, s->ratio > 0 ? 1 / s->ratio : 0, s->ratio,
-          s->valid, s->entropy, s->kl, s->epochs, (double)clock() / CLOCKS_PER_SEC);
+          s->valid, s->entropy, s->kl, s->epochs, s->micro_batches,
+          (double)clock() / CLOCKS_PER_SEC);
   fflush(log);
 }
 
@@ -255,7 +264,8 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
   psplit_code code = PSPLIT_OK;
   psplit_policy_step step = {0};
   cli_doing("learning");
-  atomic_store(&steps_all, (uint64_t)s->options.warm_steps + s->options.steps);
+  atomic_store(&steps_all,
+               (uint64_t)s->options.warm_steps + s->options.steps + s->options.schedule_steps);
   cli_count_by(count_steps, NULL, "steps");
   if (s->resume) code = psplit_policy_learner_load(learner, s->state, diag);
   for (bool done = false; code == PSPLIT_OK;) {

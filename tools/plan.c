@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose.h"
 #include "cli.h"
 #include "limits.h"
 
@@ -24,6 +25,7 @@ enum {
   OPT_SOLVER,
   OPT_POLICY,
   OPT_PROPOSALS,
+  OPT_SCHEDULE,
   OPT_TIME,
   OPT_GAP,
   OPT_THREADS,
@@ -63,6 +65,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Output:"},
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
   LIMITS_OPTION(OPT_LIMITS, "N"),
+  CHOOSE_OPTION(OPT_SCHEDULE, "units"),
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
   {OPT_QUIET, "quiet", NULL, "no advice or progress on stderr"},
   CLI_TALK_OPTIONS,
@@ -87,6 +90,7 @@ typedef struct settings {
   uint64_t max_text_bytes;
   bool overlap, json, done;
   limits_options limits;
+  choose_options choose;
   bool quiet;
 } settings;
 
@@ -125,6 +129,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_SOLVER: o->solver = text; return true;
     case OPT_POLICY: s->policy = text; return true;
     case OPT_PROPOSALS: return small("proposals", text, 1, 1000000, &s->n_proposals);
+    case OPT_SCHEDULE: return choose_parse(&PROGRAM, text, &s->choose);
     case OPT_TIME:
       o->limit_by_work = false;
       return cli_real(&PROGRAM, "time-limit", text, -1, 1e9, &o->time_limit_s);
@@ -167,6 +172,11 @@ static int read_arguments(int argc, char **argv, settings *s) {
                      argv[optind + 1]);
   if (s->limits.wanted && (s->options.max_replicas > 1 || s->options.noncontiguous))
     return cli_usage(&PROGRAM, "--limits is for contiguous stages without copies");
+  if (s->choose.n_samples && !s->policy)
+    return cli_usage(&PROGRAM, "--schedule says what --policy FILE chooses, which is missing");
+  if (s->choose.n_samples &&
+      (s->options.max_replicas > 1 || s->options.noncontiguous || s->options.chunks > 1))
+    return cli_usage(&PROGRAM, "--schedule is for contiguous stages without copies or chunks");
   if (!s->policy && strncmp(s->options.solver, "drlpp", 5) == 0)
     return cli_usage(&PROGRAM, "solver %s needs --policy FILE", s->options.solver);
   s->path = argv[optind];
@@ -368,6 +378,10 @@ int main(int argc, char **argv) {
     else
       print_table(&problem, plan);
     if (s.limits.wanted && print_limits(&problem, &s, plan, &diag) != PSPLIT_OK)
+      status = cli_fail(&diag);
+    if (s.json && s.choose.n_samples) printf(",\n  \"schedule\": ");
+    if (status == 0 && s.choose.n_samples &&
+        choose_print_problem(&s.choose, policy, &problem, plan, s.json, stdout, &diag) != PSPLIT_OK)
       status = cli_fail(&diag);
     if (s.json) printf("\n}\n");
   }

@@ -11,6 +11,7 @@
 #include <psplit/file.h>
 
 #include "ask.h"
+#include "choose.h"
 #include "cli.h"
 #include "depfile.h"
 #include "limits.h"
@@ -34,6 +35,7 @@ enum {
   OPT_VERIFY,
   OPT_MICRO_BATCHES,
   OPT_LIMITS,
+  OPT_SCHEDULE,
   OPT_TARGET,
   OPT_ANNOTATE,
   OPT_ANNOTATE_AS,
@@ -62,6 +64,7 @@ static const cli_option OPTIONS[] = {
   {OPT_MICRO_BATCHES, "micro-batches", "N",
    "in flight when a range of stages is compared, and of a step of training; default: 8"},
   LIMITS_OPTION(OPT_LIMITS, "N|auto"),
+  CHOOSE_OPTION(OPT_SCHEDULE, "seconds"),
   {OPT_TARGET, "target", "genai|triton|k8s|vllm|llama.cpp",
    "a file of DIR that these read; vllm, llama.cpp: print layers by stage"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added, or a text"},
@@ -109,6 +112,7 @@ static const cli PROGRAM = {
 
 typedef struct request {
   limits_options limits;
+  choose_options choose;
   const char *model, *directory, *depfile, *annotate, *certificate, *clean;
   char problem[4096];        /* that the certificate is of: its file */
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
@@ -195,6 +199,7 @@ static bool parse_option(request *r, int id, char *argument) {
 #endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);
+    case OPT_SCHEDULE: return choose_parse(&PROGRAM, argument, &r->choose);
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->n_micro_batches = (uint32_t)count;
@@ -309,6 +314,13 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
   if (r->limits.wanted && (r->last_k > r->n_stages || r->json))
     return cli_usage(&PROGRAM, "--limits is for one number of stages, without --json");
+  if (r->choose.n_samples && !r->plan.policy_file)
+    return cli_usage(&PROGRAM, "--schedule says what --policy FILE chooses, which is missing");
+  if (r->choose.n_samples && (r->last_k > r->n_stages || r->json ||
+                              r->plan.planner.max_segments > 1 || r->plan.planner.max_replicas > 1))
+    return cli_usage(&PROGRAM,
+                     "--schedule is for one number of stages, without --json, --segments, "
+                     "--non-contiguous and --replicas");
   if (r->limits.automatic_dimension && !r->training.enabled)
     return cli_usage(&PROGRAM, "--limits: dim=auto counts what --training trains");
   if (r->last_k > r->n_stages && !r->plan_only)
@@ -650,6 +662,9 @@ static psplit_code make_report(const request *r, const psplit_plan *plan, psplit
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, out, diag);
   if (code == PSPLIT_OK && r->limits.wanted && !quiet)
     code = limits_print_plan(&r->limits, r->trained, plan, out, diag);
+  if (code == PSPLIT_OK && r->choose.n_samples && !quiet)
+    code =
+      choose_print_plan(&r->choose, r->plan.policy, r->trained, plan, r->made->devices, out, diag);
   return !cli_close_text(out, out_text) && code == PSPLIT_OK ? cli_nomem(diag) : code;
 }
 

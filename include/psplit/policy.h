@@ -38,11 +38,47 @@ psplit_policy_proposer_create(const psplit_policy *policy, uint32_t n_attempts, 
                               psplit_proposer **out_proposer);
 PSPLIT_API void psplit_policy_proposer_destroy(psplit_proposer *proposer);
 
+/* --- schedules --- */
+
+/* A step of training, or a number of inferences, through the stages of a split. Times are those of
+ * one sample; a piece of a micro-batch of b samples takes fixed_ns + b times that. */
+typedef struct psplit_policy_batch {
+  uint32_t n_stages;          /* 1 .. 1024 */
+  uint32_t n_samples;         /* 1 .. 65536 */
+  int64_t fixed_ns;           /* >= 0 */
+  const int64_t *forward_ns;  /* [n_stages] >= 0 */
+  const int64_t *backward_ns; /* [n_stages] NULL: inferences */
+  /* [n_stages] Gradients of weights, which backward_ns does not hold then, where they can be pieces
+   * of their own; NULL: they cannot. Not for inferences. */
+  const int64_t *weights_ns;
+  const uint64_t *activation_bytes; /* [n_stages] of a sample in flight; NULL: 0 */
+  const uint64_t *room_bytes; /* [n_stages] for them; UINT64_MAX: no limit; NULL: none has one */
+} psplit_policy_batch;
+
+typedef struct psplit_policy_choice {
+  psplit_schedule_kind kind;
+  uint32_t n_micro_batches; /* of n_samples / n_micro_batches samples each */
+  int64_t step_ns;          /* as simulated */
+  bool fits;                /* false: no choice is within memory */
+} psplit_policy_choice;
+
+/* What a policy chooses among: for training 1F1B, fill-drain and, with weights_ns, zero bubble, for
+ * inferences the stream, each in 1, 2, 3, 4, 6, 8, 12 .. 512 micro-batches that divide the samples
+ * evenly, and in as many as samples up to 512; of these what fits into memory, if something does.
+ * *out_choice is the likeliest, *out_best (may be NULL) the one that takes least when each is
+ * simulated: that is a search of O(stages * samples) which is exact, and what the choice is to be
+ * held against. Errors: USAGE (the batch), LIMIT (times overflow), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_choose(const psplit_policy *policy,
+                                                            const psplit_policy_batch *batch,
+                                                            psplit_diag *diag,
+                                                            psplit_policy_choice *out_choice,
+                                                            psplit_policy_choice *out_best);
+
 /* --- learning --- */
 
 typedef enum psplit_policy_reward {
   PSPLIT_REWARD_MODEL,    /* the bound on the slowest stage over what it takes */
-  PSPLIT_REWARD_SCHEDULE, /* the same of a step of micro_batches, simulated */
+  PSPLIT_REWARD_SCHEDULE, /* the same of a step of `batch` samples, in the schedule that it chose */
   PSPLIT_REWARD_MEASURED  /* the same of what `measure` says */
 } psplit_policy_reward;
 
@@ -68,8 +104,10 @@ typedef struct psplit_policy_learn_options {
   double clip;                       /* of ratios of chances */
   double kl_stop;                    /* no more epochs of a step beyond it */
   psplit_policy_reward reward;
-  uint32_t micro_batches; /* of the simulated schedule */
-  double solve_seconds;   /* work for each graph's own optimum */
+  uint32_t batch;    /* samples of the simulated step, each of which takes a problem's times */
+  double fixed_cost; /* of each piece of it, however few samples it has; times the bound */
+  uint32_t schedule_steps; /* behind all others, on schedules alone: other weights stay */
+  double solve_seconds;    /* work for each graph's own optimum */
   const volatile int *cancel;
   psplit_policy_measure measure; /* for PSPLIT_REWARD_MEASURED */
   void *measure_user;
@@ -83,12 +121,15 @@ static inline void psplit_policy_learn_options_init(psplit_policy_learn_options 
 
 /* One step of learning, for logs. */
 typedef struct psplit_policy_step {
-  uint32_t step; /* 1 .. warm_steps + steps */
+  uint32_t step; /* 1 .. warm_steps + steps + schedule_steps */
   bool warm;
   double loss, entropy, kl; /* means over decisions; kl 0 while warm */
-  double ratio;             /* geometric mean of value over bound of what was drawn; 0 while warm */
-  double valid;             /* share of rollouts within memory and pins */
+  /* Geometric mean of value over bound of what was drawn, of schedules over the best one; 0 while
+   * warm. */
+  double ratio;
+  double valid; /* share of rollouts within memory and pins */
   uint32_t epochs;
+  double micro_batches; /* mean over the schedules that were drawn; 0: none was */
 } psplit_policy_step;
 
 typedef struct psplit_policy_learner psplit_policy_learner;

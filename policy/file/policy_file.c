@@ -26,7 +26,7 @@ static void name_of(const psplit_i_tensor_row *t, uint32_t part, char name[64]) 
 
 /* Rows and columns as the graph multiplies by them. */
 static void shape_of(const psplit_i_tensor_row *t, uint32_t *rows, uint32_t *columns) {
-  const bool column = strcmp(t->name, "score_out") == 0;
+  const bool column = strcmp(t->name, "score_out") == 0 || strcmp(t->name, "schedule_out") == 0;
   *rows = column ? t->columns : t->rows / parts_of(t);
   *columns = column ? 1 : t->columns;
 }
@@ -58,8 +58,10 @@ static const char kHead[] =
   "<\n  ir_version: 8,\n  opset_import: [\"\": 16],\n  producer_name: \"onnx-pipeline-split\"\n>\n"
   "policy (float[items,%u] item_features, int64[edges] edge_from, int64[edges] edge_to,\n"
   "  float[edges,1] share_of_to, float[edges,1] share_of_from, int64[1] item,\n"
-  "  float[1,%u] memory, float[candidates,%u] candidate_features, int64[1] chosen)\n"
-  "  => (float[candidates,1] score, float[1,%u] next_memory, float[1,%u] start_memory)\n<\n";
+  "  float[1,%u] memory, float[candidates,%u] candidate_features, int64[1] chosen,\n"
+  "  float[schedules,%u] schedule_features)\n"
+  "  => (float[candidates,1] score, float[1,%u] next_memory, float[1,%u] start_memory,\n"
+  "  float[schedules,1] schedule_score)\n<\n";
 
 static const char kDecision[] =
   "  pooled = ReduceMean <axes = [0], keepdims = 1> (e%u)\n"
@@ -93,7 +95,11 @@ static const char kDecision[] =
   "  new = Tanh (new_sum)\n"
   "  change = Sub (memory, new)\n"
   "  kept = Mul (update, change)\n"
-  "  next_memory = Add (new, kept)\n}\n";
+  "  next_memory = Add (new, kept)\n"
+  "  schedule_1 = MatMul (schedule_features, schedule_in)\n"
+  "  schedule_2 = Add (schedule_1, schedule_bias)\n"
+  "  schedule_3 = Relu (schedule_2)\n"
+  "  schedule_score = MatMul (schedule_3, schedule_out)\n}\n";
 
 static void add_rounds(psplit_i_text *text) {
   psplit_i_text_puts(text,
@@ -129,7 +135,8 @@ psplit_code psplit_policy_write(const psplit_policy *policy, const char *path, p
   void *bytes;
   size_t n;
   psplit_i_text_addf(&text, kHead, PSPLIT_I_ITEM_FEATURES, PSPLIT_I_MEMORY,
-                     PSPLIT_I_CANDIDATE_FEATURES, PSPLIT_I_MEMORY, PSPLIT_I_MEMORY);
+                     PSPLIT_I_CANDIDATE_FEATURES, PSPLIT_I_SCHEDULE_FEATURES, PSPLIT_I_MEMORY,
+                     PSPLIT_I_MEMORY);
   add_weights(&text, policy);
   psplit_i_text_addf(&text, "  int64[3] gates = {%u, %u, %u},\n", PSPLIT_I_MEMORY, PSPLIT_I_MEMORY,
                      PSPLIT_I_MEMORY);

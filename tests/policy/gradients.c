@@ -6,6 +6,7 @@
 
 #include "decisions.h"
 #include "make_items.h"
+#include "schedules.h"
 
 enum { N = 14, PROBLEMS = 4, M = PSPLIT_I_MEMORY, S = PSPLIT_I_SCORE };
 
@@ -49,6 +50,27 @@ static void print_decisions(const psplit_i_view *view, const psplit_i_rollout *r
   printf("],\n");
 }
 
+/* The last decision: its features, what was chosen, and the loss; the gradient is added. */
+static double print_schedules(const psplit_i_policy_network *network, uint32_t seed,
+                              const psplit_i_objective *objective,
+                              psplit_i_policy_network *gradient) {
+  static psplit_i_schedules s;
+  const int64_t forward[] = {100, 130 + seed, 90, 120}, backward[] = {220, 200, 210, 260},
+                weights[] = {90, 80, 110, 70};
+  const psplit_policy_batch batch = {4, 48, 17, forward, backward, weights, NULL, NULL};
+  psplit_i_real p[PSPLIT_I_MOST_SCHEDULES];
+  psplit_i_learned learned = {0};
+  psplit_i_schedules_list(&batch, &s);
+  printf("\"schedule\": {\"chosen\": %u, \"chance\": %.17g, ", seed, 0.05);
+  print_numbers("candidates", s.x, (size_t)s.n * PSPLIT_I_SCHEDULE_FEATURES);
+  printf("},\n");
+  psplit_i_schedules_score(network, &s, p);
+  psplit_i_softmax(p, s.n);
+  const double loss = psplit_i_objective_back(objective, seed, 0.05, p, s.n, 1, &learned);
+  psplit_i_schedules_score_back(network, &s, p, gradient);
+  return loss;
+}
+
 static void print_problem(uint32_t seed) {
   static psplit_i_policy_network network, gradient;
   static psplit_i_real d_score[N * S], d_gru[N * 3 * M], d_start[M],
@@ -82,7 +104,9 @@ static void print_problem(uint32_t seed) {
                              &gradient, &learned));
   psplit_i_encode_back(&network, &view.graph, &d->encoding, d_score, d_gru, d_start, scratch,
                        &gradient);
-  printf("{\"weight\": %g, \"entropy_weight\": %g, \"clip\": %g, \"loss\": %.17g,\n",
+  printf("{");
+  learned.loss += print_schedules(&network, seed, &objective, &gradient);
+  printf("\"weight\": %g, \"entropy_weight\": %g, \"clip\": %g, \"loss\": %.17g,\n",
          objective.weight, objective.entropy_weight, objective.clip, learned.loss);
   print_network("network", &network);
   print_network("gradient", &gradient);

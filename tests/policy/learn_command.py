@@ -31,13 +31,16 @@ def read(path):
 
 def split_with_policy(model, policy, folder):
     """A policy is a model: it splits itself."""
-    call = [split, model, "-k", "2", "--quiet", "--dim", "items=40", "--dim", "edges=60", "--dim", "candidates=4"]
+    call = [split, model, "-k", "2", "--quiet", "--dim", "items=40", "--dim", "edges=60", "--dim", "candidates=4",
+            "--dim", "schedules=9"]
     for solver in ("drlpp", "drlpp+slice"):
         said = [run(*call, "--plan-only", "--json", "--policy", policy, "--solver", solver, "--threads", k) for k in "12"]
         by = json.loads(said[0].stdout)["plan"]["solver"] if said[0].returncode == 0 else said[0].stderr
         check("a model's plan by %s, with any number of threads" % solver,
               by.startswith("drlpp") and said[0].stdout == said[1].stdout, by)
-    made = run(*call, "-o", os.path.join(folder, "out"), "--policy", policy, "--verify", "--depfile", os.path.join(folder, "d"))
+    made = run(*[word for word in call if word != "--quiet"], "-o", os.path.join(folder, "out"), "--policy", policy, "--verify", "--depfile", os.path.join(folder, "d"),
+               "--schedule", "8,fixed=1e-6")
+    check("with the schedule of a batch", "policy: stream, " in made.stdout and " for 8 samples: " in made.stdout, made.stdout)
     check("a model is split with a policy, which its rule names",
           made.returncode == 0 and policy in read(os.path.join(folder, "d")).decode(), made.stderr)
     for what, more, status, text in (
@@ -48,6 +51,35 @@ def split_with_policy(model, policy, folder):
         said = run(*call, "--plan-only", *more)
         check("split: %s" % what, said.returncode == status and text in said.stderr and said.stderr.count("error: ") == 1,
               (said.returncode, said.stderr))
+
+
+def schedules(corpus, policy, folder):
+    """--schedule: what the policy chooses for a batch, beside the best of all."""
+    call = [plan, "--policy", policy, os.path.join(corpus, "a.json")]
+    said = run(*call, "--schedule", "12,fixed=2")
+    check("the schedule of a batch is told, with the best one", said.returncode == 0 and "policy: stream, " in said.stdout and
+          "of all that are tried the best is stream with " in said.stdout, said.stdout + said.stderr)
+    said = run(*call, "--schedule", "12", "--json")
+    one = json.loads(said.stdout)["schedule"] if said.returncode == 0 else {}
+    # Without a fixed cost, the more micro-batches the better: stages of 13 and twice less one after another.
+    check("and as JSON", one.get("samples") == 12 and one["best"]["micro_batches"] == 12 and one["step"] >= one["best"]["step"] >= 12 * 13
+          and one["fits"], said.stdout + said.stderr)
+    step = ["--warm-steps", "1", "--steps", "2", "--rollouts", "4", "--graphs", "2", "--schedule-steps", "4"]
+    log = os.path.join(folder, "schedules")
+    rewarded = run(learn, corpus, "-o", os.path.join(folder, "s.onnx"), "--reward", "schedule", "--batch", "24", "--log", log, *step)
+    rows = [json.loads(line) for line in read(log).decode().splitlines()] if rewarded.returncode == 0 else []
+    check("a reward by schedules draws them", [r["micro_batches"] > 0 for r in rows] == [False, True, True, False, False, False, True], rewarded.stderr or rows)
+    for what, command, text in (
+            ("a batch of nothing", [*call, "--schedule", "0"], "--schedule"),
+            ("a batch with what is no number", [*call, "--schedule", "8,fixed=x"], "fixed"),
+            ("a batch with another key", [*call, "--schedule", "8,cost=2"], "fixed=T"),
+            ("a batch without a policy", [plan, call[3], "--schedule", "8"], "--policy"),
+            ("a batch and copies", [*call, "--schedule", "8", "--replicas", "2"], "--schedule"),
+            ("a split's batch without a policy", [split, policy, "-k", "2", "--plan-only", "--schedule", "8"], "--policy"),
+            ("a split's batch and JSON", [split, policy, "-k", "2", "--plan-only", "--json", "--policy", policy, "--schedule", "8"], "--json"),
+            ("a step of no sample", [learn, corpus, "-o", os.path.join(folder, "s.onnx"), "--batch", "0"], "--batch")):
+        said = run(*command)
+        check("%s is refused" % what, said.returncode == 2 and text in said.stderr and said.stderr.count("error: ") == 1, said.stderr)
 
 
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
@@ -75,10 +107,11 @@ def measured(model, policy, output, folder):
     """Models in a corpus, and what their splits take when they are run."""
     made = subprocess.run([make_model, model], input=MODEL, capture_output=True, text=True)
     check("a model for the corpus", made.returncode == 0, made.stderr)
-    steps = ["--warm-steps", "3", "--steps", "2", "--rollouts", "3", "--graphs", "1", "--seed", "3"]
+    steps = ["--warm-steps", "3", "--steps", "2", "--rollouts", "3", "--graphs", "1", "--seed", "3", "--schedule-steps", "1"]
     whole = run(learn, model, "-k", "2", "-o", output, *steps)
     check("a model is learned from as its problem", whole.returncode == 0 and "1 problems" in whole.stdout, whole.stderr)
-    again = run(learn, model, "-k", "2", "-o", os.path.join(folder, "from.onnx"), "--from", policy, "--warm-steps", "0", "--steps", "0")
+    again = run(learn, model, "-k", "2", "-o", os.path.join(folder, "from.onnx"), "--from", policy, "--warm-steps", "0", "--steps", "0",
+                "--schedule-steps", "0")
     check("--from begins with a policy's weights",
           again.returncode == 0 and read(os.path.join(folder, "from.onnx")) == read(policy), again.stderr)
     again = run(learn, model, os.path.join(folder, "corpus/a.json"), "--devices", "cpu", "-k", "2", "--shape", "x=4,64", "-o", output, *steps)
@@ -135,11 +168,11 @@ with tempfile.TemporaryDirectory() as folder:
     os.mkdir(at("corpus"))
     problem(at("corpus/a.json"), [7, 3, 9, 2, 8, 4, 6], 3)
     problem(at("corpus/b.json"), [1, 9, 1, 1, 5], 2)
-    steps = ["--warm-steps", "4", "--rollouts", "4", "--graphs", "2", "--seed", "3"]
+    steps = ["--warm-steps", "4", "--rollouts", "4", "--graphs", "2", "--seed", "3", "--schedule-steps", "1"]
     whole = run(learn, at("corpus"), "-o", at("whole.onnx"), "--steps", "26", "--log", at("log"), *steps)
     check("a directory is learned from", whole.returncode == 0, whole.stderr)
     rows = [json.loads(line) for line in read(at("log")).decode().splitlines()]
-    check("the log has a line a step", [r["step"] for r in rows] == list(range(1, 31)), rows[-1:])
+    check("the log has a line a step", [r["step"] for r in rows] == list(range(1, 32)), rows[-1:])
     check("with what it says", {"reward", "entropy", "kl", "cpu_seconds"} <= set(rows[0]), rows[0])
     again = run(learn, at("corpus/a.json"), at("corpus/b.json"), "-o", at("again.onnx"), "--steps", "26", "--quiet", *steps)
     check("files one by one give the same bytes, without a line",
@@ -167,6 +200,7 @@ with tempfile.TemporaryDirectory() as folder:
         lines = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
         check("%s: one line, exit status %d" % (what, status),
               said.returncode == status and len(lines) == 1 and text in said.stderr, (said.returncode, said.stderr))
+    schedules(at("corpus"), at("whole.onnx"), folder)
     split_with_policy(at("again.onnx"), at("whole.onnx"), folder)
     measured(at("model.onnx"), at("whole.onnx"), at("measured.onnx"), folder)
 print("1..%d" % n)

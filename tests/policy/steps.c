@@ -7,6 +7,7 @@
 #include "decisions.h"
 #include "make_items.h"
 #include "policy.h"
+#include "schedules.h"
 
 enum { N = 40, PROBLEMS = 24, X = PSPLIT_I_ITEM_FEATURES, C = PSPLIT_I_CANDIDATE_FEATURES };
 
@@ -20,6 +21,28 @@ static void stop_unless(psplit_code code) {
   if (code == PSPLIT_OK) return;
   fprintf(stderr, "error: %s\n", psplit_code_name(code));
   exit(1);
+}
+
+/* Schedules of a batch by chance, with their scores. */
+static void print_schedules(const psplit_i_policy_network *network, uint32_t seed) {
+  static psplit_i_schedules s;
+  int64_t forward[8], backward[8];
+  psplit_i_real score[PSPLIT_I_MOST_SCHEDULES];
+  const psplit_i_random_stream stream = {seed, PSPLIT_I_RANDOM_TEST, 2, 0};
+  for (uint32_t k = 0; k < 8; k++) {
+    forward[k] = 1000 + (int64_t)psplit_i_random_below(&stream, 2 * k, 1000);
+    backward[k] = 2000 + (int64_t)psplit_i_random_below(&stream, 2 * k + 1, 2000);
+  }
+  const psplit_policy_batch batch = {.n_stages = 1 + seed % 8,
+                                     .n_samples = 16u << seed % 4,
+                                     .fixed_ns = 37 * seed,
+                                     .forward_ns = forward,
+                                     .backward_ns = seed % 3 ? backward : NULL};
+  psplit_i_schedules_list(&batch, &s);
+  psplit_i_schedules_score(network, &s, score);
+  printf("\"schedules\": {");
+  print_list("features", s.x, (size_t)s.n * PSPLIT_I_SCHEDULE_FEATURES, ", ");
+  print_list("score", score, s.n, "}, ");
 }
 
 /* Greedy decisions: candidates, scores and memory before and after. */
@@ -36,6 +59,7 @@ static void print_problem(const psplit_i_policy_network *network, uint32_t seed,
   stop_unless(psplit_i_decider_init(d, &view, &arena));
   psplit_i_encode(network, &view.graph, &d->encoding);
   printf("{\"n\": %d, ", (int)N);
+  print_schedules(network, seed);
   print_list("x", view.graph.x, (size_t)N * X, ", ");
   print_list("start", d->encoding.start, PSPLIT_I_MEMORY, ", \"edges\": [");
   for (uint32_t i = 0, n = 0; i < N; i++)

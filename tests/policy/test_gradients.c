@@ -13,6 +13,7 @@
 
 #include "decisions.h"
 #include "make_items.h"
+#include "schedules.h"
 
 enum { M = PSPLIT_I_MEMORY, S = PSPLIT_I_SCORE, MOST_ITEMS = 32, MOST_STAGES = 8 };
 
@@ -25,7 +26,18 @@ typedef struct bench {
   psplit_i_learner learner;
   psplit_i_policy_network network, gradient;
   psplit_i_objective objective;
+  psplit_i_schedules schedules;
 } bench;
+
+/* A step of training through four stages, for the last decision. */
+static void list_schedules(psplit_i_schedules *out) {
+  static const int64_t forward[] = {100, 130, 90, 120}, backward[] = {220, 200, 210, 260},
+                       weights[] = {90, 80, 110, 70};
+  static const uint64_t bytes[] = {5, 4, 3, 6}, room[] = {300, 200, UINT64_MAX, 400};
+  const psplit_policy_batch batch = {4, 48, 17, forward, backward, weights, bytes, room};
+  psplit_i_schedules_list(&batch, out);
+  assert_true(out->n > 8 && out->fits);
+}
 
 static void set_up(bench *b, uint32_t seed, unsigned features) {
   memset(b, 0, sizeof *b);
@@ -40,6 +52,7 @@ static void set_up(bench *b, uint32_t seed, unsigned features) {
   assert_int_equal(psplit_i_view_init(&b->view, &b->items, seed % 3, &b->arena), PSPLIT_OK);
   assert_int_equal(psplit_i_decider_init(&b->decider, &b->view, &b->arena), PSPLIT_OK);
   const psplit_i_random_stream choices = {seed, PSPLIT_I_RANDOM_TEST, 1, 0};
+  list_schedules(&b->schedules);
   psplit_i_encode(&b->network, &b->view.graph, &b->decider.encoding);
   assert_int_equal(psplit_i_decide(&b->decider, &b->network, &choices, NULL, NULL, &b->rollout),
                    PSPLIT_OK);
@@ -65,6 +78,12 @@ static double loss_of(bench *b) {
                    PSPLIT_OK);
   psplit_i_encode_back(&b->network, &b->view.graph, &b->decider.encoding, d_score, d_gru, d_start,
                        scratch, &b->gradient);
+  /* The schedule, with as much weight as all items. */
+  psplit_i_real p[PSPLIT_I_MOST_SCHEDULES];
+  psplit_i_schedules_score(&b->network, &b->schedules, p);
+  psplit_i_softmax(p, b->schedules.n);
+  learned.loss += psplit_i_objective_back(&b->objective, 5, 0.07, p, b->schedules.n, 1, &learned);
+  psplit_i_schedules_score_back(&b->network, &b->schedules, p, &b->gradient);
   return learned.loss;
 }
 

@@ -57,6 +57,7 @@ static psplit_policy_learn_options from_scratch(uint64_t seed, uint32_t steps) {
   o.seed = seed;
   o.warm_steps = 0;
   o.steps = steps;
+  o.schedule_steps = 0;
   o.graphs = 1;
   o.rollouts = 24;
   o.rate = 1.5e-3;
@@ -108,6 +109,7 @@ static psplit_policy *learned(const psplit_problem *problem, uint32_t steps, con
   psplit_policy_learner *learner;
   psplit_policy_learn_options o = from_scratch(5, 12);
   o.warm_steps = 6;
+  o.schedule_steps = 6;
   o.rollouts = 6;
   ok(psplit_policy_create(resume ? 77 : 5, &diag, &policy), &diag);
   ok(psplit_policy_learner_create(policy, &o, &diag, &learner), &diag);

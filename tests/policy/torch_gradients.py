@@ -19,6 +19,17 @@ except ImportError:
 WORST = 1e-9
 
 
+def loss_of_decision(problem, chances, decision):
+    """Of one decision, by the chances of its candidates."""
+    now, clip = chances[decision["chosen"]], problem["clip"]
+    gain = problem["weight"] * torch.log(now)
+    if clip > 0:
+        ratio = now / decision["chance"]
+        gain = torch.minimum(problem["weight"] * ratio, problem["weight"] * ratio.clamp(1 - clip, 1 + clip))
+    entropy = -(chances * torch.log(chances)).sum()
+    return -gain - problem["entropy_weight"] * entropy
+
+
 def loss_of(problem, weights, rounds):
     """As policy/network.h defines it; sums over the decisions that have a choice."""
     x = torch.tensor(problem["x"], dtype=torch.float64).reshape(-1, weights["item_weight"].shape[0])
@@ -32,7 +43,11 @@ def loss_of(problem, weights, rounds):
         own, pred, succ = (weights["round_" + k].chunk(rounds)[r] for k in ("self", "pred", "succ"))
         e = e + torch.relu(e @ own + (mean[0] @ e) @ pred + (mean[1] @ e) @ succ + weights["round_bias"][r])
     memory = torch.tanh(e.mean(0) @ weights["start_weight"] + weights["start_bias"][0])
-    loss, share, clip = 0, 1 / len(problem["decisions"]), problem["clip"]
+    schedule = problem["schedule"]
+    q = torch.tensor(schedule["candidates"], dtype=torch.float64).reshape(-1, weights["schedule_in"].shape[0])
+    hidden = torch.relu(q @ weights["schedule_in"] + weights["schedule_bias"][0])
+    loss = loss_of_decision(problem, torch.softmax(hidden @ weights["schedule_out"][0], 0), schedule)
+    share = 1 / len(problem["decisions"])
     for decision in problem["decisions"]:
         here = e[decision["item"]]
         c = torch.tensor(decision["candidates"], dtype=torch.float64).reshape(-1, weights["score_candidate"].shape[0])
@@ -40,13 +55,7 @@ def loss_of(problem, weights, rounds):
             hidden = torch.relu(here @ weights["score_item"] + memory @ weights["score_memory"] +
                                 c @ weights["score_candidate"] + weights["score_bias"][0])
             chances = torch.softmax(hidden @ weights["score_out"][0], 0)
-            now = chances[decision["chosen"]]
-            gain = problem["weight"] * torch.log(now)
-            if clip > 0:
-                ratio = now / decision["chance"]
-                gain = torch.minimum(problem["weight"] * ratio, problem["weight"] * ratio.clamp(1 - clip, 1 + clip))
-            entropy = -(chances * torch.log(chances)).sum()
-            loss = loss - share * (gain + problem["entropy_weight"] * entropy)
+            loss = loss + share * loss_of_decision(problem, chances, decision)
         chosen = c[decision["chosen"]]
         from_input = (here @ weights["gru_item"] + weights["gru_bias"][0] + chosen @ weights["gru_candidate"]).chunk(3)
         from_memory = (memory @ weights["gru_memory"] + weights["gru_memory_bias"][0]).chunk(3)
