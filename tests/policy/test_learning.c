@@ -249,6 +249,18 @@ static void test_imitates(void **state) {
   assert_memory_equal(drawn, a.stage, sizeof drawn);
   ok(psplit_policy_learner_imitate(learner, 0, drawn, CHAIN, 300, &diag, &n_steps), &diag);
   assert_int_equal(n_steps, 0);
+  /* Which is what a user gets who asks the policy once. */
+  psplit_proposer *proposer;
+  psplit_partition_options solve;
+  psplit_solution *solution;
+  ok(psplit_policy_proposer_create(policy, 1, &diag, &proposer), &diag);
+  psplit_partition_options_init(&solve);
+  solve.solver = "drlpp";
+  solve.proposer = proposer;
+  ok(psplit_partition_solve(&c.problem, &solve, &diag, &solution), &diag);
+  assert_memory_equal(drawn, solution->stage, sizeof drawn);
+  psplit_solution_destroy(solution);
+  psplit_policy_proposer_destroy(proposer);
   assert_int_equal(psplit_policy_learner_imitate(learner, 0, drawn, 3, 1, &diag, &n_steps),
                    PSPLIT_USAGE);
   psplit_policy_learner_destroy(learner);
