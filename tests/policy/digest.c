@@ -9,6 +9,7 @@
 #include "decisions.h"
 #include "hash.h"
 #include "make_items.h"
+#include "schedules.h"
 
 enum { M = PSPLIT_I_MEMORY, S = PSPLIT_I_SCORE, N = 24 };
 
@@ -16,6 +17,29 @@ static void stop_unless(psplit_code code) {
   if (code == PSPLIT_OK) return;
   fputs("error: out of memory\n", stderr);
   exit(6);
+}
+
+/* Of a batch: what there is to choose among, and its scores; its gradient is added. */
+static uint64_t schedules(const psplit_i_policy_network *network, uint32_t seed, uint64_t hash,
+                          psplit_i_policy_network *gradient) {
+  static psplit_i_schedules s;
+  const int64_t forward[] = {1000 + seed, 1300, 777, 1201}, backward[] = {2200, 2003, 2100, 2600};
+  const psplit_policy_batch batch = {.n_stages = 4,
+                                     .n_samples = 96,
+                                     .fixed_ns = 137,
+                                     .forward_ns = forward,
+                                     .backward_ns = backward};
+  const psplit_i_objective objective = {.weight = 1, .entropy_weight = 0.01};
+  psplit_i_learned learned = {0};
+  psplit_i_real p[PSPLIT_I_MOST_SCHEDULES];
+  psplit_i_schedules_list(&batch, &s);
+  psplit_i_schedules_score(network, &s, p);
+  hash = psplit_i_hash_bytes(s.x, s.n * PSPLIT_I_SCHEDULE_FEATURES * sizeof *s.x, hash);
+  hash = psplit_i_hash_bytes(p, s.n * sizeof *p, hash);
+  psplit_i_softmax(p, s.n);
+  psplit_i_objective_back(&objective, seed % s.n, 1, p, s.n, 1, &learned);
+  psplit_i_schedules_score_back(network, &s, p, gradient);
+  return hash;
 }
 
 int main(void) {
@@ -52,6 +76,7 @@ int main(void) {
                                &gradient, &learned));
     psplit_i_encode_back(&network, &view.graph, &d->encoding, d_score, d_gru, d_start, scratch,
                          &gradient);
+    decisions = schedules(&network, seed, decisions, &gradient);
     psplit_i_adam_step(&adam, 0.01, &gradient, &network);
     psplit_i_learner_fini(&learner);
     psplit_i_rollout_fini(&rollout);
