@@ -18,10 +18,10 @@ static const struct {
   const char *end; /* of the name */
   psplit_i_role role;
 } ROLES[] = {
-  {"attention_mask", PSPLIT_I_ROLE_MASK},         {"position_ids", PSPLIT_I_ROLE_POSITIONS},
-  {"cache_position", PSPLIT_I_ROLE_POSITIONS},    {"seqlens_k", PSPLIT_I_ROLE_LAST},
-  {"total_sequence_length", PSPLIT_I_ROLE_TOTAL}, {"total_seq_len", PSPLIT_I_ROLE_TOTAL},
-  {"use_cache_branch", PSPLIT_I_ROLE_HAS_PAST},
+  {"token_type_ids", PSPLIT_I_ROLE_TYPES},   {"attention_mask", PSPLIT_I_ROLE_MASK},
+  {"position_ids", PSPLIT_I_ROLE_POSITIONS}, {"cache_position", PSPLIT_I_ROLE_POSITIONS},
+  {"seqlens_k", PSPLIT_I_ROLE_LAST},         {"total_sequence_length", PSPLIT_I_ROLE_TOTAL},
+  {"total_seq_len", PSPLIT_I_ROLE_TOTAL},    {"use_cache_branch", PSPLIT_I_ROLE_HAS_PAST},
 };
 
 static psplit_i_role role_of(const char *name) {
@@ -36,6 +36,21 @@ uint32_t psplit_i_decoder_phase_of(const psplit_i_pipe *pipe, uint32_t input) {
   uint32_t p = 0;
   while (p + 1 < pipe->n_phases && input >= pipe->phases[p + 1].first_input) p++;
   return p;
+}
+
+uint32_t psplit_i_decoder_batch_axis(const psplit_i_pipe *pipe, const psplit_i_decoder *decoder,
+                                     uint32_t input) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  const psplit_i_shape *shape = &m->input_values[input].shape;
+  const psplit_i_phase *p = &pipe->phases[psplit_i_decoder_phase_of(pipe, input)];
+  for (uint32_t i = p->first_input; i < p->first_input + p->n_needed; i++) {
+    const psplit_i_shape *ids = &m->input_values[i].shape;
+    if (decoder->roles[i] != PSPLIT_I_ROLE_IDS || ids->rank < 2 || !ids->dims[0].param) continue;
+    for (int32_t a = 0; a < shape->rank; a++)
+      if (shape->dims[a].param && strcmp(shape->dims[a].param, ids->dims[0].param) == 0)
+        return (uint32_t)a;
+  }
+  return 0;
 }
 
 /* What decoder_make works on. */

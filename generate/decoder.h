@@ -4,6 +4,7 @@
  *   kept.c        the state that stages keep of each sequence
  *   sampler.c     from logits to a token
  *   sequences.c   which sequence takes its next step when
+ *   step_input.c  what a step gives inputs that follow from the tokens
  *   generator.c   what psplit/generate.h declares
  *   generator_mpi.c   the same over MPI
  *
@@ -18,10 +19,13 @@
 #include "pipeline.h"
 
 typedef enum psplit_i_role {
-  PSPLIT_I_ROLE_OTHER,     /* stays the same: given for each sequence */
-  PSPLIT_I_ROLE_IDS,       /* [1, new] tokens */
-  PSPLIT_I_ROLE_MASK,      /* [1, past + new] ones; zeros behind them where it has a fixed size */
-  PSPLIT_I_ROLE_POSITIONS, /* [1, new] or [new]: past, past + 1, ... */
+  PSPLIT_I_ROLE_OTHER, /* stays the same: given for each sequence */
+  PSPLIT_I_ROLE_IDS,   /* [1, new] tokens */
+  PSPLIT_I_ROLE_TYPES, /* [1, new] zeros */
+  /* [1, past + new] ones; zeros behind them where it has a fixed size. Of rank 3 and more [1, ...,
+   * new, past + new], what a token may look at: ones, or zeros that are added and -65504. */
+  PSPLIT_I_ROLE_MASK,
+  PSPLIT_I_ROLE_POSITIONS, /* [1, new] or [new]: past, past + 1, ...; [3, 1, new] so thrice */
   PSPLIT_I_ROLE_LAST,      /* all its elements past + new - 1 */
   PSPLIT_I_ROLE_TOTAL,     /* past + new */
   PSPLIT_I_ROLE_HAS_PAST,  /* whether past > 0 */
@@ -67,6 +71,11 @@ typedef struct psplit_i_decoder {
   uint32_t n_same;
   psplit_i_input_port *same;
 } psplit_i_decoder;
+
+/* The axis of a state's input that is the batch: that of the size by which the first one of the
+ * tokens' input is called, else the first. */
+uint32_t psplit_i_decoder_batch_axis(const psplit_i_pipe *pipe, const psplit_i_decoder *decoder,
+                                     uint32_t input);
 
 /* Finds out what is what, and has the pipe keep the states and give nothing but logits and what the
  * encoder gives. Errors: USAGE, UNSUPPORTED, NOMEM. */

@@ -40,14 +40,17 @@ static psplit_code put(psplit_i_kept *kept, size_t at, psplit_i_tensor *tensor, 
 }
 
 /* The state of a sequence that has had no step. */
-static psplit_code make_empty(const psplit_i_kept *kept, const psplit_i_session_port *port,
-                              psplit_diag *diag, psplit_i_tensor **out) {
+static psplit_code make_empty(const psplit_i_kept *kept, uint32_t stage, uint32_t input,
+                              const psplit_i_session_port *port, psplit_diag *diag,
+                              psplit_i_tensor **out) {
+  const uint32_t batch =
+    psplit_i_decoder_batch_axis(kept->pipe, kept->decoder, kept->pipe->model_input[stage][input]);
   int64_t dims[PSPLIT_I_MAX_RANK];
   psplit_i_tensor_view view;
   psplit_i_tensor *tensor = NULL;
   psplit_code code;
   for (size_t d = 0; d < port->n_dims; d++)
-    dims[d] = port->dims[d] >= 0 ? port->dims[d] : d == 0 ? 1 : 0;
+    dims[d] = port->dims[d] >= 0 ? port->dims[d] : d == batch ? 1 : 0;
   PSPLIT_TRY(psplit_i_tensor_create(kept->ort, port->data_type, dims, port->n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
   if (view.data && view.n_bytes) memset(view.data, 0, (size_t)view.n_bytes);
@@ -84,7 +87,7 @@ static psplit_code give_states(psplit_i_kept *kept, uint32_t stage, const psplit
       const psplit_i_session_port *port;
       psplit_i_tensor *empty = NULL;
       PSPLIT_TRY(find_port(kept, session, stage, input, diag, &port));
-      PSPLIT_TRY(make_empty(kept, port, diag, &empty));
+      PSPLIT_TRY(make_empty(kept, stage, input, port, diag, &empty));
       PSPLIT_TRY(put(kept, at, empty, diag));
     }
     if (!kept->tensors[at])
@@ -106,7 +109,8 @@ static psplit_code give_empty(const psplit_i_kept *kept, uint32_t stage,
     const psplit_i_session_port *port;
     if (d->empty[e].stage != stage) continue;
     code = find_port(kept, session, stage, d->empty[e].input, diag, &port);
-    if (code == PSPLIT_OK) code = make_empty(kept, port, diag, &inputs[d->empty[e].input]);
+    if (code == PSPLIT_OK)
+      code = make_empty(kept, stage, d->empty[e].input, port, diag, &inputs[d->empty[e].input]);
   }
   return code;
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "casts.h"
 #include "feed_check.h"
+#include "step_input.h"
 
 /* A prompt and what has come of it. */
 typedef struct sequence {
@@ -80,61 +80,6 @@ static void sequence_destroy(sequence *s, uint32_t n_needed) {
 
 /* --- steps --- */
 
-/* A tensor of the input's type with the sizes that it takes: an open dimension is `open`, but the
- * first of several 1. */
-static psplit_code make_input(const psplit_i_sequences *ss, uint32_t input, int64_t open,
-                              psplit_diag *diag, psplit_i_tensor **out,
-                              psplit_i_tensor_view *out_view) {
-  int64_t dims[PSPLIT_I_MAX_RANK];
-  psplit_i_session_port port;
-  psplit_i_declared_port(&ss->options.pipe->manifest.input_values[input], &port);
-  for (size_t d = 0; d < port.n_dims; d++)
-    dims[d] = port.dims[d] >= 0 ? port.dims[d] : d + 1 < port.n_dims ? 1 : open;
-  psplit_code code =
-    psplit_i_tensor_create(ss->options.ort, port.data_type, dims, port.n_dims, diag, out);
-  return code == PSPLIT_OK ? psplit_i_tensor_look(*out, diag, out_view) : code;
-}
-
-/* The number at place `at` of an input. */
-static double number_of(psplit_i_role role, const sequence *s, uint64_t at) {
-  const uint64_t total = s->n_tokens;
-  switch (role) {
-    case PSPLIT_I_ROLE_IDS: return (double)s->tokens[s->n_past + at];
-    case PSPLIT_I_ROLE_MASK: return at < total;
-    case PSPLIT_I_ROLE_POSITIONS: return (double)(s->n_past + at);
-    case PSPLIT_I_ROLE_LAST: return (double)(total - 1);
-    case PSPLIT_I_ROLE_TOTAL: return (double)total;
-    default: return s->n_past > 0;
-  }
-}
-
-static psplit_code make_step_input(const psplit_i_sequences *ss, const sequence *s, uint32_t input,
-                                   psplit_diag *diag, psplit_i_tensor **out) {
-  const psplit_i_role role = ss->options.decoder->roles[input];
-  const char *name = ss->options.pipe->manifest.inputs[input];
-  const uint64_t n_new = s->n_tokens - s->n_past;
-  const bool by_token = role == PSPLIT_I_ROLE_IDS || role == PSPLIT_I_ROLE_POSITIONS;
-  const uint64_t open = by_token ? n_new : role == PSPLIT_I_ROLE_MASK ? s->n_tokens : 1;
-  psplit_i_tensor_view view;
-  const psplit_code code = make_input(ss, input, (int64_t)open, diag, out, &view);
-  if (code != PSPLIT_OK) return code;
-  if (by_token && view.n_elements != n_new)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "input %s takes %" PRIu64 " tokens a step, not %" PRIu64, name,
-                         view.n_elements, n_new);
-  if (role == PSPLIT_I_ROLE_MASK && view.n_elements < s->n_tokens)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "input %s has room for %" PRIu64 " tokens, not %" PRIu64, name,
-                         view.n_elements, s->n_tokens);
-  for (uint64_t i = 0; i < view.n_elements; i++) {
-    const double number = number_of(role, s, i);
-    if (!psplit_i_element_holds(view.data_type, number))
-      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s does not hold %.0f", name, number);
-    psplit_i_tensor_set_number(&view, i, number);
-  }
-  return PSPLIT_OK;
-}
-
 /* The phase of the step that is next. */
 static uint32_t phase_of(const psplit_i_sequences *ss, const sequence *s) {
   const psplit_i_decoder_phases *phases = &ss->options.decoder->phases;
@@ -151,12 +96,14 @@ static psplit_code make_inputs(const psplit_i_sequences *ss, const sequence *s, 
                                psplit_diag *diag, psplit_i_tensor **inputs) {
   const psplit_i_role *roles = ss->options.decoder->roles;
   const psplit_i_phase *p = &ss->options.pipe->phases[phase];
+  const psplit_i_step_tokens step = {s->tokens, s->n_tokens, s->n_past};
   const bool same = has_same(ss, s, phase);
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = p->first_input; i < p->first_input + p->n_needed && code == PSPLIT_OK; i++) {
     if (roles[i] == PSPLIT_I_ROLE_STATE) continue;
     if (roles[i] != PSPLIT_I_ROLE_OTHER && roles[i] != PSPLIT_I_ROLE_ENCODED)
-      code = make_step_input(ss, s, i, diag, &inputs[i]);
+      code = psplit_i_step_input_make(ss->options.ort, ss->options.pipe, ss->options.decoder, i,
+                                      &step, diag, &inputs[i]);
     else if (same)
       inputs[i] = psplit_i_tensor_hold(s->same[i]);
   }

@@ -44,6 +44,7 @@ typedef struct taker {
   const psplit_i_shapes *shapes; /* with no size given */
   psplit_dim_value *dims;        /* [n_most] */
   size_t n, n_given, n_most;
+  const char *batch; /* the first size of the tokens; NULL: it has no name */
   psplit_diag *diag;
 } taker;
 
@@ -65,15 +66,49 @@ static psplit_code give(taker *t, const char *input, psplit_dim dim, role r) {
   return PSPLIT_OK;
 }
 
-/* [batch, heads, past, head], or with the past elsewhere: every open axis but the first. */
+static bool is_batch(const taker *t, psplit_dim dim) {
+  const char *name = psplit_i_dim_name(psplit_i_shapes_dims(t->shapes), dim);
+  return name && t->batch && strcmp(name, t->batch) == 0;
+}
+
+/* [batch, heads, past, head], or with the batch elsewhere, where its name tells: every other open
+ * axis is the past. */
 static psplit_code take_state(taker *t, const char *name, const psplit_i_vtype *type) {
   psplit_code code = PSPLIT_OK;
+  int32_t batch = 0;
+  for (int32_t a = type->rank; a-- > 0;)
+    if (is_batch(t, type->dims[a])) batch = a;
   for (int32_t a = 0; a < type->rank; a++) {
-    const role r = a == 0 ? BATCH : is_of_encoder(name) ? NOTHING : PAST;
+    const role r = a == batch ? BATCH : is_of_encoder(name) ? NOTHING : PAST;
     PSPLIT_TRY(give(t, name, type->dims[a], r));
   }
 out:
   return code;
+}
+
+/* Masks with a row for each new token, positions of several kinds: the last axes are those of rank
+ * 2, or of a mask the tokens of rows and of columns. */
+static psplit_code take_rows(taker *t, const char *name, const psplit_i_vtype *type,
+                             const name_rule *rule) {
+  psplit_code code = PSPLIT_OK;
+  const bool mask = rule->axes[1] == TOTAL;
+  PSPLIT_TRY(give(t, name, type->dims[type->rank - 1], rule->axes[1]));
+  PSPLIT_TRY(give(t, name, type->dims[type->rank - 2], mask ? TOKENS : rule->axes[0]));
+  if (mask) PSPLIT_TRY(give(t, name, type->dims[0], BATCH));
+out:
+  return code;
+}
+
+/* The input of tokens whose first size is the batch. */
+static void find_batch(taker *t) {
+  const psplit_i_graph *graph = t->planner->graph;
+  for (uint32_t i = 0; i < graph->n_inputs && !t->batch; i++) {
+    const psplit_i_vtype *type = psplit_i_shapes_type(t->shapes, graph->inputs[i]);
+    const char *name = graph->values[graph->inputs[i]].name;
+    if (type->rank >= 2 && !is_of_encoder(name) &&
+        (ends_with(name, "input_ids") || ends_with(name, "inputs_embeds")))
+      t->batch = psplit_i_dim_name(psplit_i_shapes_dims(t->shapes), type->dims[0]);
+  }
 }
 
 static psplit_code take_named(taker *t, const char *name, const psplit_i_vtype *type,
@@ -84,6 +119,8 @@ static psplit_code take_named(taker *t, const char *name, const psplit_i_vtype *
     if (!ends_with(name, RULES[i].ending)) continue;
     *io_any |= RULES[i].axes[1] == TOKENS;
     if (type->rank == 1) return give(t, name, type->dims[0], RULES[i].axes[1]);
+    if (type->rank > 2 && !ends_with(name, "inputs_embeds"))
+      return take_rows(t, name, type, &RULES[i]);
     for (int32_t a = 0; a < type->rank && a < 2; a++)
       PSPLIT_TRY(give(t, name, type->dims[a], RULES[i].axes[a]));
     return PSPLIT_OK;
@@ -112,6 +149,7 @@ static psplit_code take(taker *t) {
   const psplit_i_graph *graph = t->planner->graph;
   psplit_i_states states;
   bool any = false;
+  find_batch(t);
   PSPLIT_TRY(psplit_i_states_find(graph, t->shapes, &t->planner->named_states, &t->planner->scratch,
                                   t->diag, &states));
   for (uint32_t i = 0; i < graph->n_inputs; i++) {

@@ -1,0 +1,139 @@
+// Decoders that take or give what most do not: tokens of the split are those of the whole, and plans know their working points.
+//
+//   node odd.mjs GENERATE SPLIT
+//
+// `packed`: keys and values in one tensor, [2, batch, heads, past, size], as GPT-2 is exported; `types`: token_type_ids; `added`, `allowed`:
+// masks [batch, 1, new, past + new] of floats that are added, and of bools; `rows`: position_ids [3, batch, new]; `last`: logits
+// [batch, vocabulary] of the last token alone; `mixer`: states of a convolution and of a sum, none of attention; `gru`: [1, batch, size].
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tap } from '../e2e/tap.mjs';
+import { env } from '../runtime/runner.mjs';
+import { writeModel } from '../support/text_model.mjs';
+
+const [generator, splitter] = process.argv.slice(2);
+const ort = createRequire(new URL('../e2e/package.json', import.meta.url))('onnxruntime-node');
+const tap = new Tap();
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-odd-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+
+const [LAYERS, HEADS, HEAD, VOCAB, NEW] = [2, 2, 8, 61, 8];
+const D = HEADS * HEAD;
+const each = (f) => Array.from({ length: LAYERS }, (_, l) => f(l));
+
+// Attention over what a state brings; `bias(l)` is added to the scores.
+function attention({ inputs = [], embed = 'x0 = Gather (emb, input_ids)', bias, packed = false, logits, more = [] }) {
+  const kinds = ['k', 'v'];
+  const past = (l) => (packed ? [`float[2,b,${HEADS},p,${HEAD}] past_${l}`] : kinds.map((k) => `float[b,${HEADS},p,${HEAD}] "past_key_values.${l}.${k}"`));
+  const present = (l) => (packed ? [`float[2,b,${HEADS},t,${HEAD}] present_${l}`] : kinds.map((k) => `float[b,${HEADS},t,${HEAD}] "present.${l}.${k}"`));
+  const layer = (l) => {
+    const parts = ['q', 'k', 'v'].map((w) => `${w}m${l} = MatMul (x${l}, w${w}${l}) ${w}r${l} = Reshape (${w}m${l}, heads) ${w}${l} = Transpose <perm = [0, 2, 1, 3]> (${w}r${l})`);
+    const joined = packed
+      ? `ku${l} = Unsqueeze (k${l}, zero) vu${l} = Unsqueeze (v${l}, zero) kv${l} = Concat <axis = 0> (ku${l}, vu${l})
+         present_${l} = Concat <axis = 3> (past_${l}, kv${l}) K${l} = Gather (present_${l}, i0) V${l} = Gather (present_${l}, i1)`
+      : kinds.map((k) => `"present.${l}.${k}" = Concat <axis = 2> ("past_key_values.${l}.${k}", ${k}${l}) ${k.toUpperCase()}${l} = Identity ("present.${l}.${k}")`).join(' ');
+    return `${parts.join(' ')} ${joined} kt${l} = Transpose <perm = [0, 1, 3, 2]> (K${l}) s${l} = MatMul (q${l}, kt${l}) ${bias(l)}
+      a${l} = Softmax <axis = -1> (sb${l}) c${l} = MatMul (a${l}, V${l}) ct${l} = Transpose <perm = [0, 2, 1, 3]> (c${l}) cr${l} = Reshape (ct${l}, flat)
+      o${l} = MatMul (cr${l}, wo${l}) u${l} = Tanh (o${l}) x${l + 1} = Add (x${l}, u${l})`;
+  };
+  return decoder([...inputs, ...each(past).flat()], each(present).flat(), `${embed} ${each(layer).join(' ')}`,
+    [`int64[4] heads = {0, 0, ${HEADS}, ${HEAD}}`, `int64[3] flat = {0, 0, ${D}}`,
+      ...each((l) => ['q', 'k', 'v', 'o'].map((w, i) => `float[${D},${D}] w${w}${l} = random(${10 * l + i + 20})`)).flat(), ...more], logits);
+}
+
+function decoder(inputs, outputs, body, weights, logits = ['b,s', `logits = MatMul (x${LAYERS}, head)`]) {
+  return `<ir_version: 8, opset_import: [{version: 17}]>
+decoder (int64[b,s] input_ids, ${inputs.join(', ')}) => (float[${logits[0]},${VOCAB}] logits, ${outputs.join(', ')})
+<float[${VOCAB},${D}] emb = random(1), float[${D},${VOCAB}] head = random(2), int64[1] zero = {0}, int64[1] one = {1}, int64 i0 = {0}, int64 i1 = {1},
+ int64 im = {-1}, ${weights.join(', ')}> { ${body} ${logits[1]} }`;
+}
+
+const causal = { // no mask is given: made of sizes
+  more: ['float[1] low = {-10000}', 'int64[1] row = {1}'],
+  bias: (l) => `ss${l} = Shape (s${l}) tot${l} = Gather (ss${l}, i3) nw${l} = Gather (ss${l}, i2) at${l} = Range (i0, tot${l}, i1) first${l} = Sub (tot${l}, nw${l})
+    q0${l} = Range (first${l}, tot${l}, i1) asking${l} = Unsqueeze (q0${l}, row) later${l} = Greater (at${l}, asking${l}) lf${l} = Cast <to = 1> (later${l})
+    lb${l} = Mul (lf${l}, low) sb${l} = Add (s${l}, lb${l})`,
+};
+causal.more.push('int64 i2 = {2}', 'int64 i3 = {3}');
+const added = { bias: (l) => `sb${l} = Add (s${l}, attention_mask)` };
+
+const models = {
+  packed: attention({ ...causal, packed: true }),
+  types: attention({ ...causal, inputs: ['int64[b,s] token_type_ids'], more: [...causal.more, `float[2,${D}] kinds = random(3)`],
+    embed: 'e0 = Gather (emb, input_ids) t0 = Gather (kinds, token_type_ids) x0 = Add (e0, t0)' }),
+  added: attention({ ...added, inputs: ['float[b,1,s,t] attention_mask'] }),
+  allowed: attention({ inputs: ['bool[b,1,s,t] attention_mask'], more: ['float[1] low = {-10000}'],
+    bias: (l) => `sb${l} = Where (attention_mask, s${l}, low)` }),
+  rows: attention({ ...causal, inputs: ['int64[3,b,s] position_ids'], more: [...causal.more, `float[64,${D}] places = random(3)`],
+    embed: 'e0 = Gather (emb, input_ids) p0 = Gather (places, position_ids) p1 = ReduceMean <axes = [0], keepdims = 0> (p0) x0 = Add (e0, p1)' }),
+  last: attention({ ...causal, logits: ['b', `xl = Gather <axis = 1> (x${LAYERS}, im) logits = MatMul (xl, head)`] }),
+  mixer: decoder(each((l) => [`float[b,3,${D}] "past_conv.${l}"`, `float[b,1,${D}] "past_ssm.${l}"`]).flat(),
+    each((l) => [`float[b,3,${D}] "present_conv.${l}"`, `float[b,1,${D}] "present_ssm.${l}"`]).flat(),
+    `x0 = Gather (emb, input_ids) ${each((l) => `c${l} = Concat <axis = 1> ("past_conv.${l}", x${l}) "present_conv.${l}" = Slice (c${l}, m3, far, one)
+      d${l} = Slice (c${l}, zero, m3, one) e${l} = Add (d${l}, x${l}) f${l} = MatMul (e${l}, w${l}) g${l} = Tanh (f${l}) h${l} = CumSum (g${l}, i1)
+      j${l} = Add (h${l}, "past_ssm.${l}") "present_ssm.${l}" = Slice (j${l}, m1, far, one) k${l} = Tanh (j${l}) x${l + 1} = Add (x${l}, k${l})`).join(' ')}`,
+    ['int64[1] m3 = {-3}', 'int64[1] m1 = {-1}', 'int64[1] far = {1000000}', ...each((l) => `float[${D},${D}] w${l} = random(${l + 5})`)]),
+  gru: decoder(each((l) => `float[1,b,${D}] state_input_${l}`), each((l) => `float[1,b,${D}] state_output_${l}`),
+    `x0 = Gather (emb, input_ids) ${each((l) => `t${l} = Transpose <perm = [1, 0, 2]> (x${l})
+      y${l}, state_output_${l} = GRU <hidden_size = ${D}> (t${l}, w${l}, r${l}, , , state_input_${l}) z${l} = Squeeze (y${l}, one)
+      x${l + 1} = Transpose <perm = [1, 0, 2]> (z${l})`).join(' ')}`,
+    each((l) => [`float[1,${3 * D},${D}] w${l} = random(${l + 5})`, `float[1,${3 * D},${D}] r${l} = random(${l + 9})`]).flat()),
+};
+
+const PROMPTS = [[1, 2, 3, 4, 5], [7], [33, 12, 60]];
+const output = (input) => input.replace('past_key_values', 'present').replace('past', 'present').replace('input', 'output');
+const size = (n) => n.reduce((a, b) => a * b, 1);
+
+// Greedy, by the whole model. Sizes of first states: those of the text, the batch 1, the past 0.
+async function whole(name, model, prompt) {
+  const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1, logSeverityLevel: 3 });
+  const tokens = [...prompt];
+  const state = {};
+  for (const { name: input, shape } of session.inputMetadata.filter((each) => /past|state/.test(each.name))) {
+    const dims = shape.map((d) => (typeof d === 'number' && d >= 0 ? d : d === 'b' ? 1 : 0));
+    state[input] = new ort.Tensor('float32', new Float32Array(size(dims)), dims);
+  }
+  let past = 0;
+  while (tokens.length < prompt.length + NEW) {
+    const fresh = tokens.slice(past);
+    const [s, t] = [fresh.length, tokens.length];
+    const int64 = (numbers, dims = [1, s]) => new ort.Tensor('int64', BigInt64Array.from(numbers, BigInt), dims);
+    const later = (f) => fresh.flatMap((_, q) => tokens.map((__, k) => f(k <= past + q)));
+    const feeds = { ...state };
+    for (const input of session.inputNames) {
+      if (input === 'input_ids') feeds[input] = int64(fresh);
+      if (input === 'token_type_ids') feeds[input] = int64(fresh.map(() => 0));
+      if (input === 'position_ids') feeds[input] = int64([0, 1, 2].flatMap(() => fresh.map((_, i) => past + i)), [3, 1, s]);
+      if (input === 'attention_mask' && name === 'added') feeds[input] = new ort.Tensor('float32', Float32Array.from(later((ok) => (ok ? 0 : -65504))), [1, 1, s, t]);
+      if (input === 'attention_mask' && name === 'allowed') feeds[input] = new ort.Tensor('bool', Uint8Array.from(later((ok) => (ok ? 1 : 0))), [1, 1, s, t]);
+    }
+    const got = await session.run(feeds);
+    for (const input of Object.keys(state)) state[input] = got[output(input)];
+    const row = got.logits.data.slice(got.logits.data.length - VOCAB);
+    past = t;
+    tokens.push(row.indexOf(Math.max(...row)));
+  }
+  await session.release();
+  return tokens.slice(prompt.length);
+}
+
+for (const [name, text] of Object.entries(models)) {
+  const model = join(tmp, `${name}.onnx`);
+  writeModel(text, model);
+  const wanted = [];
+  for (const prompt of PROMPTS) wanted.push((await whole(name, model, prompt)).join(' '));
+  tap.ok(new Set(wanted.join(' ').split(' ')).size > 2, `${name}: the whole model says various things`, wanted.join('\n'));
+  for (const k of [1, 2]) {
+    const dir = join(tmp, `${name}${k}`);
+    const made = spawnSync(splitter, [model, '-k', `${k}`, '-o', dir, '--quiet', '--context', '32'], { encoding: 'utf8' });
+    if (!tap.ok(made.status === 0, `${name} in ${k}, for a context`, made.stderr)) continue;
+    const got = spawnSync(generator, [dir, ...PROMPTS.flatMap((prompt) => ['--prompt-ids', prompt.join()]), '-n', `${NEW}`, '--quiet'],
+      { encoding: 'utf8', timeout: 60000, env });
+    tap.ok(got.status === 0 && got.stdout.trim() === wanted.join('\n'), `${name} in ${k}: the tokens of the whole`,
+      `${got.stderr}${got.stdout}\nwanted\n${wanted.join('\n')}`);
+  }
+}
+tap.done();
