@@ -412,7 +412,7 @@ if (mode === 'dir' && !existsSync(rest[0])) {
   const cache = process.env.PSPLIT_MODEL_CACHE ?? join(here, '../../.cache/models');
   const { models } = JSON.parse(readFileSync(join(here, '../models/models.json'), 'utf8'));
   for (const [name, model] of Object.entries(models)) {
-    if (mode === 'list' && rest.length && !rest.includes(name)) continue;
+    if (model.on_request || (mode === 'list' && rest.length && !rest.includes(name))) continue;
     const file = join(cache, `${name}.onnx`);
     if (!existsSync(file)) {
       tap.skip(name, 'not in the model cache');
