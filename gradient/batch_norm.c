@@ -54,7 +54,7 @@ static psplit_code add_edited(const psplit_i_graph *graph, uint32_t n, bool trai
   edited.attribute = attributes;
   edited.n_attribute = 0;
   for (size_t i = 0; i < proto->n_attribute; i++)
-    if (strcmp(proto->attribute[i]->name, MODE) != 0)
+    if (!proto->attribute[i]->name || strcmp(proto->attribute[i]->name, MODE) != 0)
       attributes[edited.n_attribute++] = proto->attribute[i];
   attributes[edited.n_attribute++] = &mode;
   edited.output = outputs;

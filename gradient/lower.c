@@ -41,22 +41,17 @@ static psplit_code refuse(const lowering *l, psplit_code code, const char *what,
                        psplit_i_node_label(l->graph, l->place, label, sizeof label), what, name);
 }
 
-static const Onnx__AttributeProto *attribute(const psplit_i_node *node, const char *name) {
-  for (size_t i = 0; i < node->n_attributes; i++)
-    if (strcmp(node->attributes[i]->name, name) == 0) return node->attributes[i];
-  return NULL;
-}
-
 /* The values that a list of names binds to inputs from `first` on, which have to be these values:
  * another would ask for the gradient elsewhere than where the model computes. */
 static psplit_code check_names(lowering *l, const char *list, uint32_t first, uint32_t *out_n) {
-  const Onnx__AttributeProto *names = attribute(l->node, list);
+  const ProtobufCBinaryData *names;
+  size_t n;
   *out_n = 0;
-  if (!names) return PSPLIT_OK;
-  if (names->n_strings > MOST_XS) return refuse(l, PSPLIT_LIMIT, "too many names in", list);
-  for (size_t i = 0; i < names->n_strings; i++) {
+  if (!psplit_i_attr_strings(l->node, list, &names, &n)) return PSPLIT_OK;
+  if (n > MOST_XS) return refuse(l, PSPLIT_LIMIT, "too many names in", list);
+  for (size_t i = 0; i < n; i++) {
     char name[1024];
-    const ProtobufCBinaryData *text = &names->strings[i];
+    const ProtobufCBinaryData *text = &names[i];
     snprintf(name, sizeof name, "%.*s", (int)(text->len < 1000 ? text->len : 1000),
              (const char *)text->data);
     const uint32_t input = first + (uint32_t)i;

@@ -97,6 +97,16 @@ bool psplit_i_attr_floats(const psplit_i_node *node, const char *name, const flo
   return true;
 }
 
+bool psplit_i_attr_strings(const psplit_i_node *node, const char *name,
+                           const struct ProtobufCBinaryData **out, size_t *out_n) {
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+  if (!attribute || !has_value(attribute, attribute->n_strings > 0)) return false;
+  *out = attribute->strings;
+  *out_n = attribute->n_strings;
+  return true;
+}
+
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);

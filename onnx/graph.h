@@ -16,6 +16,7 @@
 #include "base.h"
 
 /* Generated protobuf-c types; complete only inside onnx/ and emit/ (onnx.pb-c.h). */
+struct ProtobufCBinaryData;
 struct Onnx__GraphProto;
 struct Onnx__FunctionProto;
 struct Onnx__TensorProto;
@@ -125,6 +126,8 @@ bool psplit_i_attr_ints(const psplit_i_node *node, const char *name, const int64
                         size_t *out_n);
 bool psplit_i_attr_floats(const psplit_i_node *node, const char *name, const float **out,
                           size_t *out_n);
+bool psplit_i_attr_strings(const psplit_i_node *node, const char *name,
+                           const struct ProtobufCBinaryData **out, size_t *out_n);
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name);
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
 const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *name);
