@@ -376,16 +376,14 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
 
 enum { WITHOUT_LIMIT_S = 30 }; /* for the relaxation, where nothing limits the rest */
 
-/* Over links between pairs of devices the relaxation to the least links comes first, with messages
- * that to the trunk, for half the budget: all reductions hold there, and the exact program decides.
- * Its bound is a bound, and its split a start. */
-static psplit_code solve_pairs(const psplit_i_solver_request *request, bool links_matter,
-                               psplit_i_result *out_result) {
-  psplit_problem least = *request->problem;
-  carry_over left = {0};
-  bool stopped;
+/* Solves the relaxation of `problem`, the request's own with another trunk perhaps, to the least
+ * links if they matter, for one part in `share` of what is left of the budget. */
+static psplit_code solve_relaxed(const psplit_i_solver_request *request,
+                                 const psplit_problem *problem, bool links_matter, uint32_t share,
+                                 psplit_i_result *out_result) {
+  psplit_problem least = *problem;
   psplit_code code = PSPLIT_OK;
-  if (least.message_ns) code = psplit_i_messages_relax(request->problem, request->arena, &least);
+  if (least.message_ns) code = psplit_i_messages_relax(problem, request->arena, &least);
   const psplit_problem alike = least;
   if (code == PSPLIT_OK && links_matter)
     code = psplit_i_pairs_relax(&alike, request->arena, &least);
@@ -394,13 +392,71 @@ static psplit_code solve_pairs(const psplit_i_solver_request *request, bool link
   if (request->budget->end >= 0) options.time_limit_s = request->budget->end - psplit_i_now();
   options.time_limit_s = options.time_limit_s < 0 && request->budget->end < 0
                            ? WITHOUT_LIMIT_S
-                           : fmax(options.time_limit_s / 2, 0);
-  psplit_i_budget half = psplit_i_budget_inner(request->budget, &options);
-  if (half.most > psplit_i_budget_left(request->budget) / 2)
-    half.most = psplit_i_budget_left(request->budget) / 2;
-  const psplit_i_solver_request relaxed = {&least, &options, &half, request->arena, request->diag};
+                           : fmax(options.time_limit_s / share, 0);
+  psplit_i_budget part = psplit_i_budget_inner(request->budget, &options);
+  if (part.most > psplit_i_budget_left(request->budget) / share)
+    part.most = psplit_i_budget_left(request->budget) / share;
+  const psplit_i_solver_request relaxed = {&least, &options, &part, request->arena, request->diag};
   code = solve(&relaxed, out_result);
-  psplit_i_spend(request->budget, half.spent);
+  psplit_i_spend(request->budget, part.spent);
+  return code;
+}
+
+/* The nodes of the slowest stage in truth, and whether it is above the bound. Errors: NOMEM. */
+static psplit_code slowest_stage(const psplit_i_solver_request *request,
+                                 const psplit_i_result *result, bool *out_inside, bool *out_open) {
+  psplit_solution *truth;
+  psplit_diag ignored = {0};
+  uint32_t slowest = 0;
+  *out_open = false;
+  const psplit_code code =
+    psplit_partition_check(request->problem, request->options, result->stage, NULL, result->device,
+                           result->replicas, &ignored, &truth);
+  if (code == PSPLIT_NOMEM) return psplit_i_nomem(request->diag);
+  if (code != PSPLIT_OK) return PSPLIT_OK; /* stages that are empty, and may not be */
+  for (uint32_t s = 1; s < truth->n_stages; s++)
+    if (truth->stages[s].load_ns > truth->stages[slowest].load_ns) slowest = s;
+  for (uint32_t v = 0; v < truth->n_nodes; v++) out_inside[v] = truth->stage[v] == slowest;
+  *out_open = truth->objective_ns > result->bound;
+  psplit_solution_destroy(truth);
+  return PSPLIT_OK;
+}
+
+/* Another trunk, through the slowest stage, may tell more of it. */
+static psplit_code ask_other_trunk(const psplit_i_solver_request *request, bool links_matter,
+                                   psplit_i_result *io_result) {
+  enum { SHARE = 4 };
+  psplit_code code;
+  psplit_problem other = *request->problem;
+  psplit_i_result result;
+  bool open, *inside = PSPLIT_NEW(request->arena, bool, other.n_nodes);
+  PSPLIT_TRY(inside ? PSPLIT_OK : psplit_i_nomem(request->diag));
+  PSPLIT_TRY(slowest_stage(request, io_result, inside, &open));
+  if (!open) goto out;
+  if (psplit_i_messages_mark(request->arena, inside, &other) != PSPLIT_OK)
+    PSPLIT_TRY(psplit_i_nomem(request->diag));
+  PSPLIT_TRY(psplit_i_result_init(&result, request));
+  psplit_diag ignored = {0}; /* that too little time finds no split says nothing */
+  psplit_i_solver_request quiet = *request;
+  quiet.diag = &ignored;
+  code = solve_relaxed(&quiet, &other, links_matter, SHARE, &result);
+  if (code == PSPLIT_NOMEM) PSPLIT_TRY(psplit_i_nomem(request->diag));
+  if (code == PSPLIT_OK) psplit_i_result_raise(io_result, result.bound, result.bound_by);
+  code = PSPLIT_OK;
+out:
+  return code;
+}
+
+/* Over links between pairs of devices the relaxation to the least links comes first, with messages
+ * that to the trunk, for half the budget: all reductions hold there, and the exact program decides.
+ * Its bound is a bound, and its split a start. */
+static psplit_code solve_pairs(const psplit_i_solver_request *request, bool links_matter,
+                               psplit_i_result *out_result) {
+  carry_over left = {0};
+  bool stopped;
+  psplit_code code = solve_relaxed(request, request->problem, links_matter, 2, out_result);
+  if (code == PSPLIT_OK && request->problem->message_ns)
+    code = ask_other_trunk(request, links_matter, out_result);
   if (code != PSPLIT_OK) return code;
   return run(request, NULL, &left, out_result, &left, &stopped);
 }

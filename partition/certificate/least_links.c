@@ -86,7 +86,7 @@ static psplit_code find_least(const psplit_problem *p, psplit_i_arena *arena, ps
 psplit_code psplit_i_least_links(const psplit_problem *p, psplit_i_arena *arena, psplit_diag *diag,
                                  psplit_problem *out) {
   psplit_problem marked = *p, relaxed = *p;
-  if (p->message_ns && (psplit_i_messages_mark(arena, &marked) != PSPLIT_OK ||
+  if (p->message_ns && (psplit_i_messages_mark(arena, NULL, &marked) != PSPLIT_OK ||
                         psplit_i_messages_relax(&marked, arena, &relaxed) != PSPLIT_OK))
     return psplit_i_nomem(diag);
   return find_least(&relaxed, arena, diag, out);

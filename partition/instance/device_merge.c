@@ -44,7 +44,7 @@ psplit_code psplit_i_devices_merge(const psplit_problem *problem,
                                    const psplit_partition_options *options, psplit_i_arena *arena,
                                    psplit_problem *out_problem, uint32_t *out_merged) {
   const psplit_code code = merge(problem, options, arena, out_problem, out_merged);
-  return code == PSPLIT_OK ? psplit_i_messages_mark(arena, out_problem) : code;
+  return code == PSPLIT_OK ? psplit_i_messages_mark(arena, NULL, out_problem) : code;
 }
 
 /* Devices in their order: stage s has the s-th, whether others in front of it hold something or

@@ -11,6 +11,7 @@ enum {
 typedef struct trunk {
   const psplit_problem *p;
   psplit_i_arena *arena;
+  const bool *inside;   /* [n] or NULL */
   uint32_t *off, *pred; /* [n + 1] edges between forward nodes, by the later end */
   uint32_t *at, *node;  /* [n] position of a node in a topological order; and back */
   uint64_t *mask;       /* [n] by position: consumers of the net at hand at or before it */
@@ -138,11 +139,21 @@ static uint32_t find_meeting(trunk *t, uint32_t e, uint32_t *out_last) {
 
 /* --- the heaviest series --- */
 
+/* Whether the net goes from the nodes that come first to others, or back. */
+static bool goes_through(const trunk *t, uint32_t e) {
+  const psplit_problem *p = t->p;
+  bool others = false;
+  for (uint32_t k = p->net_off[e]; t->inside && k < p->net_off[e + 1] && !others; k++)
+    others = t->inside[p->net_consumer[k]] != t->inside[p->net_producer[e]];
+  return others;
+}
+
 /* Long nets are crossed by many stages; but one that is read everywhere is no trunk. */
 static int64_t weight_of(const trunk *t, uint32_t e, uint32_t last) {
   const uint32_t n = t->p->n_nodes, most = n > 128 ? n / 8 : 16;
   const uint32_t length = last - t->at[t->p->net_producer[e]];
-  return length < most ? length : most;
+  const int64_t first = goes_through(t, e) ? (int64_t)n * n : 0; /* above all others together */
+  return first + (length < most ? length : most);
 }
 
 static bool find_series(trunk *t, uint8_t *flags) {
@@ -199,7 +210,8 @@ static bool find_series(trunk *t, uint8_t *flags) {
   return true;
 }
 
-psplit_code psplit_i_messages_mark(psplit_i_arena *arena, psplit_problem *io_problem) {
+psplit_code psplit_i_messages_mark(psplit_i_arena *arena, const bool *inside,
+                                   psplit_problem *io_problem) {
   const psplit_problem *p = io_problem;
   psplit_i_arena own;
   if (!p->message_ns || p->n_nets == 0) return PSPLIT_OK;
@@ -208,7 +220,7 @@ psplit_code psplit_i_messages_mark(psplit_i_arena *arena, psplit_problem *io_pro
   if (p->net_flags) memcpy(flags, p->net_flags, p->n_nets);
   for (uint32_t e = 0; e < p->n_nets; e++) flags[e] &= (uint8_t)~PSPLIT_I_NET_TRUNK;
   psplit_i_arena_init(&own, 0);
-  trunk t = {.p = p, .arena = &own};
+  trunk t = {.p = p, .arena = &own, .inside = inside};
   psplit_code code = order_nodes(&t);
   if (code == PSPLIT_OK) code = find_series(&t, flags) ? PSPLIT_OK : PSPLIT_NOMEM;
   psplit_i_arena_fini(&own);

@@ -17,9 +17,10 @@
 #define PSPLIT_I_NET_TRUNK 128
 
 /* Marks a trunk of many and long nets, in a copy of io_problem->net_flags; nothing where there are
- * no messages. Nets and edges of backward nodes order no stages, and count for nothing.
- * O((nodes + pins) * WINDOW), mostly much less. Errors: NOMEM; INVALID: a cycle. */
-PSPLIT_MUST_USE psplit_code psplit_i_messages_mark(psplit_i_arena *arena,
+ * no messages. Nets and edges of backward nodes order no stages, and count for nothing. `inside`
+ * (may be NULL): [n_nodes] nets from these nodes to others, or back, come first.
+ * O((nodes + pins) * WINDOW), mostly much less. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_messages_mark(psplit_i_arena *arena, const bool *inside,
                                                    psplit_problem *io_problem);
 
 /* The relaxation above, as a problem without messages. Errors: NOMEM. */

@@ -2,7 +2,7 @@
 """Gap of the plans of real models: one line each, then the median gap and the geometric mean of
 bound / value.
 
-    real_models.py [-k STAGES] [--split PROGRAM] MODEL.onnx...
+    real_models.py [-k STAGES] [--split PROGRAM] [--message-latency WHAT] MODEL.onnx...
 
 Bound and value are the partitioner's own: copying nodes afterwards (replicate) is left out, because
 it makes a plan better than the bound it was proved with."""
@@ -18,9 +18,9 @@ import time
 PASSES = "infer-shapes,cost,mark,attach,fuse,coarsen,partition"
 
 
-def plan(program, model, stages):
+def plan(program, model, stages, latency):
     command = [program, model, "-k", str(stages), "--plan-only", "--json", "--quiet",
-               "--passes", PASSES]
+               "--passes", PASSES, "--message-latency", latency]
     start = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True)
     seconds = time.monotonic() - start
@@ -32,6 +32,7 @@ def plan(program, model, stages):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-k", "--stages", type=int, default=16)
+    parser.add_argument("--message-latency", default="per-tensor")
     parser.add_argument("--split", default="build/tools/onnx-pipeline-split")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()
@@ -39,7 +40,7 @@ def main():
     print(f"{'model':40} {'value us':>14} {'bound us':>14} {'gap %':>8} {'s':>7}  solver")
     for model in sorted(options.models, key=os.path.basename):
         name = os.path.basename(model)
-        result, error, seconds = plan(options.split, model, options.stages)
+        result, error, seconds = plan(options.split, model, options.stages, options.message_latency)
         if not result:
             print(f"{name:40} {error}")
             continue

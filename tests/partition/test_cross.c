@@ -164,7 +164,7 @@ static void compare_ties(const draw *d, int64_t comm, const uint32_t *first,
 /* What the solvers make of a problem, before an instance is made: a trunk is marked. */
 static psplit_problem marked(const draw *d, psplit_i_arena *arena) {
   psplit_problem p = d->r.problem;
-  assert_int_equal(psplit_i_messages_mark(arena, &p), PSPLIT_OK);
+  assert_int_equal(psplit_i_messages_mark(arena, NULL, &p), PSPLIT_OK);
   return p;
 }
 

@@ -151,7 +151,7 @@ static void the_trunk_of_residual_blocks_is_their_sum(void **state) {
                       .ticks_per_unit = 1};
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  assert_int_equal(psplit_i_messages_mark(&arena, &p), PSPLIT_OK);
+  assert_int_equal(psplit_i_messages_mark(&arena, NULL, &p), PSPLIT_OK);
   for (uint32_t e = 0; e < p.n_nets; e++) assert_int_equal(psplit_i_on_trunk(&p, e), e % 3 == 0);
   psplit_i_arena_fini(&arena);
 }
@@ -237,7 +237,7 @@ static void expect_relaxed(const psplit_problem *p, uint32_t seed) {
   psplit_problem marked = *p, relaxed;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  assert_int_equal(psplit_i_messages_mark(&arena, &marked), PSPLIT_OK);
+  assert_int_equal(psplit_i_messages_mark(&arena, NULL, &marked), PSPLIT_OK);
   assert_int_equal(psplit_i_messages_relax(&marked, &arena, &relaxed), PSPLIT_OK);
   for (uint32_t i = 0; i < 200; i++) {
     uint32_t stage[MAX_NODES] = {0};
@@ -289,7 +289,7 @@ static void every_solver_values_messages(void **state) {
       psplit_i_arena arena;
       psplit_problem marked = r.problem;
       psplit_i_arena_init(&arena, 0);
-      assert_int_equal(psplit_i_messages_mark(&arena, &marked), PSPLIT_OK);
+      assert_int_equal(psplit_i_messages_mark(&arena, NULL, &marked), PSPLIT_OK);
       n_trunk += trunk_of(&marked) > 0;
       psplit_i_arena_fini(&arena);
     }
