@@ -12,6 +12,7 @@
 #include "contiguous.h"
 #include "instance.h"
 #include "label_annealing.h"
+#include "latency_blocks.h"
 #include "local_search.h"
 #include "multilevel_annealing.h"
 #include "placement.h"
@@ -349,6 +350,34 @@ static psplit_code anneal(placing *p) {
   }
 out:
   return code;
+}
+
+/* Latency: all ways to cut a graph that is blocks in a row. */
+static psplit_code blocks(placing *p) {
+  const psplit_i_solver_request *request = p->request;
+  if (request->options->objective != PSPLIT_LATENCY || p->value <= p->result->bound)
+    return PSPLIT_OK;
+  psplit_i_placement placement;
+  psplit_i_assignment split;
+  psplit_code code =
+    psplit_i_placement_init(&placement, &p->instance, 1, request->options, request->arena);
+  if (code == PSPLIT_OK) code = psplit_i_assignment_init(&split, &p->instance, request->arena);
+  if (code != PSPLIT_OK) return code;
+  psplit_i_budget budget = psplit_i_budget_share(request->budget, 1);
+  int64_t bound = p->result->bound;
+  code = psplit_i_blocks(&p->instance, &p->automaton, &budget, PSPLIT_I_BLOCKS_EXACT_OPS, p->value,
+                         &split, &bound);
+  psplit_i_spend(request->budget, budget.spent);
+  if (code != PSPLIT_OK) return code;
+  const int64_t value =
+    split.value < PSPLIT_I_INF ? judge(&placement, split.device, split.stage) : PSPLIT_I_INF;
+  if (value < p->value) {
+    memcpy(p->types, split.device, p->instance.n_stages * sizeof *p->types);
+    to_nodes(p, split.stage, value);
+    psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BLOCKS);
+  }
+  psplit_i_result_raise(p->result, bound, PSPLIT_I_SOLVER_BLOCKS);
+  return PSPLIT_OK;
 }
 
 static psplit_code brute(placing *p) {

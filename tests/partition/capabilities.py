@@ -29,7 +29,7 @@ READERS = {
     "partition/instance/load_tracker.c": LOADS, "partition/io/read_own.c": INPUT,
     "partition/search/contraction.c": LOADS, "partition/search/link_guess.c": LOADS,
     "partition/search/local_search.c": LOADS, "partition/exact/exact.c": LOADS,
-    "partition/exact/receiver_groups.c": LOADS,
+    "partition/exact/receiver_groups.c": LOADS, "partition/exact/latency_block_options.c": LOADS,
     "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous.c": ANOTHER,
     "partition/certificate/digest.c": INPUT, "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,

@@ -1,0 +1,122 @@
+/* Latency of blocks in a row against enumeration: what no split is below must not be above the
+ * optimum, and a split that it finds takes what it says. Small problems are solved by enumeration,
+ * which hides both from the solver's own tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "instance.h"
+#include "latency_blocks.h"
+#include "random_problem.h"
+
+static uint32_t n_asked, n_tight, n_splits;
+
+/* What the model counts whole: a split that it finds is one. */
+static bool is_exact(unsigned features) {
+  return !(features & (WITH_PINS | WITH_MEMORY | WITH_RELAYS | WITH_PAIRS | WITH_STASH));
+}
+
+/* The split by node, and what psplit_partition_check says it takes; -1: it is none. */
+static int64_t latency_of(const psplit_problem *problem, const psplit_partition_options *o,
+                          const psplit_i_instance *instance, const psplit_i_assignment *split) {
+  uint32_t stage[MAX_NODES];
+  psplit_solution *solution;
+  for (uint32_t v = 0; v < problem->n_nodes; v++)
+    stage[v] = split->stage[instance->cluster_of_node[v]];
+  psplit_diag diag = {0};
+  if (psplit_partition_check(problem, o, stage, NULL, split->device, NULL, &diag, &solution) !=
+      PSPLIT_OK)
+    return -1;
+  const int64_t value = solution->objective_ns;
+  psplit_solution_destroy(solution);
+  return value;
+}
+
+static void ask(const psplit_problem *problem, const psplit_partition_options *o, unsigned features,
+                int64_t best, const char *what) {
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_assignment split;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  if (psplit_i_instance_init(&instance, problem, NULL, NULL) != PSPLIT_OK) return;
+  psplit_partition_options loose = *o;
+  loose.require_nonempty = false;
+  if (psplit_i_automaton_init(&automaton, &instance, &loose, NULL) != PSPLIT_OK) goto out;
+  assert_int_equal(psplit_i_assignment_init(&split, &instance, &arena), PSPLIT_OK);
+  const int64_t limits[] = {PSPLIT_I_INF, best, best + 1, best + best / 3 + 1};
+  for (uint32_t i = 0; i < 8; i++) {
+    const int64_t limit = limits[i / 2];
+    psplit_i_budget budget = psplit_i_budget_unlimited();
+    int64_t bound = 0;
+    assert_int_equal(psplit_i_blocks(&instance, &automaton, &budget,
+                                     i % 2 ? 0 : PSPLIT_I_BLOCKS_EXACT_OPS, limit, &split, &bound),
+                     PSPLIT_OK);
+    if (bound > best)
+      fail_msg("%s: bound %lld, optimum %lld, limit %lld", what, (long long)bound, (long long)best,
+               (long long)limit);
+    n_asked++;
+    n_tight += bound == best;
+    if (split.value >= PSPLIT_I_INF || !is_exact(features)) continue;
+    const int64_t value = latency_of(problem, o, &instance, &split);
+    n_splits++;
+    if (value != split.value || value >= limit)
+      fail_msg("%s: found %lld, which is %lld, limit %lld", what, (long long)split.value,
+               (long long)value, (long long)limit);
+  }
+  psplit_i_automaton_fini(&automaton);
+out:
+  psplit_i_instance_fini(&instance);
+  psplit_i_arena_fini(&arena);
+}
+
+static void bounds_and_splits_hold(void **state) {
+  (void)state;
+  static random_problem r;
+  static const unsigned kFeatures[] = {0,
+                                       WITH_CLASSES,
+                                       WITH_CLASSES | WITH_FREE_COMM,
+                                       WITH_CLASSES | WITH_FREE_COMM | WITH_MEMORY,
+                                       WITH_CLASSES | WITH_MEMORY | WITH_STASH,
+                                       WITH_TOGETHER | WITH_CLASSES | WITH_ALIKE,
+                                       WITH_PINS | WITH_MEMORY,
+                                       WITH_OVERLAP,
+                                       WITH_PAIRS | WITH_CLASSES | WITH_FREE_COMM,
+                                       WITH_RELAYS};
+  /* PSPLIT_PROPERTY_PERCENT: how much to run. */
+  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
+  const uint32_t n_seeds = 24 * (percent ? (uint32_t)strtoul(percent, NULL, 10) : 50) / 100;
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.objective = PSPLIT_LATENCY;
+  for (size_t f = 0; f < sizeof kFeatures / sizeof *kFeatures; f++)
+    for (uint32_t seed = 0; seed < n_seeds; seed++)
+      for (shape kind = 0; kind < N_SHAPES; kind++) {
+        const uint32_t k = 1 + (seed + kind) % 4, n = 3 + seed % (k > 3 ? 4 : 6);
+        make_random_problem(&r, seed, kind, n, k, kFeatures[f]);
+        int64_t comm;
+        const int64_t best = best_by_enumeration(&r.problem, &o, &comm, NULL);
+        if (best == INT64_MAX) continue;
+        char what[96];
+        snprintf(what, sizeof what, "seed %u, shape %d, %u nodes, %u stages, features %u", seed,
+                 (int)kind, n, k, kFeatures[f]);
+        ask(&r.problem, &o, kFeatures[f], best, what);
+      }
+  /* What says nothing is never wrong. */
+  if (n_tight < n_asked / 4 || n_splits < n_asked / 8)
+    fail_msg("%u bounds met the optimum and %u splits were found, of %u", n_tight, n_splits,
+             n_asked);
+  print_message("# %u asked, %u tight, %u splits\n", n_asked, n_tight, n_splits);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bounds_and_splits_hold),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
