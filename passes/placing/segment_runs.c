@@ -95,11 +95,13 @@ static bool trace_back(const rows *r, uint32_t *out_device) {
   return least < NEVER;
 }
 
-bool psplit_i_join_segments(const psplit_problem *problem, const uint32_t *segment, uint32_t n,
-                            const uint32_t *weight, uint32_t most_runs, uint32_t *out_device) {
+psplit_code psplit_i_join_segments(const psplit_problem *problem, const uint32_t *segment,
+                                   uint32_t n, const uint32_t *weight, uint32_t most_runs,
+                                   psplit_diag *diag, uint32_t *out_device, bool *out_found) {
   enum { MOST_DEVICES = 16, MOST_RUNS = 128 };
   rows r = {.p = problem, .n = n, .n_devices = problem->n_devices, .n_runs = most_runs};
-  if (!n || !most_runs || r.n_devices > MOST_DEVICES || problem->n_link_classes) return false;
+  *out_found = false;
+  if (!n || !most_runs || r.n_devices > MOST_DEVICES || problem->n_link_classes) return PSPLIT_OK;
   if (r.n_runs > n) r.n_runs = n;
   if (r.n_runs > MOST_RUNS) r.n_runs = MOST_RUNS;
   const size_t n_rows = (size_t)n * r.n_devices, n_states = n_rows * r.n_runs;
@@ -108,18 +110,18 @@ bool psplit_i_join_segments(const psplit_problem *problem, const uint32_t *segme
   r.send = calloc(n_rows, sizeof *r.send);
   r.best = calloc(n_states, sizeof *r.best);
   r.from = calloc(n_states, sizeof *r.from);
-  bool found = r.time && r.recv && r.send && r.best && r.from;
-  if (found) {
+  const bool good = r.time && r.recv && r.send && r.best && r.from;
+  if (good) {
     sum_up(&r, segment, weight);
     for (uint32_t i = 0; i < n; i++)
       for (uint32_t run = 0; run < r.n_runs; run++)
         for (uint32_t d = 0; d < r.n_devices; d++) extend(&r, i, run, d);
-    found = trace_back(&r, out_device);
+    *out_found = trace_back(&r, out_device);
   }
   free(r.time);
   free(r.recv);
   free(r.send);
   free(r.best);
   free(r.from);
-  return found;
+  return good ? PSPLIT_OK : psplit_i_nomem(diag);
 }

@@ -9,8 +9,12 @@
 /* Segments 0..n-1 in their order of execution, segment[n_nodes]. Sets out_device[n] such that
  * neighbours on one device make most_runs runs at most, of all such the one with the least sum of
  * weight[device] times time, with what a segment gets from those before it where the device
- * changes. False where there is none, or out of memory. O(nodes + pins + n * runs * devices^2). */
-bool psplit_i_join_segments(const psplit_problem *problem, const uint32_t *segment, uint32_t n,
-                            const uint32_t *weight, uint32_t most_runs, uint32_t *out_device);
+ * changes. *out_found: false where there is none. O(nodes + pins + n * runs * devices^2). Errors:
+ * NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_join_segments(const psplit_problem *problem,
+                                                   const uint32_t *segment, uint32_t n,
+                                                   const uint32_t *weight, uint32_t most_runs,
+                                                   psplit_diag *diag, uint32_t *out_device,
+                                                   bool *out_found);
 
 #endif

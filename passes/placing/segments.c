@@ -188,20 +188,22 @@ enum { STEPS = 16 }; /* of weights */
 
 /* The segments of the last candidate, of which there are too many, in fewer runs. */
 static psplit_code try_joined(segments *s, const uint32_t *weight) {
+  psplit_code code = PSPLIT_OK;
   const uint32_t n = s->n_segments, most = s->max_segments;
   uint32_t device[MOST_SEGMENTS], *of = s->joined;
   const uint32_t all = most > MOST_SEGMENTS ? MOST_SEGMENTS : most * s->n_devices;
   if (!n) return PSPLIT_OK;
   memcpy(of, s->segment, s->n_groups * sizeof *of);
-  bool kept = false;
+  bool found, kept = false;
   /* Between two devices runs take turns; else one may have more than it may. */
   for (uint32_t runs = all; !kept && runs > 0; runs = runs > most ? most : 0) {
-    if (!psplit_i_join_segments(&s->problem, of, n, weight, runs, device)) return PSPLIT_OK;
+    PSPLIT_TRY(psplit_i_join_segments(&s->problem, of, n, weight, runs, s->diag, device, &found));
+    if (!found) break;
     for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = device[of[g]];
-    const psplit_code code = judge(s, "joined segments", &kept);
-    if (code != PSPLIT_OK) return code;
+    PSPLIT_TRY(judge(s, "joined segments", &kept));
   }
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 /* The same at all weights of two devices. `device`: the candidate. */

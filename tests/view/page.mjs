@@ -204,6 +204,8 @@ async function cuts() {
   const devices = join(tmp, 'uneven.json');
   writeFileSync(devices, JSON.stringify({ devices: [{ name: 'a', preset: 'cpu' }, { name: 'b', preset: 'cpu-sse' }, { name: 'c', preset: 'cpu' }] }));
   await moved('layers on uneven devices', model, ['--devices', devices, '--device-order', 'given'], [[0, 1], [1, 1]]);
+  writeFileSync(devices, JSON.stringify({ devices: ['a', 'b', 'c'].map((name) => ({ name, preset: 'cpu' })), topology: { same_host: { bytes_per_second: 1e6 } } }));
+  await moved('layers that send while they compute', model, ['--devices', devices, '--overlap'], [[0, 1], [1, -1]]);
   const cache = process.env.PSPLIT_MODEL_CACHE ?? new URL('../../.cache/models', import.meta.url).pathname;
   for (const [name, ...args] of [['resnet50', '-k', '4'], ['mobilenet_v3_small', '-k', '3'], ['whisper_tiny_encoder', '-k', '3'], ['ppocr_rec', '-k', '4', '--message-latency', 'per-pair']]) {
     const file = join(cache, `${name}.onnx`);
