@@ -186,38 +186,50 @@ static uint32_t fastest(const segments *s, uint32_t g) {
 
 enum { STEPS = 16 }; /* of weights */
 
-/* The segments of the last candidate, of which there are too many, in fewer runs. */
-static psplit_code try_joined(segments *s, const uint32_t *weight) {
+/* The segments of the last candidate in so many runs at most. */
+static psplit_code join(segments *s, uint32_t n, const uint32_t *weight, uint32_t runs,
+                        bool *out_kept) {
+  uint32_t device[MOST_SEGMENTS];
+  bool found;
+  psplit_code code =
+    psplit_i_join_segments(&s->problem, s->joined, n, weight, runs, s->diag, device, &found);
+  *out_kept = false;
+  if (code != PSPLIT_OK || !found) return code;
+  for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = device[s->joined[g]];
+  return judge(s, "joined segments", out_kept);
+}
+
+/* The last candidate in fewer runs: as many as are allowed, or where it keeps to that, fewer. */
+static psplit_code try_joined(segments *s, const uint32_t *weight, bool keeps) {
+  enum { HALVINGS = 3 };
   psplit_code code = PSPLIT_OK;
   const uint32_t n = s->n_segments, most = s->max_segments;
-  uint32_t device[MOST_SEGMENTS], *of = s->joined;
   const uint32_t all = most > MOST_SEGMENTS ? MOST_SEGMENTS : most * s->n_devices;
+  bool kept = false;
   if (!n) return PSPLIT_OK;
-  memcpy(of, s->segment, s->n_groups * sizeof *of);
-  bool found, kept = false;
+  memcpy(s->joined, s->segment, s->n_groups * sizeof *s->joined);
   /* Between two devices runs take turns; else one may have more than it may. */
-  for (uint32_t runs = all; !kept && runs > 0; runs = runs > most ? most : 0) {
-    PSPLIT_TRY(psplit_i_join_segments(&s->problem, of, n, weight, runs, s->diag, device, &found));
-    if (!found) break;
-    for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = device[of[g]];
-    PSPLIT_TRY(judge(s, "joined segments", &kept));
-  }
+  for (uint32_t runs = all; !keeps && !kept && runs > 0; runs = runs > most ? most : 0)
+    PSPLIT_TRY(join(s, n, weight, runs, &kept));
+  for (uint32_t i = 1; keeps && i <= HALVINGS && n >> i > 0; i++)
+    PSPLIT_TRY(join(s, n, weight, n >> i, &kept));
 out:
   return code;
 }
 
-/* The same at all weights of two devices. `device`: the candidate. */
+/* The same at weights of two devices. `device`: the candidate. */
 static psplit_code join_at_weights(segments *s, const char *by, const uint32_t *device) {
   psplit_code code = PSPLIT_OK;
   const bool one = s->planner->options.objective == PSPLIT_LATENCY || s->n_devices != 2;
   bool kept = false;
-  for (uint32_t step = 1; step < STEPS && !kept; step++) {
+  /* Many weights, where there is no other way to keep to what is allowed. */
+  for (uint32_t step = one ? STEPS / 2 : 1; step < STEPS; step += kept ? STEPS / 4 : 1) {
     uint32_t weight[MOST_DEVICES];
-    for (uint32_t d = 0; d < s->n_devices; d++) weight[d] = 1;
+    for (uint32_t d = 0; d < s->n_devices; d++) weight[d] = STEPS / 2;
     if (!one) weight[0] = step, weight[1] = STEPS - step;
     memcpy(s->device, device, s->n_groups * sizeof *device);
     PSPLIT_TRY(judge(s, by, &kept));
-    if (!kept) PSPLIT_TRY(try_joined(s, weight));
+    PSPLIT_TRY(try_joined(s, weight, kept));
     if (one) break;
   }
 out:
@@ -258,12 +270,12 @@ static psplit_code try_cut(segments *s, uint32_t a, uint32_t b, uint32_t weight_
     if (!found) return PSPLIT_OK;
     for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = on_b[g] ? b : a;
     PSPLIT_TRY(judge(s, "min cut", &kept));
-    if (crossing == 1 && !kept) {
+    if (crossing == 1) {
       uint32_t weight[MOST_DEVICES];
       for (uint32_t d = 0; d < s->n_devices; d++) weight[d] = STEPS / 2;
       weight[a] = weight_a;
       weight[b] = weight_b;
-      PSPLIT_TRY(try_joined(s, weight));
+      PSPLIT_TRY(try_joined(s, weight, kept));
     }
   }
 out:
