@@ -84,7 +84,8 @@ static void find(psplit_i_channels *channels, uint32_t link, uint32_t n_links, u
   if (!base || n < n_links * sizeof(head)) return;
   head *h = (head *)base + link;
   const uint64_t offset = h->offset, capacity = h->capacity;
-  if (!capacity || offset > n || capacity > n - offset) return;
+  /* What moves at once is a part of the ring: none that is smaller than a line ever has one. */
+  if (capacity < LINE_BYTES || offset > n || capacity > n - offset) return;
   channels->each[link] =
     (psplit_i_channel){.shared = h, .ring = base + offset, .capacity = capacity};
 }

@@ -184,6 +184,18 @@ static psplit_code take_failure(psplit_i_lane *l, const char *text, size_t n, ps
   return PSPLIT_OK;
 }
 
+/* Whether so many bytes can be the data of a tensor of that row: asked before there is room for it,
+ * which may be more than there is. What is no row of a tensor is told where it is made. */
+static bool bytes_fit(const int64_t *row) {
+  const int32_t type = (int32_t)row[TYPE];
+  uint64_t n_elements, n_bytes;
+  if (!psplit_i_element_name(type) ||
+      !psplit_i_tensor_size(type, row + N_ROW, (size_t)row[RANK], &n_elements, &n_bytes))
+    return true;
+  return psplit_i_element_bits(type) ? (uint64_t)row[BYTES] == n_bytes
+                                     : (uint64_t)row[BYTES] / sizeof(uint64_t) >= n_elements;
+}
+
 /* Makes tensor i and takes its data from the n bytes at `at`, where it is in the envelope, or
  * starts to receive it. */
 static psplit_code take_tensor(psplit_i_lane *l, uint32_t i, const unsigned char *at, size_t n,
@@ -194,6 +206,7 @@ static psplit_code take_tensor(psplit_i_lane *l, uint32_t i, const unsigned char
   psplit_code code;
   if (l->envelope[HAS_DATA] && bytes > n) return no_sense(l, diag);
   if (!row[TYPE]) return bytes || row[RANK] ? no_sense(l, diag) : PSPLIT_OK;
+  if (!bytes_fit(row)) return no_sense(l, diag);
   PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)row[TYPE], row + N_ROW, (size_t)row[RANK],
                                     diag, &l->bundle->tensors[i]));
   PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));

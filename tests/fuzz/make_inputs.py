@@ -236,10 +236,48 @@ def dictionaries():
     }
 
 
+def lanes():
+    """What another rank sends (fuzz_lane.c): envelopes of 9 words, then type, bytes, rank and dims of each tensor."""
+    def words(*values):
+        return struct.pack("<%dq" % len(values), *values)
+
+    def envelope(rows, data=b"", inside=True, what=0, failure=b""):
+        head = words(what, 0, 3 if failure else 0, len(failure), inside, 7, 2, 1, 0)
+        return head + b"".join(words(kind, n, len(dims), *dims) for kind, n, *dims in rows) + failure + (
+            data if inside else b"")
+
+    def messages(first, *each):
+        return bytes([first]) + b"".join(struct.pack("<H", len(m)) + m for m in each)
+
+    def in_memory(first, *each):
+        out = bytes([first]) + bytes(16)
+        for number, message in enumerate(each, 1):
+            text = words(number << 32 | len(message)) + message
+            out += b"".join(bytes([len(text[at:at + 100])]) + text[at:at + 100] for at in range(0, len(text), 100))
+        return out + bytes(8)
+
+    floats = envelope([(1, 16, 2, 2)], bytes(16))
+    strings = envelope([(8, 19, 2)], struct.pack("<2Q", 1, 2) + b"abc")
+    apart = envelope([(1, 16, 4), (0, 0), (7, 8)], inside=False)
+    end, failure = envelope([], what=1), envelope([], what=2, failure=b"it failed")
+    # Bits of the first byte: through memory, out, tensors (2 bits), depth less one (2 bits).
+    return {
+        "message": messages(0x14, floats, floats, end), "strings": messages(0x14, strings, end),
+        "apart": messages(0x2c, apart, bytes(16), bytes(8), end), "failure": messages(0x14, failure, end),
+        "short": messages(0x14, floats[:-1]), "credits": messages(0x32, words(1), words(3)),
+        "memory": in_memory(0x15, floats, strings, end),
+        "memory-apart": in_memory(0x2d, apart + bytes(24)),
+        "memory-position": in_memory(0x15, floats) + bytes([0x81, 64, 0, 0]) + words(-1),
+        "memory-out": bytes([0x33]) + words(1024, 4096) + bytes([0x81, 136, 0, 0]) + words(2) + bytes(9),
+        "memory-no-ring": bytes([0x33]) + words(1024, 1) + bytes(9),
+    }
+
+
 def seeds():
     made = {}
     for target, of in (("fuzz_devices", devices()), ("fuzz_costs", costs()), ("fuzz_problem", problems()),
-                       ("fuzz_passes", passes()), ("fuzz_arrays", arrays()), ("fuzz_stages", stages())):
+                       ("fuzz_passes", passes()), ("fuzz_arrays", arrays()), ("fuzz_stages", stages()),
+                       ("fuzz_lane", lanes())):
         for name, content in of.items():
             if isinstance(content, dict):
                 content = json.dumps(content, indent=1)
