@@ -144,7 +144,7 @@ static void check_loads(const psplit_plan *plan) {
 static void plans_say_what_is_true(void **state) {
   (void)state;
   uint32_t n_plans = 0, n_best = 0, n_proved = 0, n_faster = 0;
-  for (uint64_t seed = 0; seed < sample(24); seed++) {
+  for (uint64_t seed = 0; seed < sample(14); seed++) {
     dice d = {.seed = 9000 + seed};
     const uint32_t n_stages = 2 + draw(&d, MOST_STAGES - 1);
     psplit_model *model = random_model(&d, n_stages + draw(&d, MOST_NODES + 1 - n_stages));
@@ -217,7 +217,7 @@ static void segments_are_the_best(void **state) {
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
     " {\"name\": \"b\", \"preset\": \"cpu-sse\"}],"
     " \"topology\": {\"same_host\": {\"bytes_per_second\": 8e9, \"latency_ns\": 300}}}");
-  for (uint64_t seed = 0; seed < sample(32); seed++) {
+  for (uint64_t seed = 0; seed < sample(20); seed++) {
     dice d = {.seed = 12000 + seed};
     psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 1));
     int64_t ns[N_DEVICES][MOST_NODES], best_ns = INT64_MAX;
