@@ -28,8 +28,8 @@ static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   *out = psplit_i_graph_find_value(graph, name);
   if (*out == PSPLIT_NONE)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no value \"%s\" to take as its loss",
-                         name);
+    return psplit_i_graph_fail_unknown(graph, NULL, name, diag,
+                                       "the model has no value \"%s\" to take as its loss", name);
   const psplit_i_vtype *type = psplit_i_shapes_type(shapes, *out);
   for (int32_t i = 0; i < type->rank; i++) {
     int64_t size;
@@ -95,13 +95,18 @@ out:
   return code;
 }
 
+static bool is_input(const psplit_i_graph *graph, uint32_t value) {
+  return graph->values[value].input != PSPLIT_NONE &&
+         graph->values[value].initializer == PSPLIT_NONE;
+}
+
 static psplit_code find_input(const psplit_i_graph *graph, const char *name, psplit_diag *diag,
                               uint32_t *out) {
   *out = psplit_i_graph_find_value(graph, name);
-  if (*out == PSPLIT_NONE || graph->values[*out].input == PSPLIT_NONE ||
-      graph->values[*out].initializer != PSPLIT_NONE)
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "a gradient of \"%s\" is asked for, but no input has this name", name);
+  if (*out == PSPLIT_NONE || !is_input(graph, *out))
+    return psplit_i_graph_fail_unknown(
+      graph, is_input, name, diag, "a gradient of \"%s\" is asked for, but no input has this name",
+      name);
   return PSPLIT_OK;
 }
 

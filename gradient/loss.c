@@ -2,6 +2,7 @@
 #include "loss.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,10 +43,20 @@ static const char *fresh(loss *l, const char *stem) {
 
 static psplit_code bad(loss *l, const char *text, const char *why) {
   return psplit_i_fail(l->diag, PSPLIT_USAGE,
-                       "loss \"%s\": %s; it is softmax-cross-entropy:logits=L,labels=Y"
+                       "loss \"%s\": %s%s it is softmax-cross-entropy:logits=L,labels=Y"
                        "[,ignore=N][,axis=N], mse:prediction=P,target=T or "
                        "bce-with-logits:logits=L,labels=Y",
-                       text, why);
+                       text, why, why[strlen(why) - 1] == '?' ? "" : ";");
+}
+
+/* The same of a word that was meant for one of `words`. */
+static psplit_code unknown(loss *l, const char *text, const char *why, const char *word,
+                           const char *const *words, uint32_t n) {
+  char line[256];
+  const uint32_t near = psplit_i_nearest(word, words, n);
+  if (near == PSPLIT_NONE) return bad(l, text, why);
+  snprintf(line, sizeof line, "%s, did you mean %s?", why, words[near]);
+  return bad(l, text, line);
 }
 
 static psplit_code parse_entry(loss *l, const char *text, const char *key, const char *value) {
@@ -64,13 +75,16 @@ static psplit_code parse_entry(loss *l, const char *text, const char *key, const
     l->axis = n;
     l->has_axis = true;
   } else {
-    return bad(l, text, "an entry that it does not have");
+    static const char *const KEYS[] = {"logits", "prediction", "labels",
+                                       "target", "ignore",     "axis"};
+    return unknown(l, text, "an entry that it does not have", key, KEYS, 6);
   }
   return PSPLIT_OK;
 }
 
 /* "kind:key=value,key=value"; names with a comma cannot be said. */
 static psplit_code parse(loss *l, const char *text) {
+  static const char *const KINDS[] = {"softmax-cross-entropy", "mse", "bce-with-logits"};
   psplit_code code = PSPLIT_OK;
   char *copy = psplit_i_arena_strndup(l->arena, text, strlen(text));
   if (!copy) return psplit_i_nomem(l->diag);
@@ -91,7 +105,7 @@ static psplit_code parse(loss *l, const char *text) {
   }
   const bool classes = strcmp(l->kind, "softmax-cross-entropy") == 0;
   if (!classes && strcmp(l->kind, "mse") != 0 && strcmp(l->kind, "bce-with-logits") != 0)
-    return bad(l, text, "no such loss");
+    return unknown(l, text, "no such loss", l->kind, KINDS, 3);
   if (!classes && (l->has_ignore || l->has_axis))
     return bad(l, text, "an entry that it does not have");
   if (!l->target) l->target = strcmp(l->kind, "mse") == 0 ? "target" : "labels";
@@ -103,8 +117,9 @@ static psplit_code find_prediction(loss *l, const char *text) {
   if (*l->prediction) {
     l->value = psplit_i_graph_find_value(l->graph, l->prediction);
     if (l->value == PSPLIT_NONE)
-      return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": the model has no value \"%s\"",
-                           text, l->prediction);
+      return psplit_i_graph_fail_unknown(l->graph, NULL, l->prediction, l->diag,
+                                         "loss \"%s\": the model has no value \"%s\"", text,
+                                         l->prediction);
   } else {
     if (l->graph->n_outputs != 1)
       return bad(l, text, "the model has several outputs, so it has to say which one");

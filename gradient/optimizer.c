@@ -1,5 +1,6 @@
 /* Optimizers: the update of all weights as a model of its own. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,11 +36,11 @@ typedef struct update {
 /* ---- options ---- */
 
 static psplit_code bad(const char *text, const char *why, psplit_diag *diag) {
-  return psplit_i_fail(
-    diag, PSPLIT_USAGE,
-    "optimizer \"%s\": %s; it is sgd[:weight_decay=], momentum[:momentum=,nesterov=,weight_decay=] "
-    "or adam or adamw[:beta1=,beta2=,epsilon=,weight_decay=]",
-    text, why);
+  return psplit_i_fail(diag, PSPLIT_USAGE,
+                       "optimizer \"%s\": %s%s it is sgd[:weight_decay=], "
+                       "momentum[:momentum=,nesterov=,weight_decay=] "
+                       "or adam or adamw[:beta1=,beta2=,epsilon=,weight_decay=]",
+                       text, why, why[strlen(why) - 1] == '?' ? "" : ";");
 }
 
 static bool set(optimizer *o, const char *key, double value) {
@@ -64,6 +65,7 @@ static bool set(optimizer *o, const char *key, double value) {
 static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *diag,
                          optimizer *out) {
   static const char *const names[] = {"sgd", "momentum", "adam", "adamw"};
+  char why[64];
   char *copy = psplit_i_arena_strndup(arena, text, strlen(text));
   if (!copy) return psplit_i_nomem(diag);
   *out = (optimizer){.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
@@ -71,7 +73,12 @@ static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *d
   if (rest) *rest++ = '\0';
   size_t kind = 0;
   while (kind < 4 && strcmp(names[kind], copy) != 0) kind++;
-  if (kind == 4) return bad(text, "no such method", diag);
+  if (kind == 4) {
+    const uint32_t near = psplit_i_nearest(copy, names, 4);
+    snprintf(why, sizeof why, "no such method%s%s%s", near == PSPLIT_NONE ? "" : ", did you mean ",
+             near == PSPLIT_NONE ? "" : names[near], near == PSPLIT_NONE ? "" : "?");
+    return bad(text, why, diag);
+  }
   out->method = (method)kind;
   if (out->method == ADAMW) out->weight_decay = 0.01;
   while (rest && *rest) {

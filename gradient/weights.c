@@ -73,13 +73,20 @@ static bool matches(const char *const *patterns, size_t n, const char *name, boo
   return any;
 }
 
-static psplit_code all_used(const char *option, const char *const *patterns, size_t n,
-                            const bool *used, psplit_diag *diag) {
+static bool is_float_initializer(const psplit_i_graph *graph, uint32_t value) {
+  const uint32_t initializer = graph->values[value].initializer;
+  return initializer != PSPLIT_NONE &&
+         is_float(psplit_i_graph_initializer(graph, initializer).data_type);
+}
+
+static psplit_code all_used(const psplit_i_graph *graph, const char *option,
+                            const char *const *patterns, size_t n, const bool *used,
+                            psplit_diag *diag) {
   for (size_t i = 0; i < n; i++)
     if (!used[i])
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "%s \"%s\" matches no floating-point initializer of the model", option,
-                           patterns[i]);
+      return psplit_i_graph_fail_unknown(
+        graph, is_float_initializer, patterns[i], diag,
+        "%s \"%s\" matches no floating-point initializer of the model", option, patterns[i]);
   return PSPLIT_OK;
 }
 
@@ -88,11 +95,10 @@ static psplit_code choose_names(const psplit_i_graph *graph, const char *const *
                                 psplit_diag *diag, bool *out_trained) {
   for (size_t i = 0; i < n; i++) {
     const uint32_t v = psplit_i_graph_find_value(graph, names[i]);
-    const uint32_t initializer = v == PSPLIT_NONE ? PSPLIT_NONE : graph->values[v].initializer;
-    if (initializer == PSPLIT_NONE ||
-        !is_float(psplit_i_graph_initializer(graph, initializer).data_type))
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "\"%s\" is no floating-point initializer of the model", names[i]);
+    if (v == PSPLIT_NONE || !is_float_initializer(graph, v))
+      return psplit_i_graph_fail_unknown(graph, is_float_initializer, names[i], diag,
+                                         "\"%s\" is no floating-point initializer of the model",
+                                         names[i]);
     out_trained[v] = true;
   }
   return PSPLIT_OK;
@@ -124,8 +130,8 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
       trained = tensor.n_dims >= 1 && comes_to_place(&p, v, MAX_VIEWS);
     out_trained[v] = trained && !frozen;
   }
-  PSPLIT_TRY(all_used("train", options->train, options->n_train, train_used, diag));
-  PSPLIT_TRY(all_used("freeze", options->freeze, options->n_freeze, freeze_used, diag));
+  PSPLIT_TRY(all_used(graph, "train", options->train, options->n_train, train_used, diag));
+  PSPLIT_TRY(all_used(graph, "freeze", options->freeze, options->n_freeze, freeze_used, diag));
 out:
   psplit_i_arena_fini(&scratch);
   return code;

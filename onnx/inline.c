@@ -47,6 +47,31 @@ static bool is_named(const psplit_i_graph *graph, const psplit_i_node *node, con
   return false;
 }
 
+static psplit_code fail_no_such(const inliner *in) {
+  const psplit_i_graph *graph = in->model->graph;
+  const char **names = malloc(((size_t)graph->n_nodes + 1) * sizeof *names);
+  if (!names) return psplit_i_nomem(in->diag);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const psplit_i_node *node = &graph->nodes[i];
+    if (!psplit_i_node_is(node, "If")) continue;
+    if (*node->name)
+      names[n++] = node->name;
+    else if (node->n_outputs && node->outputs[0] != PSPLIT_NONE)
+      names[n++] = graph->values[node->outputs[0]].name;
+  }
+  psplit_i_text hint = {0};
+  psplit_i_add_names(&hint, "of Ifs it has", in->choice->node, names, n);
+  const psplit_code code =
+    psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
+                        "%s: no If of the main graph has that name or output (one of a branch can "
+                        "be inlined after what it stands in)%s",
+                        in->choice->node, hint.failed || !hint.bytes ? "" : hint.bytes);
+  psplit_i_text_fini(&hint);
+  free(names);
+  return code;
+}
+
 static psplit_code find_if(inliner *in) {
   const psplit_i_graph *graph = in->model->graph;
   in->node = PSPLIT_NONE;
@@ -59,11 +84,7 @@ static psplit_code find_if(inliner *in) {
                                  in->choice->node);
     in->node = n;
   }
-  if (in->node == PSPLIT_NONE)
-    return psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
-                               "%s: no If of the main graph has that name or output (one of a "
-                               "branch can be inlined after what it stands in)",
-                               in->choice->node);
+  if (in->node == PSPLIT_NONE) return fail_no_such(in);
   in->body = psplit_i_attr_body(&graph->nodes[in->node], branch_name(in));
   if (in->body && in->body->n_outputs >= graph->nodes[in->node].n_outputs && !in->body->n_inputs)
     return PSPLIT_OK;

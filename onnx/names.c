@@ -1,5 +1,7 @@
 /* Names that users give, held against those that the model has. */
 #include <psplit/model.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +70,28 @@ psplit_code psplit_model_check_inputs(const psplit_model *model, const char *con
         psplit_i_fail_unknown(diag, "the model has no input", inputs[i], names, graph->n_inputs));
   }
 out:
+  free(names);
+  return code;
+}
+
+psplit_code psplit_i_graph_fail_unknown(const psplit_i_graph *graph, psplit_i_value_filter is,
+                                        const char *name, psplit_diag *diag, const char *format,
+                                        ...) {
+  char line[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  const char **names = malloc(((size_t)graph->n_values + 1) * sizeof *names);
+  if (!names) return psplit_i_nomem(diag);
+  uint32_t n = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (*graph->values[v].name && (!is || is(graph, v))) names[n++] = graph->values[v].name;
+  psplit_i_text hint = {0};
+  psplit_i_add_names(&hint, "it has", name, names, n);
+  const psplit_code code =
+    psplit_i_fail(diag, PSPLIT_USAGE, "%s%s", line, hint.failed || !hint.bytes ? "" : hint.bytes);
+  psplit_i_text_fini(&hint);
   free(names);
   return code;
 }

@@ -48,6 +48,43 @@ out:
   return code;
 }
 
+/* The symbol of the dimension that is told to be 0, if the output has one of that name. */
+static const char *empty_by(const psplit_feed_options *feed, const psplit_i_manifest *m,
+                            const char *symbol) {
+  for (size_t i = 0; i < feed->n_dims; i++)
+    if (feed->dims[i].value == 0 && strcmp(feed->dims[i].name, symbol) == 0) return symbol;
+  for (size_t i = 0; i < feed->n_shapes; i++) {
+    const psplit_feed_shape *given = &feed->shapes[i];
+    for (uint32_t p = 0; p < m->n_inputs; p++) {
+      const psplit_i_shape *shape = &m->input_values[p].shape;
+      if (strcmp(given->input, m->inputs[p]) != 0) continue;
+      for (uint32_t axis = 0; axis < given->n_dims && (int64_t)axis < shape->rank; axis++)
+        if (given->dims[axis] == 0 && shape->dims[axis].param &&
+            strcmp(shape->dims[axis].param, symbol) == 0)
+          return symbol;
+    }
+  }
+  return NULL;
+}
+
+/* A size of 0 is one that a dimension may have, such as that of an empty cache; but a run whose
+ * outputs are empty says nothing. */
+static psplit_code check_zeros(const psplit_feed_options *feed, const psplit_i_manifest *m,
+                               psplit_diag *diag) {
+  for (uint32_t o = 0; o < m->n_outputs; o++) {
+    const psplit_i_shape *shape = &m->output_values[o].shape;
+    for (int32_t axis = 0; axis < shape->rank; axis++) {
+      const char *symbol = shape->dims[axis].param;
+      if (symbol && empty_by(feed, m, symbol))
+        return psplit_i_fail(diag, PSPLIT_USAGE,
+                             "with dimension %s of 0 the output \"%s\" is empty: there is nothing "
+                             "to run; give what a run has",
+                             symbol, m->outputs[o]);
+    }
+  }
+  return PSPLIT_OK;
+}
+
 static int32_t data_type_of(const char *name) {
   for (int32_t type = 1; name && psplit_i_element_name(type); type++)
     if (strcmp(psplit_i_element_name(type), name) == 0) return type;
@@ -97,9 +134,10 @@ psplit_code psplit_i_feed_meet_inputs(psplit_i_feed_options *feed, const psplit_
 
 psplit_code psplit_i_feed_meet(psplit_i_feed_options *feed, const psplit_i_pipe *pipe,
                                psplit_diag *diag) {
-  const psplit_code code = psplit_i_feed_meet_inputs(feed, pipe, diag);
-  return code == PSPLIT_OK && feed->given.n_dims ? check_dims(&feed->given, &pipe->manifest, diag)
-                                                 : code;
+  psplit_code code = psplit_i_feed_meet_inputs(feed, pipe, diag);
+  if (code == PSPLIT_OK && feed->given.n_dims)
+    code = check_dims(&feed->given, &pipe->manifest, diag);
+  return code == PSPLIT_OK ? check_zeros(&feed->given, &pipe->manifest, diag) : code;
 }
 
 psplit_code psplit_feed_check(const psplit_feed_options *feed, const psplit_pipeline *pipeline,

@@ -65,6 +65,7 @@ static void per_class(const psplit_i_problem_reader *r, item time, bool null_all
 }
 
 static void own_devices(psplit_i_problem_reader *r, const item *root) {
+  static const char *const KEYS[] = {"class", "count", "memory_bytes", "free_comm", "name"};
   enum { MOST_DEVICES = 65535, MOST_CLASSES = 256 };
   psplit_problem *p = r->problem;
   const item list = psplit_i_json_need(root, "devices");
@@ -74,6 +75,7 @@ static void own_devices(psplit_i_problem_reader *r, const item *root) {
   for (size_t d = 0; d < n && !failed(r); d++) {
     psplit_device *device = &devices[d];
     const item row = psplit_i_json_element(&list, d);
+    PSPLIT_I_JSON_KEYS(&row, KEYS);
     device->count = 1;
     psplit_i_json_u32(psplit_i_json_find(&row, "class"), 0, MOST_CLASSES - 1, &device->class_id);
     psplit_i_json_u32(psplit_i_json_find(&row, "count"), 0, PSPLIT_NONE - 1, &device->count);
@@ -89,11 +91,13 @@ static void own_devices(psplit_i_problem_reader *r, const item *root) {
 /* Links, one for each element of an array of {"latency_ns", "bytes_per_s"}. Where latency is
  * that of messages, the problem has it and the links have none. */
 static psplit_link *read_links(const psplit_i_problem_reader *r, const item *list, size_t n) {
+  static const char *const KEYS[] = {"latency_ns", "bytes_per_s"};
   psplit_link *links = PSPLIT_I_JSON_NEW(r->json, psplit_link, n);
   int64_t *message = NULL;
   if (r->per_pair) message = PSPLIT_I_JSON_NEW(r->json, int64_t, n);
   for (size_t c = 0; c < n && !failed(r); c++) {
     const item row = psplit_i_json_element(list, c);
+    PSPLIT_I_JSON_KEYS(&row, KEYS);
     double latency = 0;
     psplit_i_json_real(psplit_i_json_find(&row, "latency_ns"), 0, 0x1p59, &latency);
     psplit_i_json_real(psplit_i_json_find(&row, "bytes_per_s"), 0, HUGE_VAL, &links[c].bytes_per_s);
@@ -143,6 +147,9 @@ static uint32_t read_number(item number) {
 }
 
 static void own_nodes(psplit_i_problem_reader *r, const item *nodes) {
+  static const char *const KEYS[] = {
+    "id",       "name", "time_ns",  "weight_bytes", "activation_bytes",
+    "together", "pin",  "backward", "auxiliary"};
   psplit_problem *p = r->problem;
   const uint32_t n = p->n_nodes;
   int64_t *time = PSPLIT_I_JSON_NEW(r->json, int64_t, (size_t)n * p->n_classes);
@@ -153,6 +160,7 @@ static void own_nodes(psplit_i_problem_reader *r, const item *nodes) {
            *pin = PSPLIT_I_JSON_NEW(r->json, uint32_t, n);
   for (uint32_t v = 0; v < n && !failed(r); v++) {
     const item node = psplit_i_json_element(nodes, v);
+    PSPLIT_I_JSON_KEYS(&node, KEYS);
     per_class(r, psplit_i_json_need(&node, "time_ns"), true, p->n_classes,
               time + (size_t)v * p->n_classes);
     weight[v] = psplit_i_read_bytes(psplit_i_json_find(&node, "weight_bytes"));
@@ -214,6 +222,8 @@ static void read_link_times(const psplit_i_problem_reader *r, const item *tensor
 }
 
 static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
+  static const char *const KEYS[] = {"producer", "consumers",  "bytes",      "send_ns", "recv_ns",
+                                     "link_ns",  "uncuttable", "no_message", "name"};
   psplit_problem *p = r->problem;
   const size_t n = length(tensors);
   id_lists consumers = allocate_lists(r, tensors, "consumers");
@@ -229,6 +239,7 @@ static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
   p->net_bytes = bytes;
   for (size_t e = 0; e < n && !failed(r); e++) {
     const item row = psplit_i_json_element(tensors, e);
+    PSPLIT_I_JSON_KEYS(&row, KEYS);
     const item given[] = {psplit_i_json_find(&row, "send_ns"), psplit_i_json_find(&row, "recv_ns")};
     producer[e] = psplit_i_read_node(r, psplit_i_json_need(&row, "producer"));
     read_list(r, psplit_i_json_need(&row, "consumers"), e, &consumers);
@@ -272,12 +283,14 @@ static void own_order(psplit_i_problem_reader *r, item order) {
 }
 
 static void own_weights(psplit_i_problem_reader *r, item weights) {
+  static const char *const KEYS[] = {"bytes", "users", "name"};
   psplit_problem *p = r->problem;
   const size_t n = length(&weights);
   id_lists users = allocate_lists(r, &weights, "users");
   uint64_t *bytes = PSPLIT_I_JSON_NEW(r->json, uint64_t, n);
   for (size_t g = 0; g < n && !failed(r); g++) {
     const item weight = psplit_i_json_element(&weights, g);
+    PSPLIT_I_JSON_KEYS(&weight, KEYS);
     bytes[g] = psplit_i_read_bytes(psplit_i_json_find(&weight, "bytes"));
     read_list(r, psplit_i_json_need(&weight, "users"), g, &users);
   }
@@ -289,11 +302,16 @@ static void own_weights(psplit_i_problem_reader *r, item weights) {
 
 /* What it counts, and in which version. */
 static void own_head(psplit_i_problem_reader *r, const item *root) {
+  static const char *const KEYS[] = {
+    "format",       "version",      "comm",    "overlap", "any_device_order",
+    "stash_1f1b",   "nodes",        "tensors", "devices", "links",
+    "link_classes", "device_links", "order",   "weights", "message_latency"};
   static const char *const comms[] = {"p2p", "shared"};
   static const char *const latencies[] = {"per_tensor", "per_pair"};
   psplit_problem *p = r->problem;
   const item version = psplit_i_json_find(root, "version");
   uint32_t comm = 0, latency = 0;
+  PSPLIT_I_JSON_KEYS(root, KEYS);
   if (psplit_i_json_given(version) && psplit_i_json_number_or(version, 0) != 1)
     psplit_i_json_fail(&version, PSPLIT_UNSUPPORTED, "is not 1");
   psplit_i_json_choice(psplit_i_json_find(root, "comm"), comms, 2, &comm);

@@ -45,6 +45,12 @@ def make_files(cwd, split):
     write(cwd, "one.json", b'{"devices": [{"name": "a", "preset": "cpu"}]}')
     write(cwd, "p.json", b'{"format": "psplit-problem", "devices": [{"count": 2}], '
                          b'"nodes": [{"time_ns": 1}, {"time_ns": 2}], "tensors": []}')
+    write(cwd, "r.json", b'{"format": "psplit-problem", "devices": [{"count": 2, "memory_byte": 1}], '
+                         b'"nodes": [{"time_ns": 1}], "tensors": []}')
+    write(cwd, "t.json", b'{"format": "psplit-problem", "devices": [{}], "ordr": [], '
+                         b'"nodes": [{"time_ns": 1}], "tensors": []}')
+    write(cwd, "n.json", b'{"format": "psplit-problem", "devices": [{}], '
+                         b'"nodes": [{"time_ns": 1, "wieght_bytes": 1}], "tensors": []}')
     write(cwd, "q.json", b'{"format": "psplit-problm"}')
     subprocess.run([split, "m.onnx", "-k", "2", "-o", "s", "-q", "--dim", "batch=2"], cwd=cwd, check=True)
 
