@@ -111,8 +111,8 @@ bool psplit_i_node_is(const psplit_i_node *node, const char *op_type);
 /* Value of a name in this scope (enclosing scopes not searched), or PSPLIT_NONE. */
 uint32_t psplit_i_graph_find_value(const psplit_i_graph *graph, const char *name);
 
-/* USAGE: the text, and behind it the value for which `is` holds (NULL: any) whose name is nearest to
- * `name`, and names of such values. */
+/* USAGE: the text, and behind it the value for which `is` holds (NULL: any) whose name is nearest
+ * to `name`, and names of such values. */
 typedef bool (*psplit_i_value_filter)(const psplit_i_graph *graph, uint32_t value);
 PSPLIT_MUST_USE psplit_code psplit_i_graph_fail_unknown(const psplit_i_graph *graph,
                                                         psplit_i_value_filter is, const char *name,

@@ -46,7 +46,7 @@ enum {
   {TRAINING_WEIGHTS, "trained-weights", "default|input", \
    "inputs with their first value as default (default), or plain inputs"}, \
   {TRAINING_RECOMPUTE, "recompute", "auto|none|heavy|all", \
-   "what is computed again; default: auto, as memory needs; heavy: not products and convolutions"}, \
+   "what is computed again; default: auto, by memory; heavy: not products and convolutions"}, \
   {TRAINING_WEIGHT_GRADIENTS, "weight-gradients", "together|apart", \
    "in the backward files (default), or in files that can run later, for zb-h1"}
 /* Of who writes files. */
