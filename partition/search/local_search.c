@@ -17,7 +17,7 @@
 #include "problem.h"
 #include "team.h"
 
-enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 4, FEW = 256 };
+enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 4, FEW = 256, LONG = 800 };
 
 /* For each attempt to divide the first order, when less is left. */
 static const double LEAST_SECONDS = 0.1;
@@ -38,6 +38,7 @@ typedef struct worker {
   psplit_i_assignment trial;
   uint32_t *order, *indegree, *ready;
   uint64_t *heap;
+  int64_t *loads; /* [n_stages * 5] */
 } worker;
 
 static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
@@ -49,7 +50,8 @@ static psplit_code worker_init(worker *w, const psplit_i_instance *instance,
   w->indegree = PSPLIT_NEW(&w->arena, uint32_t, instance->n);
   w->heap = PSPLIT_NEW(&w->arena, uint64_t, instance->n);
   w->ready = PSPLIT_NEW(&w->arena, uint32_t, instance->n);
-  if (!w->order || !w->indegree || !w->heap || !w->ready ||
+  w->loads = PSPLIT_NEW(&w->arena, int64_t, (size_t)instance->n_stages * 5);
+  if (!w->loads || !w->order || !w->indegree || !w->heap || !w->ready ||
       psplit_i_assignment_init(&w->trial, instance, &w->arena) != PSPLIT_OK)
     return PSPLIT_NOMEM;
   return psplit_i_order_dp_init(&w->dp, instance, automaton);
@@ -67,6 +69,7 @@ typedef struct drawing {
   const uint32_t *base;
   uint32_t noise, grain;
   bool depth_first, reversed;
+  uint32_t first, last; /* stages whose clusters get noise */
 } drawing;
 
 static void make_ready(const psplit_i_instance *instance, chain *c, worker *w, const drawing *how,
@@ -76,7 +79,9 @@ static void make_ready(const psplit_i_instance *instance, chain *c, worker *w, c
     key =
       (uint64_t)(how->reversed ? instance->n_stages - 1 - how->base[cluster] : how->base[cluster]) *
       KEY_UNIT;
-  if (how->noise) key += draw(c) % how->noise / how->grain * how->grain;
+  if (how->noise &&
+      (!how->base || (how->base[cluster] >= how->first && how->base[cluster] <= how->last)))
+    key += draw(c) % how->noise / how->grain * how->grain;
   w->ready[*n_ready] = cluster;
   psplit_i_heap_push(w->heap, size,
                      key << 32 | (how->depth_first ? UINT32_MAX - *n_ready : *n_ready));
@@ -189,10 +194,42 @@ static void try_order(const psplit_i_instance *instance, chain *c, worker *w, bo
   psplit_i_assignment_copy(&c->now, &w->trial, instance);
 }
 
+/* The stage of c->now with the largest load. */
+static uint32_t slowest_stage(const psplit_i_instance *instance, chain *c, worker *w) {
+  const uint32_t n_stages = instance->n_stages;
+  const int64_t value = c->now.value, comm = c->now.comm;
+  int64_t *part = w->loads; /* computing, receiving, sending */
+  uint32_t slowest = 0;
+  int64_t most = -1;
+  psplit_i_assignment_evaluate(&c->now, instance, w->dp.automaton, part);
+  c->now.value = value;
+  c->now.comm = comm;
+  for (uint32_t s = 0; s < n_stages; s++) {
+    const int64_t load =
+      psplit_i_load(instance, part[s], part[n_stages + s], part[2 * (size_t)n_stages + s]);
+    if (load > most) most = load, slowest = s;
+  }
+  return slowest;
+}
+
+/* A long order that is drawn anew everywhere is seldom better everywhere: half of them change
+ * around the slowest stage alone. */
+static void draw_near_slowest(const psplit_i_instance *instance, chain *c, worker *w, uint64_t coin,
+                              drawing *how) {
+  enum { NEAR = 4 };
+  if (instance->n < LONG || instance->n_stages <= 2 * NEAR || !how->base || (coin & 1)) return;
+  const uint32_t slowest = slowest_stage(instance, c, w);
+  const uint32_t reach = 1 + (uint32_t)(coin >> 1) % NEAR;
+  psplit_i_spend(&c->budget, instance->net_off[instance->n_nets]);
+  how->first = slowest > reach ? slowest - reach : 0;
+  how->last = slowest + reach;
+}
+
 static const drawing kFirstOrders[N_CHAINS] = {
-  {NULL, 0, 1, false, false},    {NULL, 0, 1, true, false},     {NULL, 0, 1, true, true},
-  {NULL, 0, 1, false, true},     {NULL, 1024, 1, false, false}, {NULL, 1024, 256, true, false},
-  {NULL, 1024, 256, true, true}, {NULL, 1024, 1, false, true},
+  {NULL, 0, 1, false, false, 0, 0},    {NULL, 0, 1, true, false, 0, 0},
+  {NULL, 0, 1, true, true, 0, 0},      {NULL, 0, 1, false, true, 0, 0},
+  {NULL, 1024, 1, false, false, 0, 0}, {NULL, 1024, 256, true, false, 0, 0},
+  {NULL, 1024, 256, true, true, 0, 0}, {NULL, 1024, 1, false, true, 0, 0},
 };
 
 /* Divides the very first order whatever is left: a time limit of 0 still gives a split. What takes
@@ -239,9 +276,14 @@ static void run_chain(const psplit_i_instance *instance,
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;
     const uint64_t coin = draw(c);
     const bool fresh = c->now.value >= PSPLIT_I_INF;
-    const drawing how = {fresh ? NULL : c->now.stage, noises[coin & 3],
-                         coin >> 2 & 1 ? 1 : KEY_UNIT / 4, (coin >> 3 & 1) != 0,
-                         (coin >> 4 & 1) != 0};
+    drawing how = {fresh ? NULL : c->now.stage,
+                   noises[coin & 3],
+                   coin >> 2 & 1 ? 1 : KEY_UNIT / 4,
+                   (coin >> 3 & 1) != 0,
+                   (coin >> 4 & 1) != 0,
+                   0,
+                   UINT32_MAX};
+    draw_near_slowest(instance, c, w, coin >> 7, &how);
     psplit_i_spend(&c->budget, 8 * (uint64_t)instance->n + instance->succ_off[instance->n]);
     draw_order(instance, c, w, &how);
     try_order(instance, c, w, (coin >> 5 & 3) != 0);
