@@ -8,6 +8,7 @@
 #include "kept.h"
 #include "phases.h"
 #include "sequences.h"
+#include "step_input.h"
 
 /* What every rank needs. */
 typedef struct part {
@@ -139,7 +140,9 @@ static psplit_code check_given(const psplit_feed_options *given, const part *p, 
     bool is_made = false, is_other = false;
     for (uint32_t i = 0; name && i < m->n_inputs; i++) {
       if (strcmp(m->inputs[i], name) != 0) continue;
-      const bool other = i >= m->n_needed || p->decoder.roles[i] == PSPLIT_I_ROLE_OTHER;
+      const bool other =
+        i >= m->n_needed || p->decoder.roles[i] == PSPLIT_I_ROLE_OTHER ||
+        (n < given->n_files && psplit_i_step_input_may_be_given(p->decoder.roles[i]));
       is_made |= !other;
       is_other |= other;
     }

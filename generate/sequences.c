@@ -103,7 +103,7 @@ static psplit_code make_inputs(const psplit_i_sequences *ss, const sequence *s, 
     if (roles[i] == PSPLIT_I_ROLE_STATE) continue;
     if (roles[i] != PSPLIT_I_ROLE_OTHER && roles[i] != PSPLIT_I_ROLE_ENCODED)
       code = psplit_i_step_input_make(ss->options.ort, ss->options.pipe, ss->options.decoder, i,
-                                      &step, diag, &inputs[i]);
+                                      s->same[i], &step, diag, &inputs[i]);
     else if (same)
       inputs[i] = psplit_i_tensor_hold(s->same[i]);
   }
@@ -294,8 +294,7 @@ static uint32_t find_like(const psplit_i_sequences *ss, uint32_t input) {
   const psplit_i_decoder *d = ss->options.decoder;
   if (psplit_i_decoder_phase_of(pipe, input) == d->phases.encode) return input;
   for (uint32_t i = 0; i < input; i++)
-    if (d->roles[i] == PSPLIT_I_ROLE_OTHER &&
-        psplit_i_decoder_phase_of(pipe, i) != d->phases.encode &&
+    if (ss->is_fed[i] && psplit_i_decoder_phase_of(pipe, i) != d->phases.encode &&
         strcmp(pipe->manifest.inputs[i], pipe->manifest.inputs[input]) == 0)
       return i;
   return input;
@@ -309,6 +308,17 @@ static psplit_code missing(void *user, uint32_t sequence_id, const char *input, 
                        input);
 }
 
+/* Whether a file gives what the steps would make. */
+static bool is_given(const psplit_i_sequences *ss, uint32_t input) {
+  const psplit_feed_options *given = &ss->options.feed->given;
+  if (!psplit_i_step_input_may_be_given(ss->options.decoder->roles[input])) return false;
+  for (size_t f = 0; f < given->n_files; f++)
+    if (given->files[f].input &&
+        strcmp(given->files[f].input, ss->options.pipe->manifest.inputs[input]) == 0)
+      return true;
+  return false;
+}
+
 static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
   const psplit_i_manifest *m = &ss->options.pipe->manifest;
   psplit_i_feed_options feed = *ss->options.feed;
@@ -317,7 +327,7 @@ static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < m->n_needed && code == PSPLIT_OK; i++) {
     psplit_i_session_port port;
-    if (ss->options.decoder->roles[i] != PSPLIT_I_ROLE_OTHER) continue;
+    if (ss->options.decoder->roles[i] != PSPLIT_I_ROLE_OTHER && !is_given(ss, i)) continue;
     ss->like[i] = find_like(ss, i);
     ss->is_fed[i] = true;
     if (ss->like[i] != i) continue;

@@ -85,19 +85,56 @@ static double number_of(psplit_i_role role, const psplit_i_tensor_view *view,
   }
 }
 
+bool psplit_i_step_input_may_be_given(psplit_i_role role) {
+  return role == PSPLIT_I_ROLE_POSITIONS || role == PSPLIT_I_ROLE_TYPES ||
+         role == PSPLIT_I_ROLE_MASK;
+}
+
+static uint64_t size_from_end(const psplit_i_tensor_view *view, size_t behind) {
+  return behind < view->n_dims ? (uint64_t)view->dims[view->n_dims - behind - 1] : 1;
+}
+
+/* The columns of what is given stand for tokens, and the rows of a mask that has them too. */
+static psplit_code check_given(const char *name, psplit_i_role role,
+                               const psplit_i_tensor_view *given, const psplit_i_step_tokens *step,
+                               psplit_diag *diag) {
+  const uint64_t columns = size_from_end(given, 0), rows = size_from_end(given, 1);
+  const uint64_t n = has_rows(role, given->n_dims) ? (rows < columns ? rows : columns) : columns;
+  if (n >= step->n_tokens && given->n_elements) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_USAGE,
+                       "input %s is given for %" PRIu64 " tokens, and there are %" PRIu64, name, n,
+                       step->n_tokens);
+}
+
+/* What is given for place `at` of the step. */
+static double given_number(psplit_i_role role, const psplit_i_tensor_view *view,
+                           const psplit_i_tensor_view *given, const psplit_i_step_tokens *step,
+                           uint64_t at) {
+  const uint64_t columns = size_from_end(given, 0), n = size_from_end(view, 0);
+  const uint64_t column = at % n + (goes_by_token(role) ? step->n_past : 0);
+  const uint64_t row = at / n + (has_rows(role, view->n_dims) ? step->n_past : 0);
+  if (column >= step->n_tokens) return 0; /* of a mask of a fixed size */
+  return psplit_i_tensor_number(given, row % (given->n_elements / columns) * columns + column);
+}
+
 psplit_code psplit_i_step_input_make(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                                      const psplit_i_decoder *decoder, uint32_t input,
-                                     const psplit_i_step_tokens *step, psplit_diag *diag,
-                                     psplit_i_tensor **out) {
+                                     const psplit_i_tensor *given, const psplit_i_step_tokens *step,
+                                     psplit_diag *diag, psplit_i_tensor **out) {
   psplit_code code;
   const psplit_i_role role = decoder->roles[input];
   const char *name = pipe->manifest.inputs[input];
-  psplit_i_tensor_view view;
+  psplit_i_tensor_view view, all;
   PSPLIT_TRY(make(ort, &pipe->manifest.input_values[input], role, step, diag, out));
   PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
   PSPLIT_TRY(check(name, role, &view, step, diag));
+  if (given) {
+    PSPLIT_TRY(psplit_i_tensor_look(given, diag, &all));
+    PSPLIT_TRY(check_given(name, role, &all, step, diag));
+  }
   for (uint64_t i = 0; i < view.n_elements; i++) {
-    const double number = number_of(role, &view, step, i);
+    const double number =
+      given ? given_number(role, &view, &all, step, i) : number_of(role, &view, step, i);
     if (!psplit_i_element_holds(view.data_type, number))
       return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s does not hold %.0f", name, number);
     psplit_i_tensor_set_number(&view, i, number);

@@ -528,7 +528,7 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   psplit_generator_get_stats(generator, &stats);
   cli_idle();
   if (s->json) print_json(s, &stats, report);
-  if (!s->json && !s->quiet) print_summary(&stats, report);
+  if (!s->json && !s->quiet && (code == PSPLIT_OK || stats.n_steps)) print_summary(&stats, report);
   tell_failures(s);
   if (s->unwritten && !interrupted) {
     *diag = (psplit_diag){0}; /* that it was stopped follows from this */

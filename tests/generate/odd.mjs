@@ -6,7 +6,7 @@
 // masks [batch, 1, new, past + new] of floats that are added, and of bools; `rows`: position_ids [3, batch, new]; `last`: logits
 // [batch, vocabulary] of the last token alone; `mixer`: states of a convolution and of a sum, none of attention; `gru`: [1, batch, size].
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,8 +87,28 @@ const PROMPTS = [[1, 2, 3, 4, 5], [7], [33, 12, 60]];
 const output = (input) => input.replace('past_key_values', 'present').replace('past', 'present').replace('input', 'output');
 const size = (n) => n.reduce((a, b) => a * b, 1);
 
+// What files may give instead, for all tokens that there will be: other types and places, and a mask that hides every fourth token.
+const MOST = 16;
+const at = (n, f) => Array.from({ length: n }, (_, i) => f(i));
+const given = {
+  types: ['token_type_ids', 'int64', [1, MOST], at(MOST, (i) => (i % 3 === 1 ? 1 : 0))],
+  rows: ['position_ids', 'int64', [3, 1, MOST], at(3 * MOST, (i) => (i * i) % 17)],
+  allowed: ['attention_mask', 'bool', [1, 1, MOST, MOST], at(MOST * MOST, (i) => (i % MOST <= Math.floor(i / MOST) && i % 4 !== 2 ? 1 : 0))],
+};
+
+function writeNpy(file, type, dims, numbers) {
+  const text = `{'descr': '${type === 'bool' ? '|b1' : '<i8'}', 'fortran_order': False, 'shape': (${dims.join(', ')}), }`;
+  const head = Buffer.alloc(128, ' ');
+  head.write('\x93NUMPY\x01\x00', 'latin1');
+  head.writeUInt16LE(118, 8);
+  head.write(text, 10);
+  head.write('\n', 127);
+  const data = type === 'bool' ? Uint8Array.from(numbers) : BigInt64Array.from(numbers, BigInt);
+  writeFileSync(file, Buffer.concat([head, Buffer.from(data.buffer)]));
+}
+
 // Greedy, by the whole model. Sizes of first states: those of the text, the batch 1, the past 0.
-async function whole(name, model, prompt) {
+async function whole(name, model, prompt, file) {
   const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1, logSeverityLevel: 3 });
   const tokens = [...prompt];
   const state = {};
@@ -109,6 +129,12 @@ async function whole(name, model, prompt) {
       if (input === 'position_ids') feeds[input] = int64([0, 1, 2].flatMap(() => fresh.map((_, i) => past + i)), [3, 1, s]);
       if (input === 'attention_mask' && name === 'added') feeds[input] = new ort.Tensor('float32', Float32Array.from(later((ok) => (ok ? 0 : -65504))), [1, 1, s, t]);
       if (input === 'attention_mask' && name === 'allowed') feeds[input] = new ort.Tensor('bool', Uint8Array.from(later((ok) => (ok ? 1 : 0))), [1, 1, s, t]);
+    }
+    if (file) {
+      const [input, type, dims, numbers] = file;
+      const rows = type === 'bool' ? fresh.map((_, q) => numbers.slice((past + q) * MOST, (past + q) * MOST + t))
+        : at(dims[0], (r) => numbers.slice(r * MOST + past, r * MOST + t));
+      feeds[input] = new ort.Tensor(type, type === 'bool' ? Uint8Array.from(rows.flat()) : BigInt64Array.from(rows.flat(), BigInt), feeds[input].dims);
     }
     const got = await session.run(feeds);
     for (const input of Object.keys(state)) state[input] = got[output(input)];
@@ -134,6 +160,18 @@ for (const [name, text] of Object.entries(models)) {
       { encoding: 'utf8', timeout: 60000, env });
     tap.ok(got.status === 0 && got.stdout.trim() === wanted.join('\n'), `${name} in ${k}: the tokens of the whole`,
       `${got.stderr}${got.stdout}\nwanted\n${wanted.join('\n')}`);
+    if (!given[name]) continue;
+    const [input, type, dims, numbers] = given[name];
+    const file = join(tmp, `${name}.npy`);
+    writeNpy(file, type, dims, numbers);
+    const prompts = [dir, ...PROMPTS.flatMap((prompt) => ['--prompt-ids', prompt.join()]), '--quiet', '--input', `${input}=${file}`];
+    const others = [];
+    for (const prompt of PROMPTS) others.push((await whole(name, model, prompt, given[name])).join(' '));
+    const told = spawnSync(generator, [...prompts, '-n', `${NEW}`], { encoding: 'utf8', timeout: 60000, env });
+    tap.ok(told.stdout.trim() === others.join('\n') && others.join() !== wanted.join(), `${name} in ${k}: what a file gives`,
+      `${told.stderr}${told.stdout}\nwanted\n${others.join('\n')}`);
+    const short = spawnSync(generator, [...prompts, '-n', '14'], { encoding: 'utf8', timeout: 60000, env });
+    tap.ok(short.status === 1 && short.stderr.includes(`input ${input} is given for ${MOST} tokens, and there are 17`), `${name} in ${k}: of too few tokens`, short.stderr);
   }
 }
 tap.done();
