@@ -56,24 +56,32 @@ static inline void charge(psplit_i_load_tracker *tracker, int64_t *side, const i
   }
 }
 
-/* Net e begins to be sent or received, or (sign -1) ceases to be. */
-static inline void count_message(psplit_i_load_tracker *tracker, bool recv, uint32_t e,
-                                 int64_t sign) {
+/* Nets that the set begins to send or receive, or (sign -1) ceases to, with a cluster that is not in
+ * it now. */
+static void count_messages(psplit_i_load_tracker *tracker, uint32_t cluster, int sign) {
   const psplit_i_instance *instance = tracker->instance;
-  if (!instance->makes_message || !instance->makes_message[e]) return;
-  tracker->n_messages[recv] += (uint32_t)sign;
-  tracker->n_on_trunk[recv] += instance->on_trunk[e] ? (uint32_t)sign : 0;
-}
-
-/* The set begins to receive net e, or (sign -1) ceases to. */
-static inline void charge_recv(psplit_i_load_tracker *tracker, uint32_t e, int64_t sign) {
-  charge(tracker, tracker->recv, tracker->instance->recv, e, sign);
-  count_message(tracker, true, e, sign);
+  for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1, before = tracker->n_in[e];
+    const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
+    int sent = 0, received = 0;
+    if (!instance->makes_message[e]) continue;
+    if (instance->inc[k] & 1) {
+      received = before > 0 ? -sign : 0;
+      sent = before + 1 < size ? sign : 0;
+    } else if (tracker->has_source[e]) {
+      sent = before + 1 == size ? -sign : 0;
+    } else {
+      received = before == 0 ? sign : 0;
+    }
+    tracker->n_messages[0] += (uint32_t)sent;
+    tracker->n_messages[1] += (uint32_t)received;
+    tracker->n_on_trunk[0] += instance->on_trunk[e] ? (uint32_t)sent : 0;
+    tracker->n_on_trunk[1] += instance->on_trunk[e] ? (uint32_t)received : 0;
+  }
 }
 
 /* The producer pays for net e, or (sign -1) no more. */
 static inline void charge_send(psplit_i_load_tracker *tracker, uint32_t e, int64_t sign) {
-  count_message(tracker, false, e, sign);
   if (!tracker->sent_ns) {
     charge(tracker, tracker->send, tracker->instance->send, e,
            sign * (tracker->times_sent ? tracker->times_sent[e] : 1));
@@ -85,6 +93,7 @@ static inline void charge_send(psplit_i_load_tracker *tracker, uint32_t e, int64
 
 void psplit_i_load_tracker_add(psplit_i_load_tracker *tracker, uint32_t cluster) {
   const psplit_i_instance *instance = tracker->instance;
+  if (instance->makes_message) count_messages(tracker, cluster, 1);
   for (uint32_t t = 0; t < instance->n_types; t++) {
     const int64_t w = instance->w[(size_t)t * instance->n + cluster];
     if (w >= PSPLIT_I_INF)
@@ -97,12 +106,12 @@ void psplit_i_load_tracker_add(psplit_i_load_tracker *tracker, uint32_t cluster)
     const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     if (instance->inc[k] & 1) {
       tracker->has_source[e] = true;
-      if (before > 0) charge_recv(tracker, e, -1);
+      if (before > 0) charge(tracker, tracker->recv, instance->recv, e, -1);
       if (before + 1 < size) charge_send(tracker, e, 1);
     } else if (tracker->has_source[e]) {
       if (before + 1 == size) charge_send(tracker, e, -1);
     } else if (before == 0) {
-      charge_recv(tracker, e, 1);
+      charge(tracker, tracker->recv, instance->recv, e, 1);
     }
   }
   tracker->n_counted += instance->n_counted[cluster];
@@ -131,14 +140,15 @@ void psplit_i_load_tracker_remove(psplit_i_load_tracker *tracker, uint32_t clust
     const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     if (instance->inc[k] & 1) {
       tracker->has_source[e] = false;
-      if (after > 0) charge_recv(tracker, e, 1);
+      if (after > 0) charge(tracker, tracker->recv, instance->recv, e, 1);
       if (after + 1 < size) charge_send(tracker, e, -1);
     } else if (tracker->has_source[e]) {
       if (after + 1 == size) charge_send(tracker, e, 1);
     } else if (after == 0) {
-      charge_recv(tracker, e, -1);
+      charge(tracker, tracker->recv, instance->recv, e, -1);
     }
   }
+  if (instance->makes_message) count_messages(tracker, cluster, -1);
   tracker->n_counted -= instance->n_counted[cluster];
   if (instance->pin[cluster] != PSPLIT_NONE && --tracker->n_pinned == 0) tracker->pin = PSPLIT_NONE;
   tracker->weight_bytes -= instance->weight_bytes[cluster];

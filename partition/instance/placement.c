@@ -68,12 +68,14 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
 /* Where tensors are passed on, who sends to whom is known in the end (settle): the least counts. */
 static int64_t send_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   if (b->passed) return b->instance->send[(size_t)b->type[from] * b->instance->n_nets + e];
-  return psplit_i_tensor_send_ns(b->instance, e, b->type[from], b->type[to]);
+  return (b->n_sent ? psplit_i_tensor_send_ns : psplit_i_send_ns)(b->instance, e, b->type[from],
+                                                                  b->type[to]);
 }
 
 static int64_t recv_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   if (b->passed) return b->instance->recv[(size_t)b->type[to] * b->instance->n_nets + e];
-  return psplit_i_tensor_recv_ns(b->instance, e, b->type[from], b->type[to]);
+  return (b->n_sent ? psplit_i_tensor_recv_ns : psplit_i_recv_ns)(b->instance, e, b->type[from],
+                                                                  b->type[to]);
 }
 
 /* One net more (sign 1), or less, that device k sends another. */
