@@ -56,8 +56,8 @@ static inline void charge(psplit_i_load_tracker *tracker, int64_t *side, const i
   }
 }
 
-/* Nets that the set begins to send or receive, or (sign -1) ceases to, with a cluster that is not in
- * it now. */
+/* Nets that the set begins to send or receive, or (sign -1) ceases to, with a cluster that is not
+ * in it now. */
 static void count_messages(psplit_i_load_tracker *tracker, uint32_t cluster, int sign) {
   const psplit_i_instance *instance = tracker->instance;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {

@@ -39,7 +39,7 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
       !b->n_receivers || !b->n_on || !b->n_users || !b->n_arcs || !b->ready || !b->touched ||
       !b->is_touched)
     return PSPLIT_NOMEM;
-  if (instance->makes_message) {
+  if (instance->makes_message && !instance->problem->next_hop) {
     b->n_sent = PSPLIT_NEW(arena, uint32_t, (size_t)k * k);
     if (!b->n_sent) return PSPLIT_NOMEM;
   }
@@ -68,34 +68,40 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
 /* Where tensors are passed on, who sends to whom is known in the end (settle): the least counts. */
 static int64_t send_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   if (b->passed) return b->instance->send[(size_t)b->type[from] * b->instance->n_nets + e];
-  return (b->n_sent ? psplit_i_tensor_send_ns : psplit_i_send_ns)(b->instance, e, b->type[from],
-                                                                  b->type[to]);
+  return psplit_i_send_ns(b->instance, e, b->type[from], b->type[to]);
 }
 
 static int64_t recv_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   if (b->passed) return b->instance->recv[(size_t)b->type[to] * b->instance->n_nets + e];
-  return (b->n_sent ? psplit_i_tensor_recv_ns : psplit_i_recv_ns)(b->instance, e, b->type[from],
-                                                                  b->type[to]);
+  return psplit_i_recv_ns(b->instance, e, b->type[from], b->type[to]);
 }
 
-/* One net more (sign 1), or less, that device k sends another. */
-static void count_message(psplit_i_placement *b, uint32_t from, uint32_t to, int sign) {
-  uint32_t *n = &b->n_sent[(size_t)from * b->n_devices + to];
-  *n += (uint32_t)sign;
-  if (*n != (sign > 0 ? 1 : 0)) return;
-  b->send[from] += sign * psplit_i_message_ns(b->instance, b->type[from], b->type[to], true);
-  b->recv[to] += sign * psplit_i_message_ns(b->instance, b->type[from], b->type[to], false);
+/* The same for the message that the net is in, instead of what stands for one in its times. Apart
+ * from what is hot where there are none. */
+__attribute__((noinline)) static void receive_message(psplit_i_placement *b, uint32_t e, uint32_t k,
+                                                      int sign) {
+  const uint32_t from = b->home[e];
+  const int64_t send = psplit_i_message_ns(b->instance, b->type[from], b->type[k], true),
+                recv = psplit_i_message_ns(b->instance, b->type[from], b->type[k], false);
+  int64_t times = b->instance->on_trunk[e] ? -sign : 0;
+  if (b->instance->makes_message[e]) {
+    uint32_t *n = &b->n_sent[(size_t)from * b->n_devices + k];
+    *n += (uint32_t)sign;
+    if (*n == (sign > 0 ? 1 : 0)) times += sign;
+  }
+  b->send[from] += times * send;
+  b->recv[k] += times * recv;
 }
 
 /* Device k begins (sign 1) or ceases (-1) to receive net e. */
 static void receive(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
   const uint32_t home = b->home[e];
-  if (b->n_sent && !b->passed && b->instance->makes_message[e]) count_message(b, home, k, sign);
   b->recv[k] += sign * recv_cost(b, e, home, k);
   const uint32_t before = b->n_receivers[e];
   b->n_receivers[e] = sign > 0 ? before + 1 : before - 1;
   if (b->instance->p2p || (sign > 0 ? before == 0 : before == 1))
     b->send[home] += sign * send_cost(b, e, home, k);
+  if (b->n_sent) receive_message(b, e, k, sign);
 }
 
 static void charge_producer(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
@@ -188,7 +194,7 @@ static void move_home_over_links(psplit_i_placement *b, uint32_t e, uint32_t fro
 
 /* The same where it does not matter who sends: for the other receivers nothing changes. */
 static void move_home(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
-  if (psplit_i_pairs_count(b->instance) && !b->passed) {
+  if ((b->instance->link || b->n_sent) && !b->passed) {
     move_home_over_links(b, e, from, to);
     return;
   }

@@ -23,7 +23,7 @@ typedef struct psplit_i_placement {
   uint32_t *n_arcs;                 /* [n_devices^2] edges between stages, for latency */
   int64_t *ready;                   /* [n_devices] */
   uint32_t *n_sent;                 /* [n_devices^2] nets that one device sends another; NULL
-                                       where there are no messages */
+                                       where there are no messages, or tensors are passed on */
   uint32_t *touched, n_touched;     /* devices whose load may have changed by moves */
   bool *is_touched;                 /* [n_devices] */
   /* Where tensors are passed on; NULL otherwise. Of the placement that was settled last. */
