@@ -1,10 +1,11 @@
 #!/bin/sh
 # What the tests reach: sh tests/coverage.sh [SUITE...]
 #
-# Builds with clang's source-based coverage in build-coverage/, runs the suites (default: those below, of which
-# the end-to-end ones of all models would add time and nothing else), and prints lines and branches by
-# room and the files that are reached least: tests/coverage.py. Needs llvm-profdata and llvm-cov of clang's
-# version (Debian: llvm).
+# Builds with clang's source-based coverage in build-coverage/, runs the suites (default: those below, and of
+# suite e2e what merges, differentiates and infers shapes; its real models would add time and nothing else), and
+# prints lines and branches by room and the files that are reached least: tests/coverage.py. What processes did
+# that end by a signal or by _exit, as those of stages do, is not counted. Needs llvm-profdata and llvm-cov of
+# clang's version (Debian: llvm).
 set -eu
 cd "$(dirname "$0")/.."
 build=build-coverage
@@ -24,13 +25,22 @@ flags='-fprofile-instr-generate -fcoverage-mapping'
 ninja -C "$build" --quiet
 rm -rf "$build/profiles"
 mkdir -p "$build/profiles"
-[ $# -gt 0 ] || set -- unit cli verify emit golden plugin property fuzz-replay runtime generate serve
+some=
+if [ $# -eq 0 ]; then
+  set -- unit cli verify emit golden plugin property fuzz-replay runtime generate serve testdata
+  some='merge merge-wakeword merged_then merged_twice merged_inside gradient-operators gradient-families
+    gradient-choices gradient-edges gradient-lowered gradient-training-info shapes-cases shapes-contrib
+    shapes-refused shapes-fixtures shapes-node shapes-simple'
+fi
 suites=
 for suite in "$@"; do suites="$suites --suite $suite"; done
 # Those that let calls fail let the profile's own calls fail, too.
 # shellcheck disable=SC2086 # a list of words
 meson test -C "$build" --no-rebuild --timeout-multiplier 4 $suites --no-suite oom --no-suite matrix > "$build/tests.log" 2>&1 ||
   echo "some tests failed (they are slower here): $build/tests.log"
+# shellcheck disable=SC2086 # a list of words
+[ -z "$some" ] || meson test -C "$build" --no-rebuild --timeout-multiplier 4 $some > "$build/tests-e2e.log" 2>&1 ||
+  echo "some tests failed (they are slower here): $build/tests-e2e.log"
 "$profdata" merge -sparse -o "$build/all.profdata" "$build"/profiles/*.profraw
 objects=
 for file in "$build"/libpsplit*.so "$build"/tools/onnx-pipeline-* "$build"/serve/onnx-pipeline-*; do
