@@ -108,12 +108,34 @@ void psplit_i_put_attr_text(psplit_i_text *out, const char *name, const char *va
   put_attribute(out, name, ATTR_TYPE_STRING, &payload);
 }
 
+void psplit_i_add_numbers(psplit_i_text *out, int32_t elem, const void *bytes, size_t n) {
+  static const uint16_t ONE = 1;
+  uint8_t first;
+  memcpy(&first, &ONE, 1);
+  const size_t width = psplit_i_dtype_bits(elem) / 8;
+  if (first || width < 2) {
+    psplit_i_text_add(out, bytes, n);
+    return;
+  }
+  const uint8_t *from = bytes;
+  for (size_t i = 0; i + width <= n; i += width)
+    for (size_t b = width; b > 0; b--) psplit_i_text_add(out, &from[i + b - 1], 1);
+}
+
+void psplit_i_put_raw(psplit_i_text *out, int32_t elem, const void *bytes, size_t n) {
+  psplit_i_text raw = {0};
+  psplit_i_add_numbers(&raw, elem, bytes, n);
+  psplit_i_wire_bytes(out, PSPLIT_TENSOR_RAW, raw.bytes, raw.n);
+  if (raw.failed) out->failed = true;
+  psplit_i_text_fini(&raw);
+}
+
 void psplit_i_put_attr_tensor(psplit_i_text *out, const char *name, int32_t elem, uint32_t rank,
                               const int64_t *dims, const void *bytes, size_t n) {
   psplit_i_text tensor = {0}, payload = {0};
   for (uint32_t a = 0; a < rank; a++) psplit_i_put_int(&tensor, PSPLIT_TENSOR_DIMS, dims[a]);
   psplit_i_put_int(&tensor, PSPLIT_TENSOR_TYPE, elem);
-  psplit_i_wire_bytes(&tensor, PSPLIT_TENSOR_RAW, bytes, n);
+  psplit_i_put_raw(&tensor, elem, bytes, n);
   put_message(&payload, ATTR_T, &tensor);
   put_attribute(out, name, ATTR_TYPE_TENSOR, &payload);
 }

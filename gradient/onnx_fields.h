@@ -46,7 +46,11 @@ void psplit_i_put_node(psplit_i_text *out, const char *op_type, const char *name
 /* Attributes, as NodeProto fields. */
 void psplit_i_put_attr_int(psplit_i_text *out, const char *name, int64_t value);
 void psplit_i_put_attr_ints(psplit_i_text *out, const char *name, const int64_t *values, size_t n);
-/* A tensor, as raw bytes. */
+/* The raw_data of n bytes of numbers as they are in memory: little-endian, whatever this machine
+ * is. */
+void psplit_i_add_numbers(psplit_i_text *out, int32_t elem, const void *bytes, size_t n);
+void psplit_i_put_raw(psplit_i_text *out, int32_t elem, const void *bytes, size_t n);
+/* A tensor of n bytes of numbers as they are in memory. */
 void psplit_i_put_attr_tensor(psplit_i_text *out, const char *name, int32_t elem, uint32_t rank,
                               const int64_t *dims, const void *bytes, size_t n);
 void psplit_i_put_attr_text(psplit_i_text *out, const char *name, const char *value);

@@ -85,7 +85,7 @@ static void put_scalar(psplit_i_text *out, const char *name, int32_t elem, uint3
   int64_t ones[PSPLIT_MAX_RANK] = {0};
   for (uint32_t a = 0; a < rank; a++) ones[a] = 1;
   put_tensor_head(out, name, elem, rank, ones, n);
-  psplit_i_text_add(out, bytes, n);
+  psplit_i_add_numbers(out, elem, bytes, n);
 }
 
 /* ---- the algorithm ---- */

@@ -51,7 +51,7 @@ void psplit_i_put_constants(const psplit_i_backward *b, psplit_i_text *out) {
       psplit_i_put_int(&tensor, PSPLIT_TENSOR_DIMS, c->dims[d]);
     psplit_i_put_int(&tensor, PSPLIT_TENSOR_TYPE, c->elem);
     psplit_i_put_string(&tensor, PSPLIT_TENSOR_NAME, value->name);
-    psplit_i_wire_bytes(&tensor, PSPLIT_TENSOR_RAW, c->bytes, c->n_bytes);
+    psplit_i_put_raw(&tensor, c->elem, c->bytes, c->n_bytes);
     put_message(out, PSPLIT_GRAPH_INITIALIZER, &tensor);
   }
   psplit_i_text_fini(&tensor);
