@@ -30,7 +30,6 @@ enum {
   OPT_STATE,
   OPT_RESUME,
   OPT_LOG,
-  OPT_QUIET,
   OPT_FROM,
   OPT_ONNXRUNTIME,
   OPT_RUNS
@@ -71,7 +70,7 @@ static const cli_option OPTIONS[] = {
   {OPT_STATE, "state", "FILE", "what --resume goes on from; written every 20 steps"},
   {OPT_RESUME, "resume", NULL, "go on from --state; the other options as before"},
   {OPT_LOG, "log", "FILE", "append a line of JSON a step: reward, entropy, KL, CPU time"},
-  {OPT_QUIET, "quiet", NULL, "no lines on stdout, no progress"},
+  {'q', "quiet", NULL, "no lines on stdout, no progress"},
   CLI_VERBOSE_OPTION,
   CLI_LAST_OPTIONS,
 };
@@ -124,7 +123,7 @@ static bool take_option(settings *s, int id, char *text) {
     case OPT_STATE: s->state = text; return true;
     case OPT_RESUME: s->resume = true; return true;
     case OPT_LOG: s->log = text; return true;
-    case OPT_QUIET: s->quiet = true; return true;
+    case 'q': s->quiet = true; return true;
     case OPT_FROM: s->from = text; return true;
     case 'k': return small("stages", text, 1, 1024, &s->measured.n_stages);
     case PLAN_DEVICES:

@@ -34,7 +34,6 @@ enum {
   OPT_JSON,
   OPT_LIMITS,
   OPT_CERTIFICATE,
-  OPT_QUIET,
   OPT_MAX_TEXT
 };
 
@@ -67,7 +66,7 @@ static const cli_option OPTIONS[] = {
   LIMITS_OPTION(OPT_LIMITS, "N"),
   CHOOSE_OPTION(OPT_SCHEDULE, "units"),
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
-  {OPT_QUIET, "quiet", NULL, "no advice or progress on stderr"},
+  {'q', "quiet", NULL, "no advice or progress on stderr"},
   CLI_TALK_OPTIONS,
   CLI_LAST_OPTIONS,
 };
@@ -142,7 +141,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_LIMITS: return limits_parse(&PROGRAM, text, false, &s->limits);
     case OPT_CERTIFICATE: s->certificate = text; return true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
-    case OPT_QUIET: s->quiet = true; return true;
+    case 'q': s->quiet = true; return true;
     case 'h':
       cli_print_help(&PROGRAM, stdout);
       s->done = true;

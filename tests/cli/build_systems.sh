@@ -2,7 +2,7 @@
 # TAP: other people's builds: build_systems.sh SOURCE BUILD
 #
 # An installed tree, used by CMake (samples/cmake, with Ninja and with make) and by the lines for make
-# and Meson of docs/manual.md: stages are made, made again when the model or the devices change, and
+# and Meson of docs/build.md: stages are made, made again when the model or the devices change, and
 # left alone otherwise.
 set -u
 source=$1 build=$2
@@ -23,11 +23,11 @@ report() { # STATUS NAME
     tail -20 "$tmp/log" | sed 's/^/# /'
   fi
 }
-block() { # LANGUAGE PATTERN: the first block of the manual in that language that holds the pattern
+block() { # LANGUAGE PATTERN: the first block of docs/build.md in that language that holds the pattern
   awk -v start="^[\`][\`][\`]$1\$" -v pattern="$2" '
     /^```$/ && on { if (text ~ pattern) { printf "%s", text; exit } on = 0; next }
     $0 ~ start { on = 1; text = ""; next }
-    on { text = text $0 "\n" }' "$source/docs/manual.md"
+    on { text = text $0 "\n" }' "$source/docs/build.md"
 }
 model() { # LENGTH DIRECTORY: a chain of so many nodes as DIRECTORY/model.onnx
   (cd "$source/tests/cli" &&
@@ -114,15 +114,26 @@ fi
 mkdir make
 block make onnx-pipeline-split | sed 's|: model.onnx|: ../model.onnx|' >make/Makefile
 make -C make >"$tmp/log" 2>&1 && [ -e make/out/stage3.onnx ]
-report $? "make: the lines of docs/manual.md split"
+report $? "make: the lines of docs/build.md split"
 again make make/out make -C make
 
 mkdir meson
 {
   echo "project('p', 'c')"
-  block meson onnx-pipeline-split | sed "s|'model.onnx'|'../model.onnx'|; s|^custom_target('stages',|& build_by_default: true,|"
+  block meson onnx-pipeline-split | sed "s|'model.onnx'|'../model.onnx'|"
 } >meson/meson.build
 { meson setup meson/out meson && ninja -C meson/out; } >"$tmp/log" 2>&1 && [ -e meson/out/stages/stage3.onnx ]
-report $? "Meson: the lines of docs/manual.md split"
+report $? "Meson: the lines of docs/build.md split"
 again Meson meson/out/stages ninja -C meson/out
+{ ninja -C meson/out && DESTDIR=$tmp/installed meson install -C meson/out --no-rebuild; } >"$tmp/log" 2>&1 &&
+  onnx-pipeline-verify "$(dirname "$(find "$tmp/installed" -name pipeline.json)")" --model model.onnx >>"$tmp/log" 2>&1
+report $? "Meson: stages are installed"
+devices 1000000000 1000000000 1000000000 >devices.json
+sed -i "s|'-k', '4'|'--devices', '$tmp/work/devices.json'|" meson/meson.build
+ninja -C meson/out >"$tmp/log" 2>&1 && [ -e meson/out/stages/stage2.onnx ] && [ ! -e meson/out/stages/stage3.onnx ]
+report $? "Meson: as many stages as the file has devices"
+sleep 1.1
+devices 1000000000 1000000000 >devices.json
+ninja -C meson/out >"$tmp/log" 2>&1 && [ ! -e meson/out/stages/stage2.onnx ]
+report $? "Meson: devices that changed count"
 echo "1..$n"
