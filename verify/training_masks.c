@@ -329,7 +329,7 @@ static bool is_normalisation(const Onnx__NodeProto *whole, const Onnx__NodeProto
     if (!kept) good = false;
     for (size_t k = 0; kept && k < both[i]->n_attribute; k++) {
       const Onnx__AttributeProto *attribute = both[i]->attribute[k];
-      if (strcmp(attribute->name, MODE) != 0)
+      if (!attribute->name || strcmp(attribute->name, MODE) != 0)
         kept[n++] = both[i]->attribute[k];
       else if (i == 1)
         good &= attribute->i == train;
