@@ -184,8 +184,8 @@ static psplit_code gather(const psplit_i_stage *stage, psplit_i_stage_work *w, p
 }
 
 /* Computes, with what is kept from earlier micro-batches of the sequence, when it is this stage's
- * turn: what was kept before is given back to the provider, too. event->ready_ns is when it begins.
- */
+ * turn: what was kept before is given back to the provider, too. event->ready_ns and event->done_ns
+ * are the turn's. */
 static psplit_code compute_step(psplit_i_stage *stage, psplit_i_stage_work *w, psplit_diag *diag,
                                 psplit_i_event *event) {
   pthread_mutex_t *turn =
@@ -205,6 +205,7 @@ static psplit_code compute_step(psplit_i_stage *stage, psplit_i_stage_work *w, p
   PSPLIT_TRY(run_session(stage, w, diag));
   if (keeper) PSPLIT_TRY(keeper->after(keeper->user, stage->index, &w->step, w->outputs, diag));
 out:
+  event->done_ns = psplit_i_now_ns();
   psplit_i_stage_leave_turn(turn);
   psplit_i_stage_leave_turn(stage->device_turn);
   return code;
@@ -216,7 +217,7 @@ void psplit_i_stage_compute(psplit_i_stage *stage, psplit_i_stage_work *w, uint6
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   psplit_diag late = {0};
   psplit_code code = w->failure.code;
-  event->ready_ns = psplit_i_now_ns();
+  event->ready_ns = event->done_ns = psplit_i_now_ns();
   if (code == PSPLIT_OK) {
     atomic_store(&stage->replicas[w->replica].micro_batch, stage->options->first + micro_batch);
     code = psplit_i_deadline_check(w->deadline_ns, &w->failure);
@@ -229,7 +230,6 @@ void psplit_i_stage_compute(psplit_i_stage *stage, psplit_i_stage_work *w, uint6
     if (code != PSPLIT_OK) name_place(stage, w, micro_batch);
   }
   psplit_i_tensors_release(w->inputs, table->n_inputs);
-  event->done_ns = psplit_i_now_ns();
 }
 
 /* Hands on what was computed. */
