@@ -43,6 +43,7 @@ struct psplit_i_sequences {
   uint64_t n_ids;
   psplit_i_feed *feeds; /* [n_needed]; of inputs that stay the same */
   bool *is_fed;         /* [n_needed] */
+  bool *is_made;        /* [n_needed] of these: made of the tokens, unless a prompt names a file */
   uint32_t *like;       /* [n_needed] the input of another phase that gives this one, or itself */
   psplit_generator_stats stats;
   int64_t began_ns, ended_ns;
@@ -122,10 +123,10 @@ static psplit_code admit(psplit_i_sequences *ss, sequence *s, psplit_diag *diag)
     if (s->files && s->files[i])
       code = psplit_i_array_read(ss->options.ort, s->files[i], ss->feeds[i].input,
                                  &ss->feeds[i].wanted, diag, &s->same[i]);
-    else if (ss->like[i] == i)
-      code = psplit_i_feed_get(&ss->feeds[i], (uint32_t)s->id, diag, &s->same[i]);
-    else
+    else if (ss->like[i] != i && s->same[ss->like[i]])
       s->same[i] = psplit_i_tensor_hold(s->same[ss->like[i]]);
+    else if (ss->like[i] == i && !ss->is_made[i])
+      code = psplit_i_feed_get(&ss->feeds[i], (uint32_t)s->id, diag, &s->same[i]);
   }
   return code;
 }
@@ -308,10 +309,9 @@ static psplit_code missing(void *user, uint32_t sequence_id, const char *input, 
                        input);
 }
 
-/* Whether a file gives what the steps would make. */
+/* Whether a file gives the input to all sequences. */
 static bool is_given(const psplit_i_sequences *ss, uint32_t input) {
   const psplit_feed_options *given = &ss->options.feed->given;
-  if (!psplit_i_step_input_may_be_given(ss->options.decoder->roles[input])) return false;
   for (size_t f = 0; f < given->n_files; f++)
     if (given->files[f].input &&
         strcmp(given->files[f].input, ss->options.pipe->manifest.inputs[input]) == 0)
@@ -321,19 +321,25 @@ static bool is_given(const psplit_i_sequences *ss, uint32_t input) {
 
 static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
   const psplit_i_manifest *m = &ss->options.pipe->manifest;
-  psplit_i_feed_options feed = *ss->options.feed;
+  psplit_i_feed_options feed = *ss->options.feed, none = *ss->options.feed;
   if (ss->options.prompt_inputs && !feed.given.give && !feed.given.random)
     feed.given.give = missing;
+  none.given.n_files = none.given.n_ranges = 0;
+  none.given.random = false;
+  none.given.give = missing;
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < m->n_needed && code == PSPLIT_OK; i++) {
+    const psplit_i_role role = ss->options.decoder->roles[i];
     psplit_i_session_port port;
-    if (ss->options.decoder->roles[i] != PSPLIT_I_ROLE_OTHER && !is_given(ss, i)) continue;
+    if (role != PSPLIT_I_ROLE_OTHER && !psplit_i_step_input_may_be_given(role)) continue;
+    ss->is_made[i] = role != PSPLIT_I_ROLE_OTHER && !is_given(ss, i);
     ss->like[i] = find_like(ss, i);
     ss->is_fed[i] = true;
     if (ss->like[i] != i) continue;
     psplit_i_declared_port(&m->input_values[i], &port);
-    code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false, &feed, UINT32_MAX, diag,
-                              &ss->feeds[i], &ss->is_fed[i]);
+    code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false,
+                              ss->is_made[i] ? &none : &feed, UINT32_MAX, diag, &ss->feeds[i],
+                              &ss->is_fed[i]);
   }
   return code;
 }
@@ -353,8 +359,10 @@ psplit_code psplit_i_sequences_create(const psplit_i_sequences_options *options,
   ss->free_slots = calloc(options->n_slots, sizeof *ss->free_slots);
   ss->feeds = calloc(n, sizeof *ss->feeds);
   ss->is_fed = calloc(n, sizeof *ss->is_fed);
+  ss->is_made = calloc(n, sizeof *ss->is_made);
   ss->like = calloc(n, sizeof *ss->like);
-  if (!ss->free_slots || !ss->feeds || !ss->is_fed || !ss->like) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!ss->free_slots || !ss->feeds || !ss->is_fed || !ss->is_made || !ss->like)
+    PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint64_t slot = options->n_slots; slot-- > 0;) ss->free_slots[ss->n_free++] = slot;
   PSPLIT_TRY(open_feeds(ss, diag));
 out:
@@ -374,6 +382,7 @@ void psplit_i_sequences_destroy(psplit_i_sequences *ss) {
   free(ss->free_slots);
   free(ss->feeds);
   free(ss->is_fed);
+  free(ss->is_made);
   free(ss->like);
   free(ss);
 }

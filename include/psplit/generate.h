@@ -100,9 +100,10 @@ typedef struct psplit_prompt {
   void (*token)(void *user, uint64_t id, uint64_t index, int64_t token);
   void (*end)(void *user, const psplit_generation *generation);
   void *user;
-  /* Files for inputs of the models that are neither tokens nor follow from them, in place of what
-   * the generator's `feed` says; copied, and read when the sequence is admitted. One that cannot be
-   * read fails the sequence. */
+  /* Files for inputs of the models that are neither tokens nor follow from them, and for masks,
+   * positions and types of all tokens that there will be, in place of what the generator's `feed`
+   * says; copied, and read when the sequence is admitted. One that cannot be read fails the
+   * sequence. */
   const psplit_feed_file *inputs; /* [n_inputs], each with its input's name */
   size_t n_inputs;
 } psplit_prompt;

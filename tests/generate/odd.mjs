@@ -170,6 +170,11 @@ for (const [name, text] of Object.entries(models)) {
     const told = spawnSync(generator, [...prompts, '-n', `${NEW}`], { encoding: 'utf8', timeout: 60000, env });
     tap.ok(told.stdout.trim() === others.join('\n') && others.join() !== wanted.join(), `${name} in ${k}: what a file gives`,
       `${told.stderr}${told.stdout}\nwanted\n${others.join('\n')}`);
+    const lines = join(tmp, `${name}.jsonl`); // every second prompt has the file, the others have none
+    writeFileSync(lines, PROMPTS.map((prompt, i) => `${JSON.stringify({ prompt_ids: prompt, ...(i % 2 ? {} : { [input]: file }) })}\n`).join(''));
+    const byLine = spawnSync(generator, [dir, '--prompts', lines, '-n', `${NEW}`, '--quiet'], { encoding: 'utf8', timeout: 60000, env });
+    const mixed = PROMPTS.map((_, i) => (i % 2 ? wanted : others)[i]).join('\n');
+    tap.ok(byLine.status === 0 && byLine.stdout.trim() === mixed, `${name} in ${k}: what lines of prompts name`, `${byLine.stderr}${byLine.stdout}\nwanted\n${mixed}`);
     const short = spawnSync(generator, [...prompts, '-n', '14'], { encoding: 'utf8', timeout: 60000, env });
     tap.ok(short.status === 1 && short.stderr.includes(`input ${input} is given for ${MOST} tokens, and there are 17`), `${name} in ${k}: of too few tokens`, short.stderr);
   }
