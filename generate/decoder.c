@@ -24,12 +24,28 @@ static const struct {
   {"total_seq_len", PSPLIT_I_ROLE_TOTAL},    {"use_cache_branch", PSPLIT_I_ROLE_HAS_PAST},
 };
 
+/* Any of the words, wherever it stands. */
+static bool has_word(const char *name, const char *const *words, size_t n) {
+  for (const char *at = name; *at; at++)
+    for (size_t w = 0; w < n; w++)
+      if (strncasecmp(at, words[w], strlen(words[w])) == 0) return true;
+  return false;
+}
+#define HAS_WORD(name, words) has_word(name, words, sizeof(words) / sizeof *(words))
+
 static psplit_i_role role_of(const char *name) {
-  /* What masks an encoder's output is not about the tokens. */
-  if (strncasecmp(name, "encoder", 7) == 0) return PSPLIT_I_ROLE_OTHER;
+  /* What masks an encoder's output, or places pixels, is not about the tokens. */
+  static const char *const OTHERS[] = {"encoder", "cross", "image", "pixel",
+                                       "vision",  "video", "audio"};
+  if (HAS_WORD(name, OTHERS)) return PSPLIT_I_ROLE_OTHER;
   for (size_t i = 0; i < sizeof ROLES / sizeof ROLES[0]; i++)
     if (ends_with(name, ROLES[i].end)) return ROLES[i].role;
   return PSPLIT_I_ROLE_OTHER;
+}
+
+bool psplit_i_decoder_knows_mask(const char *name) {
+  static const char *const NARROW[] = {"sliding", "window", "local", "chunk"};
+  return !HAS_WORD(name, NARROW);
 }
 
 uint32_t psplit_i_decoder_phase_of(const psplit_i_pipe *pipe, uint32_t input) {
@@ -113,10 +129,7 @@ static psplit_code find_writer(const making *mk, uint32_t phase, uint32_t input,
 /* What the encoder gave does not change: later steps hand it on, or something in its place. */
 static bool is_of_encoder(const char *name) {
   static const char *const WORDS[] = {"encoder", "cross"};
-  for (const char *at = name; *at; at++)
-    for (size_t w = 0; w < sizeof WORDS / sizeof *WORDS; w++)
-      if (strncasecmp(at, WORDS[w], strlen(WORDS[w])) == 0) return true;
-  return false;
+  return HAS_WORD(name, WORDS);
 }
 
 static psplit_code fail_apart(const making *mk, uint32_t stage, uint32_t input, const writer *w) {

@@ -77,6 +77,10 @@ typedef struct psplit_i_decoder {
 uint32_t psplit_i_decoder_batch_axis(const psplit_i_pipe *pipe, const psplit_i_decoder *decoder,
                                      uint32_t input);
 
+/* Whether a mask of that name is of all tokens before. One of a window is not: its size is not in
+ * the model's inputs, so that the mask has to be given. */
+bool psplit_i_decoder_knows_mask(const char *name);
+
 /* Finds out what is what, and has the pipe keep the states and give nothing but logits and what the
  * encoder gives. Errors: USAGE, UNSUPPORTED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_decoder_make(psplit_i_pipe *pipe,

@@ -142,6 +142,7 @@ static psplit_code check_given(const psplit_feed_options *given, const part *p, 
       if (strcmp(m->inputs[i], name) != 0) continue;
       const bool other =
         i >= m->n_needed || p->decoder.roles[i] == PSPLIT_I_ROLE_OTHER ||
+        (p->decoder.roles[i] == PSPLIT_I_ROLE_MASK && !psplit_i_decoder_knows_mask(name)) ||
         (n < given->n_files && psplit_i_step_input_may_be_given(p->decoder.roles[i]));
       is_made |= !other;
       is_other |= other;

@@ -332,7 +332,8 @@ static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
     const psplit_i_role role = ss->options.decoder->roles[i];
     psplit_i_session_port port;
     if (role != PSPLIT_I_ROLE_OTHER && !psplit_i_step_input_may_be_given(role)) continue;
-    ss->is_made[i] = role != PSPLIT_I_ROLE_OTHER && !is_given(ss, i);
+    ss->is_made[i] = role != PSPLIT_I_ROLE_OTHER && !is_given(ss, i) &&
+                     (role != PSPLIT_I_ROLE_MASK || psplit_i_decoder_knows_mask(m->inputs[i]));
     ss->like[i] = find_like(ss, i);
     ss->is_fed[i] = true;
     if (ss->like[i] != i) continue;
