@@ -505,14 +505,28 @@ static psplit_code start(settings *s, const psplit_onnxruntime *ort, psplit_pipe
   return psplit_generator_start(ort, pipeline, &s->run, &s->own, diag, out);
 }
 
+/* Prompts of the command line are all known: one that is too long ends the run before anything is
+ * made. */
+static psplit_code check_given(const settings *s, psplit_diag *diag) {
+  for (size_t i = 0; s->own.context && i < s->given.n; i++)
+    if (s->given.list[i].n >= s->own.context)
+      return psplit_diag_fail(diag, PSPLIT_USAGE,
+                              "a prompt of %" PRIu64
+                              " tokens leaves no room in a context of %" PRIu64,
+                              (uint64_t)s->given.list[i].n, s->own.context);
+  return PSPLIT_OK;
+}
+
 /* Rank 0, or all stages. */
 static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                         psplit_diag *diag) {
   psplit_generator *generator = NULL;
   psplit_generator_stats stats = {.struct_size = sizeof stats};
   psplit_diag later = {0};
+  psplit_code code = check_given(s, diag);
+  if (code != PSPLIT_OK) return code;
   cli_doing("opening the stages");
-  psplit_code code = start(s, ort, pipeline, diag, &generator);
+  code = start(s, ort, pipeline, diag, &generator);
   if (code != PSPLIT_OK) return code;
   cli_doing("making tokens");
   cli_count_by(count_tokens, NULL, "tokens");

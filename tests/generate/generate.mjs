@@ -148,6 +148,10 @@ function fails(title, status, pattern, args, options) {
 fails('no prompt', 2, /--prompt-ids or --prompts/, []);
 fails('a prompt of words', 2, /--prompt-ids takes numbers/, ['--prompt-ids', 'one,two']);
 fails('a prompt longer than the context', 2, /a prompt of 5 tokens leaves no room in a context of 4/, ['--prompt-ids', '1,2,3,4,5', '--context', '4']);
+{
+  const late = run(k, [dir, '--prompt-ids', '1,2', '--prompt-ids', '1,2,3,4,5', '--context', '4']);
+  tap.ok(late.status === 2 && !late.stdout && /leaves no room/.test(late.stderr), 'a second prompt that is too long: nothing is made', late.stdout + late.stderr);
+}
 fails('a line that is no prompt', 4, /line 2 is no list/, ['--prompts', '-'], { input: '1 2\n1 x\n' });
 for (const negative of ['-1', '1,-2', '1-2', '+1']) fails(`the prompt ${negative}`, 2, /--prompt-ids takes numbers/, ['--prompt-ids', negative]);
 fails('a negative end', 2, /--end takes numbers/, ['--prompt-ids', '1', '--end', '-1']);
