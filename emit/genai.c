@@ -95,6 +95,13 @@ static psplit_code find_states(writer *w) {
                          "to step");
   for (uint32_t i = 0; i < plan->n_states; i++) {
     PSPLIT_TRY(add_state(w, &plan->states[i]));
+    if (plan->states[i].reader == PSPLIT_NONE || plan->states[i].writer == PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_fail(
+        w->diag, PSPLIT_UNSUPPORTED,
+        "ONNX Runtime GenAI runs one model for first and later steps, and "
+        "nothing %s \"%s\"",
+        plan->states[i].reader == PSPLIT_NONE ? "reads" : "makes",
+        plan->states[i].reader == PSPLIT_NONE ? plan->states[i].input : plan->states[i].output));
     if (plan->states[i].writer != plan->states[i].reader)
       PSPLIT_TRY(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
                                "\"%s\" is made by another stage than reads \"%s\"",

@@ -371,6 +371,7 @@ def check_genai(s):
             ("no context", USAGE, ("--context",), "d.onnx"),
             ("no decoder", USAGE, ("decoder",), "plain.onnx"),
             ("an input that nobody gives", UNSUPPORTED, ("\"memo\"",), "far.onnx"),
+            ("a state that nobody reads", UNSUPPORTED, ("nothing reads", "\"past_key_values.0.key\""), "unread.onnx"),
             ("a target that there is not", USAGE, ("genai, triton, k8s, vllm, llama.cpp",), "d.onnx", "--target",
              "tpu")):
         point = () if title == "no context" else ("--context", "9")
@@ -429,6 +430,10 @@ def main(argv):
         s.write("heavy.onnx", model("""(float[64,64] x) => (float[64,900] y)
             <float[64,900] w = random(1)> { ["a"] a = Tanh (x) ["b"] b = Sigmoid (a)
             ["c"] c = Sin (b) ["heavy"] h = MatMul (c, w) ["d"] d = Cos (h) ["e"] y = Abs (d) }"""))
+        s.write("unread.onnx", model("""(int64[b,s] input_ids, float[b,1,p,8] "past_key_values.0.key") =>
+            (float[b,s,8] logits, float[b,1,s,8] "present.0.key")
+            <float[9,8] w = random(1), int64[1] one = {1}> { x = Gather (w, input_ids)
+            logits = Tanh (x) y = Unsqueeze (x, one) "present.0.key" = Sin (y) }"""))
         s.write("plain.onnx", model("""(float[1,8] x) => (float[1,8] y) <float[8,8] w = random(1)> {
             a = MatMul (x, w) b = Tanh (a) c = Sigmoid (b) y = Softmax (c) }"""))
         check_state(s)
