@@ -6,6 +6,11 @@
 
 #include "text.h"
 
+/* What analysers read in their place. */
+#undef psplit_i_fail
+#undef psplit_i_fail_about
+#undef psplit_i_nomem
+
 void psplit_make_printable(char *text) {
   unsigned char *c = (unsigned char *)text;
   for (size_t left = strlen(text); left;) {

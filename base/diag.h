@@ -38,6 +38,21 @@ void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PR
 /* Out of memory at this place. */
 PSPLIT_MUST_USE psplit_code psplit_i_nomem(psplit_diag *diag);
 
+/* Those who read one file at a time do not see that a failure's code is the one that was given, and
+ * would go on after it as if all were well. */
+#if defined __clang_analyzer__ || defined PSPLIT_I_ANALYSER
+PSPLIT_MUST_USE static inline psplit_code psplit_i_code_is(psplit_code returned,
+                                                           psplit_code given) {
+  (void)returned;
+  return given;
+}
+#define psplit_i_fail(diag, code, ...) \
+  psplit_i_code_is((psplit_i_fail)(diag, code, __VA_ARGS__), code)
+#define psplit_i_fail_about(diag, code, ...) \
+  psplit_i_code_is((psplit_i_fail_about)(diag, code, __VA_ARGS__), code)
+#define psplit_i_nomem(diag) psplit_i_code_is((psplit_i_nomem)(diag), PSPLIT_NOMEM)
+#endif
+
 /* Sends one formatted line to `logger`, which may be NULL. */
 void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const char *format, ...)
   PSPLIT_PRINTF(3, 4);

@@ -220,7 +220,7 @@ static psplit_code take_nodes(builder *b, scope *s) {
 }
 
 static psplit_code define_output(builder *b, scope *s, const mention *one) {
-  psplit_i_value *value;
+  psplit_i_value *value = NULL;
   const psplit_code code = define_hashed(b, s, one->name, one->bytes, one->hash, &value);
   if (code != PSPLIT_OK) return code;
   if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE || has_initializer(value))
@@ -437,8 +437,7 @@ static psplit_code connect_nodes(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
   psplit_i_graph *graph = s->graph;
   gathering g = {.b = b, .s = s, .take = connect_input};
-  const char *domain = NULL; /* of the node before */
-  int64_t opset = 0;
+  int64_t opset = 0; /* of the node before, mostly of the same domain */
   size_t n_all = 0;
   for (uint32_t i = 0; i < graph->n_nodes; i++) n_all += graph->nodes[i].n_inputs;
   uint32_t *inputs = psplit_i_arena_array(&b->model->arena, n_all, sizeof *inputs);
@@ -449,8 +448,7 @@ static psplit_code connect_nodes(builder *b, scope *s) {
     PSPLIT_TRY(gather(&g, i, psplit_i_node_inputs(graph, i), inputs));
     node->inputs = inputs;
     inputs += node->n_inputs;
-    if (node->domain != domain) opset = opset_of(s, node->domain);
-    domain = node->domain;
+    if (!i || node->domain != graph->nodes[i - 1].domain) opset = opset_of(s, node->domain);
     node->opset = opset;
     PSPLIT_TRY(find_function(b, node));
     if (!node->n_attributes && !s->outer) continue;

@@ -265,6 +265,7 @@ out:
 
 /* Where the fields of the message on top are recorded: the model's own, its graph's, or nowhere. */
 static psplit_i_spans *spans_of(scanner *s) {
+  assert(s->out);
   if (s->depth == 1) return &s->out->model_fields;
   if (s->depth == 2 && s->stack[1].rule->descriptor == &onnx__graph_proto__descriptor)
     return &s->out->graph_fields;
