@@ -176,7 +176,6 @@ static uint32_t matched(const assigner *a, const part *name) {
  * rules it has one then. */
 static psplit_code mend(assigner *a, psplit_diag *diag) {
   for (bool changed = true; changed;) {
-    changed = false;
     qsort(a->rules, a->n_rules, sizeof *a->rules, by_rank);
     const uint32_t n = a->n_rules;
     for (uint32_t i = 0; i < a->n_names; i++) {

@@ -84,7 +84,7 @@ static psplit_code list_nodes(psplit_i_split *split, psplit_diag *diag) {
   const size_t n_nodes = plan->n_nodes;
   uint32_t *lists = psplit_i_arena_array(&split->arena, n_nodes + plan->n_copies, sizeof *lists);
   uint32_t *copy_off = calloc(n_nodes + 1, sizeof *copy_off); /* copies by node */
-  uint32_t *copy_stage = malloc(((size_t)plan->n_copies + 1) * sizeof *copy_stage);
+  uint32_t *copy_stage = calloc((size_t)plan->n_copies + 1, sizeof *copy_stage);
   uint32_t **next = malloc(plan->n_stages * sizeof *next);
   if (!lists || !copy_off || !copy_stage || !next) {
     code = psplit_i_nomem(diag);

@@ -62,7 +62,7 @@ static void add_dims(psplit_i_text *out, const sizes *s, bool reshapes) {
   if (!s->rank && reshapes) psplit_i_text_puts(out, "    reshape: { shape: [ ] }\n");
   for (int64_t axis = 0; axis < s->rank; axis++) {
     const psplit_i_declared_dim dim =
-      s->type ? psplit_i_type_dim(s->type, (uint32_t)axis) : s->dims[axis];
+      s->dims ? s->dims[axis] : psplit_i_type_dim(s->type, (uint32_t)axis);
     psplit_i_text_addf(out, "%s%" PRId64, axis ? ", " : "", dim.value > 0 ? dim.value : -1);
   }
   if (s->rank) psplit_i_text_puts(out, " ]\n");

@@ -1,6 +1,7 @@
 /* Looking things up in a graph index. */
 #include "graph.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -171,7 +172,9 @@ int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type) {
 }
 
 psplit_i_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis) {
-  const Onnx__TensorShapeProto__Dimension *dim = shape_of(type)->dim[axis];
+  const Onnx__TensorShapeProto *shape = shape_of(type);
+  assert(shape && axis < shape->n_dim);
+  const Onnx__TensorShapeProto__Dimension *dim = shape->dim[axis];
   psplit_i_declared_dim out = {.value = -1};
   if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
       dim->dim_value >= 0)

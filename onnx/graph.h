@@ -210,6 +210,7 @@ int32_t psplit_i_type_elem(const struct Onnx__TypeProto *type);
 const struct Onnx__TypeProto *psplit_i_type_inner(const struct Onnx__TypeProto *type);
 /* Number of dimensions of a (sparse) tensor type, or -1 where the shape is not declared. */
 int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type);
+/* Of an axis below its rank. */
 psplit_i_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis);
 /* What a type stands for ("IMAGE"), or NULL. */
 const char *psplit_i_type_denotation(const struct Onnx__TypeProto *type);

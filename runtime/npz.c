@@ -202,14 +202,16 @@ psplit_code psplit_i_npz_unpack(const char *path, int fd, const psplit_i_npz_mem
   psplit_code code = PSPLIT_OK;
   const uint64_t most = member->n_packed > member->n_bytes ? member->n_packed : member->n_bytes;
   if (most >= SIZE_MAX) return psplit_i_nomem(diag);
-  unsigned char *data = malloc((size_t)member->n_bytes + 1), *packed = data;
-  if (member->deflated) packed = malloc((size_t)member->n_packed + 1);
-  if (!data || !packed) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_in_read_at(path, fd, member->offset, packed, (size_t)member->n_packed, diag));
-  if (member->deflated) PSPLIT_TRY(inflate_into(path, packed, member, diag, data));
+  const bool deflated = member->deflated;
+  unsigned char *data = malloc((size_t)member->n_bytes + 1);
+  unsigned char *packed = deflated ? malloc((size_t)member->n_packed + 1) : NULL;
+  if (!data || (deflated && !packed)) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_in_read_at(path, fd, member->offset, packed ? packed : data,
+                                 (size_t)member->n_packed, diag));
+  if (packed) PSPLIT_TRY(inflate_into(path, packed, member, diag, data));
   if (!has_crc(data, (size_t)member->n_bytes, member->crc)) code = damaged(diag, path);
 out:
-  if (member->deflated) free(packed);
+  free(packed);
   if (code == PSPLIT_OK)
     *out = data;
   else

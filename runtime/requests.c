@@ -1,5 +1,6 @@
 #include "requests.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -489,6 +490,7 @@ static void done(void *user, psplit_i_tensor *const *outputs, const psplit_diag 
   int64_t n_rows = 0, row = 0;
   pthread_mutex_lock(&rs->mutex);
   request *first = take_batch(rs);
+  assert(first); /* a batch has at least one */
   const bool joined = first->mate;
   if (joined) rs->n_batches--;
   if (joined && failure->code != PSPLIT_OK) {

@@ -1,5 +1,6 @@
 #include "learner.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,10 @@ static psplit_code give_one(psplit_i_learner *l, psplit_i_learner_file *f,
                             const psplit_i_held *held, scalars *s, uint32_t i, psplit_diag *diag) {
   const uint32_t k = f->inputs[i].index;
   psplit_code code = PSPLIT_OK;
-  switch (f->inputs[i].origin) {
+  const psplit_i_origin origin = f->inputs[i].origin;
+  assert(held || (origin != PSPLIT_I_ORIGIN_DATA && origin != PSPLIT_I_ORIGIN_STASH &&
+                  origin != PSPLIT_I_ORIGIN_KEPT));
+  switch (origin) {
     case PSPLIT_I_ORIGIN_DATA: f->given[i] = held->data[k]; break;
     case PSPLIT_I_ORIGIN_WIRE: f->given[i] = l->received[k]; break;
     case PSPLIT_I_ORIGIN_WEIGHT:
