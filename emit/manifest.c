@@ -371,8 +371,7 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   key_string(json, "bound", plan->bound);
   key_int(json, "bottleneck_ns", plan->bottleneck_ns);
   key_int(json, "latency_ns", plan->latency_ns);
-  if (strcmp(plan->message_latency, "per_pair") == 0)
-    key_string(json, "message_latency", plan->message_latency);
+  if (plan->latency_per_pair) key_string(json, "message_latency", "per_pair");
   key_int(json, "lower_bound_ns", plan->lower_bound_ns);
   psplit_i_json_key(json, "gap_frac");
   psplit_i_json_double(json, plan->gap_frac);

@@ -260,13 +260,12 @@ static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s%s solver=%s bound=", plan->objective,
                      plan->overlap ? " overlap" : "", plan->solver);
   psplit_i_view_word(out, plan->bound);
-  psplit_i_text_addf(
-    out,
-    " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64
-    " proved_optimal=%s device_order=%s%s\n",
-    plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns,
-    plan->proved_optimal ? "yes" : "no", plan->device_order,
-    strcmp(plan->message_latency, "per_pair") == 0 ? " message_latency=per_pair" : "");
+  psplit_i_text_addf(out,
+                     " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64
+                     " proved_optimal=%s device_order=%s%s\n",
+                     plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns,
+                     plan->proved_optimal ? "yes" : "no", plan->device_order,
+                     plan->latency_per_pair ? " message_latency=per_pair" : "");
   if (plan->best_ns)
     psplit_i_text_addf(
       out, "given_up best_bottleneck_ns=%" PRId64 " best_transfers=%" PRIu32 " best_proved=%s\n",

@@ -96,15 +96,15 @@ typedef struct psplit_plan {
   uint32_t n_transfers;
   /* By sending stage, then value, then receiving stage; the position is the message tag. */
   const psplit_plan_transfer *transfers;
-  bool trains;                 /* times and memory are those of training */
-  const char *objective;       /* "throughput" or "latency" */
-  const char *solver, *bound;  /* what found the plan, what certifies it */
-  const char *cost_source;     /* "analytic", "measured" or "given" */
-  double measured_frac;        /* part of total_compute_ns that costs files speak of */
-  int64_t bottleneck_ns;       /* load of the slowest stage; with segments, device */
-  int64_t latency_ns;          /* of one micro-batch: a stage starts when all that send to it ended;
+  bool trains;                /* times and memory are those of training */
+  const char *objective;      /* "throughput" or "latency" */
+  const char *solver, *bound; /* what found the plan, what certifies it */
+  const char *cost_source;    /* "analytic", "measured" or "given" */
+  double measured_frac;       /* part of total_compute_ns that costs files speak of */
+  int64_t bottleneck_ns;      /* load of the slowest stage; with segments, device */
+  int64_t latency_ns;         /* of one micro-batch: a stage starts when all that send to it ended;
                              receives, computes and sends then, one after the other */
-  const char *message_latency; /* "per_tensor" or "per_pair": what links' latency counts for */
+  bool latency_per_pair;      /* a link's latency counts once for all that a stage sends another */
   int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
   double gap_frac;        /* of latency_ns for latency */
   bool proved_optimal;    /* never where data.matters */

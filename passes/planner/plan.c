@@ -496,8 +496,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   plan->copies = copies;
   plan->n_transfers = (uint32_t)w.transfers.n;
   plan->transfers = transfers;
-  plan->message_latency =
-    planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR ? "per_pair" : "per_tensor";
+  plan->latency_per_pair = planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR;
   plan->objective = planner->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
   plan->solver =
     planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_N_METHODS);

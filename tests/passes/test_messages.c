@@ -57,7 +57,7 @@ static void plans_count_messages(void **state) {
     if (plan_of(planner)) {
       const psplit_plan *plan = psplit_planner_plan(planner);
       const int64_t best_ns = best_of_all(model, &options), value_ns = plan->bottleneck_ns;
-      assert_string_equal(plan->message_latency, "per_pair");
+      assert_true(plan->latency_per_pair);
       expect_figures(plan, devices, seed);
       if (plan->lower_bound_ns > best_ns || value_ns < best_ns ||
           (plan->proved_optimal && value_ns != best_ns))
