@@ -1,5 +1,6 @@
 #include "sequences.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +255,7 @@ static void done(void *user, psplit_i_tensor *const *outputs, const psplit_diag 
   bool ended = true;
   pthread_mutex_lock(&ss->mutex);
   sequence *s = take(&ss->under_way); /* they come in the order in which they went */
+  assert(s);
   pthread_mutex_unlock(&ss->mutex);
   const uint64_t n_before = s->n_tokens, n_read = n_before - s->n_past;
   const bool was_prompt = s->encoded && s->n_past == 0;

@@ -1,5 +1,6 @@
 #include "batching.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,7 @@ static psplit_code join_one(const psplit_i_batching *b, psplit_i_tensor *const *
     return PSPLIT_OK;
   }
   int64_t n_rows = 0;
+  assert(n > 0);
   for (size_t r = 0; r < n; r++) {
     if (!look(inputs[r][i], axis, &part)) return psplit_i_nomem(diag); /* it could, before */
     if (r == 0) first = part;
