@@ -61,6 +61,12 @@ if (tap.ok(profiled.status === 0, 'stages are profiled', profiled.stderr)) {
   tap.ok(plan.cost_source === 'measured' && plan.measured_frac === 1 && !/rows/.test(planned.stderr),
     'a plan takes them', planned.stderr);
 }
+const third = join(tmp, 'third');
+run(splitter, [file, '-k', '3', '-o', third, '--inline-if', 'optimum::if=then', ...dims]);
+const told = run(runner, ['--profile', join(tmp, 'third.json'), third, '-m', '2', ...dims]);
+const rows = told.status === 0 ? JSON.parse(readFileSync(join(tmp, 'third.json'))).costs : [];
+tap.ok(rows.length > 300 && !rows.some(({ outputs = [] }) => outputs.some((name) => /\.send\d+$/.test(name))),
+  'what stands between stages has no row', told.stderr);
 tap.ok(!readdirSync(tmp).some((name) => /^psplit-profile/.test(name)), 'nothing is left', readdirSync(tmp).join(' '));
 
 for (const [args, why] of [
