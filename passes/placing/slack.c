@@ -21,6 +21,7 @@ typedef struct way {
 } way;
 
 typedef struct divider {
+  const psplit_planner *planner;
   const psplit_problem *p;
   psplit_i_arena *arena;
   uint32_t n, n_stages;
@@ -123,10 +124,6 @@ static void offer(divider *d, uint32_t from, uint32_t to, uint32_t n_received, i
   }
 }
 
-static int64_t together(const psplit_problem *p, int64_t a, int64_t b) {
-  return !p->overlap ? psplit_i_sat_add_i64(a, b) : a > b ? a : b;
-}
-
 /* All stages that begin at a place. */
 static void extend(divider *d, uint32_t from) {
   const psplit_problem *p = d->p;
@@ -152,9 +149,9 @@ static void extend(divider *d, uint32_t from) {
       d->seen[e] = from + 1;
       send = psplit_i_sat_add_i64(send, p->net_send_ns[e]);
     }
-    const int64_t least = together(p, compute, recv);
+    const int64_t least = psplit_i_planner_load_ns(d->planner, compute, recv, 0);
     if (least > d->limit_ns || d->steps > MOST_STEPS) return;
-    const int64_t load = together(p, least, send);
+    const int64_t load = psplit_i_planner_load_ns(d->planner, compute, recv, send);
     if (load <= d->limit_ns && n_work && !d->closed[i + 1]) offer(d, from, i + 1, n_received, load);
   }
 }
@@ -207,7 +204,8 @@ static psplit_code search(psplit_planner *planner, int64_t limit_ns, uint32_t *o
   *out_found = false;
   PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
   if (problem.n_link_classes || !problem.n_nodes) goto out;
-  divider d = {.p = &problem,
+  divider d = {.planner = planner,
+               .p = &problem,
                .arena = &planner->scratch,
                .n = problem.n_nodes,
                .n_stages = planner->options.n_stages,
