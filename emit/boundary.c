@@ -8,7 +8,6 @@
 #include "shape.h"
 #include "wire.h"
 
-#define DOMAIN "psplit"
 enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13, FIRST_IR_WITH_DOMAINS = 3 };
 enum { FIELD_NODE = 1, FIELD_OPSET_IMPORT = 8, FIELD_FUNCTION = 25 };
 
@@ -238,7 +237,7 @@ void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send,
   Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
   node.name = port;
   node.op_type = text(send ? "Send" : "Recv");
-  node.domain = text(DOMAIN);
+  node.domain = text(PSPLIT_I_BOUNDARY_DOMAIN);
   node.n_input = node.n_output = 1;
   node.input = send ? &value : &port;
   node.output = send ? &port : &value;
@@ -328,8 +327,8 @@ static bool find_function(const psplit_model *model, const char *name, const psp
   for (size_t i = 0, f = 0; i < fields->n; i++) {
     if (fields->items[i].field != FIELD_FUNCTION) continue;
     const Onnx__FunctionProto *function = model->proto->functions[f++];
-    if (!function->domain || strcmp(function->domain, DOMAIN) != 0 || !function->name ||
-        strcmp(function->name, name) != 0)
+    if (!function->domain || strcmp(function->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0 ||
+        !function->name || strcmp(function->name, name) != 0)
       continue;
     *out_same = fields->items[i].skeleton_bytes == ours->bytes;
     const uint8_t *at = model->skeleton.bytes + fields->items[i].skeleton_offset;
@@ -344,9 +343,10 @@ static bool find_function(const psplit_model *model, const char *name, const psp
 }
 
 static psplit_code in_use(const char *what, psplit_diag *diag) {
-  return psplit_i_fail_about(
-    diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(BOUNDARY_IO),
-    "the model has its own %s of domain \"" DOMAIN "\", which Send and Recv need", what);
+  return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(BOUNDARY_IO),
+                             "the model has its own %s of domain \"" PSPLIT_I_BOUNDARY_DOMAIN
+                             "\", which Send and Recv need",
+                             what);
 }
 
 static psplit_code add_function(const psplit_i_split *split, const char *name,
@@ -368,7 +368,7 @@ static psplit_code add_function(const psplit_i_split *split, const char *name,
   identity.output = &result;
   Onnx__FunctionProto function = ONNX__FUNCTION_PROTO__INIT;
   function.name = text(name);
-  function.domain = text(DOMAIN);
+  function.domain = text(PSPLIT_I_BOUNDARY_DOMAIN);
   function.n_input = function.n_output = 1;
   function.input = &in;
   function.output = &result;
@@ -402,11 +402,11 @@ psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
       diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(BOUNDARY_IO),
       "models before IR version 3 import no operator domains, which Send and "
       "Recv need");
-  const int64_t version = imported(split->model, DOMAIN);
+  const int64_t version = imported(split->model, PSPLIT_I_BOUNDARY_DOMAIN);
   if (version != 0 && version != DOMAIN_VERSION) return in_use("version", diag);
   if (!version) {
     Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;
-    import.domain = text(DOMAIN);
+    import.domain = text(PSPLIT_I_BOUNDARY_DOMAIN);
     import.has_version = 1;
     import.version = DOMAIN_VERSION;
     add_packed(out, arena, FIELD_OPSET_IMPORT, &import.base);

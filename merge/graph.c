@@ -12,7 +12,6 @@ enum { MODEL_IR_VERSION = 1 }; /* the others: verify.h */
 static const uint32_t NAME_OF_TENSOR[] = {8, 0};
 static const uint32_t NAME_OF_VALUE[] = {1, 0};
 static const uint32_t NAME_OF_SPARSE[] = {1, 8, 0};
-static const char BOUNDARY_DOMAIN[] = "psplit";
 
 psplit_i_rope *psplit_i_last_rope(psplit_i_segments *list, const psplit_model *model) {
   const psplit_i_segment fresh = {.model = model};
@@ -387,7 +386,7 @@ static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_
   uint32_t other;
   int64_t version;
   const char *domain = opset->domain ? opset->domain : "";
-  if (strcmp(domain, BOUNDARY_DOMAIN) == 0) return PSPLIT_OK;
+  if (strcmp(domain, PSPLIT_I_BOUNDARY_DOMAIN) == 0) return PSPLIT_OK;
   if (imported_before(m, s, domain, &other, &version)) {
     if (version == opset->version) return PSPLIT_OK;
     return psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,

@@ -6,8 +6,6 @@
 #include "merge.h"
 #include "verify.h"
 
-static const char BOUNDARY_DOMAIN[] = "psplit";
-
 static psplit_code open_stage(psplit_i_merger *m, uint32_t s) {
   psplit_i_text path = {0};
   psplit_read_options read = *m->read;
@@ -193,7 +191,7 @@ static void join_boundary(psplit_i_merger *m, uint32_t s) {
   psplit_i_merge_stage *stage = &m->stages[s];
   for (uint32_t n = 0; n < stage->graph->n_nodes; n++) {
     const psplit_i_node *node = &stage->graph->nodes[n];
-    if (strcmp(node->domain, BOUNDARY_DOMAIN) != 0 || node->function == PSPLIT_NONE ||
+    if (strcmp(node->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0 || node->function == PSPLIT_NONE ||
         !psplit_i_function_is_boundary(stage->model, node->function) || node->n_inputs != 1 ||
         node->n_outputs != 1 || node->inputs[0] == PSPLIT_NONE || node->outputs[0] == PSPLIT_NONE)
       continue;

@@ -20,6 +20,11 @@ bool psplit_i_node_is(const psplit_i_node *node, const char *op_type) {
   return !*node->domain && strcmp(node->op_type, op_type) == 0;
 }
 
+bool psplit_i_node_is_boundary(const psplit_i_node *node) {
+  return strcmp(node->domain, PSPLIT_I_BOUNDARY_DOMAIN) == 0 &&
+         (strcmp(node->op_type, "Send") == 0 || strcmp(node->op_type, "Recv") == 0);
+}
+
 uint32_t psplit_i_graph_find_value(const psplit_i_graph *graph, const char *name) {
   return psplit_i_intern_find(&graph->names, name);
 }

@@ -108,6 +108,11 @@ const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char
 /* Whether the node is the standard operator `op_type` (domain "" or "ai.onnx"). */
 bool psplit_i_node_is(const psplit_i_node *node, const char *op_type);
 
+/* The domain of Send and Recv, the functions that stand between stages (docs/manifest.md). */
+#define PSPLIT_I_BOUNDARY_DOMAIN "psplit"
+/* Whether the node is one of them by its name. */
+bool psplit_i_node_is_boundary(const psplit_i_node *node);
+
 /* Value of a name in this scope (enclosing scopes not searched), or PSPLIT_NONE. */
 uint32_t psplit_i_graph_find_value(const psplit_i_graph *graph, const char *name);
 

@@ -5,8 +5,6 @@
 
 #include "verify.h"
 
-static const char BOUNDARY_DOMAIN[] = "psplit";
-
 /* Whether a field of the model and one of the stage have equal content, but for raw tensor data. */
 static psplit_code compare_spans(psplit_i_proof *p, const ProtobufCMessageDescriptor *owner,
                                  const psplit_i_span *whole, const psplit_i_span *part,
@@ -127,7 +125,8 @@ out:
 
 static bool opset_is_boundary(const psplit_model *stage, size_t index) {
   const Onnx__OperatorSetIdProto *opset = stage->proto->opset_import[index];
-  return opset->domain && strcmp(opset->domain, BOUNDARY_DOMAIN) == 0 && opset->version == 1;
+  return opset->domain && strcmp(opset->domain, PSPLIT_I_BOUNDARY_DOMAIN) == 0 &&
+         opset->version == 1;
 }
 
 static bool is_standard(const char *domain) {
@@ -136,7 +135,8 @@ static bool is_standard(const char *domain) {
 
 bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index) {
   const Onnx__FunctionProto *function = stage->proto->functions[index];
-  if (!function->domain || strcmp(function->domain, BOUNDARY_DOMAIN) != 0 || !function->name)
+  if (!function->domain || strcmp(function->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0 ||
+      !function->name)
     return false;
   if (strcmp(function->name, "Send") != 0 && strcmp(function->name, "Recv") != 0) return false;
   if (function->overload && *function->overload) return false;

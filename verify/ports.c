@@ -7,8 +7,6 @@
 
 #include "verify.h"
 
-static const char BOUNDARY_DOMAIN[] = "psplit";
-
 static uint32_t find3(const psplit_i_proof *p, const psplit_i_table *table, const char *name,
                       uint32_t from, uint32_t to) {
   const uint32_t id = psplit_i_intern_find(&p->names, name);
@@ -20,9 +18,7 @@ static uint32_t find3(const psplit_i_proof *p, const psplit_i_table *table, cons
 static bool is_send(const psplit_i_node *node) { return strcmp(node->op_type, "Send") == 0; }
 
 bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_i_node *node) {
-  if (!p->manifest.sendrecv || strcmp(node->domain, BOUNDARY_DOMAIN) != 0 ||
-      (!is_send(node) && strcmp(node->op_type, "Recv") != 0))
-    return false;
+  if (!p->manifest.sendrecv || !psplit_i_node_is_boundary(node)) return false;
   const uint32_t port = is_send(node) ? (node->n_outputs ? node->outputs[0] : PSPLIT_NONE)
                                       : (node->n_inputs ? node->inputs[0] : PSPLIT_NONE);
   return port == PSPLIT_NONE ||

@@ -110,20 +110,16 @@ static bool is_new(file *f, const char *output) {
   return f->made.n > known;
 }
 
-/* Whether the node only stands between stages: the model has no such row. */
-static bool is_boundary(const writer *w, uint32_t n) {
-  const psplit_i_node *node = &w->graph->nodes[n];
-  return strcmp(node->domain, "psplit") == 0 &&
-         (strcmp(node->op_type, "Send") == 0 || strcmp(node->op_type, "Recv") == 0);
-}
-
-/* Of several stages, the nodes of the row that none before has: their number. */
+/* Of several stages, the nodes of the row that none before has: their number. What only stands
+ * between stages is no node of the model. */
 static uint32_t keep_new(file *f, const writer *w, uint32_t r) {
   uint32_t n_kept = 0;
   for (uint32_t i = w->map.off[r]; i < w->map.off[r + 1]; i++) {
-    const char *output = first_output(w, w->map.node[i]);
+    const uint32_t at = w->map.node[i];
+    const char *output = first_output(w, at);
     const bool kept =
-      output && (f->n_parts == 1 || (!is_boundary(w, w->map.node[i]) && is_new(f, output)));
+      output &&
+      (f->n_parts == 1 || (!psplit_i_node_is_boundary(&w->graph->nodes[at]) && is_new(f, output)));
     if (kept)
       n_kept++;
     else
