@@ -11,6 +11,7 @@
  * strikes first. docs/partitioning.md states the theorems. */
 #include <math.h>
 
+#include "baselines.h"
 #include "chain.h"
 #include "contiguous.h"
 #include "exact.h"
@@ -465,6 +466,7 @@ psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
                                 psplit_i_result *out_result) {
   const psplit_i_method asked = psplit_i_solver_asked(request->options->solver);
   bool pairs;
+  if (psplit_i_is_baseline(asked)) return psplit_i_baseline(request, asked, out_result);
   psplit_code code = psplit_i_pairs_matter(request->problem, request->arena, &pairs);
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
   code = pairs || request->problem->message_ns ? solve_pairs(request, pairs, out_result)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "activity.h"
+#include "baselines.h"
 #include "budget.h"
 #include "contiguous.h"
 #include "device_merge.h"
@@ -31,6 +32,11 @@ static psplit_code unknown_solver(const char *name, psplit_diag *diag) {
   return code;
 }
 
+/* Contiguous throughput, one stage a device. */
+static bool is_plain(const psplit_partition_options *o) {
+  return o->chunks == 1 && !o->noncontiguous && o->objective == PSPLIT_THROUGHPUT;
+}
+
 static psplit_code check_options(const psplit_partition_options *o, psplit_diag *diag) {
   if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
     return unknown_solver(o->solver ? o->solver : "", diag);
@@ -44,6 +50,10 @@ static psplit_code check_options(const psplit_partition_options *o, psplit_diag 
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "chunks, replicas and micro-batches must be at least 1, the gap and "
                          "bandwidths at least 0");
+  if (psplit_i_is_baseline(asked) && !is_plain(o))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "solver %s makes contiguous stages for throughput, one a device",
+                         o->solver);
   if (o->n_threads > 1024)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " threads; at most 1024", o->n_threads);
   return PSPLIT_OK;
@@ -162,8 +172,7 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   if (options->require_nonempty)
     PSPLIT_TRY(check_enough_nodes(problem, options->noncontiguous, diag));
   PSPLIT_TRY(psplit_i_result_init(&result, &request));
-  const bool plain =
-    options->chunks == 1 && !options->noncontiguous && options->objective == PSPLIT_THROUGHPUT;
+  const bool plain = is_plain(options);
   PSPLIT_TRY(plain ? psplit_i_contiguous(&request, &result) : psplit_i_place(&request, &result));
   PSPLIT_TRY(psplit_i_go_on(options->cancel, diag));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));

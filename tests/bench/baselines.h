@@ -1,5 +1,5 @@
-/* What others do in place of solving, to stand beside the solver in benches. Nothing here is part
- * of the library: values are what psplit_partition_check counts for the split that comes out. */
+/* What others do in place of solving, to stand beside the solver in benches: the library's solvers
+ * to compare with, and copies of the whole that keep their weights alike for nothing. */
 #ifndef PSPLIT_BENCH_BASELINES_H
 #define PSPLIT_BENCH_BASELINES_H
 
@@ -15,9 +15,8 @@ typedef enum baseline {
 
 extern const char *const kBaselines[N_BASELINES];
 
-/* Value of each, ticks; 0: not for this problem (devices of several entries, over 1,024 stages, a
- * limit that it breaks, for PipeDream's over 4,000 layers), and the processor time, ms.
- * O(pins + K * layers^2). */
+/* Value of each, ticks; 0: not for this problem (devices of several entries, a limit that it
+ * breaks, for PipeDream's over 4,000 layers), and the processor time, ms. */
 void baselines_run(const psplit_problem *problem, double *out_value, double *out_ms);
 
 /* The problem on its accelerators alone: devices of the first entry. `io_device` is what the
