@@ -6,7 +6,7 @@
 #include "diag.h"
 #include "text.h"
 
-enum { MAX_LETTERS = 64, MAX_LISTED = 10 };
+enum { MAX_LETTERS = 64, MAX_LISTED = 12 };
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 

@@ -4,7 +4,9 @@
  *   2. A first split, by local search over orders; on large graphs by multilevel search.
  *   3. Reductions again, by the limit rule with the value of that split.
  *   4. The weight-axis bound, and the windows that the exact program reads.
- *   5. The exact program with a limit just below the best value: NO proves that value, YES improves
+ *   5. The exact program, for few steps, behind a few orders; what it does not decide gets the whole
+ *      search, and 3 and 4 again.
+ *   6. The exact program with a limit just below the best value: NO proves that value, YES improves
  *      it. When it runs out of steps: more search, annealing, then limits between bound and value.
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
@@ -28,7 +30,11 @@
 
 #define VERY_LARGE_GAP 5e-4
 
-enum { VERY_LARGE = 1 << 14, MOST_IDLE = 4 /* rounds of search that bring nothing */ };
+enum {
+  VERY_LARGE = 1 << 14,
+  MOST_IDLE = 4, /* rounds of search that bring nothing */
+  SOON = 1 << 16 /* steps of the exact program behind the first few orders */
+};
 
 /* A solver's steps in the table: each may be NULL. */
 typedef struct solver_steps {
@@ -124,6 +130,18 @@ out:
   return code;
 }
 
+/* Orders that each chain of the first search draws. */
+static uint32_t first_steps(const psplit_i_solver_state *a) {
+  return a->instance.n > 1000 ? 4 : 12;
+}
+
+/* Whether a few orders are tried first, as the exact program may decide at once: most problems are
+ * proved from there, in less time than more orders take. */
+static bool soon_proved(const psplit_i_solver_state *a) {
+  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
+  return all && a->instance.n <= PSPLIT_I_LARGE && !psplit_i_pairs_count(&a->instance);
+}
+
 static psplit_code slice_first(psplit_i_solver_state *a) {
   return a->asked == PSPLIT_I_SOLVER_SLICE ? divide_orders(a, 0) : PSPLIT_OK;
 }
@@ -131,7 +149,7 @@ static psplit_code slice_first(psplit_i_solver_state *a) {
 static psplit_code search_first(psplit_i_solver_state *a) {
   if (a->asked == PSPLIT_I_SOLVER_SLICE) return PSPLIT_OK;
   if (proposals_alone(a)) return a->best.value < PSPLIT_I_INF ? PSPLIT_OK : divide_orders(a, 0);
-  return divide_orders(a, a->instance.n > 1000 ? 4 : 12);
+  return divide_orders(a, soon_proved(a) ? 1 : first_steps(a));
 }
 
 static psplit_code chain_first(psplit_i_solver_state *a) {
@@ -256,6 +274,22 @@ out:
   return code;
 }
 
+/* What a few orders came to may be the optimum; if that is not soon decided, the search that was cut
+ * short is made, and what follows from its limit. parent NULL: nothing is reduced. */
+static psplit_code search_in_full(psplit_i_solver_state *a, uint32_t *parent) {
+  const int64_t before = a->best.value;
+  psplit_i_verdict verdict;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, SOON, &verdict));
+  if (psplit_i_state_done(a)) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_state_search_anew(a, 1, first_steps(a), 0));
+  if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
+  if (parent) PSPLIT_TRY(psplit_i_state_reduce(a, a->best.value, false, parent));
+  PSPLIT_TRY(bounds(a));
+out:
+  return code;
+}
+
 /* Runs the solver that the caller asked for, or all of them in turn. */
 static psplit_code close_gap(psplit_i_solver_state *a) {
   const solver_steps *asked = &STEPS[a->asked];
@@ -333,6 +367,8 @@ static psplit_code run(const psplit_i_solver_request *request,
     if ((!from || psplit_i_pairs_count(&a.instance)) && !late)
       PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
+    if (soon_proved(&a) && !psplit_i_state_done(&a))
+      PSPLIT_TRY(search_in_full(&a, from ? NULL : parent));
     PSPLIT_TRY(close_gap(&a));
     /* Smaller problems have ties broken from their own clusters: tie_breaking.c. */
     if (request->problem->n_nodes > PSPLIT_I_TIE_NODES)

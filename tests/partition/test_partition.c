@@ -363,6 +363,7 @@ static void every_solver_answers(void **state) {
     const psplit_proposer proposer = random_proposer(2);
     o.solver = methods[i].name;
     if (strncmp(o.solver, "drlpp", 5) == 0) o.proposer = &proposer;
+    if (strcmp(o.solver, "copies") == 0) o.max_replicas = 4;
     psplit_diag diag = {0};
     psplit_solution *s = NULL;
     if (psplit_partition_solve(&r.problem, &o, &diag, &s) != PSPLIT_OK)
@@ -370,7 +371,7 @@ static void every_solver_answers(void **state) {
     assert_true(s->lower_bound_ns <= s->objective_ns);
     psplit_solution_destroy(s);
   }
-  assert_int_equal(n_asked, 8);
+  assert_int_equal(n_asked, 12);
 }
 
 /* A name that is none, of the table or of a part that cannot be asked for alone, is refused with
