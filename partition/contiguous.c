@@ -4,8 +4,8 @@
  *   2. A first split, by local search over orders; on large graphs by multilevel search.
  *   3. Reductions again, by the limit rule with the value of that split.
  *   4. The weight-axis bound, and the windows that the exact program reads.
- *   5. The exact program, for few steps, behind a few orders; what it does not decide gets the whole
- *      search, and 3 and 4 again.
+ *   5. The exact program, for few steps, behind a few orders; what it does not decide gets the
+ *      whole search, and 3 and 4 again.
  *   6. The exact program with a limit just below the best value: NO proves that value, YES improves
  *      it. When it runs out of steps: more search, annealing, then limits between bound and value.
  *
@@ -274,8 +274,8 @@ out:
   return code;
 }
 
-/* What a few orders came to may be the optimum; if that is not soon decided, the search that was cut
- * short is made, and what follows from its limit. parent NULL: nothing is reduced. */
+/* What a few orders came to may be the optimum; if that is not soon decided, the search that was
+ * cut short is made, and what follows from its limit. parent NULL: nothing is reduced. */
 static psplit_code search_in_full(psplit_i_solver_state *a, uint32_t *parent) {
   const int64_t before = a->best.value;
   psplit_i_verdict verdict;
