@@ -97,6 +97,11 @@ static psplit_code check_edge(check *c, const bool *twin, uint32_t from, uint32_
   return PSPLIT_OK;
 }
 
+/* Whether edges may lead from any stage to any other. */
+static bool any_order(const check *c) {
+  return c->options->noncontiguous || c->options->objective == PSPLIT_CALL_LATENCY;
+}
+
 static psplit_code check_edges(check *c, const bool *twin) {
   const psplit_problem *p = c->p;
   for (uint32_t e = 0; e < p->n_nets; e++)
@@ -105,11 +110,11 @@ static psplit_code check_edges(check *c, const bool *twin) {
       if (p->net_flags && (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE) &&
           virtual_stage(c, u) != virtual_stage(c, v))
         return mismatch_nodes(c, u, v, "the tensor between them cannot be sent");
-      if (c->options->noncontiguous) continue;
+      if (any_order(c)) continue;
       const psplit_code code = check_edge(c, twin, u, v);
       if (code != PSPLIT_OK) return code;
     }
-  for (uint32_t k = 0; k < p->n_order && !c->options->noncontiguous; k++) {
+  for (uint32_t k = 0; k < p->n_order && !any_order(c); k++) {
     const psplit_code code = check_edge(c, twin, p->order_from[k], p->order_to[k]);
     if (code != PSPLIT_OK) return code;
   }
@@ -357,6 +362,50 @@ out:
   return code;
 }
 
+/* One edge u -> v of the latency of calls: whether v, or all of its stage, has to wait longer. */
+static bool wait_for(const check *c, const int64_t *end, int64_t *ready, uint32_t u, uint32_t v) {
+  const bool call_u = !c->p->devices[c->out->stages[c->stage[u]].device].free_comm;
+  const bool call_v = !c->p->devices[c->out->stages[c->stage[v]].device].free_comm;
+  if (call_u && call_v && c->stage[u] == c->stage[v]) return false;
+  int64_t *of = call_v ? &ready[c->stage[v]] : &ready[c->out->n_stages + v];
+  if (end[u] <= *of) return false;
+  *of = end[u];
+  return true;
+}
+
+/* Latency of calls: accelerators start when all that they read from elsewhere has ended, nodes on
+ * CPUs each by itself. Relaxes all edges until nothing waits longer, once for each unit at most:
+ * what goes on waits for itself. */
+static psplit_code call_latency(check *c, int64_t *out_ns) {
+  const psplit_problem *p = c->p;
+  int64_t *ready = calloc((size_t)c->out->n_stages + p->n_nodes, sizeof *ready);
+  int64_t *end = calloc((size_t)p->n_nodes + 1, sizeof *end);
+  psplit_code code = ready && end ? PSPLIT_OK : psplit_i_nomem(c->diag);
+  bool waits = true;
+  for (uint32_t round = 0; code == PSPLIT_OK && waits; round++) {
+    waits = false;
+    *out_ns = 0;
+    for (uint32_t v = 0; v < p->n_nodes; v++) {
+      const uint32_t s = c->stage[v], device = c->out->stages[s].device;
+      end[v] = p->devices[device].free_comm
+                 ? ready[c->out->n_stages + v] +
+                     p->time_ns[(size_t)v * p->n_classes + p->devices[device].class_id]
+                 : ready[s] + c->out->stages[s].load_ns;
+      if (end[v] > *out_ns) *out_ns = end[v];
+    }
+    for (uint32_t e = 0; e < p->n_nets; e++)
+      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+        waits |= wait_for(c, end, ready, p->net_producer[e], p->net_consumer[k]);
+    for (uint32_t k = 0; k < p->n_order; k++)
+      waits |= wait_for(c, end, ready, p->order_from[k], p->order_to[k]);
+    if (waits && round > p->n_nodes)
+      code = psplit_i_fail(c->diag, PSPLIT_MISMATCH, "devices wait for each other in a circle");
+  }
+  free(ready);
+  free(end);
+  return code;
+}
+
 static psplit_code assign_devices(check *c, const uint32_t *stage_device,
                                   const uint32_t *replicas) {
   const psplit_problem *p = c->p;
@@ -476,6 +525,7 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
       c.out->objective_ns = c.out->stages[s].load_ns;
   }
   if (options->objective == PSPLIT_LATENCY) PSPLIT_TRY(latency(&c, &c.out->objective_ns));
+  if (options->objective == PSPLIT_CALL_LATENCY) PSPLIT_TRY(call_latency(&c, &c.out->objective_ns));
   c.out->gap_frac = c.out->objective_ns > 0 ? 1 : 0;
   *out_solution = c.out;
   c.out = NULL;

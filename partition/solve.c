@@ -7,6 +7,7 @@
 #include "activity.h"
 #include "baselines.h"
 #include "budget.h"
+#include "calls.h"
 #include "contiguous.h"
 #include "device_merge.h"
 #include "instance.h"
@@ -151,6 +152,20 @@ psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution
   return PSPLIT_OK;
 }
 
+/* Splits from which the placement of calls begins; that there is none says nothing of it. */
+static psplit_code split_stages(const psplit_problem *problem,
+                                const psplit_partition_options *options, uint32_t *out_stage,
+                                uint32_t *out_entry) {
+  psplit_diag ignored = {0};
+  psplit_solution *split;
+  const psplit_code code = psplit_partition_solve(problem, options, &ignored, &split);
+  if (code != PSPLIT_OK) return code;
+  memcpy(out_stage, split->stage, problem->n_nodes * sizeof *out_stage);
+  for (uint32_t s = 0; s < split->n_stages; s++) out_entry[s] = split->stages[s].device;
+  psplit_solution_destroy(split);
+  return PSPLIT_OK;
+}
+
 static psplit_code solve(const psplit_problem *problem, const psplit_partition_options *options,
                          psplit_diag *diag, psplit_solution **out_solution) {
   psplit_code code;
@@ -173,12 +188,17 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
     PSPLIT_TRY(check_enough_nodes(problem, options->noncontiguous, diag));
   PSPLIT_TRY(psplit_i_result_init(&result, &request));
   const bool plain = is_plain(options);
-  PSPLIT_TRY(plain ? psplit_i_contiguous(&request, &result) : psplit_i_place(&request, &result));
+  /* Devices of calls stay as they are listed. */
+  const bool calls = options->objective == PSPLIT_CALL_LATENCY;
+  const psplit_i_solver_request listed = {problem, options, &budget, &arena, diag};
+  PSPLIT_TRY(calls   ? psplit_i_calls_place(&listed, split_stages, &result)
+             : plain ? psplit_i_contiguous(&request, &result)
+                     : psplit_i_place(&request, &result));
   PSPLIT_TRY(psplit_i_go_on(options->cancel, diag));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
   PSPLIT_TRY(number ? PSPLIT_OK : PSPLIT_NOMEM);
-  close_gaps(&request, &result, number);
-  if (options->max_replicas == 1)
+  if (!calls) close_gaps(&request, &result, number);
+  if (options->max_replicas == 1 && !calls)
     PSPLIT_TRY(psplit_i_devices_tell_apart(problem, entry, result.stage, &arena, result.device));
   if (plain && result.ties_proved && problem->any_device_order)
     PSPLIT_TRY(psplit_i_devices_first(problem, &merged, entry, result.stage, result.bound, &arena,

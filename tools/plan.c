@@ -41,7 +41,8 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to solve:"},
   {'k', "stages", "N", "number of accelerators (default: the file's)"},
   {OPT_CPUS, "cpus", "N", "number of CPUs beside them, for problems that have any"},
-  {OPT_OBJECTIVE, "objective", "throughput|latency", "the slowest stage, or one sample's way"},
+  {OPT_OBJECTIVE, "objective", "throughput|latency|call-latency",
+   "the slowest stage; one sample's way; that with accelerators that are called"},
   {OPT_NONCONTIGUOUS, "non-contiguous", NULL, "any node on any device"},
   {OPT_CHUNKS, "chunks", "C", "virtual stages per device, for interleaved schedules (1)"},
   {OPT_REPLICAS, "replicas", "R", "data-parallel copies of one stage, at most (1)"},
@@ -70,6 +71,8 @@ static const cli_option OPTIONS[] = {
   CLI_TALK_OPTIONS,
   CLI_LAST_OPTIONS,
 };
+
+static const char *const OBJECTIVES[] = {"throughput", "latency", "call-latency"};
 
 static const cli PROGRAM = {
   "onnx-pipeline-plan",
@@ -115,7 +118,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_CPUS: return devices("cpus", text, 0, &s->cpus);
     case OPT_OBJECTIVE:
       if (!cli_choice(&PROGRAM, "objective", text, &which)) return false;
-      o->objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      o->objective = (psplit_objective)which;
       return true;
     case OPT_NONCONTIGUOUS: o->noncontiguous = true; return true;
     case OPT_CHUNKS: return small("chunks", text, 1, 1024, &o->chunks);
@@ -171,6 +174,8 @@ static int read_arguments(int argc, char **argv, settings *s) {
                      argv[optind + 1]);
   if (s->limits.wanted && (s->options.max_replicas > 1 || s->options.noncontiguous))
     return cli_usage(&PROGRAM, "--limits is for contiguous stages without copies");
+  if (s->options.objective == PSPLIT_CALL_LATENCY && (s->limits.wanted || s->choose.n_samples))
+    return cli_usage(&PROGRAM, "--limits and --schedule are for pipelines, not for call-latency");
   if (s->choose.n_samples && !s->policy)
     return cli_usage(&PROGRAM, "--schedule says what --policy FILE chooses, which is missing");
   if (s->choose.n_samples &&
@@ -201,8 +206,7 @@ static const char *set_devices(const settings *s, psplit_device *list, uint32_t 
 static void print_json(const psplit_problem *p, const settings *s, const psplit_solution *plan) {
   const double planner = p->ticks_per_unit;
   printf("{\n  \"format\": \"psplit-plan\",\n  \"version\": 1,\n");
-  printf("  \"objective_kind\": \"%s\",\n",
-         s->options.objective == PSPLIT_LATENCY ? "latency" : "throughput");
+  printf("  \"objective_kind\": \"%s\",\n", OBJECTIVES[s->options.objective]);
   printf("  \"objective\": %.15g,\n  \"lower_bound\": %.15g,\n  \"gap_frac\": %.9g,\n",
          (double)plan->objective_ns / planner, (double)plan->lower_bound_ns / planner,
          plan->gap_frac);

@@ -129,7 +129,15 @@ typedef struct psplit_problem {
   const int64_t *file_id;
 } psplit_problem;
 
-typedef enum psplit_objective { PSPLIT_THROUGHPUT, PSPLIT_LATENCY } psplit_objective;
+typedef enum psplit_objective {
+  PSPLIT_THROUGHPUT,
+  PSPLIT_LATENCY,
+  /* Of bare problems alone: one sample's way where accelerators are called, each once, for a set of
+   * nodes that no path leaves and enters again, and CPUs (devices that pay no communication) have a
+   * core for every node. Source: the latency model of Tarnawski et al., NeurIPS 2020. All nodes on
+   * CPUs are in the stage of the first CPU, whose load is all that they compute. */
+  PSPLIT_CALL_LATENCY
+} psplit_objective;
 
 typedef struct psplit_partition_options {
   size_t struct_size; /* set by psplit_partition_options_init() */

@@ -11,6 +11,9 @@
  * links and device states, from the last link backwards, adds up the cheapest cover; memory limits
  * how much of the chain a stage can hold.
  *
+ * On a pool of devices a link stands alone: nothing that lies between it and others is there with
+ * it, and it pays for no tensors.
+ *
  * Two chains are tried: a longest path, and those of its clusters that everything between its ends
  * passes through, whose gaps hold whole blocks and the tensors around their branches. */
 #include <string.h>
@@ -33,6 +36,7 @@ typedef struct chain {
   psplit_i_arena arena;
   psplit_i_flow flow;
   psplit_i_budget *budget;
+  uint32_t pool;                /* type of device, or NONE */
   int64_t *send, *recv;         /* [n_nets] least over the types that pay */
   int64_t *gap_send, *gap_recv; /* [n_nets] the same, 0 for nets that do not count in gaps */
   uint32_t *link, n_links;
@@ -332,12 +336,21 @@ static void relax_stage(const chain *c, const segment *s, uint32_t j, const int6
     for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {
       const psplit_device *device = &p->devices[m->moves[k].type];
       const int64_t time = s->time[m->moves[k].type];
-      if (time >= PSPLIT_I_INF || (device->memory_bytes && s->bytes > device->memory_bytes))
+      if (m->moves[k].type == c->pool || time >= PSPLIT_I_INF ||
+          (device->memory_bytes && s->bytes > device->memory_bytes))
         continue;
       relax(&here[m->moves[k].next],
             behind[state] + c->path[s->first] + time + (device->free_comm ? 0 : cut));
     }
   }
+}
+
+/* Link i by itself on the pool, before every state behind it. */
+static void relax_pool(const chain *c, uint32_t i, const int64_t *behind, int64_t *here) {
+  const int64_t time = c->instance->w[(size_t)c->pool * c->instance->n + c->link[i]];
+  for (uint32_t state = 0; state < c->automaton->n_states; state++)
+    if (behind[state] < PSPLIT_I_INF && time < PSPLIT_I_INF)
+      relax(&here[state], behind[state] + c->path[i] + time);
 }
 
 /* The cheapest cover of the chain by stages; INF: there is none. False: out of memory. */
@@ -353,6 +366,7 @@ static bool cover(chain *c, int64_t *out_value) {
   for (uint32_t i = n; i-- > 0;) {
     segment s = {.first = i, .time = time};
     memset(time, 0, instance->n_types * sizeof *time);
+    if (c->pool != PSPLIT_NONE) relax_pool(c, i, best + (i + 1) * n_states, best + i * n_states);
     for (uint32_t j = i; j < n; j++) {
       add_link(c, &s, j);
       relax_stage(c, &s, j + 1, best + (j + 1) * n_states, best + i * n_states);
@@ -395,11 +409,11 @@ static psplit_code raise_bound(chain *c, int64_t *inout_bound) {
 }
 
 psplit_code psplit_i_latency_chain_bound(const psplit_i_instance *instance,
-                                         const psplit_i_automaton *automaton,
+                                         const psplit_i_automaton *automaton, uint32_t pool,
                                          psplit_i_budget *budget, int64_t *inout_bound) {
   if (!psplit_i_takes(PSPLIT_I_BOUND_LATENCY_CHAIN, automaton->features)) return PSPLIT_OK;
   psplit_code code = PSPLIT_NOMEM;
-  chain c = {.instance = instance, .automaton = automaton, .budget = budget};
+  chain c = {.instance = instance, .automaton = automaton, .budget = budget, .pool = pool};
   psplit_i_arena_init(&c.arena, 0);
   if (!init(&c)) goto out;
   psplit_i_least_costs(instance, automaton, c.send, c.recv, c.length);
@@ -417,5 +431,6 @@ out:
 
 psplit_code psplit_i_bound_latency_chain(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                          int64_t *inout_bound) {
-  return psplit_i_latency_chain_bound(query->instance, query->automaton, budget, inout_bound);
+  return psplit_i_latency_chain_bound(query->instance, query->automaton, PSPLIT_NONE, budget,
+                                      inout_bound);
 }

@@ -407,6 +407,9 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   if (options.max_replicas > 1)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates with replicas");
+  if (options.objective == PSPLIT_CALL_LATENCY)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "there are no certificates of the latency of calls");
   if (problem->n_link_classes)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "there are no certificates of problems whose links differ between pairs "

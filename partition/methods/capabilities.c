@@ -69,6 +69,7 @@ uint32_t psplit_i_features_of(const psplit_problem *p, const psplit_partition_op
   if (p->any_device_order) f |= ANY_ORDER;
   if (o->noncontiguous) f |= FREE_PLACEMENT;
   if (o->objective == PSPLIT_LATENCY) f |= LATENCY;
+  if (o->objective == PSPLIT_CALL_LATENCY) f |= CALLS;
   if (any_node(p->pin, p->n_nodes)) f |= PINS;
   if (p->n_weights) f |= SHARED_WEIGHTS;
   if (o->require_nonempty) f |= NONEMPTY;

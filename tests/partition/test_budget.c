@@ -129,8 +129,9 @@ static int64_t chain_bound(const bench *b, int64_t limit, uint32_t n_threads,
   int64_t bound = 0;
   (void)n_threads;
   (void)limit;
-  assert_int_equal(psplit_i_latency_chain_bound(&b->instance, &b->automaton, budget, &bound),
-                   PSPLIT_OK);
+  assert_int_equal(
+    psplit_i_latency_chain_bound(&b->instance, &b->automaton, PSPLIT_NONE, budget, &bound),
+    PSPLIT_OK);
   return bound;
 }
 

@@ -218,7 +218,8 @@ static void ask_chain_bound(const family *f, const random_problem *r,
   psplit_partition_options loose = *o; /* a chain may pass over stages that hold something else */
   loose.require_nonempty = false;
   if (psplit_i_automaton_init(&automaton, &instance, &loose, NULL) == PSPLIT_OK) {
-    assert_int_equal(psplit_i_latency_chain_bound(&instance, &automaton, NULL, &bound), PSPLIT_OK);
+    assert_int_equal(psplit_i_latency_chain_bound(&instance, &automaton, PSPLIT_NONE, NULL, &bound),
+                     PSPLIT_OK);
     if (bound > best)
       fail_msg("%s %s: chain bound %lld, latency %lld", f->name, what, (long long)bound,
                (long long)best);

@@ -1,0 +1,335 @@
+#include "calls.h"
+
+#include <string.h>
+
+#include "automaton.h"
+#include "latency_chain.h"
+#include "moves.h"
+
+/* Energy of what all accelerators take, against latency: of two placements that end at one time the
+ * one that takes less is nearer to a better one. */
+static const double BUSY = 1.0 / 64;
+static const double HOT = 0.05, COLD = 1e-5; /* of the latency at which a round begins */
+
+enum {
+  N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
+  STEPS_PER_GROUP = 300,
+  LEAST_STEPS = 20000,
+  MOST_IDLE = 4, /* rounds that bring nothing */
+  STARTS_SHARE = 4,
+  MOST_TRIED = 1 << 17 /* placements of a small problem */
+};
+
+typedef struct chain {
+  psplit_i_calls calls;
+  psplit_i_calls_mover mover;
+  psplit_i_annealing chance;
+  psplit_i_budget *budget;
+  uint32_t *now, *best, *trial; /* [n] */
+  int64_t value;                /* of the best */
+  double energy;                /* of `now` */
+  uint64_t n_steps, ops;        /* of a round; of a step */
+} chain;
+
+typedef struct placement {
+  const psplit_i_solver_request *request;
+  psplit_i_calls_split split;
+  psplit_i_arena arena;
+  psplit_i_calls_closure closure;
+  chain chains[N_CHAINS];
+  uint32_t n_inits; /* chains that have been begun */
+  uint32_t *best;   /* [n] */
+  int64_t value;
+  bool none; /* no placement is allowed */
+} placement;
+
+static double energy_of(int64_t latency, int64_t busy) {
+  return (double)latency + BUSY * (double)busy;
+}
+
+static bool step(void *with, uint64_t i) {
+  chain *c = with;
+  int64_t busy;
+  (void)i;
+  if (!psplit_i_spend(c->budget, c->ops)) return false;
+  memcpy(c->trial, c->now, c->calls.n * sizeof *c->trial);
+  if (!psplit_i_calls_move(&c->mover, &c->chance, c->trial)) return true;
+  const int64_t value = psplit_i_calls_latency(&c->calls, c->trial, &busy);
+  if (value >= PSPLIT_I_INF) return true;
+  const double energy = energy_of(value, busy);
+  if (!psplit_i_anneal_accepts(&c->chance, c->energy - energy)) return true;
+  uint32_t *swap = c->now;
+  c->now = c->trial;
+  c->trial = swap;
+  c->energy = energy;
+  if (value < c->value) {
+    c->value = value;
+    memcpy(c->best, c->now, c->calls.n * sizeof *c->best);
+  }
+  return true;
+}
+
+static void run_chain(void *with, size_t i, int thread) {
+  placement *p = with;
+  chain *c = &p->chains[i];
+  int64_t busy;
+  (void)thread;
+  memcpy(c->now, p->best, c->calls.n * sizeof *c->now);
+  c->value = psplit_i_calls_latency(&c->calls, c->now, &busy);
+  c->energy = energy_of(c->value, busy);
+  const double heat = (double)c->value / (double)(1 << 2 * i); /* chains differ in it, too */
+  psplit_i_anneal(&c->chance, HOT * heat + 1, COLD * (double)c->value + 1e-3, c->n_steps, step, c);
+}
+
+static psplit_code init(placement *p) {
+  const psplit_problem *problem = p->request->problem;
+  const uint32_t n = problem->n_nodes;
+  psplit_code code;
+  psplit_i_arena_init(&p->arena, 0);
+  p->best = PSPLIT_NEW(&p->arena, uint32_t, n);
+  PSPLIT_TRY(p->best ? PSPLIT_OK : PSPLIT_NOMEM);
+  for (uint32_t i = 0; i < N_CHAINS; i++) {
+    chain *c = &p->chains[i];
+    p->n_inits++;
+    PSPLIT_TRY(psplit_i_calls_init(&c->calls, problem, p->request->diag));
+    if (i == 0) PSPLIT_TRY(psplit_i_calls_closure_init(&p->closure, &c->calls, &p->arena));
+    c->mover = (psplit_i_calls_mover){.calls = &c->calls,
+                                      .closure = &p->closure,
+                                      .behind = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words),
+                                      .before = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words)};
+    c->chance.seed = p->request->options->seed * N_CHAINS + i;
+    c->now = PSPLIT_NEW(&p->arena, uint32_t, n);
+    c->best = PSPLIT_NEW(&p->arena, uint32_t, n);
+    c->trial = PSPLIT_NEW(&p->arena, uint32_t, n);
+    PSPLIT_TRY(c->mover.behind && c->mover.before && c->now && c->best && c->trial ? PSPLIT_OK
+                                                                                   : PSPLIT_NOMEM);
+    const uint64_t steps = (uint64_t)STEPS_PER_GROUP * c->calls.n_groups;
+    c->n_steps = steps > LEAST_STEPS ? steps : LEAST_STEPS;
+    c->ops = 2 * ((uint64_t)c->calls.succ_off[n] + problem->net_off[problem->n_nets]) + 6 * n;
+  }
+  p->value = PSPLIT_I_INF;
+out:
+  return code;
+}
+
+static void fini(placement *p) {
+  for (uint32_t i = 0; i < p->n_inits; i++) psplit_i_calls_fini(&p->chains[i].calls);
+  psplit_i_arena_fini(&p->arena);
+}
+
+/* Takes chains[0].trial, if it is better; whether it is. */
+static bool take_trial(placement *p) {
+  chain *c = &p->chains[0];
+  int64_t busy;
+  const int64_t value = psplit_i_calls_latency(&c->calls, c->trial, &busy);
+  if (value >= p->value) return false;
+  p->value = value;
+  memcpy(p->best, c->trial, c->calls.n * sizeof *p->best);
+  return true;
+}
+
+static void try_all_on(placement *p, uint32_t device) {
+  chain *c = &p->chains[0];
+  for (uint32_t v = 0; v < c->calls.n; v++) c->trial[v] = device;
+  take_trial(p);
+}
+
+/* The number of accelerator k of an entry; behind the accelerators: a CPU. */
+static uint32_t device_of(const psplit_i_calls *c, uint32_t entry, uint32_t k) {
+  uint32_t a = 0;
+  while (a < c->n_accelerators && (c->entry[a] != entry || k-- > 0)) a++;
+  return a;
+}
+
+/* The contiguous split that another objective likes best, with CPUs or without. */
+static psplit_code try_split(placement *p, psplit_objective objective, bool with_cpus) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_problem problem = *request->problem;
+  psplit_partition_options options = *request->options;
+  chain *c = &p->chains[0];
+  const uint32_t n_devices = problem.n_devices;
+  psplit_device *devices = PSPLIT_NEW(&p->arena, psplit_device, n_devices);
+  uint32_t *used = PSPLIT_NEW(&p->arena, uint32_t, n_devices);
+  uint32_t *entry = PSPLIT_NEW(&p->arena, uint32_t, psplit_problem_n_stages(&problem));
+  if (!devices || !used || !entry) return PSPLIT_NOMEM;
+  memcpy(devices, problem.devices, n_devices * sizeof *devices);
+  for (uint32_t d = 0; d < n_devices && !with_cpus; d++)
+    if (devices[d].free_comm) devices[d].count = 0;
+  problem.devices = devices;
+  problem.any_device_order = true;
+  options.objective = objective;
+  options.time_limit_s /= STARTS_SHARE;
+  const uint32_t n_stages = psplit_problem_n_stages(&problem);
+  const psplit_code code = p->split(&problem, &options, c->trial, entry);
+  psplit_i_spend(request->budget, psplit_i_budget_left(request->budget) / (2 * STARTS_SHARE));
+  if (code != PSPLIT_OK) return code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED ? code : PSPLIT_OK;
+  for (uint32_t s = 0; s < n_stages; s++) {
+    bool holds = false;
+    for (uint32_t v = 0; v < c->calls.n && !holds; v++) holds = c->trial[v] == s;
+    entry[s] = device_of(&c->calls, entry[s], holds ? used[entry[s]]++ : 0);
+  }
+  for (uint32_t v = 0; v < c->calls.n; v++) c->trial[v] = entry[c->trial[v]];
+  take_trial(p);
+  return PSPLIT_OK;
+}
+
+static psplit_code start(placement *p) {
+  const psplit_i_calls *c = &p->chains[0].calls;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t a = 0; a < c->n_accelerators + c->has_cpus; a++)
+    if (a == 0 || c->type[a] != c->type[a - 1]) try_all_on(p, a);
+  if (c->n_accelerators > 0) {
+    PSPLIT_TRY(try_split(p, PSPLIT_LATENCY, true));
+    PSPLIT_TRY(try_split(p, PSPLIT_LATENCY, false));
+    PSPLIT_TRY(try_split(p, PSPLIT_THROUGHPUT, false));
+  }
+out:
+  return code;
+}
+
+static void anneal(placement *p, int64_t bound) {
+  psplit_i_budget budgets[N_CHAINS];
+  for (uint32_t i = 0; i < N_CHAINS; i++) p->chains[i].budget = &budgets[i];
+  for (uint32_t idle = 0;
+       idle < MOST_IDLE && p->value > bound && !psplit_i_expired(p->request->budget); idle++) {
+    psplit_i_anneal_chains(p->request, budgets, run_chain, p);
+    for (uint32_t i = 0; i < N_CHAINS; i++) {
+      if (p->chains[i].value >= p->value) continue;
+      p->value = p->chains[i].value;
+      memcpy(p->best, p->chains[i].best, p->chains[i].calls.n * sizeof *p->best);
+      idle = 0;
+    }
+  }
+}
+
+/* All placements of few groups, which proves the best. */
+static void try_all(placement *p, psplit_i_result *result) {
+  chain *c = &p->chains[0];
+  const uint32_t n_devices = c->calls.n_accelerators + c->calls.has_cpus;
+  uint64_t n_all = 1;
+  for (uint32_t g = 0; g < c->calls.n_groups && n_all <= MOST_TRIED; g++) n_all *= n_devices;
+  if (n_all > MOST_TRIED) return;
+  for (uint64_t i = 0; i < n_all; i++) {
+    uint64_t rest = i;
+    if (!psplit_i_spend(p->request->budget, c->ops)) return;
+    for (uint32_t g = 0; g < c->calls.n_groups; g++, rest /= n_devices)
+      for (uint32_t k = c->calls.member_off[g]; k < c->calls.member_off[g + 1]; k++)
+        c->trial[c->calls.member[k]] = (uint32_t)(rest % n_devices);
+    if (take_trial(p)) result->solver = PSPLIT_I_SOLVER_BRANCH_AND_BOUND;
+  }
+  if (p->value < PSPLIT_I_INF)
+    psplit_i_result_raise(result, p->value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
+  else
+    p->none = true;
+}
+
+/* Nodes kept together on CPUs need not wait for each other there: the bound is of the problem in
+ * which nothing is kept together. Errors: NOMEM. */
+static psplit_code raise_bound(const placement *p, psplit_i_result *result) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_problem apart = *request->problem;
+  psplit_partition_options options = *request->options;
+  psplit_i_instance instance = {0};
+  psplit_i_automaton automaton = {0};
+  psplit_diag ignored = {0};
+  int64_t bound = 0;
+  psplit_device *devices = PSPLIT_NEW(request->arena, psplit_device, apart.n_devices);
+  if (!devices) return PSPLIT_NOMEM;
+  memcpy(devices, apart.devices, apart.n_devices * sizeof *devices);
+  uint32_t pool = PSPLIT_NONE;
+  for (uint32_t d = 0; d < apart.n_devices; d++) {
+    if (!devices[d].free_comm || devices[d].count == 0) continue;
+    devices[d].count = pool == PSPLIT_NONE; /* of CPUs the kind counts, not how many */
+    if (pool == PSPLIT_NONE) pool = d;
+  }
+  apart.devices = devices;
+  apart.any_device_order = true;
+  apart.together = NULL;
+  apart.net_flags = NULL;
+  options.objective = PSPLIT_LATENCY;
+  psplit_code code = psplit_i_instance_init(&instance, &apart, NULL, &ignored);
+  if (code == PSPLIT_OK) code = psplit_i_automaton_init(&automaton, &instance, &options, &ignored);
+  if (code == PSPLIT_OK) {
+    code = psplit_i_latency_chain_bound(&instance, &automaton, pool, request->budget, &bound);
+    psplit_i_result_raise(result, bound, PSPLIT_I_BOUND_LATENCY_CHAIN);
+  } else if (code != PSPLIT_NOMEM) {
+    code = PSPLIT_OK; /* too many kinds of devices for it */
+  }
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  return code;
+}
+
+/* The longest path of least times. */
+static void raise_by_path(placement *p, psplit_i_result *result) {
+  psplit_i_calls *c = &p->chains[0].calls;
+  uint32_t size = 0;
+  int64_t longest = 0;
+  memset(c->ready, 0, c->n * sizeof *c->ready);
+  for (uint32_t v = 0; v < c->n; v++) {
+    c->left[v] = c->pred_off[v + 1] - c->pred_off[v];
+    if (c->left[v] == 0) c->queue[size++] = v;
+  }
+  for (uint32_t at = 0; at < size; at++) {
+    const uint32_t v = c->queue[at];
+    int64_t least = PSPLIT_I_INF;
+    for (uint32_t t = 0; t < c->n_types; t++)
+      if (c->time[(size_t)t * c->n + v] < least) least = c->time[(size_t)t * c->n + v];
+    const int64_t end = c->ready[v] + least;
+    if (end > longest) longest = end;
+    for (uint32_t k = c->succ_off[v]; k < c->succ_off[v + 1]; k++) {
+      const uint32_t to = c->succ[k];
+      if (end > c->ready[to]) c->ready[to] = end;
+      if (--c->left[to] == 0) c->queue[size++] = to;
+    }
+  }
+  if (longest < PSPLIT_I_INF) psplit_i_result_raise(result, longest, PSPLIT_I_BOUND_CRITICAL_PATH);
+}
+
+/* Stages by the places of their devices in the list, CPUs all in the first one's. */
+static void give(const placement *p, psplit_i_result *result) {
+  const psplit_problem *problem = p->request->problem;
+  const uint32_t n_accelerators = p->chains[0].calls.n_accelerators;
+  uint32_t s = 0, a = 0;
+  bool have_cpus = false;
+  for (uint32_t d = 0; d < problem->n_devices; d++)
+    for (uint32_t k = 0; k < problem->devices[d].count; k++, s++) {
+      const bool cpu = problem->devices[d].free_comm;
+      result->device[s] = d;
+      result->replicas[s] = 1;
+      if (cpu && have_cpus) continue;
+      have_cpus |= cpu;
+      const uint32_t here = cpu ? n_accelerators : a++;
+      for (uint32_t v = 0; v < problem->n_nodes; v++)
+        if (p->best[v] == here) result->stage[v] = s;
+    }
+}
+
+psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_i_calls_split split,
+                                 psplit_i_result *out_result) {
+  placement p = {.request = request, .split = split};
+  psplit_code code;
+  out_result->bound = 0;
+  out_result->bound_by = PSPLIT_I_BOUND_CRITICAL_PATH;
+  out_result->unproved = "calls are placed by search, and bounds see chains of them alone";
+  const bool all = psplit_i_solver_asked(request->options->solver) != PSPLIT_I_SOLVER_ANNEAL;
+  PSPLIT_TRY(init(&p));
+  PSPLIT_TRY(start(&p));
+  raise_by_path(&p, out_result);
+  PSPLIT_TRY(raise_bound(&p, out_result));
+  out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
+  if (all) try_all(&p, out_result);
+  if (p.value >= PSPLIT_I_INF) {
+    code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
+                         p.none ? "no placement satisfies memory limits and devices"
+                                : "no placement was found that memory and devices allow (that "
+                                  "there is none was not proved)");
+    goto out;
+  }
+  anneal(&p, out_result->bound);
+  give(&p, out_result);
+  out_result->value = p.value;
+out:
+  fini(&p);
+  return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : code;
+}

@@ -1,0 +1,257 @@
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t find(uint32_t *parent, uint32_t v) {
+  while (parent[v] != v) v = parent[v] = parent[parent[v]];
+  return v;
+}
+
+static void unite(uint32_t *parent, uint32_t u, uint32_t v) {
+  u = find(parent, u);
+  v = find(parent, v);
+  parent[u > v ? u : v] = u > v ? v : u;
+}
+
+static psplit_code list_devices(psplit_i_calls *c, psplit_diag *diag) {
+  const psplit_problem *p = c->problem;
+  uint32_t cpu = PSPLIT_NONE, at = 0;
+  for (uint32_t d = 0; d < p->n_devices; d++) {
+    if (p->devices[d].count == 0) continue;
+    if (!p->devices[d].free_comm) {
+      c->n_accelerators += p->devices[d].count;
+    } else if (cpu == PSPLIT_NONE) {
+      cpu = d;
+    } else if (!psplit_i_entries_alike(&p->devices[cpu], &p->devices[d])) {
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                           "the latency of calls knows one kind of CPU, here are several");
+    }
+  }
+  c->has_cpus = cpu != PSPLIT_NONE;
+  c->entry = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
+  c->type = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
+  if (!c->entry || !c->type) return psplit_i_nomem(diag);
+  for (uint32_t d = 0; d < p->n_devices; d++) {
+    if (p->devices[d].free_comm || p->devices[d].count == 0) continue;
+    for (uint32_t k = 0; k < p->devices[d].count; k++, at++) {
+      c->entry[at] = d;
+      c->type[at] = c->n_types;
+    }
+    c->n_types++;
+  }
+  c->entry[at] = cpu;
+  c->type[at] = c->n_types;
+  c->n_types += c->has_cpus;
+  return PSPLIT_OK;
+}
+
+static bool price(psplit_i_calls *c) {
+  const psplit_problem *p = c->problem;
+  c->time = PSPLIT_NEW(&c->arena, int64_t, (size_t)c->n_types * c->n);
+  c->send = PSPLIT_NEW(&c->arena, int64_t, (size_t)c->n_types * p->n_nets);
+  c->recv = PSPLIT_NEW(&c->arena, int64_t, (size_t)c->n_types * p->n_nets);
+  if (!c->time || !c->send || !c->recv) return false;
+  for (uint32_t a = 0; a < c->n_accelerators + c->has_cpus; a++) {
+    if (a > 0 && c->type[a] == c->type[a - 1]) continue;
+    const psplit_device *device = &p->devices[c->entry[a]];
+    for (uint32_t v = 0; v < c->n; v++) {
+      const int64_t ns = p->time_ns[(size_t)v * p->n_classes + device->class_id];
+      c->time[(size_t)c->type[a] * c->n + v] = ns == PSPLIT_TIME_FORBIDDEN ? PSPLIT_I_INF : ns;
+    }
+    for (uint32_t e = 0; e < p->n_nets && !device->free_comm; e++) {
+      const size_t cell = (size_t)c->type[a] * p->n_nets + e;
+      c->send[cell] = psplit_i_net_ns(p, e, device->class_id, true);
+      c->recv[cell] = psplit_i_net_ns(p, e, device->class_id, false);
+    }
+  }
+  return true;
+}
+
+static void add_edge(psplit_i_calls *c, bool place, uint32_t u, uint32_t v) {
+  if (place) {
+    c->succ[--c->succ_off[u]] = v;
+    c->pred[--c->pred_off[v]] = u;
+  } else {
+    c->succ_off[u]++;
+    c->pred_off[v]++;
+  }
+}
+
+static bool add_edges(psplit_i_calls *c) {
+  const psplit_problem *p = c->problem;
+  const size_t n_edges = (size_t)p->net_off[p->n_nets] + p->n_order;
+  c->succ_off = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n + 1);
+  c->pred_off = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n + 1);
+  c->succ = PSPLIT_NEW(&c->arena, uint32_t, n_edges);
+  c->pred = PSPLIT_NEW(&c->arena, uint32_t, n_edges);
+  if (!c->succ_off || !c->pred_off || !c->succ || !c->pred) return false;
+  for (int place = 0; place < 2; place++) {
+    for (uint32_t e = 0; e < p->n_nets; e++)
+      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+        if (p->net_consumer[k] != p->net_producer[e])
+          add_edge(c, place, p->net_producer[e], p->net_consumer[k]);
+    for (uint32_t k = 0; k < p->n_order; k++)
+      if (p->order_from[k] != p->order_to[k]) add_edge(c, place, p->order_from[k], p->order_to[k]);
+    for (uint32_t v = 0, out = 0, in = 0; v <= c->n && !place; v++) {
+      c->succ_off[v] = out += c->succ_off[v];
+      c->pred_off[v] = in += c->pred_off[v];
+    }
+  }
+  return true;
+}
+
+static int by_number(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Nodes that the problem keeps together, and ends of tensors that cannot be sent. */
+static bool make_groups(psplit_i_calls *c) {
+  const psplit_problem *p = c->problem;
+  uint32_t *parent = PSPLIT_NEW(&c->arena, uint32_t, c->n), n_named = 0;
+  uint64_t *named = PSPLIT_NEW(&c->arena, uint64_t, c->n); /* class, then node */
+  c->group = PSPLIT_NEW(&c->arena, uint32_t, c->n);
+  c->member_off = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n + 1);
+  c->member = PSPLIT_NEW(&c->arena, uint32_t, c->n);
+  if (!parent || !named || !c->group || !c->member_off || !c->member) return false;
+  for (uint32_t v = 0; v < c->n; v++) {
+    parent[v] = v;
+    if (p->together && p->together[v] != PSPLIT_NONE)
+      named[n_named++] = (uint64_t)p->together[v] << 32 | v;
+  }
+  qsort(named, n_named, sizeof *named, by_number);
+  for (uint32_t i = 1; i < n_named; i++)
+    if (named[i] >> 32 == named[i - 1] >> 32)
+      unite(parent, (uint32_t)named[i - 1], (uint32_t)named[i]);
+  for (uint32_t e = 0; p->net_flags && e < p->n_nets; e++)
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+      if (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE)
+        unite(parent, p->net_producer[e], p->net_consumer[k]);
+  for (uint32_t v = 0; v < c->n; v++) {
+    const uint32_t first = find(parent, v); /* the least of its group */
+    c->group[v] = first == v ? c->n_groups++ : c->group[first];
+    c->member_off[c->group[v] + 1]++;
+  }
+  for (uint32_t g = 0; g < c->n_groups; g++) c->member_off[g + 1] += c->member_off[g];
+  memset(parent, 0, c->n * sizeof *parent); /* how many have a place */
+  for (uint32_t v = 0; v < c->n; v++)
+    c->member[c->member_off[c->group[v]] + parent[c->group[v]]++] = v;
+  return true;
+}
+
+psplit_code psplit_i_calls_init(psplit_i_calls *c, const psplit_problem *problem,
+                                psplit_diag *diag) {
+  *c = (psplit_i_calls){.problem = problem, .n = problem->n_nodes};
+  psplit_i_arena_init(&c->arena, 0);
+  const psplit_code code = list_devices(c, diag);
+  if (code != PSPLIT_OK) return code;
+  const size_t n_units = (size_t)c->n_accelerators + c->n;
+  c->load = PSPLIT_NEW(&c->arena, int64_t, c->n_accelerators);
+  c->ready = PSPLIT_NEW(&c->arena, int64_t, n_units);
+  c->bytes = PSPLIT_NEW(&c->arena, uint64_t, c->n_accelerators);
+  c->left = PSPLIT_NEW(&c->arena, uint32_t, n_units);
+  c->queue = PSPLIT_NEW(&c->arena, uint32_t, n_units);
+  c->mark = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
+  c->first = PSPLIT_NEW(&c->arena, uint32_t, n_units);
+  c->next = PSPLIT_NEW(&c->arena, uint32_t, c->n);
+  const bool room = c->load && c->ready && c->bytes && c->left && c->queue && c->mark && c->first &&
+                    c->next && price(c) && add_edges(c) && make_groups(c);
+  return room ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+void psplit_i_calls_fini(psplit_i_calls *c) { psplit_i_arena_fini(&c->arena); }
+
+static uint32_t unit_of(const psplit_i_calls *c, const uint32_t *device, uint32_t v) {
+  return device[v] < c->n_accelerators ? device[v] : c->n_accelerators + v;
+}
+
+/* Sums up what accelerators compute and hold. */
+static bool add_nodes(psplit_i_calls *c, const uint32_t *device) {
+  const psplit_problem *p = c->problem;
+  memset(c->load, 0, c->n_accelerators * sizeof *c->load);
+  memset(c->bytes, 0, c->n_accelerators * sizeof *c->bytes);
+  for (uint32_t v = 0; v < c->n; v++) {
+    const uint32_t a = device[v];
+    const int64_t ns = c->time[(size_t)c->type[a] * c->n + v];
+    if (ns >= PSPLIT_I_INF) return false;
+    if (a == c->n_accelerators) continue;
+    c->load[a] += ns;
+    if (p->weight_bytes) c->bytes[a] += p->weight_bytes[v];
+    if (p->activation_bytes) c->bytes[a] += p->activation_bytes[v];
+  }
+  memset(c->mark, 0xff, ((size_t)c->n_accelerators + 1) * sizeof *c->mark);
+  for (uint32_t g = 0; g < p->n_weights; g++)
+    for (uint32_t k = p->weight_off[g]; k < p->weight_off[g + 1]; k++) {
+      const uint32_t a = device[p->weight_user[k]];
+      if (a == c->n_accelerators || c->mark[a] == g) continue;
+      c->mark[a] = g;
+      c->bytes[a] += p->weight_group_bytes[g];
+    }
+  for (uint32_t a = 0; a < c->n_accelerators; a++) {
+    const uint64_t limit = p->devices[c->entry[a]].memory_bytes;
+    if (limit && c->bytes[a] > limit) return false;
+  }
+  return true;
+}
+
+/* Adds what accelerators receive and send. */
+static void add_nets(psplit_i_calls *c, const uint32_t *device) {
+  const psplit_problem *p = c->problem;
+  const uint32_t cpus = c->n_accelerators;
+  memset(c->mark, 0xff, ((size_t)cpus + 1) * sizeof *c->mark);
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    const uint32_t home = device[p->net_producer[e]];
+    uint32_t n_receivers = 0;
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+      const uint32_t a = device[p->net_consumer[k]];
+      if (a == home || c->mark[a] == e) continue;
+      c->mark[a] = e;
+      n_receivers++;
+      if (a < cpus) c->load[a] += c->recv[(size_t)c->type[a] * p->n_nets + e];
+    }
+    if (home == cpus || n_receivers == 0) continue;
+    c->load[home] += c->send[(size_t)c->type[home] * p->n_nets + e] *
+                     (p->comm == PSPLIT_COMM_P2P ? n_receivers : 1);
+  }
+}
+
+int64_t psplit_i_calls_latency(psplit_i_calls *c, const uint32_t *device, int64_t *out_busy) {
+  const uint32_t n_units = c->n_accelerators + c->n;
+  uint32_t size = 0, n_units_used = 0;
+  int64_t last = 0;
+  *out_busy = 0;
+  if (!add_nodes(c, device)) return PSPLIT_I_INF;
+  add_nets(c, device);
+  memset(c->first, 0xff, n_units * sizeof *c->first);
+  memset(c->left, 0, n_units * sizeof *c->left);
+  memset(c->ready, 0, n_units * sizeof *c->ready);
+  for (uint32_t v = c->n; v-- > 0;) {
+    const uint32_t unit = unit_of(c, device, v);
+    n_units_used += c->first[unit] == PSPLIT_NONE;
+    c->next[v] = c->first[unit];
+    c->first[unit] = v;
+    for (uint32_t k = c->pred_off[v]; k < c->pred_off[v + 1]; k++)
+      c->left[unit] += unit_of(c, device, c->pred[k]) != unit;
+  }
+  for (uint32_t u = 0; u < n_units; u++)
+    if (c->first[u] != PSPLIT_NONE && c->left[u] == 0) c->queue[size++] = u;
+  for (uint32_t at = 0; at < size; at++) {
+    const uint32_t unit = c->queue[at];
+    const bool call = unit < c->n_accelerators;
+    const int64_t takes =
+      call ? c->load[unit]
+           : c->time[(size_t)c->type[c->n_accelerators] * c->n + unit - c->n_accelerators];
+    const int64_t end = c->ready[unit] + takes;
+    if (call) *out_busy += takes;
+    if (end > last) last = end;
+    for (uint32_t v = c->first[unit]; v != PSPLIT_NONE; v = c->next[v])
+      for (uint32_t k = c->succ_off[v]; k < c->succ_off[v + 1]; k++) {
+        const uint32_t to = unit_of(c, device, c->succ[k]);
+        if (to == unit) continue;
+        if (end > c->ready[to]) c->ready[to] = end;
+        if (--c->left[to] == 0) c->queue[size++] = to;
+      }
+  }
+  return size == n_units_used ? last : PSPLIT_I_INF;
+}
