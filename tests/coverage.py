@@ -1,15 +1,17 @@
-"""Lines and branches that tests reached, by room, and the files that they reach least: coverage.py FILE,
-which llvm-cov export wrote."""
+"""Lines and branches that tests reached, by room, and the files that they reach least:
+
+    coverage.py FILE [--floors FLOORS] [--missed ROOM|SOURCE]...
+
+FILE is what llvm-cov export wrote. FLOORS has a line `ROOM LINES BRANCHES`, in %, for each room that is held:
+status 1 where one is below. --missed lists the conditions that were never true, or never false.
+"""
+import argparse
 import json
 import os
 import sys
 
 LEAST_FILES = 15
-
-
-def room_of(path, root):
-    relative = os.path.relpath(path, root)
-    return os.path.dirname(relative)
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def percent(part):
@@ -17,21 +19,63 @@ def percent(part):
     return 100 * covered / count if count else 100.0
 
 
+def sources(path):
+    """(path from the root, what llvm-cov says of it) of each source of a room."""
+    with open(path, encoding="utf-8") as file:
+        entries = json.load(file)["data"][0]["files"]
+    for entry in entries:
+        source = os.path.relpath(os.path.realpath(entry["filename"]), ROOT)
+        if not os.path.dirname(source).startswith(("build-", "tests", "include", "..")):
+            yield source, entry
+
+
+def below_floors(path, rooms):
+    """A line for each figure that is below its floor, or that is of a room which is not there."""
+    with open(path, encoding="utf-8") as file:
+        floors = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    found = []
+    for room, *wanted in floors:
+        if room not in rooms:
+            found.append("%s: no such room" % room)
+            continue
+        for what, part, least in zip(("lines", "branches"), rooms[room], wanted):
+            if percent(part) < float(least):
+                found.append("%s: %.2f %% of %s, at least %s %% are held" % (room, percent(part), what, least))
+    return found
+
+
+def list_missed(source, entry):
+    """Conditions of a source that were never true or never false, as its text has them."""
+    counts = {}
+    for branch in entry["branches"]:
+        place, taken = tuple(branch[:4]), counts.setdefault(tuple(branch[:4]), [0, 0])
+        counts[place] = [taken[0] + branch[4], taken[1] + branch[5]]
+    with open(os.path.join(ROOT, source), encoding="utf-8") as file:
+        text = file.read().split("\n")
+    for (line, column, end, end_column), (true, false) in sorted(counts.items()):
+        if not true or not false:
+            what = text[line - 1][column - 1:end_column - 1 if line == end else None]
+            never = "taken" if not true and not false else "false" if true else "true"
+            print("%s:%d:%d: never %s: %s" % (source, line, column, never, what))
+
+
 def main():
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("file")
+    parser.add_argument("--floors")
+    parser.add_argument("--missed", action="append", default=[])
+    options = parser.parse_args()
     rooms, files = {}, []
-    for entry in json.load(open(sys.argv[1], encoding="utf-8"))["data"][0]["files"]:
-        path = entry["filename"]
-        if not path.startswith(root + os.sep):
-            continue
-        path = os.path.realpath(path)
-        room = room_of(path, root)
-        if room.startswith(("build-", "tests", "include", "..")):
-            continue
+    for source, entry in sources(options.file):
+        room = os.path.dirname(source)
         found = [(entry["summary"][of]["covered"], entry["summary"][of]["count"]) for of in ("lines", "branches")]
         sums = rooms.setdefault(room, [(0, 0), (0, 0)])
         rooms[room] = [(a + c, b + d) for (a, b), (c, d) in zip(sums, found)]
-        files.append((percent(found[0]), percent(found[1]), found[0][1], os.path.relpath(path, root)))
+        files.append((percent(found[0]), percent(found[1]), found[0][1], source))
+        if {room, source} & set(options.missed):
+            list_missed(source, entry)
+    if options.missed:
+        return 0
     print("%-24s %8s %7s %10s" % ("room", "lines", "%", "branches %"))
     for room, (lines, branches) in sorted(rooms.items()):
         print("%-24s %8d %7.1f %10.1f" % (room, lines[1], percent(lines), percent(branches)))
@@ -40,6 +84,10 @@ def main():
     print("\nleast of all files, by lines:")
     for lines, branches, n, path in sorted(files)[:LEAST_FILES]:
         print("%6.1f %% of %4d lines, %5.1f %% of branches  %s" % (lines, n, branches, path))
+    below = below_floors(options.floors, rooms) if options.floors else []
+    for line in below:
+        print(line, file=sys.stderr)
+    return 1 if below else 0
 
 
-main()
+sys.exit(main())
