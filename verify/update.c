@@ -1,28 +1,44 @@
 /* Updates, and files of first weights. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "in_file.h"
 #include "training_inside.h"
 
-static psplit_code differs_from(const psplit_i_training_proof *c, const char *file,
-                                const psplit_i_text *expected) {
-  psplit_i_text path = {0};
-  psplit_i_text_addf(&path, "%s/%s", c->directory, file);
-  FILE *in = path.failed ? NULL : fopen(path.bytes, "rbe");
-  psplit_i_text_fini(&path);
-  if (!in) return psplit_i_fail(c->p->diag, PSPLIT_IO, "%s: cannot open", file);
-  bool equal = true;
-  size_t at = 0, n;
+/* Whether the open file `fd` of that length holds these bytes and nothing else. */
+static psplit_code holds(const char *path, int fd, uint64_t length, const psplit_i_text *expected,
+                         psplit_diag *diag, bool *out) {
+  psplit_code code = PSPLIT_OK;
   char buffer[65536];
-  while (equal && (n = fread(buffer, 1, sizeof buffer, in)) > 0) {
-    equal = n <= expected->n - at && memcmp(buffer, expected->bytes + at, n) == 0;
-    at += n;
+  *out = length == expected->n;
+  for (size_t at = 0; *out && at < expected->n; at += sizeof buffer) {
+    const size_t left = expected->n - at, n = left < sizeof buffer ? left : sizeof buffer;
+    PSPLIT_TRY(psplit_i_in_read_at(path, fd, at, buffer, n, diag));
+    *out = memcmp(buffer, expected->bytes + at, n) == 0;
   }
-  equal = equal && at == expected->n && !ferror(in);
-  fclose(in);
-  if (equal) return PSPLIT_OK;
-  return PSPLIT_I_DIFFERS(c->p, "%s is not the update by \"%s\"", file, c->table->optimizer);
+out:
+  return code;
+}
+
+static psplit_code check_bytes(const psplit_i_training_proof *c, const char *file,
+                               const psplit_i_text *expected) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_text path = {0};
+  uint64_t length;
+  int fd = -1;
+  bool equal = false;
+  psplit_i_text_addf(&path, "%s/%s", c->directory, file);
+  if (path.failed) PSPLIT_TRY(psplit_i_nomem(c->p->diag));
+  PSPLIT_TRY(psplit_i_in_open(path.bytes, c->p->diag, &fd, &length));
+  PSPLIT_TRY(holds(path.bytes, fd, length, expected, c->p->diag, &equal));
+  if (!equal)
+    PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s is not the update by \"%s\"", file, c->table->optimizer));
+out:
+  if (fd >= 0) close(fd);
+  psplit_i_text_fini(&path);
+  return code;
 }
 
 /* What the manifest says goes in and out of an update. */
@@ -76,7 +92,7 @@ psplit_code psplit_i_check_update(psplit_i_training_proof *c, uint32_t s) {
                                   &expected, &ports);
   if (code == PSPLIT_USAGE) PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s", why.message));
   if (code != PSPLIT_OK) PSPLIT_TRY(psplit_i_fail_as(c->p->diag, &why));
-  PSPLIT_TRY(differs_from(c, stage->update.file, &expected));
+  PSPLIT_TRY(check_bytes(c, stage->update.file, &expected));
   if (!lists_ports(c, &stage->update, &ports))
     PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s has other inputs or outputs than the manifest says",
                                 stage->update.file));

@@ -62,7 +62,7 @@ class Tap:
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def load(path):
@@ -280,6 +280,17 @@ def check_all(tap, tools, tmp, model, options):
             missed.append(f"{number}: {name}: {what}: {result.returncode} {result.stderr}")
         shutil.rmtree(bad)
     tap.ok(not missed, f"{MUTANTS} changes of {len(files)} files are told", "\n".join(missed[:9]))
+    missed = []
+    for name in files:
+        for make_odd in (os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)):
+            shutil.copytree(good, bad)
+            os.remove(os.path.join(bad, name))
+            make_odd(os.path.join(bad, name))
+            result = run(tools[1], bad, "--model", model)
+            if result.returncode != 3 or not told(result) or name not in result.stderr:
+                missed.append(f"{name}: {result.returncode} {result.stderr}")
+            shutil.rmtree(bad)
+    tap.ok(not missed, f"{len(files)} files that are none are told", "\n".join(missed[:9]))
     missed, n = [], 0
     shutil.copytree(good, bad)
     for path in places(manifest["training"], ("training",)):
