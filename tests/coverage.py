@@ -47,9 +47,12 @@ def below_floors(path, rooms):
 def list_missed(source, entry):
     """Conditions of a source that were never true or never false, as its text has them."""
     counts = {}
-    for branch in entry["branches"]:
-        place, taken = tuple(branch[:4]), counts.setdefault(tuple(branch[:4]), [0, 0])
-        counts[place] = [taken[0] + branch[4], taken[1] + branch[5]]
+    found = [(branch[:4], branch) for branch in entry["branches"]]
+    found += [(each["source_region"][:4], branch) for each in entry["expansions"] for branch in each["branches"]]
+    for place, branch in found: # of macros: where they are used
+        taken = counts.setdefault(tuple(place), [0, 0])
+        taken[0] += branch[4]
+        taken[1] += branch[5]
     with open(os.path.join(ROOT, source), encoding="utf-8") as file:
         text = file.read().split("\n")
     for (line, column, end, end_column), (true, false) in sorted(counts.items()):

@@ -52,6 +52,6 @@ for file in "$build"/libpsplit*.so "$build"/tools/onnx-pipeline-* "$build"/serve
   case $file in *.p | *.sym* | *.1) ;; *) [ ! -f "$file" ] || objects="$objects -object $file" ;; esac
 done
 # shellcheck disable=SC2086 # a list of words
-"$cov" export -skip-functions -skip-expansions -instr-profile "$build/all.profdata" $objects > "$build/coverage.json"
+"$cov" export -skip-functions -instr-profile "$build/all.profdata" $objects > "$build/coverage.json"
 # shellcheck disable=SC2086 # a list of words
 python3 tests/coverage.py "$build/coverage.json" $floors

@@ -20,7 +20,7 @@ char *__wrap_realpath(const char *path, char *resolved);
 
 static atomic_long n_live, n_until_failure = -1; /* of all threads */
 
-static bool fails(void) {
+bool next_allocation_fails(void) {
   return n_until_failure >= 0 && atomic_fetch_sub(&n_until_failure, 1) == 0;
 }
 
@@ -29,14 +29,16 @@ static void *counted(void *memory) {
   return memory;
 }
 
-void *__wrap_malloc(size_t bytes) { return fails() ? NULL : counted(__real_malloc(bytes)); }
+void *__wrap_malloc(size_t bytes) {
+  return next_allocation_fails() ? NULL : counted(__real_malloc(bytes));
+}
 
 void *__wrap_calloc(size_t n, size_t bytes) {
-  return fails() ? NULL : counted(__real_calloc(n, bytes));
+  return next_allocation_fails() ? NULL : counted(__real_calloc(n, bytes));
 }
 
 void *__wrap_realloc(void *memory, size_t bytes) {
-  if (fails()) return NULL;
+  if (next_allocation_fails()) return NULL;
   return memory ? __real_realloc(memory, bytes) : counted(__real_realloc(NULL, bytes));
 }
 
@@ -47,10 +49,12 @@ void __wrap_free(void *memory) {
 
 /* What the C library allocates itself. A path that cannot be resolved is an error of its own: not
  * made to fail here. */
-char *__wrap_strdup(const char *text) { return fails() ? NULL : counted(__real_strdup(text)); }
+char *__wrap_strdup(const char *text) {
+  return next_allocation_fails() ? NULL : counted(__real_strdup(text));
+}
 
 char *__wrap_strndup(const char *text, size_t n) {
-  return fails() ? NULL : counted(__real_strndup(text, n));
+  return next_allocation_fails() ? NULL : counted(__real_strndup(text, n));
 }
 
 char *__wrap_realpath(const char *path, char *resolved) {
