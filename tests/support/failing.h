@@ -9,7 +9,7 @@
 void fail_allocation_after(long nth);
 /* No allocation fails any more. Tells whether one has. */
 bool stop_failing(void);
-/* Counts one allocation more; whether it is the one to fail. For what asks an allocator of its own. */
+/* Counts one allocation more; whether it is the one to fail. For allocators of one's own. */
 bool next_allocation_fails(void);
 /* Blocks that are allocated and not freed. */
 long live_blocks(void);

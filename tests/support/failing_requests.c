@@ -1,5 +1,5 @@
-/* Requests to arenas and tables of names fail like allocations: most are served from what an earlier
- * allocation got, so that failing calls of the allocator alone would not reach who asks. */
+/* Requests to arenas and tables of names fail like allocations: most are served from what an
+ * earlier allocation got, so that failing calls of the allocator alone would not reach who asks. */
 #include "arena.h"
 #include "failing.h"
 #include "intern.h"
