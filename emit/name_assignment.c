@@ -25,8 +25,7 @@ typedef struct assigner {
   uint32_t left_out; /* its nodes need no rule, as it is asked first; or PSPLIT_NONE */
   part *names;       /* [n_names] each once, in order */
   uint32_t n_names;
-  part *rules; /* [n_rules] in the order in which they are tried */
-  uint32_t n_rules, room;
+  PSPLIT_VEC(part) rules; /* in the order in which they are tried */
 } assigner;
 
 /* What ONNX Runtime takes for a device: a word of its own, or the provider's full name. */
@@ -119,11 +118,9 @@ static psplit_code take_names(assigner *a, const psplit_plan *plan, const uint32
   return PSPLIT_OK;
 }
 
+/* False when out of memory. */
 static bool add_rule(assigner *a, part rule) {
-  if (rule.provider == a->left_out) return true;
-  if (a->n_rules == a->room) return false;
-  a->rules[a->n_rules++] = rule;
-  return true;
+  return rule.provider == a->left_out || psplit_i_vec_push(&a->rules, rule);
 }
 
 /* How long the component is that begins at name + at, with the separator that ends it; 0: the name
@@ -134,7 +131,8 @@ static size_t component(const char *name, size_t at) {
 }
 
 /* Rules for names [first, end), which have their first `at` bytes in common: one for all where one
- * provider runs them, else for each run of names with the next component in common. */
+ * provider runs them, else for each run of names with the next component in common. False when out
+ * of memory. */
 static bool cover(assigner *a, uint32_t first, uint32_t end, size_t at) {
   bool same = true;
   for (uint32_t i = first + 1; i < end; i++)
@@ -165,9 +163,9 @@ static int by_rank(const void *x, const void *y) {
 
 /* What ONNX Runtime makes of a name: a provider, or left_out where no rule speaks of it. */
 static uint32_t matched(const assigner *a, const part *name) {
-  for (uint32_t r = 0; r < a->n_rules; r++)
-    if (a->rules[r].n <= name->n && memmem(name->text, name->n, a->rules[r].text, a->rules[r].n))
-      return a->rules[r].provider;
+  for (uint32_t r = 0; r < a->rules.n; r++)
+    if (memmem(name->text, name->n, a->rules.items[r].text, a->rules.items[r].n))
+      return a->rules.items[r].provider;
   return a->left_out;
 }
 
@@ -176,15 +174,14 @@ static uint32_t matched(const assigner *a, const part *name) {
  * rules it has one then. */
 static psplit_code mend(assigner *a, psplit_diag *diag) {
   for (bool changed = true; changed;) {
-    qsort(a->rules, a->n_rules, sizeof *a->rules, by_rank);
-    const uint32_t n = a->n_rules;
+    const size_t n = a->rules.n;
+    if (n) qsort(a->rules.items, n, sizeof *a->rules.items, by_rank);
     for (uint32_t i = 0; i < a->n_names; i++) {
       if (matched(a, &a->names[i]) == a->names[i].provider) continue;
-      if (a->n_rules == a->room)
-        return psplit_i_fail(diag, PSPLIT_INTERNAL, "names have more rules than there are names");
-      a->rules[a->n_rules++] = a->names[i]; /* behind those that are in order */
+      /* behind those that are in order */
+      if (!psplit_i_vec_push(&a->rules, a->names[i])) return psplit_i_nomem(diag);
     }
-    changed = a->n_rules > n;
+    changed = a->rules.n > n;
   }
   return PSPLIT_OK;
 }
@@ -193,14 +190,14 @@ static psplit_code write_rules(const assigner *a, psplit_diag *diag, char **out)
   psplit_i_text text = {0};
   for (uint32_t p = 0; p < a->n_providers; p++) {
     bool any = false;
-    for (uint32_t r = 0; r < a->n_rules; r++) {
-      if (a->rules[r].provider != p) continue;
+    for (uint32_t r = 0; r < a->rules.n; r++) {
+      if (a->rules.items[r].provider != p) continue;
       psplit_i_text_addf(&text, "%s%s%s",
                          any      ? ","
                          : text.n ? ";"
                                   : "",
                          any ? "" : a->providers[p], any ? "" : "(");
-      psplit_i_text_add(&text, a->rules[r].text, a->rules[r].n);
+      psplit_i_text_add(&text, a->rules.items[r].text, a->rules.items[r].n);
       any = true;
     }
     if (any) psplit_i_text_puts(&text, ")");
@@ -231,14 +228,11 @@ psplit_code psplit_name_assignment(const psplit_model *model, const psplit_plan 
   if (!of_stage) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(find_providers(&a, plan, stage_provider, of_stage, diag));
   PSPLIT_TRY(take_names(&a, plan, of_stage, diag));
-  a.room = 3 * a.n_names + 1; /* a rule each, those of its prefixes, and one to mend it */
-  a.rules = psplit_i_arena_array(&a.arena, a.room, sizeof *a.rules);
-  if (!a.rules) PSPLIT_TRY(psplit_i_nomem(diag));
-  if (!cover(&a, 0, a.n_names, 0))
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL, "names have more rules than there are names"));
+  if (!cover(&a, 0, a.n_names, 0)) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(mend(&a, diag));
   PSPLIT_TRY(write_rules(&a, diag, out_text));
 out:
+  psplit_i_vec_fini(&a.rules);
   psplit_i_arena_fini(&a.arena);
   return code;
 }
