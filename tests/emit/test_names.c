@@ -60,8 +60,8 @@ static psplit_code assign(const named *nodes, uint32_t n, const char *const *pro
   return code;
 }
 
-/* Which device "device(text,text);device(text)" gives a name: of the texts that it holds the longest
- * counts, of equally long ones the first. "": none. */
+/* Which device "device(text,text);device(text)" gives a name: of the texts that it holds the
+ * longest counts, of equally long ones the first. "": none. */
 static void device_of(const char *rules, const char *name, char out[64]) {
   size_t longest = 0;
   char device[64] = "";
