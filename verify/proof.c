@@ -95,9 +95,7 @@ static psplit_code check_node(psplit_i_proof *p, uint32_t part) {
   if (!equal)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not as in the model",
                             psplit_i_called(p, p->at), name);
-  if (p->seen_in[n] == p->at + 1)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s stands twice", psplit_i_called(p, p->at),
-                            name);
+  /* It stands there once: two would make one value, and of silent ones each is found once. */
   if (p->declared[n] ? psplit_i_table_find(&p->duplicates, n, p->at, 0) == PSPLIT_NONE
                      : p->n_seen[n] > 0)
     return PSPLIT_I_DIFFERS(p,
@@ -105,7 +103,6 @@ static psplit_code check_node(psplit_i_proof *p, uint32_t part) {
                             ": node %s is in an earlier stage, and no duplicate "
                             "that the manifest declares",
                             psplit_i_called(p, p->at), name);
-  p->seen_in[n] = p->at + 1;
   p->n_seen[n]++;
 out:
   return code;
@@ -355,6 +352,8 @@ out:
   return code;
 }
 
+/* Transfers need no look: each row of a port was found to be joined by a node with the tag of its
+ * transfer, and each transfer to have a row at both ends. */
 static psplit_code check_coverage(psplit_i_proof *p) {
   psplit_code code;
   PSPLIT_TRY(cover_nodes(p));
@@ -368,11 +367,6 @@ static psplit_code check_coverage(psplit_i_proof *p) {
         !p->initializer_seen[v] && !(p->rim && p->rim->first_seen[v]))
       return PSPLIT_I_DIFFERS(p, "initializer \"%s\" is in no stage", value->name);
   }
-  for (uint32_t t = 0; p->manifest.sendrecv && t < p->manifest.n_transfers; t++)
-    if (!p->sent[t] || !p->received[t])
-      return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 " (\"%s\") has no %s node",
-                              p->manifest.transfers[t].tag, p->manifest.transfers[t].tensor,
-                              p->sent[t] ? "Recv" : "Send");
 out:
   return code;
 }
@@ -396,7 +390,6 @@ static psplit_code begin(psplit_i_proof *p) {
   const psplit_i_graph *graph = p->graph;
   const psplit_i_known_sizes sizes = {.cancel = p->cancel};
   p->n_seen = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
-  p->seen_in = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->declared = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->initializer_seen = PSPLIT_NEW(&p->arena, uint8_t, graph->n_values);
   p->output_seen = PSPLIT_NEW(&p->arena, uint8_t, graph->n_outputs);

@@ -133,7 +133,6 @@ typedef struct psplit_i_proof {
 
   /* What was seen so far. */
   uint32_t *n_seen;          /* [n_nodes] stages that hold the node */
-  uint32_t *seen_in;         /* [n_nodes] 1 + last stage that was seen to hold it */
   uint8_t *initializer_seen; /* [n_values] */
   uint8_t *output_seen;      /* [n_outputs of the model] */
   uint8_t *function_tame;    /* [n_functions] looked through: nothing in it draws random numbers */

@@ -1,0 +1,440 @@
+/* Why: what is spoilt in a split is told, by the line that says what. The stages and the manifest
+ * are edited as text; mutants.py spoils what only bytes can say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <psplit/emit.h>
+#include <psplit/passes.h>
+#include <psplit/verify.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scratch.h"
+#include "text.h"
+#include "text_model.h"
+
+/* Nodes without outputs, an input with a default, a tensor with two annotations. */
+static const char MODEL[] =
+  "<ir_version: 8, opset_import: [\"\": 17, \"local\": 1]>\n"
+  "main (float[2,8] x, bool flag, float[8] d) => (float[2,8] y, float[2,8] c) @{\n"
+  "  quantization_annotation: [\n"
+  "    {tensor_name: \"c\", quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"s\"]},\n"
+  "    {tensor_name: \"c\", quant_parameter_tensor_names: [\"ZERO_POINT_TENSOR\": \"s\"]},\n"
+  "    {tensor_name: \"a\", quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"s\"]}]\n"
+  "} <float[8,8] w = random(1), float[8] d = {1, 1, 1, 1, 1, 1, 1, 1}, float[1] s = {1},\n"
+  "   float[2,8] a, float[2,8] b> {\n"
+  "  [a] a = MatMul (x, w)\n"
+  "  [k] k = Constant <value = float[8] \"\" = {1, 1, 1, 1, 1, 1, 1, 1}> ()\n"
+  "  [b] b = local.Layer (a, k)\n"
+  "  [p] = local.Watch (a)\n"
+  "  [q] \"\" = local.Watch (a)\n"
+  "  [f] f = If (flag) <then_branch = main () => (float[2,8] t) { t = Relu (b) },\n"
+  "    else_branch = main () => (float[2,8] e) { e = Neg (b) }>\n"
+  "  [c] c = Add (f, k)\n"
+  "  [y0] y0 = Mul (c, d)\n"
+  "  [y] y = MatMul (y0, w)\n"
+  "}\n"
+  "<domain: \"local\", opset_import: [\"\": 17]>\n"
+  "Layer (X, W) => (Y) { M = Mul (X, W) Y = Tanh (M) }\n";
+
+/* Before IR version 4, initializers are inputs, which nobody gives. */
+static const char OLD[] =
+  "<ir_version: 3, opset_import: [\"\": 9]>\n"
+  "main (float[2,8] x, float[8,8] w, float[8,8] v) => (float[2,8] y, float[2,8] a)\n"
+  "<float[8,8] w = random(1), float[8,8] v = random(2)> {\n"
+  "  [a] a = MatMul (x, w)\n"
+  "  [b] b = Tanh (a)\n"
+  "  [y] y = MatMul (b, v)\n"
+  "}\n";
+
+enum { N_FILES = 3, MANIFEST = 2, MOST_EDITS = 8 };
+
+static psplit_model *model;
+static char *texts[N_FILES]; /* stage 0, stage 1, the manifest */
+static const char *const PATHS[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json"};
+
+static char *text_of_file(const char *path) {
+  FILE *file = fopen(path, "rb");
+  psplit_i_text text = {0};
+  char buffer[4096];
+  assert_non_null(file);
+  for (size_t n; (n = fread(buffer, 1, sizeof buffer, file)) > 0;)
+    psplit_i_text_add(&text, buffer, n);
+  fclose(file);
+  assert_false(text.failed);
+  return text.bytes;
+}
+
+static char *text_of_model(const char *path) {
+  psplit_diag diag = {0};
+  psplit_model *stage;
+  char *text;
+  size_t n;
+  psplit_print_text_options all = {.struct_size = sizeof all, .max_data_bytes = UINT64_MAX};
+  if (psplit_model_open(path, NULL, &diag, &stage) != PSPLIT_OK) fail_msg("%s", diag.message);
+  if (psplit_model_print_text(stage, &all, &diag, &text, &n) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  psplit_model_close(stage);
+  return text;
+}
+
+static void split(const char *text, const char *const *pins, size_t n_pins,
+                  psplit_boundary boundary) {
+  psplit_diag diag = {0};
+  psplit_planner *planner = NULL;
+  psplit_planner_options planning;
+  psplit_planner_options_init(&planning);
+  planning.n_stages = 2;
+  planning.pins = pins;
+  planning.n_pins = n_pins;
+  const psplit_emit_options emitting = {.struct_size = sizeof emitting,
+                                        .boundary = boundary,
+                                        .weights = PSPLIT_WEIGHTS_INLINE,
+                                        .no_sync = true};
+  write_model_text("model.onnx", text);
+  psplit_code code = psplit_model_open("model.onnx", NULL, &diag, &model);
+  if (code == PSPLIT_OK) code = psplit_planner_create(model, &planning, &diag, &planner);
+  if (code == PSPLIT_OK) code = psplit_planner_run(planner, NULL, &diag);
+  if (code == PSPLIT_OK)
+    code = psplit_emit(model, psplit_planner_plan(planner), "out", &emitting, &diag);
+  if (code != PSPLIT_OK) fail_msg("%s", diag.message);
+  psplit_planner_destroy(planner);
+  for (int f = 0; f < N_FILES; f++)
+    texts[f] = f == MANIFEST ? text_of_file(PATHS[f]) : text_of_model(PATHS[f]);
+}
+
+static void forget(void) {
+  for (int f = 0; f < N_FILES; f++) free(texts[f]);
+  psplit_model_close(model);
+}
+
+typedef struct edit {
+  int file;
+  const char *from, *to; /* the first `from` behind the first `behind`, or of the file */
+  const char *behind;
+} edit;
+
+typedef struct edited_split {
+  psplit_code code;
+  const char *says;
+  edit edits[MOST_EDITS];
+} edited_split;
+
+static void put(int f, const char *text) {
+  if (f != MANIFEST) {
+    write_model_text(PATHS[f], text);
+    return;
+  }
+  FILE *file = fopen(PATHS[f], "wb");
+  assert_non_null(file);
+  fputs(text, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void apply(const edited_split *spoilt) {
+  char *now[N_FILES] = {0};
+  for (int e = 0; e < MOST_EDITS && spoilt->edits[e].from; e++) {
+    const edit *each = &spoilt->edits[e];
+    const char *old = now[each->file] ? now[each->file] : texts[each->file];
+    const char *at = each->behind ? strstr(old, each->behind) : old;
+    at = at ? strstr(at, each->from) : NULL;
+    if (!at) fail_msg("%s: no \"%s\" in %s", spoilt->says, each->from, old);
+    psplit_i_text text = {0};
+    psplit_i_text_add(&text, old, (size_t)(at - old));
+    psplit_i_text_puts(&text, each->to);
+    psplit_i_text_puts(&text, at + strlen(each->from));
+    free(now[each->file]);
+    now[each->file] = text.bytes;
+  }
+  for (int f = 0; f < N_FILES; f++) {
+    put(f, now[f] ? now[f] : texts[f]);
+    free(now[f]);
+  }
+}
+
+static void count(void *user, uint32_t stage, const char *difference) {
+  assert_true(stage < 2 && *difference);
+  ++*(unsigned *)user;
+}
+
+/* Stage by stage: some are told, or the whole is no model's. */
+static void is_told_by_stage(const edited_split *spoilt) {
+  psplit_diag diag = {0};
+  unsigned n = 0;
+  const psplit_changed_stage changed = {.tell = count, .user = &n};
+  const psplit_code code = psplit_verify_stages("out", model, NULL, &changed, &diag);
+  if (spoilt->code == PSPLIT_OK ? code != PSPLIT_OK || n
+                                : !(code == spoilt->code || (code == PSPLIT_OK && n)))
+    fail_msg("%s: stage by stage: %s: %s, %u told", spoilt->says, psplit_code_name(code),
+             diag.message, n);
+}
+
+static void each_is_told(const edited_split *cases, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    psplit_diag diag = {0};
+    apply(&cases[i]);
+    const psplit_code code = psplit_verify("out", model, NULL, &diag, NULL);
+    if (code != cases[i].code || !strstr(diag.message, cases[i].says))
+      fail_msg("case %zu: %s: %s, not: %s", i, psplit_code_name(code), diag.message, cases[i].says);
+    is_told_by_stage(&cases[i]);
+  }
+}
+
+static const edited_split SENDRECV[] = {
+#define SEND "tag = 0, peer = 1, tensor = \"b\", dtype = 1, shape = [2, 8]> (b)"
+#define ROW_B "{\"name\": \"b.recv0\", \"tensor\": \"b\", \"from\": 0}"
+#define ROW_D "{\"name\": \"d\", \"tensor\": \"d\", \"from\": \"model\"}"
+#define BODY "y = Identity (x)"
+#define LAST "domain: \"psplit\""
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  /* what a node of the boundary is */
+  {PSPLIT_OK, "", {{0, ", dtype = 1", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "a Send node is not of the boundary's form",
+   {{0, "tag = 0, peer", "peer", NULL}}},
+  {PSPLIT_MISMATCH,
+   "a Send node is not of the boundary's form",
+   {{0, "tag = 0", "tag = -1", NULL}}},
+  {PSPLIT_MISMATCH, "a Send node is not of the boundary's form", {{0, "peer = 1, ", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "a Send node is not of the boundary's form",
+   {{0, "tensor = \"b\", ", "", NULL}}},
+  {PSPLIT_MISMATCH, "not of the boundary's form", {{0, "8]> (b)", "8]> (b, a)", NULL}}},
+  {PSPLIT_MISMATCH, "not of the boundary's form", {{0, "8]> (b)", "8]> ()", NULL}}},
+  {PSPLIT_MISMATCH, "not of the boundary's form", {{0, "8]> (b)", "8]> (\"\")", NULL}}},
+  {PSPLIT_MISMATCH,
+   "not of the boundary's form",
+   {{0, "\"b.send1\" = ", "\"b.send1\", z = ", NULL}}},
+  {PSPLIT_MISMATCH,
+   "is no transfer of the manifest",
+   {{0, "tensor = \"b\"", "tensor = \"a\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "is no transfer of the manifest",
+   {{0, "tensor = \"b\"", "tensor = \"bb\"", NULL}}},
+  {PSPLIT_MISMATCH, "is no transfer of the manifest", {{0, "peer = 1", "peer = 0", NULL}}},
+  {PSPLIT_MISMATCH, "does not send \"b\" to 1", {{0, "dtype = 1", "dtype = 99", NULL}}},
+  {PSPLIT_MISMATCH, "does not send \"b\" to 1", {{0, "dtype = 1", "dtype = 7", NULL}}},
+  {PSPLIT_MISMATCH,
+   "",
+   {{1, "psplit.Recv", "psplit.Send", NULL}, {1, "Recv <tag", "Send <tag", NULL}}},
+  /* the function that it calls */
+  {PSPLIT_MISMATCH,
+   "function 1 is not the model's",
+   {{0, BODY, "z = Identity (x)\n y = Identity (z)", LAST}}},
+  {PSPLIT_MISMATCH, "function 1 is not the model's", {{0, BODY, "y = Identity <a = 1> (x)", LAST}}},
+  {PSPLIT_MISMATCH, "function 1 is not the model's", {{0, BODY, "y, z = Identity (x)", LAST}}},
+  {PSPLIT_MISMATCH, "function 1 is not the model's", {{0, BODY, "y = Identity (x, x)", LAST}}},
+  {PSPLIT_MISMATCH, "function 1 is not the model's", {{0, BODY, "y = Neg (x)", LAST}}},
+  {PSPLIT_MISMATCH,
+   "function 1 is not the model's",
+   {{0, BODY, "y = other.Identity (x)", LAST},
+    {0, LAST, LAST ", opset_import: [\"\": 17, \"other\": 1]", NULL}}},
+  {PSPLIT_MISMATCH, "function 1 is not the model's", {{0, "(x) => (y)", "(x, z) => (y)", LAST}}},
+  {PSPLIT_MISMATCH, "function 1 is not the model's", {{0, "(x) => (y)", "(x) => (y, x)", LAST}}},
+  {PSPLIT_MISMATCH,
+   "function 1 is not the model's",
+   {{0, "Send <tag", "Other <tag", LAST}, {0, "psplit.Send", "psplit.Other", NULL}}},
+  {PSPLIT_MISMATCH,
+   "opset import 2 is not the model's",
+   {{0, "\"psplit\": 1", "\"psplit\": 2", NULL}}},
+  /* ports */
+  {PSPLIT_MISMATCH,
+   "\"b\" crosses as no known type",
+   {{0, "(float[2,8] \"b.send1\")", "(seq(float[2,8]) \"b.send1\")", NULL}}},
+  {PSPLIT_MISMATCH,
+   "from stage 1, which is not before it",
+   {{1, "(bool flag,", "(float[2,8] z, bool flag,", NULL},
+    {MANIFEST, ROW_B, ROW_B ", {\"name\": \"z\", \"tensor\": \"a\", \"from\": 1}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "which stage 0 does not send",
+   {{1, "(bool flag,", "(float[2,8] z, bool flag,", NULL},
+    {MANIFEST, ROW_B, ROW_B ", {\"name\": \"z\", \"tensor\": \"a\", \"from\": 0}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest lists 4 inputs, the file has 3",
+   {{MANIFEST, ROW_B, ROW_B ", {\"name\": \"zz\", \"tensor\": \"x\", \"from\": \"model\"}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "does not list input \"flag\"",
+   {{MANIFEST, "{\"name\": \"flag\", \"tensor\": \"flag\", \"from\": \"model\"},", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "output \"b.send1\" is not the model's",
+   {{MANIFEST, "\"to\": [1]", "\"to\": [1, \"model\"]", NULL}}},
+  {PSPLIT_MISMATCH,
+   "output \"y\" is not the model's",
+   {{MANIFEST, "\"tensor\": \"y\"", "\"tensor\": \"c\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 0 does not send \"b\" to 1",
+   {{MANIFEST, "\"to\": [1]", "\"to\": []", NULL}}},
+  {PSPLIT_MISMATCH,
+   "input \"d\" is not the model's",
+   {{1, "  float[8] d = {1, 1, 1, 1, 1, 1, 1, 1},\n", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest says that input \"d\" has no default",
+   {{MANIFEST, ROW_B, ROW_B ", " ROW_D, NULL},
+    {MANIFEST, ROW_D, "", "\"optional_inputs\": [\n        "}}},
+  /* the manifest's own inputs */
+  {PSPLIT_MISMATCH,
+   "lists input \"x\", which is there only once",
+   {{MANIFEST, "{\"name\": \"x\", \"dtype\": \"float32\", \"shape\": [2, 8]},",
+     "{\"name\": \"x\", \"dtype\": \"float32\", \"shape\": [2, 8]}, {\"name\": \"x\", \"dtype\": "
+     "\"float32\", \"shape\": [2, 8]},",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "lists input \"a\", which is none of the model's",
+   {{MANIFEST, "{\"name\": \"x\", \"dtype\"", "{\"name\": \"a\", \"dtype\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "input \"d\" has no default",
+   {{MANIFEST, "\"shape\": []}",
+     "\"shape\": []}, {\"name\": \"d\", \"dtype\": \"float32\", \"shape\": [8]}", NULL},
+    {MANIFEST, "{\"name\": \"d\", \"dtype\": \"float32\", \"shape\": [8]}", "",
+     "\"optional_inputs\""}}},
+  {PSPLIT_MISMATCH,
+   "input \"flag\" has a default",
+   {{MANIFEST, "{\"name\": \"d\", \"dtype\"",
+     "{\"name\": \"flag\", \"dtype\": \"bool\", \"shape\": []}, {\"name\": \"d\", \"dtype\"", NULL},
+    {MANIFEST, ",\n    {\"name\": \"flag\", \"dtype\": \"bool\", \"shape\": []}", "", NULL}}},
+  /* nodes without outputs are told apart by all that they are */
+  {PSPLIT_MISMATCH,
+   "node p is in no stage",
+   {{0, "  [p] = local.Watch (a)\n", "", NULL}, {MANIFEST, "\"nodes\": 5", "\"nodes\": 4", NULL}}},
+  {PSPLIT_MISMATCH,
+   "node p is not in the model",
+   {{0, "[p] = local.Watch", "[p] = local.Wait", NULL}}},
+  {PSPLIT_MISMATCH,
+   "node p is not in the model",
+   {{0, "[p] = local.Watch (a)", "[p] = local.Watch (a)\n  [p] = local.Watch (a)", NULL}}},
+  {PSPLIT_MISMATCH,
+   "node q is not in the model",
+   {{0, "[q] \"\" = local.Watch (a)", "[q] \"\" = local.Watch (x)", NULL}}},
+  {PSPLIT_MISMATCH,
+   "node p is in 1 stages, the manifest says 2",
+   {{MANIFEST, "\"also\": [1]}",
+     "\"also\": [1]}, {\"index\": 3, \"node\": \"p\", \"stage\": 0, \"also\": [1]}", NULL}}},
+  /* annotations of one tensor: all, and in order */
+  {PSPLIT_MISMATCH,
+   "quantization annotation of \"c\" is not the model's",
+   {{1, "SCALE_TENSOR", "OTHER", NULL}}},
+  {PSPLIT_MISMATCH,
+   "quantization annotation of \"c\" is missing",
+   {{1, ", {tensor_name: \"c\", quant_parameter_tensor_names: [\"ZERO_POINT_TENSOR\": \"s\"]}", "",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "quantization annotation of \"c\" is not the model's",
+   {{1, "[\"ZERO_POINT_TENSOR\": \"s\"]}",
+     "[\"ZERO_POINT_TENSOR\": \"s\"]}, {tensor_name: \"c\", quant_parameter_tensor_names: "
+     "[\"ZERO_POINT_TENSOR\": \"s\"]}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "quantization annotation of \"\" is not the model's",
+   {{1, "tensor_name: \"c\", ", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "quantization annotation of \"zz\" is not the model's",
+   {{1, "tensor_name: \"c\"", "tensor_name: \"zz\"", NULL}}},
+  /* initializers */
+  {PSPLIT_MISMATCH,
+   "\"s\" is now a graph input",
+   {{1, "(bool flag,", "(float[1] s, bool flag,", NULL}}},
+  {PSPLIT_MISMATCH,
+   "\"d\" is no longer a graph input",
+   {{1, " float[8] d, float", " float", NULL}}},
+  {PSPLIT_MISMATCH,
+   "initializer \"b.recv0\" is not the model's",
+   {{1, "  float[1] s = {1},",
+     "  float[1] s = {1}, float[2,8] \"b.recv0\" = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
+     "1},",
+     NULL}}},
+};
+
+static const edited_split IO[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 1: opset import",
+   {{1, "\"local\": 1", "\"local\": 1, \"psplit\": 1", NULL}}},
+  {PSPLIT_MISMATCH,
+   "initializer \"b\" is not the model's",
+   {{1, "  float[8] d = {",
+     "  float[2,8] b = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float[8] d = {", NULL}}},
+  {PSPLIT_MISMATCH,
+   "output \"b\" is not the model's",
+   {{MANIFEST, "\"to\": [1]", "\"to\": [1, \"model\"]", NULL}}},
+  {PSPLIT_MISMATCH,
+   "is missing among the transfers",
+   {{1, "(bool flag,", "(float[2,8] a, bool flag,", NULL},
+    {0, "=> (float[2,8] b)", "=> (float[2,8] b, float[2,8] a)", NULL},
+    {MANIFEST, "{\"name\": \"b\", \"tensor\": \"b\", \"from\": 0}",
+     "{\"name\": \"b\", \"tensor\": \"b\", \"from\": 0}, {\"name\": \"a\", \"tensor\": \"a\", "
+     "\"from\": 0}",
+     NULL},
+    {MANIFEST, "{\"name\": \"b\", \"tensor\": \"b\", \"to\": [1]}",
+     "{\"name\": \"b\", \"tensor\": \"b\", \"to\": [1]}, {\"name\": \"a\", \"tensor\": \"a\", "
+     "\"to\": [1]}",
+     NULL}}},
+  /* a tensor that has a default where it arrives */
+  {PSPLIT_MISMATCH,
+   "\"d\" is received and an initializer",
+   {{MANIFEST, "\"bytes\": 64}",
+     "\"bytes\": 64}, {\"tag\": 1, \"tensor\": \"d\", \"from\": 0, \"to\": 1, \"dtype\": "
+     "\"float32\", \"shape\": [8], \"bytes\": 32}",
+     NULL},
+    {0, "  float[8,8] w = ", "  float[8] d = {1, 1, 1, 1, 1, 1, 1, 1}, float[8,8] w = ", NULL},
+    {MANIFEST, "\"optional_inputs\": []",
+     "\"optional_inputs\": [{\"name\": \"d\", \"tensor\": \"d\", \"from\": \"model\"}]", NULL},
+    {0, "(float[2,8] x)", "(float[2,8] x, float[8] d)", NULL},
+    {0, "=> (float[2,8] b)", "=> (float[2,8] b, float[8] d)", NULL},
+    {MANIFEST, "{\"name\": \"d\", \"tensor\": \"d\", \"from\": \"model\"}",
+     "{\"name\": \"d\", \"tensor\": \"d\", \"from\": 0}", "\"index\": 1"},
+    {MANIFEST, "\"to\": [1]}", "\"to\": [1]}, {\"name\": \"d\", \"tensor\": \"d\", \"to\": [1]}",
+     NULL}}},
+};
+
+static const edited_split OF_OLD[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "(ir_version) is not the model's",
+   {{0, "ir_version: 3", "ir_version: 4", NULL}}},
+  {PSPLIT_MISMATCH, "\"w\" is no longer a graph input", {{0, ", float[8,8] w)", ")", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest says that input \"w\" has no default",
+   {{MANIFEST, "\"shape\": [2, 8]}",
+     "\"shape\": [2, 8]}, {\"name\": \"w\", \"dtype\": \"float32\", \"shape\": [8, 8]}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest says that input \"w\" has no default",
+   {{MANIFEST, "{\"name\": \"x\", \"tensor\": \"x\", \"from\": \"model\"}",
+     "{\"name\": \"x\", \"tensor\": \"x\", \"from\": \"model\"}, {\"name\": \"w\", \"tensor\": "
+     "\"w\", \"from\": \"model\"}",
+     NULL}}},
+};
+
+static const char *const pins[] = {"[abkpq]=0", "[cyf]*=1"};
+static const char *const old_pins[] = {"[ab]=0", "y=1"};
+
+static void over_send_and_recv(void **state) {
+  (void)state;
+  split(MODEL, pins, 2, PSPLIT_BOUNDARY_SENDRECV);
+  each_is_told(SENDRECV, sizeof SENDRECV / sizeof *SENDRECV);
+  forget();
+}
+
+static void over_inputs_and_outputs(void **state) {
+  (void)state;
+  split(MODEL, pins, 2, PSPLIT_BOUNDARY_IO);
+  each_is_told(IO, sizeof IO / sizeof *IO);
+  forget();
+}
+
+static void of_old_models(void **state) {
+  (void)state;
+  split(OLD, old_pins, 2, PSPLIT_BOUNDARY_IO);
+  each_is_told(OF_OLD, sizeof OF_OLD / sizeof *OF_OLD);
+  forget();
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
+  const struct CMUnitTest tests[] = {TEST(over_send_and_recv), TEST(over_inputs_and_outputs),
+                                     TEST(of_old_models)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
