@@ -203,6 +203,25 @@ static const struct {
            "'transfers': [{'tensor': 'x', 'dtype': 'int8', 'tag': 0, 'from': 0,"
            " 'to': 0, 'bytes': null, 'shape': [null, 'n', 3, -1]}]"),
    "./pipeline.json: transfers[0].shape[3]: must be an integer from 0, not -1"},
+  {MANIFEST, PSPLIT_INVALID,
+   FILE_OF("{'index': 0, 'file': '.a', " NO_STAGE_BUT "}", "'transfers': []"),
+   "./pipeline.json: stages[0].file: must be a plain name, not \".a\""},
+  {MANIFEST, PSPLIT_INVALID,
+   FILE_OF("{'index': 0, 'file': 'a', 'replicas': 2, 'devices': ['a'], " NO_STAGE_BUT "}",
+           "'transfers': []"),
+   "./pipeline.json: stages[0].devices: does not hold a device for each replica"},
+  {MANIFEST, PSPLIT_INVALID,
+   FILE_OF("{'index': 0, 'file': 'a', 'replicas': 2, 'devices': [1, 'a'], " NO_STAGE_BUT "}",
+           "'transfers': []"),
+   "./pipeline.json: stages[0].devices[0]: must be a string, not 1"},
+  {MANIFEST, PSPLIT_INVALID, FILE_OF(STAGE("", ""), "'transfers': [], 'files': ['a', '']"),
+   "./pipeline.json: files: holds what is no name of a file"},
+  {MANIFEST, PSPLIT_INVALID, FILE_OF(STAGE("", ""), "'transfers': [], 'files': ['a/b', 'a']"),
+   "./pipeline.json: files: holds what is no name of a file"},
+  {MANIFEST, PSPLIT_INVALID, FILE_OF(STAGE("", ""), "'transfers': [], 'files': [true, 'a']"),
+   "./pipeline.json: files[0]: must be a string, not true"},
+  {MANIFEST, PSPLIT_INVALID, FILE_OF(STAGE("", ""), "'transfers': [], 'files': [false]"),
+   "./pipeline.json: files[0]: must be a string, not false"},
 };
 
 static void every_line_names_the_place(void **state) {
