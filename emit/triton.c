@@ -112,19 +112,27 @@ out:
 }
 
 /* Providers of GPUs name theirs by this option. */
-static void add_instances(const writer *w, uint32_t stage) {
+static psplit_code add_instances(const writer *w, uint32_t stage) {
   const psplit_session *session = w->options->sessions ? w->options->sessions[stage] : NULL;
   const char *provider = session ? session->provider : NULL, *device = "0";
   const bool gpu = provider && (strncasecmp(provider, "CUDA", 4) == 0 ||
                                 strncasecmp(provider, "Tensorrt", 8) == 0 ||
                                 strncasecmp(provider, "NvTensorRT", 10) == 0);
-  for (uint32_t i = 0; gpu && i < session->n_provider_options; i++)
-    if (strcmp(session->provider_keys[i], "device_id") == 0) device = session->provider_values[i];
-  if (gpu)
-    psplit_i_text_addf(w->out, "instance_group [ { count: 1 kind: KIND_GPU gpus: [ %d ] } ]\n",
-                       (int)(*device >= '0' && *device <= '9' ? *device - '0' : 0));
-  else
+  uint64_t number;
+  if (!gpu) {
     psplit_i_text_puts(w->out, "instance_group [ { count: 1 kind: KIND_CPU } ]\n");
+    return PSPLIT_OK;
+  }
+  for (uint32_t i = 0; i < session->n_provider_options; i++)
+    if (strcmp(session->provider_keys[i], "device_id") == 0) device = session->provider_values[i];
+  if (!psplit_i_parse_u64(device, &number) || number > INT32_MAX)
+    return psplit_i_fail(w->diag, PSPLIT_INVALID,
+                         "the session of stage %" PRIu32
+                         " has \"device_id\" \"%s\", which is not a GPU's number",
+                         stage, device);
+  psplit_i_text_addf(
+    w->out, "instance_group [ { count: 1 kind: KIND_GPU gpus: [ %" PRIu64 " ] } ]\n", number);
+  return PSPLIT_OK;
 }
 
 static psplit_code add_stage(const writer *w, uint32_t s) {
@@ -139,7 +147,7 @@ static psplit_code add_stage(const writer *w, uint32_t s) {
                      w->name, s, s, w->name, s, s);
   PSPLIT_TRY(add_ports(w, "input", stage->inputs, stage->n_inputs, true));
   PSPLIT_TRY(add_ports(w, "output", stage->outputs, stage->n_outputs, false));
-  add_instances(w, s);
+  PSPLIT_TRY(add_instances(w, s));
   psplit_i_text_puts(w->out, "END_OF_CONFIG\n\n");
 out:
   return code;

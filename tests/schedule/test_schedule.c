@@ -547,6 +547,39 @@ static void numbers_out_of_range_are_refused(void **state) {
   assert_int_equal(psplit_schedule_optimum(&in, NULL, 10, &diag, &best, &bound), PSPLIT_LIMIT);
 }
 
+static void what_is_no_schedule_is_refused(void **state) {
+  (void)state;
+  static const int64_t times[] = {1, 2, 3, 4}, negative[] = {1, -1, 1, 1};
+  static const int64_t huge[] = {INT64_MAX / 4, INT64_MAX / 4};
+  const psplit_schedule_input good = {.kind = PSPLIT_SCHEDULE_1F1B,
+                                      .n_stages = 2,
+                                      .n_chunks = 1,
+                                      .n_micro_batches = 2,
+                                      .forward_ns = times,
+                                      .backward_ns = times};
+  psplit_schedule_input bad[9];
+  for (size_t i = 0; i < 9; i++) bad[i] = good;
+  bad[0].n_stages = 0;
+  bad[1].n_chunks = 0;
+  bad[2].forward_ns = NULL;
+  bad[3].n_chunks = 2;
+  bad[4].backward_ns = NULL;
+  bad[5].kind = PSPLIT_SCHEDULE_STREAM;
+  bad[6].link_ns = negative + 1;
+  bad[7].forward_ns = huge;
+  bad[8].n_stages = UINT32_MAX;
+  static const char *const says[] = {"needs stages", "needs stages", "needs stages",
+                                     "has chunks",   "need them",    "need them",
+                                     "negative",     "overflow",     "more than"};
+  for (size_t i = 0; i < 9; i++) {
+    psplit_diag diag = {0};
+    psplit_schedule *made = NULL;
+    const psplit_code code = psplit_schedule_simulate(&bad[i], &diag, &made);
+    if (code != (i < 7 ? PSPLIT_USAGE : PSPLIT_LIMIT) || made || !strstr(diag.message, says[i]))
+      fail_msg("case %zu: %s: %s", i, psplit_code_name(code), diag.message);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(schedules_match_their_formulas),
@@ -561,6 +594,7 @@ int main(void) {
     cmocka_unit_test(fewer_micro_batches_are_not_enough),
     cmocka_unit_test(training_needs_what_the_theorems_say),
     cmocka_unit_test(numbers_out_of_range_are_refused),
+    cmocka_unit_test(what_is_no_schedule_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
