@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "device_id.h"
 #include "emit.h"
 
 typedef struct writer {
@@ -114,24 +115,23 @@ out:
 /* Providers of GPUs name theirs by this option. */
 static psplit_code add_instances(const writer *w, uint32_t stage) {
   const psplit_session *session = w->options->sessions ? w->options->sessions[stage] : NULL;
-  const char *provider = session ? session->provider : NULL, *device = "0";
+  const char *provider = session ? session->provider : NULL;
   const bool gpu = provider && (strncasecmp(provider, "CUDA", 4) == 0 ||
                                 strncasecmp(provider, "Tensorrt", 8) == 0 ||
                                 strncasecmp(provider, "NvTensorRT", 10) == 0);
-  uint64_t number;
   if (!gpu) {
     psplit_i_text_puts(w->out, "instance_group [ { count: 1 kind: KIND_CPU } ]\n");
     return PSPLIT_OK;
   }
-  for (uint32_t i = 0; i < session->n_provider_options; i++)
-    if (strcmp(session->provider_keys[i], "device_id") == 0) device = session->provider_values[i];
-  if (!psplit_i_parse_u64(device, &number) || number > INT32_MAX)
-    return psplit_i_fail(w->diag, PSPLIT_INVALID,
-                         "the session of stage %" PRIu32
-                         " has \"device_id\" \"%s\", which is not a GPU's number",
-                         stage, device);
-  psplit_i_text_addf(
-    w->out, "instance_group [ { count: 1 kind: KIND_GPU gpus: [ %" PRIu64 " ] } ]\n", number);
+  int device = 0;
+  const psplit_code code = psplit_i_device_id(session->provider_keys, session->provider_values,
+                                              session->n_provider_options, w->diag, &device);
+  if (code != PSPLIT_OK) {
+    psplit_i_diag_context(w->diag, "stage %" PRIu32 " on %s", stage, provider);
+    return code;
+  }
+  psplit_i_text_addf(w->out, "instance_group [ { count: 1 kind: KIND_GPU gpus: [ %d ] } ]\n",
+                     device);
   return PSPLIT_OK;
 }
 

@@ -1,7 +1,5 @@
 /* Runs whose outputs stay in the memory of the device that computed them. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "device_id.h"
 #include "ort.h"
 
 /* Where providers have their outputs, as CreateMemoryInfo calls it; what a library does not know it
@@ -20,27 +18,32 @@ static const struct {
   {"WebGpuExecutionProvider", "WebGPU_Buffer"},
 };
 
-/* The number of the device that the provider's options name. */
-static int device_of(const psplit_i_session_options *options) {
-  for (size_t i = 0; i < options->n_provider_options; i++)
-    if (strcmp(options->provider_keys[i], "device_id") == 0)
-      return atoi(options->provider_values[i]);
-  return 0;
-}
-
 static bool succeeds(const psplit_i_ort *ort, OrtStatus *status) {
   if (status) ort->api.ReleaseStatus(status);
   return !status;
 }
 
-void psplit_i_binding_open(psplit_i_session *session, const psplit_i_session_options *options) {
+psplit_code psplit_i_binding_device(const psplit_i_session_options *options, psplit_diag *diag,
+                                    int *out) {
+  bool has_memory = false;
+  for (size_t i = 0; i < sizeof MEMORIES / sizeof *MEMORIES && !has_memory; i++)
+    has_memory = psplit_i_provider_is(options->provider, MEMORIES[i].provider);
+  *out = 0;
+  if (!has_memory) return PSPLIT_OK; /* others may call their devices by any name */
+  const psplit_code code = psplit_i_device_id(options->provider_keys, options->provider_values,
+                                              options->n_provider_options, diag, out);
+  if (code != PSPLIT_OK) psplit_i_diag_context(diag, "execution provider %s", options->provider);
+  return code;
+}
+
+void psplit_i_binding_open(psplit_i_session *session, const psplit_i_session_options *options,
+                           int device) {
   const psplit_i_ort *ort = session->ort;
   const OrtApi *api = &ort->api;
   for (size_t i = 0; i < sizeof MEMORIES / sizeof *MEMORIES && !session->device; i++)
     if (psplit_i_provider_is(options->provider, MEMORIES[i].provider) &&
-        !succeeds(
-          ort, api->CreateMemoryInfo(MEMORIES[i].memory, ORT_DEVICE_ALLOCATOR, device_of(options),
-                                     ORT_MEMORY_DEFAULT, &session->device)))
+        !succeeds(ort, api->CreateMemoryInfo(MEMORIES[i].memory, ORT_DEVICE_ALLOCATOR, device,
+                                             ORT_MEMORY_DEFAULT, &session->device)))
       session->device = NULL;
   if (!session->device) return;
   if (succeeds(

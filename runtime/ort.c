@@ -219,7 +219,9 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   OrtSessionOptions *settings = NULL;
   psplit_i_session s = {.ort = ort};
   psplit_code code;
+  int device = 0;
   if (access(path, R_OK) != 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read", path);
+  PSPLIT_TRY(psplit_i_binding_device(options, diag, &device));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
   PSPLIT_TRY(apply(ort, settings, options, path, diag));
   PSPLIT_TRY(
@@ -227,7 +229,7 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(psplit_i_placement_check(&s, options, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));
   PSPLIT_TRY(read_ports(&s, path, diag));
-  psplit_i_binding_open(&s, options);
+  psplit_i_binding_open(&s, options, device);
   *out = s;
 out:
   if (settings) api->ReleaseSessionOptions(settings);

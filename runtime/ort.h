@@ -84,8 +84,9 @@ typedef struct psplit_i_session {
 } psplit_i_session;
 
 /* Errors: IO (no such file), INVALID (ONNX Runtime does not take it; with assert_placement: the
- * provider leaves nodes to the CPU, which it names, or, before 1.24, ONNX Runtime's words),
- * UNSUPPORTED (record_placement, and the library is older than 1.24), NOMEM. */
+ * provider leaves nodes to the CPU, which it names, or, before 1.24, ONNX Runtime's words), USAGE
+ * (options of the provider), UNSUPPORTED (record_placement, and the library is older than 1.24),
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                                   const psplit_i_session_options *options,
                                                   psplit_diag *diag, psplit_i_session *out);
@@ -137,8 +138,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_session_run_on_device(
   psplit_i_session *session, const char *const *input_names, psplit_i_tensor *const *inputs,
   size_t n, const char *const *output_names, const bool *stays, psplit_i_tensor **outputs, size_t m,
   psplit_diag *diag);
-/* By psplit_i_session_open and _close: finds that memory. */
-void psplit_i_binding_open(psplit_i_session *session, const psplit_i_session_options *options);
+/* By psplit_i_session_open and _close: which device has that memory, and finds it. Errors: USAGE,
+ * where the provider's options name no device. */
+PSPLIT_MUST_USE psplit_code psplit_i_binding_device(const psplit_i_session_options *options,
+                                                    psplit_diag *diag, int *out);
+void psplit_i_binding_open(psplit_i_session *session, const psplit_i_session_options *options,
+                           int device);
 void psplit_i_binding_close(psplit_i_session *session);
 
 /* Makes the run under way, if any, and all later ones fail. From any thread. */

@@ -157,6 +157,16 @@ def main(argv):
                 ("of a number of stages", USAGE, "one number", "-k", "1..2", "--target", "triton", "-o", "o")):
             done = run(split, "m.onnx", *options, *more)
             tap.ok(done.returncode == status and says in done.stderr, "no target " + title, done.stderr)
+        for number, status, says in (("12", OK, ""), (12, OK, ""), ("first", USAGE, "stage 0 on CUDA: device_id is \"first\""),
+                                     ("1x", USAGE, "device_id"), (-1, USAGE, "device_id")):
+            DEVICES["devices"][0]["session"]["provider_options"]["device_id"] = number
+            with open(os.path.join(cwd, "devices.json"), "w") as file:
+                json.dump(DEVICES, file)
+            done = run(split, "m.onnx", *options, "--target", "triton", "-o", "on", "--force")
+            tap.ok(done.returncode == status and says in done.stderr, "on device %r" % number, done.stderr)
+            if status == OK:
+                with open(os.path.join(cwd, "on", "triton.sh"), encoding="utf-8") as file:
+                    tap.ok("gpus: [ 12 ]" in file.read(), "which Triton is told", "")
         with open(os.path.join(cwd, "odd.onnx"), "wb") as file:
             file.write(model("(float16[?] x) => (float8e4m3fn[?] y) {\na = Relu (x)\ny = Cast <to = 17> (a)\n}"))
         done = run(split, "odd.onnx", "-k", "1", "--target", "triton", "-o", "odd", "-q", "--allow-invalid")

@@ -138,6 +138,16 @@ for (const name of ['plain', 'gqa']) {
   }
 }
 
+// Outputs stay on the device that the session is told: by the last of several that are given, and never by nonsense.
+const onDevice = (...more) => run(k, [dirs[`plain${k}`].dir, ...all, '-n', '2', '--quiet', '--provider', 'cuda', ...more],
+  { env: { ...env, ODD: 'copies cuda', ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd } });
+const second = onDevice('--provider-option', 'device_id=1', '--provider-option', 'device_id=12');
+tap.ok(second.status === 0 && /^devices: 12$/m.test(second.stderr) && !/^devices: .*\b[01]\b/m.test(second.stderr), 'outputs stay on the device of the session', second.stderr);
+for (const wrong of ['first', '', '-1', '1x', ' 1', '99999999999']) {
+  const { status, stderr } = onDevice('--provider-option', `device_id=${wrong}`);
+  tap.ok(status === 2 && stderr.includes(`execution provider cuda: device_id is "${wrong}"`), `"${wrong}" is no device`, stderr);
+}
+
 // Sequences that end at different times, and one that fails among them, change nothing for the others.
 const cut = (tokens, end) => (tokens.includes(end) ? tokens.slice(0, tokens.indexOf(end) + 1) : tokens);
 const often = wanted.flat().reduce((best, token, _, list) => {

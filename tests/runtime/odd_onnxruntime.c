@@ -10,7 +10,8 @@
  *   alone        has WebGPU, and dies where two sessions are at work at once
  *   copies       FILE is a provider, cpu or cuda, where cuda is the CPU with memory of its own;
  *                says at the end how many bytes of inputs past... and outputs present... were
- *                copied between runs, and how many were given as they had come */
+ *                copied between runs, how many were given as they had come, and which devices,
+ *                of the first 32, outputs stayed on */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -142,6 +143,7 @@ enum {
   GET_SHAPE = 65,
   CPU_MEMORY = 69,
   MEMORY_NAME = 71,
+  MEMORY_ID = 72,
   RELEASE_VALUE = 96,
   RELEASE_SHAPE = 99,
   BIND_INPUT = 136,
@@ -159,6 +161,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static const void *states[MOST_STATES]; /* outputs present... that are not released yet */
 static int on_device[MOST_STATES];
 static long long to_host, to_device, as_it_came;
+static unsigned devices_used; /* bit N: device N */
 /* What a thread has bound for its next run. */
 static _Thread_local int bound[MOST_OUTPUTS]; /* 1: a state, 2: on the device */
 static _Thread_local size_t n_bound;
@@ -222,8 +225,11 @@ static void *bind_input(void *binding, const char *name, const void *value) {
 static void *bind_output(void *binding, const char *name, const void *memory) {
   static void *cpu;
   const char *where = "";
+  int device = 0;
   ((void *(*)(const void *, const char **))of[MEMORY_NAME])(memory, &where);
+  ((void *(*)(const void *, int *))of[MEMORY_ID])(memory, &device);
   pthread_mutex_lock(&mutex);
+  if (strcmp(where, "Cuda") == 0) devices_used |= 1U << (device & 31);
   if (!cpu) ((void *(*)(int, int, void **))of[CPU_MEMORY])(0, 0, &cpu);
   pthread_mutex_unlock(&mutex);
   if (n_bound == MOST_OUTPUTS) abort();
@@ -267,9 +273,13 @@ static void count_copies(void) {
   table[UPDATE_CUDA] = table[APPEND_CUDA] = table[RELEASE_CUDA] = (entry *)do_nothing;
 }
 __attribute__((destructor)) static void tell_copies(void) {
-  if (is("copies"))
-    fprintf(stderr, "state: %lld bytes to the host, %lld to the device, %lld as it came\n", to_host,
-            to_device, as_it_came);
+  if (!is("copies")) return;
+  fprintf(stderr, "state: %lld bytes to the host, %lld to the device, %lld as it came\n", to_host,
+          to_device, as_it_came);
+  fprintf(stderr, "devices:");
+  for (int i = 0; i < 32; i++)
+    if (devices_used >> i & 1U) fprintf(stderr, " %d", i);
+  fprintf(stderr, "\n");
 }
 
 static const void *get_api(uint32_t version) {
