@@ -112,7 +112,7 @@ psplit_code psplit_i_sample(const psplit_i_tensor *logits, const psplit_i_sampli
   *out_token = (int64_t)token;
   if (!(how->temperature > 0)) return PSPLIT_OK;
   const size_t most = (size_t)(how->top_k && how->top_k < n_tokens ? how->top_k : n_tokens);
-  candidate *all = malloc(most * sizeof *all);
+  candidate *all = calloc(most, sizeof *all);
   if (!all) return psplit_i_nomem(diag);
   const size_t n = take_likeliest(&view, first, n_tokens, most, all);
   const psplit_i_random_stream stream = {.seed = how->seed,

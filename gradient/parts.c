@@ -155,15 +155,16 @@ static int compare(const void *a, const void *b) {
 /* malloc'd; NULL when out of memory. */
 static psplit_i_contribution *sort(const psplit_i_backward *b) {
   const size_t n = b->contributions.n;
-  keyed *keys = malloc((n + 1) * sizeof *keys);
   psplit_i_contribution *sorted = malloc((n + 1) * sizeof *sorted);
-  for (size_t i = 0; keys && i < n; i++) keys[i] = (keyed){b->contributions.items[i], i};
-  if (keys && n) qsort(keys, n, sizeof *keys, compare);
-  for (size_t i = 0; keys && sorted && i < n; i++) sorted[i] = keys[i].one;
-  if (!keys) {
+  keyed *keys = malloc((n + 1) * sizeof *keys);
+  if (!sorted || !keys) {
     free(sorted);
-    sorted = NULL;
+    free(keys);
+    return NULL;
   }
+  for (size_t i = 0; i < n; i++) keys[i] = (keyed){b->contributions.items[i], i};
+  if (n) qsort(keys, n, sizeof *keys, compare);
+  for (size_t i = 0; i < n; i++) sorted[i] = keys[i].one;
   free(keys);
   return sorted;
 }

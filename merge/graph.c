@@ -320,7 +320,7 @@ static psplit_code add_outputs(psplit_i_merger *m) {
   }
   for (uint32_t o = 0; o < m->manifest.n_outputs; o++) {
     const uint32_t id = psplit_i_intern_find(&names, m->manifest.outputs[o]);
-    if (id == PSPLIT_NONE)
+    if (id >= from.n)
       PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_INVALID,
                                "%s: no stage gives the model's output \"%s\"", m->directory,
                                m->manifest.outputs[o]));

@@ -25,8 +25,7 @@ static bool same_class(const psplit_planner *planner, uint32_t a, uint32_t b) {
   const psplit_i_device_model *y = &planner->devices->devices[b].model;
   return x->keeps_copies == y->keeps_copies && psplit_i_support_same(x->support, y->support) &&
          (!x->keeps_copies ||
-          (x->overhead_ns == y->overhead_ns &&
-           memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0));
+          (x->overhead_ns == y->overhead_ns && x->memory_bandwidth == y->memory_bandwidth));
 }
 
 static psplit_code classify_devices(psplit_planner *planner, psplit_diag *diag) {

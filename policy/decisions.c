@@ -156,18 +156,22 @@ static bool room(psplit_i_learner *l, size_t n_items, size_t n_candidates) {
   if (n_items > l->most_items) {
     free(l->memory);
     free(l->gates);
+    l->most_items = 0;
     l->memory = malloc((n_items + 1) * M * sizeof *l->memory);
     l->gates = malloc(n_items * 4 * M * sizeof *l->gates);
-    l->most_items = l->memory && l->gates ? n_items : 0;
+    if (!l->memory || !l->gates) return false;
+    l->most_items = n_items;
   }
   if (n_candidates > l->most_candidates) {
     free(l->hidden);
     free(l->probability);
+    l->most_candidates = 0;
     l->hidden = malloc(n_candidates * S * sizeof *l->hidden);
     l->probability = malloc(n_candidates * sizeof *l->probability);
-    l->most_candidates = l->hidden && l->probability ? n_candidates : 0;
+    if (!l->hidden || !l->probability) return false;
+    l->most_candidates = n_candidates;
   }
-  return n_items <= l->most_items && n_candidates <= l->most_candidates;
+  return true;
 }
 
 double psplit_i_objective_back(const psplit_i_objective *o, uint32_t chosen, double old,

@@ -1,5 +1,6 @@
 #include "schedules.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "real.h"
@@ -68,7 +69,8 @@ static outline outline_of(const psplit_policy_batch *b, psplit_schedule_kind kin
     if (!b->backward_ns) tail -= p.forward;
     const double step = head + work + tail;
     const double round = path - before;
-    const double trips = b->backward_ns ? round * (double)((m - 1) / held + 1) : 0;
+    const uint32_t turns_of_m = (m - 1) / held + 1;
+    const double trips = b->backward_ns ? round * turns_of_m : 0;
     if (step > o.step) o.step = step;
     if (head + trips + tail > o.step) o.step = head + trips + tail;
     if (trips > turns) turns = trips;
@@ -126,6 +128,7 @@ static void add(const psplit_policy_batch *b, uint32_t m, outline *outlines,
 }
 
 void psplit_i_schedules_list(const psplit_policy_batch *b, psplit_i_schedules *out) {
+  assert(b->n_samples > 0);
   outline all[PSPLIT_I_MOST_SCHEDULES];
   uint32_t n = 0;
   double least = 0;

@@ -20,8 +20,8 @@ static void choose(const psplit_policy_learner *l, const psplit_i_random_stream 
     if (p[k] > p[s->chosen]) s->chosen = k;
   if (stream) {
     const double at = psplit_i_random_uniform(stream, draw);
-    for (sum = (double)p[0]; sum <= at && s->chosen + 1 < s->list.n; sum += (double)p[s->chosen])
-      s->chosen++;
+    sum = (double)p[0];
+    while (sum <= at && s->chosen + 1 < s->list.n) sum += (double)p[++s->chosen];
   }
   s->chance = p[s->chosen];
 }

@@ -186,7 +186,7 @@ static psplit_code run_once(checker *c, psplit_diag *diag) {
   set(&view, 0, 1);
   PSPLIT_TRY(psplit_i_train_pass_backward(&c->pass, diag));
   PSPLIT_TRY(take_loss(c, 0, false, diag, &again));
-  if (memcmp(&again, &c->check->loss, sizeof again) != 0)
+  if (again != c->check->loss)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
                              "the loss is %.9g, and %.9g when it is computed again: a model that "
                              "draws random numbers has no differences",

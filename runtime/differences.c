@@ -132,7 +132,7 @@ psplit_code psplit_i_differences_find(psplit_i_move move, void *user,
   double noise, h = question->largest_h;
   *out = (psplit_i_differences){0};
   PSPLIT_TRY(measure_noise(&s, diag, &noise));
-  for (int j = 0; j < N_STEPS && !(bound_of(&s) <= question->enough); j++, h /= 2) {
+  for (int j = 0; j < N_STEPS && !(bound_of(&s) <= question->enough); j++) {
     double ahead, behind, change_ahead, change_behind;
     PSPLIT_TRY(take(&s, h, diag, &ahead, &change_ahead));
     PSPLIT_TRY(take(&s, -h, diag, &behind, &change_behind));
@@ -141,6 +141,7 @@ psplit_code psplit_i_differences_find(psplit_i_move move, void *user,
     s.n = j + 1;
     if (j >= 1) look_at_pair(&s, j);
     if (j >= 4 && falls(&s, j) && falls(&s, j - 1) && falls(&s, j - 2)) extrapolate(&s, j);
+    h /= 2;
   }
   out->bound = bound_of(&s);
   out->answer = answer(&s);

@@ -199,7 +199,7 @@ psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_dia
   s.out->busy_ns = calloc(k, sizeof *s.out->busy_ns);
   s.out->peak_in_flight = calloc(k, sizeof *s.out->peak_in_flight);
   s.out->peak_bytes = calloc(k, sizeof *s.out->peak_bytes);
-  s.out->slots = malloc(s.out->n_slots * sizeof *s.out->slots);
+  s.out->slots = calloc(s.out->n_slots, sizeof *s.out->slots);
   if (!s.out->busy_ns || !s.out->peak_in_flight || !s.out->peak_bytes || !s.out->slots) goto nomem;
   memset(s.done, 0xff, cells * sizeof *s.done);
   for (uint32_t d = 0; d < k; d++)

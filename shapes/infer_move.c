@@ -349,7 +349,7 @@ void psplit_i_infer_pad(psplit_i_site *at) {
     return;
   }
   psplit_dim dims[PSPLIT_MAX_RANK];
-  int64_t axes[PSPLIT_MAX_RANK];
+  int64_t axes[PSPLIT_MAX_RANK] = {0};
   uint32_t n = 0, n_axes = (uint32_t)data.rank;
   const psplit_dim *pads = pad_list(at, &n);
   bool known = pads != NULL;

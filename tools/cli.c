@@ -63,15 +63,14 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   opterr = 0;
   cli_talk_command(argc, argv);
   for (;;) {
-    int row = -1;
-    const int id = getopt_long(argc, argv, letters, options, &row);
+    const int id = getopt_long(argc, argv, letters, options, NULL);
     *out_argument = optarg;
     if (id == -1) return CLI_END;
     if (id == ':' || id == '?') {
       bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;
     }
-    if (id == 'q' || (row >= 0 && strcmp(options[row].name, "quiet") == 0)) cli_talk_quiet();
+    if (id == 'q') cli_talk_quiet(); /* --quiet, whatever the command */
     if (id == CLI_COMPLETION) {
       int shell;
       if (!cli_choice(program, "completion", optarg, &shell)) return CLI_BAD;
@@ -161,7 +160,7 @@ bool cli_close_text(FILE *out, char *const *text) {
   return fclose(out) == 0 && !failed && *text;
 }
 
-psplit_code cli_nomem(psplit_diag *diag) {
+psplit_code(cli_nomem)(psplit_diag *diag) {
   snprintf(diag->message, sizeof diag->message, "out of memory");
   return diag->code = PSPLIT_NOMEM;
 }

@@ -67,6 +67,17 @@ PSPLIT_MUST_USE bool cli_close_text(FILE *out, char *const *text);
 /* Out of memory, in `diag`: NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
 
+/* As base/diag.h says to those who read one file at a time: a failure's code is the one given. */
+#if defined __clang_analyzer__ || defined PSPLIT_I_ANALYSER
+PSPLIT_MUST_USE static inline psplit_code cli_code_is(psplit_code returned, psplit_code given) {
+  (void)returned;
+  return given;
+}
+#define cli_nomem(diag) cli_code_is((cli_nomem)(diag), PSPLIT_NOMEM)
+#define psplit_diag_fail(diag, code, ...) \
+  cli_code_is((psplit_diag_fail)(diag, code, __VA_ARGS__), code)
+#endif
+
 /* Numbers of options. False (after an error line) where the text is not one in range. */
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
                uint64_t *out);

@@ -38,13 +38,16 @@ psplit_code place_check_unread(const char *path, const char *input, psplit_diag 
 
 psplit_code place_check_apart(const char *path, const char *other, psplit_diag *diag) {
   const char *name, *other_name;
-  char *a = holder(path, &name), *b = holder(other, &other_name);
-  const bool known = a && b;
-  const bool same =
-    known && (same_file(path, other) || (strcmp(name, other_name) == 0 && same_file(a, b)));
+  char *a = holder(path, &name);
+  if (!a) return cli_nomem(diag);
+  char *b = holder(other, &other_name);
+  if (!b) {
+    free(a);
+    return cli_nomem(diag);
+  }
+  const bool same = same_file(path, other) || (strcmp(name, other_name) == 0 && same_file(a, b));
   free(a);
   free(b);
-  if (!known) return cli_nomem(diag);
   if (!same) return PSPLIT_OK;
   return psplit_diag_fail(diag, PSPLIT_USAGE, "%s and %s are one file; give another one", path,
                           other);

@@ -27,6 +27,16 @@ out:
   return code;
 }
 
+/* What of n files was opened; NULL is fine. */
+static void close_stages(opened *files, uint32_t n) {
+  if (!files) return;
+  for (uint32_t s = 0; s < n; s++) {
+    psplit_model_close(files[s].optimized);
+    psplit_model_close(files[s].model);
+  }
+  free(files);
+}
+
 /* Shapes of inputs that the caller gave. */
 static psplit_run_shape *given_shapes(const psplit_feed_options *feed) {
   psplit_run_shape *shapes = calloc(feed->n_shapes + 1, sizeof *shapes);
@@ -70,12 +80,8 @@ psplit_code psplit_i_costs_of_stages(const psplit_i_ort *ort, const psplit_i_pip
   const char *name = slash && slash[1] ? slash + 1 : pipe->directory;
   PSPLIT_TRY(psplit_cost_table_profile_stages(name, stages, n, diag, out_text));
 out:
-  for (uint32_t s = 0; files && s < n; s++) {
-    psplit_model_close(files[s].optimized);
-    psplit_model_close(files[s].model);
-  }
+  close_stages(files, n);
   free(shapes);
-  free(files);
   free(stages);
   return code;
 }

@@ -75,7 +75,9 @@ static void put_links(json *j, const psplit_snapshot *s) {
 static void put_prices(json *j, const psplit_snapshot_counting *c) {
   const size_t n = c->n_prices, n_times = n * c->n_classes;
   put_uints(j, "price_maker", c->price_maker, n);
-  put_uints(j, "price_end", n ? c->price_off + 1 : NULL, n);
+  open_list(j, "price_end");
+  for (size_t i = 0; i < n; i++) psplit_i_json_uint(j, c->price_off[i + 1]);
+  close_list(j);
   put_uints(j, "price_reader", c->price_reader, n ? c->price_off[n] : 0);
   put_times(j, "price_recv_ns", c->price_recv_ns, n_times);
   put_times(j, "price_send_ns", c->price_send_ns, n_times);

@@ -369,8 +369,8 @@ static psplit_code run_program(proof *p, bool *out_done) {
   p->labels.n = p->counts.n = p->steps.n = 0;
   free(p->first);
   free(p->live);
-  p->first = malloc((size_t)p->n_states * n * sizeof *p->first);
-  p->live = malloc(n * sizeof *p->live);
+  p->first = malloc(((size_t)p->n_states * n + 1) * sizeof *p->first);
+  p->live = malloc(((size_t)n + 1) * sizeof *p->live);
   if (!p->first || !p->live || !begin(p)) goto out;
   for (uint32_t state = 0; state < p->n_states; state++)
     for (uint32_t cell = 0; cell < n; cell++)
@@ -383,7 +383,7 @@ static psplit_code run_program(proof *p, bool *out_done) {
           goto out;
         }
       }
-  on = malloc(p->labels.n * sizeof *on);
+  on = malloc((p->labels.n + 1) * sizeof *on);
   if (!on) goto out;
   find_live(p, on);
   code = PSPLIT_OK;

@@ -1,6 +1,7 @@
 /* Branch and bound over placements: exact for small problems of every variant. Clusters are placed
  * in topological order. Monotonicity: the value of a partial placement only grows as clusters are
  * added, and relays come on top at the end; so one that reaches the best value is cut off. */
+#include <assert.h>
 #include <string.h>
 
 #include "branch_and_bound.h"
@@ -124,6 +125,7 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_
   b.last = PSPLIT_NEW(&arena, uint32_t, instance->n);
   PSPLIT_TRY(left && b.next && b.last ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_placement_init(&b.placement, instance, chunks, request->options, &arena));
+  assert(b.placement.n_devices > 0);
   uint32_t n_types_used = 0;
   for (uint32_t t = 0; t < instance->n_types; t++) {
     left[t] = instance->problem->devices[t].count;

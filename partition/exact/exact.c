@@ -11,6 +11,7 @@
  * one exists or, between rounds, when one of an earlier round dominates it: the same downset and
  * receivers with no more of any device used. Steps and bytes are counted in total, so running out
  * is deterministic as well. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,6 +305,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   psplit_code code = PSPLIT_NOMEM;
   uint64_t n_ops = 0;
   const int n_threads = psplit_i_team_size(options->n_threads);
+  assert(n_threads > 0);
   exact *x = calloc(1, sizeof *x);
   expander *expanders = calloc((size_t)n_threads, sizeof *expanders);
   if (!x || !expanders) goto out_early;

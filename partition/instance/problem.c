@@ -85,14 +85,17 @@ static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
 
 static psplit_code check_csr(const uint32_t *off, uint32_t n, const uint32_t *ids, uint32_t n_nodes,
                              const char *what, psplit_diag *diag) {
-  for (uint32_t i = 0; i < n; i++) {
+  if (off[0] != 0)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "%s offsets begin at %" PRIu32 ", not at 0", what,
+                         off[0]);
+  for (uint32_t i = 0; i < n; i++) /* all, before ids are read through any */
     if (off[i + 1] < off[i])
       return psplit_i_fail(diag, PSPLIT_INVALID, "%s %" PRIu32 ": offsets decrease", what, i);
+  for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = off[i]; k < off[i + 1]; k++)
-      if (ids[k] >= n_nodes)
+      if (!ids || ids[k] >= n_nodes)
         return psplit_i_fail(diag, PSPLIT_INVALID, "%s %" PRIu32 ": no node %" PRIu32, what, i,
-                             ids[k]);
-  }
+                             ids ? ids[k] : PSPLIT_NONE);
   return PSPLIT_OK;
 }
 
@@ -153,6 +156,24 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
     return psplit_i_fail(diag, PSPLIT_LIMIT,
                          "the transfer times add up to more than 2^60 ticks; use a coarser unit");
   return PSPLIT_OK;
+}
+
+static psplit_code check_order(const psplit_problem *p, psplit_diag *diag) {
+  if (p->n_order && (!p->order_from || !p->order_to))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "order edges without order_from or order_to");
+  for (uint32_t k = 0; k < p->n_order; k++)
+    if (p->order_from[k] >= p->n_nodes || p->order_to[k] >= p->n_nodes)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "order edge %" PRIu32 ": no such node", k);
+  return PSPLIT_OK;
+}
+
+static psplit_code check_weights(const psplit_problem *p, psplit_diag *diag) {
+  if (!p->n_weights) return PSPLIT_OK;
+  if (!p->weight_group_bytes || !p->weight_off ||
+      (!p->weight_user && p->weight_off[p->n_weights] > 0))
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "weights without weight_group_bytes, weight_off or weight_user");
+  return check_csr(p->weight_off, p->n_weights, p->weight_user, p->n_nodes, "weight", diag);
 }
 
 static psplit_code check_devices(const psplit_problem *p, psplit_diag *diag) {
@@ -298,13 +319,10 @@ psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag
   PSPLIT_TRY(check_ways(p, diag));
   PSPLIT_TRY(check_pairs(p, diag));
   PSPLIT_TRY(check_messages(p, diag));
+  PSPLIT_TRY(check_weights(p, diag));
   PSPLIT_TRY(check_nodes(p, diag));
   PSPLIT_TRY(check_nets(p, diag));
-  for (uint32_t k = 0; k < p->n_order; k++)
-    if (p->order_from[k] >= p->n_nodes || p->order_to[k] >= p->n_nodes)
-      return psplit_i_fail(diag, PSPLIT_INVALID, "order edge %" PRIu32 ": no such node", k);
-  if (p->n_weights)
-    PSPLIT_TRY(check_csr(p->weight_off, p->n_weights, p->weight_user, p->n_nodes, "weight", diag));
+  PSPLIT_TRY(check_order(p, diag));
   PSPLIT_TRY(check_acyclic(p, diag));
 out:
   return code;

@@ -22,8 +22,10 @@ void psplit_i_anneal(psplit_i_annealing *a, double hot, double cold, uint64_t n_
                      bool (*step)(void *with, uint64_t i), void *with) {
   const double factor = pow(cold / hot, 1.0 / (double)(n_steps + 1));
   a->temperature = hot;
-  for (uint64_t i = 0; i < n_steps; i++, a->temperature *= factor)
+  for (uint64_t i = 0; i < n_steps; i++) {
     if (!step(with, i)) return;
+    a->temperature *= factor;
+  }
 }
 
 void psplit_i_anneal_chains(const psplit_i_solver_request *request, psplit_i_budget *budgets,

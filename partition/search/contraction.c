@@ -136,11 +136,11 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
       memcpy(out->net_pin + at, pool + nets[k].at, nets[k].n_pins * sizeof *pool);
       at += nets[k].n_pins;
     }
-    if (out->makes_message) {
+    if (instance->makes_message) {
       out->makes_message[net - 1] |= instance->makes_message[nets[k].net];
       out->on_trunk[net - 1] |= instance->on_trunk[nets[k].net];
     }
-    for (uint32_t c = 0; out->link && c < instance->n_link_classes; c++)
+    for (uint32_t c = 0; instance->link && c < instance->n_link_classes; c++)
       out->link[(size_t)c * n_nets + net - 1] +=
         instance->link[(size_t)c * instance->n_nets + nets[k].net];
     for (uint32_t t = 0; t < instance->n_types; t++) {

@@ -147,7 +147,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   const uint32_t n_nodes = c->fine->problem->n_nodes;
   const double fall = pow(kCold / c->hot, 1.0 / (c->n_levels + 1));
   double hot = c->hot;
-  for (uint32_t level = c->n_levels + 1; level-- > 0; hot *= fall) {
+  for (uint32_t level = c->n_levels + 1; level-- > 0;) {
     const psplit_i_instance *instance = level == 0 ? c->fine : &c->levels[level - 1];
     /* Finer graphs start warmer than coarser ones ended, and see more of the largest load. */
     const psplit_i_cooling cooling = {.seed = seed + level,
@@ -163,6 +163,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
                                                          &cooling, c->budget, c->label, out_value);
     if (code != PSPLIT_OK) return code;
     for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[instance->cluster_of_node[v]];
+    hot *= fall;
   }
   return PSPLIT_OK;
 }
@@ -170,7 +171,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
 /* One descent over new levels from c->best, which takes the result if that is better. */
 static psplit_code cycle(cycler *c, const uint32_t *parent, uint64_t seed, uint32_t parts) {
   const size_t bytes = c->fine->problem->n_nodes * sizeof *c->own;
-  int64_t value;
+  int64_t value = c->value;
   memcpy(c->own, c->best, bytes);
   memcpy(c->parent, parent, bytes);
   psplit_code code = build_levels(c, parts, seed);

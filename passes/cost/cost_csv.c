@@ -58,7 +58,7 @@ static bool read_number(const char *text, size_t n, uint64_t *out) {
 
 static psplit_code read_line(const char *line, size_t n, size_t number, uint32_t n_numbers,
                              psplit_cost_table *table, psplit_diag *diag) {
-  uint64_t numbers[4];
+  uint64_t numbers[4] = {0};
   size_t end = n;
   for (uint32_t i = n_numbers; i-- > 0;) {
     size_t comma = end;

@@ -188,7 +188,7 @@ static psplit_code take_turns(psplit_i_matcher *m) {
     m->anchor[r] = turn->first;
   }
   for (uint32_t n = 0; n < m->graph->n_nodes; n++)
-    if (of[n] != PSPLIT_NONE) psplit_i_own(m, n, components.items[of[n]].row);
+    if (of[n] < components.n) psplit_i_own(m, n, components.items[of[n]].row);
 out:
   psplit_i_vec_fini(&components);
   return code;

@@ -43,14 +43,15 @@ void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link 
 
 bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b) {
   const psplit_i_device_model *x = &devices->devices[a].model, *y = &devices->devices[b].model;
-  return memcmp(x->flops_per_second, y->flops_per_second, sizeof x->flops_per_second) == 0 &&
-         memcmp(x->product_flops_per_second, y->product_flops_per_second,
-                sizeof x->product_flops_per_second) == 0 &&
-         memcmp(x->efficiency, y->efficiency, sizeof x->efficiency) == 0 &&
-         memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0 &&
-         x->memory_bytes == y->memory_bytes && x->workspace_bytes == y->workspace_bytes &&
-         x->overhead_ns == y->overhead_ns && x->keeps_copies == y->keeps_copies &&
-         psplit_i_support_same(x->support, y->support);
+  for (int i = 0; i < PSPLIT_N_CLASSES; i++)
+    if (x->efficiency[i] != y->efficiency[i]) return false;
+  for (int i = 0; i < PSPLIT_N_DTYPES; i++)
+    if (x->flops_per_second[i] != y->flops_per_second[i] ||
+        x->product_flops_per_second[i] != y->product_flops_per_second[i])
+      return false;
+  return x->memory_bandwidth == y->memory_bandwidth && x->memory_bytes == y->memory_bytes &&
+         x->workspace_bytes == y->workspace_bytes && x->overhead_ns == y->overhead_ns &&
+         x->keeps_copies == y->keeps_copies && psplit_i_support_same(x->support, y->support);
 }
 
 bool psplit_i_devices_all_same(const psplit_devices *devices) {
@@ -60,8 +61,7 @@ bool psplit_i_devices_all_same(const psplit_devices *devices) {
 }
 
 static bool same_link(const psplit_device_link *a, const psplit_device_link *b) {
-  return a->latency_ns == b->latency_ns &&
-         memcmp(&a->bytes_per_second, &b->bytes_per_second, sizeof a->bytes_per_second) == 0;
+  return a->latency_ns == b->latency_ns && a->bytes_per_second == b->bytes_per_second;
 }
 
 bool psplit_i_devices_alike(const psplit_devices *devices) {

@@ -107,22 +107,28 @@ static bool any_touches(const question *q, uint32_t types) {
   return false;
 }
 
+static bool runs_operator(const question *q, const psplit_i_graph *graph, const psplit_i_node *node,
+                          unsigned depth);
+
+static bool runs_operators_of(const question *q, const psplit_i_graph *graph, unsigned depth) {
+  enum { MOST_DEPTH = 100 };
+  for (uint32_t n = 0; depth <= MOST_DEPTH && n < graph->n_nodes; n++)
+    if (!runs_operator(q, graph, &graph->nodes[n], depth)) return false;
+  return true;
+}
+
 /* By name alone: the node's operator, and those of its bodies and of the function that it calls. */
 static bool runs_operator(const question *q, const psplit_i_graph *graph, const psplit_i_node *node,
                           unsigned depth) {
-  enum { MOST_DEPTH = 100 };
   const psplit_i_support *s = q->support;
   const psplit_i_support_rule *refused = find(&s->refuses, node);
   const psplit_i_graph *function =
     node->function == PSPLIT_NONE ? NULL : psplit_i_model_function(graph->model, node->function);
   if (refused && !refused->limits.types) return no(q, "operator", node->op_type);
   if (s->listed && !function && !find(&s->runs, node)) return no(q, "operator", node->op_type);
-  for (uint32_t b = 0; depth < MOST_DEPTH && b < node->n_bodies + (function != NULL); b++) {
-    const psplit_i_graph *inner = b < node->n_bodies ? node->bodies[b] : function;
-    for (uint32_t n = 0; n < inner->n_nodes; n++)
-      if (!runs_operator(q, inner, &inner->nodes[n], depth + 1)) return false;
-  }
-  return true;
+  for (uint32_t b = 0; b < node->n_bodies; b++)
+    if (!runs_operators_of(q, node->bodies[b], depth + 1)) return false;
+  return !function || runs_operators_of(q, function, depth + 1);
 }
 
 bool psplit_i_support_runs(const psplit_i_support *support, const psplit_i_shapes *shapes,

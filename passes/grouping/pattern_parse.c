@@ -288,7 +288,7 @@ out:
 psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *origin,
                                     const char *text, size_t n, psplit_i_arena *arena,
                                     psplit_diag *diag) {
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
   parser p = {.into = patterns, .arena = arena, .diag = diag, .origin = origin, .line = 1};
   psplit_i_lines lines;
   if (memchr(text, '\0', n)) return wrong(&p, "not a text: it holds a NUL byte", "");

@@ -129,7 +129,7 @@ psplit_code psplit_plugins_canonical(const psplit_plugins *plugins, const char *
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_text out = {0};
-  psplit_i_pass_pipeline pipeline;
+  psplit_i_pass_pipeline pipeline = {0};
   PSPLIT_TRY(
     psplit_i_pipeline_parse(plugins, text ? text : DEFAULT_PIPELINE, &arena, diag, &pipeline));
   psplit_i_text_puts(&out, "");

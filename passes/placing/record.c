@@ -9,7 +9,8 @@
 
 static void *copy(const void *items, size_t bytes) {
   void *to = malloc(bytes ? bytes : 1);
-  if (to && bytes) memcpy(to, items, bytes);
+  if (!to) return NULL;
+  if (bytes) memcpy(to, items, bytes);
   return to;
 }
 

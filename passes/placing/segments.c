@@ -110,7 +110,7 @@ static bool keeps_wishes(const segments *s, const uint32_t *segment) {
   return true;
 }
 
-/* Makes the plan of these segments. */
+/* Makes the plan of these segments; NULL without groups. */
 static psplit_code realise(segments *s, const uint32_t *segment, const uint32_t *list, uint32_t n) {
   psplit_code code;
   psplit_planner *planner = s->planner;
@@ -122,7 +122,7 @@ static psplit_code realise(segments *s, const uint32_t *segment, const uint32_t 
   planner->segments_solver = s->best_by;
   PSPLIT_TRY(psplit_i_builder_number(&b));
   planner->copies.n = 0;
-  for (uint32_t v = 0; v < planner->graph->n_nodes; v++)
+  for (uint32_t v = 0; s->n_groups && v < planner->graph->n_nodes; v++)
     if (s->group[v] != PSPLIT_NONE) planner->stage[v] = segment[s->group[v]];
   PSPLIT_TRY(psplit_i_builder_place_free(&b));
   PSPLIT_TRY(psplit_i_plan_make(planner, s->diag));

@@ -211,6 +211,48 @@ static void impossible_numbers_are_refused(void **state) {
   }
 }
 
+/* Nothing is read through offsets that lead out of their array, nor from one that is not there. */
+static void arrays_are_checked_before_they_are_read(void **state) {
+  (void)state;
+  static const uint32_t up_and_down[] = {0, 1u << 30, 2, 4}, down_to_none[] = {0, 4, 0, 0},
+                        later[] = {1, 2, 3, 4}, one[] = {0}, two_users[] = {0, 1},
+                        user_off[] = {0, 2}, from_one[] = {1, 2};
+  static const uint64_t bytes[] = {8};
+  const psplit_device two = {.count = 2};
+  static const struct {
+    const char *what, *says;
+    psplit_code code;
+  } cases[] = {
+    {"net offsets that rise too far", "net 1: offsets decrease", PSPLIT_INVALID},
+    {"net offsets without consumers", "net 1: offsets decrease", PSPLIT_INVALID},
+    {"net offsets that begin later", "net offsets begin at 1", PSPLIT_INVALID},
+    {"order without its ends", "order_to", PSPLIT_USAGE},
+    {"weights without bytes", "weight_group_bytes", PSPLIT_USAGE},
+    {"weights without offsets", "weight_off", PSPLIT_USAGE},
+    {"weights without users", "weight_user", PSPLIT_USAGE},
+    {"weight offsets that begin later", "weight offsets begin at 1", PSPLIT_INVALID},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_problem p = diamond(&two);
+    const psplit_partition_options o = defaults();
+    if (i == 0) p.net_off = up_and_down;
+    if (i == 1) p.net_off = down_to_none, p.net_consumer = NULL;
+    if (i == 2) p.net_off = later;
+    if (i == 3) p.n_order = 1, p.order_from = one;
+    if (i > 3) {
+      p.n_weights = 1;
+      p.weight_group_bytes = i == 4 ? NULL : bytes;
+      p.weight_off = i == 5 ? NULL : i == 7 ? from_one : user_off;
+      p.weight_user = i == 6 ? NULL : two_users;
+    }
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    const psplit_code code = psplit_partition_solve(&p, &o, &diag, &s);
+    if (code != cases[i].code || !strstr(diag.message, cases[i].says) || s)
+      fail_msg("%s: %s %s", cases[i].what, psplit_code_name(code), diag.message);
+  }
+}
+
 /* More devices than nodes is no error where devices may stay empty. */
 static void more_stages_than_nodes_leave_some_empty(void **state) {
   (void)state;
@@ -614,6 +656,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(checker_finds_every_kind_of_violation),
     cmocka_unit_test(invalid_problems_are_named),
     cmocka_unit_test(impossible_numbers_are_refused),
+    cmocka_unit_test(arrays_are_checked_before_they_are_read),
     cmocka_unit_test(more_stages_than_nodes_leave_some_empty),
     cmocka_unit_test(infeasible_says_what_would_do),
     cmocka_unit_test(memory_that_hardly_fits_takes_no_longer_than_allowed),
