@@ -84,7 +84,7 @@ static psplit_code write_words(psplit_i_lane *l, psplit_diag *diag, size_t *out_
     row[TYPE] = view.data_type;
     row[BYTES] = (int64_t)view.n_bytes;
     row[RANK] = (int64_t)view.n_dims;
-    memcpy(row + N_ROW, view.dims, view.n_dims * sizeof *row);
+    if (view.n_dims) memcpy(row + N_ROW, view.dims, view.n_dims * sizeof *row);
     n += N_ROW + view.n_dims;
     *out_bytes += view.n_bytes;
   }
@@ -137,9 +137,10 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
   const bool ahead = l->envelope[WHAT] != IS_FAILURE && !l->envelope[HAS_DATA];
   if (ahead) PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words, diag));
   if (l->envelope[WHAT] == IS_DATA) PSPLIT_TRY(send_data(l, behind, diag));
-  if (l->envelope[WHAT] == IS_FAILURE) {
+  const psplit_diag *failure = l->bundle->failure;
+  if (failure && l->envelope[WHAT] == IS_FAILURE) {
     const size_t n_behind = (size_t)l->envelope[FAILURE_BYTES];
-    memcpy(behind, l->bundle->failure->message, n_behind);
+    memcpy(behind, failure->message, n_behind);
     PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words + n_behind, diag));
   } else if (!ahead) {
     PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words + (size_t)bytes, diag));

@@ -25,9 +25,11 @@ static void *open_library(const char *path, const char **out_name) {
 /* An older library, asked for a newer table, says so on standard error: its version tells before.
  */
 static void find_placement(const OrtApiBase *base, psplit_i_ort *ort) {
-  unsigned major = 0, minor = 0;
-  if (sscanf(ort->version, "%u.%u", &major, &minor) != 2) return;
-  if (major == 1 && minor < ORT_VERSION_PLACEMENT) return;
+  char *dot, *end;
+  const unsigned long major = strtoul(ort->version, &dot, 10);
+  if (dot == ort->version || *dot != '.') return;
+  const unsigned long minor = strtoul(dot + 1, &end, 10);
+  if (end == dot + 1 || (major == 1 && minor < ORT_VERSION_PLACEMENT)) return;
   void (*const *table)(void) = NULL;
   const void *found = base->GetApi(ORT_VERSION_PLACEMENT);
   memcpy(&table, &found, sizeof table);
@@ -70,7 +72,7 @@ psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort 
   const char *name;
   /* Builds of ONNX Runtime that report home also leave a log in TMPDIR for each process. */
   setenv("ORT_DISABLE_TELEMETRY", "1", 0);
-  if (!(ort.alone = malloc(sizeof *ort.alone))) return psplit_i_nomem(diag);
+  if (!(ort.alone = malloc(sizeof(pthread_mutex_t)))) return psplit_i_nomem(diag);
   pthread_mutex_init(ort.alone, NULL);
   ort.library = open_library(path, &name);
   if (!ort.library) {
@@ -212,6 +214,25 @@ out:
   return code;
 }
 
+static void free_ports(const psplit_i_ort *ort, psplit_i_session_port *ports, size_t n) {
+  for (size_t i = 0; ports && i < n; i++) {
+    OrtStatus *status =
+      ports[i].name ? ort->api.AllocatorFree(ort->allocator, ports[i].name) : NULL;
+    if (status) ort->api.ReleaseStatus(status);
+    if (ports[i].type) ort->api.ReleaseTypeInfo(ports[i].type);
+  }
+  free(ports);
+}
+
+/* What a session that is no other's, as far as it was opened, holds. */
+static void release(const psplit_i_ort *ort, psplit_i_session *session) {
+  free_ports(ort, session->inputs, session->n_inputs);
+  free_ports(ort, session->outputs, session->n_outputs);
+  psplit_i_binding_close(session);
+  if (session->run_options) ort->api.ReleaseRunOptions(session->run_options);
+  if (session->session) ort->api.ReleaseSession(session->session);
+}
+
 psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                   const psplit_i_session_options *options, psplit_diag *diag,
                                   psplit_i_session *out) {
@@ -233,18 +254,8 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   *out = s;
 out:
   if (settings) api->ReleaseSessionOptions(settings);
-  if (code != PSPLIT_OK) psplit_i_session_close(&s);
+  if (code != PSPLIT_OK) release(ort, &s);
   return code;
-}
-
-static void free_ports(const psplit_i_ort *ort, psplit_i_session_port *ports, size_t n) {
-  for (size_t i = 0; ports && i < n; i++) {
-    OrtStatus *status =
-      ports[i].name ? ort->api.AllocatorFree(ort->allocator, ports[i].name) : NULL;
-    if (status) ort->api.ReleaseStatus(status);
-    if (ports[i].type) ort->api.ReleaseTypeInfo(ports[i].type);
-  }
-  free(ports);
 }
 
 psplit_code psplit_i_session_share(const psplit_i_session *from, psplit_diag *diag,
@@ -260,16 +271,10 @@ psplit_code psplit_i_session_share(const psplit_i_session *from, psplit_diag *di
 
 void psplit_i_session_close(psplit_i_session *session) {
   if (!session->ort) return;
-  if (session->shared) {
+  if (session->shared)
     session->ort->api.ReleaseRunOptions(session->run_options);
-    memset(session, 0, sizeof *session);
-    return;
-  }
-  free_ports(session->ort, session->inputs, session->n_inputs);
-  free_ports(session->ort, session->outputs, session->n_outputs);
-  psplit_i_binding_close(session);
-  if (session->run_options) session->ort->api.ReleaseRunOptions(session->run_options);
-  if (session->session) session->ort->api.ReleaseSession(session->session);
+  else
+    release(session->ort, session);
   memset(session, 0, sizeof *session);
 }
 

@@ -1,5 +1,6 @@
 #include "profile.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,9 +127,10 @@ static psplit_code run_timed(whole *w, const psplit_i_run_options *options, pspl
 
 void psplit_i_profile_take_times(int64_t *ns, uint32_t n, psplit_i_profile *profile) {
   qsort(ns, n, sizeof *ns, by_size);
+  const int64_t slow = ns[3 * (size_t)n / 4];
   profile->least_ns = ns[0];
   profile->median_ns = ns[n / 2];
-  profile->spread_frac = ns[0] > 0 ? (double)(ns[3 * (size_t)n / 4] - ns[0]) / (double)ns[0] : 0;
+  profile->spread_frac = ns[0] > 0 ? (double)(slow - ns[0]) / (double)ns[0] : 0;
 }
 
 /* Into the times of `out`, which may be NULL. */
@@ -173,6 +175,7 @@ static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, ps
     PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], last % PSPLIT_I_DISTINCT, diag, &w->given[i]));
     PSPLIT_TRY(psplit_i_tensor_look(w->given[i], diag, &view));
     int64_t *dims = psplit_i_arena_array(arena, view.n_dims, sizeof *dims);
+    assert(w->names[i]); /* by open_whole() */
     const char *name = psplit_i_arena_strndup(arena, w->names[i], strlen(w->names[i]));
     if (!dims || !name) PSPLIT_TRY(psplit_i_nomem(diag));
     if (view.n_dims) memcpy(dims, view.dims, view.n_dims * sizeof *dims);

@@ -58,9 +58,10 @@ static void append(list *l, request *r) {
   l->n++;
 }
 
-/* Takes the one at *at out. */
+/* Takes the one at *at out, which is there. */
 static request *take(list *l, request **at) {
   request *r = *at;
+  assert(r);
   *at = r->next;
   if (!r->next) l->end = at;
   l->n--;

@@ -72,7 +72,7 @@ static psplit_code fill_strings(const Onnx__TensorProto *proto, psplit_diag *dia
 
 static void fill_numbers(const size *of, const numbers *found, char *out) {
   const size_t width = (psplit_i_element_bits(of->data_type) + 7) / 8;
-  if (!of->n_bytes) return;
+  if (!of->n_bytes || !found->from) return; /* no element */
   if (!found->step) {
     memcpy(out, found->from, (size_t)of->n_bytes);
     return;

@@ -124,7 +124,7 @@ static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag 
   c->stages = calloc(c->n_stages, sizeof *c->stages);
   c->queues = calloc((size_t)c->n_links + 1, sizeof *c->queues);
   c->queue_list = calloc((size_t)c->n_links + 1, sizeof *c->queue_list);
-  c->device_turns = calloc(c->n_stages, sizeof *c->device_turns);
+  c->device_turns = calloc(c->n_stages, sizeof(pthread_mutex_t));
   if (!c->stages || !c->queues || !c->queue_list || !c->device_turns) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < c->n_stages; s++) pthread_mutex_init(&c->device_turns[s], NULL);
   c->ends.queues = c->queue_list;

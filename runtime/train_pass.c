@@ -205,7 +205,8 @@ out:
 
 void psplit_i_train_pass_close(psplit_i_train_pass *pass) {
   if (!pass->ort) return;
-  for (uint32_t i = 0; i < pass->n_slots; i++) psplit_i_tensor_release(pass->slots[i]);
+  for (uint32_t i = 0; pass->slots && i < pass->n_slots; i++)
+    psplit_i_tensor_release(pass->slots[i]);
   for (uint32_t s = 0; s < pass->pipe->manifest.n_stages; s++) {
     if (pass->forward) psplit_i_session_close(&pass->forward[s].session);
     if (pass->again) psplit_i_session_close(&pass->again[s].session);

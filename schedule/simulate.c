@@ -3,6 +3,7 @@
  * Sources: GPipe (Huang et al., NeurIPS 2019), PipeDream-Flush / 1F1B (Narayanan et al., ICML
  * 2021), interleaved 1F1B (Narayanan et al., SC 2021, section 2.2), ZB-H1 (Qi et al., "Zero Bubble
  * Pipeline Parallelism", ICLR 2024, section 2.1). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static void piece(const simulation *s, uint32_t n, bool backward, uint32_t *chun
     *micro = n;
     return;
   }
+  assert(k > 0 && c > 0);
   const uint32_t step = n % (k * c) / k;
   *chunk = backward ? c - 1 - step : step;
   *micro = n / (k * c) * k + n % k;
@@ -92,7 +94,11 @@ static int64_t *done_at(const simulation *s, uint32_t v, uint32_t micro, int way
 
 static int64_t length(const simulation *s, uint32_t v, int way) {
   const psplit_schedule_input *in = s->in;
-  return (way == WEIGHTS ? in->weights_ns : way == BACKWARD ? in->backward_ns : in->forward_ns)[v];
+  const int64_t *ns = way == WEIGHTS    ? in->weights_ns
+                      : way == BACKWARD ? in->backward_ns
+                                        : in->forward_ns;
+  assert(ns); /* no piece goes a way without times */
+  return ns[v];
 }
 
 /* When the piece's input is there; -1: not yet known. */

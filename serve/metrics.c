@@ -98,10 +98,12 @@ static void put_stages(FILE *out, psplit_service *service, const psplit_pipeline
 
 uint64_t serve_resident_bytes(void) {
   FILE *statm = fopen("/proc/self/statm", "re");
-  unsigned long all, resident = 0;
-  if (statm && fscanf(statm, "%lu %lu", &all, &resident) != 2) resident = 0;
+  char line[128], *behind; /* pages: all, resident, ... */
+  uint64_t pages = 0;
+  if (statm && fgets(line, sizeof line, statm) && strtoull(line, &behind, 10))
+    pages = strtoull(behind, NULL, 10);
   if (statm) fclose(statm);
-  return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void put_memory(FILE *out) {

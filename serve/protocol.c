@@ -226,8 +226,7 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
   void *owned = code == PSPLIT_OK
                   ? realloc(r.bytes, (lent ? 0 : (size_t)r.n_bytes + 16) + MAX_RANK * sizeof *dims)
                   : NULL;
-  if (code == PSPLIT_OK && !owned) code = no_memory(diag);
-  if (code == PSPLIT_OK) {
+  if (owned) {
     const size_t at = lent ? 0 : ((size_t)r.n_bytes + 7) / 8 * 8;
     int64_t *kept = (int64_t *)(void *)((char *)owned + at);
     memcpy(kept, dims, MAX_RANK * sizeof *dims);
@@ -235,6 +234,7 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
     *to = (psplit_named_tensor){name,
                                 {r.type->data_type, n_dims, kept, lent ? lent : owned, r.n_bytes}};
   } else {
+    if (code == PSPLIT_OK) code = no_memory(diag);
     free(r.bytes);
   }
   free(dims);
@@ -300,7 +300,7 @@ psplit_code serve_request_parse(const char *body, size_t n_body, size_t n_json, 
 }
 
 void serve_request_fini(serve_request *r) {
-  for (uint32_t i = 0; i < r->n_inputs; i++) free(r->owned[i]);
+  for (uint32_t i = 0; r->owned && i < r->n_inputs; i++) free(r->owned[i]);
   free(r->owned);
   free(r->inputs);
   free(r->wanted);

@@ -132,7 +132,7 @@ static bool take(settings *s, int id, const char *argument) {
   switch (id) {
     case OPT_LISTEN: s->http.listen = argument; return true;
     case OPT_ADMIN: s->http.admin = argument; return true;
-    case OPT_NAME: return (s->name = strdup(argument)) != NULL;
+    case OPT_NAME: free(s->name); return (s->name = strdup(argument)) != NULL;
     case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
     case OPT_BATCH_DIM: s->model.service.batch_dim = argument; return true;
     case OPT_DEPTH: return count("depth", argument, 1000, &s->model.run.depth);

@@ -1,4 +1,5 @@
 /* Rules: If, Loop, Scan, SequenceMap: bodies in their own scopes. */
+#include <assert.h>
 #include <string.h>
 
 #include "infer.h"
@@ -69,11 +70,13 @@ static bool covers(const psplit_i_site *at, psplit_dim since, const psplit_i_vty
   if (type->kind == PSPLIT_TYPE_UNKNOWN) return true;
   if (type->kind != now->kind) return false;
   if (type->elem != 0 && type->elem != now->elem) return false;
-  if (type->rank < 0) return true;
-  if (type->rank != now->rank) return false;
-  for (int32_t i = 0; i < type->rank; i++)
-    if (type->dims[i] != now->dims[i] &&
-        (type->dims[i] < since || !psplit_i_dim_is_anonymous(at->dims, type->dims[i])))
+  const int32_t rank = type->rank;
+  if (rank < 0) return true;
+  if (rank != now->rank) return false;
+  const psplit_dim *dims = type->dims, *others = now->dims;
+  assert(rank == 0 || (dims && others));
+  for (int32_t i = 0; i < rank; i++)
+    if (dims[i] != others[i] && (dims[i] < since || !psplit_i_dim_is_anonymous(at->dims, dims[i])))
       return false;
   return true;
 }

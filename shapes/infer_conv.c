@@ -33,7 +33,7 @@ static bool read_window(psplit_i_site *at, int32_t n, const psplit_i_vtype *weig
   w->ceil_mode = psplit_i_int(at, "ceil_mode", 0) != 0;
   if (n < 0 || n > MAX_SPATIAL) return false;
   for (int32_t i = 0; i < n; i++) {
-    const size_t s = (size_t)i, s_end = (size_t)(i + n);
+    const size_t s = (size_t)i, s_end = (size_t)i + (size_t)n;
     w->stride[i] = stride && s < n_stride ? stride[i] : 1;
     w->dilation[i] = dilation && s < n_dilation ? dilation[i] : 1;
     w->begin[i] = notset && pads && s < n_pads ? pads[i] : 0;

@@ -8,7 +8,7 @@ static void copy_strided(psplit_i_site *at, uint32_t output, const psplit_dim *f
                          uint32_t n_from, const int64_t *stride, int64_t base) {
   if (!from || !psplit_i_wants(at, output)) return;
   const psplit_i_vtype *type = &at->scope->types[at->node->outputs[output]];
-  int64_t n, size[PSPLIT_MAX_RANK], coordinate[PSPLIT_MAX_RANK] = {0};
+  int64_t n, size[PSPLIT_MAX_RANK] = {0}, coordinate[PSPLIT_MAX_RANK] = {0};
   if (!psplit_i_count(at->dims, type, &n)) return;
   for (int32_t i = 0; i < type->rank; i++) psplit_i_dim_is_const(at->dims, type->dims[i], &size[i]);
   psplit_dim *elements = psplit_i_new_elements(at, n);
@@ -307,7 +307,7 @@ void psplit_i_infer_transpose(psplit_i_site *at) {
   size_t n;
   const int64_t *perm = psplit_i_int_list(at, "perm", &n);
   psplit_dim dims[PSPLIT_MAX_RANK];
-  int64_t stride[PSPLIT_MAX_RANK], moved[PSPLIT_MAX_RANK];
+  int64_t stride[PSPLIT_MAX_RANK] = {0}, moved[PSPLIT_MAX_RANK] = {0};
   uint32_t n_data;
   if (data.rank < 0 && perm && n <= PSPLIT_MAX_RANK) {
     psplit_i_fresh_dims(at, (int32_t)n, dims);

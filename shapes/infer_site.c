@@ -229,7 +229,7 @@ bool psplit_i_axis(int64_t axis, int32_t rank, int32_t *out) {
 
 bool psplit_i_axes(psplit_i_site *at, int input, const char *attribute, int32_t rank, bool *in,
                    bool *out_given) {
-  int64_t from_input[PSPLIT_MAX_RANK];
+  int64_t from_input[PSPLIT_MAX_RANK] = {0};
   const int64_t *list;
   size_t n;
   if (input >= 0 && psplit_i_has(at, (uint32_t)input)) {
@@ -242,7 +242,7 @@ bool psplit_i_axes(psplit_i_site *at, int input, const char *attribute, int32_t 
   }
   memset(in, 0, (size_t)rank * sizeof *in);
   *out_given = list != NULL;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; list && i < n; i++) {
     int32_t axis;
     if (!psplit_i_axis(list[i], rank, &axis)) return false;
     in[axis] = true;

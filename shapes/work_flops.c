@@ -145,10 +145,10 @@ static uint64_t attention(psplit_i_tally *t, const psplit_i_site *at) {
   const psplit_i_vtype *q = psplit_i_in(at, 0);
   const uint64_t out = out_elements(t, at), length = attended(t, at);
   const int64_t heads = psplit_i_int(at, !*at->node->domain ? "q_num_heads" : "num_heads", 0);
-  const uint64_t rows =
-    q->rank == 4
-      ? volume_from(t, at, 0, 0) / (in_dim(t, at, 0, 3) ? in_dim(t, at, 0, 3) : 1)
-      : mul(mul(in_dim(t, at, 0, 0), in_dim(t, at, 0, 1)), heads > 0 ? (uint64_t)heads : 1);
+  const uint64_t width = q->rank == 4 ? in_dim(t, at, 0, 3) : 1;
+  const uint64_t rows = q->rank == 4 ? volume_from(t, at, 0, 0) / (width ? width : 1)
+                                     : mul(mul(in_dim(t, at, 0, 0), in_dim(t, at, 0, 1)),
+                                           heads > 0 ? (uint64_t)heads : 1);
   return add(mul(4, mul(out, length)), mul(10, mul(rows, length)));
 }
 

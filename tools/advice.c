@@ -13,8 +13,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_DATA_DIRECTORY] = "; give the model as a file beside its data",
   [PSPLIT_HINT_INLINE_KNOWN] = "; its condition is constant: --inline-if $1=$2 takes it",
   [PSPLIT_HINT_INLINE_ASSUMED] =
-    "; where it is known which one runs, --inline-if $1=then or "
-    "--inline-if $1=else takes it",
+    "; where it is known which one runs, --inline-if $1=then or --inline-if $1=else takes it",
   [PSPLIT_HINT_CONFIGURATION] = "; choose one with --configuration, or --ignore-annotations",
   [PSPLIT_HINT_IGNORE_ANNOTATIONS] = "; --ignore-annotations passes over all annotations",
   [PSPLIT_HINT_MORE_STAGES] = "; ask for $1 stages or more, or --ignore-annotations",
@@ -22,23 +21,23 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_MEASURED_DIMS] = "; it was measured with{ --dim $*}",
   [PSPLIT_HINT_ALLOW_INVALID] = "; --allow-invalid plans it all the same",
   [PSPLIT_HINT_PASSES] = "; see --help-passes",
-  [PSPLIT_HINT_COSTS_FILE] =
-    "; a costs file is what onnx-pipeline-run --profile writes (docs/costs.schema.json), a profile "
-    "of ONNX Runtime, its node memory statistics, or Olive's cost model",
+  [PSPLIT_HINT_COSTS_FILE] = ("; a costs file is what onnx-pipeline-run --profile writes "
+                              "(docs/costs.schema.json), a profile "
+                              "of ONNX Runtime, its node memory statistics, or Olive's cost model"),
   [PSPLIT_HINT_MEASURE_NODES] =
     "; onnx-pipeline-run --profile FILE MODEL measures the nodes for --costs FILE",
   [PSPLIT_HINT_MEASURE_PIPELINE] = "; onnx-pipeline-run DIR measures the whole pipeline",
   [PSPLIT_HINT_MEASURE_BOTH] =
-    "; onnx-pipeline-run --profile FILE MODEL measures the nodes for --costs FILE"
-    "; onnx-pipeline-run DIR measures the whole pipeline",
+    ("; onnx-pipeline-run --profile FILE MODEL measures the nodes for --costs FILE"
+     "; onnx-pipeline-run DIR measures the whole pipeline"),
   [PSPLIT_HINT_BOUNDARY_IO] = "; --boundary io does without",
   [PSPLIT_HINT_WEIGHTS_EXTERNAL] = "; --weights external helps",
   [PSPLIT_HINT_REFERENCE_DIRECTORY] =
     "; give a directory that holds the model, or --weights external",
   [PSPLIT_HINT_ONNXRUNTIME] =
-    "; name one with --onnxruntime FILE or PSPLIT_ONNXRUNTIME; `npm install --ignore-scripts "
-    "onnxruntime-node` has it as "
-    "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1",
+    ("; name one with --onnxruntime FILE or PSPLIT_ONNXRUNTIME; `npm install --ignore-scripts "
+     "onnxruntime-node` has it as "
+     "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1"),
   [PSPLIT_HINT_MICRO_BATCHES] = ": --micro-batches",
   [PSPLIT_HINT_MAX_TEXT] = "; the limit is lifted by --max-text MIB",
   [PSPLIT_HINT_DROPOUT] = "; --dropout train or frozen says whether it drops",
@@ -111,7 +110,7 @@ static void add_words(line *out, const psplit_diag *diag, const char *words) {
     } else if (*c == '{') {
       loop = c;
     } else if (*c == '}') {
-      if (++i < diag->n_hint_arguments) c = loop;
+      if (++i < diag->n_hint_arguments && loop) c = loop;
     } else {
       add(out, c, 1);
     }

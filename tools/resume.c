@@ -15,15 +15,26 @@ bool resume_parse(const cli *program, const char *text, uint32_t *out_first) {
   return true;
 }
 
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Passes over a number as it is printed, without zeros before it. */
+static bool take_number(const char **at, uint32_t *out) {
+  uint64_t number = 0;
+  if (!is_digit(**at) || (**at == '0' && is_digit((*at)[1]))) return false;
+  for (; is_digit(**at) && number <= UINT32_MAX; (*at)++)
+    number = number * 10 + (uint64_t)(**at - '0');
+  *out = (uint32_t)number;
+  return number <= UINT32_MAX;
+}
+
 /* MICROBATCH-OUTPUT.npy or .pb as one number; UINT64_MAX: it is another file. */
 static uint64_t key_of(const char *name) {
-  unsigned micro_batch, output;
-  int n = 0;
-  char again[64];
-  if (sscanf(name, "%u-%u%n", &micro_batch, &output, &n) != 2 || n <= 0) return UINT64_MAX;
-  if (strcmp(name + n, ".npy") != 0 && strcmp(name + n, ".pb") != 0) return UINT64_MAX;
-  snprintf(again, sizeof again, "%u-%u%s", micro_batch, output, name + n);
-  return strcmp(again, name) == 0 ? (uint64_t)micro_batch << 32 | output : UINT64_MAX;
+  uint32_t micro_batch, output;
+  const char *at = name;
+  if (!take_number(&at, &micro_batch) || *at++ != '-' || !take_number(&at, &output))
+    return UINT64_MAX;
+  if (strcmp(at, ".npy") != 0 && strcmp(at, ".pb") != 0) return UINT64_MAX;
+  return (uint64_t)micro_batch << 32 | output;
 }
 
 static int by_size(const void *a, const void *b) {

@@ -719,6 +719,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   free(manifest);
   free(file);
   planned_fini(&made);
+  r->made = NULL;
   psplit_training_destroy(r->trained);
   psplit_model_close(model);
   return code;

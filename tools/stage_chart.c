@@ -18,21 +18,19 @@ typedef struct chart {
   bool colored, blocks;
 } chart;
 
-static bool is_set(const char *name) {
+/* NULL where it is not set, or empty. */
+static const char *setting(const char *name) {
   const char *value = getenv(name);
-  return value && *value;
+  return value && *value ? value : NULL;
 }
 
 /* POSIX: the first of these that is set and not empty. */
 static bool writes_utf8(void) {
   const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-  for (int i = 0; i < 3; i++)
-    if (is_set(names[i])) {
-      const char *value = getenv(names[i]);
-      return strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8") ||
-             strstr(value, "utf-8");
-    }
-  return false;
+  const char *value = NULL;
+  for (int i = 0; i < 3 && !value; i++) value = setting(names[i]);
+  return value && (strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8") ||
+                   strstr(value, "utf-8"));
 }
 
 static int terminal_width(void) {
@@ -59,8 +57,9 @@ static bool prepare(const psplit_plan *plan, stage_chart_color color, chart *out
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   if ((!terminal && color != STAGE_CHART_ALWAYS) || plan->n_stages == 0) return false;
   const char *term = getenv("TERM");
-  out->colored = color == STAGE_CHART_ALWAYS ||
-                 (color == STAGE_CHART_AUTO && !is_set("NO_COLOR") && term && strcmp(term, "dumb"));
+  out->colored =
+    color == STAGE_CHART_ALWAYS ||
+    (color == STAGE_CHART_AUTO && !setting("NO_COLOR") && term && strcmp(term, "dumb") != 0);
   out->blocks = writes_utf8();
   out->name_width = 0;
   out->most_ns = 1;

@@ -56,9 +56,10 @@ void cli_talk_command(int argc, char **argv) {
   if (talk.command || !wanted) return;
   for (int i = 0; i < argc; i++) n += strlen(argv[i]) + 1;
   if (!(talk.command = calloc(n, 1))) return; /* the log says less then */
+  char *at = talk.command;
   for (int i = 0; i < argc; i++) {
-    if (i) strcat(talk.command, " ");
-    strcat(talk.command, argv[i]);
+    if (i) *at++ = ' ';
+    at = stpcpy(at, argv[i]);
   }
 }
 

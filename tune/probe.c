@@ -41,11 +41,11 @@ static psplit_code read_names(prober *p, bool *out_distinct, psplit_diag *diag) 
  * name that begins with that of a node, "NAME/MatMulAddFusion" or "NAME_token_3"; so has what was
  * in a branch that it inlined. */
 static uint32_t find_node(const prober *p, const char *name) {
-  unsigned number = 0;
-  int end = 0;
-  if (p->numbered) {
-    if (sscanf(name, "#%u#%n", &number, &end) != 1 || !end) return PSPLIT_NONE;
-    return number < p->nodes->n_nodes ? number : PSPLIT_NONE;
+  if (p->numbered) { /* #NUMBER#... */
+    char *end;
+    if (*name != '#') return PSPLIT_NONE;
+    const unsigned long number = strtoul(name + 1, &end, 10);
+    return number < p->nodes->n_nodes && *end == '#' ? (uint32_t)number : PSPLIT_NONE;
   }
   char prefix[1024];
   size_t n = strlen(name);

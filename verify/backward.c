@@ -1,6 +1,7 @@
 /* Backward passes of stages as a split of the backward pass, proved as the stages are. */
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "training_inside.h"
 
@@ -201,9 +202,15 @@ out:
 /* Puts the file that a message means before it. */
 static void name_file(const psplit_i_training_proof *c, const psplit_i_proof *b) {
   const char *file = "the manifest's backward pass";
-  uint32_t stage;
-  if (b->diag && sscanf(b->diag->message, "stage %" SCNu32, &stage) == 1 &&
-      stage < c->p->manifest.n_stages) {
+  static const char STAGE[] = "stage ";
+  const char *message = b->diag ? b->diag->message : "";
+  unsigned long stage = PSPLIT_NONE;
+  if (strncmp(message, STAGE, strlen(STAGE)) == 0) {
+    char *end;
+    stage = strtoul(message + strlen(STAGE), &end, 10);
+    if (end == message + strlen(STAGE)) stage = PSPLIT_NONE;
+  }
+  if (stage < c->p->manifest.n_stages) {
     const psplit_i_training_parts *parts = &c->table->stages[stage];
     if (b->part && b->at < b->manifest.n_stages && b->called[b->at] == stage)
       file = b->manifest.stages[b->at].file;

@@ -184,7 +184,7 @@ static psplit_code collect(expansion *x, const Onnx__GraphProto *graph, expansio
     const Onnx__NodeProto *node = graph->node[n];
     const uint32_t k =
       node->n_output == 1 ? psplit_i_intern_find(&outputs, node->output[0]) : PSPLIT_NONE;
-    if (k != PSPLIT_NONE && is_join(node, &x->joins.items[k]))
+    if (k < x->joins.n && is_join(node, &x->joins.items[k]))
       n_met++;
     else
       PSPLIT_TRY(add(out, &out->nodes, &node->base));

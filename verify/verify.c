@@ -43,7 +43,7 @@ static void report(const psplit_i_proof *p, psplit_verify_report *out) {
                                 .n_transfers = p->manifest.n_transfers,
                                 .weight_bytes = p->weight_bytes,
                                 .trains = p->manifest.training != NULL};
-  if (out->trains) out->n_trained = count_weights(p->manifest.training);
+  if (p->manifest.training) out->n_trained = count_weights(p->manifest.training);
   for (uint32_t n = 0; n < p->graph->n_nodes; n++) out->n_duplicates += p->n_seen[n] - 1;
   for (uint32_t r = 0; r < p->manifest.n_inlined; r++)
     out->n_assumed += p->manifest.inlined[r].assumed;

@@ -355,7 +355,7 @@ static void find_live(proof *p, bool *on) {
 
 /* The first label: all clusters are left, no device is used. */
 static bool begin(proof *p) {
-  memset(p->first, 0xff, (size_t)p->n_states * p->list.n * sizeof *p->first);
+  memset(p->first, 0xff, ((size_t)p->n_states * p->list.n + 1) * sizeof *p->first);
   const psplit_i_cell *whole = &p->list.items[WHOLE];
   return !may_be_left(p, 0, whole, whole->low) || add_step(p, PSPLIT_NONE, 0, WHOLE, whole->low, 0);
 }

@@ -50,9 +50,10 @@ static psplit_code decide_hello(void *user, const double *reports, size_t n, dou
   for (size_t i = 0; i < n_sizes; i++) answer[PSPLIT_I_N_SETS + i] = -1;
   for (uint32_t d = 0; d < w->setup->wiring.n_devices; d++) {
     const double *row = reports + n * d;
-    if (memcmp(row + DIGEST, reports + DIGEST, N_DIGEST * sizeof *row) != 0)
-      return psplit_i_fail(diag, PSPLIT_INVALID,
-                           "devices 0 and %" PRIu32 " were started with different options", d);
+    for (int i = DIGEST; i < DIGEST + N_DIGEST; i++)
+      if (row[i] != reports[i])
+        return psplit_i_fail(diag, PSPLIT_INVALID,
+                             "devices 0 and %" PRIu32 " were started with different options", d);
     for (int set = 0; set < PSPLIT_I_N_SETS; set++) {
       if (row[ROWS + set] == 0) continue;
       if (!first[set]) first[set] = row;
