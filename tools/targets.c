@@ -99,7 +99,7 @@ psplit_code target_make(target t, const psplit_model *model, const planned *made
   const psplit_session **sessions = malloc(((size_t)plan->n_stages + 1) * sizeof *sessions);
   if (!sessions) return cli_nomem(diag);
   for (uint32_t s = 0; made->devices && s < plan->n_stages; s++)
-    sessions[s] = psplit_devices_session(made->devices, s);
+    sessions[s] = psplit_devices_session(made->devices, plan->stages[s].device_id);
   const request r = {model, plan, options, emit, made->devices ? sessions : NULL};
   const psplit_code code = t->make(&r, diag, out_text);
   *out_name = t->file;

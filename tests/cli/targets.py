@@ -157,6 +157,21 @@ def main(argv):
                 ("of a number of stages", USAGE, "one number", "-k", "1..2", "--target", "triton", "-o", "o")):
             done = run(split, "m.onnx", *options, *more)
             tap.ok(done.returncode == status and says in done.stderr, "no target " + title, done.stderr)
+        # The order of devices is chosen: what a stage runs on is told, whatever its place in the file.
+        slow = {"name": "slow", "preset": "cpu", "flops_per_second": {"float32": 1e3}, "session": {"threads": 2}}
+        fast = {"name": "fast", "preset": "cpu", "session": {"provider": "CUDA", "provider_options": {"device_id": 3}}}
+        for order in ((slow, fast), (fast, slow)):
+            with open(os.path.join(cwd, "two.json"), "w") as file:
+                json.dump({"devices": order}, file)
+            done = run(split, "m.onnx", "-q", "--dim", "batch=4", "--devices", "two.json", "-k", "2", "--target", "triton",
+                       "-o", "two", "--force")
+            with open(os.path.join(cwd, "two", "pipeline.json"), encoding="utf-8") as file:
+                devices = [stage["device"] for stage in json.load(file)["stages"]]
+            with open(os.path.join(cwd, "two", "triton.sh"), encoding="utf-8") as file:
+                kinds = re.findall("kind: (.*) }", file.read())
+            tap.ok(done.returncode == OK and sorted(devices) == ["fast", "slow"]
+                   and kinds == [{"fast": "KIND_GPU gpus: [ 3 ]", "slow": "KIND_CPU"}[name] for name in devices],
+                   "stages on %s and %s" % tuple(devices), "%s %s" % (kinds, done.stderr))
         for number, status, says in (("12", OK, ""), (12, OK, ""), ("first", USAGE, "stage 0 on CUDA: device_id is \"first\""),
                                      ("1x", USAGE, "device_id"), (-1, USAGE, "device_id")):
             DEVICES["devices"][0]["session"]["provider_options"]["device_id"] = number
