@@ -35,6 +35,18 @@ __attribute__((constructor)) static void remove_unfinished_record(void) {
   close(fd);
 }
 
+#ifdef PSPLIT_I_ONE_THREAD /* tests/analyse.sh: MemorySanitizer does not see what libomp writes */
+
+int psplit_i_team_size(uint32_t asked) { return asked ? (int)asked : 1; }
+
+void psplit_i_team_for(int n_threads, size_t begin, size_t end,
+                       void (*work)(void *with, size_t i, int thread), void *with) {
+  (void)n_threads;
+  for (size_t i = begin; i < end; i++) work(with, i, 0);
+}
+
+#else
+
 int psplit_i_team_size(uint32_t asked) { return asked ? (int)asked : omp_get_max_threads(); }
 
 void psplit_i_team_for(int n_threads, size_t begin, size_t end,
@@ -45,3 +57,5 @@ void psplit_i_team_for(int n_threads, size_t begin, size_t end,
   else
     for (size_t i = begin; i < end; i++) work(with, i, 0);
 }
+
+#endif

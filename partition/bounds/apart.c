@@ -360,7 +360,7 @@ static psplit_code take_instance(const separation *x, psplit_i_apart *out) {
       int64_t *total = &to->total_w[t];
       *total = w > x->limit || *total >= PSPLIT_I_INF ? PSPLIT_I_INF : *total + w;
     }
-  memcpy(to->net_pin, x->pins.items, x->pins.n * sizeof *to->net_pin);
+  if (x->pins.n) memcpy(to->net_pin, x->pins.items, x->pins.n * sizeof *to->net_pin);
   for (uint32_t e = 0; e < n_nets; e++) {
     const new_net *net = &x->nets.items[e];
     to->net_off[e] = net->first_pin;
