@@ -43,8 +43,7 @@ case $tool in
     [ $# -gt 0 ] || {
       set -- tests/base/test_base tests/base/test_out_file tests/base/test_counter_random tests/base/test_draw \
         tests/schedule/test_schedule tests/policy/test_gradients tests/policy/test_outlook tests/policy/test_schedules
-      for topic in lists chain partition proof certificate proposals reduce ties pairs messages blocks apart wide \
-        partition_property; do
+      for topic in lists chain proof certificate proposals reduce ties messages blocks apart wide partition_property; do
         set -- "$@" tests/partition/test_$topic
       done
       [ -z "$PSPLIT_PROTOBUF_C" ] || set -- "$@" tests/cli/test_advice tests/json/test_json_files \
@@ -76,7 +75,12 @@ case $tool in
     ;;
   valgrind)
     needs valgrind
-    [ $# -gt 0 ] || set -- tests/base/test_base tests/onnx/test_skeleton tests/onnx/test_graph tests/partition/test_lists
+    [ $# -gt 0 ] || set -- tests/base/test_base tests/base/test_out_file tests/base/test_json_tree tests/base/test_draw \
+      tests/base/test_counter_random tests/onnx/test_skeleton tests/onnx/test_graph tests/onnx/test_tensor \
+      tests/onnx/test_external tests/text/test_text tests/shapes/test_dims tests/shapes/test_devices \
+      tests/shapes/test_infer tests/costs/test_costs tests/gradient/test_table tests/emit/test_emit \
+      tests/emit/test_new_values tests/cli/test_advice tests/view/test_scope tests/policy/test_outlook \
+      tests/partition/test_lists tests/partition/test_proof
     # Its version 3.19 does not read the fifth version of debugging symbols as clang writes them.
     [ -f build-valgrind/build.ninja ] ||
       CC=clang meson setup build-valgrind --buildtype=plain -Dc_args='-O1 -g -gdwarf-4' -Dmpi=none

@@ -32,7 +32,7 @@ run() {
 }
 
 build build-asan address,undefined
-run build-asan --suite unit --suite cli --suite verify --suite emit --suite fuzz-replay \
+run build-asan --suite unit --suite property --suite cli --suite verify --suite emit --suite fuzz-replay \
   --suite golden --suite plugin --suite oom
 for model in wakeword silero_legacy; do
   run build-asan $model-2-sendrecv $model-2-io
