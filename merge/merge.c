@@ -52,16 +52,32 @@ out:
 
 /* --- the files --- */
 
+static bool has_file(const psplit_model *model, const struct stat *status) {
+  for (size_t f = 0; f < model->files.n; f++)
+    if ((uint64_t)status->st_dev == model->files.items[f].device &&
+        (uint64_t)status->st_ino == model->files.items[f].inode)
+      return true;
+  return false;
+}
+
+/* Not over what is read. */
 static psplit_code check_place(const psplit_i_merger *m, const char *path) {
-  struct stat status;
+  struct stat status, manifest;
+  psplit_i_text name = {0};
   if (stat(path, &status) != 0) return PSPLIT_OK;
-  for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
-    const psplit_model *model = m->stages[s].model;
-    for (size_t f = 0; f < model->files.n; f++)
-      if ((uint64_t)status.st_dev == model->files.items[f].device &&
-          (uint64_t)status.st_ino == model->files.items[f].inode)
-        return psplit_i_fail(m->diag, PSPLIT_IO, "%s is a file of the split itself", path);
+  psplit_i_text_addf(&name, "%s/pipeline.json", m->directory);
+  if (name.failed) {
+    psplit_i_text_fini(&name);
+    return psplit_i_nomem(m->diag);
   }
+  bool is_read = stat(name.bytes, &manifest) == 0 && manifest.st_dev == status.st_dev &&
+                 manifest.st_ino == status.st_ino;
+  psplit_i_text_fini(&name);
+  for (uint32_t s = 0; s < m->manifest.n_stages && !is_read; s++)
+    is_read = has_file(m->stages[s].model, &status);
+  if (is_read) return psplit_i_fail(m->diag, PSPLIT_IO, "%s is a file of the split itself", path);
+  if (m->options->model && has_file(m->options->model, &status))
+    return psplit_i_fail(m->diag, PSPLIT_IO, "%s is a file of the model itself", path);
   return PSPLIT_OK;
 }
 

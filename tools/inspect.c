@@ -267,6 +267,13 @@ static psplit_code show_problem(const request *r, psplit_planner *planner, pspli
   return code;
 }
 
+/* A file that is written may not be one that is read. */
+static psplit_code check_unread(const request *r, const char *path, psplit_diag *diag) {
+  const psplit_code code = plan_check_output(&r->plan, path, diag);
+  if (code != PSPLIT_OK || !r->trace || strcmp(r->trace, "-") == 0) return code;
+  return place_check_unread(path, r->trace, diag);
+}
+
 /* DIR/03-fuse.txt, numbered in the order in which the passes ran. */
 static psplit_code dump(void *user, psplit_planner *planner, const char *pass, psplit_diag *diag) {
   static const char *const endings[] = {"txt", "json", "dot", "html", "svg"};
@@ -284,6 +291,8 @@ static psplit_code dump(void *user, psplit_planner *planner, const char *pass, p
     errno = ENAMETOOLONG, code = cannot_write(r->dump_dir, diag);
   /* There are no times before costs are known, no stages before they are made, no matches before a
    * search: nothing to dump yet. */
+  else if ((code = check_unread(r, path, diag)) != PSPLIT_OK)
+    return psplit_snapshot_destroy(snapshot), code;
   else if ((r->view.format != PSPLIT_VIEW_SVG || snapshot->facts & PSPLIT_SNAPSHOT_COSTS) &&
            (r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan) &&
            (r->view.level != PSPLIT_VIEW_PATTERNS || snapshot->patterns))
@@ -300,7 +309,7 @@ static void stop_before_stages(plan_options *plan) {
 }
 
 static psplit_code check_output(const request *r, const psplit_model *model, psplit_diag *diag) {
-  const psplit_code code = plan_check_output(&r->plan, r->output, diag);
+  const psplit_code code = check_unread(r, r->output, diag);
   if (code != PSPLIT_OK) return code;
   return r->onnx ? psplit_emit_file_check(model, r->output, r->force, diag)
                  : place_check(r->output, model, diag);

@@ -1,5 +1,7 @@
 /* onnx-pipeline-learn: a policy from partition problems. */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <psplit/file.h>
@@ -7,10 +9,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "measure.h"
+#include "places.h"
 #include "shared_options.h"
 
 enum {
@@ -83,6 +88,9 @@ static const cli PROGRAM = {
   OPTIONS,
   sizeof OPTIONS / sizeof *OPTIONS,
 };
+
+/* How a line of --log begins. */
+#define LOG_HEAD "{\"step\": "
 
 typedef struct settings {
   const char *output, *state, *log, *from;
@@ -173,28 +181,33 @@ static psplit_code add_file(psplit_policy_learner *learner, measure *runs, const
   return code;
 }
 
+static psplit_code check_not_read(const settings *s, const char *file, psplit_diag *diag) {
+  const char *const outputs[] = {s->output, s->state, s->log};
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs && code == PSPLIT_OK; i++)
+    if (outputs[i]) code = place_check_unread(outputs[i], file, diag);
+  return code;
+}
+
 static int is_json(const struct dirent *entry) {
   const size_t n = strlen(entry->d_name);
   return entry->d_name[0] != '.' && n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
 }
 
+/* What is done with each file of the corpus. */
+typedef psplit_code (*file_visitor)(void *user, const char *path, psplit_diag *diag);
+
 /* Files of a directory in the order of their names, or one file. */
-static psplit_code add_all(psplit_policy_learner *learner, measure *runs, const char *path,
-                           uint32_t *io_n, psplit_diag *diag) {
+static psplit_code visit_all(const char *path, file_visitor visit, void *user, psplit_diag *diag) {
   struct dirent **entries;
   psplit_code code = PSPLIT_OK;
   const int n = scandir(path, &entries, is_json, alphasort);
-  if (n < 0) {
-    return add_file(learner, runs, path, io_n, diag);
-  }
+  if (n < 0) return errno == ENOMEM ? cli_nomem(diag) : visit(user, path, diag);
   for (int i = 0; i < n; i++) {
-    const size_t bytes = strlen(path) + strlen(entries[i]->d_name) + 2;
-    char *name = malloc(bytes);
-    if (!name && code == PSPLIT_OK) code = cli_nomem(diag);
-    if (code == PSPLIT_OK) {
-      snprintf(name, bytes, "%s/%s", path, entries[i]->d_name);
-      code = add_file(learner, runs, name, io_n, diag);
-    }
+    char *name = NULL;
+    if (code == PSPLIT_OK && asprintf(&name, "%s/%s", path, entries[i]->d_name) < 0)
+      name = NULL, code = cli_nomem(diag);
+    if (code == PSPLIT_OK) code = visit(user, name, diag);
     free(name);
     free(entries[i]);
   }
@@ -202,16 +215,92 @@ static psplit_code add_all(psplit_policy_learner *learner, measure *runs, const 
   return code;
 }
 
-static void log_step(FILE *log, const psplit_policy_step *s) {
+typedef struct corpus {
+  const settings *s;
+  psplit_policy_learner *learner;
+  measure *runs;
+  uint32_t n_problems;
+} corpus;
+
+static psplit_code visit_to_check(void *user, const char *path, psplit_diag *diag) {
+  return check_not_read(((const corpus *)user)->s, path, diag);
+}
+
+static psplit_code visit_to_add(void *user, const char *path, psplit_diag *diag) {
+  corpus *c = user;
+  return add_file(c->learner, c->runs, path, &c->n_problems, diag);
+}
+
+/* Outputs are found out before the work: none is read, or another one too. */
+static psplit_code check_outputs(settings *s, int argc, char **argv, psplit_diag *diag) {
+  const char *const outputs[] = {s->output, s->state, s->log};
+  corpus c = {.s = s};
+  psplit_code code = psplit_file_check(s->output, diag);
+  if (code == PSPLIT_OK && s->state) code = psplit_file_check(s->state, diag);
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs && code == PSPLIT_OK; i++) {
+    if (!outputs[i]) continue;
+    for (size_t k = 0; k < i && code == PSPLIT_OK; k++)
+      if (outputs[k]) code = place_check_apart(outputs[i], outputs[k], diag);
+    if (code == PSPLIT_OK) code = plan_check_output(&s->plan, outputs[i], diag);
+  }
+  /* The policy to begin with may be the one that is written in the end. */
+  if (code == PSPLIT_OK && s->from && s->state) code = place_check_unread(s->state, s->from, diag);
+  if (code == PSPLIT_OK && s->from && s->log) code = place_check_unread(s->log, s->from, diag);
+  for (int i = optind; i < argc && code == PSPLIT_OK; i++)
+    code = visit_all(argv[i], visit_to_check, &c, diag);
+  return code;
+}
+
+static psplit_code cannot_log(const char *path, const char *why, psplit_diag *diag) {
+  return psplit_diag_fail(diag, PSPLIT_IO, "--log %s: cannot be written: %s", path, why);
+}
+
+/* Whether it is empty, or a log of learning; what is no regular file holds nothing. */
+static bool may_log(int fd, const struct stat *status) {
+  char head[sizeof LOG_HEAD - 1];
+  return !S_ISREG(status->st_mode) || status->st_size == 0 ||
+         (pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+          memcmp(head, LOG_HEAD, sizeof head) == 0);
+}
+
+/* It is written line by line, so that it can be looked at meanwhile; with `goes_on` behind what it
+ * has. No FIFO is waited for. */
+static psplit_code open_log(const char *path, bool goes_on, psplit_diag *diag, FILE **out) {
+  enum { HOW = O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+  struct stat status;
+  const bool is_fifo = stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+  const int fd = open(path, is_fifo ? O_WRONLY | HOW : O_RDWR | O_CREAT | HOW, 0666);
+  if (fd < 0) return cannot_log(path, errno == ENXIO ? "nobody reads it" : strerror(errno), diag);
+  psplit_code code = PSPLIT_OK;
+  if (fstat(fd, &status) != 0)
+    code = cannot_log(path, strerror(errno), diag);
+  else if (!may_log(fd, &status))
+    code = psplit_diag_fail(diag, PSPLIT_IO,
+                            "--log %s: that is no log of learning, and is not replaced; give "
+                            "another name",
+                            path);
+  else if (S_ISREG(status.st_mode) && (goes_on ? lseek(fd, 0, SEEK_END) : ftruncate(fd, 0)) < 0)
+    code = cannot_log(path, strerror(errno), diag);
+  else if (fcntl(fd, F_SETFL, 0) != 0) /* waits for whoever reads a FIFO */
+    code = cannot_log(path, strerror(errno), diag);
+  else if (!(*out = fdopen(fd, "w")))
+    code = cli_nomem(diag);
+  if (code != PSPLIT_OK) close(fd);
+  return code;
+}
+
+static psplit_code log_step(const settings *s, FILE *log, const psplit_policy_step *step,
+                            psplit_diag *diag) {
   fprintf(log,
-          "{\"step\": %" PRIu32
-          ", \"warm\": %s, \"loss\": %.6f, \"reward\": %.6f, \"ratio\": %.6f, "
-          "\"valid\": %.4f, \"entropy\": %.5f, \"kl\": %.5f, \"epochs\": %" PRIu32
-          ", \"micro_batches\": %.2f, \"cpu_seconds\": %.2f}\n",
-          s->step, s->warm ? "true" : "false", s->loss, s->ratio > 0 ? 1 / s->ratio : 0, s->ratio,
-          s->valid, s->entropy, s->kl, s->epochs, s->micro_batches,
-          (double)clock() / CLOCKS_PER_SEC);
-  fflush(log);
+          LOG_HEAD "%" PRIu32
+                   ", \"warm\": %s, \"loss\": %.6f, \"reward\": %.6f, \"ratio\": %.6f, "
+                   "\"valid\": %.4f, \"entropy\": %.5f, \"kl\": %.5f, \"epochs\": %" PRIu32
+                   ", \"micro_batches\": %.2f, \"cpu_seconds\": %.2f}\n",
+          step->step, step->warm ? "true" : "false", step->loss,
+          step->ratio > 0 ? 1 / step->ratio : 0, step->ratio, step->valid, step->entropy, step->kl,
+          step->epochs, step->micro_batches, (double)clock() / CLOCKS_PER_SEC);
+  if (fflush(log) == 0 && !ferror(log)) return PSPLIT_OK;
+  return cannot_log(s->log, strerror(errno), diag);
 }
 
 static psplit_code say(psplit_policy_learner *learner, const psplit_policy_step *s,
@@ -274,8 +363,8 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
     code = psplit_policy_learner_step(learner, diag, &step, &done);
     if (code != PSPLIT_OK || done) break;
     atomic_store(&steps_done, step.step);
-    if (log) log_step(log, &step);
-    if (s->state && step.step % SAVE_EVERY == 0)
+    if (log) code = log_step(s, log, &step, diag);
+    if (code == PSPLIT_OK && s->state && step.step % SAVE_EVERY == 0)
       code = psplit_policy_learner_save(learner, s->state, diag);
     if (code == PSPLIT_OK && !s->quiet && step.step % SAY_EVERY == 0)
       code = say(learner, &step, diag);
@@ -294,7 +383,6 @@ int main(int argc, char **argv) {
   psplit_policy_learner *learner = NULL;
   measure *runs = NULL;
   FILE *log = NULL;
-  uint32_t n_problems = 0;
   psplit_policy_learn_options_init(&s.options);
   plan_options_init(&s.plan);
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
@@ -314,36 +402,35 @@ int main(int argc, char **argv) {
       return cli_usage(&PROGRAM, "--reward measured runs models, *.onnx, which %s is not", argv[i]);
   }
   s.options.cancel = cli_cancel();
-  psplit_code code = psplit_file_check(s.output, &diag);
+  s.measured.plan = &s.plan;
+  s.measured.cancel = s.options.cancel;
+  psplit_code code = plan_load_files(&s.plan, &diag);
+  if (code == PSPLIT_OK) code = check_outputs(&s, argc, argv, &diag);
+  if (code == PSPLIT_OK && s.log) code = open_log(s.log, s.resume, &diag, &log);
   if (code == PSPLIT_OK)
     code = s.from ? psplit_policy_read(s.from, &diag, &policy)
                   : psplit_policy_create(s.options.seed, &diag, &policy);
-  s.measured.plan = &s.plan;
-  s.measured.cancel = s.options.cancel;
-  if (code == PSPLIT_OK) code = plan_load_files(&s.plan, &diag);
-  if (code == PSPLIT_OK) code = plan_check_output(&s.plan, s.output, &diag);
   if (code == PSPLIT_OK) code = measure_create(&s.measured, &diag, &runs);
   s.options.measure = measure_split;
   s.options.measure_user = runs;
   if (code == PSPLIT_OK) code = psplit_policy_learner_create(policy, &s.options, &diag, &learner);
+  corpus all = {.s = &s, .learner = learner, .runs = runs};
   for (int i = optind; i < argc && code == PSPLIT_OK; i++)
-    code = add_all(learner, runs, argv[i], &n_problems, &diag);
+    code = visit_all(argv[i], visit_to_add, &all, &diag);
   if (code == PSPLIT_OK) code = measure_check_names(runs, &diag);
   cli_make_room();
   if (code == PSPLIT_OK && !s.quiet)
     printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
-           n_problems, psplit_policy_n_parameters(policy), (double)clock() / CLOCKS_PER_SEC);
+           all.n_problems, psplit_policy_n_parameters(policy), (double)clock() / CLOCKS_PER_SEC);
   fflush(stdout);
-  int status = 0;
-  if (code == PSPLIT_OK && s.log && !(log = fopen(s.log, s.resume ? "a" : "w")))
-    status = cli_usage(&PROGRAM, "--log %s cannot be written", s.log);
-  else if (code == PSPLIT_OK)
+  if (code == PSPLIT_OK)
     code = learn(policy, learner, runs, (uint32_t)(argc - optind), &s, log, &diag);
-  if (code == PSPLIT_OK && status == 0 && !s.quiet) code = measure_print(runs, stdout, &diag);
-  if (log) fclose(log);
+  if (code == PSPLIT_OK && !s.quiet) code = measure_print(runs, stdout, &diag);
+  if (log && fclose(log) != 0 && code == PSPLIT_OK)
+    code = cannot_log(s.log, strerror(errno), &diag);
   psplit_policy_learner_destroy(learner);
   psplit_policy_destroy(policy);
   measure_destroy(runs);
   plan_options_fini(&s.plan);
-  return cli_finish(status ? status : code == PSPLIT_OK ? 0 : cli_fail(&diag));
+  return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }

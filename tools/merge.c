@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "places.h"
 #include "shared_options.h"
 
 #include <getopt.h>
@@ -133,6 +134,7 @@ int main(int argc, char **argv) {
   psplit_code code = PSPLIT_OK;
   if (model_path) cli_doing("reading %s", model_path);
   if (model_path) code = psplit_model_open(model_path, &read, &diag, &model);
+  if (code == PSPLIT_OK) code = place_check_new(path, options.replace, model, &diag);
   if (code == PSPLIT_OK && model) {
     cli_doing("comparing the stages with %s", model_path);
     found.model = options.model = model;

@@ -1,9 +1,11 @@
 #include "ort_options.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "places.h"
 #include "probe_file.h"
 
 /* "2=X" is X for stage 2, "2.1=X" for its replica 1; anything else is for all stages. */
@@ -303,6 +305,19 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
     for (uint32_t r = 0; r < (apart ? s->n_replicas[i] : 1) && code == PSPLIT_OK; r++, at++)
       code = apply_to_replica(s, pipeline, i, r, s->texts + 4 * n_room * at, n_room, diag,
                               &s->stages[at]);
+  return code;
+}
+
+psplit_code ort_check_unread(const char *path, const char *directory,
+                             const psplit_pipeline_info *pipeline, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i <= pipeline->n_stages && code == PSPLIT_OK; i++) {
+    const char *file = i < pipeline->n_stages ? pipeline->stages[i].file : "pipeline.json";
+    char *read;
+    if (asprintf(&read, "%s/%s", directory, file) < 0) return cli_nomem(diag);
+    code = place_check_unread(path, read, diag);
+    free(read);
+  }
   return code;
 }
 

@@ -80,6 +80,10 @@ void ort_settings_all(const ort_settings *s, psplit_session *out);
 PSPLIT_MUST_USE psplit_code ort_settings_apply(ort_settings *s,
                                                const psplit_pipeline_info *pipeline,
                                                psplit_diag *diag);
+/* Whether the output `path` is none of the files of the split in `directory`. Errors: IO, NOMEM. */
+PSPLIT_MUST_USE psplit_code ort_check_unread(const char *path, const char *directory,
+                                             const psplit_pipeline_info *pipeline,
+                                             psplit_diag *diag);
 /* Frees what that made, and no more. */
 void ort_settings_drop(ort_settings *s);
 void ort_settings_fini(ort_settings *s);

@@ -29,6 +29,14 @@ psplit_code place_check(const char *path, const psplit_model *model, psplit_diag
   return psplit_file_check(path, diag);
 }
 
+psplit_code place_check_new(const char *path, bool replace, const psplit_model *model,
+                            psplit_diag *diag) {
+  struct stat status;
+  if (!replace && stat(path, &status) == 0 && S_ISREG(status.st_mode))
+    return psplit_diag_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", path);
+  return place_check(path, model, diag);
+}
+
 psplit_code place_check_unread(const char *path, const char *input, psplit_diag *diag) {
   if (!same_file(path, input)) return PSPLIT_OK;
   return psplit_diag_fail(diag, PSPLIT_IO,

@@ -9,6 +9,10 @@
 PSPLIT_MUST_USE psplit_code place_check(const char *path, const psplit_model *model,
                                         psplit_diag *diag);
 
+/* The same of a file that stands there only if `replace`. Errors: IO, NOMEM. */
+PSPLIT_MUST_USE psplit_code place_check_new(const char *path, bool replace,
+                                            const psplit_model *model, psplit_diag *diag);
+
 /* Whether it is another file, or directory, than `input`, which the command reads. Errors: IO. */
 PSPLIT_MUST_USE psplit_code place_check_unread(const char *path, const char *input,
                                                psplit_diag *diag);

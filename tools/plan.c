@@ -10,6 +10,7 @@
 #include "choose.h"
 #include "cli.h"
 #include "limits.h"
+#include "places.h"
 
 enum {
   OPT_CPUS = 256,
@@ -317,6 +318,14 @@ static psplit_code certify(const psplit_problem *p, const settings *s, const psp
   return code;
 }
 
+/* Before the work, and not over what was read for it. */
+static psplit_code check_certificate(const settings *s, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (strcmp(s->path, "-") != 0) code = place_check_unread(s->certificate, s->path, diag);
+  if (code == PSPLIT_OK && s->policy) code = place_check_unread(s->certificate, s->policy, diag);
+  return code == PSPLIT_OK ? psplit_file_check(s->certificate, diag) : code;
+}
+
 static psplit_code read_problem(const settings *s, psplit_diag *diag, psplit_problem **out) {
   char *text;
   size_t n;
@@ -370,7 +379,7 @@ int main(int argc, char **argv) {
   const char *wrong = set_devices(&s, list, problem.n_devices);
   if (wrong) {
     status = cli_usage(&PROGRAM, "%s", wrong);
-  } else if ((s.certificate && psplit_file_check(s.certificate, &diag) != PSPLIT_OK) ||
+  } else if ((s.certificate && check_certificate(&s, &diag) != PSPLIT_OK) ||
              psplit_partition_solve(&problem, &s.options, &diag, &plan) != PSPLIT_OK ||
              (s.certificate && certify(&problem, &s, plan, &diag) != PSPLIT_OK)) {
     status = cli_fail(&diag);

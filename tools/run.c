@@ -383,13 +383,7 @@ static psplit_code check_results(const settings *s, psplit_diag *diag) {
 static psplit_code check_written(const settings *s, const char *path,
                                  const psplit_pipeline_info *pipeline, psplit_diag *diag) {
   psplit_code code = check_unread(s, path, diag);
-  for (uint32_t i = 0; i <= pipeline->n_stages && code == PSPLIT_OK; i++) {
-    const char *file = i < pipeline->n_stages ? pipeline->stages[i].file : "pipeline.json";
-    char *read;
-    if (asprintf(&read, "%s/%s", s->directory, file) < 0) return cli_nomem(diag);
-    code = place_check_unread(path, read, diag);
-    free(read);
-  }
+  if (code == PSPLIT_OK) code = ort_check_unread(path, s->directory, pipeline, diag);
   return code == PSPLIT_OK ? place_check(path, NULL, diag) : code;
 }
 

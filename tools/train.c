@@ -430,15 +430,12 @@ static psplit_code put_model(const settings *s, const char *checkpoint, psplit_d
 static psplit_code check_unread(const settings *s, const char *path, psplit_diag *diag) {
   const files *const all[] = {&s->data, &s->eval_data, &s->fixed};
   psplit_code code = PSPLIT_OK;
+  if (s->ort.devices_file && cli_is_file(s->ort.devices_file))
+    code = place_check_unread(path, s->ort.devices_file, diag);
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     for (size_t i = 0; i < all[k]->n && code == PSPLIT_OK; i++)
       code = place_check_unread(path, all[k]->list[i].path, diag);
   return code;
-}
-
-static psplit_code check_trace(const settings *s, psplit_diag *diag) {
-  const psplit_code code = check_unread(s, s->trace, diag);
-  return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
 }
 
 static psplit_code check_outside(const char *path, const char *checkpoint, psplit_diag *diag) {
@@ -448,6 +445,19 @@ static psplit_code check_outside(const char *path, const char *checkpoint, pspli
                           "%s lies in the checkpoint %s, which holds its own files alone; give "
                           "another place",
                           path, checkpoint);
+}
+
+/* Nor one of the split, nor one that is written as well. */
+static psplit_code check_trace(const settings *s, const psplit_pipeline_info *pipeline,
+                               psplit_diag *diag) {
+  psplit_code code = check_unread(s, s->trace, diag);
+  if (code == PSPLIT_OK) code = ort_check_unread(s->trace, s->directory, pipeline, diag);
+  if (code == PSPLIT_OK && s->model) code = place_check_unread(s->trace, s->model, diag);
+  if (code == PSPLIT_OK && s->export) code = place_check_apart(s->trace, s->export, diag);
+  const char *const checkpoints[] = {s->train.checkpoint, s->train.resume};
+  for (size_t i = 0; i < 2 && code == PSPLIT_OK; i++)
+    if (checkpoints[i]) code = check_outside(s->trace, checkpoints[i], diag);
+  return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
 }
 
 /* Whether the trained model can be written, before the time is taken to train it. */
@@ -487,12 +497,14 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   reading.for_training = true;
   cli_doing("reading %s", s->directory);
   psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
-  if (code == PSPLIT_OK && s->trace) code = check_trace(s, diag);
+  const psplit_pipeline_info *info = pipeline ? psplit_pipeline_get_info(pipeline) : NULL;
+  if (code == PSPLIT_OK && s->trace) code = check_trace(s, info, diag);
+  if (code == PSPLIT_OK && s->export && s->leads)
+    code = ort_check_unread(s->export, s->directory, info, diag);
   if (code == PSPLIT_OK && s->export && s->leads) code = check_export(s, s->train.checkpoint, diag);
-  if (code == PSPLIT_OK)
-    code = ort_settings_apply(&s->ort, psplit_pipeline_get_info(pipeline), diag);
+  if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
   s->train.sessions = s->ort.stages;
-  s->train.n_sessions = code == PSPLIT_OK ? psplit_pipeline_get_info(pipeline)->n_stages : 0;
+  s->train.n_sessions = code == PSPLIT_OK ? info->n_stages : 0;
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   cli_doing("training %s", s->directory);
   cli_count_by(count_steps, NULL, "steps");
