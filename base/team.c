@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,7 +48,12 @@ void psplit_i_team_for(int n_threads, size_t begin, size_t end,
 
 #else
 
-int psplit_i_team_size(uint32_t asked) { return asked ? (int)asked : omp_get_max_threads(); }
+int psplit_i_team_size(uint32_t asked) {
+  const char *wanted = asked ? NULL : getenv("OMP_NUM_THREADS");
+  if (wanted && strcmp(wanted, "1") == 0)
+    return 1; /* without asking the runtime, which begins then */
+  return asked ? (int)asked : omp_get_max_threads();
+}
 
 void psplit_i_team_for(int n_threads, size_t begin, size_t end,
                        void (*work)(void *with, size_t i, int thread), void *with) {

@@ -354,8 +354,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = plan_check_names(&r->plan, model, diag);
   if (code == PSPLIT_OK) code = probe_load(&r->plan, r->model, model, NULL, diag);
   if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
-  if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
-    code = cannot_write(r->dump_dir, diag);
+  if (code == PSPLIT_OK && r->dump_dir) code = place_make_directory(r->dump_dir, diag);
   size_t n = 0;
   for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
     code = make_plan(r, model, any_stages ? k : 1, diag, &plans[n], &trainings[n]);

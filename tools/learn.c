@@ -350,7 +350,7 @@ static psplit_code settle_on_best(psplit_policy_learner *learner, measure *runs,
 }
 
 static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, measure *runs,
-                         uint32_t n_problems, const settings *s, FILE *log, psplit_diag *diag) {
+                         uint32_t n_problems, const settings *s, FILE **io_log, psplit_diag *diag) {
   enum { SAVE_EVERY = 20, SAY_EVERY = 100 };
   psplit_code code = PSPLIT_OK;
   psplit_policy_step step = {0};
@@ -363,7 +363,7 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
     code = psplit_policy_learner_step(learner, diag, &step, &done);
     if (code != PSPLIT_OK || done) break;
     atomic_store(&steps_done, step.step);
-    if (log) code = log_step(s, log, &step, diag);
+    if (*io_log) code = log_step(s, *io_log, &step, diag);
     if (code == PSPLIT_OK && s->state && step.step % SAVE_EVERY == 0)
       code = psplit_policy_learner_save(learner, s->state, diag);
     if (code == PSPLIT_OK && !s->quiet && step.step % SAY_EVERY == 0)
@@ -372,6 +372,11 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
   if (code == PSPLIT_OK && s->state) code = psplit_policy_learner_save(learner, s->state, diag);
   if (code == PSPLIT_OK && s->measured.run) code = settle_on_best(learner, runs, n_problems, diag);
   if (code == PSPLIT_OK && !s->quiet) code = say(learner, &step, diag);
+  if (code == PSPLIT_OK && *io_log) {
+    FILE *log = *io_log;
+    *io_log = NULL;
+    if (fclose(log) != 0) code = cannot_log(s->log, strerror(errno), diag);
+  }
   return code == PSPLIT_OK ? psplit_policy_write(policy, s->output, diag) : code;
 }
 
@@ -424,10 +429,9 @@ int main(int argc, char **argv) {
            all.n_problems, psplit_policy_n_parameters(policy), (double)clock() / CLOCKS_PER_SEC);
   fflush(stdout);
   if (code == PSPLIT_OK)
-    code = learn(policy, learner, runs, (uint32_t)(argc - optind), &s, log, &diag);
+    code = learn(policy, learner, runs, (uint32_t)(argc - optind), &s, &log, &diag);
   if (code == PSPLIT_OK && !s.quiet) code = measure_print(runs, stdout, &diag);
-  if (log && fclose(log) != 0 && code == PSPLIT_OK)
-    code = cannot_log(s.log, strerror(errno), &diag);
+  if (log) fclose(log);
   psplit_policy_learner_destroy(learner);
   psplit_policy_destroy(policy);
   measure_destroy(runs);

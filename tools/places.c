@@ -1,10 +1,12 @@
 #include "places.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <psplit/file.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -20,6 +22,25 @@ static char *holder(const char *path, const char **out_name) {
   const char *slash = strrchr(path, '/');
   *out_name = slash ? slash + 1 : path;
   return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+psplit_code place_make_directory(const char *path, psplit_diag *diag) {
+  const char *name;
+  if (mkdir(path, 0777) != 0)
+    return errno == EEXIST ? PSPLIT_OK
+                           : psplit_diag_fail(diag, PSPLIT_IO, "%s: cannot be written: %s", path,
+                                              strerror(errno));
+  char *home = holder(path, &name);
+  if (!home) return cli_nomem(diag);
+  const int fd = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  free(home);
+  /* File systems that cannot sync, and directories that cannot be read, are no failure. */
+  const bool failed = fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
+  const int reason = errno;
+  if (fd >= 0) close(fd);
+  return failed
+           ? psplit_diag_fail(diag, PSPLIT_IO, "%s: cannot be written: %s", path, strerror(reason))
+           : PSPLIT_OK;
 }
 
 psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {

@@ -27,4 +27,8 @@ PSPLIT_MUST_USE psplit_code place_check_apart(const char *path, const char *othe
 PSPLIT_MUST_USE psplit_code place_check_outside(const char *path, const char *directory,
                                                 psplit_diag *diag);
 
+/* Makes the directory `path` where there is none, and waits until the disk has it. Errors: IO,
+ * NOMEM. */
+PSPLIT_MUST_USE psplit_code place_make_directory(const char *path, psplit_diag *diag);
+
 #endif

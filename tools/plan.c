@@ -370,7 +370,8 @@ int main(int argc, char **argv) {
     psplit_problem_destroy(file);
     psplit_policy_proposer_destroy(proposer);
     psplit_policy_destroy(policy);
-    return cli_finish(cli_exit_status(PSPLIT_NOMEM));
+    status = cli_nomem(&diag) == PSPLIT_OK ? 0 : cli_fail(&diag);
+    return cli_finish(status);
   }
   memcpy(list, problem.devices, problem.n_devices * sizeof *list);
   problem.devices = list;

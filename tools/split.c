@@ -776,7 +776,8 @@ static int print_passes(const request *r) {
   char *text = psplit_plugins_help(r->plan.plugins);
   if (text) fputs(text, stdout);
   free(text);
-  return text ? 0 : cli_exit_status(PSPLIT_NOMEM);
+  psplit_diag diag = {0};
+  return text || cli_nomem(&diag) == PSPLIT_OK ? 0 : cli_fail(&diag);
 }
 
 static int run(request *r) {

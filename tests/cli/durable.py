@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a power cut leaves behind a command that has said it is done: durable.py JOURNAL SPLIT
-INSPECT
+"""What a power cut leaves behind a command that has said it is done: durable.py JOURNAL TOOLS
 
 Each command runs under the library of tests/support/journal.c. A file is on the disk where nothing
 was written to it after it was synced; a name is, where its directory was synced after it was given.
 After status 0 every output is, under its name. And --clean removes what killed runs left. TAP.
 """
 import fcntl
+import glob
 import os
 import shutil
 import subprocess
@@ -14,6 +14,12 @@ import sys
 import tempfile
 
 from bad_input import FILE, OK, USAGE, Tap, chain
+from inputs import PROBLEM, write
+from one_failure import FEW_STEPS, trained
+
+
+ONNXRUNTIME = os.path.join(os.path.dirname(__file__),
+                           "../e2e/node_modules/onnxruntime-node/bin/*/linux/*/libonnxruntime.so.1")
 
 
 def identity(path):
@@ -105,7 +111,67 @@ def durable(tap, library, home, title, outputs, command, environment=None):
     return why
 
 
-def splits(tap, library, home, split, inspect):
+def others(tap, library, home, tools):
+    """What the other commands write."""
+    def tool(name):
+        return os.path.join(tools, "onnx-pipeline-" + name)
+    write(os.path.join(home, "problem"), PROBLEM)
+    with open(os.path.join(home, "heavy.onnx"), "wb") as file:
+        file.write(chain(3, 300))
+    subprocess.run([tool("split"), "heavy.onnx", "-k", "2", "-q", "-o", "heavy"], cwd=home, check=True)
+    for title, outputs, command in (
+            ("a page's stages, one after each pass", ["dumps"],
+             (tool("inspect"), "m.onnx", "-q", "-k", "2", "--dump-after", "all", "--dump-dir", "dumps")),
+            ("a model of supernodes", ["n.onnx"],
+             (tool("inspect"), "m.onnx", "-q", "-k", "2", "--format", "onnx", "-o", "n.onnx")),
+            ("a certificate", ["c2"], (tool("plan"), "problem", "--certificate", "c2")),
+            ("a merged model and its weights", ["merged.onnx", "merged.onnx.data"],
+             (tool("merge"), "heavy", "-q", "-o", "merged.onnx", "--weights", "external")),
+            ("the same over old ones", ["merged.onnx", "merged.onnx.data"],
+             (tool("merge"), "heavy", "-q", "-o", "merged.onnx", "--weights", "external", "--force")),
+            ("a policy and what goes on with it", ["policy", "state"],
+             (tool("learn"), "problem", "-o", "policy", "--state", "state", *FEW_STEPS)),
+            ("the same over old ones", ["policy", "state"],
+             (tool("learn"), "problem", "-o", "policy", "--state", "state", *FEW_STEPS))):
+        durable(tap, library, home, title, outputs, command)
+
+
+def running(tap, library, home, tools):
+    """What commands write that run stages."""
+    found = glob.glob(ONNXRUNTIME)
+    if not found or not os.path.exists(tools + "/onnx-pipeline-train"):
+        print("# what runs is left out: no onnxruntime-node")
+        return
+    os.environ["PSPLIT_ONNXRUNTIME"] = os.path.abspath(found[0])
+    split, run, train = (os.path.join(tools, "onnx-pipeline-" + name) for name in ("split", "run", "train"))
+    with open(os.path.join(home, "t.onnx"), "wb") as file:
+        file.write(trained())
+    write_samples(os.path.join(home, "x.npy"))
+    durable(tap, library, home, "results and a trace", ["results", "trace"],
+            (run, "out", "-q", "--random", "--dim", "batch=2", "-m", "2", "-o", "results", "--trace", "trace"))
+    durable(tap, library, home, "a table of costs", ["table"],
+            (run, "--profile", "table", "-q", "m.onnx", "--random", "--dim", "batch=2", "-m", "2"))
+    durable(tap, library, home, "a split to train", ["tout"],
+            (split, "t.onnx", "-k", "2", "-q", "-o", "tout", "--training", "--loss-output", "loss",
+             "--trained-weights", "input", "--optimizer", "sgd"))
+    trains = (train, "tout", "-q", "--data", "x=x.npy", "--batch", "4", "-m", "1", "--steps")
+    durable(tap, library, home, "a checkpoint and a trained model", ["checkpoint", "trained.onnx"],
+            (*trains, "1", "--checkpoint", "checkpoint", "--export", "trained.onnx", "--model", "t.onnx"))
+    durable(tap, library, home, "the same over old ones", ["checkpoint", "trained.onnx"],
+            (*trains, "2", "--checkpoint", "checkpoint", "--resume", "checkpoint", "--export", "trained.onnx",
+             "--model", "t.onnx", "--force"))
+
+
+def write_samples(path):
+    """8 rows of 8 floats, all zero."""
+    head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (8, 8), }"
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(256))
+
+
+def splits(tap, library, home, tools):
+    split, inspect = (os.path.join(tools, "onnx-pipeline-" + name) for name in ("split", "inspect"))
     two = (split, "m.onnx", "-k", "2", "-q")
     durable(tap, library, home, "a split", ["out"], (*two, "-o", "out"))
     durable(tap, library, home, "a split in place of another", ["out"],
@@ -123,6 +189,7 @@ def splits(tap, library, home, split, inspect):
             (*two, "-o", "beside", "--annotate", "a.onnx", "--depfile", "d.d", "--force"))
     durable(tap, library, home, "a page", ["page"],
             (inspect, "m.onnx", "-q", "-k", "2", "--format", "html", "-o", "page"))
+    others(tap, library, home, tools)
     # The check itself has to see what is missing.
     quiet = Tap()
     quiet.ok = lambda *_: None
@@ -162,16 +229,17 @@ def cleaning(tap, home, split):
 
 
 def main(argv):
-    if len(argv) != 4:
-        sys.exit("usage: durable.py JOURNAL SPLIT INSPECT")
-    library, split, inspect = map(os.path.abspath, argv[1:])
+    if len(argv) != 3:
+        sys.exit("usage: durable.py JOURNAL TOOLS")
+    library, tools = map(os.path.abspath, argv[1:])
     tap = Tap()
     home = os.path.realpath(tempfile.mkdtemp(prefix="psplit-durable-"))
     try:
         with open(os.path.join(home, "m.onnx"), "wb") as file:
             file.write(chain(6))
-        splits(tap, library, home, split, inspect)
-        cleaning(tap, home, split)
+        splits(tap, library, home, tools)
+        running(tap, library, home, tools)
+        cleaning(tap, home, os.path.join(tools, "onnx-pipeline-split"))
     finally:
         shutil.rmtree(home, ignore_errors=True)
     print("1..%d" % tap.count)

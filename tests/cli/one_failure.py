@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whole commands in which one allocation or one system call fails: one_failure.py LIBRARY WHICH SPLIT
-INSPECT VERIFY PLAN
+INSPECT VERIFY PLAN MERGE LEARN
 
 WHICH: alloc or call. Each in turn: status 0 and the usual output, byte for byte, or status 6 (3 for
 calls), one error line with a reason, and every file as it was. TAP. PSPLIT_FAULTS_STEP=N asks every
@@ -20,7 +20,11 @@ from faults import HIDDEN, Made, problem_of, tree  # tests/support, by bad_input
 MOST_SHOWN = 8
 
 
-def commands(split, inspect, verify, plan):
+FEW_STEPS = ("--warm-steps", "1", "--steps", "1", "--schedule-steps", "1", "--graphs", "1", "--rollouts", "2",
+             "-q")
+
+
+def commands(split, inspect, verify, plan, merge, learn):
     """(title, command) for each way through the commands."""
     one = ("--threads", "1", "-q")
     passes = "infer-shapes,cost,mark,attach,fuse:patterns=patterns,coarsen,partition,replicate"
@@ -46,10 +50,20 @@ def commands(split, inspect, verify, plan):
                                    *one)),
         ("verify", (verify, "old", "--model", "m.onnx", "--threads", "1")),
         ("plan", (plan, "problem", "--certificate", "c", "--json", "--threads", "1")),
+        ("plan --policy", (plan, "problem", "--policy", "policy", "--solver", "auto", "--schedule", "4",
+                           "--json", "--threads", "1")),
+        ("split --overlap", (split, "m.onnx", "--devices", "devices", "--overlap", "--message-latency",
+                             "per-pair", "--plan-only", "--json", *one)),
+        ("merge", (merge, "old", "-o", "whole.onnx", "-m", "m.onnx")),
+        ("merge --weights external", (merge, "old", "-o", "w.onnx", "--weights", "external")),
+        ("learn", (learn, "problem", "-o", "learned", "--log", os.devnull, *FEW_STEPS)),
+        ("learn --resume", (learn, "problem", "-o", "policy", "--state", "old-state", "--resume",
+                            *FEW_STEPS)),
+        ("learn from a model", (learn, "m.onnx", "-k", "2", "--from", "policy", "-o", "new", *FEW_STEPS)),
     ]
 
 
-def prepare(home, split):
+def prepare(home, split, learn):
     os.chdir(home)
     with open("m.onnx", "wb") as file:
         file.write(chain(4))
@@ -60,6 +74,8 @@ def prepare(home, split):
         write(name, content)
     if os.spawnl(os.P_WAIT, split, split, "m.onnx", "-k", "2", "-q", "-o", "old"):
         sys.exit("the first split failed")
+    if os.spawnl(os.P_WAIT, learn, learn, "problem", "-o", "policy", "--state", "old-state", *FEW_STEPS):
+        sys.exit("the first policy failed")
 
 
 def trained():
@@ -108,18 +124,19 @@ def each(tap, library, which, home, scratch, title, command, step):
 
 
 def main(argv):
-    if len(argv) != 7 or argv[2] not in ("alloc", "call"):
-        sys.exit("usage: one_failure.py LIBRARY alloc|call SPLIT INSPECT VERIFY PLAN")
+    if len(argv) != 9 or argv[2] not in ("alloc", "call"):
+        sys.exit("usage: one_failure.py LIBRARY alloc|call SPLIT INSPECT VERIFY PLAN MERGE LEARN")
     library, which, tools = os.path.abspath(argv[1]), argv[2], list(map(os.path.abspath, argv[3:]))
     step = int(os.environ.get("PSPLIT_FAULTS_STEP", "5" if which == "alloc" else "1"))
     only = os.environ.get("PSPLIT_FAULTS_ONLY", "")
     work = os.path.realpath(tempfile.mkdtemp(prefix="psplit-faults-"))
     home, scratch = os.path.join(work, "home"), os.path.join(work, "scratch")
     tap = Tap()
+    os.environ["OMP_NUM_THREADS"] = "1"  # of commands without --threads
     try:
         os.mkdir(home)
         os.mkdir(scratch)
-        prepare(home, tools[0])
+        prepare(home, tools[0], tools[5])
         for title, command in commands(*tools):
             if only in title:
                 each(tap, library, which, home, scratch, title, command, step)
