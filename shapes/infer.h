@@ -168,6 +168,10 @@ int32_t psplit_i_rank(const psplit_i_site *at, uint32_t input);
 /* Dimension of an input counted from the front, or from the back when negative; a fresh size where
  * the input has no such dimension. */
 psplit_dim psplit_i_dim_of(psplit_i_site *at, uint32_t input, int32_t axis);
+/* A size that an attribute says, if that is above 0; else a fresh one. */
+psplit_dim psplit_i_number_or_fresh(psplit_i_site *at, int64_t value);
+/* The size that the one element of an input says, or a fresh one. */
+psplit_dim psplit_i_element_or_fresh(psplit_i_site *at, uint32_t input);
 /* Product of dimensions [from, to) of a type of known rank. */
 psplit_dim psplit_i_volume(psplit_i_site *at, const psplit_i_vtype *type, int32_t from, int32_t to);
 /* Product of the dimensions where all are numbers. */
@@ -188,6 +192,8 @@ bool psplit_i_real_input(psplit_i_site *at, uint32_t input, double *out);
 const Onnx__AttributeProto *psplit_i_attribute(const psplit_i_site *at, const char *name);
 int64_t psplit_i_int(const psplit_i_site *at, const char *name, int64_t fallback);
 float psplit_i_float(const psplit_i_site *at, const char *name, float fallback);
+/* The element type that an attribute names; `fallback` where it names none. */
+int32_t psplit_i_elem_named(const psplit_i_site *at, const char *name, int32_t fallback);
 /* Borrowed; NULL and 0 where there is none. */
 const int64_t *psplit_i_int_list(const psplit_i_site *at, const char *name, size_t *out_n);
 /* Whether a string attribute has this text; `fallback` where there is none. */
@@ -220,6 +226,9 @@ void psplit_i_out_sequence(psplit_i_site *at, uint32_t output, int32_t elem, int
 
 /* Broadcast of inputs [first, first + n): dims[PSPLIT_MAX_RANK] and the rank, or -1. */
 int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit_dim *dims);
+/* The same of the inputs that a list of n numbers names. */
+int32_t psplit_i_broadcast_of(psplit_i_site *at, const uint32_t *inputs, uint32_t n,
+                              psplit_dim *dims);
 
 /* What no runtime takes; the first fault of a graph is kept (psplit_i_shapes_fault). Two sizes
  * that a node needs to be equal and that differ; where they may: */

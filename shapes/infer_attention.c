@@ -4,11 +4,6 @@
 
 enum { FLOAT = 1 };
 
-/* A number from an attribute, else a size of its own. */
-static psplit_dim number_or_fresh(psplit_i_site *at, int64_t value) {
-  return value > 0 ? psplit_i_dim_const(at->dims, value) : psplit_i_dim_fresh(at->dims);
-}
-
 /* Width of the values that queries of this width attend to, where keys and values are packed with
  * them. */
 static psplit_dim unpacked(psplit_i_site *at, psplit_dim width, int64_t heads, int64_t kv) {
@@ -79,8 +74,8 @@ void psplit_i_infer_decoder_masked_attention(psplit_i_site *at) {
   const bool shared = psplit_i_int(at, "past_present_share_buffer", 0) != 0;
   for (uint32_t o = 1; o < 3; o++) {
     if (psplit_i_rank(at, 4 + o) != 4) {
-      const psplit_dim present[4] = {y[0], number_or_fresh(at, heads), psplit_i_dim_fresh(d),
-                                     psplit_i_dim_fresh(d)};
+      const psplit_dim present[4] = {y[0], psplit_i_number_or_fresh(at, heads),
+                                     psplit_i_dim_fresh(d), psplit_i_dim_fresh(d)};
       psplit_i_out(at, o, psplit_i_elem(at, 0), 4, present);
       continue;
     }
@@ -95,9 +90,10 @@ void psplit_i_infer_decoder_masked_attention(psplit_i_site *at) {
 void psplit_i_infer_decoder_attention(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   const int64_t heads = psplit_i_int(at, "num_heads", 0);
-  const psplit_dim dims[4] = {
-    psplit_i_dim_of(at, 0, 1), number_or_fresh(at, heads), psplit_i_dim_fresh(at->dims),
-    psplit_i_dim_floor_div(at->dims, psplit_i_dim_of(at, 0, 2), number_or_fresh(at, heads))};
+  const psplit_dim dims[4] = {psplit_i_dim_of(at, 0, 1), psplit_i_number_or_fresh(at, heads),
+                              psplit_i_dim_fresh(at->dims),
+                              psplit_i_dim_floor_div(at->dims, psplit_i_dim_of(at, 0, 2),
+                                                     psplit_i_number_or_fresh(at, heads))};
   for (uint32_t o = 1; o < 3; o++) psplit_i_out(at, o, psplit_i_elem(at, 0), 4, dims);
 }
 
@@ -107,18 +103,15 @@ void psplit_i_infer_gated_position_bias(psplit_i_site *at) {
   const uint32_t of = packed ? 6 : 0; /* token_offset [batch, seq] */
   const psplit_dim seq = psplit_i_dim_of(at, of, 1);
   const psplit_dim dims[4] = {psplit_i_dim_of(at, of, 0),
-                              number_or_fresh(at, psplit_i_int(at, "num_heads", 0)), seq, seq};
+                              psplit_i_number_or_fresh(at, psplit_i_int(at, "num_heads", 0)), seq,
+                              seq};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
 }
 
 /* RelativePositionBias: table [buckets, heads], then the two lengths. */
 void psplit_i_infer_relative_position_bias(psplit_i_site *at) {
   psplit_dim dims[4] = {psplit_i_dim_const(at->dims, 1), psplit_i_dim_of(at, 0, 1)};
-  for (uint32_t i = 1; i < 3; i++) {
-    uint32_t n;
-    const psplit_dim *length = psplit_i_elements(at, i, &n);
-    dims[i + 1] = length && n == 1 ? length[0] : psplit_i_dim_fresh(at->dims);
-  }
+  for (uint32_t i = 1; i < 3; i++) dims[i + 1] = psplit_i_element_or_fresh(at, i);
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
 }
 
@@ -127,12 +120,13 @@ void psplit_i_infer_linear_attention(psplit_i_site *at) {
   psplit_i_dims *d = at->dims;
   const int64_t q = psplit_i_int(at, "q_num_heads", 0), kv = psplit_i_int(at, "kv_num_heads", 0);
   const int64_t window = psplit_i_int(at, "state_window", 0);
-  const psplit_dim heads = number_or_fresh(at, kv);
+  const psplit_dim heads = psplit_i_number_or_fresh(at, kv);
   const psplit_dim k_size = psplit_i_dim_floor_div(d, psplit_i_dim_of(at, 1, 2), heads);
   const psplit_dim v_size = psplit_i_dim_floor_div(d, psplit_i_dim_of(at, 2, 2), heads);
-  const psplit_dim y[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1),
-                           psplit_i_dim_mul(d, number_or_fresh(at, q > kv ? q : kv), v_size)};
-  const psplit_dim state[5] = {number_or_fresh(at, window), y[0], heads, k_size, v_size};
+  const psplit_dim y[3] = {
+    psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1),
+    psplit_i_dim_mul(d, psplit_i_number_or_fresh(at, q > kv ? q : kv), v_size)};
+  const psplit_dim state[5] = {psplit_i_number_or_fresh(at, window), y[0], heads, k_size, v_size};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 3, y);
   psplit_i_out(at, 1, psplit_i_has(at, 3) ? psplit_i_elem(at, 3) : psplit_i_elem(at, 0),
                window > 0 ? 5 : 4, window > 0 ? state : state + 1);

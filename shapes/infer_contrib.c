@@ -61,7 +61,7 @@ void psplit_i_infer_multi_head_attention(psplit_i_site *at) {
   psplit_i_dims *d = at->dims;
   const psplit_i_vtype *q = psplit_i_in(at, 0), *k = psplit_i_in(at, 1), *v = psplit_i_in(at, 2);
   const int64_t n_heads = psplit_i_int(at, "num_heads", 0);
-  const psplit_dim heads = n_heads > 0 ? psplit_i_dim_const(d, n_heads) : psplit_i_dim_fresh(d);
+  const psplit_dim heads = psplit_i_number_or_fresh(at, n_heads);
   const psplit_dim batch = psplit_i_dim_of(at, 0, 0), seq = psplit_i_dim_of(at, 0, 1);
   psplit_dim k_size = psplit_i_dim_fresh(d), v_size = psplit_i_dim_fresh(d), added = seq;
   if (q->rank == 5) {
@@ -105,11 +105,9 @@ void psplit_i_infer_group_query_attention(psplit_i_site *at) {
   }
   const psplit_dim y[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1), hidden};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 3, y);
-  uint32_t n;
-  const psplit_dim *total = psplit_i_elements(at, 6, &n);
   for (uint32_t o = 1; o < 3; o++) {
     /* A buffer of the longest length stays as it is, a cache that grows is as long as the total. */
-    psplit_dim length = total && n == 1 ? total[0] : psplit_i_dim_fresh(d);
+    psplit_dim length = psplit_i_element_or_fresh(at, 6);
     if (psplit_i_rank(at, 2 + o) == 4)
       length = psplit_i_int(at, "sliding_window_cache", 0)
                  ? psplit_i_dim_of(at, 2 + o, 2)
@@ -121,17 +119,10 @@ void psplit_i_infer_group_query_attention(psplit_i_site *at) {
 }
 
 void psplit_i_infer_qlinear_binary(psplit_i_site *at) {
-  const psplit_i_vtype *a = psplit_i_in(at, 0), *b = psplit_i_in(at, 3);
+  static const uint32_t inputs[2] = {0, 3};
   psplit_dim dims[PSPLIT_MAX_RANK];
-  int32_t rank = a->rank < 0 || b->rank < 0 ? -1 : a->rank > b->rank ? a->rank : b->rank;
-  for (int32_t i = 0; i < rank; i++) {
-    const int32_t ia = i - (rank - a->rank), ib = i - (rank - b->rank);
-    dims[i] = ia < 0   ? b->dims[ib]
-              : ib < 0 ? a->dims[ia]
-                       : psplit_i_dim_broadcast(at->dims, a->dims[ia], b->dims[ib]);
-    if (dims[i] == PSPLIT_NONE) dims[i] = psplit_i_dim_fresh(at->dims);
-  }
-  psplit_i_out(at, 0, a->elem, rank, dims);
+  const int32_t rank = psplit_i_broadcast_of(at, inputs, 2, dims);
+  psplit_i_out(at, 0, psplit_i_elem(at, 0), rank, dims);
 }
 
 /* Inputs: scale and zero point of the result, then (tensor, scale, zero point) for each part. */
@@ -195,21 +186,24 @@ void psplit_i_infer_gather_block_quantized(psplit_i_site *at) {
   psplit_i_out(at, 0, psplit_i_elem(at, 2), n, dims);
 }
 
-/* A size of its own next to the rows of input 0. */
-static void rows_and(psplit_i_site *at, uint32_t output, int32_t elem, psplit_dim columns) {
+/* Rows of input 0, where a list is one row. */
+static psplit_dim rows_of(psplit_i_site *at) {
   const int32_t rank = psplit_i_rank(at, 0);
-  const psplit_dim dims[2] = {rank == 2   ? psplit_i_dim_of(at, 0, 0)
-                              : rank == 1 ? psplit_i_dim_const(at->dims, 1)
-                                          : psplit_i_dim_fresh(at->dims),
-                              columns};
+  return rank == 2   ? psplit_i_dim_of(at, 0, 0)
+         : rank == 1 ? psplit_i_dim_const(at->dims, 1)
+                     : psplit_i_dim_fresh(at->dims);
+}
+
+/* A size of its own next to these rows. */
+static void rows_and(psplit_i_site *at, uint32_t output, int32_t elem, psplit_dim columns) {
+  const psplit_dim dims[2] = {rows_of(at), columns};
   psplit_i_out(at, output, elem, 2, dims);
 }
 
 /* ai.onnx.ml regressors: [rows, targets]. */
 void psplit_i_infer_ml_regressor(psplit_i_site *at) {
   const int64_t targets = psplit_i_int(at, "targets", psplit_i_int(at, "n_targets", 1));
-  rows_and(at, 0, FLOAT,
-           targets > 0 ? psplit_i_dim_const(at->dims, targets) : psplit_i_dim_fresh(at->dims));
+  rows_and(at, 0, FLOAT, psplit_i_number_or_fresh(at, targets));
 }
 
 /* Classifiers: a label per row, and scores. */
@@ -220,14 +214,17 @@ void psplit_i_infer_ml_classifier(psplit_i_site *at) {
   if (!numbers) numbers = other;
   const bool text = words && words->n_strings > 0;
   const size_t n = text ? words->n_strings : numbers ? numbers->n_ints : 0;
-  const psplit_dim rows =
-    psplit_i_rank(at, 0) == 2 ? psplit_i_dim_of(at, 0, 0) : psplit_i_dim_fresh(at->dims);
+  const psplit_dim rows = rows_of(at);
   psplit_i_out(at, 0, text ? STRING : INT64, 1, &rows);
-  rows_and(at, 1, FLOAT,
-           n > 0 ? psplit_i_dim_const(at->dims, (int64_t)n) : psplit_i_dim_fresh(at->dims));
+  rows_and(at, 1, FLOAT, psplit_i_number_or_fresh(at, (int64_t)n));
 }
 
 void psplit_i_infer_ml_float_like(psplit_i_site *at) { psplit_i_out_like(at, 0, 0, FLOAT); }
+
+/* What strings are mapped to, and numbers. */
+static int32_t other_label(const psplit_i_site *at) {
+  return psplit_i_elem(at, 0) == STRING ? INT64 : STRING;
+}
 
 /* Labels to labels: the type is that of the values given. */
 void psplit_i_infer_ml_label_encoder(psplit_i_site *at) {
@@ -242,8 +239,13 @@ void psplit_i_infer_ml_label_encoder(psplit_i_site *at) {
   else if (tensor && tensor->t)
     elem = psplit_i_tensor_of(tensor->t).data_type;
   else if (psplit_i_attribute(at, "classes_strings"))
-    elem = psplit_i_elem(at, 0) == STRING ? INT64 : STRING;
+    elem = other_label(at);
   psplit_i_out_like(at, 0, 0, elem);
+}
+
+/* Strings to the numbers of their categories, and back. */
+void psplit_i_infer_ml_category_mapper(psplit_i_site *at) {
+  psplit_i_out_like(at, 0, 0, other_label(at));
 }
 
 /* One more axis, of the number of categories. */
@@ -255,7 +257,7 @@ void psplit_i_infer_ml_one_hot(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   const bool known = data->rank >= 0 && data->rank < PSPLIT_MAX_RANK;
   if (known && data->rank) memcpy(dims, data->dims, (size_t)data->rank * sizeof *dims);
-  if (known) dims[data->rank] = psplit_i_dim_const(at->dims, (int64_t)n);
+  if (known) dims[data->rank] = psplit_i_number_or_fresh(at, (int64_t)n);
   psplit_i_out(at, 0, FLOAT, known ? data->rank + 1 : -1, dims);
 }
 

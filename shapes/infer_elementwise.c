@@ -326,15 +326,10 @@ void psplit_i_infer_where(psplit_i_site *at) {
   psplit_i_out_elements(at, 0, out, (uint32_t)n);
 }
 
-/* Same shape as input 0 and a type from the attribute, else `fallback`, else that of input 0. */
-static void typed_like(psplit_i_site *at, int32_t fallback) {
-  const int64_t elem = psplit_i_int(at, "dtype", 0);
-  psplit_i_out_like(at, 0, 0,
-                    elem > 0 && elem < 64 ? (int32_t)elem
-                    : fallback            ? fallback
-                                          : psplit_i_elem(at, 0));
+/* Same shape as input 0 and a type from the attribute, else that of input 0. */
+void psplit_i_infer_typed_like(psplit_i_site *at) {
+  psplit_i_out_like(at, 0, 0, psplit_i_elem_named(at, "dtype", psplit_i_elem(at, 0)));
 }
-void psplit_i_infer_typed_like(psplit_i_site *at) { typed_like(at, 0); }
 
 void psplit_i_infer_dropout(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));

@@ -6,16 +6,10 @@
 
 enum { FLOAT = 1, UINT8 = 2, INT8 = 3, INT32 = 6, INT64 = 7, STRING = 8, BOOL = 9, UINT32 = 12 };
 
-static psplit_dim element_or_fresh(psplit_i_site *at, uint32_t input) {
-  uint32_t n;
-  const psplit_dim *elements = psplit_i_elements(at, input, &n);
-  return elements && n == 1 ? elements[0] : psplit_i_dim_fresh(at->dims);
-}
-
 /* BeamSearch, WhisperBeamSearch: max_length at input 1, num_return_sequences at 4. */
 void psplit_i_infer_beam_search(psplit_i_site *at) {
-  const psplit_dim dims[3] = {psplit_i_dim_of(at, 0, 0), element_or_fresh(at, 4),
-                              element_or_fresh(at, 1)};
+  const psplit_dim dims[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_element_or_fresh(at, 4),
+                              psplit_i_element_or_fresh(at, 1)};
   psplit_i_out(at, 0, INT32, 3, dims);
   psplit_i_out(at, 1, FLOAT, 2, dims);
   psplit_dim scores[4];
@@ -25,7 +19,7 @@ void psplit_i_infer_beam_search(psplit_i_site *at) {
 
 /* GreedySearch, Sampling. */
 void psplit_i_infer_greedy_search(psplit_i_site *at) {
-  const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, 0), element_or_fresh(at, 1)};
+  const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, 0), psplit_i_element_or_fresh(at, 1)};
   psplit_i_out(at, 0, INT32, 2, dims);
 }
 
@@ -155,36 +149,15 @@ void psplit_i_infer_bitmask_dropout(psplit_i_site *at) {
 void psplit_i_infer_qlinear_where(psplit_i_site *at) {
   static const uint32_t inputs[3] = {0, 1, 4};
   psplit_dim dims[PSPLIT_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t i = 0; i < 3; i++) {
-    const int32_t own = psplit_i_rank(at, inputs[i]);
-    rank = own < 0 || rank < 0 ? -1 : own > rank ? own : rank;
-  }
-  for (int32_t axis = 0; axis < rank; axis++) {
-    dims[axis] = psplit_i_dim_const(at->dims, 1);
-    for (int32_t i = 0; i < 3; i++) {
-      const psplit_i_vtype *type = psplit_i_in(at, inputs[i]);
-      const int32_t own = axis - (rank - type->rank);
-      if (own < 0 || dims[axis] == PSPLIT_NONE) continue;
-      dims[axis] = psplit_i_dim_broadcast(at->dims, dims[axis], type->dims[own]);
-    }
-    if (dims[axis] == PSPLIT_NONE) dims[axis] = psplit_i_dim_fresh(at->dims);
-  }
+  const int32_t rank = psplit_i_broadcast_of(at, inputs, 3, dims);
   psplit_i_out(at, 0, psplit_i_elem(at, 1), rank, dims);
 }
 
 /* A, its zero point, B: int32. */
 void psplit_i_infer_mul_integer(psplit_i_site *at) {
-  const psplit_i_vtype *a = psplit_i_in(at, 0), *b = psplit_i_in(at, 2);
+  static const uint32_t inputs[2] = {0, 2};
   psplit_dim dims[PSPLIT_MAX_RANK];
-  const int32_t rank = a->rank < 0 || b->rank < 0 ? -1 : a->rank > b->rank ? a->rank : b->rank;
-  for (int32_t i = 0; i < rank; i++) {
-    const int32_t ia = i - (rank - a->rank), ib = i - (rank - b->rank);
-    dims[i] = ia < 0   ? b->dims[ib]
-              : ib < 0 ? a->dims[ia]
-                       : psplit_i_dim_broadcast(at->dims, a->dims[ia], b->dims[ib]);
-    if (dims[i] == PSPLIT_NONE) dims[i] = psplit_i_dim_fresh(at->dims);
-  }
+  const int32_t rank = psplit_i_broadcast_of(at, inputs, 2, dims);
   psplit_i_out(at, 0, INT32, rank, dims);
 }
 
@@ -230,10 +203,9 @@ void psplit_i_infer_mat_mul_rows(psplit_i_site *at) { columns(at, 0, psplit_i_di
 
 /* GemmFastGelu, SparseToDenseMatMul: a product of inputs 0 and 1. GemmFloat8's type is its own. */
 void psplit_i_infer_gemm_float8(psplit_i_site *at) {
-  const int64_t type = psplit_i_int(at, "dtype", FLOAT);
   const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, psplit_i_int(at, "transA", 0) ? 1 : 0),
                               psplit_i_dim_of(at, 1, psplit_i_int(at, "transB", 0) ? 0 : 1)};
-  psplit_i_out(at, 0, type > 0 && type < 100 ? (int32_t)type : FLOAT, 2, dims);
+  psplit_i_out(at, 0, psplit_i_elem_named(at, "dtype", FLOAT), 2, dims);
 }
 
 /* Scales between the operands: A at input 0, B at 2. */
@@ -244,8 +216,7 @@ void psplit_i_infer_qordered_mat_mul(psplit_i_site *at) {
 /* QuantizeWithOrder, and back. */
 void psplit_i_infer_quantize_with_order(psplit_i_site *at) { psplit_i_out_like(at, 0, 0, INT8); }
 void psplit_i_infer_dequantize_with_order(psplit_i_site *at) {
-  const int64_t to = psplit_i_int(at, "to", FLOAT);
-  psplit_i_out_like(at, 0, 0, to > 0 && to < 100 ? (int32_t)to : FLOAT);
+  psplit_i_out_like(at, 0, 0, psplit_i_elem_named(at, "to", FLOAT));
 }
 
 /* Blocks of bytes, with the shape and the strides that they are of. */
@@ -258,8 +229,7 @@ void psplit_i_infer_quantize_bfp(psplit_i_site *at) {
   psplit_i_out(at, 2, INT64, 1, &n);
 }
 void psplit_i_infer_dequantize_bfp(psplit_i_site *at) {
-  const int64_t type = psplit_i_int(at, "dtype", FLOAT);
-  psplit_i_out(at, 0, type > 0 && type < 100 ? (int32_t)type : FLOAT, -1, NULL);
+  psplit_i_out(at, 0, psplit_i_elem_named(at, "dtype", FLOAT), -1, NULL);
 }
 
 /* Of n real samples on the last axis n / 2 + 1 complex ones, as pairs. */

@@ -125,18 +125,14 @@ void psplit_i_infer_one_hot(psplit_i_site *at) {
   const psplit_i_vtype *indices = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
-  uint32_t n_depth;
   if (indices->rank < 0 || indices->rank >= PSPLIT_MAX_RANK ||
       !psplit_i_axis(psplit_i_int(at, "axis", -1), indices->rank + 1, &axis)) {
     psplit_i_out(at, 0, psplit_i_elem(at, 2), -1, NULL);
     return;
   }
-  const psplit_dim *depth = psplit_i_elements(at, 1, &n_depth);
   for (int32_t i = 0; i <= indices->rank; i++)
     dims[i] = i < axis ? indices->dims[i] : i > axis ? indices->dims[i - 1] : PSPLIT_NONE;
-  dims[axis] = depth && n_depth == 1 && psplit_i_dim_is_integer(at->dims, *depth)
-                 ? *depth
-                 : psplit_i_dim_fresh(at->dims);
+  dims[axis] = psplit_i_element_or_fresh(at, 1);
   psplit_i_out(at, 0, psplit_i_elem(at, 2), indices->rank + 1, dims);
 }
 
@@ -198,7 +194,7 @@ void psplit_i_infer_compress(psplit_i_site *at) {
     dims[axis] = count_true(at);
     psplit_i_out(at, 0, data->elem, data->rank, dims);
   } else {
-    psplit_i_out(at, 0, data->elem, data->rank < 0 ? -1 : 0, NULL);
+    psplit_i_out(at, 0, data->elem, -1, NULL);
   }
 }
 
@@ -228,7 +224,6 @@ void psplit_i_infer_top_k(psplit_i_site *at) {
   const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
-  uint32_t n;
   if (data->rank < 0 || !psplit_i_axis(psplit_i_int(at, "axis", -1), data->rank, &axis)) {
     psplit_i_out(at, 0, data->elem, -1, NULL);
     psplit_i_out(at, 1, INT64, -1, NULL);
@@ -239,8 +234,7 @@ void psplit_i_infer_top_k(psplit_i_site *at) {
     const int64_t k = psplit_i_int(at, "k", -1);
     dims[axis] = k < 0 ? psplit_i_dim_fresh(at->dims) : psplit_i_dim_const(at->dims, k);
   } else {
-    const psplit_dim *k = psplit_i_elements(at, 1, &n);
-    dims[axis] = k && n == 1 ? *k : psplit_i_dim_fresh(at->dims);
+    dims[axis] = psplit_i_element_or_fresh(at, 1);
   }
   psplit_i_out(at, 0, data->elem, data->rank, dims);
   psplit_i_out(at, 1, INT64, data->rank, dims);
@@ -255,9 +249,8 @@ void psplit_i_infer_non_max_suppression(psplit_i_site *at) {
 /* Samples per row of input 0. */
 void psplit_i_infer_multinomial(psplit_i_site *at) {
   const int64_t samples = psplit_i_int(at, "sample_size", 1);
-  const int64_t elem = psplit_i_int(at, "dtype", INT32);
   const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, 0), samples < 0
                                                            ? psplit_i_dim_fresh(at->dims)
                                                            : psplit_i_dim_const(at->dims, samples)};
-  psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : INT32, 2, dims);
+  psplit_i_out(at, 0, psplit_i_elem_named(at, "dtype", INT32), 2, dims);
 }

@@ -124,9 +124,8 @@ void psplit_i_infer_layer_normalization(psplit_i_site *at) {
   if (rank < 0 || !psplit_i_axis(psplit_i_int(at, "axis", -1), rank, &axis)) rank = -1;
   for (int32_t i = 0; i < rank; i++)
     dims[i] = i < axis ? data->dims[i] : psplit_i_dim_const(at->dims, 1);
-  const int64_t stash = psplit_i_int(at, "stash_type", FLOAT);
-  for (uint32_t o = 1; o < 3; o++)
-    psplit_i_out(at, o, stash > 0 && stash < 64 ? (int32_t)stash : FLOAT, rank, dims);
+  const int32_t stash = psplit_i_elem_named(at, "stash_type", FLOAT);
+  for (uint32_t o = 1; o < 3; o++) psplit_i_out(at, o, stash, rank, dims);
 }
 
 /* The result has the type of the scale (input 1). */

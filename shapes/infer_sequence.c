@@ -29,8 +29,7 @@ void psplit_i_infer_sequence_construct(psplit_i_site *at) {
 }
 
 void psplit_i_infer_sequence_empty(psplit_i_site *at) {
-  const int64_t elem = psplit_i_int(at, "dtype", FLOAT);
-  psplit_i_out_sequence(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT, -1, NULL);
+  psplit_i_out_sequence(at, 0, psplit_i_elem_named(at, "dtype", FLOAT), -1, NULL);
 }
 
 void psplit_i_infer_sequence_insert(psplit_i_site *at) {
@@ -89,16 +88,13 @@ void psplit_i_infer_split_to_sequence(psplit_i_site *at) {
 
 /* Type of the zero point, of the attribute, or uint8. */
 void psplit_i_infer_quantize_linear(psplit_i_site *at) {
-  const int64_t wanted = psplit_i_int(at, "output_dtype", 0);
-  const int32_t elem = psplit_i_has(at, 2)         ? psplit_i_elem(at, 2)
-                       : wanted > 0 && wanted < 64 ? (int32_t)wanted
-                                                   : UINT8;
+  const int32_t elem =
+    psplit_i_has(at, 2) ? psplit_i_elem(at, 2) : psplit_i_elem_named(at, "output_dtype", UINT8);
   psplit_i_out_like(at, 0, 0, elem);
 }
 
 void psplit_i_infer_dequantize_linear(psplit_i_site *at) {
-  const int64_t wanted = psplit_i_int(at, "output_dtype", 0);
-  psplit_i_out_like(at, 0, 0, wanted > 0 && wanted < 64 ? (int32_t)wanted : psplit_i_elem(at, 1));
+  psplit_i_out_like(at, 0, 0, psplit_i_elem_named(at, "output_dtype", psplit_i_elem(at, 1)));
 }
 
 void psplit_i_infer_dynamic_quantize_linear(psplit_i_site *at) {
@@ -113,7 +109,6 @@ static void dft(psplit_i_site *at, int64_t axis_given, bool axis_known) {
   const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
-  uint32_t n;
   if (data->rank < 2) {
     psplit_i_out(at, 0, data->elem, -1, NULL);
     return;
@@ -126,8 +121,7 @@ static void dft(psplit_i_site *at, int64_t axis_given, bool axis_known) {
     psplit_i_fresh_dims(at, data->rank - 1, dims);
   } else {
     if (psplit_i_has(at, 1)) {
-      const psplit_dim *length = psplit_i_elements(at, 1, &n);
-      dims[axis] = length && n == 1 ? *length : psplit_i_dim_fresh(at->dims);
+      dims[axis] = psplit_i_element_or_fresh(at, 1);
       if (inverse && one) { /* the length is that of the real signal */
         psplit_i_out(at, 0, data->elem, data->rank, dims);
         return;

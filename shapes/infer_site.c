@@ -36,6 +36,17 @@ psplit_dim psplit_i_dim_of(psplit_i_site *at, uint32_t input, int32_t axis) {
   return type->dims[axis];
 }
 
+psplit_dim psplit_i_number_or_fresh(psplit_i_site *at, int64_t value) {
+  return value > 0 ? psplit_i_dim_const(at->dims, value) : psplit_i_dim_fresh(at->dims);
+}
+
+psplit_dim psplit_i_element_or_fresh(psplit_i_site *at, uint32_t input) {
+  uint32_t n;
+  const psplit_dim *elements = psplit_i_elements(at, input, &n);
+  const bool one = elements && n == 1 && psplit_i_dim_is_integer(at->dims, elements[0]);
+  return one ? elements[0] : psplit_i_dim_fresh(at->dims);
+}
+
 psplit_dim psplit_i_volume(psplit_i_site *at, const psplit_i_vtype *type, int32_t from,
                            int32_t to) {
   psplit_dim volume = psplit_i_dim_const(at->dims, 1);
@@ -198,6 +209,11 @@ const Onnx__AttributeProto *psplit_i_attribute(const psplit_i_site *at, const ch
 int64_t psplit_i_int(const psplit_i_site *at, const char *name, int64_t fallback) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
   return a && a->has_i ? a->i : fallback;
+}
+
+int32_t psplit_i_elem_named(const psplit_i_site *at, const char *name, int32_t fallback) {
+  const int64_t elem = psplit_i_int(at, name, fallback);
+  return elem > 0 && elem < 64 ? (int32_t)elem : fallback;
 }
 
 float psplit_i_float(const psplit_i_site *at, const char *name, float fallback) {

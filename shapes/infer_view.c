@@ -360,9 +360,11 @@ void psplit_i_infer_tile(psplit_i_site *at) {
     int64_t axis;
     int32_t on;
     psplit_i_fresh_dims(at, data->rank, dims);
-    if (psplit_i_int_input(at, 2, &axis) && psplit_i_axis(axis, data->rank, &on) && repeats)
+    if (psplit_i_int_input(at, 2, &axis) && psplit_i_axis(axis, data->rank, &on)) {
+      const psplit_dim times = psplit_i_element_or_fresh(at, 1);
       for (int32_t i = 0; i < data->rank; i++)
-        dims[i] = i == on ? psplit_i_dim_mul(at->dims, data->dims[i], repeats[0]) : data->dims[i];
+        dims[i] = i == on ? psplit_i_dim_mul(at->dims, data->dims[i], times) : data->dims[i];
+    }
   } else {
     for (int32_t i = 0; i < data->rank; i++)
       dims[i] = repeats && (int32_t)n == data->rank
@@ -382,43 +384,27 @@ void psplit_i_infer_tile(psplit_i_site *at) {
   psplit_i_out_elements(at, 0, out, (uint32_t)total);
 }
 
-void psplit_i_infer_eye_like(psplit_i_site *at) {
-  const int64_t elem = psplit_i_int(at, "dtype", 0);
-  psplit_i_out_like(at, 0, 0, elem > 0 && elem < 64 ? (int32_t)elem : psplit_i_elem(at, 0));
-}
-
 /* RandomNormal and RandomUniform: shape and type are attributes. */
 void psplit_i_infer_random(psplit_i_site *at) {
   size_t n;
   const int64_t *list = psplit_i_int_list(at, "shape", &n);
-  const int64_t elem = psplit_i_int(at, "dtype", FLOAT);
   psplit_dim dims[PSPLIT_MAX_RANK];
   for (size_t i = 0; i < n && i < PSPLIT_MAX_RANK; i++)
     dims[i] = list[i] < 0 ? psplit_i_dim_fresh(at->dims) : psplit_i_dim_const(at->dims, list[i]);
-  psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT,
+  psplit_i_out(at, 0, psplit_i_elem_named(at, "dtype", FLOAT),
                list && n <= PSPLIT_MAX_RANK ? (int32_t)n : -1, dims);
 }
 
 /* Windows of a size that input 0 holds. */
 void psplit_i_infer_window(psplit_i_site *at) {
-  uint32_t n;
-  const psplit_dim *size = psplit_i_elements(at, 0, &n);
-  const psplit_dim dim = size && n == 1 ? *size : psplit_i_dim_fresh(at->dims);
-  const int64_t elem = psplit_i_int(at, "output_datatype", FLOAT);
-  psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT, 1, &dim);
+  const psplit_dim dim = psplit_i_element_or_fresh(at, 0);
+  psplit_i_out(at, 0, psplit_i_elem_named(at, "output_datatype", FLOAT), 1, &dim);
 }
 
 void psplit_i_infer_mel_weight_matrix(psplit_i_site *at) {
-  psplit_dim dims[2];
-  uint32_t n;
-  const psplit_dim *bins = psplit_i_elements(at, 0, &n);
-  dims[1] = bins && n == 1 ? *bins : psplit_i_dim_fresh(at->dims);
-  const psplit_dim *length = psplit_i_elements(at, 1, &n);
-  dims[0] =
-    length && n == 1
-      ? psplit_i_dim_add_const(
-          at->dims, psplit_i_dim_floor_div(at->dims, *length, psplit_i_dim_const(at->dims, 2)), 1)
-      : psplit_i_dim_fresh(at->dims);
-  const int64_t elem = psplit_i_int(at, "output_datatype", FLOAT);
-  psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT, 2, dims);
+  const psplit_dim half = psplit_i_dim_floor_div(at->dims, psplit_i_element_or_fresh(at, 1),
+                                                 psplit_i_dim_const(at->dims, 2));
+  const psplit_dim dims[2] = {psplit_i_dim_add_const(at->dims, half, 1),
+                              psplit_i_element_or_fresh(at, 0)};
+  psplit_i_out(at, 0, psplit_i_elem_named(at, "output_datatype", FLOAT), 2, dims);
 }
