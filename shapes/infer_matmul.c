@@ -119,7 +119,7 @@ static bool einsum_term(psplit_i_site *at, uint32_t input, const char *text, siz
   for (size_t i = 0; i < n; i++) {
     if (text[i] == ' ') continue;
     if (text[i] == '.') {
-      if (i + 2 >= n) return false;
+      if (i + 2 >= n || text[i + 1] != '.' || text[i + 2] != '.') return false;
       i += 2;
       /* Dots of several inputs broadcast, aligned at the end. */
       psplit_dim merged[PSPLIT_MAX_RANK];
@@ -181,6 +181,7 @@ void psplit_i_infer_einsum(psplit_i_site *at) {
     const unsigned char c = (unsigned char)text[i];
     if (c == ' ') continue;
     if (c == '.') {
+      if (i + 2 >= n || text[i + 1] != '.' || text[i + 2] != '.') return;
       i += 2;
       for (int32_t d = 0; d < n_dots && rank < PSPLIT_MAX_RANK; d++) dims[rank++] = dots[d];
       continue;

@@ -322,7 +322,10 @@ void psplit_i_infer_transpose(psplit_i_site *at) {
   const bool copies = elements && strides_of(at, &data, stride);
   for (int32_t i = 0; i < data.rank; i++) {
     int32_t from = data.rank - 1 - i;
-    if (perm && !psplit_i_axis(perm[i], data.rank, &from)) from = i;
+    if (perm && !psplit_i_axis(perm[i], data.rank, &from)) {
+      psplit_i_out(at, 0, data.elem, -1, NULL);
+      return;
+    }
     dims[i] = data.dims[from];
     if (copies) moved[i] = stride[from];
   }

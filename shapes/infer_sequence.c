@@ -205,8 +205,9 @@ void psplit_i_infer_tf_idf(psplit_i_site *at) {
   const int64_t *columns = psplit_i_int_list(at, "ngram_indexes", &n);
   int64_t width = 0;
   for (size_t i = 0; columns && i < n; i++)
-    if (columns[i] >= width && columns[i] < INT32_MAX) width = columns[i] + 1;
-  psplit_dim dims[2] = {psplit_i_dim_const(at->dims, width), psplit_i_dim_const(at->dims, width)};
+    if (columns[i] >= width && columns[i] < INT64_MAX) width = columns[i] + 1;
+  const psplit_dim size = psplit_i_number_or_fresh(at, width);
+  psplit_dim dims[2] = {size, size};
   if (data->rank == 2) dims[0] = data->dims[0];
   psplit_i_out(at, 0, FLOAT, data->rank == 1 || data->rank == 2 ? data->rank : -1, dims);
 }

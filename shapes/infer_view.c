@@ -183,6 +183,14 @@ void psplit_i_infer_size(psplit_i_site *at) {
   psplit_i_out_elements(at, 0, element, 1);
 }
 
+/* A constant of these sizes, which opening the model has checked. */
+static void constant_of(psplit_i_site *at, int32_t elem, const int64_t *size, size_t n) {
+  psplit_dim dims[PSPLIT_MAX_RANK];
+  for (size_t i = 0; i < n && i < PSPLIT_MAX_RANK; i++)
+    dims[i] = psplit_i_dim_const(at->dims, size[i]);
+  psplit_i_out(at, 0, elem, n > PSPLIT_MAX_RANK ? -1 : (int32_t)n, dims);
+}
+
 static void constant_list(psplit_i_site *at, int32_t elem, size_t n) {
   const psplit_dim size = psplit_i_dim_const(at->dims, (int64_t)n);
   psplit_i_out(at, 0, elem, 1, &size);
@@ -190,20 +198,14 @@ static void constant_list(psplit_i_site *at, int32_t elem, size_t n) {
 
 void psplit_i_infer_constant(psplit_i_site *at) {
   const Onnx__AttributeProto *a;
-  psplit_dim dims[PSPLIT_MAX_RANK], *elements = NULL;
+  psplit_dim *elements = NULL;
   uint32_t n = 0;
   if ((a = psplit_i_attribute(at, "value")) && a->t) {
     const psplit_i_tensor tensor = psplit_i_tensor_of(a->t);
-    for (uint32_t i = 0; i < tensor.n_dims && i < PSPLIT_MAX_RANK; i++)
-      dims[i] = psplit_i_dim_const(at->dims, tensor.dims[i]);
-    psplit_i_out(at, 0, tensor.data_type, (int32_t)(tensor.n_dims > 64 ? 65 : tensor.n_dims), dims);
+    constant_of(at, tensor.data_type, tensor.dims, tensor.n_dims);
   } else if ((a = psplit_i_attribute(at, "sparse_value")) && a->sparse_tensor) {
     const Onnx__SparseTensorProto *sparse = a->sparse_tensor;
-    const int32_t rank = sparse->n_dims > PSPLIT_MAX_RANK ? -1 : (int32_t)sparse->n_dims;
-    for (int32_t i = 0; i < rank; i++)
-      dims[i] = sparse->dims[i] < 0 ? psplit_i_dim_fresh(at->dims)
-                                    : psplit_i_dim_const(at->dims, sparse->dims[i]);
-    psplit_i_out(at, 0, sparse->values ? sparse->values->data_type : 0, rank, dims);
+    constant_of(at, sparse->values->data_type, sparse->dims, sparse->n_dims);
   } else if ((a = psplit_i_attribute(at, "value_int")) && a->has_i) {
     psplit_i_out(at, 0, INT64, 0, NULL);
     if ((elements = psplit_i_new_elements(at, n = 1)))
@@ -339,7 +341,9 @@ void psplit_i_infer_expand(psplit_i_site *at) {
     dims[i] = own < 0 ? target[asked_at] : data->dims[own];
     if (own < 0 || asked_at < 0) continue;
     dims[i] = psplit_i_dim_broadcast(at->dims, data->dims[own], target[asked_at]);
-    if (dims[i] == PSPLIT_NONE) dims[i] = psplit_i_dim_fresh(at->dims);
+    if (dims[i] != PSPLIT_NONE) continue;
+    psplit_i_sizes_differ(at, data->dims[own], target[asked_at]);
+    dims[i] = psplit_i_dim_fresh(at->dims);
   }
   psplit_i_out(at, 0, data->elem, rank, dims);
   uint32_t n_elements;
