@@ -3,61 +3,13 @@
  * the same: equal content under equal names, and for nodes equal inputs. */
 #include <string.h>
 
-#include "canonical.h"
 #include "merge.h"
 
 typedef struct finder {
   psplit_i_merger *m;
   psplit_i_intern weights, results;                /* by name, of all stages so far: ... */
   PSPLIT_VEC(uint32_t) weight_stage, result_stage; /* ... the stage that has it first */
-  psplit_i_text a, b;
-  psplit_i_payloads payload_a, payload_b;
 } finder;
-
-enum { CHUNK_BYTES = 64 << 10 };
-
-/* Some bytes of a payload. */
-static psplit_code read_some(const psplit_model *model, const psplit_i_payload *payload,
-                             uint64_t at, size_t n, uint8_t *out, psplit_diag *diag) {
-  if (payload->memory) {
-    memcpy(out, payload->memory + at, n);
-    return PSPLIT_OK;
-  }
-  return psplit_i_model_read(model, payload->file, payload->offset + at, out, n, diag);
-}
-
-static psplit_code same_payload(finder *f, const psplit_model *x, const psplit_i_payload *a,
-                                const psplit_model *y, const psplit_i_payload *b, bool *out) {
-  psplit_code code = PSPLIT_OK;
-  uint8_t one[CHUNK_BYTES], other[CHUNK_BYTES];
-  *out = a->bytes == b->bytes;
-  for (uint64_t at = 0; *out && at < a->bytes; at += CHUNK_BYTES) {
-    const size_t n = a->bytes - at < CHUNK_BYTES ? (size_t)(a->bytes - at) : CHUNK_BYTES;
-    PSPLIT_TRY(psplit_i_go_on(f->m->options->cancel, f->m->diag));
-    PSPLIT_TRY(read_some(x, a, at, n, one, f->m->diag));
-    PSPLIT_TRY(read_some(y, b, at, n, other, f->m->diag));
-    *out = memcmp(one, other, n) == 0;
-  }
-out:
-  return code;
-}
-
-/* Whether two fields of graphs have equal content, wherever tensors are stored. */
-static psplit_code same_content(finder *f, const psplit_model *x, const psplit_i_span *a,
-                                const psplit_model *y, const psplit_i_span *b, bool *out) {
-  psplit_code code;
-  const ProtobufCMessageDescriptor *owner = &onnx__graph_proto__descriptor;
-  f->a.n = f->b.n = 0;
-  f->payload_a.n = f->payload_b.n = 0;
-  PSPLIT_TRY(psplit_i_canonical_span(x, owner, a, &f->a, &f->payload_a, f->m->diag));
-  PSPLIT_TRY(psplit_i_canonical_span(y, owner, b, &f->b, &f->payload_b, f->m->diag));
-  *out = f->a.n == f->b.n && memcmp(f->a.bytes, f->b.bytes, f->a.n) == 0 &&
-         f->payload_a.n == f->payload_b.n;
-  for (size_t i = 0; i < f->payload_a.n && *out; i++)
-    PSPLIT_TRY(same_payload(f, x, &f->payload_a.items[i], y, &f->payload_b.items[i], out));
-out:
-  return code;
-}
 
 static const psplit_i_span *weight_span(const psplit_i_merge_stage *stage,
                                         const psplit_i_value *value) {
@@ -86,8 +38,9 @@ static psplit_code join_weight(finder *f, uint32_t s, uint32_t v) {
   const psplit_i_value *twin = &other->graph->values[u];
   bool same = (value->input == PSPLIT_NONE) == (twin->input == PSPLIT_NONE);
   if (same)
-    PSPLIT_TRY(same_content(f, stage->model, weight_span(stage, value), other->model,
-                            weight_span(other, twin), &same));
+    PSPLIT_TRY(psplit_i_merge_same(m, &onnx__graph_proto__descriptor, stage->model,
+                                   weight_span(stage, value), other->model,
+                                   weight_span(other, twin), &same));
   /* An input that may be overridden has one default, or there is no one model. */
   if (!same && value->input != PSPLIT_NONE && twin->input != PSPLIT_NONE)
     return psplit_i_fail(m->diag, PSPLIT_INVALID,
@@ -145,10 +98,10 @@ static psplit_code join_node(finder *f, uint32_t s, uint32_t n) {
   const uint32_t twin = other->graph->values[u].producer;
   bool same = same_inputs(m, s, node, t, &other->graph->nodes[twin]);
   if (same)
-    PSPLIT_TRY(same_content(
-      f, stage->model, &stage->model->skeleton.graph_fields.items[stage->model->node_spans[n]],
-      other->model, &other->model->skeleton.graph_fields.items[other->model->node_spans[twin]],
-      &same));
+    PSPLIT_TRY(psplit_i_merge_same(
+      m, &onnx__graph_proto__descriptor, stage->model,
+      &stage->model->skeleton.graph_fields.items[stage->model->node_spans[n]], other->model,
+      &other->model->skeleton.graph_fields.items[other->model->node_spans[twin]], &same));
   if (!same) return PSPLIT_OK;
   stage->gone[n] = 1;
   m->report.n_copies++;
@@ -176,9 +129,5 @@ out:
   psplit_i_intern_fini(&f.results);
   psplit_i_vec_fini(&f.weight_stage);
   psplit_i_vec_fini(&f.result_stage);
-  psplit_i_vec_fini(&f.payload_a);
-  psplit_i_vec_fini(&f.payload_b);
-  psplit_i_text_fini(&f.a);
-  psplit_i_text_fini(&f.b);
   return code;
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "canonical.h"
 #include "merge.h"
 #include "verify.h"
 
@@ -408,27 +407,11 @@ static bool is_same_function(const Onnx__FunctionProto *a, const Onnx__FunctionP
          strcmp(over, other) == 0;
 }
 
+/* Function k, which there is. */
 static const psplit_i_span *function_span(const psplit_model *model, size_t k) {
-  const psplit_i_spans *fields = &model->skeleton.model_fields;
-  for (size_t i = 0; i < fields->n; i++)
-    if (fields->items[i].field == PSPLIT_I_MODEL_FUNCTIONS && k-- == 0) return &fields->items[i];
-  return NULL;
-}
-
-static psplit_code same_bytes(const psplit_i_merger *m, const psplit_model *a, size_t i,
-                              const psplit_model *b, size_t k, bool *out) {
-  psplit_code code;
-  psplit_i_text x = {0}, y = {0};
-  psplit_i_payloads payloads = {0};
-  const ProtobufCMessageDescriptor *owner = &onnx__model_proto__descriptor;
-  PSPLIT_TRY(psplit_i_canonical_span(a, owner, function_span(a, i), &x, &payloads, m->diag));
-  PSPLIT_TRY(psplit_i_canonical_span(b, owner, function_span(b, k), &y, &payloads, m->diag));
-  *out = x.n == y.n && memcmp(x.bytes, y.bytes, x.n) == 0;
-out:
-  psplit_i_vec_fini(&payloads);
-  psplit_i_text_fini(&x);
-  psplit_i_text_fini(&y);
-  return code;
+  const psplit_i_span *field = model->skeleton.model_fields.items;
+  while (field->field != PSPLIT_I_MODEL_FUNCTIONS || k--) field++;
+  return field;
 }
 
 static psplit_code add_function(psplit_i_merger *m, uint32_t s, const psplit_i_span *span, size_t k,
@@ -442,7 +425,8 @@ static psplit_code add_function(psplit_i_merger *m, uint32_t s, const psplit_i_s
     for (size_t i = 0; i < other->proto->n_functions; i++) {
       bool same = false;
       if (!is_same_function(function, other->proto->functions[i])) continue;
-      PSPLIT_TRY(same_bytes(m, stage->model, k, other, i, &same));
+      PSPLIT_TRY(psplit_i_merge_same(m, &onnx__model_proto__descriptor, stage->model, span, other,
+                                     function_span(other, i), &same));
       if (same) return PSPLIT_OK;
       return psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
                            "function %s of stage %" PRIu32 " is another one in stage %" PRIu32,

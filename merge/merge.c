@@ -214,10 +214,16 @@ static psplit_code write_files(psplit_i_merger *m, const psplit_i_segments *head
   const psplit_i_held_signal held = psplit_i_hold_size_signal();
   /* Where the model cannot go, its data does not come first. */
   const psplit_i_out_options options = {.keep = !m->options->replace};
+  struct stat status;
+  const bool is_new = lstat(data_path, &status) != 0;
+  bool has_data = false;
   PSPLIT_TRY(psplit_i_out_probe(path, &options, m->diag));
   if (m->report.data_bytes) PSPLIT_TRY(write_data(m, data_path));
+  has_data = m->report.data_bytes > 0;
   PSPLIT_TRY(write_model(m, head, path));
+  has_data = false;
 out:
+  if (has_data && is_new) unlink(data_path);
   psplit_i_let_size_signal(&held);
   return code;
 }
@@ -231,6 +237,7 @@ static void fini(psplit_i_merger *m) {
   psplit_i_segments_fini(&m->graph);
   psplit_i_vec_fini(&m->identities);
   psplit_i_text_fini(&m->scratch);
+  psplit_i_comparer_fini(&m->comparer);
   psplit_i_arena_fini(&m->arena);
 }
 

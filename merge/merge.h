@@ -1,6 +1,7 @@
 /* merge: the stages of a split, perhaps changed since, as one model.
  *
  *   open.c    the stages that pipeline.json names, and which values of different files are one
+ *   compare.c whether two fields say the same
  *   copies.c  nodes and weights that stand in several stages, found once
  *   names.c   what each value is called in the whole
  *   rename.c  a node or a declaration with other names in it, bodies included
@@ -12,6 +13,7 @@
 
 #include <psplit/merge.h>
 
+#include "canonical.h"
 #include "emit.h"
 #include "manifest.h"
 #include "verify.h"
@@ -39,6 +41,12 @@ typedef struct psplit_i_merge_identity {
   const char *name;
 } psplit_i_merge_identity;
 
+/* What compare.c works in. */
+typedef struct psplit_i_comparer {
+  psplit_i_text a, b;
+  psplit_i_payloads payload_a, payload_b;
+} psplit_i_comparer;
+
 typedef struct psplit_i_merger {
   const char *directory;
   const psplit_merge_options *options;
@@ -57,12 +65,21 @@ typedef struct psplit_i_merger {
   uint64_t data_end;       /* of what was placed in the data file so far */
   psplit_i_segments graph; /* fields of the GraphProto */
   psplit_i_text scratch;
+  psplit_i_comparer comparer;
   psplit_merge_report report;
   psplit_diag *diag;
 } psplit_i_merger;
 
 /* Opens the stages and joins what crosses. Errors: as psplit_merge. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_open(psplit_i_merger *m);
+/* Whether field `a` of a message `owner` of model x says what b of y says: equal content, wherever
+ * tensors are stored. Errors: IO, NOMEM, CANCELLED. O(bytes). */
+PSPLIT_MUST_USE psplit_code psplit_i_merge_same(psplit_i_merger *m,
+                                                const ProtobufCMessageDescriptor *owner,
+                                                const psplit_model *x, const psplit_i_span *a,
+                                                const psplit_model *y, const psplit_i_span *b,
+                                                bool *out);
+void psplit_i_comparer_fini(psplit_i_comparer *comparer);
 /* Joins copies. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_copies(psplit_i_merger *m);
 /* Names all values. Errors: INVALID, NOMEM. */

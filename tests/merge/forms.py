@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""What onnx-pipeline-merge makes of stages and manifests in every form: forms.py SPLIT INSPECT MERGE
+
+A chain is split in two; then its stages are written anew and pipeline.json is changed. What is merged has to
+be the expected model, printed and compared to the letter; what cannot be has to be refused by one line. TAP.
+"""
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from bad_input import Tap
+from text_model import make
+
+CHAIN = """(float[2,4] x) => (float[2,4] y, float[2,4] z) {
+  a = Exp (x) b = Relu (a) c = Sqrt (b) y = Neg (c) z = Sin (c)
+}"""
+HEAD = '<ir_version: 10, opset_import: ["": 18, "local": 1]>\n'
+STAGES = ["(float[2,4] x) => (float[2,4] c) { a = Exp (x) c = Sqrt (a) }",
+          "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = Neg (c) z = Sin (c) }"]
+
+
+def function(body, overload=""):
+    return ('<domain: "local", opset_import: ["": 18]%s> F (v) => (w) { %s }'
+            % (', overload: "%s"' % overload if overload else "", body))
+
+
+def big(seed):
+    """A function with more data than stays in the structure."""
+    return function("t = Constant <value = float[400] = random(%d)> () s = ReduceMax <keepdims = 0> (t) w = Mul (v, s)"
+                    % seed)
+
+
+# Title: the texts of stage 0 and 1 (None: as above), of the merged model; options.
+MERGED = {
+    "one function of both stages": (
+        "(float[2,4] x) => (float[2,4] c) { c = local.F (x) }\n" + function("w = Exp (v)"),
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = local.F (c) z = Sin (c) }\n" + function("w = Exp (v)"),
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { c = local.F (x) y = local.F (c) z = Sin (c) }\n"
+        + function("w = Exp (v)")),
+    "large constants of one function of both stages": (
+        "(float[2,4] x) => (float[2,4] c) { c = local.F (x) }\n" + big(1),
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = local.F (c) z = Sin (c) }\n" + big(1),
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { c = local.F (x) y = local.F (c) z = Sin (c) }\n" + big(1)),
+    "functions of one name and two overloads": (
+        "<ir_version: 10, opset_import: [\"\": 18, \"local\": 1]>\n"
+        "(float[2,4] x) => (float[2,4] c) { c = local.F:one (x) }\n" + function("w = Exp (v)", "one"),
+        "<ir_version: 10, opset_import: [\"\": 18, \"local\": 1]>\n"
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = local.F:two (c) z = Sin (c) }\n"
+        + function("w = Neg (v)", "two"),
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { c = local.F:one (x) y = local.F:two (c) z = Sin (c) }\n"
+        + function("w = Exp (v)", "one") + "\n" + function("w = Neg (v)", "two")),
+    "the newest IR version": (
+        None, '<ir_version: 11, opset_import: ["": 18, "local": 1]>\n' + STAGES[1],
+        '<ir_version: 11, opset_import: ["": 18, "local": 1]>\n'
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { a = Exp (x) c = Sqrt (a) y = Neg (c) z = Sin (c) }"),
+    "operators that one stage alone has": (
+        None, '<ir_version: 10, opset_import: ["ai.onnx": 18, "other": 2, "local": 1]>\n'
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = other.Op (c) z = Sin (c) }",
+        '<ir_version: 10, opset_import: ["": 18, "local": 1, "other": 2]>\n'
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { a = Exp (x) c = Sqrt (a) y = other.Op (c) z = Sin (c) }"),
+    "types and annotations by the names of the whole": (
+        "(float[2,4] x) => (float[2,4] c) @{quantization_annotation: [{tensor_name: \"a\","
+        " quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"s\"]}]} <float s = {1}, float[2,4] a>"
+        " { a = Mul (x, s) c = Sqrt (a) }",
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) @{quantization_annotation: [{tensor_name: \"a\","
+        " quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"s\", \"ZERO_POINT_TENSOR\": \"elsewhere\"]},"
+        " {tensor_name: \"nothing\"}]} <float s = {2}, float[2,4] a> { a = Mul (c, s) y = Neg (a) z = Sin (a) }",
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) @{quantization_annotation: [{tensor_name: \"a\","
+        " quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"s\"]}, {tensor_name: \"a.stage1\","
+        " quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"s.stage1\", \"ZERO_POINT_TENSOR\": \"elsewhere\"]}]}"
+        " <float s = {1}, float[2,4] a, float \"s.stage1\" = {2}, float[2,4] \"a.stage1\", float[2,4] c>"
+        " { a = Mul (x, s) c = Sqrt (a)"
+        " \"a.stage1\" = Mul (c, \"s.stage1\") y = Neg (\"a.stage1\") z = Sin (\"a.stage1\") }"),
+    "sparse weights of one name": (
+        "(float[2,4] x) => (float[2,4] c) @{sparse_initializer: [{values: float[1] s {1}, indices: int64[1] {2},"
+        " dims: [4]}]} { c = Mul (x, s) }",
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) @{sparse_initializer: [{values: float[1] s {1}, indices:"
+        " int64[1] {3}, dims: [4]}]} { y = Mul (c, s) z = Sin (c) }",
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) @{sparse_initializer: [{values: float[1] s {1},"
+        " indices: int64[1] {2}, dims: [4]}, {values: float[1] \"s.stage1\" {1}, indices: int64[1] {3}, dims: [4]}]}"
+        " { c = Mul (x, s) y = Mul (c, \"s.stage1\") z = Sin (c) }"),
+    "one sparse weight of both stages": (
+        "(float[2,4] x) => (float[2,4] c) @{sparse_initializer: [{values: float[1] s {1}, indices: int64[1] {2},"
+        " dims: [4]}]} { c = Mul (x, s) }",
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) @{sparse_initializer: [{values: float[1] s {1}, indices:"
+        " int64[1] {2}, dims: [4]}]} { y = Mul (c, s) z = Sin (c) }",
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) @{sparse_initializer: [{values: float[1] s {1},"
+        " indices: int64[1] {2}, dims: [4]}]} { c = Mul (x, s) y = Mul (c, s) z = Sin (c) }"),
+    "nodes in a body that reads what has another name": (
+        "(float[2,4] x) => (float[2,4] c) { a = Exp (x) c = Sqrt (a) }",
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) <bool[2] t = {1, 0}> { a = Neg (c)"
+        " y = Scan <num_scan_inputs = 1, body = g (float[4] i) => (float[4] o) { k = ReduceMax <keepdims = 0> (a)"
+        " o = Add (i, k) }> (a) z = Sin (c) }",
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) <bool[2] t = {1, 0}> { a = Exp (x) c = Sqrt (a)"
+        " \"a.stage1\" = Neg (c) y = Scan <num_scan_inputs = 1, body = g (float[4] i) => (float[4] o) {"
+        " k = ReduceMax <keepdims = 0> (\"a.stage1\") o = Add (i, k) }> (\"a.stage1\") z = Sin (c) }"),
+    "a second name that is taken": (
+        "(float[2,4] x) => (float[2,4] c) { a = Exp (x) \"a.stage1\" = Abs (a) c = Sqrt (\"a.stage1\") }",
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { a = Neg (c) y = Neg (a) z = Sin (a) }",
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { a = Exp (x) \"a.stage1\" = Abs (a) c = Sqrt (\"a.stage1\")"
+        " \"a.stage1.1\" = Neg (c) y = Neg (\"a.stage1.1\") z = Sin (\"a.stage1.1\") }"),
+    "sizes and ranks that one stage leaves open": (
+        "(float[n,4] x) => (float[n,m] c) { c = Exp (x) }",
+        "(float[2,4] c) => (float[2,4] y, float[] z) { y = Neg (c) z = Sin (c) }",
+        "(float[n,4] x) => (float[2,4] y, float[] z) { c = Exp (x) y = Neg (c) z = Sin (c) }"),
+    "a type that one stage does not say": (
+        "(float[2,4] x) => (c) { c = Exp (x) }", None,
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) { c = Exp (x) y = Neg (c) z = Sin (c) }"),
+    "a tensor that nothing takes any more": (
+        None, "() => (float[2,4] y, float[2,4] z) <float[2,4] w = {1 * 8}> { y = Neg (w) z = Sin (w) }",
+        "(float[2,4] x) => (float[2,4] y, float[2,4] z) <float[2,4] w = {1 * 8}>"
+        " { a = Exp (x) c = Sqrt (a) y = Neg (w) z = Sin (w) }"),
+    "a default of an input that the manifest does not name": (
+        "(float[2,4] x, float[4] d) => (float[2,4] c) <float[4] d = {1, 2, 3, 4}> { c = Mul (x, d) }",
+        "(float[2,4] c, float[4] d) => (float[2,4] y, float[2,4] z) <float[4] d = {1, 2, 3, 4}>"
+        " { y = Mul (c, d) z = Sin (c) }",
+        "(float[2,4] x, float[4] d) => (float[2,4] y, float[2,4] z) <float[4] d = {1, 2, 3, 4}>"
+        " { c = Mul (x, d) y = Mul (c, d) z = Sin (c) }"),
+}
+
+# Weights that move, one of them in both stages, one in a node, one in a function.
+LARGE = [
+    "(float[2,4] x) => (float[2,4] c) <float[400] w = random(1), float[400] u = random(2)>"
+    " { a = ReduceMax <keepdims = 0> (w) b = ReduceMax <keepdims = 0> (u) d = Add (a, b) c = local.F (x, d) }\n%s",
+    "(float[2,4] c) => (float[2,4] y, float[2,4] z) <float[400] w = random(1), float[400] u = random(3)>"
+    " { k = Constant <value = float[400] = random(4)> () a = Sum (w, u, k) e = ReduceMax <keepdims = 0> (a)"
+    " y = local.F (c, e) z = Sin (c) }\n%s",
+    "(float[2,4] x) => (float[2,4] y, float[2,4] z) <float[400] w = random(1), float[400] u = random(2),"
+    " float[400] \"u.stage1\" = random(3)> { a = ReduceMax <keepdims = 0> (w) b = ReduceMax <keepdims = 0> (u)"
+    " d = Add (a, b) c = local.F (x, d) k = Constant <value = float[400] = random(4)> ()"
+    " \"a.stage1\" = Sum (w, \"u.stage1\", k) e = ReduceMax <keepdims = 0> (\"a.stage1\") y = local.F (c, e)"
+    " z = Sin (c) }\n%s"]
+LARGE = [text % function("t = Constant <value = float[400] = random(5)> () s = ReduceMax <keepdims = 0> (t)"
+                         " q = Mul (u, s) w = Mul (v, q)").replace("F (v)", "F (v, u)") for text in LARGE]
+
+# Title: texts of the stages, exit status, what is said.
+REFUSED = {
+    "a function that is another one in a stage": (
+        "(float[2,4] x) => (float[2,4] c) { c = local.F (x) }\n" + function("w = Exp (v)"),
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = local.F (c) z = Sin (c) }\n" + function("w = Neg (v)"),
+        5, r"function F of stage 1 is another one in stage 0"),
+    "a function with another large constant": (
+        "(float[2,4] x) => (float[2,4] c) { c = local.F (x) }\n" + big(1),
+        "(float[2,4] c) => (float[2,4] y, float[2,4] z) { y = local.F (c) z = Sin (c) }\n" + big(2),
+        5, r"function F of stage 1 is another one in stage 0"),
+    "other versions of operators of one's own": (
+        '<ir_version: 10, opset_import: ["": 18, "o": 1]>\n' + STAGES[0],
+        '<ir_version: 10, opset_import: ["": 18, "o": 2]>\n' + STAGES[1],
+        5, r'stage 1 has version 2 of the operators "o", stage 0 version 1: bring them to one version first'),
+    "a sequence where a tensor is sent": (
+        None, "(seq(float[2,4]) c) => (float[2,4] y, float[2,4] z) { y = ConcatFromSequence <axis = 0> (c) z = Sin (y) }",
+        4, r'"c" is float32 where stage 0 sends it and no tensor where stage 1 takes it'),
+    "two defaults of one input": (
+        "(float[2,4] x, float d) => (float[2,4] c) <float d = {1}> { c = Mul (x, d) }",
+        "(float[2,4] c, float d) => (float[2,4] y, float[2,4] z) <float d = {2}> { y = Mul (c, d) z = Sin (c) }",
+        4, r'input "d" has another default in .*stage1.onnx than in .*stage0.onnx'),
+    "an input of the model that no stage takes": (
+        "() => (float[2,4] c) <float[2,4] w = {1 * 8}> { c = Exp (w) }", None,
+        4, r'no stage takes the model\'s input "x" any more'),
+    "an output of the model whose name is something else's": (
+        "(float[2,4] x) => (float[2,4] c) { a = If (x) <then_branch = p () => (y) { y = Abs (x) }, else_branch ="
+        " q () => (r) { r = Abs (x) }> c = Sqrt (a) }", None,
+        4, r'output "y" of the model is the name of something else in a stage'),
+}
+
+
+def stage(manifest, number):
+    return manifest["stages"][number]
+
+
+# Title: what changes in the manifest, exit status, what is said.
+CHANGED = {
+    "a tensor from a stage that is not before": (
+        lambda m: stage(m, 1)["inputs"][0].update({"from": 1}), 4, r'receives "c" from stage 1, which is not before it'),
+    "a tensor that is sent elsewhere": (
+        lambda m: stage(m, 0)["outputs"][0].update(to=["model"]), 4, r'waits for "c", which stage 0 does not send'),
+    "another tensor for the stage": (
+        lambda m: stage(m, 0)["outputs"][0].update(tensor="d"), 4, r'waits for "c", which stage 0 does not send'),
+    "an input that the model has not": (
+        lambda m: stage(m, 0)["inputs"][0].update(tensor="u"), 4, r'takes "u" from the model, which has no such input'),
+    "an output that no stage gives": (
+        lambda m: stage(m, 1)["outputs"].pop(), 4, r'no stage gives the model\'s output "z"'),
+    "a port that is no output": (
+        lambda m: stage(m, 1)["outputs"][1].update(name="c"), 4, r'has no output "c" any more'),
+    "a port that is no input": (
+        lambda m: stage(m, 1)["inputs"][0].update(name="y"), 4, r'takes "c", which pipeline\.json does not give it'),
+    "a file that is not there": (
+        lambda m: stage(m, 1).update(file="stage7.onnx"), 3, r'stage7\.onnx'),
+}
+
+
+def main(argv):
+    if len(argv) != 4:
+        sys.exit("usage: forms.py SPLIT INSPECT MERGE")
+    split, inspect, merge = map(os.path.abspath, argv[1:])
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="psplit-forms-") as folder:
+        os.chdir(folder)
+
+        def run(*args):
+            return subprocess.run(args, capture_output=True, text=True, timeout=60)
+
+        def write(path, text):
+            with open(path, "wb") as file:
+                file.write(make(text if text.startswith("<") else HEAD + text))
+
+        def printed(path):
+            """The model as text, without the graph's name."""
+            done = run(inspect, path, "--format", "onnxtxt", "--max-data", "all")
+            return done.stdout or done.stderr
+
+        def put(manifest=None, texts=STAGES):
+            with open("s/pipeline.json", "w") as file:
+                json.dump(manifest or whole, file)
+            for number, text in enumerate(texts):
+                write("s/stage%d.onnx" % number, text or STAGES[number])
+
+        def refused(title, status, says):
+            for path in ("merged.onnx", "merged.onnx.data"):
+                if os.path.exists(path):
+                    os.remove(path)
+            done = run(merge, "s", "-o", "merged.onnx")
+            tap.ok(done.returncode == status and done.stderr.count("\n") == 1 and re.search(says, done.stderr)
+                   and not os.path.exists("merged.onnx"), title + " is refused",
+                   "status %d\n%s%s" % (done.returncode, done.stderr, done.stdout))
+
+        write("m.onnx", CHAIN)
+        made = run(split, "m.onnx", "-k", "2", "-o", "s", "--boundary", "io", "-q")
+        with open("s/pipeline.json") as file:
+            whole = json.load(file)
+        tap.ok([row["tensor"] for row in whole["transfers"]] == ["c"], "the chain is cut at c", made.stderr)
+        for title, (first, second, *rest) in REFUSED.items():
+            put(texts=[first, second])
+            refused(title, *rest)
+        for title, (change, *rest) in CHANGED.items():
+            manifest = copy.deepcopy(whole)
+            change(manifest)
+            put(manifest)
+            refused(title, *rest)
+        for title, (first, second, expected) in MERGED.items():
+            put(texts=[first, second])
+            write("expected.onnx", expected)
+            done = run(merge, "s", "-o", "merged.onnx", "--force")
+            found, wanted = printed("merged.onnx"), printed("expected.onnx")
+            tap.ok(done.returncode == 0 and found == wanted, title, done.stderr + found + "wanted\n" + wanted)
+        # Data of both stages in one file, and from there into a model again.
+        put(texts=LARGE[:2])
+        write("expected.onnx", LARGE[2])
+        for step in ([merge, "s", "-o", "merged.onnx", "--force", "--weights", "external"],
+                     [split, "merged.onnx", "-k", "1", "-o", "one", "--weights", "external", "-q"],
+                     [merge, "one", "-o", "inside.onnx", "--weights", "inline"]):
+            done = run(*step)
+            tap.ok(done.returncode == 0, " ".join(map(os.path.basename, step)), done.stderr)
+        tap.ok(os.path.getsize("merged.onnx.data") >= 4 * 1600, "data is outside, once")
+        tap.ok(os.path.getsize("merged.onnx.data") < 4 * 4096 * 3, "and no more than that")
+        found, wanted = printed("inside.onnx"), printed("expected.onnx")
+        tap.ok(found == wanted, "weights of both stages come back", found + "wanted\n" + wanted)
+        # One value under two names of the model.
+        manifest = copy.deepcopy(whole)
+        stage(manifest, 1)["outputs"][1].update(name="y")
+        put(manifest, [None, "(float[2,4] c) => (float[2,4] y) { y = Neg (c) }"])
+        done = run(merge, "s", "-o", "merged.onnx", "--force")
+        tap.ok("z = Identity (y)" in printed("merged.onnx"), "two outputs that are one value", done.stderr)
+    print("1..%d" % tap.count)
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
