@@ -34,7 +34,7 @@ static psplit_model *make_layers(void) {
     /* '#' stands for the number of the layer, '<' for that before it. */
     const char *lines = layer == LAYERS ? "w# = Pow (x#, two) " : "w# = Pow (x#, three) ";
     const char *const pieces[] = {
-      "i# = Unsqueeze (y<, zero) j# = Squeeze (i#, zero) x# = Sin (j#) ", lines,
+      "i# = Unsqueeze (y<, zero) j# = Squeeze (i#, zero) [pin#] x# = Sin (j#) ", lines,
       "v# = Mul (w#, half) u# = Add (x#, v#) s# = Mul (u#, half) t# = Tanh (s#) "
       "f# = Add (t#, one) h# = Mul (x#, half) g# = Mul (h#, f#) size# = Shape (x#) "
       "r# = Reshape (g#, size#) y# = Softmax (r#)\n"};
@@ -78,6 +78,8 @@ typedef struct way {
   psplit_objective objective;
   bool hosts; /* three devices, the middle one on another host */
   bool certify;
+  /* The rest of the options, for the layers alone. */
+  void (*set)(psplit_planner_options *options);
 } way;
 
 static psplit_code add_certificate(const psplit_planner *planner, psplit_diag *diag, outcome *out) {
@@ -104,6 +106,7 @@ static psplit_code make_plan(const psplit_model *model, const way *w, const pspl
   options.certify = w->certify;
   options.slack_frac = 0.05;
   options.time_limit_s = 0.02; /* of work: the plan is the same each time */
+  if (w->set) w->set(&options);
   psplit_code code = psplit_planner_create(model, &options, &diag, &planner);
   if (code == PSPLIT_OK) code = psplit_planner_run(planner, w->pipeline, &diag);
   if (code == PSPLIT_OK) describe(psplit_planner_plan(planner), out);
@@ -112,18 +115,65 @@ static psplit_code make_plan(const psplit_model *model, const way *w, const pspl
   return code;
 }
 
+static void set_segments(psplit_planner_options *options) { options->max_segments = 3; }
+
+static void set_replicas(psplit_planner_options *options) {
+  options->n_stages = 3;
+  options->max_replicas = 2;
+}
+
+static void set_overlap(psplit_planner_options *options) { options->overlap = true; }
+
+static void set_message(psplit_planner_options *options) {
+  options->message_latency = PSPLIT_LATENCY_PER_PAIR;
+}
+
+static void set_pins(psplit_planner_options *options) {
+  static const char *const pins[] = {"pin1=0"}, *const together[] = {"pin[23]"};
+  options->pins = pins;
+  options->n_pins = 1;
+  options->keep_together = together;
+  options->n_keep_together = 1;
+}
+
+static void set_tied(psplit_planner_options *options) { options->tied_weights = PSPLIT_TIED_AUTO; }
+
+static void set_together(psplit_planner_options *options) {
+  options->tied_weights = PSPLIT_TIED_TOGETHER;
+}
+
+/* Two kinds of devices, of which two of three are used; and three that hold little. */
+static psplit_devices *kinds, *small;
+
+static void set_kinds(psplit_planner_options *options) { options->devices = kinds; }
+
+static void set_small(psplit_planner_options *options) {
+  options->devices = small;
+  options->n_stages = 3;
+}
+
 /* Every allocation of every way of planning. */
-static void fail_each(const psplit_model *model, const char *title) {
+static void fail_each(const psplit_model *model, const char *title, bool all) {
   static const way ways[] = {
-    {"default", NULL, PSPLIT_THROUGHPUT, false, false},
-    {"latency", NULL, PSPLIT_LATENCY, false, false},
-    {"hosts", NULL, PSPLIT_THROUGHPUT, true, false},
-    {"hosts, latency", NULL, PSPLIT_LATENCY, true, false},
-    {"certified", NULL, PSPLIT_THROUGHPUT, false, true},
+    {"default", NULL, PSPLIT_THROUGHPUT, false, false, NULL},
+    {"latency", NULL, PSPLIT_LATENCY, false, false, NULL},
+    {"hosts", NULL, PSPLIT_THROUGHPUT, true, false, NULL},
+    {"hosts, latency", NULL, PSPLIT_LATENCY, true, false, NULL},
+    {"certified", NULL, PSPLIT_THROUGHPUT, false, true, NULL},
     {"coarse", "infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=6,partition,replicate",
-     PSPLIT_THROUGHPUT, false, false},
+     PSPLIT_THROUGHPUT, false, false, NULL},
     {"blocks", "infer-shapes,cost,mark,attach,fuse,blocks,coarsen,partition,replicate",
-     PSPLIT_THROUGHPUT, false, false},
+     PSPLIT_THROUGHPUT, false, false, NULL},
+    {"segments", NULL, PSPLIT_THROUGHPUT, false, false, set_segments},
+    {"segments, latency", NULL, PSPLIT_LATENCY, false, false, set_segments},
+    {"replicas", NULL, PSPLIT_THROUGHPUT, false, false, set_replicas},
+    {"overlap", NULL, PSPLIT_THROUGHPUT, false, false, set_overlap},
+    {"messages", NULL, PSPLIT_THROUGHPUT, true, false, set_message},
+    {"pins", NULL, PSPLIT_THROUGHPUT, false, false, set_pins},
+    {"tied", NULL, PSPLIT_THROUGHPUT, false, false, set_tied},
+    {"tied together", NULL, PSPLIT_THROUGHPUT, false, false, set_together},
+    {"several devices", NULL, PSPLIT_THROUGHPUT, false, false, set_kinds},
+    {"little memory", NULL, PSPLIT_THROUGHPUT, false, false, set_small},
   };
   static const char text[] =
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"host\": \"1\"},"
@@ -131,10 +181,21 @@ static void fail_each(const psplit_model *model, const char *title) {
     " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"1\"}]}";
   psplit_devices *hosts;
   assert_int_equal(psplit_devices_parse(text, strlen(text), NULL, &hosts), PSPLIT_OK);
+  static const char kinds_text[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+    " {\"name\": \"b\", \"preset\": \"nvidia-l4\"}, {\"name\": \"c\", \"preset\": \"cpu\"}]}";
+  static const char small_text[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 3000000},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 3000000},"
+    " {\"name\": \"c\", \"preset\": \"cpu\", \"memory_bytes\": 3000000}]}";
+  assert_int_equal(psplit_devices_parse(kinds_text, strlen(kinds_text), NULL, &kinds), PSPLIT_OK);
+  assert_int_equal(psplit_devices_parse(small_text, strlen(small_text), NULL, &small), PSPLIT_OK);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    if (ways[i].set && !all) continue;
     static outcome wanted, found;
     const psplit_code usual = make_plan(model, &ways[i], hosts, &wanted);
     if (ways[i].hosts && usual != PSPLIT_OK) continue; /* too few nodes for three stages */
+    if (all && usual != PSPLIT_OK) fail_msg("%s: %s", ways[i].name, psplit_code_name(usual));
     long nth = 0;
     for (bool failed = true; failed; nth++) {
       const long live = live_blocks();
@@ -151,12 +212,14 @@ static void fail_each(const psplit_model *model, const char *title) {
     assert_true(nth > 5); /* else the wrapping does not work */
   }
   psplit_devices_destroy(hosts);
+  psplit_devices_destroy(kinds);
+  psplit_devices_destroy(small);
 }
 
 static void layers(void **state) {
   (void)state;
   psplit_model *model = make_layers();
-  fail_each(model, "layers");
+  fail_each(model, "layers", true);
   psplit_model_close(model);
 }
 
@@ -166,7 +229,7 @@ static void files(void **state) {
     psplit_diag diag = {0};
     psplit_model *model;
     if (psplit_model_open(*file, NULL, &diag, &model) != PSPLIT_OK) fail_msg("%s", diag.message);
-    fail_each(model, *file);
+    fail_each(model, *file, false);
     psplit_model_close(model);
   }
 }
