@@ -513,7 +513,7 @@ bool psplit_i_costs_missing_axis(const psplit_i_costs *costs, uint32_t index, ui
 }
 
 bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *out) {
-  if (!costs->known[dim]) return false;
+  if (!costs->known[dim] || costs->assumed[dim]) return false;
   *out = costs->value[dim];
   return true;
 }

@@ -71,7 +71,7 @@ bool psplit_i_costs_value_data(const psplit_i_costs *costs, uint32_t value);
 bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uint64_t *out_bytes,
                                 bool *out_assumed);
 
-/* Number of a dimension; false if unknown. */
+/* Number of a dimension; false if unknown, or assumed. */
 bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *out);
 
 /* Nodes whose work is not known, whose work rests on an assumption, and whose work only a run can

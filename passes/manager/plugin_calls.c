@@ -130,7 +130,13 @@ static int64_t value_dim(const psplit_plugin_planner *u, uint32_t value, uint32_
 }
 
 static bool value_bytes(const psplit_plugin_planner *u, uint32_t value, uint64_t *out) {
-  return is_value(u, value) && psplit_i_costs_value_bytes(u->planner->costs, value, out, NULL);
+  uint64_t bytes;
+  bool assumed;
+  if (!is_value(u, value) ||
+      !psplit_i_costs_value_bytes(u->planner->costs, value, &bytes, &assumed) || assumed)
+    return false;
+  *out = bytes;
+  return true;
 }
 
 static const char *stage_device(const psplit_plugin_planner *u, uint32_t stage) {

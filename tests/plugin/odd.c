@@ -5,6 +5,17 @@
 #define STRING_(text) #text
 #define STRING(text) STRING_(text)
 
+#ifdef CASE_NO_LIST
+enum { HAS_LIST = 0 };
+#else
+enum { HAS_LIST = 1 };
+#endif
+#ifdef CASE_RETURNS_NULL
+enum { IS_THERE = 0 };
+#else
+enum { IS_THERE = 1 };
+#endif
+
 #ifndef PASS_NAME
 #define PASS_NAME odd
 #endif
@@ -63,6 +74,12 @@ static int run(const psplit_plugin_host *host, psplit_plugin_planner *planner,
 
 #if defined(CASE_BAD_DEFAULT)
 static const psplit_plugin_option OPTIONS[] = {{"n", PSPLIT_PLUGIN_INT, "20", 0, 10, "a number"}};
+#elif defined(CASE_HALF_OPTION)
+static const psplit_plugin_option OPTIONS[] = {{NULL, PSPLIT_PLUGIN_INT, "2", 0, 10, "a number"}};
+#elif defined(CASE_NO_FALLBACK)
+static const psplit_plugin_option OPTIONS[] = {{"n", PSPLIT_PLUGIN_INT, NULL, 0, 10, "a number"}};
+#elif defined(CASE_OPTION_TYPE)
+static const psplit_plugin_option OPTIONS[] = {{"n", 4, "2", 0, 10, "a number"}};
 #endif
 
 /* What a later version of the header may look like. */
@@ -81,10 +98,19 @@ static const longer_pass PASS = {
 #else
       .struct_size = sizeof(psplit_plugin_pass),
 #endif
+#if defined(CASE_ODD_NAME)
+      .name = "odd_name",
+#elif !defined(CASE_NULL_NAME)
       .name = STRING(PASS_NAME),
+#endif
       .help = "an odd pass",
-#if defined(CASE_BAD_DEFAULT)
+#if defined(CASE_BAD_DEFAULT) || defined(CASE_HALF_OPTION) || defined(CASE_NO_FALLBACK) || \
+  defined(CASE_OPTION_TYPE)
       .options = OPTIONS,
+      .n_options = 1,
+#elif defined(CASE_MANY_OPTIONS)
+      .n_options = 17,
+#elif defined(CASE_NO_OPTIONS)
       .n_options = 1,
 #endif
 #if !defined(CASE_NO_RUN)
@@ -96,39 +122,58 @@ static const longer_pass PASS = {
 #endif
 };
 
-static const psplit_plugin_pass *const PASSES[] = {&PASS.now, &PASS.now};
-
-static const psplit_plugin PLUGIN = {
-#if defined(CASE_OLDER_ABI)
-  .abi = PSPLIT_PLUGIN_ABI - 1,
-#elif defined(CASE_NEWER_ABI)
-  .abi = PSPLIT_PLUGIN_ABI + 1,
+#if defined(CASE_NULL_PASS)
+static const psplit_plugin_pass *const PASSES[] = {NULL, &PASS.now};
 #else
-  .abi = PSPLIT_PLUGIN_ABI,
+static const psplit_plugin_pass *const PASSES[] = {&PASS.now, &PASS.now};
+#endif
+
+static const struct longer_plugin {
+  psplit_plugin now;
+  void *later;
+} LONGER = {
+  .now =
+    {
+#if defined(CASE_OLDER_ABI)
+      .abi = PSPLIT_PLUGIN_ABI - 1,
+#elif defined(CASE_NEWER_ABI)
+      .abi = PSPLIT_PLUGIN_ABI + 1,
+#else
+      .abi = PSPLIT_PLUGIN_ABI,
 #endif
 #if defined(CASE_SHORT)
-  .struct_size = offsetof(psplit_plugin, passes),
+      .struct_size = offsetof(psplit_plugin, passes),
+#elif defined(CASE_FUTURE_PLUGIN)
+      .struct_size = sizeof LONGER,
 #else
-  .struct_size = sizeof(psplit_plugin),
+      .struct_size = sizeof(psplit_plugin),
 #endif
 #if defined(CASE_SANITIZED)
-  .sanitizer = "other",
+      .sanitizer = "other",
 #else
-  .sanitizer = PSPLIT_PLUGIN_SANITIZER,
+      .sanitizer = PSPLIT_PLUGIN_SANITIZER,
 #endif
-  .name = "odd",
-  .version = "1",
-  .passes = PASSES,
+      .name = "odd",
+      .version = "1",
+      .passes = HAS_LIST ? PASSES : NULL,
 #if defined(CASE_TWICE)
-  .n_passes = 2,
+      .n_passes = 2,
+#elif defined(CASE_NO_PASSES)
+      .n_passes = 0,
+#elif defined(CASE_MANY_PASSES)
+      .n_passes = 257,
 #else
-  .n_passes = 1,
+      .n_passes = 1,
+#endif
+    },
+#if defined(CASE_FUTURE_PLUGIN)
+  .later = (void *)&LONGER,
 #endif
 };
 
 #if defined(CASE_NO_SYMBOL)
 PSPLIT_PLUGIN_EXPORT const psplit_plugin *another_name(void);
-const psplit_plugin *another_name(void) { return &PLUGIN; }
+const psplit_plugin *another_name(void) { return &LONGER.now; }
 #else
-const psplit_plugin *psplit_plugin_query(void) { return &PLUGIN; }
+const psplit_plugin *psplit_plugin_query(void) { return IS_THERE ? &LONGER.now : NULL; }
 #endif

@@ -12,9 +12,26 @@ import sys
 import tempfile
 
 from bad_input import Tap, chain, model, write
+from text_model import make  # tests/support, by bad_input
 
 OK, UNSUPPORTED, INFEASIBLE, PLUGIN = 0, 5, 7, 8
 BEFORE, AFTER = "infer-shapes,cost,mark,attach,fuse", "coarsen,partition,replicate"
+
+
+# What asks.c asks about.
+ASKED = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+(float[2,4] x, float[n,4] u, bool c, float[] r) => (y, z, q) <float[4,4] w = random(1)> {
+  [mm] a = MatMul (x, w)
+  [lrn] b = LeakyRelu <alpha = 0.25> (a)
+  [t] d = Transpose <perm = [1, 0]> (b)
+  [g] e = com.microsoft.Gelu (d)
+  [ein] f = Einsum <equation = "ij,jk"> (b, e)
+  [s] z = Softmax <axis = -1> (f)
+  [if] y = If (c) <then_branch = p () => (o) { o = Neg (b) }, else_branch = k () => (i) { i = Abs (b) }>
+  [cst] v = Constant <value_ints = [1]> ()
+  [sum] h = ReduceSum (u, v)
+  [abs] q = Abs (r)
+}"""
 
 
 class Bench:
@@ -56,6 +73,17 @@ def refusals(bench, plugins):
     each("no_symbol", "exports no psplit_plugin_query")
     each("no_run", "nothing to run")
     each("bad_default", "\"20\"", "option n")
+    each("null_name", "a-z")
+    each("odd_name", "a-z")
+    each("null_pass", "one of its passes is NULL")
+    for case in ("no_passes", "no_list", "many_passes"):
+        each(case, "it has no passes, or more than 256")
+    each("many_options", "pass odd: it has 17 options; at most 16")
+    each("no_options", "pass odd: it has 1 options; at most 16")
+    for case in ("half_option", "no_fallback", "option_type"):
+        each(case, "pass odd: option 0 lacks a name, a default or a type")
+    each("returns_null", "its psplit_plugin_query returns NULL")
+    each("future_plugin", "its description uses what this version does not have")
 
     plain = os.path.join(plugins, "plain.so")
     bench.check("refused: the same plugin twice",
@@ -82,6 +110,14 @@ def runs(bench, plugins):
          "not convex")
     each("a pass that fails is quoted, on one line", "fails", PLUGIN,
          "pass odd failed with 3: the moon is?full")
+    write(bench.cwd, "asked.onnx", make(ASKED))
+    asks = os.path.join(plugins, "asks.so")
+    bench.check("a plugin is told what the model says",
+                bench.run("--load-pass-plugin", asks, passes="asks:count=3:part=0.5:word=so:really=true",
+                          file="asked.onnx"), OK, "asked all")
+    bench.check("a pass may fail without a reason",
+                bench.run("--load-pass-plugin", asks, passes="asks", file="asked.onnx"), PLUGIN,
+                "pass asks failed with 4")
     pinned = each("pins hold", "pins", OK)
     if pinned.returncode == OK:
         stages = json.loads(pinned.stdout)["stages"]
