@@ -1,5 +1,5 @@
-/* A plugin that asks the host for all that it tells of the model in plugins.py, and holds it against
- * what that model says. What differs first is the reason that its pass fails for. */
+/* A plugin that asks the host for all that it tells of the model in plugins.py, and holds it
+ * against what that model says. What differs first is the reason that its pass fails for. */
 #include <psplit/plugin.h>
 #include <string.h>
 

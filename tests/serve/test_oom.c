@@ -72,7 +72,19 @@ static void wrong_requests(void **state) {
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"UINT8\", \"data\": [true]}]}",
      "another type"},
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1.0], \"datatype\": \"INT8\", \"data\": [1]}]}",
-     "shape"}};
+     "shape"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"UINT8\", \"data\": [-1]}]}",
+     "out of range"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"BOOL\", \"data\": [2]}]}",
+     "out of range"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"INT8\", \"data\": [-129]}]}",
+     "out of range"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"FP16\", \"data\": [1]}]}",
+     "numbers of this datatype come as binary data"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"BYTES\", \"data\": [1]}]}",
+     "another type"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [2], \"datatype\": \"INT8\", \"data\": [1]}]}",
+     "not as many values as shape"}};
   (void)state;
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
     psplit_diag diag = {0};
@@ -80,6 +92,93 @@ static void wrong_requests(void **state) {
     const size_t n = strlen(bodies[i][0]);
     assert_int_not_equal(serve_request_parse(bodies[i][0], n, n, &diag, &request), PSPLIT_OK);
     if (!strstr(diag.message, bodies[i][1])) fail_msg("%s: %s", bodies[i][0], diag.message);
+  }
+}
+
+/* Outputs of every datatype, and what is said of them. */
+static const int64_t TWO[] = {2}, SQUARE[] = {1, 2};
+static const double REALS[] = {0.1, -1e300};
+static const float NARROW[] = {0.5f, -__builtin_inff()};
+static const uint64_t WIDE[] = {0, UINT64_MAX};
+static const int64_t LONG[] = {INT64_MIN, 7};
+static const int8_t BYTES[] = {-128, 127};
+static const uint16_t HALVES[] = {0x3c00, 0xbc00};
+static const struct {
+  uint64_t length[2];
+  char text[5];
+} TEXTS = {{2, 3}, "a\"\x01\xc3\xa9"}, TORN = {{1, 1}, "a\xff"};
+static const psplit_named_tensor OUTPUTS[] = {
+  {"d", {11, 1, TWO, REALS, sizeof REALS}},   {"f", {1, 2, SQUARE, NARROW, sizeof NARROW}},
+  {"u", {13, 1, TWO, WIDE, sizeof WIDE}},     {"i", {7, 1, TWO, LONG, sizeof LONG}},
+  {"s", {3, 1, TWO, BYTES, sizeof BYTES}},    {"b", {9, 1, TWO, "\1", 2}},
+  {"h", {10, 1, TWO, HALVES, sizeof HALVES}}, {"t", {8, 1, TWO, &TEXTS, sizeof TEXTS}},
+};
+
+static void replies(void **state) {
+  (void)state;
+  static const char all[] =
+    "{\"model_name\":\"m\",\"id\":\"7\",\"outputs\":["
+    "{\"name\":\"d\",\"datatype\":\"FP64\",\"shape\":[2],"
+    "\"data\":[0.10000000000000001,-1.0000000000000001e+300]},"
+    "{\"name\":\"f\",\"datatype\":\"FP32\",\"shape\":[1,2],\"data\":[0.5,null]},"
+    "{\"name\":\"u\",\"datatype\":\"UINT64\",\"shape\":[2],\"data\":[0,18446744073709551615]},"
+    "{\"name\":\"i\",\"datatype\":\"INT64\",\"shape\":[2],\"data\":[-9223372036854775808,7]},"
+    "{\"name\":\"s\",\"datatype\":\"INT8\",\"shape\":[2],\"data\":[-128,127]},"
+    "{\"name\":\"b\",\"datatype\":\"BOOL\",\"shape\":[2],\"data\":[true,false]},"
+    "{\"name\":\"h\",\"datatype\":\"FP16\",\"shape\":[2],"
+    "\"parameters\":{\"binary_data_size\":4}},"
+    "{\"name\":\"t\",\"datatype\":\"BYTES\",\"shape\":[2],"
+    "\"data\":[\"a\\\"\",\"\\u0001\xc3\xa9\"]}]}";
+  static const char some[] =
+    "{\"model_name\":\"m\",\"outputs\":["
+    "{\"name\":\"s\",\"datatype\":\"INT8\",\"shape\":[2],"
+    "\"parameters\":{\"binary_data_size\":2}},"
+    "{\"name\":\"t\",\"datatype\":\"BYTES\",\"shape\":[2],"
+    "\"parameters\":{\"binary_data_size\":13}}]}";
+  const psplit_response response = {
+    .n_outputs = sizeof OUTPUTS / sizeof *OUTPUTS, .outputs = OUTPUTS, .message = ""};
+  serve_request request = {.id = "7"};
+  serve_reply reply = {0};
+  psplit_diag diag = {0};
+  assert_int_equal(serve_reply_make("m", &request, &response, &diag, &reply), PSPLIT_OK);
+  assert_int_equal(reply.n_json, sizeof all - 1);
+  assert_memory_equal(reply.bytes, all, reply.n_json);
+  assert_int_equal(reply.n - reply.n_json, sizeof HALVES);
+  assert_memory_equal(reply.bytes + reply.n_json, HALVES, sizeof HALVES);
+  free(reply.bytes);
+  serve_wanted wanted[] = {{"t", true}, {"s", true}};
+  request = (serve_request){.wanted = wanted, .n_wanted = 2};
+  assert_int_equal(serve_reply_make("m", &request, &response, &diag, &reply), PSPLIT_OK);
+  assert_int_equal(reply.n_json, sizeof some - 1);
+  assert_memory_equal(reply.bytes, some, reply.n_json);
+  assert_int_equal(reply.n - reply.n_json, 2 + 13);
+  assert_memory_equal(reply.bytes + reply.n_json, "\x80\x7f", 2);
+  assert_memory_equal(reply.bytes + reply.n_json + 2, "\2\0\0\0a\"\3\0\0\0\1\xc3\xa9", 13);
+  free(reply.bytes);
+}
+
+static void wrong_replies(void **state) {
+  (void)state;
+  static const psplit_named_tensor torn = {"t", {8, 1, TWO, &TORN, sizeof TORN}},
+                                   complex = {"z", {14, 1, TWO, REALS, sizeof REALS}};
+  serve_wanted none[] = {{"nothing", false}};
+  const struct {
+    const psplit_named_tensor *output;
+    serve_request request;
+    psplit_code code;
+    const char *says;
+  } cases[] = {
+    {&torn, {0}, PSPLIT_USAGE, "output t is not UTF-8: ask for it as binary data"},
+    {&complex, {0}, PSPLIT_UNSUPPORTED, "the protocol has no datatype for output z"},
+    {&torn, {.wanted = none, .n_wanted = 1}, PSPLIT_USAGE, "the model has no output nothing"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const psplit_response response = {.n_outputs = 1, .outputs = cases[i].output, .message = ""};
+    psplit_diag diag = {0};
+    serve_reply reply = {0};
+    assert_int_equal(serve_reply_make("m", &cases[i].request, &response, &diag, &reply),
+                     cases[i].code);
+    assert_string_equal(diag.message, cases[i].says);
+    assert_null(reply.bytes);
   }
 }
 
@@ -95,6 +194,7 @@ static void error_texts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(requests), cmocka_unit_test(wrong_requests),
+                                     cmocka_unit_test(replies), cmocka_unit_test(wrong_replies),
                                      cmocka_unit_test(error_texts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
