@@ -278,7 +278,8 @@ bool cli_sizes(const char *text, int64_t *sizes, uint32_t most, uint32_t *out_n)
     char *end;
     errno = 0;
     const long long size = strtoll(text, &end, 10);
-    if (*text < '0' || *text > '9' || errno || n == most || (*end && *end != ',')) return false;
+    if (*text < '0' || *text > '9' || errno || n == most) return false;
+    if (*end && (*end != ',' || !end[1])) return false;
     sizes[n++] = size;
     text = end + (*end == ',');
   }

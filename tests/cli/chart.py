@@ -16,10 +16,14 @@ from bad_input import OK, USAGE, Tap, model
 WIDE = 20
 
 
+LOOKS = ("TERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG")  # what bars depend on
+
+
 def on_terminal(args, **env):
-    """Standard output as a terminal shows it."""
+    """Standard output as a terminal shows it; of LOOKS what is given alone."""
     main, other = pty.openpty()
-    made = subprocess.Popen(args, stdout=other, stderr=subprocess.DEVNULL, env=env)
+    others = {name: value for name, value in os.environ.items() if name not in LOOKS}
+    made = subprocess.Popen(args, stdout=other, stderr=subprocess.DEVNULL, env=others | env)
     os.close(other)
     text = b""
     while True:
