@@ -187,4 +187,51 @@ for (const [name, text] of Object.entries(models)) {
     tap.ok(short.status === 1 && short.stderr.includes(`input ${input} is given for ${MOST} tokens, and there are 17`), `${name} in ${k}: of too few tokens`, short.stderr);
   }
 }
+
+// What is no decoder, what is asked of one that has it not, and logits that allow nothing: one line each. `change` is of the text.
+const small = `<ir_version: 8, opset_import: [{version: 17}]>
+(int64[b,s] input_ids, float[b,p,4] past_a) => (float[b,s,9] logits, float[b,t,4] present_a) <float[9,4] e = random(1), float[4,9] h = random(2)> {
+  x = Gather (e, input_ids) present_a = Concat <axis = 1> (past_a, x) m = ReduceMean <axes = [1], keepdims = 1> (present_a) y = Add (x, m)
+  logits = MatMul (y, h) }`;
+const logits = (text) => ['logits = MatMul (y, h)', text];
+const wrong = [
+  ['tokens by a name that nothing has', [], ['--ids', 'none'], 2, 'the model has no input none; it has input_ids, past_a'],
+  ['logits by a name that nothing has', [], ['--logits', 'none'], 2, 'the model has no output none; it has logits, present_a'],
+  ['tokens by another name', ['input_ids', 'words'], [], 5, "none of the model's inputs takes tokens"],
+  ['tokens that are floats', ['int64[b,s] input_ids', 'float[b,s] input_ids'], ['--ids', 'input_ids'], 5, "none of the model's inputs takes tokens"],
+  ['two outputs, neither of which is called logits', ['logits', 'scores', 'present_a', 'other_a'], [], 5, 'none of the model\'s outputs is called logits'],
+  ['a state for an input that is none', [], ['--state', 'present_a=none'], 2, 'the model has no input none; it has input_ids, past_a'],
+  ['a state from an output that is none', [], ['--state', 'none=past_a'], 2, 'the model has no output none; it has logits, present_a'],
+  ['two states for one input', [], ['--state', 'present_a=past_a', '--state', 'logits=past_a'], 2, 'input past_a is given two states'],
+  ['a prompt as long as the context', [], ['--context', '2'], 2, 'a prompt of 2 tokens leaves no room in a context of 2'],
+  ['logits that are no numbers', logits('l = MatMul (y, h) n = Sub (l, l) logits = Div (n, n)'), [], 1, 'the logits are not numbers (NaN)'],
+  ['logits that allow no token', logits('l = MatMul (y, h) z = Sub (l, l) o = Log (z) logits = Add (o, o)'), [], 1, 'the logits allow no token'],
+  ['logits that are whole numbers', ['float[b,s,9] logits', 'int64[b,s,9] logits', ...logits('l = MatMul (y, h) logits = Cast <to = 7> (l)')], [], 1,
+    'the logits are no floats, a row for each position'],
+];
+const dir = join(tmp, 'small');
+function splitSmall(change) {
+  let text = small;
+  for (let i = 0; i < change.length; i += 2) text = text.replaceAll(change[i], change[i + 1]);
+  writeModel(text, join(tmp, 'small.onnx'));
+  return spawnSync(splitter, [join(tmp, 'small.onnx'), '-k', '1', '-o', dir, '--force', '--quiet', '--allow-invalid'], { encoding: 'utf8' });
+}
+const small2 = (...more) => spawnSync(generator, [dir, '--prompt-ids', '1,2', '-n', '12', '--quiet', ...more], { encoding: 'utf8', timeout: 60000, env });
+for (const [title, change, args, status, says] of wrong) {
+  const made = splitSmall(change);
+  const got = small2(...args);
+  tap.ok(made.status === 0 && got.status === status && got.stderr.includes(says) && !got.stdout.trim(), `${title}: is said`,
+    `${made.stderr}${got.status} ${got.stderr}${got.stdout}`);
+}
+
+// Drawing from the likeliest alone, or nearly without chance, is taking the likeliest; else the seed decides, and no token is drawn that k or p leaves out.
+splitSmall([]);
+const greedy = small2().stdout;
+const first = (args, seeds) => at(seeds, (seed) => small2('-n', '1', '--seed', `${seed + 1}`, ...args).stdout.trim());
+tap.ok(greedy.trim().split(' ').length === 12, 'tokens without chance', greedy);
+for (const args of [['--temperature', '1', '--top-k', '1'], ['--temperature', '0.0001', '--top-k', '3'], ['--temperature', '1', '--top-p', '0.000001']])
+  tap.ok(small2(...args).stdout === greedy, `${args.join(' ')}: the likeliest`, small2(...args).stdout);
+const [few, all] = [first(['--temperature', '50', '--top-k', '2'], 12), first(['--temperature', '50'], 12)];
+tap.ok(new Set(few).size === 2 && new Set(all).size > 2, 'of two likeliest, one of them', `${few}; ${all}`);
+tap.ok(`${few}` === `${first(['--temperature', '50', '--top-k', '2'], 12)}`, 'the same seed draws the same');
 tap.done();
