@@ -43,6 +43,8 @@ def make_files(cwd, split):
     write(cwd, "top.json", b'{"device": []}')
     write(cwd, "not.json", b"devices: cpu\n")
     write(cwd, "one.json", b'{"devices": [{"name": "a", "preset": "cpu"}]}')
+    write(cwd, "small.json", b'{"devices": [{"name": "a", "preset": "cpu", "memory_bytes": 9}, '
+                             b'{"name": "b", "preset": "cpu", "memory_bytes": 9}]}')
     write(cwd, "p.json", b'{"format": "psplit-problem", "devices": [{"count": 2}], '
                          b'"nodes": [{"time_ns": 1}, {"time_ns": 2}], "tensors": []}')
     write(cwd, "r.json", b'{"format": "psplit-problem", "devices": [{"count": 2, "memory_byte": 1}], '
