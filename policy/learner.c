@@ -451,7 +451,7 @@ psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag
   double sum = 0, valid = 0;
   for (size_t i = 0; i < l->cases.n && code == PSPLIT_OK; i++) {
     psplit_i_arena arena;
-    lesson s;
+    lesson s = {0};
     double ratio = 1;
     psplit_i_arena_init(&arena, 0);
     code = lesson_init(&s, l->cases.items[i], 0, 1, false, &arena);
@@ -463,8 +463,8 @@ psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag
     if (code == PSPLIT_OK) {
       sum += psplit_i_policy_log(ratio);
       valid += s.rollout[0].valid;
-      psplit_i_rollout_fini(&s.rollout[0]);
     }
+    if (s.rollout) psplit_i_rollout_fini(&s.rollout[0]);
     psplit_i_arena_fini(&arena);
   }
   const double n = l->cases.n ? (double)l->cases.n : 1;
