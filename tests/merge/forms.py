@@ -261,6 +261,20 @@ def main(argv):
         tap.ok(os.path.getsize("merged.onnx.data") < 4 * 4096 * 3, "and no more than that")
         found, wanted = printed("inside.onnx"), printed("expected.onnx")
         tap.ok(found == wanted, "weights of both stages come back", found + "wanted\n" + wanted)
+        # Options that change nothing, of a merge that is proved.
+        os.mkdir("sub")
+        put(texts=[None, None])
+        write("expected.onnx", "(float[2,4] x) => (float[2,4] y, float[2,4] z)"
+              " { a = Exp (x) c = Sqrt (a) y = Neg (c) z = Sin (c) }")
+        done = run(merge, "s", "-o", "sub/merged.onnx", "-q", "--follow-symlinks", "--max-text", "8", "--max-graph-memory",
+                   "64", "--weights", "auto", "--model", "m.onnx")
+        tap.ok(done.returncode == 0 and not done.stdout and os.listdir("sub") == ["merged.onnx"]
+               and printed("sub/merged.onnx") == printed("expected.onnx"), "options that change nothing",
+               done.stdout + done.stderr + printed("sub/merged.onnx"))
+        for tool in (split, inspect, merge):
+            done = run(tool, "--version")
+            tap.ok(done.returncode == 0 and done.stdout.startswith(os.path.basename(tool) + " "),
+                   os.path.basename(tool) + " --version", done.stdout + done.stderr)
         # One value under two names of the model.
         manifest = copy.deepcopy(whole)
         stage(manifest, 1)["outputs"][1].update(name="y")
