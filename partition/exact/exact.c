@@ -205,10 +205,13 @@ static void least_costs(exact *x) {
       all_pay = false;
       continue;
     }
+    const int64_t message = x->messages ? psplit_i_message_ns(instance, t, t, true) : 0;
+    if (!any_pays || message < x->least_message) x->least_message = message;
     for (uint32_t e = 0; e < instance->n_nets; e++) {
       const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
       const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
-      if (!any_pays || send < x->least_send[e]) x->least_send[e] = send;
+      const int64_t apart = x->messages && instance->on_trunk[e] ? message : 0;
+      if (!any_pays || send - apart < x->least_send[e]) x->least_send[e] = send - apart;
       if (!any_pays || recv < x->least_recv[e]) x->least_recv[e] = recv;
     }
     if (m->ratio[t] > slowest) slowest = m->ratio[t];
@@ -266,6 +269,7 @@ static psplit_code prepare(exact *x) {
   if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high ||
       !x->all_pay || !x->room || !x->least_send || !x->least_recv)
     return PSPLIT_NOMEM;
+  x->messages = psplit_i_messages_apply(x);
   least_costs(x);
   for (uint32_t i = 0; i < n; i++) {
     x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
@@ -283,6 +287,7 @@ static psplit_code prepare(exact *x) {
     x->count_receivers |= x->counted[e];
     x->receiver_budget |= x->mixed[e];
   }
+  x->count_receivers |= x->messages;
   uint32_t copies = 1;
   for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)
     if (m->moves[k].replicas > copies) copies = m->moves[k].replicas;

@@ -38,16 +38,22 @@ typedef struct psplit_i_exact_options {
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
  * last stage backwards: a label is (what is left, devices used, receivers counted so far and, of
  * backward nodes' tensors, those to come), kept only inside the windows of `axis`. With YES,
- * *out_assignment is one, evaluated. Exact but for relays (next_hop) and links between pairs of
- * devices: with them YES may be above the limit. Source: downset programs of Tarnawski et al.
- * (NeurIPS 2020, section 5); the decision form, the windows and receiver counts are this
- * project's. Errors: NOMEM. */
+ * *out_assignment is one, evaluated. Exact but for relays (next_hop), links between pairs of
+ * devices and messages that are not counted: with them YES may be above the limit. Source: downset
+ * programs of Tarnawski et al. (NeurIPS 2020, section 5); the decision form, the windows and
+ * receiver counts are this project's. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_i_instance *instance,
                                            const psplit_i_automaton *automaton,
                                            const psplit_i_weight_axis *axis,
                                            const psplit_i_exact_options *options,
                                            psplit_i_assignment *out_assignment,
                                            psplit_i_verdict *out_verdict);
+
+/* Whether a run that sends to each counts messages for each pair of stages, so that its YES holds:
+ * devices are linked alike and directly, and all nets run ahead. False as well where there are
+ * none. */
+bool psplit_i_exact_counts_messages(const psplit_i_instance *instance,
+                                    const psplit_i_automaton *automaton);
 
 /* Whether options->lexicographic may be asked for: stages and types must fit the bytes of a key. */
 bool psplit_i_exact_has_keys(const psplit_i_instance *instance);

@@ -2,6 +2,7 @@
  *
  *   receivers.c        counts the stages that receive a net
  *   receiver_groups.c  counts them by the links that reach them
+ *   message_counts.c   counts messages: who sends to whom
  *   labels.c           the table of labels
  *   stage.c            the stage that grows: clusters in and out
  *   lexicographic.c    keys, by which equal labels are told apart
@@ -62,6 +63,8 @@ typedef struct exact {
   uint64_t *zobrist2;   /* [n] a second, independent hash */
   uint64_t *zobrist;    /* [n] */
   bool count_receivers;
+  bool messages;         /* counted for each pair of stages */
+  int64_t least_message; /* what one takes a sender, over types that pay; 0 with overlap */
   /* Receivers count with their links, where those differ by pair: stages r and
    * alike[top * n_stages + r] are reached alike from all stages below `top`. NULL: all are. */
   uint32_t *alike;
@@ -115,6 +118,18 @@ typedef struct barred_net {
   uint32_t net, mask;
 } barred_net;
 
+/* A stage behind the label that waits for messages from clusters left: awaited[first ..) are n of
+ * them, of which n_here are in the stage that grows; they may stand in `senders` stages, NONE: any
+ * number. */
+typedef struct waiting_stage {
+  uint32_t first, n, senders, n_here;
+} waiting_stage;
+
+/* A cluster that a stage waits for; `next` is one more wait for it. */
+typedef struct awaited_cluster {
+  uint32_t cluster, stage, next;
+} awaited_cluster;
+
 /* An expander: one thread's scratch for the stages behind one label. */
 typedef struct expander {
   exact *x;
@@ -141,8 +156,17 @@ typedef struct expander {
   uint32_t n_barred_here;     /* nets that this one holds the producer of, and cannot send */
   barred_net *barred, *next_barred; /* [n_nets] of the label; of the one that is pushed */
   uint32_t n_barred, n_next_barred;
-  uint32_t *seen, n_seen;       /* [n_nets] stamps */
-  uint32_t *sources, n_sources; /* [n_nets] mixed nets with their producer in the stage */
+  /* With messages, of the label and of the one that is pushed, as a label lists them: */
+  waiting_stage *waiting;   /* [n_stages] */
+  awaited_cluster *awaited; /* [pins] by stage */
+  uint32_t *first_awaited;  /* [n] by cluster */
+  uint32_t *next_waiting;   /* [pins + 2 * n_stages] */
+  uint32_t n_waiting, n_awaited, n_next_waiting, n_still_waiting;
+  uint32_t n_messages;    /* that this stage sends */
+  uint32_t n_trunk_times; /* that the tracker has in the times of nets of the trunk for them */
+  uint32_t *sender_seen, n_sender_seen; /* [n] stamps */
+  uint32_t *seen, n_seen;               /* [n_nets] stamps */
+  uint32_t *sources, n_sources;         /* [n_nets] mixed nets with their producer in the stage */
   int64_t could_send; /* least that one receiver more would cost, where one may be added */
   int64_t *passed;    /* [n + 1] received for good, by depth */
   uint64_t hash, check, receivers;
@@ -226,6 +250,26 @@ uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs);
 /* Finds the nets that only some stages in front can still send, now that the stage is formed by
  * `move`; adds their hash. False: one of them no stage can send. */
 bool psplit_i_groups_bar(expander *d, const psplit_i_transition *move, uint64_t *inout_receivers);
+
+/* --- message_counts.c: with messages, if x->messages --- */
+
+/* Flag of a number in a label's list: how many clusters a stage waits for. */
+#define PSPLIT_I_WAITING (UINT32_C(1) << 30)
+
+/* Whether this run counts messages. */
+bool psplit_i_messages_apply(const exact *x);
+/* Scratch of an expander, if x->messages. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_messages_init(expander *d);
+void psplit_i_messages_load(expander *d, const uint32_t *list, uint32_t n);
+void psplit_i_messages_take(expander *d, uint32_t cluster, bool add);
+/* What the stage sends in truth above what its tracker has. Monotonicity: the sum of both only
+ * grows. */
+int64_t psplit_i_messages_more_sent(const expander *d, uint32_t type);
+/* Finds who waits for whom once the stage is formed by `move`; adds its hash. False: the stage, or
+ * one behind it, has no time for as many messages. */
+bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
+                            uint64_t *inout_receivers);
+uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list);
 
 /* --- lexicographic.c --- */
 

@@ -46,6 +46,7 @@ static bool fits(const expander *d, int64_t received) {
   for (uint32_t t = 0; t < x->automaton->n_types; t++)
     if (x->automaton->count[t] && !tracker->n_forbidden[t] &&
         tracker->w[t] + (sends_grow ? tracker->send[t] : 0) +
+            (sends_grow && x->messages ? psplit_i_messages_more_sent(d, t) : 0) +
             (x->instance->problem->devices[t].free_comm ? 0 : received) <=
           x->reach)
       return tracker->weight_bytes + tracker->act_bytes <= x->most_bytes;
@@ -224,7 +225,8 @@ psplit_code psplit_i_expander_init(expander *d, exact *x) {
   if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
       !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
     return PSPLIT_NOMEM;
-  if (psplit_i_groups_init(d) != PSPLIT_OK) return PSPLIT_NOMEM;
+  if (psplit_i_groups_init(d) != PSPLIT_OK || psplit_i_messages_init(d) != PSPLIT_OK)
+    return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_load_tracker_init(&d->tracker, x->instance, &d->arena);
   if (x->instance->p2p) d->tracker.times_sent = d->times_sent;
   d->tracker.sent_ns = d->sent_ns;

@@ -6,9 +6,10 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
                        int64_t more_sent) {
   const exact *x = d->x;
   const uint32_t next = move->next;
+  /* Each stage that waits is sent a message at least. */
+  const int64_t open = d->open + (x->messages ? d->n_still_waiting * x->least_message : 0);
   if (d->omega < x->low[next] || d->omega > x->high[next]) return;
-  if (x->open_share > 0 && (double)d->omega + (double)d->open * x->open_share > x->room[next])
-    return;
+  if (x->open_share > 0 && (double)d->omega + (double)open * x->open_share > x->room[next]) return;
   bool empty = true;
   for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;
   if (empty) {
@@ -108,7 +109,8 @@ static void push_move(expander *d, const psplit_i_transition *move) {
   if (d->x->receiver_budget)
     push_receivers(d, move);
   else if (psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move) <= d->x->options->limit &&
-           (!d->x->alike || psplit_i_groups_bar(d, move, &receivers)))
+           (!d->x->alike || psplit_i_groups_bar(d, move, &receivers)) &&
+           (!d->x->messages || psplit_i_messages_pass(d, move, &receivers)))
     push_label(d, move, receivers, 0);
 }
 

@@ -22,7 +22,8 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
   /* Default: one receiving stage as soon as a consumer is placed. */
   for (uint32_t e = 0; e < x->instance->n_nets; e++)
     d->times_sent[e] = x->counted[e] && d->n_placed[e] == 0 ? 0 : 1;
-  for (uint32_t i = 0; i < n_pairs; i += 2) {
+  uint32_t i = 0;
+  for (; i < n_pairs && !(x->messages && pairs[i] & PSPLIT_I_WAITING); i += 2) {
     const uint32_t net = pairs[i] & ~PSPLIT_I_RECEIVER_BUDGET;
     if (pairs[i] & PSPLIT_I_RECEIVER_BUDGET) {
       d->receivers ^= psplit_i_count_key(pairs[i], pairs[i + 1]);
@@ -31,6 +32,7 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
       d->times_sent[net] = pairs[i + 1];
     }
   }
+  if (x->messages) psplit_i_messages_load(d, pairs + i, n_pairs - i);
 }
 
 void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
@@ -40,6 +42,7 @@ void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
     return;
   }
   const psplit_i_instance *instance = x->instance;
+  if (x->messages) psplit_i_messages_take(d, cluster, add);
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
     const uint32_t e = instance->inc[k] >> 1;
     if (!x->counted[e]) continue;
@@ -77,5 +80,6 @@ uint32_t psplit_i_receivers_list(const expander *d, uint32_t *pairs) {
     pairs[n++] = d->next_budgets[i].net | PSPLIT_I_RECEIVER_BUDGET;
     pairs[n++] = d->next_budgets[i].count;
   }
+  if (x->messages) n += psplit_i_messages_list(d, pairs + n);
   return n;
 }

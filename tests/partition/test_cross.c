@@ -245,8 +245,9 @@ static void ask_exact(const draw *d, int64_t best) {
       if (verdict == PSPLIT_I_NO && limit == best)
         wrong(d, "optimum %" PRId64 ", the exact program says there is none (once %d)", best, once);
       /* Receivers that are not counted, or what is passed on: only a whole split tells. */
-      const bool may = once || !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS,
-                                               psplit_i_features_of(&d->r.problem, &d->o));
+      const bool may = once || (!psplit_i_exact_counts_messages(&instance, &automaton) &&
+                                !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS,
+                                                psplit_i_features_of(&d->r.problem, &d->o)));
       if (verdict == PSPLIT_I_YES &&
           (assignment.value < best || (assignment.value > limit && !may)))
         wrong(d, "optimum %" PRId64 ", the exact program finds %" PRId64 " within %" PRId64, best,
