@@ -9,6 +9,7 @@
 #include <psplit/partition.h>
 #include <psplit/policy.h>
 #include <psplit/proposer.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "failing.h"
@@ -19,10 +20,15 @@ enum { NODES = 6, STAGES = 2 };
 static const int64_t TIMES[NODES] = {300, 100, 200, 500, 400, 100}, SENT[NODES] = {9, 8, 7, 6, 5};
 static const uint32_t PRODUCER[NODES] = {0, 1, 2, 3, 4}, OFF[NODES] = {0, 1, 2, 3, 4, 5},
                       CONSUMER[NODES] = {1, 2, 3, 4, 5};
-static const psplit_device DEVICE = {.count = STAGES};
+static const psplit_device DEVICE = {.count = STAGES, .memory_bytes = 1000};
+static const uint64_t WEIGHTS[NODES] = {10, 20, 10, 0, 0, 0};
+/* Forwards, and back again: a step of training. */
+static const uint8_t FLAGS[NODES] = {
+  0, 0, 0, PSPLIT_NODE_BACKWARD, PSPLIT_NODE_BACKWARD, PSPLIT_NODE_BACKWARD};
 static const psplit_problem PROBLEM = {.n_nodes = NODES,
                                        .n_classes = 1,
                                        .time_ns = TIMES,
+                                       .weight_bytes = WEIGHTS,
                                        .n_nets = NODES - 1,
                                        .net_producer = PRODUCER,
                                        .net_off = OFF,
@@ -32,6 +38,12 @@ static const psplit_problem PROBLEM = {.n_nodes = NODES,
                                        .n_devices = 1,
                                        .devices = &DEVICE,
                                        .ticks_per_unit = 1};
+
+static psplit_problem training(void) {
+  psplit_problem problem = PROBLEM;
+  problem.node_flags = FLAGS;
+  return problem;
+}
 
 /* What came of it. */
 typedef struct outcome {
@@ -46,7 +58,8 @@ static psplit_code learn(psplit_policy *policy, psplit_diag *diag, outcome *out)
   psplit_policy_learner *learner = NULL;
   psplit_policy_learn_options o;
   psplit_policy_learn_options_init(&o);
-  o.warm_steps = o.steps = o.schedule_steps = o.graphs = 1;
+  o.warm_steps = o.steps = o.schedule_steps = 1;
+  o.graphs = 2;
   o.rollouts = 2;
   o.epochs = 1;
   o.batch = 4;
@@ -55,7 +68,9 @@ static psplit_code learn(psplit_policy *policy, psplit_diag *diag, outcome *out)
   bool done = false;
   double valid;
   psplit_code code = psplit_policy_learner_create(policy, &o, diag, &learner);
+  const psplit_problem trains = training();
   if (code == PSPLIT_OK) code = psplit_policy_learner_add(learner, &PROBLEM, diag);
+  if (code == PSPLIT_OK) code = psplit_policy_learner_add(learner, &trains, diag);
   while (code == PSPLIT_OK && !done) {
     psplit_policy_step step;
     code = psplit_policy_learner_step(learner, diag, &step, &done);
@@ -135,8 +150,46 @@ static void every_allocation(void **state) {
   }
 }
 
+/* A state of learning in which a byte is another one is not gone on from. */
+static void damaged(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  psplit_policy *policy;
+  psplit_policy_learner *learner;
+  psplit_proposer *proposer = NULL;
+  static outcome found;
+  assert_int_equal(psplit_policy_create(3, &diag, &policy), PSPLIT_OK);
+  assert_int_equal(learn(policy, &diag, &found), PSPLIT_OK);
+  assert_int_equal(psplit_policy_learner_create(policy, NULL, &diag, &learner), PSPLIT_OK);
+  static const long places[] = {0, 8, 40, 4000};
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    FILE *file = fopen("state", "r+");
+    assert_non_null(file);
+    fseek(file, places[i], SEEK_SET);
+    const int was = getc(file);
+    fseek(file, places[i], SEEK_SET);
+    putc(was ^ 64, file);
+    fclose(file);
+    diag = (psplit_diag){0};
+    assert_int_equal(psplit_policy_learner_load(learner, "state", &diag), PSPLIT_MALFORMED);
+    assert_non_null(strstr(diag.message, "state: no state of learning, of another release"));
+    file = fopen("state", "r+");
+    assert_non_null(file);
+    fseek(file, places[i], SEEK_SET);
+    putc(was, file);
+    fclose(file);
+  }
+  assert_int_equal(psplit_policy_learner_load(learner, "state", &diag), PSPLIT_OK);
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_policy_proposer_create(policy, 0, &diag, &proposer), PSPLIT_USAGE);
+  assert_string_equal(diag.message, "a policy is asked at least once");
+  psplit_policy_learner_destroy(learner);
+  psplit_policy_destroy(policy);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(damaged, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(every_allocation, enter_scratch, leave_scratch)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
