@@ -205,7 +205,7 @@ static psplit_code cannot_write(const char *path, psplit_diag *diag) {
 
 /* Text to a file, or to standard output where `path` is NULL. */
 static psplit_code write_out(const char *path, const char *text, size_t n, psplit_diag *diag) {
-  if (path) return psplit_file_write(path, text, n, NULL, diag);
+  if (path) return psplit_file_write(path, text, n, cli_cancel(), diag);
   const bool whole = fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0;
   return whole ? PSPLIT_OK : cannot_write("standard output", diag);
 }

@@ -309,7 +309,7 @@ static psplit_code certify(const psplit_problem *p, const settings *s, const psp
   int64_t bound;
   psplit_code code = psplit_certificate_make(p, &s->options, plan, diag, &text, &n, &bound);
   if (code != PSPLIT_OK) return code;
-  code = psplit_file_write(s->certificate, text, n, NULL, diag);
+  code = psplit_file_write(s->certificate, text, n, s->options.cancel, diag);
   free(text);
   if (code == PSPLIT_OK && bound < plan->lower_bound_ns)
     cli_warn("not certified: the bound %.6f (%s); %s certifies %.6f",

@@ -366,7 +366,7 @@ static const char *provider_of(const psplit_devices *devices, const char *device
 static psplit_code put_beside(const request *r, const char *path, const void *bytes, size_t n,
                               psplit_diag *diag) {
   psplit_code code = undo_keep(r->beside, path, diag);
-  if (code == PSPLIT_OK) code = psplit_file_write(path, bytes, n, NULL, diag);
+  if (code == PSPLIT_OK) code = psplit_file_write(path, bytes, n, &interrupted, diag);
   if (code == PSPLIT_OK) undo_written(r->beside);
   return code;
 }

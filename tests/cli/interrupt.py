@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ctrl-C is answered at once, whatever a command plans: interrupt.py SPLIT INSPECT PLAN
 
-What would not end for days (the exact program, every node by itself) is begun and interrupted: the
+What would not end for days (the exact program, every node by itself), or waits for the reader of a FIFO, is begun and interrupted: the
 exit status tells the signal, one line says so, and nothing is left behind. TAP.
 """
 import json
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from bad_input import Tap, listing, model
+from bad_input import Tap, chain, listing, model
 
 MOST_S = 2  # from the signal to the end, on a busy machine; commands give themselves 1 s
 ROWS, WIDTH = 60, 20
@@ -56,6 +56,22 @@ def interrupted(tap, cwd, number, *command):
            "%s, status %d after %.1f s: %s%s" % (still, running.returncode, took_s, out[:300], err))
 
 
+def unread(tap, cwd, number, split, inspect, plan):
+    """Outputs into a FIFO that nobody reads."""
+    with open(os.path.join(cwd, "small.onnx"), "wb") as file:
+        file.write(chain(4))
+    with open(os.path.join(cwd, "small.json"), "w") as file:
+        json.dump({"format": "psplit-problem", "devices": [{"count": 2}], "nodes": [{"time_ns": 5}] * 2,
+                   "tensors": [{"producer": 0, "consumers": [1]}]}, file)
+    if not os.path.exists(os.path.join(cwd, "fifo")):
+        os.mkfifo(os.path.join(cwd, "fifo"))
+    made = ("small.onnx", "-k", "2", "-q", "--threads", "1")
+    interrupted(tap, cwd, number, split, *made, "-o", "out", "--depfile", "fifo")
+    interrupted(tap, cwd, number, split, *made, "-o", "out", "--certificate", "fifo")
+    interrupted(tap, cwd, number, inspect, *made, "-o", "fifo")
+    interrupted(tap, cwd, number, plan, "small.json", "--certificate", "fifo")
+
+
 def main(argv):
     if len(argv) != 4:
         sys.exit("usage: interrupt.py SPLIT INSPECT PLAN")
@@ -73,6 +89,8 @@ def main(argv):
             interrupted(tap, cwd, number, split, "m.onnx", "-o", "out", *endless)
             interrupted(tap, cwd, number, inspect, "m.onnx", *endless)
             interrupted(tap, cwd, number, plan, "--time-limit", "-1", "p.json")
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            unread(tap, cwd, number, split, inspect, plan)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
     print("1..%d" % tap.count)
