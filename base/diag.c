@@ -157,6 +157,7 @@ const char *psplit_subject_name(psplit_subject subject) {
     case PSPLIT_SUBJECT_WEIGHTS: return "psplit_emit_options.weights";
     case PSPLIT_SUBJECT_STATE: return "psplit_planner_options.states";
     case PSPLIT_SUBJECT_SHAPE: return "psplit_planner_options.shapes";
+    case PSPLIT_SUBJECT_NAME_TEMPLATE: return "psplit_emit_options.name_template";
     case PSPLIT_SUBJECT_NONE:
     case PSPLIT_N_SUBJECTS: break;
   }

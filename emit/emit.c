@@ -116,9 +116,7 @@ out:
 }
 
 static psplit_code write_stage(emission *e, uint32_t stage) {
-  char name[PSPLIT_I_FILE_NAME];
-  snprintf(name, sizeof name, "stage%" PRIu32 ".onnx", stage);
-  return psplit_i_emission_stage(e, e->split, stage, name);
+  return psplit_i_emission_stage(e, e->split, stage, e->split->stage_names[stage]);
 }
 
 static void say_stage(const emission *e, uint32_t stage) {
@@ -342,10 +340,14 @@ psplit_code psplit_emit_check(const psplit_model *model, const char *directory,
   psplit_emit_options taken = {.struct_size = sizeof taken};
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
+  PSPLIT_TRY(psplit_i_stage_template_check(taken.name_template, diag));
   if (taken.weights == PSPLIT_WEIGHTS_REFERENCE) {
     PSPLIT_TRY(psplit_i_reference_locations(model, directory, &arena, diag, &locations));
     PSPLIT_TRY(psplit_i_directory_begin_inside(&place, directory, taken.replace, diag));
-    PSPLIT_TRY(psplit_i_directory_check_inside(&place, model, diag));
+    char first[PSPLIT_I_FILE_NAME];
+    const bool known = !taken.name_template || !strstr(taken.name_template, "{stages");
+    if (known) PSPLIT_TRY(psplit_i_stage_name(model, taken.name_template, 0, 1, diag, first));
+    PSPLIT_TRY(psplit_i_directory_check_inside(&place, model, known ? first : NULL, diag));
   } else {
     PSPLIT_TRY(psplit_i_directory_begin(&place, model, directory, taken.replace, diag));
   }
@@ -373,6 +375,21 @@ psplit_code psplit_i_manifest_text(const psplit_model *model, const psplit_plan 
   *out_text = text.bytes;
 out:
   psplit_i_split_fini(&split);
+  return code;
+}
+
+psplit_code psplit_stage_file_name(const psplit_model *model, uint32_t stage, uint32_t n_stages,
+                                   const psplit_emit_options *options, psplit_diag *diag,
+                                   char **out_name) {
+  psplit_code code;
+  char name[PSPLIT_I_FILE_NAME];
+  psplit_emit_options taken = {.struct_size = sizeof taken};
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
+  PSPLIT_TRY(psplit_i_stage_name(model, taken.name_template, stage, n_stages, diag, name));
+  char *copy = strdup(name);
+  if (!copy) PSPLIT_TRY(psplit_i_nomem(diag));
+  *out_name = copy;
+out:
   return code;
 }
 

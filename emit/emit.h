@@ -120,6 +120,7 @@ typedef struct psplit_i_split {
   psplit_i_arena arena;
   uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */
   psplit_i_stage *stages;                /* [plan->n_stages] */
+  const char *const *stage_names;        /* [plan->n_stages] of files */
   psplit_i_boundary_type *types;         /* [plan->n_transfers] */
   const char **send_names, **recv_names; /* [plan->n_transfers]; sendrecv only */
 } psplit_i_split;
@@ -133,6 +134,24 @@ PSPLIT_MUST_USE psplit_code psplit_i_split_init(psplit_i_split *split, const psp
                                                 const psplit_emit_options *options,
                                                 psplit_diag *diag);
 void psplit_i_split_fini(psplit_i_split *split);
+
+/* --- names of files --- */
+
+/* Room for the name of a file and its data: the longest that file systems have. */
+enum { PSPLIT_I_FILE_NAME = 256 };
+
+/* Whether `template` (psplit_emit_options.name_template) is one; NULL is. Errors: USAGE. */
+PSPLIT_MUST_USE psplit_code psplit_i_stage_template_check(const char *template, psplit_diag *diag);
+/* The name of one stage's file. Errors: USAGE (wrong, or the name too long), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_stage_name(const psplit_model *model, const char *template,
+                                                uint32_t stage, uint32_t n_stages,
+                                                psplit_diag *diag, char out[PSPLIT_I_FILE_NAME]);
+/* Fills split->stage_names; they differ. Errors: those of psplit_i_stage_name. */
+PSPLIT_MUST_USE psplit_code psplit_i_stage_names(psplit_i_split *split, const char *template,
+                                                 psplit_diag *diag);
+/* Of the file that training has beside stage `stage`: stage0.WHAT.onnx beside stage0.onnx. */
+void psplit_i_stage_name_of(const psplit_i_split *split, uint32_t stage, const char *what,
+                            char out[PSPLIT_I_FILE_NAME]);
 
 /* --- boundary --- */
 
@@ -318,10 +337,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_commit(psplit_i_directory *direct
 PSPLIT_MUST_USE psplit_code psplit_i_directory_begin_inside(psplit_i_directory *directory,
                                                             const char *path, bool replace,
                                                             psplit_diag *diag);
-/* Whether files that every split has could go to their places. Errors: IO (one exists). */
+/* Whether pipeline.json and `first` (NULL: not known yet), a stage, could go to their places.
+ * Errors: IO (one exists). */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_check_inside(const psplit_i_directory *directory,
                                                             const psplit_model *model,
-                                                            psplit_diag *diag);
+                                                            const char *first, psplit_diag *diag);
 /* Moves the files to their places, pipeline.json last. With `replace` those of an earlier split go,
  * and never an input of this one. Errors: IO (a file exists, or cannot be moved), NOMEM; everything
  * is as it was then. */
@@ -351,8 +371,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_model_file_write(const psplit_model *model,
                                                       bool replace, psplit_diag *diag);
 
 /* --- a split that is being written --- */
-
-enum { PSPLIT_I_FILE_NAME = 64 }; /* room for the name of a file and its data */
 
 typedef struct psplit_i_emission {
   const psplit_i_split *split;

@@ -270,12 +270,11 @@ static psplit_code write_stage(const writer *w, uint32_t s) {
   psplit_code code;
   psplit_i_json *json = w->json;
   const psplit_i_stage *stage = &w->split->stages[s];
-  char id[24], file[32];
+  char id[24];
   snprintf(id, sizeof id, "stage%" PRIu32, s);
-  snprintf(file, sizeof file, "stage%" PRIu32 ".onnx", s);
   psplit_i_json_key(json, id);
   psplit_i_json_open(json, '{');
-  key_string(json, "filename", file);
+  key_string(json, "filename", w->split->stage_names[s]);
   write_names(json, "inputs", stage->inputs, stage->n_inputs);
   write_names(json, "outputs", stage->outputs, stage->n_outputs);
   PSPLIT_TRY(write_forwards(w, s));

@@ -240,9 +240,9 @@ static psplit_code move_new(const psplit_i_directory *d, int at, const name_list
 }
 
 psplit_code psplit_i_directory_check_inside(const psplit_i_directory *d, const psplit_model *model,
-                                            psplit_diag *diag) {
-  char *always[] = {(char *)(uintptr_t) "stage0.onnx", (char *)(uintptr_t)MANIFEST};
-  const name_list names = {.items = always, .n = sizeof always / sizeof *always};
+                                            const char *first, psplit_diag *diag) {
+  char *always[] = {(char *)(uintptr_t)first, (char *)(uintptr_t)MANIFEST};
+  const name_list names = {.items = first ? always : always + 1, .n = first ? 2 : 1};
   const int at = open(d->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
   const psplit_code code = check_places(d, at, model, &names, diag);

@@ -189,11 +189,9 @@ static void write_replicas(const psplit_plan_stage *plan, psplit_i_json *json) {
 
 static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *json) {
   const psplit_plan_stage *plan = &split->plan->stages[s];
-  char file[32];
-  snprintf(file, sizeof file, "stage%" PRIu32 ".onnx", s);
   psplit_i_json_open(json, '{');
   key_uint(json, "index", s);
-  key_string(json, "file", file);
+  key_string(json, "file", split->stage_names[s]);
   key_string(json, "device", plan->device);
   if (plan->n_replicas > 1) write_replicas(plan, json);
   key_uint(json, "nodes", plan->n_nodes);

@@ -390,6 +390,7 @@ psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model
   PSPLIT_TRY(check_counts(split, diag));
   PSPLIT_TRY(psplit_i_boundary_init(split, diag));
   PSPLIT_TRY(fill_stages(split, diag));
+  PSPLIT_TRY(psplit_i_stage_names(split, options ? options->name_template : NULL, diag));
 out:
   if (code != PSPLIT_OK) psplit_i_split_fini(split);
   return code;

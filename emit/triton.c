@@ -138,13 +138,14 @@ static psplit_code add_instances(const writer *w, uint32_t stage) {
 static psplit_code add_stage(const writer *w, uint32_t s) {
   psplit_code code;
   const psplit_i_stage *stage = &w->split->stages[s];
+  const char *file = w->split->stage_names[s];
   psplit_i_text_addf(w->out,
-                     "place %s_stage%" PRIu32 " stage%" PRIu32
-                     ".onnx <<'END_OF_CONFIG'\n"
+                     "place %s_stage%" PRIu32
+                     " %s <<'END_OF_CONFIG'\n"
                      "name: \"%s_stage%" PRIu32
                      "\"\nbackend: \"onnxruntime\"\n"
-                     "default_model_filename: \"stage%" PRIu32 ".onnx\"\nmax_batch_size: 0\n",
-                     w->name, s, s, w->name, s, s);
+                     "default_model_filename: \"%s\"\nmax_batch_size: 0\n",
+                     w->name, s, file, w->name, s, file);
   PSPLIT_TRY(add_ports(w, "input", stage->inputs, stage->n_inputs, true));
   PSPLIT_TRY(add_ports(w, "output", stage->outputs, stage->n_outputs, false));
   PSPLIT_TRY(add_instances(w, s));

@@ -24,6 +24,7 @@ export type Value = {
 
 export type Stage = {
   index: Index;
+  /** stage0.onnx ..., or by --name-template */
   file: string;
   device: Name;
   /** devices that compute it, in turn */

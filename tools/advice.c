@@ -61,6 +61,7 @@ static const char *const OPTIONS[PSPLIT_N_SUBJECTS] = {
   [PSPLIT_SUBJECT_WEIGHTS] = "--weights ",
   [PSPLIT_SUBJECT_STATE] = "--state ",
   [PSPLIT_SUBJECT_SHAPE] = "--shape ",
+  [PSPLIT_SUBJECT_NAME_TEMPLATE] = "--name-template ",
 };
 
 typedef struct line {

@@ -42,6 +42,7 @@ enum {
   OPT_CERTIFICATE,
   OPT_NO_SYNC,
   OPT_CLEAN,
+  OPT_NAME_TEMPLATE,
   OPT_AUTOTUNE,
   OPT_ONNXRUNTIME,
   OPT_OPTIMIZATION,
@@ -58,6 +59,8 @@ static const cli_option OPTIONS[] = {
    "how stages meet; default: sendrecv, Send and Recv nodes; io: plain inputs, outputs"},
   {OPT_WEIGHTS, "weights", "auto|inline|external|reference",
    "where weights are; default: auto; reference: to the model's files"},
+  {OPT_NAME_TEMPLATE, "name-template", "NAME",
+   "of stages' files, with {model}, {stage}, {stage:02}, {stages}; default: stage{stage}.onnx"},
   {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
   {OPT_PLAN_ONLY, "plan-only", NULL,
    "write no files; with -k N..M a line for each number of stages"},
@@ -187,6 +190,7 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_choice(&PROGRAM, "weights", argument, &which)) return false;
       r->emit.weights = (psplit_weights)which;
       return true;
+    case OPT_NAME_TEMPLATE: r->emit.name_template = argument; return true;
     case OPT_VERIFY: r->verify = true; return true;
     case OPT_AUTOTUNE:
       if (!cli_count(&PROGRAM, "autotune", argument, 1, 1000, &count)) return false;
@@ -460,6 +464,9 @@ static psplit_code check_outputs(const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const bool emits = r->directory && !r->plan_only;
   if (emits) code = psplit_emit_check(r->opened, r->directory, &r->emit, diag);
+  char *name = NULL; /* a wrong template is told of even where no stage is written */
+  if (code == PSPLIT_OK) code = psplit_stage_file_name(r->opened, 0, 1, &r->emit, diag, &name);
+  free(name);
   const char *const files[] = {r->annotate, r->depfile, r->certificate,
                                r->certificate ? r->problem : NULL};
   for (size_t i = 0; i < sizeof files / sizeof *files && code == PSPLIT_OK; i++) {
@@ -493,10 +500,12 @@ static psplit_code check_planned_outputs(const request *r, uint32_t n_stages, ps
     for (size_t f = 0; f < r->made->n_read && code == PSPLIT_OK; f++)
       code = place_check_unread(files[i], r->made->read[f], diag);
     for (uint32_t s = 0; r->directory && s <= n_stages && code == PSPLIT_OK; s++) {
+      char *name = NULL;
       if (s < n_stages)
-        snprintf(stage, sizeof stage, "%s/stage%" PRIu32 ".onnx", r->directory, s);
-      else
-        snprintf(stage, sizeof stage, "%s/pipeline.json", r->directory);
+        code = psplit_stage_file_name(r->opened, s, n_stages, &r->emit, diag, &name);
+      if (code != PSPLIT_OK) break;
+      snprintf(stage, sizeof stage, "%s/%s", r->directory, name ? name : "pipeline.json");
+      free(name);
       code = place_check_apart(files[i], stage, diag);
     }
   }

@@ -25,7 +25,7 @@ static psplit_code write_weights(const psplit_i_layout *layout, uint32_t s, pspl
                              gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
   }
   if (head.failed || graph.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
-  snprintf(name, sizeof name, "stage%" PRIu32 ".weights.onnx", s);
+  psplit_i_stage_name_of(layout->forward, s, "weights", name);
   PSPLIT_TRY(psplit_i_emission_weights(e, gradient->model, initializers, stage->n_owned, &head,
                                        &graph, name));
 out:
@@ -42,15 +42,15 @@ psplit_code psplit_i_training_files(const psplit_i_layout *layout, psplit_i_emis
     const psplit_i_training_stage *stage = &layout->stages[s];
     for (int h = 0; h < PSPLIT_N_HALVES; h++) {
       if (stage->backward[h] == PSPLIT_NONE) continue;
-      snprintf(name, sizeof name, "stage%" PRIu32 ".%s.onnx", s, psplit_i_half_names[h]);
+      psplit_i_stage_name_of(layout->forward, s, psplit_i_half_names[h], name);
       PSPLIT_TRY(psplit_i_emission_stage(e, &layout->backward, stage->backward[h], name));
     }
     if (stage->n_again) {
-      snprintf(name, sizeof name, "stage%" PRIu32 ".again.onnx", s);
+      psplit_i_stage_name_of(layout->forward, s, "again", name);
       PSPLIT_TRY(psplit_i_emission_stage(e, &layout->again, s + 1, name));
     }
     if (stage->update.n) {
-      snprintf(name, sizeof name, "stage%" PRIu32 ".update.onnx", s);
+      psplit_i_stage_name_of(layout->forward, s, "update", name);
       PSPLIT_TRY(psplit_i_emission_bytes(e, stage->update.bytes, stage->update.n, name));
     }
     if (layout->training->weights == PSPLIT_WEIGHTS_INPUT && stage->n_owned)

@@ -35,9 +35,10 @@ static void close_row(psplit_i_json *json) {
   json->compact = false;
 }
 
-static void key_file(psplit_i_json *json, uint32_t stage, const char *what) {
+static void key_file(psplit_i_json *json, const psplit_i_layout *layout, uint32_t stage,
+                     const char *what) {
   char name[PSPLIT_I_FILE_NAME];
-  snprintf(name, sizeof name, "stage%" PRIu32 ".%s.onnx", stage, what);
+  psplit_i_stage_name_of(layout->forward, stage, what, name);
   key_string(json, "file", name);
 }
 
@@ -280,7 +281,7 @@ static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json
     return;
   }
   psplit_i_json_open(json, '{');
-  key_file(json, s, "again");
+  key_file(json, layout, s, "again");
   key_uint(json, "nodes", again->n_nodes);
   open_list(json, "inputs");
   for (uint32_t i = 0; i < again->n_inputs; i++)
@@ -388,7 +389,7 @@ static void write_backward(const psplit_i_layout *layout, uint32_t s, int half,
     return;
   }
   psplit_i_json_open(json, '{');
-  key_file(json, s, psplit_i_half_names[half]);
+  key_file(json, layout, s, psplit_i_half_names[half]);
   key_uint(json, "nodes", backward->n_nodes);
   open_list(json, "inputs");
   write_backward_inputs(layout, s, backward, false, json);
@@ -414,7 +415,7 @@ static void write_update(const psplit_i_layout *layout, uint32_t s, psplit_i_jso
     return;
   }
   psplit_i_json_open(json, '{');
-  key_file(json, s, "update");
+  key_file(json, layout, s, "update");
   key_string(json, "lr", ports->lr);
   key_string(json, "scale", ports->scale);
   if (ports->step) key_string(json, "step", ports->step);
@@ -464,7 +465,7 @@ static void write_stage(const psplit_i_layout *layout, uint32_t s,
   psplit_i_json_key(json, "first_weights");
   if (layout->training->weights == PSPLIT_WEIGHTS_INPUT && stage->n_owned) {
     open_row(json);
-    key_file(json, s, "weights");
+    key_file(json, layout, s, "weights");
     close_row(json);
   } else {
     psplit_i_json_null(json);

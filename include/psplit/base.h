@@ -65,6 +65,7 @@ typedef enum psplit_subject {
   PSPLIT_SUBJECT_WEIGHTS,       /* psplit_emit_options.weights */
   PSPLIT_SUBJECT_STATE,         /* psplit_planner_options.states */
   PSPLIT_SUBJECT_SHAPE,         /* psplit_planner_options.shapes */
+  PSPLIT_SUBJECT_NAME_TEMPLATE, /* psplit_emit_options.name_template */
   PSPLIT_N_SUBJECTS
 } psplit_subject;
 

@@ -61,6 +61,11 @@ typedef struct psplit_emit_options {
   /* The directory is thrown away soon: OK is not waited for until the disk has it. */
   bool no_sync;
   psplit_activity *activity; /* see activity.h: bytes written, of about so many */
+  /* Names of the stages' files: letters, digits, '.', '_', '-', and the fields {model} (the model
+   * file's name up to its first '.'), {stage} (its number, from 0) and {stages} (how many), the
+   * last two also with leading zeros, {stage:02}. With {stage}, and ending in .onnx; what is beside
+   * a stage has the name before that with its own ending. NULL: stage{stage}.onnx. */
+  const char *name_template;
 } psplit_emit_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -80,6 +85,13 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit(const psplit_model *model,
                                                    const psplit_plan *plan, const char *directory,
                                                    const psplit_emit_options *options,
                                                    psplit_diag *diag);
+
+/* The name of a stage's file among `n_stages`, as psplit_emit gives it: *out_name, malloc'd.
+ * `options` may be NULL. Errors: USAGE (name_template), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_stage_file_name(const psplit_model *model,
+                                                              uint32_t stage, uint32_t n_stages,
+                                                              const psplit_emit_options *options,
+                                                              psplit_diag *diag, char **out_name);
 
 /* The manifest alone (pipeline.json), as JSON text, malloc'd; no file is written. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model,

@@ -52,6 +52,7 @@ _SUBJECTS = {
     "psplit_planner_options.pins": "pins",
     "psplit_planner_options.keep_together": "keep_together",
     "psplit_emit_options.weights": "weights",
+    "psplit_emit_options.name_template": "name_template",
 }
 
 
@@ -192,12 +193,13 @@ class Plan:
         return f"<psplit.Plan: {len(self.stages)} stages, {self.headline or 'no time passes'}>"
 
     def split(self, directory: Path, *, boundary: str = "sendrecv", weights: str = "auto", replace: bool = False,
-              verify: bool = True, threads: int = 0) -> Dict[str, Any]:
+              verify: bool = True, threads: int = 0, name_template: Optional[str] = None) -> Dict[str, Any]:
         """Writes the stages and pipeline.json to `directory`, which appears complete or not at all, and returns
-        what pipeline.json says. `verify`: the files are proved to be the model first."""
+        what pipeline.json says. `verify`: the files are proved to be the model first. `name_template`: of the stages'
+        files, such as "{model}-{stage:02}.onnx"."""
         io = _choice("boundary", boundary, _BOUNDARIES) == 1
         self._handle.emit(os.fspath(directory), io, _choice("weights", weights, _WEIGHTS), replace, verify,
-                          threads)
+                          threads, name_template)
         with _open_text(os.path.join(os.fspath(directory), "pipeline.json")) as file:
             return json.load(file)
 

@@ -422,7 +422,9 @@ static PyObject *plan_emit(PyObject *object, PyObject *args) {
   const char *directory;
   int io, weights, replace, verify;
   unsigned int n_threads;
-  if (!PyArg_ParseTuple(args, "spippI", &directory, &io, &weights, &replace, &verify, &n_threads))
+  const char *name_template;
+  if (!PyArg_ParseTuple(args, "spippIz", &directory, &io, &weights, &replace, &verify, &n_threads,
+                        &name_template))
     return NULL;
   psplit_model *model = ((model_object *)self->model)->model;
   psplit_emit_options options;
@@ -431,6 +433,7 @@ static PyObject *plan_emit(PyObject *object, PyObject *args) {
   options.weights = (psplit_weights)weights;
   options.replace = replace;
   options.n_threads = n_threads;
+  options.name_template = name_template;
   if (verify && !psplit_model_n_inlined(model)) {
     options.accept = prove;
     options.accept_user = model;
