@@ -208,7 +208,13 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->n_micro_batches = (uint32_t)count;
       return true;
-    case OPT_TARGET: return target_parse(&PROGRAM, argument, &r->target);
+    case OPT_TARGET:
+      if (r->target) {
+        cli_usage(&PROGRAM, "--target stands once: %s, and then \"%s\"", target_name(r->target),
+                  argument);
+        return false;
+      }
+      return target_parse(&PROGRAM, argument, &r->target);
     case OPT_ANNOTATE: r->annotate = argument; return true;
     case OPT_CERTIFICATE:
       r->certificate = argument;
