@@ -24,6 +24,7 @@ typedef struct whole {
   const char **outputs;    /* [n_outputs] names */
   psplit_i_tensor **got;   /* [n_outputs] */
   uint32_t n_given;
+  bool told_zero; /* some size is to be 0 */
 } whole;
 
 /* What goes wrong in closing is told no more, but it is not waited for either. */
@@ -59,6 +60,15 @@ static psplit_code check_feed(const psplit_i_session *session, const psplit_feed
   return PSPLIT_OK;
 }
 
+static bool told_zero(const psplit_feed_options *feed) {
+  for (size_t i = 0; i < feed->n_dims; i++)
+    if (feed->dims[i].value == 0) return true;
+  for (size_t i = 0; i < feed->n_shapes; i++)
+    for (uint32_t d = 0; d < feed->shapes[i].n_dims; d++)
+      if (feed->shapes[i].dims[d] == 0) return true;
+  return false;
+}
+
 static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
                               const psplit_i_session_options *session,
                               const psplit_i_run_options *options, psplit_diag *diag, whole *w) {
@@ -68,6 +78,7 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
   code = psplit_i_session_open(ort, path, session, diag, &w->session);
   PSPLIT_TRY(psplit_i_profile_watch_end(w->watch, code, diag));
   PSPLIT_TRY(check_feed(&w->session, &options->feed.given, diag));
+  w->told_zero = told_zero(&options->feed.given);
   const size_t n_in = w->session.n_inputs, n_out = w->session.n_outputs;
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.SessionGetInputCount(w->session.session, &n_needed),
                                 path, diag));
@@ -93,6 +104,26 @@ out:
   return code;
 }
 
+/* A size of 0 is one that a dimension may have, such as that of an empty cache; but times of a run
+ * whose outputs are empty say nothing. */
+static psplit_code check_outputs(const whole *w, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t o = 0; o < w->session.n_outputs; o++) {
+    psplit_i_value_kind kind;
+    psplit_i_tensor_view view;
+    PSPLIT_TRY(psplit_i_value_look(w->got[o], diag, &kind));
+    if (kind.is_sequence || kind.is_nothing) continue;
+    PSPLIT_TRY(psplit_i_tensor_look(w->got[o], diag, &view));
+    if (!view.n_elements)
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
+                               "with a size of 0 the output \"%s\" is empty: there is nothing to "
+                               "measure; give what a run has",
+                               w->outputs[o]));
+  }
+out:
+  return code;
+}
+
 static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_t *out_ns) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < w->n_given; i++)
@@ -103,6 +134,7 @@ static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_
                               w->session.n_outputs, diag);
   PSPLIT_TRY(psplit_i_profile_watch_end(w->watch, code, diag));
   *out_ns = psplit_i_now_ns() - begin_ns;
+  if (w->told_zero) PSPLIT_TRY(check_outputs(w, diag));
 out:
   psplit_i_tensors_release(w->got, w->session.n_outputs);
   psplit_i_tensors_release(w->given, w->n_given);

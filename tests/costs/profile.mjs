@@ -87,6 +87,12 @@ const over = run(runner, ['--profile', file, file, '-m', '1', '--onnxruntime', l
 tap.ok(over.status === 3 && /is a file of the model itself/.test(over.stderr),
   'a profile does not go over the model', over.stderr);
 
+if (model.dims?.batch) {
+  const none = run(runner, ['--profile', join(tmp, 'none.json'), file, '-m', '1', '--onnxruntime', library, ...dims, '--dim', 'batch=0']);
+  tap.ok(none.status === 2 && /is empty: there is nothing to measure/.test(none.stderr) && !existsSync(join(tmp, 'none.json')),
+    'an empty batch has no costs', none.stderr);
+}
+
 const prefix = join(tmp, 'ort');
 const statistics = join(tmp, 'memory.csv');
 const session = await ort.InferenceSession.create(file, {
