@@ -112,9 +112,9 @@ static void triton_reads_odd_names_and_sessions(void **state) {
     const psplit_session *const sessions[] = {NULL, &session};
     const psplit_triton_options options = {.struct_size = sizeof options, .sessions = sessions};
     assert_int_equal(psplit_triton_script(p.model, &p.plan, NULL, &options, &diag, &text),
-                     PSPLIT_INVALID);
-    says(diag.message, "device_id");
-    says(diag.message, "a GPU's number");
+                     PSPLIT_USAGE);
+    says(diag.message, "device_id is");
+    says(diag.message, "not the number of a device");
   }
   psplit_model_close(p.model);
 }
