@@ -138,8 +138,8 @@ static inline void psplit_triton_options_init(psplit_triton_options *options) {
  * model repository of Triton Inference Server, a model for each stage and an ensemble of them.
  * `options` are those that the stages are written with.
  * Errors: USAGE (weights by reference, a session's device_id that is no number), UNSUPPORTED (a
- * type that Triton has not, a number of dimensions that is not known, a stage without inputs), those
- * of psplit_manifest. */
+ * type that Triton has not, a number of dimensions that is not known, a stage without inputs),
+ * those of psplit_manifest. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_triton_script(const psplit_model *model,
                                                             const psplit_plan *plan,
                                                             const psplit_emit_options *options,
