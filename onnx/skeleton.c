@@ -343,6 +343,30 @@ static bool are_varints(const uint8_t *bytes, size_t n) {
   return true;
 }
 
+/* Whether the next `n_bytes` bytes, which stay in the file, are whole packed numbers: what is left
+ * there is never unpacked, and would be handed on as it is. Leaves the position where it is. */
+static psplit_code check_left_varints(scanner *s, uint64_t n_bytes) {
+  const uint64_t start = s->position, end = start + n_bytes;
+  psplit_code code = PSPLIT_OK;
+  while (s->position < end) {
+    const uint8_t *bytes;
+    size_t n, at = 0;
+    uint64_t ignored;
+    PSPLIT_TRY(peek(s, SMALL_WINDOW, &bytes, &n));
+    if (n > end - s->position) n = (size_t)(end - s->position);
+    const bool last = n == end - s->position;
+    while (at < n && (last || n - at >= PSPLIT_I_VARINT_MAX)) {
+      const unsigned width = psplit_i_varint_read(bytes + at, n - at, &ignored);
+      if (width == 0) return malformed(s, s->position + at, "a packed number is cut off");
+      at += width;
+    }
+    s->position += at;
+  }
+  s->position = start;
+out:
+  return code;
+}
+
 /* The content of a length-delimited field; `tag_at` is where the skeleton holds its tag. */
 static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *rule,
                                   size_t tag_at) {
@@ -372,6 +396,7 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *
   if (!packs_evenly(rule, length)) return malformed(s, s->position, "a packed number is cut off");
   if (rule->payload && length > PSPLIT_I_VIEW_BYTES) {
     s->position += width;
+    if (rule->kind == FIELD_VARINT) PSPLIT_TRY(check_left_varints(s, length));
     return leave_payload(s, field, length, tag_at);
   }
   /* A packed element takes a byte in the file and up to eight in memory. */

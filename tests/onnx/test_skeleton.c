@@ -422,6 +422,31 @@ static void broken_framing_is_refused(void **state) {
   }
 }
 
+/* int32_data (field 5) of 30,000 bytes, which stay in the file, in numbers of `width` bytes. */
+static void expect_of_numbers(unsigned width, uint8_t last, psplit_code code, const char *part) {
+  enum { N = 30000 };
+  uint8_t *numbers = malloc(N);
+  for (unsigned i = 0; i < N; i++) numbers[i] = (i + 1) % width ? 0x81 : 0x01;
+  numbers[N - 1] = last;
+  pb tensor = {0}, graph = {0};
+  pb_bytes(&tensor, 5, numbers, N);
+  pb_message(&graph, 5, &tensor);
+  free(numbers);
+  pb file = around(&graph);
+  expect(&file, code, part);
+}
+
+/* What stays in the file is no model either where protobuf would refuse it. */
+static void packed_numbers_that_stay_behind_are_whole(void **state) {
+  (void)state;
+  expect_of_numbers(1, 0x01, PSPLIT_OK, "");
+  expect_of_numbers(3, 0x01, PSPLIT_OK, "");
+  expect_of_numbers(10, 0x01, PSPLIT_OK, "");
+  expect_of_numbers(1, 0x81, PSPLIT_MALFORMED, "packed");
+  expect_of_numbers(10, 0x81, PSPLIT_MALFORMED, "packed");
+  expect_of_numbers(11, 0x01, PSPLIT_MALFORMED, "packed");
+}
+
 /* Strings and payloads across the edges of the scan's window. */
 static void windows_do_not_show(void **state) {
   (void)state;
@@ -470,6 +495,7 @@ int main(void) {
     cmocka_unit_test(a_cut_file_is_malformed),
     cmocka_unit_test(only_the_right_wire_types_are_read),
     cmocka_unit_test(broken_framing_is_refused),
+    cmocka_unit_test(packed_numbers_that_stay_behind_are_whole),
     cmocka_unit_test(windows_do_not_show),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
