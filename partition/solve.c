@@ -157,7 +157,7 @@ static psplit_code split_stages(const psplit_problem *problem,
                                 const psplit_partition_options *options, uint32_t *out_stage,
                                 uint32_t *out_entry) {
   psplit_diag ignored = {0};
-  psplit_solution *split;
+  psplit_solution *split = NULL;
   const psplit_code code = psplit_partition_solve(problem, options, &ignored, &split);
   if (code != PSPLIT_OK) return code;
   memcpy(out_stage, split->stage, problem->n_nodes * sizeof *out_stage);
