@@ -12,10 +12,14 @@ static inline bool psplit_i_cancelled(const volatile int *cancel) {
   return cancel && atomic_load_explicit(psplit_i_flag(cancel), memory_order_relaxed);
 }
 
+/* For who has seen the flag set: it is not looked at again, as it may be cleared meanwhile. */
+PSPLIT_MUST_USE static inline psplit_code psplit_i_interrupted(psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
+}
+
 PSPLIT_MUST_USE static inline psplit_code psplit_i_go_on(const volatile int *cancel,
                                                          psplit_diag *diag) {
-  if (!psplit_i_cancelled(cancel)) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
+  return psplit_i_cancelled(cancel) ? psplit_i_interrupted(diag) : PSPLIT_OK;
 }
 
 #endif

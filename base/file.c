@@ -24,7 +24,7 @@ psplit_code psplit_file_write(const char *path, const void *bytes, size_t n_byte
   psplit_code code = psplit_i_go_on(cancel, diag);
   if (code != PSPLIT_OK) return code;
   code = psplit_i_out_put(path, &options, bytes, n_bytes, &own);
-  if (code != PSPLIT_OK && psplit_i_cancelled(cancel)) return psplit_i_go_on(cancel, diag);
+  if (code != PSPLIT_OK && psplit_i_cancelled(cancel)) return psplit_i_interrupted(diag);
   return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &own);
 }
 

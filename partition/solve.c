@@ -251,7 +251,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   if (psplit_i_cancelled(options.cancel)) {
     psplit_solution_destroy(solution);
     *diag = (psplit_diag){0};
-    return psplit_i_go_on(options.cancel, diag);
+    return psplit_i_interrupted(diag);
   }
   if (code == PSPLIT_OK) *out_solution = solution;
   return code;

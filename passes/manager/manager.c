@@ -59,7 +59,7 @@ static psplit_code call(psplit_planner *planner, const psplit_i_pass *pass,
   if (code != PSPLIT_OK) return code;
   code = pass->plugin ? psplit_i_plugin_run(planner, pass, values, &own)
                       : pass->run(planner, values, &own);
-  if (psplit_i_cancelled(cancel)) return psplit_i_go_on(cancel, diag);
+  if (psplit_i_cancelled(cancel)) return psplit_i_interrupted(diag);
   return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &own);
 }
 
