@@ -367,16 +367,16 @@ def check_genai(s):
     s.ok(again.returncode == OK
          and not os.path.exists(os.path.join(s.cwd, "genai2io", "genai_config.json")),
          "--force replaces it with the split that it belongs to", again.stderr)
-    for title, status, says, name, *args in (
+    for title, status, says, name in (
             ("no context", USAGE, ("--context",), "d.onnx"),
             ("no decoder", USAGE, ("decoder",), "plain.onnx"),
             ("an input that nobody gives", UNSUPPORTED, ("\"memo\"",), "far.onnx"),
-            ("a state that nobody reads", UNSUPPORTED, ("nothing reads", "\"past_key_values.0.key\""), "unread.onnx"),
-            ("a target that there is not", USAGE, ("genai, triton, k8s, vllm, llama.cpp",), "d.onnx", "--target",
-             "tpu")):
+            ("a state that nobody reads", UNSUPPORTED, ("nothing reads", "\"past_key_values.0.key\""), "unread.onnx")):
         point = () if title == "no context" else ("--context", "9")
         s.refused("genai: " + title, status, says, name, "-k", "2", "--target", "genai", "-o", "out",
-                  *point, *args)
+                  *point)
+    s.refused("a target that there is not", USAGE, ("genai, triton, k8s, vllm, llama.cpp",), "d.onnx", "-k", "2",
+              "--target", "tpu", "-o", "out")
     s.refused("genai without a directory", USAGE, ("-o DIR",), "d.onnx", "-k", "2", "--context", "9",
               "--target", "genai", "--plan-only")
 
