@@ -15,12 +15,15 @@ static psplit_code no_such(psplit_planner *planner, const psplit_planner_state *
   const char **names = psplit_i_arena_array(&planner->scratch, n, sizeof *names);
   if (!names) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n; i++) names[i] = graph->values[values[i]].name;
-  const uint32_t near = psplit_i_nearest(name, names, n);
-  return psplit_i_fail_about(
-    diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(STATE), "%s=%s: the model has no %s \"%s\"%s%s%s",
-    pair->output, pair->input, output ? "output" : "input", name,
-    near == PSPLIT_NONE ? "" : "; did you mean ", near == PSPLIT_NONE ? "" : names[near],
-    near == PSPLIT_NONE ? "" : "?");
+  psplit_i_text known = {0};
+  psplit_i_add_names(&known, "it has", name, names, n);
+  const psplit_code code =
+    known.failed ? psplit_i_nomem(diag)
+                 : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(STATE),
+                                       "%s=%s: the model has no %s \"%s\"%s", pair->output,
+                                       pair->input, output ? "output" : "input", name, known.bytes);
+  psplit_i_text_fini(&known);
+  return code;
 }
 
 psplit_code psplit_i_planner_take_states(psplit_planner *planner, psplit_diag *diag) {
