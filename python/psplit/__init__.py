@@ -170,6 +170,10 @@ _WEIGHTS = ("auto", "inline", "external", "reference")
 _BOUNDARIES = ("sendrecv", "io")
 
 
+# What a manifest leaves out where it is so.
+_LEFT_OUT = {"overlap": False, "message_latency": "per_tensor"}
+
+
 class Plan:
     """Which node goes where, and how good that is. The fields of docs/manifest.md, `plan`, are attributes:
     `bottleneck_ns`, `lower_bound_ns`, `gap_frac`, `proved_optimal`, `speed_up`, `headline`, ..."""
@@ -182,12 +186,12 @@ class Plan:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.__dict__["manifest"]["plan"][name]
+            return {**_LEFT_OUT, **self.__dict__["manifest"]["plan"]}[name]
         except KeyError:
             raise AttributeError(f"a plan has no {name!r}") from None
 
     def __dir__(self) -> List[str]:
-        return sorted({*super().__dir__(), *self.manifest["plan"]})
+        return sorted({*super().__dir__(), *_LEFT_OUT, *self.manifest["plan"]})
 
     def __repr__(self) -> str:
         return f"<psplit.Plan: {len(self.stages)} stages, {self.headline or 'no time passes'}>"
@@ -272,6 +276,7 @@ class Model:
              solver: Optional[str] = None, time_limit: Optional[float] = None, seed: int = 1, threads: int = 0,
              passes: Optional[str] = None, ignore_annotations: bool = False,
              configuration: Optional[str] = None, allow_invalid: bool = False, device_order: str = "chosen",
+             overlap: bool = False, message_latency: str = "per_tensor",
              log: Optional[Callable[[str, str], Any]] = None) -> Plan:
         """Finds where to cut.
 
@@ -283,6 +288,8 @@ class Model:
         objective     "throughput" (the slowest stage) or "latency"
         time_limit    seconds by the clock; None: work worth about 10 seconds, with the same plan each time
         device_order  "chosen", or "given": stage i on device i
+        overlap       stages send and receive while they compute
+        message_latency  "per_tensor", or "per_pair": a link's latency counts once for all that a stage sends another
         log           is called with ("note" | "warning" | "progress", line)
         The rest is as in docs/manual.md.
         """
@@ -298,7 +305,8 @@ class Model:
             _choice("tied_weights", tied_weights, ("auto", "duplicate", "together")), depth,
             _choice("objective", objective, ("throughput", "latency")) == 1, solver,
             -1.0 if time_limit is None else float(time_limit), seed, threads, passes, ignore_annotations,
-            configuration, allow_invalid, _choice("device_order", device_order, ("chosen", "given")) == 1, log))
+            configuration, allow_invalid, _choice("device_order", device_order, ("chosen", "given")) == 1, overlap,
+            _choice("message_latency", message_latency, ("per_tensor", "per_pair")) == 1, log))
 
 
 def open(model: Union[Path, bytes, bytearray], *, name: Optional[str] = None,
@@ -323,11 +331,12 @@ def open(model: Union[Path, bytes, bytearray], *, name: Optional[str] = None,
 
 def split(model: Union[Path, bytes, Model], directory: Path, stages: Optional[int] = None, *,
           boundary: str = "sendrecv", weights: str = "auto", replace: bool = False, verify: bool = True,
-          **options: Any) -> Plan:
+          name_template: Optional[str] = None, **options: Any) -> Plan:
     """Opens, plans and splits in one call; `options` are those of Model.plan()."""
     opened = model if isinstance(model, Model) else open(model)
     plan = opened.plan(stages, **options)
-    plan.split(directory, boundary=boundary, weights=weights, replace=replace, verify=verify)
+    plan.split(directory, boundary=boundary, weights=weights, replace=replace, verify=verify,
+               name_template=name_template)
     return plan
 
 

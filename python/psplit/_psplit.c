@@ -317,13 +317,13 @@ static PyObject *model_plan(PyObject *model, PyObject *args) {
   unsigned int n_stages, depth, n_threads;
   const char *preset, *devices_text, *solver, *passes, *configuration;
   PyObject *dims, *cost_names, *cost_texts, *pins, *together, *log;
-  int tied, latency, ignore_annotations, allow_invalid, given_order;
+  int tied, latency, ignore_annotations, allow_invalid, given_order, overlap, per_pair;
   double time_limit;
   unsigned long long seed;
-  if (!PyArg_ParseTuple(args, "IzzOOOOOiIpzdKIzpzppO", &n_stages, &preset, &devices_text, &dims,
+  if (!PyArg_ParseTuple(args, "IzzOOOOOiIpzdKIzpzppppO", &n_stages, &preset, &devices_text, &dims,
                         &cost_names, &cost_texts, &pins, &together, &tied, &depth, &latency,
                         &solver, &time_limit, &seed, &n_threads, &passes, &ignore_annotations,
-                        &configuration, &allow_invalid, &given_order, &log))
+                        &configuration, &allow_invalid, &given_order, &overlap, &per_pair, &log))
     return NULL;
   plan_object *self = (plan_object *)PyType_GenericAlloc((PyTypeObject *)plan_type, 0);
   if (!self) return NULL;
@@ -370,6 +370,8 @@ static PyObject *model_plan(PyObject *model, PyObject *args) {
   options.configuration = self->configuration;
   options.allow_invalid = allow_invalid;
   options.device_order = given_order ? PSPLIT_DEVICE_ORDER_GIVEN : PSPLIT_DEVICE_ORDER_CHOSEN;
+  options.overlap = overlap;
+  options.message_latency = per_pair ? PSPLIT_LATENCY_PER_PAIR : PSPLIT_LATENCY_PER_TENSOR;
   if (log != Py_None) {
     Py_INCREF(log);
     self->log = log;

@@ -57,6 +57,16 @@ with tempfile.TemporaryDirectory() as folder:
 
     model = psplit.open(path)
     plan = model.plan(3, dims={"N": 8}, log=lambda *line: LOG.append(line))
+    ok((plan.overlap, plan.message_latency) == (False, "per_tensor"), "what a manifest leaves out has its value")
+    other = model.plan(3, dims={"N": 8}, overlap=True, message_latency="per_pair")
+    ok((other.overlap, other.message_latency) == (True, "per_pair"), "overlap and messages are planned with", other.manifest["plan"])
+    raises(ValueError, "a latency that there is not is refused", lambda: model.plan(3, message_latency="pair"), says="'per_pair'")
+    named = psplit.split(model, root / "named", 2, dims={"N": 8}, name_template="part{stage:02}.onnx")
+    ok(sorted(file.name for file in (root / "named").glob("*.onnx")) == ["part00.onnx", "part01.onnx"],
+       "files have the names of the template", list((root / "named").iterdir()))
+    ok(psplit.verify(root / "named", model).stages == len(named.stages), "and are the model")
+    raises(psplit.Error, "a template without a stage is refused", lambda: plan.split(root / "no", name_template="x.onnx"),
+           "USAGE", "{stage}")
     ok(len(plan.stages) == 3 and sum(stage.nodes for stage in plan.stages) == 6, "a plan has its stages", plan.stages)
     ok(plan.proved_optimal is True and plan.lower_bound_ns == plan.bottleneck_ns, "attributes are those of the manifest")
     ok(plan.bottleneck_ns == max(stage.load_ns for stage in plan.stages), "the slowest stage is the bottleneck")
