@@ -40,9 +40,15 @@ def problem():
                          "recv_ns": 500} for v in range(n - WIDTH)]}
 
 
+def heed_signals():
+    """A run of all tests that outlives its terminal ignores SIGHUP, and so would commands."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def interrupted(tap, cwd, number, *command):
     before = listing(cwd)
-    running = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, text=True,
+    running = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, text=True, preexec_fn=heed_signals,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.8)
     begun = time.monotonic()
