@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "failing.h"
+#include "failing_requests.h"
 #include "open.h"
 
 enum { LAYERS = 3, STAGES = 2 };
@@ -152,7 +153,32 @@ static void set_small(psplit_planner_options *options) {
   options->n_stages = 3;
 }
 
-/* Every allocation of every way of planning. */
+/* A way of planning, and what it gives where nothing fails. */
+typedef struct expected {
+  const char *title;
+  const way *way;
+  const psplit_devices *hosts;
+  psplit_code code;
+  const char *text;
+} expected;
+
+/* Plans where something fails for the nth time, until `stop`; returns whether it has. */
+static bool try_failing(const psplit_model *model, const expected *e, long nth,
+                        bool (*stop)(void)) {
+  static outcome found;
+  const long live = live_blocks();
+  const psplit_code code = make_plan(model, e->way, e->hosts, &found);
+  const bool failed = stop();
+  if (live_blocks() != live || (code != e->code && (code != PSPLIT_NOMEM || !failed)))
+    fail_msg("%s, %s, failure %ld: %s, %ld blocks stay", e->title, e->way->name, nth,
+             psplit_code_name(code), live_blocks() - live);
+  if (code == PSPLIT_OK && strcmp(found.text, e->text) != 0)
+    fail_msg("%s, %s, failure %ld: another plan\n%s\n%s", e->title, e->way->name, nth, found.text,
+             e->text);
+  return failed;
+}
+
+/* Every allocation of every way of planning, and a request from every place. */
 static void fail_each(const psplit_model *model, const char *title, bool all) {
   static const way ways[] = {
     {"default", NULL, PSPLIT_THROUGHPUT, false, false, NULL},
@@ -190,26 +216,25 @@ static void fail_each(const psplit_model *model, const char *title, bool all) {
     " {\"name\": \"c\", \"preset\": \"cpu\", \"memory_bytes\": 3000000}]}";
   assert_int_equal(psplit_devices_parse(kinds_text, strlen(kinds_text), NULL, &kinds), PSPLIT_OK);
   assert_int_equal(psplit_devices_parse(small_text, strlen(small_text), NULL, &small), PSPLIT_OK);
+  static long n_places;
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     if (ways[i].set && !all) continue;
-    static outcome wanted, found;
+    static outcome wanted;
     const psplit_code usual = make_plan(model, &ways[i], hosts, &wanted);
     if (ways[i].hosts && usual != PSPLIT_OK) continue; /* too few nodes for three stages */
     if (all && usual != PSPLIT_OK) fail_msg("%s: %s", ways[i].name, psplit_code_name(usual));
+    const expected expect = {title, &ways[i], hosts, usual, wanted.text};
     long nth = 0;
     for (bool failed = true; failed; nth++) {
-      const long live = live_blocks();
       fail_allocation_after(nth);
-      const psplit_code code = make_plan(model, &ways[i], hosts, &found);
-      failed = stop_failing();
-      if (live_blocks() != live || (code != usual && (code != PSPLIT_NOMEM || !failed)))
-        fail_msg("%s, %s, allocation %ld: %s, %ld blocks stay", title, ways[i].name, nth,
-                 psplit_code_name(code), live_blocks() - live);
-      if (code == PSPLIT_OK && strcmp(found.text, wanted.text) != 0)
-        fail_msg("%s, %s, allocation %ld: another plan\n%s\n%s", title, ways[i].name, nth,
-                 found.text, wanted.text);
+      failed = try_failing(model, &expect, nth, stop_failing);
     }
     assert_true(nth > 5); /* else the wrapping does not work */
+    for (bool failed = true; failed; n_places++) {
+      fail_new_place();
+      failed = try_failing(model, &expect, n_places, stop_failing_places);
+    }
+    assert_true(n_places > 100); /* the first way reaches most */
   }
   psplit_devices_destroy(hosts);
   psplit_devices_destroy(kinds);
@@ -235,6 +260,7 @@ static void files(void **state) {
 }
 
 int main(int argc, char **argv) {
+  fail_requests_by_place();
   const struct CMUnitTest tests[] = {cmocka_unit_test(layers),
                                      cmocka_unit_test_prestate(files, argv + (argc > 0))};
   return cmocka_run_group_tests(tests, NULL, NULL);
