@@ -1,8 +1,8 @@
 /* Why: a plan made while memory runs out is the plan, or an error. The i-th allocation fails, for
  * every i until none is reached: the call says NOMEM, or gives what it gives otherwise, and leaves
- * no memory behind. So with the first request to an arena or a table of names from each place in the
- * code: failing every request takes five times as long. Groups that were not merged, and constants
- * that were not read, once gave another split, silently. */
+ * no memory behind. So with the first request to an arena or a table of names from each place in
+ * the code: failing every request takes five times as long. Groups that were not merged, and
+ * constants that were not read, once gave another split, silently. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
