@@ -72,6 +72,7 @@ static const cli_option OPTIONS[] = {
    "micro-batches of a measured run; default: as many as take half a second, 12 at least"},
   SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {0, NULL, NULL, "How:"},
+  CLI_MAX_TEXT(PLAN_MAX_TEXT),
   {OPT_STATE, "state", "FILE", "what --resume goes on from; written every 20 steps"},
   {OPT_RESUME, "resume", NULL, "go on from --state; the other options as before"},
   {OPT_LOG, "log", "FILE", "append a line of JSON a step: reward, entropy, KL, CPU time"},
@@ -137,7 +138,8 @@ static bool take_option(settings *s, int id, char *text) {
     case PLAN_DEVICES:
     case PLAN_COSTS:
     case PLAN_DIM:
-    case PLAN_SHAPE: return plan_option(&PROGRAM, &s->plan, id, text);
+    case PLAN_SHAPE:
+    case PLAN_MAX_TEXT: return plan_option(&PROGRAM, &s->plan, id, text);
     case OPT_RUNS: return small("runs", text, 2, 1000000, &s->measured.n_micro_batches);
     case OPT_ONNXRUNTIME: s->measured.onnxruntime = text; return true;
     case 'h':
@@ -157,16 +159,27 @@ static bool is_model(const char *path) {
   return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
 }
 
+static psplit_code read_problem(const char *path, uint64_t max_bytes, psplit_diag *diag,
+                                psplit_problem **out) {
+  char *text;
+  size_t n;
+  psplit_code code = cli_read_file(path, max_bytes, false, diag, &text, &n);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_problem_parse_json(text, n, path, diag, out);
+  free(text);
+  return code;
+}
+
 /* A problem without any split teaches nothing, and is left out. */
-static psplit_code add_file(psplit_policy_learner *learner, measure *runs, const char *path,
-                            uint32_t *io_n, psplit_diag *diag) {
+static psplit_code add_file(const settings *s, psplit_policy_learner *learner, measure *runs,
+                            const char *path, uint32_t *io_n, psplit_diag *diag) {
   psplit_problem *problem = NULL;
   psplit_code code;
   cli_doing("solving %s", path);
   if (is_model(path)) {
     code = measure_model(runs, path, diag, &problem);
   } else {
-    code = psplit_problem_read_json(path, diag, &problem);
+    code = read_problem(path, s->plan.max_text_bytes, diag, &problem);
     if (code == PSPLIT_OK) code = measure_bare(runs, diag);
   }
   if (code != PSPLIT_OK) return code;
@@ -228,7 +241,7 @@ static psplit_code visit_to_check(void *user, const char *path, psplit_diag *dia
 
 static psplit_code visit_to_add(void *user, const char *path, psplit_diag *diag) {
   corpus *c = user;
-  return add_file(c->learner, c->runs, path, &c->n_problems, diag);
+  return add_file(c->s, c->learner, c->runs, path, &c->n_problems, diag);
 }
 
 /* Outputs are found out before the work: none is read, or another one too. */

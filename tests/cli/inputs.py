@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Inputs that are no regular files, or too large: inputs.py SPLIT INSPECT VERIFY PLAN [RUN]
+"""Inputs that are no regular files, or too large: inputs.py SPLIT INSPECT VERIFY PLAN LEARN [RUN]
 
 Every JSON or text file that a command reads. A FIFO is not waited for, a device not read without
 end, and memory has a limit that an option lifts: one error line, soon, and nothing left behind.
@@ -23,6 +23,9 @@ PATTERNS = "pattern mine\n  a = MatMul(x, w)\n  b = Relu(a)\n"
 PROBLEM = {"format": "psplit-problem", "version": 1, "devices": [{"count": 2}],
            "nodes": [{"id": i, "time_ns": 5} for i in range(4)],
            "tensors": [{"producer": i, "consumers": [i + 1], "bytes": 8} for i in range(3)]}
+
+FEW_STEPS = ["-o", "policy", "-q", "--warm-steps", "1", "--steps", "0", "--schedule-steps", "0",
+             "--solve", "0"]
 
 
 def bounded():
@@ -58,7 +61,7 @@ def write(path, content):
 
 def readers(tools):
     """(title, what it reads, the command around the file's name, whether - is standard input)."""
-    split, inspect, verify, plan, run = tools
+    split, inspect, verify, plan, learn, run = tools
     passes = "infer-shapes,cost,mark,attach,fuse:patterns=%s,coarsen,partition"
     found = [("split --devices", DEVICES, lambda f: [split, "m.onnx", "--plan-only", "-q",
                                                      "--devices", f], True),
@@ -69,7 +72,11 @@ def readers(tools):
              ("inspect --devices", DEVICES, lambda f: [inspect, "m.onnx", "-q", "--devices", f],
               True),
              ("inspect --costs", COSTS, lambda f: [inspect, "m.onnx", "-q", "--costs", f], True),
-             ("plan", PROBLEM, lambda f: [plan, f], True)]
+             ("plan", PROBLEM, lambda f: [plan, f], True),
+             ("learn", PROBLEM, lambda f: [learn, f, *FEW_STEPS], False),
+             ("learn --devices", DEVICES, lambda f: [learn, "m.onnx", *FEW_STEPS, "--devices", f], True),
+             ("learn --costs", COSTS, lambda f: [learn, "m.onnx", "-k", "2", *FEW_STEPS, "--costs", f],
+              True)]
     if run:
         found.append(("run --devices", DEVICES, lambda f: [run, "out", "--random", "--devices", f],
                       False))
@@ -82,6 +89,8 @@ def not_regular(s, title, command, reads_stdin):
                              ("/dev/zero", "/dev/zero", "is a device"),
                              ("a socket", "socket", ""), ("nothing", "nothing.json", "No such file"),
                              ("a pipe by its name", "/dev/stdin", "is a pipe")):
+        if title == "learn" and path == "directory":  # of problems: it may be one
+            continue
         pipe = {"input": ""} if path == "/dev/stdin" else {}
         s.each("%s: %s" % (title, kind), FILE, says, command(path), **pipe)
     if not reads_stdin:
@@ -112,7 +121,7 @@ def too_large(s, title, content, command, what):
 
 def manifests(s, tools):
     """pipeline.json, of every command that reads a split."""
-    split, _, verify, _, run = tools
+    split, _, verify, _, _, run = tools
     manifest = os.path.join(s.cwd, "out/pipeline.json")
     text = open(manifest).read()
     commands = [("verify", [verify, "out", "--model", "m.onnx"])]
@@ -143,7 +152,7 @@ def manifests(s, tools):
 
 
 def standard_input(s, tools):
-    split, _, _, plan, _ = tools
+    split, _, _, plan, learn, _ = tools
     devices, costs = json.dumps(DEVICES), json.dumps(COSTS)
     s.each("plan -", OK, "", [plan, "-"], input=json.dumps(PROBLEM))
     s.each("plan -, not JSON", MALFORMED, "standard input:1", [plan, "-"], input="x")
@@ -152,6 +161,7 @@ def standard_input(s, tools):
            [split, "m.onnx", "-k", "1..2", "--plan-only", "--devices", "-"], input=devices)
     s.each("--costs -", OK, "", [split, "m.onnx", "-k", "2", "--plan-only", "--costs", "-"],
            input=costs)
+    s.each("learn --devices -", OK, "", [learn, "m.onnx", *FEW_STEPS, "--devices", "-"], input=devices)
     s.each("--devices - --costs -", USAGE, "standard input",
            [split, "m.onnx", "--plan-only", "--devices", "-", "--costs", "-"], input=devices)
     s.each("--devices -, with a rule", OK, "",
@@ -161,10 +171,10 @@ def standard_input(s, tools):
 
 
 def main(argv):
-    if len(argv) not in (5, 6):
-        sys.exit("usage: inputs.py SPLIT INSPECT VERIFY PLAN [RUN]")
+    if len(argv) not in (6, 7):
+        sys.exit("usage: inputs.py SPLIT INSPECT VERIFY PLAN LEARN [RUN]")
     limited = not os.environ.get("PSPLIT_UNLIMITED")
-    tools = [*map(os.path.abspath, argv[1:]), None][:5]
+    tools = [*map(os.path.abspath, argv[1:]), None][:6]
     cwd = os.path.realpath(tempfile.mkdtemp(prefix="psplit-inputs-"))
     s = Inputs(Tap(), cwd, limited)
     try:
