@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exact.h"
 #include "messages.h"
 #include "random_problem.h"
 
@@ -298,6 +299,69 @@ static void every_solver_values_messages(void **state) {
   assert_true(n_found[0] > n_cases * 3 / 4 && n_trunk > n_cases / 2);
 }
 
+/* --- the exact program alone --- */
+
+static psplit_i_verdict decide(const psplit_problem *p, int64_t limit) {
+  psplit_partition_options o;
+  psplit_problem marked = *p;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_assignment split;
+  psplit_i_weight_axis no_windows = {0};
+  psplit_i_verdict verdict;
+  psplit_i_arena arena;
+  const psplit_i_exact_options options = {
+    .limit = limit, .max_steps = UINT64_MAX, .memory_bytes = 1 << 28, .n_threads = 1};
+  psplit_partition_options_init(&o);
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_messages_mark(&arena, NULL, &marked), PSPLIT_OK);
+  assert_int_equal(psplit_i_instance_init(&instance, &marked, NULL, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &o, NULL), PSPLIT_OK);
+  assert_true(psplit_i_exact_counts_messages(&instance, &automaton));
+  assert_int_equal(psplit_i_assignment_init(&split, &instance, &arena), PSPLIT_OK);
+  assert_int_equal(psplit_i_exact(&instance, &automaton, &no_windows, &options, &split, &verdict),
+                   PSPLIT_OK);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  psplit_i_arena_fini(&arena);
+  return verdict;
+}
+
+/* YES at the best value and NO right below it: as many senders as a stage has time for, no more. */
+static void expect_decided(const char *text, int64_t best) {
+  psplit_problem *p = parsed(text);
+  enumeration e = {.p = p, .best = INT64_MAX};
+  place(&e, 0);
+  assert_int_equal(e.best, best);
+  assert_int_equal(decide(p, best), PSPLIT_I_YES);
+  assert_int_equal(decide(p, best - 1), PSPLIT_I_NO);
+  psplit_problem_destroy(p);
+}
+
+/* Problems in which only the messages that the last node receives bind. */
+#define SENDERS(nodes, tensors)                                                               \
+  HEAD                                                                                        \
+    " \"devices\": [{\"count\": 4}], \"links\": [{\"latency_ns\": 2, \"bytes_per_s\": 1e9}]," \
+    " \"nodes\": [" nodes "], \"tensors\": [" tensors "]}"
+#define NODE(ns) "{\"time_ns\": " ns "}"
+#define SENT(from, to) "{\"producer\": " from ", \"consumers\": [" to "], \"bytes\": 0}"
+
+static void a_stage_receives_from_no_sender_too_many(void **state) {
+  (void)state;
+  /* Three of 10 that fill a stage each, and send one message to what reads all three. */
+  expect_decided(SENDERS(NODE("10") "," NODE("10") "," NODE("10") "," NODE("10"),
+                         SENT("0", "3") "," SENT("1", "3") "," SENT("2", "3")),
+                 10 + 3 * 2);
+  /* Two of them: the limit of one sender. */
+  expect_decided(
+    SENDERS(NODE("10") "," NODE("10") "," NODE("10"), SENT("0", "2") "," SENT("1", "2")),
+    10 + 2 * 2);
+  /* Two nodes a stage, which are one sender. */
+  expect_decided(SENDERS(NODE("5") "," NODE("5") "," NODE("5") "," NODE("5") "," NODE("10"),
+                         SENT("0", "4") "," SENT("1", "4") "," SENT("2", "4") "," SENT("3", "4")),
+                 10 + 2 * 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_message_counts_once_for_a_pair_of_stages),
@@ -305,6 +369,7 @@ int main(void) {
     cmocka_unit_test(what_messages_do_not_go_with_is_refused),
     cmocka_unit_test(the_trunk_of_residual_blocks_is_their_sum),
     cmocka_unit_test(every_solver_values_messages),
+    cmocka_unit_test(a_stage_receives_from_no_sender_too_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
