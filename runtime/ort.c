@@ -39,6 +39,14 @@ static void find_placement(const OrtApiBase *base, psplit_i_ort *ort) {
   ORT_PLACEMENT_ENTRIES(X)
 #undef X
   ort->has_placement = true;
+#define X(position, result, member, parameters) ort->has_placement &= table[position] != NULL;
+  ORT_PLACEMENT_ENTRIES(X)
+#undef X
+}
+
+static psplit_code is_not(const char *name, psplit_diag *diag) {
+  return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
+                             "%s is not ONNX Runtime", name);
 }
 
 static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *diag) {
@@ -47,10 +55,9 @@ static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *di
     const OrtApiBase *(*function)(void);
   } get_base = {dlsym(ort->library, "OrtGetApiBase")};
   const OrtApiBase *base = get_base.object ? get_base.function() : NULL;
-  if (!base || !base->GetApi || !base->GetVersionString)
-    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
-                               "%s is not ONNX Runtime", name);
+  if (!base || !base->GetApi || !base->GetVersionString) return is_not(name, diag);
   ort->version = base->GetVersionString();
+  if (!ort->version) return is_not(name, diag);
   /* A function pointer has the size of a pointer wherever dlsym is; the table is read as such. */
   void (*const *table)(void) = NULL;
   const void *found = base->GetApi(ORT_VERSION_NEEDED);
@@ -63,6 +70,14 @@ static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *di
   memcpy(&ort->api.member, &table[position], sizeof ort->api.member);
   ORT_ENTRIES(X)
 #undef X
+  const char *missing = NULL;
+#define X(position, result, member, parameters) \
+  if (!table[position]) missing = #member;
+  ORT_ENTRIES(X)
+#undef X
+  if (missing)
+    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
+                               "%s is not ONNX Runtime: it has no function %s", name, missing);
   find_placement(base, ort);
   return PSPLIT_OK;
 }
@@ -87,6 +102,7 @@ psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort 
     psplit_i_ort_check(&ort, ort.api.CreateEnv(ORT_LOG_ERROR, "psplit", &ort.env), name, diag));
   PSPLIT_TRY(
     psplit_i_ort_check(&ort, ort.api.GetAllocatorWithDefaultOptions(&ort.allocator), name, diag));
+  if (!ort.env || !ort.allocator) PSPLIT_TRY(is_not(name, diag));
   *out = ort;
 out:
   if (code != PSPLIT_OK) psplit_i_ort_close(&ort);
