@@ -47,7 +47,7 @@ static unsigned code_point(const unsigned char *s, size_t length) {
                      : (s[0] & 0x0fu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
 }
 
-static void quoted(psplit_i_text *out, const char *value) {
+void psplit_i_json_quote(psplit_i_text *out, const char *value) {
   const unsigned char *s = (const unsigned char *)value;
   size_t left = strlen(value);
   psplit_i_text_add(out, "\"", 1);
@@ -77,14 +77,14 @@ static void quoted(psplit_i_text *out, const char *value) {
 
 void psplit_i_json_key(psplit_i_json *json, const char *key) {
   begin_item(json);
-  quoted(json->out, key);
+  psplit_i_json_quote(json->out, key);
   psplit_i_text_add(json->out, ": ", 2);
   json->after_key = true;
 }
 
 void psplit_i_json_string(psplit_i_json *json, const char *value) {
   begin_item(json);
-  quoted(json->out, value);
+  psplit_i_json_quote(json->out, value);
   json->need_comma = true;
 }
 

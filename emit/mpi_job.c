@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "emit.h"
+#include "json.h"
 
 void psplit_i_deployed_name(const char *path, char joint, char *out, size_t bytes) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -24,17 +25,6 @@ void psplit_i_deployed_name(const char *path, char joint, char *out, size_t byte
   if (!n && bytes > sizeof "model") memcpy(out, "model", sizeof "model");
 }
 
-/* A string of YAML, as JSON has it. */
-static void add_string(psplit_i_text *out, const char *text) {
-  psplit_i_text_puts(out, "\"");
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-    if (*c == '"' || *c == '\\')
-      psplit_i_text_addf(out, "\\%c", *c);
-    else
-      psplit_i_text_addf(out, *c < ' ' || *c == 0x7f ? "\\u%04x" : "%c", *c);
-  psplit_i_text_puts(out, "\"");
-}
-
 /* What the launcher runs: a rank for each stage. Kubernetes replaces $(NAME) in arguments, but not
  * $$(NAME). */
 static void add_command(psplit_i_text *out, const psplit_plan *plan,
@@ -46,7 +36,7 @@ static void add_command(psplit_i_text *out, const psplit_plan *plan,
     for (const char *c = o->command[i]; *c; c++)
       psplit_i_text_addf(&word, *c == '$' ? "$%c" : "%c", *c);
     psplit_i_text_puts(out, ", ");
-    add_string(out, word.bytes ? word.bytes : "");
+    psplit_i_json_quote(out, word.bytes ? word.bytes : "");
     out->failed |= word.failed;
     psplit_i_text_fini(&word);
   }
@@ -108,7 +98,7 @@ psplit_code psplit_mpi_job(const psplit_model *model, const psplit_plan *plan,
                      "          - name: launcher\n"
                      "            image: ",
                      plan->n_stages, name, name);
-  add_string(&text, image);
+  psplit_i_json_quote(&text, image);
   psplit_i_text_puts(&text, "\n");
   add_command(&text, plan, &o);
   psplit_i_text_addf(&text,
@@ -121,7 +111,7 @@ psplit_code psplit_mpi_job(const psplit_model *model, const psplit_plan *plan,
                      "          - name: worker\n"
                      "            image: ",
                      plan->n_stages);
-  add_string(&text, image);
+  psplit_i_json_quote(&text, image);
   psplit_i_text_puts(&text, "\n            command: [/usr/sbin/sshd, -De]\n");
   add_resources(&text, plan, &o);
   psplit_i_text_addf(&text,

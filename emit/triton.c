@@ -25,14 +25,21 @@ static const char *const TYPES[] = {
   "TYPE_INT32",  "TYPE_INT64",  "TYPE_STRING", "TYPE_BOOL", "TYPE_FP16",   "TYPE_FP64",
   "TYPE_UINT32", "TYPE_UINT64", NULL,          NULL,        "TYPE_BF16"};
 
-/* As text of protocol buffers has strings. */
+/* As text of protocol buffers has strings; what may not be shown is written by its bytes. */
 static void add_string(psplit_i_text *out, const char *text) {
+  const unsigned char *c = (const unsigned char *)text;
   psplit_i_text_puts(out, "\"");
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+  for (size_t left = strlen(text); left;) {
+    const size_t length = psplit_i_printable_length(c, left), n = length ? length : 1;
     if (*c == '"' || *c == '\\')
       psplit_i_text_addf(out, "\\%c", *c);
+    else if (length)
+      psplit_i_text_add(out, c, length);
     else
-      psplit_i_text_addf(out, *c < ' ' || *c == 0x7f ? "\\%03o" : "%c", *c);
+      psplit_i_text_addf(out, "\\%03o", *c);
+    c += n;
+    left -= n;
+  }
   psplit_i_text_puts(out, "\"");
 }
 

@@ -20,13 +20,12 @@ void psplit_i_print_comma(psplit_i_printer *printer, bool first) {
   if (!first) psplit_i_print(printer, ", ");
 }
 
-/* Whether "..." can hold it so that a reader sees it as it is: UTF-8, no control characters but the
- * end of a line. */
+/* Whether "..." can hold it so that a reader sees it as it is: characters that may be shown, and
+ * the end of a line. */
 static bool is_plain(const unsigned char *bytes, size_t n) {
   for (size_t i = 0; i < n;) {
-    const size_t length = psplit_i_utf8_length(bytes + i, n - i);
-    if (!length || (bytes[i] < 0x20 && bytes[i] != '\n') || bytes[i] == 0x7f) return false;
-    if (length == 2 && bytes[i] == 0xc2 && bytes[i + 1] < 0xa0) return false;
+    const size_t length = bytes[i] == '\n' ? 1 : psplit_i_printable_length(bytes + i, n - i);
+    if (!length) return false;
     i += length;
   }
   return true;
@@ -35,9 +34,8 @@ static bool is_plain(const unsigned char *bytes, size_t n) {
 static void print_escaped(psplit_i_printer *printer, const unsigned char *bytes, size_t n) {
   psplit_i_print(printer, "e\"");
   for (size_t i = 0; i < n;) {
-    const size_t length = psplit_i_utf8_length(bytes + i, n - i);
-    const bool is_c1 = length == 2 && bytes[i] == 0xc2 && bytes[i + 1] < 0xa0;
-    if (length > 1 && !is_c1) {
+    const size_t length = psplit_i_printable_length(bytes + i, n - i);
+    if (length > 1) {
       psplit_i_text_add(printer->out, bytes + i, length);
       i += length;
       continue;

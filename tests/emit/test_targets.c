@@ -119,6 +119,23 @@ static void triton_reads_odd_names_and_sessions(void **state) {
   psplit_model_close(p.model);
 }
 
+/* A name may not make others read what it is not; Triton reads the bytes. */
+static void triton_escapes_what_turns_a_line_around(void **state) {
+  (void)state;
+  planned p;
+  psplit_diag diag = {0};
+  char *text = NULL;
+  begin(&p, "m.onnx",
+        "(float[2] e\"a\\xe2\\x80\\xae\") => (float[2] y) {"
+        " t = Relu (e\"a\\xe2\\x80\\xae\") y = Tanh (t) }",
+        "01", "t");
+  assert_int_equal(psplit_triton_script(p.model, &p.plan, NULL, NULL, &diag, &text), PSPLIT_OK);
+  says(text, "name: \"a\\342\\200\\256\"");
+  assert_null(strstr(text, "\xe2\x80\xae"));
+  free(text);
+  psplit_model_close(p.model);
+}
+
 static void triton_is_not_told_what_it_has_not(void **state) {
   (void)state;
   static const struct {
@@ -168,13 +185,14 @@ static void jobs_have_names_that_kubernetes_takes(void **state) {
     {"0123456789012345678901234567890123456789012345678901234567890123.onnx",
      "name: 01234567890123456789012345678901234567890123456\n"},
   };
-  static const char *const command[] = {"run\"it", "back\\slash", "tab\there", "$(N)", "\x7f"};
+  static const char *const command[] = {"run\"it", "back\\slash",      "tab\there", "$(N)",
+                                        "\x7f",    "turn\xe2\x80\xae", "\xc2\x85"};
   const psplit_session trt = {.provider = "TensorrtExecutionProvider", .n_threads = 3},
                        cpu = {.provider = "cpu", .n_threads = 2};
   const psplit_session *const sessions[] = {&cpu, &trt};
   psplit_mpi_job_options options = {.struct_size = sizeof options,
                                     .command = command,
-                                    .n_command = 5,
+                                    .n_command = sizeof command / sizeof *command,
                                     .image = "registry/image:tag",
                                     .sessions = sessions};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -193,11 +211,13 @@ static void jobs_have_names_that_kubernetes_takes(void **state) {
     says(text, "\"back\\\\slash\"");
     says(text, "\"tab\\u0009here\"");
     says(text, "\"\\u007f\"");
+    says(text, "\"turn\\u202e\"");
+    says(text, "\"\\u0085\"");
     free(text);
     options.n_command = 0;
     assert_int_equal(psplit_mpi_job(p.model, &p.plan, &options, &diag, &text), PSPLIT_USAGE);
     says(diag.message, "needs a command");
-    options.n_command = 5;
+    options.n_command = sizeof command / sizeof *command;
     psplit_model_close(p.model);
   }
 }
@@ -281,9 +301,9 @@ static void configurations_have_names_of_their_own(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
   const struct CMUnitTest tests[] = {
-    TEST(triton_reads_odd_names_and_sessions),    TEST(triton_is_not_told_what_it_has_not),
-    TEST(jobs_have_names_that_kubernetes_takes),  TEST(annotations_are_told_or_refused),
-    TEST(configurations_have_names_of_their_own),
+    TEST(triton_reads_odd_names_and_sessions), TEST(triton_escapes_what_turns_a_line_around),
+    TEST(triton_is_not_told_what_it_has_not),  TEST(jobs_have_names_that_kubernetes_takes),
+    TEST(annotations_are_told_or_refused),     TEST(configurations_have_names_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,26 @@ static void what_may_be_written_in_several_ways(void **state) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) assert_same(pairs[i][0], pairs[i][1]);
 }
 
+/* Names may not make others read what they are not: bytes are written, which read as the same. */
+static void what_turns_a_line_around_is_escaped(void **state) {
+  (void)state;
+  static const char *const bad[] = {"\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x80\xa8", "\xd8\x9c",
+                                    "\xc2\x85",     "\x7f",         "\x1b"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char text[128];
+    psplit_i_arena arenas[2];
+    snprintf(text, sizeof text, "() => () { \"a name that is long, \xc3\xa4 %s\" = Op() }", bad[i]);
+    const Onnx__ModelProto *model = parsed(text, &arenas[0]);
+    psplit_i_text out = printed(model, UINT64_MAX);
+    if (strstr(out.bytes, bad[i])) fail_msg("it is there: %s", out.bytes);
+    assert_non_null(strstr(out.bytes, "e\"a name that is long, \xc3\xa4 \\x"));
+    assert_true(same_packed(model, parsed(out.bytes, &arenas[1])));
+    psplit_i_text_fini(&out);
+    psplit_i_arena_fini(&arenas[0]);
+    psplit_i_arena_fini(&arenas[1]);
+  }
+}
+
 /* What stands in the text is there, and what does not is not: "" is not nothing. */
 static void absent_is_not_empty(void **state) {
   (void)state;
@@ -351,6 +371,7 @@ static void the_locale_does_not_matter(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_may_be_written_in_several_ways),
+    cmocka_unit_test(what_turns_a_line_around_is_escaped),
     cmocka_unit_test(absent_is_not_empty),
     cmocka_unit_test(errors_say_where_and_what),
     cmocka_unit_test(depth_and_size_are_limited),
