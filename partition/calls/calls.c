@@ -21,7 +21,8 @@ enum {
 };
 
 typedef struct chain {
-  psplit_i_calls calls;
+  const psplit_i_calls *calls;
+  psplit_i_calls_scratch scratch;
   psplit_i_calls_mover mover;
   psplit_i_annealing chance;
   psplit_i_budget *budget;
@@ -35,10 +36,10 @@ typedef struct placement {
   const psplit_i_solver_request *request;
   psplit_i_calls_split split;
   psplit_i_arena arena;
+  psplit_i_calls calls;
   psplit_i_calls_closure closure;
   chain chains[N_CHAINS];
-  uint32_t n_inits; /* chains that have been begun */
-  uint32_t *best;   /* [n] */
+  uint32_t *best; /* [n] */
   int64_t value;
   bool none; /* no placement is allowed */
 } placement;
@@ -52,9 +53,9 @@ static bool step(void *with, uint64_t i) {
   int64_t busy;
   (void)i;
   if (!psplit_i_spend(c->budget, c->ops)) return false;
-  memcpy(c->trial, c->now, c->calls.n * sizeof *c->trial);
+  memcpy(c->trial, c->now, c->calls->n * sizeof *c->trial);
   if (!psplit_i_calls_move(&c->mover, &c->chance, c->trial)) return true;
-  const int64_t value = psplit_i_calls_latency(&c->calls, c->trial, &busy);
+  const int64_t value = psplit_i_calls_latency(c->calls, &c->scratch, c->trial, &busy);
   if (value >= PSPLIT_I_INF) return true;
   const double energy = energy_of(value, busy);
   if (!psplit_i_anneal_accepts(&c->chance, c->energy - energy)) return true;
@@ -64,7 +65,7 @@ static bool step(void *with, uint64_t i) {
   c->energy = energy;
   if (value < c->value) {
     c->value = value;
-    memcpy(c->best, c->now, c->calls.n * sizeof *c->best);
+    memcpy(c->best, c->now, c->calls->n * sizeof *c->best);
   }
   return true;
 }
@@ -74,8 +75,8 @@ static void run_chain(void *with, size_t i, int thread) {
   chain *c = &p->chains[i];
   int64_t busy;
   (void)thread;
-  memcpy(c->now, p->best, c->calls.n * sizeof *c->now);
-  c->value = psplit_i_calls_latency(&c->calls, c->now, &busy);
+  memcpy(c->now, p->best, c->calls->n * sizeof *c->now);
+  c->value = psplit_i_calls_latency(c->calls, &c->scratch, c->now, &busy);
   c->energy = energy_of(c->value, busy);
   const double heat = (double)c->value / (double)(1 << 2 * i); /* chains differ in it, too */
   psplit_i_anneal(&c->chance, HOT * heat + 1, COLD * (double)c->value + 1e-3, c->n_steps, step, c);
@@ -83,37 +84,40 @@ static void run_chain(void *with, size_t i, int thread) {
 
 static psplit_code init(placement *p) {
   const psplit_problem *problem = p->request->problem;
+  const psplit_i_calls *calls = &p->calls;
   const uint32_t n = problem->n_nodes;
   psplit_code code;
   psplit_i_arena_init(&p->arena, 0);
+  p->value = PSPLIT_I_INF;
+  PSPLIT_TRY(psplit_i_calls_init(&p->calls, problem, p->request->diag));
+  PSPLIT_TRY(psplit_i_calls_closure_init(&p->closure, calls, &p->arena));
   p->best = PSPLIT_NEW(&p->arena, uint32_t, n);
   PSPLIT_TRY(p->best ? PSPLIT_OK : PSPLIT_NOMEM);
+  const uint64_t n_steps = (uint64_t)STEPS_PER_GROUP * calls->n_groups;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     chain *c = &p->chains[i];
-    p->n_inits++;
-    PSPLIT_TRY(psplit_i_calls_init(&c->calls, problem, p->request->diag));
-    if (i == 0) PSPLIT_TRY(psplit_i_calls_closure_init(&p->closure, &c->calls, &p->arena));
-    c->mover = (psplit_i_calls_mover){.calls = &c->calls,
-                                      .closure = &p->closure,
-                                      .behind = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words),
-                                      .before = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words)};
-    c->chance.seed = p->request->options->seed * N_CHAINS + i;
-    c->now = PSPLIT_NEW(&p->arena, uint32_t, n);
-    c->best = PSPLIT_NEW(&p->arena, uint32_t, n);
-    c->trial = PSPLIT_NEW(&p->arena, uint32_t, n);
+    *c = (chain){.calls = calls,
+                 .mover = {.calls = calls,
+                           .closure = &p->closure,
+                           .behind = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words),
+                           .before = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words)},
+                 .chance = {.seed = p->request->options->seed * N_CHAINS + i},
+                 .now = PSPLIT_NEW(&p->arena, uint32_t, n),
+                 .best = PSPLIT_NEW(&p->arena, uint32_t, n),
+                 .trial = PSPLIT_NEW(&p->arena, uint32_t, n),
+                 .n_steps = n_steps > LEAST_STEPS ? n_steps : LEAST_STEPS,
+                 .ops = 2 * ((uint64_t)calls->succ_off[n] + problem->net_off[problem->n_nets]) +
+                        6 * (uint64_t)n};
+    PSPLIT_TRY(psplit_i_calls_scratch_init(&c->scratch, calls, &p->arena));
     PSPLIT_TRY(c->mover.behind && c->mover.before && c->now && c->best && c->trial ? PSPLIT_OK
                                                                                    : PSPLIT_NOMEM);
-    const uint64_t steps = (uint64_t)STEPS_PER_GROUP * c->calls.n_groups;
-    c->n_steps = steps > LEAST_STEPS ? steps : LEAST_STEPS;
-    c->ops = 2 * ((uint64_t)c->calls.succ_off[n] + problem->net_off[problem->n_nets]) + 6 * n;
   }
-  p->value = PSPLIT_I_INF;
 out:
   return code;
 }
 
 static void fini(placement *p) {
-  for (uint32_t i = 0; i < p->n_inits; i++) psplit_i_calls_fini(&p->chains[i].calls);
+  psplit_i_calls_fini(&p->calls);
   psplit_i_arena_fini(&p->arena);
 }
 
@@ -121,16 +125,16 @@ static void fini(placement *p) {
 static bool take_trial(placement *p) {
   chain *c = &p->chains[0];
   int64_t busy;
-  const int64_t value = psplit_i_calls_latency(&c->calls, c->trial, &busy);
+  const int64_t value = psplit_i_calls_latency(c->calls, &c->scratch, c->trial, &busy);
   if (value >= p->value) return false;
   p->value = value;
-  memcpy(p->best, c->trial, c->calls.n * sizeof *p->best);
+  memcpy(p->best, c->trial, c->calls->n * sizeof *p->best);
   return true;
 }
 
 static void try_all_on(placement *p, uint32_t device) {
   chain *c = &p->chains[0];
-  for (uint32_t v = 0; v < c->calls.n; v++) c->trial[v] = device;
+  for (uint32_t v = 0; v < c->calls->n; v++) c->trial[v] = device;
   take_trial(p);
 }
 
@@ -165,16 +169,16 @@ static psplit_code try_split(placement *p, psplit_objective objective, bool with
   if (code != PSPLIT_OK) return code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED ? code : PSPLIT_OK;
   for (uint32_t s = 0; s < n_stages; s++) {
     bool holds = false;
-    for (uint32_t v = 0; v < c->calls.n && !holds; v++) holds = c->trial[v] == s;
-    entry[s] = device_of(&c->calls, entry[s], holds ? used[entry[s]]++ : 0);
+    for (uint32_t v = 0; v < c->calls->n && !holds; v++) holds = c->trial[v] == s;
+    entry[s] = device_of(c->calls, entry[s], holds ? used[entry[s]]++ : 0);
   }
-  for (uint32_t v = 0; v < c->calls.n; v++) c->trial[v] = entry[c->trial[v]];
+  for (uint32_t v = 0; v < c->calls->n; v++) c->trial[v] = entry[c->trial[v]];
   take_trial(p);
   return PSPLIT_OK;
 }
 
 static psplit_code start(placement *p) {
-  const psplit_i_calls *c = &p->chains[0].calls;
+  const psplit_i_calls *c = &p->calls;
   psplit_code code = PSPLIT_OK;
   for (uint32_t a = 0; a < c->n_accelerators + c->has_cpus; a++)
     if (a == 0 || c->type[a] != c->type[a - 1]) try_all_on(p, a);
@@ -196,7 +200,7 @@ static void anneal(placement *p, int64_t bound) {
     for (uint32_t i = 0; i < N_CHAINS; i++) {
       if (p->chains[i].value >= p->value) continue;
       p->value = p->chains[i].value;
-      memcpy(p->best, p->chains[i].best, p->chains[i].calls.n * sizeof *p->best);
+      memcpy(p->best, p->chains[i].best, p->calls.n * sizeof *p->best);
       idle = 0;
     }
   }
@@ -205,16 +209,16 @@ static void anneal(placement *p, int64_t bound) {
 /* All placements of few groups, which proves the best. */
 static void try_all(placement *p, psplit_i_result *result) {
   chain *c = &p->chains[0];
-  const uint32_t n_devices = c->calls.n_accelerators + c->calls.has_cpus;
+  const uint32_t n_devices = c->calls->n_accelerators + c->calls->has_cpus;
   uint64_t n_all = 1;
-  for (uint32_t g = 0; g < c->calls.n_groups && n_all <= MOST_TRIED; g++) n_all *= n_devices;
+  for (uint32_t g = 0; g < c->calls->n_groups && n_all <= MOST_TRIED; g++) n_all *= n_devices;
   if (n_all > MOST_TRIED) return;
   for (uint64_t i = 0; i < n_all; i++) {
     uint64_t rest = i;
     if (!psplit_i_spend(p->request->budget, c->ops)) return;
-    for (uint32_t g = 0; g < c->calls.n_groups; g++, rest /= n_devices)
-      for (uint32_t k = c->calls.member_off[g]; k < c->calls.member_off[g + 1]; k++)
-        c->trial[c->calls.member[k]] = (uint32_t)(rest % n_devices);
+    for (uint32_t g = 0; g < c->calls->n_groups; g++, rest /= n_devices)
+      for (uint32_t k = c->calls->member_off[g]; k < c->calls->member_off[g + 1]; k++)
+        c->trial[c->calls->member[k]] = (uint32_t)(rest % n_devices);
     if (take_trial(p)) result->solver = PSPLIT_I_SOLVER_BRANCH_AND_BOUND;
   }
   if (p->value < PSPLIT_I_INF)
@@ -261,27 +265,19 @@ static psplit_code raise_bound(const placement *p, psplit_i_result *result) {
 }
 
 /* The longest path of least times. */
-static void raise_by_path(placement *p, psplit_i_result *result) {
-  psplit_i_calls *c = &p->chains[0].calls;
-  uint32_t size = 0;
-  int64_t longest = 0;
-  memset(c->ready, 0, c->n * sizeof *c->ready);
-  for (uint32_t v = 0; v < c->n; v++) {
-    c->left[v] = c->pred_off[v + 1] - c->pred_off[v];
-    if (c->left[v] == 0) c->queue[size++] = v;
-  }
-  for (uint32_t at = 0; at < size; at++) {
-    const uint32_t v = c->queue[at];
+static void raise_by_path(const placement *p, psplit_i_result *result) {
+  const psplit_i_calls *c = &p->calls;
+  int64_t longest = 0, *ready = p->chains[0].scratch.ready;
+  memset(ready, 0, c->n * sizeof *ready);
+  for (uint32_t i = 0; i < c->n; i++) {
+    const uint32_t v = c->order[i];
     int64_t least = PSPLIT_I_INF;
     for (uint32_t t = 0; t < c->n_types; t++)
       if (c->time[(size_t)t * c->n + v] < least) least = c->time[(size_t)t * c->n + v];
-    const int64_t end = c->ready[v] + least;
+    const int64_t end = ready[v] + least;
     if (end > longest) longest = end;
-    for (uint32_t k = c->succ_off[v]; k < c->succ_off[v + 1]; k++) {
-      const uint32_t to = c->succ[k];
-      if (end > c->ready[to]) c->ready[to] = end;
-      if (--c->left[to] == 0) c->queue[size++] = to;
-    }
+    for (uint32_t k = c->succ_off[v]; k < c->succ_off[v + 1]; k++)
+      if (end > ready[c->succ[k]]) ready[c->succ[k]] = end;
   }
   if (longest < PSPLIT_I_INF) psplit_i_result_raise(result, longest, PSPLIT_I_BOUND_CRITICAL_PATH);
 }
@@ -289,7 +285,7 @@ static void raise_by_path(placement *p, psplit_i_result *result) {
 /* Stages by the places of their devices in the list, CPUs all in the first one's. */
 static void give(const placement *p, psplit_i_result *result) {
   const psplit_problem *problem = p->request->problem;
-  const uint32_t n_accelerators = p->chains[0].calls.n_accelerators;
+  const uint32_t n_accelerators = p->calls.n_accelerators;
   uint32_t s = 0, a = 0;
   bool have_cpus = false;
   for (uint32_t d = 0; d < problem->n_devices; d++)

@@ -4,16 +4,14 @@
 
 enum { MOST_NODES = 4096, MOST_ROUNDS = 4 /* of what lies between, with its own groups */ };
 
-/* behind[v]: what can be reached from v. In a topological order of the nodes, from the last one. */
-static void close_over(const psplit_i_calls_closure *c, const uint32_t *order, uint32_t n,
-                       const uint32_t *off, const uint32_t *to, uint64_t *rows) {
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t *row = rows + (size_t)order[i] * c->words;
-    for (uint32_t k = off[order[i]]; k < off[order[i] + 1]; k++) {
-      const uint64_t *other = rows + (size_t)to[k] * c->words;
-      for (uint32_t w = 0; w < c->words; w++) row[w] |= other[w];
-      row[to[k] / 64] |= UINT64_C(1) << to[k] % 64;
-    }
+/* rows[v]: what v leads to by `to`, once the rows of those are known. */
+static void join_rows(const psplit_i_calls_closure *c, uint32_t v, const uint32_t *off,
+                      const uint32_t *to, uint64_t *rows) {
+  uint64_t *row = rows + (size_t)v * c->words;
+  for (uint32_t k = off[v]; k < off[v + 1]; k++) {
+    const uint64_t *other = rows + (size_t)to[k] * c->words;
+    for (uint32_t w = 0; w < c->words; w++) row[w] |= other[w];
+    row[to[k] / 64] |= UINT64_C(1) << to[k] % 64;
   }
 }
 
@@ -22,26 +20,15 @@ psplit_code psplit_i_calls_closure_init(psplit_i_calls_closure *c, const psplit_
   const uint32_t n = calls->n;
   *c = (psplit_i_calls_closure){.words = (n + 63) / 64};
   if (n > MOST_NODES) return PSPLIT_OK;
-  uint32_t *order = PSPLIT_NEW(arena, uint32_t, n), *left = PSPLIT_NEW(arena, uint32_t, n);
   c->behind = PSPLIT_NEW(arena, uint64_t, (size_t)n * c->words);
   c->before = PSPLIT_NEW(arena, uint64_t, (size_t)n * c->words);
-  if (!order || !left || !c->behind || !c->before) return PSPLIT_NOMEM;
+  if (!c->behind || !c->before) return PSPLIT_NOMEM;
   c->n = n;
-  uint32_t size = 0;
-  for (uint32_t v = 0; v < n; v++) {
-    left[v] = calls->pred_off[v + 1] - calls->pred_off[v];
-    if (left[v] == 0) order[size++] = v;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t early = calls->order[i], late = calls->order[n - 1 - i];
+    join_rows(c, early, calls->pred_off, calls->pred, c->before);
+    join_rows(c, late, calls->succ_off, calls->succ, c->behind);
   }
-  for (uint32_t at = 0; at < size; at++)
-    for (uint32_t k = calls->succ_off[order[at]]; k < calls->succ_off[order[at] + 1]; k++)
-      if (--left[calls->succ[k]] == 0) order[size++] = calls->succ[k];
-  close_over(c, order, n, calls->pred_off, calls->pred, c->before);
-  for (uint32_t i = 0; i < n / 2; i++) {
-    const uint32_t v = order[i];
-    order[i] = order[n - 1 - i];
-    order[n - 1 - i] = v;
-  }
-  close_over(c, order, n, calls->succ_off, calls->succ, c->behind);
   return PSPLIT_OK;
 }
 

@@ -140,24 +140,44 @@ static bool make_groups(psplit_i_calls *c) {
   return true;
 }
 
+static bool sort_nodes(psplit_i_calls *c) {
+  uint32_t *left = PSPLIT_NEW(&c->arena, uint32_t, c->n), size = 0;
+  c->order = PSPLIT_NEW(&c->arena, uint32_t, c->n);
+  if (!left || !c->order) return false;
+  for (uint32_t v = 0; v < c->n; v++) {
+    left[v] = c->pred_off[v + 1] - c->pred_off[v];
+    if (left[v] == 0) c->order[size++] = v;
+  }
+  for (uint32_t at = 0; at < size; at++)
+    for (uint32_t k = c->succ_off[c->order[at]]; k < c->succ_off[c->order[at] + 1]; k++)
+      if (--left[c->succ[k]] == 0) c->order[size++] = c->succ[k];
+  return true;
+}
+
 psplit_code psplit_i_calls_init(psplit_i_calls *c, const psplit_problem *problem,
                                 psplit_diag *diag) {
   *c = (psplit_i_calls){.problem = problem, .n = problem->n_nodes};
   psplit_i_arena_init(&c->arena, 0);
   const psplit_code code = list_devices(c, diag);
   if (code != PSPLIT_OK) return code;
-  const size_t n_units = (size_t)c->n_accelerators + c->n;
-  c->load = PSPLIT_NEW(&c->arena, int64_t, c->n_accelerators);
-  c->ready = PSPLIT_NEW(&c->arena, int64_t, n_units);
-  c->bytes = PSPLIT_NEW(&c->arena, uint64_t, c->n_accelerators);
-  c->left = PSPLIT_NEW(&c->arena, uint32_t, n_units);
-  c->queue = PSPLIT_NEW(&c->arena, uint32_t, n_units);
-  c->mark = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
-  c->first = PSPLIT_NEW(&c->arena, uint32_t, n_units);
-  c->next = PSPLIT_NEW(&c->arena, uint32_t, c->n);
-  const bool room = c->load && c->ready && c->bytes && c->left && c->queue && c->mark && c->first &&
-                    c->next && price(c) && add_edges(c) && make_groups(c);
+  const bool room = price(c) && add_edges(c) && sort_nodes(c) && make_groups(c);
   return room ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+psplit_code psplit_i_calls_scratch_init(psplit_i_calls_scratch *s, const psplit_i_calls *c,
+                                        psplit_i_arena *arena) {
+  const size_t n_units = (size_t)c->n_accelerators + c->n;
+  *s = (psplit_i_calls_scratch){.load = PSPLIT_NEW(arena, int64_t, c->n_accelerators),
+                                .ready = PSPLIT_NEW(arena, int64_t, n_units),
+                                .bytes = PSPLIT_NEW(arena, uint64_t, c->n_accelerators),
+                                .left = PSPLIT_NEW(arena, uint32_t, n_units),
+                                .queue = PSPLIT_NEW(arena, uint32_t, n_units),
+                                .mark = PSPLIT_NEW(arena, uint32_t, (size_t)c->n_accelerators + 1),
+                                .first = PSPLIT_NEW(arena, uint32_t, n_units),
+                                .next = PSPLIT_NEW(arena, uint32_t, c->n)};
+  const bool room =
+    s->load && s->ready && s->bytes && s->left && s->queue && s->mark && s->first && s->next;
+  return room ? PSPLIT_OK : PSPLIT_NOMEM;
 }
 
 void psplit_i_calls_fini(psplit_i_calls *c) { psplit_i_arena_fini(&c->arena); }
@@ -167,90 +187,91 @@ static uint32_t unit_of(const psplit_i_calls *c, const uint32_t *device, uint32_
 }
 
 /* Sums up what accelerators compute and hold. */
-static bool add_nodes(psplit_i_calls *c, const uint32_t *device) {
+static bool add_nodes(const psplit_i_calls *c, psplit_i_calls_scratch *s, const uint32_t *device) {
   const psplit_problem *p = c->problem;
-  memset(c->load, 0, c->n_accelerators * sizeof *c->load);
-  memset(c->bytes, 0, c->n_accelerators * sizeof *c->bytes);
+  memset(s->load, 0, c->n_accelerators * sizeof *s->load);
+  memset(s->bytes, 0, c->n_accelerators * sizeof *s->bytes);
   for (uint32_t v = 0; v < c->n; v++) {
     const uint32_t a = device[v];
     const int64_t ns = c->time[(size_t)c->type[a] * c->n + v];
     if (ns >= PSPLIT_I_INF) return false;
     if (a == c->n_accelerators) continue;
-    c->load[a] += ns;
-    if (p->weight_bytes) c->bytes[a] += p->weight_bytes[v];
-    if (p->activation_bytes) c->bytes[a] += p->activation_bytes[v];
+    s->load[a] += ns;
+    if (p->weight_bytes) s->bytes[a] += p->weight_bytes[v];
+    if (p->activation_bytes) s->bytes[a] += p->activation_bytes[v];
   }
-  memset(c->mark, 0xff, ((size_t)c->n_accelerators + 1) * sizeof *c->mark);
+  memset(s->mark, 0xff, ((size_t)c->n_accelerators + 1) * sizeof *s->mark);
   for (uint32_t g = 0; g < p->n_weights; g++)
     for (uint32_t k = p->weight_off[g]; k < p->weight_off[g + 1]; k++) {
       const uint32_t a = device[p->weight_user[k]];
-      if (a == c->n_accelerators || c->mark[a] == g) continue;
-      c->mark[a] = g;
-      c->bytes[a] += p->weight_group_bytes[g];
+      if (a == c->n_accelerators || s->mark[a] == g) continue;
+      s->mark[a] = g;
+      s->bytes[a] += p->weight_group_bytes[g];
     }
   for (uint32_t a = 0; a < c->n_accelerators; a++) {
     const uint64_t limit = p->devices[c->entry[a]].memory_bytes;
-    if (limit && c->bytes[a] > limit) return false;
+    if (limit && s->bytes[a] > limit) return false;
   }
   return true;
 }
 
 /* Adds what accelerators receive and send. */
-static void add_nets(psplit_i_calls *c, const uint32_t *device) {
+static void add_nets(const psplit_i_calls *c, psplit_i_calls_scratch *s, const uint32_t *device) {
   const psplit_problem *p = c->problem;
   const uint32_t cpus = c->n_accelerators;
-  memset(c->mark, 0xff, ((size_t)cpus + 1) * sizeof *c->mark);
+  memset(s->mark, 0xff, ((size_t)cpus + 1) * sizeof *s->mark);
   for (uint32_t e = 0; e < p->n_nets; e++) {
     const uint32_t home = device[p->net_producer[e]];
     uint32_t n_receivers = 0;
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
       const uint32_t a = device[p->net_consumer[k]];
-      if (a == home || c->mark[a] == e) continue;
-      c->mark[a] = e;
+      if (a == home || s->mark[a] == e) continue;
+      s->mark[a] = e;
       n_receivers++;
-      if (a < cpus) c->load[a] += c->recv[(size_t)c->type[a] * p->n_nets + e];
+      if (a < cpus) s->load[a] += c->recv[(size_t)c->type[a] * p->n_nets + e];
     }
     if (home == cpus || n_receivers == 0) continue;
-    c->load[home] += c->send[(size_t)c->type[home] * p->n_nets + e] *
+    s->load[home] += c->send[(size_t)c->type[home] * p->n_nets + e] *
                      (p->comm == PSPLIT_COMM_P2P ? n_receivers : 1);
   }
 }
 
-int64_t psplit_i_calls_latency(psplit_i_calls *c, const uint32_t *device, int64_t *out_busy) {
+int64_t psplit_i_calls_latency(const psplit_i_calls *c, psplit_i_calls_scratch *s,
+                               const uint32_t *device, int64_t *out_busy) {
   const uint32_t n_units = c->n_accelerators + c->n;
   uint32_t size = 0, n_units_used = 0;
   int64_t last = 0;
   *out_busy = 0;
-  if (!add_nodes(c, device)) return PSPLIT_I_INF;
-  add_nets(c, device);
-  memset(c->first, 0xff, n_units * sizeof *c->first);
-  memset(c->left, 0, n_units * sizeof *c->left);
-  memset(c->ready, 0, n_units * sizeof *c->ready);
+  if (!add_nodes(c, s, device)) return PSPLIT_I_INF;
+  add_nets(c, s, device);
+  memset(s->first, 0xff, n_units * sizeof *s->first);
+  memset(s->left, 0, n_units * sizeof *s->left);
+  memset(s->ready, 0, n_units * sizeof *s->ready);
   for (uint32_t v = c->n; v-- > 0;) {
     const uint32_t unit = unit_of(c, device, v);
-    n_units_used += c->first[unit] == PSPLIT_NONE;
-    c->next[v] = c->first[unit];
-    c->first[unit] = v;
+    n_units_used += s->first[unit] == PSPLIT_NONE;
+    s->next[v] = s->first[unit];
+    s->first[unit] = v;
     for (uint32_t k = c->pred_off[v]; k < c->pred_off[v + 1]; k++)
-      c->left[unit] += unit_of(c, device, c->pred[k]) != unit;
+      s->left[unit] += unit_of(c, device, c->pred[k]) != unit;
   }
   for (uint32_t u = 0; u < n_units; u++)
-    if (c->first[u] != PSPLIT_NONE && c->left[u] == 0) c->queue[size++] = u;
+    if (s->first[u] != PSPLIT_NONE && s->left[u] == 0) s->queue[size++] = u;
   for (uint32_t at = 0; at < size; at++) {
-    const uint32_t unit = c->queue[at];
+    const uint32_t unit = s->queue[at];
     const bool call = unit < c->n_accelerators;
     const int64_t takes =
-      call ? c->load[unit]
+      call ? s->load[unit]
            : c->time[(size_t)c->type[c->n_accelerators] * c->n + unit - c->n_accelerators];
-    const int64_t end = c->ready[unit] + takes;
+    const int64_t end = s->ready[unit] + takes;
     if (call) *out_busy += takes;
     if (end > last) last = end;
-    for (uint32_t v = c->first[unit]; v != PSPLIT_NONE; v = c->next[v])
+    for (uint32_t v = s->first[unit]; v != PSPLIT_NONE; v = s->next[v])
       for (uint32_t k = c->succ_off[v]; k < c->succ_off[v + 1]; k++) {
         const uint32_t to = unit_of(c, device, c->succ[k]);
         if (to == unit) continue;
-        if (end > c->ready[to]) c->ready[to] = end;
-        if (--c->left[to] == 0) c->queue[size++] = to;
+        if (end > s->ready[to]) s->ready[to] = end;
+        if (--s->left[to] == 0) s->queue[size++] = to;
       }
   }
   return size == n_units_used ? last : PSPLIT_I_INF;

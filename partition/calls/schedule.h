@@ -20,26 +20,35 @@ typedef struct psplit_i_calls {
   int64_t *send, *recv;      /* [n_types * n_nets] 0 on CPUs */
   uint32_t *succ_off, *succ; /* of nodes, by nets and order; repeated where several lead there */
   uint32_t *pred_off, *pred; /* likewise */
+  uint32_t *order;           /* [n] nodes, topological */
   uint32_t *group, n_groups; /* [n] nodes that stay together */
   uint32_t *member_off, *member; /* of groups */
   psplit_i_arena arena;          /* owns the arrays */
-  /* Scratch of a value: */
+} psplit_i_calls;
+
+/* Of valuing one placement at a time. */
+typedef struct psplit_i_calls_scratch {
   int64_t *load, *ready;  /* [n_accelerators], [n_accelerators + n] */
   uint64_t *bytes;        /* [n_accelerators] */
   uint32_t *left, *queue; /* [n_accelerators + n] */
   uint32_t *mark;         /* [n_accelerators + 1] */
   uint32_t *first, *next; /* [n_accelerators + n], [n] nodes of a unit */
-} psplit_i_calls;
+} psplit_i_calls_scratch;
 
 /* Reads a validated problem without a backward pass. Errors: UNSUPPORTED (CPUs of several kinds),
  * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_init(psplit_i_calls *calls,
                                                 const psplit_problem *problem, psplit_diag *diag);
 void psplit_i_calls_fini(psplit_i_calls *calls);
+/* Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_calls_scratch_init(psplit_i_calls_scratch *scratch,
+                                                        const psplit_i_calls *calls,
+                                                        psplit_i_arena *arena);
 
 /* When the last unit ends if node v is on device[v], and what all accelerators take together, each
  * from when it starts; INF where units wait for each other in a circle, a node cannot run on its
  * device, or memory does not suffice. O(nodes + pins + accelerators). */
-int64_t psplit_i_calls_latency(psplit_i_calls *calls, const uint32_t *device, int64_t *out_busy);
+int64_t psplit_i_calls_latency(const psplit_i_calls *calls, psplit_i_calls_scratch *scratch,
+                               const uint32_t *device, int64_t *out_busy);
 
 #endif
