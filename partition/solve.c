@@ -197,7 +197,7 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   PSPLIT_TRY(psplit_i_go_on(options->cancel, diag));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
   PSPLIT_TRY(number ? PSPLIT_OK : PSPLIT_NOMEM);
-  if (!calls) close_gaps(&request, &result, number);
+  close_gaps(&request, &result, number);
   if (options->max_replicas == 1 && !calls)
     PSPLIT_TRY(psplit_i_devices_tell_apart(problem, entry, result.stage, &arena, result.device));
   if (plain && result.ties_proved && problem->any_device_order)
