@@ -130,6 +130,10 @@ bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes)
  * "-"; malloc'd, NUL-terminated. Errors: IO, LIMIT, NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_read_file(const char *path, uint64_t max_bytes, bool or_stdin,
                                           psplit_diag *diag, char **out_text, size_t *out_n);
+/* The same of a bare problem; *out is the caller's. Errors: those of psplit_problem_parse_json,
+ * too. */
+PSPLIT_MUST_USE psplit_code cli_read_problem(const char *path, uint64_t max_bytes, bool or_stdin,
+                                             psplit_diag *diag, psplit_problem **out);
 
 /* Warnings and notes to stderr, unless *quiet, which is looked at each time; what is done now to
  * cli_doing(). */

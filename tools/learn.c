@@ -159,17 +159,6 @@ static bool is_model(const char *path) {
   return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
 }
 
-static psplit_code read_problem(const char *path, uint64_t max_bytes, psplit_diag *diag,
-                                psplit_problem **out) {
-  char *text;
-  size_t n;
-  psplit_code code = cli_read_file(path, max_bytes, false, diag, &text, &n);
-  if (code != PSPLIT_OK) return code;
-  code = psplit_problem_parse_json(text, n, path, diag, out);
-  free(text);
-  return code;
-}
-
 /* A problem without any split teaches nothing, and is left out. */
 static psplit_code add_file(const settings *s, psplit_policy_learner *learner, measure *runs,
                             const char *path, uint32_t *io_n, psplit_diag *diag) {
@@ -179,7 +168,7 @@ static psplit_code add_file(const settings *s, psplit_policy_learner *learner, m
   if (is_model(path)) {
     code = measure_model(runs, path, diag, &problem);
   } else {
-    code = read_problem(path, s->plan.max_text_bytes, diag, &problem);
+    code = cli_read_problem(path, s->plan.max_text_bytes, false, diag, &problem);
     if (code == PSPLIT_OK) code = measure_bare(runs, diag);
   }
   if (code != PSPLIT_OK) return code;

@@ -326,16 +326,64 @@ static psplit_code check_certificate(const settings *s, psplit_diag *diag) {
   return code == PSPLIT_OK ? psplit_file_check(s->certificate, diag) : code;
 }
 
-static psplit_code read_problem(const settings *s, psplit_diag *diag, psplit_problem **out) {
-  char *text;
-  size_t n;
-  cli_doing("reading %s", s->path);
-  psplit_code code = cli_read_file(s->path, s->max_text_bytes, true, diag, &text, &n);
+/* What is read, made and freed. */
+typedef struct job {
+  psplit_problem *file;
+  psplit_device *devices; /* of the file, as options change them */
+  psplit_policy *policy;
+  psplit_proposer *proposer;
+  psplit_solution *plan;
+} job;
+
+static psplit_code load(const settings *s, job *j, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (s->policy) code = psplit_policy_read(s->policy, diag, &j->policy);
+  if (code == PSPLIT_OK && s->policy)
+    code = psplit_policy_proposer_create(j->policy, s->n_proposals, diag, &j->proposer);
   if (code != PSPLIT_OK) return code;
-  code = psplit_problem_parse_json(text, n, strcmp(s->path, "-") ? s->path : "standard input", diag,
-                                   out);
-  free(text);
+  cli_doing("reading %s", s->path);
+  code = cli_read_problem(s->path, s->max_text_bytes, true, diag, &j->file);
+  if (code != PSPLIT_OK) return code;
+  const size_t bytes = j->file->n_devices * sizeof *j->devices;
+  if (!(j->devices = malloc(bytes))) return cli_nomem(diag);
+  memcpy(j->devices, j->file->devices, bytes);
+  return PSPLIT_OK;
+}
+
+static psplit_code print(const settings *s, const job *j, const psplit_problem *problem,
+                         psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  cli_make_room();
+  if (s->json)
+    print_json(problem, s, j->plan);
+  else
+    print_table(problem, j->plan);
+  if (s->limits.wanted) code = print_limits(problem, s, j->plan, diag);
+  if (s->json && s->choose.n_samples) printf(",\n  \"schedule\": ");
+  if (code == PSPLIT_OK && s->choose.n_samples)
+    code = choose_print_problem(&s->choose, j->policy, problem, j->plan, s->json, stdout, diag);
+  if (s->json) printf("\n}\n");
   return code;
+}
+
+/* Returns the exit status. */
+static int solve(settings *s, job *j, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_problem problem = *j->file;
+  s->options.proposer = j->proposer;
+  s->options.cancel = cli_cancel();
+  s->options.activity = cli_activity();
+  cli_doing("partitioning");
+  problem.devices = j->devices;
+  if (s->comm) problem.comm = s->comm[0] == 's' ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
+  if (s->overlap) problem.overlap = true;
+  const char *wrong = set_devices(s, j->devices, problem.n_devices);
+  if (wrong) return cli_usage(&PROGRAM, "%s", wrong);
+  if (s->certificate) code = check_certificate(s, diag);
+  if (code == PSPLIT_OK) code = psplit_partition_solve(&problem, &s->options, diag, &j->plan);
+  if (code == PSPLIT_OK && s->certificate) code = certify(&problem, s, j->plan, diag);
+  if (code == PSPLIT_OK) code = print(s, j, &problem, diag);
+  return code == PSPLIT_OK ? 0 : cli_fail(diag);
 }
 
 int main(int argc, char **argv) {
@@ -345,63 +393,12 @@ int main(int argc, char **argv) {
   const psplit_logger logger = cli_sink(&s.quiet);
   s.options.logger = &logger;
   psplit_diag diag = {0};
-  psplit_problem *file = NULL;
-  psplit_solution *plan = NULL;
-  psplit_policy *policy = NULL;
-  psplit_proposer *proposer = NULL;
-  if (s.policy &&
-      (psplit_policy_read(s.policy, &diag, &policy) != PSPLIT_OK ||
-       psplit_policy_proposer_create(policy, s.n_proposals, &diag, &proposer) != PSPLIT_OK)) {
-    psplit_policy_destroy(policy);
-    return cli_finish(cli_fail(&diag));
-  }
-  s.options.proposer = proposer;
-  if (read_problem(&s, &diag, &file) != PSPLIT_OK) {
-    psplit_policy_proposer_destroy(proposer);
-    psplit_policy_destroy(policy);
-    return cli_finish(cli_fail(&diag));
-  }
-  s.options.cancel = cli_cancel();
-  s.options.activity = cli_activity();
-  cli_doing("partitioning");
-  psplit_problem problem = *file;
-  psplit_device *list = malloc(problem.n_devices * sizeof *list);
-  if (!list) {
-    psplit_problem_destroy(file);
-    psplit_policy_proposer_destroy(proposer);
-    psplit_policy_destroy(policy);
-    status = cli_nomem(&diag) == PSPLIT_OK ? 0 : cli_fail(&diag);
-    return cli_finish(status);
-  }
-  memcpy(list, problem.devices, problem.n_devices * sizeof *list);
-  problem.devices = list;
-  if (s.comm) problem.comm = s.comm[0] == 's' ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
-  if (s.overlap) problem.overlap = true;
-  const char *wrong = set_devices(&s, list, problem.n_devices);
-  if (wrong) {
-    status = cli_usage(&PROGRAM, "%s", wrong);
-  } else if ((s.certificate && check_certificate(&s, &diag) != PSPLIT_OK) ||
-             psplit_partition_solve(&problem, &s.options, &diag, &plan) != PSPLIT_OK ||
-             (s.certificate && certify(&problem, &s, plan, &diag) != PSPLIT_OK)) {
-    status = cli_fail(&diag);
-  } else {
-    cli_make_room();
-    if (s.json)
-      print_json(&problem, &s, plan);
-    else
-      print_table(&problem, plan);
-    if (s.limits.wanted && print_limits(&problem, &s, plan, &diag) != PSPLIT_OK)
-      status = cli_fail(&diag);
-    if (s.json && s.choose.n_samples) printf(",\n  \"schedule\": ");
-    if (status == 0 && s.choose.n_samples &&
-        choose_print_problem(&s.choose, policy, &problem, plan, s.json, stdout, &diag) != PSPLIT_OK)
-      status = cli_fail(&diag);
-    if (s.json) printf("\n}\n");
-  }
-  psplit_solution_destroy(plan);
-  psplit_problem_destroy(file);
-  psplit_policy_proposer_destroy(proposer);
-  psplit_policy_destroy(policy);
-  free(list);
+  job j = {0};
+  status = load(&s, &j, &diag) == PSPLIT_OK ? solve(&s, &j, &diag) : cli_fail(&diag);
+  psplit_solution_destroy(j.plan);
+  psplit_problem_destroy(j.file);
+  psplit_policy_proposer_destroy(j.proposer);
+  psplit_policy_destroy(j.policy);
+  free(j.devices);
   return cli_finish(status);
 }
