@@ -1,38 +1,147 @@
 #!/usr/bin/env python3
-"""What README.md shows is what the tool prints: readme.py SOURCE_ROOT SPLIT
+"""What README.md shows is what the tools print: readme.py SOURCE_ROOT TOOLS_DIRECTORY [--bless]
 
-The plan of the text recogniser, by the line of samples/quickstart.sh; seconds may differ. TAP; skipped
-where the model cache has no ppocr_rec.
+The plan of the text recogniser, by the line of samples/quickstart.sh (seconds may differ), figures in the
+text around it, and its commands over ResNet-50; --bless writes the plan into README.md. Options in the
+commands of all pages are in their tools' help. TAP; models that the cache does not have are skipped.
 """
+import glob
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
+NUMBERS = ("no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+           "sixteen seventeen eighteen nineteen twenty").split()
+PLAN = r"```\n(stage  device.*?)```"
 
-def main(source, split):
-    cache = os.environ.get("PSPLIT_MODEL_CACHE") or os.path.join(source, ".cache/models")
-    model = os.path.join(cache, "ppocr_rec.onnx")
-    if not os.path.exists(model):
-        print(f"1..0 # SKIP there is no {model}; tests/models/fetch.sh ppocr_rec")
-        return
-    with open(os.path.join(source, "README.md"), encoding="utf-8") as file:
-        shown = re.search(r"```\n(stage  device.*?)```", file.read(), re.S)[1]
-    with open(os.path.join(source, "samples/quickstart.sh"), encoding="utf-8") as file:
-        script = re.sub(r"\\\n", " ", file.read())
+
+class Page:
+    """README.md and the build that it is held against; `report` prints a line of TAP."""
+
+    def __init__(self, source, tools):
+        self.source, self.tools, self.n = source, tools, 0
+        self.cache = os.environ.get("PSPLIT_MODEL_CACHE") or os.path.join(source, ".cache/models")
+        self.text = self.read("README.md")
+
+    def read(self, name):
+        with open(os.path.join(self.source, name), encoding="utf-8") as file:
+            return file.read()
+
+    def model(self, name):
+        path = os.path.join(self.cache, name + ".onnx")
+        return path if os.path.exists(path) else None
+
+    def report(self, good, title, detail=""):
+        self.n += 1
+        print(f"{'ok' if good else 'not ok'} {self.n} - {title}")
+        if not good:
+            print("\n".join("# " + line for line in str(detail).splitlines()))
+
+    def skip(self, title, name):
+        self.n += 1
+        print(f"ok {self.n} - {title} # SKIP no {name}.onnx; tests/models/fetch.sh {name}")
+
+
+def quickstart_plan(page, model):
+    """The run of the quickstart's last command."""
+    script = re.sub(r"\\\n", " ", page.read("samples/quickstart.sh"))
     options = re.search(r'set -- "\$model" (.*)', script)[1].split()
     options = options[:options.index("-o")] + options[options.index("--force") + 1:]
     with tempfile.TemporaryDirectory() as directory:
-        made = subprocess.run([split, model, *options, "-o", os.path.join(directory, "out")],
-                              capture_output=True, text=True, timeout=120)
-    print("1..1")
+        return subprocess.run([os.path.join(page.tools, "onnx-pipeline-split"), model, *options, "-o",
+                               os.path.join(directory, "out")], capture_output=True, text=True, timeout=120)
+
+
+def check_plan(page, bless):
+    model = page.model("ppocr_rec")
+    if not model:
+        page.skip("README.md shows what onnx-pipeline-split prints", "ppocr_rec")
+        return
+    made = quickstart_plan(page, model)
+    shown = re.search(PLAN, page.text, re.S)[1]
+    if bless and made.returncode == 0:
+        page.text = page.text.replace(shown, made.stdout)
+        with open(os.path.join(page.source, "README.md"), "w", encoding="utf-8") as file:
+            file.write(page.text)
+        shown = made.stdout
     lines = [re.sub(r"took .*", "took", text).splitlines() for text in (shown, made.stdout)]
-    same = made.returncode == 0 and lines[0] == lines[1]
-    print(f"{'ok' if same else 'not ok'} 1 - README.md shows what onnx-pipeline-split prints")
-    if not same:
-        print("\n".join("# " + line for line in lines[1] + made.stderr.splitlines()))
+    page.report(made.returncode == 0 and lines[0] == lines[1],
+                "README.md shows what onnx-pipeline-split prints", made.stdout + made.stderr)
+
+
+def check_figures(page):
+    """Figures in the text, of the plan and of the tests."""
+    rows = re.findall(r"^ +\d+  cpu\d+ +(\d+) ", re.search(PLAN, page.text, re.S)[1], re.M)
+    said = re.search(r"recogniser \(PP-OCRv4, (\d+) nodes\) and\nsplits it in (\w+)", page.text)
+    page.report(said and int(said[1]) == sum(map(int, rows)) and said[2] == NUMBERS[len(rows)],
+                "nodes and stages of the recogniser are those of the plan", f"{said and said[0]}: {rows}")
+    tests = page.read("tests/e2e/meson.build")
+    names = re.findall(r"'(\w+)'", re.search(r"e2e_models = \[(.*?)\]", tests, re.S)[1])
+    decoders = re.findall(r"'(\w+)_first'", tests)
+    said = re.search(r"(\w+) real models whose staged runs", page.text)
+    page.report(said and said[1] == NUMBERS[len(names) + len(decoders)],
+                "as many real models as tests/e2e/meson.build names", names + decoders)
+    missing = [name for name in re.findall(r"\]\(([\w./-]+)\)", page.text)
+               if not os.path.exists(os.path.join(page.source, name))]
+    page.report(not missing, "pages and pictures that README.md links exist", missing)
+
+
+def check_commands(page):
+    """The commands over ResNet-50, as they stand."""
+    title = "the commands over ResNet-50 do what README.md says"
+    model = page.model("resnet50")
+    if not model:
+        page.skip(title, "resnet50")
+        return
+    lines = re.findall(r"^onnx-pipeline-(?:split|verify) .*resnet50.*", page.text, re.M)
+    stages = re.search(r"holds `(stage\d)\.onnx` to `stage(\d)\.onnx`", page.text)
+    with tempfile.TemporaryDirectory() as directory:
+        os.symlink(os.path.abspath(model), os.path.join(directory, "resnet50.onnx"))
+        made = subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=directory, capture_output=True, text=True,
+                              timeout=120, env={**os.environ, "PATH": page.tools + ":" + os.environ["PATH"]})
+        files = sorted(glob.glob("stage*.onnx", root_dir=os.path.join(directory, "out")))
+    expected = [f"stage{i}.onnx" for i in range(int(stages[2]) + 1)]
+    page.report(len(lines) == 2 and made.returncode == 0 and files == expected, title,
+                f"{lines}: {files}\n{made.stdout}{made.stderr}")
+
+
+def commands_in(text):
+    """Commands of the sh blocks of a page, continued lines joined, comments and what pipes follow left out."""
+    for block in re.findall(r"```sh\n(.*?)```", text, re.S):
+        for line in re.sub(r"\\\n", " ", block).splitlines():
+            line = re.sub(r"(^|\s)#(\s.*)?$", "", line)
+            yield from (part for part in re.split(r"\||;|&&|>", line) if "onnx-pipeline-" in part)
+
+
+def check_options(page):
+    """No page names an option that a command does not have."""
+    known, wrong = {}, []
+    for path in ["README.md", *sorted(glob.glob("docs/*.md", root_dir=page.source))]:
+        for command in commands_in(page.read(path)):
+            before, tool, rest = re.search(r"(.*?)onnx-pipeline-(\w+)(.*)", command).groups()
+            if re.search(r"\.(?:py|mjs|sh)\b", before):
+                continue  # options of a script that is told the command
+            if tool not in known:
+                folder = os.path.join(page.tools, "../serve" if tool == "serve" else "")
+                path_of = os.path.join(folder, "onnx-pipeline-" + tool)
+                known[tool] = os.path.exists(path_of) and subprocess.run(
+                    [path_of, "--help"], capture_output=True, text=True, timeout=60).stdout
+            for option in re.findall(r"(?:^|\s)(--[a-z][a-z0-9-]*)", rest):
+                if known[tool] and not re.search(re.escape(option) + r"(?![\w-])", known[tool]):
+                    wrong.append(f"{path}: onnx-pipeline-{tool} {option}")
+    page.report(not wrong and "split" in known, "options that pages name exist", "\n".join(wrong))
+
+
+def main(source, tools, bless=None):
+    page = Page(source, os.path.abspath(tools))
+    check_plan(page, bless == "--bless")
+    check_figures(page)
+    check_commands(page)
+    check_options(page)
+    print(f"1..{page.n}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], os.path.abspath(sys.argv[2]))
+    main(*sys.argv[1:])
