@@ -131,28 +131,59 @@ static void *generator_main(void *user) {
   return NULL;
 }
 
+/* Whether the generator makes what the input takes, whatever sizes are given. */
+static bool is_made(const part *p, uint32_t input) {
+  const psplit_i_manifest *m = &p->joined.pipe.manifest;
+  const psplit_i_role role = p->decoder.roles[input];
+  return input < m->n_needed && role != PSPLIT_I_ROLE_OTHER &&
+         !(role == PSPLIT_I_ROLE_MASK && !psplit_i_decoder_knows_mask(m->inputs[input]));
+}
+
+static bool has_symbol(const psplit_i_shape *shape, const char *symbol) {
+  for (int32_t axis = 0; axis < shape->rank; axis++)
+    if (shape->dims[axis].param && strcmp(shape->dims[axis].param, symbol) == 0) return true;
+  return false;
+}
+
+/* Sizes of inputs that are made alone: each step has its own. */
+static psplit_code check_sizes(const psplit_feed_options *given, const part *p, psplit_diag *diag) {
+  const psplit_i_manifest *m = &p->joined.pipe.manifest;
+  for (size_t n = 0; n < given->n_dims; n++) {
+    const char *symbol = given->dims[n].name;
+    bool made = false, other = false;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+      if (!has_symbol(&m->input_values[i].shape, symbol)) continue;
+      *(is_made(p, i) ? &made : &other) = true;
+    }
+    if (made && !other)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "dimension %s is of inputs that are made from the tokens and the steps "
+                           "before: it is not given",
+                           symbol);
+  }
+  return PSPLIT_OK;
+}
+
 /* What the generator makes itself is not given: it would be without effect. A name that another of
  * the models has as well may be meant for that. */
 static psplit_code check_given(const psplit_feed_options *given, const part *p, psplit_diag *diag) {
   const psplit_i_manifest *m = &p->joined.pipe.manifest;
   for (size_t n = 0; n < psplit_i_feed_n_names(given); n++) {
     const char *name = psplit_i_feed_name(given, n);
-    bool is_made = false, is_other = false;
+    bool made = false, is_other = false;
     for (uint32_t i = 0; name && i < m->n_inputs; i++) {
       if (strcmp(m->inputs[i], name) != 0) continue;
-      const bool other =
-        i >= m->n_needed || p->decoder.roles[i] == PSPLIT_I_ROLE_OTHER ||
-        (p->decoder.roles[i] == PSPLIT_I_ROLE_MASK && !psplit_i_decoder_knows_mask(name)) ||
-        (n < given->n_files && psplit_i_step_input_may_be_given(p->decoder.roles[i]));
-      is_made |= !other;
+      const bool other = !is_made(p, i) || (n < given->n_files &&
+                                            psplit_i_step_input_may_be_given(p->decoder.roles[i]));
+      made |= !other;
       is_other |= other;
     }
-    if (is_made && !is_other)
+    if (made && !is_other)
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "input %s is made from the tokens and the steps before, not given",
                            name);
   }
-  return PSPLIT_OK;
+  return check_sizes(given, p, diag);
 }
 
 static psplit_code make(psplit_generator *g, psplit_diag *diag) {

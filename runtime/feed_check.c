@@ -1,5 +1,6 @@
 #include "feed_check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "options.h"
@@ -108,6 +109,34 @@ void psplit_i_declared_port(const psplit_i_manifest_value *value, psplit_i_sessi
   }
 }
 
+/* Against the sizes that the model fixes: ONNX Runtime would refuse them in the middle of a run. */
+static psplit_code check_shape(const psplit_feed_shape *given, const psplit_i_shape *shape,
+                               psplit_diag *diag) {
+  if (shape->rank >= 0 && given->n_dims != (uint32_t)shape->rank)
+    return psplit_i_fail(
+      diag, PSPLIT_USAGE,
+      "%" PRIu32 " size%s given for the input %s, which has %" PRId32 " dimension%s", given->n_dims,
+      given->n_dims == 1 ? " is" : "s are", given->input, shape->rank, shape->rank == 1 ? "" : "s");
+  for (uint32_t axis = 0; shape->rank >= 0 && axis < given->n_dims; axis++)
+    if (shape->dims[axis].value >= 0 && given->dims[axis] != shape->dims[axis].value)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "size %" PRId64 " is given for dimension %" PRIu32
+                           " of the input %s, which is %" PRId64,
+                           given->dims[axis], axis, given->input, shape->dims[axis].value);
+  return PSPLIT_OK;
+}
+
+static psplit_code check_shapes(const psplit_feed_options *feed, const psplit_i_manifest *m,
+                                psplit_diag *diag) {
+  for (size_t i = 0; i < feed->n_shapes; i++)
+    for (uint32_t p = 0; p < m->n_inputs; p++) {
+      if (strcmp(feed->shapes[i].input, m->inputs[p]) != 0) continue;
+      const psplit_code code = check_shape(&feed->shapes[i], &m->input_values[p].shape, diag);
+      if (code != PSPLIT_OK) return code;
+    }
+  return PSPLIT_OK;
+}
+
 static psplit_code check_inputs(const psplit_feed_options *feed, const psplit_i_manifest *m,
                                 psplit_diag *diag) {
   for (size_t i = 0; i < psplit_i_feed_n_names(feed); i++) {
@@ -137,6 +166,7 @@ psplit_code psplit_i_feed_meet(psplit_i_feed_options *feed, const psplit_i_pipe 
   psplit_code code = psplit_i_feed_meet_inputs(feed, pipe, diag);
   if (code == PSPLIT_OK && feed->given.n_dims)
     code = check_dims(&feed->given, &pipe->manifest, diag);
+  if (code == PSPLIT_OK) code = check_shapes(&feed->given, &pipe->manifest, diag);
   return code == PSPLIT_OK ? check_zeros(&feed->given, &pipe->manifest, diag) : code;
 }
 

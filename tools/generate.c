@@ -54,7 +54,7 @@ static const cli_option OPTIONS[] = {
    "prompts, one a line: numbers, or JSON with \"prompt_ids\" and files of inputs; -: standard "
    "input"},
   {'n', "max-new-tokens", "N", "of each prompt; default: 128"},
-  {OPT_END, "end", "N[,N...]", "tokens that end a sequence"},
+  {OPT_END, "end", "N[,N...]", "tokens that end a sequence (repeatable)"},
   {OPT_CONTEXT, "context", "N", "most tokens of a sequence with its prompt; default: any"},
   {OPT_STREAM, "stream", NULL, "print SEQUENCE TOKEN as soon as there is one"},
   {0, NULL, NULL, "Which token is next:"},
@@ -163,6 +163,22 @@ static bool add_tokens(const char *option, const char *text, int64_t **out, size
   return false;
 }
 
+/* One that is said again adds to what was said. */
+static bool add_ends(settings *s, const char *text) {
+  psplit_generator_options *o = &s->own;
+  int64_t *tokens;
+  size_t n;
+  if (!add_tokens("end", text, &tokens, &n)) return false;
+  int64_t *grown = reallocarray(s->end_tokens, o->n_end_tokens + n, sizeof *grown);
+  if (grown) {
+    memcpy(grown + o->n_end_tokens, tokens, n * sizeof *tokens);
+    o->end_tokens = s->end_tokens = grown;
+    o->n_end_tokens += n;
+  }
+  free(tokens);
+  return grown != NULL;
+}
+
 static bool add_prompt(settings *s, const char *text) {
   int64_t *tokens;
   size_t n;
@@ -177,12 +193,7 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_PROMPT: return add_prompt(s, argument);
     case OPT_PROMPTS: s->prompts = argument; return o->prompt_inputs = true;
     case 'n': return cli_count(&PROGRAM, "max-new-tokens", argument, 1, INT64_MAX, &s->max_new);
-    case OPT_END:
-      free(s->end_tokens);
-      s->end_tokens = NULL;
-      if (!add_tokens("end", argument, &s->end_tokens, &o->n_end_tokens)) return false;
-      o->end_tokens = s->end_tokens;
-      return true;
+    case OPT_END: return add_ends(s, argument);
     case OPT_CONTEXT: return cli_count(&PROGRAM, "context", argument, 2, INT64_MAX, &o->context);
     case OPT_SEQUENCES:
       if (!cli_count(&PROGRAM, "sequences", argument, 1, 65536, &count)) return false;
@@ -434,12 +445,15 @@ static void print_json(const settings *s, const psplit_generator_stats *stats,
   printf("}\n");
 }
 
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
 static void print_summary(const psplit_generator_stats *stats, const psplit_run_report *report) {
   char text[CLI_TEXT];
   fprintf(stderr,
-          "%" PRIu64 " sequences, %" PRIu64 " prompt tokens, %" PRIu64
-          " tokens in %.3g s: %.4g a second; state of at most %s, idle %.1f %%\n",
-          stats->n_ended, stats->n_prompt_tokens, stats->n_tokens, stats->seconds,
+          "%" PRIu64 " sequence%s, %" PRIu64 " prompt token%s, %" PRIu64
+          " token%s in %.3g s: %.4g a second; state of at most %s, idle %.1f %%\n",
+          stats->n_ended, plural(stats->n_ended), stats->n_prompt_tokens,
+          plural(stats->n_prompt_tokens), stats->n_tokens, plural(stats->n_tokens), stats->seconds,
           stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0,
           cli_bytes(stats->state_bytes, text), report ? 100 * report->bubble_frac : 0.0);
 }

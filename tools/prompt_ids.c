@@ -22,7 +22,7 @@ bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n) {
   const size_t most = strlen(text) / 2 + 1;
   int64_t *tokens = malloc(most * sizeof *tokens);
   size_t n = 0;
-  bool open = false, good = tokens != NULL;
+  bool open = false, more = false, good = tokens != NULL; /* more: behind a comma */
   while (is_between(*text)) text++;
   if (*text == '[') {
     open = true;
@@ -40,8 +40,10 @@ bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n) {
     tokens[n++] = token;
     text = end;
     while (is_between(*text)) text++;
-    if (*text == ',') text++;
+    more = *text == ',';
+    if (more) text++;
   }
+  good &= !more;
   if (good && open) good = *text++ == ']';
   while (good && is_between(*text)) text++;
   if (!good || *text) {

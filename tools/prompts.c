@@ -32,7 +32,9 @@ psplit_code prompts_open(const char *path, psplit_diag *diag, prompts_file *out)
   const int fd =
     strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   *out = (prompts_file){.path = path, .fd = fd};
-  return fd >= 0 ? PSPLIT_OK : psplit_diag_fail(diag, PSPLIT_IO, "%s: %s", path, strerror(errno));
+  return fd >= 0
+           ? PSPLIT_OK
+           : psplit_diag_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path, strerror(errno));
 }
 
 /* Room for more behind what has been read, of which the lines that are done go. */

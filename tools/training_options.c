@@ -48,8 +48,8 @@ static bool dropout_option(const cli *program, training_options *o, const char *
   return true;
 }
 
-bool training_option(const cli *program, training_options *o, int id, const char *argument,
-                     bool *out_taken) {
+static bool take_option(const cli *program, training_options *o, int id, const char *argument,
+                        bool *out_taken) {
   *out_taken = true;
   switch (id) {
     case TRAINING: o->enabled = true; return true;
@@ -79,11 +79,18 @@ bool training_option(const cli *program, training_options *o, int id, const char
   }
 }
 
+bool training_option(const cli *program, training_options *o, int id, const char *argument,
+                     bool *out_taken) {
+  const bool good = take_option(program, o, id, argument, out_taken);
+  const bool alone = id == TRAINING || id == TRAINING_LOWER || id == TRAINING_INFO;
+  o->told |= *out_taken && !alone;
+  return good;
+}
+
 int training_check(const cli *program, const training_options *o) {
-  const bool any = o->what.loss || o->what.loss_output || o->what.n_train || o->what.n_freeze ||
-                   o->what.n_gradient_of || o->what.batch_norm || o->what.dropout || o->print;
-  if (any && !o->enabled)
-    return cli_usage(program, "losses, weights to train and gradients are for --training");
+  if (o->told && !o->enabled)
+    return cli_usage(program,
+                     "losses, weights to train, gradients and optimizers are for --training");
   if ((o->lower && strcmp(o->lower, "-") == 0) || (o->info && strcmp(o->info, "-") == 0))
     return cli_usage(program, "models cannot go to standard output; ./- is a file's name");
   if (o->info && (!o->enabled || !o->form.optimizer))

@@ -55,6 +55,9 @@ def make_files(cwd, split):
                          b'"nodes": [{"time_ns": 1, "wieght_bytes": 1}], "tensors": []}')
     write(cwd, "q.json", b'{"format": "psplit-problm"}')
     subprocess.run([split, "m.onnx", "-k", "2", "-o", "s", "-q", "--dim", "batch=2"], cwd=cwd, check=True)
+    # c.onnx has device configurations: one, called pipeline.
+    subprocess.run([split, "m.onnx", "-k", "2", "--plan-only", "-q", "--dim", "batch=2", "--annotate", "c.onnx"],
+                   cwd=cwd, check=True)
 
 
 def read_table(path):

@@ -108,6 +108,14 @@ tap.ok(same(streamed, wanted.slice(0, 2).map((tokens) => tokens.slice(0, 6))), '
 const ends = run(k, [dir, '--prompt-ids', PROMPTS[0].join(), '-n', `${NEW}`, '--end', `${wanted[0][4]}`, '--json']);
 const [first] = JSON.parse(ends.stdout).sequences;
 tap.ok(first.end === 'end token' && same(first.tokens, wanted[0].slice(0, wanted[0].indexOf(wanted[0][4]) + 1)), 'an end token', ends.stdout);
+const either = run(k, [dir, '--prompt-ids', PROMPTS[0].join(), '-n', `${NEW}`, '--end', `${wanted[0][4]}`, '--end', '60', '--quiet']);
+tap.ok(same(lines(either.stdout), [first.tokens]), 'an end token that is said again adds to those before', either.stdout + either.stderr);
+for (const [symbol, size] of [['b', 3], ['p', 16]]) {
+  const made = run(k, [dir, '--prompt-ids', '1', '--dim', `${symbol}=${size}`]);
+  tap.ok(made.status === 2 && made.stdout === '' && made.stderr.includes(`error: dimension ${symbol} is of inputs that are made`), `--dim ${symbol}, which each step has its own of, is refused`, made.stderr);
+}
+const one = run(k, [dir, '--prompt-ids', '7', '-n', '1']);
+tap.ok(/(^|\n)1 sequence, 1 prompt token, 1 token in /.test(one.stderr), 'one is no plural', one.stderr);
 const context = run(k, [dir, '--prompt-ids', PROMPTS[0].join(), '-n', `${NEW}`, '--context', '9', '--json']);
 const short = JSON.parse(context.stdout);
 tap.ok(short.sequences[0].end === 'context' && same(short.sequences[0].tokens, wanted[0].slice(0, 4)), 'the end of the context', context.stdout);
