@@ -46,8 +46,8 @@ static void bad_option(const cli *program, int id, const char *text) {
     cli_usage(program, "there is no option %s", name);
 }
 
-/* Where a file or a directory is to be named; false after an error line. An empty name, of a variable
- * that is not set, would else fail somewhere in the work, or mean another file. */
+/* Where a file or a directory is to be named; false after an error line. An empty name, of a
+ * variable that is not set, would else fail somewhere in the work, or mean another file. */
 static bool check_name(const cli *program, int id, const char *argument) {
   for (size_t i = 0; argument && !*argument && i < program->n_options; i++) {
     const cli_option *option = &program->options[i];

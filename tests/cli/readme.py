@@ -50,8 +50,9 @@ def quickstart_plan(page, model):
     options = re.search(r'set -- "\$model" (.*)', script)[1].split()
     options = options[:options.index("-o")] + options[options.index("--force") + 1:]
     with tempfile.TemporaryDirectory() as directory:
-        return subprocess.run([os.path.join(page.tools, "onnx-pipeline-split"), model, *options, "-o",
-                               os.path.join(directory, "out")], capture_output=True, text=True, timeout=120)
+        command = [os.path.join(page.tools, "onnx-pipeline-split"), model, *options,
+                   "-o", os.path.join(directory, "out")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def check_plan(page, bless):
@@ -108,7 +109,7 @@ def check_commands(page):
 
 
 def commands_in(text):
-    """Commands of the sh blocks of a page, continued lines joined, comments and what pipes follow left out."""
+    """Commands of the sh blocks of a page, continued lines joined, without comments."""
     for block in re.findall(r"```sh\n(.*?)```", text, re.S):
         for line in re.sub(r"\\\n", " ", block).splitlines():
             line = re.sub(r"(^|\s)#(\s.*)?$", "", line)

@@ -42,7 +42,8 @@ def main(argv):
         if bless:
             version = next(iter(listed.values()))
             with open(path, "w", encoding="utf-8") as file:
-                file.write("\n".join(head + [f" {each} {listed.get(each, version)}" for each in sorted(now)]) + "\n")
+                lines = head + [f" {each} {listed.get(each, version)}" for each in sorted(now)]
+                file.write("\n".join(lines) + "\n")
             listed = dict.fromkeys(now)
         good = now == set(listed)
         print(f"{'ok' if good else 'not ok'} {n} - {os.path.basename(path)} names what {name} shows")
