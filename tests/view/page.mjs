@@ -78,6 +78,45 @@ async function took(page, action, argument) {
   return await page.busy() - before;
 }
 
+// Texts that stick out of their column, or stand over another; bands that pass a stage behind its column.
+const untidy = (page) => page.evaluate(() => {
+  const found = [], box = (e) => e.getBoundingClientRect(), name = (e) => JSON.stringify(e.textContent);
+  const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+  for (const svg of document.querySelectorAll('.pipeline')) {
+    const whole = box(svg), columns = [...svg.querySelectorAll('.track')].map(box);
+    for (const text of svg.querySelectorAll('text.on')) {
+      const column = columns.find((c) => box(text).left >= c.left - 1 && box(text).left < c.right);
+      if (!column || box(text).right > column.right + 1) found.push(`${name(text)} leaves its column`);
+    }
+    const texts = [...svg.querySelectorAll('.head .big, text.bound, .band-label, text.limit')];
+    texts.forEach((a, i) => {
+      if (box(a).right > whole.right + 1 || box(a).left < whole.left - 1) found.push(`${name(a)} leaves the drawing`);
+      for (const b of texts.slice(i + 1)) if (over(box(a), box(b))) found.push(`${name(a)} is over ${name(b)}`);
+      if (a.matches('.bound, .band-label') && columns.some((c) => over(box(a), c))) found.push(`${name(a)} is over a column`);
+    });
+    for (const path of svg.querySelectorAll('.band path')) {
+      const points = Array.from({ length: 200 }, (_, i) => path.getPointAtLength(path.getTotalLength() * i / 199));
+      const behind = points.some(({ x, y }) => columns.some((c) => whole.left + x > c.left + 1 && whole.left + x < c.right - 1 && whole.top + y < c.bottom));
+      if (behind) found.push(`${path.parentNode.getAttribute('aria-label')} is behind a column`);
+    }
+  }
+  return found;
+});
+
+async function tidy() {
+  const model = join(tmp, 'skipping.onnx'), all = [...Array(8).keys()];
+  const rows = all.map((i) => `  ["/blocks.${i}/MatMul"] m${i} = MatMul (h${i}, w${i})\n  ["/blocks.${i}/Relu"] h${i + 1} = Relu (m${i})\n`).join('');
+  spawnSync(makeModel, [model], { input: `(float[256,64] h0) => (float[256,64] y) <${all.map((i) => `float[64,64] w${i} = random(${i + 1})`).join(', ')}> {\n${rows}  ["/last"] y = Sum (h1, h3, h8)\n}\n` });
+  const written = inspect(model, '-k', '3..4', ...all.flatMap((i) => ['--pin', `/blocks.${i}/MatMul=${i < 2 ? 0 : i < 4 ? 1 : 2}`]));
+  for (const [where, hash, how] of [['wide', 'k=3'], ['beside another', 'k=4&compare=3'], ['on a phone', 'k=4', { viewport: { width: 375, height: 812 } }]]) {
+    const title = `a tidy pipeline, ${where}`, page = await open(title, written, `#${hash}`, how);
+    if (!page) return;
+    tap.none(await untidy(page), `${title}: nothing is cut off, covered or behind`);
+    tap.ok(await page.evaluate(() => [...document.querySelectorAll('.frame')].every((f) => f.scrollWidth <= f.clientWidth)), `${title}: all columns are in sight`);
+    await close(title, page);
+  }
+}
+
 async function block() {
   const title = 'one plan';
   const page = await open(title, small('supernodes', '-k', '2', '--dim', 'batch=2', '--micro-batches', '5'));
@@ -408,6 +447,7 @@ async function large() {
 }
 
 await block();
+await tidy();
 await trace();
 await traced();
 await slider();

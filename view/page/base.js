@@ -63,6 +63,16 @@ function fitted(text, room, font = '12px system-ui, sans-serif', fromEnd = true)
   while (n > 1 && pen.measureText(cutOff()).width > room) n--;
   return n > 1 ? cutOff() : '';
 }
+// The same on several lines, broken between words.
+function wrapped(text, room, rows, font) {
+  const lines = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && (lines.length === rows || widthOf(`${last} ${word}`, font) <= room)) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map((line) => fitted(line, room, font, false)).filter(Boolean);
+}
 const widthOf = (text, font = '12px system-ui, sans-serif') => { pen.font = font; return pen.measureText(text).width; };
 // From cold to hot, 0 to 1: lightness carries it, so that it holds without colours too.
 function heatColour(part) {

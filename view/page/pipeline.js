@@ -3,7 +3,7 @@
 // thick as sending takes; the lower bound is a line across. Or memory: what a stage holds, and its limit.
 
 const BOLD = '600 12px system-ui, sans-serif';
-const COLUMN = { top: 62, least: 72, most: 230, gap: 64 };
+const COLUMN = { top: 62, least: 72, most: 230, gap: 64, foot: 26, lanes: 0.14 };
 
 // Marks of one column, from the top: [kind, amount, ids]. Supernodes too thin to be seen go together.
 function timeParts(cut, s, scale, ids) {
@@ -54,11 +54,13 @@ function pipelineDrawing(cut, { width, height, most, title }) {
   const full = cut.stages.map((s) => (memory ? s.memory_bytes : workOf(s)));
   const limits = memory ? cut.stages.map((s) => s.memory_limit_bytes).filter((l) => l !== null) : [];
   const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
-  const wish = Math.max(20, Math.min(COLUMN.gap, width / n / 3));
-  const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - wish * (n - 1) - 60) / n));
-  const gap = n > 1 ? Math.max(20, Math.min(wish, (width - 60 - n * wide) / (n - 1))) : wish;
-  const total = Math.max(width, n * wide + (n - 1) * gap + 60), left = Math.max(8, (total - n * wide - (n - 1) * gap) / 2 - 22);
-  const tall = height - COLUMN.top - 26, scale = tall / largest;
+  const phone = width < 560, margin = phone ? 4 : 88; // on the right: what the bound is
+  const wish = Math.max(phone ? 14 : 20, Math.min(COLUMN.gap, width / n / (phone ? 6 : 3)));
+  const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - wish * (n - 1) - margin - 8) / n));
+  const gap = n > 1 ? Math.max(phone ? 10 : 20, Math.min(wish, (width - 8 - margin - n * wide) / (n - 1))) : wish;
+  const total = Math.max(width, 8 + n * wide + (n - 1) * gap + margin), left = Math.max(8, (total - margin - n * wide - (n - 1) * gap) / 2);
+  const bundles = memory ? [] : bundlesOf(cut), lanes = lanesOf(bundles, COLUMN.lanes * height);
+  const tall = height - COLUMN.top - COLUMN.foot - lanes.tall, scale = tall / largest;
   const x = (s) => left + s * (wide + gap);
   const svg = drawing('svg', { viewBox: `0 0 ${total} ${height}`, width: total, height, class: 'pipeline', role: 'group', 'aria-label': title });
   const bands = drawing('g', { class: 'bands' }), marks = drawing('g'), heads = drawing('g'), over = drawing('g');
@@ -74,14 +76,14 @@ function pipelineDrawing(cut, { width, height, most, title }) {
       marks.append(columnPart(p, s, { x: x(s), y, wide, h, heaviest }));
       y += h;
     }
-    heads.append(...columnHead(cut, s, x(s), wide, memory));
+    heads.append(columnHead(cut, s, { x: x(s), wide, room: wide + (phone ? 3 : gap - 8), memory }));
     if (memory && stage.memory_limit_bytes !== null && stage.memory_limit_bytes <= largest) {
       const at = COLUMN.top + stage.memory_limit_bytes * scale;
       over.append(drawing('line', { class: 'limit', x1: x(s) - 6, x2: x(s) + wide + 6, y1: at, y2: at }), drawing('text', { class: 'limit', x: x(s) + wide, y: at + 12, 'text-anchor': 'end' }, `limit ${bytes(stage.memory_limit_bytes)}`));
     }
   });
-  if (!memory) drawBands(bands, over, cut, edge, { x, wide, gap, tall });
-  if (!memory && plan.plan.objective !== 'latency') drawBound(over, scale, total);
+  if (!memory && plan.plan.objective !== 'latency') drawBound(over, scale, { right: x(n - 1) + wide, total, named: !phone });
+  if (!memory) drawBands(bands, over, { bundles, lanes, stages: cut.stages }, edge, { x, wide, gap, tall });
   return svg;
 }
 
@@ -92,7 +94,8 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
     const amount = state.mode === 'memory' ? bytes(p.amount) : time(p.amount);
     rect.append(drawing('title', {}, `stage ${s}, ${PART_NAMES[p.kind]}: ${amount}`));
     const g = drawing('g', {}, rect);
-    if (h >= 15) g.append(drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, fitted(`${PART_NAMES[p.kind].split(' ')[0]} ${amount}`, wide - 8, undefined, false)));
+    const text = [`${PART_NAMES[p.kind].split(' ')[0]} ${amount}`, amount].find((each) => widthOf(each) <= wide - 10);
+    if (h >= 15 && text) g.append(drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, text));
     return g;
   }
   const id = p.ids[0], one = p.ids.length === 1;
@@ -101,17 +104,30 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
   const rect = drawing('rect', shape);
   paint(rect, p.ids.reduce((best, i) => (costIn(split(), i, s) > costIn(split(), best, s) ? i : best), id), s, heaviest);
   g.append(rect, drawing('title', {}, `${name}\n${time(p.amount)}${one ? `, ${bytes(plan.supernodes[id].weight_bytes)} of weights` : ''}`));
-  if (h >= 15) {
-    const room = wide - 12, kind = fitted(one ? about(id).kind : count(p.ids.length, 'supernode'), room, BOLD, false);
-    const left = room - widthOf(kind, BOLD) - 6, where = one && left > 30 ? fitted(whereabouts(id), left) : '';
-    const text = drawing('text', { class: 'on', x: x + 6, y: y + h / 2 + 4 }, drawing('tspan', { class: 'kind' }, kind));
-    if (where) text.append(drawing('tspan', { class: 'where', dx: 5 }, where));
-    g.append(text);
-  }
+  if (h >= 15) g.append(markText(one ? about(id).kind : count(p.ids.length, 'supernode'), one ? id : null, { x, y, wide, h }));
   return g;
 }
 
-function columnHead(cut, s, x, wide, memory) {
+// What a supernode does and where it is: beside each other, or below as there is room.
+function markText(kind, id, { x, y, wide, h }) {
+  const room = wide - 12, rows = Math.max(1, Math.floor((h - 3) / 14)), lines = wrapped(kind, room, rows, BOLD);
+  const text = drawing('text', { class: 'on' });
+  if (!lines.length) return text;
+  const left = room - widthOf(lines.at(-1), BOLD) - 6;
+  const beside = id === null ? null : placeIn(id, left), below = id === null || beside || rows === lines.length ? null : placeIn(id, room) ?? fitted(whereabouts(id), room);
+  const first = y + h / 2 + 4 - (lines.length + (below ? 1 : 0) - 1) * 7;
+  lines.forEach((line, i) => text.append(drawing('tspan', { class: 'kind', x: x + 6, y: first + 14 * i }, line)));
+  if (beside) text.append(drawing('tspan', { class: 'where', dx: 5 }, beside));
+  if (below) text.append(drawing('tspan', { class: 'where', x: x + 6, y: first + 14 * lines.length }, below));
+  return text;
+}
+// Where it is, in whole words; null where there is no room for the last of them.
+const placeIn = (id, room) => {
+  const where = whereabouts(id);
+  return [where, where.replace(/^.*\.(?=.*\D)/, '')].find((each) => each && widthOf(each) <= room) ?? null;
+};
+
+function columnHead(cut, s, { x, wide, room, memory }) {
   const stage = cut.stages[s], slowest = stage.load_ns >= cut.bottleneck_ns;
   const limit = stage.memory_limit_bytes, narrow = wide < 60;
   const share = limit === null ? '' : `, ${percent(stage.memory_bytes / limit)} of ${bytes(limit)}`;
@@ -120,58 +136,87 @@ function columnHead(cut, s, x, wide, memory) {
   head.append(drawing('rect', { x, y: 2, width: wide, height: 4, rx: 2, style: `fill:${stageColour(s)}` }));
   head.append(drawing('text', { class: 'stage', x, y: 22 }, narrow ? `${s}` : fitted(`${s} · ${stage.device}`, wide, BOLD, false)));
   const first = memory ? bytes(stage.memory_bytes) : time(stage.load_ns), second = memory ? time(stage.load_ns) : bytes(stage.memory_bytes);
-  const big = drawing('text', { class: `big${(memory ? over : slowest) ? ' hot' : ''}`, x, y: 41 }, first);
+  const size = [18, 15, 13].find((px) => widthOf(first, `600 ${px}px system-ui, sans-serif`) <= room) ?? 11;
+  const big = drawing('text', { class: `big${(memory ? over : slowest) ? ' hot' : ''}`, x, y: 41, style: `font-size:${size}px` }, first);
   if (!narrow && (memory ? over : slowest) && wide > 150) big.append(drawing('tspan', { class: 'small', dx: 6 }, memory ? 'does not fit' : 'slowest'));
   head.append(big);
-  const line = narrow ? '' : `${second}${memory ? '' : share}`;
+  const line = narrow ? '' : memory ? second : share || wide < 120 ? `${second}${share}` : `${second} of memory`;
   head.append(drawing('text', { class: `small${over ? ' hot' : ''}`, x, y: 55 }, line.length * 5.8 > wide + 20 && share && !memory ? `${second}, ${percent(stage.memory_bytes / limit)}` : memory && share ? share.slice(2) : line));
   head.append(drawing('title', {}, `stage ${s} on ${stage.device}: ${time(stage.load_ns)} (compute ${time(stage.compute_ns)}, receive ${time(stage.recv_ns)}, send ${time(stage.send_ns)}), memory ${bytes(stage.memory_bytes)}${share}`));
-  return [head];
+  return head;
 }
 
-// All tensors from one stage to another as one band; thick as the time that they take.
-function drawBands(bands, over, cut, edge, { x, wide, gap, tall }) {
+// All tensors from one stage to another as one.
+function bundlesOf(cut) {
   const bundles = new Map();
   for (const t of cut.transfers) {
     const key = `${t.from}-${t.to}`;
-    const b = bundles.get(key) ?? { from: t.from, to: t.to, bytes: 0, sure: true, tensors: [], ns: 0 };
+    const b = bundles.get(key) ?? { from: t.from, to: t.to, bytes: 0, sure: true, tensors: [] };
     b.bytes += t.bytes;
     b.sure &&= t.bytes_known;
     b.tensors.push(t);
     bundles.set(key, b);
   }
-  const out = cut.stages.map(() => 0), into = cut.stages.map(() => 0);
-  const sum = (side, s) => [...bundles.values()].filter((b) => b[side] === s).reduce((n, b) => n + b.bytes, 0) || 1;
+  return [...bundles.values()];
+}
+// What passes stages by goes below them: a lane for each that runs beside another, within `most` pixels.
+function lanesOf(bundles, most) {
+  const lanes = [], of = new Map();
+  for (const b of bundles.filter((each) => each.to > each.from + 1)) {
+    let i = lanes.findIndex((end) => end <= b.from);
+    if (i < 0) i = lanes.push(0) - 1;
+    lanes[i] = b.to;
+    of.set(b, i);
+  }
+  const pitch = Math.min(10, most / Math.max(1, lanes.length));
+  return { of, pitch, tall: lanes.length ? lanes.length * pitch + 8 : 0 };
+}
+
+// Bundles as bands, at both ends as thick as the time that they take.
+function drawBands(bands, over, { bundles, lanes, stages }, edge, { x, wide, gap, tall }) {
+  const out = stages.map(() => 0), into = stages.map(() => 0), foot = COLUMN.top + tall;
+  const sum = (side, s) => bundles.reduce((n, b) => n + (b[side] === s ? b.bytes : 0), 0) || 1;
   const labels = [];
-  for (const b of bundles.values()) {
-    const [y1, h1] = edge[b.from].send ?? [COLUMN.top + tall, 0], [y2, h2] = edge[b.to].recv ?? [COLUMN.top, 0];
+  for (const b of bundles) {
+    const [y1, h1] = edge[b.from].send ?? [foot, 0], [y2, h2] = edge[b.to].recv ?? [COLUMN.top, 0];
     const t1 = Math.max(3, h1 * b.bytes / sum('from', b.from)), t2 = Math.max(3, h2 * b.bytes / sum('to', b.to));
-    const a = y1 + out[b.from], z = y2 + into[b.to];
+    const a = y1 + out[b.from], z = y2 + into[b.to], x1 = x(b.from) + wide, x2 = x(b.to), lane = lanes.of.get(b);
     out[b.from] += t1;
     into[b.to] += t2;
-    const x1 = x(b.from) + wide, x2 = x(b.to), mid = x1 + gap / 2, end = x2 - gap / 2;
-    const path = `M${x1},${a} C${mid},${a} ${end},${z} ${x2},${z} L${x2},${z + t2} C${end},${z + t2} ${mid},${a + t1} ${x1},${a + t1} Z`;
+    const thin = lane === undefined ? 0 : Math.max(1, Math.min(lanes.pitch - 2, Math.max(t1, t2)));
+    const path = bandPath([x1, a, t1], [x2, z, t2], gap, lane === undefined ? null : [foot + 6 + lane * lanes.pitch, thin]);
     const text = `${b.sure ? '' : '~'}${bytes(b.bytes)}`;
     const g = drawing('g', { class: 'band', role: 'button', tabindex: 0, 'data-from': b.from, 'data-to': b.to, 'aria-label': `stage ${b.from} to ${b.to}: ${count(b.tensors.length, 'tensor')}, ${text}` });
     g.append(drawing('path', { d: path }), drawing('title', {}, `stage ${b.from} → ${b.to}: ${text} in ${count(b.tensors.length, 'tensor')}\n${b.tensors.slice(0, 8).map((t) => t.tensor).join('\n')}${b.tensors.length > 8 ? '\n…' : ''}`));
     bands.append(g);
-    labels.push({ x: b.to === b.from + 1 ? (x1 + x2) / 2 : x2 - gap / 2, y: b.to === b.from + 1 ? (a + z) / 2 : z + t2 + 14, text, n: b.tensors.length, skip: b.to > b.from + 1 });
+    const next = lane === undefined;
+    labels.push({ x: next ? (x1 + x2) / 2 : x2 - gap / 2, y: next ? (a + z) / 2 : z + t2 + 14, text, from: next ? null : b.from, n: b.tensors.length });
   }
-  if (gap < 44) return;
-  const taken = [];
-  for (const l of labels.sort((a, b) => a.skip - b.skip)) {
-    if (taken.some(([lx, ly]) => Math.abs(lx - l.x) < gap && Math.abs(ly - l.y) < 27)) continue;
+  labelBands(over, labels, gap - 2);
+}
+// From the end of one column to the begin of another, or down to a lane below those between.
+function bandPath([x1, a, t1], [x2, z, t2], gap, lane) {
+  const bend = (x, from, to, y) => `C${(x + to) / 2},${from} ${(x + to) / 2},${y} ${to},${y}`;
+  if (!lane) return `M${x1},${a} ${bend(x1, a, x2, z)} L${x2},${z + t2} ${bend(x2, z + t2, x1, a + t1)} Z`;
+  const [y, t] = lane, down = x1 + gap, up = x2 - gap;
+  return `M${x1},${a} ${bend(x1, a, down, y)} H${up} ${bend(up, y, x2, z)} L${x2},${z + t2} ${bend(x2, z + t2, up, y + t)} H${down} ${bend(down, y + t, x1, a + t1)} Z`;
+}
+function labelBands(over, labels, room) {
+  const small = '11px system-ui, sans-serif', taken = [];
+  for (const l of labels.sort((a, b) => (a.from !== null) - (b.from !== null))) {
+    const lines = [l.text, l.from !== null ? `from ${l.from}` : l.n > 1 ? count(l.n, 'tensor') : ''].filter((line) => line && widthOf(line, small) <= room);
+    if (lines[0] !== l.text || taken.some(([x, y]) => x === l.x && Math.abs(y - l.y) < 27)) continue;
     taken.push([l.x, l.y]);
-    over.append(drawing('text', { class: 'band-label', x: l.x, y: l.y, 'text-anchor': 'middle' }, l.text));
-    if (l.n > 1) over.append(drawing('text', { class: 'band-label', x: l.x, y: l.y + 12, 'text-anchor': 'middle' }, `${l.n} tensors`));
+    lines.forEach((line, i) => over.append(drawing('text', { class: 'band-label', x: l.x, y: l.y + 12 * i, 'text-anchor': 'middle' }, line)));
   }
 }
 
-function drawBound(over, scale, total) {
+// Its name stands beside the columns, where there is room; the legend has it too.
+function drawBound(over, scale, { right, total, named }) {
   const bound = plan.plan.lower_bound_ns, y = COLUMN.top + bound * scale;
   if (!bound) return;
   over.append(drawing('line', { class: 'bound', x1: 0, x2: total, y1: y, y2: y }));
-  over.append(drawing('text', { class: 'bound', x: total - 4, y: y + 13, 'text-anchor': 'end' }, `lower bound ${time(bound)}`));
+  if (named) over.append(drawing('text', { class: 'bound', x: right + 8, y: y - 5 }, 'lower bound'), drawing('text', { class: 'bound', x: right + 8, y: y + 13 }, time(bound)));
 }
 
 function figures(cut) {
@@ -184,7 +229,7 @@ function figures(cut) {
   put(latency ? 'one input takes' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
-  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `of ${plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0)}, over ${p.single_device ?? 'one device'}`);
+  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `by ${count(plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
   put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, count(cut.transfers.length, 'tensor'));
   const fullest = cut.stages.reduce((a, b) => (b.memory_bytes > a.memory_bytes ? b : a));
   const overfull = cut.stages.some((s) => s.memory_limit_bytes !== null && s.memory_bytes > s.memory_limit_bytes);
@@ -230,11 +275,13 @@ function drawPipeline(box) {
   const other = compared(), room = roomIn(box), beside = other && room >= 860;
   const frame = element('div', { class: 'frame' }), pair = element('div', { class: 'pair' }, element('div', {}, ...(other ? [element('h2', {}, state.moved ? 'As it is now' : count(cut.stages.length, 'stage'))] : []), frame));
   box.append(pair);
-  const width = beside ? (room - 24) / 2 : room, height = Math.max(330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
+  // Each as wide as it has stages, so that columns are alike.
+  const part = other ? Math.max(0.3, Math.min(0.7, cut.stages.length / (cut.stages.length + other.stages.length))) : 1;
+  const width = beside ? (room - 24) * part : room, beyond = beside ? room - 24 - width : room, height = Math.max(room < 560 ? 560 : 330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
   pair.firstChild.style.width = `${width}px`;
   const most = other ? Math.max(...[cut, other === plan ? planned(plan) : split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : workOf(s))))) : null;
   frame.append(pipelineDrawing(cut, { width, height, most, title: `pipeline of ${count(cut.stages.length, 'stage')}` }));
-  if (other) drawOther(pair, other, { width, height, most });
+  if (other) drawOther(pair, other, { width: beyond, height, most });
   keyboard(frame);
   box.append(pipelineLegend());
   box.append(stageTable(cut));
@@ -250,6 +297,7 @@ function pipelineLegend() {
   }
   key(swatch('recv'), 'receive');
   key(swatch('send'), 'send');
+  if (plan.plan.lower_bound_ns && plan.plan.objective !== 'latency') key(element('i', { class: 'bound-line' }), `lower bound ${time(plan.plan.lower_bound_ns)}`);
   if (split().stages.some((s) => s.layout_ns > 0)) key(swatch('layout'), PART_NAMES.layout);
   return box;
 }
