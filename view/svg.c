@@ -104,8 +104,10 @@ static void put_part(const canvas *c, uint32_t column, const char *class_name, i
   psplit_i_text_puts(c->out, "</g>\n");
 }
 
-/* The class that takes most of a supernode's time. */
+/* The class that takes most of a supernode's time; of a normalisation in parts, what they are
+ * together. */
 static const char *class_of(const psplit_snapshot *s, const psplit_snapshot_group *group) {
+  if (strcmp(group->kind, "LayerNorm") == 0 || strcmp(group->kind, "RMSNorm") == 0) return "norm";
   const psplit_snapshot_node *best = NULL;
   for (uint32_t i = 0; i < group->n_nodes; i++) {
     const psplit_snapshot_node *node = &s->nodes[group->nodes[i]];

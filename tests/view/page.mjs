@@ -293,6 +293,27 @@ async function blocks() {
   await close(title, page);
 }
 
+// A long chain without scopes fills the window, in boxes whose names can be read; what normalises in parts is told so.
+async function legible() {
+  const title = 'a long model';
+  const model = join(tmp, 'chain.onnx'), words = ['Relu', 'Tanh', 'Sigmoid', 'Exp', 'Neg', 'Abs'];
+  let seed = 7;
+  const rows = Array.from({ length: 34 }, (_, i) => `  h${i + 1} = ${words[(seed = seed * 48271 % 2147483647) % 6]} (h${i})\n`).join('');
+  const norm = '  m = ReduceMean <axes = [-1]> (h34)\n  d = Sub (h34, m)\n  p = Pow (d, two)\n  v = ReduceMean <axes = [-1]> (p)\n  e = Add (v, eps)\n  s = Sqrt (e)\n  q = Div (d, s)\n  t = Mul (q, g)\n  y = Add (t, b)\n';
+  spawnSync(makeModel, [model], { input: `(float[8,16] h0) => (float[8,16] y) <float two = {2}, float eps = {0.00001}, float[16] g = random(1), float[16] b = random(2)> {\n${rows}${norm}}\n` });
+  const page = await open(title, inspect(model, '--before', 'infer-shapes'), '#view=model');
+  if (!page) return;
+  const [boxes, room] = await page.evaluate(() => { const c = document.getElementById('canvas'); return [window.page.model(), [c.clientWidth, c.clientHeight]]; });
+  tap.ok(boxes.length === 43 && boxes.every((b) => b.wide >= 120 && b.x < room[0] && b.y < room[1]), `${title}: all boxes are in sight and can be read`, JSON.stringify([room, boxes.slice(0, 2)]));
+  await close(title, page);
+  const parts = await open(`${title}, cut`, inspect(model, '-k', '2'), '#view=model');
+  if (!parts) return;
+  const kinds = await parts.evaluate(() => window.page.data.plans[0].supernodes.map((g) => [g.kind, window.page.about(g.id).class]));
+  tap.ok(kinds.some(([kind, is]) => kind === 'LayerNorm' && is === 'norm'), `${title}: a LayerNorm in parts is a normalisation`, JSON.stringify(kinds));
+  tap.ok(/at the foot: stage 0.*goes to another stage/.test(await parts.locator('.legend').textContent()), `${title}: what feet and red lines say stands below`);
+  await close(`${title}, cut`, parts);
+}
+
 async function notes() {
   const title = 'notes in the dark';
   const page = await open(title, small('layers', '-k', '2'), '', { colorScheme: 'dark' });
@@ -454,6 +475,7 @@ await slider();
 await cuts();
 await headline();
 await blocks();
+await legible();
 await notes();
 await everywhere();
 await training();

@@ -89,12 +89,35 @@ const splitRow = (row) => {
   for (let i = 0; i < row.length; i += 8) rows.push(row.slice(i, i + 8));
   return rows;
 };
+// How wide and how tall rows are in that many columns.
+function packed(size, columns) {
+  const tall = size.reduce((n, s) => n + s.h + BOX.row, 0);
+  const limit = tall / columns + (columns > 1 ? Math.max(...size.map((s) => s.h)) / 2 : 1);
+  let w = 0, h = 0, y = 0, wide = 0;
+  for (const s of size) {
+    if (y > 0 && y + s.h + BOX.pad > limit + BOX.pad) {
+      w += wide + 3 * BOX.column;
+      y = wide = 0;
+    }
+    wide = Math.max(wide, s.w);
+    y += s.h + BOX.row;
+    h = Math.max(h, y);
+  }
+  return { limit, w: w + wide, h };
+}
+// As many columns as let the whole be largest in a box of that shape; few, where it hardly matters.
+function suited(size, shape) {
+  let best = null;
+  for (let columns = 1; columns <= Math.min(12, size.length); columns++) {
+    const { limit, w, h } = packed(size, columns), long = Math.max(w / shape, h, 330) * 1.05 ** columns;
+    if (!best || long < best.long) best = { long, limit };
+  }
+  return best?.limit ?? 0;
+}
 // Rows from the top; tall ones go on in further columns, so that the whole suits a window.
 function placeRows(node, rows, into) {
   const size = rows.map((row) => ({ w: row.reduce((n, [c]) => n + c.w + BOX.column, -BOX.column), h: Math.max(...row.map(([c]) => c.h)) }));
-  const widest = Math.max(...size.map((s) => s.w), BOX.width), tall = size.reduce((n, s) => n + s.h + BOX.row, 0);
-  const columns = Math.max(1, Math.round(Math.sqrt(1.3 * tall / widest)));
-  const limit = tall / columns + (columns > 1 ? Math.max(...size.map((s) => s.h)) / 2 : 1);
+  const limit = suited(size, node === view.root && view.canvas ? view.canvas.clientWidth / Math.max(1, view.canvas.clientHeight) : 1.3);
   let x = BOX.pad, y = BOX.head + BOX.pad, wide = 0, bottom = 0;
   rows.forEach((row, r) => {
     if (y > BOX.head + BOX.pad && y + size[r].h - BOX.head > limit + BOX.pad) {
@@ -198,6 +221,7 @@ const styleColour = (name) => getComputedStyle(document.documentElement).getProp
 // A scope is called by what is in it where its own name tells little.
 function boxTitle(node) {
   if (node.leaf) return node.title;
+  if (/^\d+ blocks$/.test(node.title)) return `${node.title}: ${node.does ??= bunchTitle(node.ids)}`;
   if (!/^\d+$/.test(node.title)) return node.title;
   return `${node.parent?.title ? `${node.parent.title}.` : ''}${node.title}`;
 }
@@ -220,7 +244,8 @@ function paintModel() {
   const seen = (b) => b.x * view.zoom + view.x < w && (b.x + b.w) * view.zoom + view.x > 0 && b.y * view.zoom + view.y < h && (b.y + b.h) * view.zoom + view.y > 0;
   for (const b of view.boxes) if (b.open && seen(b)) paintOpen(c, b, tint);
   const chosen = state.selected === null ? null : view.boxes[view.owner[state.selected]];
-  for (const l of view.lines) paintLine(c, l, tint, chosen && (l.a === chosen || l.b === chosen));
+  const clear = Math.max(0.35, Math.min(1, Math.sqrt(60 / view.lines.length))); // many lines are faint ones
+  for (const l of view.lines) paintLine(c, l, { tint, clear, near: chosen && (l.a === chosen || l.b === chosen) });
   for (const b of view.boxes) if (!b.open && seen(b)) paintClosed(c, b, tint, b === chosen);
   if (view.focused) outline(c, view.focused, tint.accent, 2.5 / view.zoom, 3);
 }
@@ -242,8 +267,9 @@ function paintOpen(c, b, tint) {
   c.fill();
   outline(c, b, tint.line, 1);
   c.fillStyle = tint.soft;
-  c.font = '600 12px system-ui, sans-serif';
-  c.fillText(fitted(`− ${boxTitle(b.node)}`, b.w - 16, '600 12px system-ui, sans-serif', false), b.x + 9, b.y + 17);
+  const size = Math.max(12, Math.min(20, 10.5 / view.zoom)), font = `600 ${size}px system-ui, sans-serif`;
+  c.font = font;
+  c.fillText(fitted(`− ${boxTitle(b.node)}`, b.w - 16, font, false), b.x + 9, b.y + 11 + size / 2);
 }
 function paintClosed(c, b, tint, chosen) {
   if (!b.node.leaf) { // a pile
@@ -257,10 +283,16 @@ function paintClosed(c, b, tint, chosen) {
   c.fillStyle = boxFill(b.node);
   rounded(c, b.x, b.y, b.w, b.h, 6);
   c.fill();
-  paintStages(c, b);
+  paintStages(c, b, tint);
   if (chosen) outline(c, b, tint.ink, 3);
-  if (view.zoom < 0.32) return;
+  if (view.zoom < 0.25) return;
   c.fillStyle = tint.on;
+  if (view.zoom < 0.74) { // its name alone, as large as can be read
+    const size = Math.min(b.h * 0.62, 10.5 / view.zoom), font = `600 ${size}px system-ui, sans-serif`;
+    c.font = font;
+    c.fillText(fitted(`${b.node.leaf ? '' : '+ '}${boxTitle(b.node)}`, b.w - 12, font, false), b.x + 6, b.y + b.h / 2 + size * 0.28);
+    return;
+  }
   c.font = '600 12px system-ui, sans-serif';
   c.fillText(fitted(`${b.node.leaf ? '' : '+ '}${boxTitle(b.node)}`, b.w - 16, '600 12px system-ui, sans-serif', false), b.x + 9, b.y + 17);
   c.font = '11px system-ui, sans-serif';
@@ -269,26 +301,29 @@ function paintClosed(c, b, tint, chosen) {
   c.globalAlpha = 1;
 }
 // Along its foot: which stages have how much of its time.
-function paintStages(c, b) {
+function paintStages(c, b, tint) {
   if (!plan.stages || state.colour === 'stage' && b.node.leaf) return;
   const sum = new Map();
   for (const id of b.node.ids) sum.set(stageNow(id), (sum.get(stageNow(id)) ?? 0) + Math.max(1, plan.supernodes[id].cost_ns ?? 1));
   const total = [...sum.values()].reduce((x, y) => x + y, 0);
+  const tall = Math.min(7, 3 / Math.min(1, view.zoom));
+  c.fillStyle = tint.card; // apart from the box, which may have the same colour
+  c.fillRect(b.x + 3, b.y + b.h - tall - 3, b.w - 6, tall + 2);
   let x = b.x + 4;
   for (const [stage, n] of [...sum].sort((p, q) => p[0] - q[0])) {
     const w = (b.w - 8) * n / total;
     c.fillStyle = stageColour(stage);
-    c.fillRect(x, b.y + b.h - 5, w, 3);
+    c.fillRect(x, b.y + b.h - tall - 2, w, tall);
     x += w;
   }
 }
-function paintLine(c, { a, b, bytes: n, cut }, tint, near) {
+function paintLine(c, { a, b, bytes: n, cut }, { tint, clear, near }) {
   const down = b.y > a.y + a.h - 1, aside = down && b.y - a.y - a.h > BOX.row + BOX.height && Math.abs(b.x + b.w / 2 - a.x - a.w / 2) < BOX.width / 2;
   const x1 = aside || !down ? a.x + a.w : a.x + a.w / 2, y1 = aside || !down ? a.y + Math.min(a.h / 2, 20) : a.y + a.h;
   const x2 = aside ? b.x + b.w : down ? b.x + b.w / 2 : b.x, y2 = aside || !down ? b.y + Math.min(b.h / 2, 20) : b.y;
   c.strokeStyle = near ? tint.ink : cut ? tint.cut : tint.line;
   c.lineWidth = (near ? 1 : 0) + (cut ? 2 : 1) + Math.min(3, Math.log2(1 + n / 65536) / 3);
-  c.globalAlpha = near || cut ? 0.95 : 0.6;
+  c.globalAlpha = near ? 0.95 : clear * (cut ? 0.95 : 0.6);
   c.beginPath();
   c.moveTo(x1, y1);
   if (aside) { // past the boxes between, not through them
@@ -304,7 +339,25 @@ function paintLine(c, { a, b, bytes: n, cut }, tint, near) {
     c.bezierCurveTo(x1 + reach, y1, x2 - reach, y2, x2, y2);
   }
   c.stroke();
+  if (view.zoom > 0.4) arrowHead(c, x2, y2, aside ? [-1, 0] : down ? [0, 1] : [1, 0]);
   c.globalAlpha = 1;
+}
+function arrowHead(c, x, y, [dx, dy]) {
+  const long = 6 + c.lineWidth, wide = 2.5 + c.lineWidth / 2;
+  c.fillStyle = c.strokeStyle;
+  c.beginPath();
+  c.moveTo(x, y);
+  c.lineTo(x - long * dx - wide * dy, y - long * dy - wide * dx);
+  c.lineTo(x - long * dx + wide * dy, y - long * dy + wide * dx);
+  c.fill();
+}
+// What the foot of a box and the lines say.
+function modelLegend() {
+  const { box, key, swatch } = legend();
+  if (!plan.stages) return box;
+  if (state.colour !== 'stage' && plan.stages.length <= 16) for (const s of plan.stages) key(swatch('foot', stageColour(s.index)), s.index ? `${s.index}` : 'at the foot: stage 0');
+  if (plan.stages.length > 1) key(element('i', { class: 'cut-line' }), 'goes to another stage');
+  return box;
 }
 
 function fitModel() {
@@ -427,7 +480,7 @@ function drawModel(box) {
     ...(plan.supernodes.length <= 600 ? [element('button', { type: 'button', id: 'unfold', onclick: () => all(true) }, 'Open all')] : [])));
   const canvas = element('canvas', { id: 'canvas', 'aria-hidden': 'true' });
   const frame = element('div', { class: 'plane' }, canvas, element('ul', { id: 'boxes', class: 'unseen', 'aria-label': 'scopes and supernodes' }));
-  box.append(frame, legend().box);
+  box.append(frame, modelLegend());
   frame.style.height = `${Math.max(320, innerHeight - frame.getBoundingClientRect().top - 60)}px`;
   view.canvas = canvas;
   settleModel();
@@ -438,4 +491,4 @@ function drawModel(box) {
   paintModel();
 }
 function leaveModel() { view.canvas = null; view.focused = null; }
-const modelBoxes = () => view.boxes.map((b) => ({ key: b.node.key, title: boxTitle(b.node), ids: b.node.ids, leaf: !!b.node.leaf, open: b.open, x: view.x + (b.x + 20) * view.zoom, y: view.y + (b.y + 12) * view.zoom }));
+const modelBoxes = () => view.boxes.map((b) => ({ key: b.node.key, title: boxTitle(b.node), ids: b.node.ids, leaf: !!b.node.leaf, open: b.open, wide: b.w * view.zoom, x: view.x + (b.x + 20) * view.zoom, y: view.y + (b.y + 12) * view.zoom }));

@@ -17,6 +17,7 @@ const FIRST = ['attention', 'rnn', 'matmul', 'conv', 'depthwise'];
 function classOf(g, kind) {
   const present = new Set(g.operators.map((id) => data.operators[id].class));
   if (kind === 'attention') return 'attention';
+  if (kind === 'LayerNorm' || kind === 'RMSNorm') return 'norm'; // also where it is told in parts
   for (const name of FIRST) if (present.has(name)) return name;
   const sum = new Map();
   let best = null;
