@@ -117,6 +117,23 @@ async function tidy() {
   }
 }
 
+// Figures beside each other, on a phone and with eight stages.
+async function tidyCuts() {
+  const title = 'tidy cuts on a phone', page = await open(title, small('layers', '-k', '1..8'), '#view=cuts&k=8', { viewport: { width: 375, height: 812 } });
+  if (!page) return;
+  const found = await page.evaluate(() => [...document.querySelectorAll('#view svg')].flatMap((svg) => {
+    const texts = [...svg.querySelectorAll('text')].map((t) => [t.textContent, t.getBoundingClientRect()]), whole = svg.getBoundingClientRect();
+    const line = svg.matches('.loads') ? svg.querySelector('line.bound').getBoundingClientRect() : null;
+    return texts.flatMap(([name, a], i) => [
+      ...texts.slice(i + 1).filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3).map(([other]) => `${name} is over ${other}`),
+      ...(a.left < whole.left - 1 || a.right > whole.right + 1 ? [`${name} leaves its drawing`] : []),
+      ...(line && a.left < line.left && a.right > line.right && a.bottom < line.bottom ? [`the bound goes through ${name}`] : [])]);
+  }));
+  tap.none(found, `${title}: nothing is over something else`);
+  tap.ok(await page.locator('.bar.now text').count() === 3, `${title}: the plan that is shown has its figure`);
+  await close(title, page);
+}
+
 async function block() {
   const title = 'one plan';
   const page = await open(title, small('supernodes', '-k', '2', '--dim', 'batch=2', '--micro-batches', '5'));
@@ -469,6 +486,7 @@ async function large() {
 
 await block();
 await tidy();
+await tidyCuts();
 await trace();
 await traced();
 await slider();

@@ -1,7 +1,7 @@
 // Where can it be cut? What crosses behind each place of the plan's order of supernodes, along an axis
 // of time, with the plan's cuts as handles; and the slowest stage against the number of stages.
 
-const CURVE = { height: 200, foot: 30, side: 8 };
+const CURVE = { height: 216, foot: 30, side: 8, head: 34 };
 
 // The places behind which stages end, by the order; the order has every stage in one piece.
 function placesOf(stageOf) {
@@ -92,7 +92,7 @@ function curvePath(axis, top, tall, base) {
 }
 
 function cutDrawing(cut, width) {
-  const base = CURVE.height - CURVE.foot, tall = base - 34, axis = axisOf(width);
+  const base = CURVE.height - CURVE.foot, tall = base - CURVE.head - 14, axis = axisOf(width);
   const top = Math.max(1, plan.cut_bytes.slice(0, -1).reduce((m, n) => Math.max(m, n), 0));
   const { line, y } = curvePath(axis, top, tall, base);
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${CURVE.height}`, width, height: CURVE.height, class: 'cut-curve', role: 'group', 'aria-label': 'bytes that cross behind each supernode, and the cuts' });
@@ -101,15 +101,25 @@ function cutDrawing(cut, width) {
   for (let i = 0; i + 1 < ends.length; i++) {
     const s = cut.stageOf[plan.order[ends[i] + 1]], x = axis.x(ends[i]), wide = axis.x(ends[i + 1]) - x;
     svg.append(drawing('rect', { x, y: base + 3, width: Math.max(0, wide - 1), height: 20, style: `fill:${stageColour(s)}` }));
-    if (wide > 60) svg.append(drawing('text', { class: 'on', x: x + 9, y: base + 17 }, fitted(`${s} · ${time(cut.stages[s].load_ns)}`, wide - 10, undefined, false)));
-    svg.append(drawing('rect', { class: 'zone', x, y: 22, width: Math.max(0, wide), height: base - 22, style: `fill:${stageColour(s, true)}` }));
+    const name = [`${s} · ${time(cut.stages[s].load_ns)}`, `${s}`].find((text) => widthOf(text) <= wide - 18);
+    if (name) svg.append(drawing('text', { class: 'on', x: x + 9, y: base + 17 }, name));
+    svg.append(drawing('rect', { class: 'zone', x, y: CURVE.head, width: Math.max(0, wide), height: base - CURVE.head, style: `fill:${stageColour(s, true)}` }));
   }
   svg.append(drawing('path', { class: 'area', d: `${line}Z` }), drawing('path', { class: 'curve', d: line }));
+  const sure = data.tensors.every((t) => t.bytes_known || t.constant) ? '' : '~';
   for (const part of [1, 0.25]) {
-    svg.append(drawing('line', { class: 'grid', x1: CURVE.side, x2: width - CURVE.side, y1: y(top * part), y2: y(top * part) }), drawing('text', { class: 'soft halo', x: CURVE.side + 2, y: y(top * part) - 3 }, bytes(top * part)));
+    svg.append(drawing('line', { class: 'grid', x1: CURVE.side, x2: width - CURVE.side, y1: y(top * part), y2: y(top * part) }), drawing('text', { class: 'soft halo axis', x: CURVE.side + 2, y: y(top * part) - 3 }, `${sure}${bytes(top * part)}`));
   }
-  if (places && !whyFixed()) places.forEach((place, i) => svg.append(handle(i, place, axis, svg, { base, text: bytes(plan.cut_bytes[place]) })));
-  else for (const place of places ?? []) svg.append(drawing('line', { class: 'cut', x1: axis.x(place), x2: axis.x(place), y1: 20, y2: base }));
+  // What cuts send stands above them, a row higher where it would touch the one before.
+  let end = -Infinity, high = false;
+  const tops = (places ?? []).map((place) => {
+    const half = widthOf(`${sure}${bytes(plan.cut_bytes[place])}`, BOLD) / 2 + 3, x = axis.x(place);
+    high = x - half < end && !high;
+    end = x + half;
+    return high ? 12 : 26;
+  });
+  if (places && !whyFixed()) places.forEach((place, i) => svg.append(handle(i, place, axis, svg, { base, text: `${sure}${bytes(plan.cut_bytes[place])}`, y: tops[i] })));
+  else for (const place of places ?? []) svg.append(drawing('line', { class: 'cut', x1: axis.x(place), x2: axis.x(place), y1: CURVE.head, y2: base }));
   svg.addEventListener('click', (event) => {
     if (event.target.closest('.handle')) return;
     select(plan.order[axis.at((event.clientX - svg.getBoundingClientRect().left) * width / svg.getBoundingClientRect().width)]);
@@ -118,12 +128,12 @@ function cutDrawing(cut, width) {
 }
 
 // A cut that is dragged, or moved with the arrow keys.
-function handle(i, place, axis, svg, { base, text }) {
+function handle(i, place, axis, svg, { base, text, y }) {
   const x = axis.x(place), behind = plan.supernodes[plan.order[place]].title;
   const g = drawing('g', { class: 'handle', tabindex: 0, role: 'slider', 'data-cut': i, 'aria-label': `cut between stage ${i} and ${i + 1}`, 'aria-valuemin': 0, 'aria-valuemax': plan.order.length - 2, 'aria-valuenow': place, 'aria-valuetext': `behind ${behind}, ${text}` });
   const anchor = x < 40 ? 'start' : x > Number(svg.getAttribute('width')) - 40 ? 'end' : 'middle';
-  g.append(drawing('line', { class: 'cut', x1: x, x2: x, y1: 16, y2: base + 24 }), drawing('rect', { class: 'grip', x: x - 6, y: base - 2, width: 12, height: 30, rx: 4 }), drawing('rect', { class: 'reach', x: x - 14, y: 0, width: 28, height: CURVE.height - 14 }),
-    drawing('text', { class: 'cut', x, y: 12, 'text-anchor': anchor }, text), drawing('title', {}, `behind ${behind}: ${text}, ${time(plan.cut_ns[place])}; drag, or arrow keys`));
+  g.append(drawing('line', { class: 'cut', x1: x, x2: x, y1: y + 4, y2: base + 24 }), drawing('rect', { class: 'grip', x: x - 6, y: base - 2, width: 12, height: 30, rx: 4 }), drawing('rect', { class: 'reach', x: x - 14, y: 0, width: 28, height: CURVE.height - 14 }),
+    drawing('text', { class: 'cut halo', x, y, 'text-anchor': anchor }, text), drawing('title', {}, `behind ${behind}: ${text}, ${time(plan.cut_ns[place])}; drag, or arrow keys`));
   g.addEventListener('pointerdown', (event) => {
     event.preventDefault();
     const move = (e) => {
@@ -150,13 +160,20 @@ function rangeDrawing(width) {
   const height = 200, base = height - 36, value = (p) => (p.plan.objective === 'latency' ? p.plan.latency_ns : p.plan.bottleneck_ns);
   const top = plans.reduce((m, { p }) => Math.max(m, value(p)), 1), step = Math.min(90, (width - 16) / plans.length);
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'range', role: 'group', 'aria-label': 'slowest stage by number of stages' });
+  const half = ({ p }) => Math.max(widthOf(time(value(p)), '11px system-ui, sans-serif'), p.plan.proved_optimal ? 46 : 0) / 2 + 1;
+  const named = []; // that have room for figures: the one that is shown, and others beside it
+  const order = [...plans.keys()].sort((a, b) => (plans[b].i === state.plan) - (plans[a].i === state.plan) || a - b);
+  for (const at of order) if (named.every((n) => Math.abs(n - at) * step >= half(plans[n]) + half(plans[at]))) named.push(at);
   plans.forEach(({ p, i }, at) => {
     const x = 8 + at * step, h = (base - 18) * value(p) / top, low = (base - 18) * p.plan.lower_bound_ns / top, now = i === state.plan;
     const g = drawing('g', { class: `bar${now ? ' now' : ''}`, role: 'button', tabindex: 0, 'data-plan': i, 'aria-pressed': now, 'aria-label': `${count(p.stages.length, 'stage')}: ${time(value(p))}${p.plan.proved_optimal ? ', proved optimal' : `, gap ${percent(p.plan.gap_frac)}`}` });
     g.append(drawing('rect', { class: 'value', x: x + 3, y: base - h, width: step - 6, height: h, rx: 2 }),
       drawing('line', { class: 'bound', x1: x, x2: x + step, y1: base - low, y2: base - low }),
       drawing('text', { x: x + step / 2, y: base + 15, 'text-anchor': 'middle' }, `${p.stages.length}`));
-    if (step > 46) g.append(drawing('text', { class: 'soft', x: x + step / 2, y: base - h - 4, 'text-anchor': 'middle' }, time(value(p))), drawing('text', { class: 'soft', x: x + step / 2, y: base + 29, 'text-anchor': 'middle' }, p.plan.proved_optimal ? 'optimal' : percent(p.plan.gap_frac)));
+    if (named.includes(at)) {
+      const middle = Math.max(half({ p }), Math.min(width - half({ p }), x + step / 2));
+      g.append(drawing('text', { class: 'soft', x: middle, y: base - h - 4, 'text-anchor': 'middle' }, time(value(p))), drawing('text', { class: 'soft', x: middle, y: base + 29, 'text-anchor': 'middle' }, p.plan.proved_optimal ? 'optimal' : percent(p.plan.gap_frac)));
+    }
     const choose = () => choosePlan(i);
     g.addEventListener('click', choose);
     g.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); choose(); } });
@@ -167,12 +184,11 @@ function rangeDrawing(width) {
 
 // Loads beside each other while cuts move: as it is now over as it was planned.
 function loadDrawing(cut, width) {
-  const was = planned(plan), row = Math.max(12, Math.min(26, 300 / cut.stages.length)), left = 96, right = 84;
+  const was = planned(plan), row = Math.max(12, Math.min(26, 300 / cut.stages.length)), left = Math.min(96, 12 + Math.max(...cut.stages.map((s) => widthOf(`${s.index} · ${s.device}`)))), right = 72;
   const top = Math.max(...cut.stages.map(workOf), ...was.stages.map(workOf), 1);
   const height = cut.stages.length * row + 22, x = (ns) => left + (width - left - right) * ns / top;
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'loads', role: 'img', 'aria-label': 'load of each stage' });
   const bound = plan.plan.objective === 'latency' ? 0 : plan.plan.lower_bound_ns;
-  if (bound) svg.append(drawing('line', { class: 'bound', x1: x(bound), x2: x(bound), y1: 0, y2: height - 16 }), drawing('text', { class: 'bound', x: x(bound), y: height - 4, 'text-anchor': 'end' }, `lower bound ${time(bound)}`));
   cut.stages.forEach((s, i) => {
     const y = i * row;
     svg.append(drawing('text', { x: 0, y: y + row / 2 + 4 }, fitted(`${i} · ${s.device}`, left - 8, undefined, false)));
@@ -182,10 +198,22 @@ function loadDrawing(cut, width) {
       from += ns;
     }
     if (cut.moved) svg.append(drawing('line', { class: 'was', x1: x(was.stages[i].load_ns), x2: x(was.stages[i].load_ns), y1: y, y2: y + row - 1 }));
-    const text = drawing('text', { x: (cut.moved ? Math.max(x(from), x(was.stages[i].load_ns)) : x(from)) + 5, y: y + row / 2 + 4, class: s.load_ns >= cut.bottleneck_ns ? 'hot halo' : 'halo' }, time(s.load_ns));
-    svg.append(text);
+    svg.append(drawing('text', { x: width - 4, y: y + row / 2 + 4, 'text-anchor': 'end', class: s.load_ns >= cut.bottleneck_ns ? 'hot' : null }, time(s.load_ns)));
   });
+  const named = `lower bound ${time(bound)}`, fits = x(bound) > left + widthOf(named, '11px system-ui, sans-serif') - 40;
+  if (bound) svg.append(drawing('line', { class: 'bound', x1: x(bound), x2: x(bound), y1: 0, y2: height - 16 }), drawing('text', { class: 'bound', x: x(bound), y: height - 4, 'text-anchor': fits ? 'end' : 'start' }, named));
   return svg;
+}
+// What the parts of a bar are.
+function loadLegend(cut) {
+  const box = element('p', { class: 'legend' });
+  for (const [kind, text] of [['recv', 'receive'], ['', 'compute'], ['send', 'send']]) {
+    const mark = element('i', { class: `swatch ${kind}` });
+    if (!kind) mark.style.background = stageColour(0);
+    box.append(element('span', {}, mark, text));
+  }
+  if (cut.moved) box.append(element('span', {}, element('i', { class: 'was-line' }), 'as planned'));
+  return box;
 }
 
 function exportBox(cut) {
@@ -195,7 +223,7 @@ function exportBox(cut) {
   area.value = lines.join(' \\\n  ');
   const copy = element('button', { type: 'button', onclick: () => { area.select(); navigator.clipboard?.writeText(area.value).then(() => say('Copied.'), () => document.execCommand('copy')); } }, 'Copy');
   const box = element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), area, element('p', {}, copy, ' ',
-    element('small', {}, `to onnx-pipeline-split beside those that this page was made with: they leave no other split${plan.plan.device_order === 'chosen' ? `; list the devices in this order: ${cut.stages.map((s) => s.device).join(', ')}` : ''}`)));
+    element('small', {}, `Give them to onnx-pipeline-split with the options that this page was made with: no other split obeys them.${plan.plan.device_order === 'chosen' ? ` List the devices in this order: ${cut.stages.map((s) => s.device).join(', ')}.` : ''}`)));
   if (unnamed.length) box.append(element('p', { class: 'warning' }, `${count(unnamed.length, 'supernode')} without an operator of a name that no other has cannot be pinned; the tool may place ${unnamed.length === 1 ? 'it' : 'them'} elsewhere.`));
   if (pins.length > 256) box.append(element('p', { class: 'warning' }, `A command takes 256 pins, these are ${pins.length}.`));
   return box;
@@ -216,7 +244,7 @@ function drawCuts(box) {
     element('button', { type: 'button', id: 'undo', disabled: !cut.moved, onclick: () => moveTo(stagesOf(plan)) }, 'Back to the plan'));
   box.append(element('h2', {}, 'What a cut sends, by place'), frame, element('p', { class: 'legend' }, 'Supernodes in the plan\'s order, each as wide as its time; height: bytes that a cut sends there (square root).'), tools);
   if (!fixed && plan.stages.some((s) => s.duplicated) && plan.transfers.length < transfersOf(plan, stagesOf(plan)).length) box.append(element('p', { class: 'warning' }, 'The plan computes some operators twice to send less. Moved cuts are counted without that.'));
-  const loads = element('div', { class: 'half' }, element('h2', {}, 'Loads'), loadDrawing(cut, Math.max(280, (width < 760 ? width : width / 2) - 12)));
+  const loads = element('div', { class: 'half' }, element('h2', {}, 'Loads'), loadDrawing(cut, Math.max(280, (width < 760 ? width : width / 2) - 12)), loadLegend(cut));
   const ks = element('div', { class: 'half' }, element('h2', {}, 'Slowest stage, by number of stages'), rangeDrawing(Math.max(280, (width < 760 ? width : width / 2) - 12)));
   if (data.plans.filter((p) => p.stages).length < 2) ks.append(element('p', { class: 'hint' }, '-k 1..8 puts several numbers of stages into the page.'));
   box.append(element('div', { class: 'halves' }, loads, ks));
