@@ -428,6 +428,28 @@ async function headline() {
   tap.ok(/proved optimal for these supernodes and this order of devices/.test(ordered) && /over b/.test(ordered), 'an order of devices: is the proof\'s', ordered);
 }
 
+// What a caveat means opens with a key, and stands on paper; the schedule's rows say whose they are.
+async function explained() {
+  const title = 'what stands behind a caveat', page = await open(title, small('data-dependent', '-k', '2'), '', { viewport: { width: 1000, height: 800 } });
+  if (!page) return;
+  const more = page.locator('#caveats details').last();
+  tap.ok(await more.locator('.more').isHidden() && (await more.locator('summary').textContent()).includes('no speed-up is told'), `${title}: its first words are a line`);
+  await more.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  tap.ok(/second.MatMul/.test(await more.locator('.more').innerText()), `${title}: Enter opens the rest`);
+  await page.keyboard.press('Enter');
+  await page.emulateMedia({ media: 'print' });
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  tap.ok(await page.locator('#caveats .more').evaluateAll((all) => all.length > 1 && all.every((e) => e.checkVisibility())), `${title}: all of it is on paper`);
+  await page.emulateMedia({ media: 'screen' });
+  await tab(page, 'Schedule');
+  const { stages } = await plan(page), rows = await page.locator('.gantt > text:not(.soft)').allTextContents();
+  tap.ok(stages.every((s) => rows.includes(`${s.index} · ${s.device}`)), `${title}: rows of the schedule name devices`, rows.join());
+  const above = await page.evaluate(() => [...document.querySelectorAll('.gantt > *')].findLastIndex((e) => e.matches('.track')) < [...document.querySelectorAll('.gantt > *')].findIndex((e) => e.matches('.grid')));
+  tap.ok(above, `${title}: its lines of time are seen where a stage is idle`);
+  await close(title, page);
+}
+
 // Drawings beside golden/*.png, without their text, whose fonts are the machine's: at most one pixel in 200
 // is another. PSPLIT_BLESS=1 writes the pictures anew: look at them.
 async function pictures() {
@@ -492,6 +514,7 @@ await traced();
 await slider();
 await cuts();
 await headline();
+await explained();
 await blocks();
 await legible();
 await notes();

@@ -150,6 +150,7 @@ function begin() {
   dark.addEventListener('change', show);
   let wide = innerWidth, resizing = 0;
   addEventListener('resize', () => { clearTimeout(resizing); resizing = setTimeout(() => { if (innerWidth !== wide) { wide = innerWidth; show(); } }, 100); });
+  addEventListener('beforeprint', () => { for (const more of document.querySelectorAll('#caveats details')) more.open = true; });
   addEventListener('hashchange', () => { recall(); show(); });
   document.addEventListener('dragover', (event) => event.preventDefault());
   document.addEventListener('drop', (event) => { event.preventDefault(); state.view = 'schedule'; takeTrace(event.dataTransfer.files[0]); });

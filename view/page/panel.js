@@ -89,12 +89,13 @@ function drawSelection() {
 function drawCaveats() {
   const box = byId('caveats'), p = plan.plan;
   box.replaceChildren();
-  const put = (kind, text, title) => box.append(element('li', { class: kind, title: title ?? null }, text));
+  // What there is to say beyond it opens with it: by touch and keys too.
+  const put = (kind, text, more) => box.append(element('li', { class: kind }, ...(more ? [element('details', {}, element('summary', {}, text), element('span', { class: 'more' }, more))] : [text])));
   if (p) {
     const sizes = Object.entries(p.assumed_dims ?? {});
     if (sizes.length) put('warn', `assumed: ${sizes.slice(0, 3).map(([name, n]) => `${name} = ${n}`).join(', ')}${sizes.length > 3 ? ` and ${sizes.length - 3} more` : ''}`, 'Nothing fixes these sizes; --dim NAME=VALUE does. Figures with ~ rest on them.');
     if (plan.basis.unknown_operators) put('warn', `${count(plan.basis.unknown_operators, 'operator')} of unknown cost`, 'Nobody can tell their work: they count too little.');
-    if (p.data_dependent) put('warn', 'as counted: only a run can tell', p.headline);
+    if (p.data_dependent && p.speed_up) put('warn', 'as counted: only a run can tell', p.headline);
     const { cost_source: source, measured_frac: frac } = plan.basis;
     put(source === 'analytic' ? '' : 'good', source === 'analytic' ? 'costs: a roofline of the device, not measured' : `costs: ${source}${frac < 0.995 ? `, for ${percent(frac)} of the time` : ''}`, '--costs FILE takes what a run showed.');
     if (state.moved) put('warn', 'cuts were moved: the bound is that of all splits');
@@ -103,7 +104,10 @@ function drawCaveats() {
     const layouts = split().stages.reduce((n, s) => Math.max(n, s.layout_ns), 0);
     if (layouts) put('', `up to ${time(layouts)} of a stage for layouts that cuts change`, 'Tensors that a runtime brings into another layout because of a cut.');
     if (split().stages.some((s) => s.replicas > 1)) put('', 'stages with several devices: times are over their number');
-    if (p.headline && !p.speed_up && !state.moved) put('warn', p.headline);
+    if (p.headline && !p.speed_up && !state.moved) {
+      const [first, ...rest] = p.headline.split(':');
+      put('warn', `${p.data_dependent ? 'as counted: only a run can tell; ' : ''}${first}`, rest.length ? p.headline : null);
+    }
   }
   for (const item of noteList(() => true)) put('', `${item.childElementCount} notes of plugins`);
 }

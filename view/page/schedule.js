@@ -59,13 +59,16 @@ function traceHead(trace, n) {
 
 // Boxes of a row too thin to be seen become one.
 function gantt(run, { rows, width, longest, name }) {
-  const left = 54, row = Math.max(14, Math.min(34, 380 / rows)), height = rows * row + 26, scale = (width - left - 8) / Math.max(1, longest);
+  const titles = Array.from({ length: rows }, (_, s) => (width < 560 || !plan.stages[s] ? `stage ${s}` : `${s} · ${plan.stages[s].device}`));
+  const left = Math.min(130, 12 + Math.max(...titles.map((t) => widthOf(t)))), row = Math.max(14, Math.min(48, 380 / rows)), height = rows * row + 26, scale = (width - left - 8) / Math.max(1, longest);
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'gantt', role: 'img', 'aria-label': `${name}: which stage works on which micro-batch, over time; ${percent(run.bubble)} idle` });
   const step = niceStep(longest / Math.max(2, width / 130));
+  titles.forEach((text, s) => svg.append(drawing('text', { x: 0, y: s * row + row / 2 + 4 }, fitted(text, left - 8, undefined, false)), drawing('rect', { class: 'track', x: left, y: s * row + 1, width: Math.max(0, run.makespan * scale), height: row - 2 })));
   for (let at = 0; at <= longest; at += step) {
-    svg.append(drawing('line', { class: 'grid', x1: left + at * scale, x2: left + at * scale, y1: 0, y2: rows * row }), drawing('text', { class: 'soft', x: left + at * scale + 2, y: height - 8 }, time(at)));
+    const x = left + at * scale, text = at ? time(at) : '0', small = '11px system-ui, sans-serif';
+    svg.append(drawing('line', { class: 'grid', x1: x, x2: x, y1: 0, y2: rows * row + 4 }));
+    svg.append(drawing('text', { class: 'soft', x: Math.min(x, width - widthOf(text, small)), y: height - 6 }, text));
   }
-  for (let s = 0; s < rows; s++) svg.append(drawing('text', { x: 0, y: s * row + row / 2 + 4 }, `stage ${s}`), drawing('rect', { class: 'track', x: left, y: s * row + 1, width: Math.max(0, run.makespan * scale), height: row - 2 }));
   const end = new Array(rows).fill(-1);
   for (const [stage, batch, from, to, back] of run.slots) {
     const x = left + from * scale, w = (to - from) * scale;
