@@ -28,6 +28,7 @@ typedef struct chain {
   uint64_t seed, n_drawn;
   bool tight;  /* an order had no split at all: memory or pins rule out more than loads do */
   bool failed; /* out of memory */
+  const uint32_t *least; /* the first stage that pins leave each cluster; NULL: nothing is pinned */
   psplit_i_budget budget; /* of a round */
 } chain;
 
@@ -217,7 +218,8 @@ static uint32_t slowest_stage(const psplit_i_instance *instance, chain *c, worke
 static void draw_near_slowest(const psplit_i_instance *instance, chain *c, worker *w, uint64_t coin,
                               drawing *how) {
   enum { NEAR = 4 };
-  if (instance->n < LONG || instance->n_stages <= 2 * NEAR || !how->base || (coin & 1)) return;
+  if (instance->n < LONG || instance->n_stages <= 2 * NEAR || (coin & 1)) return;
+  if (c->now.value >= PSPLIT_I_INF) return;
   const uint32_t slowest = slowest_stage(instance, c, w);
   const uint32_t reach = 1 + (uint32_t)(coin >> 1) % NEAR;
   psplit_i_spend(&c->budget, instance->net_off[instance->n_nets]);
@@ -260,13 +262,39 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   c->budget.end = own.end;
 }
 
+/* out_least[n]: the largest stage that a cluster or one before it is pinned to. In an order that goes
+ * by it, clusters of different pins do not alternate: where loads and memory leave a choice, each
+ * split that the pins allow is a division of such an order; in another there may be none. */
+static void least_stages(const psplit_i_instance *instance, const uint32_t *order,
+                         uint32_t *out_least) {
+  for (uint32_t at = 0; at < instance->n; at++) {
+    const uint32_t i = order[at];
+    out_least[i] = instance->pin[i] == PSPLIT_NONE ? 0 : instance->pin[i];
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
+      if (out_least[instance->pred[k]] > out_least[i]) out_least[i] = out_least[instance->pred[k]];
+  }
+}
+
+static psplit_code keep_least(const psplit_i_instance *instance, psplit_i_arena *arena,
+                              worker *scratch, chain *chains) {
+  uint32_t *least = PSPLIT_NEW(arena, uint32_t, instance->n);
+  if (!least) return PSPLIT_NOMEM;
+  draw_order(instance, &chains[0], scratch, &kFirstOrders[0]);
+  least_stages(instance, scratch->order, least);
+  for (uint32_t i = 0; i < N_CHAINS; i++) chains[i].least = least;
+  return PSPLIT_OK;
+}
+
 static void run_chain(const psplit_i_instance *instance,
                       const psplit_i_local_search_options *options, chain *c, worker *w,
                       uint32_t index, bool first) {
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
   /* The very first order is always tried: a time limit of 0 still gives a split. */
   if (first && (index == 0 || !psplit_i_expired(&c->budget))) {
-    draw_order(instance, c, w, &kFirstOrders[index]);
+    drawing how = kFirstOrders[index];
+    how.base = c->least;
+    how.last = UINT32_MAX;
+    draw_order(instance, c, w, &how);
     if (index == 0)
       divide_first(instance, c, w);
     else
@@ -276,7 +304,7 @@ static void run_chain(const psplit_i_instance *instance,
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;
     const uint64_t coin = draw(c);
     const bool fresh = c->now.value >= PSPLIT_I_INF;
-    drawing how = {fresh ? NULL : c->now.stage,
+    drawing how = {fresh ? c->least : c->now.stage,
                    noises[coin & 3],
                    coin >> 2 & 1 ? 1 : KEY_UNIT / 4,
                    (coin >> 3 & 1) != 0,
@@ -336,6 +364,7 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
       psplit_i_assignment_copy(&chains[i].now, assignment, instance);
   }
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], instance, automaton));
+  if (instance->has_pins) PSPLIT_TRY(keep_least(instance, &arena, &workers[0], chains));
   const bool fresh = assignment->value >= PSPLIT_I_INF;
   const uint64_t work = work_of_round(instance, options);
   for (uint32_t round = 0; round < options->n_rounds; round++) {

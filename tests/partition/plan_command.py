@@ -2,6 +2,7 @@
 import itertools
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -54,6 +55,27 @@ def piper(n, devices, memory):
             "mbsInBatch": 8, "nodes": nodes,
             "edges": [{"sourceId": 7 * a, "destId": 7 * b, "communicationCost": c}
                       for a, b, c in edges]}
+
+
+def pinned_chains(seed, n_chains=6, length=30, n_stages=3):
+    """Chains beside each other, pinned where a stage's part of each begins and ends, and the one
+    split that is left: few orders of the nodes have a division that obeys."""
+    rng = random.Random(seed)
+    nodes, tensors, stages = [], [], []
+    for chain in range(n_chains):
+        cuts = sorted(rng.sample(range(1, length), n_stages - 1))
+        for i in range(length):
+            stage = sum(i >= cut for cut in cuts)
+            node = {"id": len(nodes), "time_ns": rng.randint(1, 1000)}
+            if i in cuts or i + 1 in cuts:
+                node["pin"] = stage
+            if i:
+                tensors.append({"producer": len(nodes) - 1, "consumers": [len(nodes)],
+                                "send_ns": rng.randint(1, 300), "recv_ns": 5})
+            nodes.append(node)
+            stages.append(stage)
+    return {"format": "psplit-problem", "version": 1, "nodes": nodes, "tensors": tensors,
+            "devices": [{"name": "d", "count": n_stages}]}, stages
 
 
 def piper_best(problem):
@@ -214,6 +236,13 @@ with tempfile.TemporaryDirectory() as directory:
               found == best or abs(found - best) < 1e-6, f"{found} {best} {result.stderr}")
     del foreign["nodes"][2]["TMPCs"]["1"]
     refuses("piper: a node that one device cannot run", 4, write("piper.json", foreign))
+
+    for seed in range(3):
+        pinned, stages = pinned_chains(seed)
+        result = run("--json", "--time-limit", "0", write("pinned.json", pinned))
+        found = json.loads(result.stdout)["stage"] if result.returncode == 0 else {}
+        check(f"pins that leave one split are obeyed at once ({seed})",
+              [found.get(str(v)) for v in range(len(stages))] == stages, result.stderr)
 
     check("version", run("--version").stdout.startswith("onnx-pipeline-plan "))
     check("help", "--non-contiguous" in run("--help").stdout)
