@@ -499,6 +499,8 @@ async function large() {
     const actions = [['select', 'page.select(page.data.plans[0].order[value])', 40], ['memory', 'page.set({ mode: "memory" })'], ['schedule', 'page.set({ view: "schedule" })'], ['cuts', 'page.set({ view: "cuts" })'], ['move a cut', 'page.moveCut(1, page.cutPlaces()[1] + value)', 5], ['move it again', 'page.moveCut(1, page.cutPlaces()[1] - value)', 9], ['model', 'page.set({ view: "model" })'], ['open a scope', 'page.toggle(page.model().find((b) => !b.leaf && !b.open)?.key)']];
     const times = [];
     for (const [name, text, value] of actions) times.push([name, await took(page, text, value)]);
+    await page.evaluate(() => { window.page.set({ view: 'cuts' }); window.page.moveCut(1, window.page.cutPlaces()[1] + 3); });
+    tap.ok(/A command takes 256 pins and this split needs/.test(await page.locator('#export .warning').textContent()) && await page.locator('#export textarea').count() === 0, `${title}: more pins than a command takes are not listed`);
     const worst = Math.max(...times.map(([, ms]) => ms));
     tap.ok(worst < each, `${title}: every action answers`, times.join(' '));
     console.log(`# ${title}, ${supernodes} supernodes, time of the page's thread: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);

@@ -216,8 +216,10 @@ function loadLegend(cut) {
   return box;
 }
 
+const MOST_PINS = 256; // of a command
 function exportBox(cut) {
   const { pins, unnamed } = pinsOf(plan, cut.stageOf);
+  if (pins.length > MOST_PINS) return element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), element('p', { class: 'warning' }, `A command takes ${MOST_PINS} pins and this split needs ${count(pins.length, 'pin')}: it cannot be asked for.`));
   const lines = [`-k ${cut.stages.length}`, ...pins.map((pin) => `--pin ${quoted(pin)}`)];
   const area = element('textarea', { readonly: true, rows: Math.min(8, lines.length + 1), 'aria-label': 'options for onnx-pipeline-split', spellcheck: 'false' });
   area.value = lines.join(' \\\n  ');
@@ -225,7 +227,6 @@ function exportBox(cut) {
   const box = element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), area, element('p', {}, copy, ' ',
     element('small', {}, `Give them to onnx-pipeline-split with the options that this page was made with: no other split obeys them.${plan.plan.device_order === 'chosen' ? ` List the devices in this order: ${cut.stages.map((s) => s.device).join(', ')}.` : ''}`)));
   if (unnamed.length) box.append(element('p', { class: 'warning' }, `${count(unnamed.length, 'supernode')} without an operator of a name that no other has cannot be pinned; the tool may place ${unnamed.length === 1 ? 'it' : 'them'} elsewhere.`));
-  if (pins.length > 256) box.append(element('p', { class: 'warning' }, `A command takes 256 pins, these are ${pins.length}.`));
   return box;
 }
 
