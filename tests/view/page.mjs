@@ -113,6 +113,8 @@ async function tidy() {
     if (!page) return;
     tap.none(await untidy(page), `${title}: nothing is cut off, covered or behind`);
     tap.ok(await page.evaluate(() => [...document.querySelectorAll('.frame')].every((f) => f.scrollWidth <= f.clientWidth)), `${title}: all columns are in sight`);
+    const talls = await page.locator('.pipeline .track').evaluateAll((all) => all.map((t) => t.getAttribute('height')));
+    tap.ok(new Set(talls).size === 1, `${title}: on one scale`, talls.join());
     await close(title, page);
   }
 }

@@ -49,18 +49,18 @@ function membersOf(cut) {
   return lists;
 }
 
-function pipelineDrawing(cut, { width, height, most, title }) {
+function pipelineDrawing(cut, { width, height, most, lanesTall = 0, title }) {
   const memory = state.mode === 'memory', n = cut.stages.length;
   const full = cut.stages.map((s) => (memory ? s.memory_bytes : workOf(s)));
   const limits = memory ? cut.stages.map((s) => s.memory_limit_bytes).filter((l) => l !== null) : [];
   const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
-  const phone = width < 560, margin = phone ? 4 : 88; // on the right: what the bound is
+  const phone = width < 560, bounded = !memory && plan.plan.objective !== 'latency', margin = phone ? 4 : bounded ? 88 : 8; // on the right: what the bound is
   const wish = Math.max(phone ? 14 : 20, Math.min(COLUMN.gap, width / n / (phone ? 6 : 3)));
   const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - wish * (n - 1) - margin - 8) / n));
   const gap = n > 1 ? Math.max(phone ? 10 : 20, Math.min(wish, (width - 8 - margin - n * wide) / (n - 1))) : wish;
   const total = Math.max(width, 8 + n * wide + (n - 1) * gap + margin), left = Math.max(8, (total - margin - n * wide - (n - 1) * gap) / 2);
   const bundles = memory ? [] : bundlesOf(cut), lanes = lanesOf(bundles, COLUMN.lanes * height);
-  const tall = height - COLUMN.top - COLUMN.foot - lanes.tall, scale = tall / largest;
+  const tall = height - COLUMN.top - COLUMN.foot - Math.max(lanes.tall, lanesTall), scale = tall / largest;
   const x = (s) => left + s * (wide + gap);
   const svg = drawing('svg', { viewBox: `0 0 ${total} ${height}`, width: total, height, class: 'pipeline', role: 'group', 'aria-label': title });
   const bands = drawing('g', { class: 'bands' }), marks = drawing('g'), heads = drawing('g'), over = drawing('g');
@@ -82,7 +82,7 @@ function pipelineDrawing(cut, { width, height, most, title }) {
       over.append(drawing('line', { class: 'limit', x1: x(s) - 6, x2: x(s) + wide + 6, y1: at, y2: at }), drawing('text', { class: 'limit', x: x(s) + wide, y: at + 12, 'text-anchor': 'end' }, `limit ${bytes(stage.memory_limit_bytes)}`));
     }
   });
-  if (!memory && plan.plan.objective !== 'latency') drawBound(over, scale, { right: x(n - 1) + wide, total, named: !phone });
+  if (bounded) drawBound(over, scale, { right: x(n - 1) + wide, total, named: !phone });
   if (!memory) drawBands(bands, over, { bundles, lanes, stages: cut.stages }, edge, { x, wide, gap, tall });
   return svg;
 }
@@ -280,8 +280,11 @@ function drawPipeline(box) {
   const width = beside ? (room - 24) * part : room, beyond = beside ? room - 24 - width : room, height = Math.max(room < 560 ? 560 : 330, Math.min(720, innerHeight - frame.getBoundingClientRect().top - 74));
   pair.firstChild.style.width = `${width}px`;
   const most = other ? Math.max(...[cut, other === plan ? planned(plan) : split(other)].flatMap((c) => c.stages.map((s) => (state.mode === 'memory' ? s.memory_bytes : workOf(s))))) : null;
-  frame.append(pipelineDrawing(cut, { width, height, most, title: `pipeline of ${count(cut.stages.length, 'stage')}` }));
-  if (other) drawOther(pair, other, { width: beyond, height, most });
+  // On one scale: as high, and with as much room below.
+  const lanesTall = other && state.mode === 'time' ? lanesOf(bundlesOf(other === plan ? planned(plan) : split(other)), COLUMN.lanes * height).tall : 0;
+  const ownTall = other && state.mode === 'time' ? lanesOf(bundlesOf(cut), COLUMN.lanes * height).tall : 0;
+  frame.append(pipelineDrawing(cut, { width, height, most, lanesTall, title: `pipeline of ${count(cut.stages.length, 'stage')}` }));
+  if (other) drawOther(pair, other, { width: beyond, height, most, lanesTall: ownTall });
   keyboard(frame);
   box.append(pipelineLegend());
   box.append(stageTable(cut));
