@@ -262,9 +262,9 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   c->budget.end = own.end;
 }
 
-/* out_least[n]: the largest stage that a cluster or one before it is pinned to. In an order that goes
- * by it, clusters of different pins do not alternate: where loads and memory leave a choice, each
- * split that the pins allow is a division of such an order; in another there may be none. */
+/* out_least[n]: the largest stage that a cluster or one before it is pinned to. An order that goes
+ * by it has a division that obeys the pins, if loads and memory allow that one; in another order
+ * clusters of different pins may alternate, and there may be none. */
 static void least_stages(const psplit_i_instance *instance, const uint32_t *order,
                          uint32_t *out_least) {
   for (uint32_t at = 0; at < instance->n; at++) {
