@@ -452,6 +452,33 @@ async function explained() {
   await close(title, page);
 }
 
+// Text on a coloured mark has four and a half times its light, or that of its mark.
+async function contrast() {
+  for (const colorScheme of ['light', 'dark']) {
+    const title = `contrast, ${colorScheme}`, page = await open(title, small('layers', '-k', '1..8'), '#k=8', { colorScheme });
+    if (!page) return;
+    const poor = await page.evaluate(() => {
+      const pen = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+      const light = (colour) => {
+        pen.fillStyle = colour;
+        pen.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((x) => (x / 255 <= 0.03928 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const root = getComputedStyle(document.documentElement), of = (name) => root.getPropertyValue(name), found = [];
+      const check = (name, colour) => { const [a, b] = [light(of('--on')), light(colour)].sort((x, y) => y - x); if ((a + 0.05) / (b + 0.05) < 4.5) found.push(`${name} ${colour} ${((a + 0.05) / (b + 0.05)).toFixed(2)}`); };
+      for (const name of ['recv', 'send', 'layout', 'again', 'weights', 'activations', 'stash', 'caches', 'buffers', 'workspace', ...['conv', 'depthwise', 'matmul', 'attention', 'rnn', 'norm', 'pool', 'reduce', 'elementwise', 'resize', 'quant', 'search', 'control', 'move', 'other', 'shape', 'view', 'constant'].map((each) => `c-${each}`)]) check(name, of(`--${name}`));
+      for (const colour of ['stage', 'heat']) {
+        window.page.set({ colour });
+        for (const rect of document.querySelectorAll('.mark rect')) check(colour, getComputedStyle(rect).fill);
+      }
+      return [...new Set(found)];
+    });
+    tap.none(poor, `${title}: all texts on marks can be read`);
+    await close(title, page);
+  }
+}
+
 // Drawings beside golden/*.png, without their text, whose fonts are the machine's: at most one pixel in 200
 // is another. PSPLIT_BLESS=1 writes the pictures anew: look at them.
 async function pictures() {
@@ -519,6 +546,7 @@ await slider();
 await cuts();
 await headline();
 await explained();
+await contrast();
 await blocks();
 await legible();
 await notes();

@@ -50,7 +50,7 @@ const STAGES = [[212, 58], [28, 72], [172, 40], [338, 48], [48, 70], [258, 42], 
 const stageColour = (stage, faint = false) => {
   if (stage === null) return dark.matches ? '#3a434f' : '#dfe3e8';
   const [hue, chroma] = STAGES[stage] ?? [(stage * 137.508) % 360, 40];
-  return dark.matches ? `hsl(${hue}, ${chroma * 0.75}%, ${faint ? 22 : 40}%)` : `hsl(${hue}, ${chroma}%, ${faint ? 93 : 72}%)`;
+  return dark.matches ? `hsl(${hue}, ${chroma * 0.75}%, ${faint ? 22 : hue > 30 && hue < 200 ? 31 : 38}%)` : `hsl(${hue}, ${chroma}%, ${faint ? 93 : 72}%)`;
 };
 // As much of the end of a text as there is room for: it tells more than its start.
 const pen = document.createElement('canvas').getContext('2d');
@@ -77,7 +77,7 @@ const widthOf = (text, font = '12px system-ui, sans-serif') => { pen.font = font
 // From cold to hot, 0 to 1: lightness carries it, so that it holds without colours too.
 function heatColour(part) {
   const p = Math.sqrt(Math.max(0, Math.min(1, part)));
-  return dark.matches ? `hsl(${222 - 200 * p}, ${30 + 45 * p}%, ${24 + 34 * p}%)` : `hsl(${212 - 200 * p}, ${45 + 40 * p}%, ${93 - 40 * p}%)`;
+  return dark.matches ? `hsl(${222 + 160 * p}, ${30 + 45 * p}%, ${22 + 18 * p}%)` : `hsl(${212 + 160 * p}, ${45 + 40 * p}%, ${93 - 36 * p}%)`;
 }
 
 // What is shown: which plan, which view, what is selected. The address keeps it.
