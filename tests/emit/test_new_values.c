@@ -212,6 +212,102 @@ static void what_cannot_be_is_said(void **state) {
   assert_int_not_equal(access("n.onnx", F_OK), 0);
 }
 
+/* The model as text, with something else in it; `to` may stand for what is added behind. */
+static void write_variant(const char *path, const char *from, const char *to) {
+  char text[2048];
+  const char *at = strstr(MODEL, from);
+  assert_non_null(at);
+  const int n =
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - MODEL), MODEL, to, at + strlen(from));
+  assert_true(n > 0 && n < (int)sizeof text);
+  write_model_text(path, text);
+}
+
+#define FIELD(what) "n.onnx is not m.onnx with other weights: " what " differs"
+
+static void another_model_is_told(void **state) {
+  (void)state;
+  static const struct {
+    const char *from, *to;
+    const char *says; /* the difference, or the weights that alone differ */
+  } cases[] = {
+    {"\"v\"]", "\"w\"]", FIELD("the model's field \"metadata_props\"")},
+    {", metadata_props: [\"k\": \"v\"]", "", FIELD("the model's field \"metadata_props\"")},
+    {"[\"k\": \"v\"]", "[\"k\": \"v\", \"l\": \"v\"]",
+     FIELD("the model's field \"metadata_props\"")},
+    {"[\"k\": \"v\"]", "[\"k\": \"v\"], 4000: \"new\"", FIELD("the model's field \"unknown\"")},
+    {"ir_version: 8", "ir_version: 9", FIELD("the model's field \"ir_version\"")},
+    {"Relu (a)", "Abs (a)", FIELD("the graph's field \"node\"")},
+    {" y = Relu", " z = Neg (a) y = Relu", FIELD("the graph's field \"node\"")},
+    {"float[0] empty = {}", "float[0] empty = {}, float[1] more = {1}",
+     FIELD("the graph's field \"input\"")},
+    {", float[0] empty = {}", "", FIELD("the graph's field \"initializer\"")},
+    {"(float[4,4] y)", "(float[4,4] y, float[4,4] a)", FIELD("the graph's field \"output\"")},
+    {"(float[4,4] y)", "(float[4,4] y) @{4000: \"new\"}", FIELD("the graph's field \"unknown\"")},
+    {"float[2] typed", "float[1,2] typed",
+     FIELD("in its name, type or shape the initializer \"typed\"")},
+    {"typed =", "other =", FIELD("in its name, type or shape the initializer \"typed\"")},
+    {"int64[1] kept = {7}", "int32[1] kept = {7}",
+     FIELD("in its name, type or shape the initializer \"kept\"")},
+    {"{7}", "{8}", "raw kept "},
+    {"{7}", "raw {8}", "raw kept "},
+    {"\"offset\": \"8\"", "\"offset\": \"20\"", "raw outside "},
+    {"\"offset\": \"8\", ", "", "raw outside "},
+  };
+  make_model();
+  write_variant("m.onnx", "raw = random(1)", "raw = random(2)");
+  const unsigned char same[40] = {0}; /* of data outside, the place alone differs */
+  save("d", same, sizeof same);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_diag diag = {0};
+    char names[200];
+    write_variant("n.onnx", cases[i].from, cases[i].to);
+    const psplit_code code = prove(names, &diag, NULL);
+    if (strcmp(code == PSPLIT_OK ? names : diag.message, cases[i].says) != 0)
+      fail_msg("%s: %s: %s; told: %s", cases[i].to, psplit_code_name(code), diag.message, names);
+  }
+}
+
+/* The same weights, longer than what is read at once, until one of the files breaks off. */
+static void data_is_read_to_its_end(void **state) {
+  (void)state;
+  enum { BYTES = (3 << 20) + 12 };
+  static const char OUTSIDE[] =
+    "<ir_version: 8, opset_import: [\"\": 17]> g (float[1] x) => (float[1] y) "
+    "<float[786435] w = [\"location\": \"%s\"]> { y = Relu (x) }";
+  char names[200], text[sizeof OUTSIDE];
+  unsigned char *data = calloc(BYTES, 1);
+  assert_non_null(data);
+  for (int f = 0; f < 2; f++) {
+    snprintf(text, sizeof text, OUTSIDE, f ? "e" : "d");
+    write_model_text(f ? "n.onnx" : "m.onnx", text);
+    data[BYTES - 1] = 0;
+    save(f ? "e" : "d", data, BYTES);
+  }
+  psplit_diag diag = {0};
+  psplit_new_values_report report;
+  int cancel = 1;
+  assert_int_equal(prove(names, &diag, &report), PSPLIT_OK);
+  assert_string_equal(names, "w "); /* another place */
+  assert_int_equal(report.compared_bytes, BYTES);
+  data[BYTES - 1] = 1;
+  save("e", data, BYTES);
+  free(data);
+  psplit_model *before = opened("m.onnx"), *after = opened("n.onnx");
+  assert_int_equal(psplit_verify_new_values(before, after, NULL, NULL, &diag, &report), PSPLIT_OK);
+  assert_int_equal(report.n_changed, 1);
+  assert_int_equal(psplit_verify_new_values(before, after, NULL, &cancel, &diag, NULL),
+                   PSPLIT_CANCELLED);
+  for (int f = 1; f >= 0; f--) {
+    diag = (psplit_diag){0};
+    assert_int_equal(truncate(f ? "e" : "d", 2 << 20), 0);
+    assert_int_equal(psplit_verify_new_values(before, after, NULL, NULL, &diag, NULL), PSPLIT_IO);
+    assert_non_null(strstr(diag.message, f ? "e" : "d"));
+  }
+  psplit_model_close(before);
+  psplit_model_close(after);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, enter_scratch, leave_scratch)
 
 int main(void) {
@@ -220,6 +316,8 @@ int main(void) {
     IN_SCRATCH(no_other_byte_changes),
     IN_SCRATCH(every_other_change_is_told),
     IN_SCRATCH(what_cannot_be_is_said),
+    IN_SCRATCH(another_model_is_told),
+    IN_SCRATCH(data_is_read_to_its_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
