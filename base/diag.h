@@ -1,4 +1,4 @@
-/* Filling a psplit_diag, and the one macro that hides control flow. */
+/* Filling a psplit_diag, and the two macros that hide control flow. */
 #ifndef PSPLIT_BASE_DIAG_H
 #define PSPLIT_BASE_DIAG_H
 
@@ -67,6 +67,13 @@ void psplit_i_advise(const psplit_logger *logger, psplit_severity severity, pspl
   do {                               \
     code = (call);                   \
     if (code != PSPLIT_OK) goto out; \
+  } while (0)
+
+/* The same of a call that always fails, as psplit_i_fail() and psplit_i_nomem() do. */
+#define PSPLIT_FAIL(call) \
+  do {                    \
+    code = (call);        \
+    goto out;             \
   } while (0)
 
 #endif

@@ -261,7 +261,7 @@ static psplit_code begin(const char *path, const psplit_i_out_options *options, 
   struct stat status;
   if (options) file.options = *options;
   psplit_i_text_puts(&place, path);
-  if (place.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (place.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   const bool exists = stat(path, &status) == 0;
   if (!exists && errno != ENOENT) PSPLIT_TRY(cannot(path, errno, diag));
   if (exists && S_ISDIR(status.st_mode)) PSPLIT_TRY(cannot(path, EISDIR, diag));

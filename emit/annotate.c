@@ -74,10 +74,10 @@ static psplit_code add_node(const psplit_model *model, const psplit_i_span *span
     const uint8_t *at = model->skeleton.bytes + span->skeleton_offset;
     psplit_i_field whole;
     if (!psplit_i_next_field(&at, at + span->skeleton_bytes, &whole))
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL, "a node changed since it was scanned"));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "a node changed since it was scanned"));
     psplit_i_rope_view(&node, whole.content, (size_t)(whole.end - whole.content));
   }
-  if (field.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (field.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_rope_copy(&node, arena, field.bytes, field.n);
   psplit_i_rope_message(graph, arena, GRAPH_NODE, &node);
 out:
@@ -155,33 +155,34 @@ static psplit_code put_split_assignments(const psplit_model *model, const psplit
   unsigned deepest = 0, depth = 1;
   bool failed = false;
   uint32_t *stage = psplit_i_arena_array(arena, plan->n_nodes, sizeof *stage);
-  if (!stage) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!stage) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < plan->n_nodes; n++) {
     const char *name = model->graph->nodes[n].name;
     if (*name && depth_of(name) > deepest) deepest = depth_of(name);
     if (strpbrk(name, "=;"))
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                               "node %s: Olive's split_assignments have no way to write a name "
-                               "with '=' or ';'",
-                               name));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                                "node %s: Olive's split_assignments have no way to write a name "
+                                "with '=' or ';'",
+                                name));
   }
   for (; depth <= deepest; depth++) {
     psplit_i_intern_fini(&scopes);
     psplit_i_intern_init(&scopes);
     if (collect_scopes(model, plan, depth, arena, &scopes, stage, &failed)) break;
   }
-  if (failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (depth > deepest || !scopes.n)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                             "Olive's split_assignments go by the names of nodes, and the names in "
-                             "%s do not tell its stages apart",
-                             model->path));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                    "Olive's split_assignments go by the names of nodes, and the names in "
+                    "%s do not tell its stages apart",
+                    model->path));
   uint32_t first = 0;
   while (first + 1 < scopes.n && depth_of(scopes.text[first]) != depth) first++;
   psplit_i_text_addf(&value, "%s=%" PRIu32, scopes.text[first], stage[first]);
   for (uint32_t i = 0; i < scopes.n; i++)
     if (i != first) psplit_i_text_addf(&value, ";%s=%" PRIu32, scopes.text[i], stage[i]);
-  if (value.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (value.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   put_metadata(out, MODEL_METADATA, "split_assignments", value.bytes);
 out:
   psplit_i_text_fini(&value);
@@ -221,7 +222,7 @@ psplit_code psplit_emit_numbered(const psplit_model *model, const char *path, bo
     PSPLIT_TRY(add_node(model, span, field, &arena, diag, &graph));
   }
   put_graph(model, &graph, &arena, &out);
-  if (graph.failed || out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (graph.failed || out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
 out:
   psplit_i_rope_fini(&out);
@@ -240,7 +241,7 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   char name[32];
   psplit_i_arena_init(&arena, 0);
   if (plan->n_nodes != model->graph->n_nodes)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_INVALID, "the plan is of another model than %s", model->path));
   choose_name(model, name, sizeof name);
   uint32_t node = 0;
@@ -258,10 +259,10 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   if (annotation == PSPLIT_ANNOTATION_ONNX) add_configuration(plan, name, &arena, &out);
   if (annotation == PSPLIT_ANNOTATION_OLIVE) {
     PSPLIT_TRY(put_split_assignments(model, plan, &arena, diag, &metadata));
-    if (metadata.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (metadata.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
     psplit_i_rope_view(&out, metadata.bytes, metadata.n);
   }
-  if (graph.failed || out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (graph.failed || out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
 out:
   psplit_i_text_fini(&metadata);

@@ -182,7 +182,7 @@ static psplit_code add_block(maker *m, uint32_t block) {
   const char *name = function_name(m, block);
   psplit_i_text head = {0}, call = {0};
   psplit_i_rope function = {0};
-  if (!name) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (!name) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   add_string(&head, FUNCTION_NAME, name);
   for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++) {
     const psplit_i_node *node = &m->graph->nodes[m->nodes[i]];
@@ -226,12 +226,12 @@ static psplit_code add_block(maker *m, uint32_t block) {
     psplit_i_text_fini(&entry);
   }
   add_string(&head, FUNCTION_DOMAIN, m->domain);
-  if (head.failed || call.failed) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (head.failed || call.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_rope_copy(&function, &m->arena, head.bytes, head.n);
   psplit_i_rope_message(&m->functions, &m->arena, MODEL_FUNCTIONS, &function);
   head.n = 0;
   psplit_i_wire_bytes(&head, GRAPH_NODE, call.bytes, call.n);
-  if (head.failed) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (head.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_rope_copy(&m->graph_rope, &m->arena, head.bytes, head.n);
 out:
   psplit_i_rope_fini(&function);
@@ -306,7 +306,7 @@ psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *b
   psplit_i_arena_init(&m.arena, 0);
   psplit_i_intern_init(&m.names);
   if (blocks->n_nodes != model->graph->n_nodes)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_INVALID, "the blocks are of another model than %s", model->path));
   PSPLIT_TRY(settle(&m));
   choose_domain(&m);
@@ -327,7 +327,7 @@ psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *b
     else
       psplit_i_rope_range(&out, piece->file, piece->offset, piece->bytes);
   }
-  if (out.failed || m.graph_rope.failed || m.functions.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (out.failed || m.graph_rope.failed || m.functions.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
 out:
   psplit_i_rope_fini(&out);

@@ -152,7 +152,7 @@ static psplit_code make_names(psplit_i_split *split, psplit_diag *diag) {
     split->recv_names[t] = repeated
                              ? split->recv_names[t - 1]
                              : make_name(&taken, &split->arena, tensor, "recv", transfer->from);
-    if (!split->send_names[t] || !split->recv_names[t]) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!split->send_names[t] || !split->recv_names[t]) PSPLIT_FAIL(psplit_i_nomem(diag));
   }
 out:
   psplit_i_intern_fini(&taken);

@@ -74,7 +74,7 @@ static psplit_code build_stage(emission *e, const psplit_i_split *split, uint32_
     psplit_i_weights_reset(weights);
   }
   if (out->bytes > MODEL_BYTES)
-    PSPLIT_TRY(psplit_i_fail_about(
+    PSPLIT_FAIL(psplit_i_fail_about(
       e->diag, PSPLIT_LIMIT,
       (psplit_i_advice){.hint = weights->mode == PSPLIT_WEIGHTS_INLINE
                                   ? PSPLIT_HINT_WEIGHTS_EXTERNAL
@@ -199,7 +199,7 @@ static psplit_code write_manifest(emission *e) {
   psplit_code code = PSPLIT_OK;
   psplit_i_text text = {0};
   psplit_i_manifest_write(e->split, &text);
-  if (text.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  if (text.failed) PSPLIT_FAIL(psplit_i_nomem(e->diag));
   PSPLIT_TRY(psplit_i_emission_bytes(e, text.bytes, text.n, "pipeline.json"));
 out:
   psplit_i_text_fini(&text);
@@ -252,11 +252,11 @@ psplit_code psplit_i_emission_weights(psplit_i_emission *e, const psplit_model *
   }
   psplit_i_rope_view(&whole, head->bytes, head->n);
   psplit_i_rope_message(&whole, &arena, MODEL_GRAPH, &fields);
-  if (fields.failed || whole.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  if (fields.failed || whole.failed) PSPLIT_FAIL(psplit_i_nomem(e->diag));
   if (whole.bytes > MODEL_BYTES)
-    PSPLIT_TRY(psplit_i_fail(e->diag, PSPLIT_LIMIT,
-                             "%s takes %" PRIu64 " bytes, and protobuf reads at most %" PRIu64,
-                             name, whole.bytes, MODEL_BYTES));
+    PSPLIT_FAIL(psplit_i_fail(e->diag, PSPLIT_LIMIT,
+                              "%s takes %" PRIu64 " bytes, and protobuf reads at most %" PRIu64,
+                              name, whole.bytes, MODEL_BYTES));
   PSPLIT_TRY(write_model(e, &weights, &whole, name));
 out:
   psplit_i_weights_reset(&weights);
@@ -370,7 +370,7 @@ psplit_code psplit_i_manifest_text(const psplit_model *model, const psplit_plan 
   psplit_i_manifest_write(&split, &text);
   if (text.failed) {
     psplit_i_text_fini(&text);
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   }
   *out_text = text.bytes;
 out:
@@ -387,7 +387,7 @@ psplit_code psplit_stage_file_name(const psplit_model *model, uint32_t stage, ui
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   PSPLIT_TRY(psplit_i_stage_name(model, taken.name_template, stage, n_stages, diag, name));
   char *copy = strdup(name);
-  if (!copy) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!copy) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_name = copy;
 out:
   return code;

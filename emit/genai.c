@@ -96,16 +96,16 @@ static psplit_code find_states(writer *w) {
   for (uint32_t i = 0; i < plan->n_states; i++) {
     PSPLIT_TRY(add_state(w, &plan->states[i]));
     if (plan->states[i].reader == PSPLIT_NONE || plan->states[i].writer == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_fail(
+      PSPLIT_FAIL(psplit_i_fail(
         w->diag, PSPLIT_UNSUPPORTED,
         "ONNX Runtime GenAI runs one model for first and later steps, and "
         "nothing %s \"%s\"",
         plan->states[i].reader == PSPLIT_NONE ? "reads" : "makes",
         plan->states[i].reader == PSPLIT_NONE ? plan->states[i].input : plan->states[i].output));
     if (plan->states[i].writer != plan->states[i].reader)
-      PSPLIT_TRY(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                               "\"%s\" is made by another stage than reads \"%s\"",
-                               plan->states[i].output, plan->states[i].input));
+      PSPLIT_FAIL(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
+                                "\"%s\" is made by another stage than reads \"%s\"",
+                                plan->states[i].output, plan->states[i].input));
   }
   for (uint32_t f = 0; f < w->n_forms; f++)
     if (w->past[f].n != w->n_layers) return other_state(w, &plan->states[0]);
@@ -348,9 +348,10 @@ static psplit_code write_config(writer *w) {
   PSPLIT_TRY(check_inputs(w));
   PSPLIT_TRY(find_logits(w));
   if (!fixed(w->split->graph->proto->output[w->logits]->type, -1, &vocabulary))
-    PSPLIT_TRY(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                             "ONNX Runtime GenAI wants to know the size of the vocabulary, and the "
-                             "model does not fix the last dimension of its logits"));
+    PSPLIT_FAIL(
+      psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
+                    "ONNX Runtime GenAI wants to know the size of the vocabulary, and the "
+                    "model does not fix the last dimension of its logits"));
   psplit_i_json_open(json, '{');
   psplit_i_json_key(json, "model");
   psplit_i_json_open(json, '{');
@@ -384,11 +385,11 @@ psplit_code psplit_genai_config(const psplit_model *model, const psplit_plan *pl
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_genai_options, genai, &given, diag));
   if (!given.context_length)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "ONNX Runtime GenAI wants to know how long sequences may get"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "ONNX Runtime GenAI wants to know how long sequences may get"));
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, &taken, diag));
   PSPLIT_TRY(write_config(&w));
-  if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (text.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_text = text.bytes;
   text = (psplit_i_text){0};
 out:

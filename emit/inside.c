@@ -129,7 +129,7 @@ static psplit_code write_names(psplit_i_directory *d, const psplit_model *model,
   psplit_i_text text = {0};
   psplit_i_file file = {0};
   for (size_t i = 0; i < names->n; i++) psplit_i_text_addf(&text, "%s\n", names->items[i]);
-  if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (text.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_directory_file(d, PART, model, NULL, diag, &file));
   PSPLIT_TRY(psplit_i_file_bytes(&file, (const uint8_t *)text.bytes, text.n, diag));
   PSPLIT_TRY(psplit_i_file_close(&file, text.n, diag));

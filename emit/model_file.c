@@ -86,7 +86,7 @@ psplit_code psplit_i_model_file_write(const psplit_model *model, const psplit_i_
   PSPLIT_TRY(psplit_i_out_begin(path, &options, diag, &place));
   const int fd = fcntl(place.fd, F_DUPFD_CLOEXEC, 0);
   if (fd < 0)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", path, strerror(errno)));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", path, strerror(errno)));
   PSPLIT_TRY(psplit_i_file_begin(fd, NULL, path, model, diag, &file));
   file.through = place.directory_fd < 0;
   PSPLIT_TRY(psplit_i_file_rope(&file, rope, diag));

@@ -74,7 +74,7 @@ psplit_code psplit_mpi_job(const psplit_model *model, const psplit_plan *plan,
   char name[48];
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_mpi_job_options, options, &o, diag));
   if (!o.n_command)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "an MPI job needs a command for its ranks"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "an MPI job needs a command for its ranks"));
   const char *image = o.image ? o.image : "onnx-pipeline-split:latest";
   psplit_i_deployed_name(psplit_i_model_path(model), '-', name, sizeof name);
   psplit_i_text_addf(&text,
@@ -121,7 +121,7 @@ psplit_code psplit_mpi_job(const psplit_model *model, const psplit_plan *plan,
                      "          - name: split\n"
                      "            persistentVolumeClaim: {claimName: %s-split}\n",
                      name);
-  if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (text.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_text = text.bytes;
   text = (psplit_i_text){0};
 out:

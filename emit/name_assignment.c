@@ -222,13 +222,13 @@ psplit_code psplit_name_assignment(const psplit_model *model, const psplit_plan 
   assigner a = {.model = model};
   psplit_i_arena_init(&a.arena, 0);
   if (plan->n_nodes != model->graph->n_nodes)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_INVALID, "the plan is of another model than %s", model->path));
   uint32_t *of_stage = psplit_i_arena_array(&a.arena, plan->n_stages, sizeof *of_stage);
-  if (!of_stage) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!of_stage) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(find_providers(&a, plan, stage_provider, of_stage, diag));
   PSPLIT_TRY(take_names(&a, plan, of_stage, diag));
-  if (!cover(&a, 0, a.n_names, 0)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!cover(&a, 0, a.n_names, 0)) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(mend(&a, diag));
   PSPLIT_TRY(write_rules(&a, diag, out_text));
 out:

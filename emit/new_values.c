@@ -118,16 +118,16 @@ static psplit_code name_values(const psplit_model *model, const psplit_weight_va
   for (size_t i = 0; i < graph->n_initializer; i++)
     if (graph->initializer[i]->name &&
         psplit_i_intern_add(&own, graph->initializer[i]->name) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_nomem(diag));
+      PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < n; i++) {
     const uint32_t id = psplit_i_intern_add(names, values[i].name);
-    if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (id == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(diag));
     if (id != i)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "two new values of %s", values[i].name));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "two new values of %s", values[i].name));
     if (psplit_i_intern_find(&own, values[i].name) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                               "%s has no initializer %s: the weights are another model's",
-                               model->path, values[i].name));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                                "%s has no initializer %s: the weights are another model's",
+                                model->path, values[i].name));
   }
 out:
   psplit_i_intern_fini(&own);
@@ -145,12 +145,12 @@ psplit_code psplit_emit_new_values(const psplit_model *model, const psplit_weigh
   psplit_i_arena_init(&arena, 0);
   psplit_i_intern_init(&names);
   if (model->inlined.n)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                             "a model with an If inlined is only written in stages"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                              "a model with an If inlined is only written in stages"));
   PSPLIT_TRY(name_values(model, values, n_values, &names, diag));
   PSPLIT_TRY(add_graph(model, &names, values, &arena, diag, &graph, &n_used));
   if (n_used != n_values)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL, "a weight has no place in %s", model->path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "a weight has no place in %s", model->path));
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
     if (span->field == MODEL_GRAPH)
@@ -158,12 +158,12 @@ psplit_code psplit_emit_new_values(const psplit_model *model, const psplit_weigh
     else
       psplit_i_rope_span(&out, model, span);
   }
-  if (graph.failed || out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (graph.failed || out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (out.bytes > INT_MAX)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT,
-                             "%s would have %" PRIu64
-                             " bytes with its new weights inside; no runtime reads over 2 GiB",
-                             path, out.bytes));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_LIMIT,
+                              "%s would have %" PRIu64
+                              " bytes with its new weights inside; no runtime reads over 2 GiB",
+                              path, out.bytes));
   PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
 out:
   psplit_i_rope_fini(&out);

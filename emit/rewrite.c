@@ -107,17 +107,17 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   psplit_i_arena_init(&scratch, 0);
   ProtobufCAllocator allocator = {scratch_alloc, scratch_free, &scratch};
   const Onnx__TensorProto *tensor = onnx__tensor_proto__unpack(&allocator, (size_t)(end - at), at);
-  if (!tensor) PSPLIT_TRY(psplit_i_nomem(r->diag));
+  if (!tensor) PSPLIT_FAIL(psplit_i_nomem(r->diag));
   const bool was_external = tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   psplit_i_payload payload;
   psplit_i_place place = {0};
   static const uint8_t no_data[] = {TENSOR_RAW_DATA << 3 | PSPLIT_I_WIRE_BYTES, 0};
   const bool found = psplit_i_tensor_payload(r->weights->model, tensor, &payload);
   if (was_external && !found && !is_empty(tensor))
-    PSPLIT_TRY(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
-                             "tensor \"%s\" has external data in a part of the model that is not "
-                             "run (training_info), which cannot be taken along",
-                             tensor->name ? tensor->name : ""));
+    PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
+                              "tensor \"%s\" has external data in a part of the model that is not "
+                              "run (training_info), which cannot be taken along",
+                              tensor->name ? tensor->name : ""));
   if (found)
     PSPLIT_TRY(psplit_i_weights_place(r->weights, &payload, was_external, r->diag, &place));
   while (at < end) {

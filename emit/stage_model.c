@@ -313,7 +313,7 @@ psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
   for (uint32_t o = 0; o < a.stage->n_outputs; o++) sends |= !a.stage->outputs[o].model;
   if (split->boundary == PSPLIT_BOUNDARY_SENDRECV)
     PSPLIT_TRY(psplit_i_boundary_functions(split, sends, receives, arena, diag, out));
-  if (graph.failed || out->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (graph.failed || out->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
 out:
   psplit_i_stage_extra_fini(&a.extra);
   psplit_i_rope_fini(&graph);

@@ -101,7 +101,7 @@ psplit_code psplit_i_stage_name(const psplit_model *model, const char *template,
     }
     c += bytes;
   }
-  if (name.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (name.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (name.n > MOST_BYTES)
     PSPLIT_TRY(wrong(template, "a stage's name would take more bytes than files' names do", diag));
   memcpy(out, name.bytes, name.n + 1);
@@ -114,12 +114,12 @@ psplit_code psplit_i_stage_names(psplit_i_split *split, const char *template, ps
   psplit_code code = PSPLIT_OK;
   const uint32_t n = split->plan->n_stages;
   const char **names = PSPLIT_NEW(&split->arena, const char *, n);
-  if (!names) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!names) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < n; s++) {
     char name[PSPLIT_I_FILE_NAME];
     PSPLIT_TRY(psplit_i_stage_name(split->model, template, s, n, diag, name));
     names[s] = psplit_i_arena_strndup(&split->arena, name, strlen(name));
-    if (!names[s]) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!names[s]) PSPLIT_FAIL(psplit_i_nomem(diag));
   }
   split->stage_names = names;
 out:

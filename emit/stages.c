@@ -384,7 +384,7 @@ psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model
   PSPLIT_TRY(check_transfers(split, diag));
   PSPLIT_TRY(check_names(split, diag));
   split->stages = PSPLIT_NEW(&split->arena, psplit_i_stage, plan->n_stages);
-  if (!split->stages) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!split->stages) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(find_infos(split, diag));
   PSPLIT_TRY(list_nodes(split, diag));
   PSPLIT_TRY(check_counts(split, diag));

@@ -112,8 +112,8 @@ static psplit_code add_ports(const writer *w, const char *key, const psplit_i_po
     PSPLIT_TRY(add_port(w, &ports[i], is_input, true));
   }
   if (!any)
-    PSPLIT_TRY(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                             "Triton runs no stage without an %s; ask for fewer stages", key));
+    PSPLIT_FAIL(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
+                              "Triton runs no stage without an %s; ask for fewer stages", key));
   psplit_i_text_puts(w->out, "\n]\n");
 out:
   return code;
@@ -222,7 +222,7 @@ static psplit_code add_model_ports(const writer *w, const char *key, bool is_inp
     PSPLIT_TRY(add_port(w, &port, is_input, false));
   }
   if (!any)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED, "Triton runs no model without an %s", key));
   psplit_i_text_puts(w->out, "\n]\n");
 out:
@@ -283,14 +283,14 @@ psplit_code psplit_triton_script(const psplit_model *model, const psplit_plan *p
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_triton_options, triton, &given, diag));
   if (taken.weights == PSPLIT_WEIGHTS_REFERENCE)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "a model repository holds its weights: they cannot point elsewhere"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "a model repository holds its weights: they cannot point elsewhere"));
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, &taken, diag));
   psplit_i_deployed_name(psplit_i_model_path(model), '_', w.name, sizeof w.name);
   psplit_i_text_puts(&text, HEAD);
   for (uint32_t s = 0; s < plan->n_stages; s++) PSPLIT_TRY(add_stage(&w, s));
   PSPLIT_TRY(add_ensemble(&w));
-  if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (text.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_text = text.bytes;
   text = (psplit_i_text){0};
 out:

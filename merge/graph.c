@@ -310,21 +310,21 @@ static psplit_code add_outputs(psplit_i_merger *m) {
       const uint32_t before = names.n;
       const uint32_t id = psplit_i_intern_add(&names, rows->outputs[o].tensor);
       const uint32_t v = psplit_i_graph_find_value(stage->graph, rows->outputs[o].name);
-      if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(m->diag));
+      if (id == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(m->diag));
       if (id != before) continue;
       const psplit_i_span *span = stage->ports.outputs[output_position(stage->graph, v)];
       if (!psplit_i_vec_push(&spans, span) || !psplit_i_vec_push(&from, s))
-        PSPLIT_TRY(psplit_i_nomem(m->diag));
+        PSPLIT_FAIL(psplit_i_nomem(m->diag));
     }
   }
   for (uint32_t o = 0; o < m->manifest.n_outputs; o++) {
     const uint32_t id = psplit_i_intern_find(&names, m->manifest.outputs[o]);
     if (id >= from.n)
-      PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_INVALID,
-                               "%s: no stage gives the model's output \"%s\"", m->directory,
-                               m->manifest.outputs[o]));
+      PSPLIT_FAIL(psplit_i_fail(m->diag, PSPLIT_INVALID,
+                                "%s: no stage gives the model's output \"%s\"", m->directory,
+                                m->manifest.outputs[o]));
     psplit_i_rope *out = psplit_i_last_rope(&m->graph, m->stages[from.items[id]].model);
-    if (!out) PSPLIT_TRY(psplit_i_nomem(m->diag));
+    if (!out) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     psplit_i_rope_span(out, m->stages[from.items[id]].model, spans.items[id]);
   }
 out:

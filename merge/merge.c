@@ -45,7 +45,7 @@ static psplit_code build(psplit_i_merger *m, psplit_weights mode, const char *da
   }
   PSPLIT_TRY(psplit_i_merge_model(m, head));
   PSPLIT_TRY(psplit_i_merge_graph(m));
-  if (has_failed(head) || has_failed(&m->graph)) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (has_failed(head) || has_failed(&m->graph)) PSPLIT_FAIL(psplit_i_nomem(m->diag));
 out:
   return code;
 }
@@ -101,7 +101,7 @@ static psplit_code begin_file(const psplit_i_merger *m, const char *path,
   PSPLIT_TRY(psplit_i_out_begin(path, &options, m->diag, out_place));
   const int fd = fcntl(out_place->fd, F_DUPFD_CLOEXEC, 0);
   if (fd < 0)
-    PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_IO, "cannot write %s: %s", path, strerror(errno)));
+    PSPLIT_FAIL(psplit_i_fail(m->diag, PSPLIT_IO, "cannot write %s: %s", path, strerror(errno)));
   PSPLIT_TRY(psplit_i_file_begin(fd, NULL, path, m->stages[0].model, m->diag, out_file));
   out_file->through = out_place->directory_fd < 0;
   out_file->cancel = m->options->cancel;
@@ -182,10 +182,10 @@ static psplit_code write_model(psplit_i_merger *m, const psplit_i_segments *head
   psplit_i_text tag = {0};
   psplit_i_wire_tag(&tag, MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(&tag, length(&m->graph));
-  if (tag.failed) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (tag.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   m->report.bytes = length(head) + tag.n + length(&m->graph);
   if (m->report.bytes > MODEL_BYTES)
-    PSPLIT_TRY(psplit_i_fail_about(
+    PSPLIT_FAIL(psplit_i_fail_about(
       m->diag, PSPLIT_LIMIT,
       (psplit_i_advice){.hint = m->options->weights == PSPLIT_WEIGHTS_INLINE
                                   ? PSPLIT_HINT_WEIGHTS_EXTERNAL
@@ -256,9 +256,9 @@ psplit_code psplit_merge(const char *directory, const char *path, const psplit_m
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, options.read, &read, diag));
   read.cancel = options.cancel ? options.cancel : read.cancel;
   if (options.weights == PSPLIT_WEIGHTS_REFERENCE)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "a merged model cannot point into stages"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "a merged model cannot point into stages"));
   psplit_i_text_addf(&data_path, "%s.data", path);
-  if (data_path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (data_path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   const char *slash = strrchr(data_path.bytes, '/');
   const char *data_name = slash ? slash + 1 : data_path.bytes;
   read.activity = NULL; /* it counts what is written */

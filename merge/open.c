@@ -223,25 +223,25 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   PSPLIT_TRY(psplit_i_manifest_read(m->directory, m->options->max_text_bytes, &m->arena, m->diag,
                                     &m->manifest));
   if (m->manifest.training)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
                     "%s: its stages train; what they have learned goes back into the model "
                     "by onnx-pipeline-train --export",
                     m->directory));
   PSPLIT_TRY(open_whole(m));
   m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);
-  if (!m->stages) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (!m->stages) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) PSPLIT_TRY(open_stage(m, s));
   m->same_as = psplit_i_arena_array(&m->arena, m->n_values, sizeof *m->same_as);
   m->names = PSPLIT_NEW(&m->arena, const char *, m->n_values);
   m->declared = PSPLIT_NEW(&m->arena, uint8_t, m->n_values);
   m->given = psplit_i_arena_array(&m->arena, m->manifest.n_inputs, sizeof *m->given);
-  if (m->arena.failed) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (m->arena.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   for (uint32_t v = 0; v < m->n_values; v++) m->same_as[v] = v;
   for (uint32_t i = 0; i < m->manifest.n_inputs; i++) {
     m->given[i] = PSPLIT_NONE;
     if (psplit_i_intern_add(&inputs, m->manifest.inputs[i]) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_nomem(m->diag));
+      PSPLIT_FAIL(psplit_i_nomem(m->diag));
   }
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
     PSPLIT_TRY(check_outputs(m, s));

@@ -69,11 +69,11 @@ psplit_code psplit_i_skeleton_edit(const psplit_model *model, const psplit_i_nod
     }
   }
   sound &= add_new(&e, fields, bytes);
-  if (!sound) PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "new fields cannot be read"));
+  if (!sound) PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "new fields cannot be read"));
   add_model_fields(&e, skeleton);
   if (e.whole.n > INT32_MAX)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT, "the model's structure is over 2 GiB"));
-  if (e.failed || e.graph.failed || e.whole.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_LIMIT, "the model's structure is over 2 GiB"));
+  if (e.failed || e.graph.failed || e.whole.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_skeleton = (psplit_i_skeleton){.bytes = (uint8_t *)e.whole.bytes,
                                       .n_bytes = e.whole.n,
                                       .capacity = e.whole.capacity,

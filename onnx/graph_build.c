@@ -787,7 +787,7 @@ psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag) {
   PSPLIT_TRY(build_functions(&b));
   PSPLIT_TRY(refuse_recursion(&b));
   model->graph = PSPLIT_NEW(&model->arena, psplit_i_graph, 1);
-  if (!model->graph) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!model->graph) PSPLIT_FAIL(psplit_i_nomem(diag));
   s.graph = model->graph;
   s.graph->model = model;
   s.graph->name = text_or_empty(model->proto->graph->name);

@@ -74,10 +74,11 @@ psplit_code psplit_model_read_initializer(const psplit_model *model, const char 
   }
   PSPLIT_TRY(read_floats(model, &tensor, diag, out, &good));
   if (!good)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                             "initializer \"%s\" is stored in another way than as raw bytes, float "
-                             "or double",
-                             name));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                    "initializer \"%s\" is stored in another way than as raw bytes, float "
+                    "or double",
+                    name));
 out:
   return code;
 }

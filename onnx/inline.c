@@ -157,7 +157,7 @@ static psplit_code take_names(const psplit_i_graph *body, psplit_i_intern *taken
   for (uint32_t v = 0; v < body->n_values; v++)
     if (defines(&body->values[v]) &&
         psplit_i_intern_add(taken, body->values[v].name) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_nomem(diag));
+      PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < body->n_nodes; n++)
     for (uint32_t b = 0; b < body->nodes[n].n_bodies; b++)
       PSPLIT_TRY(take_names(body->nodes[n].bodies[b], taken, diag));
@@ -175,7 +175,7 @@ static psplit_code check_names(inliner *in) {
   psplit_i_intern_init(&taken);
   for (uint32_t v = 0; v < graph->n_values; v++)
     if (psplit_i_intern_add(&taken, graph->values[v].name) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_nomem(in->diag));
+      PSPLIT_FAIL(psplit_i_nomem(in->diag));
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     for (uint32_t b = 0; n != in->node && b < graph->nodes[n].n_bodies; b++)
       PSPLIT_TRY(take_names(graph->nodes[n].bodies[b], &taken, in->diag));
@@ -183,10 +183,10 @@ static psplit_code check_names(inliner *in) {
     const psplit_i_value *value = &in->body->values[v];
     if (defines(value) && psplit_i_intern_find(&taken, value->name) != PSPLIT_NONE &&
         !in->same_output[v])
-      PSPLIT_TRY(psplit_i_fail_about(in->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_ABOUT(INLINE_IF),
-                                     "%s: \"%s\" of its %s is the name of another value outside "
-                                     "as well, and would be taken for it",
-                                     in->choice->node, value->name, branch_name(in)));
+      PSPLIT_FAIL(psplit_i_fail_about(in->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_ABOUT(INLINE_IF),
+                                      "%s: \"%s\" of its %s is the name of another value outside "
+                                      "as well, and would be taken for it",
+                                      in->choice->node, value->name, branch_name(in)));
   }
 out:
   psplit_i_intern_fini(&taken);
@@ -319,7 +319,7 @@ static psplit_code add_identities(inliner *in) {
     if (!name.failed) psplit_i_wire_bytes(&inner, 3, name.bytes, name.n);
     psplit_i_wire_bytes(&inner, 4, "Identity", 8);
     psplit_i_wire_bytes(&field, GRAPH_NODE, inner.bytes, inner.n);
-    if (name.failed || inner.failed || field.failed) PSPLIT_TRY(psplit_i_nomem(in->diag));
+    if (name.failed || inner.failed || field.failed) PSPLIT_FAIL(psplit_i_nomem(in->diag));
     add_field(in, (const uint8_t *)field.bytes, field.n, (psplit_i_span){.field = GRAPH_NODE});
   }
 out:
@@ -338,7 +338,8 @@ static psplit_code add_output_infos(inliner *in) {
   uint32_t o = 0;
   for (const uint8_t *at = in->body_at; at < in->body_end;) {
     if (!psplit_i_next_field(&at, in->body_end, &f))
-      PSPLIT_TRY(psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned"));
+      PSPLIT_FAIL(
+        psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned"));
     if (f.number != GRAPH_OUTPUT) continue;
     const uint32_t v = in->body->outputs[o++];
     const psplit_i_value *value = &in->body->values[v];
@@ -349,7 +350,7 @@ static psplit_code add_output_infos(inliner *in) {
       continue;
     field.n = 0;
     psplit_i_wire_bytes(&field, GRAPH_VALUE_INFO, f.content, (size_t)(f.end - f.content));
-    if (field.failed) PSPLIT_TRY(psplit_i_nomem(in->diag));
+    if (field.failed) PSPLIT_FAIL(psplit_i_nomem(in->diag));
     add_field(in, (const uint8_t *)field.bytes, field.n,
               (psplit_i_span){.field = GRAPH_VALUE_INFO});
   }
@@ -409,7 +410,7 @@ psplit_code psplit_i_inline_if(const psplit_model *model, const psplit_inline_if
   PSPLIT_TRY(check_condition(&in, out_inlined));
   PSPLIT_TRY(make_graph(&in));
   make_model(&in);
-  if (in.failed || in.graph.failed || in.whole.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (in.failed || in.graph.failed || in.whole.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_skeleton = (psplit_i_skeleton){.bytes = (uint8_t *)in.whole.bytes,
                                       .n_bytes = in.whole.n,
                                       .capacity = in.whole.capacity,

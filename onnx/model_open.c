@@ -160,7 +160,7 @@ psplit_code psplit_i_model_rebuild(const psplit_model *before, psplit_i_skeleton
   const psplit_i_data_file *a = &before->files.items[0], *b = &after->files.items[0];
   if (a->inode != b->inode || a->device != b->device || a->bytes != b->bytes ||
       a->modified_ns != b->modified_ns)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "changed while it was being read"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "changed while it was being read"));
   after->skeleton = *skeleton;
   *skeleton = (psplit_i_skeleton){0};
   PSPLIT_TRY(psplit_i_open_files_create(after, diag));
@@ -198,7 +198,7 @@ static psplit_code read_model(psplit_model *model, const psplit_inline_if *inlin
   psplit_code code;
   const uint64_t file_bytes = model->files.items[0].bytes;
   if (file_bytes == 0)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
   if (!max_bytes) max_bytes = default_limit(file_bytes);
   code = psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, model->options.cancel,
                                 model->options.activity, diag, &model->skeleton);

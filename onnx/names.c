@@ -43,7 +43,7 @@ psplit_code psplit_model_check_dims(const psplit_model *model, const psplit_dim_
   bool ok = add_graph(model->graph, &names);
   for (uint32_t f = 0; ok && f < psplit_i_model_n_functions(model); f++)
     ok = add_graph(psplit_i_model_function(model, f), &names);
-  if (!ok) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!ok) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < n_dims; i++)
     if (psplit_i_intern_find(&names, dims[i].name) == PSPLIT_NONE)
       PSPLIT_TRY(psplit_i_fail_unknown(diag, "the model has no dimension", dims[i].name, names.text,

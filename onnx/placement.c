@@ -135,7 +135,7 @@ psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *nam
     any = any || out_stage[n] != PSPLIT_NONE;
   }
   latest = malloc(((size_t)graph->n_nodes + 1) * sizeof *latest);
-  if (!latest) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!latest) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(check_forward(graph, out_stage, latest, diag));
   if (out_any) *out_any = any;
 out:

@@ -34,18 +34,19 @@ static psplit_code check_bindings(const psplit_model *model,
                             model->graph->values[v].sparse_initializer != PSPLIT_NONE)) ||
       has_initializer(training->algorithm, key);
     if (!known && !model->options.is_stage)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                               "training_info: %s binds \"%s\", which is no initializer", what,
-                               key));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                                "training_info: %s binds \"%s\", which is no initializer", what,
+                                key));
     if (!has_output(source, value))
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                               "training_info: %s binds \"%s\" to \"%s\", which its graph does not "
-                               "give",
-                               what, key, value));
+      PSPLIT_FAIL(
+        psplit_i_fail(diag, PSPLIT_INVALID,
+                      "training_info: %s binds \"%s\" to \"%s\", which its graph does not "
+                      "give",
+                      what, key, value));
     const uint32_t before = keys.n, id = psplit_i_intern_add(&keys, key);
-    if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (id == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(diag));
     if (id != before)
-      PSPLIT_TRY(
+      PSPLIT_FAIL(
         psplit_i_fail(diag, PSPLIT_INVALID, "training_info: %s binds \"%s\" twice", what, key));
   }
 out:

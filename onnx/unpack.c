@@ -75,7 +75,7 @@ psplit_code psplit_i_unpack_without_nodes(const psplit_i_skeleton *skeleton, psp
     psplit_i_wire_varint(&model, graph_bytes);
     add_fields(skeleton, fields, GRAPH_NODE, &model);
   }
-  if (model.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (model.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_unpack(&onnx__model_proto__descriptor, model.bytes, model.n, arena, cancel,
                              diag, &message));
   *out = (Onnx__ModelProto *)message;
@@ -251,7 +251,7 @@ static psplit_code read_node(reader *r, uint32_t id) {
   PSPLIT_TRY(shared_text(r, &overload, &node->overload));
   if (node->n_attributes) PSPLIT_TRY(read_attributes(r, content.content, content.end, node));
   if (is_placed && !psplit_i_vec_push(&model->placed_nodes, id))
-    PSPLIT_TRY(psplit_i_nomem(r->diag));
+    PSPLIT_FAIL(psplit_i_nomem(r->diag));
 out:
   return code;
 }

@@ -20,7 +20,7 @@ static psplit_code is_port(const psplit_i_proof *p, uint32_t field, const psplit
   psplit_code code;
   psplit_i_text port = {0};
   PSPLIT_TRY(psplit_i_gradient_put_port(p->rim->gradient, field, value, p->diag, &port));
-  if (port.failed) PSPLIT_TRY(psplit_i_nomem(p->diag));
+  if (port.failed) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   *out = has_bytes(p->stage, span, &port);
 out:
   psplit_i_text_fini(&port);

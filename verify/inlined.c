@@ -131,7 +131,7 @@ static psplit_code expand_if(expansion *x, const Onnx__NodeProto *node, uint32_t
     if (!*node->output[o]) continue;
     const join one = {text_or_empty(branch->output[o]->name), node->output[o]};
     if (strcmp(one.from, one.to) == 0) continue; /* one value: no other has this name */
-    if (!psplit_i_vec_push(&x->joins, one)) PSPLIT_TRY(psplit_i_nomem(p->diag));
+    if (!psplit_i_vec_push(&x->joins, one)) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   }
   for (size_t o = 0; o < branch->n_output; o++)
     PSPLIT_TRY(add(x, &x->infos, &branch->output[o]->base));
@@ -160,11 +160,11 @@ out:
 
 /* --- what is there --- */
 
+/* Of a node whose one output is the join's. */
 static bool is_join(const Onnx__NodeProto *node, const join *one) {
   return strcmp(text_or_empty(node->op_type), "Identity") == 0 && !*text_or_empty(node->domain) &&
-         !*text_or_empty(node->overload) && node->n_input == 1 && node->n_output == 1 &&
-         node->n_attribute == 0 && strcmp(node->input[0], one->from) == 0 &&
-         strcmp(node->output[0], one->to) == 0;
+         !*text_or_empty(node->overload) && node->n_input == 1 && node->n_attribute == 0 &&
+         strcmp(node->input[0], one->from) == 0;
 }
 
 /* The nodes between branches and the outputs of their Ifs leave `joins`; the others join `out`. */
@@ -175,10 +175,10 @@ static psplit_code collect(expansion *x, const Onnx__GraphProto *graph, expansio
   size_t n_met = 0;
   for (size_t k = 0; k < x->joins.n; k++) {
     const uint32_t id = psplit_i_intern_add(&outputs, x->joins.items[k].to);
-    if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(x->p->diag));
+    if (id == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(x->p->diag));
     if (id != k)
-      PSPLIT_TRY(psplit_i_fail(x->p->diag, PSPLIT_MISMATCH, "\"%s\" comes out of two Ifs",
-                               x->joins.items[k].to));
+      PSPLIT_FAIL(psplit_i_fail(x->p->diag, PSPLIT_MISMATCH, "\"%s\" comes out of two Ifs",
+                                x->joins.items[k].to));
   }
   for (size_t n = 0; n < graph->n_node; n++) {
     const Onnx__NodeProto *node = graph->node[n];
@@ -190,8 +190,8 @@ static psplit_code collect(expansion *x, const Onnx__GraphProto *graph, expansio
       PSPLIT_TRY(add(out, &out->nodes, &node->base));
   }
   if (n_met != x->joins.n)
-    PSPLIT_TRY(psplit_i_fail(x->p->diag, PSPLIT_MISMATCH,
-                             "the outputs of an inlined If do not come out of its branch"));
+    PSPLIT_FAIL(psplit_i_fail(x->p->diag, PSPLIT_MISMATCH,
+                              "the outputs of an inlined If do not come out of its branch"));
   for (size_t i = 0; i < graph->n_initializer; i++)
     PSPLIT_TRY(add(out, &out->weights, &graph->initializer[i]->base));
   for (size_t i = 0; i < graph->n_sparse_initializer; i++)
@@ -205,28 +205,25 @@ out:
   return code;
 }
 
-/* Everything else: the model without its graph, and the graph without what was collected. */
+/* Everything else: the model without what was collected of its graph. */
+static psplit_code pack_rest(expansion *x, const Onnx__ModelProto *of) {
+  Onnx__ModelProto model = *of;
+  Onnx__GraphProto graph = *of->graph;
+  graph.n_node = graph.n_initializer = graph.n_sparse_initializer = 0;
+  graph.n_quantization_annotation = graph.n_value_info = 0;
+  model.graph = &graph;
+  return pack(x, &model.base);
+}
+
 static psplit_code same_rest(expansion *x, const Onnx__ModelProto *a, const Onnx__ModelProto *b,
                              bool *out_same) {
-  psplit_code code = PSPLIT_OK;
+  psplit_code code;
   psplit_i_text first = {0};
-  *out_same = true;
-  for (int part = 0; part < 2 && *out_same; part++) {
-    for (int side = 0; side < 2; side++) {
-      Onnx__ModelProto model = side ? *b : *a;
-      Onnx__GraphProto graph = *model.graph;
-      model.graph = NULL;
-      graph.n_node = graph.n_initializer = graph.n_sparse_initializer = 0;
-      graph.n_quantization_annotation = graph.n_value_info = 0;
-      PSPLIT_TRY(pack(x, part ? &graph.base : &model.base));
-      if (side) break;
-      first.n = 0;
-      psplit_i_text_add(&first, x->bytes.bytes, x->bytes.n);
-      if (first.failed) PSPLIT_TRY(psplit_i_nomem(x->p->diag));
-    }
-    *out_same =
-      first.n == x->bytes.n && (!first.n || memcmp(first.bytes, x->bytes.bytes, first.n) == 0);
-  }
+  PSPLIT_TRY(pack_rest(x, a));
+  first = x->bytes;
+  x->bytes = (psplit_i_text){0};
+  PSPLIT_TRY(pack_rest(x, b));
+  *out_same = first.n == x->bytes.n && memcmp(first.bytes, x->bytes.bytes, first.n) == 0;
 out:
   psplit_i_text_fini(&first);
   return code;
@@ -291,7 +288,7 @@ psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inline
   for (uint32_t r = 0; r < p->manifest.n_inlined; r++) {
     const psplit_i_inlined_row *row = &p->manifest.inlined[r];
     if (!wanted.used[r])
-      PSPLIT_TRY(PSPLIT_I_DIFFERS(
+      PSPLIT_FAIL(PSPLIT_I_DIFFERS(
         p, "the manifest inlines If \"%s\", which the model does not have", row->node));
     if (!row->assumed) PSPLIT_TRY(check_certain(p, inlined, row));
   }
@@ -300,8 +297,9 @@ psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inline
   if (!rest || !same(&wanted.nodes, &found.nodes) || !same(&wanted.weights, &found.weights) ||
       !same(&wanted.sparse, &found.sparse) || !same(&wanted.annotations, &found.annotations) ||
       !holds_all(&wanted.infos, &found.infos))
-    PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "the model with its Ifs inlined is not the model: its %s differ",
-                                !rest ? "fields" : "nodes or weights"));
+    PSPLIT_FAIL(PSPLIT_I_DIFFERS(p,
+                                 "the model with its Ifs inlined is not the model: its %s differ",
+                                 !rest ? "fields" : "nodes or weights"));
 out:
   expansion_fini(&wanted);
   expansion_fini(&found);

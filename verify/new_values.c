@@ -107,8 +107,7 @@ static psplit_code differs(comparison *c, const char *what, const char *name) {
 /* An initializer that is not the same: only its data may be another. */
 static psplit_code check_changed(comparison *c, uint32_t index, const psplit_i_span *x,
                                  const psplit_i_span *y) {
-  const Onnx__TensorProto *before = c->before->proto->graph->initializer[index];
-  const char *name = before->name ? before->name : "";
+  const char *name = c->before->proto->graph->initializer[index]->name;
   bool equal;
   const psplit_code code = same_frame(c, x, y, false, &equal);
   if (code != PSPLIT_OK) return code;
@@ -175,7 +174,7 @@ psplit_code psplit_verify_new_values(const psplit_model *before, const psplit_mo
     .before = before, .after = after, .cancel = cancel, .diag = diag, .report = &report};
   psplit_code code;
   c.buffers = malloc((size_t)2 * BUFFER_BYTES);
-  if (!c.buffers) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!c.buffers) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(compare_models(&c));
   PSPLIT_TRY(compare_graphs(&c, changed));
   if (out_report) *out_report = report;

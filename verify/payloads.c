@@ -110,7 +110,7 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
     for (uint64_t at = 0; at < pair->whole.bytes; at += PIECE_BYTES) {
       const uint64_t left = pair->whole.bytes - at;
       const piece next = {p, at, left < PIECE_BYTES ? left : PIECE_BYTES};
-      if (!psplit_i_vec_push(&pieces, next)) PSPLIT_TRY(psplit_i_nomem(diag));
+      if (!psplit_i_vec_push(&pieces, next)) PSPLIT_FAIL(psplit_i_nomem(diag));
     }
   }
   comparison all = {.whole = whole,
@@ -124,7 +124,7 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
                     .first_bad = SIZE_MAX};
   const int team = pieces.n > 1 ? psplit_i_team_size(n_threads) : 1;
   all.buffers = calloc((size_t)team, sizeof *all.buffers);
-  if (!all.buffers) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!all.buffers) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_team_for(team, 0, pieces.n, compare_one, &all);
   for (int t = 0; t < team; t++) free(all.buffers[t]);
   free(all.buffers);

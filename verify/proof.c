@@ -398,7 +398,7 @@ static psplit_code begin(psplit_i_proof *p) {
   p->received = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
   p->types = PSPLIT_NEW(&p->arena, psplit_i_port_type, p->manifest.n_transfers);
   p->has_changed = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_stages);
-  if (p->arena.failed) PSPLIT_TRY(psplit_i_nomem(p->diag));
+  if (p->arena.failed) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   PSPLIT_TRY(psplit_i_field_spans_init(p->model, &p->arena, p->diag, &p->spans));
   PSPLIT_TRY(index_outputs(p));
   PSPLIT_TRY(index_annotations(p));

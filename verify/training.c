@@ -47,15 +47,15 @@ static psplit_code open_backward(psplit_i_training_proof *c) {
   psplit_read_options_init(&options);
   char *directory = NULL;
   FILE *file = tmpfile();
-  if (!file && errno == ENOMEM) PSPLIT_TRY(psplit_i_nomem(p->diag));
+  if (!file && errno == ENOMEM) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   if (!file)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(p->diag, PSPLIT_IO, "cannot make a temporary file: %s", strerror(errno)));
   PSPLIT_TRY(psplit_i_gradient_put_backward(c->gradient, file, "the backward pass", p->diag));
   if (p->model->has_external_data) {
     options.data_directory = directory = psplit_i_model_data_directory(p->model);
     options.follow_symlinks = p->model->options.follow_symlinks;
-    if (!directory) PSPLIT_TRY(psplit_i_nomem(p->diag));
+    if (!directory) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   }
   PSPLIT_TRY(psplit_model_open_fd(fileno(file), "backward", &options, p->diag, &c->backward));
 out:

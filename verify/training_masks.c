@@ -480,12 +480,12 @@ psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *be
       PSPLIT_TRY(check_edit(&w, gradient));
       j += w.m - m - 1;
     } else {
-      PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "the model that is trained has other parts"));
+      PSPLIT_FAIL(PSPLIT_I_DIFFERS(p, "the model that is trained has other parts"));
     }
   }
   if (w.mask != table->n_masks)
-    PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "the manifest lists mask \"%s\", which nothing reads",
-                                table->masks[w.mask].tensor));
+    PSPLIT_FAIL(PSPLIT_I_DIFFERS(p, "the manifest lists mask \"%s\", which nothing reads",
+                                 table->masks[w.mask].tensor));
 out:
   return code;
 }

@@ -30,11 +30,12 @@ static psplit_code check_bytes(const psplit_i_training_proof *c, const char *fil
   int fd = -1;
   bool equal = false;
   psplit_i_text_addf(&path, "%s/%s", c->directory, file);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(c->p->diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(c->p->diag));
   PSPLIT_TRY(psplit_i_in_open(path.bytes, c->p->diag, &fd, &length));
   PSPLIT_TRY(holds(path.bytes, fd, length, expected, c->p->diag, &equal));
   if (!equal)
-    PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s is not the update by \"%s\"", file, c->table->optimizer));
+    PSPLIT_FAIL(
+      PSPLIT_I_DIFFERS(c->p, "%s is not the update by \"%s\"", file, c->table->optimizer));
 out:
   if (fd >= 0) close(fd);
   psplit_i_text_fini(&path);
@@ -85,17 +86,18 @@ psplit_code psplit_i_check_update(psplit_i_training_proof *c, uint32_t s) {
   PSPLIT_TRY(list_updated(c, s, updated, &n));
   const bool updates = c->table->optimizer && n;
   if (updates != (stage->update.file != NULL))
-    PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "stage %" PRIu32 " has %s update", s, updates ? "no" : "an"));
+    PSPLIT_FAIL(
+      PSPLIT_I_DIFFERS(c->p, "stage %" PRIu32 " has %s update", s, updates ? "no" : "an"));
   if (!updates) goto out;
   psplit_diag why = {0};
   code = psplit_i_gradient_update(gradient, c->table->optimizer, updated, n, &c->p->arena, &why,
                                   &expected, &ports);
-  if (code == PSPLIT_USAGE) PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s", why.message));
-  if (code != PSPLIT_OK) PSPLIT_TRY(psplit_i_fail_as(c->p->diag, &why));
+  if (code == PSPLIT_USAGE) PSPLIT_FAIL(PSPLIT_I_DIFFERS(c->p, "%s", why.message));
+  if (code != PSPLIT_OK) PSPLIT_FAIL(psplit_i_fail_as(c->p->diag, &why));
   PSPLIT_TRY(check_bytes(c, stage->update.file, &expected));
   if (!lists_ports(c, &stage->update, &ports))
-    PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s has other inputs or outputs than the manifest says",
-                                stage->update.file));
+    PSPLIT_FAIL(PSPLIT_I_DIFFERS(c->p, "%s has other inputs or outputs than the manifest says",
+                                 stage->update.file));
 out:
   psplit_i_update_ports_fini(&ports);
   psplit_i_text_fini(&expected);
@@ -130,7 +132,7 @@ psplit_code psplit_i_check_first_weights(psplit_i_training_proof *c, uint32_t s)
     if (good) c->first_seen[value] = 1;
   }
   if (!good)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       PSPLIT_I_DIFFERS(p, "%s does not hold first values of weights as the model does", file));
   PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, c->options->n_threads,
                                     p->cancel, p->activity, p->diag));

@@ -159,7 +159,7 @@ psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n
   psplit_i_text data = {0};
   if (options->trace) PSPLIT_TRY(check_trace(options, diag));
   put_all(snapshots, n, options->n_micro_batches ? options->n_micro_batches : 8, &data);
-  if (data.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (data.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   const char *at = (const char *)psplit_i_asset_page_html.bytes;
   const char *end = at + psplit_i_asset_page_html.n;
   while (at < end) {

@@ -44,7 +44,7 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
       PSPLIT_TRY(psplit_i_view_page(snapshots, n_snapshots, options, diag, &out));
       break;
   }
-  if (out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_text = out.bytes;
   if (out_n) *out_n = out.n;
   out.bytes = NULL;

@@ -17,7 +17,7 @@ psplit_code psplit_model_parse_text(const char *text, size_t n_text,
   PSPLIT_TRY(psplit_i_text_parse(text, n_text, &taken, &arena, diag, &model));
   const size_t n = onnx__model_proto__get_packed_size(model);
   uint8_t *bytes = malloc(n ? n : 1);
-  if (!bytes) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!bytes) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_n = onnx__model_proto__pack(model, bytes);
   *out_bytes = bytes;
 out:
