@@ -15,17 +15,6 @@ typedef struct writer {
   size_t n_raw;
 } writer;
 
-static psplit_code broken(writer *w) {
-  return psplit_i_fail(w->diag, PSPLIT_INTERNAL, "a scanned message cannot be walked");
-}
-
-static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *descriptor,
-                                                  uint64_t number) {
-  return number <= UINT32_MAX
-           ? protobuf_c_message_descriptor_get_field(descriptor, (unsigned)number)
-           : NULL;
-}
-
 static psplit_code write_message(writer *w, const ProtobufCMessageDescriptor *descriptor,
                                  const uint8_t *bytes, size_t n);
 
@@ -55,60 +44,51 @@ static psplit_code write_payload(writer *w, const uint8_t *bytes, size_t n) {
   return code;
 }
 
-/* One field at `bytes`; *out_used is its width. `is_tensor` leaves out where the data is stored. */
+/* One field of a message. `is_tensor` leaves out where the data is stored. */
 static psplit_code write_field(writer *w, const ProtobufCMessageDescriptor *descriptor,
-                               bool is_tensor, const uint8_t *bytes, size_t n, size_t *out_used) {
-  uint64_t tag, length;
-  const unsigned tag_width = psplit_i_varint_read(bytes, n, &tag);
-  if (!tag_width) return broken(w);
-  const uint64_t number = tag >> 3;
-  size_t used = tag_width;
-  unsigned width;
-  switch (tag & 7) {
+                               bool is_tensor, const psplit_i_field *field) {
+  const size_t n = (size_t)(field->end - field->content);
+  uint64_t value;
+  switch (field->wire_type) {
+    case PSPLIT_I_WIRE_BYTES: break;
     case PSPLIT_I_WIRE_VARINT:
-      width = psplit_i_varint_read(bytes + used, n - used, &length);
-      if (!width) return broken(w);
-      used += width;
-      if (!(is_tensor && number == DATA_LOCATION)) {
-        psplit_i_wire_varint(w->out, tag);
-        psplit_i_wire_varint(w->out, length);
-      }
-      break;
-    case PSPLIT_I_WIRE_FIXED64:
-    case PSPLIT_I_WIRE_FIXED32:
-      width = (tag & 7) == PSPLIT_I_WIRE_FIXED64 ? 8 : 4;
-      if (n - used < width) return broken(w);
-      psplit_i_wire_varint(w->out, tag);
-      psplit_i_text_add(w->out, bytes + used, width);
-      used += width;
-      break;
-    case PSPLIT_I_WIRE_BYTES: {
-      width = psplit_i_varint_read(bytes + used, n - used, &length);
-      if (!width || length > n - used - width) return broken(w);
-      used += width;
-      const bool storage =
-        is_tensor && (number == RAW_DATA || number == EXTERNAL_DATA || number == PAYLOAD_VIEW);
-      if (is_tensor && number == RAW_DATA) {
-        w->raw = bytes + used;
-        w->n_raw = (size_t)length;
-      }
-      const ProtobufCFieldDescriptor *field = find_field(descriptor, number);
-      if (!storage && field && field->type == PROTOBUF_C_TYPE_MESSAGE) {
-        /* No length: tag, content, end. Content cannot start with the end's zero byte. */
-        psplit_i_wire_varint(w->out, tag);
-        const psplit_code code = write_message(w, field->descriptor, bytes + used, (size_t)length);
-        if (code != PSPLIT_OK) return code;
-        psplit_i_text_add(w->out, "", 1);
-      } else if (!storage) {
-        psplit_i_wire_bytes(w->out, (uint32_t)number, bytes + used, (size_t)length);
-      }
-      used += (size_t)length;
-      break;
-    }
-    default: return broken(w);
+      if (is_tensor && field->number == DATA_LOCATION) return PSPLIT_OK;
+      (void)psplit_i_varint_read(field->content, n, &value);
+      psplit_i_wire_tag(w->out, field->number, PSPLIT_I_WIRE_VARINT);
+      psplit_i_wire_varint(w->out, value);
+      return PSPLIT_OK;
+    default: /* fixed width */
+      psplit_i_wire_tag(w->out, field->number, field->wire_type);
+      psplit_i_text_add(w->out, field->content, n);
+      return PSPLIT_OK;
   }
-  *out_used = used;
-  return PSPLIT_OK;
+  if (is_tensor && field->number == RAW_DATA) {
+    w->raw = field->content;
+    w->n_raw = n;
+  }
+  if (is_tensor && (field->number == RAW_DATA || field->number == EXTERNAL_DATA ||
+                    field->number == PAYLOAD_VIEW))
+    return PSPLIT_OK;
+  const ProtobufCFieldDescriptor *known =
+    protobuf_c_message_descriptor_get_field(descriptor, field->number);
+  if (!known || known->type != PROTOBUF_C_TYPE_MESSAGE) {
+    psplit_i_wire_bytes(w->out, field->number, field->content, n);
+    return PSPLIT_OK;
+  }
+  /* No length: tag, content, end. Content cannot start with the end's zero byte. */
+  psplit_i_wire_tag(w->out, field->number, PSPLIT_I_WIRE_BYTES);
+  const psplit_code code = write_message(w, known->descriptor, field->content, n);
+  psplit_i_text_add(w->out, "", 1);
+  return code;
+}
+
+/* The field at *io_at, which moves past it. */
+static psplit_code write_next(writer *w, const ProtobufCMessageDescriptor *descriptor,
+                              bool is_tensor, const uint8_t **io_at, const uint8_t *end) {
+  psplit_i_field field;
+  if (!psplit_i_next_field(io_at, end, &field))
+    return psplit_i_fail(w->diag, PSPLIT_INTERNAL, "a scanned message cannot be walked");
+  return write_field(w, descriptor, is_tensor, &field);
 }
 
 /* Depth is bounded by the scan. */
@@ -117,11 +97,8 @@ static psplit_code write_message(writer *w, const ProtobufCMessageDescriptor *de
   psplit_code code = PSPLIT_OK;
   const bool is_tensor = descriptor == &onnx__tensor_proto__descriptor;
   if (is_tensor) w->n_raw = 0;
-  for (size_t at = 0; at < n;) {
-    size_t used = 0;
-    PSPLIT_TRY(write_field(w, descriptor, is_tensor, bytes + at, n - at, &used));
-    at += used;
-  }
+  for (const uint8_t *at = bytes; at < bytes + n;)
+    PSPLIT_TRY(write_next(w, descriptor, is_tensor, &at, bytes + n));
   if (is_tensor) PSPLIT_TRY(write_payload(w, bytes, n));
 out:
   return code;
@@ -132,9 +109,8 @@ psplit_code psplit_i_canonical_span(const psplit_model *model,
                                     const psplit_i_span *span, psplit_i_text *out,
                                     psplit_i_payloads *payloads, psplit_diag *diag) {
   writer w = {.model = model, .out = out, .payloads = payloads, .diag = diag};
-  size_t used;
-  const psplit_code code = write_field(
-    &w, owner, false, model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes, &used);
+  const uint8_t *at = model->skeleton.bytes + span->skeleton_offset;
+  const psplit_code code = write_next(&w, owner, false, &at, at + span->skeleton_bytes);
   if (code != PSPLIT_OK) return code;
   return out->failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
