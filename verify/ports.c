@@ -60,41 +60,28 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s of \"%s\" is not joined to the file's %s",
                             psplit_i_called(p, p->at), node->op_type, inner->name,
                             sends ? "outputs" : "inputs");
-  uint8_t *met = &(sends ? p->sent : p->received)[t];
+  uint32_t *met = &(sends ? p->sent : p->received)[t];
   if (*met)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": two %s nodes for \"%s\" with tag %" PRId64,
                             psplit_i_called(p, p->at), node->op_type, inner->name, tag);
-  *met = 1;
+  *met = n + 1;
   return PSPLIT_OK;
 }
 
-/* The boundary node between a port of the file and the tensor inside; NULL if there is none. */
-static const psplit_i_node *boundary_between(const psplit_i_proof *p, const char *port,
-                                             const char *tensor, bool receives) {
-  const uint32_t inner = psplit_i_graph_find_value(p->part, tensor);
-  const uint32_t outer = psplit_i_graph_find_value(p->part, port);
-  if (inner == PSPLIT_NONE || outer == PSPLIT_NONE) return NULL;
-  const uint32_t n = p->part->values[receives ? inner : outer].producer;
-  if (n == PSPLIT_NONE) return NULL;
-  const psplit_i_node *node = &p->part->nodes[n];
-  return psplit_i_is_boundary_node(p, node) && is_send(node) != receives && node->n_inputs == 1 &&
-             node->inputs[0] == (receives ? outer : inner)
-           ? node
-           : NULL;
-}
-
-/* Whether `port` carries the tensor as the boundary says: under its own name, or through a node
- * that belongs to the transfer `t`. */
-static bool joined(const psplit_i_proof *p, const char *port, const char *tensor, uint32_t t,
-                   bool receives) {
-  if (!p->manifest.sendrecv) return strcmp(port, tensor) == 0;
-  const psplit_i_node *node = boundary_between(p, port, tensor, receives);
-  int64_t tag, dtype;
-  return node && psplit_i_attr_int(node, "tag", &tag) &&
-         (uint64_t)tag == p->manifest.transfers[t].tag &&
+/* Whether `port` carries the tensor of transfer `t` as the boundary says: under its own name, or
+ * through the one node of the stage that belongs to it. */
+static bool joined(const psplit_i_proof *p, const char *port, uint32_t t, bool receives) {
+  const psplit_i_manifest_transfer *transfer = &p->manifest.transfers[t];
+  if (!p->manifest.sendrecv) return strcmp(port, transfer->tensor) == 0;
+  const uint32_t met = (receives ? p->received : p->sent)[t];
+  if (!met) return false;
+  const psplit_i_node *node = &p->part->nodes[met - 1];
+  const uint32_t outer = receives ? node->inputs[0] : node->outputs[0];
+  int64_t dtype;
+  return strcmp(p->part->values[outer].name, port) == 0 &&
          (!psplit_i_attr_int(node, "dtype", &dtype) ||
           (psplit_i_dtype_name((int32_t)dtype) &&
-           strcmp(psplit_i_dtype_name((int32_t)dtype), p->manifest.transfers[t].dtype) == 0));
+           strcmp(psplit_i_dtype_name((int32_t)dtype), transfer->dtype) == 0));
 }
 
 /* --- types of ports --- */
@@ -180,7 +167,7 @@ static psplit_code check_received(psplit_i_proof *p, uint32_t position, const ps
     return PSPLIT_I_DIFFERS(
       p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " is missing among the transfers", row->tensor,
       psplit_i_called(p, row->from), psplit_i_called(p, p->at));
-  if (!joined(p, row->name, row->tensor, t, true))
+  if (!joined(p, row->name, t, true))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" does not come out of input \"%s\"",
                             psplit_i_called(p, p->at), row->tensor, row->name);
   psplit_i_port_type type;
@@ -282,7 +269,7 @@ psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
         return PSPLIT_I_DIFFERS(
           p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " is missing among the transfers",
           row->tensor, psplit_i_called(p, p->at), psplit_i_called(p, row->to[k]));
-      if (!joined(p, name, row->tensor, t, false))
+      if (!joined(p, name, t, false))
         return PSPLIT_I_DIFFERS(
           p, "stage %" PRIu32 ": output \"%s\" does not send \"%s\" to %" PRIu32,
           psplit_i_called(p, p->at), name, row->tensor, psplit_i_called(p, row->to[k]));

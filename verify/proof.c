@@ -394,8 +394,8 @@ static psplit_code begin(psplit_i_proof *p) {
   p->initializer_seen = PSPLIT_NEW(&p->arena, uint8_t, graph->n_values);
   p->output_seen = PSPLIT_NEW(&p->arena, uint8_t, graph->n_outputs);
   p->function_tame = PSPLIT_NEW(&p->arena, uint8_t, psplit_i_model_n_functions(p->model));
-  p->sent = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
-  p->received = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
+  p->sent = PSPLIT_NEW(&p->arena, uint32_t, p->manifest.n_transfers);
+  p->received = PSPLIT_NEW(&p->arena, uint32_t, p->manifest.n_transfers);
   p->types = PSPLIT_NEW(&p->arena, psplit_i_port_type, p->manifest.n_transfers);
   p->has_changed = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_stages);
   if (p->arena.failed) PSPLIT_FAIL(psplit_i_nomem(p->diag));

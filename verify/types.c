@@ -97,7 +97,7 @@ psplit_code psplit_i_check_transfer_shape(psplit_i_proof *p, uint32_t t,
                             "transfer %" PRIu64
                             ": the manifest gives \"%s\" another shape than stage "
                             "%" PRIu32 " does",
-                            transfer->tag, transfer->tensor, p->at);
+                            transfer->tag, transfer->tensor, psplit_i_called(p, p->at));
   uint64_t bits = psplit_i_dtype_bits(psplit_i_type_elem(type));
   bool known = bits && transfer->bytes_known && transfer->shape.rank >= 0;
   for (int32_t a = 0; known && a < transfer->shape.rank; a++) {

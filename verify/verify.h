@@ -136,7 +136,7 @@ typedef struct psplit_i_proof {
   uint8_t *initializer_seen; /* [n_values] */
   uint8_t *output_seen;      /* [n_outputs of the model] */
   uint8_t *function_tame;    /* [n_functions] looked through: nothing in it draws random numbers */
-  uint8_t *sent, *received;  /* [n_transfers] its Send and its Recv were met */
+  uint32_t *sent, *received; /* [n_transfers] 1 + its Send and its Recv, where they were met */
   psplit_i_port_type *types; /* [n_transfers] as the sender declares it */
   uint64_t weight_bytes;
 
