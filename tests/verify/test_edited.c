@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "edited.h"
 #include "scratch.h"
-#include "text.h"
 #include "text_model.h"
 
 /* Nodes without outputs, an input with a default, a tensor with two annotations. */
@@ -85,36 +85,9 @@ static const char COPIES[] =
   "<domain: \"local\", opset_import: [\"\": 17, \"local\": 1]>\n"
   "Drawn (X) => (Y) { M = local.Tame (X) Y = RandomNormalLike (M) }\n";
 
-enum { N_FILES = 3, MANIFEST = 2, MOST_EDITS = 8 };
+enum { N_FILES = 3, MANIFEST = 2 };
 
-static psplit_model *model;
-static char *texts[N_FILES]; /* stage 0, stage 1, the manifest */
 static const char *const PATHS[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json"};
-
-static char *text_of_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  psplit_i_text text = {0};
-  char buffer[4096];
-  assert_non_null(file);
-  for (size_t n; (n = fread(buffer, 1, sizeof buffer, file)) > 0;)
-    psplit_i_text_add(&text, buffer, n);
-  fclose(file);
-  assert_false(text.failed);
-  return text.bytes;
-}
-
-static char *text_of_model(const char *path) {
-  psplit_diag diag = {0};
-  psplit_model *stage;
-  char *text;
-  size_t n;
-  psplit_print_text_options all = {.struct_size = sizeof all, .max_data_bytes = UINT64_MAX};
-  if (psplit_model_open(path, NULL, &diag, &stage) != PSPLIT_OK) fail_msg("%s", diag.message);
-  if (psplit_model_print_text(stage, &all, &diag, &text, &n) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
-  psplit_model_close(stage);
-  return text;
-}
 
 static void split(const char *text, const char *const *pins, size_t n_pins,
                   psplit_boundary boundary) {
@@ -137,85 +110,7 @@ static void split(const char *text, const char *const *pins, size_t n_pins,
     code = psplit_emit(model, psplit_planner_plan(planner), "out", &emitting, &diag);
   if (code != PSPLIT_OK) fail_msg("%s", diag.message);
   psplit_planner_destroy(planner);
-  for (int f = 0; f < N_FILES; f++)
-    texts[f] = f == MANIFEST ? text_of_file(PATHS[f]) : text_of_model(PATHS[f]);
-}
-
-static void forget(void) {
-  for (int f = 0; f < N_FILES; f++) free(texts[f]);
-  psplit_model_close(model);
-}
-
-typedef struct edit {
-  int file;
-  const char *from, *to; /* the first `from` behind the first `behind`, or of the file */
-  const char *behind;
-} edit;
-
-typedef struct edited_split {
-  psplit_code code;
-  const char *says;
-  edit edits[MOST_EDITS];
-} edited_split;
-
-static void put(int f, const char *text) {
-  if (f != MANIFEST) {
-    write_model_text(PATHS[f], text);
-    return;
-  }
-  FILE *file = fopen(PATHS[f], "wb");
-  assert_non_null(file);
-  fputs(text, file);
-  assert_int_equal(fclose(file), 0);
-}
-
-static void apply(const edited_split *spoilt) {
-  char *now[N_FILES] = {0};
-  for (int e = 0; e < MOST_EDITS && spoilt->edits[e].from; e++) {
-    const edit *each = &spoilt->edits[e];
-    const char *old = now[each->file] ? now[each->file] : texts[each->file];
-    const char *at = each->behind ? strstr(old, each->behind) : old;
-    at = at ? strstr(at, each->from) : NULL;
-    if (!at) fail_msg("%s: no \"%s\" in %s", spoilt->says, each->from, old);
-    psplit_i_text text = {0};
-    psplit_i_text_add(&text, old, (size_t)(at - old));
-    psplit_i_text_puts(&text, each->to);
-    psplit_i_text_puts(&text, at + strlen(each->from));
-    free(now[each->file]);
-    now[each->file] = text.bytes;
-  }
-  for (int f = 0; f < N_FILES; f++) {
-    put(f, now[f] ? now[f] : texts[f]);
-    free(now[f]);
-  }
-}
-
-static void count(void *user, uint32_t stage, const char *difference) {
-  assert_true(stage < 2 && *difference);
-  ++*(unsigned *)user;
-}
-
-/* Stage by stage: some are told, or the whole is no model's. */
-static void is_told_by_stage(const edited_split *spoilt) {
-  psplit_diag diag = {0};
-  unsigned n = 0;
-  const psplit_changed_stage changed = {.tell = count, .user = &n};
-  const psplit_code code = psplit_verify_stages("out", model, NULL, &changed, &diag);
-  if (spoilt->code == PSPLIT_OK ? code != PSPLIT_OK || n
-                                : !(code == spoilt->code || (code == PSPLIT_OK && n)))
-    fail_msg("%s: stage by stage: %s: %s, %u told", spoilt->says, psplit_code_name(code),
-             diag.message, n);
-}
-
-static void each_is_told(const edited_split *cases, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    psplit_diag diag = {0};
-    apply(&cases[i]);
-    const psplit_code code = psplit_verify("out", model, NULL, &diag, NULL);
-    if (code != cases[i].code || !strstr(diag.message, cases[i].says))
-      fail_msg("case %zu: %s: %s, not: %s", i, psplit_code_name(code), diag.message, cases[i].says);
-    is_told_by_stage(&cases[i]);
-  }
+  read_split(PATHS, N_FILES);
 }
 
 static const edited_split SENDRECV[] = {
@@ -721,28 +616,28 @@ static const char *const old_pins[] = {"[ab]=0", "y=1"};
 static void over_send_and_recv(void **state) {
   (void)state;
   split(MODEL, pins, 2, PSPLIT_BOUNDARY_SENDRECV);
-  each_is_told(SENDRECV, sizeof SENDRECV / sizeof *SENDRECV);
+  each_is_told(SENDRECV, sizeof SENDRECV / sizeof *SENDRECV, true);
   forget();
 }
 
 static void over_inputs_and_outputs(void **state) {
   (void)state;
   split(MODEL, pins, 2, PSPLIT_BOUNDARY_IO);
-  each_is_told(IO, sizeof IO / sizeof *IO);
+  each_is_told(IO, sizeof IO / sizeof *IO, true);
   forget();
 }
 
 static void of_old_models(void **state) {
   (void)state;
   split(OLD, old_pins, 2, PSPLIT_BOUNDARY_IO);
-  each_is_told(OF_OLD, sizeof OF_OLD / sizeof *OF_OLD);
+  each_is_told(OF_OLD, sizeof OF_OLD / sizeof *OF_OLD, true);
   forget();
 }
 
 static void of_copies(void **state) {
   (void)state;
   split(COPIES, copies_pins, 2, PSPLIT_BOUNDARY_SENDRECV);
-  each_is_told(OF_COPIES, sizeof OF_COPIES / sizeof *OF_COPIES);
+  each_is_told(OF_COPIES, sizeof OF_COPIES / sizeof *OF_COPIES, true);
   forget();
 }
 
