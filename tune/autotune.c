@@ -41,7 +41,7 @@ typedef struct tuner {
 } tuner;
 
 static void remove_stages(const char *path) {
-  DIR *directory = path ? opendir(path) : NULL;
+  DIR *directory = opendir(path);
   if (!directory) return;
   for (struct dirent *each; (each = readdir(directory));)
     if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
