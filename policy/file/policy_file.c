@@ -162,15 +162,13 @@ static psplit_code read_tensor(const psplit_model *model, const char *path,
   name_of(t, part, name);
   shape_of(t, &rows, &columns);
   const size_t n = (size_t)rows * columns;
-  if (psplit_model_initializer(model, name, diag, &found) != PSPLIT_OK ||
+  if (psplit_model_initializer(model, name, NULL, &found) != PSPLIT_OK ||
       found.data_type != FLOAT_TYPE || found.n_dims != 2 || found.dims[0] != rows ||
-      found.dims[1] != columns) {
-    if (diag) *diag = (psplit_diag){0};
+      found.dims[1] != columns)
     return psplit_i_fail(diag, PSPLIT_MALFORMED,
                          "%s: no policy that onnx-pipeline-learn wrote: it has no %ux%u floats "
                          "\"%s\"",
                          path, rows, columns, name);
-  }
   float *values = malloc(n * sizeof *values);
   if (!values) return psplit_i_nomem(diag);
   psplit_code code = psplit_model_read_initializer(model, name, values, n * sizeof *values, diag);
