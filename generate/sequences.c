@@ -507,6 +507,6 @@ void psplit_i_sequences_stop_all(psplit_i_sequences *ss, const psplit_diag *why)
 void psplit_i_sequences_get_stats(psplit_i_sequences *ss, psplit_generator_stats *out) {
   pthread_mutex_lock(&ss->mutex);
   *out = ss->stats;
-  out->seconds = 1e-9 * (double)(ss->ended_ns - ss->began_ns);
+  out->seconds = ss->ended_ns ? 1e-9 * (double)(ss->ended_ns - ss->began_ns) : 0;
   pthread_mutex_unlock(&ss->mutex);
 }
