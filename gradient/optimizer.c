@@ -1,5 +1,6 @@
 /* Optimizers: the update of all weights as a model of its own. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *d
     if (!value) return bad(text, "an entry without a value", diag);
     *value++ = '\0';
     const double number = strtod(value, &end);
-    if (!*value || *end || !set(out, entry, number))
+    if (!*value || *end || !isfinite(number) || !set(out, entry, number))
       return bad(text, "an entry that it does not have, or a value out of range", diag);
   }
   return PSPLIT_OK;

@@ -1,0 +1,251 @@
+/* What cannot be differentiated, and losses and optimizers that say what they cannot mean: each is
+ * refused by its name, and what is nearly so is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <psplit/gradient.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "open.h"
+
+#define BAD_LOSS "it is softmax-cross-entropy:logits=L,labels=Y"
+#define OPSET(n) "<ir_version: 8, opset_import: [\"\": " #n "]>"
+
+static psplit_code differentiate(const psplit_model *model, const char *loss, psplit_diag *diag) {
+  static const char *const inputs[] = {"x"}, *const all[] = {"w*"};
+  psplit_training_options options = {
+    .loss = loss, .train = all, .n_train = 1, .gradient_of = inputs, .n_gradient_of = 1};
+  psplit_gradient *gradient = NULL;
+  const psplit_code code = psplit_gradient_create(model, &options, NULL, diag, &gradient);
+  psplit_gradient_destroy(gradient);
+  return code;
+}
+
+/* --- losses --- */
+
+static const char TWO_OUTPUTS[] =
+  "(float[2,5] x) => (y, z) <float[5] w = raw {0 * 5}> { y = Mul (x, w) z = Neg (x) }";
+static const char IMAGE[] = "(float[2,5,3] x) => (y) <float[3] w = raw {0 * 3}> { y = Mul (x, w) }";
+static const char WHOLE[] =
+  "(float[2,5] x) => (y) <float[5] w = raw {0 * 5}> { p = Mul (x, w) y = Cast <to = 7> (p) }";
+static const char DOUBLES[] =
+  "(double[2,5] x) => (y) <double[5] w = raw {0 * 5}> { y = Mul (x, w) }";
+static const char OLD[] =
+  OPSET(11) "(float[2,5] x) => (y) <float[5] w = raw {0 * 5}> { y = Mul (x, w) }";
+static const char TAKEN[] =
+  "(float[2,5] x) => (y, loss) <float[5] w = raw {0 * 5}> { y = Mul (x, w) loss = Neg (x) }";
+
+static const struct {
+  const char *model, *loss;
+  psplit_code code;
+  const char *message;
+} losses[] = {
+  {IMAGE, "mse:", PSPLIT_OK, ""},
+  {IMAGE, "mse", PSPLIT_OK, ""},
+  {IMAGE, "mse:prediction=y,target=t", PSPLIT_OK, ""},
+  {IMAGE, "mse:target=x", PSPLIT_OK, ""},
+  {IMAGE, "bce-with-logits:", PSPLIT_OK, ""},
+  {IMAGE, "bce-with-logits:logits=y,labels=t,", PSPLIT_OK, ""},
+  {IMAGE, "softmax-cross-entropy:", PSPLIT_OK, ""},
+  {IMAGE, "softmax-cross-entropy:axis=1,ignore=-100", PSPLIT_OK, ""},
+  {IMAGE, "softmax-cross-entropy:axis=2", PSPLIT_OK, ""},
+  {IMAGE, "softmax-cross-entropy:axis=-1", PSPLIT_OK, ""},
+  {IMAGE, "softmax-cross-entropy:axis=-2", PSPLIT_OK, ""},
+  {DOUBLES, "mse:", PSPLIT_OK, ""},
+  {TAKEN, "mse:prediction=y", PSPLIT_OK, ""},
+  {IMAGE, "softmax-cross-entropy:axis=0", PSPLIT_USAGE, "its axis is out of range; " BAD_LOSS},
+  {IMAGE, "softmax-cross-entropy:axis=3", PSPLIT_USAGE, "its axis is out of range"},
+  {IMAGE, "softmax-cross-entropy:axis=", PSPLIT_USAGE, "not a whole number"},
+  {IMAGE, "softmax-cross-entropy:ignore=1x", PSPLIT_USAGE, "not a whole number"},
+  {IMAGE, "softmax-cross-entropy:labels", PSPLIT_USAGE, "an entry without a value"},
+  {IMAGE, "mse:axis=1", PSPLIT_USAGE, "an entry that it does not have"},
+  {IMAGE, "mse:ignore=1", PSPLIT_USAGE, "an entry that it does not have"},
+  {IMAGE, "mse:tarket=t", PSPLIT_USAGE, "did you mean target? " BAD_LOSS},
+  {IMAGE, "mse:zzzzzzzzzzzz=t", PSPLIT_USAGE, "an entry that it does not have; " BAD_LOSS},
+  {IMAGE, "msee:", PSPLIT_USAGE, "no such loss, did you mean mse? " BAD_LOSS},
+  {IMAGE, "zzzzzzzzzzzzz:", PSPLIT_USAGE, "no such loss; " BAD_LOSS},
+  {IMAGE, "mse:prediction=q", PSPLIT_USAGE, "the model has no value \"q\""},
+  {TWO_OUTPUTS, "mse:", PSPLIT_USAGE, "the model has several outputs, so it has to say which"},
+  {WHOLE, "mse:", PSPLIT_USAGE, "\"y\" is no floating-point tensor"},
+  {OLD, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED, "opset 12 or later, this one has 11"},
+};
+
+static void of_losses(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+    psplit_diag diag = {0};
+    psplit_model *model = opened_text(losses[i].model);
+    const psplit_code code = differentiate(model, losses[i].loss, &diag);
+    if (code != losses[i].code || !strstr(diag.message, losses[i].message))
+      fail_msg("%s: %s, %s", losses[i].loss, psplit_code_name(code), diag.message);
+    psplit_model_close(model);
+  }
+}
+
+/* --- optimizers --- */
+
+static const struct {
+  const char *text, *why; /* NULL: it is one */
+} optimizers[] = {
+  {"sgd", NULL},
+  {"sgd:weight_decay=0.1", NULL},
+  {"momentum:momentum=0.5,nesterov=1,weight_decay=0,", NULL},
+  {"momentum:nesterov=0", NULL},
+  {"adam:beta1=0,beta2=0.5,epsilon=0", NULL},
+  {"adamw:weight_decay=0", NULL},
+  {"adamm", "no such method, did you mean adam? it is"},
+  {"zzzzzzzzzzzz", "no such method; it is"},
+  {"sgd:weight_decay", "an entry without a value"},
+  {"sgd:weight_decay=", "a value out of range"},
+  {"sgd:weight_decay=1x", "a value out of range"},
+  {"sgd:weight_decay=-1", "a value out of range"},
+  {"sgd:weight_decay=nan", "a value out of range"},
+  {"sgd:weight_decay=inf", "a value out of range"},
+  {"sgd:momentum=0.9", "an entry that it does not have"},
+  {"sgd:beta1=0.9", "an entry that it does not have"},
+  {"momentum:momentum=-0.1", "a value out of range"},
+  {"momentum:momentum=1e999", "a value out of range"},
+  {"momentum:nesterov=2", "a value out of range"},
+  {"momentum:epsilon=1", "an entry that it does not have"},
+  {"adam:beta1=1", "a value out of range"},
+  {"adam:beta1=-0.1", "a value out of range"},
+  {"adam:beta2=1", "a value out of range"},
+  {"adam:beta2=-0.1", "a value out of range"},
+  {"adam:epsilon=-1", "a value out of range"},
+  {"adamw:epsilon=inf", "a value out of range"},
+  {"adamw:nesterov=1", "an entry that it does not have"},
+};
+
+static void of_optimizers(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  psplit_model *model = opened_text(IMAGE);
+  psplit_gradient *gradient;
+  const psplit_training_options options = {.loss = "mse:"};
+  assert_int_equal(psplit_gradient_create(model, &options, NULL, &diag, &gradient), PSPLIT_OK);
+  for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
+    diag = (psplit_diag){0};
+    const psplit_code code =
+      psplit_gradient_write_update(gradient, optimizers[i].text, "/dev/null/x", &diag);
+    /* What is taken cannot be written there. */
+    if (code != (optimizers[i].why ? PSPLIT_USAGE : PSPLIT_IO) ||
+        (optimizers[i].why && !strstr(diag.message, optimizers[i].why)))
+      fail_msg("%s: %s, %s", optimizers[i].text, psplit_code_name(code), diag.message);
+  }
+  psplit_gradient_destroy(gradient);
+  psplit_model_close(model);
+}
+
+/* --- operators --- */
+
+#define LSTM(attributes, more)                                             \
+  "(float[2,1,3] x, int32[1] lens, float[1,12] peep) => (float[1,1,4] y) " \
+  "<float[1,16,3] w = raw {0 * 48}, float[1,16,4] w2 = raw {0 * 64}> {"    \
+  " all, h = LSTM <hidden_size = 4" attributes "> (x, w, w2" more ") y = Identity (h) }"
+#define IN4(body) "(float[2,4,6,6] x) => (y) <float[6] w = raw {0 * 6}> { p = Mul (x, w) " body " }"
+#define WITH(inputs, body) \
+  "(float[2,6] x, " inputs ") => (y) <float[6] w = raw {0 * 6}> { p = Mul (x, w) " body " }"
+
+static const struct {
+  const char *model;
+  const char *why; /* NULL: it has a gradient */
+} operators[] = {
+  {LSTM("", ""), NULL},
+  {LSTM(", activations = [\"sigmoid\", \"Tanh\", \"tanh\"]", ""), NULL},
+  {LSTM("", ", , lens"), "it has sequence_lens"},
+  {LSTM("", ", , , , , peep"), "it has peepholes"},
+  {LSTM(", layout = 1", ""), "its layout is batch first"},
+  {LSTM(", input_forget = 1", ""), "it couples its gates"},
+  {LSTM(", clip = 1.0", ""), "it clips"},
+  {LSTM(", activations = [\"Relu\", \"Tanh\", \"Tanh\"]", ""), "its activations are not the usual"},
+  {LSTM(", activations = [\"Sigmoids\", \"Tanh\", \"Tanh\"]", ""),
+   "its activations are not the usual"},
+  {"(float[2,1,3] x, float[1,c,d] r) => (y) <float[1,12,3] w = raw {0 * 36}> {"
+   " all, y = GRU (x, w, r) }",
+   "its hidden size is not known"},
+  {IN4("y = MaxPool <kernel_shape = [2, 2], storage_order = 1> (p)"),
+   "its indices count columns first"},
+  {IN4("y = MaxPool <kernel_shape = [2, 2]> (p)"), NULL},
+  {IN4("y, at = MaxPool <kernel_shape = [2, 2]> (p)"), NULL},
+  {IN4("y = MaxPool <kernel_shape = [2, 2], auto_pad = \"SAME_LOWER\"> (p)"), NULL},
+  {IN4("y = MaxPool <kernel_shape = [2, 2], auto_pad = \"VALID\"> (p)"), NULL},
+  {IN4("y = AveragePool <kernel_shape = [1, 1], strides = [2, 2]> (p)"), NULL},
+  {IN4("y = LRN <size = 2000> (p)"), "its size is out of range"},
+  {IN4("y = LRN <size = 3> (p)"), NULL},
+  {IN4("y = DepthToSpace <blocksize = 2> (p)"), NULL},
+  {IN4("y = LpPool <kernel_shape = [2, 2]> (p)"), "there is no rule for this operator"},
+  {IN4("y = Transpose <perm = [3, 1, 0, 2]> (p)"), NULL},
+  {IN4("y = Einsum <equation = \"abcd->dcba\"> (p)"), NULL},
+  {IN4("y = Einsum <equation = \"a b c d -> a b\"> (p)"), NULL},
+  {IN4("y = Einsum <equation = \"...cd->...dc\"> (p)"), "its equation has an ellipsis"},
+  {IN4("y = Einsum <equation = \"abcc->ab\"> (p)"), "or a letter twice in one term"},
+  {WITH("float[3,6] z", "y = Einsum <equation = \"ab,Cb->aC\"> (p, z)"), NULL},
+  {WITH("int64[2] at", "y = Slice (p, at, at)"), NULL},
+  {WITH("int64[1] at", "y = Reshape (p, at)"), NULL},
+  {WITH("int64[1] at", "y = ReduceSum (p, at)"), "its axes are not constant"},
+  {WITH("int64[1] at", "y = Gather <axis = 1> (p, at)"), NULL},
+  {WITH("int64[4] at", "y = Pad (p, at)"), NULL},
+  {WITH("int64[2,6] at", "y = GatherElements <axis = 1> (p, at)"), NULL},
+  {WITH("int64[2,1] at", "y = ScatterND <reduction = \"add\"> (p, at, x)"), NULL},
+  {WITH("int64[2,1] at", "y = ScatterND <reduction = \"mul\"> (p, at, x)"),
+   "it reduces by something else than a sum"},
+  {WITH("int64[2,6] at", "y = ScatterElements <axis = 1, reduction = \"max\"> (p, at, x)"),
+   "it reduces by something else than a sum"},
+  {WITH("int64[1] k", "y, n = TopK (p, k)"), NULL},
+  {WITH("float[2,6] z", "y = Mod <fmod = 1> (p, z)"), NULL},
+  {WITH("float[c,d] z", "y = MatMul (p, z)"), NULL},
+  {WITH("float[c,d] z", "y = Gemm (p, z)"), NULL},
+  {WITH("float[2] s", "y = Resize (p, , s)"), NULL},
+  {"(float[1,1,4,4] x) => (y) <float[4] w = raw {0 * 4}, float[4] s = {1, 1, 2, 2}> {"
+   " p = Mul (x, w) y = Resize <mode = \"linear\", antialias = 1> (p, , s) }",
+   NULL},
+  {"(float[1,1,4,4] x) => (y) <float[4] w = raw {0 * 4}, float[4] s = {1, 1, 2, 2},"
+   " float[8] roi = raw {0 * 8}> { p = Mul (x, w)"
+   " y = Resize <coordinate_transformation_mode = \"tf_crop_and_resize\"> (p, roi, s) }",
+   "its coordinates are those of one framework"},
+  {"(float[1,1,4,4] x) => (y) <float[4] w = raw {0 * 4}, float[4] s = {1, 1, 2, 2}> {"
+   " p = Mul (x, w) y = Resize <mode = \"linear\"> (p, , s) }",
+   NULL},
+  {"(float[1,2,4,4] x, float[c,d,e,f] w3) => (y) <float[4] w = raw {0 * 4}> {"
+   " p = Mul (x, w) y = Conv (p, w3) }",
+   "the size of its kernel is not known"},
+  {"(float[1,2,4,4] x) => (y) <float[2,1,1,1] w = raw {0 * 2}> { y = Conv <group = 2> (x, w) }",
+   NULL},
+  {"(float[1,2,4,4] x) => (y) <float[2,1,1,1] w = raw {0 * 2}> {"
+   " y = ConvTranspose <group = 2> (x, w) }",
+   NULL},
+  {OPSET(8) "(float[2,4,6] x) => (y) <float[4] w = raw {0 * 4}, float[4] w2 = raw {0 * 4},"
+            " float[4] m = raw {0 * 4}, float[4] v = raw {0 * 4}> {"
+            " y = BatchNormalization <spatial = 0> (x, w, w2, m, v) }",
+   "each position by itself (spatial = 0)"},
+  {OPSET(8) "(float[2,4,6] x) => (y) <float[4] w = raw {0 * 4}, float[4] w2 = raw {0 * 4},"
+            " float[4] m = raw {0 * 4}, float[4] v = raw {0 * 4}> {"
+            " y = BatchNormalization (x, w, w2, m, v) }",
+   NULL},
+};
+
+static void of_operators(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+    psplit_diag diag = {0};
+    psplit_model *model = opened_text(operators[i].model);
+    const psplit_code code = differentiate(model, "mse:", &diag);
+    const char *why = operators[i].why;
+    if (code != (why ? PSPLIT_UNSUPPORTED : PSPLIT_OK) || (why && !strstr(diag.message, why)))
+      fail_msg("%s: %s, %s", operators[i].model, psplit_code_name(code), diag.message);
+    psplit_model_close(model);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(of_losses),
+    cmocka_unit_test(of_optimizers),
+    cmocka_unit_test(of_operators),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
