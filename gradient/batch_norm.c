@@ -134,17 +134,20 @@ void psplit_i_say_inference_export(const psplit_i_graph *graph, psplit_batch_nor
                psplit_i_node_is(node, "GroupNormalization");
     n_frozen += is_batch_norm(node) && !trains(node);
   }
-  if (n_frozen && how == PSPLIT_BATCH_NORM_AS_IS)
+  const bool fixed = n_frozen && how == PSPLIT_BATCH_NORM_AS_IS;
+  const bool folded = n_convolutions > 2 && n_norms == 0;
+  if (fixed)
     psplit_i_say(logger, PSPLIT_WARNING,
                  "%" PRIu32 " node%s normalise%s batches by fixed statistics, as for inference",
                  n_frozen, n_frozen == 1 ? "" : "s", n_frozen == 1 ? "s" : "");
-  if (n_convolutions > 2 && n_norms == 0)
+  if (folded)
     psplit_i_say(logger, PSPLIT_WARNING,
                  "the model has %" PRIu32
                  " convolutions and no normalisation: an export for inference folds it into them, "
                  "and the model trains without",
                  n_convolutions);
-  if (!n_dropouts && (n_frozen || (n_convolutions > 2 && n_norms == 0)))
+  if (!n_dropouts && (n_frozen || folded))
     psplit_i_say(logger, PSPLIT_NOTE,
-                 "the model has no Dropout either, which exports for inference leave out");
+                 "the model has no Dropout%s, which exports for inference leave out",
+                 fixed || folded ? " either" : "");
 }
