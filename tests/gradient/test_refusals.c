@@ -346,12 +346,67 @@ static void of_draws(void **state) {
   }
 }
 
+/* --- nodes Gradient --- */
+
+#define GRADIENT(ir, opset, outputs, type, more, attributes, inputs)           \
+  "<ir_version: " #ir ", opset_import: [\"\": " #opset                         \
+  ", \"ai.onnx.preview.training\": 1]>"                                        \
+  "(" type "[2,6] x, " type "[2,6] z) => (" outputs ") { y = Mul (x, z) " more \
+  " d, e = ai.onnx.preview.training.Gradient <" attributes "> (" inputs ") after = Neg (y) }"
+#define XS "xs = [\"x\", \"z\"]"
+
+static const struct {
+  const char *model;
+  psplit_code code; /* IO: it is lowered, and cannot be written there */
+  const char *message;
+} lowered[] = {
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
+  {GRADIENT(8, 18, "d, e", "double", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
+  {GRADIENT(8, 18, "d, e", "float16", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
+  {GRADIENT(8, 18, "d, e", "bfloat16", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"x\"", "x, z"), PSPLIT_IO, ""},
+  {GRADIENT(8, 18, "d, e", "float", "", "xs = [\"x\", \"y\"], zs = [\"z\"], y = \"y\"", "x, y, z"),
+   PSPLIT_IO, ""},
+  {GRADIENT(8, 18, "d, e", "int64", "", XS ", y = \"y\"", "x, z"), PSPLIT_UNSUPPORTED,
+   "no floating-point tensor, as far as is known, is \"y\""},
+  {GRADIENT(3, 7, "d, e", "float", "", XS ", y = \"y\"", "x, z"), PSPLIT_UNSUPPORTED,
+   "its constants need IR version 4 of \"the model\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS, "x, z"), PSPLIT_INVALID, "it has no attribute \"y\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"q\"", "x, z"), PSPLIT_INVALID,
+   "the graph has no value \"q\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"after\"", "x, z"), PSPLIT_UNSUPPORTED,
+   "it stands before the node that gives \"after\""},
+  {GRADIENT(8, 18, "d, e", "float", "", "y = \"y\"", "x, z"), PSPLIT_INVALID,
+   "its inputs and outputs are not those of \"xs, zs\""},
+  {GRADIENT(8, 18, "d, e", "float", "", "xs = [\"x\"], y = \"y\"", "x"), PSPLIT_INVALID,
+   "its inputs and outputs are not those of \"xs, zs\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x, z, y"), PSPLIT_INVALID,
+   "its inputs and outputs are not those of \"xs, zs\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x"), PSPLIT_INVALID,
+   "no input is bound to \"z\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x, "), PSPLIT_INVALID,
+   "no input is bound to \"z\""},
+  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "z, x"), PSPLIT_UNSUPPORTED,
+   "an input is another tensor than the one that it is bound to, \"x\""},
+};
+
+static void of_gradients(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof lowered / sizeof *lowered; i++) {
+    psplit_diag diag = {0};
+    uint32_t n = 77;
+    psplit_model *model = opened_text(lowered[i].model);
+    const psplit_code code = psplit_lower_gradients(model, "/dev/null/x", &diag, &n);
+    if (code != lowered[i].code || !strstr(diag.message, lowered[i].message) || n != 77)
+      fail_msg("%s: %s, %s", lowered[i].model, psplit_code_name(code), diag.message);
+    psplit_model_close(model);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(of_losses),
-    cmocka_unit_test(of_optimizers),
-    cmocka_unit_test(of_operators),
-    cmocka_unit_test(of_draws),
+    cmocka_unit_test(of_losses), cmocka_unit_test(of_optimizers), cmocka_unit_test(of_operators),
+    cmocka_unit_test(of_draws),  cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
