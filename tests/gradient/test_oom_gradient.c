@@ -30,7 +30,7 @@ static psplit_code lower(const psplit_model *model, psplit_diag *diag) {
 
 typedef psplit_code (*attempt)(const psplit_model *model, psplit_diag *diag);
 
-/* One of `step` fails. Number of allocations that it takes, about; -1 where something went wrong. */
+/* One of `step` fails. Number of allocations that it takes, about; -1: something went wrong. */
 static long try_all(const psplit_model *model, attempt what, psplit_code usual, int step) {
   for (long i = 0; i < 100000; i += step) {
     psplit_diag diag = {0};

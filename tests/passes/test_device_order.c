@@ -140,6 +140,69 @@ static void an_order_can_be_given(void **state) {
   psplit_model_close(model);
 }
 
+/* `n` devices, each a kind of its own, and n_stages of them: too many orders, or too many ways to
+ * take some, to try all. Device i needs i us for each operator besides; odd ones are on another
+ * host where there are two. */
+static psplit_planner *of_many(const psplit_model *model, uint32_t n, uint32_t n_stages,
+                               uint32_t n_hosts, psplit_device_order order, const char **out) {
+  psplit_i_text text = {0};
+  psplit_planner_options options;
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t i = 0; i < n; i++)
+    psplit_i_text_addf(&text,
+                       "%s{\"name\": \"d%u\", \"preset\": \"cpu\", \"overhead_ns\": %u, "
+                       "\"host\": \"%u\"}",
+                       i ? ", " : "", i, 1000 * i, i % n_hosts);
+  psplit_i_text_puts(&text, "]}");
+  psplit_devices *devices = parsed(text.bytes);
+  psplit_i_text_fini(&text);
+  psplit_planner_options_init(&options);
+  options.n_stages = n_stages;
+  options.devices = devices;
+  options.device_order = order;
+  options.n_threads = 1;
+  psplit_planner *planner = planned(model, &options, out);
+  for (uint32_t s = 0; s < n_stages; s++) { /* the names go with the devices */
+    static char names[8][8];
+    snprintf(names[s], sizeof names[s], "%s", out[s]);
+    out[s] = names[s];
+  }
+  return planner;
+}
+
+static void too_many_to_try_all(void **state) {
+  (void)state;
+  enum { ORDERED = 5, KINDS = 8, TAKEN = 4 };
+  const char *names[KINDS];
+  psplit_model *model = opened_text(
+    "(float[256,256] x, float[256,256] w) => (float[256,256] p5) { p1 = MatMul (x, w)"
+    " p2 = MatMul (p1, w) p3 = MatMul (p2, w) p4 = MatMul (p3, w) p5 = MatMul (p4, w) }");
+  psplit_planner *planner = of_many(model, ORDERED, ORDERED, 2, PSPLIT_DEVICE_ORDER_GIVEN, names);
+  const int64_t given_ns = psplit_planner_plan(planner)->bottleneck_ns;
+  psplit_planner_destroy(planner);
+  planner = of_many(model, ORDERED, ORDERED, 2, PSPLIT_DEVICE_ORDER_CHOSEN, names);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  uint32_t used = 0, n_crossings = 0;
+  for (uint32_t s = 0; s < ORDERED; s++) {
+    used |= UINT32_C(1) << (names[s][1] - '0');
+    n_crossings += s && (names[s][1] - names[s - 1][1]) % 2 != 0;
+  }
+  assert_string_equal(plan->device_order, "chosen");
+  assert_int_equal(used, (1 << ORDERED) - 1);
+  assert_true(n_crossings < ORDERED - 1); /* as listed every link is one */
+  assert_true(plan->bottleneck_ns < given_ns && plan->lower_bound_ns <= plan->bottleneck_ns);
+  psplit_planner_destroy(planner);
+  planner = of_many(model, KINDS, TAKEN, 1, PSPLIT_DEVICE_ORDER_CHOSEN, names);
+  plan = psplit_planner_plan(planner);
+  used = 0;
+  for (uint32_t s = 0; s < TAKEN; s++) used |= UINT32_C(1) << (names[s][1] - '0');
+  assert_int_equal(used, (1 << TAKEN) - 1); /* the fastest */
+  assert_string_equal(plan->device_order, "chosen");
+  assert_true(plan->lower_bound_ns <= plan->bottleneck_ns);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
 /* The least over all orders of n_stages of the devices. */
 static int64_t best_order(const psplit_model *model, const psplit_planner_options *options) {
   uint32_t order[MAX_DEVICES], n = psplit_devices_count(options->devices);
@@ -215,6 +278,7 @@ int main(void) {
     cmocka_unit_test(the_order_of_the_file_does_not_matter),
     cmocka_unit_test(hosts_are_kept_together),
     cmocka_unit_test(an_order_can_be_given),
+    cmocka_unit_test(too_many_to_try_all),
     cmocka_unit_test(chosen_orders_are_the_best),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
