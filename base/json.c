@@ -41,40 +41,6 @@ void psplit_i_json_close(psplit_i_json *json, char bracket) {
   if (json->depth == 0) psplit_i_text_add(json->out, "\n", 1);
 }
 
-/* The code point of a sequence of two or three bytes. */
-static unsigned code_point(const unsigned char *s, size_t length) {
-  return length == 2 ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
-                     : (s[0] & 0x0fu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
-}
-
-void psplit_i_json_quote(psplit_i_text *out, const char *value) {
-  const unsigned char *s = (const unsigned char *)value;
-  size_t left = strlen(value);
-  psplit_i_text_add(out, "\"", 1);
-  while (left) {
-    size_t run = 0; /* bytes that stand for themselves */
-    while (run < left) {
-      const size_t length = psplit_i_printable_length(s + run, left - run);
-      if (length == 0 || s[run] == '"' || s[run] == '\\') break;
-      run += length;
-    }
-    psplit_i_text_add(out, s, run);
-    s += run;
-    left -= run;
-    if (!left) break;
-    const size_t length = psplit_i_utf8_length(s, left), width = length ? length : 1;
-    if (*s == '"' || *s == '\\')
-      psplit_i_text_addf(out, "\\%c", *s);
-    else if (length)
-      psplit_i_text_addf(out, "\\u%04x", length == 1 ? *s : code_point(s, length));
-    else
-      psplit_i_text_puts(out, "\\ufffd");
-    s += width;
-    left -= width;
-  }
-  psplit_i_text_add(out, "\"", 1);
-}
-
 void psplit_i_json_key(psplit_i_json *json, const char *key) {
   begin_item(json);
   psplit_i_json_quote(json->out, key);

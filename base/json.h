@@ -4,6 +4,7 @@
 #ifndef PSPLIT_BASE_JSON_H
 #define PSPLIT_BASE_JSON_H
 
+#include "json_quote.h"
 #include "text.h"
 
 typedef struct psplit_i_json {
@@ -22,8 +23,6 @@ void psplit_i_json_close(psplit_i_json *json, char bracket); /* '}' or ']' */
 void psplit_i_json_key(psplit_i_json *json, const char *key);
 
 void psplit_i_json_string(psplit_i_json *json, const char *value);
-/* The same without a writer, its quotes included: YAML has such strings too. */
-void psplit_i_json_quote(psplit_i_text *out, const char *value);
 /* Whether `said`, read from JSON, is what a string of `text` is there: what is not UTF-8 is a
  * replacement character. */
 bool psplit_i_json_says(const char *said, const char *text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "datatypes.h"
+#include "json_quote.h"
 #include "protocol.h"
 #include "text.h"
 
@@ -19,25 +20,8 @@ static bool is_utf8(const unsigned char *s, size_t n) {
   return true;
 }
 
-/* A string with its quotes; an empty one and false where it is not UTF-8. */
-static bool put_string(FILE *out, const char *text, size_t n) {
-  const unsigned char *s = (const unsigned char *)text;
-  const bool utf8 = is_utf8(s, n);
-  if (!utf8) n = 0;
-  fputc('"', out);
-  while (n) {
-    const size_t width = psplit_i_utf8_length(s, n);
-    if (*s < 0x20)
-      fprintf(out, "\\u%04x", *s);
-    else if (*s == '"' || *s == '\\')
-      fprintf(out, "\\%c", *s);
-    else
-      fwrite(s, 1, width, out);
-    s += width;
-    n -= width;
-  }
-  fputc('"', out);
-  return utf8;
+static void put_string(FILE *out, const char *text) {
+  psplit_i_json_print(out, text, strlen(text));
 }
 
 static void put_number(FILE *out, const serve_datatype *type, const char *at) {
@@ -78,9 +62,10 @@ static psplit_code put_data(FILE *out, const serve_datatype *type,
     }
     uint64_t length;
     memcpy(&length, data + i * sizeof length, sizeof length);
-    if (!put_string(out, text, (size_t)length))
+    if (!is_utf8((const unsigned char *)text, (size_t)length))
       return psplit_diag_fail(diag, PSPLIT_USAGE,
                               "output %s is not UTF-8: ask for it as binary data", tensor->name);
+    psplit_i_json_print(out, text, (size_t)length);
     text += length;
   }
   fputc(']', out);
@@ -137,10 +122,10 @@ static psplit_code put_reply(FILE *out, const char *model, const serve_request *
   psplit_code code = check_wanted(request, response, diag);
   bool first = true;
   fputs("{\"model_name\":", out);
-  put_string(out, model, strlen(model));
+  put_string(out, model);
   if (request->id) {
     fputs(",\"id\":", out);
-    put_string(out, request->id, strlen(request->id));
+    put_string(out, request->id);
   }
   fputs(",\"outputs\":[", out);
   for (uint32_t o = 0; o < response->n_outputs && code == PSPLIT_OK; o++) {
@@ -154,7 +139,7 @@ static psplit_code put_reply(FILE *out, const char *model, const serve_request *
                               "the protocol has no datatype for output %s", tensor->name);
     fprintf(out, "%s{\"name\":", first ? "" : ",");
     first = false;
-    put_string(out, tensor->name, strlen(tensor->name));
+    put_string(out, tensor->name);
     fprintf(out, ",\"datatype\":\"%s\",\"shape\":[", type->name);
     for (uint32_t d = 0; d < tensor->tensor.n_dims; d++)
       fprintf(out, "%s%" PRId64, d ? "," : "", tensor->tensor.dims[d]);
@@ -205,7 +190,7 @@ char *serve_error_text(const char *message) {
   FILE *out = open_memstream(&text, &n);
   if (!out) return NULL;
   fputs("{\"error\":", out);
-  put_string(out, message, strlen(message));
+  put_string(out, message);
   fputs("}", out);
   const bool bad_stream = ferror(out);
   if (fclose(out) == 0 && !bad_stream) return text;
@@ -219,7 +204,7 @@ static void put_values_of(FILE *out, const char *key, const psplit_pipeline_valu
   for (uint32_t i = 0; i < n; i++) {
     const serve_datatype *type = values[i].dtype ? serve_datatype_of_numpy(values[i].dtype) : NULL;
     fprintf(out, "%s{\"name\":", i ? "," : "");
-    put_string(out, values[i].name, strlen(values[i].name));
+    put_string(out, values[i].name);
     fprintf(out, ",\"datatype\":\"%s\",\"shape\":[", type ? type->name : "");
     for (uint32_t d = 0; d < values[i].n_dims; d++)
       fprintf(out, "%s%" PRId64, d ? "," : "", values[i].dims[d]);
@@ -234,7 +219,7 @@ char *serve_metadata_text(const char *model, const psplit_pipeline_info *info) {
   FILE *out = open_memstream(&text, &n);
   if (!out) return NULL;
   fputs("{\"name\":", out);
-  put_string(out, model, strlen(model));
+  put_string(out, model);
   fputs(",\"versions\":[\"1\"],\"platform\":\"onnx_pipeline\"", out);
   put_values_of(out, "inputs", info->input_values, info->n_needed);
   put_values_of(out, "outputs", info->output_values, info->n_outputs);

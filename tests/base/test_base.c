@@ -276,6 +276,14 @@ static void what_reorders_is_not_shown(void **state) {
     snprintf(wanted, sizeof wanted, "\"a\\u%sb\"", codes[i]);
     assert_string_equal(text.bytes, wanted);
     psplit_i_text_fini(&text);
+    char *printed = NULL;
+    size_t n_printed = 0;
+    FILE *stream = open_memstream(&printed, &n_printed);
+    assert_non_null(stream);
+    psplit_i_json_print(stream, name, strlen(name));
+    fclose(stream);
+    assert_string_equal(printed, wanted);
+    free(printed);
     psplit_make_printable(name);
     snprintf(wanted, sizeof wanted, "a%.*sb", (int)strlen(bad[i]), "???");
     assert_string_equal(name, wanted);

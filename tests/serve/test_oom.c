@@ -187,8 +187,11 @@ static void error_texts(void **state) {
   char *text = serve_error_text("a \"b\"\n\\");
   assert_string_equal(text, "{\"error\":\"a \\\"b\\\"\\u000a\\\\\"}");
   free(text);
-  text = serve_error_text("\xff");
-  assert_string_equal(text, "{\"error\":\"\"}");
+  /* What turns a line around, or ends it, and what is not UTF-8, stands in a message escaped. */
+  text = serve_error_text(
+    "a\xff"
+    "b\xe2\x80\xae\xe2\x80\xa8\x7f\xc2\x9b\xc3\xa9");
+  assert_string_equal(text, "{\"error\":\"a\\ufffdb\\u202e\\u2028\\u007f\\u009b\xc3\xa9\"}");
   free(text);
 }
 
