@@ -130,6 +130,9 @@ static psplit_code fail_to_load(const psplit_i_json_reader *r, psplit_code code,
   if (code == PSPLIT_LIMIT)
     return psplit_i_fail(r->diag, code, "%s: has more than 2^32 values in one",
                          r->file ? r->file : "file");
+  if (!place->line)
+    return psplit_i_fail(r->diag, code, "%s%s%s", r->file ? r->file : "", r->file ? ": " : "",
+                         place->what);
   if (r->file)
     return psplit_i_fail(r->diag, code, "%s:%zu:%zu: %s", r->file, place->line, place->column,
                          place->what);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "foreign.h"
 #include "text.h"
 #include "vec.h"
 
@@ -62,6 +63,15 @@ static bool fail(parser *p, size_t end, const char *format, ...) {
     snprintf(p->place->what + used, left, " near end of file");
   else if (length && length <= MOST_SHOWN)
     snprintf(p->place->what + used, left, " near '%.*s'", (int)length, p->text + p->token_at);
+  return false;
+}
+
+/* What is no JSON from its first byte on: no place within helps. */
+static bool fail_whole(parser *p, const psplit_i_foreign *foreign) {
+  p->code = PSPLIT_MALFORMED;
+  *p->place = (psplit_i_json_place){0};
+  snprintf(p->place->what, sizeof p->place->what, "not JSON: it is %s%s", foreign->is,
+           foreign->helps);
   return false;
 }
 
@@ -401,8 +411,10 @@ psplit_code psplit_i_json_parse(const char *text, size_t n, psplit_i_arena *aren
                                 psplit_i_json_place *out_place, const psplit_i_json_value **out) {
   parser p = {.text = text, .n = n, .arena = arena, .place = out_place};
   psplit_i_json_value *root = PSPLIT_NEW(arena, psplit_i_json_value, 1);
+  const psplit_i_foreign *foreign = psplit_i_foreign_find(text, n);
   const char c = look(&p);
   bool good = root || no_memory(&p);
+  if (good && foreign) good = fail_whole(&p, foreign);
   if (good && c != '{' && c != '[') good = expected(&p, "'[' or '{'");
   if (good && read_value(&p, 0, root) && (look(&p), p.at < n)) expected(&p, "end of file");
   free(p.open);

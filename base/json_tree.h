@@ -36,8 +36,9 @@ struct psplit_i_json_value {
 };
 
 typedef struct psplit_i_json_place {
-  size_t line, column; /* of the end of what is wrong, from 1; columns are characters */
-  char what[96];       /* "':' expected near '1'" */
+  /* Of the end of what is wrong, from 1; columns are characters. Line 0: the whole is no JSON. */
+  size_t line, column;
+  char what[96]; /* "':' expected near '1'" */
 } psplit_i_json_place;
 
 /* The tree of the n bytes at `text`, which need no NUL, in `arena`. O(n log n) time and, beside the

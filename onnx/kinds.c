@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "diag.h"
+#include "foreign.h"
 #include "text.h"
 
 enum { HEAD_BYTES = 512 };
@@ -24,15 +25,6 @@ typedef struct kind {
 static const kind KINDS[] = {
   {0, 4, "PK\3\4", "data.pkl", "a PyTorch checkpoint (ZIP)", EXPORT},
   {0, 4, "PK\3\4", ".npy", "an .npz archive of arrays", ""},
-  {0, 4, "PK\3\4", NULL, "a ZIP archive", "; unpack it first"},
-  {0, 2, "\x1f\x8b", NULL, "compressed by gzip", "; gunzip it first"},
-  {0, 3, "BZh", NULL, "compressed by bzip2", "; bunzip2 it first"},
-  {0, 6,
-   "\xfd"
-   "7zXZ\0",
-   NULL, "compressed by xz", "; unxz it first"},
-  {0, 4, "\x28\xb5\x2f\xfd", NULL, "compressed by zstd", "; unzstd it first"},
-  {257, 5, "ustar", NULL, "a tar archive", "; unpack it first"},
   {0, 2, "\x80\2", NULL, "a Python pickle, as PyTorch's old checkpoints are", EXPORT},
   {0, 2, "\x80\3", NULL, "a Python pickle", EXPORT},
   {0, 2, "\x80\4", NULL, "a Python pickle", EXPORT},
@@ -51,8 +43,6 @@ static const kind KINDS[] = {
    "ELF",
    NULL, "a program or library (ELF)", ""},
   {0, 4, "%PDF", NULL, "a PDF document", ""},
-  {0, 40, "version https://git-lfs.github.com/spec/", NULL, "a pointer of Git LFS",
-   "; `git lfs pull` fetches the file itself"},
 };
 
 /* Whether `head` is text, wholly or in its beginning, which ends with a NUL then. */
@@ -76,9 +66,7 @@ static bool begins(const char *text, const char *word) {
 static void kind_of_text(const char *text, const char **out_is, const char **out_helps) {
   text += strspn(text, " \t\r\n");
   *out_helps = "";
-  if (begins(text, "<!doctype html") || begins(text, "<html"))
-    *out_is = "a web page (HTML), as failed downloads leave";
-  else if (begins(text, "<?xml"))
+  if (begins(text, "<?xml"))
     *out_is = "XML, such as OpenVINO writes";
   else if (*text == '{' || *text == '[')
     *out_is = "JSON";
@@ -98,13 +86,28 @@ static const kind *find_kind(const char *head, size_t n) {
   return NULL;
 }
 
+/* What the n bytes of `head` are, *out_is; left alone where they do not say. */
+static void tell(char *head, size_t n, const char **out_is, const char **out_helps) {
+  const size_t mark = strncmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  const kind *found = find_kind(head, n);
+  const psplit_i_foreign *foreign = found ? NULL : psplit_i_foreign_find(head + mark, n - mark);
+  if (found) {
+    *out_is = found->is;
+    *out_helps = found->helps;
+  } else if (foreign) {
+    *out_is = foreign->is;
+    *out_helps = foreign->helps;
+  } else if (is_text(head, n)) {
+    kind_of_text(head + mark, out_is, out_helps);
+  }
+}
+
 psplit_code psplit_i_tell_kind(int fd, psplit_code code, psplit_diag *diag) {
   char head[HEAD_BYTES + 1] = {0};
   const ssize_t got = pread(fd, head, HEAD_BYTES, 0);
   if (code != PSPLIT_MALFORMED || got <= 0 || !diag) return code;
-  const kind *found = find_kind(head, (size_t)got);
-  const char *is = found ? found->is : NULL, *helps = found ? found->helps : NULL;
-  if (!found && is_text(head, (size_t)got)) kind_of_text(head, &is, &helps);
+  const char *is = NULL, *helps = "";
+  tell(head, (size_t)got, &is, &helps);
   if (!is) return code;
   *diag = (psplit_diag){0};
   return psplit_i_fail(diag, code, "not an ONNX model: the file is %s%s", is, helps);

@@ -263,6 +263,8 @@ static psplit_code parse(const char *text, size_t n, psplit_i_arena *arena, pspl
   const psplit_code code = psplit_i_json_parse(text, n, arena, &place, out);
   if (code == PSPLIT_OK) return code;
   if (code == PSPLIT_NOMEM) return no_memory(diag);
+  if (code != PSPLIT_LIMIT && !place.line)
+    return psplit_diag_fail(diag, PSPLIT_INVALID, "%s", place.what);
   return psplit_diag_fail(diag, PSPLIT_INVALID, "JSON: %s, at line %zu, column %zu",
                           code == PSPLIT_LIMIT ? "too many values" : place.what, place.line,
                           place.column);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "foreign.h"
+
 static const char FORMAT[] = "onnx-pipeline-split-costs";
 static const double MOST_NS = 1e18; /* 31 years: sums stay within 64 bits */
 
@@ -162,6 +164,10 @@ static psplit_code read_any(const char *text, size_t n_bytes, psplit_diag *diag,
                             psplit_cost_table **out_table) {
   psplit_i_cost_format format;
   size_t at = 0;
+  const psplit_i_foreign *foreign = psplit_i_foreign_find(text, n_bytes);
+  if (foreign)
+    return psplit_i_fail(diag, PSPLIT_MALFORMED, "it is no costs file: it is %s%s", foreign->is,
+                         foreign->helps);
   while (at < n_bytes && strchr(" \t\r\n", text[at])) at++;
   if (at < n_bytes && (text[at] == '{' || text[at] == '['))
     return read_json(text, n_bytes, diag, out_table);

@@ -5,6 +5,8 @@ Every JSON or text file that a command reads. A FIFO is not waited for, a device
 end, and memory has a limit that an option lifts: one error line, soon, and nothing left behind.
 TAP; the models are those of bad_input.py.
 """
+import gzip
+import io
 import json
 import os
 import resource
@@ -13,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 from bad_input import FILE, LIMIT, MALFORMED, OK, USAGE, Tap, chain, listing
 
@@ -97,6 +100,26 @@ def not_regular(s, title, command, reads_stdin):
         s.each("%s: - is a file's name" % title, FILE, "-: cannot be read", command("-"), input="{}")
 
 
+def foreign(s, title, status, text, path, command):
+    """Text in another encoding, packed, or in place of which something else came."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("x", text)
+    for kind, made, says in (
+            ("UTF-16", text.encode("utf-16"), "it is UTF-16 text; save it as UTF-8"),
+            ("UTF-16, big end first", b"\xfe\xff" + text.encode("utf-16-be"), "it is UTF-16 text"),
+            ("UTF-16 without a mark", text.encode("utf-16-le"), "it is UTF-16 text"),
+            ("UTF-32", text.encode("utf-32"), "it is UTF-32 text"),
+            ("a byte order mark", text.encode("utf-8-sig"), "it is text behind a byte order mark"),
+            ("gzip", gzip.compress(text.encode()), "it is compressed by gzip; gunzip it first"),
+            ("a ZIP archive", packed.getvalue(), "it is a ZIP archive; unpack it first"),
+            ("a web page", b"\n<!DOCTYPE HTML>\n<html>", "it is a web page"),
+            ("NULs", b"\0" * len(text), "it is NUL bytes")):
+        with open(path, "wb") as file:
+            file.write(made)
+        s.each("%s: %s" % (title, kind), status, says, command)
+
+
 def too_large(s, title, content, command, what):
     """One byte over 64 MiB, as a file with a hole; and as much JSON as fits into less."""
     text = content if isinstance(content, str) else json.dumps(content)
@@ -142,6 +165,7 @@ def manifests(s, tools):
             s.each("%s: pipeline.json is %s" % (title, kind), status, says, command)
             os.rmdir(manifest) if os.path.isdir(manifest) else os.unlink(manifest)
             os.rename(manifest + ".kept", manifest)
+    foreign(s, "verify: pipeline.json", MALFORMED, text, manifest, commands[0][1])
     with open(manifest, "w") as file:
         file.write(text + " " * (64 << 20))
     s.each("verify: the limit lifted", OK, "", [*commands[0][1], "--max-text", "66"])
@@ -194,6 +218,10 @@ def main(argv):
                 if "run" not in title:  # that needs ONNX Runtime
                     s.each(title + ": a file", OK, "", command("right"))
                 not_regular(s, title, command, reads_stdin)
+                if not title.startswith("inspect"):  # which reads as split does
+                    foreign(s, title, USAGE if kind == "text" else MALFORMED,
+                            content if kind == "text" else json.dumps(content), "foreign",
+                            command("foreign"))
                 too_large(s, title, content, command, "run" if "run" in title else kind)
         manifests(s, tools)
         standard_input(s, tools)
