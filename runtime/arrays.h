@@ -51,6 +51,10 @@ typedef struct psplit_i_npy_layout {
   size_t swapped; /* bytes whose order is turned round; 1: none */
   bool wide;      /* strings are of UTF-32 */
 } psplit_i_npy_layout;
+/* MALFORMED: `what` it is not, "not an .npy file", and what data[n], its beginning, says it is. */
+PSPLIT_MUST_USE psplit_code psplit_i_array_foreign(const char *path, const char *what,
+                                                   const unsigned char *data, size_t n,
+                                                   psplit_diag *diag);
 enum { PSPLIT_I_NPY_FIRST = 12 }; /* bytes that tell how long the header is */
 /* Where the data begins: behind the header, which is at most 1 MiB. Of the first n bytes no more
  * than PSPLIT_I_NPY_FIRST are looked at. Errors: MALFORMED (no .npy). */

@@ -38,34 +38,70 @@ typedef struct header {
   int64_t dims[PSPLIT_I_MAX_RANK];
 } header;
 
-static const char *after(const char *text, const char *key) {
-  const char *at = strstr(text, key);
-  if (!at) return NULL;
-  at += strlen(key);
-  return at + strspn(at, " :");
+/* Whether `c` stands next, behind blanks, and goes. */
+static bool take(const char **io_at, char c) {
+  *io_at += strspn(*io_at, " \t\r\n");
+  if (**io_at != c) return false;
+  ++*io_at;
+  return true;
+}
+
+/* A string without escapes that fits into out[size]. */
+static bool take_string(const char **io_at, char *out, size_t size) {
+  const char quote = take(io_at, '\'') ? '\'' : take(io_at, '"') ? '"' : '\0';
+  const char *end = quote ? strchr(*io_at, quote) : NULL;
+  const size_t n = end ? (size_t)(end - *io_at) : 0;
+  if (n == 0 || n >= size) return false;
+  memcpy(out, *io_at, n);
+  out[n] = '\0';
+  *io_at = end + 1;
+  return true;
+}
+
+static bool take_order(const char **io_at, bool *out_fortran) {
+  static const char YES[] = "True", NO[] = "False";
+  *io_at += strspn(*io_at, " \t\r\n");
+  *out_fortran = strncmp(*io_at, YES, strlen(YES)) == 0;
+  if (!*out_fortran && strncmp(*io_at, NO, strlen(NO)) != 0) return false;
+  *io_at += strlen(*out_fortran ? YES : NO);
+  return true;
+}
+
+/* (), (2,), (2, 3); numpy on Python 2 wrote 2L. */
+static bool take_shape(const char **io_at, header *out) {
+  if (!take(io_at, '(')) return false;
+  while (!take(io_at, ')')) {
+    char *end;
+    *io_at += strspn(*io_at, " ");
+    if (**io_at < '0' || **io_at > '9' || out->n_dims == PSPLIT_I_MAX_RANK) return false;
+    out->dims[out->n_dims++] = strtoll(*io_at, &end, 10);
+    *io_at = end + (*end == 'L');
+    if (!take(io_at, ',') && **io_at != ')') return false;
+  }
+  return true;
 }
 
 /* The header is a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } */
-static bool parse_header(const char *text, header *out) {
-  const char *descr = after(text, "'descr'"), *order = after(text, "'fortran_order'"),
-             *shape = after(text, "'shape'");
-  if (!descr || !order || !shape || *descr != '\'' || *shape != '(') return false;
-  const size_t n = strcspn(++descr, "'");
-  if (n == 0 || n >= sizeof out->descr) return false;
-  memcpy(out->descr, descr, n);
-  out->descr[n] = '\0';
-  out->fortran = strncmp(order, "True", 4) == 0;
-  for (shape++; *shape && *shape != ')';) {
-    char *end;
-    if (*shape == ' ' || *shape == ',') {
-      shape++;
-      continue;
-    }
-    if (*shape < '0' || *shape > '9' || out->n_dims == PSPLIT_I_MAX_RANK) return false;
-    out->dims[out->n_dims++] = strtoll(shape, &end, 10);
-    shape = end + (*end == 'L');
+static bool parse_header(const char *at, header *out) {
+  enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
+  unsigned seen = 0;
+  if (!take(&at, '{')) return false;
+  while (!take(&at, '}')) {
+    char key[16];
+    if (!take_string(&at, key, sizeof key) || !take(&at, ':')) return false;
+    const unsigned which = strcmp(key, "descr") == 0           ? DESCR
+                           : strcmp(key, "fortran_order") == 0 ? ORDER
+                           : strcmp(key, "shape") == 0         ? SHAPE
+                                                               : 0;
+    if (!which || (seen & which)) return false;
+    seen |= which;
+    if (which == DESCR   ? !take_string(&at, out->descr, sizeof out->descr)
+        : which == ORDER ? !take_order(&at, &out->fortran)
+                         : !take_shape(&at, out))
+      return false;
+    if (!take(&at, ',') && *at != '}') return false;
   }
-  return *shape == ')';
+  return seen == ALL && !at[strspn(at, " \t\r\n")];
 }
 
 /* Where the data behind the header begins, which may lie past n. */
@@ -248,7 +284,7 @@ static psplit_code measure_elements(const header *head, const char *kind, const 
 psplit_code psplit_i_npy_find(const char *path, const unsigned char *data, size_t n,
                               psplit_diag *diag, size_t *out_at) {
   if (!find_header(data, n, out_at) || *out_at > MAX_HEADER)
-    return malformed(diag, path, "not an .npy file of version 1 to 3");
+    return psplit_i_array_foreign(path, "not an .npy file of version 1 to 3", data, n, diag);
   return PSPLIT_OK;
 }
 

@@ -84,15 +84,25 @@ typedef struct directory {
 /* What the end of the archive says of it; ZIP64 has a record before that one for what is large. */
 static psplit_code find_directory(const char *path, int fd, uint64_t n_file, psplit_diag *diag,
                                   directory *out) {
-  enum { END_BYTES = 22, MAX_COMMENT = 65535, LOCATOR_BYTES = 20, RECORD_BYTES = 56 };
+  enum {
+    END_BYTES = 22,
+    MAX_COMMENT = 65535,
+    LOCATOR_BYTES = 20,
+    RECORD_BYTES = 56,
+    HEAD_BYTES = 512
+  };
   const size_t n = n_file < END_BYTES + MAX_COMMENT ? (size_t)n_file : END_BYTES + MAX_COMMENT;
-  unsigned char *tail = malloc(n + 1), wide[RECORD_BYTES];
+  unsigned char *tail = malloc(n + 1), wide[RECORD_BYTES], head[HEAD_BYTES];
   if (!tail) return psplit_i_nomem(diag);
   psplit_code code;
   PSPLIT_TRY(psplit_i_in_read_at(path, fd, n_file - n, tail, n, diag));
   size_t back = END_BYTES;
   while (back <= n && memcmp(tail + n - back, "PK\5\6", 4) != 0) back++;
-  if (back > n) PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: not a ZIP archive", path));
+  if (back > n) {
+    const size_t n_head = n_file < HEAD_BYTES ? (size_t)n_file : HEAD_BYTES;
+    PSPLIT_TRY(psplit_i_in_read_at(path, fd, 0, head, n_head, diag));
+    PSPLIT_TRY(psplit_i_array_foreign(path, "not a ZIP archive", head, n_head, diag));
+  }
   const unsigned char *end = tail + n - back;
   *out = (directory){.offset = little(end + 16, 4), .n_bytes = little(end + 12, 4)};
   const uint64_t end_at = n_file - back;
@@ -110,10 +120,14 @@ out:
   return code;
 }
 
-/* The entry of `member` in data[n]; false: there is none. */
-static bool find_entry(const unsigned char *data, size_t n, const char *member, entry *out) {
+/* The entry of `member` in data[n]. False: there is none, or *out_damaged: the list is no list of
+ * entries to its end. */
+static bool find_entry(const unsigned char *data, size_t n, const char *member, entry *out,
+                       bool *out_damaged) {
   enum { ENTRY_BYTES = 46 };
-  for (size_t at = 0; n - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0;) {
+  size_t at = 0;
+  *out_damaged = true;
+  while (n - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0) {
     const unsigned char *head = data + at;
     const size_t n_name = (size_t)little(head + 28, 2), n_extra = (size_t)little(head + 30, 2),
                  n_comment = (size_t)little(head + 32, 2);
@@ -124,6 +138,7 @@ static bool find_entry(const unsigned char *data, size_t n, const char *member, 
     if (is_member((const char *)head + ENTRY_BYTES, n_name, member)) return true;
     at += ENTRY_BYTES + n_name + n_extra + n_comment;
   }
+  *out_damaged = at != n;
   return false;
 }
 
@@ -133,6 +148,7 @@ psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const c
   unsigned char *data = NULL;
   directory where = {0};
   entry e;
+  bool is_damaged;
   psplit_code code;
   *out = (psplit_i_npz_member){0};
   PSPLIT_TRY(find_directory(path, fd, n_file, diag, &where));
@@ -141,8 +157,10 @@ psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const c
   data = malloc((size_t)where.n_bytes + 1);
   if (!data) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_in_read_at(path, fd, where.offset, data, (size_t)where.n_bytes, diag));
-  if (find_entry(data, (size_t)where.n_bytes, member, &e))
+  if (find_entry(data, (size_t)where.n_bytes, member, &e, &is_damaged))
     code = locate(path, fd, n_file, &e, diag, out);
+  else if (is_damaged)
+    code = damaged(diag, path);
 out:
   free(data);
   return code;

@@ -85,7 +85,7 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
                               size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
                               psplit_i_tensor **out) {
   Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, n, data);
-  if (!proto) return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s is not a TensorProto", path);
+  if (!proto) return psplit_i_array_foreign(path, "not a TensorProto", data, n, diag);
   psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
   size of;

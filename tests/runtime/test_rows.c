@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "counter_random.h"
 #include "failing.h"
@@ -64,6 +65,22 @@ static void put(const char *path, const void *data, size_t n) {
   assert_true(fd >= 0);
   assert_int_equal(write(fd, data, n), (ssize_t)n);
   close(fd);
+}
+
+/* Puts a word in front of what a file holds. */
+static void put_behind(const char *path, const char *word) {
+  struct stat status;
+  const size_t n_word = strlen(word);
+  const int fd = open(path, O_RDONLY);
+  assert_true(fd >= 0 && fstat(fd, &status) == 0);
+  const size_t n = (size_t)status.st_size;
+  char *data = malloc(n_word + n);
+  assert_non_null(data);
+  memcpy(data, word, n_word);
+  assert_int_equal(read(fd, data + n_word, n), (ssize_t)n);
+  close(fd);
+  put(path, data, n_word + n);
+  free(data);
 }
 
 static void put_npy(const char *path, const char *descr, const char *order, const char *shape,
@@ -459,6 +476,33 @@ static void what_does_not_fit_is_said(void **state) {
   put("a.npy", "text, and no array", 18);
   expect_refused("a.npy", x, PSPLIT_MALFORMED,
                  "data for x: a.npy: not an .npy file of version 1 to 3");
+  put("a.npy", "\x1f\x8b\x08", 3);
+  expect_refused("a.npy", x, PSPLIT_MALFORMED,
+                 "data for x: a.npy: not an .npy file of version 1 to 3: it is compressed by gzip; "
+                 "gunzip it first");
+  static const char *const kHeaders[][2] = {{"False", "(11, 3, 4), 'shape': (22, 3, 2)"},
+                                            {"False, 'fortran_order': True", "(11, 3, 4)"},
+                                            {"Maybe", "(11, 3, 4)"},
+                                            {"False", "(11 3 4)"},
+                                            {"False", "(11,, 3, 4)"},
+                                            {"False", "(11, 3, 4"},
+                                            {"False", "(11, 3, 4), 'more': 1"},
+                                            {"False", "(11, 3, 4)} {"},
+                                            {"False", "(-11, 3, 4)"}};
+  for (size_t i = 0; i < sizeof kHeaders / sizeof *kHeaders; i++) {
+    put_npy("a.npy", "<i2", kHeaders[i][0], kHeaders[i][1], data, 264);
+    expect_refused("a.npy", x, PSPLIT_MALFORMED, "data for x: a.npy: the header is no .npy header");
+  }
+  put("a.npz", "text", 4);
+  expect_refused("a.npz", x, PSPLIT_MALFORMED, "data for x: a.npz: not a ZIP archive");
+  put("a.npz", "\xff\xfe{\0", 4);
+  expect_refused("a.npz", x, PSPLIT_MALFORMED,
+                 "data for x: a.npz: not a ZIP archive: it is UTF-16 text; save it as UTF-8");
+  bytes moved = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  put_npz("a.npz", "x", &moved, false, 0);
+  put_behind("a.npz", "front");
+  expect_refused("a.npz", x, PSPLIT_MALFORMED, "data for x: a.npz: the archive is damaged");
+  free(moved.at);
   put("a.csv", "1,2", 3);
   expect_refused("a.csv", x, PSPLIT_UNSUPPORTED,
                  "data for x: a.csv: rows are read from .npy and .npz; write it with numpy.save");
