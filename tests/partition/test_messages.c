@@ -339,10 +339,11 @@ static void expect_decided(const char *text, int64_t best) {
 }
 
 /* Problems in which only the messages that the last node receives bind. */
-#define SENDERS(nodes, tensors)                                                               \
-  HEAD                                                                                        \
-    " \"devices\": [{\"count\": 4}], \"links\": [{\"latency_ns\": 2, \"bytes_per_s\": 1e9}]," \
-    " \"nodes\": [" nodes "], \"tensors\": [" tensors "]}"
+#define SENDERS_OF(devices, nodes, tensors)  \
+  HEAD " \"devices\": [{\"count\": " devices \
+       "}], \"links\": [{\"latency_ns\": 2," \
+       " \"bytes_per_s\": 1e9}], \"nodes\": [" nodes "], \"tensors\": [" tensors "]}"
+#define SENDERS(nodes, tensors) SENDERS_OF("4", nodes, tensors)
 #define NODE(ns) "{\"time_ns\": " ns "}"
 #define SENT(from, to) "{\"producer\": " from ", \"consumers\": [" to "], \"bytes\": 0}"
 
@@ -362,6 +363,19 @@ static void a_stage_receives_from_no_sender_too_many(void **state) {
                  10 + 2 * 2);
 }
 
+/* The sender binds as well: its nodes send one message between them, and each of their receivers
+ * gets one. */
+static void a_stage_sends_one_message_for_all_its_nodes(void **state) {
+  (void)state;
+  expect_decided(
+    SENDERS_OF("2", NODE("5") "," NODE("5") "," NODE("10"), SENT("0", "2") "," SENT("1", "2")),
+    10 + 2);
+  expect_decided(
+    SENDERS_OF("3", NODE("5") "," NODE("5") "," NODE("12") "," NODE("12"),
+               SENT("0", "2") "," SENT("1", "2") "," SENT("0", "3") "," SENT("1", "3")),
+    10 + 2 * 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_message_counts_once_for_a_pair_of_stages),
@@ -370,6 +384,7 @@ int main(void) {
     cmocka_unit_test(the_trunk_of_residual_blocks_is_their_sum),
     cmocka_unit_test(every_solver_values_messages),
     cmocka_unit_test(a_stage_receives_from_no_sender_too_many),
+    cmocka_unit_test(a_stage_sends_one_message_for_all_its_nodes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
