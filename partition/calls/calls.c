@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "blocks.h"
 #include "latency_chain.h"
 #include "moves.h"
 
@@ -17,6 +18,7 @@ enum {
   LEAST_STEPS = 20000,
   MOST_IDLE = 4, /* rounds that bring nothing */
   STARTS_SHARE = 4,
+  BOUND_SHARE = 2,
   MOST_TRIED = 1 << 17 /* placements of a small problem */
 };
 
@@ -282,6 +284,17 @@ static void raise_by_path(const placement *p, psplit_i_result *result) {
   if (longest < PSPLIT_I_INF) psplit_i_result_raise(result, longest, PSPLIT_I_BOUND_CRITICAL_PATH);
 }
 
+/* Blocks in a row, below the best value. Errors: NOMEM. */
+static psplit_code raise_by_blocks(const placement *p, psplit_i_result *result) {
+  int64_t bound = result->bound;
+  if (bound >= p->value) return PSPLIT_OK;
+  psplit_i_budget share = psplit_i_budget_share(p->request->budget, BOUND_SHARE);
+  const psplit_code code = psplit_i_calls_blocks(&p->calls, &p->closure, &share, p->value, &bound);
+  psplit_i_spend(p->request->budget, share.spent);
+  psplit_i_result_raise(result, bound, PSPLIT_I_SOLVER_BLOCKS);
+  return code;
+}
+
 /* Stages by the places of their devices in the list, CPUs all in the first one's. */
 static void give(const placement *p, psplit_i_result *result) {
   const psplit_problem *problem = p->request->problem;
@@ -307,7 +320,8 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
   psplit_code code;
   out_result->bound = 0;
   out_result->bound_by = PSPLIT_I_BOUND_CRITICAL_PATH;
-  out_result->unproved = "calls are placed by search, and bounds see chains of them alone";
+  out_result->unproved =
+    "calls are placed by search, and bounds see chains and blocks in a row alone";
   const bool all = psplit_i_solver_asked(request->options->solver) != PSPLIT_I_SOLVER_ANNEAL;
   PSPLIT_TRY(init(&p));
   PSPLIT_TRY(start(&p));
@@ -315,6 +329,7 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
   PSPLIT_TRY(raise_bound(&p, out_result));
   out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
   if (all) try_all(&p, out_result);
+  if (p.value < PSPLIT_I_INF) PSPLIT_TRY(raise_by_blocks(&p, out_result));
   if (p.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          p.none ? "no placement satisfies memory limits and devices"

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 7, MOST_NETS = 16, MOST_DEVICES = 4, ROUNDS = 100, CLASSES = 3 };
+#include "blocks.h"
+
+enum { MOST = 7, MOST_NETS = 16, MOST_DEVICES = 4, ROUNDS = 100, ROWS = 200, CLASSES = 3 };
 
 static struct {
   int64_t time_ns[MOST * CLASSES], send_ns[MOST_NETS * CLASSES], recv_ns[MOST_NETS * CLASSES];
@@ -256,6 +258,77 @@ static void small_problems_are_placed_best(void **unused) {
   assert_true(n_bound > n_feasible / 10);
 }
 
+/* Random blocks in a row of up to 6 nodes: separators read by all of the block behind, which the
+ * next one reads; some nets jump, and some nodes take no time on CPUs. */
+static void make_rows(uint64_t seed) {
+  make(seed);
+  const uint32_t n = 4 + draw(3), dear = 1 + draw(30);
+  uint32_t n_pins = 0;
+  bool separator[MOST + 1] = {false};
+  for (uint32_t v = 0; v <= n; v++) separator[v] = v + 1 >= n || draw(3) == 0;
+  for (uint32_t v = 0; v < n; v++) {
+    uint32_t next = v + 1;
+    while (next < n && !separator[next]) next++;
+    if (next < n && draw(6) == 0) next += draw(n - next);
+    for (uint32_t to = v + 1; to < n && to <= next; to++)
+      if (to == next || separator[to] || separator[v] || draw(3) == 0) r.consumer[n_pins++] = to;
+    r.producer[v] = v;
+    r.off[v + 1] = n_pins;
+    for (uint32_t c = 0; c < CLASSES; c++) {
+      r.send_ns[v * CLASSES + c] = draw(dear);
+      r.recv_ns[v * CLASSES + c] = draw(dear);
+    }
+    if (draw(3) == 0) r.time_ns[v * CLASSES + 2] = 0;
+  }
+  r.problem.n_nodes = n;
+  r.problem.n_nets = n;
+  r.problem.n_order = 0;
+}
+
+/* What no placement takes less than; `limit` if none takes less than that. */
+static int64_t bound_of_rows(int64_t limit) {
+  psplit_i_calls calls;
+  psplit_i_calls_closure closure;
+  psplit_i_arena arena;
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  int64_t bound = 0;
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_calls_init(&calls, &r.problem, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_calls_closure_init(&closure, &calls, &arena), PSPLIT_OK);
+  assert_int_equal(psplit_i_calls_blocks(&calls, &closure, &budget, limit, &bound), PSPLIT_OK);
+  psplit_i_calls_fini(&calls);
+  psplit_i_arena_fini(&arena);
+  return bound;
+}
+
+static void no_placement_is_below_the_bound_of_blocks(void **unused) {
+  (void)unused;
+  uint32_t n_feasible = 0, n_met = 0;
+  psplit_partition_options options;
+  psplit_partition_options_init(&options);
+  options.objective = PSPLIT_CALL_LATENCY;
+  for (uint64_t seed = 0; seed < 2 * ROWS; seed++) {
+    if (seed < ROWS)
+      make_rows(seed);
+    else
+      make(seed);
+    const int64_t best = best_of_all(&options);
+    if (best == INT64_MAX) continue;
+    const int64_t limits[] = {PSPLIT_I_INF, best + best / 3 + 1, best + 1, best};
+    for (uint32_t i = 0; i < 4; i++) {
+      const int64_t bound = bound_of_rows(limits[i]);
+      if (bound > best)
+        fail_msg("seed %d, limit %lld: bound %lld, best %lld", (int)seed, (long long)limits[i],
+                 (long long)bound, (long long)best);
+      n_met += seed < ROWS && i == 1 && bound == best;
+    }
+    n_feasible += seed < ROWS;
+  }
+  print_message("# %u problems in rows, %u bounds met\n", n_feasible, n_met);
+  assert_true(n_feasible > ROWS * 2 / 3);
+  assert_true(n_met > n_feasible / 2);
+}
+
 static void the_same_for_any_number_of_threads(void **unused) {
   (void)unused;
   psplit_partition_options options;
@@ -298,6 +371,7 @@ static void what_has_no_meaning_is_refused(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_problems_are_placed_best),
+    cmocka_unit_test(no_placement_is_below_the_bound_of_blocks),
     cmocka_unit_test(the_same_for_any_number_of_threads),
     cmocka_unit_test(what_has_no_meaning_is_refused),
   };

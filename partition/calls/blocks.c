@@ -1,0 +1,387 @@
+#include "blocks.h"
+
+#include <string.h>
+
+#include "crossings.h"
+
+enum {
+  KINDS = PSPLIT_I_CALLS_TYPES + 2,
+  MOST_STATES = 4096,
+  N_ROUNDS = 3,
+  FIRST_PARTS = 4,
+  BLOCK_SHARE = 8
+};
+
+/* All on one side of separator k, and the separator: `bytes` of its call on that side. */
+typedef struct label {
+  uint64_t bytes;
+  int64_t cost;
+} label;
+
+/* Ascending by bytes, descending by cost. */
+typedef PSPLIT_VEC(label) front;
+
+typedef struct blocks {
+  const psplit_i_calls_clusters *x;
+  psplit_i_budget *budget;
+  psplit_i_arena arena;
+  uint32_t n;                  /* separators */
+  psplit_i_calls_block *block; /* [n + 1] */
+  uint32_t n_states;           /* accelerators used, by type: mixed radix, the first type lowest */
+  front *ahead, *behind;       /* [n * KINDS] with any number of accelerators */
+  front *now, *next;           /* [n_states * KINDS] of one separator */
+  int64_t limit;
+  bool failed, spent;
+} blocks;
+
+static int64_t add(int64_t a, int64_t b) {
+  return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
+}
+
+static bool is_call(const blocks *b, uint32_t kind) { return kind < b->x->n_types; }
+
+static int64_t time_of(const blocks *b, uint32_t k, uint32_t kind) {
+  const uint32_t v = b->x->separator[k];
+  return is_call(b, kind) ? b->x->time[(size_t)kind * b->x->n + v] : b->x->alone[v];
+}
+
+static uint64_t bytes_of(const blocks *b, uint32_t k, uint32_t kind) {
+  return is_call(b, kind) ? b->x->bytes[b->x->separator[k]] : 0;
+}
+
+static uint64_t memory_of(const blocks *b, uint32_t kind) {
+  return is_call(b, kind) ? b->x->memory[kind] : UINT64_MAX;
+}
+
+/* The first label of more bytes than these. */
+static size_t more_than(const front *f, uint64_t bytes) {
+  size_t low = 0, high = f->n;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (f->items[middle].bytes <= bytes)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The least cost of a label of at most so many bytes. */
+static int64_t least_with(const front *f, uint64_t bytes) {
+  const size_t at = more_than(f, bytes);
+  return at ? f->items[at - 1].cost : PSPLIT_I_INF;
+}
+
+static void insert(blocks *b, front *f, label l) {
+  const size_t at = more_than(f, l.bytes);
+  if (at > 0 && f->items[at - 1].cost <= l.cost) return;
+  const size_t first = at > 0 && f->items[at - 1].bytes == l.bytes ? at - 1 : at;
+  size_t end = first;
+  while (end < f->n && f->items[end].cost >= l.cost) end++;
+  if (end == first) {
+    if (!psplit_i_vec_push(f, l)) {
+      b->failed = true;
+      return;
+    }
+    memmove(f->items + first + 1, f->items + first, (f->n - 1 - first) * sizeof l);
+  } else {
+    memmove(f->items + first + 1, f->items + end, (f->n - end) * sizeof l);
+    f->n -= end - first - 1;
+  }
+  f->items[first] = l;
+}
+
+/* Time and bytes of all of block k in one call. */
+static label whole(const blocks *b, uint32_t k, uint32_t kind) {
+  label all = {0};
+  for (int64_t v = b->block[k].first + 1; v < b->block[k].last; v++) {
+    all.cost = add(all.cost, b->x->time[(size_t)kind * b->x->n + (size_t)v]);
+    all.bytes = psplit_i_sat_add_u64(all.bytes, b->x->bytes[v]);
+  }
+  return all;
+}
+
+/* Adds separator k, on a device of that kind, to what its call has in the block beside it. */
+static bool add_separator(const blocks *b, uint32_t k, uint32_t kind, label *l) {
+  l->cost = add(l->cost, time_of(b, k, kind));
+  l->bytes = is_call(b, kind) ? psplit_i_sat_add_u64(l->bytes, bytes_of(b, k, kind)) : 0;
+  return l->cost < b->limit && l->bytes <= memory_of(b, kind);
+}
+
+static void charge(blocks *b, uint64_t n_ops) {
+  if (!psplit_i_spend(b->budget, n_ops)) b->spent = true;
+}
+
+/* From one side, without counting accelerators: of separator k from that of its neighbour `from`
+ * (NONE: there is none) over block `k_block`. */
+static void reach(blocks *b, uint32_t k, uint32_t k_block, uint32_t from, bool forwards,
+                  front *fronts) {
+  const uint32_t outside = psplit_i_calls_outside(b->x);
+  for (uint32_t kind = 0; kind < outside; kind++) {
+    front *to = &fronts[(size_t)k * KINDS + kind];
+    to->n = 0;
+    for (uint32_t other = 0; other <= outside; other++) {
+      const psplit_i_calls_crossings *list =
+        forwards ? &b->block[k_block].list[other][kind] : &b->block[k_block].list[kind][other];
+      for (size_t i = 0; i < list->n; i++) {
+        const psplit_i_calls_crossing *c = &list->items[i];
+        label l = {forwards ? c->right : c->left, c->cost};
+        const uint64_t there = forwards ? c->left : c->right, memory = memory_of(b, other);
+        if (from != PSPLIT_NONE)
+          l.cost =
+            there > memory
+              ? PSPLIT_I_INF
+              : add(l.cost, least_with(&fronts[(size_t)from * KINDS + other], memory - there));
+        if (add_separator(b, k, kind, &l)) insert(b, to, l);
+      }
+      charge(b, 8 * list->n + 1);
+    }
+    const front *same = from == PSPLIT_NONE ? NULL : &fronts[(size_t)from * KINDS + kind];
+    if (!same || !is_call(b, kind)) continue;
+    const label all = whole(b, k_block, kind);
+    for (size_t i = 0; i < same->n; i++) {
+      label l = {psplit_i_sat_add_u64(same->items[i].bytes, all.bytes),
+                 add(same->items[i].cost, all.cost)};
+      if (add_separator(b, k, kind, &l)) insert(b, to, l);
+    }
+    charge(b, 8 * same->n);
+  }
+}
+
+static void look_both_ways(blocks *b) {
+  for (uint32_t k = 0; k < b->n; k++) reach(b, k, k, k ? k - 1 : PSPLIT_NONE, true, b->ahead);
+  for (uint32_t k = b->n; k-- > 0;)
+    reach(b, k, k + 1, k + 1 < b->n ? k + 1 : PSPLIT_NONE, false, b->behind);
+}
+
+/* What crossings of block k may cost. */
+static void set_limits(blocks *b, uint32_t k) {
+  const uint32_t outside = psplit_i_calls_outside(b->x);
+  for (uint32_t a = 0; a <= outside; a++)
+    for (uint32_t c = 0; c <= outside; c++) {
+      int64_t rest = 0;
+      if (a < outside && k > 0)
+        rest = least_with(&b->ahead[(size_t)(k - 1) * KINDS + a], UINT64_MAX);
+      if (c < outside && k < b->n)
+        rest = add(rest, least_with(&b->behind[(size_t)k * KINDS + c], UINT64_MAX));
+      b->block[k].limit[a][c] = rest < b->limit ? b->limit - rest : 0;
+    }
+}
+
+/* The state with one more accelerator of a type; n_states: there are no more. */
+static uint32_t state_with(const blocks *b, uint32_t state, uint32_t type) {
+  uint32_t power = 1;
+  if (b->n_states == 1) return state; /* they are not counted */
+  for (uint32_t t = 0; t < type; t++) power *= b->x->count[t] + 1;
+  const uint32_t used = state / power % (b->x->count[type] + 1);
+  return used < b->x->count[type] ? state + power : b->n_states;
+}
+
+/* The state behind a crossing: with what begins behind it, and calls inside where there is one type
+ * that they can be of. */
+static uint32_t state_behind(const blocks *b, uint32_t state, uint32_t kind, uint32_t calls) {
+  for (; calls > 0 && b->x->n_types == 1 && state < b->n_states; calls--)
+    state = state_with(b, state, 0);
+  return state < b->n_states && is_call(b, kind) ? state_with(b, state, kind) : state;
+}
+
+/* Keeps separator k on, if it can end below the limit. */
+static void keep(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label l) {
+  if (state >= b->n_states || !add_separator(b, k, kind, &l)) return;
+  const uint64_t room = memory_of(b, kind) - l.bytes + bytes_of(b, k, kind);
+  const int64_t rest = least_with(&b->behind[(size_t)k * KINDS + kind],
+                                  memory_of(b, kind) == UINT64_MAX ? UINT64_MAX : room);
+  if (add(l.cost - time_of(b, k, kind), rest) >= b->limit) return;
+  insert(b, &b->next[(size_t)state * KINDS + kind], l);
+}
+
+/* Crosses block k from a label of a kind (outside: from nothing). */
+static void cross(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label from) {
+  for (uint32_t to = 0; to < psplit_i_calls_outside(b->x); to++) {
+    const psplit_i_calls_crossings *list = &b->block[k].list[kind][to];
+    for (size_t i = 0; i < list->n; i++) {
+      const psplit_i_calls_crossing *c = &list->items[i];
+      if (psplit_i_sat_add_u64(from.bytes, c->left) > memory_of(b, kind)) continue;
+      keep(b, k, state_behind(b, state, to, c->calls), to,
+           (label){c->right, add(from.cost, c->cost)});
+    }
+    charge(b, 16 * list->n + 1);
+  }
+}
+
+static void step(blocks *b, uint32_t k) {
+  const uint32_t outside = psplit_i_calls_outside(b->x);
+  for (size_t i = 0; i < (size_t)b->n_states * KINDS; i++) b->next[i].n = 0;
+  for (uint32_t state = 0; state < b->n_states; state++)
+    for (uint32_t kind = 0; kind < outside; kind++) {
+      const front *f = &b->now[(size_t)state * KINDS + kind];
+      const label all = is_call(b, kind) ? whole(b, k, kind) : (label){0};
+      for (size_t i = 0; i < f->n && !b->spent && !b->failed; i++) {
+        cross(b, k, state, kind, f->items[i]);
+        if (is_call(b, kind))
+          keep(b, k, state, kind,
+               (label){psplit_i_sat_add_u64(f->items[i].bytes, all.bytes),
+                       add(f->items[i].cost, all.cost)});
+      }
+    }
+  front *swap = b->now;
+  b->now = b->next;
+  b->next = swap;
+}
+
+/* The least of all, with accelerators counted. */
+static int64_t add_up(blocks *b) {
+  const uint32_t outside = psplit_i_calls_outside(b->x);
+  int64_t best = b->limit;
+  for (size_t i = 0; i < (size_t)b->n_states * KINDS; i++) b->next[i].n = 0;
+  cross(b, 0, 0, outside, (label){0});
+  front *swap = b->now;
+  b->now = b->next;
+  b->next = swap;
+  for (uint32_t k = 1; k < b->n; k++) step(b, k);
+  for (uint32_t state = 0; state < b->n_states; state++)
+    for (uint32_t kind = 0; kind < outside; kind++) {
+      const front *f = &b->now[(size_t)state * KINDS + kind];
+      const psplit_i_calls_crossings *list = &b->block[b->n].list[kind][outside];
+      for (size_t i = 0; i < list->n; i++) {
+        const psplit_i_calls_crossing *c = &list->items[i];
+        if (c->left > memory_of(b, kind) ||
+            state_behind(b, state, outside, c->calls) >= b->n_states)
+          continue;
+        const int64_t cost = add(c->cost, least_with(f, memory_of(b, kind) - c->left));
+        if (cost < best) best = cost;
+      }
+    }
+  return best;
+}
+
+/* Least time of a cluster. */
+static int64_t least_of(const blocks *b, uint32_t v) {
+  int64_t least = b->x->alone[v];
+  for (uint32_t t = 0; t < b->x->n_types; t++)
+    if (b->x->time[(size_t)t * b->x->n + v] < least) least = b->x->time[(size_t)t * b->x->n + v];
+  return least;
+}
+
+/* Longest paths of least times of all blocks, and what their crossings may cost beside those. */
+static bool measure(blocks *b) {
+  const psplit_i_calls_clusters *x = b->x;
+  int64_t *end = PSPLIT_NEW(&b->arena, int64_t, x->n), all = 0;
+  if (!end) return false;
+  for (uint32_t k = 0; k < b->n; k++) all = add(all, least_of(b, x->separator[k]));
+  for (uint32_t k = 0; k <= b->n; k++) {
+    psplit_i_calls_block *block = &b->block[k];
+    for (uint32_t i = (uint32_t)(block->first + 1); i < block->last; i++) {
+      int64_t start = 0;
+      for (uint32_t l = x->in_off[i]; l < x->in_off[i + 1]; l++) {
+        const uint32_t from = x->from[x->in[l]];
+        if (from > block->first && end[from] > start) start = end[from];
+      }
+      end[i] = add(start, least_of(b, i));
+      if (end[i] > block->path) block->path = end[i];
+    }
+    all = add(all, block->path);
+  }
+  for (uint32_t k = 0; k <= b->n; k++)
+    for (uint32_t i = 0; i < KINDS * KINDS; i++)
+      b->block[k].limit[i / KINDS][i % KINDS] =
+        all < PSPLIT_I_INF ? b->limit - (all - b->block[k].path) : 0;
+  return true;
+}
+
+/* The ways to cut all blocks; each gets a share of the round's work, or keeps what is known. */
+static psplit_code cross_blocks(blocks *b, uint32_t round, uint32_t parts) {
+  psplit_i_budget of_round = psplit_i_budget_share(b->budget, N_ROUNDS + 1 - round);
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t k = 0; k <= b->n && code == PSPLIT_OK; k++) {
+    psplit_i_budget share =
+      psplit_i_budget_share(&of_round, b->n - k < BLOCK_SHARE ? b->n - k + 1 : BLOCK_SHARE);
+    if (round > 0) set_limits(b, k);
+    code = psplit_i_calls_cross(b->x, &share, parts, round > 0, &b->block[k]);
+    psplit_i_spend(&of_round, share.spent);
+  }
+  psplit_i_spend(b->budget, of_round.spent);
+  return code;
+}
+
+/* Each round knows of the other blocks what the one before found, and tells bytes apart by more
+ * parts of the memory. */
+static psplit_code run(blocks *b, int64_t *inout_bound) {
+  psplit_code code = measure(b) ? PSPLIT_OK : PSPLIT_NOMEM;
+  uint32_t parts = FIRST_PARTS;
+  for (uint32_t round = 0; round < N_ROUNDS && code == PSPLIT_OK && !b->spent; round++) {
+    PSPLIT_TRY(cross_blocks(b, round, parts));
+    look_both_ways(b);
+    const int64_t bound = add_up(b);
+    if (b->failed) return PSPLIT_NOMEM;
+    if (!b->spent && bound > *inout_bound) *inout_bound = bound;
+    if (bound >= b->limit) break;
+    parts *= 4;
+  }
+out:
+  return code;
+}
+
+static bool init(blocks *b) {
+  const psplit_i_calls_clusters *x = b->x;
+  b->n = x->n_separators;
+  b->n_states = 1;
+  for (uint32_t t = 0; t < x->n_types && b->n_states <= MOST_STATES; t++)
+    b->n_states *= x->count[t] < MOST_STATES ? x->count[t] + 1 : MOST_STATES + 1;
+  if (b->n_states > MOST_STATES) b->n_states = 1;
+  b->block = PSPLIT_NEW(&b->arena, psplit_i_calls_block, (size_t)b->n + 1);
+  b->ahead = PSPLIT_NEW(&b->arena, front, (size_t)b->n * KINDS);
+  b->behind = PSPLIT_NEW(&b->arena, front, (size_t)b->n * KINDS);
+  b->now = PSPLIT_NEW(&b->arena, front, (size_t)b->n_states * KINDS);
+  b->next = PSPLIT_NEW(&b->arena, front, (size_t)b->n_states * KINDS);
+  if (!b->block || !b->ahead || !b->behind || !b->now || !b->next) return false;
+  for (uint32_t k = 0; k <= b->n; k++) {
+    b->block[k].first = k > 0 ? (int64_t)x->separator[k - 1] : -1;
+    b->block[k].last = k < b->n ? (int64_t)x->separator[k] : (int64_t)x->n;
+  }
+  return true;
+}
+
+static void clear(front *fronts, size_t n) {
+  for (size_t i = 0; fronts && i < n; i++) psplit_i_vec_fini(&fronts[i]);
+}
+
+static void fini(blocks *b) {
+  for (uint32_t k = 0; b->block && k <= b->n; k++)
+    for (uint32_t i = 0; i < KINDS * KINDS; i++)
+      psplit_i_vec_fini(&b->block[k].list[i / KINDS][i % KINDS]);
+  clear(b->ahead, (size_t)b->n * KINDS);
+  clear(b->behind, (size_t)b->n * KINDS);
+  clear(b->now, (size_t)b->n_states * KINDS);
+  clear(b->next, (size_t)b->n_states * KINDS);
+  psplit_i_arena_fini(&b->arena);
+}
+
+static psplit_code bound_rows(const psplit_i_calls *calls, const psplit_i_calls_closure *closure,
+                              psplit_i_budget *budget, int64_t limit, bool main_only, bool *out_all,
+                              int64_t *inout_bound) {
+  psplit_i_calls_clusters clusters;
+  blocks b = {.x = &clusters, .budget = budget, .limit = limit};
+  psplit_code code;
+  psplit_i_arena_init(&b.arena, 0);
+  PSPLIT_TRY(psplit_i_calls_clusters_init(&clusters, calls, closure, limit, main_only, &b.arena));
+  *out_all = clusters.all;
+  if (clusters.n_separators == 0) goto out;
+  PSPLIT_TRY(init(&b) ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(run(&b, inout_bound));
+out:
+  fini(&b);
+  return code;
+}
+
+psplit_code psplit_i_calls_blocks(const psplit_i_calls *calls,
+                                  const psplit_i_calls_closure *closure, psplit_i_budget *budget,
+                                  int64_t limit, int64_t *inout_bound) {
+  psplit_code code;
+  bool all = false;
+  PSPLIT_TRY(bound_rows(calls, closure, budget, limit, true, &all, inout_bound));
+  if (!all && *inout_bound < limit)
+    PSPLIT_TRY(bound_rows(calls, closure, budget, limit, false, &all, inout_bound));
+out:
+  return code;
+}
