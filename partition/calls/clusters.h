@@ -29,7 +29,8 @@ typedef struct psplit_i_calls_clusters {
 } psplit_i_calls_clusters;
 
 /* Arrays are the arena's. `limit`: a latency, of which a net may cost a small part and jump over
- * separators; main_only: only what leads to the end of the longest path. n_separators 0: there are none, or more types than are told apart. O(n +
+ * separators; main_only: only what leads to the end of the longest path.
+ * n_separators 0: there are none, or more types than are told apart. O(n +
  * pins log pins). Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_clusters_init(psplit_i_calls_clusters *clusters,
                                                          const psplit_i_calls *calls,
