@@ -1,87 +1,150 @@
 #include "prompt_line.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
-#include "json_tree.h"
 
-typedef psplit_i_json_value json;
+static const char *skip(const char *at) { return at + strspn(at, " \t\r\n"); }
 
-static psplit_code bad(psplit_diag *diag, const char *what) {
-  return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s", what);
+static const char NO_MEMORY[] = "finds no memory", NO_OBJECT[] = "is no JSON object";
+
+/* One of four digits; -1: none. */
+static int hexadecimal(char c) {
+  static const char digits[] = "0123456789abcdef";
+  const char *found = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c) : NULL;
+  return found ? (int)(found - digits) : -1;
 }
 
-static psplit_code take_tokens(const json *list, psplit_diag *diag, prompt_ids *out) {
-  static const char NO_TOKENS[] = "has \"prompt_ids\" that are no numbers of tokens";
-  if (list->kind != PSPLIT_I_JSON_ARRAY) return bad(diag, "has no list as \"prompt_ids\"");
-  if (!list->n) return bad(diag, NO_TOKENS);
-  out->tokens = malloc(list->n * sizeof *out->tokens);
-  if (!out->tokens) return cli_nomem(diag);
-  for (; out->n < list->n; out->n++) {
-    const json *token = &list->children[out->n];
-    /* Where a token is negative, Gather counts from the vocabulary's end. */
-    if (token->kind != PSPLIT_I_JSON_INTEGER || token->integer < 0) return bad(diag, NO_TOKENS);
-    out->tokens[out->n] = token->integer;
+/* A character of a string behind a backslash, as UTF-8; surrogates are refused. */
+static const char *take_escape(const char **io_at, char **io_to) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  const char *at = *io_at;
+  const char *simple = *at ? strchr(from, *at) : NULL;
+  if (simple) {
+    *(*io_to)++ = to[simple - from];
+    *io_at = at + 1;
+    return NULL;
   }
-  return PSPLIT_OK;
+  unsigned code = 0;
+  if (*at != 'u') return NO_OBJECT;
+  for (int i = 1; i <= 4; i++) {
+    const int digit = hexadecimal(at[i]);
+    if (digit < 0) return NO_OBJECT;
+    code = 16 * code + (unsigned)digit;
+  }
+  if (!code || (code >= 0xd800 && code < 0xe000)) return "has a character that no name has";
+  char *out = *io_to;
+  if (code < 0x80) {
+    *out++ = (char)code;
+  } else {
+    if (code < 0x800) {
+      *out++ = (char)(0xc0 | code >> 6);
+    } else {
+      *out++ = (char)(0xe0 | code >> 12);
+      *out++ = (char)(0x80 | (code >> 6 & 0x3f));
+    }
+    *out++ = (char)(0x80 | (code & 0x3f));
+  }
+  *io_to = out;
+  *io_at = at + 5;
+  return NULL;
 }
 
-static psplit_code take_count(const json *count, psplit_diag *diag, prompt_ids *out) {
-  if (count->kind != PSPLIT_I_JSON_INTEGER || count->integer < 1)
-    return bad(diag, "has a \"max_new_tokens\" that is no number above 0");
-  out->max_new = (uint64_t)count->integer;
-  return PSPLIT_OK;
+/* A string, malloc'd. */
+static const char *take_string(const char **io_at, char **out) {
+  const char *at = *io_at;
+  if (*at++ != '"') return NO_OBJECT;
+  char *made = malloc(strlen(at) + 1), *to = made;
+  const char *wrong = made ? NULL : NO_MEMORY;
+  while (!wrong && *at != '"') {
+    if (!*at || (unsigned char)*at < ' ') {
+      wrong = NO_OBJECT;
+    } else if (*at == '\\') {
+      at++;
+      wrong = take_escape(&at, &to);
+    } else {
+      *to++ = *at++;
+    }
+  }
+  if (wrong) {
+    free(made);
+    return wrong;
+  }
+  *to = '\0';
+  *out = made;
+  *io_at = at + 1;
+  return NULL;
 }
 
-/* The file of an input. */
-static psplit_code take_input(const json *file, psplit_diag *diag, prompt_ids *out) {
-  if (file->kind != PSPLIT_I_JSON_STRING) return bad(diag, "names an input's file by no string");
-  char *name = strdup(file->key), *path = strdup(file->text);
-  psplit_feed_file *grown = cli_grow((void *)(uintptr_t)out->inputs, out->n_inputs, sizeof *grown);
-  if (grown) out->inputs = grown;
-  if (!grown || !name || !path) {
+static const char *take_tokens(const char **io_at, prompt_ids *out) {
+  const size_t n = strcspn(*io_at, "]");
+  if (**io_at != '[' || !(*io_at)[n]) return "has no list as \"prompt_ids\"";
+  if (out->tokens) return "has \"prompt_ids\" twice";
+  char *list = strndup(*io_at, n + 1);
+  if (!list) return NO_MEMORY;
+  const bool good = prompts_parse(list, &out->tokens, &out->n);
+  free(list);
+  *io_at += n + 1;
+  return good && out->n ? NULL : "has \"prompt_ids\" that are no numbers of tokens";
+}
+
+static const char *take_count(const char **io_at, prompt_ids *out) {
+  char *end;
+  if (**io_at < '1' || **io_at > '9') return "has a \"max_new_tokens\" that is no number above 0";
+  const unsigned long long count = strtoull(*io_at, &end, 10);
+  if (count > INT64_MAX) return "has a \"max_new_tokens\" that is too large";
+  out->max_new = count;
+  *io_at = end;
+  return NULL;
+}
+
+/* The file of an input; takes over `name`. */
+static const char *take_input(const char **io_at, char *name, prompt_ids *out) {
+  char *path = NULL;
+  const char *wrong = take_string(io_at, &path);
+  psplit_feed_file *grown =
+    wrong ? NULL : cli_grow((void *)(uintptr_t)out->inputs, out->n_inputs, sizeof *grown);
+  if (grown) {
+    grown[out->n_inputs++] = (psplit_feed_file){name, path};
+    out->inputs = grown;
+    return NULL;
+  }
+  free(name);
+  free(path);
+  return wrong ? "names an input's file by no string" : NO_MEMORY;
+}
+
+static const char *take_member(const char **io_at, prompt_ids *out) {
+  char *name = NULL;
+  const char *wrong = take_string(io_at, &name);
+  if (wrong) return wrong;
+  *io_at = skip(*io_at);
+  if (*(*io_at)++ != ':') {
     free(name);
-    free(path);
-    return cli_nomem(diag);
+    return NO_OBJECT;
   }
-  grown[out->n_inputs++] = (psplit_feed_file){name, path};
-  return PSPLIT_OK;
+  *io_at = skip(*io_at);
+  const bool tokens = strcmp(name, "prompt_ids") == 0;
+  if (!tokens && strcmp(name, "max_new_tokens") != 0) return take_input(io_at, name, out);
+  free(name);
+  return tokens ? take_tokens(io_at, out) : take_count(io_at, out);
 }
 
-static psplit_code take_member(const json *member, psplit_diag *diag, prompt_ids *out) {
-  if (strcmp(member->key, "prompt_ids") == 0) return take_tokens(member, diag, out);
-  if (strcmp(member->key, "max_new_tokens") == 0) return take_count(member, diag, out);
-  return take_input(member, diag, out);
-}
-
-static psplit_code take_object(const char *text, size_t n, psplit_i_arena *arena, psplit_diag *diag,
-                               prompt_ids *out) {
-  psplit_i_json_place place = {0};
-  const json *root = NULL;
-  psplit_code code = psplit_i_json_parse(text, n, arena, &place, &root);
-  if (code == PSPLIT_NOMEM) return cli_nomem(diag);
-  if (code != PSPLIT_OK)
-    return psplit_diag_fail(diag, PSPLIT_MALFORMED, "is no JSON object: %s",
-                            code == PSPLIT_LIMIT ? "too many values" : place.what);
-  for (uint32_t i = 0; i < root->n && code == PSPLIT_OK; i++)
-    code = take_member(&root->children[i], diag, out);
-  if (code == PSPLIT_OK && !out->tokens) code = bad(diag, "has no \"prompt_ids\"");
-  return code;
-}
-
-psplit_code prompt_line_parse(const char *text, size_t n, psplit_diag *diag, prompt_ids *out) {
-  psplit_i_arena arena;
+const char *prompt_line_parse(const char *text, prompt_ids *out) {
+  const char *at = skip(text), *wrong = NULL;
   *out = (prompt_ids){0};
-  if (strlen(text) != n) return bad(diag, "has a NUL");
-  if (text[strspn(text, " \t\r\n")] != '{')
-    return prompts_parse(text, &out->tokens, &out->n)
-             ? PSPLIT_OK
-             : bad(diag, "is no list of numbers of tokens");
-  psplit_i_arena_init(&arena, 0);
-  const psplit_code code = take_object(text, n, &arena, diag, out);
-  psplit_i_arena_fini(&arena);
-  if (code != PSPLIT_OK) prompt_ids_fini(out);
-  return code;
+  if (*at != '{')
+    return prompts_parse(text, &out->tokens, &out->n) ? NULL : "is no list of numbers of tokens";
+  at = skip(at + 1);
+  for (bool more = *at != '}'; more && !wrong;) {
+    wrong = take_member(&at, out);
+    at = skip(at);
+    more = !wrong && *at == ',';
+    if (more) at = skip(at + 1);
+  }
+  if (!wrong && (*at != '}' || *skip(at + 1))) wrong = NO_OBJECT;
+  if (!wrong && !out->tokens) wrong = "has no \"prompt_ids\"";
+  if (wrong) prompt_ids_fini(out);
+  return wrong;
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "foreign.h"
 #include "prompt_line.h"
 
 bool prompts_add(prompts_list *list, int64_t *tokens, size_t n) {
@@ -107,15 +106,10 @@ psplit_code prompts_next(prompts_file *file, const volatile int *stop, psplit_di
     size_t n = 0;
     const psplit_code code = next_line(file, stop, diag, &line, &n, out_end);
     if (code != PSPLIT_OK || *out_end) return code;
-    const psplit_i_foreign *foreign = file->line == 1 ? psplit_i_foreign_find(line, n) : NULL;
-    if (foreign && n)
-      return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s: no prompts: it is %s%s", file->path,
-                              foreign->is, foreign->helps);
-    psplit_diag why = {0};
-    const psplit_code wrong = prompt_line_parse(line, n, &why, out);
-    if (wrong != PSPLIT_OK)
-      return psplit_diag_fail(diag, wrong, "%s: line %" PRIu64 " %s", file->path, file->line,
-                              why.message);
+    const char *wrong = strlen(line) == n ? prompt_line_parse(line, out) : "has a NUL";
+    if (wrong)
+      return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s: line %" PRIu64 " %s", file->path,
+                              file->line, wrong);
     if (out->n) return PSPLIT_OK;
     prompt_ids_fini(out); /* an empty line */
   }

@@ -8,7 +8,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { env, library, processesBelow } from '../runtime/runner.mjs';
 import { writeModel } from '../support/text_model.mjs';
@@ -188,8 +187,6 @@ fails('a prompt longer than the context', 2, /a prompt of 5 tokens leaves no roo
 fails('a line that is no prompt', 4, /line 2 is no list/, ['--prompts', '-'], { input: '1 2\n1 x\n' });
 for (const negative of ['-1', '1,-2', '1-2', '+1']) fails(`the prompt ${negative}`, 2, /--prompt-ids takes numbers/, ['--prompt-ids', negative]);
 fails('a negative end', 2, /--end takes numbers/, ['--prompt-ids', '1', '--end', '-1']);
-for (const [title, input, pattern] of [['UTF-16', Buffer.from('\ufeff1 2\n', 'utf16le'), /it is UTF-16 text; save it as UTF-8/], ['a byte order mark', '\ufeff1 2\n', /behind a byte order mark/],
-  ['gzip', gzipSync('1 2\n'), /it is compressed by gzip/]]) fails(`prompts in ${title}`, 4, pattern, ['--prompts', '-'], { input });
 fails('a line with a negative token', 4, /line 1 is no list/, ['--prompts', '-'], { input: '3 -1\n' });
 for (const name of ['input_ids', 'attention_mask', 'past_key_values.1.key'])
   fails(`${name} is not given`, 2, new RegExp(`input ${name} is made from the tokens`), ['--prompt-ids', '1', '--input', `${name}=ones`]);
