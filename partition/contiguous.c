@@ -18,6 +18,7 @@
 #include "contiguous.h"
 #include "exact.h"
 #include "feasible.h"
+#include "heavy_nodes.h"
 #include "messages.h"
 #include "multilevel.h"
 #include "order_dp.h"
@@ -332,7 +333,7 @@ typedef struct carry_over {
 static psplit_code run(const psplit_i_solver_request *request,
                        const psplit_i_solver_request *strict, const carry_over *from,
                        psplit_i_result *result, carry_over *out_left, bool *out_stopped) {
-  psplit_i_solver_state a = {.request = request, .result = result};
+  psplit_i_solver_state a = {.request = request, .solve = psplit_i_contiguous, .result = result};
   psplit_code code;
   *out_stopped = false;
   result->value = PSPLIT_I_INF;
@@ -399,8 +400,8 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
    * proved for both. Empty stages rarely help, so that is the usual case. */
   psplit_partition_options relaxed = *request->options;
   relaxed.require_nonempty = false;
-  const psplit_i_solver_request easier = {request->problem, &relaxed, request->budget,
-                                          request->arena, request->diag};
+  psplit_i_solver_request easier = *request;
+  easier.options = &relaxed;
   psplit_code code = run(&easier, request, NULL, out_result, &left, &stopped);
   if (code != PSPLIT_OK || (!stopped && all_stages_used(request, out_result))) return code;
   int64_t value;
@@ -433,7 +434,10 @@ static psplit_code solve_relaxed(const psplit_i_solver_request *request,
   psplit_i_budget part = psplit_i_budget_inner(request->budget, &options);
   if (part.most > psplit_i_budget_left(request->budget) / share)
     part.most = psplit_i_budget_left(request->budget) / share;
-  const psplit_i_solver_request relaxed = {&least, &options, &part, request->arena, request->diag};
+  psplit_i_solver_request relaxed = *request;
+  relaxed.problem = &least;
+  relaxed.options = &options;
+  relaxed.budget = &part;
   code = solve(&relaxed, out_result);
   psplit_i_spend(request->budget, part.spent);
   return code;
@@ -507,6 +511,6 @@ psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
   code = pairs || request->problem->message_ns ? solve_pairs(request, pairs, out_result)
                                                : solve(request, out_result);
-  if (code != PSPLIT_OK || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
+  if (code != PSPLIT_OK || request->relaxed || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
   return psplit_i_ties_break(request, out_result);
 }

@@ -86,7 +86,11 @@ static uint32_t devices_that_do(const psplit_i_solver_request *request) {
   options.time_limit_s = options.time_limit_s < 0 ? -1 : (options.time_limit_s + LEAST_SECONDS) / 4;
   psplit_i_budget budget = psplit_i_budget_of(&options); /* the others found nothing with theirs */
   options.time_limit_s = request->options->time_limit_s;
-  const psplit_i_solver_request inner = {&problem, &options, &budget, request->arena, &ignored};
+  const psplit_i_solver_request inner = {.problem = &problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = &ignored};
   while (low < MOST_STAGES && (high == 0 || high - low > 1)) {
     devices.count =
       high == 0 ? (low * 2 < MOST_STAGES ? low * 2 : MOST_STAGES) : low + (high - low) / 2;

@@ -40,8 +40,11 @@ static psplit_code contiguous_start(const psplit_i_solver_request *request,
   const double limit = request->options->time_limit_s;
   options.time_limit_s = limit < 0 || limit > 4 ? 2 : limit / 2;
   psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
-  const psplit_i_solver_request inner = {request->problem, &options, &budget, request->arena,
-                                         request->diag};
+  const psplit_i_solver_request inner = {.problem = request->problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = request->diag};
   const psplit_code code = psplit_i_contiguous(&inner, result);
   psplit_i_spend(request->budget, budget.spent);
   return code;
@@ -81,7 +84,11 @@ static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t
   options.objective = PSPLIT_THROUGHPUT;
   options.time_limit_s = 1;
   psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
-  const psplit_i_solver_request inner = {&problem, &options, &budget, request->arena, &ignored};
+  const psplit_i_solver_request inner = {.problem = &problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = &ignored};
   psplit_code code = psplit_i_result_init(&result, &inner);
   if (code == PSPLIT_OK) code = psplit_i_contiguous(&inner, &result);
   psplit_i_spend(request->budget, budget.spent);
@@ -199,7 +206,11 @@ static psplit_code place_first(const psplit_i_solver_request *request,
   psplit_diag ignored = {0};
   options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
   psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
-  const psplit_i_solver_request inner = {problem, &options, &budget, request->arena, &ignored};
+  const psplit_i_solver_request inner = {.problem = problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = &ignored};
   const psplit_code code = place(&inner, false, result);
   psplit_i_spend(request->budget, budget.spent);
   return code;

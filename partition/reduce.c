@@ -90,7 +90,11 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
   psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &taken, diag);
   if (code != PSPLIT_OK) return code;
   psplit_problem merged;
-  reduction r = {.request = {&merged, options, &r.budget, &r.arena, diag},
+  reduction r = {.request = {.problem = &merged,
+                             .options = options,
+                             .budget = &r.budget,
+                             .arena = &r.arena,
+                             .diag = diag},
                  .budget = psplit_i_budget_of(options),
                  .limit = limit_ns};
   psplit_i_arena_init(&r.arena, 0);

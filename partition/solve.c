@@ -174,7 +174,8 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   psplit_i_arena_init(&arena, 0);
   psplit_problem merged;
   psplit_i_budget budget = psplit_i_budget_of(options);
-  const psplit_i_solver_request request = {&merged, options, &budget, &arena, diag};
+  const psplit_i_solver_request request = {
+    .problem = &merged, .options = options, .budget = &budget, .arena = &arena, .diag = diag};
   psplit_i_result result;
   psplit_solution *solution = NULL;
   PSPLIT_TRY(check_options(options, diag));
@@ -190,7 +191,8 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   const bool plain = is_plain(options);
   /* Devices of calls stay as they are listed. */
   const bool calls = options->objective == PSPLIT_CALL_LATENCY;
-  const psplit_i_solver_request listed = {problem, options, &budget, &arena, diag};
+  psplit_i_solver_request listed = request;
+  listed.problem = problem;
   PSPLIT_TRY(calls   ? psplit_i_calls_place(&listed, split_stages, &result)
              : plain ? psplit_i_contiguous(&request, &result)
                      : psplit_i_place(&request, &result));

@@ -21,6 +21,8 @@ enum {
 
 typedef struct psplit_i_solver_state {
   const psplit_i_solver_request *request;
+  /* Solves a relaxation that a solver asks. Errors: INFEASIBLE, NOMEM. */
+  psplit_code (*solve)(const psplit_i_solver_request *request, psplit_i_result *out_result);
   psplit_i_arena arena;
   psplit_i_instance instance;
   psplit_i_automaton automaton;
@@ -33,6 +35,7 @@ typedef struct psplit_i_solver_state {
   bool late;                /* the bounds for what search does not close have been asked */
   bool by_apart;            /* and receivers that are apart say more than the instance itself */
   psplit_i_closure closure; /* of the instance, once the exact program has receivers apart */
+  bool heavy_asked;         /* the heavy clusters alone */
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
 } psplit_i_solver_state;

@@ -22,6 +22,7 @@ typedef struct psplit_i_solver_request {
   psplit_i_budget *budget;
   psplit_i_arena *arena; /* owns the result */
   psplit_diag *diag;
+  bool relaxed; /* a relaxation of another: nothing is left out again, and ties stay as they are */
 } psplit_i_solver_request;
 
 PSPLIT_MUST_USE psplit_code psplit_i_result_init(psplit_i_result *result,

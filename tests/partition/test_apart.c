@@ -128,7 +128,8 @@ static void ask(const psplit_problem *p, int64_t value, int64_t *out_axis, int64
   psplit_diag diag = {0};
   psplit_i_result result;
   psplit_solution *s;
-  const psplit_i_solver_request request = {p, &options, &budget, &arena, &diag};
+  const psplit_i_solver_request request = {
+    .problem = p, .options = &options, .budget = &budget, .arena = &arena, .diag = &diag};
   assert_int_equal(psplit_partition_solve(p, &options, &diag, &s), PSPLIT_OK);
   assert_true(s->proved_optimal);
   *out_best = s->objective_ns;

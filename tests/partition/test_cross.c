@@ -180,7 +180,8 @@ static void ask_bounds(const draw *d, int64_t best) {
   if (variant != PSPLIT_I_STAGES) loose.require_nonempty = false;
   psplit_i_arena_init(&arena, 0);
   const psplit_problem problem = marked(d, &arena);
-  const psplit_i_solver_request request = {&problem, &loose, &budget, &arena, NULL};
+  const psplit_i_solver_request request = {
+    .problem = &problem, .options = &loose, .budget = &budget, .arena = &arena};
   psplit_i_result result;
   assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
   if ((d->o.noncontiguous ? psplit_i_instance_init_unordered : psplit_i_instance_init)(

@@ -219,7 +219,8 @@ static void annealed_stages_are_in_order_and_valued_right(void **state) {
         const uint32_t n = 2 + (seed * 11 + kind) % 30;
         if (!bed_init(&b, seed, kind, n, 2 + seed % 3, kFeatures[f])) continue;
         b.options.require_nonempty = b.automaton.all_used = false;
-        const psplit_i_solver_request request = {&b.r.problem, &b.options, NULL, &b.arena, NULL};
+        const psplit_i_solver_request request = {
+          .problem = &b.r.problem, .options = &b.options, .arena = &b.arena};
         search_quickly(&b);
         psplit_i_assignment other;
         assert_int_equal(psplit_i_assignment_init(&other, &b.instance, &b.arena), PSPLIT_OK);

@@ -1,0 +1,124 @@
+/* What the nets of an instance are when clusters are left out one at a time, from the last on.
+ *
+ * The nets that a cluster v sends go with it; those that it receives may take their place. Who
+ * receives and who sends a net are looked at apart, each side with its own consumers and cost, and
+ * no load of either side rises in any split:
+ *
+ *   Receiving. Nets j to v, of together no more cost than a net i from v to S, go to S in its
+ *   place. A stage without v and with some of S paid for i, and pays for those j. The stage of v
+ *   paid for each j that it does not send itself, and pays no more. Where nobody else received j, a
+ *   part of its cost may go on.
+ *
+ *   Sending. The producer of j sends it to the stage of v, once. Where nobody else received j, it
+ *   may send it to one cluster of S instead: once, too. If v is in its own stage, that paid for i
+ *   if that cluster is elsewhere, and pays for those j.
+ *
+ * Each j takes the place of one i, or it would count twice. Source: this project. */
+#include <string.h>
+
+#include "heavy_inside.h"
+
+enum { RECEIVES = PSPLIT_I_RECEIVES, SENDS = PSPLIT_I_SENDS, N_SIDES = PSPLIT_I_N_SIDES };
+
+/* The cluster that leaves, and one side of a net i from it. */
+typedef struct leaving {
+  psplit_i_heavy_build *x;
+  uint32_t v, i;
+  psplit_i_net_side side;
+  int64_t *left;  /* [n_types] of what i costs */
+  bool *moved_on; /* [n_nets] this side of a net to v has taken some place */
+} leaving;
+
+static uint64_t *consumers(const psplit_i_heavy_build *x, psplit_i_net_side side, uint32_t e) {
+  return x->to[side] + (size_t)e * x->words;
+}
+
+static int64_t *cost(const psplit_i_heavy_build *x, psplit_i_net_side side, uint32_t type,
+                     uint32_t e) {
+  return &x->cost[side][(size_t)type * x->instance->n_nets + e];
+}
+
+/* Whether nobody but v is left to receive net j; smaller clusters are still to come. */
+static bool only_consumer(const leaving *l, uint32_t j) {
+  const psplit_i_instance *in = l->x->instance;
+  return in->net_pin[in->net_off[j] + 1] == l->v &&
+         psplit_i_no_bits(consumers(l->x, l->side, j), l->x->words);
+}
+
+/* The cluster of most stages ahead, most likely in another stage. */
+static void send_to_last(uint64_t *to, const uint64_t *of, uint32_t words) {
+  uint32_t k = words - 1;
+  while (of[k] == 0) k--;
+  to[k] |= UINT64_C(1) << (63 - (uint32_t)__builtin_clzll(of[k]));
+}
+
+/* Net j to v takes the place of net i from v, as far as l->left allows. */
+static void move_on(leaving *l, uint32_t j) {
+  const psplit_i_heavy_build *x = l->x;
+  uint64_t *to = consumers(x, l->side, j);
+  const uint64_t *of = consumers(x, l->side, l->i);
+  bool whole = true, some = false;
+  for (uint32_t t = 0; t < x->instance->n_types; t++) {
+    const int64_t paid = *cost(x, l->side, t, j);
+    whole &= paid <= l->left[t];
+    some |= paid > 0 && l->left[t] > 0;
+  }
+  if (!some || (!only_consumer(l, j) && (!whole || l->side == SENDS))) return;
+  for (uint32_t t = 0; t < x->instance->n_types; t++) {
+    int64_t *paid = cost(x, l->side, t, j);
+    if (*paid > l->left[t]) *paid = l->left[t];
+    l->left[t] -= *paid;
+  }
+  l->moved_on[j] = true;
+  if (l->side == SENDS) send_to_last(to, of, x->words);
+  for (uint32_t k = 0; l->side == RECEIVES && k < x->words; k++) to[k] |= of[k];
+}
+
+static void leave_side(leaving *l) {
+  psplit_i_heavy_build *x = l->x;
+  const psplit_i_instance *in = x->instance;
+  const uint32_t first = in->inc_off[l->v], end = in->inc_off[l->v + 1];
+  for (uint32_t k = first; k < end; k++) {
+    l->i = in->inc[k] >> 1;
+    uint64_t *of = consumers(x, l->side, l->i);
+    if (!(in->inc[k] & 1) || psplit_i_no_bits(of, x->words)) continue;
+    for (uint32_t t = 0; t < in->n_types; t++) l->left[t] = *cost(x, l->side, t, l->i);
+    for (uint32_t m = first; m < end; m++)
+      if (!(in->inc[m] & 1) && !l->moved_on[in->inc[m] >> 1]) move_on(l, in->inc[m] >> 1);
+    memset(of, 0, x->words * sizeof *of);
+    psplit_i_spend(x->budget, (end - first) * (in->n_types + x->words / 8));
+  }
+  for (uint32_t m = first; m < end; m++) l->moved_on[in->inc[m] >> 1] = false;
+}
+
+static void stay(psplit_i_heavy_build *x, uint32_t v) {
+  const psplit_i_instance *in = x->instance;
+  const uint32_t at = x->number[v];
+  for (uint32_t k = in->inc_off[v]; k < in->inc_off[v + 1]; k++)
+    for (int side = 0; side < N_SIDES && !(in->inc[k] & 1); side++)
+      x->to[side][(size_t)(in->inc[k] >> 1) * x->words + at / 64] |= UINT64_C(1) << (at % 64);
+}
+
+psplit_code psplit_i_heavy_nets(psplit_i_heavy_build *x) {
+  const psplit_i_instance *in = x->instance;
+  const size_t n_costs = (size_t)in->n_types * in->n_nets;
+  x->words = (x->n_kept + 63) / 64;
+  for (int side = 0; side < N_SIDES; side++) {
+    x->to[side] = PSPLIT_NEW(&x->scratch, uint64_t, (size_t)in->n_nets * x->words);
+    x->cost[side] = PSPLIT_NEW(&x->scratch, int64_t, n_costs);
+  }
+  leaving l = {.x = x,
+               .left = PSPLIT_NEW(&x->scratch, int64_t, in->n_types),
+               .moved_on = PSPLIT_NEW(&x->scratch, bool, in->n_nets)};
+  if (x->scratch.failed) return PSPLIT_NOMEM;
+  memcpy(x->cost[RECEIVES], in->recv, n_costs * sizeof *in->recv);
+  memcpy(x->cost[SENDS], in->send, n_costs * sizeof *in->send);
+  for (l.v = in->n; l.v-- > 0;) {
+    if (psplit_i_is_kept(x, l.v)) {
+      stay(x, l.v);
+      continue;
+    }
+    for (l.side = 0; l.side < N_SIDES; l.side++) leave_side(&l);
+  }
+  return PSPLIT_OK;
+}
