@@ -45,7 +45,7 @@ static bool only_consumer(const leaving *l, uint32_t j) {
          psplit_i_no_bits(consumers(l->x, l->side, j), l->x->words);
 }
 
-/* The cluster of most stages ahead, most likely in another stage. */
+/* To the last of them, which is the most likely to be in another stage. */
 static void send_to_last(uint64_t *to, const uint64_t *of, uint32_t words) {
   uint32_t k = words - 1;
   while (of[k] == 0) k--;
