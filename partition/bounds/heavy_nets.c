@@ -18,8 +18,6 @@
 
 #include "heavy_inside.h"
 
-enum { RECEIVES = PSPLIT_I_RECEIVES, SENDS = PSPLIT_I_SENDS, N_SIDES = PSPLIT_I_N_SIDES };
-
 /* The cluster that leaves, and one side of a net i from it. */
 typedef struct leaving {
   psplit_i_heavy_build *x;
@@ -63,15 +61,15 @@ static void move_on(leaving *l, uint32_t j) {
     whole &= paid <= l->left[t];
     some |= paid > 0 && l->left[t] > 0;
   }
-  if (!some || (!only_consumer(l, j) && (!whole || l->side == SENDS))) return;
+  if (!some || (!only_consumer(l, j) && (!whole || l->side == PSPLIT_I_SENDS))) return;
   for (uint32_t t = 0; t < x->instance->n_types; t++) {
     int64_t *paid = cost(x, l->side, t, j);
     if (*paid > l->left[t]) *paid = l->left[t];
     l->left[t] -= *paid;
   }
   l->moved_on[j] = true;
-  if (l->side == SENDS) send_to_last(to, of, x->words);
-  for (uint32_t k = 0; l->side == RECEIVES && k < x->words; k++) to[k] |= of[k];
+  if (l->side == PSPLIT_I_SENDS) send_to_last(to, of, x->words);
+  for (uint32_t k = 0; l->side == PSPLIT_I_RECEIVES && k < x->words; k++) to[k] |= of[k];
 }
 
 static void leave_side(leaving *l) {
@@ -95,7 +93,7 @@ static void stay(psplit_i_heavy_build *x, uint32_t v) {
   const psplit_i_instance *in = x->instance;
   const uint32_t at = x->number[v];
   for (uint32_t k = in->inc_off[v]; k < in->inc_off[v + 1]; k++)
-    for (int side = 0; side < N_SIDES && !(in->inc[k] & 1); side++)
+    for (int side = 0; side < PSPLIT_I_N_SIDES && !(in->inc[k] & 1); side++)
       x->to[side][(size_t)(in->inc[k] >> 1) * x->words + at / 64] |= UINT64_C(1) << (at % 64);
 }
 
@@ -103,7 +101,7 @@ psplit_code psplit_i_heavy_nets(psplit_i_heavy_build *x) {
   const psplit_i_instance *in = x->instance;
   const size_t n_costs = (size_t)in->n_types * in->n_nets;
   x->words = (x->n_kept + 63) / 64;
-  for (int side = 0; side < N_SIDES; side++) {
+  for (int side = 0; side < PSPLIT_I_N_SIDES; side++) {
     x->to[side] = PSPLIT_NEW(&x->scratch, uint64_t, (size_t)in->n_nets * x->words);
     x->cost[side] = PSPLIT_NEW(&x->scratch, int64_t, n_costs);
   }
@@ -111,14 +109,14 @@ psplit_code psplit_i_heavy_nets(psplit_i_heavy_build *x) {
                .left = PSPLIT_NEW(&x->scratch, int64_t, in->n_types),
                .moved_on = PSPLIT_NEW(&x->scratch, bool, in->n_nets)};
   if (x->scratch.failed) return PSPLIT_NOMEM;
-  memcpy(x->cost[RECEIVES], in->recv, n_costs * sizeof *in->recv);
-  memcpy(x->cost[SENDS], in->send, n_costs * sizeof *in->send);
+  memcpy(x->cost[PSPLIT_I_RECEIVES], in->recv, n_costs * sizeof *in->recv);
+  memcpy(x->cost[PSPLIT_I_SENDS], in->send, n_costs * sizeof *in->send);
   for (l.v = in->n; l.v-- > 0;) {
     if (psplit_i_is_kept(x, l.v)) {
       stay(x, l.v);
       continue;
     }
-    for (l.side = 0; l.side < N_SIDES; l.side++) leave_side(&l);
+    for (l.side = 0; l.side < PSPLIT_I_N_SIDES; l.side++) leave_side(&l);
   }
   return PSPLIT_OK;
 }
