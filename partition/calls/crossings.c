@@ -358,7 +358,8 @@ static uint64_t room(const psplit_i_calls_clusters *x, uint32_t kind, int64_t se
 static void fill(enumeration *n, uint32_t parts, bool tell_calls, psplit_i_calls_crossings *list) {
   list->n = 0;
   n->too_many = false;
-  for (n->n_calls = 1; n->n_calls <= 1 + tell_calls && !n->too_many && !n->failed; n->n_calls++) {
+  for (n->n_calls = 1; n->n_calls <= (tell_calls ? 2u : 1u) && !n->too_many && !n->failed;
+       n->n_calls++) {
     n->one_call = tell_calls && n->n_calls == 1;
     enumerate(n, parts, list);
   }

@@ -124,7 +124,7 @@ static void the_optimum_is_no_less(void **state) {
   for (uint32_t seed = 0; seed < percent(16); seed++)
     for (shape kind = 0; kind < N_SHAPES; kind++)
       for (uint32_t f = 0; f < N_FEATURES; f++) {
-        int64_t bound, best, relaxed, ignored;
+        int64_t bound, best, relaxed = 0, ignored;
         if (!bed_init(&b, 1000 + seed, kind, 4 + seed % 20, 2 + seed % 3, kFeatures[f])) continue;
         b.options.n_threads = 1;
         b.options.time_limit_s = 0.2;
