@@ -89,7 +89,7 @@ static void errors_name_the_place(void **state) {
     const char *text, *part;
     psplit_code code;
   } cases[] = {
-    {"", "line 1", PSPLIT_MALFORMED},
+    {"", "it is empty", PSPLIT_MALFORMED},
     {"[", "line 1", PSPLIT_MALFORMED},
     {"[]", "file: must be an object", PSPLIT_INVALID},
     {"{}", "devices: is missing", PSPLIT_INVALID},
