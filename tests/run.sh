@@ -28,7 +28,7 @@ build() {
 sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config cmake:cmake make:make \
   libomp-dev libprotobuf-c-dev protobuf-c-compiler:protoc-c protobuf-compiler:protoc \
   libjansson-dev libcmocka-dev libmicrohttpd-dev zlib1g-dev mpich libmpich-dev libonnx-dev libonnx-testdata nodejs:node npm:npm \
-  ca-certificates chromium clang-format-14:clang-format-14 graphviz:dot python3-dev python3-numpy \
+  ca-certificates chromium clang-format-14:clang-format-14 graphviz:dot zsh:zsh fish:fish python3-dev python3-numpy \
   python3-onnx python3-torch python3-torchvision || stop "installing packages"
 
 for each in tests/e2e tests/view; do

@@ -146,8 +146,8 @@ static void print_zsh_row(const cli_option *option, bool is_long, FILE *out) {
     fputc(':', out);
     for (const char *c = option->argument; *c; c++) fputc(strchr(":'\\", *c) ? ' ' : *c, out);
     fputc(':', out);
-    if (kind.files && *kind.words)
-      fprintf(out, "{_alternative \"words:word:(%s)\" \"files:file:_files\"}", kind.words);
+    if (kind.files && *kind.words) /* a plain colon would end what is said of the argument */
+      fprintf(out, "{_alternative \"words\\:word\\:(%s)\" \"files\\:file\\:_files\"}", kind.words);
     else if (*kind.words)
       fprintf(out, "(%s)", kind.words);
     else if (kind.files || kind.directories)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _psplit
 
 __all__ = [
-    "Error", "Inlined", "Merged", "Model", "Plan", "Port", "Proof", "Stage", "Transfer", "merge", "open",
+    "Certificate", "Error", "Inlined", "Merged", "Model", "Plan", "Port", "Proof", "Stage", "Transfer", "merge", "open",
     "presets", "split", "verify", "version",
 ]
 
@@ -51,6 +52,8 @@ _SUBJECTS = {
     "psplit_read_options.inline_ifs": "inline_if",
     "psplit_planner_options.pins": "pins",
     "psplit_planner_options.keep_together": "keep_together",
+    "psplit_planner_options.states": "states",
+    "psplit_planner_options.shapes": "shapes",
     "psplit_emit_options.weights": "weights",
     "psplit_emit_options.name_template": "name_template",
 }
@@ -99,20 +102,30 @@ class Port:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
+    """What a device runs. `replicas` devices take turns, all of them in `devices`; `memory_bytes` is the sum of
+    the other bytes; `layout_ns` is part of `compute_ns`."""
     index: int
     file: str
     device: str
     nodes: int
     supernodes: int
     duplicated_nodes: int
-    weight_bytes: Optional[int]
+    weight_bytes: int
+    peak_activation_bytes: Optional[int]
+    buffer_bytes: Optional[int]
+    workspace_bytes: int
     memory_bytes: Optional[int]
     compute_ns: Optional[int]
     recv_ns: Optional[int]
     send_ns: Optional[int]
     load_ns: Optional[int]
+    layout_ns: Optional[int]
     inputs: Tuple[Port, ...]
     outputs: Tuple[Port, ...]
+    optional_inputs: Tuple[Port, ...]
+    state_bytes: Optional[int]
+    replicas: int
+    devices: Tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,17 +179,64 @@ def _choice(what: str, value: str, names: Sequence[str]) -> int:
     return list(names).index(value)
 
 
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """A proof, for psplit-check-certificate.py, that no split of `problem` is faster than `bound_ns`: both as JSON
+    (docs/certificates.md). Less than the plan's lower bound is proved where `bound_ns` is less."""
+    problem: str
+    certificate: str
+    bound_ns: int
+
+    def write(self, path: Path) -> None:
+        """To `path`, and the problem to `path`.problem.json."""
+        _psplit.write(os.fspath(path) + ".problem.json", self.problem)
+        _psplit.write(os.fspath(path), self.certificate)
+
+
 _WEIGHTS = ("auto", "inline", "external", "reference")
 _BOUNDARIES = ("sendrecv", "io")
-
+_ANNOTATIONS = ("onnx", "layer_ann", "olive")
+_AS_MANY_AS_PAY = 0xFFFFFFFF
+_MOST_STAGES = 1024  # that a memory limit alone is met with
 
 # What a manifest leaves out where it is so.
-_LEFT_OUT = {"overlap": False, "message_latency": "per_tensor"}
+_LEFT_OUT: Dict[str, Any] = {
+    "overlap": False, "message_latency": "per_tensor", "bound": None, "latency_ns": None, "device_order": None,
+    "single_device": None, "single_device_ns": None, "speed_up": None, "headline": None, "data_dependent": None,
+    "measured_frac": 0.0, "total_compute_ns": None, "supernodes": None, "unknown_nodes": None, "dead_nodes": None,
+    "given_up": None, "phases": [], "assumed_dims": {},
+}
 
 
 class Plan:
     """Which node goes where, and how good that is. The fields of docs/manifest.md, `plan`, are attributes:
     `bottleneck_ns`, `lower_bound_ns`, `gap_frac`, `proved_optimal`, `speed_up`, `headline`, ..."""
+
+    objective: str
+    overlap: bool
+    solver: str
+    bound: Optional[str]
+    bottleneck_ns: Optional[int]
+    latency_ns: Optional[int]
+    message_latency: str
+    lower_bound_ns: Optional[int]
+    gap_frac: Optional[float]
+    proved_optimal: bool
+    device_order: Optional[str]
+    single_device: Optional[str]
+    single_device_ns: Optional[int]
+    speed_up: Optional[float]
+    headline: Optional[str]
+    data_dependent: Optional[Dict[str, Any]]
+    cost_source: str
+    measured_frac: float
+    total_compute_ns: Optional[int]
+    supernodes: Optional[int]
+    unknown_nodes: Optional[int]
+    dead_nodes: Optional[int]
+    given_up: Optional[Dict[str, Any]]
+    phases: List[Dict[str, Any]]
+    assumed_dims: Dict[str, int]
 
     def __init__(self, handle: Any):
         self._handle = handle
@@ -197,15 +257,34 @@ class Plan:
         return f"<psplit.Plan: {len(self.stages)} stages, {self.headline or 'no time passes'}>"
 
     def split(self, directory: Path, *, boundary: str = "sendrecv", weights: str = "auto", replace: bool = False,
-              verify: bool = True, threads: int = 0, name_template: Optional[str] = None) -> Dict[str, Any]:
+              verify: bool = True, threads: int = 0, name_template: Optional[str] = None,
+              no_sync: bool = False) -> Dict[str, Any]:
         """Writes the stages and pipeline.json to `directory`, which appears complete or not at all, and returns
         what pipeline.json says. `verify`: the files are proved to be the model first. `name_template`: of the stages'
-        files, such as "{model}-{stage:02}.onnx"."""
+        files, such as "{model}-{stage:02}.onnx". `no_sync`: the disk is not waited for."""
         io = _choice("boundary", boundary, _BOUNDARIES) == 1
         self._handle.emit(os.fspath(directory), io, _choice("weights", weights, _WEIGHTS), replace, verify,
-                          threads, name_template)
+                          threads, name_template, no_sync)
         with _open_text(os.path.join(os.fspath(directory), "pipeline.json")) as file:
             return json.load(file)
+
+    def annotate(self, path: Path, form: str = "onnx", *, replace: bool = False) -> None:
+        """Writes the model itself with the stages of its nodes added, as ONNX has fields for it, or as ONNX Runtime
+        ("layer_ann") or Olive ("olive") read it: docs/inspect.md."""
+        self._handle.annotate(os.fspath(path), _choice("form", form, _ANNOTATIONS), replace)
+
+    def name_assignment(self) -> str:
+        """The value of session.name_based_layer_assignment, by which ONNX Runtime runs the whole model on the providers
+        that the devices file names for the stages."""
+        return self._handle.name_assignment()
+
+    def certificate(self) -> Certificate:
+        """A proof of the lower bound that others can check. The plan has to be made with certify=True."""
+        return Certificate(*self._handle.certificate())
+
+    def page(self) -> str:
+        """The plan as one HTML page in which cuts can be moved, as onnx-pipeline-inspect writes it."""
+        return self._handle.page(self.manifest["model"])
 
 
 def _open_text(path: str):
@@ -218,10 +297,14 @@ def _port(row: Mapping[str, Any]) -> Port:
     return Port(row["name"], row["tensor"], tuple(other) if isinstance(other, list) else (other,))
 
 
+_PORTS = ("inputs", "optional_inputs", "outputs")
+
+
 def _stage(row: Mapping[str, Any]) -> Stage:
-    names = [field.name for field in dataclasses.fields(Stage) if field.name not in ("inputs", "outputs")]
-    return Stage(**{name: row[name] for name in names}, inputs=tuple(map(_port, row["inputs"])),
-                 outputs=tuple(map(_port, row["outputs"])))
+    full = {"state_bytes": None, "replicas": 1, "devices": [row["device"]], "optional_inputs": [], **row}
+    full["devices"] = tuple(full["devices"])
+    names = [field.name for field in dataclasses.fields(Stage) if field.name not in _PORTS]
+    return Stage(**{name: full[name] for name in names}, **{name: tuple(map(_port, full[name])) for name in _PORTS})
 
 
 def _transfer(row: Mapping[str, Any]) -> Transfer:
@@ -230,34 +313,79 @@ def _transfer(row: Mapping[str, Any]) -> Transfer:
                     None if shape is None else tuple(shape), row["bytes"])
 
 
-def _devices(devices: Any) -> Tuple[Optional[str], Optional[str]]:
-    """(a preset's name, the text of a devices file)"""
+def _devices(devices: Any) -> Dict[str, str]:
+    """A preset's name, or the text of a devices file."""
     if devices is None:
-        return None, None
+        return {}
     if isinstance(devices, Mapping):
-        return None, json.dumps(devices)
+        return {"devices": json.dumps(devices)}
     if isinstance(devices, str) and devices in _psplit.presets():
-        return devices, None
+        return {"preset": devices}
     with _open_text(os.fspath(devices)) as file:
-        return None, file.read()
+        return {"devices": file.read()}
 
 
-def _costs(costs: Any) -> Tuple[List[str], List[str]]:
+def _costs(costs: Any) -> List[Tuple[str, str]]:
     """Names and texts of tables of costs."""
     if costs is None:
-        return [], []
+        return []
     if isinstance(costs, (str, os.PathLike, Mapping)):
         costs = [costs]
-    names, texts = [], []
+    tables = []
     for each in costs:
         if isinstance(each, Mapping):
-            names.append("costs")
-            texts.append(json.dumps(each))
+            tables.append(("costs", json.dumps(each)))
             continue
-        names.append(os.fspath(each))
         with _open_text(os.fspath(each)) as file:
-            texts.append(file.read())
-    return names, texts
+            tables.append((os.fspath(each), file.read()))
+    return tables
+
+
+def _given(**options: Any) -> Dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _texts(texts: Sequence[str]) -> List[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+def _most(what: str, value: Union[int, str]) -> int:
+    if value == "auto" and what != "proposals":
+        return _AS_MANY_AS_PAY
+    if isinstance(value, str) or operator.index(value) < 1:
+        raise ValueError(f"{what} is a number from 1{'' if what == 'proposals' else ', or %r' % 'auto'}, not {value!r}")
+    return operator.index(value)
+
+
+def _within(what: str, value: float, most: float) -> float:
+    if not 0 <= value <= most:
+        raise ValueError(f"{what} is {f'from 0 to {most}' if most < float('inf') else 'at least 0'}, not {value!r}")
+    return float(value)
+
+
+def _passes(passes: Optional[str], keep_blocks: bool) -> Optional[str]:
+    if not keep_blocks:
+        return passes
+    if passes is not None:
+        raise ValueError("keep_blocks is for the default passes; passes can name 'blocks'")
+    before, coarsen, behind = _psplit.default_passes().partition("coarsen")
+    return f"{before}blocks,{coarsen}{behind}"
+
+
+def _working_points(context: Optional[int], batch: int, prefill: Optional[Tuple[int, float]]) -> Dict[str, Any]:
+    if context is None:
+        if prefill is not None or batch != 1:
+            raise ValueError("batch and prefill say more of context, which is missing")
+        return {}
+    if operator.index(context) < 0 or operator.index(batch) < 1:
+        raise ValueError("context is at least 0, batch at least 1")
+    points: Dict[str, Any] = {"decode": (context, 1, batch)}
+    if prefill is not None:
+        tokens, part = prefill
+        if operator.index(tokens) < 1 or not 0 < part < 1:
+            raise ValueError("prefill is (tokens, part of all steps), the part above 0 and below 1")
+        points.update(prefill=(0, tokens, batch), prefill_frac=part)
+    return points
 
 
 class Model:
@@ -271,42 +399,103 @@ class Model:
         return tuple(Inlined(*row) for row in self._handle.inlined())
 
     def plan(self, stages: Optional[int] = None, *, devices: Any = None, dims: Mapping[str, int] = {},
-             costs: Any = None, pins: Mapping[str, int] = {}, keep_together: Sequence[str] = (),
-             tied_weights: str = "auto", depth: int = 2, objective: str = "throughput",
-             solver: Optional[str] = None, time_limit: Optional[float] = None, seed: int = 1, threads: int = 0,
-             passes: Optional[str] = None, ignore_annotations: bool = False,
-             configuration: Optional[str] = None, allow_invalid: bool = False, device_order: str = "chosen",
-             overlap: bool = False, message_latency: str = "per_tensor",
+             shapes: Mapping[str, Sequence[int]] = {}, context: Optional[int] = None, batch: int = 1,
+             prefill: Optional[Tuple[int, float]] = None, sequences: Optional[int] = None, costs: Any = None,
+             depth: int = 2, pins: Mapping[str, int] = {}, device_order: str = "chosen",
+             segments: Union[int, str] = 1, replicas: Union[int, str] = 1, overlap: bool = False,
+             max_bytes_per_stage: Optional[int] = None, ignore_annotations: bool = False,
+             configuration: Optional[str] = None, keep_together: Sequence[str] = (), tied_weights: str = "auto",
+             keep_blocks: bool = False, slack: float = 2.0, message_latency: str = "per_tensor",
+             states: Mapping[str, str] = {}, no_state: bool = False, objective: str = "throughput",
+             solver: Optional[str] = None, policy: Optional[Path] = None, proposals: int = 8,
+             time_limit: Optional[float] = None, seed: int = 1, threads: int = 0, passes: Optional[str] = None,
+             allow_invalid: bool = False, certify: bool = False, inline_weights: bool = False,
              log: Optional[Callable[[str, str], Any]] = None) -> Plan:
         """Finds where to cut.
 
-        stages        how many; None: one for each of `devices`
+        stages        how many; None: one for each of `devices`, or as few as `max_bytes_per_stage` allows
         devices       a preset's name (psplit.presets()), the path of a devices file, or its content
         dims          sizes of symbolic dimensions, for costs alone: {"batch": 1}
+        shapes        sizes of inputs: {"x": (1, 3, 224, 224)}
+        context       of a decoder: a step behind so many tokens of `batch` sequences; prefill=(512, 0.2): of all
+                      steps a fifth are prompts of 512 tokens; `sequences` hold their state at a time
         costs         paths or contents of tables of measured costs; a later one overrides
         pins          {"pattern": stage} for names of nodes
-        objective     "throughput" (the slowest stage) or "latency"
-        time_limit    seconds by the clock; None: work worth about 10 seconds, with the same plan each time
         device_order  "chosen", or "given": stage i on device i
+        segments      a device may run so many parts of the model; "auto": as many as pay
+        replicas      a stage may have so many devices, which take turns; "auto": as many as pay
         overlap       stages send and receive while they compute
+        keep_blocks   blocks that repeat, such as layers, stay whole
+        slack         percent of the best bottleneck that may be given up for fewer crossing tensors
         message_latency  "per_tensor", or "per_pair": a link's latency counts once for all that a stage sends another
+        states        {output: input} that takes it in the next run, besides those found by name, unless no_state
+        objective     "throughput" (the slowest stage) or "latency"
+        policy        a learned policy's file, which is asked for so many `proposals`
+        time_limit    seconds by the clock; None: work worth about 10 seconds, with the same plan each time
+        certify       Plan.certificate() is wanted
+        inline_weights  the stages will be written with weights="inline", which runtimes need more memory for
         log           is called with ("note" | "warning" | "progress", line)
         The rest is as in docs/manual.md.
         """
-        preset, text = _devices(devices)
-        names, texts = _costs(costs)
-        if stages is None and text is None:
-            raise ValueError("stages is needed without a devices file")
+        options: Dict[str, Any] = {
+            "n_stages": 0 if stages is None else operator.index(stages),
+            "dims": [(name, operator.index(size)) for name, size in dims.items()],
+            "shapes": [(name, tuple(map(operator.index, sizes))) for name, sizes in shapes.items()],
+            "states": list(states.items()), "no_states": no_state, "costs": _costs(costs), "queue_depth": depth,
+            "pins": [f"{pattern}={operator.index(stage)}" for pattern, stage in pins.items()],
+            "device_order": _choice("device_order", device_order, ("chosen", "given")),
+            "max_segments": _most("segments", segments), "max_replicas": _most("replicas", replicas),
+            "overlap": overlap, "ignore_annotations": ignore_annotations, "keep_together": _texts(keep_together),
+            "tied_weights": _choice("tied_weights", tied_weights, ("auto", "duplicate", "together")),
+            "slack_frac": _within("slack", slack, 100) / 100,
+            "message_latency": _choice("message_latency", message_latency, ("per_tensor", "per_pair")),
+            "objective": _choice("objective", objective, ("throughput", "latency")), "seed": seed,
+            "n_threads": threads, "allow_invalid": allow_invalid, "certify": certify,
+            "inline_weights": inline_weights,
+            **_given(configuration=configuration, solver=solver, n_sequences=sequences,
+                     max_stage_bytes=max_bytes_per_stage, passes=_passes(passes, keep_blocks)),
+            **_devices(devices), **_working_points(context, batch, prefill),
+        }
+        if policy is not None:
+            options["policy"] = (os.fspath(policy), _most("proposals", proposals))
+        elif solver is not None and solver.startswith("drlpp"):
+            raise ValueError(f"solver {solver!r} needs a policy")
+        if time_limit is not None:
+            options.update(time_limit_s=_within("time_limit", time_limit, float("inf")), limit_by_work=False)
         if stages is not None and stages < 1:
             raise ValueError("stages is at least 1")
-        return Plan(self._handle.plan(
-            stages or 0, preset, text, [f"{name}={int(value)}" for name, value in dims.items()], names, texts,
-            [f"{pattern}={int(stage)}" for pattern, stage in pins.items()], list(keep_together),
-            _choice("tied_weights", tied_weights, ("auto", "duplicate", "together")), depth,
-            _choice("objective", objective, ("throughput", "latency")) == 1, solver,
-            -1.0 if time_limit is None else float(time_limit), seed, threads, passes, ignore_annotations,
-            configuration, allow_invalid, _choice("device_order", device_order, ("chosen", "given")) == 1, overlap,
-            _choice("message_latency", message_latency, ("per_tensor", "per_pair")) == 1, log))
+        if stages is None and "devices" not in options:
+            if max_bytes_per_stage is None:
+                raise ValueError("stages is needed without a devices file")
+            return self._fewest(options, log)
+        return Plan(self._handle.plan(options, log))
+
+    def _fewest(self, options: Dict[str, Any], log: Optional[Callable[[str, str], Any]]) -> Plan:
+        """More stages need no more memory each, or hardly: doubled until they fit, then halved."""
+        def attempt(n: int) -> Tuple[Any, Optional[Error]]:
+            try:
+                return self._handle.plan({**options, "n_stages": n}, log), None
+            except Error as error:
+                if error.code != "INFEASIBLE":
+                    raise
+                return None, error
+
+        low, high = 0, 1  # low do not fit, high do
+        best, first = attempt(high)
+        while best is None and high < _MOST_STAGES:
+            low, high = high, 2 * high
+            best, _ = attempt(high)
+        if best is None:
+            assert first is not None
+            raise first
+        while high - low > 1:
+            middle = (low + high) // 2
+            fewer, _ = attempt(middle)
+            if fewer is None:
+                low = middle
+            else:
+                high, best = middle, fewer
+        return Plan(best)
 
 
 def open(model: Union[Path, bytes, bytearray], *, name: Optional[str] = None,
@@ -334,7 +523,7 @@ def split(model: Union[Path, bytes, Model], directory: Path, stages: Optional[in
           name_template: Optional[str] = None, **options: Any) -> Plan:
     """Opens, plans and splits in one call; `options` are those of Model.plan()."""
     opened = model if isinstance(model, Model) else open(model)
-    plan = opened.plan(stages, **options)
+    plan = opened.plan(stages, **{"inline_weights": weights == "inline", **options})
     plan.split(directory, boundary=boundary, weights=weights, replace=replace, verify=verify,
                name_template=name_template)
     return plan

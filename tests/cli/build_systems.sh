@@ -1,9 +1,10 @@
 #!/bin/sh
 # TAP: other people's builds: build_systems.sh SOURCE BUILD
 #
-# An installed tree, used by CMake (samples/cmake, with Ninja and with make) and by the lines for make
-# and Meson of docs/build.md: stages are made, made again when the model or the devices change, and
-# left alone otherwise.
+# An installed tree, used by CMake (samples/cmake, with Ninja and with make) and by the lines for make,
+# Meson and Bazel of docs/build.md: stages are made, made again when the model or the devices change, and
+# left alone otherwise. Bazel itself is not run: its command is, as a genrule runs it. And the project as
+# a subproject of Meson.
 set -u
 source=$1 build=$2
 for each in meson ninja make python3; do
@@ -136,4 +137,55 @@ sleep 1.1
 devices 1000000000 1000000000 >devices.json
 ninja -C meson/out >"$tmp/log" 2>&1 && [ ! -e meson/out/stages/stage2.onnx ]
 report $? "Meson: devices that changed count"
+
+# A genrule as Bazel runs it: sources are links into another folder, folders of outputs are made before, old
+# outputs removed, and the environment is next to empty.
+block python genrule >genrule.py
+cat >run_genrule.py <<'EOF'
+import os, subprocess, sys
+rules = []
+exec(open("genrule.py").read(), {"genrule": lambda **rule: rules.append(rule)})
+model = sys.argv[1]
+for rule in rules:
+    os.makedirs("execroot", exist_ok=True)
+    os.chdir("execroot")
+    for source in os.listdir(os.path.dirname(model)):
+        if not os.path.lexists(source):
+            os.symlink(os.path.join(os.path.dirname(model), source), source)
+    outs = [os.path.join("bin", out) for out in rule["outs"]]
+    for out in outs:
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+        if os.path.exists(out):
+            os.unlink(out)
+    command = rule["cmd"].replace("$(location model.onnx)", "model.onnx").replace("$(RULEDIR)", "bin")
+    assert "$" not in command, command
+    subprocess.run(["/bin/bash", "-c", "set -euo pipefail; " + command], check=True,
+                   env={"PATH": os.environ["PATH"]})
+    made = sorted(os.path.join(at, name) for at, _, names in os.walk("bin") for name in names)
+    assert made == sorted(outs), made
+EOF
+mkdir bazel
+model 6 "$tmp/work/bazel"
+{ python3 -B run_genrule.py "$tmp/work/bazel/model.onnx" &&
+  python3 -B run_genrule.py "$tmp/work/bazel/model.onnx" &&
+  onnx-pipeline-verify execroot/bin/stages --model model.onnx; } >"$tmp/log" 2>&1
+report $? "Bazel: the genrule's command makes its outputs, and makes them again"
+
+# As a subproject by the wrap of docs/build.md, the command and the library that it builds are taken; that
+# they are built is what this build has shown.
+mkdir -p wrap/subprojects
+ln -s "$source" wrap/subprojects/onnx-pipeline-split
+block ini wrap-git >wrap/subprojects/onnx-pipeline-split.wrap
+cp "$source/samples/embed.c" model.onnx wrap/
+{
+  echo "project('p', 'c')"
+  echo "executable('embed', 'embed.c', dependencies: dependency('psplit'))"
+  block meson onnx-pipeline-split
+} >wrap/meson.build
+PATH=${PATH#"$bin":} meson setup wrap/out wrap >"$tmp/log" 2>&1 &&
+  ninja -C wrap/out -t query stages | grep -q subprojects/onnx-pipeline-split/tools/onnx-pipeline-split &&
+  ninja -C wrap/out -t query embed | grep -q subprojects/onnx-pipeline-split/libpsplit.so
+report $? "Meson: the wrap gives the command and the library"
+! ninja -C wrap/out -t targets all 2>>"$tmp/log" | grep -q 'tests/'
+report $? "Meson: a subproject builds no tests"
 echo "1..$n"

@@ -2,8 +2,8 @@
 """What shells complete: completion.py TOOL...
 
 Each command's --completion for bash, zsh and fish names every option of --help; the words that it
-offers for an argument are those that the command takes, and no others. bash is driven in a terminal of
-its own, fish asked for what it would offer; a shell that is not installed is skipped. TAP.
+offers for an argument are those that the command takes, and no others. bash and zsh are driven in a
+terminal of their own, fish asked for what it would offer; a shell that is not installed is skipped. TAP.
 """
 import os
 import pty
@@ -106,6 +106,64 @@ def drive_bash(tap, directory, files):
     terminal.close()
 
 
+ZSH = """fpath=(%s $fpath)
+autoload -Uz compinit; compinit -D -u
+zle -C all-matches complete-word _generic
+zstyle ':completion:all-matches:*' old-matches only
+zstyle ':completion:all-matches::::' completer _all_matches
+tell() { print -r -- "$BUFFER" >>$TOLD; BUFFER= }
+zle -N tell
+bindkey '^Xa' all-matches '^Xt' tell
+"""
+
+
+class Zsh:
+    """An interactive zsh that finds the scripts by their commands' names, in which Tab and ^Xa put in all there
+    are, and ^Xt tells the line."""
+
+    def __init__(self, directory, scripts):
+        self.told = os.path.join(scripts, "told")
+        open(self.told, "w").close()
+        self.child, self.terminal = pty.fork()
+        if not self.child:
+            os.chdir(directory)
+            os.environ.update(PS1="@", TERM="dumb", HISTFILE="/dev/null", TOLD=self.told)
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        os.write(self.terminal, (ZSH % shlex.quote(scripts)).encode())
+
+    def offers(self, line):
+        os.write(self.terminal, (line + "\t\x18a\x18t").encode())
+        told, deadline = "", time.monotonic() + 20
+        while not told.endswith("\n") and time.monotonic() < deadline:
+            while select.select([self.terminal], [], [], 0.05)[0]:
+                os.read(self.terminal, 65536)
+            with open(self.told, "r+", encoding="utf-8") as file:
+                told = file.read()
+        open(self.told, "w").close()
+        return told
+
+    def close(self):
+        os.write(self.terminal, b"\x03\nexit\n")
+        os.close(self.terminal)
+        os.waitpid(self.child, 0)
+
+
+def drive_zsh(tap, directory, scripts):
+    terminal = Zsh(directory, scripts)
+    split = "onnx-pipeline-split "
+    for line, wanted in (
+            (split + "--bou", split + "--boundary="), (split + "--boundary ", split + "--boundary io sendrecv"),
+            (split + "--boundary=i", split + "--boundary=io"), (split + "mod", split + "model.onnx"),
+            (split + "model.onnx -o ", split + "model.onnx -o sub/"), (split + "-k ", split + "-k"),
+            (split + "--costs tw", split + r"--costs two\ words.json"), (split + "--no-s", split + "--no-state --no-sync"),
+            (split + "--devices apple-m1", split + "--devices apple-m1"), (split + "--devices=intel", split + "--devices=intel-npu-meteor-lake"),
+            (split + "--devices mod", split + "--devices model.onnx"),
+            ("onnx-pipeline-verify --mod", "onnx-pipeline-verify --model=")):
+        got = terminal.offers(line)
+        tap.ok(got.strip() == wanted, "zsh: " + line, got)
+    terminal.close()
+
+
 def drive_fish(tap, directory, file):
     for line, wanted in (("--bou", ["--boundary"]), ("--boundary ", ["io", "sendrecv"]),
                          ("--costs two", ["two words.json"]), ("-o ", ["sub/"]), ("-k ", [])):
@@ -151,6 +209,10 @@ def main(argv):
         tap.ok(done.returncode == 2 and "bash, zsh, fish" in done.stderr, "a shell that is none", done.stderr)
         if shutil.which("bash"):
             drive_bash(tap, directory, [os.path.join(scripts, name + ".bash") for name in tools])
+        if shutil.which("zsh"):
+            for name in tools:
+                os.symlink(name + ".zsh", os.path.join(scripts, "_" + name))
+            drive_zsh(tap, directory, scripts)
         if shutil.which("fish"):
             drive_fish(tap, directory, os.path.join(scripts, "onnx-pipeline-split.fish"))
     finally:
