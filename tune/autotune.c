@@ -38,6 +38,7 @@ typedef struct tuner {
   uint32_t *node_stage; /* [n_nodes] of the round before */
   int64_t *measured_ns; /* [n_stages] */
   int64_t best_slowest_ns;
+  bool last_was_best; /* the round before is the best so far */
 } tuner;
 
 static void remove_stages(const char *path) {
@@ -146,6 +147,8 @@ static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *di
   return PSPLIT_OK;
 }
 
+static bool is_far(double ratio) { return ratio > FAR || ratio < 1 / FAR; }
+
 /* The sum of a stage's nodes for the next round. What the plan adds for layouts it adds again. */
 static int64_t next_ns(const tuner *t, const psplit_plan *plan, uint32_t stage) {
   const double predicted = (double)plan->stages[stage].compute_ns;
@@ -153,8 +156,7 @@ static int64_t next_ns(const tuner *t, const psplit_plan *plan, uint32_t stage) 
   const double measured = (double)t->measured_ns[stage];
   if (predicted <= layout || measured <= 0) return t->measured_ns[stage];
   const double ratio = measured / predicted;
-  const bool far = ratio > FAR || ratio < 1 / FAR;
-  return llround((predicted - layout) * (far ? ratio : pow(ratio, DAMPING)));
+  return llround((predicted - layout) * (is_far(ratio) ? ratio : pow(ratio, DAMPING)));
 }
 
 /* What the stages' kernels say becomes the costs of the next round. */
@@ -208,6 +210,18 @@ static psplit_code make_room(tuner *t, const psplit_plan *plan, psplit_diag *dia
   return t->node_ns && t->node_stage && t->measured_ns ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
+static void keep_as_best(tuner *t) {
+  if (t->best != t->costs) psplit_cost_table_destroy(t->best);
+  t->best = t->costs;
+}
+
+/* Stages may be balanced by chance where costs are wrong. What is then planned, and told, would be
+ * far from what runs. */
+static bool contradicts(const psplit_plan *plan, int64_t slowest_ns) {
+  if (plan->bottleneck_ns <= 0 || slowest_ns <= 0) return false;
+  return is_far((double)slowest_ns / (double)plan->bottleneck_ns);
+}
+
 /* Writes the stages, runs them, and gives their times; the costs of the next round follow from
  * them, unless this was the last. About a second of work. */
 static psplit_code run_stages(tuner *t, const psplit_plan *plan, uint32_t round, psplit_diag *diag,
@@ -225,12 +239,13 @@ static psplit_code run_stages(tuner *t, const psplit_plan *plan, uint32_t round,
   PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
   const double imbalance = slowest_over_mean(t, &slowest_ns);
   tell_round(t, round, plan, imbalance);
-  if (round == 1 || slowest_ns < t->best_slowest_ns) {
+  t->last_was_best = round == 1 || slowest_ns < t->best_slowest_ns;
+  if (t->last_was_best) {
     t->best_slowest_ns = slowest_ns;
-    if (t->best != t->costs) psplit_cost_table_destroy(t->best);
-    t->best = t->costs;
+    keep_as_best(t);
   }
-  *out_done = imbalance <= BALANCED || round == t->options.n_rounds;
+  *out_done =
+    (imbalance <= BALANCED && !contradicts(plan, slowest_ns)) || round == t->options.n_rounds;
   if (!*out_done) PSPLIT_TRY(take_costs(t, &pipe, plan, diag));
 out:
   psplit_i_timeline_fini(&timeline);
@@ -253,7 +268,10 @@ static psplit_code tune_once(tuner *t, uint32_t round, psplit_diag *diag, bool *
   }
   const size_t n_bytes = t->n_nodes * sizeof *t->node_stage;
   *out_done = round > 1 && memcmp(t->node_stage, plan->node_stage, n_bytes) == 0;
-  if (*out_done) goto out;
+  if (*out_done) { /* the split that ran last, by costs that know what it took */
+    if (t->last_was_best) keep_as_best(t);
+    goto out;
+  }
   memcpy(t->node_stage, plan->node_stage, n_bytes);
   PSPLIT_TRY(run_stages(t, plan, round, diag, out_done));
 out:

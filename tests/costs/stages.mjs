@@ -31,17 +31,17 @@ const out = join(tmp, 'out'), costs = join(tmp, 'costs.json');
 const split = [file, '-k', '2', '-o', out, '--inline-if', 'optimum::if=then', ...dims];
 
 const tuned = run(splitter, [...split, '--autotune', '2']);
-const rounds = [...tuned.stdout.matchAll(/^ +(\d+) +[\d.]+ % +([\d.]+) (us|ms) +(.*)$/gm)].map(([, round, n, unit, stages]) => {
-  const ns = (value, of) => Number(value) * (of === 'ms' ? 1e6 : 1e3);
-  const measured = stages.match(/[\d.]+ [mu]s/g).map((text) => ns(...text.split(' ')));
-  return { round, predicted: ns(n, unit), measured: Math.max(...measured) };
-});
-if (tap.ok(tuned.status === 0 && rounds.length === 2, 'it is tuned in two rounds', tuned.stdout + tuned.stderr)) {
+const ns = (value, unit) => Number(value) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9 }[unit];
+const rounds = [...tuned.stdout.matchAll(/^ +\d+ +[\d.]+ % +([\d.]+) ([nmu]?s) +(.*)$/gm)].map(([, n, unit, stages]) => (
+  { predicted: ns(n, unit), measured: Math.max(...stages.match(/[\d.]+ [nmu]?s/g).map((text) => ns(...text.split(' ')))) }));
+if (tap.ok(tuned.status === 0 && rounds.length > 0, 'it is tuned', tuned.stdout + tuned.stderr)) {
   const [first, second] = rounds;
   tap.ok(first.predicted > 2 * first.measured, 'a profile of the whole model takes the embedding for dequantised',
     JSON.stringify(first));
-  tap.ok(second.predicted < first.predicted / 2 && second.predicted < 2 * second.measured,
-    'those of the stages do not', JSON.stringify(second));
+  /* Where the first cut is balanced by chance there is no second round, but the plan goes by what its stages took. */
+  const [, n, unit] = tuned.stdout.match(/^bottleneck ([\d.]+) ([nmu]?s)/m) ?? [];
+  const predicted = second?.predicted ?? ns(n, unit), { measured } = second ?? first;
+  tap.ok(predicted < first.predicted / 2 && predicted < 2 * measured, 'those of the stages do not', tuned.stdout);
 }
 
 const profiled = run(runner, ['--profile', costs, out, '-m', '5', ...dims]);

@@ -75,9 +75,9 @@ static psplit_cost_table *even_costs(int us) {
   return table;
 }
 
-/* The stage of each node by the costs given and those that came out. */
-static void cut_with(const psplit_model *model, const psplit_planner_options *given,
-                     const psplit_cost_table *costs, char *out) {
+/* The stage of each node by the costs given and those that came out; gives the slowest in ns. */
+static int64_t cut_with(const psplit_model *model, const psplit_planner_options *given,
+                        const psplit_cost_table *costs, char *out) {
   psplit_diag diag = {0};
   psplit_planner *planner;
   psplit_planner_options options = *given;
@@ -90,7 +90,9 @@ static void cut_with(const psplit_model *model, const psplit_planner_options *gi
   const psplit_plan *plan = psplit_planner_plan(planner);
   for (uint32_t n = 0; n < plan->n_nodes; n++) *out++ = (char)('0' + plan->node_stage[n]);
   *out = '\0';
+  const int64_t bottleneck_ns = plan->bottleneck_ns;
   psplit_planner_destroy(planner);
+  return bottleneck_ns;
 }
 
 /* Files and directories here besides models. */
@@ -234,6 +236,34 @@ static void rounds(void **state) {
   write_model_text("chain.onnx", CHAIN);
   psplit_model *model = open_model("chain.onnx", false);
   for (size_t i = 0; i < sizeof tunings / sizeof *tunings; i++) rounds_of(model, &tunings[i]);
+  psplit_model_close(model);
+}
+
+/* Costs that are ten times too high halve a chain as well as true ones do: the split is right, and
+ * what it is said to take comes from what it took. */
+static void balanced_by_chance(void **state) {
+  (void)state;
+  write_model_text("chain.onnx", CHAIN);
+  psplit_model *model = open_model("chain.onnx", false);
+  psplit_cost_table *costs, *given = even_costs(100);
+  psplit_diag diag = {0};
+  psplit_planner_options planner;
+  psplit_autotune_options options;
+  told told_rounds = {0};
+  char cut[N_NODES + 1];
+  set_up(&planner, &options, &told_rounds);
+  planner.costs = (const psplit_cost_table *const *)&given;
+  planner.n_costs = 1;
+  options.n_rounds = 3;
+  fake = (fake_runs){.kernel_us = 10, .stage_ns = {{30000, 31000}}};
+  if (psplit_autotune(&FAKE_ORT, "chain.onnx", model, &options, &diag, &costs) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  assert_int_equal(told_rounds.n, 1);
+  assert_in_range(told_rounds.rounds[0].predicted_ns, 300000, 320000);
+  assert_in_range(cut_with(model, &planner, costs, cut), 31000, 50000);
+  assert_string_equal(cut, "000111");
+  psplit_cost_table_destroy(costs);
+  psplit_cost_table_destroy(given);
   psplit_model_close(model);
 }
 
@@ -468,6 +498,7 @@ int main(void) {
   fail_requests_by_place();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(rounds, enter_scratch, leave_scratch),
+    cmocka_unit_test_setup_teardown(balanced_by_chance, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(inlined, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(refused, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(cancelled_between, enter_scratch, leave_scratch),
