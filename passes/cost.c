@@ -169,6 +169,7 @@ static psplit_code plan_prefill(const psplit_planner *planner, psplit_diag *diag
   options.logger = NULL; /* what there is to say is said once */
   options.observer = NULL;
   options.n_pins = options.n_keep_together = 0;
+  options.pins_text = NULL;
   options.ignore_annotations = true;
   PSPLIT_TRY(psplit_planner_create(planner->model, &options, diag, out));
   memcpy((*out)->node_flags, planner->node_flags, planner->graph->n_nodes);

@@ -40,6 +40,8 @@ psplit_code depfile_make(const char *directory, const psplit_model *model,
     put_prerequisite(&r, psplit_model_file_path(model, i));
   if (options->devices_text && strcmp(options->devices, "-") != 0)
     put_prerequisite(&r, options->devices);
+  if (options->pins_file && strcmp(options->pins_file, "-") != 0)
+    put_prerequisite(&r, options->pins_file);
   if (options->probe_file) put_prerequisite(&r, options->probe_file);
   for (size_t i = 0; i < options->n_cost_files; i++)
     if (strcmp(options->cost_files[i], "-") != 0) put_prerequisite(&r, options->cost_files[i]);

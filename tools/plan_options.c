@@ -175,6 +175,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_SHAPE: return add_shape(program, o, argument);
     case PLAN_PIN:
       return cli_repeated(program, "pin", argument, o->pins, PLAN_MAX_REPEATED, &o->planner.n_pins);
+    case PLAN_PINS: o->pins_file = argument; return true;
     case PLAN_TOGETHER:
       return cli_repeated(program, "keep-together", argument, o->together, PLAN_MAX_REPEATED,
                           &o->planner.n_keep_together);
@@ -300,8 +301,10 @@ psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag) {
 static psplit_code check_stdin(const plan_options *options, psplit_diag *diag) {
   size_t n = options->devices && strcmp(options->devices, "-") == 0;
   for (size_t i = 0; i < options->n_cost_files; i++) n += strcmp(options->cost_files[i], "-") == 0;
+  n += options->pins_file && strcmp(options->pins_file, "-") == 0;
   if (n < 2) return PSPLIT_OK;
-  return psplit_diag_fail(diag, PSPLIT_USAGE, "one of --devices and --costs can be standard input");
+  return psplit_diag_fail(diag, PSPLIT_USAGE,
+                          "one of --devices, --costs and --pins can be standard input");
 }
 
 static psplit_code load_policy(plan_options *o, psplit_diag *diag) {
@@ -310,6 +313,14 @@ static psplit_code load_policy(plan_options *o, psplit_diag *diag) {
     code = psplit_policy_proposer_create(o->policy, o->n_proposals ? o->n_proposals : 8, diag,
                                          &o->proposer);
   o->planner.proposer = o->proposer;
+  return code;
+}
+
+static psplit_code load_pins(plan_options *o, psplit_diag *diag) {
+  o->planner.pins_name = strcmp(o->pins_file, "-") == 0 ? "standard input" : o->pins_file;
+  const psplit_code code = cli_read_file(o->pins_file, o->max_text_bytes, true, diag, &o->pins_text,
+                                         &o->planner.n_pins_text);
+  o->planner.pins_text = o->pins_text;
   return code;
 }
 
@@ -329,6 +340,7 @@ psplit_code plan_load_files(plan_options *options, psplit_diag *diag) {
   }
   options->planner.costs = (const psplit_cost_table *const *)options->costs;
   options->planner.n_costs = options->n_cost_files;
+  if (code == PSPLIT_OK && options->pins_file) code = load_pins(options, diag);
   if (code == PSPLIT_OK && options->policy_file) code = load_policy(options, diag);
   return code;
 }
@@ -348,6 +360,8 @@ psplit_code plan_check_output(const plan_options *o, const char *path, psplit_di
     if (strcmp(o->cost_files[i], "-") != 0) code = place_check_unread(path, o->cost_files[i], diag);
   for (size_t i = 0; i < o->n_plugin_files && code == PSPLIT_OK; i++)
     code = place_check_unread(path, o->plugin_files[i], diag);
+  if (o->pins_file && strcmp(o->pins_file, "-") != 0 && code == PSPLIT_OK)
+    code = place_check_unread(path, o->pins_file, diag);
   if (code == PSPLIT_OK && o->probe_file) code = place_check_apart(path, o->probe_file, diag);
   if (o->policy_file && code == PSPLIT_OK) code = place_check_unread(path, o->policy_file, diag);
   return code;
@@ -356,7 +370,8 @@ psplit_code plan_check_output(const plan_options *o, const char *path, psplit_di
 void plan_options_fini(plan_options *options) {
   for (size_t i = 0; i <= PLAN_MAX_COSTS; i++) psplit_cost_table_destroy(options->costs[i]);
   free(options->devices_text);
-  options->devices_text = NULL;
+  free(options->pins_text);
+  options->devices_text = options->pins_text = NULL;
   free(options->probe_provider);
   free(options->probe_file);
   free(options->probe_text);

@@ -19,6 +19,7 @@ enum {
   PLAN_SEQUENCES,
   PLAN_DEPTH,
   PLAN_PIN,
+  PLAN_PINS,
   PLAN_IGNORE_ANNOTATIONS,
   PLAN_CONFIGURATION,
   PLAN_TOGETHER,
@@ -74,6 +75,7 @@ enum {
    "micro-batches that wait between two stages, for memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
   {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
+  {PLAN_PINS, "pins", "FILE", "a pin a line, as many as there are (-: stdin)"}, \
   {PLAN_DEVICE_ORDER, "device-order", "chosen|given", \
    "of stages; default: chosen, the best; given: stage i on device i of --devices"}, \
   {PLAN_SEGMENTS, "segments", "N", \
@@ -127,6 +129,8 @@ typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
   char *devices_text;             /* where it is a file; allocated */
   size_t n_devices_text;
+  const char *pins_file;                          /* NULL: not given */
+  char *pins_text;                                /* of it; allocated */
   const char *probe;                              /* the argument; NULL: not given */
   char *probe_provider, *probe_file, *probe_text; /* by probe_load; allocated */
   size_t n_probe_text;
@@ -173,8 +177,8 @@ PSPLIT_MUST_USE psplit_code plan_check_names(const plan_options *options, const 
                                              psplit_diag *diag);
 /* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
-/* Reads the files of --devices and --costs: once, before a plan is made. Errors: USAGE (both are
- * standard input), those of reading them. */
+/* Reads the files of --devices, --costs and --pins: once, before a plan is made. Errors: USAGE (two
+ * are standard input), those of reading them. */
 PSPLIT_MUST_USE psplit_code plan_load_files(plan_options *options, psplit_diag *diag);
 /* The plan's costs, which `options` own from here on, behind those of files. */
 void plan_add_costs(plan_options *options, psplit_cost_table *table);

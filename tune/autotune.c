@@ -109,6 +109,7 @@ static psplit_code measure_inlined(tuner *t, psplit_diag *diag) {
   one.n_stages = 1;
   one.devices = NULL;
   one.n_pins = one.n_keep_together = 0;
+  one.pins_text = NULL;
   one.ignore_annotations = true;
   one.logger = NULL;
   PSPLIT_TRY(plan_with(t, &one, NULL, diag, &made));

@@ -159,6 +159,10 @@ typedef struct psplit_planner_options {
   /* Stages receive and send while they compute: a load is the largest of the three, not their sum.
    * For throughput, not for training. */
   bool overlap;
+  /* More pins, of any number: a text with one a line, as in `pins`. Empty lines and those that
+   * begin with '#' are passed over. Messages call it pins_name. NULL: there are none. */
+  const char *pins_text, *pins_name;
+  size_t n_pins_text; /* bytes */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -170,9 +174,9 @@ static inline void psplit_planner_options_init(psplit_planner_options *options) 
 
 /* The model must outlive the planner; the options' strings, devices and logger too.
  * Errors: USAGE (a dimension or a state that the model does not have, a pin that is not
- * PATTERN=STAGE, a pattern that matches nothing, a working point of what is no decoder, annotations
- * with more stages or of several configurations), UNSUPPORTED (overlap with latency or training),
- * INVALID (annotations that break a rule), NOMEM. */
+ * PATTERN=STAGE, a text of pins that is none, a pattern that matches nothing, a working point of
+ * what is no decoder, annotations with more stages or of several configurations), UNSUPPORTED
+ * (overlap with latency or training), INVALID (annotations that break a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_create(const psplit_model *model,
                                                              const psplit_planner_options *options,
                                                              psplit_diag *diag,

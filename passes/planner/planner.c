@@ -5,9 +5,9 @@
 
 #include "devices_inside.h"
 #include "keep_state.h"
+#include "pins.h"
 #include "placement.h"
 #include "planner.h"
-#include "unknown.h"
 #include "working_point.h"
 
 static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
@@ -20,70 +20,6 @@ static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
 void psplit_planner_options_defaults(psplit_planner_options *options, size_t struct_size) {
   psplit_planner_options defaults = DEFAULTS;
   psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
-}
-
-/* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */
-/* A pattern that matches nothing: with the nearest name of a node, and some that there are. */
-static psplit_code no_match(psplit_planner *planner, psplit_i_advice about, const char *option,
-                            const char *pattern, psplit_diag *diag) {
-  const psplit_i_graph *graph = planner->graph;
-  const char **names = PSPLIT_NEW(&planner->scratch, const char *, graph->n_nodes);
-  uint32_t n = 0;
-  psplit_i_text hint = {0};
-  if (!names) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < graph->n_nodes; i++)
-    if (*graph->nodes[i].name) names[n++] = graph->nodes[i].name;
-  psplit_i_add_names(&hint, n ? "nodes are" : "nodes with names there are", pattern, names, n);
-  const psplit_code code =
-    hint.failed
-      ? psplit_i_nomem(diag)
-      : psplit_i_fail_about(diag, PSPLIT_USAGE, about, "%s matches no node%s", option, hint.bytes);
-  psplit_i_text_fini(&hint);
-  return code;
-}
-
-static psplit_code apply_pin(psplit_planner *planner, const char *pin, psplit_diag *diag) {
-  const char *equals = strrchr(pin, '=');
-  uint64_t stage;
-  if (!equals || equals == pin || !psplit_i_parse_u64(equals + 1, &stage))
-    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN),
-                               "%s: it takes PATTERN=STAGE", pin);
-  if (stage >= planner->options.n_stages)
-    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN),
-                               "%s: stages are 0 to %" PRIu32, pin, planner->options.n_stages - 1);
-  char *pattern = psplit_i_arena_strndup(&planner->arena, pin, (size_t)(equals - pin));
-  if (!pattern) return psplit_i_nomem(diag);
-  bool any = false;
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
-    const psplit_i_node *node = &planner->graph->nodes[n];
-    if (!*node->name || !psplit_i_glob_match(pattern, node->name)) continue;
-    any = true;
-    if (planner->pin[n] != PSPLIT_NONE && planner->pin[n] != stage)
-      return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN),
-                                 "%s: node %s is pinned to stage %" PRIu32 " already", pin,
-                                 node->name, planner->pin[n]);
-    planner->pin[n] = (uint32_t)stage;
-  }
-  return any ? PSPLIT_OK : no_match(planner, PSPLIT_I_ABOUT(PIN), pin, pattern, diag);
-}
-
-/* Nodes that match share a class; a node of an earlier class brings that class along. */
-static psplit_code apply_together(psplit_planner *planner, const char *pattern, uint32_t class_id,
-                                  psplit_diag *diag) {
-  bool any = false;
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
-    const psplit_i_node *node = &planner->graph->nodes[n];
-    if (!*node->name || !psplit_i_glob_match(pattern, node->name)) continue;
-    any = true;
-    const uint32_t old = planner->together[n];
-    if (old == PSPLIT_NONE) {
-      planner->together[n] = class_id;
-    } else if (old != class_id) {
-      for (uint32_t m = 0; m < planner->graph->n_nodes; m++)
-        if (planner->together[m] == old) planner->together[m] = class_id;
-    }
-  }
-  return any ? PSPLIT_OK : no_match(planner, PSPLIT_I_ABOUT(KEEP_TOGETHER), pattern, pattern, diag);
 }
 
 /* Stages that the model's own annotations give, where no --pin does. */
@@ -238,13 +174,10 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++)
     planner->pin[n] = planner->together[n] = planner->state_class[n] = PSPLIT_NONE;
-  for (size_t i = 0; i < options->n_pins; i++)
-    PSPLIT_TRY(apply_pin(planner, options->pins[i], diag));
+  PSPLIT_TRY(psplit_i_planner_take_pins(planner, diag));
   PSPLIT_TRY(apply_annotations(planner, diag));
   planner->apart = planner->pin;
-  for (size_t i = 0; i < options->n_keep_together; i++)
-    PSPLIT_TRY(apply_together(planner, options->keep_together[i], (uint32_t)i, diag));
-  planner->n_together = (uint32_t)options->n_keep_together;
+  PSPLIT_TRY(psplit_i_planner_keep_together(planner, diag));
   planner->devices = options->devices;
   if (!planner->devices) {
     PSPLIT_TRY(psplit_devices_preset("cpu", options->n_stages, diag, &planner->own_devices));

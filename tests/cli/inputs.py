@@ -20,6 +20,7 @@ import zipfile
 from bad_input import FILE, LIMIT, MALFORMED, OK, USAGE, Tap, chain, listing
 
 DEVICES = {"devices": [{"name": "a", "preset": "cpu"}, {"name": "b", "preset": "cpu"}]}
+PINS = "# where it begins\nmake_m0=0\n"
 COSTS = {"format": "onnx-pipeline-split-costs", "version": 1,
          "costs": [{"outputs": ["m0"], "ns": 1000}]}
 PATTERNS = "pattern mine\n  a = MatMul(x, w)\n  b = Relu(a)\n"
@@ -70,11 +71,14 @@ def readers(tools):
                                                      "--devices", f], True),
              ("split --costs", COSTS, lambda f: [split, "m.onnx", "-k", "2", "--plan-only", "-q",
                                                  "--costs", f], True),
+             ("split --pins", PINS, lambda f: [split, "m.onnx", "-k", "2", "--plan-only", "-q", "--pins", f],
+              True),
              ("split, patterns", PATTERNS, lambda f: [split, "m.onnx", "-k", "2", "--plan-only",
                                                       "-q", "--passes", passes % f], False),
              ("inspect --devices", DEVICES, lambda f: [inspect, "m.onnx", "-q", "--devices", f],
               True),
              ("inspect --costs", COSTS, lambda f: [inspect, "m.onnx", "-q", "--costs", f], True),
+             ("inspect --pins", PINS, lambda f: [inspect, "m.onnx", "-k", "2", "-q", "--pins", f], True),
              ("plan", PROBLEM, lambda f: [plan, f], True),
              ("learn", PROBLEM, lambda f: [learn, f, *FEW_STEPS], False),
              ("learn --devices", DEVICES, lambda f: [learn, "m.onnx", *FEW_STEPS, "--devices", f], True),
@@ -190,6 +194,9 @@ def standard_input(s, tools):
            [split, "m.onnx", "--plan-only", "--devices", "-", "--costs", "-"], input=devices)
     s.each("--devices -, with a rule", OK, "",
            [split, "m.onnx", "-q", "--devices", "-", "-o", "ruled", "--depfile", "d.d"], input=devices)
+    s.each("--pins -", OK, "", [split, "m.onnx", "-k", "2", "--plan-only", "--pins", "-"], input=PINS)
+    s.each("--pins - --costs -", USAGE, "standard input",
+           [split, "m.onnx", "-k", "2", "--plan-only", "--pins", "-", "--costs", "-"], input=PINS)
     rule = open(os.path.join(s.cwd, "d.d")).read()
     s.tap.ok(rule == "ruled/pipeline.json: \\\n  m.onnx\n", "the rule has no -", rule)
 

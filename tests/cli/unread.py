@@ -38,6 +38,7 @@ def prepare(tool):
     write("other.npy", "more of them")
     write("trace", json.dumps({"traceEvents": []}))
     write("notes", "a thesis\n")
+    write("pins", "make_m0=0\n")
     run("learn", "problem", "-o", "policy", "-q", "--warm-steps", "1", "--steps", "1", "--schedule-steps",
         "0", "--state", "state")
     run("split", "m.onnx", "-k", "2", "-q", "-o", "out")
@@ -53,14 +54,14 @@ def of_split(directory):
 def commands():
     """(command, its arguments, options that write, files that it reads) for each."""
     few = ("--warm-steps", "1", "--steps", "1", "--schedule-steps", "0", "-q")
-    planned = ("--devices", "devices", "--costs", "costs", "--policy", "policy")
+    planned = ("--devices", "devices", "--costs", "costs", "--policy", "policy", "--pins", "pins")
     yield ("split", ("m.onnx", *planned, "--force", "-o", "new"),
-           ("--annotate", "--depfile", "--certificate"), ("m.onnx", "devices", "costs", "policy"))
+           ("--annotate", "--depfile", "--certificate"), ("m.onnx", "devices", "costs", "policy", "pins"))
     yield ("split", ("t.onnx",), ("--lower-gradient",), ("t.onnx",))
     yield ("split", ("t.onnx", "-k", "2", "--training", "--loss-output", "loss"), ("--training-info",),
            ("t.onnx",))
     yield ("inspect", ("m.onnx", *planned, "--format", "html", "--trace", "trace"), ("-o",),
-           ("m.onnx", "devices", "costs", "policy", "trace"))
+           ("m.onnx", "devices", "costs", "policy", "pins", "trace"))
     yield "plan", ("problem", "--policy", "policy"), ("--certificate",), ("problem", "policy")
     yield "merge", ("out", "--force", "-m", "m.onnx"), ("-o",), ("m.onnx", *of_split("out"))
     yield ("learn", ("problem", "corpus", "-o", "new", *few), ("--state", "--log"),

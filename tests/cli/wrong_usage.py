@@ -53,6 +53,11 @@ def make_files(cwd, split):
                          b'"nodes": [{"time_ns": 1}], "tensors": []}')
     write(cwd, "n.json", b'{"format": "psplit-problem", "devices": [{}], '
                          b'"nodes": [{"time_ns": 1, "wieght_bytes": 1}], "tensors": []}')
+    write(cwd, "two.pins", b"# a stage each\nmake_m0=0\n\nmake_y\n")
+    write(cwd, "good.pins", b"make_m0=0\n")
+    write(cwd, "nine.pins", b"make_m0=9\n")
+    write(cwd, "near.pins", b"make_m0=0\r\nmake_mm1=1\r\n")
+    write(cwd, "nul.pins", b"make_m0=0\nmake\0m1=1\n")
     write(cwd, "q.json", b'{"format": "psplit-problm"}')
     subprocess.run([split, "m.onnx", "-k", "2", "-o", "s", "-q", "--dim", "batch=2"], cwd=cwd, check=True)
     # c.onnx has device configurations: one, called pipeline.

@@ -134,6 +134,8 @@ static void set_pins(psplit_planner_options *options) {
   static const char *const pins[] = {"pin1=0"}, *const together[] = {"pin[23]"};
   options->pins = pins;
   options->n_pins = 1;
+  options->pins_text = "# no more\npin1=0\n";
+  options->n_pins_text = strlen(options->pins_text);
   options->keep_together = together;
   options->n_keep_together = 1;
 }

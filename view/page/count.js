@@ -349,9 +349,9 @@ function pinsOf(p, stageOf) {
     const s = stageOf[g.id];
     if (!((begins[g.id] && s > 0) || (ends[g.id] && s < last))) continue;
     // The passes put the same operators together again: one of them is enough.
-    const id = g.operators.find((n) => data.operators[n].name && times.get(data.operators[n].name) === 1);
+    const id = g.operators.find((n) => data.operators[n].name && times.get(data.operators[n].name) === 1 && !/[\0-\x1f\ufffd]/.test(data.operators[n].name));
     if (id === undefined) unnamed.push(g.id);
-    else pins.push(`${data.operators[id].name.replace(/[*?[\]\\]/g, '\\$&')}=${s}`);
+    else pins.push(`${data.operators[id].name.replace(/[*?[\]\\]|^#/g, '\\$&')}=${s}`);
   }
   return { pins, unnamed };
 }

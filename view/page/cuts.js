@@ -216,18 +216,26 @@ function loadLegend(cut) {
   return box;
 }
 
-const MOST_PINS = 256; // of a command
+const MOST_PINS = 256; // that a command takes one by one
 function exportBox(cut) {
-  const { pins, unnamed } = pinsOf(plan, cut.stageOf);
-  if (pins.length > MOST_PINS) return element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), element('p', { class: 'warning' }, `A command takes ${MOST_PINS} pins and this split needs ${count(pins.length, 'pin')}: it cannot be asked for.`));
-  const lines = [`-k ${cut.stages.length}`, ...pins.map((pin) => `--pin ${quoted(pin)}`)];
+  const { pins, unnamed } = pinsOf(plan, cut.stageOf), many = pins.length > MOST_PINS;
+  const file = `${document.title.replace(/\.onnx$/i, '').replace(/[^\w.-]/g, '_')}-${cut.stages.length}.pins`;
+  const lines = [`-k ${cut.stages.length}`, ...(many ? [`--pins ${quoted(file)}`] : pins.map((pin) => `--pin ${quoted(pin)}`))];
   const area = element('textarea', { readonly: true, rows: Math.min(8, lines.length + 1), 'aria-label': 'options for onnx-pipeline-split', spellcheck: 'false' });
   area.value = lines.join(' \\\n  ');
   const copy = element('button', { type: 'button', onclick: () => { area.select(); navigator.clipboard?.writeText(area.value).then(() => say('Copied.'), () => document.execCommand('copy')); } }, 'Copy');
-  const box = element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), area, element('p', {}, copy, ' ',
-    element('small', {}, `Give them to onnx-pipeline-split with the options that this page was made with: no other split obeys them.${plan.plan.device_order === 'chosen' ? ` List the devices in this order: ${cut.stages.map((s) => s.device).join(', ')}.` : ''}`)));
+  const keep = element('button', { type: 'button', id: 'save-pins', onclick: () => save(file, `${pins.join('\n')}\n`) }, `Save ${file}`);
+  const order = plan.plan.device_order === 'chosen' ? ` List the devices in this order: ${cut.stages.map((s) => s.device).join(', ')}.` : '';
+  const box = element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), area, element('p', { class: 'moves' }, copy, keep,
+    element('small', {}, `Give them to onnx-pipeline-split with the options that this page was made with: no other split obeys them. ${many ? `The file has the ${count(pins.length, 'pin')}.` : 'The file has the same pins, for --pins.'}${order}`)));
   if (unnamed.length) box.append(element('p', { class: 'warning' }, `${count(unnamed.length, 'supernode')} without an operator of a name that no other has cannot be pinned; the tool may place ${unnamed.length === 1 ? 'it' : 'them'} elsewhere.`));
   return box;
+}
+// A text as a file, where the browser keeps files.
+function save(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  element('a', { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
 function drawCuts(box) {

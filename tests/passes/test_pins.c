@@ -1,0 +1,120 @@
+/* Nodes are pinned as fnmatch(3) says, whether a pattern is looked up as a name or tried on all
+ * nodes, and a text pins what the same pins one by one do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph.h"
+#include "open.h"
+#include "planner.h"
+
+enum { N_NODES = 12, N_STAGES = 3 };
+
+/* Names in which all that is special to patterns stands, two of them twice; in the text form a
+ * backslash is two. */
+static psplit_model *chain(void) {
+  return opened_text(
+    "(float[8] v0) => (float[8] v12) {"
+    " [\"a\"] v1 = Relu (v0) [\"ab\"] v2 = Relu (v1) [\"a*\"] v3 = Relu (v2)"
+    " [\"a?b\"] v4 = Relu (v3) [\"[ab]\"] v5 = Relu (v4) [\"a\\\\b\"] v6 = Relu (v5)"
+    " [\"/x/a\"] v7 = Relu (v6) [\"/x/b=1\"] v8 = Relu (v7) [\"#a\"] v9 = Relu (v8)"
+    " [\"ab\"] v10 = Relu (v9) v11 = Relu (v10) [\"a*\"] v12 = Relu (v11) }");
+}
+
+static psplit_planner *made(const psplit_model *model, const char *const *pins, size_t n,
+                            const char *text, psplit_diag *diag) {
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = N_STAGES;
+  options.pins = pins;
+  options.n_pins = n;
+  options.pins_text = text;
+  options.n_pins_text = text ? strlen(text) : 0;
+  options.pins_name = "pins.txt";
+  psplit_planner *planner = NULL;
+  return psplit_planner_create(model, &options, diag, &planner) == PSPLIT_OK ? planner : NULL;
+}
+
+/* A pattern of up to five of these; the same for the same number. */
+static void pattern_of(uint32_t number, char *out) {
+  static const char *const parts[] = {"a",   "b",   "*", "?",   "[ab]", "\\",
+                                      "\\*", "\\[", "#", "/x/", "="};
+  *out = '\0';
+  do {
+    strcat(out, parts[number % 11]);
+    number /= 11;
+  } while (number);
+}
+
+static void all_patterns(void **state) {
+  (void)state;
+  psplit_model *model = chain();
+  const psplit_i_graph *graph = psplit_i_model_graph(model);
+  assert_int_equal(graph->n_nodes, N_NODES);
+  uint32_t n_matched = 0, n_not = 0;
+  for (uint32_t number = 0; number < 11 * 11 * 11 * 11; number += 1 + number / 900) {
+    char pattern[32], pin[40], text[64];
+    bool any = false;
+    psplit_diag diag = {0};
+    pattern_of(number, pattern);
+    snprintf(pin, sizeof pin, "%s=1", pattern);
+    snprintf(text, sizeof text, "\n# %s\n%s\r\n", pin, pin);
+    const char *const list = pin;
+    psplit_planner *planner = made(model, &list, 1, NULL, &diag);
+    for (uint32_t n = 0; n < N_NODES; n++) {
+      const bool wanted = *graph->nodes[n].name && !fnmatch(pattern, graph->nodes[n].name, 0);
+      any |= wanted;
+      if (planner && (planner->pin[n] == 1) != wanted) fail_msg("%s, node %u", pattern, n);
+    }
+    if (any != (planner != NULL)) fail_msg("%s: %s", pattern, diag.message);
+    n_matched += any;
+    n_not += !any;
+    if (*pattern != '#') {
+      psplit_planner *same = made(model, NULL, 0, text, &diag);
+      if (any != (same != NULL)) fail_msg("%s in a text: %s", pattern, diag.message);
+      for (uint32_t n = 0; same && n < N_NODES; n++)
+        assert_int_equal(same->pin[n], planner->pin[n]);
+      psplit_planner_destroy(same);
+    }
+    psplit_planner_destroy(planner);
+  }
+  assert_true(n_matched > 100 && n_not > 100);
+  psplit_model_close(model);
+}
+
+static void refuses(const psplit_model *model, const char *text, const char *says) {
+  const char *const first = "a=0";
+  psplit_diag diag = {0};
+  assert_null(made(model, &first, 1, text, &diag));
+  assert_int_equal(diag.code, PSPLIT_USAGE);
+  assert_string_equal(diag.message, says);
+  assert_int_equal(diag.subject, PSPLIT_SUBJECT_NONE);
+}
+
+static void a_text_is_refused_by_line(void **state) {
+  (void)state;
+  psplit_model *model = chain();
+  refuses(model, "ab=1\n\na", "pins.txt:3: a: it takes PATTERN=STAGE");
+  refuses(model, "ab=3\n", "pins.txt:1: ab=3: stages are 0 to 2");
+  refuses(model, "#a=1\n \n", "pins.txt:2:  : it takes PATTERN=STAGE");
+  refuses(model, "a=1\n", "pins.txt:1: a=1: node a is pinned to stage 0 already");
+  refuses(model, "a?=1\r\na\\*=2", "pins.txt:2: a\\*=2: node a* is pinned to stage 1 already");
+  refuses(model, "\xff\xfe", "pins.txt: no pins: it is UTF-16 text; save it as UTF-8");
+  psplit_diag diag = {0};
+  psplit_planner *planner = made(model, NULL, 0, "", &diag);
+  assert_non_null(planner);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_patterns),
+                                     cmocka_unit_test(a_text_is_refused_by_line)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
