@@ -2,26 +2,23 @@
 
 #include <string.h>
 
-#include "crossings.h"
+#include "block_parts.h"
 
 enum {
   KINDS = PSPLIT_I_CALLS_TYPES + 2,
   MOST_STATES = 4096,
-  N_ROUNDS = 3,
-  FIRST_PARTS = 4,
+  MOST_FRONTS = 1 << 18, /* that are kept to find a placement */
+  N_ROUNDS = 4,
+  FIRST_PARTS = 4,   /* of a memory, that the first round tells apart */
+  COST_PARTS = 1024, /* of the limit, by those */
   BLOCK_SHARE = 8
 };
 
-/* All on one side of separator k, and the separator: `bytes` of its call on that side. */
-typedef struct label {
-  uint64_t bytes;
-  int64_t cost;
-} label;
-
-/* Ascending by bytes, descending by cost. */
-typedef PSPLIT_VEC(label) front;
+typedef psplit_i_calls_side label;
+typedef psplit_i_calls_sides front;
 
 typedef struct blocks {
+  const psplit_i_calls *calls;
   const psplit_i_calls_clusters *x;
   psplit_i_budget *budget;
   psplit_i_arena arena;
@@ -29,7 +26,13 @@ typedef struct blocks {
   psplit_i_calls_block *block; /* [n + 1] */
   uint32_t n_states;           /* accelerators used, by type: mixed radix, the first type lowest */
   front *ahead, *behind;       /* [n * KINDS] with any number of accelerators */
-  front *now, *next;           /* [n_states * KINDS] of one separator */
+  front *turn[2];              /* [n_states * KINDS] of one separator, of every other one */
+  front *row;                  /* [n * n_states * KINDS] of all; NULL: those are too many */
+  bool own; /* crossings count as what they are, not as what is like them; on `row` */
+  psplit_i_calls_choice *choice; /* [n + 1] of a placement */
+  psplit_i_calls_placed *best;
+  psplit_i_calls_scratch scratch;
+  uint32_t *trial; /* [nodes] */
   int64_t limit;
   bool failed, spent;
 } blocks;
@@ -53,27 +56,12 @@ static uint64_t memory_of(const blocks *b, uint32_t kind) {
   return is_call(b, kind) ? b->x->memory[kind] : UINT64_MAX;
 }
 
-/* The first label of more bytes than these. */
-static size_t more_than(const front *f, uint64_t bytes) {
-  size_t low = 0, high = f->n;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (f->items[middle].bytes <= bytes)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* The least cost of a label of at most so many bytes. */
 static int64_t least_with(const front *f, uint64_t bytes) {
-  const size_t at = more_than(f, bytes);
-  return at ? f->items[at - 1].cost : PSPLIT_I_INF;
+  return psplit_i_calls_least_with(f, bytes);
 }
 
 static void insert(blocks *b, front *f, label l) {
-  const size_t at = more_than(f, l.bytes);
+  const size_t at = psplit_i_calls_more_than(f, l.bytes);
   if (at > 0 && f->items[at - 1].cost <= l.cost) return;
   const size_t first = at > 0 && f->items[at - 1].bytes == l.bytes ? at - 1 : at;
   size_t end = first;
@@ -154,18 +142,11 @@ static void look_both_ways(blocks *b) {
     reach(b, k, k + 1, k + 1 < b->n ? k + 1 : PSPLIT_NONE, false, b->behind);
 }
 
-/* What crossings of block k may cost. */
-static void set_limits(blocks *b, uint32_t k) {
-  const uint32_t outside = psplit_i_calls_outside(b->x);
-  for (uint32_t a = 0; a <= outside; a++)
-    for (uint32_t c = 0; c <= outside; c++) {
-      int64_t rest = 0;
-      if (a < outside && k > 0)
-        rest = least_with(&b->ahead[(size_t)(k - 1) * KINDS + a], UINT64_MAX);
-      if (c < outside && k < b->n)
-        rest = add(rest, least_with(&b->behind[(size_t)k * KINDS + c], UINT64_MAX));
-      b->block[k].limit[a][c] = rest < b->limit ? b->limit - rest : 0;
-    }
+/* What is known of both sides of block k. */
+static void set_sides(blocks *b, uint32_t k) {
+  b->block[k].limit = b->limit;
+  b->block[k].before = k > 0 ? &b->ahead[(size_t)(k - 1) * KINDS] : NULL;
+  b->block[k].behind = k < b->n ? &b->behind[(size_t)k * KINDS] : NULL;
 }
 
 /* The state with one more accelerator of a type; n_states: there are no more. */
@@ -185,6 +166,24 @@ static uint32_t state_behind(const blocks *b, uint32_t state, uint32_t kind, uin
   return state < b->n_states && is_call(b, kind) ? state_with(b, state, kind) : state;
 }
 
+static int64_t cost_of(const blocks *b, const psplit_i_calls_crossing *c) {
+  if (!b->own) return c->cost;
+  return c->parts.known ? c->own_cost : PSPLIT_I_INF;
+}
+
+static uint64_t left_of(const blocks *b, const psplit_i_calls_crossing *c) {
+  return b->own ? c->own_left : c->left;
+}
+
+static uint64_t right_of(const blocks *b, const psplit_i_calls_crossing *c) {
+  return b->own ? c->own_right : c->right;
+}
+
+/* Of separator k, by state and kind. */
+static front *fronts_of(const blocks *b, uint32_t k) {
+  return b->own ? b->row + (size_t)k * b->n_states * KINDS : b->turn[k % 2];
+}
+
 /* Keeps separator k on, if it can end below the limit. */
 static void keep(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label l) {
   if (state >= b->n_states || !add_separator(b, k, kind, &l)) return;
@@ -192,7 +191,7 @@ static void keep(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label l) 
   const int64_t rest = least_with(&b->behind[(size_t)k * KINDS + kind],
                                   memory_of(b, kind) == UINT64_MAX ? UINT64_MAX : room);
   if (add(l.cost - time_of(b, k, kind), rest) >= b->limit) return;
-  insert(b, &b->next[(size_t)state * KINDS + kind], l);
+  insert(b, &fronts_of(b, k)[(size_t)state * KINDS + kind], l);
 }
 
 /* Crosses block k from a label of a kind (outside: from nothing). */
@@ -201,20 +200,25 @@ static void cross(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label fr
     const psplit_i_calls_crossings *list = &b->block[k].list[kind][to];
     for (size_t i = 0; i < list->n; i++) {
       const psplit_i_calls_crossing *c = &list->items[i];
-      if (psplit_i_sat_add_u64(from.bytes, c->left) > memory_of(b, kind)) continue;
+      if (psplit_i_sat_add_u64(from.bytes, left_of(b, c)) > memory_of(b, kind)) continue;
       keep(b, k, state_behind(b, state, to, c->calls), to,
-           (label){c->right, add(from.cost, c->cost)});
+           (label){right_of(b, c), add(from.cost, cost_of(b, c))});
     }
     charge(b, 16 * list->n + 1);
   }
 }
 
+static void clear_row(blocks *b, uint32_t k) {
+  front *fronts = fronts_of(b, k);
+  for (size_t i = 0; i < (size_t)b->n_states * KINDS; i++) fronts[i].n = 0;
+}
+
 static void step(blocks *b, uint32_t k) {
   const uint32_t outside = psplit_i_calls_outside(b->x);
-  for (size_t i = 0; i < (size_t)b->n_states * KINDS; i++) b->next[i].n = 0;
+  clear_row(b, k);
   for (uint32_t state = 0; state < b->n_states; state++)
     for (uint32_t kind = 0; kind < outside; kind++) {
-      const front *f = &b->now[(size_t)state * KINDS + kind];
+      const front *f = &fronts_of(b, k - 1)[(size_t)state * KINDS + kind];
       const label all = is_call(b, kind) ? whole(b, k, kind) : (label){0};
       for (size_t i = 0; i < f->n && !b->spent && !b->failed; i++) {
         cross(b, k, state, kind, f->items[i]);
@@ -224,35 +228,115 @@ static void step(blocks *b, uint32_t k) {
                        add(f->items[i].cost, all.cost)});
       }
     }
-  front *swap = b->now;
-  b->now = b->next;
-  b->next = swap;
 }
 
+/* Where a row of separators ends: behind the last one. */
+typedef struct ending {
+  uint32_t state, kind;
+  label from;
+  const psplit_i_calls_crossing *crossing;
+} ending;
+
 /* The least of all, with accelerators counted. */
-static int64_t add_up(blocks *b) {
+static int64_t end_row(blocks *b, ending *out_end) {
   const uint32_t outside = psplit_i_calls_outside(b->x);
   int64_t best = b->limit;
-  for (size_t i = 0; i < (size_t)b->n_states * KINDS; i++) b->next[i].n = 0;
-  cross(b, 0, 0, outside, (label){0});
-  front *swap = b->now;
-  b->now = b->next;
-  b->next = swap;
-  for (uint32_t k = 1; k < b->n; k++) step(b, k);
   for (uint32_t state = 0; state < b->n_states; state++)
     for (uint32_t kind = 0; kind < outside; kind++) {
-      const front *f = &b->now[(size_t)state * KINDS + kind];
+      const front *f = &fronts_of(b, b->n - 1)[(size_t)state * KINDS + kind];
       const psplit_i_calls_crossings *list = &b->block[b->n].list[kind][outside];
       for (size_t i = 0; i < list->n; i++) {
         const psplit_i_calls_crossing *c = &list->items[i];
-        if (c->left > memory_of(b, kind) ||
+        if (left_of(b, c) > memory_of(b, kind) ||
             state_behind(b, state, outside, c->calls) >= b->n_states)
           continue;
-        const int64_t cost = add(c->cost, least_with(f, memory_of(b, kind) - c->left));
-        if (cost < best) best = cost;
+        const size_t at = psplit_i_calls_more_than(f, memory_of(b, kind) - left_of(b, c));
+        const int64_t cost = at ? add(cost_of(b, c), f->items[at - 1].cost) : PSPLIT_I_INF;
+        if (cost >= best) continue;
+        best = cost;
+        *out_end = (ending){state, kind, f->items[at - 1], c};
       }
     }
   return best;
+}
+
+static int64_t add_up(blocks *b, ending *out_end) {
+  clear_row(b, 0);
+  cross(b, 0, 0, psplit_i_calls_outside(b->x), (label){0});
+  for (uint32_t k = 1; k < b->n; k++) step(b, k);
+  return end_row(b, out_end);
+}
+
+/* Where a label of separator k, on a device of a kind, comes from over block k; sets the choice of
+ * that block. */
+static bool find_before(const blocks *b, uint32_t k, ending *io) {
+  psplit_i_calls_choice *choice = &b->choice[k];
+  for (uint32_t state = 0; state < b->n_states; state++)
+    for (uint32_t kind = 0; kind < psplit_i_calls_outside(b->x); kind++) {
+      const front *f = &fronts_of(b, k - 1)[(size_t)state * KINDS + kind];
+      const psplit_i_calls_crossings *list = &b->block[k].list[kind][io->kind];
+      const label all = is_call(b, kind) ? whole(b, k, kind) : (label){0};
+      for (size_t j = 0; j < f->n; j++) {
+        const label from = f->items[j];
+        label l = {psplit_i_sat_add_u64(from.bytes, all.bytes), add(from.cost, all.cost)};
+        *choice = (psplit_i_calls_choice){.whole = true, .right = kind};
+        if (is_call(b, kind) && kind == io->kind && state == io->state &&
+            add_separator(b, k, kind, &l) && l.cost == io->from.cost && l.bytes == io->from.bytes) {
+          *io = (ending){state, kind, from, NULL};
+          return true;
+        }
+        for (size_t i = 0; i < list->n; i++) {
+          const psplit_i_calls_crossing *c = &list->items[i];
+          l = (label){right_of(b, c), add(from.cost, cost_of(b, c))};
+          if (!add_separator(b, k, io->kind, &l) || l.cost != io->from.cost ||
+              l.bytes != io->from.bytes ||
+              state_behind(b, state, io->kind, c->calls) != io->state ||
+              psplit_i_sat_add_u64(from.bytes, left_of(b, c)) > memory_of(b, kind))
+            continue;
+          *choice =
+            (psplit_i_calls_choice){.right = io->kind, .calls = c->calls, .parts = c->parts};
+          *io = (ending){state, kind, from, c};
+          return true;
+        }
+      }
+    }
+  return false;
+}
+
+/* Cuts the first block. */
+static bool find_first(const blocks *b, const ending *from) {
+  const psplit_i_calls_crossings *list =
+    &b->block[0].list[psplit_i_calls_outside(b->x)][from->kind];
+  for (size_t i = 0; i < list->n; i++) {
+    const psplit_i_calls_crossing *c = &list->items[i];
+    label l = {right_of(b, c), cost_of(b, c)};
+    if (!add_separator(b, 0, from->kind, &l) || l.cost != from->from.cost ||
+        l.bytes != from->from.bytes || state_behind(b, 0, from->kind, c->calls) != from->state)
+      continue;
+    b->choice[0] =
+      (psplit_i_calls_choice){.right = from->kind, .calls = c->calls, .parts = c->parts};
+    return true;
+  }
+  return false;
+}
+
+/* Sets choices to a placement of what crossings are themselves; false: there is none. */
+static bool choose(blocks *b) {
+  ending end = {0};
+  bool found = false;
+  if (!b->row || b->spent || b->failed) return false;
+  b->own = true;
+  const int64_t cost = add_up(b, &end);
+  if (cost < b->limit && !b->spent && !b->failed) {
+    found = true;
+    b->choice[b->n] = (psplit_i_calls_choice){.right = psplit_i_calls_outside(b->x),
+                                              .calls = end.crossing->calls,
+                                              .parts = end.crossing->parts};
+    for (uint32_t k = b->n - 1; k > 0 && found; k--) found = find_before(b, k, &end);
+    found = found && find_first(b, &end);
+  }
+  b->own = false;
+  return found;
 }
 
 /* Least time of a cluster. */
@@ -283,40 +367,63 @@ static bool measure(blocks *b) {
     all = add(all, block->path);
   }
   for (uint32_t k = 0; k <= b->n; k++)
-    for (uint32_t i = 0; i < KINDS * KINDS; i++)
-      b->block[k].limit[i / KINDS][i % KINDS] =
-        all < PSPLIT_I_INF ? b->limit - (all - b->block[k].path) : 0;
+    b->block[k].limit = all < PSPLIT_I_INF ? b->limit - (all - b->block[k].path) : 0;
   return true;
 }
 
 /* The ways to cut all blocks; each gets a share of the round's work, or keeps what is known. */
-static psplit_code cross_blocks(blocks *b, uint32_t round, uint32_t parts) {
+static psplit_code cross_blocks(blocks *b, uint32_t round, psplit_i_calls_grain grain) {
   psplit_i_budget of_round = psplit_i_budget_share(b->budget, N_ROUNDS + 1 - round);
   psplit_code code = PSPLIT_OK;
   for (uint32_t k = 0; k <= b->n && code == PSPLIT_OK; k++) {
     psplit_i_budget share =
       psplit_i_budget_share(&of_round, b->n - k < BLOCK_SHARE ? b->n - k + 1 : BLOCK_SHARE);
-    if (round > 0) set_limits(b, k);
-    code = psplit_i_calls_cross(b->x, &share, parts, round > 0, &b->block[k]);
+    if (round > 0) set_sides(b, k);
+    code = psplit_i_calls_cross(b->x, &share, grain, round > 0, &b->block[k]);
     psplit_i_spend(&of_round, share.spent);
   }
   psplit_i_spend(b->budget, of_round.spent);
   return code;
 }
 
-/* Each round knows of the other blocks what the one before found, and tells bytes apart by more
- * parts of the memory. */
+/* Values what was chosen; what is better limits what follows. */
+static psplit_code place(blocks *b) {
+  psplit_i_calls_placed *best = b->best;
+  bool placed;
+  int64_t busy;
+  psplit_code code;
+  PSPLIT_TRY(
+    psplit_i_calls_place_parts(b->calls, b->x, b->block, b->choice, &b->arena, b->trial, &placed));
+  if (!placed) goto out;
+  const int64_t value = psplit_i_calls_latency(b->calls, &b->scratch, b->trial, &busy);
+  if (value >= best->value) goto out;
+  best->value = value;
+  memcpy(best->device, b->trial, b->calls->n * sizeof *b->trial);
+  if (value < b->limit) b->limit = value;
+out:
+  return code;
+}
+
+/* Costs are told apart by ever less, in the last round by all. */
+static psplit_i_calls_grain grain_of(const blocks *b, uint32_t round) {
+  psplit_i_calls_grain grain = {.n_bytes = (uint32_t)FIRST_PARTS << 2 * round};
+  if (round + 1 < N_ROUNDS && b->limit < PSPLIT_I_INF)
+    grain.cost = b->limit / COST_PARTS / grain.n_bytes;
+  return grain;
+}
+
+/* Each round knows of the other blocks what the one before found, and tells more apart. */
 static psplit_code run(blocks *b, int64_t *inout_bound) {
   psplit_code code = measure(b) ? PSPLIT_OK : PSPLIT_NOMEM;
-  uint32_t parts = FIRST_PARTS;
+  ending end = {0};
   for (uint32_t round = 0; round < N_ROUNDS && code == PSPLIT_OK && !b->spent; round++) {
-    PSPLIT_TRY(cross_blocks(b, round, parts));
+    PSPLIT_TRY(cross_blocks(b, round, grain_of(b, round)));
     look_both_ways(b);
-    const int64_t bound = add_up(b);
-    if (b->failed) return PSPLIT_NOMEM;
+    const int64_t bound = add_up(b, &end);
     if (!b->spent && bound > *inout_bound) *inout_bound = bound;
-    if (bound >= b->limit) break;
-    parts *= 4;
+    if (bound < b->limit && choose(b)) PSPLIT_TRY(place(b));
+    if (b->failed) return PSPLIT_NOMEM;
+    if (*inout_bound >= b->limit) break;
   }
 out:
   return code;
@@ -332,9 +439,14 @@ static bool init(blocks *b) {
   b->block = PSPLIT_NEW(&b->arena, psplit_i_calls_block, (size_t)b->n + 1);
   b->ahead = PSPLIT_NEW(&b->arena, front, (size_t)b->n * KINDS);
   b->behind = PSPLIT_NEW(&b->arena, front, (size_t)b->n * KINDS);
-  b->now = PSPLIT_NEW(&b->arena, front, (size_t)b->n_states * KINDS);
-  b->next = PSPLIT_NEW(&b->arena, front, (size_t)b->n_states * KINDS);
-  if (!b->block || !b->ahead || !b->behind || !b->now || !b->next) return false;
+  b->choice = PSPLIT_NEW(&b->arena, psplit_i_calls_choice, (size_t)b->n + 1);
+  b->trial = PSPLIT_NEW(&b->arena, uint32_t, b->calls->n);
+  const size_t n_fronts = (size_t)b->n_states * KINDS;
+  if (b->n * n_fronts <= MOST_FRONTS) b->row = PSPLIT_NEW(&b->arena, front, b->n * n_fronts);
+  for (int i = 0; i < 2; i++) b->turn[i] = PSPLIT_NEW(&b->arena, front, n_fronts);
+  if (!b->block || !b->ahead || !b->behind || !b->choice || !b->trial || !b->turn[0] ||
+      !b->turn[1] || (b->n * n_fronts <= MOST_FRONTS && !b->row))
+    return false;
   for (uint32_t k = 0; k <= b->n; k++) {
     b->block[k].first = k > 0 ? (int64_t)x->separator[k - 1] : -1;
     b->block[k].last = k < b->n ? (int64_t)x->separator[k] : (int64_t)x->n;
@@ -352,22 +464,24 @@ static void fini(blocks *b) {
       psplit_i_vec_fini(&b->block[k].list[i / KINDS][i % KINDS]);
   clear(b->ahead, (size_t)b->n * KINDS);
   clear(b->behind, (size_t)b->n * KINDS);
-  clear(b->now, (size_t)b->n_states * KINDS);
-  clear(b->next, (size_t)b->n_states * KINDS);
+  clear(b->turn[0], (size_t)b->n_states * KINDS);
+  clear(b->turn[1], (size_t)b->n_states * KINDS);
+  clear(b->row, (size_t)b->n * b->n_states * KINDS);
   psplit_i_arena_fini(&b->arena);
 }
 
 static psplit_code bound_rows(const psplit_i_calls *calls, const psplit_i_calls_closure *closure,
-                              psplit_i_budget *budget, int64_t limit, bool main_only, bool *out_all,
-                              int64_t *inout_bound) {
+                              psplit_i_budget *budget, bool main_only, bool *out_all,
+                              int64_t *inout_bound, psplit_i_calls_placed *best) {
   psplit_i_calls_clusters clusters;
-  blocks b = {.x = &clusters, .budget = budget, .limit = limit};
+  blocks b = {.calls = calls, .x = &clusters, .budget = budget, .limit = best->value, .best = best};
   psplit_code code;
   psplit_i_arena_init(&b.arena, 0);
-  PSPLIT_TRY(psplit_i_calls_clusters_init(&clusters, calls, closure, limit, main_only, &b.arena));
+  PSPLIT_TRY(psplit_i_calls_clusters_init(&clusters, calls, closure, b.limit, main_only, &b.arena));
   *out_all = clusters.all;
   if (clusters.n_separators == 0) goto out;
   PSPLIT_TRY(init(&b) ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_calls_scratch_init(&b.scratch, calls, &b.arena));
   PSPLIT_TRY(run(&b, inout_bound));
 out:
   fini(&b);
@@ -376,12 +490,12 @@ out:
 
 psplit_code psplit_i_calls_blocks(const psplit_i_calls *calls,
                                   const psplit_i_calls_closure *closure, psplit_i_budget *budget,
-                                  int64_t limit, int64_t *inout_bound) {
+                                  int64_t *inout_bound, psplit_i_calls_placed *inout_best) {
   psplit_code code;
   bool all = false;
-  PSPLIT_TRY(bound_rows(calls, closure, budget, limit, true, &all, inout_bound));
-  if (!all && *inout_bound < limit)
-    PSPLIT_TRY(bound_rows(calls, closure, budget, limit, false, &all, inout_bound));
+  PSPLIT_TRY(bound_rows(calls, closure, budget, true, &all, inout_bound, inout_best));
+  if (!all && *inout_bound < inout_best->value)
+    PSPLIT_TRY(bound_rows(calls, closure, budget, false, &all, inout_bound, inout_best));
 out:
   return code;
 }

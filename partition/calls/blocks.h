@@ -14,11 +14,18 @@
 #include "budget.h"
 #include "moves.h"
 
-/* Raises *inout_bound to what no placement takes less than, at most `limit`, the latency of one.
- * Nothing happens without separators, or where the budget is spent. Errors: NOMEM. */
+/* The best placement so far, and its latency. */
+typedef struct psplit_i_calls_placed {
+  int64_t value;
+  uint32_t *device; /* [nodes] */
+} psplit_i_calls_placed;
+
+/* Raises *inout_bound to what no placement takes less than, at most inout_best's value, and takes
+ * what it comes across that is better. Nothing happens without separators, or where the budget is
+ * spent. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_blocks(const psplit_i_calls *calls,
                                                   const psplit_i_calls_closure *closure,
-                                                  psplit_i_budget *budget, int64_t limit,
-                                                  int64_t *inout_bound);
+                                                  psplit_i_budget *budget, int64_t *inout_bound,
+                                                  psplit_i_calls_placed *inout_best);
 
 #endif

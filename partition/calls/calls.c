@@ -193,12 +193,16 @@ out:
   return code;
 }
 
+/* Takes half of what is left at most: the bound may need the rest. */
 static void anneal(placement *p, int64_t bound) {
   psplit_i_budget budgets[N_CHAINS];
+  psplit_i_budget half = psplit_i_budget_share(p->request->budget, 2);
+  psplit_i_solver_request request = *p->request;
+  request.budget = &half;
   for (uint32_t i = 0; i < N_CHAINS; i++) p->chains[i].budget = &budgets[i];
-  for (uint32_t idle = 0;
-       idle < MOST_IDLE && p->value > bound && !psplit_i_expired(p->request->budget); idle++) {
-    psplit_i_anneal_chains(p->request, budgets, run_chain, p);
+  for (uint32_t idle = 0; idle < MOST_IDLE && p->value > bound && !psplit_i_expired(&half);
+       idle++) {
+    psplit_i_anneal_chains(&request, budgets, run_chain, p);
     for (uint32_t i = 0; i < N_CHAINS; i++) {
       if (p->chains[i].value >= p->value) continue;
       p->value = p->chains[i].value;
@@ -206,6 +210,7 @@ static void anneal(placement *p, int64_t bound) {
       idle = 0;
     }
   }
+  psplit_i_spend(p->request->budget, half.spent);
 }
 
 /* All placements of few groups, which proves the best. */
@@ -284,12 +289,15 @@ static void raise_by_path(const placement *p, psplit_i_result *result) {
   if (longest < PSPLIT_I_INF) psplit_i_result_raise(result, longest, PSPLIT_I_BOUND_CRITICAL_PATH);
 }
 
-/* Blocks in a row, below the best value. Errors: NOMEM. */
-static psplit_code raise_by_blocks(const placement *p, psplit_i_result *result) {
+/* Blocks in a row, below the best value, which falls where they show the way. Errors: NOMEM. */
+static psplit_code raise_by_blocks(placement *p, psplit_i_result *result) {
   int64_t bound = result->bound;
   if (bound >= p->value) return PSPLIT_OK;
   psplit_i_budget share = psplit_i_budget_share(p->request->budget, BOUND_SHARE);
-  const psplit_code code = psplit_i_calls_blocks(&p->calls, &p->closure, &share, p->value, &bound);
+  psplit_i_calls_placed best = {p->value, p->best};
+  const psplit_code code = psplit_i_calls_blocks(&p->calls, &p->closure, &share, &bound, &best);
+  if (best.value < p->value) result->solver = PSPLIT_I_SOLVER_BLOCKS;
+  p->value = best.value;
   psplit_i_spend(p->request->budget, share.spent);
   psplit_i_result_raise(result, bound, PSPLIT_I_SOLVER_BLOCKS);
   return code;
@@ -337,7 +345,12 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
                                   "there is none was not proved)");
     goto out;
   }
+  const int64_t before = p.value;
   anneal(&p, out_result->bound);
+  if (p.value < before) {
+    out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
+    PSPLIT_TRY(raise_by_blocks(&p, out_result));
+  }
   give(&p, out_result);
   out_result->value = p.value;
 out:

@@ -318,7 +318,7 @@ psplit_code psplit_i_calls_clusters_init(psplit_i_calls_clusters *x, const pspli
     x->count[calls->type[a]]++;
   }
   b.root = PSPLIT_NEW(arena, uint32_t, calls->n);
-  b.cluster = PSPLIT_NEW(arena, uint32_t, calls->n);
+  b.cluster = x->cluster = PSPLIT_NEW(arena, uint32_t, calls->n);
   if (!b.root || !b.cluster) return PSPLIT_NOMEM;
   PSPLIT_TRY(psplit_i_calls_contract(calls, closure, arena, b.root));
   if (!keep_before(&b) || !number(&b) || !price(&b) || !find_separators(&b)) return PSPLIT_NOMEM;

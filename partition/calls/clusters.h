@@ -12,6 +12,7 @@ enum { PSPLIT_I_CALLS_TYPES = 3 /* of accelerators */ };
  * nothing are nets that cost nothing. No placement costs less for what is there. */
 typedef struct psplit_i_calls_clusters {
   uint32_t n, n_types;                   /* of accelerators */
+  uint32_t *cluster;                     /* [nodes] NONE: it is left out */
   bool all;                              /* no node is left out */
   uint64_t memory[PSPLIT_I_CALLS_TYPES]; /* UINT64_MAX: no limit */
   uint32_t count[PSPLIT_I_CALLS_TYPES];  /* devices of a type */

@@ -11,10 +11,17 @@ enum {
   SLOTS = 12, /* nets that are open at once */
   MOST_LABELS = 1 << 16,
   MOST_COMPARED = 1 << 26,
-  LABEL_OPS = 24
+  LABEL_OPS = 24,
+  ONE_CALL_SHARE = 4 /* of what is left */
 };
 
-typedef enum part { LEFT, RIGHT, CPU, CALL } part;
+typedef psplit_i_calls_part part;
+enum {
+  LEFT = PSPLIT_I_CALLS_LEFT,
+  RIGHT = PSPLIT_I_CALLS_RIGHT,
+  CPU = PSPLIT_I_CALLS_ON_CPU,
+  CALL = PSPLIT_I_CALLS_INSIDE
+};
 enum { RIGHT_HAS = 1, CPU_HAS = 2, CALL_HAS = 4, STATE_BITS = 5 };
 
 typedef struct label {
@@ -23,6 +30,8 @@ typedef struct label {
   uint64_t left, right; /* bytes */
   int64_t start, load;  /* of the one call inside: when it can begin, and what it takes */
   int64_t end[SLOTS];   /* of producers inside, but for that call's */
+  int64_t less;         /* that it costs than it would, as others are one with it */
+  uint64_t low, high;   /* parts of the clusters, as bits */
 } label;
 
 typedef PSPLIT_VEC(label) labels;
@@ -33,11 +42,15 @@ typedef struct enumeration {
   const psplit_i_calls_clusters *x;
   psplit_i_budget *budget;
   const psplit_i_calls_block *block;
-  uint32_t a, b;    /* kinds */
-  bool one_call;    /* inside; else any number, each of which is known by paths alone */
-  uint32_t n_calls; /* at least, where there are calls */
+  uint32_t a, b; /* kinds */
+  bool one_call; /* inside; else any number, each of which is known by paths alone */
   uint64_t left_unit, right_unit, most_left, most_right;
   int64_t limit;
+  const psplit_i_calls_sides *before, *behind; /* NULL: nothing is known of that side */
+  uint64_t left_memory, right_memory;
+  psplit_i_calls_grain grain;
+  int64_t *less; /* scratch: by label, that it costs than it would */
+  size_t n_less;
   uint32_t slot_of_net[SLOTS]; /* the net in a slot, or NONE */
   labels now, next;
   bool failed, too_many;
@@ -126,6 +139,18 @@ static bool read_all(const enumeration *n, uint32_t v, part to, label *l, int64_
   return true;
 }
 
+static int64_t rest_of(const psplit_i_calls_sides *sides, uint64_t memory, uint64_t bytes) {
+  if (!sides) return 0;
+  return psplit_i_calls_least_with(sides, memory == UINT64_MAX ? memory : memory - bytes);
+}
+
+/* With all that the rest takes at least. */
+static bool is_below(const enumeration *n, const label *l) {
+  const int64_t own = add(l->cost, l->last);
+  return own < n->limit && add(own, add(rest_of(n->before, n->left_memory, l->left),
+                                        rest_of(n->behind, n->right_memory, l->right))) < n->limit;
+}
+
 /* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
  * much. */
 static bool place(const enumeration *n, uint32_t v, part to, label *l, int64_t *out_end) {
@@ -151,17 +176,34 @@ static bool place(const enumeration *n, uint32_t v, part to, label *l, int64_t *
     if (to == CALL) l->state |= CALLS;
   }
   if (add(l->start, l->load) > l->last) l->last = add(l->start, l->load);
-  return add(l->cost, l->last) < n->limit;
+  return is_below(n, l);
+}
+
+/* The last cluster of the block that reads net e; NONE: none does. */
+static uint32_t last_reader(const enumeration *n, uint32_t e) {
+  uint32_t end = n->x->to_off[e + 1];
+  if (n->x->to[end - 1] == n->block->last) end--;
+  return end > n->x->to_off[e] ? n->x->to[end - 1] : PSPLIT_NONE;
 }
 
 /* Closes the nets that v is the last to read. */
 static void close_slots(const enumeration *n, uint32_t v, label *l) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     const uint32_t e = n->slot_of_net[s];
-    if (e == PSPLIT_NONE || n->x->to[n->x->to_off[e + 1] - 1] != v) continue;
+    if (e == PSPLIT_NONE || last_reader(n, e) != v) continue;
     l->state &= ~(UINT64_C(31) << STATE_BITS * s);
     l->end[s] = 0;
   }
+}
+
+/* The separator behind the block reads net e, as soon as that is there: where it runs is known. */
+static void read_behind(const enumeration *n, uint32_t e, uint32_t slot, label *l) {
+  const bool call = n->b < n->x->n_types;
+  int64_t recv;
+  if (part_in(l, slot) == (call ? RIGHT : CPU)) return; /* that it ends is in l->last */
+  give(n, l, slot, e, call ? RIGHT_HAS : CPU_HAS, &recv);
+  const int64_t at = sent_at(n, l, slot, e);
+  if (at > l->last) l->last = at;
 }
 
 static void open_slots(const enumeration *n, uint32_t v, part to, int64_t end, label *l) {
@@ -169,17 +211,22 @@ static void open_slots(const enumeration *n, uint32_t v, part to, int64_t end, l
     const uint32_t s = slot_of(n, e);
     l->state |= (uint64_t)to << STATE_BITS * s;
     l->end[s] = to == CPU || to == CALL ? end : 0;
+    if (n->x->to[n->x->to_off[e + 1] - 1] == n->block->last) read_behind(n, e, s, l);
+    if (last_reader(n, e) != PSPLIT_NONE) continue;
+    l->state &= ~(UINT64_C(31) << STATE_BITS * s);
+    l->end[s] = 0;
   }
 }
 
-/* What of slots changes at v, for all labels. False: there are too few. */
+/* Closes slots of nets that v is the last to read; NONE: that only the separator behind reads. */
 static void free_slots(enumeration *n, uint32_t v) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     const uint32_t e = n->slot_of_net[s];
-    if (e != PSPLIT_NONE && n->x->to[n->x->to_off[e + 1] - 1] == v) n->slot_of_net[s] = PSPLIT_NONE;
+    if (e != PSPLIT_NONE && last_reader(n, e) == v) n->slot_of_net[s] = PSPLIT_NONE;
   }
 }
 
+/* False: there are too few. */
 static bool take_slots(enumeration *n, uint32_t v) {
   for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
     const uint32_t s = slot_of(n, PSPLIT_NONE);
@@ -201,33 +248,57 @@ static int compare(const void *a, const void *b) {
   return memcmp(x->end, y->end, sizeof x->end);
 }
 
-/* With no more cost, bytes (rounded) and time. */
-static bool dominates(const enumeration *n, const label *x, const label *y) {
-  if (x->cost > y->cost || x->last > y->last || x->start > y->start || x->load > y->load ||
-      x->left / n->left_unit > y->left / n->left_unit ||
+/* How much more x costs than y, at most, in any placement that completes both in one way: all that
+ * is later by what is inside counts as cost, as nothing that follows is later by more than that. */
+static int64_t excess(const label *x, const label *y) {
+  int64_t later = 0;
+  if (x->last > y->last) later = x->last - y->last;
+  if (x->start - y->start > later) later = x->start - y->start;
+  for (uint32_t s = 0; s < SLOTS; s++)
+    if (x->end[s] - y->end[s] > later) later = x->end[s] - y->end[s];
+  if (x->load > y->load) later += x->load - y->load;
+  return later + x->cost - y->cost;
+}
+
+/* Whether x takes the place of y: with no more bytes, in parts of the memory, and hardly more cost;
+ * then it has the least of both. */
+static bool takes_place(const enumeration *n, label *x, const label *y, int64_t *inout_less) {
+  if (x->left / n->left_unit > y->left / n->left_unit ||
       x->right / n->right_unit > y->right / n->right_unit)
     return false;
-  for (uint32_t s = 0; s < SLOTS; s++)
-    if (x->end[s] > y->end[s]) return false;
+  const int64_t less = excess(x, y);
+  if (less > n->grain.cost) return false;
+  if (less > *inout_less) *inout_less = less;
+  if (y->left < x->left) x->left = y->left;
+  if (y->right < x->right) x->right = y->right;
   return true;
 }
 
-/* A label of the same bytes, rounded, takes the place of another only as a bound: with the fewer
- * bytes of both. */
+/* Drops labels that another one takes the place of. */
 static void sift(enumeration *n) {
   labels *l = &n->next;
   size_t n_kept = 0, first = 0;
   uint64_t n_ops = 0;
+  if (l->n > n->n_less) {
+    int64_t *less = realloc(n->less, 2 * l->n * sizeof *less);
+    n->failed |= !less;
+    if (!less) return;
+    n->less = less;
+    n->n_less = 2 * l->n;
+  }
   if (l->n > 1) qsort(l->items, l->n, sizeof *l->items, compare);
   for (size_t i = 0; i < l->n && n_ops < MOST_COMPARED; i++) {
     bool worse = false;
     if (n_kept > first && l->items[first].state != l->items[i].state) first = n_kept;
-    for (size_t k = first; k < n_kept && !worse; k++, n_ops++) {
-      worse = dominates(n, &l->items[k], &l->items[i]);
-      if (worse && l->items[i].left < l->items[k].left) l->items[k].left = l->items[i].left;
-      if (worse && l->items[i].right < l->items[k].right) l->items[k].right = l->items[i].right;
-    }
-    if (!worse) l->items[n_kept++] = l->items[i];
+    for (size_t k = first; k < n_kept && !worse; k++, n_ops++)
+      worse = takes_place(n, &l->items[k], &l->items[i], &n->less[k]);
+    if (worse) continue;
+    n->less[n_kept] = 0;
+    l->items[n_kept++] = l->items[i];
+  }
+  for (size_t k = 0; k < n_kept; k++) {
+    l->items[k].cost -= n->less[k];
+    l->items[k].less += n->less[k];
   }
   n->too_many |= n_ops >= MOST_COMPARED;
   if (!psplit_i_spend(n->budget, LABEL_OPS * l->n + n_ops)) n->too_many = true;
@@ -240,6 +311,13 @@ static void swap(enumeration *n) {
   n->now = n->next;
   n->next = now;
   n->next.n = 0;
+}
+
+static void set_part(const enumeration *n, uint32_t v, part to, label *l) {
+  const int64_t at = v - n->block->first - 1;
+  if (at >= PSPLIT_I_CALLS_PLACED) return;
+  l->low |= (uint64_t)(to & 1) << at;
+  l->high |= (uint64_t)(to >> 1) << at;
 }
 
 static void step(enumeration *n, uint32_t v) {
@@ -265,28 +343,36 @@ static void step(enumeration *n, uint32_t v) {
       close_slots(n, v, &l);
       memcpy(n->slot_of_net, after, sizeof after);
       open_slots(n, v, parts[k], end, &l);
-      n->failed |= !psplit_i_vec_push(next, l);
+      set_part(n, v, parts[k], &l);
+      if (is_below(n, &l)) n->failed |= !psplit_i_vec_push(next, l);
     }
   memcpy(n->slot_of_net, after, sizeof after);
+  free_slots(n, PSPLIT_NONE);
   sift(n);
   swap(n);
 }
 
-/* The separator behind reads what it reads. */
+static void add_own_bytes(const enumeration *n, psplit_i_calls_crossing *c) {
+  for (int64_t v = n->block->first + 1, i = 0; v < n->block->last; v++, i++) {
+    if (c->parts.high >> i & 1) continue;
+    uint64_t *bytes = c->parts.low >> i & 1 ? &c->own_right : &c->own_left;
+    *bytes = psplit_i_sat_add_u64(*bytes, n->x->bytes[v]);
+  }
+}
+
 static void finish(enumeration *n, psplit_i_calls_crossings *list) {
+  const bool known = n->block->last - n->block->first - 1 <= PSPLIT_I_CALLS_PLACED;
   for (size_t i = 0; i < n->now.n && !n->failed; i++) {
     label *l = &n->now.items[i];
-    int64_t start = 0;
-    if (n->b < psplit_i_calls_outside(n->x) &&
-        !read_all(n, (uint32_t)n->block->last, n->b < n->x->n_types ? RIGHT : CPU, l, &start))
-      continue;
-    if (start > l->last) l->last = start;
     if (add(l->start, l->load) > l->last) l->last = add(l->start, l->load);
-    const bool calls = (l->state & CALLS) != 0;
-    if (!calls && n->n_calls > 1) continue; /* those are known */
-    const psplit_i_calls_crossing crossing = {add(l->cost, l->last), l->left, l->right,
-                                              calls ? n->n_calls : 0};
-    if (crossing.cost < n->limit) n->failed |= !psplit_i_vec_push(list, crossing);
+    psplit_i_calls_crossing crossing = {.cost = add(l->cost, l->last),
+                                        .left = l->left,
+                                        .right = l->right,
+                                        .calls = (l->state & CALLS) != 0,
+                                        .own_cost = add(l->cost, add(l->last, l->less)),
+                                        .parts = {l->low, l->high, known}};
+    if (known) add_own_bytes(n, &crossing);
+    if (is_below(n, l)) n->failed |= !psplit_i_vec_push(list, crossing);
   }
 }
 
@@ -315,20 +401,20 @@ static void sift_list(psplit_i_budget *budget, psplit_i_calls_crossings *list) {
   list->n = n;
 }
 
-static uint64_t unit(uint64_t memory, uint32_t parts) {
-  return memory == UINT64_MAX || parts == 0 ? UINT64_MAX : memory / parts + 1;
+static uint64_t unit(const enumeration *n, uint64_t memory) {
+  return memory == UINT64_MAX ? UINT64_MAX : memory / n->grain.n_bytes + 1;
 }
 
-/* Adds the crossings of one pair of kinds, with bytes in so many parts of the memory. */
-static void enumerate(enumeration *n, uint32_t parts, psplit_i_calls_crossings *list) {
+/* Adds the crossings of one pair of kinds. */
+static void enumerate(enumeration *n, psplit_i_calls_crossings *list) {
   const psplit_i_calls_clusters *x = n->x;
   const psplit_i_calls_block *block = n->block;
   const label none = {0};
   n->now.n = n->next.n = 0;
   n->too_many = false;
   memset(n->slot_of_net, 0xff, sizeof n->slot_of_net);
-  n->left_unit = n->a < x->n_types ? unit(x->memory[n->a], parts) : UINT64_MAX;
-  n->right_unit = n->b < x->n_types ? unit(x->memory[n->b], parts) : UINT64_MAX;
+  n->left_unit = unit(n, n->left_memory);
+  n->right_unit = unit(n, n->right_memory);
   if (!psplit_i_vec_push(&n->now, none)) {
     n->failed = true;
     return;
@@ -337,6 +423,7 @@ static void enumerate(enumeration *n, uint32_t parts, psplit_i_calls_crossings *
     n->too_many = !take_slots(n, (uint32_t)block->first);
     if (!n->too_many)
       open_slots(n, (uint32_t)block->first, n->a < x->n_types ? LEFT : CPU, 0, &n->now.items[0]);
+    free_slots(n, PSPLIT_NONE);
   }
   for (int64_t v = block->first + 1; v < block->last && !n->failed && !n->too_many; v++)
     step(n, (uint32_t)v);
@@ -354,15 +441,23 @@ static uint64_t room(const psplit_i_calls_clusters *x, uint32_t kind, int64_t se
   return held < x->memory[kind] ? x->memory[kind] - held : 0;
 }
 
-/* Fills `list` for one pair of kinds, where that is not too much. */
-static void fill(enumeration *n, uint32_t parts, bool tell_calls, psplit_i_calls_crossings *list) {
-  list->n = 0;
-  n->too_many = false;
-  for (n->n_calls = 1; n->n_calls <= (tell_calls ? 2u : 1u) && !n->too_many && !n->failed;
-       n->n_calls++) {
-    n->one_call = tell_calls && n->n_calls == 1;
-    enumerate(n, parts, list);
-  }
+/* Adds to *list, of ways with calls inside, those with one call at what all of it takes; the others
+ * have two at least. Nothing changes where that is too much. */
+static void tell_calls(enumeration *n, psplit_i_calls_crossings *fresh,
+                       psplit_i_calls_crossings *list) {
+  psplit_i_budget *budget = n->budget;
+  psplit_i_budget share = psplit_i_budget_share(budget, ONE_CALL_SHARE);
+  fresh->n = 0;
+  n->budget = &share;
+  n->one_call = true;
+  enumerate(n, fresh);
+  n->one_call = false;
+  n->budget = budget;
+  psplit_i_spend(budget, share.spent);
+  if (n->too_many) return;
+  for (size_t i = 0; i < list->n; i++) list->items[i].calls *= 2;
+  for (size_t i = 0; i < fresh->n; i++) n->failed |= !psplit_i_vec_push(list, fresh->items[i]);
+  sift_list(budget, list);
 }
 
 /* Any way to cut the block, at what its longest path takes. */
@@ -372,9 +467,26 @@ static void keep_loosest(enumeration *n, psplit_i_calls_crossings *list) {
   n->failed |= !psplit_i_vec_push(list, loosest);
 }
 
+/* Fills *list for one pair of kinds, where that is not too much. */
+static void fill(enumeration *n, bool again, psplit_i_calls_crossings *fresh,
+                 psplit_i_calls_crossings *list) {
+  fresh->n = 0;
+  enumerate(n, fresh);
+  if (n->failed) return;
+  if (!n->too_many) {
+    const psplit_i_calls_crossings old = *list;
+    *list = *fresh;
+    *fresh = old;
+    if (again) tell_calls(n, fresh, list);
+  } else if (!again) {
+    keep_loosest(n, list);
+  }
+}
+
 psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budget *budget,
-                                 uint32_t parts, bool again, psplit_i_calls_block *block) {
-  enumeration n = {.x = x, .budget = budget, .block = block};
+                                 psplit_i_calls_grain grain, bool again,
+                                 psplit_i_calls_block *block) {
+  enumeration n = {.x = x, .budget = budget, .block = block, .grain = grain};
   psplit_i_calls_crossings fresh = {0};
   const uint32_t outside = psplit_i_calls_outside(x);
   for (n.a = 0; n.a <= outside && !n.failed; n.a++)
@@ -382,20 +494,18 @@ psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budg
       psplit_i_calls_crossings *list = &block->list[n.a][n.b];
       if ((n.a == outside) != (block->first < 0) || (n.b == outside) != (block->last == x->n))
         continue;
-      n.limit = block->limit[n.a][n.b];
+      n.limit = block->limit;
+      n.before = block->before && n.a < outside ? &block->before[n.a] : NULL;
+      n.behind = block->behind && n.b < outside ? &block->behind[n.b] : NULL;
+      n.left_memory = n.a < x->n_types ? x->memory[n.a] : UINT64_MAX;
+      n.right_memory = n.b < x->n_types ? x->memory[n.b] : UINT64_MAX;
       n.most_left = room(x, n.a, block->first);
       n.most_right = room(x, n.b, block->last);
-      fill(&n, parts, again, &fresh);
-      if (!n.too_many) {
-        const psplit_i_calls_crossings old = *list;
-        *list = fresh;
-        fresh = old;
-      } else if (!again) {
-        keep_loosest(&n, list);
-      }
+      fill(&n, again, &fresh, list);
     }
   psplit_i_vec_fini(&fresh);
   psplit_i_vec_fini(&n.now);
   psplit_i_vec_fini(&n.next);
+  free(n.less);
   return n.failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }

@@ -16,32 +16,89 @@ static inline uint32_t psplit_i_calls_kinds(const psplit_i_calls_clusters *x) {
   return x->n_types + 2;
 }
 
+typedef enum psplit_i_calls_part {
+  PSPLIT_I_CALLS_LEFT,
+  PSPLIT_I_CALLS_RIGHT,
+  PSPLIT_I_CALLS_ON_CPU,
+  PSPLIT_I_CALLS_INSIDE
+} psplit_i_calls_part;
+
+enum { PSPLIT_I_CALLS_PLACED = 64 /* clusters of a block that are known one by one */ };
+
+/* Parts of a block's clusters from its first one on, as two bits each; not known: of more clusters
+ * than that, or of none of them. */
+typedef struct psplit_i_calls_parts {
+  uint64_t low, high;
+  bool known;
+} psplit_i_calls_parts;
+
 /* The left part of a block goes to the accelerator of the separator before it, the right part to
  * that of the one behind; what is between is inside. */
 typedef struct psplit_i_calls_crossing {
   int64_t cost;         /* of all that the block adds; separators compute for themselves */
   uint64_t left, right; /* bytes, rounded down */
   uint32_t calls;       /* inside, or more */
+  /* The same of a way to cut it that is like this, and where that puts its clusters. */
+  int64_t own_cost;
+  uint64_t own_left, own_right;
+  psplit_i_calls_parts parts;
 } psplit_i_calls_crossing;
 
 typedef PSPLIT_VEC(psplit_i_calls_crossing) psplit_i_calls_crossings;
 
+/* All on one side of a separator, and the separator: `bytes` of its call on that side. */
+typedef struct psplit_i_calls_side {
+  uint64_t bytes;
+  int64_t cost;
+} psplit_i_calls_side;
+
+/* Ascending by bytes, descending by cost. */
+typedef PSPLIT_VEC(psplit_i_calls_side) psplit_i_calls_sides;
+
+/* The first side of more bytes than these. */
+static inline size_t psplit_i_calls_more_than(const psplit_i_calls_sides *sides, uint64_t bytes) {
+  size_t low = 0, high = sides->n;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (sides->items[middle].bytes <= bytes)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The least cost of a side of at most so many bytes. */
+static inline int64_t psplit_i_calls_least_with(const psplit_i_calls_sides *sides, uint64_t bytes) {
+  const size_t at = psplit_i_calls_more_than(sides, bytes);
+  return at ? sides->items[at - 1].cost : PSPLIT_I_INF;
+}
+
 typedef struct psplit_i_calls_block {
   int64_t path;        /* longest path of least times */
   int64_t first, last; /* its clusters are first + 1 .. last - 1; -1, n: there is no separator */
-  int64_t limit[PSPLIT_I_CALLS_TYPES + 2][PSPLIT_I_CALLS_TYPES + 2];
+  int64_t limit;       /* of its cost, and of what is before and behind */
+  /* Of the separators, by kind; NULL: nothing is there, or known of it. */
+  const psplit_i_calls_sides *before, *behind;
   /* By kind on the left and on the right, ascending by cost: of each way to cut the block that is
    * part of a placement and costs less than the limit, one that costs no more, with no more bytes
    * on either side and no more calls. */
   psplit_i_calls_crossings list[PSPLIT_I_CALLS_TYPES + 2][PSPLIT_I_CALLS_TYPES + 2];
 } psplit_i_calls_block;
 
-/* Fills block->list. Bytes are told apart by so many parts of the memory. `again`: the lists are
- * those of a call before, with limits as high at least, and one call inside is told from several,
- * at what all of it takes. Where that would be too many, or the budget is spent, the list stays as
- * it was, or the longest path alone counts. Errors: NOMEM. */
+/* How finely ways are told apart: by so many parts of a memory, and costs that differ by more. */
+typedef struct psplit_i_calls_grain {
+  uint32_t n_bytes;
+  int64_t cost;
+} psplit_i_calls_grain;
+
+/* Fills block->list. `again`: the lists are those of a call before, with limits as high at least,
+ * and one call inside is told from several, at what all of it takes. Where that would be too many,
+ * or the budget is spent, the list stays as it was, or the longest path alone counts. Errors:
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *clusters,
-                                                 psplit_i_budget *budget, uint32_t parts,
-                                                 bool again, psplit_i_calls_block *block);
+                                                 psplit_i_budget *budget,
+                                                 psplit_i_calls_grain grain, bool again,
+                                                 psplit_i_calls_block *block);
 
 #endif
