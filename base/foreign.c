@@ -46,6 +46,29 @@ static bool is_page(const char *text, size_t n) {
          (n >= sizeof HTML - 1 && strncasecmp(text, HTML, sizeof HTML - 1) == 0);
 }
 
+/* The fields of a ModelProto that stand first: ir_version, a small number, then one of the
+ * others. */
+static bool is_model(const char *text, size_t n) {
+  return n > 3 && text[0] == 0x08 && text[1] > 0 && text[1] < 0x20 &&
+         memchr("\x12\x1a\x22\x2a\x32\x3a\x42", text[2], 7);
+}
+
+/* A control character or two are a mistake in a text, with a place of its own. */
+static bool is_binary(const char *text, size_t n) {
+  size_t n_controls = 0;
+  for (size_t i = 0; i < n; i++)
+    n_controls += (unsigned char)text[i] < ' ' && !memchr("\t\n\v\f\r\033", text[i], 6);
+  return n_controls > 2 && n_controls > n / 32;
+}
+
+const psplit_i_foreign *psplit_i_foreign_to_text(const char *text, size_t n) {
+  static const psplit_i_foreign MODEL = {"an ONNX model", ""}, BINARY = {"no text", ""};
+  const psplit_i_foreign *found = psplit_i_foreign_find(text, n);
+  const size_t looked = n < HEAD_BYTES ? n : HEAD_BYTES;
+  if (found) return found;
+  return is_model(text, looked) ? &MODEL : is_binary(text, looked) ? &BINARY : NULL;
+}
+
 const psplit_i_foreign *psplit_i_foreign_find(const char *text, size_t n) {
   static const psplit_i_foreign WIDE = {"UTF-16 text", AS_UTF8};
   static const psplit_i_foreign PAGE = {"a web page (HTML), as failed downloads leave", ""};

@@ -411,11 +411,11 @@ psplit_code psplit_i_json_parse(const char *text, size_t n, psplit_i_arena *aren
                                 psplit_i_json_place *out_place, const psplit_i_json_value **out) {
   parser p = {.text = text, .n = n, .arena = arena, .place = out_place};
   psplit_i_json_value *root = PSPLIT_NEW(arena, psplit_i_json_value, 1);
-  const psplit_i_foreign *foreign = psplit_i_foreign_find(text, n);
+  const psplit_i_foreign *foreign = psplit_i_foreign_to_text(text, n);
   const char c = look(&p);
   bool good = root || no_memory(&p);
   if (good && foreign) good = fail_whole(&p, foreign);
-  if (good && c != '{' && c != '[') good = expected(&p, "'[' or '{'");
+  if (good && c != '{' && c != '[') good = expected(&p, "not JSON: '[' or '{'");
   if (good && read_value(&p, 0, root) && (look(&p), p.at < n)) expected(&p, "end of file");
   free(p.open);
   if (p.code == PSPLIT_OK) *out = root;

@@ -1,5 +1,7 @@
 #include "unknown.h"
 
+#include <ctype.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -30,6 +32,32 @@ static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b) {
   return last[n_b];
 }
 
+/* Where `part` stands in `whole` with nothing or a sign beside it, or at its beginning. */
+static bool is_part(const char *part, const char *whole) {
+  const size_t n = strlen(part);
+  if (n < 3) return false;
+  for (const char *at = strcasestr(whole, part); at; at = strcasestr(at + 1, part))
+    if (at == whole || (!isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[n])))
+      return true;
+  return false;
+}
+
+/* A name that is a part of this one or has it as one, "stages" of "num-stages": the one of the
+ * fewest other letters. */
+static uint32_t nearest_part(const char *name, const char *const *names, uint32_t n) {
+  const size_t length = strlen(name);
+  size_t best = SIZE_MAX;
+  uint32_t found = PSPLIT_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    const size_t other = strlen(names[i]), more = other > length ? other - length : length - other;
+    if (other > MAX_LETTERS || more >= best) continue;
+    if (!is_part(name, names[i]) && !is_part(names[i], name)) continue;
+    best = more;
+    found = i;
+  }
+  return found;
+}
+
 uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n) {
   const size_t length = strlen(name);
   /* A third of the letters may be wrong: of names with one or two, none. */
@@ -44,15 +72,11 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
       far = 0;
     else if (other + best > length && length + best > other)
       far = distance(name, length, names[i], other);
-    /* As far as a name may be, so that any other goes first. */
-    if (far >= best && found == PSPLIT_NONE && length >= 3 && other >= 3 &&
-        strncmp(name, names[i], length < other ? length : other) == 0)
-      far = best - 1;
     if (far >= best) continue;
     best = far;
     found = i;
   }
-  return found;
+  return found == PSPLIT_NONE ? nearest_part(name, names, n) : found;
 }
 
 uint32_t psplit_nearest_name(const char *name, const char *const *names, uint32_t n) {

@@ -157,8 +157,6 @@ static psplit_code check_target(psplit_i_directory *d, const psplit_model *model
   }
   if (!S_ISDIR(status.st_mode))
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists and is not a directory", d->target);
-  if (!d->replace)
-    return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", d->target);
   psplit_code code;
   PSPLIT_TRY(refuse_input_inside(d, model, &status, diag));
   bool inside;
@@ -171,6 +169,8 @@ static psplit_code check_target(psplit_i_directory *d, const psplit_model *model
     return psplit_i_fail(diag, PSPLIT_IO, "%s cannot be replaced: %s", d->target, strerror(errno));
   PSPLIT_TRY(psplit_i_old_split_open(d->target, diag, &d->old));
   PSPLIT_TRY(psplit_i_old_split_alone(&d->old, d->old.fd, d->target, diag));
+  if (!d->replace) /* last: leave to replace is no help where it cannot be */
+    code = psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", d->target);
 out:
   return code;
 }

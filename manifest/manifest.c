@@ -1,6 +1,9 @@
 #include "manifest.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "rows.h"
 
@@ -179,6 +182,19 @@ static void check_format(const item *root) {
     psplit_i_json_fail(root, PSPLIT_UNSUPPORTED, "is not of format onnx-pipeline-split, version 1");
 }
 
+/* Says of what is no split's directory that it is none. */
+static psplit_code check_place(const char *directory, const char *path, psplit_diag *diag) {
+  struct stat status;
+  if (stat(directory, &status) != 0)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", directory, strerror(errno));
+  if (!S_ISDIR(status.st_mode))
+    return psplit_i_fail(diag, PSPLIT_IO,
+                         "%s is no split: that is a directory with a pipeline.json", directory);
+  if (stat(path, &status) != 0 && errno == ENOENT)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s is no split: it has no pipeline.json", directory);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes, psplit_i_arena *arena,
                                    psplit_diag *diag, psplit_i_manifest *out_manifest) {
   psplit_i_text path = {0};
@@ -191,6 +207,7 @@ psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes, ps
   item root = {0};
   char *text = NULL;
   size_t n;
+  PSPLIT_TRY(check_place(directory, path.bytes, diag));
   PSPLIT_TRY(psplit_i_text_read(path.bytes, &options, diag, &text, &n));
   root = psplit_i_json_load(&reader, text, n);
   check_format(&root);

@@ -23,7 +23,10 @@ enum { NEWEST_IR_VERSION = 14, GRAPH_NODE = 1 };
 static psplit_code look_at_file(psplit_model *model, psplit_diag *diag) {
   struct stat status;
   if (model->fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
-  if (fstat(model->fd, &status) != 0 || !S_ISREG(status.st_mode))
+  const bool known = fstat(model->fd, &status) == 0;
+  if (known && S_ISDIR(status.st_mode))
+    return psplit_i_fail(diag, PSPLIT_IO, "a directory; a model is a file, such as one in it");
+  if (!known || !S_ISREG(status.st_mode))
     return psplit_i_fail(diag, PSPLIT_IO, "not a regular file");
   const psplit_i_data_file file = psplit_i_data_file_of("", model->path, &status);
   return psplit_i_vec_push(&model->files, file) ? PSPLIT_OK : psplit_i_nomem(diag);

@@ -372,10 +372,12 @@ static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo 
   const size_t n = colon ? (size_t)(colon - text) : 0;
   const bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
   if (!n || n >= sizeof host)
-    return psplit_diag_fail(diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT, with numbers", text);
+    return psplit_diag_fail(
+      diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
   snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
   if (getaddrinfo(host, colon + 1, &wanted, out) != 0)
-    return psplit_diag_fail(diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT, with numbers", text);
+    return psplit_diag_fail(
+      diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
   return PSPLIT_OK;
 }
 

@@ -17,6 +17,23 @@
 
 enum { MAX_OPTIONS = 128 };
 
+/* An option that takes this word, "--format" for "html"; NULL: there is none, or several. */
+static const cli_option *option_of_word(const cli *program, const char *word) {
+  const cli_option *found = NULL;
+  const size_t n = strlen(word);
+  for (size_t i = 0; i < program->n_options; i++) {
+    const cli_option *option = &program->options[i];
+    const char *row = option->name && option->argument ? option->argument : "";
+    for (const char *at = strstr(row, word); at && n > 1; at = strstr(at + 1, word)) {
+      if ((at != row && at[-1] != '|') || (at[n] && at[n] != '|')) continue;
+      if (found) return NULL;
+      found = option;
+      break;
+    }
+  }
+  return found;
+}
+
 /* Says what is wrong with the option `text`, of which getopt_long said `id`. */
 static void bad_option(const cli *program, int id, const char *text) {
   const char *names[MAX_OPTIONS], *meant[MAX_OPTIONS];
@@ -31,8 +48,10 @@ static void bad_option(const cli *program, int id, const char *text) {
     if (strncmp(option->name, name + 2, strlen(name + 2)) == 0) meant[n_meant++] = option->name;
   }
   const uint32_t near = is_long ? psplit_nearest_name(name + 2, names, n) : PSPLIT_NONE;
+  const cli_option *of_word = is_long ? option_of_word(program, name + 2) : NULL;
   if (id == ':')
-    cli_usage(program, "%s needs an argument", text);
+    cli_usage(program, n_meant == 1 ? "--%s needs an argument" : "%s needs an argument",
+              n_meant == 1 ? meant[0] : text);
   else if (!is_long)
     cli_usage(program, "there is no option -%c", optopt ? optopt : text[1]);
   else if (n_meant > 1 && name[2])
@@ -40,6 +59,9 @@ static void bad_option(const cli *program, int id, const char *text) {
               n_meant > 2 ? " ..." : "");
   else if (n_meant == 1)
     cli_usage(program, "--%s takes no argument", meant[0]);
+  else if (of_word)
+    cli_usage(program, "there is no option %s; did you mean --%s %s?", name, of_word->name,
+              name + 2);
   else if (near != PSPLIT_NONE)
     cli_usage(program, "there is no option %s; did you mean --%s?", name, names[near]);
   else
@@ -56,6 +78,19 @@ static bool check_name(const cli *program, int id, const char *argument) {
     cli_usage(program, "--%s takes %s, not \"\"", option->name, option->argument);
     return false;
   }
+  return true;
+}
+
+/* Word processors and pages make one dash of two; false after an error line. */
+static bool check_dashes(const cli *program, int argc, char **argv) {
+  static const char *const DASHES[] = {"\xe2\x80\x90", "\xe2\x80\x91", "\xe2\x80\x92",
+                                       "\xe2\x80\x93", "\xe2\x80\x94", "\xe2\x88\x92"};
+  for (int i = optind; i < argc; i++)
+    for (size_t d = 0; d < sizeof DASHES / sizeof *DASHES; d++)
+      if (strncmp(argv[i], DASHES[d], strlen(DASHES[d])) == 0 && access(argv[i], F_OK) != 0) {
+        cli_usage(program, "\"%s\" begins with a dash that is not the \"-\" of options", argv[i]);
+        return false;
+      }
   return true;
 }
 
@@ -78,7 +113,7 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   for (;;) {
     const int id = getopt_long(argc, argv, letters, options, NULL);
     *out_argument = optarg;
-    if (id == -1) return CLI_END;
+    if (id == -1) return check_dashes(program, argc, argv) ? CLI_END : CLI_BAD;
     if (id == ':' || id == '?') {
       bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;
@@ -220,6 +255,11 @@ bool cli_range(const cli *program, const char *name, const char *text, uint32_t 
   const char *dots = strstr(text, "..");
   char first[24];
   uint64_t low, high;
+  const size_t n_digits = strspn(text, "0123456789");
+  if (n_digits && strchr("-,:", text[n_digits]) && text[n_digits]) {
+    cli_usage(program, "--%s takes a number or a range such as 2..4, not \"%s\"", name, text);
+    return false;
+  }
   const size_t n = dots ? (size_t)(dots - text) : strlen(text);
   if (n >= sizeof first) return cli_count(program, name, text, 1, MOST, &low);
   memcpy(first, text, n);

@@ -37,7 +37,7 @@ enum {
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
   {OPT_FORMAT, "format", "text|json|dot|html|svg|onnx|onnxtxt|problem",
-   "what is written; default: text"},
+   "what is written; default: what FILE of -o ends in, else text"},
   {OPT_LEVEL, "level", "operators|supernodes|stages|patterns",
    "what is shown; default: supernodes"},
   {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
@@ -76,7 +76,7 @@ enum { MAX_PLANS = 64, MAX_TRACE_BYTES = 1 << 28 };
 typedef struct request {
   const char *model, *output, *dump_after, *dump_dir, *trace;
   uint32_t first_k, last_k; /* 0: not given */
-  bool onnx, onnxtxt, problem, force, done;
+  bool formatted, onnx, onnxtxt, problem, force, done;
   bool has_max_data;
   uint64_t max_data_bytes;
   psplit_view_options view;
@@ -89,11 +89,20 @@ typedef struct request {
 static psplit_code parse_format(request *r, const char *text) {
   int which;
   if (!cli_choice(&PROGRAM, "format", text, &which)) return PSPLIT_USAGE;
+  r->formatted = true;
   r->onnx = which == 5;
   r->onnxtxt = which == 6;
   r->problem = which == 7;
   r->view.format = which > 4 ? PSPLIT_VIEW_TEXT : (psplit_view_format)which;
   return PSPLIT_OK;
+}
+
+/* A page that is called page.html, and no text. */
+static void format_by_ending(request *r) {
+  static const char *const ENDINGS[] = {"json", "dot", "html", "svg", "onnx", "onnxtxt"};
+  const char *dot = r->output ? strrchr(r->output, '.') : NULL;
+  for (size_t i = 0; dot && !r->formatted && i < sizeof ENDINGS / sizeof *ENDINGS; i++)
+    if (strcmp(dot + 1, ENDINGS[i]) == 0) (void)!parse_format(r, ENDINGS[i]);
 }
 
 /* Options that stand in tables of their own. */
@@ -155,6 +164,7 @@ static int parse(request *r, int argc, char **argv) {
       return cli_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
+  format_by_ending(r);
   const int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (status) return status;
   const int trains = training_check(&PROGRAM, &r->training);

@@ -247,7 +247,10 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
                const char **out_model) {
   if (optind == argc) return cli_usage(program, "a model is needed");
   if ((options->prefill.tokens || options->decode.batch) && !options->planner.decode)
-    return cli_usage(program, "--batch and --prefill say more of --context N, which is missing");
+    return cli_usage(
+      program,
+      "--batch and --prefill say more of --context N, of decoders, which is missing; "
+      "--dim NAME=N fixes other sizes");
   options->decode.tokens = 1;
   if (!options->decode.batch) options->decode.batch = options->prefill.batch = 1;
   if (!options->policy_file && options->n_proposals)

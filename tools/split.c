@@ -278,6 +278,9 @@ static int parse(request *r, int argc, char **argv) {
   const bool fewest = !r->n_stages && !r->plan.devices && r->plan.max_stage_bytes;
   if (!r->n_stages && !r->plan.devices && !fewest)
     return cli_usage(&PROGRAM, "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed");
+  if (!r->n_stages && r->plan.devices && cli_is_preset(r->plan.devices))
+    return cli_usage(&PROGRAM, "-k N is needed: --devices %s says what a device is, not how many",
+                     r->plan.devices);
   if (fewest && (r->training.enabled || r->tune.n_rounds))
     return cli_usage(&PROGRAM, "--training and --autotune need -k N or --devices FILE");
   if (!r->plan_only && !r->directory && !r->annotate && !target_prints(r->target))

@@ -164,7 +164,7 @@ static psplit_code read_any(const char *text, size_t n_bytes, psplit_diag *diag,
                             psplit_cost_table **out_table) {
   psplit_i_cost_format format;
   size_t at = 0;
-  const psplit_i_foreign *foreign = psplit_i_foreign_find(text, n_bytes);
+  const psplit_i_foreign *foreign = psplit_i_foreign_to_text(text, n_bytes);
   if (foreign)
     return psplit_i_fail(diag, PSPLIT_MALFORMED, "it is no costs file: it is %s%s", foreign->is,
                          foreign->helps);

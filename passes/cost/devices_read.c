@@ -129,7 +129,7 @@ static void refuse_preset(const psplit_i_json_item *preset, const char *name) {
   if (near < n)
     psplit_i_json_wrong(preset, "names no preset that is known; did you mean \"%s\"?", names[near]);
   else
-    psplit_i_json_wrong(preset, "names no preset that is known");
+    psplit_i_json_wrong(preset, "names no preset that is known, such as \"%s\"", names[0]);
 }
 
 /* What a device or a preset of the file can do. */

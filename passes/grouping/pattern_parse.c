@@ -292,7 +292,7 @@ psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *ori
   psplit_code code = PSPLIT_OK;
   parser p = {.into = patterns, .arena = arena, .diag = diag, .origin = origin, .line = 1};
   psplit_i_lines lines;
-  const psplit_i_foreign *foreign = n ? psplit_i_foreign_find(text, n) : NULL;
+  const psplit_i_foreign *foreign = n ? psplit_i_foreign_to_text(text, n) : NULL;
   if (foreign)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%s: no patterns: it is %s%s", origin, foreign->is,
                          foreign->helps);

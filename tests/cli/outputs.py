@@ -124,6 +124,16 @@ def names(s):
            "m.onnx", "-k", "2", "-o", "out", "--depfile", "./m.onnx")
     s.tap.ok(open("m.onnx", "rb").read() == before and not os.path.exists("out"),
              "the model is as it was")
+    for ending, begins in (("html", "<!doctype html>"), ("svg", "<svg"), ("json", "{"), ("dot", "digraph"),
+                           ("onnxtxt", "<"), ("txt", "model "), ("text.json.x", "model ")):
+        name = "shown." + ending
+        s.each("inspect -o " + name, OK, "", s.inspect, "m.onnx", "-o", name, "-q",
+               *(() if ending == "onnxtxt" else ("-k", "2", "--dim", "batch=1")))
+        with open(name, encoding="utf-8") as file:
+            s.tap.ok(file.read(50).lstrip().startswith(begins), "is what it ends in: " + ending)
+    s.each("--format goes before the ending", OK, "", s.inspect, "m.onnx", "-o", "shown.txt", "--format", "json", "-q")
+    with open("shown.txt", encoding="utf-8") as file:
+        s.tap.ok(file.read(1) == "{", "and is written")
     made = s.each("inspect to -", OK, "", s.inspect, "m.onnx", "-o", "-", "--dim", "batch=1")
     s.tap.ok(made.stdout.startswith("model operators=16"), "- is standard output", made.stdout)
     for option in ("-o", "--annotate"):

@@ -59,6 +59,14 @@ def make_files(cwd, split):
     write(cwd, "near.pins", b"make_m0=0\r\nmake_mm1=1\r\n")
     write(cwd, "nul.pins", b"make_m0=0\nmake\0m1=1\n")
     write(cwd, "q.json", b'{"format": "psplit-problm"}')
+    write(cwd, "memory.json", b'{"devices": [{"name": "a", "preset": "cpu", "memory": "16GB"}]}')
+    write(cwd, "map.json", b'{"transformer.h.0": 0, "transformer.h.1": 1}')
+    write(cwd, "names.json", b'{"devices": ["cuda:0", "cuda:1"]}')
+    write(cwd, "list.json", b'[{"name": "a"}, {"name": "b"}]')
+    write(cwd, "a100.json", b'{"devices": [{"name": "a", "preset": "a100"}]}')
+    write(cwd, "smi.csv", b"name, memory.total [MiB]\nNVIDIA A100, 40960 MiB\n")
+    os.makedirs(os.path.join(cwd, "mine"))
+    write(os.path.join(cwd, "mine"), "notes.txt", b"kept\n")
     subprocess.run([split, "m.onnx", "-k", "2", "-o", "s", "-q", "--dim", "batch=2"], cwd=cwd, check=True)
     # c.onnx has device configurations: one, called pipeline.
     subprocess.run([split, "m.onnx", "-k", "2", "--plan-only", "-q", "--dim", "batch=2", "--annotate", "c.onnx"],

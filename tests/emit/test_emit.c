@@ -619,8 +619,10 @@ static void what_is_in_the_way(void **state) {
   assert_int_equal(system("mkdir old && echo mine > old/note && echo mine > file && "
                           "ln -s old link && mkdir holds && cp model.onnx holds/"),
                    0);
-  emit_refused(model, &p, "old", false, "exists");
-  emit_refused(model, &p, "old/", false, "exists");
+  emit_refused(model, &p, "old", false, "old holds note,"); /* leave to replace would not help */
+  assert_int_equal(system("mkdir bare"), 0);
+  emit_refused(model, &p, "bare", false, "exists");
+  emit_refused(model, &p, "bare/", false, "exists");
   emit_refused(model, &p, "file", true, "is not a directory");
   emit_refused(model, &p, "link", true, "is not a directory");
   emit_refused(model, &p, "none/out", true, "none: No such file");
@@ -641,6 +643,7 @@ static void what_is_in_the_way(void **state) {
   assert_int_equal(emit(model, &p, "old//", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, true, &diag),
                    PSPLIT_OK);
   assert_true(exists("old/pipeline.json"));
+  emit_refused(model, &p, "old", false, "exists");
   emit_ok(model, &p, "./holds/../new/", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO);
   assert_true(exists("new/stage2.onnx"));
   assert_int_equal(system("test -z \"$(ls -A | grep psplit)\""), 0);

@@ -174,7 +174,10 @@ static const struct {
   {PROBLEM, PSPLIT_INVALID, EDGES("{'sourceId': 5, 'destId': 5, 'cost': 'x'}"),
    "problem: edges[0].cost: must be a number from 0 to 2.30584e+09, not \"x\""},
 
-  {MANIFEST, PSPLIT_MALFORMED, "x", "./pipeline.json:1:1: '[' or '{' expected near 'x'"},
+  {MANIFEST, PSPLIT_MALFORMED, "x", "./pipeline.json:1:1: not JSON: '[' or '{' expected near 'x'"},
+  {PROBLEM, PSPLIT_MALFORMED, "\b\a\"\a\001\002\003\004\005",
+   "problem: not JSON: it is an ONNX model"},
+  {DEVICES, PSPLIT_MALFORMED, "ab\001\002\003\004\005", "not JSON: it is no text"},
   {MANIFEST, PSPLIT_INVALID, "{}", "./pipeline.json: format: is missing"},
   {MANIFEST, PSPLIT_UNSUPPORTED, "{'format': 'onnx-pipeline-split', 'version': 2}",
    "./pipeline.json: is not of format onnx-pipeline-split, version 1"},
