@@ -343,6 +343,7 @@ static psplit_code take_instance(const separation *x, psplit_i_apart *out) {
   to->n_nets = n_nets;
   to->link = NULL;
   to->makes_message = to->on_trunk = NULL; /* sums over nets are what counts here */
+  to->n_roots = 0;
   to->w = PSPLIT_NEW(arena, int64_t, (size_t)from->n * n_types);
   to->total_w = PSPLIT_NEW(arena, int64_t, n_types);
   to->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);

@@ -1,4 +1,5 @@
 /* Bounds that hold for any placement, contiguous or not. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "automaton.h"
@@ -6,8 +7,20 @@
 #include "budget.h"
 #include "flow.h"
 #include "instance.h"
+#include "message_floor.h"
 #include "node_cut.h"
 #include "problem.h"
+
+/* The share of each device in the work and in the messages that as many stages need at least, where
+ * `share`, that in the work alone, leaves it time for a message both ways. */
+static int64_t share_with_messages(const psplit_i_instance *instance,
+                                   const psplit_i_automaton *automaton, int64_t share) {
+  const psplit_i_message_floor floor = psplit_i_message_floor_of(instance, automaton);
+  const double messages =
+    psplit_i_message_floor_within(&floor, automaton->n_stages, instance->n_roots, share);
+  const double sum = (double)automaton->total_omega + messages;
+  return messages > 0 ? (int64_t)ceil(sum / automaton->capacity[0] * (1 - 1e-12)) : share;
+}
 
 int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
                               const psplit_i_automaton *automaton) {
@@ -26,6 +39,7 @@ int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
     const int64_t n = (int64_t)devices;
     share = (automaton->total_omega + n - 1) / n;
   }
+  share = share_with_messages(instance, automaton, share);
   return share > bound ? share : bound;
 }
 

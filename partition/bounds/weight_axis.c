@@ -8,6 +8,7 @@
 #include "bisect.h"
 #include "bounds.h"
 #include "instance.h"
+#include "message_floor.h"
 #include "problem.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
@@ -107,6 +108,14 @@ static uint32_t count_cells(const psplit_i_weight_axis_build *x) {
   return n_cells;
 }
 
+/* With one root, what is left by a stage with something before it has none (message_floor.h); with
+ * one leaf likewise. */
+static void find_least_messages(psplit_i_weight_axis_build *x) {
+  const psplit_i_message_floor floor = psplit_i_message_floor_of(x->instance, x->automaton);
+  if (x->instance->n_roots == 1) x->least_in = floor.recv;
+  if (x->instance->n_leaves == 1) x->least_out = floor.send;
+}
+
 static psplit_code make(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                         int64_t limit, bool weighed, uint32_t n_threads, psplit_i_budget *budget,
                         psplit_i_weight_axis *out_axis) {
@@ -125,6 +134,7 @@ static psplit_code make(const psplit_i_instance *instance, const psplit_i_automa
   psplit_code code;
   bool done;
   uint32_t copies = 1;
+  find_least_messages(&x);
   for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
     if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
   x.reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;

@@ -40,6 +40,9 @@ typedef struct psplit_i_weight_axis_build {
   uint32_t *run;               /* [n_buckets + 1] same number: the same free in neighbours */
   uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */
+  /* What a stage with something before it receives at least, and one with something behind it
+   * sends. */
+  int64_t least_in, least_out;
   uint32_t *free_off, *free_cluster, *near_off, *near_net; /* by bucket */
   psplit_i_crossing_step *in, *outgoing;                   /* [n_buckets * MAX_STEPS] */
   uint8_t *n_in, *n_outgoing;
@@ -83,6 +86,9 @@ static inline void psplit_i_weight_axis_read(psplit_i_weight_axis_reader *r, uin
   while (r->at_out < n_out && out[r->at_out].bucket >= q1) r->at_out++;
   *out_in = r->at_in[q1] ? in[r->at_in[q1] - 1].value : 0;
   *out_out = r->at_out ? out[r->at_out - 1].value : 0;
+  if (x->out->low[q1] > 0 && *out_in < x->least_in) *out_in = x->least_in;
+  if (x->out->high[r->q2] < x->automaton->total_omega && *out_out < x->least_out)
+    *out_out = x->least_out;
 }
 
 /* --- reach.c --- */

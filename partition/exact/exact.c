@@ -206,7 +206,6 @@ static void least_costs(exact *x) {
       continue;
     }
     const int64_t message = x->messages ? psplit_i_message_ns(instance, t, t, true) : 0;
-    if (!any_pays || message < x->least_message) x->least_message = message;
     for (uint32_t e = 0; e < instance->n_nets; e++) {
       const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
       const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
@@ -270,6 +269,7 @@ static psplit_code prepare(exact *x) {
       !x->all_pay || !x->room || !x->least_send || !x->least_recv)
     return PSPLIT_NOMEM;
   x->messages = psplit_i_messages_apply(x);
+  x->floor = psplit_i_message_floor_of(instance, m);
   least_costs(x);
   for (uint32_t i = 0; i < n; i++) {
     x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);

@@ -21,6 +21,7 @@
 #include "exact.h"
 #include "instance.h"
 #include "load_tracker.h"
+#include "message_floor.h"
 #include "weight_axis.h"
 
 /* Bytes between what one thread writes and what others read: caches move whole lines, in pairs. */
@@ -63,8 +64,8 @@ typedef struct exact {
   uint64_t *zobrist2;   /* [n] a second, independent hash */
   uint64_t *zobrist;    /* [n] */
   bool count_receivers;
-  bool messages;         /* counted for each pair of stages */
-  int64_t least_message; /* what one takes a sender, over types that pay; 0 with overlap */
+  bool messages; /* counted for each pair of stages */
+  psplit_i_message_floor floor;
   /* Receivers count with their links, where those differ by pair: stages r and
    * alike[top * n_stages + r] are reached alike from all stages below `top`. NULL: all are. */
   uint32_t *alike;
@@ -270,6 +271,9 @@ int64_t psplit_i_messages_more_sent(const expander *d, uint32_t type);
 bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
                             uint64_t *inout_receivers);
 uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list);
+/* Reference time that messages take the devices left at least, once the stage is formed by `move`,
+ * besides what d->open counts; also where messages are not counted. */
+double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *move);
 
 /* --- lexicographic.c --- */
 

@@ -175,6 +175,23 @@ bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
   return true;
 }
 
+double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *move) {
+  const exact *x = d->x;
+  const psplit_i_load_tracker *tracker = &d->tracker;
+  uint32_t n_roots = 0;
+  if (x->instance->n_roots == 0) return 0;
+  for (uint32_t word = 0; word < x->words; word++)
+    for (uint64_t bits = d->left[word]; bits; bits &= bits - 1)
+      n_roots += x->instance->is_root[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+  const double within = psplit_i_message_floor_within(
+    &x->floor, x->automaton->n_stages - x->automaton->used[move->next], n_roots, x->options->limit);
+  /* Each stage that waits is sent a message at least; else this one, unless by the trunk, which it
+   * may pass on where links are missing. */
+  const bool apart = tracker->n_messages[1] > 0 && tracker->n_on_trunk[1] == 0;
+  const uint32_t behind = x->messages ? d->n_still_waiting : apart && x->instance->p2p;
+  return within + behind * (double)x->floor.send * x->floor.share;
+}
+
 uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list) {
   for (uint32_t i = 0; i < d->n_next_waiting; i++) out_list[i] = d->next_waiting[i];
   return d->n_next_waiting;

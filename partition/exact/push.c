@@ -6,10 +6,12 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
                        int64_t more_sent) {
   const exact *x = d->x;
   const uint32_t next = move->next;
-  /* Each stage that waits is sent a message at least. */
-  const int64_t open = d->open + (x->messages ? d->n_still_waiting * x->least_message : 0);
   if (d->omega < x->low[next] || d->omega > x->high[next]) return;
-  if (x->open_share > 0 && (double)d->omega + (double)open * x->open_share > x->room[next]) return;
+  if (x->open_share > 0) {
+    const double needed = (double)d->omega + (double)d->open * x->open_share;
+    if (needed > x->room[next] || needed + psplit_i_messages_in_front(d, move) > x->room[next])
+      return;
+  }
   bool empty = true;
   for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;
   if (empty) {

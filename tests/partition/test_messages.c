@@ -13,6 +13,7 @@
 
 #include "exact.h"
 #include "messages.h"
+#include "node_cut.h"
 #include "random_problem.h"
 
 /* Two tensors of 5 from node 0, of which node 2 reads both, and one from node 1. */
@@ -376,8 +377,47 @@ static void a_stage_sends_one_message_for_all_its_nodes(void **state) {
     10 + 2 * 2);
 }
 
+/* --- what messages take at least --- */
+
+static int64_t simple_bound_of(const char *text) {
+  psplit_problem *p = parsed(text);
+  psplit_partition_options o;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_partition_options_init(&o);
+  assert_int_equal(psplit_i_instance_init(&instance, p, NULL, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &o, NULL), PSPLIT_OK);
+  const int64_t bound = psplit_i_simple_bound(&instance, &automaton);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  psplit_problem_destroy(p);
+  return bound;
+}
+
+static void all_stages_but_those_with_a_root_receive_a_message(void **state) {
+  (void)state;
+  /* Two branches that part and meet: of K stages K - 1 receive, and as many messages are sent. */
+#define BRANCHES SENT("0", "1") "," SENT("0", "2") "," SENT("1", "3") "," SENT("2", "3")
+  const char *two =
+    SENDERS_OF("2", NODE("10") "," NODE("10") "," NODE("10") "," NODE("10"), BRANCHES);
+  assert_int_equal(simple_bound_of(two), (40 + 2 * 2) / 2);
+  const char *four = SENDERS(NODE("10") "," NODE("10") "," NODE("10") "," NODE("10"), BRANCHES);
+  assert_int_equal(simple_bound_of(four), (40 + 3 * 2 * 2) / 4);
+  expect_decided(four, 14);
+  /* Two roots: two of three stages may receive nothing. */
+  const char *three =
+    SENDERS_OF("3", NODE("9") "," NODE("9") "," NODE("9"), SENT("0", "2") "," SENT("1", "2"));
+  assert_int_equal(simple_bound_of(three), (27 + 2 * 2 + 2) / 3 /* rounded up */);
+  expect_decided(three, 13);
+  /* Where messages both ways take longer than a stage, some stages are left empty. */
+  const char *tiny = SENDERS_OF("2", NODE("1") "," NODE("1"), SENT("0", "1"));
+  assert_int_equal(simple_bound_of(tiny), 1);
+  expect_decided(tiny, 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_stages_but_those_with_a_root_receive_a_message),
     cmocka_unit_test(a_message_counts_once_for_a_pair_of_stages),
     cmocka_unit_test(a_tensor_that_is_passed_on_is_part_of_two_messages),
     cmocka_unit_test(what_messages_do_not_go_with_is_refused),

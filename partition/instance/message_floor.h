@@ -1,0 +1,35 @@
+/* What messages take at least, whoever sends them.
+ *
+ * A *root* is a cluster to which no net comes that makes a message, a *leaf* one that none leaves.
+ * Where all nets run ahead, the first cluster of a stage without a root, in topological order, has
+ * a net from another stage: the stage receives a message. One without a leaf sends one. So of k
+ * stages that hold something, at least k less the number of roots receive, and as many messages are
+ * sent. */
+#ifndef PSPLIT_PARTITION_MESSAGE_FLOOR_H
+#define PSPLIT_PARTITION_MESSAGE_FLOOR_H
+
+#include "automaton.h"
+#include "instance.h"
+
+typedef struct psplit_i_message_floor {
+  int64_t send, recv; /* what one takes at least, over the types that pay; 0: nothing is known */
+  /* Of a tick of communication, what it takes at least of the reference time that devices have; 0:
+   * some device communicates for nothing, or while it computes, or has copies. */
+  double share;
+} psplit_i_message_floor;
+
+psplit_i_message_floor psplit_i_message_floor_of(const psplit_i_instance *instance,
+                                                 const psplit_i_automaton *automaton);
+
+/* Reference time that n_devices, none of which has more to do than `limit`, need at least for
+ * messages between them, if what they hold has n_roots roots. Each device that holds nothing has
+ * time for one message both ways, so that it does not matter how many do. */
+static inline double psplit_i_message_floor_within(const psplit_i_message_floor *floor,
+                                                   uint32_t n_devices, uint32_t n_roots,
+                                                   int64_t limit) {
+  const int64_t both = floor->send + floor->recv;
+  if (n_devices <= n_roots || limit < both) return 0;
+  return (double)(n_devices - n_roots) * (double)both * floor->share;
+}
+
+#endif
