@@ -67,7 +67,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *sna
 #define PSPLIT_I_PAGE_SCRIPTS(X) \
   X(base_js)                     \
   X(count_js)                    \
-  X(names_js) X(pipeline_js) X(cuts_js) X(schedule_js) X(panel_js) X(model_js) X(main_js)
+  X(names_js)                    \
+  X(pipeline_js)                 \
+  X(cuts_js) X(schedule_js) X(panel_js) X(tree_js) X(layers_js) X(model_js) X(main_js)
 #define PSPLIT_I_DECLARE_ASSET(name) psplit_i_asset_##name,
 extern const psplit_i_asset PSPLIT_I_PAGE_SCRIPTS(PSPLIT_I_DECLARE_ASSET) psplit_i_asset_page_html,
   psplit_i_asset_page_css;

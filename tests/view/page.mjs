@@ -269,6 +269,11 @@ async function cuts() {
     const file = join(cache, `${name}.onnx`);
     if (existsSync(file)) await moved(name, file, args, [[1, -3], [0, 2]]);
   }
+  for (const [name, ...args] of [['retinaface', '-k', '4'], ['ppocr_det', '-k', '4'], ['moonshine_tiny_encoder', '-k', '3']]) {
+    const file = join(cache, `${name}.onnx`), page = existsSync(file) ? await open(`the model of ${name}`, inspect(file, ...args, '--time-limit', '0'), '#view=model') : null;
+    if (page) await layered(`the model of ${name}`, page);
+    if (page) await close(`the model of ${name}`, page);
+  }
   // By hand: drag, keys, what is not allowed, one supernode alone.
   const title = 'moving by hand';
   const page = await open(title, inspect(model, '-k', '3'), '#view=cuts');
@@ -299,7 +304,7 @@ async function blocks() {
   const first = await boxes();
   const layer = first.find((b) => !b.leaf && !b.isOpen);
   tap.ok(layer, `${title}: scopes are closed at the start`, JSON.stringify(first));
-  await page.getByRole('button', { name: layer.name, exact: false }).first().focus();
+  await page.getByRole('treeitem', { name: layer.name, exact: false }).first().focus();
   await page.keyboard.press('Enter');
   const second = await boxes();
   tap.ok(second.find((b) => b.key === layer.key).isOpen && second.length > first.length, `${title}: and open from the keyboard`, JSON.stringify(second));
@@ -332,6 +337,82 @@ async function legible() {
   tap.ok(kinds.some(([kind, is]) => kind === 'LayerNorm' && is === 'norm'), `${title}: a LayerNorm in parts is a normalisation`, JSON.stringify(kinds));
   tap.ok(/at the foot: stage 0.*goes to another stage/.test(await parts.locator('.legend').textContent()), `${title}: what feet and red lines say stands below`);
   await close(`${title}, cut`, parts);
+}
+
+// Boxes apart, lines between them and not behind, as they are at the start and with all open.
+async function layered(title, page) {
+  for (const all of [false, true]) {
+    if (all) await page.click('#unfold');
+    const { over, behind } = await page.evaluate(() => {
+      const boxes = window.page.model(), closed = boxes.filter((b) => !b.open), found = { over: [], behind: [] };
+      closed.forEach((a, i) => closed.slice(i + 1).forEach((b) => {
+        const [x, y, w, h] = a.box, [p, q, r, s] = b.box;
+        if (x < p + r && p < x + w && y < q + s && q < y + h) found.over.push(`${a.title} and ${b.title}`);
+      }));
+      for (const line of window.page.lines()) {
+        for (const b of closed) {
+          const [x, y, w, h] = b.box, ends = b.key === line.from || line.to.includes(b.key);
+          if (line.at.some(([px, py]) => px > x + 1 && px < x + w - 1 && py > y + 1 && py < y + h - 1) && !ends) found.behind.push(`${line.from} to ${line.to} is behind ${b.title}`);
+        }
+      }
+      return found;
+    });
+    tap.none(over, `${title}: boxes stand apart${all ? ', all open' : ''}`);
+    tap.none(behind.slice(0, 5), `${title}: no line is behind a box${all ? ', all open' : ''}`);
+  }
+}
+
+// A graph without scopes: parted where few tensors cross; what goes to many is told and not drawn.
+async function unscoped() {
+  const title = 'a model without scopes', model = join(tmp, 'plain.onnx'), rows = [];
+  let seed = 5, h = 'x';
+  const draw = (n) => (seed = seed * 48271 % 2147483647) % n, op = () => ['Relu', 'Tanh', 'Sigmoid', 'Exp', 'Neg', 'Abs'][draw(6)];
+  rows.push('  mask = Sigmoid (m)');
+  for (let b = 0; b < 24; b++) {
+    const arms = 1 + draw(3), ends = [];
+    for (let a = 0; a < arms; a++) {
+      let at = h;
+      for (let i = 0; i <= draw(4); i++) { rows.push(`  b${b}a${a}i${i} = ${op()} (${at})`); at = `b${b}a${a}i${i}`; }
+      ends.push(at);
+    }
+    if (b % 2) ends.push('mask');
+    if (draw(2)) ends.push(h);
+    rows.push(`  h${b} = Sum (${ends.join(', ')})`);
+    h = `h${b}`;
+  }
+  spawnSync(makeModel, [model], { input: `(float[8,16] x, float[8,16] m) => (float[8,16] y) {\n${rows.join('\n')}\n  y = Relu (${h})\n}\n` });
+  const page = await open(title, inspect(model, '--before', 'fuse'), '#view=model');
+  if (!page) return;
+  const first = await page.evaluate(() => window.page.model());
+  const whole = await page.evaluate(() => window.page.data.plans[0].supernodes.length);
+  tap.ok(whole > 60 && first.length <= 40 && first.some((b) => !b.leaf), `${title}: it begins with few boxes`, `${first.length} of ${whole}`);
+  await layered(title, page);
+  const reads = await page.evaluate(() => window.page.model().filter((b) => b.reads).length);
+  tap.ok(reads === 11 && await page.locator('#ring-key').isVisible(), `${title}: what many read is a ring at each but the first`, `${reads}`);
+  const spot = await page.evaluate(() => { window.page.select(window.page.data.plans[0].supernodes[0].id); const b = window.page.model().find((each) => each.ids.includes(0) && each.leaf), r = document.getElementById('canvas').getBoundingClientRect(); return [r.left + b.x, r.top + b.y]; });
+  await page.mouse.move(...spot);
+  tap.ok(/supernode|us|ns|gives/.test(await page.locator('#tip').textContent()), `${title}: the mouse shows what is there`, await page.locator('#tip').textContent());
+  await close(title, page);
+}
+
+// All boxes of the model can be come to by keys, however many they are.
+async function treeKeys() {
+  const title = 'a tree of many boxes', model = join(tmp, 'many.onnx');
+  const rows = Array.from({ length: 420 }, (_, i) => `  ["/l.${i % 30}/n${i}"] h${i + 1} = ${['Relu', 'Tanh', 'Neg'][i % 3]} (h${i})\n`).join('');
+  spawnSync(makeModel, [model], { input: `(float[4] h0) => (float[4] h420) {\n${rows}}\n` });
+  const page = await open(title, inspect(model, '--before', 'fuse'), '#view=model');
+  if (!page) return;
+  await page.click('#unfold');
+  const { length } = await page.evaluate(() => window.page.model());
+  await page.locator('#boxes li').first().focus();
+  await page.keyboard.press('End');
+  const last = await page.evaluate(() => [document.activeElement.textContent, window.page.model().at(-1).title, document.querySelectorAll('#boxes li').length]);
+  tap.ok(length > 420 && last[0].startsWith(last[1]) && last[2] === length, `${title}: End comes to the last`, JSON.stringify([length, ...last]));
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  tap.ok(await page.evaluate((n) => window.page.model().length < n && document.activeElement.getAttribute('aria-expanded') === 'false', length), `${title}: left goes to what is around it, and closes that`);
+  tap.ok(await page.locator('#boxes [tabindex="0"]').count() === 1, `${title}: and is one stop of the tab key`);
+  await close(title, page);
 }
 
 async function notes() {
@@ -560,6 +641,8 @@ await explained();
 await contrast();
 await blocks();
 await legible();
+await unscoped();
+await treeKeys();
 await notes();
 await everywhere();
 await training();

@@ -330,6 +330,15 @@ function whyNot(p, stageOf) {
   return used.size < p.stages.length ? `stage ${p.stages.findIndex((s) => !used.has(s.index))} would be empty` : null;
 }
 
+// How many operators have a name.
+let usedNames = null;
+function namesUsed() {
+  if (usedNames) return usedNames;
+  usedNames = new Map();
+  for (const { name } of data.operators) usedNames.set(name, (usedNames.get(name) ?? 0) + 1);
+  return usedNames;
+}
+
 // Pins that leave no other split: stages never fall along an edge, so that it is enough to pin where a
 // stage's paths begin and end. Supernodes without a name of their own cannot be pinned, and are told.
 function pinsOf(p, stageOf) {
@@ -342,9 +351,7 @@ function pinsOf(p, stageOf) {
       ends[net.from] = 0;
     }
   }
-  const times = new Map();
-  for (const { name } of data.operators) times.set(name, (times.get(name) ?? 0) + 1);
-  const pins = [], unnamed = [];
+  const times = namesUsed(), pins = [], unnamed = [];
   for (const g of p.supernodes) {
     const s = stageOf[g.id];
     if (!((begins[g.id] && s > 0) || (ends[g.id] && s < last))) continue;

@@ -259,4 +259,7 @@ function drawCuts(box) {
   box.append(element('div', { class: 'halves' }, loads, ks));
   if (cut.moved) box.append(exportBox(cut));
   box.append(stageTable(cut));
+  // What the first move needs, before somebody moves.
+  const now = plan;
+  if (!fixed) setTimeout(() => { nets(now); rareFacts(now); namesUsed(); });
 }
