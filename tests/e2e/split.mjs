@@ -26,6 +26,7 @@ const tmp = mkdtempSync(join(tmpdir(), 'psplit-e2e-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 
 let file;
+let toldUnrunnable = false;
 if (what === 'fixture') {
   file = join(tmp, `${name}.onnx`);
   writeFixture(name, file);
@@ -122,11 +123,9 @@ async function chainOf(stages, kind) {
       readModel(readFileSync(join(dir, each))).weights.some((found) => found.name === weight));
     tap.ok(holders.length === n, `${n} of ${stages} stages hold ${weight}`, `${holders.length} do`);
   }
-  if (model.unrunnable) {
-    tap.skip(`${title}: run`, model.unrunnable);
-    return;
-  }
-  await checkSplit(tap, dir, file, model.runs);
+  if (!model.unrunnable) return checkSplit(tap, dir, file, model.runs);
+  if (!model.ranBy && !toldUnrunnable) tap.skip(`${name} runs`, model.unrunnable); // once, for all splits
+  toldUnrunnable = true;
 }
 
 const chain = () => chainOf(Number(k), boundary);
