@@ -13,6 +13,7 @@
 #include "instance.h"
 #include "label_annealing.h"
 #include "latency_blocks.h"
+#include "latency_calls.h"
 #include "local_search.h"
 #include "multilevel_annealing.h"
 #include "placement.h"
@@ -363,6 +364,33 @@ out:
   return code;
 }
 
+/* Latency: blocks of calls. */
+static psplit_code call_blocks(placing *p, psplit_i_placement *placement, uint32_t *label) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_i_latency_split split = {
+    .stage = PSPLIT_NEW(request->arena, uint32_t, request->problem->n_nodes),
+    .type = PSPLIT_NEW(request->arena, uint32_t, p->instance.n_stages)};
+  int64_t bound = p->result->bound;
+  psplit_code code = split.stage && split.type ? PSPLIT_OK : PSPLIT_NOMEM;
+  if (code == PSPLIT_OK)
+    code = psplit_i_latency_calls(request, &p->automaton, p->value, &bound, &split);
+  if (code != PSPLIT_OK) return code;
+  fprintf(stderr, "own: value %ld bound %ld found %ld\n", (long)p->value, (long)bound,
+          (long)split.value);
+  if (split.value < p->value) {
+    for (uint32_t v = 0; v < request->problem->n_nodes; v++)
+      label[p->instance.cluster_of_node[v]] = split.stage[v];
+    const int64_t value = judge(placement, split.type, label);
+    if (value < p->value) {
+      memcpy(p->types, split.type, p->instance.n_stages * sizeof *p->types);
+      to_nodes(p, label, value);
+      psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BLOCKS);
+    }
+  }
+  psplit_i_result_raise(p->result, bound, PSPLIT_I_SOLVER_BLOCKS);
+  return PSPLIT_OK;
+}
+
 /* Latency: all ways to cut a graph that is blocks in a row. */
 static psplit_code blocks(placing *p) {
   const psplit_i_solver_request *request = p->request;
@@ -373,7 +401,8 @@ static psplit_code blocks(placing *p) {
   psplit_code code =
     psplit_i_placement_init(&placement, &p->instance, 1, request->options, request->arena);
   if (code == PSPLIT_OK) code = psplit_i_assignment_init(&split, &p->instance, request->arena);
-  if (code != PSPLIT_OK) return code;
+  if (code == PSPLIT_OK) code = call_blocks(p, &placement, split.stage);
+  if (code != PSPLIT_OK || p->value <= p->result->bound) return code;
   psplit_i_budget budget = psplit_i_budget_share(request->budget, 1);
   int64_t bound = p->result->bound;
   code = psplit_i_blocks(&p->instance, &p->automaton, &budget, PSPLIT_I_BLOCKS_EXACT_OPS, p->value,

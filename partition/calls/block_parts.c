@@ -9,7 +9,7 @@ typedef struct placer {
   uint32_t *piece;  /* [x->n] parents: what is inside a block and hangs together */
   bool *used;       /* [accelerators] */
   int64_t *load;    /* [accelerators] of calls inside the block at hand */
-  uint32_t spare;   /* accelerators that no block needs */
+  uint32_t spare[PSPLIT_I_CALLS_TYPES]; /* accelerators that no block needs */
 } placer;
 
 static uint32_t cpus(const placer *p) { return p->calls->n_accelerators; }
@@ -19,16 +19,14 @@ static uint32_t find(placer *p, uint32_t v) {
   return v;
 }
 
-static psplit_i_calls_part part_of(const placer *p, uint32_t k, int64_t v) {
-  const psplit_i_calls_parts *parts = &p->choice[k].parts;
-  const int64_t at = v - p->block[k].first - 1;
-  return (psplit_i_calls_part)((parts->low >> at & 1) | (parts->high >> at & 1) << 1);
+static uint32_t part_of(const placer *p, uint32_t k, int64_t v) {
+  return psplit_i_calls_part(&p->choice[k].crossing->parts, (uint32_t)(v - p->block[k].first - 1));
 }
 
-/* An accelerator of a type that nothing runs on yet (n_types: of any); NONE: there is none. */
+/* An accelerator of a type that nothing runs on yet; NONE: there is none. */
 static uint32_t take(placer *p, uint32_t type) {
   for (uint32_t a = 0; a < cpus(p); a++) {
-    if (p->used[a] || (type < p->x->n_types && p->calls->type[a] != type)) continue;
+    if (p->used[a] || p->calls->type[a] != type) continue;
     p->used[a] = true;
     return a;
   }
@@ -37,23 +35,26 @@ static uint32_t take(placer *p, uint32_t type) {
 
 /* Accelerators that are left when each block has the calls it is told to have. */
 static bool count_spare(placer *p) {
-  uint32_t n_taken = 0;
-  for (uint32_t k = 0; k <= p->x->n_separators; k++) {
-    if (p->choice[k].whole) continue;
-    n_taken += p->choice[k].calls + (p->choice[k].right < p->x->n_types);
+  for (uint32_t t = 0; t < p->x->n_types; t++) {
+    uint32_t n_taken = 0;
+    for (uint32_t k = 0; k <= p->x->n_separators; k++) {
+      if (!p->choice[k].crossing) continue;
+      n_taken += p->choice[k].crossing->calls[t] + (p->choice[k].right == t);
+    }
+    if (n_taken > p->x->count[t]) return false;
+    p->spare[t] = p->x->count[t] - n_taken;
   }
-  p->spare = n_taken < cpus(p) ? cpus(p) - n_taken : 0;
-  return n_taken <= cpus(p);
+  return true;
 }
 
 static void join_pieces(placer *p, uint32_t k) {
   const psplit_i_calls_clusters *x = p->x;
   const psplit_i_calls_block *b = &p->block[k];
   for (int64_t v = b->first + 1; v < b->last; v++) {
-    if (part_of(p, k, v) != PSPLIT_I_CALLS_INSIDE) continue;
-    for (uint32_t i = x->in_off[v]; i < x->in_off[v + 1]; i++) {
+    const uint32_t part = part_of(p, k, v);
+    for (uint32_t i = x->in_off[v]; part >= PSPLIT_I_CALLS_INSIDE && i < x->in_off[v + 1]; i++) {
       const uint32_t from = x->from[x->in[i]];
-      if (from > b->first && part_of(p, k, from) == PSPLIT_I_CALLS_INSIDE)
+      if (from > b->first && part_of(p, k, from) == part)
         p->piece[find(p, (uint32_t)v)] = find(p, from);
     }
   }
@@ -67,51 +68,59 @@ static uint32_t least_loaded(const placer *p, const uint32_t *mine, uint32_t n_m
   return best;
 }
 
-/* Gives the pieces inside block k devices. */
-static bool place_inside(placer *p, uint32_t k, uint32_t *mine) {
+/* Gives the pieces of a type inside block k devices; `mine`: scratch for those. */
+static bool place_inside(placer *p, uint32_t k, uint32_t type, uint32_t *mine) {
   const psplit_i_calls_block *b = &p->block[k];
+  const uint32_t told = p->choice[k].crossing->calls[type];
   uint32_t n_mine = 0;
-  join_pieces(p, k);
   for (int64_t v = b->first + 1; v < b->last; v++) {
-    if (part_of(p, k, v) != PSPLIT_I_CALLS_INSIDE) continue;
+    if (part_of(p, k, v) != PSPLIT_I_CALLS_INSIDE + type) continue;
     const uint32_t root = find(p, (uint32_t)v);
     if (p->device[root] == PSPLIT_NONE) {
-      const bool more = n_mine < p->choice[k].calls || p->spare > 0;
-      if (n_mine >= p->choice[k].calls && p->spare > 0) p->spare--;
-      const uint32_t fresh = more ? take(p, p->x->n_types) : PSPLIT_NONE;
+      const bool more = n_mine < told || p->spare[type] > 0;
+      if (n_mine >= told && more) p->spare[type]--;
+      const uint32_t fresh = more ? take(p, type) : PSPLIT_NONE;
       if (fresh == PSPLIT_NONE && n_mine == 0) return false;
       if (fresh != PSPLIT_NONE) p->load[mine[n_mine++] = fresh] = 0;
       p->device[root] = fresh != PSPLIT_NONE ? fresh : least_loaded(p, mine, n_mine);
     }
     const uint32_t a = p->device[v] = p->device[root];
-    const int64_t ns = p->x->time[(size_t)p->calls->type[a] * p->x->n + (size_t)v];
+    const int64_t ns = p->x->time[(size_t)type * p->x->n + (size_t)v];
     if (ns < PSPLIT_I_INF) p->load[a] += ns;
   }
   return true;
 }
 
-/* Gives clusters devices, block by block; `open` is the call of the separator before. */
+/* Gives the clusters of block k devices, between those of its separators. */
+static bool place_block(placer *p, uint32_t k, uint32_t left, uint32_t right, uint32_t *mine) {
+  const psplit_i_calls_block *b = &p->block[k];
+  const bool whole = !p->choice[k].crossing;
+  bool placed = true;
+  if (!whole) join_pieces(p, k);
+  for (uint32_t t = 0; t < p->x->n_types && placed && !whole; t++)
+    placed = place_inside(p, k, t, mine);
+  for (int64_t v = b->first + 1; v < b->last && placed; v++) {
+    const uint32_t part = whole ? PSPLIT_I_CALLS_LEFT : part_of(p, k, v);
+    if (part == PSPLIT_I_CALLS_LEFT) p->device[v] = left;
+    if (part == PSPLIT_I_CALLS_RIGHT) p->device[v] = right;
+    if (part == PSPLIT_I_CALLS_ON_CPU) p->device[v] = cpus(p);
+    placed = p->device[v] != PSPLIT_NONE;
+  }
+  return placed;
+}
+
 static bool place_clusters(placer *p, uint32_t *mine) {
-  uint32_t open = PSPLIT_NONE;
-  for (uint32_t k = 0; k <= p->x->n_separators; k++) {
-    const psplit_i_calls_choice *c = &p->choice[k];
-    const psplit_i_calls_block *b = &p->block[k];
-    uint32_t right = open;
-    if (!c->whole)
-      right = c->right < p->x->n_types               ? take(p, c->right)
-              : c->right == psplit_i_calls_cpu(p->x) ? cpus(p)
-                                                     : PSPLIT_NONE;
+  uint32_t left = PSPLIT_NONE, right;
+  for (uint32_t k = 0; k <= p->x->n_separators; k++, left = right) {
+    const uint32_t kind = p->choice[k].right;
+    right = left;
+    if (p->choice[k].crossing)
+      right = kind < p->x->n_types               ? take(p, kind)
+              : kind == psplit_i_calls_cpu(p->x) ? cpus(p)
+                                                 : PSPLIT_NONE;
     if (right == PSPLIT_NONE && k < p->x->n_separators) return false;
-    if (!c->whole && !place_inside(p, k, mine)) return false;
-    for (int64_t v = b->first + 1; v < b->last; v++) {
-      const psplit_i_calls_part part = c->whole ? PSPLIT_I_CALLS_LEFT : part_of(p, k, v);
-      if (part == PSPLIT_I_CALLS_LEFT) p->device[v] = open;
-      if (part == PSPLIT_I_CALLS_RIGHT) p->device[v] = right;
-      if (part == PSPLIT_I_CALLS_ON_CPU) p->device[v] = cpus(p);
-      if (p->device[v] == PSPLIT_NONE) return false;
-    }
-    if (k < p->x->n_separators) p->device[b->last] = right;
-    open = right;
+    if (!place_block(p, k, left, right, mine)) return false;
+    if (k < p->x->n_separators) p->device[p->block[k].last] = right;
   }
   return true;
 }

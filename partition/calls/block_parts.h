@@ -6,10 +6,8 @@
 
 /* How a block is placed, and what runs the separator behind it. */
 typedef struct psplit_i_calls_choice {
-  bool whole;     /* in the call of the separator before it, with that behind */
   uint32_t right; /* kind of the separator behind, as crossings.h counts them */
-  uint32_t calls; /* inside, at least */
-  psplit_i_calls_parts parts;
+  const psplit_i_calls_crossing *crossing; /* NULL: all is in the call of the separator before it */
 } psplit_i_calls_choice;
 
 /* Sets out_device[nodes]: calls of separators first come first served, and each piece inside a

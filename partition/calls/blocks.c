@@ -158,11 +158,12 @@ static uint32_t state_with(const blocks *b, uint32_t state, uint32_t type) {
   return used < b->x->count[type] ? state + power : b->n_states;
 }
 
-/* The state behind a crossing: with what begins behind it, and calls inside where there is one type
- * that they can be of. */
-static uint32_t state_behind(const blocks *b, uint32_t state, uint32_t kind, uint32_t calls) {
-  for (; calls > 0 && b->x->n_types == 1 && state < b->n_states; calls--)
-    state = state_with(b, state, 0);
+/* The state behind a crossing: with the calls inside and what begins behind it. */
+static uint32_t state_behind(const blocks *b, uint32_t state, uint32_t kind,
+                             const psplit_i_calls_crossing *c) {
+  for (uint32_t t = 0; t < b->x->n_types; t++)
+    for (uint32_t i = 0; i < c->calls[t] && state < b->n_states; i++)
+      state = state_with(b, state, t);
   return state < b->n_states && is_call(b, kind) ? state_with(b, state, kind) : state;
 }
 
@@ -201,7 +202,7 @@ static void cross(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label fr
     for (size_t i = 0; i < list->n; i++) {
       const psplit_i_calls_crossing *c = &list->items[i];
       if (psplit_i_sat_add_u64(from.bytes, left_of(b, c)) > memory_of(b, kind)) continue;
-      keep(b, k, state_behind(b, state, to, c->calls), to,
+      keep(b, k, state_behind(b, state, to, c), to,
            (label){right_of(b, c), add(from.cost, cost_of(b, c))});
     }
     charge(b, 16 * list->n + 1);
@@ -247,8 +248,7 @@ static int64_t end_row(blocks *b, ending *out_end) {
       const psplit_i_calls_crossings *list = &b->block[b->n].list[kind][outside];
       for (size_t i = 0; i < list->n; i++) {
         const psplit_i_calls_crossing *c = &list->items[i];
-        if (left_of(b, c) > memory_of(b, kind) ||
-            state_behind(b, state, outside, c->calls) >= b->n_states)
+        if (left_of(b, c) > memory_of(b, kind) || state_behind(b, state, outside, c) >= b->n_states)
           continue;
         const size_t at = psplit_i_calls_more_than(f, memory_of(b, kind) - left_of(b, c));
         const int64_t cost = at ? add(cost_of(b, c), f->items[at - 1].cost) : PSPLIT_I_INF;
@@ -279,7 +279,7 @@ static bool find_before(const blocks *b, uint32_t k, ending *io) {
       for (size_t j = 0; j < f->n; j++) {
         const label from = f->items[j];
         label l = {psplit_i_sat_add_u64(from.bytes, all.bytes), add(from.cost, all.cost)};
-        *choice = (psplit_i_calls_choice){.whole = true, .right = kind};
+        *choice = (psplit_i_calls_choice){.right = kind};
         if (is_call(b, kind) && kind == io->kind && state == io->state &&
             add_separator(b, k, kind, &l) && l.cost == io->from.cost && l.bytes == io->from.bytes) {
           *io = (ending){state, kind, from, NULL};
@@ -289,12 +289,10 @@ static bool find_before(const blocks *b, uint32_t k, ending *io) {
           const psplit_i_calls_crossing *c = &list->items[i];
           l = (label){right_of(b, c), add(from.cost, cost_of(b, c))};
           if (!add_separator(b, k, io->kind, &l) || l.cost != io->from.cost ||
-              l.bytes != io->from.bytes ||
-              state_behind(b, state, io->kind, c->calls) != io->state ||
+              l.bytes != io->from.bytes || state_behind(b, state, io->kind, c) != io->state ||
               psplit_i_sat_add_u64(from.bytes, left_of(b, c)) > memory_of(b, kind))
             continue;
-          *choice =
-            (psplit_i_calls_choice){.right = io->kind, .calls = c->calls, .parts = c->parts};
+          *choice = (psplit_i_calls_choice){.right = io->kind, .crossing = c};
           *io = (ending){state, kind, from, c};
           return true;
         }
@@ -311,10 +309,9 @@ static bool find_first(const blocks *b, const ending *from) {
     const psplit_i_calls_crossing *c = &list->items[i];
     label l = {right_of(b, c), cost_of(b, c)};
     if (!add_separator(b, 0, from->kind, &l) || l.cost != from->from.cost ||
-        l.bytes != from->from.bytes || state_behind(b, 0, from->kind, c->calls) != from->state)
+        l.bytes != from->from.bytes || state_behind(b, 0, from->kind, c) != from->state)
       continue;
-    b->choice[0] =
-      (psplit_i_calls_choice){.right = from->kind, .calls = c->calls, .parts = c->parts};
+    b->choice[0] = (psplit_i_calls_choice){.right = from->kind, .crossing = c};
     return true;
   }
   return false;
@@ -329,9 +326,8 @@ static bool choose(blocks *b) {
   const int64_t cost = add_up(b, &end);
   if (cost < b->limit && !b->spent && !b->failed) {
     found = true;
-    b->choice[b->n] = (psplit_i_calls_choice){.right = psplit_i_calls_outside(b->x),
-                                              .calls = end.crossing->calls,
-                                              .parts = end.crossing->parts};
+    b->choice[b->n] =
+      (psplit_i_calls_choice){.right = psplit_i_calls_outside(b->x), .crossing = end.crossing};
     for (uint32_t k = b->n - 1; k > 0 && found; k--) found = find_before(b, k, &end);
     found = found && find_first(b, &end);
   }
@@ -423,6 +419,8 @@ static psplit_code run(blocks *b, int64_t *inout_bound) {
     if (!b->spent && bound > *inout_bound) *inout_bound = bound;
     if (bound < b->limit && choose(b)) PSPLIT_TRY(place(b));
     if (b->failed) return PSPLIT_NOMEM;
+    fprintf(stderr, "round %u bound %ld limit %ld spent %d ops %lu\n", round, (long)bound,
+            (long)b->limit, b->spent, b->budget->spent);
     if (*inout_bound >= b->limit) break;
   }
 out:

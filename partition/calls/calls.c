@@ -91,7 +91,7 @@ static psplit_code init(placement *p) {
   psplit_code code;
   psplit_i_arena_init(&p->arena, 0);
   p->value = PSPLIT_I_INF;
-  PSPLIT_TRY(psplit_i_calls_init(&p->calls, problem, p->request->diag));
+  PSPLIT_TRY(psplit_i_calls_init(&p->calls, problem, true, p->request->diag));
   PSPLIT_TRY(psplit_i_calls_closure_init(&p->closure, calls, &p->arena));
   p->best = PSPLIT_NEW(&p->arena, uint32_t, n);
   PSPLIT_TRY(p->best ? PSPLIT_OK : PSPLIT_NOMEM);

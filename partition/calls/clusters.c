@@ -220,8 +220,8 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* Net e of cluster `from`, which is read as far as `last` behind separators, and by none at or
- * before the first of those if `only`. If no call can hold what lies between, whoever calls `last`
- * receives it, and nobody receives it twice for that. */
+ * before the first of those if `only`. If no call of a type can hold what lies between, that of
+ * `last` receives it, if it is of the type, and nobody receives it twice for that. */
 static void charge_jump(builder *b, uint32_t e, uint32_t from, uint32_t last, bool only) {
   psplit_i_calls_clusters *x = b->x;
   const psplit_problem *p = b->calls->problem;
@@ -230,10 +230,9 @@ static void charge_jump(builder *b, uint32_t e, uint32_t from, uint32_t last, bo
   while (x->separator[k - 1] >= last) k--;
   for (uint32_t i = b->end[from]; i <= x->separator[k - 1]; i++)
     between = psplit_i_sat_add_u64(between, x->bytes[i]);
-  for (uint32_t t = 0; t < x->n_types; t++)
-    if (between <= x->memory[t]) return;
   for (uint32_t t = 0; t < x->n_types; t++) {
     int64_t *there = &x->time[(size_t)t * x->n + last], *here = &x->time[(size_t)t * x->n + from];
+    if (between <= x->memory[t]) continue;
     if (*there < PSPLIT_I_INF) *there += b->calls->recv[(size_t)t * p->n_nets + e];
     if (*here < PSPLIT_I_INF && only) *here += b->calls->send[(size_t)t * p->n_nets + e];
   }

@@ -8,35 +8,34 @@
 #include <string.h>
 
 enum {
-  SLOTS = 12, /* nets that are open at once */
+  SLOTS = 10, /* nets that are open at once */
   MOST_LABELS = 1 << 16,
   MOST_COMPARED = 1 << 26,
   LABEL_OPS = 24,
   ONE_CALL_SHARE = 4 /* of what is left */
 };
 
-typedef psplit_i_calls_part part;
 enum {
   LEFT = PSPLIT_I_CALLS_LEFT,
   RIGHT = PSPLIT_I_CALLS_RIGHT,
   CPU = PSPLIT_I_CALLS_ON_CPU,
   CALL = PSPLIT_I_CALLS_INSIDE
 };
-enum { RIGHT_HAS = 1, CPU_HAS = 2, CALL_HAS = 4, STATE_BITS = 5 };
+enum { RIGHT_HAS = 1, CPU_HAS = 2, CALL_HAS = 4 };
+enum { PART_BITS = PSPLIT_I_CALLS_PART_BITS, STATE_BITS = PART_BITS + 3, TYPE_BIT = 60 };
 
 typedef struct label {
-  uint64_t state;     /* STATE_BITS of each slot: its part, and who has it; and whether calls are */
-  int64_t cost, last; /* of the left and the right; when all that is inside so far has ended */
+  uint64_t state; /* STATE_BITS of each slot: its part, and who has it; from TYPE_BIT on which types
+                   * of calls are inside */
+  int64_t cost, last;   /* of the left and the right; when all that is inside so far has ended */
   uint64_t left, right; /* bytes */
   int64_t start, load;  /* of the one call inside: when it can begin, and what it takes */
   int64_t end[SLOTS];   /* of producers inside, but for that call's */
   int64_t less;         /* that it costs than it would, as others are one with it */
-  uint64_t low, high;   /* parts of the clusters, as bits */
+  psplit_i_calls_parts parts;
 } label;
 
 typedef PSPLIT_VEC(label) labels;
-
-static const uint64_t CALLS = UINT64_C(1) << 63; /* of a state */
 
 typedef struct enumeration {
   const psplit_i_calls_clusters *x;
@@ -44,6 +43,7 @@ typedef struct enumeration {
   const psplit_i_calls_block *block;
   uint32_t a, b; /* kinds */
   bool one_call; /* inside; else any number, each of which is known by paths alone */
+  uint32_t type; /* of that one */
   uint64_t left_unit, right_unit, most_left, most_right;
   int64_t limit;
   const psplit_i_calls_sides *before, *behind; /* NULL: nothing is known of that side */
@@ -66,73 +66,73 @@ static uint32_t slot_of(const enumeration *n, uint32_t e) {
   return s;
 }
 
-static part part_in(const label *l, uint32_t slot) {
-  return (part)(l->state >> STATE_BITS * slot & 3);
+static uint32_t part_in(const label *l, uint32_t slot) {
+  return (uint32_t)(l->state >> STATE_BITS * slot) & ((1u << PART_BITS) - 1);
 }
+
+static bool is_inside(uint32_t part) { return part >= CALL; }
 
 static uint32_t who_has(const label *l, uint32_t slot) {
-  return (uint32_t)(l->state >> (STATE_BITS * slot + 2) & 7);
+  return (uint32_t)(l->state >> (STATE_BITS * slot + PART_BITS) & 7);
 }
 
-static int64_t least(const enumeration *n, const int64_t *of_types, size_t stride) {
-  int64_t ns = PSPLIT_I_INF;
-  for (uint32_t t = 0; t < n->x->n_types; t++)
-    if (of_types[t * stride] < ns) ns = of_types[t * stride];
-  return ns;
+static int64_t send_of(const enumeration *n, uint32_t part, uint32_t e) {
+  return n->x->send[(part - CALL) * n->x->net_stride + e];
+}
+
+static int64_t recv_of(const enumeration *n, uint32_t part, uint32_t e) {
+  return n->x->recv[(part - CALL) * n->x->net_stride + e];
 }
 
 /* When the device of the producer of net e can have it sent, at least. */
 static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint32_t e) {
-  const part home = part_in(l, slot);
-  if (home == CALL && n->one_call) return add(l->start, l->load);
-  if (home == CALL) return add(l->end[slot], least(n, n->x->send + e, n->x->net_stride));
+  const uint32_t home = part_in(l, slot);
+  if (is_inside(home) && n->one_call) return add(l->start, l->load);
+  if (is_inside(home)) return add(l->end[slot], send_of(n, home, e));
   return home == CPU ? l->end[slot] : 0;
 }
 
-/* One more device gets net e; *out_recv: what that takes a call inside. */
-static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint32_t bit,
+/* One more device gets net e, for a part; *out_recv: what that takes a call inside. */
+static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint32_t to,
                  int64_t *out_recv) {
   const psplit_i_calls_clusters *x = n->x;
-  const part home = part_in(l, slot);
-  const uint32_t has = who_has(l, slot);
+  const uint32_t home = part_in(l, slot), has = who_has(l, slot);
+  uint32_t bit = to == RIGHT ? RIGHT_HAS : to == CPU ? CPU_HAS : CALL_HAS;
   const bool counts = x->sends_to_each ? !(has & bit) : !has;
   *out_recv = 0;
-  if (bit == CALL_HAS && !(n->one_call && (has & bit)))
-    *out_recv = least(n, x->recv + e, x->net_stride);
+  if (is_inside(to) && !(n->one_call && (has & bit))) *out_recv = recv_of(n, to, e);
   if (home == LEFT && counts) l->cost += x->send[n->a * x->net_stride + e];
-  if (home == CALL && n->one_call && counts)
-    l->load = add(l->load, least(n, x->send + e, x->net_stride));
+  if (is_inside(home) && n->one_call && counts) l->load = add(l->load, send_of(n, home, e));
   if (bit == RIGHT_HAS && !(has & bit)) l->cost += x->recv[n->b * x->net_stride + e];
   if (bit != RIGHT_HAS && home != LEFT && !n->one_call) return; /* nobody asks */
   if (bit == CALL_HAS && !x->sends_to_each && !n->one_call) bit = CPU_HAS;
-  l->state |= (uint64_t)bit << (STATE_BITS * slot + 2);
+  l->state |= (uint64_t)bit << (STATE_BITS * slot + PART_BITS);
 }
 
 /* Reads all that cluster v reads, in a part; the time at which a call or CPU has it in *out_start.
  * False: the part may not read that. */
-static bool read_all(const enumeration *n, uint32_t v, part to, label *l, int64_t *out_start) {
+static bool read_all(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_start) {
   const psplit_i_calls_clusters *x = n->x;
   int64_t received = 0, called = 0; /* for v; when what its call makes is there */
   *out_start = 0;
   for (uint32_t k = x->in_off[v]; k < x->in_off[v + 1]; k++) {
     const uint32_t e = x->in[k], slot = slot_of(n, e);
-    const part home = part_in(l, slot);
+    const uint32_t home = part_in(l, slot);
     int64_t recv = 0;
     if (home == RIGHT ? to != RIGHT : to == LEFT && home != LEFT) return false;
     if (home == to && to != CPU) {
-      if (to == CALL && l->end[slot] > called) called = l->end[slot];
+      if (is_inside(to) && l->end[slot] > called) called = l->end[slot];
       continue;
     }
-    if (home != to)
-      give(n, l, slot, e, to == RIGHT ? RIGHT_HAS : to == CPU ? CPU_HAS : CALL_HAS, &recv);
+    if (home != to) give(n, l, slot, e, to, &recv);
     const int64_t at = sent_at(n, l, slot, e);
     if (to == RIGHT && at > l->last) l->last = at;
     if (at > *out_start) *out_start = at;
     received = add(received, recv);
   }
-  if (to == CALL && n->one_call) {
+  if (is_inside(to) && n->one_call) {
     l->load = add(l->load, received);
-  } else if (to == CALL) {
+  } else if (is_inside(to)) {
     *out_start = add(*out_start, received);
     if (called > *out_start) *out_start = called;
   }
@@ -153,7 +153,7 @@ static bool is_below(const enumeration *n, const label *l) {
 
 /* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
  * much. */
-static bool place(const enumeration *n, uint32_t v, part to, label *l, int64_t *out_end) {
+static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_end) {
   const psplit_i_calls_clusters *x = n->x;
   int64_t start;
   if (!read_all(n, v, to, l, &start)) return false;
@@ -166,14 +166,16 @@ static bool place(const enumeration *n, uint32_t v, part to, label *l, int64_t *
     l->cost = add(l->cost, x->time[(size_t)n->b * x->n + v]);
     l->right = psplit_i_sat_add_u64(l->right, x->bytes[v]);
     if (l->right > n->most_right) return false;
-  } else if (to == CALL && n->one_call) {
-    if (start > l->start) l->start = start;
-    l->load = add(l->load, least(n, x->time + v, x->n));
-    l->state |= CALLS;
   } else {
-    *out_end = add(start, to == CPU ? x->alone[v] : least(n, x->time + v, x->n));
-    if (*out_end > l->last) l->last = *out_end;
-    if (to == CALL) l->state |= CALLS;
+    const int64_t ns = to == CPU ? x->alone[v] : x->time[(size_t)(to - CALL) * x->n + v];
+    if (is_inside(to)) l->state |= UINT64_C(1) << (TYPE_BIT + to - CALL);
+    if (is_inside(to) && n->one_call) {
+      if (start > l->start) l->start = start;
+      l->load = add(l->load, ns);
+    } else {
+      *out_end = add(start, ns);
+      if (*out_end > l->last) l->last = *out_end;
+    }
   }
   if (add(l->start, l->load) > l->last) l->last = add(l->start, l->load);
   return is_below(n, l);
@@ -191,7 +193,7 @@ static void close_slots(const enumeration *n, uint32_t v, label *l) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     const uint32_t e = n->slot_of_net[s];
     if (e == PSPLIT_NONE || last_reader(n, e) != v) continue;
-    l->state &= ~(UINT64_C(31) << STATE_BITS * s);
+    l->state &= ~(((UINT64_C(1) << STATE_BITS) - 1) << STATE_BITS * s);
     l->end[s] = 0;
   }
 }
@@ -200,20 +202,20 @@ static void close_slots(const enumeration *n, uint32_t v, label *l) {
 static void read_behind(const enumeration *n, uint32_t e, uint32_t slot, label *l) {
   const bool call = n->b < n->x->n_types;
   int64_t recv;
-  if (part_in(l, slot) == (call ? RIGHT : CPU)) return; /* that it ends is in l->last */
-  give(n, l, slot, e, call ? RIGHT_HAS : CPU_HAS, &recv);
+  if (part_in(l, slot) == (call ? (uint32_t)RIGHT : CPU)) return; /* that it ends is in l->last */
+  give(n, l, slot, e, call ? RIGHT : CPU, &recv);
   const int64_t at = sent_at(n, l, slot, e);
   if (at > l->last) l->last = at;
 }
 
-static void open_slots(const enumeration *n, uint32_t v, part to, int64_t end, label *l) {
+static void open_slots(const enumeration *n, uint32_t v, uint32_t to, int64_t end, label *l) {
   for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
     const uint32_t s = slot_of(n, e);
     l->state |= (uint64_t)to << STATE_BITS * s;
-    l->end[s] = to == CPU || to == CALL ? end : 0;
+    l->end[s] = to == CPU || is_inside(to) ? end : 0;
     if (n->x->to[n->x->to_off[e + 1] - 1] == n->block->last) read_behind(n, e, s, l);
     if (last_reader(n, e) != PSPLIT_NONE) continue;
-    l->state &= ~(UINT64_C(31) << STATE_BITS * s);
+    l->state &= ~(((UINT64_C(1) << STATE_BITS) - 1) << STATE_BITS * s);
     l->end[s] = 0;
   }
 }
@@ -313,15 +315,20 @@ static void swap(enumeration *n) {
   n->next.n = 0;
 }
 
-static void set_part(const enumeration *n, uint32_t v, part to, label *l) {
+static void set_part(const enumeration *n, uint32_t v, uint32_t to, label *l) {
   const int64_t at = v - n->block->first - 1;
-  if (at >= PSPLIT_I_CALLS_PLACED) return;
-  l->low |= (uint64_t)(to & 1) << at;
-  l->high |= (uint64_t)(to >> 1) << at;
+  for (uint32_t k = 0; k < PART_BITS && at < PSPLIT_I_CALLS_PLACED; k++)
+    l->parts.bit[k] |= (uint64_t)(to >> k & 1) << at;
+}
+
+/* Whether clusters may be in a part at all. */
+static bool is_there(const enumeration *n, uint32_t part) {
+  if (part == LEFT) return n->a < n->x->n_types;
+  if (part == RIGHT) return n->b < n->x->n_types;
+  return part == CPU || !n->one_call || part == CALL + n->type;
 }
 
 static void step(enumeration *n, uint32_t v) {
-  static const part parts[] = {LEFT, CPU, CALL, RIGHT};
   labels *next = &n->next;
   uint32_t before[SLOTS], after[SLOTS];
   memcpy(before, n->slot_of_net, sizeof before);
@@ -332,18 +339,16 @@ static void step(enumeration *n, uint32_t v) {
   }
   memcpy(after, n->slot_of_net, sizeof after);
   for (size_t i = 0; i < n->now.n && !n->failed; i++)
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t to = 0; to < CALL + n->x->n_types; to++) {
       label l = n->now.items[i];
       int64_t end;
-      if ((parts[k] == LEFT && n->a >= n->x->n_types) ||
-          (parts[k] == RIGHT && n->b >= n->x->n_types))
-        continue;
+      if (!is_there(n, to)) continue;
       memcpy(n->slot_of_net, before, sizeof before);
-      if (!place(n, v, parts[k], &l, &end)) continue;
+      if (!place(n, v, to, &l, &end)) continue;
       close_slots(n, v, &l);
       memcpy(n->slot_of_net, after, sizeof after);
-      open_slots(n, v, parts[k], end, &l);
-      set_part(n, v, parts[k], &l);
+      open_slots(n, v, to, end, &l);
+      set_part(n, v, to, &l);
       if (is_below(n, &l)) n->failed |= !psplit_i_vec_push(next, l);
     }
   memcpy(n->slot_of_net, after, sizeof after);
@@ -353,10 +358,10 @@ static void step(enumeration *n, uint32_t v) {
 }
 
 static void add_own_bytes(const enumeration *n, psplit_i_calls_crossing *c) {
-  for (int64_t v = n->block->first + 1, i = 0; v < n->block->last; v++, i++) {
-    if (c->parts.high >> i & 1) continue;
-    uint64_t *bytes = c->parts.low >> i & 1 ? &c->own_right : &c->own_left;
-    *bytes = psplit_i_sat_add_u64(*bytes, n->x->bytes[v]);
+  for (int64_t v = n->block->first + 1; v < n->block->last; v++) {
+    const uint32_t part = psplit_i_calls_part(&c->parts, (uint32_t)(v - n->block->first - 1));
+    uint64_t *bytes = part == LEFT ? &c->own_left : &c->own_right;
+    if (part == LEFT || part == RIGHT) *bytes = psplit_i_sat_add_u64(*bytes, n->x->bytes[v]);
   }
 }
 
@@ -368,9 +373,11 @@ static void finish(enumeration *n, psplit_i_calls_crossings *list) {
     psplit_i_calls_crossing crossing = {.cost = add(l->cost, l->last),
                                         .left = l->left,
                                         .right = l->right,
-                                        .calls = (l->state & CALLS) != 0,
                                         .own_cost = add(l->cost, add(l->last, l->less)),
-                                        .parts = {l->low, l->high, known}};
+                                        .parts = l->parts};
+    for (uint32_t t = 0; t < n->x->n_types; t++)
+      crossing.calls[t] = (uint8_t)(l->state >> (TYPE_BIT + t) & 1);
+    crossing.parts.known = known;
     if (known) add_own_bytes(n, &crossing);
     if (is_below(n, l)) n->failed |= !psplit_i_vec_push(list, crossing);
   }
@@ -381,7 +388,18 @@ static int by_cost(const void *a, const void *b) {
   if (x->cost != y->cost) return x->cost < y->cost ? -1 : 1;
   if (x->left != y->left) return x->left < y->left ? -1 : 1;
   if (x->right != y->right) return x->right < y->right ? -1 : 1;
-  return (x->calls > y->calls) - (x->calls < y->calls);
+  return memcmp(x->calls, y->calls, sizeof x->calls);
+}
+
+/* With calls of the same types, or none: of one type alone they may still be told to be two. */
+static bool has_no_more(const psplit_i_calls_crossing *x, const psplit_i_calls_crossing *y) {
+  bool no_more = x->left <= y->left && x->right <= y->right, same = true, none = true;
+  for (uint32_t t = 0; t < PSPLIT_I_CALLS_TYPES; t++) {
+    no_more &= x->calls[t] <= y->calls[t];
+    same &= (x->calls[t] > 0) == (y->calls[t] > 0);
+    none &= x->calls[t] == 0;
+  }
+  return no_more && (same || none);
 }
 
 /* Keeps the crossings that no other is better than. */
@@ -392,9 +410,7 @@ static void sift_list(psplit_i_budget *budget, psplit_i_calls_crossings *list) {
   for (size_t i = 0; i < list->n; i++) {
     const psplit_i_calls_crossing c = list->items[i];
     bool worse = false;
-    for (size_t k = 0; k < n && !worse; k++, n_ops++)
-      worse = list->items[k].left <= c.left && list->items[k].right <= c.right &&
-              list->items[k].calls <= c.calls;
+    for (size_t k = 0; k < n && !worse; k++, n_ops++) worse = has_no_more(&list->items[k], &c);
     if (!worse) list->items[n++] = c;
   }
   psplit_i_spend(budget, 8 * list->n + n_ops);
@@ -403,6 +419,13 @@ static void sift_list(psplit_i_budget *budget, psplit_i_calls_crossings *list) {
 
 static uint64_t unit(const enumeration *n, uint64_t memory) {
   return memory == UINT64_MAX ? UINT64_MAX : memory / n->grain.n_bytes + 1;
+}
+
+/* A separator runs on that kind. */
+static bool runs(const psplit_i_calls_clusters *x, uint32_t kind, int64_t separator) {
+  if (kind == psplit_i_calls_outside(x)) return true;
+  const int64_t *time = kind < x->n_types ? x->time + (size_t)kind * x->n : x->alone;
+  return time[separator] < PSPLIT_I_INF;
 }
 
 /* Adds the crossings of one pair of kinds. */
@@ -441,21 +464,30 @@ static uint64_t room(const psplit_i_calls_clusters *x, uint32_t kind, int64_t se
   return held < x->memory[kind] ? x->memory[kind] - held : 0;
 }
 
-/* Adds to *list, of ways with calls inside, those with one call at what all of it takes; the others
- * have two at least. Nothing changes where that is too much. */
-static void tell_calls(enumeration *n, psplit_i_calls_crossings *fresh,
+/* Whether all calls inside are of a type, and there are some. */
+static bool has_only(const psplit_i_calls_crossing *c, uint32_t type) {
+  bool only = c->calls[type] > 0;
+  for (uint32_t t = 0; t < PSPLIT_I_CALLS_TYPES; t++) only &= t == type || c->calls[t] == 0;
+  return only;
+}
+
+/* Adds to *list, of ways with calls of one type inside, those with one call at what all of it
+ * takes; the others have two at least. Nothing changes where that is too much. */
+static void tell_calls(enumeration *n, uint32_t type, psplit_i_calls_crossings *fresh,
                        psplit_i_calls_crossings *list) {
   psplit_i_budget *budget = n->budget;
   psplit_i_budget share = psplit_i_budget_share(budget, ONE_CALL_SHARE);
   fresh->n = 0;
   n->budget = &share;
   n->one_call = true;
+  n->type = type;
   enumerate(n, fresh);
   n->one_call = false;
   n->budget = budget;
   psplit_i_spend(budget, share.spent);
   if (n->too_many) return;
-  for (size_t i = 0; i < list->n; i++) list->items[i].calls *= 2;
+  for (size_t i = 0; i < list->n; i++)
+    if (has_only(&list->items[i], type)) list->items[i].calls[type] = 2;
   for (size_t i = 0; i < fresh->n; i++) n->failed |= !psplit_i_vec_push(list, fresh->items[i]);
   sift_list(budget, list);
 }
@@ -477,7 +509,8 @@ static void fill(enumeration *n, bool again, psplit_i_calls_crossings *fresh,
     const psplit_i_calls_crossings old = *list;
     *list = *fresh;
     *fresh = old;
-    if (again) tell_calls(n, fresh, list);
+    for (uint32_t t = 0; t < n->x->n_types && again && !n->failed; t++)
+      tell_calls(n, t, fresh, list);
   } else if (!again) {
     keep_loosest(n, list);
   }
@@ -494,6 +527,8 @@ psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budg
       psplit_i_calls_crossings *list = &block->list[n.a][n.b];
       if ((n.a == outside) != (block->first < 0) || (n.b == outside) != (block->last == x->n))
         continue;
+      list->n = again ? list->n : 0;
+      if (!runs(x, n.a, block->first) || !runs(x, n.b, block->last)) continue;
       n.limit = block->limit;
       n.before = block->before && n.a < outside ? &block->before[n.a] : NULL;
       n.behind = block->behind && n.b < outside ? &block->behind[n.b] : NULL;

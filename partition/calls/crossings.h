@@ -16,28 +16,37 @@ static inline uint32_t psplit_i_calls_kinds(const psplit_i_calls_clusters *x) {
   return x->n_types + 2;
 }
 
-typedef enum psplit_i_calls_part {
+/* Of a block's clusters; inside: in a call on a device of the type that is counted from there. */
+enum {
   PSPLIT_I_CALLS_LEFT,
   PSPLIT_I_CALLS_RIGHT,
   PSPLIT_I_CALLS_ON_CPU,
-  PSPLIT_I_CALLS_INSIDE
-} psplit_i_calls_part;
+  PSPLIT_I_CALLS_INSIDE,
+  PSPLIT_I_CALLS_PART_BITS = 3
+};
 
 enum { PSPLIT_I_CALLS_PLACED = 64 /* clusters of a block that are known one by one */ };
 
-/* Parts of a block's clusters from its first one on, as two bits each; not known: of more clusters
- * than that, or of none of them. */
+/* Parts of a block's clusters from its first one on, by bits of their numbers; not known: of more
+ * clusters than that, or of none of them. */
 typedef struct psplit_i_calls_parts {
-  uint64_t low, high;
+  uint64_t bit[PSPLIT_I_CALLS_PART_BITS];
   bool known;
 } psplit_i_calls_parts;
+
+static inline uint32_t psplit_i_calls_part(const psplit_i_calls_parts *parts, uint32_t i) {
+  uint32_t part = 0;
+  for (uint32_t k = 0; k < PSPLIT_I_CALLS_PART_BITS; k++)
+    part |= (uint32_t)(parts->bit[k] >> i & 1) << k;
+  return part;
+}
 
 /* The left part of a block goes to the accelerator of the separator before it, the right part to
  * that of the one behind; what is between is inside. */
 typedef struct psplit_i_calls_crossing {
   int64_t cost;         /* of all that the block adds; separators compute for themselves */
   uint64_t left, right; /* bytes, rounded down */
-  uint32_t calls;       /* inside, or more */
+  uint8_t calls[PSPLIT_I_CALLS_TYPES]; /* inside, by type, or more */
   /* The same of a way to cut it that is like this, and where that puts its clusters. */
   int64_t own_cost;
   uint64_t own_left, own_right;

@@ -14,12 +14,17 @@ static void unite(uint32_t *parent, uint32_t u, uint32_t v) {
   parent[u > v ? u : v] = u > v ? v : u;
 }
 
+/* A device with a core for every node. */
+static bool is_pool(const psplit_i_calls *c, const psplit_device *device) {
+  return c->has_pool && device->free_comm;
+}
+
 static psplit_code list_devices(psplit_i_calls *c, psplit_diag *diag) {
   const psplit_problem *p = c->problem;
   uint32_t cpu = PSPLIT_NONE, at = 0;
   for (uint32_t d = 0; d < p->n_devices; d++) {
     if (p->devices[d].count == 0) continue;
-    if (!p->devices[d].free_comm) {
+    if (!is_pool(c, &p->devices[d])) {
       c->n_accelerators += p->devices[d].count;
     } else if (cpu == PSPLIT_NONE) {
       cpu = d;
@@ -33,7 +38,7 @@ static psplit_code list_devices(psplit_i_calls *c, psplit_diag *diag) {
   c->type = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
   if (!c->entry || !c->type) return psplit_i_nomem(diag);
   for (uint32_t d = 0; d < p->n_devices; d++) {
-    if (p->devices[d].free_comm || p->devices[d].count == 0) continue;
+    if (is_pool(c, &p->devices[d]) || p->devices[d].count == 0) continue;
     for (uint32_t k = 0; k < p->devices[d].count; k++, at++) {
       c->entry[at] = d;
       c->type[at] = c->n_types;
@@ -154,9 +159,9 @@ static bool sort_nodes(psplit_i_calls *c) {
   return true;
 }
 
-psplit_code psplit_i_calls_init(psplit_i_calls *c, const psplit_problem *problem,
+psplit_code psplit_i_calls_init(psplit_i_calls *c, const psplit_problem *problem, bool with_pool,
                                 psplit_diag *diag) {
-  *c = (psplit_i_calls){.problem = problem, .n = problem->n_nodes};
+  *c = (psplit_i_calls){.problem = problem, .n = problem->n_nodes, .has_pool = with_pool};
   psplit_i_arena_init(&c->arena, 0);
   const psplit_code code = list_devices(c, diag);
   if (code != PSPLIT_OK) return code;

@@ -13,8 +13,9 @@
 typedef struct psplit_i_calls {
   const psplit_problem *problem;
   uint32_t n, n_accelerators;
-  bool has_cpus;
-  uint32_t *entry;           /* [n_accelerators + has_cpus] of problem->devices */
+  bool has_pool;   /* devices that pay no communication are such CPUs; else accelerators, too */
+  bool has_cpus;   /* and there are some */
+  uint32_t *entry; /* [n_accelerators + has_cpus] of problem->devices */
   uint32_t n_types, *type;   /* [n_accelerators + has_cpus] numbers of entries */
   int64_t *time;             /* [n_types * n] INF: cannot run there */
   int64_t *send, *recv;      /* [n_types * n_nets] 0 on CPUs */
@@ -38,7 +39,8 @@ typedef struct psplit_i_calls_scratch {
 /* Reads a validated problem without a backward pass. Errors: UNSUPPORTED (CPUs of several kinds),
  * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_init(psplit_i_calls *calls,
-                                                const psplit_problem *problem, psplit_diag *diag);
+                                                const psplit_problem *problem, bool with_pool,
+                                                psplit_diag *diag);
 void psplit_i_calls_fini(psplit_i_calls *calls);
 /* Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_scratch_init(psplit_i_calls_scratch *scratch,

@@ -12,9 +12,10 @@
 
 #include "instance.h"
 #include "latency_blocks.h"
+#include "latency_calls.h"
 #include "random_problem.h"
 
-static uint32_t n_asked, n_tight, n_splits;
+static uint32_t n_asked, n_tight, n_splits, n_calls_tight, n_calls_splits;
 
 /* What the model counts whole: a split that it finds is one. */
 static bool is_exact(unsigned features) {
@@ -37,6 +38,36 @@ static int64_t latency_of(const psplit_problem *problem, const psplit_partition_
   return value;
 }
 
+/* The same of blocks of calls, of which stages are a special case. */
+static void ask_calls(const psplit_problem *problem, const psplit_partition_options *o,
+                      const psplit_i_automaton *automaton, psplit_i_arena *arena, int64_t best,
+                      int64_t limit, const char *what) {
+  uint32_t stage[MAX_NODES], type[MAX_NODES];
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  psplit_diag diag = {0};
+  psplit_solution *solution;
+  const psplit_i_solver_request request = {
+    .problem = problem, .options = o, .budget = &budget, .arena = arena, .diag = &diag};
+  psplit_i_latency_split split = {.stage = stage, .type = type};
+  int64_t bound = 0;
+  assert_true(psplit_problem_n_stages(problem) <= MAX_NODES);
+  assert_int_equal(psplit_i_latency_calls(&request, automaton, limit, &bound, &split), PSPLIT_OK);
+  if (bound > best)
+    fail_msg("%s: bound of calls %lld, optimum %lld, limit %lld", what, (long long)bound,
+             (long long)best, (long long)limit);
+  n_calls_tight += bound == best;
+  if (split.value >= PSPLIT_I_INF) return;
+  n_calls_splits++;
+  if (psplit_partition_check(problem, o, stage, NULL, type, NULL, &diag, &solution) != PSPLIT_OK) {
+    if (problem->pin || problem->stash_1f1b) return; /* which a search for calls leaves out */
+    fail_msg("%s: what calls found is no split: %s", what, diag.message);
+  }
+  if (solution->objective_ns != split.value || split.value >= limit)
+    fail_msg("%s: calls found %lld, which is %lld, limit %lld", what, (long long)split.value,
+             (long long)solution->objective_ns, (long long)limit);
+  psplit_solution_destroy(solution);
+}
+
 static void ask(const psplit_problem *problem, const psplit_partition_options *o, unsigned features,
                 int64_t best, const char *what) {
   psplit_i_instance instance;
@@ -52,6 +83,7 @@ static void ask(const psplit_problem *problem, const psplit_partition_options *o
   const int64_t limits[] = {PSPLIT_I_INF, best, best + 1, best + best / 3 + 1};
   for (uint32_t i = 0; i < 8; i++) {
     const int64_t limit = limits[i / 2];
+    if (i % 2) ask_calls(problem, o, &automaton, &arena, best, limit, what);
     psplit_i_budget budget = psplit_i_budget_unlimited();
     int64_t bound = 0;
     assert_int_equal(psplit_i_blocks(&instance, &automaton, &budget,
@@ -111,7 +143,11 @@ static void bounds_and_splits_hold(void **state) {
   if (n_tight < n_asked / 4 || n_splits < n_asked / 8)
     fail_msg("%u bounds met the optimum and %u splits were found, of %u", n_tight, n_splits,
              n_asked);
-  print_message("# %u asked, %u tight, %u splits\n", n_asked, n_tight, n_splits);
+  if (n_calls_tight < n_asked / 16 || n_calls_splits < n_asked / 64)
+    fail_msg("%u bounds of calls met the optimum and %u splits were found, of %u", n_calls_tight,
+             n_calls_splits, n_asked / 2);
+  print_message("# %u asked, %u tight, %u splits; of calls %u, %u tight, %u splits\n", n_asked,
+                n_tight, n_splits, n_asked / 2, n_calls_tight, n_calls_splits);
 }
 
 int main(void) {

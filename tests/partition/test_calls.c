@@ -297,7 +297,7 @@ static int64_t bound_of_rows(int64_t limit, int64_t *out_value) {
   uint32_t device[MOST];
   psplit_i_calls_placed best = {limit, device};
   psplit_i_arena_init(&arena, 0);
-  assert_int_equal(psplit_i_calls_init(&calls, &r.problem, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_calls_init(&calls, &r.problem, true, NULL), PSPLIT_OK);
   assert_int_equal(psplit_i_calls_closure_init(&closure, &calls, &arena), PSPLIT_OK);
   assert_int_equal(psplit_i_calls_scratch_init(&scratch, &calls, &arena), PSPLIT_OK);
   assert_int_equal(psplit_i_calls_blocks(&calls, &closure, &budget, &bound, &best), PSPLIT_OK);
