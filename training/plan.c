@@ -297,7 +297,8 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
   psplit_i_place_backward(training, plan, stage, half);
   for (uint32_t s = 0; s < plan->n_stages; s++)
     out_stages[s] =
-      (psplit_training_stage){.stash_bytes = plan->stages[s].stash_bytes / (plan->n_stages - s)};
+      (psplit_training_stage){.forward_ns = plan->stages[s].layout_ns,
+                              .stash_bytes = plan->stages[s].stash_bytes / (plan->n_stages - s)};
   for (uint32_t n = 0; n < plan->n_nodes; n++) {
     const uint32_t s = plan->node_stage[n];
     const int64_t ns = times->forward_ns[plan->stages[s].device_id * (size_t)plan->n_nodes + n];

@@ -16,6 +16,7 @@ enum {
   GAP = 700,
   SIDE = 160,
   FOOT = 260,
+  LANE = 100,
   THIN = 25,
   LINE = 130
 };
@@ -24,8 +25,9 @@ typedef struct canvas {
   const psplit_snapshot *s;
   psplit_i_text *out;
   uint32_t n_columns;
-  int64_t most_ns;  /* what TALL stands for; at least 1 */
-  int64_t *send_at; /* [n_columns] where sending begins, ns from the top */
+  int64_t most_ns;    /* what TALL stands for; at least 1 */
+  int64_t *send_at;   /* [n_columns] where sending begins, ns from the top */
+  uint32_t *lane_end; /* [n_transfers] for each lane the stage that its last band goes to */
 } canvas;
 
 /* Tenths as "12.5". */
@@ -55,6 +57,21 @@ static void put_end(psplit_i_text *out, const char *name, size_t room) {
     while (at > name && ((unsigned char)*at & 0xc0) == 0x80);
   if (at > name) psplit_i_text_puts(out, "\xe2\x80\xa6");
   psplit_i_view_html(out, at);
+}
+
+/* As much of the start of a name as there is room for. */
+static void put_start(psplit_i_text *out, const char *name, size_t room) {
+  size_t n = 0;
+  const char *at = name;
+  char start[256];
+  for (; *at && n < room; n++) do
+      at++;
+    while (((unsigned char)*at & 0xc0) == 0x80);
+  const size_t bytes = (size_t)(at - name) < sizeof start ? (size_t)(at - name) : sizeof start - 1;
+  memcpy(start, name, bytes);
+  start[bytes] = '\0';
+  psplit_i_view_html(out, start);
+  if (name[bytes]) psplit_i_text_puts(out, "\xe2\x80\xa6");
 }
 
 static void open_text(psplit_i_text *out, const char *class_name, int64_t x, int64_t y) {
@@ -93,7 +110,7 @@ static void put_part(const canvas *c, uint32_t column, const char *class_name, i
     open_text(c->out, "on", left_of(column) + 60, y + h / 2 + 40);
     const size_t used = strlen(words), room = 23;
     if (*name) psplit_i_text_puts(c->out, "<tspan class=\"kind\">");
-    psplit_i_view_html(c->out, words);
+    put_start(c->out, words, used > room + 1 ? room - 1 : used);
     if (*name) psplit_i_text_puts(c->out, "</tspan>");
     if (*name && used + 5 < room) {
       psplit_i_text_puts(c->out, " ");
@@ -185,22 +202,50 @@ static void put_stage(canvas *c, uint32_t column) {
   put_part(c, column, "send", c->send_at[column], stage->send_ns, "send", "");
 }
 
-static void put_band(const canvas *c, uint32_t from, uint32_t to, int64_t from_y, int64_t from_h,
-                     int64_t to_y, int64_t to_h) {
-  const int64_t x1 = left_of(from) + WIDE, x2 = left_of(to), mid1 = x1 + GAP / 2,
-                mid2 = x2 - GAP / 2;
-  const int64_t points[] = {
-    x1,   from_y,      mid1, from_y,          mid2, to_y,           x2, to_y, x2, to_y + to_h,
-    mid2, to_y + to_h, mid1, from_y + from_h, x1,   from_y + from_h};
-  static const char *const before[] = {"M", " C", " ", " ", " L", " C", " ", " "};
-  psplit_i_text_puts(c->out, "<path class=\"band\" d=\"");
-  for (int i = 0; i < 8; i++) {
-    psplit_i_text_puts(c->out, before[i]);
-    put_number(c->out, points[2 * i]);
-    psplit_i_text_puts(c->out, ",");
-    put_number(c->out, points[2 * i + 1]);
+/* One end of a band: its side of a column, where it begins there and how high. */
+typedef struct band_end {
+  int64_t x, y, h;
+} band_end;
+
+static void put_points(psplit_i_text *out, const char *command, const int64_t *points, int n) {
+  psplit_i_text_puts(out, command);
+  for (int i = 0; i < n; i++) {
+    put_number(out, points[i]);
+    psplit_i_text_puts(out, i + 1 == n ? "" : i % 2 ? " " : ",");
   }
-  psplit_i_text_puts(c->out, " Z\"/>");
+}
+
+/* From one height to another, turning `apart` from the middle. */
+static void put_bend(psplit_i_text *out, int64_t x1, int64_t y1, int64_t x2, int64_t y2,
+                     int64_t apart) {
+  const int64_t middle = (x1 + x2) / 2 + apart;
+  put_points(out, " C", (const int64_t[]){middle, y1, middle, y2, x2, y2}, 6);
+}
+
+/* Where it is steep, too, a band is as wide as it is thick: its sides turn apart. Past stages it
+ * goes below them, at `lane`; 0: to the next. */
+static void put_band(const canvas *c, band_end a, band_end z, int64_t lane) {
+  psplit_i_text *out = c->out;
+  const int64_t thick = a.h > z.h ? a.h : z.h;
+  const int64_t apart =
+    (thick < GAP / 2 ? thick : GAP / 2) * 6 / 10 * (!lane && z.y > a.y ? -1 : 1);
+  psplit_i_text_puts(out, "<path class=\"band\" d=\"");
+  put_points(out, "M", (const int64_t[]){a.x, a.y}, 2);
+  if (!lane) {
+    put_bend(out, a.x, a.y, z.x, z.y, -apart);
+    put_points(out, " L", (const int64_t[]){z.x, z.y + z.h}, 2);
+    put_bend(out, z.x, z.y + z.h, a.x, a.y + a.h, apart);
+  } else {
+    const int64_t down = a.x + GAP, up = z.x - GAP, h = thick < LANE - 30 ? thick : LANE - 30;
+    put_bend(out, a.x, a.y, down, lane, 0);
+    put_points(out, " L", (const int64_t[]){up, lane}, 2);
+    put_bend(out, up, lane, z.x, z.y, -h * 6 / 10);
+    put_points(out, " L", (const int64_t[]){z.x, z.y + z.h}, 2);
+    put_bend(out, z.x, z.y + z.h, up, lane + h, h * 6 / 10);
+    put_points(out, " L", (const int64_t[]){down, lane + h}, 2);
+    put_bend(out, down, lane + h, a.x, a.y + a.h, 0);
+  }
+  psplit_i_text_puts(out, " Z\"/>");
 }
 
 /* All that goes from one stage to another. */
@@ -232,7 +277,29 @@ static int64_t share(int64_t whole, uint64_t bytes, uint64_t all) {
   return all ? (int64_t)((double)bytes / (double)all * (double)whole) : 0;
 }
 
-static void put_bundle(const canvas *c, const bundle *b, traffic *from, traffic *to) {
+/* The first lane below the columns that is free from stage `from` on, from 1; `inout_n` of them are
+ * used. */
+static uint32_t take_lane(const canvas *c, const bundle *b, uint32_t *inout_n) {
+  uint32_t lane = 0;
+  if (b->to == b->from + 1) return 0;
+  while (lane < *inout_n && c->lane_end[lane] > b->from) lane++;
+  if (lane == *inout_n) ++*inout_n;
+  c->lane_end[lane] = b->to;
+  return lane + 1;
+}
+
+static uint32_t count_lanes(const canvas *c) {
+  uint32_t n = 0;
+  for (uint32_t from = 0; c->s->plan && from < c->n_columns; from++)
+    for (uint32_t to = from + 2; to < c->n_columns; to++) {
+      const bundle b = bundle_of(c->s->plan, from, to);
+      if (b.n) (void)take_lane(c, &b, &n);
+    }
+  return n;
+}
+
+static void put_bundle(const canvas *c, const bundle *b, uint32_t lane, traffic *from,
+                       traffic *to) {
   enum { LEAST = 30 };
   const int64_t send = height_of(c, b->from, c->s->plan->stages[b->from].send_ns);
   const int64_t recv = height_of(c, b->to, c->s->plan->stages[b->to].recv_ns);
@@ -242,7 +309,9 @@ static void put_bundle(const canvas *c, const bundle *b, traffic *from, traffic 
   const int64_t h1 = share(send, b->bytes, from->sent), h2 = share(recv, b->bytes, to->received);
   char amount[PSPLIT_I_VIEW_UNIT], label[PSPLIT_I_VIEW_UNIT + 1];
   psplit_i_text_puts(c->out, "<g>");
-  put_band(c, b->from, b->to, y1, h1 > LEAST ? h1 : LEAST, y2, h2 > LEAST ? h2 : LEAST);
+  put_band(c, (band_end){left_of(b->from) + WIDE, y1, h1 > LEAST ? h1 : LEAST},
+           (band_end){left_of(b->to), y2, h2 > LEAST ? h2 : LEAST},
+           lane ? TOP + TALL + 60 + (int64_t)(lane - 1) * LANE : 0);
   snprintf(label, sizeof label, "%s%s", b->known ? "" : "~", psplit_i_view_size(b->bytes, amount));
   psplit_i_text_addf(
     c->out, "<title>stage %" PRIu32 " to %" PRIu32 ": %s, %" PRIu32 " tensor%s</title></g>\n",
@@ -264,10 +333,12 @@ static void put_bands(const canvas *c) {
     by_stage[plan->transfers[t].from].sent += plan->transfers[t].bytes;
     by_stage[plan->transfers[t].to].received += plan->transfers[t].bytes;
   }
+  uint32_t n_lanes = 0;
   for (uint32_t from = 0; from < c->n_columns; from++)
     for (uint32_t to = from + 1; to < c->n_columns; to++) {
       const bundle b = bundle_of(plan, from, to);
-      if (b.n) put_bundle(c, &b, &by_stage[from], &by_stage[to]);
+      if (!b.n) continue;
+      put_bundle(c, &b, take_lane(c, &b, &n_lanes), &by_stage[from], &by_stage[to]);
     }
   free(by_stage);
 }
@@ -313,7 +384,9 @@ static const char STYLE[] =
 
 static void put_all(canvas *c, const char *title) {
   const psplit_snapshot *s = c->s;
-  const int64_t width = left_of(c->n_columns) - GAP + SIDE, height = TOP + TALL + FOOT;
+  const uint32_t n_lanes = count_lanes(c);
+  const int64_t width = left_of(c->n_columns) - GAP + SIDE,
+                height = TOP + TALL + FOOT + (int64_t)n_lanes * LANE;
   psplit_i_text_puts(c->out,
                      "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 ");
   put_number(c->out, width);
@@ -359,10 +432,11 @@ void psplit_i_view_svg(const psplit_snapshot *s, const char *title, psplit_i_tex
   }
   if (c.most_ns < 1) c.most_ns = 1;
   c.send_at = calloc((size_t)c.n_columns + 1, sizeof *c.send_at);
-  if (!c.send_at) {
+  c.lane_end = calloc((s->plan ? s->plan->n_transfers : 0) + (size_t)1, sizeof *c.lane_end);
+  if (c.send_at && c.lane_end)
+    put_all(&c, title);
+  else
     out->failed = true;
-    return;
-  }
-  put_all(&c, title);
   free(c.send_at);
+  free(c.lane_end);
 }

@@ -7,7 +7,8 @@ static const char *scaled(double value, double step, const char *const *units, u
                           char *out) {
   unsigned unit = 0;
   for (; value >= 999.5 && unit + 1 < n; unit++) value /= step;
-  snprintf(out, PSPLIT_I_VIEW_UNIT, "%.3g %s", value, units[unit]);
+  const int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  snprintf(out, PSPLIT_I_VIEW_UNIT, "%.*f %s", decimals, value, units[unit]);
   return out;
 }
 

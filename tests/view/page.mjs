@@ -14,6 +14,7 @@ const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-page-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 
+const cache = process.env.PSPLIT_MODEL_CACHE ?? new URL('../../.cache/models', import.meta.url).pathname;
 const modelText = (name) => readFileSync(new URL(`golden/${name}.txt`, import.meta.url), 'utf8')
   .split('--- model\n')[1].split('--- expected\n')[0];
 
@@ -264,7 +265,6 @@ async function cuts() {
   await moved('layers on uneven devices', model, ['--devices', devices, '--device-order', 'given'], [[0, 1], [1, 1]]);
   writeFileSync(devices, JSON.stringify({ devices: ['a', 'b', 'c'].map((name) => ({ name, preset: 'cpu' })), topology: { same_host: { bytes_per_second: 1e6 } } }));
   await moved('layers that send while they compute', model, ['--devices', devices, '--overlap'], [[0, 1], [1, -1]]);
-  const cache = process.env.PSPLIT_MODEL_CACHE ?? new URL('../../.cache/models', import.meta.url).pathname;
   for (const [name, ...args] of [['resnet50', '-k', '4'], ['mobilenet_v3_small', '-k', '3'], ['whisper_tiny_encoder', '-k', '3'], ['ppocr_rec', '-k', '4', '--message-latency', 'per-pair']]) {
     const file = join(cache, `${name}.onnx`);
     if (existsSync(file)) await moved(name, file, args, [[1, -3], [0, 2]]);
@@ -466,7 +466,20 @@ async function training() {
   tap.ok(/loads of a plan for training are not counted/.test(await page.locator('#view').textContent()) && await page.locator('.handle').count() === 0, `${title}: cuts stay where they are, and the page says why`);
   await tab(page, 'Schedule');
   tap.ok(await page.locator('.slot').count() === 20 && await page.locator('.slot.back').count() === 10, `${title}: five micro-batches there and back`);
+  await page.getByRole('button', { name: 'fill, then drain' }).click();
+  const filled = await page.evaluate(() => { const ends = [...document.querySelectorAll('.slot title')].map((t) => t.textContent); return ends.findLastIndex((t) => t.startsWith('stage 1') && !t.includes('backward')) < ends.findIndex((t) => t.includes('backward')); });
+  tap.ok(filled, `${title}: all forward, then back, when asked for`);
   await close(title, page);
+  // The share that is idle in a step by 1F1B is what the command tells, with what cuts cost in layouts.
+  const real = join(cache, 'resnet50.onnx'), steps = [[model, '-k', '2..3', '--loss', 'mse:target=t'], ...(existsSync(real) ? [[real, '-k', '2..4', '--dim', 'batch=4', '--loss', 'softmax-cross-entropy:logits=logits,labels=label']] : [])];
+  for (const [file, ...args] of steps) {
+    const told = JSON.parse(spawnSync(tool.replace(/inspect$/, 'split'), [file, ...args, '--training', '--micro-batches', '5', '--plan-only', '--json', '-q'], { encoding: 'utf8' }).stdout);
+    const each = await open(`a step of ${file.replace(/.*\//, '')}`, inspect(file, ...args, '--training', '--micro-batches', '5'), '#view=schedule');
+    if (!each) return;
+    const idle = await each.evaluate(() => window.page.data.plans.map((_, i) => { window.page.choosePlan(i); return window.page.idle(5); }));
+    tap.ok(told.length === idle.length && told.every((row, i) => Math.abs(row.bubble_frac - idle[i]) < 1e-5), `${title}: a step is idle as the command tells, ${file.replace(/.*\//, '')}`, `${idle} ${told.map((row) => row.bubble_frac)}`);
+    await close(`a step of ${file.replace(/.*\//, '')}`, each);
+  }
 }
 
 async function unplanned() {

@@ -111,12 +111,11 @@ function cutDrawing(cut, width) {
     svg.append(drawing('line', { class: 'grid', x1: CURVE.side, x2: width - CURVE.side, y1: y(top * part), y2: y(top * part) }), drawing('text', { class: 'soft halo axis', x: CURVE.side + 2, y: y(top * part) - 3 }, `${sure}${bytes(top * part)}`));
   }
   // What cuts send stands above them, a row higher where it would touch the one before.
-  let end = -Infinity, high = false;
-  const tops = (places ?? []).map((place) => {
-    const half = widthOf(`${sure}${bytes(plan.cut_bytes[place])}`, BOLD) / 2 + 3, x = axis.x(place);
-    high = x - half < end && !high;
-    end = x + half;
-    return high ? 12 : 26;
+  const rows = [[26, -Infinity], [12, -Infinity]], tops = (places ?? []).map((place) => {
+    const wide = widthOf(`${sure}${bytes(plan.cut_bytes[place])}`, BOLD) + 6, x = axis.x(place), from = x < 40 ? x : x > width - 40 ? x - wide : x - wide / 2;
+    const row = rows.find(([, end]) => from >= end);
+    if (row) row[1] = from + wide;
+    return row?.[0] ?? null;
   });
   if (places && !whyFixed()) places.forEach((place, i) => svg.append(handle(i, place, axis, svg, { base, text: `${sure}${bytes(plan.cut_bytes[place])}`, y: tops[i] })));
   else for (const place of places ?? []) svg.append(drawing('line', { class: 'cut', x1: axis.x(place), x2: axis.x(place), y1: CURVE.head, y2: base }));
@@ -132,8 +131,8 @@ function handle(i, place, axis, svg, { base, text, y }) {
   const x = axis.x(place), behind = plan.supernodes[plan.order[place]].title;
   const g = drawing('g', { class: 'handle', tabindex: 0, role: 'slider', 'data-cut': i, 'aria-label': `cut between stage ${i} and ${i + 1}`, 'aria-valuemin': 0, 'aria-valuemax': plan.order.length - 2, 'aria-valuenow': place, 'aria-valuetext': `behind ${behind}, ${text}` });
   const anchor = x < 40 ? 'start' : x > Number(svg.getAttribute('width')) - 40 ? 'end' : 'middle';
-  g.append(drawing('line', { class: 'cut', x1: x, x2: x, y1: y + 4, y2: base + 24 }), drawing('rect', { class: 'grip', x: x - 6, y: base - 2, width: 12, height: 30, rx: 4 }), drawing('rect', { class: 'reach', x: x - 14, y: 0, width: 28, height: CURVE.height - 14 }),
-    drawing('text', { class: 'cut halo', x, y, 'text-anchor': anchor }, text), drawing('title', {}, `behind ${behind}: ${text}, ${time(plan.cut_ns[place])}; drag, or arrow keys`));
+  g.append(drawing('line', { class: 'cut', x1: x, x2: x, y1: y === null ? CURVE.head : y + 4, y2: base + 24 }), drawing('rect', { class: 'grip', x: x - 6, y: base - 2, width: 12, height: 30, rx: 4 }), drawing('rect', { class: 'reach', x: x - 14, y: 0, width: 28, height: CURVE.height - 14 }),
+    ...(y === null ? [] : [drawing('text', { class: 'cut halo', x, y, 'text-anchor': anchor }, text)]), drawing('title', {}, `behind ${behind}: ${text}, ${time(plan.cut_ns[place])}; drag, or arrow keys`));
   g.addEventListener('pointerdown', (event) => {
     event.preventDefault();
     const move = (e) => {

@@ -40,7 +40,8 @@ function pathOf(p, id) {
   return repeat ? [repeat.title || `${repeat.blocks} blocks`, `block ${Math.floor((id - repeat.first) / repeat.supernodes)}`] : [];
 }
 function whereabouts(id) {
-  return plan.scopes[id] ? about(id).path.slice(-2).join('.') : plan.supernodes[id].title;
+  const { title } = plan.supernodes[id], { path } = about(id);
+  return plan.scopes[id] ? path.slice(-2).join('.') : title.startsWith('#') && path.length ? path.at(-1) : title;
 }
 const fullName = (id) => `${about(id).kind}, ${plan.supernodes[id].title}`;
 

@@ -112,9 +112,11 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
 function markText(kind, id, { x, y, wide, h }) {
   const room = wide - 12, rows = Math.max(1, Math.floor((h - 3) / 14)), lines = wrapped(kind, room, rows, BOLD);
   const text = drawing('text', { class: 'on' });
-  if (!lines.length) return text;
+  // A few letters tell nothing.
+  const told = (line) => !line.endsWith('…') || line.length > 6;
+  if (!lines.length || !told(lines[0])) return text;
   const left = room - widthOf(lines.at(-1), BOLD) - 6;
-  const beside = id === null ? null : placeIn(id, left), below = id === null || beside || rows === lines.length ? null : placeIn(id, room) ?? fitted(whereabouts(id), room);
+  const beside = id === null ? null : placeIn(id, left), below = id === null || beside || rows === lines.length ? null : placeIn(id, room) ?? ([fitted(whereabouts(id), room)].find((part) => part.length > 6) ?? null);
   const first = y + h / 2 + 4 - (lines.length + (below ? 1 : 0) - 1) * 7;
   lines.forEach((line, i) => text.append(drawing('tspan', { class: 'kind', x: x + 6, y: first + 14 * i }, line)));
   if (beside) text.append(drawing('tspan', { class: 'where', dx: 5 }, beside));
@@ -196,10 +198,12 @@ function drawBands(bands, over, { bundles, lanes, stages }, edge, { x, wide, gap
 }
 // From the end of one column to the begin of another, or down to a lane below those between.
 function bandPath([x1, a, t1], [x2, z, t2], gap, lane) {
-  const bend = (x, from, to, y) => `C${(x + to) / 2},${from} ${(x + to) / 2},${y} ${to},${y}`;
-  if (!lane) return `M${x1},${a} ${bend(x1, a, x2, z)} L${x2},${z + t2} ${bend(x2, z + t2, x1, a + t1)} Z`;
-  const [y, t] = lane, down = x1 + gap, up = x2 - gap;
-  return `M${x1},${a} ${bend(x1, a, down, y)} H${up} ${bend(up, y, x2, z)} L${x2},${z + t2} ${bend(x2, z + t2, up, y + t)} H${down} ${bend(down, y + t, x1, a + t1)} Z`;
+  const bend = (x, from, to, y, aside = 0) => `C${(x + to) / 2 + aside},${from} ${(x + to) / 2 + aside},${y} ${to},${y}`;
+  // Where it is steep, too, as wide as it is thick: its sides turn apart.
+  const apart = Math.min(Math.max(t1, t2), gap * 0.5) * 0.6 * (z < a ? 1 : -1);
+  if (!lane) return `M${x1},${a} ${bend(x1, a, x2, z, -apart)} L${x2},${z + t2} ${bend(x2, z + t2, x1, a + t1, apart)} Z`;
+  const [y, t] = lane, down = x1 + gap, up = x2 - gap, turn = Math.min(t, gap * 0.5) * 0.6;
+  return `M${x1},${a} ${bend(x1, a, down, y)} H${up} ${bend(up, y, x2, z, -turn)} L${x2},${z + t2} ${bend(x2, z + t2, up, y + t, turn)} H${down} ${bend(down, y + t, x1, a + t1)} Z`;
 }
 function labelBands(over, labels, room) {
   const small = '11px system-ui, sans-serif', taken = [];

@@ -28,7 +28,31 @@ function step(stages, n) {
   const busy = n * stages.reduce((sum, s) => sum + s.load_ns, 0);
   return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * stages.length) : 0 };
 }
-const scheduled = (cut, n) => (cut.stages[0]?.backward_ns !== undefined ? step(cut.stages, n) : simulate(cut.stages.map((s) => s.load_ns), n));
+// A step by 1F1B: a stage runs forward as often as there are stages from it on, then back and forward in turn.
+function oneByOne(stages, n) {
+  const k = stages.length, crossing = (s) => (s.recv_ns + s.send_ns) / 2, slots = [];
+  const done = [stages.map(() => []), stages.map(() => [])], free = stages.map(() => 0), ran = stages.map(() => [0, 0]);
+  const ready = (s, m, back) => (back ? (s + 1 < k ? done[1][s + 1][m] : done[0][s][m]) : s ? done[0][s - 1][m] : 0);
+  for (let left = 2 * k * n; left > 0;) {
+    for (let s = 0; s < k; s++) {
+      for (;;) {
+        const [there, here] = ran[s], back = there >= Math.min(n, k - s) && (there === n || there > here + Math.min(n, k - s) - 1), m = back ? here : there;
+        if (m === n || (back && here >= there)) break;
+        const at = ready(s, m, back);
+        if (at === undefined) break;
+        const from = Math.max(at, free[s]), to = from + (back ? stages[s].backward_ns : stages[s].forward_ns) + crossing(stages[s]);
+        done[back ? 1 : 0][s][m] = free[s] = to;
+        slots.push([s, m, from, to, back]);
+        ran[s][back ? 1 : 0]++;
+        left--;
+      }
+    }
+  }
+  const makespan = free.reduce((m, to) => Math.max(m, to), 0), busy = n * stages.reduce((sum, s) => sum + s.forward_ns + s.backward_ns + 2 * crossing(s), 0);
+  return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * k) : 0 };
+}
+const trains = (cut) => cut.stages[0]?.backward_ns !== undefined;
+const scheduled = (cut, n) => (!trains(cut) ? simulate(cut.stages.map((s) => s.load_ns), n) : state.order === 'fill' ? step(cut.stages, n) : oneByOne(cut.stages, n));
 
 // Spans of computing in a trace of onnx-pipeline-run, as slots; null where it is none.
 function readTrace(text) {
@@ -58,12 +82,18 @@ function traceHead(trace, n) {
 }
 
 // Boxes of a row too thin to be seen become one.
-function gantt(run, { rows, width, longest, name }) {
+function gantt(run, { rows, width, longest, name, tall = 380 }) {
+  const busy = new Array(rows).fill(0);
+  for (const [stage, , from, to] of run.slots) busy[stage] += to - from;
   const titles = Array.from({ length: rows }, (_, s) => (width < 560 || !plan.stages[s] ? `stage ${s}` : `${s} · ${plan.stages[s].device}`));
-  const left = Math.min(130, 12 + Math.max(...titles.map((t) => widthOf(t)))), row = Math.max(14, Math.min(48, 380 / rows)), height = rows * row + 26, scale = (width - left - 8) / Math.max(1, longest);
+  const left = Math.min(130, 12 + Math.max(width < 560 ? 40 : 62, ...titles.map((t) => widthOf(t)))), row = Math.max(14, Math.min(72, tall / rows)), height = rows * row + 26, scale = (width - left - 8) / Math.max(1, longest);
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'gantt', role: 'img', 'aria-label': `${name}: which stage works on which micro-batch, over time; ${percent(run.bubble)} idle` });
   const step = niceStep(longest / Math.max(2, width / 130));
-  titles.forEach((text, s) => svg.append(drawing('text', { x: 0, y: s * row + row / 2 + 4 }, fitted(text, left - 8, undefined, false)), drawing('rect', { class: 'track', x: left, y: s * row + 1, width: Math.max(0, run.makespan * scale), height: row - 2 })));
+  titles.forEach((text, s) => {
+    const below = row >= 32 && run.makespan > 0 && (width < 560 ? percent(busy[s] / run.makespan) : `${percent(busy[s] / run.makespan)} busy`);
+    svg.append(drawing('text', { x: 0, y: s * row + row / 2 + (below ? -2 : 4) }, fitted(text, left - 8, undefined, false)), drawing('rect', { class: 'track', x: left, y: s * row + 1, width: Math.max(0, run.makespan * scale), height: row - 2 }));
+    if (below) svg.append(drawing('text', { class: 'soft', x: 0, y: s * row + row / 2 + 13 }, below));
+  });
   for (let at = 0; at <= longest; at += step) {
     const x = left + at * scale, text = at ? time(at) : '0', small = '11px system-ui, sans-serif';
     svg.append(drawing('line', { class: 'grid', x1: x, x2: x, y1: 0, y2: rows * row + 4 }));
@@ -110,11 +140,12 @@ function drawSchedule(box) {
   if (head) list.append(figure('measured', time(head.makespan), `${(head.makespan / run.makespan).toFixed(2)} times the prediction, ${percent(head.bubble)} idle`));
   const input = element('input', { id: 'batches', type: 'number', min: 1, max: 1000, step: 1, value: n, oninput: (event) => { state.batches = event.target.value; redrawSchedule(); } });
   const file = element('input', { id: 'trace', type: 'file', accept: '.json', 'aria-label': 'a trace of onnx-pipeline-run', onchange: (event) => takeTrace(event.target.files[0]) });
-  box.append(element('div', { class: 'tools' }, element('label', {}, 'Micro-batches ', input), element('label', {}, 'Beside it, a run\'s ', element('code', {}, '--trace'), ' ', file)));
+  box.append(element('div', { class: 'tools' }, element('label', {}, 'Micro-batches ', input), ...(trains(cut) ? [choice('order of a step', [['1f1b', '1F1B'], ['fill', 'fill, then drain']], state.order, (order) => set({ order }))] : []), element('label', {}, 'Beside it, a run\'s ', element('code', {}, '--trace'), ' ', file)));
   const body = element('div', { id: 'schedule-body' });
   box.append(body);
-  body.append(list, element('h2', {}, 'As planned'), gantt(run, { rows, width, longest, name: 'planned' }));
-  if (head) body.append(element('h2', {}, 'As measured'), gantt(head, { rows, width, longest, name: 'measured' }), drift(cut, trace));
+  const tall = Math.max(240, (innerHeight - body.getBoundingClientRect().top - 190) / (head ? 2 : 1));
+  body.append(list, element('h2', {}, 'As planned'), gantt(run, { rows, width, longest, name: 'planned', tall }));
+  if (head) body.append(element('h2', {}, 'As measured'), gantt(head, { rows, width, longest, name: 'measured', tall }), drift(cut, trace));
 }
 // The field that is being typed in stays.
 function redrawSchedule() {
