@@ -144,6 +144,10 @@ static void how_far(double took_s, char *out, size_t bytes) {
   if (!talk.count && unit == PSPLIT_ACTIVITY_NONE) return;
   if (all && done > all) done = all; /* the whole was an estimate */
   size_t n = 0;
+  if (unit == PSPLIT_ACTIVITY_WORK && all && done == all) { /* what comes then is not counted */
+    snprintf(out, bytes, "its limit is used up, %s", cli_time((int64_t)(took_s * 1e9), a));
+    return;
+  }
   if (unit == PSPLIT_ACTIVITY_WORK && all)
     n = (size_t)snprintf(out, bytes, "%.0f %% of the limit", 100 * (double)done / (double)all);
   else if (unit == PSPLIT_ACTIVITY_BYTES)
@@ -225,13 +229,15 @@ static void begin(void) {
   start_ticking();
 }
 
-/* The row of a part by its name up to the first digit: "writing stage 2 of 4" is one of several. */
+/* The row of a part: "writing stage 2 of 4" is one of "writing stages", "running stages, round 1
+ * of at most 3" of "running stages". */
 static void find_part(const char *doing) {
   char name[PART_BYTES];
-  size_t n = strcspn(doing, "0123456789");
+  const size_t n = strcspn(doing, "0123456789");
+  const char *round = strstr(doing, ", round ");
   const bool numbered = doing[n] && n && doing[n - 1] == ' ' && strncmp(doing, "writing", 7) == 0;
-  snprintf(name, sizeof name, "%.*s%s", numbered ? (int)n - 1 : (int)sizeof name, doing,
-           numbered ? "s" : "");
+  const size_t most = numbered ? n - 1 : round ? (size_t)(round - doing) : sizeof name;
+  snprintf(name, sizeof name, "%.*s%s", (int)most, doing, numbered ? "s" : "");
   for (talk.at = 0; talk.at < talk.n_parts; talk.at++)
     if (strcmp(talk.parts[talk.at].name, name) == 0) return;
   part *grown = cli_grow(talk.parts, talk.n_parts, sizeof *grown);

@@ -71,7 +71,7 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   tuning.give_up_user = (void *)(uintptr_t)s;
   psplit_code code = planned_prepare(plan, n_stages, diag, &made, &planner);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
-  cli_doing("running stages to correct their costs");
+  cli_doing(plan->planner.n_costs ? "planning" : "profiling the whole model");
   if (code == PSPLIT_OK) code = psplit_autotune(ort, path, model, &tuning, diag, &costs);
   if (code == PSPLIT_OK) plan_add_costs(plan, costs);
   psplit_onnxruntime_close(ort);

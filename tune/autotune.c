@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +99,15 @@ static psplit_code measure_whole(tuner *t, const char *path, psplit_diag *diag) 
 out:
   free(text);
   return code;
+}
+
+/* What begins now, in the emitter's words for progress: its logger hears it too. */
+static void say(const tuner *t, const char *what, uint32_t round) {
+  char line[96];
+  if (!t->emit.logger || !t->emit.logger->emit) return;
+  snprintf(line, sizeof line, "%s, round %" PRIu32 " of at most %" PRIu32, what, round,
+           t->options.n_rounds);
+  t->emit.logger->emit(t->emit.logger->user, PSPLIT_PROGRESS, line);
 }
 
 /* A model in which Ifs were replaced is in no file: it is written as one stage. */
@@ -236,6 +246,7 @@ static psplit_code run_stages(tuner *t, const psplit_plan *plan, uint32_t round,
   PSPLIT_TRY(psplit_emit(t->model, plan, t->stages, &t->emit, diag));
   PSPLIT_TRY(psplit_i_pipe_read(t->stages, t->options.max_text_bytes, diag, &pipe));
   PSPLIT_TRY(psplit_i_feed_meet_inputs(&t->run.feed, &pipe, diag));
+  say(t, "running stages", round);
   PSPLIT_TRY(psplit_i_run_threads(&t->ort->ort, &pipe, &t->run, diag, &timeline));
   PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
   const double imbalance = slowest_over_mean(t, &slowest_ns);
@@ -247,7 +258,10 @@ static psplit_code run_stages(tuner *t, const psplit_plan *plan, uint32_t round,
   }
   *out_done =
     (imbalance <= BALANCED && !contradicts(plan, slowest_ns)) || round == t->options.n_rounds;
-  if (!*out_done) PSPLIT_TRY(take_costs(t, &pipe, plan, diag));
+  if (!*out_done) {
+    say(t, "profiling stages", round);
+    PSPLIT_TRY(take_costs(t, &pipe, plan, diag));
+  }
 out:
   psplit_i_timeline_fini(&timeline);
   psplit_i_pipe_fini(&pipe);
@@ -259,6 +273,7 @@ out:
 static psplit_code tune_once(tuner *t, uint32_t round, psplit_diag *diag, bool *out_done) {
   psplit_code code;
   psplit_planner *made = NULL;
+  say(t, "planning", round);
   PSPLIT_TRY(plan_with(t, &t->planner, t->options.pipeline, diag, &made));
   const psplit_plan *plan = psplit_planner_plan(made);
   if (!plan)

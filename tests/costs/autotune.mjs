@@ -29,7 +29,11 @@ const beside = () => [...readdirSync(tmp).filter((name) => /^\.?out\./.test(name
 // A directory that has the name that rounds once had is its owner's.
 mkdirSync(join(tmp, 'out.autotune'));
 writeFileSync(join(tmp, 'out.autotune', 'note'), 'mine');
-const tuned = tune('--dim', 'n=64', '--verify');
+const log = join(tmp, 'log.txt');
+const tuned = tune('--dim', 'n=64', '--verify', '--log', log, '-v');
+const lines = readFileSync(log, 'utf8');
+tap.ok(/ {2}profiling the whole model\n[^]* {2}running stages, round 1 of at most 2\n/.test(lines), 'what is done now is told', lines);
+tap.ok(/^.*% {2}running stages$/m.test(tuned.stderr) && !/% .*round/.test(tuned.stderr), 'rounds are one part of the times', tuned.stderr);
 if (tap.ok(tuned.status === 0, 'a model with an inlined If is tuned', tuned.stderr)) {
   const { plan } = JSON.parse(readFileSync(join(out, 'pipeline.json')));
   tap.ok(plan.measured_frac === 1 && plan.total_compute_ns > 100, 'by the times of the branch',
