@@ -21,7 +21,8 @@ const PICTURES = [
   { name: 'vit_b_16', model: 'vit_b_16', args: ['-k', '4', '--dim', 'batch=1'], hash: 'view=model', height: 820 },
   { name: 'ppocr_rec', model: 'ppocr_rec', args: ['-k', '1..8', '--dim', 'p2o.DynamicDimension.0=1', '--dim', 'p2o.DynamicDimension.1=320'], hash: 'view=cuts&k=4', act: move, height: 860 },
   { name: 'retinaface', model: 'retinaface', args: ['-k', '2..4'], hash: 'k=4&compare=2', dark: true, height: 640 },
-  { name: 'whisper_tiny_encoder', model: 'whisper_tiny_encoder', args: ['-k', '4', '--micro-batches', '12', '--dim', 'batch_size=1', '--dim', 'feature_size=80', '--dim', 'encoder_sequence_length=3000'], hash: 'view=schedule', height: 480 },
+  { name: 'whisper_tiny_encoder', model: 'whisper_tiny_encoder', args: ['-k', '4', '--micro-batches', '12', '--dim', 'batch_size=1', '--dim', 'feature_size=80', '--dim', 'encoder_sequence_length=3000'], hash: 'view=schedule', height: 540 },
+  { name: 'ppocr_det', model: 'ppocr_det', args: ['-k', '4', '--dim', 'p2o.DynamicDimension.0=1', '--dim', 'p2o.DynamicDimension.1=640', '--dim', 'p2o.DynamicDimension.2=640'], hash: 'view=model', height: 820 },
   { name: 'memory', model: 'densenet121', args: ['-k', '5', '--dim', 'batch=8'], hash: 'mode=memory', dark: true, height: 700 },
   { name: 'phone', model: 'resnet50', args: ['-k', '3', '--dim', 'batch=1'], hash: '', width: 390, height: 844 },
 ];

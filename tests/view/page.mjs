@@ -482,6 +482,29 @@ async function training() {
   }
 }
 
+// Devices that run several stages work on one at a time, and count once.
+async function segments() {
+  const title = 'segments', model = join(tmp, 'back-and-forth.onnx'), devices = join(tmp, 'two.json'), all = [...Array(5).keys()];
+  const rows = all.map((i) => `  ["/blocks.${i}/MatMul"] m${i} = MatMul (h${i}, w${i})\n  ["/blocks.${i}/Relu"] h${i + 1} = Relu (m${i})\n`).join('');
+  spawnSync(makeModel, [model], { input: `(float[256,64] h0) => (float[256,64] h5) <${all.map((i) => `float[64,64] w${i} = random(${i + 1})`).join(', ')}> {\n${rows}}\n` });
+  writeFileSync(devices, JSON.stringify({ devices: [{ name: 'a', preset: 'cpu', unsupported: { nodes: ['/blocks.2/*'] } }, { name: 'b', preset: 'cpu', unsupported: { nodes: ['/blocks.[0134]/*'] } }] }));
+  const page = await open(title, inspect(model, '--devices', devices, '--segments', '3'));
+  if (!page) return;
+  const { stages } = await plan(page), figures = await page.locator('.figures').textContent();
+  tap.ok(stages.map((s) => s.device).join('') === 'aba', `${title}: the model goes back and forth`, JSON.stringify(stages.map((s) => s.device)));
+  tap.ok(/slowest device[0-9.]+ usalower/.test(figures), `${title}: the slowest device is told`, figures);
+  const { slots, idle } = await page.evaluate(() => ({ slots: window.page.slots(6), idle: window.page.idle(6) }));
+  const ends = { a: 0, b: 0 }, clash = [];
+  for (const [s, m, from, to] of slots.sort((x, y) => x[2] - y[2])) {
+    if (from < ends[stages[s].device]) clash.push(`stage ${s}, ${m}`);
+    ends[stages[s].device] = to;
+  }
+  const busy = 6 * stages.reduce((n, s) => n + s.load_ns, 0), end = Math.max(ends.a, ends.b);
+  tap.none(clash, `${title}: a device works on one thing at a time`);
+  tap.ok(slots.length === 18 && Math.abs(idle - (1 - busy / (2 * end))) < 1e-9 && slots.every(([s, m, from]) => !s || slots.some(([t, k, , to]) => t === s - 1 && k === m && to <= from)), `${title}: the rest of the time it is idle, and nothing begins before its input`, `${idle}`);
+  await close(title, page);
+}
+
 async function unplanned() {
   const title = 'no plan';
   const page = await open(title, small('supernodes', '--before', 'infer-shapes'));
@@ -659,6 +682,7 @@ await treeKeys();
 await notes();
 await everywhere();
 await training();
+await segments();
 await unplanned();
 await hostile();
 await pictures();

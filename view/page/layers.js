@@ -146,15 +146,16 @@ function spread(row, wished, weights) {
 }
 function placeItems(rows) {
   for (const row of rows) spread(row, row.map(() => 0), row.map(() => 1));
-  for (let round = 0; round < 20; round++) {
-    const down = round % 2 === 0, both = round > 13;
+  for (let round = 0; round < 30; round++) {
+    const down = round % 2 === 0, both = round > 15;
     for (const row of down ? rows : [...rows].reverse()) {
       const wished = [], weights = [];
       for (const item of row) {
         let sum = 0, weight = 0;
         for (const side of both ? ['up', 'down'] : [down ? 'up' : 'down']) {
           for (const other of item[side]) {
-            const w = item.through && other.through ? 16 : item.through || other.through ? 3 : 1;
+            const [above, below] = side === 'up' ? [other, item] : [item, other], alone = above.down.length === 1 && below.up.length === 1;
+            const w = item.through && other.through ? 16 : alone ? 6 : item.through || other.through ? 3 : 1;
             sum += w * other.x;
             weight += w;
           }

@@ -118,7 +118,7 @@ function openFirst() {
   let at = view.root;
   for (let visible = childrenOf(at).length; visible < 20;) {
     const next = at.children.filter((c) => !c.leaf).sort((a, b) => b.ids.length - a.ids.length)[0];
-    if (!next || childrenOf(next).length > 40 || (visible >= 7 && next.ids.length < 0.5 * view.root.ids.length)) break;
+    if (!next || (next.children.length > 400 && visible >= 4) || childrenOf(next).length > 40 || (visible >= 7 && next.ids.length < 0.5 * view.root.ids.length)) break;
     view.opened.add(next.key);
     visible += next.children.length - 1;
     at = next;

@@ -130,7 +130,7 @@ const placeIn = (id, room) => {
 };
 
 function columnHead(cut, s, { x, wide, room, memory }) {
-  const stage = cut.stages[s], slowest = stage.load_ns >= cut.bottleneck_ns;
+  const stage = cut.stages[s], slowest = stage.load_ns >= cut.bottleneck_ns || (inSegments(cut) && stage.device === slowestDevice(cut));
   const limit = stage.memory_limit_bytes, narrow = wide < 60;
   const share = limit === null ? '' : `, ${percent(stage.memory_bytes / limit)} of ${bytes(limit)}`;
   const over = limit !== null && stage.memory_bytes > limit;
@@ -223,17 +223,26 @@ function drawBound(over, scale, { right, total, named }) {
   if (named) over.append(drawing('text', { class: 'bound', x: right + 8, y: y - 5 }, 'lower bound'), drawing('text', { class: 'bound', x: right + 8, y: y + 13 }, time(bound)));
 }
 
+// Devices that run several stages each: where there are any, all devices, else none.
+function devicesOf({ stages }) {
+  const names = [...new Set(stages.map((s) => s.device))];
+  return names.length < stages.length ? names : [];
+}
+const inSegments = (cut) => devicesOf(cut).length > 0;
+const loadOf = (cut, device) => cut.stages.reduce((n, s) => n + (s.device === device ? s.load_ns : 0), 0);
+const slowestDevice = (cut) => devicesOf(cut).reduce((a, b) => (loadOf(cut, b) > loadOf(cut, a) ? b : a));
+
 function figures(cut) {
   const box = element('dl', { class: 'figures' });
   const put = (name, value, small, kind = '') => box.append(element('div', { class: kind }, element('dt', {}, name), element('dd', {}, value, ...(small ? [element('small', {}, small)] : []))));
   const p = plan.plan, was = cut.moved ? planned(plan) : null;
   const latency = p.objective === 'latency', value = latency ? cut.latency_ns : cut.bottleneck_ns;
-  const slow = cut.stages.findIndex((s) => s.load_ns >= cut.bottleneck_ns);
+  const slow = cut.stages.findIndex((s) => s.load_ns >= cut.bottleneck_ns), segments = inSegments(cut);
   const change = was ? value - (latency ? was.latency_ns : was.bottleneck_ns) : 0;
-  put(latency ? 'one input takes' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : `stage ${slow}`, change > 0 ? 'worse' : '');
+  put(latency ? 'one input takes' : segments ? 'slowest device' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : segments ? slowestDevice(cut) : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
-  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `by ${count(plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
+  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `by ${count(devicesOf(plan).length || plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
   put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, count(cut.transfers.length, 'tensor'));
   const fullest = cut.stages.reduce((a, b) => (b.memory_bytes > a.memory_bytes ? b : a));
   const overfull = cut.stages.some((s) => s.memory_limit_bytes !== null && s.memory_bytes > s.memory_limit_bytes);

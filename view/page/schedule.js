@@ -18,6 +18,26 @@ function simulate(loads, n) {
   const busy = n * loads.reduce((sum, load) => sum + load, 0);
   return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * loads.length) : 0 };
 }
+// Stages that share devices: each takes what can begin first, of several the earlier micro-batch.
+function simulateShared(stages, n) {
+  const slots = [], free = new Map(), next = stages.map(() => 0), done = stages.map(() => []);
+  for (let left = n * stages.length; left > 0; left--) {
+    let best = null;
+    stages.forEach((stage, s) => {
+      const m = next[s], there = s ? done[s - 1][m] : 0;
+      if (m === n || there === undefined) return;
+      const start = Math.max(there, free.get(stage.device) ?? 0);
+      if (!best || start < best.start || (start === best.start && m < best.m)) best = { s, m, start };
+    });
+    const { s, m, start } = best, end = start + stages[s].load_ns;
+    slots.push([s, m, start, end, false]);
+    done[s][m] = end;
+    free.set(stages[s].device, end);
+    next[s]++;
+  }
+  const makespan = Math.max(0, ...free.values()), busy = n * stages.reduce((sum, s) => sum + s.load_ns, 0);
+  return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * free.size) : 0 };
+}
 // A step of training by fill-drain: all forward, then all back. What crosses goes both ways.
 function step(stages, n) {
   const crossing = (s) => (s.recv_ns + s.send_ns) / 2, last = stages.length - 1;
@@ -52,7 +72,7 @@ function oneByOne(stages, n) {
   return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * k) : 0 };
 }
 const trains = (cut) => cut.stages[0]?.backward_ns !== undefined;
-const scheduled = (cut, n) => (!trains(cut) ? simulate(cut.stages.map((s) => s.load_ns), n) : state.order === 'fill' ? step(cut.stages, n) : oneByOne(cut.stages, n));
+const scheduled = (cut, n) => (inSegments(cut) ? simulateShared(cut.stages, n) : !trains(cut) ? simulate(cut.stages.map((s) => s.load_ns), n) : state.order === 'fill' ? step(cut.stages, n) : oneByOne(cut.stages, n));
 
 // Spans of computing in a trace of onnx-pipeline-run, as slots; null where it is none.
 function readTrace(text) {
@@ -86,7 +106,7 @@ function gantt(run, { rows, width, longest, name, tall = 380 }) {
   const busy = new Array(rows).fill(0);
   for (const [stage, , from, to] of run.slots) busy[stage] += to - from;
   const titles = Array.from({ length: rows }, (_, s) => (width < 560 || !plan.stages[s] ? `stage ${s}` : `${s} · ${plan.stages[s].device}`));
-  const left = Math.min(130, 12 + Math.max(width < 560 ? 40 : 62, ...titles.map((t) => widthOf(t)))), row = Math.max(14, Math.min(72, tall / rows)), height = rows * row + 26, scale = (width - left - 8) / Math.max(1, longest);
+  const left = Math.min(130, 12 + Math.max(width < 560 ? 44 : 70, ...titles.map((t) => widthOf(t)))), row = Math.max(14, Math.min(72, tall / rows)), height = rows * row + 26, scale = (width - left - 8) / Math.max(1, longest);
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'gantt', role: 'img', 'aria-label': `${name}: which stage works on which micro-batch, over time; ${percent(run.bubble)} idle` });
   const step = niceStep(longest / Math.max(2, width / 130));
   titles.forEach((text, s) => {
