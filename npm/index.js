@@ -10,7 +10,7 @@ const folder = path.join(__dirname, `${process.platform}-${process.arch}`);
 function command(name) {
   const file = path.join(folder, "bin", name);
   if (!fs.existsSync(file))
-    throw new Error(`${name} is built for linux-x64 alone, not for ${process.platform}-${process.arch}`);
+    throw new Error(`${name} is not built for ${process.platform}-${process.arch}`);
   return file;
 }
 

@@ -367,6 +367,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->dump_dir) code = place_make_directory(r->dump_dir, diag);
   size_t n = 0;
   for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
+    cli_series(k - r->first_k + 1, r->last_k - r->first_k + 1);
     code = make_plan(r, model, any_stages ? k : 1, diag, &plans[n], &trainings[n]);
     if (code == PSPLIT_OK && !r->dump_after && !r->problem)
       code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
@@ -374,6 +375,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
       code = psplit_snapshot_count(plans[n].planner, snapshots[n], diag);
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
   }
+  cli_series(0, 0);
   cli_doing("writing what is shown");
   if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   if (code == PSPLIT_OK && r->onnxtxt)

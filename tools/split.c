@@ -575,6 +575,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && !r->json)
     print_comparison_head(r->plan.planner.objective, r->n_micro_batches, r->trained != NULL);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
+    cli_series(k - r->n_stages + 1, r->last_k - r->n_stages + 1);
     planned made = {0};
     cli_make_room();
     code = make_plan(r, subject, k, diag, &made);

@@ -33,6 +33,7 @@ static struct {
   bool begun, terminal; /* what follows is set once the first part begins */
   double start_s, since_s;
   char doing[DOING_BYTES];
+  uint32_t series_at, series_all;
   part *parts; /* [n_parts] in the order in which they first began */
   size_t n_parts, at;
   psplit_activity *activity;
@@ -165,16 +166,20 @@ static void how_far(double took_s, char *out, size_t bytes) {
 
 static void draw(void) {
   struct winsize window = {0};
-  char far[128], took[CLI_TEXT], line[DOING_BYTES + 192];
+  char far[128], took[CLI_TEXT], series[32] = "", line[DOING_BYTES + 192];
   const double now_s = cli_now_s(), took_s = now_s - talk.since_s;
   if (!*talk.doing || was_heard || now_s < talk.hidden_until_s) return;
   if (now_s - talk.start_s < PATIENCE_S) return;
   how_far(took_s, far, sizeof far);
-  int n = snprintf(line, sizeof line, "%s: %s", talk.doing,
+  if (talk.series_all > 1)
+    snprintf(series, sizeof series, "%" PRIu32 " of %" PRIu32 ", ", talk.series_at,
+             talk.series_all);
+  int n = snprintf(line, sizeof line, "%s%s: %s", series, talk.doing,
                    *far ? far : cli_time((int64_t)(took_s * 1e9), took));
   const int width =
     ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 ? window.ws_col - 1 : 79;
   if (n > width) n = width;
+  while (n > 0 && ((unsigned char)line[n] & 0xc0) == 0x80) n--; /* not within a character */
   fprintf(stderr, "\r\033[K%.*s", n, line);
   fflush(stderr);
   talk.shown = true;
@@ -270,6 +275,13 @@ void cli_doing(const char *format, ...) {
     if (talk.verbose || talk.log) find_part(talk.doing);
     log_line("", talk.doing);
   }
+  pthread_mutex_unlock(&talk.lock);
+}
+
+void cli_series(uint32_t at, uint32_t all) {
+  pthread_mutex_lock(&talk.lock);
+  talk.series_at = at;
+  talk.series_all = all;
   pthread_mutex_unlock(&talk.lock);
 }
 

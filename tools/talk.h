@@ -30,6 +30,10 @@ bool cli_talk_log(const char *program, const char *path);
  * be those of files. */
 void cli_doing(const char *format, ...) PSPLIT_PRINTF(1, 2);
 
+/* What is done from here on is the number `at`, from 1, of `all` of its kind, such as plans: the
+ * line about the work says so where there are several. */
+void cli_series(uint32_t at, uint32_t all);
+
 /* The part has ended, and what comes now is no work, such as waiting for requests. */
 void cli_idle(void);
 

@@ -89,6 +89,11 @@ def main(argv):
             heard = next((at for at, part in chunks if "interrupted: ending" in part), 99)
             tap.ok(sent and heard - sent < 0.5 and status == 130 and "error: interrupted" in text,
                    name + " answers Ctrl-C at once", "%s, %s: status %s %r" % (sent, heard, status, text))
+        endless = [each if each != "8" else "8..9" for each in ENDLESS]
+        for name, *command in (("split", split, "m.onnx", "--plan-only"), ("inspect", inspect, "m.onnx", "--format", "html")):
+            chunks, _, _ = on_terminal(cwd, 1.2, (*command, *endless))
+            tap.ok("1 of 2, pass partition: " in text_of(chunks), name + " says which plan of several it makes",
+                   repr(text_of(chunks)))
         chunks, _, status = on_terminal(cwd, 1.2, (split, "m.onnx", "-q", "-o", "out", *ENDLESS))
         tap.ok(re.sub(r"error: [^\n]*\r?\n", "", text_of(chunks)) == "", "--quiet shows nothing",
                repr(text_of(chunks)))
