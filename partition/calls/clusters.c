@@ -20,7 +20,6 @@ typedef struct builder {
   uint32_t *cluster;        /* [nodes] */
   uint32_t *min_reader;     /* [n] first cluster that needs this one; NONE: there is none */
   uint32_t *max_read, *end; /* [n] last cluster that it needs, or NONE; first separator behind */
-  uint64_t *edge;           /* scratch: net << 32 | reader */
 } builder;
 
 /* The node at which the longest path of least times ends. */
@@ -61,53 +60,80 @@ static bool keep_before(builder *b) {
   return true;
 }
 
-/* Members of each root, then clusters in the reverse order of a search to all depth: what is behind
- * one reader stands together. */
-static bool number(builder *b) {
-  const psplit_i_calls *c = b->calls;
-  const uint32_t n = c->n;
-  uint32_t *first = PSPLIT_NEW(b->arena, uint32_t, n), *next = PSPLIT_NEW(b->arena, uint32_t, n);
-  uint32_t *member = PSPLIT_NEW(b->arena, uint32_t, n), *at = PSPLIT_NEW(b->arena, uint32_t, n);
-  uint32_t *stack = PSPLIT_NEW(b->arena, uint32_t, n), *done = PSPLIT_NEW(b->arena, uint32_t, n);
-  bool *seen = PSPLIT_NEW(b->arena, bool, n);
-  uint32_t n_done = 0;
-  if (!first || !next || !member || !at || !stack || !done || !seen) return false;
-  memset(first, 0xff, n * sizeof *first);
+/* A search to all depth over clusters, each of which is left by all edges of all its members. */
+typedef struct walk {
+  uint32_t *first, *next; /* [nodes] members of roots */
+  uint32_t *member, *at;  /* [nodes] where a root's search is: at which member, and edge of that */
+  uint32_t *stack, size;
+  uint32_t *done, n_done; /* roots, in the order in which they were left */
+  bool *seen;             /* [nodes] of roots */
+} walk;
+
+static bool init_walk(const builder *b, walk *w) {
+  const uint32_t n = b->calls->n;
+  *w = (walk){.first = PSPLIT_NEW(b->arena, uint32_t, n),
+              .next = PSPLIT_NEW(b->arena, uint32_t, n),
+              .member = PSPLIT_NEW(b->arena, uint32_t, n),
+              .at = PSPLIT_NEW(b->arena, uint32_t, n),
+              .stack = PSPLIT_NEW(b->arena, uint32_t, n),
+              .done = PSPLIT_NEW(b->arena, uint32_t, n),
+              .seen = PSPLIT_NEW(b->arena, bool, n)};
+  if (!w->first || !w->next || !w->member || !w->at || !w->stack || !w->done || !w->seen)
+    return false;
+  memset(w->first, 0xff, n * sizeof *w->first);
   for (uint32_t v = n; v-- > 0;) {
-    next[v] = first[b->root[v]];
-    first[b->root[v]] = v;
+    w->next[v] = w->first[b->root[v]];
+    w->first[b->root[v]] = v;
   }
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t size = 0;
-    const uint32_t start = b->root[c->order[i]];
-    if (seen[start] || !b->kept[start]) continue;
-    seen[start] = true;
-    stack[size++] = start;
-    member[start] = first[start];
-    at[start] = c->succ_off[first[start]];
-    while (size > 0) {
-      const uint32_t r = stack[size - 1];
-      if (member[r] == PSPLIT_NONE) {
-        done[n_done++] = r;
-        size--;
-      } else if (at[r] == c->succ_off[member[r] + 1]) {
-        member[r] = next[member[r]];
-        if (member[r] != PSPLIT_NONE) at[r] = c->succ_off[member[r]];
-      } else {
-        const uint32_t to = b->root[c->succ[at[r]++]];
-        if (seen[to] || !b->kept[to]) continue;
-        seen[to] = true;
-        stack[size++] = to;
-        member[to] = first[to];
-        at[to] = c->succ_off[first[to]];
-      }
+  return true;
+}
+
+static void enter(const builder *b, walk *w, uint32_t root) {
+  w->seen[root] = true;
+  w->stack[w->size++] = root;
+  w->member[root] = w->first[root];
+  w->at[root] = b->calls->succ_off[w->first[root]];
+}
+
+/* The next cluster that this one leads to and that was not seen; NONE: there are no more. */
+static uint32_t next_behind(const builder *b, walk *w, uint32_t root) {
+  const psplit_i_calls *c = b->calls;
+  while (w->member[root] != PSPLIT_NONE) {
+    while (w->at[root] < c->succ_off[w->member[root] + 1]) {
+      const uint32_t to = b->root[c->succ[w->at[root]++]];
+      if (!w->seen[to] && b->kept[to]) return to;
     }
+    w->member[root] = w->next[w->member[root]];
+    if (w->member[root] != PSPLIT_NONE) w->at[root] = c->succ_off[w->member[root]];
+  }
+  return PSPLIT_NONE;
+}
+
+static void walk_from(const builder *b, walk *w, uint32_t start) {
+  enter(b, w, start);
+  while (w->size > 0) {
+    const uint32_t root = w->stack[w->size - 1], to = next_behind(b, w, root);
+    if (to != PSPLIT_NONE)
+      enter(b, w, to);
+    else
+      w->done[w->n_done++] = w->stack[--w->size];
+  }
+}
+
+/* Clusters in the reverse order of the search: what is behind one reader stands together. */
+static bool number(builder *b) {
+  const uint32_t n = b->calls->n;
+  walk w;
+  if (!init_walk(b, &w)) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t start = b->root[b->calls->order[i]];
+    if (!w.seen[start] && b->kept[start]) walk_from(b, &w, start);
   }
   memset(b->cluster, 0xff, n * sizeof *b->cluster);
-  for (uint32_t k = 0; k < n_done; k++) b->cluster[done[k]] = n_done - 1 - k;
+  for (uint32_t k = 0; k < w.n_done; k++) b->cluster[w.done[k]] = w.n_done - 1 - k;
   for (uint32_t v = 0; v < n; v++)
     if (b->root[v] != v) b->cluster[v] = b->cluster[b->root[v]];
-  b->x->n = n_done;
+  b->x->n = w.n_done;
   return true;
 }
 
@@ -238,14 +264,8 @@ static void charge_jump(builder *b, uint32_t e, uint32_t from, uint32_t last, bo
   }
 }
 
-/* Nets of the problem, then its order, by producer: [nets + order] producer << 32 | net. */
-static bool add_nets(builder *b) {
+static bool make_room_for_nets(const builder *b, size_t n_all, size_t n_pins) {
   psplit_i_calls_clusters *x = b->x;
-  const psplit_problem *p = b->calls->problem;
-  const size_t n_all = (size_t)p->n_nets + p->n_order;
-  const size_t n_pins = (size_t)p->net_off[p->n_nets] + p->n_order;
-  uint64_t *by_producer = PSPLIT_NEW(b->arena, uint64_t, n_all + 1);
-  uint64_t *reader = PSPLIT_NEW(b->arena, uint64_t, n_pins + 1);
   x->from = PSPLIT_NEW(b->arena, uint32_t, n_all + 1);
   x->to_off = PSPLIT_NEW(b->arena, uint32_t, n_all + 1);
   x->to = PSPLIT_NEW(b->arena, uint32_t, n_pins + 1);
@@ -254,41 +274,55 @@ static bool add_nets(builder *b) {
   x->in = PSPLIT_NEW(b->arena, uint32_t, n_pins + 1);
   x->send = PSPLIT_NEW(b->arena, int64_t, (size_t)x->n_types * n_all + 1);
   x->recv = PSPLIT_NEW(b->arena, int64_t, (size_t)x->n_types * n_all + 1);
-  if (!by_producer || !reader || !x->from || !x->to_off || !x->to || !x->out_off || !x->in_off ||
-      !x->in || !x->send || !x->recv)
-    return false;
+  x->net_stride = n_all;
+  return x->from && x->to_off && x->to && x->out_off && x->in_off && x->in && x->send && x->recv;
+}
+
+/* Net e of the problem, or edge e - nets of its order, of cluster `from`; `reader`: scratch. */
+static void add_net(builder *b, uint32_t e, uint32_t from, uint64_t *reader) {
+  psplit_i_calls_clusters *x = b->x;
+  const psplit_problem *p = b->calls->problem;
+  const bool order = e >= p->n_nets;
+  const uint32_t off = order ? e - p->n_nets : p->net_off[e];
+  const uint32_t end = order ? off + 1 : p->net_off[e + 1];
+  const uint32_t *to = order ? p->order_to : p->net_consumer;
+  uint32_t n_readers = 0, at = x->to_off[x->n_nets], last = 0;
+  for (uint32_t k = off; k < end; k++) {
+    const uint32_t r = b->cluster[to[k]];
+    if (r == PSPLIT_NONE) continue;
+    if (r > last) last = r;
+    if (r != from && r <= b->end[from]) reader[n_readers++] = r;
+  }
+  if (last > b->end[from] && !order) charge_jump(b, e, from, last, n_readers == 0);
+  if (n_readers == 0) return;
+  qsort(reader, n_readers, sizeof *reader, by_number);
+  for (uint32_t k = 0; k < n_readers; k++)
+    if (k == 0 || reader[k] != reader[k - 1]) x->to[at++] = (uint32_t)reader[k];
+  for (uint32_t t = 0; t < x->n_types && !order; t++) {
+    x->send[t * x->net_stride + x->n_nets] = b->calls->send[(size_t)t * p->n_nets + e];
+    x->recv[t * x->net_stride + x->n_nets] = b->calls->recv[(size_t)t * p->n_nets + e];
+  }
+  x->from[x->n_nets++] = from;
+  x->to_off[x->n_nets] = at;
+}
+
+/* Nets of the problem, then its order, by producer: [nets + order] producer << 32 | net. */
+static bool add_nets(builder *b) {
+  const psplit_problem *p = b->calls->problem;
+  const size_t n_all = (size_t)p->n_nets + p->n_order;
+  const size_t n_pins = (size_t)p->net_off[p->n_nets] + p->n_order;
+  uint64_t *by_producer = PSPLIT_NEW(b->arena, uint64_t, n_all + 1);
+  uint64_t *reader = PSPLIT_NEW(b->arena, uint64_t, n_pins + 1);
+  if (!by_producer || !reader || !make_room_for_nets(b, n_all, n_pins)) return false;
   for (size_t e = 0; e < n_all; e++) {
     const uint32_t v = e < p->n_nets ? p->net_producer[e] : p->order_from[e - p->n_nets];
     by_producer[e] = (uint64_t)b->cluster[v] << 32 | e;
   }
   qsort(by_producer, n_all, sizeof *by_producer, by_number);
   for (size_t i = 0; i < n_all; i++) {
-    const uint32_t from = (uint32_t)(by_producer[i] >> 32), e = (uint32_t)by_producer[i];
-    const bool order = e >= p->n_nets;
-    const uint32_t off = order ? e - p->n_nets : p->net_off[e];
-    const uint32_t end = order ? off + 1 : p->net_off[e + 1];
-    const uint32_t *to = order ? p->order_to : p->net_consumer;
-    uint32_t n_readers = 0, begin = x->to_off[x->n_nets], at = begin, last = 0;
-    for (uint32_t k = off; k < end; k++) {
-      const uint32_t r = b->cluster[to[k]];
-      if (from == PSPLIT_NONE || r == PSPLIT_NONE) continue;
-      if (r > last) last = r;
-      if (r != from && r <= b->end[from]) reader[n_readers++] = r;
-    }
-    if (from != PSPLIT_NONE && last > b->end[from] && !order)
-      charge_jump(b, e, from, last, n_readers == 0);
-    qsort(reader, n_readers, sizeof *reader, by_number);
-    for (uint32_t k = 0; k < n_readers; k++)
-      if (k == 0 || reader[k] != reader[k - 1]) x->to[at++] = (uint32_t)reader[k];
-    if (at == begin) continue;
-    for (uint32_t t = 0; t < x->n_types && !order; t++) {
-      x->send[t * n_all + x->n_nets] = b->calls->send[(size_t)t * p->n_nets + e];
-      x->recv[t * n_all + x->n_nets] = b->calls->recv[(size_t)t * p->n_nets + e];
-    }
-    x->from[x->n_nets++] = from;
-    x->to_off[x->n_nets] = at;
+    const uint32_t from = (uint32_t)(by_producer[i] >> 32);
+    if (from != PSPLIT_NONE) add_net(b, (uint32_t)by_producer[i], from, reader);
   }
-  x->net_stride = n_all;
   return true;
 }
 

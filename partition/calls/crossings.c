@@ -12,6 +12,7 @@ enum {
   MOST_LABELS = 1 << 16,
   MOST_COMPARED = 1 << 26,
   LABEL_OPS = 24,
+  COMPARED_PER_OP = 2,
   ONE_CALL_SHARE = 4 /* of what is left */
 };
 
@@ -30,8 +31,9 @@ typedef struct label {
   int64_t cost, last;   /* of the left and the right; when all that is inside so far has ended */
   uint64_t left, right; /* bytes */
   int64_t start, load;  /* of the one call inside: when it can begin, and what it takes */
-  int64_t end[SLOTS];   /* of producers inside, but for that call's */
-  int64_t less;         /* that it costs than it would, as others are one with it */
+  uint32_t left_cell, right_cell; /* bytes in parts of the memory */
+  int64_t end[SLOTS];             /* of producers inside, but for that call's */
+  int64_t less;                   /* that it costs than it would, as others are one with it */
   psplit_i_calls_parts parts;
 } label;
 
@@ -52,6 +54,7 @@ typedef struct enumeration {
   int64_t *less; /* scratch: by label, that it costs than it would */
   size_t n_less;
   uint32_t slot_of_net[SLOTS]; /* the net in a slot, or NONE */
+  uint32_t n_slots;            /* the last that is taken, and those before */
   labels now, next;
   bool failed, too_many;
 } enumeration;
@@ -252,11 +255,11 @@ static int compare(const void *a, const void *b) {
 
 /* How much more x costs than y, at most, in any placement that completes both in one way: all that
  * is later by what is inside counts as cost, as nothing that follows is later by more than that. */
-static int64_t excess(const label *x, const label *y) {
+static int64_t excess(const enumeration *n, const label *x, const label *y) {
   int64_t later = 0;
   if (x->last > y->last) later = x->last - y->last;
   if (x->start - y->start > later) later = x->start - y->start;
-  for (uint32_t s = 0; s < SLOTS; s++)
+  for (uint32_t s = 0; s < n->n_slots; s++)
     if (x->end[s] - y->end[s] > later) later = x->end[s] - y->end[s];
   if (x->load > y->load) later += x->load - y->load;
   return later + x->cost - y->cost;
@@ -265,15 +268,25 @@ static int64_t excess(const label *x, const label *y) {
 /* Whether x takes the place of y: with no more bytes, in parts of the memory, and hardly more cost;
  * then it has the least of both. */
 static bool takes_place(const enumeration *n, label *x, const label *y, int64_t *inout_less) {
-  if (x->left / n->left_unit > y->left / n->left_unit ||
-      x->right / n->right_unit > y->right / n->right_unit)
-    return false;
-  const int64_t less = excess(x, y);
+  if (x->left_cell > y->left_cell || x->right_cell > y->right_cell) return false;
+  const int64_t less = excess(n, x, y);
   if (less > n->grain.cost) return false;
   if (less > *inout_less) *inout_less = less;
   if (y->left < x->left) x->left = y->left;
   if (y->right < x->right) x->right = y->right;
   return true;
+}
+
+static void sort(enumeration *n) {
+  labels *l = &n->next;
+  n->n_slots = 0;
+  for (uint32_t s = 0; s < SLOTS; s++)
+    if (n->slot_of_net[s] != PSPLIT_NONE) n->n_slots = s + 1;
+  for (size_t i = 0; i < l->n; i++) {
+    l->items[i].left_cell = (uint32_t)(l->items[i].left / n->left_unit);
+    l->items[i].right_cell = (uint32_t)(l->items[i].right / n->right_unit);
+  }
+  if (l->n > 1) qsort(l->items, l->n, sizeof *l->items, compare);
 }
 
 /* Drops labels that another one takes the place of. */
@@ -288,7 +301,7 @@ static void sift(enumeration *n) {
     n->less = less;
     n->n_less = 2 * l->n;
   }
-  if (l->n > 1) qsort(l->items, l->n, sizeof *l->items, compare);
+  sort(n);
   for (size_t i = 0; i < l->n && n_ops < MOST_COMPARED; i++) {
     bool worse = false;
     if (n_kept > first && l->items[first].state != l->items[i].state) first = n_kept;
@@ -303,7 +316,7 @@ static void sift(enumeration *n) {
     l->items[k].less += n->less[k];
   }
   n->too_many |= n_ops >= MOST_COMPARED;
-  if (!psplit_i_spend(n->budget, LABEL_OPS * l->n + n_ops)) n->too_many = true;
+  if (!psplit_i_spend(n->budget, LABEL_OPS * l->n + n_ops / COMPARED_PER_OP)) n->too_many = true;
   l->n = n_kept;
   n->too_many |= n_kept > MOST_LABELS;
 }

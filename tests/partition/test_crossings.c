@@ -1,5 +1,5 @@
-/* Why: what a block of calls adds is bounded by labels that stand for others; random blocks are held
- * against every way to cut them, valued by the definition, with any number of calls inside. */
+/* Why: what a block of calls adds is bounded by labels that stand for others; random blocks are
+ * held against all ways to cut them, valued by the definition, with any number of calls inside. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
