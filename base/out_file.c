@@ -320,43 +320,106 @@ psplit_code psplit_i_out_write(psplit_i_out_file *file, const void *bytes, size_
   return reason ? cannot(file->path, reason, diag) : PSPLIT_OK;
 }
 
+/* Where two files cannot change places: the old one gets a hidden name. */
+static bool put_aside(psplit_i_out_file *file, char **out_aside) {
+  char prefix[NAME_PART + 32];
+  psplit_i_text aside = {0};
+  uint64_t number;
+  hidden_prefix(file->name, prefix);
+  psplit_i_random(&number, sizeof number);
+  psplit_i_text_addf(&aside, "%s%016" PRIx64, prefix, number);
+  if (aside.failed) errno = ENOMEM;
+  if (!aside.failed && psplit_i_rename_new(file->directory_fd, file->name, aside.bytes)) {
+    *out_aside = aside.bytes;
+    return true;
+  }
+  const int reason = errno;
+  psplit_i_text_fini(&aside);
+  errno = reason;
+  return false;
+}
+
+/* False with errno, and all is as it was then. */
+static bool move(psplit_i_out_file *file, bool holds_old) {
+  const int at = file->directory_fd;
+  char *aside = NULL;
+  if (file->options.keep) {
+    if (!psplit_i_rename_new(at, file->temp, file->name)) return false;
+  } else {
+    if (holds_old && !file->was_new && !put_aside(file, &aside)) return false;
+    if (renameat(at, file->temp, at, file->name) != 0) {
+      const int reason = errno;
+      if (aside) (void)renameat(at, aside, at, file->name);
+      free(aside);
+      errno = reason;
+      return false;
+    }
+  }
+  free(file->temp);
+  file->temp = aside;
+  return true;
+}
+
+/* The old file is in its place again, or nothing is. */
+static void take_back(psplit_i_out_file *file) {
+  const int at = file->directory_fd;
+  if (file->temp && !psplit_i_exchange_at(at, file->temp, file->name) &&
+      renameat(at, file->temp, at, file->name) == 0) {
+    free(file->temp);
+    file->temp = NULL;
+  } else if (!file->temp && file->was_new) {
+    unlinkat(at, file->name, 0);
+  }
+  (void)psplit_i_synced(at);
+}
+
 /* Renames, and syncs the directory: 0, or the reason why not, and then all is as it was. An old
  * file changes places with the new one, so that it can come back. */
-static int put_in_place(psplit_i_out_file *file) {
+static int put_in_place(psplit_i_out_file *file, bool holds_old) {
   const bool many = file->options.is_many;
   const bool exchanged = !many && !file->options.keep &&
                          psplit_i_exchange_at(file->directory_fd, file->temp, file->name);
-  const bool moved =
-    exchanged ||
-    (file->options.keep
-       ? psplit_i_rename_new(file->directory_fd, file->temp, file->name)
-       : renameat(file->directory_fd, file->temp, file->directory_fd, file->name) == 0);
-  if (!moved) return errno;
+  if (!exchanged && !move(file, holds_old)) return errno;
   const int reason = many || psplit_i_synced(file->directory_fd) ? 0 : errno;
-  if (reason && exchanged)
-    psplit_i_exchange_at(file->directory_fd, file->temp, file->name);
-  else if (reason && file->was_new)
-    unlinkat(file->directory_fd, file->name, 0);
-  if (exchanged) return reason; /* what is under the hidden name goes in any case */
-  free(file->temp);
-  file->temp = NULL;
+  if (reason) take_back(file);
   return reason;
 }
 
-psplit_code psplit_i_out_commit(psplit_i_out_file *file, psplit_diag *diag) {
+static psplit_code place(psplit_i_out_file *file, bool holds_old, psplit_diag *diag) {
   int reason = 0;
   if (file->directory_fd >= 0 && !file->options.is_many && !psplit_i_synced(file->fd))
     reason = errno;
   /* Network file systems report a full disk here. */
   if (close(file->fd) != 0 && !reason) reason = errno;
   file->fd = -1;
-  if (!reason && file->directory_fd >= 0) reason = put_in_place(file);
-  const psplit_code code = reason ? cannot(file->path, reason, diag) : PSPLIT_OK;
+  if (!reason && file->directory_fd >= 0) reason = put_in_place(file, holds_old);
+  if (!reason) return PSPLIT_OK;
+  const psplit_code code = cannot(file->path, reason, diag);
   psplit_i_out_abandon(file);
   return code;
 }
 
+psplit_code psplit_i_out_place(psplit_i_out_file *file, psplit_diag *diag) {
+  const psplit_code code = place(file, true, diag);
+  if (code != PSPLIT_OK) return code;
+  file->is_placed = true;
+  /* Locked: other processes take it for no leftover. */
+  if (file->temp)
+    file->fd =
+      openat(file->directory_fd, file->temp, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (file->fd >= 0) (void)flock(file->fd, LOCK_SH | LOCK_NB);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_out_commit(psplit_i_out_file *file, psplit_diag *diag) {
+  const psplit_code code = file->is_placed ? PSPLIT_OK : place(file, false, diag);
+  file->is_placed = false;
+  psplit_i_out_abandon(file); /* and what is under the hidden name goes */
+  return code;
+}
+
 void psplit_i_out_abandon(psplit_i_out_file *file) {
+  if (file->is_placed && file->directory_fd >= 0) take_back(file);
   if (file->fd >= 0) close(file->fd);
   if (file->temp) unlinkat(file->directory_fd, file->temp, 0);
   if (file->directory_fd >= 0) close(file->directory_fd);

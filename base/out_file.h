@@ -26,7 +26,8 @@ typedef struct psplit_i_out_file {
   psplit_i_out_options options;
   int directory_fd; /* that holds the file; -1: it is written through */
   char *name, *temp;
-  bool was_new; /* nothing was in its place */
+  bool was_new;   /* nothing was in its place */
+  bool is_placed; /* the file is in its place; temp, where there is one, is the old file */
 } psplit_i_out_file;
 
 /* Opens the file `path` for writing; `options` may be NULL. Waits for the reader of a FIFO. Errors:
@@ -39,6 +40,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_out_write(psplit_i_out_file *file, const vo
                                                psplit_diag *diag);
 /* Puts the file in its place, or on failure abandons it. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_out_commit(psplit_i_out_file *file, psplit_diag *diag);
+/* The same, but the file that was there stays, hidden, until psplit_i_out_commit, which does not
+ * fail then, and psplit_i_out_abandon brings it back: for files that belong together. */
+PSPLIT_MUST_USE psplit_code psplit_i_out_place(psplit_i_out_file *file, psplit_diag *diag);
 /* Closes, removes what psplit_i_out_begin made, frees. A file that is not open is fine. */
 void psplit_i_out_abandon(psplit_i_out_file *file);
 

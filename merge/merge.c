@@ -138,14 +138,14 @@ static psplit_code list_moved(psplit_i_merger *m, moved **out, size_t *out_n) {
   return PSPLIT_OK;
 }
 
-static psplit_code write_data(psplit_i_merger *m, const char *path) {
+/* *out_place can still be abandoned. */
+static psplit_code write_data(psplit_i_merger *m, const char *path, psplit_i_out_file *out_place) {
   psplit_code code;
-  psplit_i_out_file place = {.fd = -1, .directory_fd = -1};
   psplit_i_file file = {.fd = -1};
   moved *list = NULL;
   size_t n = 0;
   PSPLIT_TRY(list_moved(m, &list, &n));
-  PSPLIT_TRY(begin_file(m, path, &place, &file));
+  PSPLIT_TRY(begin_file(m, path, out_place, &file));
   for (size_t i = 0; i < n; i++) {
     const psplit_i_data_range *range = &list[i].range;
     PSPLIT_TRY(psplit_i_file_skip(&file, range->out_offset, m->diag));
@@ -153,10 +153,9 @@ static psplit_code write_data(psplit_i_merger *m, const char *path) {
     PSPLIT_TRY(psplit_i_file_range(&file, range->file, range->offset, range->bytes, m->diag));
   }
   PSPLIT_TRY(psplit_i_file_close(&file, m->report.data_bytes, m->diag));
-  PSPLIT_TRY(psplit_i_out_commit(&place, m->diag));
+  PSPLIT_TRY(psplit_i_out_place(out_place, m->diag));
 out:
   psplit_i_file_abandon(&file);
-  psplit_i_out_abandon(&place);
   return code;
 }
 
@@ -214,16 +213,13 @@ static psplit_code write_files(psplit_i_merger *m, const psplit_i_segments *head
   const psplit_i_held_signal held = psplit_i_hold_size_signal();
   /* Where the model cannot go, its data does not come first. */
   const psplit_i_out_options options = {.keep = !m->options->replace};
-  struct stat status;
-  const bool is_new = lstat(data_path, &status) != 0;
-  bool has_data = false;
+  psplit_i_out_file data = {.fd = -1, .directory_fd = -1};
   PSPLIT_TRY(psplit_i_out_probe(path, &options, m->diag));
-  if (m->report.data_bytes) PSPLIT_TRY(write_data(m, data_path));
-  has_data = m->report.data_bytes > 0;
+  if (m->report.data_bytes) PSPLIT_TRY(write_data(m, data_path, &data));
   PSPLIT_TRY(write_model(m, head, path));
-  has_data = false;
+  if (m->report.data_bytes) PSPLIT_TRY(psplit_i_out_commit(&data, m->diag));
 out:
-  if (has_data && is_new) unlink(data_path);
+  psplit_i_out_abandon(&data);
   psplit_i_let_size_signal(&held);
   return code;
 }

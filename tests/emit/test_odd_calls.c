@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <psplit/emit.h>
+#include <psplit/merge.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ static void put(const char *path, const void *bytes, size_t n) {
 typedef psplit_code (*action)(psplit_diag *diag);
 
 static const int REASONS[] = {EIO, EINTR, EINVAL, ENOSPC, EEXIST, ENOENT, ENOSYS, EACCES};
+static size_t n_reasons = sizeof REASONS / sizeof *REASONS;
 
 static void begin_state(action before) {
   psplit_diag diag = {0};
@@ -127,7 +129,7 @@ static void each(const char *what, action before, action act) {
   psplit_i_text new = snapshot();
   bool is_old = false;
   long n_calls = 0;
-  for (size_t r = 0; r < sizeof REASONS / sizeof *REASONS; r++) {
+  for (size_t r = 0; r < n_reasons; r++) {
     bool reached = true;
     for (long nth = 0; reached; nth++, n_calls++) {
       if (!is_old) begin_state(before);
@@ -146,7 +148,7 @@ static void each(const char *what, action before, action act) {
       assert_true(nth < 10000);
     }
   }
-  assert_true(n_calls > (long)(2 * sizeof REASONS / sizeof *REASONS)); /* the wrapping works */
+  assert_true(n_calls > (long)(2 * n_reasons)); /* the wrapping works */
   psplit_i_text_fini(&old);
   psplit_i_text_fini(&new);
 }
@@ -249,12 +251,63 @@ static void references_are_old_or_new(void **state) {
   each("reference in place of another", emit_another, emit_it);
 }
 
+/* A model and its data that are no split's. */
+static psplit_code put_merged(psplit_diag *diag) {
+  put("m.onnx", "old model", 9);
+  put("m.onnx.data", "old data", 8);
+  return psplit_emit(model, &plan, "s", &options, diag);
+}
+
+static psplit_code only_split(psplit_diag *diag) {
+  return psplit_emit(model, &plan, "s", &options, diag);
+}
+
+static psplit_code refuse(void *user, const char *path, psplit_diag *diag) {
+  (void)user;
+  return psplit_i_fail(diag, PSPLIT_MISMATCH, "%s is refused", path);
+}
+
+static bool is_refused;
+
+static psplit_code merge_it(psplit_diag *diag) {
+  psplit_merge_options merging;
+  psplit_merge_options_init(&merging);
+  merging.weights = PSPLIT_WEIGHTS_EXTERNAL;
+  merging.replace = true;
+  if (is_refused) merging.accept = refuse;
+  return psplit_merge("s", "m.onnx", &merging, diag, NULL);
+}
+
+/* A model and its data are old or new, both. The reasons of calls that look are those above. */
+static void merged_models_are_old_or_new(void **state) {
+  (void)state;
+  options.weights = PSPLIT_WEIGHTS_INLINE;
+  n_reasons = 3;
+  each("merge", only_split, merge_it);
+  each("merge in place of another", put_merged, merge_it);
+  n_reasons = sizeof REASONS / sizeof *REASONS;
+  static const action before[] = {only_split, put_merged};
+  for (int i = 0; i < 4; i++) {
+    psplit_diag diag = {0};
+    begin_state(before[i % 2]);
+    psplit_i_text old = snapshot();
+    is_refused = true;
+    if (i / 2) fail_exchanges(EINVAL);
+    assert_int_equal(merge_it(&diag), PSPLIT_MISMATCH);
+    stop_failing_calls();
+    is_refused = false;
+    assert_true(is_as(&old));
+    psplit_i_text_fini(&old);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_model, leave_model)
   const struct CMUnitTest tests[] = {
     TEST(files_are_old_or_new),
     TEST(splits_are_old_or_new),
     TEST(references_are_old_or_new),
+    TEST(merged_models_are_old_or_new),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

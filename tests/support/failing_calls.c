@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 static atomic_long n_until_failure = -1; /* of all threads */
-static int reason;
+static int reason, reason_of_exchanges;
 
 static bool fails(void) {
   if (n_until_failure < 0 || atomic_fetch_sub(&n_until_failure, 1) != 0) return false;
@@ -19,8 +19,11 @@ void fail_call_after(long nth, int why) {
   n_until_failure = nth;
 }
 
+void fail_exchanges(int why) { reason_of_exchanges = why; }
+
 bool stop_failing_calls(void) {
   const bool failed = n_until_failure < 0;
+  reason_of_exchanges = 0;
   n_until_failure = -1;
   return failed;
 }
@@ -54,11 +57,16 @@ FAILING(ssize_t, pread64, (int fd, void *out, size_t n, off_t offset), (fd, out,
 FAILING(ssize_t, read, (int fd, void *out, size_t n), (fd, out, n))
 FAILING(int, rename, (const char *from, const char *to), (from, to))
 FAILING(int, renameat, (int at, const char *from, int to_at, const char *to), (at, from, to_at, to))
-FAILING(int, renameat2, (int at, const char *from, int to_at, const char *to, unsigned flags),
-        (at, from, to_at, to, flags))
 FAILING(ssize_t, sendfile64, (int out, int in, off_t *at, size_t n), (out, in, at, n))
 FAILING(int, stat64, (const char *path, struct stat *out), (path, out))
 FAILING(ssize_t, write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
+
+int __real_renameat2(int at, const char *from, int to_at, const char *to, unsigned flags);
+int __wrap_renameat2(int at, const char *from, int to_at, const char *to, unsigned flags);
+int __wrap_renameat2(int at, const char *from, int to_at, const char *to, unsigned flags) {
+  if (reason_of_exchanges) errno = reason_of_exchanges;
+  return reason_of_exchanges || fails() ? -1 : __real_renameat2(at, from, to_at, to, flags);
+}
 
 /* What is waited for would take most of the time, and shows nothing here. */
 int __wrap_fsync(int fd);

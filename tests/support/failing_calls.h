@@ -9,6 +9,8 @@
 
 /* Lets the next `nth` calls through and has the one after them fail with errno `why`. */
 void fail_call_after(long nth, int why);
+/* A file system that cannot exchange files: all calls of renameat2 fail. */
+void fail_exchanges(int why);
 /* No call fails any more. Tells whether one has. */
 bool stop_failing_calls(void);
 
