@@ -21,41 +21,64 @@
 
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-/* One component after the other, none of them a symbolic link: what openat2 does in one call. */
-static int open_by_components(int dir_fd, const char *path) {
+/* The entry `name` of the directory `at`, which is closed; it is no symbolic link. */
+static int open_entry(int at, const char *name, int flags) {
+  const int next = openat(at, name, OPEN_FLAGS | O_NOFOLLOW | flags);
+  int reason = errno;
+  /* A symbolic link where a directory must be is reported as "not a directory". */
+  struct stat status;
+  if (next < 0 && reason == ENOTDIR && fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(status.st_mode))
+    reason = ELOOP;
+  close(at);
+  errno = reason;
+  return next;
+}
+
+/* The directory that `names`, one behind the other and n bytes with their NULs, lead to. */
+static int open_walked(int dir_fd, const char *names, size_t n) {
   int at = dup(dir_fd);
-  while (at >= 0) {
-    const size_t n = strcspn(path, "/");
-    char component[NAME_MAX + 1];
-    if (n > NAME_MAX) {
-      close(at);
-      errno = ENAMETOOLONG;
-      return -1;
-    }
-    memcpy(component, path, n);
-    component[n] = '\0';
-    path += n;
-    while (*path == '/') path++;
-    const bool last = *path == '\0';
-    if (n == 2 && component[0] == '.' && component[1] == '.') {
-      close(at);
-      errno = EXDEV;
-      return -1;
-    }
-    const int next =
-      openat(at, n ? component : ".", OPEN_FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
-    int reason = errno;
-    /* A symbolic link where a directory must be is reported as "not a directory". */
-    struct stat status;
-    if (next < 0 && reason == ENOTDIR &&
-        fstatat(at, component, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode))
-      reason = ELOOP;
-    close(at);
-    errno = reason;
-    if (last) return next;
-    at = next;
-  }
+  for (size_t i = 0; i < n && at >= 0; i += strlen(names + i) + 1)
+    at = open_entry(at, names + i, O_DIRECTORY);
+  return at;
+}
+
+static int refuse(int at, int reason) {
+  close(at);
+  errno = reason;
   return -1;
+}
+
+/* One component after the other, none of them a symbolic link: what openat2 does in one call. For
+ * ".." the way is gone again from its beginning: what the system has for a parent may be moved. */
+static int open_by_components(int dir_fd, const char *path) {
+  char walked[PATH_MAX]; /* names, with their NULs */
+  size_t n_walked = 0;
+  if (!*path || strlen(path) >= sizeof walked) {
+    errno = *path ? ENAMETOOLONG : ENOENT;
+    return -1;
+  }
+  int at = dup(dir_fd);
+  while (at >= 0 && *path) {
+    const size_t n = strcspn(path, "/");
+    char *name = walked + n_walked;
+    if (n > NAME_MAX) return refuse(at, ENAMETOOLONG);
+    memcpy(name, path, n);
+    name[n] = '\0';
+    path += n;
+    const bool is_directory = *path == '/';
+    path += strspn(path, "/");
+    if (strcmp(name, "..") != 0) {
+      at = open_entry(at, name, is_directory ? O_DIRECTORY : 0);
+      if (strcmp(name, ".") != 0) n_walked += n + 1;
+      continue;
+    }
+    if (!n_walked) return refuse(at, EXDEV);
+    for (n_walked--; n_walked && walked[n_walked - 1]; n_walked--) continue;
+    close(at);
+    at = open_walked(dir_fd, walked, n_walked);
+  }
+  return at;
 }
 
 int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks) {

@@ -1,6 +1,7 @@
 /* base/: what is there for kernels, texts and codes that are rarely met. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,18 +32,55 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
   return -1;
 }
 
-/* Of ".." inside the directory no caller asks. */
 static void paths_lead_where_the_kernel_says(void **state) {
   (void)state;
   char longest[256 + 2] = {0};
   memset(longest, 'n', 256);
-  const char *const paths[] = {"a",  "d/a",   "d//a", "./d/./a", "d",      "../x", "/etc",
-                               "l",  "ld/a",  "d/l",  "none",    "d/none", "a/a",  "none/a",
-                               "d/", longest, "..",   ".",       "...",    "d/..a"};
+  char too_long[2 * PATH_MAX + 1] = {0};
+  for (size_t i = 0; i < PATH_MAX; i++) memcpy(too_long + 2 * i, "./", 2);
+  const char *const paths[] = {"a",
+                               "d/a",
+                               "d//a",
+                               "./d/./a",
+                               "d",
+                               "../x",
+                               "/etc",
+                               "l",
+                               "ld/a",
+                               "d/l",
+                               "none",
+                               "d/none",
+                               "a/a",
+                               "none/a",
+                               "d/",
+                               longest,
+                               "..",
+                               ".",
+                               "...",
+                               "d/..a",
+                               "d/../a",
+                               "d/..",
+                               "d/../..",
+                               "d/../d/a",
+                               "d/e/../a",
+                               "d/e/../../a",
+                               "d/e/../../..",
+                               "ld/../a",
+                               "a/../a",
+                               "none/../a",
+                               "./../a",
+                               "d/./../a",
+                               "a/",
+                               "l/",
+                               "d/e/../../d/e/./f",
+                               "",
+                               too_long};
   assert_int_equal(mkdir("d", 0777), 0);
   assert_int_equal(close(open("a", O_CREAT | O_WRONLY, 0666)), 0);
   assert_int_equal(close(open("d/a", O_CREAT | O_WRONLY, 0666)), 0);
   assert_int_equal(close(open("d/..a", O_CREAT | O_WRONLY, 0666)), 0);
+  assert_int_equal(mkdir("d/e", 0777), 0);
+  assert_int_equal(close(open("d/e/f", O_CREAT | O_WRONLY, 0666)), 0);
   assert_int_equal(symlink("a", "l") | symlink("a", "d/l") | symlink("d", "ld"), 0);
   const int here = open(".", O_RDONLY | O_DIRECTORY);
   static const int reasons[] = {0, ENOSYS, EPERM};
