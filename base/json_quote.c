@@ -32,19 +32,21 @@ static size_t escape(const unsigned char *s, size_t n, char out[MOST_ESCAPE + 1]
   return length ? length : 1;
 }
 
-void psplit_i_json_quote(psplit_i_text *out, const char *value) {
-  const unsigned char *s = (const unsigned char *)value;
-  size_t left = strlen(value);
-  psplit_i_text_add(out, "\"", 1);
-  while (left) {
+void psplit_i_json_escape(psplit_i_text *out, const char *bytes, size_t n) {
+  const unsigned char *s = (const unsigned char *)bytes;
+  while (n) {
     char escaped[MOST_ESCAPE + 1] = "";
-    const size_t run = plain(s, left),
-                 width = run < left ? escape(s + run, left - run, escaped) : 0;
+    const size_t run = plain(s, n), width = run < n ? escape(s + run, n - run, escaped) : 0;
     psplit_i_text_add(out, s, run);
     psplit_i_text_puts(out, escaped);
     s += run + width;
-    left -= run + width;
+    n -= run + width;
   }
+}
+
+void psplit_i_json_quote(psplit_i_text *out, const char *value) {
+  psplit_i_text_add(out, "\"", 1);
+  psplit_i_json_escape(out, value, strlen(value));
   psplit_i_text_add(out, "\"", 1);
 }
 

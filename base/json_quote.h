@@ -9,7 +9,9 @@
 #include "text.h"
 
 void psplit_i_json_quote(psplit_i_text *out, const char *value);
-/* The same of n bytes, which may hold NULs, into a stream. */
+/* What stands between the quotes, of n bytes, which may hold NULs. */
+void psplit_i_json_escape(psplit_i_text *out, const char *bytes, size_t n);
+/* Quotes included, of n bytes, into a stream. */
 void psplit_i_json_print(FILE *out, const char *bytes, size_t n);
 
 #endif

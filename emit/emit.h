@@ -416,5 +416,7 @@ void psplit_i_manifest_type(psplit_i_json *json, const psplit_i_boundary_type *t
 /* A model file's name without its folder and ending, in small letters and digits with `joint`
  * between them, as servers and clusters take names. */
 void psplit_i_deployed_name(const char *path, char joint, char *out, size_t bytes);
+/* Whether a session, which may be NULL, is for a GPU of NVIDIA. */
+bool psplit_i_deployed_on_gpu(const psplit_session *session);
 
 #endif

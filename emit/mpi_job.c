@@ -1,29 +1,10 @@
 /* The stages as an MPI job of Kubernetes: a worker for each, which onnx-pipeline-run makes ranks.
  * Source of the fields: kubeflow/mpi-operator, the custom resource MPIJob of kubeflow.org/v2beta1
  * and its examples for MPICH. */
-#include <ctype.h>
 #include <inttypes.h>
-#include <string.h>
-#include <strings.h>
 
 #include "emit.h"
 #include "json.h"
-
-void psplit_i_deployed_name(const char *path, char joint, char *out, size_t bytes) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-  const char *dot = strrchr(name, '.');
-  size_t n = 0;
-  for (; *name && name != dot && n + 1 < bytes; name++) {
-    const unsigned char c = (unsigned char)*name;
-    if (isalnum(c) && c < 0x80)
-      out[n++] = (char)tolower(c);
-    else if (n && out[n - 1] != joint)
-      out[n++] = joint;
-  }
-  while (n && out[n - 1] == joint) n--;
-  out[n] = '\0';
-  if (!n && bytes > sizeof "model") memcpy(out, "model", sizeof "model");
-}
 
 /* What the launcher runs: a rank for each stage. Kubernetes replaces $(NAME) in arguments, but not
  * $$(NAME). */
@@ -54,9 +35,7 @@ static void add_resources(psplit_i_text *out, const psplit_plan *plan,
     const psplit_session *session = o->sessions ? o->sessions[s] : NULL;
     if (plan->stages[s].memory_bytes > most) most = plan->stages[s].memory_bytes;
     if (session && session->n_threads > n_threads) n_threads = session->n_threads;
-    if (session && session->provider)
-      gpu |= strncasecmp(session->provider, "CUDA", 4) == 0 ||
-             strncasecmp(session->provider, "Tensorrt", 8) == 0;
+    gpu |= psplit_i_deployed_on_gpu(session);
   }
   psplit_i_text_addf(out,
                      "            resources:\n"

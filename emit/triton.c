@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "device_id.h"
 #include "emit.h"
@@ -119,14 +118,10 @@ out:
   return code;
 }
 
-/* Providers of GPUs name theirs by this option. */
+/* Providers of GPUs name theirs by an option. */
 static psplit_code add_instances(const writer *w, uint32_t stage) {
   const psplit_session *session = w->options->sessions ? w->options->sessions[stage] : NULL;
-  const char *provider = session ? session->provider : NULL;
-  const bool gpu = provider && (strncasecmp(provider, "CUDA", 4) == 0 ||
-                                strncasecmp(provider, "Tensorrt", 8) == 0 ||
-                                strncasecmp(provider, "NvTensorRT", 10) == 0);
-  if (!gpu) {
+  if (!psplit_i_deployed_on_gpu(session)) {
     psplit_i_text_puts(w->out, "instance_group [ { count: 1 kind: KIND_CPU } ]\n");
     return PSPLIT_OK;
   }
@@ -134,7 +129,7 @@ static psplit_code add_instances(const writer *w, uint32_t stage) {
   const psplit_code code = psplit_i_device_id(session->provider_keys, session->provider_values,
                                               session->n_provider_options, w->diag, &device);
   if (code != PSPLIT_OK) {
-    psplit_i_diag_context(w->diag, "stage %" PRIu32 " on %s", stage, provider);
+    psplit_i_diag_context(w->diag, "stage %" PRIu32 " on %s", stage, session->provider);
     return code;
   }
   psplit_i_text_addf(w->out, "instance_group [ { count: 1 kind: KIND_GPU gpus: [ %d ] } ]\n",

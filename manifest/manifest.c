@@ -66,7 +66,7 @@ static void read_replicas(const item *stage, psplit_i_manifest_stage *out) {
              devices = psplit_i_json_find(stage, "devices");
   const size_t n = length(&devices);
   int64_t count = 1;
-  psplit_i_json_i64(replicas, 1, PSPLIT_I_MANIFEST_MOST_REPLICAS, &count);
+  psplit_i_json_i64(replicas, 1, PSPLIT_MOST_REPLICAS, &count);
   out->n_replicas = (uint32_t)count;
   if (failed(stage) || !psplit_i_json_given(replicas)) return;
   const char **names = NEW(stage, const char *, n);

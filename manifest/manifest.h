@@ -3,6 +3,8 @@
 #ifndef PSPLIT_MANIFEST_MANIFEST_H
 #define PSPLIT_MANIFEST_MANIFEST_H
 
+#include <psplit/devices.h>
+
 #include "base.h"
 
 enum { PSPLIT_I_FROM_MODEL = 0xfffffffe };
@@ -16,9 +18,6 @@ typedef struct psplit_i_row {
   const uint32_t *to; /* outputs: stages */
   uint32_t n_to;
 } psplit_i_row;
-
-/* Devices that compute a stage, at most. */
-enum { PSPLIT_I_MANIFEST_MOST_REPLICAS = 64 };
 
 typedef struct psplit_i_manifest_stage {
   const char *file, *device;

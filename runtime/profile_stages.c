@@ -1,6 +1,7 @@
 /* Stages under the profiler, each with its own file. They run as a pipeline does, so that each is
  * given what the others really hand it: random numbers in place of indices would not do. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,10 @@ static psplit_code take_events(psplit_i_profile *profile, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_i_text path = {0};
   DIR *directory = opendir(profile->directory.bytes);
+  if (!directory)
+    PSPLIT_TRY(psplit_i_fail(diag, errno == ENOMEM ? PSPLIT_NOMEM : PSPLIT_IO,
+                             "cannot look into %s, where the profile is: %s",
+                             profile->directory.bytes, strerror(errno)));
   for (struct dirent *each; directory && (each = readdir(directory));) {
     if (strncmp(each->d_name, BEGIN, sizeof BEGIN - 1) != 0) continue;
     psplit_i_text_addf(&path, "%s/%s", profile->directory.bytes, each->d_name);
@@ -101,10 +106,7 @@ psplit_code psplit_i_profile_time_stages(const psplit_i_ort *ort, const psplit_i
   ns = calloc((size_t)n + 1, sizeof *ns);
   if (!ns) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t s = 0; n && s < timeline.n_stages; s++) {
-    for (uint32_t m = 0; m < n; m++) {
-      const psplit_i_event *e = psplit_i_timeline_event(&timeline, s, m);
-      ns[m] = e->done_ns - e->ready_ns;
-    }
+    psplit_i_timeline_times(&timeline, s, ns);
     psplit_i_profile_take_times(ns, n, &out[s]);
   }
 out:

@@ -54,12 +54,10 @@ typedef psplit_code (*psplit_i_logger)(void *user, uint32_t micro_batch, uint32_
 /* As n_micro_batches: until the inputs of a stream end. */
 #define PSPLIT_I_ENDLESS PSPLIT_RUN_ENDLESS
 
-enum { PSPLIT_I_MOST_REPLICAS = PSPLIT_MOST_REPLICAS }; /* of a stage */
-
 typedef struct psplit_i_run_options {
   psplit_i_session_options session;
   const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
-  const uint32_t *n_replicas; /* [n_stages] at most PSPLIT_I_MOST_REPLICAS; NULL: 1 each */
+  const uint32_t *n_replicas; /* [n_stages] at most PSPLIT_MOST_REPLICAS; NULL: 1 each */
   /* [n_stages] rows for a stage's replicas; NULL: all are as the first. */
   const psplit_i_session_options *const *replica_sessions;
   psplit_i_feed_options feed;
@@ -131,6 +129,9 @@ void psplit_i_timeline_fini(psplit_i_timeline *timeline); /* a zeroed one is fin
 uint32_t psplit_i_timeline_n(const psplit_i_timeline *timeline);
 const psplit_i_event *psplit_i_timeline_event(const psplit_i_timeline *timeline, uint32_t stage,
                                               uint32_t i);
+/* What a stage took for each micro-batch that it has events of, least first, into
+ * out_ns[psplit_i_timeline_n()]. */
+void psplit_i_timeline_times(const psplit_i_timeline *timeline, uint32_t stage, int64_t *out_ns);
 
 /* Runs all stages in this process, a thread each. The first failure stops all; its message names
  * the stage. */

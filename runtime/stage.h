@@ -58,9 +58,9 @@ typedef struct psplit_i_stage {
   pthread_mutex_t *device_turn;
   psplit_i_sums *sums;
   uint32_t n_replicas;
-  psplit_i_replica replicas[PSPLIT_I_MOST_REPLICAS]; /* [n_replicas] */
-  psplit_i_turns taking, giving;                     /* where there are several */
-  pthread_mutex_t mutex;                             /* guards the replicas and these two: */
+  psplit_i_replica replicas[PSPLIT_MOST_REPLICAS]; /* [n_replicas] */
+  psplit_i_turns taking, giving;                   /* where there are several */
+  pthread_mutex_t mutex;                           /* guards the replicas and these two: */
   psplit_i_process *process; /* in place of a session; NULL: it is in this process */
   bool stopped;
   bool streams, collected; /* there is a feeder, a collector */

@@ -72,7 +72,7 @@ static void *side_main(void *argument) {
 bool psplit_i_stage_run_all(psplit_i_stage *stage, psplit_i_side *sides, uint32_t n, bool measured,
                             psplit_diag *diag) {
   if (stage->n_replicas == 1) return run_alone(stage, &sides[0].w, n, measured, diag);
-  pthread_t threads[PSPLIT_I_MOST_REPLICAS];
+  pthread_t threads[PSPLIT_MOST_REPLICAS];
   uint32_t n_started = 1;
   bool good = true;
   psplit_i_turns_begin(&stage->taking);

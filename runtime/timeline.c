@@ -33,3 +33,17 @@ const psplit_i_event *psplit_i_timeline_event(const psplit_i_timeline *timeline,
   const uint64_t first = timeline->n_micro_batches - psplit_i_timeline_n(timeline);
   return &timeline->events[(size_t)stage * timeline->capacity + (first + i) % timeline->capacity];
 }
+
+static int by_size(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+void psplit_i_timeline_times(const psplit_i_timeline *timeline, uint32_t stage, int64_t *out_ns) {
+  const uint32_t n = psplit_i_timeline_n(timeline);
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_i_event *event = psplit_i_timeline_event(timeline, stage, i);
+    out_ns[i] = event->done_ns - event->ready_ns;
+  }
+  if (n) qsort(out_ns, n, sizeof *out_ns, by_size);
+}

@@ -85,7 +85,7 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
     return true;
   }
   if (id == PLAN_REPLICAS) {
-    if (!cli_count(program, "replicas", argument, 1, 64, &count)) return false;
+    if (!cli_count(program, "replicas", argument, 1, PSPLIT_MOST_REPLICAS, &count)) return false;
     o->planner.max_replicas = (uint32_t)count;
     return true;
   }

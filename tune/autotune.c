@@ -134,11 +134,6 @@ out:
   return code;
 }
 
-static int by_size(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* What each stage took for a micro-batch: the lower quartile, since what disturbs a stage from
  * outside only makes it slower, while the least may be of a moment when the other stages waited. */
 static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *diag,
@@ -147,11 +142,7 @@ static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *di
   int64_t *ns = calloc(n, sizeof *ns);
   if (!ns) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < timeline->n_stages; s++) {
-    for (uint32_t m = 0; m < n; m++) {
-      const psplit_i_event *e = psplit_i_timeline_event(timeline, s, m);
-      ns[m] = e->done_ns - e->ready_ns;
-    }
-    qsort(ns, n, sizeof *ns, by_size);
+    psplit_i_timeline_times(timeline, s, ns);
     out_ns[s] = ns[n / 4];
   }
   free(ns);

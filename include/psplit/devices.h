@@ -18,6 +18,9 @@ extern "C" {
 
 typedef struct psplit_devices psplit_devices;
 
+/* Devices that compute a stage, at most: its replicas. */
+enum { PSPLIT_MOST_REPLICAS = 64 };
+
 /* n_devices devices of preset `preset` (NULL: "cpu"), named cpu0, cpu1, ..., joined by the link
  * that stands between processes of one host.
  * Errors: USAGE (no such preset, n_devices 0), NOMEM. */

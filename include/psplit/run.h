@@ -238,7 +238,6 @@ typedef struct psplit_run_options {
    * so its weights. From 1 to PSPLIT_MOST_REPLICAS; NULL: as planned. */
   const uint32_t *n_replicas;
 } psplit_run_options;
-enum { PSPLIT_MOST_REPLICAS = 64 };
 
 /* One micro-batch after one warm-up, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
 PSPLIT_API void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size);

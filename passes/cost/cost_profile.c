@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cost_table.h"
+#include "json_quote.h"
 #include "operator.h"
 
 static const char SUFFIX[] = "_kernel_time";
@@ -41,18 +42,6 @@ static size_t find(const char *text, size_t at, size_t n, const char *what, size
   return n;
 }
 
-static void put_escaped(const char *text, size_t n, psplit_i_text *out) {
-  for (size_t i = 0; i < n;) {
-    const unsigned char c = (unsigned char)text[i];
-    const size_t length = psplit_i_utf8_length((const unsigned char *)text + i, n - i);
-    if (c < 0x20 || c == '"' || c == '\\' || !length)
-      psplit_i_text_addf(out, "\\u%04x", length ? c : 0xfffdu);
-    else
-      psplit_i_text_add(out, text + i, length);
-    i += length ? length : 1;
-  }
-}
-
 void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_i_text *out_text) {
   static const char BEFORE[] = "\"name\" :\"", BEHIND[] = "\",\"args\" :";
   const size_t n_before = sizeof BEFORE - 1, n_behind = sizeof BEHIND - 1;
@@ -61,7 +50,7 @@ void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_i_text *out_t
     const size_t name = before < n ? before + n_before : n;
     const size_t end = find(text, name, n, BEHIND, n_behind);
     psplit_i_text_add(out_text, text + at, (end < n ? name : n) - at);
-    if (end < n) put_escaped(text + name, end - name, out_text);
+    if (end < n) psplit_i_json_escape(out_text, text + name, end - name);
     at = end;
   }
 }

@@ -73,8 +73,7 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out) {
   b.problem.any_device_order = false;
   psplit_i_partition_options(planner, &options);
   options.require_nonempty = false;
-  const uint32_t most =
-    r->n_devices < PSPLIT_I_MOST_REPLICAS ? r->n_devices : PSPLIT_I_MOST_REPLICAS;
+  const uint32_t most = r->n_devices < PSPLIT_MOST_REPLICAS ? r->n_devices : PSPLIT_MOST_REPLICAS;
   options.max_replicas =
     planner->options.max_replicas < most ? planner->options.max_replicas : most;
   options.gap_frac = r->request->gap_frac;

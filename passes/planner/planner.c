@@ -60,7 +60,7 @@ static uint64_t most_stages(const psplit_planner *planner) {
   const uint64_t n_nodes = planner->graph->n_nodes ? planner->graph->n_nodes : 1;
   const uint32_t n_replicas = planner->options.max_replicas;
   if (n_replicas < 2) return n_nodes;
-  return n_nodes * (n_replicas < PSPLIT_I_MOST_REPLICAS ? n_replicas : PSPLIT_I_MOST_REPLICAS);
+  return n_nodes * (n_replicas < PSPLIT_MOST_REPLICAS ? n_replicas : PSPLIT_MOST_REPLICAS);
 }
 
 /* More stages than nodes is refused before anything is sized by their number. */

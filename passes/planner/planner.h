@@ -48,8 +48,6 @@ typedef struct psplit_i_solved {
   psplit_solution *solution;
 } psplit_i_solved;
 
-enum { PSPLIT_I_MOST_REPLICAS = 64 }; /* devices of a stage */
-
 struct psplit_planner {
   const psplit_model *model;
   const psplit_i_graph *graph;

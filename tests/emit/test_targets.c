@@ -187,8 +187,10 @@ static void jobs_have_names_that_kubernetes_takes(void **state) {
   };
   static const char *const command[] = {"run\"it", "back\\slash",      "tab\there", "$(N)",
                                         "\x7f",    "turn\xe2\x80\xae", "\xc2\x85"};
-  const psplit_session trt = {.provider = "TensorrtExecutionProvider", .n_threads = 3},
-                       cpu = {.provider = "cpu", .n_threads = 2};
+  static const char *const providers[] = {"TensorrtExecutionProvider", "CUDA",
+                                          "NvTensorRTRTXExecutionProvider"};
+  psplit_session trt = {.n_threads = 3};
+  const psplit_session cpu = {.provider = "cpu", .n_threads = 2};
   const psplit_session *const sessions[] = {&cpu, &trt};
   psplit_mpi_job_options options = {.struct_size = sizeof options,
                                     .command = command,
@@ -199,6 +201,7 @@ static void jobs_have_names_that_kubernetes_takes(void **state) {
     planned p;
     psplit_diag diag = {0};
     char *text = NULL;
+    trt.provider = providers[i % 3];
     begin(&p, cases[i].path, "(float[2] x) => (float[2] y) { a = Relu (x) y = Tanh (a) }", "01",
           "a");
     if (psplit_mpi_job(p.model, &p.plan, &options, &diag, &text) != PSPLIT_OK)
