@@ -165,7 +165,8 @@ static psplit_code check_initializer(psplit_i_proof *p, uint32_t v,
   if (!equal)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": initializer \"%s\" is not the model's",
                             psplit_i_called(p, p->at), part->name);
-  if (psplit_i_is_trained(p, part->name))
+  /* A weight that only a node read which training does without is data like any other. */
+  if (psplit_i_is_trained(p, part->name) && is_used(p->graph, value))
     PSPLIT_TRY(psplit_i_check_first_value(p, part));
   else if ((part->input == PSPLIT_NONE) != (whole->input == PSPLIT_NONE))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" is %s a graph input",

@@ -206,6 +206,16 @@ static bool lists_parts(const psplit_i_trained_weight *row, const psplit_trainab
   return good;
 }
 
+/* A row too many: of a weight that has one already, or of one that is not trained. */
+static psplit_code tell_row(const psplit_i_training_proof *c, uint32_t row) {
+  const psplit_i_trained_weight *weights = c->table->weights;
+  for (uint32_t w = 0; w < row; w++)
+    if (psplit_i_same(weights[w].name, weights[row].name))
+      return PSPLIT_I_DIFFERS(c->p, "the manifest trains \"%s\" twice", weights[row].name);
+  return PSPLIT_I_DIFFERS(c->p, "the manifest trains \"%s\", which what it says does not train",
+                          weights[row].name);
+}
+
 /* The manifest's weights are the trained ones, each once, with their gradients. */
 static psplit_code check_weights(const psplit_i_training_proof *c) {
   psplit_i_proof *p = c->p;
@@ -231,9 +241,7 @@ static psplit_code check_weights(const psplit_i_training_proof *c) {
   if (g != c->table->n_input_gradients)
     return PSPLIT_I_DIFFERS(p, "the manifest has the gradient of input \"%s\" twice",
                             c->table->input_gradients[g]);
-  if (w != c->table->n_weights)
-    return PSPLIT_I_DIFFERS(p, "the manifest trains \"%s\" twice", c->table->weights[w].name);
-  return PSPLIT_OK;
+  return w == c->table->n_weights ? PSPLIT_OK : tell_row(c, w);
 }
 
 /* The loss is an output of the model that the stage gives, and multiplied by what is said. */

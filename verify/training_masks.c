@@ -22,6 +22,7 @@ typedef struct walk {
   const psplit_i_proof *p;
   const psplit_model *before, *after;
   const psplit_i_graph *whole, *edited; /* their graphs */
+  const psplit_i_shapes *shapes;        /* of `edited` */
   const psplit_i_training_table *table;
   uint32_t n, m; /* the next node of each */
   uint32_t mask; /* the next row of the table */
@@ -35,6 +36,15 @@ static psplit_code differs(const walk *w, const char *why) {
 
 /* ---- what an operator says ---- */
 
+/* The number that inference knows a value to be. */
+static bool is_inferred(const walk *w, uint32_t value, double *out) {
+  const uint32_t edited = psplit_i_graph_find_value(w->edited, w->whole->values[value].name);
+  if (edited == PSPLIT_NONE) return false;
+  const psplit_i_vtype *type = psplit_i_shapes_type(w->shapes, edited);
+  return type->elements && type->n_elements == 1 &&
+         psplit_i_dim_is_real(psplit_i_shapes_dims(w->shapes), type->elements[0], out);
+}
+
 /* The number in a constant of one element. */
 static psplit_code read_number(const walk *w, uint32_t value, bool *out_known, double *out) {
   psplit_code code;
@@ -44,7 +54,8 @@ static psplit_code read_number(const walk *w, uint32_t value, bool *out_known, d
   const double *reals = NULL;
   const int64_t *whole = NULL;
   size_t n = 0;
-  *out_known = false;
+  *out_known = is_inferred(w, value, out);
+  if (*out_known) return PSPLIT_OK;
   if (v->initializer != PSPLIT_NONE) {
     tensor = psplit_i_graph_initializer(w->whole, v->initializer);
   } else if (v->producer != PSPLIT_NONE &&
@@ -194,17 +205,18 @@ static void put_expected(const expected *e, const psplit_i_node *node, bool is_s
   if (is_cast) psplit_i_text_puts(out, ")");
 }
 
-/* Types are those that the edited model has, which is inferred from all that both have. */
+/* Types of inputs are those that the edited model has, which is inferred from what both have. */
 static void expect(const walk *w, const psplit_gradient *gradient, const psplit_i_node *node,
                    expected *out) {
   float low = 0, high = 1, mean = 0, scale = 1;
+  int64_t dtype = 0;
   const char *y = w->whole->values[node->outputs[0]].name;
   const uint32_t in_edited = psplit_i_graph_find_value(w->edited, y);
   const char *x = is_given(node, 0) ? w->whole->values[node->inputs[0]].name : NULL;
   const uint32_t x_edited = x ? psplit_i_graph_find_value(w->edited, x) : in_edited;
   out->like = x ? x : "";
-  out->y_elem = psplit_i_shapes_type(gradient->shapes, in_edited)->elem;
   out->elem = psplit_i_shapes_type(gradient->shapes, x_edited)->elem;
+  out->y_elem = psplit_i_attr_int(node, "dtype", &dtype) ? (int32_t)dtype : x ? out->elem : FLOAT;
   psplit_i_attr_float(node, "low", &low);
   psplit_i_attr_float(node, "high", &high);
   psplit_i_attr_float(node, "mean", &mean);
@@ -467,6 +479,7 @@ psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *be
             .after = gradient->model,
             .whole = psplit_i_model_graph(before),
             .edited = psplit_i_model_graph(gradient->model),
+            .shapes = gradient->shapes,
             .table = table};
   const psplit_i_spans *fields = &before->skeleton.graph_fields;
   for (size_t i = 0, j = 0; i < fields->n; i++) {

@@ -39,6 +39,19 @@ static const char APART[] =
   "  [l] loss = ReduceMean <keepdims = 0> (d)\n"
   "}\n";
 
+/* An output besides the loss, and the gradient of an input. */
+static const char GIVEN[] =
+  "<ir_version: 8, opset_import: [\"\": 17]>\n"
+  "main (float[n,8] x) => (float loss, float[n,8] d) <float[8,8] w1 = random(1), float[8,8] w2 = "
+  "random(2), float[8] k = random(3)> {\n"
+  "  [a] a = MatMul (x, w1)\n"
+  "  [b] b = Tanh (a)\n"
+  "  [q] q = Add (b, k)\n"
+  "  [c] c = MatMul (q, w2)\n"
+  "  [d] d = Mul (c, q)\n"
+  "  [l] loss = ReduceMean <keepdims = 0> (d)\n"
+  "}\n";
+
 enum {
   FORWARD0,
   FORWARD1,
@@ -49,7 +62,8 @@ enum {
   BACKWARD1,
   N_OF_STATES,
   WEIGHTS0 = N_SHARED,
-  N_OF_APART
+  N_OF_APART,
+  N_OF_GIVEN = MANIFEST + 1
 };
 
 static const char *const OF_STATES[] = {"out/stage0.onnx",          "out/stage1.onnx",
@@ -58,9 +72,13 @@ static const char *const OF_STATES[] = {"out/stage0.onnx",          "out/stage1.
 static const char *const OF_APART[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json",
                                        "out/stage0.again.onnx", "out/stage0.weights.onnx"};
 
+static const char *const OF_GIVEN[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json"};
+
 static void split(const char *text, const psplit_training_form *form, psplit_boundary boundary) {
   static const char *const pins[] = {"[abq]=0", "[cdl]=1"};
-  const psplit_training_options options = {.loss_output = "loss"};
+  static const char *const given[] = {"x"};
+  const psplit_training_options options = {
+    .loss_output = "loss", .gradient_of = given, .n_gradient_of = text == GIVEN};
   const psplit_emit_options emitting = {.struct_size = sizeof emitting,
                                         .boundary = boundary,
                                         .weights = PSPLIT_WEIGHTS_INLINE,
@@ -417,8 +435,207 @@ static const edited_split BY_STATES[] = {
    "summed or averaged, or a kind of loss",
    {{MANIFEST, "\"loss_output\": \"loss\"", "\"loss_output\": \"d\"", NULL}}},
   {PSPLIT_MISMATCH,
-   "the manifest trains \"mean\" twice",
+   "the manifest trains \"mean\", which what it says does not train",
    {{MANIFEST, "\"batch_norm\": \"as-is\"", "\"batch_norm\": \"frozen\"", NULL}}},
+};
+
+static const edited_split MORE_BY_STATES[] = {
+  {PSPLIT_MISMATCH,
+   "stage 0: output \"next_mean\" goes nowhere, and is not kept",
+   {{MANIFEST, "\"owner\": 0, \"gradient\": null, \"before\": null, \"next\": \"next_mean\"",
+     "\"owner\": null, \"gradient\": null, \"before\": null, \"next\": \"next_mean\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 0 is not \"w1\" as it is",
+   {{MANIFEST, "\"stages\": [0, 1], \"owner\"", "\"stages\": [1, 0], \"owner\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 0 is not \"w1\" as it is",
+   {{MANIFEST, "\"stages\": [0, 1], \"owner\"", "\"stages\": [0, 0], \"owner\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 5 is not \"var\" as it is",
+   {{MANIFEST,
+     ",\n      {\"name\": \"var\", \"dtype\": \"float32\", \"shape\": [8], \"stages\": [0], "
+     "\"owner\": 0, \"gradient\": null, \"before\": null, \"next\": \"next_var\"}",
+     "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 1 is not \"w2\" as it is",
+   {{MANIFEST,
+     "{\"name\": \"w2\", \"dtype\": \"float32\", \"shape\": [8, 8], \"stages\": [1], \"owner\": 1, "
+     "\"gradient\": \"w2.grad\", \"before\": \"w2.grad.before\"}",
+     "{\"name\": \"w2\", \"dtype\": \"float32\", \"shape\": [8, 8], \"stages\": [1], \"owner\": 1, "
+     "\"gradient\": \"w1.grad\", \"before\": \"w2.grad.before\"}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 1 is not \"w2\" as it is",
+   {{MANIFEST, "\"gradient\": \"w2.grad\", \"before\": \"w2.grad.before\"}",
+     "\"gradient\": \"w2.grad\", \"before\": \"w1.grad.before\"}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 2 is not \"g\" as it is",
+   {{MANIFEST, "\"gradient\": \"w2.grad\", \"before\": \"w2.grad.before\"}",
+     "\"gradient\": \"w2.grad\", \"before\": \"w2.grad.before\"}, {\"name\": \"w2\", \"dtype\": "
+     "\"float32\", \"shape\": [8, 8], \"stages\": [1], \"owner\": 1, \"gradient\": \"w2.grad\", "
+     "\"before\": \"w2.grad.before\"}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest trains \"w1\" twice",
+   {{MANIFEST, "\"gradient\": null, \"before\": null, \"next\": \"next_var\"}",
+     "\"gradient\": null, \"before\": null, \"next\": \"next_var\"}, {\"name\": \"w1\", \"dtype\": "
+     "\"float32\", \"shape\": [8, 8], \"stages\": [0, 1], \"owner\": 0, \"gradient\": null, "
+     "\"before\": null}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "a stage keeps \"q\" twice, by the manifest, or computes it twice",
+   {{MANIFEST,
+     "{\"name\": \"q\", \"tensor\": \"q\", \"dtype\": \"float32\", \"shape\": [\"n\", 8]}\n        "
+     "],",
+     "{\"name\": \"q\", \"tensor\": \"q\", \"dtype\": \"float32\", \"shape\": [\"n\", 8]},\n       "
+     "   {\"name\": \"q\", \"tensor\": \"q\", \"dtype\": \"float32\", \"shape\": [\"n\", 8]}\n     "
+     "   ],",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "a stage keeps \"a\" twice, by the manifest, or computes it twice",
+   {{MANIFEST, "{\"name\": \"a\", \"to\": [\"backward\"]},",
+     "{\"name\": \"a\", \"to\": [\"backward\"]}, {\"name\": \"a\", \"to\": [\"backward\"]},",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's trained weight 3 is not \"h\" as it is",
+   {{MANIFEST, "\"weights\": [\n          \"w1\",\n          \"g\",\n          \"h\",",
+     "\"weights\": [\n          \"w1\",\n          \"g\",", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 0: initializer \"gg\" is not the model's",
+   {{FORWARD0, "float[8] g = ", "float[8] gg = ", NULL}}},
+  {PSPLIT_MISMATCH,
+   "what the manifest trains cannot be: the loss \"c\" has more than one element: give one that is "
+   "summed or averaged, or a kind of loss",
+   {{MANIFEST, "\"loss_output\": \"loss\"", "\"loss_output\": \"c\"", NULL}}},
+  {PSPLIT_OK, "", {{MANIFEST, "\"batch_norm\": \"as-is\"", "\"batch_norm\": \"train\"", NULL}}},
+  {PSPLIT_OK, "", {{MANIFEST, "\"dropout\": \"as-is\"", "\"dropout\": \"train\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "what the manifest trains cannot be: training needs a loss or the output that is one",
+   {{MANIFEST, "\"loss\": null", "\"loss\": \"mse:\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 1: the manifest gives \"d.shape\", to be kept, another type than the model",
+   {{MANIFEST, "\"dtype\": \"int64\", \"shape\": [2]", "\"dtype\": \"int32\", \"shape\": [2]",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 1: the manifest gives \"d\", to be kept, another type than the model",
+   {{MANIFEST, "{\"name\": \"d.shape\", \"tensor\": \"d.shape\"",
+     "{\"name\": \"d.shape\", \"tensor\": \"d\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 1: \"q\", which is to be kept, is not \"zz\"",
+   {{MANIFEST,
+     "{\"name\": \"q\", \"tensor\": \"q\", \"dtype\": \"float32\", \"shape\": [\"n\", 8]}",
+     "{\"name\": \"zz\", \"tensor\": \"q\", \"dtype\": \"float32\", \"shape\": [\"n\", 8]}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 1: \"q\" crosses with a shape that is not the model's",
+   {{FORWARD1, "float[n,8] q,", "float[m,8] q,", NULL}}},
+  {PSPLIT_INVALID,
+   "out/pipeline.json: training.masks[0].dtype: is missing",
+   {{MANIFEST, "\"masks\": []",
+     "\"masks\": [{\"name\": \"x\", \"tensor\": \"x\", \"stage\": 0, \"node\": \"a\", \"number\": "
+     "0, \"kind\": \"keep\", \"ratio\": 0.5, \"shape\": []}]",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx: node a is not to be computed again, by the manifest's \"recompute\"",
+   {{MANIFEST, "\"recompute\": \"all\"", "\"recompute\": \"heavy\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx: node a is not to be computed again, by the manifest's \"recompute\"",
+   {{MANIFEST, "\"recompute\": \"all\"", "\"recompute\": \"none\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx: node y is not the model's",
+   {{AGAIN0, "[a] a = MatMul (x, w1)", "[a] a = MatMul (x, w1) [y] y = Dropout (a)", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx has other inputs, outputs or nodes than the manifest says",
+   {{AGAIN0, "=> (float[n,8] a", "=> (float[n,8] x, float[n,8] a", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx: initializer \"g\" is not the model's",
+   {{AGAIN0, "float[8] mean = {0", "float[8] g = {0,0,0,0,0,0,0,0}, float[8] mean = {0", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx: initializer \"w1\" is not the model's",
+   {{AGAIN0, "float[8] mean = {0", "float[8,8] w1 = random(1), float[8] mean = {0", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage1.again.onnx has other inputs, outputs or nodes than the manifest says",
+   {{MANIFEST,
+     "{\"name\": \"w2\", \"from\": \"weights\"},\n            {\"name\": \"q\", \"from\": "
+     "\"stash\"}",
+     "{\"name\": \"q\", \"from\": \"stash\"}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage1.again.onnx has other inputs, outputs or nodes than the manifest says",
+   {{MANIFEST, "{\"name\": \"c\", \"to\": [\"backward\"]}", "{\"name\": \"c\", \"to\": []}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: output \"g.grad\" does not go where the manifest says",
+   {{MANIFEST, "{\"name\": \"g.grad\", \"to\": [\"update\"]}",
+     "{\"name\": \"g.grad\", \"to\": [\"model\"]}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: stage 0: the manifest says 25 nodes, the file has 26",
+   {{MANIFEST, "\"nodes\": 26", "\"nodes\": 25", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: stage 0: input \"g.grad.before\" is not the model's",
+   {{BACKWARD0, "float[8] \"g.grad.before\"", "float[7] \"g.grad.before\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage1.backward.onnx: stage 1 sends \"g14\" twice to stage 0",
+   {{MANIFEST, "{\"name\": \"g14\", \"to\": [0]}", "{\"name\": \"g14\", \"to\": [0, 0]}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: stage 0: the manifest lists input \"g14\" twice",
+   {{MANIFEST, "{\"name\": \"g14\", \"from\": 1}",
+     "{\"name\": \"g14\", \"from\": 1}, {\"name\": \"g14\", \"from\": 1}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage1.backward.onnx: stage 0: node l/grad.0 is in an earlier stage, and no duplicate that the "
+   "manifest declares",
+   {{MANIFEST, "\"file\": \"stage0.backward.onnx\"", "\"file\": \"stage1.backward.onnx\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage1.again.onnx has other inputs, outputs or nodes than the manifest says",
+   {{MANIFEST, "\"file\": \"stage0.again.onnx\"", "\"file\": \"stage1.again.onnx\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.update.onnx is not the update by \"sgd\"",
+   {{MANIFEST, "\"file\": \"stage1.update.onnx\"", "\"file\": \"stage0.update.onnx\"", NULL}}},
+};
+
+static const edited_split BY_INPUT[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest has the gradient of input \"x\" twice",
+   {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
+     "{\"name\": \"x\", \"gradient\": \"x.grad\"}, {\"name\": \"x\", \"gradient\": \"x.grad\"}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest's gradient of input \"x\" is another",
+   {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
+     "{\"name\": \"x\", \"gradient\": \"y.grad\"}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "what the manifest trains cannot be: a gradient of \"z\" is asked for, but no input has this "
+   "name; it has x",
+   {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
+     "{\"name\": \"z\", \"gradient\": \"x.grad\"}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage1.backward.onnx: stage 1: node c/grad.20 is not as in the model",
+   {{MANIFEST, "\"input_gradients\": [\n      {\"name\": \"x\", \"gradient\": \"x.grad\"}\n    ],",
+     "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 1 does not give the loss \"loss\"",
+   {{MANIFEST, "\"loss\": {\"tensor\": \"loss\"", "\"loss\": {\"tensor\": \"d\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: output \"x.grad\" does not go where the manifest says",
+   {{MANIFEST, "{\"name\": \"x.grad\", \"to\": [\"model\"]}",
+     "{\"name\": \"x.grad\", \"to\": [\"update\"]}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: stage 0: output \"x.grad\" goes nowhere",
+   {{MANIFEST, "{\"name\": \"x.grad\", \"to\": [\"model\"]}", "{\"name\": \"x.grad\", \"to\": []}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 0 has no update",
+   {{MANIFEST, "\"optimizer\": null", "\"optimizer\": \"sgd\"", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: output \"k.grad\" does not go where the manifest says",
+   {{MANIFEST, "{\"name\": \"k.grad\", \"to\": [\"update\"]}",
+     "{\"name\": \"k.grad\", \"to\": [\"model\"]}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 0: initializer \"kk\" is not the model's",
+   {{FORWARD0, "float[8] k = ", "float[8] kk = ", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage 0: the trained weight \"w1\" is an initializer as well",
+   {{MANIFEST, "\"weight_form\": \"default\"", "\"weight_form\": \"input\"", NULL}}},
 };
 
 static const edited_split BY_APART[] = {
@@ -530,6 +747,7 @@ static void with_states(void **state) {
   split(STATES, &form, PSPLIT_BOUNDARY_IO);
   read_split(OF_STATES, N_OF_STATES);
   each_is_told(BY_STATES, sizeof BY_STATES / sizeof *BY_STATES, false);
+  each_is_told(MORE_BY_STATES, sizeof MORE_BY_STATES / sizeof *MORE_BY_STATES, false);
   forget();
 }
 
@@ -547,8 +765,19 @@ static void with_weights_apart(void **state) {
   forget();
 }
 
+static void with_gradients_of_inputs(void **state) {
+  (void)state;
+  psplit_training_form form;
+  psplit_training_form_init(&form);
+  split(GIVEN, &form, PSPLIT_BOUNDARY_IO);
+  read_split(OF_GIVEN, N_OF_GIVEN);
+  each_is_told(BY_INPUT, sizeof BY_INPUT / sizeof *BY_INPUT, false);
+  forget();
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
-  const struct CMUnitTest tests[] = {TEST(with_states), TEST(with_weights_apart)};
+  const struct CMUnitTest tests[] = {TEST(with_states), TEST(with_weights_apart),
+                                     TEST(with_gradients_of_inputs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

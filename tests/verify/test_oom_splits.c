@@ -52,6 +52,21 @@ static const char TRAINED[] =
   "  [l] loss = ReduceMean <keepdims = 0> (c)"
   "}";
 
+/* A weight of both stages, a mask, states, sizes that are asked for. */
+static const char MASKED[] =
+  "<ir_version: 8, opset_import: [\"\": 17]>"
+  "main (float[n,8] x) => (float loss) <float[8,8] w1 = random(1), float[8] g = random(3), float[8]"
+  " h = random(4), float[8] mean = {0, 0, 0, 0, 0, 0, 0, 0}, float[8] var = {1, 1, 1, 1, 1, 1, 1, "
+  "1},"
+  " float ratio = {0.25}, bool yes = {1}> {"
+  "  [a] a = MatMul (x, w1)"
+  "  [b] b, m1, v1 = BatchNormalization <training_mode = 1> (a, g, h, mean, var)"
+  "  [e] e = Dropout (b, ratio, yes)"
+  "  [c] c = Tanh (e)"
+  "  [d] d = MatMul (c, w1)"
+  "  [l] loss = ReduceMean <keepdims = 0> (d)"
+  "}";
+
 static psplit_model *model, *whole, *changed; /* `whole`: without inlined Ifs */
 static psplit_planner *planned;
 static psplit_training *training;
@@ -239,25 +254,39 @@ static void over_inputs_and_outputs(void **state) {
   forget();
 }
 
+static void trained(const char *text, const psplit_training_form *form, psplit_boundary boundary) {
+  static const char *const all[] = {"*"}, *const inputs[] = {"x"};
+  const psplit_training_options options = {
+    .loss_output = "loss", .train = all, .n_train = 1, .gradient_of = inputs, .n_gradient_of = 1};
+  static const char *const halves[] = {"[abe]=0", "[cdl]=1"};
+  psplit_diag diag = {0};
+  write_model_text("model.onnx", text);
+  model = opened_from("model.onnx", NULL);
+  whole = opened_from("model.onnx", NULL);
+  if (psplit_training_create(model, &options, form, NULL, &diag, &training) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  each_way(halves, 2, boundary, PSPLIT_WEIGHTS_AUTO);
+  forget();
+}
+
 static void of_training(void **state) {
   (void)state;
-  static const char *const all[] = {"*"};
-  const psplit_training_options options = {.loss_output = "loss", .train = all, .n_train = 1};
-  static const char *const halves[] = {"[ab]=0", "[cl]=1"};
   psplit_training_form form;
-  psplit_diag diag = {0};
   psplit_training_form_init(&form);
   form.weights = PSPLIT_WEIGHTS_INPUT;
   form.optimizer = "sgd";
   form.recompute = PSPLIT_RECOMPUTE_HEAVY;
   form.weight_gradients = PSPLIT_WEIGHT_GRADIENTS_APART;
-  write_model_text("model.onnx", TRAINED);
-  model = opened_from("model.onnx", NULL);
-  whole = opened_from("model.onnx", NULL);
-  if (psplit_training_create(model, &options, &form, NULL, &diag, &training) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
-  each_way(halves, 2, PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO);
-  forget();
+  trained(TRAINED, &form, PSPLIT_BOUNDARY_SENDRECV);
+}
+
+static void of_masks_and_states(void **state) {
+  (void)state;
+  psplit_training_form form;
+  psplit_training_form_init(&form);
+  form.optimizer = "adam";
+  form.recompute = PSPLIT_RECOMPUTE_ALL;
+  trained(MASKED, &form, PSPLIT_BOUNDARY_IO);
 }
 
 static void of_new_values(void **state) {
@@ -278,6 +307,7 @@ static void of_new_values(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
   const struct CMUnitTest tests[] = {TEST(over_send_and_recv), TEST(over_inputs_and_outputs),
-                                     TEST(of_training), TEST(of_new_values)};
+                                     TEST(of_training), TEST(of_masks_and_states),
+                                     TEST(of_new_values)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
