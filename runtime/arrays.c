@@ -104,7 +104,7 @@ psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem
                                  psplit_diag *diag) {
   const psplit_i_out_options options = {.is_many = true};
   psplit_i_text text = {0}, path = {0};
-  psplit_i_value_kind kind;
+  psplit_i_value_view kind;
   psplit_code code = psplit_i_value_look(tensor, diag, &kind);
   bool npy = code == PSPLIT_OK && !kind.is_sequence && !kind.is_nothing;
   if (npy)

@@ -19,6 +19,5 @@ PSPLIT_MUST_USE psplit_code psplit_i_feed_meet(psplit_i_feed_options *feed,
 /* The names of inputs in a feed; NULL: an .npz that names inputs itself. */
 size_t psplit_i_feed_n_names(const psplit_feed_options *feed);
 const char *psplit_i_feed_name(const psplit_feed_options *feed, size_t i);
-size_t psplit_i_feed_n_names(const psplit_feed_options *feed);
 
 #endif

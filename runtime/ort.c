@@ -324,7 +324,7 @@ psplit_code psplit_i_session_run(psplit_i_session *session, const char *const *i
       break;
     }
   }
-  for (size_t i = 0; code != PSPLIT_OK && i < done; i++) psplit_i_tensor_release(outputs[i]);
+  if (code != PSPLIT_OK) psplit_i_tensors_release(outputs, done); /* none of them stays there */
 out:
   for (size_t i = 0; got && i < m; i++)
     if (got[i]) ort->api.ReleaseValue(got[i]);

@@ -109,7 +109,7 @@ out:
 static psplit_code check_outputs(const whole *w, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (size_t o = 0; o < w->session.n_outputs; o++) {
-    psplit_i_value_kind kind;
+    psplit_i_value_view kind;
     psplit_i_tensor_view view;
     PSPLIT_TRY(psplit_i_value_look(w->got[o], diag, &kind));
     if (kind.is_sequence || kind.is_nothing) continue;
@@ -124,10 +124,10 @@ out:
   return code;
 }
 
-static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_t *out_ns) {
+static psplit_code run_once(whole *w, uint64_t number, psplit_diag *diag, int64_t *out_ns) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < w->n_given; i++)
-    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], number % PSPLIT_I_DISTINCT, diag, &w->given[i]));
+    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], (uint32_t)(number % PSPLIT_I_DISTINCT), diag, &w->given[i]));
   const int64_t begin_ns = psplit_i_now_ns();
   psplit_i_profile_watch_begin(w->watch, "has computed", &w->session);
   code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
@@ -151,8 +151,8 @@ static psplit_code run_timed(whole *w, const psplit_i_run_options *options, pspl
                              int64_t *out_ns) {
   psplit_code code = PSPLIT_OK;
   int64_t warm_ns;
-  const uint32_t n_warmup = options->n_warmup, n = n_warmup + options->n_micro_batches;
-  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++)
+  const uint64_t n_warmup = options->n_warmup, n = n_warmup + options->n_micro_batches;
+  for (uint64_t i = 0; i < n && code == PSPLIT_OK; i++)
     code = run_once(w, i, diag, i < n_warmup ? &warm_ns : &out_ns[i - n_warmup]);
   return code;
 }
@@ -197,14 +197,14 @@ psplit_code psplit_i_profile_make_room(psplit_i_profile *profile, psplit_diag *d
 /* What the last run was fed. */
 static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
                                psplit_i_profile *profile) {
-  const uint32_t last = options->n_warmup + options->n_micro_batches - 1;
+  const uint64_t last = (uint64_t)options->n_warmup + options->n_micro_batches - 1;
   psplit_code code = PSPLIT_OK;
   psplit_i_arena *arena = &profile->arena;
   profile->inputs = psplit_i_arena_array(arena, w->n_given, sizeof *profile->inputs);
   if (!profile->inputs) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < w->n_given; i++) {
     psplit_i_tensor_view view;
-    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], last % PSPLIT_I_DISTINCT, diag, &w->given[i]));
+    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], (uint32_t)(last % PSPLIT_I_DISTINCT), diag, &w->given[i]));
     PSPLIT_TRY(psplit_i_tensor_look(w->given[i], diag, &view));
     int64_t *dims = psplit_i_arena_array(arena, view.n_dims, sizeof *dims);
     assert(w->names[i]); /* by open_whole() */

@@ -213,9 +213,9 @@ out:
 }
 
 psplit_code psplit_i_value_look(const psplit_i_tensor *value, psplit_diag *diag,
-                                psplit_i_value_kind *out) {
+                                psplit_i_value_view *out) {
   const OrtApi *api = &value->ort->api;
-  psplit_i_value_kind kind = {0};
+  psplit_i_value_view kind = {0};
   int is = 0;
   psplit_code code;
   PSPLIT_TRY(psplit_i_ort_check(value->ort, api->HasValue(value->value, &is), "a value", diag));

@@ -40,13 +40,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, 
                                                  psplit_i_tensor_view *out);
 
 /* What is no tensor: a sequence of so many values, or an optional one that is not there. */
-typedef struct psplit_i_value_kind {
+typedef struct psplit_i_value_view {
   bool is_sequence, is_nothing;
   size_t n;
-} psplit_i_value_kind;
+} psplit_i_value_view;
 /* Errors: PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_value_look(const psplit_i_tensor *value, psplit_diag *diag,
-                                                psplit_i_value_kind *out);
+                                                psplit_i_value_view *out);
 /* Value `index` of a sequence, which the caller releases. Errors: LIMIT, NOMEM, PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_value_of(const psplit_i_tensor *sequence, size_t index,
                                               psplit_diag *diag, psplit_i_tensor **out);

@@ -184,7 +184,7 @@ static void put_varint(psplit_i_text *out, uint64_t value) {
 
 /* SequenceProto: field 2 is the kind of its values, field 3 each of them. An OptionalProto of
  * nothing is one without them. */
-static psplit_code format_sequence(const psplit_i_tensor *value, const psplit_i_value_kind *kind,
+static psplit_code format_sequence(const psplit_i_tensor *value, const psplit_i_value_view *kind,
                                    psplit_diag *diag, psplit_i_text *out) {
   static const char KIND_TENSOR[] = {0x10, 1}, KIND_NONE[] = {0x10, 0}, VALUE[] = {0x1a};
   psplit_code code = PSPLIT_OK;
@@ -206,7 +206,7 @@ static psplit_code format_sequence(const psplit_i_tensor *value, const psplit_i_
 
 psplit_code psplit_i_pb_format(const psplit_i_tensor *value, psplit_diag *diag,
                                psplit_i_text *out) {
-  psplit_i_value_kind kind;
+  psplit_i_value_view kind;
   const psplit_code code = psplit_i_value_look(value, diag, &kind);
   if (code != PSPLIT_OK) return code;
   if (kind.is_sequence || kind.is_nothing) return format_sequence(value, &kind, diag, out);
