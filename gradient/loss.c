@@ -1,6 +1,7 @@
 /* Losses: from an option's text to nodes at the model's end. */
 #include "loss.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,8 +63,10 @@ static psplit_code unknown(loss *l, const char *text, const char *why, const cha
 static psplit_code parse_entry(loss *l, const char *text, const char *key, const char *value) {
   char *end;
   const bool number = strcmp(key, "ignore") == 0 || strcmp(key, "axis") == 0;
+  errno = 0;
   const int64_t n = number ? strtoll(value, &end, 10) : 0;
   if (number && (!*value || *end)) return bad(l, text, "not a whole number");
+  if (number && errno == ERANGE) return bad(l, text, "a number beyond 64 bits");
   if (strcmp(key, "logits") == 0 || strcmp(key, "prediction") == 0) {
     l->prediction = value;
   } else if (strcmp(key, "labels") == 0 || strcmp(key, "target") == 0) {

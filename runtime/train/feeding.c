@@ -171,7 +171,7 @@ static void find_labels(psplit_i_feeding *f) {
   const psplit_i_manifest_value *logits = find_logits(m);
   const char *word = loss_word(loss, "axis", &n);
   const int32_t rank = logits ? logits->shape.rank : -1;
-  int32_t axis = word ? (int32_t)strtol(word, NULL, 10) : 1;
+  int64_t axis = word ? strtoll(word, NULL, 10) : 1;
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank || logits->shape.dims[axis].value < 0) return;
   f->n_classes = logits->shape.dims[axis].value;
