@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "emit.h"
 
@@ -53,6 +54,7 @@ static char *form_of(writer *w, const char *name, uint64_t *out_number) {
   psplit_i_text text = {0};
   psplit_i_text_addf(&text, "%.*s%%d%s", (int)(at - name), name, end);
   char *own = text.failed ? NULL : psplit_i_arena_strndup(&w->arena, text.bytes, text.n);
+  if (!own) w->arena.failed = true;
   psplit_i_text_fini(&text);
   return own;
 }
@@ -184,7 +186,8 @@ static void write_session(const writer *w, uint32_t s) {
   static const psplit_session PLAIN = {.optimization = -1};
   psplit_i_json *json = w->json;
   char id[24];
-  const psplit_session *session = w->options->sessions ? w->options->sessions[s] : &PLAIN;
+  const psplit_session *given = w->options->sessions ? w->options->sessions[s] : NULL;
+  const psplit_session *session = given ? given : &PLAIN;
   snprintf(id, sizeof id, "stage%" PRIu32, s);
   psplit_i_json_key(json, "session_options");
   psplit_i_json_open(json, '{');
@@ -196,7 +199,7 @@ static void write_session(const writer *w, uint32_t s) {
     key_string(json, session->config_keys[c], session->config_values[c]);
   psplit_i_json_key(json, "provider_options");
   psplit_i_json_open(json, '[');
-  if (session->provider && strncmp(session->provider, "CPU", 3) != 0) {
+  if (session->provider && strncasecmp(session->provider, "CPU", 3) != 0) {
     psplit_i_json_open(json, '{');
     psplit_i_json_key(json, session->provider);
     psplit_i_json_open(json, '{');
