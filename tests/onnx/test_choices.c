@@ -290,7 +290,7 @@ static const placed PLACES[] = {
    "node a is annotated with two stages"},
   {PLACED(TWO, ON(STAGE("c", 1) ", " STAGE("c", 1)), ""), NULL, PSPLIT_OK, "1---"},
   {PLACED(TWO, ON(STAGE("c", 1)), ON(STAGE("c", 0))), NULL, PSPLIT_INVALID,
-   "node b is annotated with stage 0 and depends on node a of stage 1"},
+   "node b is annotated with stage 0 and depends on a of stage 1"},
 };
 
 static psplit_model *placed_model; /* of the case at hand */
