@@ -127,7 +127,8 @@ out:
 static psplit_code run_once(whole *w, uint64_t number, psplit_diag *diag, int64_t *out_ns) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < w->n_given; i++)
-    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], (uint32_t)(number % PSPLIT_I_DISTINCT), diag, &w->given[i]));
+    PSPLIT_TRY(
+      psplit_i_feed_get(&w->feeds[i], (uint32_t)(number % PSPLIT_I_DISTINCT), diag, &w->given[i]));
   const int64_t begin_ns = psplit_i_now_ns();
   psplit_i_profile_watch_begin(w->watch, "has computed", &w->session);
   code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
@@ -204,7 +205,8 @@ static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, ps
   if (!profile->inputs) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < w->n_given; i++) {
     psplit_i_tensor_view view;
-    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], (uint32_t)(last % PSPLIT_I_DISTINCT), diag, &w->given[i]));
+    PSPLIT_TRY(
+      psplit_i_feed_get(&w->feeds[i], (uint32_t)(last % PSPLIT_I_DISTINCT), diag, &w->given[i]));
     PSPLIT_TRY(psplit_i_tensor_look(w->given[i], diag, &view));
     int64_t *dims = psplit_i_arena_array(arena, view.n_dims, sizeof *dims);
     assert(w->names[i]); /* by open_whole() */

@@ -51,9 +51,10 @@ typedef struct psplit_merge_report {
  * and weights that stages share stand once, and names that two stages gave to different values are
  * made different. Nodes, weights and all that needs no other name keep their bytes. The file
  * appears complete or not at all; with a data file that comes first, and where the rest fails the
- * data file that was there comes back. `options` and out_report may be NULL. Errors: INVALID (a stage lacks an input or output, or has another type there; names
- * both), UNSUPPORTED (stages that train; stages with different versions of operators or functions),
- * LIMIT (over 2 GiB in one file), IO, MALFORMED, NOMEM, CANCELLED. O(nodes + bytes). */
+ * data file that was there comes back. `options` and out_report may be NULL. Errors: INVALID (a
+ * stage lacks an input or output, or has another type there; names both), UNSUPPORTED (stages that
+ * train; stages with different versions of operators or functions), LIMIT (over 2 GiB in one file),
+ * IO, MALFORMED, NOMEM, CANCELLED. O(nodes + bytes). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_merge(const char *directory, const char *path,
                                                     const psplit_merge_options *options,
                                                     psplit_diag *diag,

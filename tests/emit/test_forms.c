@@ -1,5 +1,6 @@
-/* Why: wherever in a model data of weights stands, and wherever it goes, the stages are the model's,
- * proved; a plan that does not fit the model is refused by the line that says what does not. */
+/* Why: wherever in a model data of weights stands, and wherever it goes, the stages are the
+ * model's, proved; a plan that does not fit the model is refused by the line that says what does
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

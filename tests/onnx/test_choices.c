@@ -329,7 +329,8 @@ static void stages_are_read_or_refused(void **state) {
 static const char NAMED[] =
   OPSET(17) "main (seq(float[N,2]) x, float[M] z, bool flag) => (float[?] y) <float[inner] w> {"
             " w = local.F (z) y = If (flag) <then_branch = t () => (p) <float[body] a, float r> {"
-            " a = Relu (z) r = Neg (a) p = Neg (r) }, else_branch = e () => (q) { q = Neg (z) }> }\n"
+            " a = Relu (z) r = Neg (a) p = Neg (r) }, else_branch = e () => (q) { q = Neg (z)"
+            " }> }\n"
             "<domain: \"local\", opset_import: [\"\": 17]> F (a) => (b) { b = Relu (a) }";
 
 static psplit_code check_names(const void *what, psplit_diag *diag) {

@@ -1,5 +1,5 @@
-/* Whichever call of ONNX Runtime fails, and whichever allocation, what runs stages says why, or does
- * without, and ends: TAP.
+/* Whichever call of ONNX Runtime fails, and whichever allocation, what runs stages says why, or
+ * does without, and ends: TAP.
  *
  *   each_failure LIBRARY DIRECTORY
  *

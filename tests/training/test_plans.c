@@ -1,5 +1,5 @@
-/* Why: a plan that trains is of the memory that there is, and what is said of its stages is asked of
- * that plan alone; each allocation of these calls fails once. */
+/* Why: a plan that trains is of the memory that there is, and what is said of its stages is asked
+ * of that plan alone; each allocation of these calls fails once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
