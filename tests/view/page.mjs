@@ -279,7 +279,10 @@ async function cuts() {
   const page = await open(title, inspect(model, '-k', '3'), '#view=cuts');
   if (!page) return;
   const places = () => page.evaluate(() => window.page.cutPlaces());
-  const before = await places();
+  const before = await places(), curve = await page.locator('.cut-curve').boundingBox();
+  await page.mouse.move(curve.x + curve.width * 0.6, curve.y + 80);
+  const there = await page.locator('.cross text').textContent();
+  tap.ok(await page.locator('.cross').getAttribute('visibility') === 'visible' && /^behind .*[0-9] (B|KiB), [0-9.]+ us$/.test(there), `${title}: the pointer tells what a cut there would send`, there);
   await page.locator('.handle').first().focus();
   await page.keyboard.press('ArrowRight');
   tap.ok((await places())[0] === before[0] + 1, `${title}: an arrow key moves the cut by one`, `${before} ${await places()}`);

@@ -119,11 +119,28 @@ function cutDrawing(cut, width) {
   });
   if (places && !whyFixed()) places.forEach((place, i) => svg.append(handle(i, place, axis, svg, { base, text: `${sure}${bytes(plan.cut_bytes[place])}`, y: tops[i] })));
   else for (const place of places ?? []) svg.append(drawing('line', { class: 'cut', x1: axis.x(place), x2: axis.x(place), y1: CURVE.head, y2: base }));
+  crossHair(svg, axis, { width, base, sure });
   svg.addEventListener('click', (event) => {
     if (event.target.closest('.handle')) return;
     select(plan.order[axis.at((event.clientX - svg.getBoundingClientRect().left) * width / svg.getBoundingClientRect().width)]);
   });
   return svg;
+}
+
+// What a cut at the pointer would send.
+function crossHair(svg, axis, { width, base, sure }) {
+  const line = drawing('line', { y1: CURVE.head, y2: base }), text = drawing('text', { class: 'halo', y: CURVE.head + 14 });
+  const cross = drawing('g', { class: 'cross', visibility: 'hidden' }, line, text);
+  svg.append(cross);
+  svg.addEventListener('pointermove', (event) => {
+    const rect = svg.getBoundingClientRect(), place = Math.min(plan.order.length - 2, axis.at((event.clientX - rect.left) * width / rect.width)), x = axis.x(place), right = x > width / 2, id = plan.order[place];
+    for (const end of ['x1', 'x2']) line.setAttribute(end, x);
+    text.setAttribute('x', x + (right ? -6 : 6));
+    text.setAttribute('text-anchor', right ? 'end' : 'start');
+    text.textContent = fitted(`behind ${about(id).kind}, ${whereabouts(id)}: ${sure}${bytes(plan.cut_bytes[place])}, ${time(plan.cut_ns[place])}`, (right ? x : width - x) - 12, undefined, false);
+    cross.setAttribute('visibility', event.buttons ? 'hidden' : 'visible');
+  });
+  svg.addEventListener('pointerleave', () => cross.setAttribute('visibility', 'hidden'));
 }
 
 // A cut that is dragged, or moved with the arrow keys.

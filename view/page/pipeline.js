@@ -116,17 +116,18 @@ function markText(kind, id, { x, y, wide, h }) {
   const told = (line) => !line.endsWith('…') || line.length > 6;
   if (!lines.length || !told(lines[0])) return text;
   const left = room - widthOf(lines.at(-1), BOLD) - 6;
-  const beside = id === null ? null : placeIn(id, left), below = id === null || beside || rows === lines.length ? null : placeIn(id, room) ?? ([fitted(whereabouts(id), room)].find((part) => part.length > 6) ?? null);
+  const more = id !== null && rows > lines.length, beside = id === null ? null : placeIn(id, left, more);
+  const below = beside || !more ? null : placeIn(id, room) ?? ([fitted(whereabouts(id), room)].find((part) => part.length > 6) ?? null);
   const first = y + h / 2 + 4 - (lines.length + (below ? 1 : 0) - 1) * 7;
   lines.forEach((line, i) => text.append(drawing('tspan', { class: 'kind', x: x + 6, y: first + 14 * i }, line)));
   if (beside) text.append(drawing('tspan', { class: 'where', dx: 5 }, beside));
   if (below) text.append(drawing('tspan', { class: 'where', x: x + 6, y: first + 14 * lines.length }, below));
   return text;
 }
-// Where it is, in whole words; null where there is no room for the last of them.
-const placeIn = (id, room) => {
-  const where = whereabouts(id);
-  return [where, where.replace(/^.*\.(?=.*\D)/, '')].find((each) => each && widthOf(each) <= room) ?? null;
+// Where it is, in as many words as there is room for; null: not for the last of them, or of two, where that is asked.
+const placeIn = (id, room, whole = false) => {
+  const { path } = about(id), where = whereabouts(id), more = plan.scopes[id] ? [4, 3].map((n) => path.slice(-n).join('.')) : [];
+  return [...more, where, ...(whole ? [] : [where.replace(/^.*\.(?=.*\D)/, '')])].find((each) => each && widthOf(each) <= room) ?? null;
 };
 
 function columnHead(cut, s, { x, wide, room, memory }) {
