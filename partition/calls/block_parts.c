@@ -39,7 +39,8 @@ static bool count_spare(placer *p) {
     uint32_t n_taken = 0;
     for (uint32_t k = 0; k <= p->x->n_separators; k++) {
       if (!p->choice[k].crossing) continue;
-      n_taken += p->choice[k].crossing->calls[t] + (p->choice[k].right == t);
+      n_taken += p->choice[k].crossing->calls[t];
+      n_taken += p->choice[k].right == t ? 1U : 0U;
     }
     if (n_taken > p->x->count[t]) return false;
     p->spare[t] = p->x->count[t] - n_taken;
