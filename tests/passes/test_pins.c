@@ -59,7 +59,7 @@ static void all_patterns(void **state) {
   assert_int_equal(graph->n_nodes, N_NODES);
   uint32_t n_matched = 0, n_not = 0;
   for (uint32_t number = 0; number < 11 * 11 * 11 * 11; number += 1 + number / 900) {
-    char pattern[32], pin[40], text[64];
+    char pattern[32], pin[40], text[96];
     bool any = false;
     psplit_diag diag = {0};
     pattern_of(number, pattern);
