@@ -154,6 +154,11 @@ static void triton_is_not_told_what_it_has_not(void **state) {
      PSPLIT_UNSUPPORTED},
     {"(float[2] x) => (float[2] y) <float[2] x = {1, 2}> { y = Relu (x) }", "0", "input", 0,
      PSPLIT_UNSUPPORTED},
+    {"(float[2] x) => () { y = Relu (x) }", "0", "output", 0, PSPLIT_UNSUPPORTED},
+    {"(float[2] x) => (float[2] y) @{sparse_initializer: [{values: float[1] x {5}, indices: "
+     "int64[1]"
+     " {1}, dims: [2]}]} { y = Relu (x) }",
+     "0", "input", 0, PSPLIT_UNSUPPORTED},
     {"(float[2] x) => (float[2] y) { y = Relu (x) }", "0", "eight", PSPLIT_WEIGHTS_REFERENCE,
      PSPLIT_USAGE},
   };
@@ -221,6 +226,35 @@ static void jobs_have_names_that_kubernetes_takes(void **state) {
     assert_int_equal(psplit_mpi_job(p.model, &p.plan, &options, &diag, &text), PSPLIT_USAGE);
     says(diag.message, "needs a command");
     options.n_command = sizeof command / sizeof *command;
+    psplit_model_close(p.model);
+  }
+}
+
+/* --- options without a size, and plans of other models --- */
+
+static void options_without_size_and_other_plans_are_refused(void **state) {
+  (void)state;
+  static const char *const command[] = {"run"};
+  const psplit_emit_options good = {.struct_size = sizeof good}, sizeless = {0};
+  const psplit_triton_options triton = {.struct_size = sizeof triton}, no_triton = {0};
+  const psplit_genai_options genai = {.struct_size = sizeof genai, .context_length = 8},
+                             no_genai = {0};
+  const psplit_mpi_job_options no_job = {.command = command, .n_command = 1};
+  for (int i = 0; i < 7; i++) {
+    planned p;
+    psplit_diag diag = {0};
+    char *text = NULL;
+    begin(&p, "m.onnx", "(float[2] x) => (float[2] y) { a = Relu (x) y = Tanh (a) }", "01", "a");
+    if (i > 4) p.plan.n_nodes = 1;
+    const psplit_emit_options *own = i == 0 || i == 2 ? &sizeless : &good;
+    const bool is_genai = i == 2 || i == 3 || i == 6;
+    const psplit_code code =
+      i == 4 ? psplit_mpi_job(p.model, &p.plan, &no_job, &diag, &text)
+      : is_genai
+        ? psplit_genai_config(p.model, &p.plan, own, i == 3 ? &no_genai : &genai, &diag, &text)
+        : psplit_triton_script(p.model, &p.plan, own, i == 1 ? &no_triton : &triton, &diag, &text);
+    if (code != (i > 4 ? PSPLIT_INVALID : PSPLIT_USAGE) || text || !*diag.message)
+      fail_msg("case %d: %s: %s", i, psplit_code_name(code), diag.message);
     psplit_model_close(p.model);
   }
 }
@@ -304,9 +338,13 @@ static void configurations_have_names_of_their_own(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
   const struct CMUnitTest tests[] = {
-    TEST(triton_reads_odd_names_and_sessions), TEST(triton_escapes_what_turns_a_line_around),
-    TEST(triton_is_not_told_what_it_has_not),  TEST(jobs_have_names_that_kubernetes_takes),
-    TEST(annotations_are_told_or_refused),     TEST(configurations_have_names_of_their_own),
+    TEST(triton_reads_odd_names_and_sessions),
+    TEST(triton_escapes_what_turns_a_line_around),
+    TEST(triton_is_not_told_what_it_has_not),
+    TEST(jobs_have_names_that_kubernetes_takes),
+    TEST(options_without_size_and_other_plans_are_refused),
+    TEST(annotations_are_told_or_refused),
+    TEST(configurations_have_names_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
