@@ -187,6 +187,11 @@ async function trace() {
   await page.waitForSelector('.gantt >> nth=1');
   tap.ok(await page.locator('.gantt').nth(1).locator('.slot').count() === 6, `${title}: its spans are drawn`);
   tap.ok(/38.0 us/.test(await page.locator('.figures').textContent()), `${title}: and how long it took is told`, await page.locator('.figures').textContent());
+  const axis = (i) => page.locator('.gantt').nth(i).locator('line.grid').evaluateAll((all) => all.map((l) => l.getAttribute('x1')).join());
+  await page.getByRole('button', { name: 'own scales' }).click();
+  const apart = await axis(0) !== await axis(1);
+  await page.getByRole('button', { name: 'one scale' }).click();
+  tap.ok(apart && await axis(0) === await axis(1), `${title}: on scales of their own, or on one`);
   await page.setInputFiles('#trace', { name: '<b>odd</b>', mimeType: 'application/json', buffer: Buffer.from('{"traceEvents": 7}') });
   await page.waitForFunction(() => document.getElementById('said').textContent.includes('is no trace'));
   tap.ok(await page.locator('#said b').count() === 0, `${title}: what is none is refused, by its name as text`);
@@ -314,6 +319,12 @@ async function blocks() {
   const leaf = await page.evaluate(() => { const b = window.page.model().find((each) => each.leaf), r = document.getElementById('canvas').getBoundingClientRect(); return [b.ids[0], r.left + b.x, r.top + b.y]; });
   await page.mouse.click(leaf[1], leaf[2]);
   tap.ok(await page.locator('#detail').getAttribute('data-supernode') === String(leaf[0]), `${title}: a click on the canvas selects a supernode`);
+  const wide = () => page.evaluate(() => window.page.model()[0].wide), fitted = await wide();
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('+');
+  const larger = await wide();
+  await page.keyboard.press('0');
+  tap.ok(larger > fitted * 1.2 && larger > await wide(), `${title}: + makes it larger, 0 fits it`, `${fitted} ${larger} ${await wide()}`);
   await page.click('#unfold');
   tap.ok((await boxes()).filter((b) => b.leaf).length === 11, `${title}: all eleven supernodes are there`);
   const painted = await page.evaluate(() => { const c = document.getElementById('canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; });

@@ -111,6 +111,7 @@ function shortcuts(event) {
   else if (event.key === ']' && at + 1 < data.plans.length) choosePlan(at + 1);
   else if (event.key === 'm') set({ mode: state.mode === 'time' ? 'memory' : 'time' });
   else if (event.key === '?') byId('help').showModal();
+  else if (state.view === 'model' && '+=-0'.includes(event.key)) zoomKey(event.key);
 }
 
 function fillChoices() {

@@ -429,6 +429,13 @@ function zoomBy(factor, px, py) {
   repaint();
 }
 
+function zoomKey(key) {
+  const { canvas } = view;
+  if (key !== '0') return zoomBy(key === '-' ? 0.8 : 1.25, canvas.clientWidth / 2, canvas.clientHeight / 2);
+  fitModel();
+  return repaint();
+}
+
 // Drag, pinch, wheel.
 function listenModel(canvas) {
   const down = new Map();

@@ -154,18 +154,20 @@ function drawSchedule(box) {
   const cut = split(), trace = state.trace, width = roomIn(box);
   const n = Math.min(1000, Math.max(1, Math.floor(Number(state.batches)) || 1));
   const run = scheduled(cut, n), head = trace ? traceHead(trace, n) : null;
-  const longest = Math.max(run.makespan, head?.makespan ?? 0), rows = Math.max(cut.stages.length, trace?.stages ?? 0);
+  // On one scale, unless one would be a few pixels wide beside the other.
+  const ends = [run.makespan, head?.makespan ?? run.makespan], both = Math.max(...ends), own = state.scale ? state.scale === 'own' : both > 4 * Math.min(...ends);
+  const rows = Math.max(cut.stages.length, trace?.stages ?? 0);
   const figure = (what, value, small) => element('div', {}, element('dt', {}, what), element('dd', {}, value, element('small', {}, small)));
   const list = element('dl', { class: 'figures' }, figure('all done after', time(run.makespan), count(n, 'micro-batch').replace('batchs', 'batches')), figure('idle', percent(run.bubble), 'the bubble: filling, draining, waiting'), figure('one every', time(cut.bottleneck_ns), 'once filled'), figure('latency', time(cut.latency_ns), 'of one by itself'));
   if (head) list.append(figure('measured', time(head.makespan), `${(head.makespan / run.makespan).toFixed(2)} times the prediction, ${percent(head.bubble)} idle`));
   const input = element('input', { id: 'batches', type: 'number', min: 1, max: 1000, step: 1, value: n, oninput: (event) => { state.batches = event.target.value; redrawSchedule(); } });
   const file = element('input', { id: 'trace', type: 'file', accept: '.json', 'aria-label': 'a trace of onnx-pipeline-run', onchange: (event) => takeTrace(event.target.files[0]) });
-  box.append(element('div', { class: 'tools' }, element('label', {}, 'Micro-batches ', input), ...(trains(cut) ? [choice('order of a step', [['1f1b', '1F1B'], ['fill', 'fill, then drain']], state.order, (order) => set({ order }))] : []), element('label', {}, 'Beside it, a run\'s ', element('code', {}, '--trace'), ' ', file)));
+  box.append(element('div', { class: 'tools' }, element('label', {}, 'Micro-batches ', input), ...(trains(cut) ? [choice('order of a step', [['1f1b', '1F1B'], ['fill', 'fill, then drain']], state.order, (order) => set({ order }))] : []), ...(head ? [choice('scale of both', [['same', 'one scale'], ['own', 'own scales']], own ? 'own' : 'same', (scale) => set({ scale }))] : []), element('label', {}, 'Beside it, a run\'s ', element('code', {}, '--trace'), ' ', file)));
   const body = element('div', { id: 'schedule-body' });
   box.append(body);
   const tall = Math.max(240, (innerHeight - body.getBoundingClientRect().top - 190) / (head ? 2 : 1));
-  body.append(list, element('h2', {}, 'As planned'), gantt(run, { rows, width, longest, name: 'planned', tall }));
-  if (head) body.append(element('h2', {}, 'As measured'), gantt(head, { rows, width, longest, name: 'measured', tall }), drift(cut, trace));
+  body.append(list, element('h2', {}, 'As planned'), gantt(run, { rows, width, longest: own ? run.makespan : both, name: 'planned', tall }));
+  if (head) body.append(element('h2', {}, 'As measured', ...(own && head.makespan !== run.makespan ? [' ', element('small', {}, 'on a scale of its own')] : [])), gantt(head, { rows, width, longest: own ? head.makespan : both, name: 'measured', tall }), drift(cut, trace));
 }
 // The field that is being typed in stays.
 function redrawSchedule() {
