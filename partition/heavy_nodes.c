@@ -1,6 +1,7 @@
-/* Where few clusters do most of the work, how many of them a stage holds decides what it takes:
- * bounds that measure work as if it could be cut anywhere miss that, and so do searches that move a
- * little at a time. Those few alone are often few enough for the exact program. */
+/* Where few clusters do most of the work, how many of them a stage holds
+ * decides what it takes: bounds that measure work as if it could be cut
+ * anywhere miss that, and so do searches that move a little at a time. Those
+ * few alone are often few enough for the exact program. */
 #include "heavy_nodes.h"
 #include "heavy.h"
 #include "order_dp.h"
@@ -8,27 +9,30 @@
 enum {
   MOST_NODES = 1024,   /* of a relaxation */
   FEWER = 3,           /* it keeps no more than one of so many clusters, or says little new */
-  MOST_OPEN = 2,       /* relaxations that are not proved, after which none is asked */
-  SHARE = 4,           /* each may take one of so many parts of what is left of the budget */
+  MOST_PAID = 400,     /* nodes of one in which others take over all work */
+  SHARE = 4,           /* each may take one of so many parts of what is left of the budget, */
+  LAST_SHARE = 2,      /* and the last */
   WITHOUT_LIMIT_S = 30 /* of time, where nothing limits it */
 };
 
-/* The part of the work that is left out: less and less, so that more clusters are kept. */
+/* The part of the work that is left out: less and less, so that more clusters
+ * are kept. */
 static const double kLight[] = {0.12,   0.08,  0.05,  0.035, 0.025,
                                 0.0175, 0.012, 0.008, 0.005, 0.0025};
 
 /* *out_found: there is a split of the problem. */
 static psplit_code solve(const psplit_i_solver_state *a, const psplit_i_heavy *heavy,
-                         psplit_i_arena *arena, psplit_i_result *out_result, bool *out_found) {
+                         uint32_t share, psplit_i_arena *arena, psplit_i_result *out_result,
+                         bool *out_found) {
   const psplit_i_solver_request *request = a->request;
   psplit_partition_options options = *request->options;
   psplit_diag ignored = {0}; /* that too little time finds no split says nothing */
-  psplit_i_budget budget = psplit_i_budget_share(request->budget, SHARE);
+  psplit_i_budget budget = psplit_i_budget_share(request->budget, share);
   options.solver = "auto";
   options.proposer = NULL;
   options.require_nonempty = false;
   if (options.time_limit_s < 0) options.time_limit_s = WITHOUT_LIMIT_S;
-  options.time_limit_s /= SHARE;
+  options.time_limit_s /= share;
   const psplit_i_solver_request relaxed = {.problem = &heavy->problem,
                                            .options = &options,
                                            .budget = &budget,
@@ -42,8 +46,8 @@ static psplit_code solve(const psplit_i_solver_state *a, const psplit_i_heavy *h
   return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : PSPLIT_OK;
 }
 
-/* The clusters by the stages that a split of the heavy ones gives them; light ones come as early as
- * they can, or as late. */
+/* The clusters by the stages that a split of the heavy ones gives them; light
+ * ones come as early as they can, or as late. */
 static psplit_code order_of(const psplit_i_instance *in, const psplit_i_heavy *heavy,
                             const uint32_t *stage, bool late, psplit_i_arena *arena,
                             uint32_t **out_order) {
@@ -80,13 +84,13 @@ out:
 }
 
 /* *out_proved: the relaxation's own value and bound have met. */
-static psplit_code ask(psplit_i_solver_state *a, const psplit_i_heavy *heavy, psplit_i_arena *arena,
-                       bool *out_proved) {
+static psplit_code ask(psplit_i_solver_state *a, const psplit_i_heavy *heavy, uint32_t share,
+                       psplit_i_arena *arena, bool *out_proved) {
   const int64_t most = a->best.value; /* the instance may hold only what is better than that */
   psplit_i_result result;
   bool found;
   *out_proved = false;
-  psplit_code code = solve(a, heavy, arena, &result, &found);
+  psplit_code code = solve(a, heavy, share, arena, &result, &found);
   if (code != PSPLIT_OK || !found) return code;
   const int64_t bound = result.bound - heavy->slack;
   psplit_i_result_raise(a->result, bound < most ? bound : most, PSPLIT_I_SOLVER_HEAVY);
@@ -100,30 +104,67 @@ out:
   return code == PSPLIT_NOMEM ? psplit_i_nomem(a->request->diag) : code;
 }
 
-/* *out_n: nodes of the relaxation, if it was worth solving; else 0. `known`: nodes of the last. */
+/* *out_n: nodes of the relaxation, if it was worth solving; else 0. `known`:
+ * nodes of the last. */
 static psplit_code ask_without(psplit_i_solver_state *a, const psplit_i_closure *closure,
-                               double light, uint32_t known, uint32_t *out_n, bool *out_proved) {
+                               double light, bool take_over, uint32_t known, uint32_t *out_n,
+                               bool *out_proved) {
+  const uint32_t most = light > 0 ? MOST_NODES : MOST_PAID;
+  const uint32_t most_kept = light > 0 ? a->instance.n / FEWER : most;
   psplit_i_heavy heavy;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   *out_n = 0;
-  psplit_code code =
-    psplit_i_heavy_make(&a->instance, closure, light, &arena, a->request->budget, &heavy);
+  psplit_code code = psplit_i_heavy_make(&a->instance, closure, light, take_over, &arena,
+                                         a->request->budget, &heavy);
   if (code != PSPLIT_OK) code = psplit_i_nomem(a->request->diag);
-  if (code == PSPLIT_OK && heavy.problem.n_nodes <= MOST_NODES &&
-      heavy.n_kept <= a->instance.n / FEWER) {
+  if (code == PSPLIT_OK && heavy.problem.n_nodes <= most && heavy.n_kept <= most_kept) {
     *out_n = heavy.n_kept;
-    if (heavy.n_kept > known) code = ask(a, &heavy, &arena, out_proved);
+    if (heavy.n_kept > known)
+      code = ask(a, &heavy, take_over ? LAST_SHARE : SHARE, &arena, out_proved);
   }
   psplit_i_arena_fini(&arena);
   return code;
 }
 
-psplit_code psplit_i_heavy_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
+/* With less and less left out, until one is not proved; *out_light: of the last
+ * that was. `known`: nodes of one that says more than smaller ones. */
+static psplit_code ask_with_more(psplit_i_solver_state *a, const psplit_i_closure *closure,
+                                 uint32_t known, double *out_light) {
   const size_t n_parts = sizeof kLight / sizeof *kLight;
+  psplit_code code = PSPLIT_OK;
+  bool proved = true;
+  *out_light = 0;
+  for (size_t k = 0; k < n_parts && proved && !psplit_i_state_done(a); k++) {
+    uint32_t n;
+    PSPLIT_TRY(ask_without(a, closure, kLight[k], false, known, &n, &proved));
+    if (n == 0) break;
+    if (n > known && proved) *out_light = kLight[k];
+    if (n > known) known = n;
+  }
+out:
+  return code;
+}
+
+/* Relaxations in which others take over what is left out say more, and are
+ * harder to solve: where few clusters are left, the one that leaves out no work
+ * is the first, else the last that was proved is asked so once more. */
+static psplit_code ask_all(psplit_i_solver_state *a, const psplit_i_closure *closure) {
+  psplit_code code;
+  uint32_t n, ignored;
+  double light;
+  bool proved = false;
+  PSPLIT_TRY(ask_without(a, closure, 0, true, 0, &n, &proved));
+  PSPLIT_TRY(ask_with_more(a, closure, proved ? n : 0, &light));
+  if (n == 0 && light > 0 && !psplit_i_state_done(a))
+    PSPLIT_TRY(ask_without(a, closure, light, true, 0, &ignored, &proved));
+out:
+  return code;
+}
+
+psplit_code psplit_i_heavy_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t value = a->best.value;
   psplit_i_closure closure;
-  uint32_t n = 0, n_open = 0;
   if (a->heavy_asked || a->request->relaxed || a->instance.n > PSPLIT_I_LARGE ||
       !a->instance.all_forward || psplit_i_state_done(a) ||
       !psplit_i_takes(PSPLIT_I_SOLVER_HEAVY, a->automaton.features))
@@ -131,13 +172,7 @@ psplit_code psplit_i_heavy_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
   a->heavy_asked = true;
   psplit_code code = psplit_i_closure_make(&a->instance, a->request->budget, &closure);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  for (size_t k = 0; k < n_parts && n_open < MOST_OPEN && !psplit_i_state_done(a); k++) {
-    uint32_t known = n;
-    bool proved = true;
-    PSPLIT_TRY(ask_without(a, &closure, kLight[k], known, &n, &proved));
-    if (n == 0) break;
-    n_open += !proved;
-  }
+  PSPLIT_TRY(ask_all(a, &closure));
   if (a->best.value < value && !psplit_i_state_done(a))
     PSPLIT_TRY(psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40),
                                      turn->salt));

@@ -59,7 +59,7 @@ static void keep_largest(psplit_i_heavy_build *x, psplit_i_fluid fluid) {
 static psplit_code add(psplit_i_heavy_build *x, const signature *list, uint32_t n) {
   const uint32_t words = x->closure->words;
   psplit_i_fluid fluid = {0};
-  for (uint32_t k = 0; k < n; k++) fluid.omega += x->omega[list[k].cluster];
+  for (uint32_t k = 0; k < n; k++) fluid.omega += x->rest[list[k].cluster];
   if (fluid.omega / x->piece < LEAST) return PSPLIT_OK;
   fluid.n_pieces = (uint32_t)(fluid.omega / x->piece);
   fluid.before = PSPLIT_NEW(&x->scratch, uint64_t, words);

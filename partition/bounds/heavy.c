@@ -7,6 +7,8 @@
 /* Of the work: the rest are the heaviest, by which fluids are told apart. */
 static const double kCoarse = 0.12;
 
+enum { TIMES_PAID = 8 }; /* what nets cost, over the work that others take over for them */
+
 typedef struct by_weight {
   int64_t omega;
   uint32_t cluster;
@@ -24,6 +26,34 @@ static int64_t least_time(const psplit_i_instance *instance, uint32_t i) {
     if (instance->w[(size_t)t * instance->n + i] < least)
       least = instance->w[(size_t)t * instance->n + i];
   return least;
+}
+
+static int64_t least_cost(const psplit_i_instance *instance, const int64_t *cost, uint32_t e) {
+  int64_t least = PSPLIT_I_INF;
+  for (uint32_t t = 0; t < instance->n_types; t++)
+    if (cost[(size_t)t * instance->n_nets + e] < least)
+      least = cost[(size_t)t * instance->n_nets + e];
+  return least;
+}
+
+/* What the net to a cluster alone, and the one from it, cost at least: so much of its work others
+ * may take over. 0 where nets from several, or several nets, would be lost with it. */
+static int64_t may_pay(const psplit_i_instance *in, uint32_t i) {
+  uint32_t n_in = 0, n_out = 0;
+  int64_t sum = 0;
+  for (uint32_t k = in->inc_off[i]; k < in->inc_off[i + 1]; k++) {
+    const uint32_t e = in->inc[k] >> 1;
+    const bool sends = in->inc[k] & 1;
+    if (!sends && in->net_off[e + 1] - in->net_off[e] > 2) continue;
+    if (++*(sends ? &n_out : &n_in) > 1) return 0;
+    sum += least_cost(in, sends ? in->recv : in->send, e);
+  }
+  return sum;
+}
+
+/* Whether nets pay for all that a cluster computes, several times over. */
+static bool is_paid(const psplit_i_instance *in, by_weight cluster) {
+  return cluster.omega <= may_pay(in, cluster.cluster) / TIMES_PAID;
 }
 
 static psplit_code choose(psplit_i_heavy_build *x, double light) {
@@ -45,8 +75,10 @@ static psplit_code choose(psplit_i_heavy_build *x, double light) {
     const uint32_t i = list[k].cluster;
     const uint64_t bit = UINT64_C(1) << (i % 64);
     gone += (double)list[k].omega;
-    if (gone > light * x->total) x->kept[i / 64] |= bit;
-    if (gone > light * x->total && gone > kCoarse * x->total) x->coarse[i / 64] |= bit;
+    const bool paid = light <= 0 && x->take_over && is_paid(x->instance, list[k]);
+    const bool keep = gone > light * x->total && !paid;
+    if (keep) x->kept[i / 64] |= bit;
+    if (keep && gone > kCoarse * x->total) x->coarse[i / 64] |= bit;
   }
   for (uint32_t i = 0; i < n; i++)
     x->number[i] = x->kept[i / 64] >> (i % 64) & 1 ? x->n_kept++ : PSPLIT_NONE;
@@ -203,7 +235,7 @@ static psplit_code write_nodes(const psplit_i_heavy_build *x, psplit_i_arena *ar
     activations[k] = in->act_bytes[i];
     pin[k] = in->pin[i];
     for (uint32_t t = 0; t < n_types; t++) {
-      const int64_t w = in->w[(size_t)t * in->n + i];
+      const int64_t w = x->time[(size_t)t * in->n + i];
       time[(size_t)k * n_types + t] = w >= PSPLIT_I_INF ? PSPLIT_TIME_FORBIDDEN : w;
     }
     k++;
@@ -231,14 +263,17 @@ static psplit_code write_nodes(const psplit_i_heavy_build *x, psplit_i_arena *ar
 }
 
 psplit_code psplit_i_heavy_make(const psplit_i_instance *instance, const psplit_i_closure *closure,
-                                double light, psplit_i_arena *arena, psplit_i_budget *budget,
-                                psplit_i_heavy *out) {
-  psplit_i_heavy_build x = {.instance = instance, .closure = closure, .budget = budget};
+                                double light, bool take_over, psplit_i_arena *arena,
+                                psplit_i_budget *budget, psplit_i_heavy *out) {
+  psplit_i_heavy_build x = {.instance = instance,
+                            .closure = closure,
+                            .budget = budget,
+                            .take_over = take_over && !instance->overlap};
   psplit_code code;
   psplit_i_arena_init(&x.scratch, 0);
   PSPLIT_TRY(choose(&x, light));
-  PSPLIT_TRY(psplit_i_fluids_find(&x));
   PSPLIT_TRY(psplit_i_heavy_nets(&x));
+  PSPLIT_TRY(psplit_i_fluids_find(&x));
   PSPLIT_TRY(write_nodes(&x, arena, out));
   PSPLIT_TRY(write_lists(&x, arena, &out->problem));
 out:

@@ -15,7 +15,9 @@ typedef struct psplit_i_heavy {
   int64_t slack;     /* no split of the instance is faster than the best of the problem by more */
 } psplit_i_heavy;
 
-/* Leaves out the lightest clusters, with at most the part `light` (0 to 1) of all that is computed.
+/* Leaves out the lightest clusters, with at most the part `light` (0 to 1) of all that is computed;
+ * with `take_over` some of that stays with others, where tensors pay for it, and for light = 0 all
+ * clusters are left out whose work others may take over whole.
  * What is known of the others is kept: the order that leads through what is left out, and of
  * tensors that lead through it no more than what any split pays. Work that is left out between the
  * same heaviest clusters is a fluid: a row of small nodes behind those that are kept. For instances
@@ -23,7 +25,7 @@ typedef struct psplit_i_heavy {
  * problem, but for its devices' names. O((edges + n) * n / 64 + nets * n / 64). Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_heavy_make(const psplit_i_instance *instance,
                                                 const psplit_i_closure *closure, double light,
-                                                psplit_i_arena *arena, psplit_i_budget *budget,
-                                                psplit_i_heavy *out);
+                                                bool take_over, psplit_i_arena *arena,
+                                                psplit_i_budget *budget, psplit_i_heavy *out);
 
 #endif

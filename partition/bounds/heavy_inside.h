@@ -25,10 +25,14 @@ typedef struct psplit_i_heavy_build {
   const psplit_i_closure *closure;
   psplit_i_budget *budget;
   psplit_i_arena scratch;
-  int64_t *omega;          /* [n] least time over types */
-  double total;            /* of all clusters */
+  int64_t *omega; /* [n] least time over types */
+  int64_t *time;  /* [n_types * n] with what has been left to it; INF: cannot run */
+  int64_t *rest;  /* [n] least time over types that it has not left to others, if it left */
+  double total;   /* of all clusters */
+  bool take_over; /* work that is left out may stay with others */
   uint64_t *kept, *coarse; /* [closure words] what is kept, and the heaviest of it */
   uint32_t *number;        /* [n] of those kept, else NONE */
+  uint32_t *cluster;       /* [n_kept] by number */
   uint32_t n_kept;
   uint32_t n_fluids;
   psplit_i_fluid fluids[PSPLIT_I_MOST_FLUIDS];
@@ -49,11 +53,12 @@ static inline bool psplit_i_no_bits(const uint64_t *row, uint32_t words) {
   return true;
 }
 
-/* The largest amounts of work that is left out between the same clusters of `coarse`. Errors:
+/* The largest amounts of work that nobody has, between the same clusters of `coarse`. Errors:
  * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_fluids_find(psplit_i_heavy_build *x);
 
-/* Sets x->to and x->cost to nets between kept clusters. Errors: NOMEM. */
+/* Sets x->to and x->cost to nets between kept clusters, x->time to what these have to compute then,
+ * and x->rest. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_heavy_nets(psplit_i_heavy_build *x);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static const unsigned kFeatures[] = {
 };
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-static const double kLight[] = {0.05, 0.2, 0.4, 0.7};
+static const double kLight[] = {0, 0.05, 0.2, 0.4, 0.7};
 enum { N_LIGHT = sizeof kLight / sizeof *kLight };
 
 typedef struct bed {
@@ -59,19 +60,72 @@ static uint32_t percent(uint32_t n) {
   return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
 }
 
-static psplit_i_heavy make_heavy(bed *b, double light) {
+static psplit_i_heavy make_heavy(bed *b, double light, bool take_over) {
   psplit_i_heavy heavy;
-  assert_int_equal(psplit_i_heavy_make(&b->instance, &b->closure, light, &b->arena, NULL, &heavy),
-                   PSPLIT_OK);
+  assert_int_equal(
+    psplit_i_heavy_make(&b->instance, &b->closure, light, take_over, &b->arena, NULL, &heavy),
+    PSPLIT_OK);
   assert_true(heavy.n_kept <= heavy.problem.n_nodes);
   return heavy;
 }
 
-/* Any split, not only the best, takes no longer when it is read for the heavy clusters. */
+/* Each device's load in a split as it is read for the heavy clusters, against that in the split. */
+static void hold_loads(const bed *b, const psplit_i_heavy *heavy, const psplit_solution *whole,
+                       const char *what) {
+  uint32_t stage[MAX_NODES];
+  psplit_solution *read;
+  psplit_diag diag = {0};
+  for (uint32_t k = 0; k < heavy->n_kept; k++) stage[k] = b->assignment.stage[heavy->cluster[k]];
+  assert_int_equal(
+    psplit_partition_check(&heavy->problem, &b->options, stage, NULL, b->assignment.device,
+                           b->assignment.replicas, &diag, &read),
+    PSPLIT_OK);
+  for (uint32_t s = 0; s < read->n_stages; s++)
+    if (read->stages[s].load_ns > whole->stages[s].load_ns)
+      fail_msg("%s: stage %u takes %lld, and %lld", what, s, (long long)whole->stages[s].load_ns,
+               (long long)read->stages[s].load_ns);
+  psplit_solution_destroy(read);
+}
+
+/* What the problem's clusters compute, on devices of the first type. */
+static int64_t computes(const psplit_i_heavy *heavy) {
+  int64_t sum = 0;
+  for (uint32_t k = 0; k < heavy->n_kept; k++) {
+    const int64_t time = heavy->problem.time_ns[(size_t)k * heavy->problem.n_classes];
+    sum += time == PSPLIT_TIME_FORBIDDEN ? 0 : time;
+  }
+  return sum;
+}
+
+/* The same before others left them work. */
+static int64_t computes_alone(const bed *b, const psplit_i_heavy *heavy) {
+  int64_t sum = 0;
+  for (uint32_t k = 0; k < heavy->n_kept; k++) {
+    const int64_t w = b->instance.w[heavy->cluster[k]];
+    sum += w >= PSPLIT_I_INF ? 0 : w;
+  }
+  return sum;
+}
+
+/* The split of the bed as one of the problem's nodes. */
+static psplit_solution *whole_split(const bed *b) {
+  uint32_t stage[MAX_NODES];
+  psplit_solution *whole;
+  psplit_diag diag = {0};
+  for (uint32_t v = 0; v < b->r.problem.n_nodes; v++)
+    stage[v] = b->assignment.stage[b->instance.cluster_of_node[v]];
+  assert_int_equal(
+    psplit_partition_check(&b->r.problem, &b->options, stage, NULL, b->assignment.device,
+                           b->assignment.replicas, &diag, &whole),
+    PSPLIT_OK);
+  return whole;
+}
+
+/* In any split, not only the best, no stage takes longer when it is read for the heavy clusters. */
 static void no_load_grows(void **state) {
   (void)state;
   static bed b;
-  uint32_t n_seen = 0;
+  uint32_t n_seen[2] = {0}, n_taken = 0;
   const psplit_i_local_search_options quickly = {
     .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 1};
   for (uint32_t seed = 0; seed < percent(120); seed++)
@@ -80,28 +134,24 @@ static void no_load_grows(void **state) {
         if (!bed_init(&b, seed, kind, 4 + seed % 40, 2 + seed % 3, kFeatures[f])) continue;
         assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &quickly, &b.assignment),
                          PSPLIT_OK);
-        for (uint32_t l = 0; l < N_LIGHT && b.assignment.value < PSPLIT_I_INF; l++) {
-          const psplit_i_heavy heavy = make_heavy(&b, kLight[l]);
-          uint32_t stage[MAX_NODES];
-          psplit_solution *read;
-          psplit_diag diag = {0};
+        psplit_solution *whole = b.assignment.value < PSPLIT_I_INF ? whole_split(&b) : NULL;
+        for (uint32_t l = 0; l < 2 * N_LIGHT && whole; l++) {
+          const bool take_over = l % 2;
+          const psplit_i_heavy heavy = make_heavy(&b, kLight[l / 2], take_over);
+          char what[96];
+          snprintf(what, sizeof what, "seed %u, shape %d, features %#x, light %g%s", seed,
+                   (int)kind, kFeatures[f], kLight[l / 2], take_over ? ", taken over" : "");
           /* Where pieces go is not told; of no work at all nothing is heavy. */
           if (heavy.problem.n_nodes > heavy.n_kept || heavy.n_kept == 0) continue;
-          for (uint32_t k = 0; k < heavy.n_kept; k++)
-            stage[k] = b.assignment.stage[heavy.cluster[k]];
-          assert_int_equal(
-            psplit_partition_check(&heavy.problem, &b.options, stage, NULL, b.assignment.device,
-                                   b.assignment.replicas, &diag, &read),
-            PSPLIT_OK);
-          if (read->objective_ns > b.assignment.value)
-            fail_msg("seed %u, shape %d, features %#x: a split of %lld takes %lld", seed, (int)kind,
-                     kFeatures[f], (long long)b.assignment.value, (long long)read->objective_ns);
-          psplit_solution_destroy(read);
-          n_seen++;
+          hold_loads(&b, &heavy, whole, what);
+          n_seen[take_over]++;
+          n_taken += take_over && computes(&heavy) > computes_alone(&b, &heavy);
         }
+        psplit_solution_destroy(whole);
         bed_fini(&b);
       }
-  assert_true(n_seen > percent(2000));
+  assert_true(n_seen[false] > percent(2000) && n_seen[true] > percent(2000));
+  assert_true(n_taken > percent(1000));
 }
 
 /* What is known of a problem's best split; false where there is none. */
@@ -128,7 +178,7 @@ static void the_optimum_is_no_less(void **state) {
         if (!bed_init(&b, 1000 + seed, kind, 4 + seed % 20, 2 + seed % 3, kFeatures[f])) continue;
         b.options.n_threads = 1;
         b.options.time_limit_s = 0.2;
-        const psplit_i_heavy heavy = make_heavy(&b, kLight[seed % N_LIGHT]);
+        const psplit_i_heavy heavy = make_heavy(&b, kLight[seed % N_LIGHT], seed % 2 == 0);
         if (heavy.n_kept > 0 && solve(&b.r.problem, &b.options, &bound, &best) && bound == best) {
           assert_true(solve(&heavy.problem, &b.options, &relaxed, &ignored));
           if (relaxed - heavy.slack > best)
@@ -177,7 +227,7 @@ static void large_pieces_count(void **state) {
   psplit_i_arena_init(&b.arena, 0);
   assert_int_equal(psplit_i_instance_init(&b.instance, &problem, NULL, NULL), PSPLIT_OK);
   assert_int_equal(psplit_i_closure_make(&b.instance, NULL, &b.closure), PSPLIT_OK);
-  const psplit_i_heavy heavy = make_heavy(&b, 0.06);
+  const psplit_i_heavy heavy = make_heavy(&b, 0.06, false);
   assert_int_equal(heavy.n_kept, N_HEAVY);
   assert_int_equal(heavy.problem.n_nets, N_HEAVY - 1);
   assert_true(solve(&heavy.problem, &b.options, &bound, &best));
@@ -187,11 +237,90 @@ static void large_pieces_count(void **state) {
   psplit_i_arena_fini(&b.arena);
 }
 
+static void make_bed(bed *b, const psplit_problem *problem) {
+  psplit_partition_options_init(&b->options);
+  psplit_i_arena_init(&b->arena, 0);
+  assert_int_equal(psplit_i_instance_init(&b->instance, problem, NULL, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_closure_make(&b->instance, NULL, &b->closure), PSPLIT_OK);
+}
+
+static void unmake_bed(bed *b) {
+  psplit_i_closure_fini(&b->closure);
+  psplit_i_instance_fini(&b->instance);
+  psplit_i_arena_fini(&b->arena);
+}
+
+/* Of light clusters between those of 100 no work is lost where tensors pay for it. */
+static void work_stays(void **state) {
+  (void)state;
+  enum { N_HEAVY = 7, N = 3 * N_HEAVY };
+  int64_t time[N], net[N];
+  uint32_t producer[N], off[N + 1] = {0}, consumer[N];
+  const psplit_device device = {.name = "d", .count = 3};
+  for (uint32_t v = 0; v < N; v++) {
+    time[v] = v % 3 ? 4 : 100;
+    producer[v] = v;
+    consumer[v] = v + 1;
+    off[v + 1] = v + 1;
+    net[v] = 40;
+  }
+  const psplit_problem problem = {.n_nodes = N,
+                                  .n_classes = 1,
+                                  .time_ns = time,
+                                  .n_nets = N - 1,
+                                  .net_producer = producer,
+                                  .net_off = off,
+                                  .net_consumer = consumer,
+                                  .net_send_ns = net,
+                                  .net_recv_ns = net,
+                                  .n_devices = 1,
+                                  .devices = &device,
+                                  .comm = PSPLIT_COMM_P2P,
+                                  .ticks_per_unit = 1};
+  static bed b;
+  make_bed(&b, &problem);
+  const psplit_i_heavy heavy = make_heavy(&b, 0, true);
+  assert_int_equal(heavy.n_kept, N_HEAVY);
+  assert_int_equal(heavy.problem.n_nodes, N_HEAVY);
+  assert_true(computes(&heavy) == N_HEAVY * 100 + (N - N_HEAVY) * 4);
+  unmake_bed(&b);
+}
+
+/* What takes next to nothing on one device, and ages on another, is left to a cluster that is the
+ * other way round: fluids are not cut finer for that. */
+static void pieces_stay_few(void **state) {
+  (void)state;
+  const int64_t ages = INT64_C(1000000000000);
+  const int64_t time[] = {1, ages, ages, 1, 100, 100}, net[] = {ages, 1, 1, 1};
+  const uint32_t producer[] = {0, 1}, off[] = {0, 1, 2}, consumer[] = {1, 2};
+  const psplit_device devices[] = {{.name = "a", .count = 1},
+                                   {.name = "b", .class_id = 1, .count = 1}};
+  const psplit_problem problem = {.n_nodes = 3,
+                                  .n_classes = 2,
+                                  .time_ns = time,
+                                  .n_nets = 2,
+                                  .net_producer = producer,
+                                  .net_off = off,
+                                  .net_consumer = consumer,
+                                  .net_send_ns = net,
+                                  .net_recv_ns = net,
+                                  .n_devices = 2,
+                                  .devices = devices,
+                                  .comm = PSPLIT_COMM_P2P,
+                                  .ticks_per_unit = 1};
+  static bed b;
+  make_bed(&b, &problem);
+  const psplit_i_heavy heavy = make_heavy(&b, 0.05, true);
+  assert_int_equal(heavy.n_kept, 1);
+  assert_true(heavy.problem.n_nodes < 2000);
+  unmake_bed(&b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(no_load_grows),
-    cmocka_unit_test(the_optimum_is_no_less),
-    cmocka_unit_test(large_pieces_count),
+    cmocka_unit_test(no_load_grows),      cmocka_unit_test(the_optimum_is_no_less),
+    cmocka_unit_test(large_pieces_count), cmocka_unit_test(work_stays),
+    cmocka_unit_test(pieces_stay_few),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
