@@ -371,11 +371,14 @@ static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo 
   char host[64];
   const size_t n = colon ? (size_t)(colon - text) : 0;
   const bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
-  if (!n || n >= sizeof host)
+  const char *port = colon ? colon + 1 : "";
+  /* More would be taken modulo 65536. */
+  if (!n || n >= sizeof host || strspn(port, "0123456789") != strlen(port) ||
+      strtoul(port, NULL, 10) > UINT16_MAX)
     return psplit_diag_fail(
       diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
   snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
-  if (getaddrinfo(host, colon + 1, &wanted, out) != 0)
+  if (getaddrinfo(host, port, &wanted, out) != 0)
     return psplit_diag_fail(
       diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
   return PSPLIT_OK;

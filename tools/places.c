@@ -43,11 +43,31 @@ psplit_code place_make_directory(const char *path, psplit_diag *diag) {
            : PSPLIT_OK;
 }
 
-psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {
+/* As models begin: ir_version, which is small, then one of the other fields. */
+static bool holds_model(const char *path) {
+  char head[3] = "";
+  struct stat status;
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool whole = fd >= 0 && pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head;
+  if (fd >= 0) close(fd);
+  return whole && head[0] == 0x08 && head[1] > 0 && head[1] < 0x20 &&
+         memchr("\x12\x1a\x22\x2a\x32\x3a\x42", head[2], 7);
+}
+
+static psplit_code check_place(const char *path, const psplit_model *model, psplit_diag *diag) {
   for (uint32_t i = 0; model && i < psplit_model_n_files(model); i++)
     if (same_file(path, psplit_model_file_path(model, i)))
       return psplit_diag_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
   return psplit_file_check(path, diag);
+}
+
+psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {
+  const psplit_code code = check_place(path, model, diag);
+  if (code != PSPLIT_OK || !holds_model(path)) return code;
+  return psplit_diag_fail(
+    diag, PSPLIT_IO, "%s holds an ONNX model, which a text does not replace; give another name",
+    path);
 }
 
 psplit_code place_check_new(const char *path, bool replace, const psplit_model *model,
@@ -55,7 +75,7 @@ psplit_code place_check_new(const char *path, bool replace, const psplit_model *
   struct stat status;
   if (!replace && stat(path, &status) == 0 && S_ISREG(status.st_mode))
     return psplit_diag_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", path);
-  return place_check(path, model, diag);
+  return check_place(path, model, diag);
 }
 
 psplit_code place_check_unread(const char *path, const char *input, psplit_diag *diag) {

@@ -4,12 +4,12 @@
 
 #include <psplit/model.h>
 
-/* Whether the file `path` can be written: its place takes it, and it is none of the files that make
- * up the model (NULL: whatever they are). Errors: IO, NOMEM. */
+/* Whether the text `path` can be written: its place takes it, no model stands there, and it is none
+ * of the files that make up the model (NULL: whatever they are). Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code place_check(const char *path, const psplit_model *model,
                                         psplit_diag *diag);
 
-/* The same of a file that stands there only if `replace`. Errors: IO, NOMEM. */
+/* The same of a model, which stands there only if `replace`. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code place_check_new(const char *path, bool replace,
                                             const psplit_model *model, psplit_diag *diag);
 

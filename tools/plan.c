@@ -323,7 +323,7 @@ static psplit_code check_certificate(const settings *s, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   if (strcmp(s->path, "-") != 0) code = place_check_unread(s->certificate, s->path, diag);
   if (code == PSPLIT_OK && s->policy) code = place_check_unread(s->certificate, s->policy, diag);
-  return code == PSPLIT_OK ? psplit_file_check(s->certificate, diag) : code;
+  return code == PSPLIT_OK ? place_check(s->certificate, NULL, diag) : code;
 }
 
 /* What is read, made and freed. */

@@ -483,9 +483,9 @@ static psplit_code check_outputs(const request *r, psplit_diag *diag) {
     for (size_t k = 0; k < i && code == PSPLIT_OK; k++)
       if (files[k]) code = place_check_apart(files[k], files[i], diag);
     if (code != PSPLIT_OK) break;
-    if (i > 1) code = place_check(files[i], r->opened, diag);
-    if (code != PSPLIT_OK) break;
-    code = plan_check_output(&r->plan, files[i], diag);
+    if (emits) code = place_check_apart(files[i], r->directory, diag);
+    if (code == PSPLIT_OK) code = plan_check_output(&r->plan, files[i], diag);
+    if (code == PSPLIT_OK && i > 1) code = place_check(files[i], r->opened, diag);
     if (code == PSPLIT_OK && emits && r->emit.weights != PSPLIT_WEIGHTS_REFERENCE)
       code = place_check_outside(files[i], r->directory, diag);
   }

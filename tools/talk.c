@@ -158,7 +158,10 @@ static void how_far(double took_s, char *out, size_t bytes) {
     n = (size_t)snprintf(out, bytes, "%" PRIu64 " of %" PRIu64 " %s", done, all, talk.unit);
   else if (talk.count)
     n = (size_t)snprintf(out, bytes, "%" PRIu64 " %s", done, talk.unit);
-  if (!all || !done || took_s < PATIENCE_S || n >= bytes) return;
+  if (took_s < PATIENCE_S || n >= bytes) return;
+  if (!done) /* such as while sessions open */
+    snprintf(out + n, bytes - n, ", %s so far", cli_time((int64_t)(took_s * 1e9), a));
+  if (!all || !done) return;
   const double left_s = took_s * (double)(all - done) / (double)done;
   snprintf(out + n, bytes - n, unit == PSPLIT_ACTIVITY_WORK ? ", at most %s left" : ", %s left",
            cli_time((int64_t)((left_s < 9e9 ? left_s : 9e9) * 1e9), a));

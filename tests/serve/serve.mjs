@@ -151,6 +151,7 @@ const wanted = clients.wanted;
 if (!launcher) {
   for (const [title, status, pattern, ...args] of [
     ['no address', 2, /ADDRESS:PORT/, dir, '--listen', 'nowhere'], ['a port that is none', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:http'],
+    ['a port beyond them all', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:99999'], ['a port with a sign', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:-1'],
     ['an address of another', 3, /cannot be listened at/, dir, '--listen', '192.0.2.1:0'],
     ['no directory', 2, /directory/], ['another directory', 3, /nix: cannot be read: No such file/, join(tmp, 'nix')],
     ['a dimension that is none', 2, /no input has a dimension/, dir, '--max-batch', '2', '--listen', '127.0.0.1:0'],
