@@ -28,7 +28,8 @@ typedef struct blocks {
   front *ahead, *behind;       /* [n * KINDS] with any number of accelerators */
   front *turn[2];              /* [n_states * KINDS] of one separator, of every other one */
   front *row;                  /* [n * n_states * KINDS] of all; NULL: those are too many */
-  bool own; /* crossings count as what they are, not as what is like them; on `row` */
+  bool own;  /* crossings count as what they are, not as what is like them; on `row` */
+  bool told; /* those alone of which that is known */
   psplit_i_calls_choice *choice; /* [n + 1] of a placement */
   psplit_i_calls_placed *best;
   psplit_i_calls_scratch scratch;
@@ -169,7 +170,7 @@ static uint32_t state_behind(const blocks *b, uint32_t state, uint32_t kind,
 
 static int64_t cost_of(const blocks *b, const psplit_i_calls_crossing *c) {
   if (!b->own) return c->cost;
-  return c->parts.known ? c->own_cost : PSPLIT_I_INF;
+  return c->parts.known && (c->told || !b->told) ? c->own_cost : PSPLIT_I_INF;
 }
 
 static uint64_t left_of(const blocks *b, const psplit_i_calls_crossing *c) {
@@ -400,6 +401,17 @@ out:
   return code;
 }
 
+/* The best of all crossings, whose calls may turn out to take longer, then of those that are
+ * known. */
+static psplit_code look_for_placements(blocks *b) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < 2 && code == PSPLIT_OK; i++) {
+    b->told = i > 0;
+    if (choose(b)) code = place(b);
+  }
+  return code;
+}
+
 /* Costs are told apart by ever less, in the last round by all. */
 static psplit_i_calls_grain grain_of(const blocks *b, uint32_t round) {
   psplit_i_calls_grain grain = {.n_bytes = (uint32_t)FIRST_PARTS << 2 * round};
@@ -417,7 +429,7 @@ static psplit_code run(blocks *b, int64_t *inout_bound) {
     look_both_ways(b);
     const int64_t bound = add_up(b, &end);
     if (!b->spent && bound > *inout_bound) *inout_bound = bound;
-    if (bound < b->limit && choose(b)) PSPLIT_TRY(place(b));
+    if (bound < b->limit) PSPLIT_TRY(look_for_placements(b));
     if (b->failed) return PSPLIT_NOMEM;
     fprintf(stderr, "round %u bound %ld limit %ld spent %d ops %lu\n", round, (long)bound,
             (long)b->limit, b->spent, b->budget->spent);

@@ -391,6 +391,7 @@ static void finish(enumeration *n, psplit_i_calls_crossings *list) {
     for (uint32_t t = 0; t < n->x->n_types; t++)
       crossing.calls[t] = (uint8_t)(l->state >> (TYPE_BIT + t) & 1);
     crossing.parts.known = known;
+    crossing.told = n->one_call || l->state >> TYPE_BIT == 0;
     if (known) add_own_bytes(n, &crossing);
     if (is_below(n, l)) n->failed |= !psplit_i_vec_push(list, crossing);
   }

@@ -50,6 +50,7 @@ typedef struct psplit_i_calls_crossing {
   /* The same of a way to cut it that is like this, and where that puts its clusters. */
   int64_t own_cost;
   uint64_t own_left, own_right;
+  bool told; /* nothing, or one call, is inside, and is known */
   psplit_i_calls_parts parts;
 } psplit_i_calls_crossing;
 
