@@ -556,6 +556,7 @@ async function headline() {
   const found = await caveats('what a run finds', small('data-dependent', '-k', '2'));
   tap.ok(/only a run can tell/.test(found) && /no speed-up is told: .*\/second\/MatMul/.test(found) && !/proved optimal for|speed-up[0-9]/.test(found),
     'what a run finds: neither a speed-up nor a proof', found);
+  tap.ok(/as fast as the lower bound, as counted/.test(found) && !/at most 0.00 %/.test(found), 'what a run finds: no gap is not told as one', found);
   const devices = join(tmp, 'devices.json');
   writeFileSync(devices, JSON.stringify({ devices: [{ name: 'a', preset: 'cpu-sse' }, { name: 'b', preset: 'cpu' }] }));
   const ordered = await caveats('an order of devices', small('supernodes', '--dim', 'batch=2', '--devices', devices, '--device-order', 'given'));

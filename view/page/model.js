@@ -147,7 +147,8 @@ function boxTitle(node) {
 }
 function boxDetail(node) {
   const cost = plan.supernodes[node.ids[0]].cost_ns === null ? '' : time(costOf(node));
-  const where = node.leaf ? node.within ?? about(node.ids[0]).path.at(-1) ?? '' : count(node.ids.length, 'supernode');
+  const { path } = about(node.ids[0]), last = node.within ?? path.at(-1) ?? ''; // a number alone says little
+  const where = !node.leaf ? count(node.ids.length, 'supernode') : /^\d+$/.test(last) ? path.slice(-2).join('.') : last;
   return [cost, where].filter(Boolean).join(' · ');
 }
 
@@ -286,8 +287,8 @@ function trace(path, { points, square, x: dx, y: dy }) {
 function paintNet(c, net, tint) {
   for (const cut of [0, 1]) {
     c.strokeStyle = c.fillStyle = cut ? tint.cut : tint.line;
-    c.lineWidth = thick(net.wide[cut], cut);
-    c.globalAlpha = cut ? 0.95 : 0.8;
+    c.lineWidth = Math.max(thick(net.wide[cut], cut), 0.8 / view.zoom);
+    c.globalAlpha = cut ? 0.95 : dark.matches ? 1 : 0.8;
     c.stroke(net.paths[cut]);
     if (view.zoom > 0.3) for (const [x, y, red] of net.arrows) if (red === cut) arrowHead(c, x, y, [0, 1]);
   }

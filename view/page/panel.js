@@ -100,6 +100,7 @@ function drawCaveats() {
     put(source === 'analytic' ? '' : 'good', source === 'analytic' ? 'costs: a roofline of the device, not measured' : `costs: ${source}${frac < 0.995 ? `, for ${percent(frac)} of the time` : ''}`, '--costs FILE takes what a run showed.');
     if (state.moved) put('warn', 'cuts were moved: the bound is that of all splits');
     else if (p.proved_optimal) put('good', `proved optimal for these supernodes${p.device_order === 'given' ? ' and this order of devices' : ''}`, `bound: ${p.bound}`);
+    else if (p.data_dependent && p.gap_frac === 0) put('', 'as fast as the lower bound, as counted', `bound: ${p.bound}`);
     else put('', `not proved optimal: at most ${percent(p.gap_frac)} from the best`, `bound: ${p.bound}`);
     const layouts = split().stages.reduce((n, s) => Math.max(n, s.layout_ns), 0);
     if (layouts) put('', `up to ${time(layouts)} of a stage for layouts that cuts change`, 'Tensors that a runtime brings into another layout because of a cut.');
