@@ -213,10 +213,35 @@ static int64_t message_ns(const check *c, uint32_t from, uint32_t to, bool send)
   return p->message_ns[p->device_link[(size_t)sender * p->n_devices + receiver]];
 }
 
+/* By shared memory: one message for all that a stage sends, and one for all that it receives. */
+static psplit_code add_shared_messages(check *c) {
+  enum { SENDS = 1, RECEIVES = 2 };
+  const psplit_problem *p = c->p;
+  uint8_t *does = calloc(c->out->n_stages, 1);
+  if (!does) return psplit_i_nomem(c->diag);
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    const uint32_t home = c->stage[p->net_producer[e]];
+    if (p->net_flags && (p->net_flags[e] & PSPLIT_NET_NO_MESSAGE)) continue;
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+      const uint32_t to = c->stage[p->net_consumer[k]];
+      if (to == home) continue;
+      does[home] |= SENDS;
+      does[to] |= RECEIVES;
+    }
+  }
+  for (uint32_t s = 0; s < c->out->n_stages; s++) {
+    if (does[s] & SENDS) c->out->stages[s].send_ns += message_ns(c, s, s, true);
+    if (does[s] & RECEIVES) c->out->stages[s].recv_ns += message_ns(c, s, s, false);
+  }
+  free(does);
+  return PSPLIT_OK;
+}
+
 /* One message for each pair of stages of which the first sends the second something. */
 static psplit_code add_messages(check *c) {
   const psplit_problem *p = c->p;
   const uint32_t n = c->out->n_stages;
+  if (p->comm == PSPLIT_COMM_SHARED) return add_shared_messages(c);
   uint32_t *first = malloc(n * sizeof *first); /* net that a stage makes, PSPLIT_NONE: none */
   uint32_t *next = malloc(((size_t)p->n_nets + 1) * sizeof *next);
   const psplit_code code = first && next ? PSPLIT_OK : psplit_i_nomem(c->diag);

@@ -509,8 +509,8 @@ psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
   if (psplit_i_is_baseline(asked)) return psplit_i_baseline(request, asked, out_result);
   psplit_code code = psplit_i_pairs_matter(request->problem, request->arena, &pairs);
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
-  code = pairs || request->problem->message_ns ? solve_pairs(request, pairs, out_result)
-                                               : solve(request, out_result);
+  const bool by_pair = request->problem->message_ns && request->problem->comm == PSPLIT_COMM_P2P;
+  code = pairs || by_pair ? solve_pairs(request, pairs, out_result) : solve(request, out_result);
   if (code != PSPLIT_OK || request->relaxed || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
   return psplit_i_ties_break(request, out_result);
 }

@@ -10,6 +10,7 @@
 #include "keep_state.h"
 #include "methods.h"
 #include "pass.h"
+#include "pass_on.h"
 #include "request.h"
 #include "slack.h"
 
@@ -163,7 +164,9 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   cutter c = {planner, values, &ties};
   psplit_code code = psplit_i_tied_weights_find(planner, diag, &ties);
   psplit_i_arena_reset(&planner->scratch);
+  psplit_i_pass_nothing_on(planner);
   if (code == PSPLIT_OK) code = settle(&c, diag);
+  if (code == PSPLIT_OK) code = psplit_i_pass_on(planner, diag);
   if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, diag);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);

@@ -16,8 +16,8 @@
 static int64_t share_with_messages(const psplit_i_instance *instance,
                                    const psplit_i_automaton *automaton, int64_t share) {
   const psplit_i_message_floor floor = psplit_i_message_floor_of(instance, automaton);
-  const double messages =
-    psplit_i_message_floor_within(&floor, automaton->n_stages, instance->n_roots, share);
+  const double messages = psplit_i_message_floor_within(
+    &floor, automaton->n_stages, instance->n_roots, instance->n_leaves, 0, share);
   const double sum = (double)automaton->total_omega + messages;
   return messages > 0 ? (int64_t)ceil(sum / automaton->capacity[0] * (1 - 1e-12)) : share;
 }

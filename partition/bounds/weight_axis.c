@@ -112,6 +112,8 @@ static uint32_t count_cells(const psplit_i_weight_axis_build *x) {
  * one leaf likewise. */
 static void find_least_messages(psplit_i_weight_axis_build *x) {
   const psplit_i_message_floor floor = psplit_i_message_floor_of(x->instance, x->automaton);
+  for (uint32_t e = 0; x->instance->on_trunk && e < x->instance->n_nets; e++)
+    x->has_trunk |= x->instance->on_trunk[e];
   if (x->instance->n_roots == 1) x->least_in = floor.recv;
   if (x->instance->n_leaves == 1) x->least_out = floor.send;
 }

@@ -40,9 +40,10 @@ typedef struct psplit_i_weight_axis_build {
   uint32_t *run;               /* [n_buckets + 1] same number: the same free in neighbours */
   uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */
-  /* What a stage with something before it receives at least, and one with something behind it
-   * sends. */
+  /* What messages take a stage with something before it at least to receive, and one with something
+   * behind it to send; part of what crosses where there is a trunk. */
   int64_t least_in, least_out;
+  bool has_trunk;
   uint32_t *free_off, *free_cluster, *near_off, *near_net; /* by bucket */
   psplit_i_crossing_step *in, *outgoing;                   /* [n_buckets * MAX_STEPS] */
   uint8_t *n_in, *n_outgoing;
@@ -86,9 +87,10 @@ static inline void psplit_i_weight_axis_read(psplit_i_weight_axis_reader *r, uin
   while (r->at_out < n_out && out[r->at_out].bucket >= q1) r->at_out++;
   *out_in = r->at_in[q1] ? in[r->at_in[q1] - 1].value : 0;
   *out_out = r->at_out ? out[r->at_out - 1].value : 0;
-  if (x->out->low[q1] > 0 && *out_in < x->least_in) *out_in = x->least_in;
-  if (x->out->high[r->q2] < x->automaton->total_omega && *out_out < x->least_out)
-    *out_out = x->least_out;
+  const int64_t in_ns = x->out->low[q1] > 0 ? x->least_in : 0;
+  const int64_t out_ns = x->out->high[r->q2] < x->automaton->total_omega ? x->least_out : 0;
+  *out_in = !x->has_trunk ? *out_in + in_ns : *out_in < in_ns ? in_ns : *out_in;
+  *out_out = !x->has_trunk ? *out_out + out_ns : *out_out < out_ns ? out_ns : *out_out;
 }
 
 /* --- reach.c --- */

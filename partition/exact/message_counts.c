@@ -12,7 +12,7 @@
 
 bool psplit_i_exact_counts_messages(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton) {
-  return instance->makes_message && instance->all_forward &&
+  return instance->makes_message && instance->p2p && instance->all_forward &&
          psplit_i_takes(PSPLIT_I_RULE_COUNT_MESSAGES, automaton->features);
 }
 
@@ -178,18 +178,21 @@ bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
 double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *move) {
   const exact *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
-  uint32_t n_roots = 0;
+  uint32_t n_roots = 0, n_leaves = 0;
   if (x->instance->n_roots == 0) return 0;
   for (uint32_t word = 0; word < x->words; word++)
-    for (uint64_t bits = d->left[word]; bits; bits &= bits - 1)
-      n_roots += x->instance->is_root[word * 64 + (uint32_t)__builtin_ctzll(bits)];
-  const double within = psplit_i_message_floor_within(
-    &x->floor, x->automaton->n_stages - x->automaton->used[move->next], n_roots, x->options->limit);
+    for (uint64_t bits = d->left[word]; bits; bits &= bits - 1) {
+      const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
+      n_roots += x->instance->is_root[v];
+      n_leaves += x->instance->is_leaf[v];
+    }
   /* Each stage that waits is sent a message at least; else this one, unless by the trunk, which it
    * may pass on where links are missing. */
   const bool apart = tracker->n_messages[1] > 0 && tracker->n_on_trunk[1] == 0;
   const uint32_t behind = x->messages ? d->n_still_waiting : apart && x->instance->p2p;
-  return within + behind * (double)x->floor.send * x->floor.share;
+  return psplit_i_message_floor_within(&x->floor,
+                                       x->automaton->n_stages - x->automaton->used[move->next],
+                                       n_roots, n_leaves, behind, x->options->limit);
 }
 
 uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list) {

@@ -113,6 +113,27 @@ static void count_messages(psplit_i_assignment *assignment, const psplit_i_insta
       }
 }
 
+/* One message for all that a stage sends, and one for all that it receives; marks[2 * n_stages]. */
+static void count_shared_messages(const psplit_i_assignment *assignment,
+                                  const psplit_i_instance *instance, uint32_t *marks, int64_t *recv,
+                                  int64_t *send) {
+  const uint32_t n = instance->n_stages;
+  memset(marks, 0, 2 * (size_t)n * sizeof *marks);
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const uint32_t home = assignment->stage[instance->net_pin[instance->net_off[e]]];
+    for (uint32_t k = instance->net_off[e] + 1;
+         instance->makes_message[e] && k < instance->net_off[e + 1]; k++) {
+      const uint32_t to = assignment->stage[instance->net_pin[k]];
+      if (to != home) marks[home] = marks[n + to] = 1;
+    }
+  }
+  for (uint32_t s = 0; s < n; s++) {
+    const uint32_t type = assignment->device[s];
+    if (marks[s]) send[s] += psplit_i_message_ns(instance, type, type, true);
+    if (marks[n + s]) recv[s] += psplit_i_message_ns(instance, type, type, false);
+  }
+}
+
 static bool count_relayed(psplit_i_assignment *assignment, const psplit_i_instance *instance,
                           uint32_t *marks, int64_t *recv, int64_t *send) {
   const uint32_t n = instance->n_stages;
@@ -146,7 +167,9 @@ void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
   if (!(instance->problem->next_hop ? count_relayed : count_direct)(assignment, instance, mark,
                                                                     recv, send))
     return;
-  if (instance->makes_message && !instance->problem->next_hop)
+  if (psplit_i_one_message(instance))
+    count_shared_messages(assignment, instance, mark, recv, send);
+  else if (instance->makes_message && !instance->problem->next_hop)
     count_messages(assignment, instance, mark, recv, send);
   assignment->value = assignment->comm = 0;
   for (uint32_t s = 0; s < n_stages; s++) assignment->comm += recv[s] + send[s];

@@ -368,21 +368,21 @@ static psplit_code fill_messages(psplit_i_instance *instance, psplit_i_arena *sc
 }
 
 /* Clusters that no message comes to, or leaves, where all nets run ahead. */
-static psplit_code fill_roots(psplit_i_instance *instance, psplit_i_arena *scratch) {
-  bool *is_leaf = psplit_i_arena_array(scratch, instance->n, sizeof *is_leaf);
+static psplit_code fill_roots(psplit_i_instance *instance) {
   instance->is_root = PSPLIT_NEW(&instance->arena, bool, instance->n);
-  if (!is_leaf || !instance->is_root) return PSPLIT_NOMEM;
+  instance->is_leaf = PSPLIT_NEW(&instance->arena, bool, instance->n);
+  if (!instance->is_root || !instance->is_leaf) return PSPLIT_NOMEM;
   if (!instance->all_forward || instance->unordered) return PSPLIT_OK;
-  for (uint32_t v = 0; v < instance->n; v++) is_leaf[v] = instance->is_root[v] = true;
+  for (uint32_t v = 0; v < instance->n; v++) instance->is_root[v] = instance->is_leaf[v] = true;
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     if (!instance->makes_message[e]) continue;
-    is_leaf[instance->net_pin[instance->net_off[e]]] = false;
+    instance->is_leaf[instance->net_pin[instance->net_off[e]]] = false;
     for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
       instance->is_root[instance->net_pin[k]] = false;
   }
   for (uint32_t v = 0; v < instance->n; v++) {
     instance->n_roots += instance->is_root[v];
-    instance->n_leaves += is_leaf[v];
+    instance->n_leaves += instance->is_leaf[v];
   }
   return PSPLIT_OK;
 }
@@ -463,8 +463,8 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   }
   instance->net_off[n_nets] = at;
   if (p->message_ns) add_trunk(instance);
-  if (p->message_ns && (fill_messages(instance, &b->scratch) != PSPLIT_OK ||
-                        fill_roots(instance, &b->scratch) != PSPLIT_OK))
+  if (p->message_ns &&
+      (fill_messages(instance, &b->scratch) != PSPLIT_OK || fill_roots(instance) != PSPLIT_OK))
     return psplit_i_nomem(diag);
   if (fill_links(instance, &b->scratch) != PSPLIT_OK) return psplit_i_nomem(diag);
   psplit_i_lists_turn_marked(n_nets, instance->net_off, instance->net_pin, instance->n,

@@ -33,7 +33,7 @@ typedef struct psplit_i_instance {
   int64_t *least_message;         /* [2 * n_types] what one takes at least to send, to receive */
   /* Clusters that no message comes to, and how many no message leaves (message_floor.h). n_roots 0:
    * nothing is known of them. */
-  bool *is_root; /* [n] */
+  bool *is_root, *is_leaf; /* [n] */
   uint32_t n_roots, n_leaves;
   /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
@@ -109,9 +109,14 @@ static inline int64_t psplit_i_tensor_recv_ns(const psplit_i_instance *instance,
   return more ? ns - psplit_i_message_ns(instance, from, to, false) : ns;
 }
 
+/* Whether a stage sends one message for all that it sends, and receives one: by shared memory. */
+static inline bool psplit_i_one_message(const psplit_i_instance *instance) {
+  return instance->makes_message && instance->problem->comm == PSPLIT_COMM_SHARED;
+}
+
 /* Whether stages take more than nets and their times tell: who sends to whom counts. */
 static inline bool psplit_i_pairs_count(const psplit_i_instance *instance) {
-  return instance->link || instance->makes_message;
+  return instance->link || (instance->makes_message && !psplit_i_one_message(instance));
 }
 
 /* Load of a stage from what it computes, receives and sends. */

@@ -214,7 +214,7 @@ psplit_code psplit_i_messages_mark(psplit_i_arena *arena, const bool *inside,
                                    psplit_problem *io_problem) {
   const psplit_problem *p = io_problem;
   psplit_i_arena own;
-  if (!p->message_ns || p->n_nets == 0) return PSPLIT_OK;
+  if (!p->message_ns || p->n_nets == 0 || p->comm != PSPLIT_COMM_P2P) return PSPLIT_OK;
   uint8_t *flags = PSPLIT_NEW(arena, uint8_t, p->n_nets);
   if (!flags) return PSPLIT_NOMEM;
   if (p->net_flags) memcpy(flags, p->net_flags, p->n_nets);

@@ -40,7 +40,7 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
       !b->is_touched)
     return PSPLIT_NOMEM;
   if (instance->makes_message && !instance->problem->next_hop) {
-    b->n_sent = PSPLIT_NEW(arena, uint32_t, (size_t)k * k);
+    b->n_sent = PSPLIT_NEW(arena, uint32_t, (size_t)k * (k > 2 ? k : 2));
     if (!b->n_sent) return PSPLIT_NOMEM;
   }
   b->recv = b->w + k;
@@ -93,6 +93,22 @@ __attribute__((noinline)) static void receive_message(psplit_i_placement *b, uin
   b->recv[k] += times * recv;
 }
 
+/* The same where one message has all that a device sends, or receives; the first or last receiver
+ * of the net begins or ends what its producer sends. */
+static void receive_by_memory(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
+  const uint32_t from = b->home[e];
+  uint32_t *n_received = &b->n_sent[k], *n_sent = &b->n_sent[b->n_devices + from];
+  const bool sends = b->n_receivers[e] == (sign > 0 ? 1 : 0);
+  if (!b->instance->makes_message[e]) return;
+  *n_received += (uint32_t)sign;
+  if (*n_received == (sign > 0 ? 1 : 0))
+    b->recv[k] += sign * psplit_i_message_ns(b->instance, b->type[k], b->type[k], false);
+  if (!sends) return;
+  *n_sent += (uint32_t)sign;
+  if (*n_sent == (sign > 0 ? 1 : 0))
+    b->send[from] += sign * psplit_i_message_ns(b->instance, b->type[from], b->type[from], true);
+}
+
 /* Device k begins (sign 1) or ceases (-1) to receive net e. */
 static void receive(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
   const uint32_t home = b->home[e];
@@ -101,7 +117,8 @@ static void receive(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
   b->n_receivers[e] = sign > 0 ? before + 1 : before - 1;
   if (b->instance->p2p || (sign > 0 ? before == 0 : before == 1))
     b->send[home] += sign * send_cost(b, e, home, k);
-  if (b->n_sent) receive_message(b, e, k, sign);
+  if (b->n_sent)
+    (psplit_i_one_message(b->instance) ? receive_by_memory : receive_message)(b, e, k, sign);
 }
 
 static void charge_producer(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {

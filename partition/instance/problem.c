@@ -302,12 +302,6 @@ static psplit_code check_pairs(const psplit_problem *p, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-static psplit_code check_messages(const psplit_problem *p, psplit_diag *diag) {
-  if (!p->message_ns || p->comm == PSPLIT_COMM_P2P) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                       "messages for pairs of stages go with sends from point to point");
-}
-
 psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag) {
   psplit_code code;
   if (p->n_nodes == 0) return psplit_i_fail(diag, PSPLIT_INVALID, "the problem has no nodes");
@@ -318,7 +312,6 @@ psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag
   PSPLIT_TRY(check_devices(p, diag));
   PSPLIT_TRY(check_ways(p, diag));
   PSPLIT_TRY(check_pairs(p, diag));
-  PSPLIT_TRY(check_messages(p, diag));
   PSPLIT_TRY(check_weights(p, diag));
   PSPLIT_TRY(check_nodes(p, diag));
   PSPLIT_TRY(check_nets(p, diag));

@@ -334,8 +334,9 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
                       .name = psplit_devices_name(planner->devices, d)};
   b->problem.n_devices = planner->options.n_stages;
   b->problem.devices = devices;
-  b->problem.comm = PSPLIT_COMM_P2P;
-  b->problem.next_hop = b->any_order ? NULL : planner->next_hop;
+  /* Whatever way tensors are passed on: no plan takes less than through shared memory. */
+  b->problem.comm = planner->passes_on ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
+  b->problem.next_hop = b->any_order || planner->passes_on ? NULL : planner->next_hop;
   b->problem.any_device_order = b->any_order;
   b->problem.overlap = planner->options.overlap && !b->layouts_alone;
   b->problem.ticks_per_unit = 1;
@@ -430,7 +431,8 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
    * and what overlaps with computing is no part of it, as layouts are. There the plan alone counts
    * them, which the bound is then below. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
-  if (b->links.n == 1 && !b->planner->next_hop && counted)
+  const bool linked = !b->planner->next_hop || b->planner->passes_on;
+  if (b->links.n == 1 && linked && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));

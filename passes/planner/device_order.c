@@ -7,6 +7,7 @@ psplit_code psplit_i_planner_find_ways(psplit_planner *planner, psplit_diag *dia
   const uint32_t n = planner->options.n_stages;
   bool all = true;
   planner->next_hop = NULL;
+  planner->passes_on = false;
   for (uint32_t i = 0; i < n && all; i++)
     for (uint32_t j = i + 1; j < n && all; j++)
       all = psplit_devices_link(planner->devices, i, j).bytes_per_second > 0;

@@ -80,6 +80,8 @@ struct psplit_planner {
   /* [n_stages * n_stages] where a tensor goes on its way between stages (base/route.h); NULL where
    * every two stages have a link. */
   uint32_t *next_hop;
+  bool
+    passes_on; /* that is by choice, to save messages: every two stages have a link all the same */
   psplit_i_arena arena;   /* facts: lives as long as the planner */
   psplit_i_arena scratch; /* reset by the pass manager after every pass */
   unsigned facts;

@@ -96,8 +96,100 @@ static void a_message_is_never_dearer_than_its_tensors(void **state) {
   }
 }
 
+/* --- tensors that are passed on --- */
+
+/* Equal devices on alike links, but for those that the bits of `missing` say: of stages 0 and 2, 0
+ * and 3, 1 and 3. */
+static psplit_devices *devices_without(uint32_t n, uint32_t latency_ns, uint32_t missing) {
+  static const uint32_t FROM[] = {0, 0, 1}, TO[] = {2, 3, 3};
+  char text[1024];
+  size_t used = (size_t)snprintf(text, sizeof text, "{\"devices\": [");
+  for (uint32_t i = 0; i < n; i++)
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "%s{\"name\": \"d%u\", \"preset\": \"cpu\"}", i ? ", " : "", i);
+  used += (size_t)snprintf(text + used, sizeof text - used,
+                           "], \"topology\": {\"same_host\": {\"bytes_per_second\": 1e10, "
+                           "\"latency_ns\": %u}}, \"links\": [",
+                           latency_ns);
+  bool any = false;
+  for (uint32_t k = 0; k < 3; k++) {
+    if (!(missing >> k & 1)) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "%s{\"from\": \"d%u\", \"to\": \"d%u\", \"bytes_per_second\": 0}",
+                             any ? ", " : "", FROM[k], TO[k]);
+    any = true;
+  }
+  snprintf(text + used, sizeof text - used, "]}");
+  return parsed(text);
+}
+
+/* The best of all splits and of all links that stages may leave unused. */
+static int64_t best_of_all_ways(const psplit_model *model, uint32_t n, uint32_t latency_ns,
+                                int64_t *out_direct_ns) {
+  int64_t best_ns = INT64_MAX;
+  for (uint32_t missing = 0; missing < (n == 3 ? 2u : 8u); missing++) {
+    psplit_devices *devices = devices_without(n, latency_ns, missing);
+    const psplit_planner_options options = per_pair(n, devices);
+    const int64_t ns = best_of_all(model, &options);
+    if (missing == 0) *out_direct_ns = ns;
+    if (ns < best_ns) best_ns = ns;
+    psplit_devices_destroy(devices);
+  }
+  return best_ns;
+}
+
+static uint32_t n_passed_on(const psplit_planner *planner) {
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  uint32_t n = 0;
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    const psplit_plan_transfer *x = &plan->transfers[t];
+    n += planner->stage[planner->graph->values[x->value].producer] != x->from;
+  }
+  return n;
+}
+
+static void what_is_passed_on_saves_messages(void **state) {
+  (void)state;
+  uint32_t n_plans = 0, n_best = 0, n_proved = 0, n_passing = 0, n_could = 0;
+  for (uint32_t seed = 0; seed < 8; seed++) {
+    dice d = {.seed = 2600 + seed};
+    const uint32_t n = seed % 4 ? 3 : 4, latency_ns = 6000 + draw(&d, 4) * 4000;
+    psplit_model *model = random_model(&d, n == 3 ? 8 : 7);
+    int64_t direct_ns = 0;
+    const int64_t best_ns = best_of_all_ways(model, n, latency_ns, &direct_ns);
+    psplit_devices *devices = devices_without(n, latency_ns, 0);
+    psplit_planner_options options = per_pair(n, devices);
+    options.slack_frac = 0;
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    const int64_t value_ns = plan->bottleneck_ns, bound_ns = plan->lower_bound_ns;
+    expect_figures(plan, devices, seed);
+    const bool passes_on = n_passed_on(planner) > 0;
+    assert_true(passes_on == planner->passes_on);
+    /* The bound is for all ways where one was taken, else for sending directly. */
+    if (value_ns < best_ns || bound_ns > (passes_on ? best_ns : direct_ns) ||
+        value_ns > direct_ns || (plan->proved_optimal && bound_ns != value_ns))
+      fail_msg("seed %u: bound %lld (%s) <= optimum %lld (direct %lld) <= value %lld does not hold",
+               seed, (long long)bound_ns, plan->bound, (long long)best_ns, (long long)direct_ns,
+               (long long)value_ns);
+    n_plans++;
+    n_best += value_ns == best_ns;
+    n_proved += plan->proved_optimal;
+    n_passing += passes_on;
+    n_could += best_ns < direct_ns;
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# of %u plans %u are best, %u proved; %u pass on, of %u that better do\n", n_plans,
+                n_best, n_proved, n_passing, n_could);
+  assert_true(n_passing > 0 && n_best >= n_plans / 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_passed_on_saves_messages),
     cmocka_unit_test(plans_count_messages),
     cmocka_unit_test(a_message_is_never_dearer_than_its_tensors),
   };

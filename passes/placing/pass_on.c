@@ -1,0 +1,278 @@
+/* Tensors that stages pass on.
+ *
+ * A message of its own for each receiver takes both ends the latency of a link. Where a stage in
+ * between gets a message from the one and sends one to the other anyway, passing the tensor on costs
+ * it the bytes, twice, and saves the others a message. The least that this may lead to is a split
+ * through shared memory: each stage sends its tensors once, in one message, and receives them in
+ * one. That is solved as a problem of its own. Its split, and that of who sends to all, are then
+ * measured over the links that are best for them: at first from each stage to the next alone, or
+ * all, then one more or one less while that makes the slowest stage faster. */
+#include "pass_on.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder.h"
+#include "devices_inside.h"
+#include "links.h"
+
+enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26 };
+
+typedef struct ways {
+  const psplit_planner *planner;
+  uint32_t n; /* stages */
+  psplit_plan_transfer *wishes;
+  uint32_t n_wishes;
+  const int64_t *compute_ns; /* [n] */
+  bool *linked;              /* [n * n] these send each other something */
+  int64_t *link_ns, *scratch;
+  uint32_t *next, *held, *sent; /* [n * n], [n], [n * n] */
+  psplit_i_hop *hops;
+  int64_t *load_ns;
+  uint64_t n_hops; /* looked at so far */
+} ways;
+
+/* What a split takes: the slowest stage, then all. */
+typedef struct toll {
+  int64_t slowest_ns, sum_ns;
+} toll;
+
+static bool is_less(toll a, toll b) {
+  return a.slowest_ns != b.slowest_ns ? a.slowest_ns < b.slowest_ns : a.sum_ns < b.sum_ns;
+}
+
+static int64_t bytes_ns(const ways *w, uint32_t from, uint32_t to, uint64_t bytes) {
+  const psplit_devices *devices = w->planner->devices;
+  return psplit_devices_transfer_ns(devices, from, to, bytes) -
+         psplit_devices_transfer_ns(devices, from, to, 0);
+}
+
+static void charge(ways *w, psplit_i_hop hop, int64_t ns) {
+  w->load_ns[hop.from] = psplit_i_sat_add_i64(w->load_ns[hop.from], ns);
+  w->load_ns[hop.to] = psplit_i_sat_add_i64(w->load_ns[hop.to], ns);
+}
+
+/* The wishes, which stand by value and receiver, over the links that there are. */
+static toll measure(ways *w) {
+  const size_t n = w->n;
+  for (size_t k = 0; k < n * n; k++) w->link_ns[k] = w->linked[k] ? 1 : -1;
+  psplit_i_route_table(w->n, w->link_ns, w->scratch, w->next);
+  memset(w->held, 0, n * sizeof *w->held);
+  memset(w->sent, 0, n * n * sizeof *w->sent);
+  memcpy(w->load_ns, w->compute_ns, n * sizeof *w->load_ns);
+  w->n_hops += n * n;
+  for (uint32_t t = 0, stamp = 0; t < w->n_wishes; t++) {
+    const psplit_plan_transfer *wish = &w->wishes[t];
+    if (t == 0 || wish[-1].value != wish->value) stamp = t + 1;
+    w->held[wish->from] = stamp;
+    if (w->held[wish->to] == stamp) continue; /* it was passed on there */
+    const uint32_t n_hops =
+      psplit_i_route(w->n, w->next, wish->from, wish->to, w->held, stamp, w->hops);
+    w->n_hops += n_hops + n / 4;
+    for (uint32_t h = 0; h < n_hops; h++) {
+      const psplit_i_hop hop = w->hops[h];
+      uint32_t *met = &w->sent[hop.from * n + hop.to];
+      const int64_t latency_ns =
+        *met ? 0 : psplit_devices_transfer_ns(w->planner->devices, hop.from, hop.to, 0);
+      *met = 1;
+      charge(w, hop, psplit_i_sat_add_i64(latency_ns, bytes_ns(w, hop.from, hop.to, wish->bytes)));
+    }
+  }
+  toll sum = {0, 0};
+  for (size_t s = 0; s < n; s++) {
+    if (w->load_ns[s] > sum.slowest_ns) sum.slowest_ns = w->load_ns[s];
+    sum.sum_ns = psplit_i_sat_add_i64(sum.sum_ns, w->load_ns[s]);
+  }
+  return sum;
+}
+
+/* One link more or less, while that is better. Neighbours stay linked: there is always a way. */
+static toll improve(ways *w) {
+  const uint32_t n = w->n;
+  toll best = measure(w);
+  bool any = true;
+  for (unsigned sweep = 0; any && sweep < MOST_SWEEPS; sweep++) {
+    any = false;
+    for (uint32_t i = 0; i < n; i++)
+      for (uint32_t j = i + 2; j < n && w->n_hops < MOST_HOPS; j++) {
+        bool *link = &w->linked[(size_t)i * n + j];
+        *link = !*link;
+        const toll other = measure(w);
+        if (is_less(other, best)) {
+          best = other;
+          any = true;
+        } else {
+          *link = !*link;
+        }
+      }
+  }
+  return best;
+}
+
+static void link_stages(ways *w, bool all) {
+  for (uint32_t i = 0; i < w->n; i++)
+    for (uint32_t j = 0; j < w->n; j++)
+      w->linked[(size_t)i * w->n + j] = j == i + 1 || (all && j > i);
+}
+
+static int compare_wishes(const void *a, const void *b) {
+  const psplit_plan_transfer *x = a, *y = b;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static psplit_code begin(ways *w, psplit_planner *planner, psplit_diag *diag) {
+  psplit_i_arena *arena = &planner->scratch;
+  const psplit_plan *plan = planner->plan;
+  const size_t n = plan->n_stages, n_pairs = n * n;
+  *w = (ways){.planner = planner, .n = plan->n_stages, .n_wishes = plan->n_transfers};
+  w->wishes = psplit_i_arena_zeroed(arena, w->n_wishes, sizeof *w->wishes);
+  int64_t *compute_ns = psplit_i_arena_zeroed(arena, n, sizeof *compute_ns);
+  w->linked = psplit_i_arena_zeroed(arena, n_pairs, sizeof *w->linked);
+  w->link_ns = psplit_i_arena_zeroed(arena, n_pairs, sizeof *w->link_ns);
+  w->scratch = psplit_i_arena_zeroed(arena, 2 * n, sizeof *w->scratch);
+  w->next = psplit_i_arena_zeroed(arena, n_pairs, sizeof *w->next);
+  w->held = psplit_i_arena_zeroed(arena, n, sizeof *w->held);
+  w->sent = psplit_i_arena_zeroed(arena, n_pairs, sizeof *w->sent);
+  w->hops = psplit_i_arena_zeroed(arena, n, sizeof *w->hops);
+  w->load_ns = psplit_i_arena_zeroed(arena, n, sizeof *w->load_ns);
+  if (arena->failed) return psplit_i_nomem(diag);
+  if (w->n_wishes) memcpy(w->wishes, plan->transfers, w->n_wishes * sizeof *w->wishes);
+  if (w->n_wishes) qsort(w->wishes, w->n_wishes, sizeof *w->wishes, compare_wishes);
+  for (size_t s = 0; s < n; s++) compute_ns[s] = plan->stages[s].compute_ns;
+  w->compute_ns = compute_ns;
+  return PSPLIT_OK;
+}
+
+/* The best ways for the planner's plan, in which all send to each other: out_next[n_stages^2]. */
+static psplit_code find_ways(psplit_planner *planner, uint32_t *out_next, toll *out_toll,
+                             psplit_diag *diag) {
+  ways w;
+  psplit_code code;
+  PSPLIT_TRY(begin(&w, planner, diag));
+  for (int all = 0; all < 2; all++) {
+    link_stages(&w, all);
+    const toll found = improve(&w);
+    if (all && !is_less(found, *out_toll)) continue;
+    *out_toll = measure(&w);
+    memcpy(out_next, w.next, (size_t)w.n * w.n * sizeof *out_next);
+  }
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+static bool applies(const psplit_planner *planner) {
+  const psplit_planner_options *options = &planner->options;
+  return planner->solution && !planner->segmented && !planner->n_replicas && !planner->next_hop &&
+         options->message_latency == PSPLIT_LATENCY_PER_PAIR && !options->overlap &&
+         options->objective == PSPLIT_THROUGHPUT && options->n_stages > 2 &&
+         planner->n_classes == 1 && !planner->order_chosen && !options->training &&
+         options->tied_weights != PSPLIT_TIED_TOGETHER;
+}
+
+/* The split through shared memory, by node; NULL where none was found. The caller destroys what was
+ * solved. */
+static psplit_code solve_shared(psplit_planner *planner, uint32_t *out_stage,
+                                psplit_solution **out_solution, psplit_diag *diag) {
+  static const double SHARE = 0.3; /* of the time that the split itself may take */
+  psplit_code code;
+  psplit_problem problem;
+  psplit_partition_options options;
+  psplit_diag why = {0};
+  uint32_t *group;
+  *out_solution = NULL;
+  PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
+  if (problem.n_link_classes || !problem.message_ns) goto out;
+  problem.comm = PSPLIT_COMM_SHARED;
+  psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= SHARE;
+  options.logger = NULL;
+  code = psplit_partition_solve(&problem, &options, &why, out_solution);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_TRY(psplit_i_fail_as(diag, &why));
+  code = PSPLIT_OK;
+  for (uint32_t n = 0; *out_solution && n < planner->graph->n_nodes; n++)
+    out_stage[n] = group[n] == PSPLIT_NONE ? 0 : (*out_solution)->stage[group[n]];
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+/* Of the two splits the one that is faster by the best ways becomes the plan, by these. */
+static psplit_code take_faster(psplit_planner *planner, uint32_t *const stage[2], uint32_t *next[2],
+                               psplit_diag *diag) {
+  psplit_code code;
+  toll found[2];
+  for (int i = 0; i < 2; i++) {
+    PSPLIT_TRY(psplit_i_builder_adopt(planner, stage[i], diag));
+    PSPLIT_TRY(find_ways(planner, next[i], &found[i], diag));
+  }
+  const int best = is_less(found[1], found[0]);
+  planner->next_hop = next[best];
+  planner->passes_on = true;
+  PSPLIT_TRY(psplit_i_builder_adopt(planner, stage[best], diag));
+out:
+  return code;
+}
+
+/* What holds for all ways holds for sending directly, too. */
+static void raise_bound(psplit_solution *direct, const psplit_solution *shared) {
+  if (shared->lower_bound_ns <= direct->lower_bound_ns) return;
+  direct->lower_bound_ns = shared->lower_bound_ns;
+  direct->bound = shared->bound;
+  direct->proved_optimal = direct->objective_ns <= direct->lower_bound_ns;
+}
+
+/* Whether the plan passes something on, and is faster by more than may be given up for less to
+ * cross. */
+static bool pays(const psplit_planner *planner, int64_t before_ns) {
+  const double slack = planner->options.slack_frac > 0 ? planner->options.slack_frac : 0;
+  return (double)planner->plan->bottleneck_ns * (1 + slack) < (double)before_ns &&
+         psplit_i_plan_fits(planner);
+}
+
+void psplit_i_pass_nothing_on(psplit_planner *planner) {
+  if (!planner->passes_on) return;
+  planner->passes_on = false;
+  planner->next_hop = NULL;
+}
+
+psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
+  if (!applies(planner)) return PSPLIT_OK;
+  psplit_solution *shared = NULL, *direct = planner->solution;
+  const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
+  uint32_t *stage[2], *next[2];
+  for (int i = 0; i < 2; i++) {
+    stage[i] = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *stage[i]);
+    next[i] = psplit_i_arena_array(&planner->arena, n * n, sizeof *next[i]);
+  }
+  if (planner->arena.failed) return psplit_i_nomem(diag);
+  if (!planner->plan) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  const int64_t before_ns = planner->plan->bottleneck_ns;
+  if (n_nodes) memcpy(stage[0], planner->stage, n_nodes * sizeof *stage[0]);
+  PSPLIT_TRY(solve_shared(planner, stage[1], &shared, diag));
+  if (!shared) goto out;
+  raise_bound(direct, shared);
+  if (shared->lower_bound_ns >= before_ns) {
+    PSPLIT_TRY(psplit_i_plan_make(planner, diag)); /* with the bound */
+    goto out;
+  }
+  planner->solution = NULL; /* until it is known whether the split counts */
+  code = take_faster(planner, stage, next, diag);
+  planner->solution = direct;
+  if (code != PSPLIT_OK) goto out;
+  if (pays(planner, before_ns)) {
+    shared->objective_ns = planner->plan->bottleneck_ns;
+    shared->proved_optimal = shared->objective_ns <= shared->lower_bound_ns;
+    planner->solution = shared;
+    shared = direct;
+    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  } else {
+    psplit_i_pass_nothing_on(planner);
+    PSPLIT_TRY(psplit_i_builder_adopt(planner, stage[0], diag));
+  }
+out:
+  psplit_solution_destroy(shared);
+  return code;
+}
