@@ -3,7 +3,8 @@
  * Computes a node again in a stage that receives its result, where that is cheaper than sending: a
  * DequantizeLinear behind an int8 tensor, a Cast, a mask made from the model's inputs. Decided by
  * cost alone, for repeatable nodes only, only while no stage it touches gets slower than the
- * slowest is, and only where the stage's memory holds the weights that come along. */
+ * slowest is, and only where the stage's memory holds the weights that come along. What it reads is
+ * received for it, or computed again as well where that is cheaper: back to the model's inputs. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "keep_state.h"
 #include "pass.h"
 #include "tied_weights.h"
+
+enum { MOST_DEPTH = 16 }; /* of nodes that are computed again for another that is */
 
 /* What a stage does for a micro-batch. */
 typedef struct work {
@@ -133,6 +136,54 @@ static bool too_slow(const state *s, uint32_t stage, const work *more, int64_t b
            psplit_i_sat_add_i64(now->send_ns, more->send_ns)) > bottleneck_ns;
 }
 
+static bool may_copy(const psplit_planner *planner, uint32_t node, uint32_t stage) {
+  return (planner->node_flags[node] & PSPLIT_I_NODE_REPEATABLE) &&
+         !planner->graph->nodes[node].n_bodies && planner->pin[node] == PSPLIT_NONE &&
+         !psplit_i_planner_refuses(planner, stage, node) &&
+         !psplit_i_planner_reads_state(planner, node);
+}
+
+/* Whether the value has to be brought to the stage at hand: nobody there makes or receives it. */
+static bool is_missing(const state *s, uint32_t value) {
+  const uint32_t producer =
+    value == PSPLIT_NONE ? PSPLIT_NONE : s->planner->graph->values[value].producer;
+  return producer != PSPLIT_NONE && s->held[producer] != s->stamp &&
+         s->received[value] != s->stamp && !(s->planner->node_flags[producer] & PSPLIT_I_NODE_FREE);
+}
+
+/* What it takes to compute in the stage what makes `value`, and all that is missing for that,
+ * without a tensor more: INT64_MAX where that cannot be, or is no cheaper than to receive it. What
+ * several of them need counts for each. */
+static int64_t chain_ns(const state *s, uint32_t value, uint32_t stage, uint32_t depth) {
+  const psplit_planner *planner = s->planner;
+  const uint32_t node = planner->graph->values[value].producer;
+  const int64_t fetched_ns = fetch_cost(s, planner->stage[node], stage, value);
+  uint64_t weight_bytes;
+  if (depth == MOST_DEPTH || !may_copy(planner, node, stage) ||
+      !has_room(s, node, stage, &weight_bytes) || weight_bytes > 0)
+    return INT64_MAX;
+  int64_t sum =
+    planner->node_ns[(size_t)planner->device_class[stage] * planner->graph->n_nodes + node];
+  PSPLIT_FOR_EACH_READ(&planner->graph->nodes[node], input) {
+    if (sum >= fetched_ns) return INT64_MAX;
+    if (is_missing(s, input)) sum = psplit_i_sat_add_i64(sum, chain_ns(s, input, stage, depth + 1));
+  }
+  return sum < fetched_ns ? sum : INT64_MAX;
+}
+
+/* Adds what makes the value, and all that is missing for that. */
+static psplit_code add_chain(state *s, uint32_t value, uint32_t stage) {
+  psplit_code code;
+  const uint32_t node = s->planner->graph->values[value].producer;
+  PSPLIT_FOR_EACH_READ(&s->planner->graph->nodes[node], input)
+    if (is_missing(s, input)) PSPLIT_TRY(add_chain(s, input, stage));
+  mark_constants(s, node);
+  PSPLIT_TRY(add_copy(s, node, stage));
+  PSPLIT_TRY(add_free_producers(s, node, stage));
+out:
+  return code;
+}
+
 /* Adds a copy of `node` to `stage` if that pays. */
 static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bottleneck_ns) {
   psplit_code code;
@@ -142,18 +193,19 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   const int64_t saved_ns = received_ns(s, node, stage);
   uint64_t weight_bytes;
   if (!has_room(s, node, stage, &weight_bytes)) return PSPLIT_OK;
-  const int64_t added_ns =
-    planner->node_ns[(size_t)planner->device_class[stage] * graph->n_nodes + node];
+  int64_t added_ns = planner->node_ns[(size_t)planner->device_class[stage] * graph->n_nodes + node];
   int64_t fetched_ns = 0;
   uint32_t fetched = PSPLIT_NONE; /* at most one new tensor is fetched for it */
   for (uint32_t r = 0; r < data->n_inputs + data->n_captures; r++) {
     const uint32_t value =
       r < data->n_inputs ? data->inputs[r] : data->captures[r - data->n_inputs];
-    const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
-    if (producer == PSPLIT_NONE || s->held[producer] == s->stamp ||
-        s->received[value] == s->stamp || value == fetched)
+    if (!is_missing(s, value) || value == fetched) continue;
+    const int64_t chained_ns = chain_ns(s, value, stage, 0);
+    if (chained_ns < INT64_MAX) {
+      added_ns = psplit_i_sat_add_i64(added_ns, chained_ns);
       continue;
-    if (planner->node_flags[producer] & PSPLIT_I_NODE_FREE) continue; /* comes along */
+    }
+    const uint32_t producer = graph->values[value].producer;
     if (fetched != PSPLIT_NONE || !psplit_i_planner_sendable(planner, value)) return PSPLIT_OK;
     fetched = value;
     fetched_ns = fetch_cost(s, planner->stage[producer], stage, value);
@@ -176,6 +228,8 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE) s->received[data->outputs[o]] = 0;
   s->room_bytes[stage] -= weight_bytes;
+  PSPLIT_FOR_EACH_READ(data, value)
+    if (is_missing(s, value)) PSPLIT_TRY(add_chain(s, value, stage));
   mark_constants(s, node);
   PSPLIT_TRY(add_copy(s, node, stage));
   PSPLIT_TRY(add_free_producers(s, node, stage));
@@ -207,10 +261,7 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
     }
   for (uint32_t i = any ? graph->n_nodes : 0; i-- > 0;) {
     const uint32_t n = graph->topo[i];
-    if (s->held[n] == s->stamp || !(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) ||
-        graph->nodes[n].n_bodies || planner->pin[n] != PSPLIT_NONE ||
-        psplit_i_planner_refuses(planner, stage, n) || !received_ns(s, n, stage) ||
-        psplit_i_planner_reads_state(planner, n))
+    if (s->held[n] == s->stamp || !may_copy(planner, n, stage) || !received_ns(s, n, stage))
       continue;
     PSPLIT_TRY(consider(s, n, stage, bottleneck_ns));
   }
@@ -251,6 +302,26 @@ static bool used_at_home(const psplit_planner *planner, const uint32_t *copy_off
   return false;
 }
 
+/* Copies that nothing in their stage reads any more, from the last made to the first. */
+static void drop_unread(psplit_planner *planner, const uint32_t *copy_off,
+                        const uint32_t *copy_at) {
+  const psplit_i_graph *graph = planner->graph;
+  for (uint32_t i = graph->n_nodes; i-- > 0;) {
+    const uint32_t n = graph->topo[i];
+    for (uint32_t k = copy_off[n]; k < copy_off[n + 1]; k++) {
+      psplit_plan_copy *copy = &planner->copies.items[copy_at[k]];
+      bool read = false;
+      for (uint32_t o = 0; o < graph->nodes[n].n_outputs && !read; o++) {
+        const uint32_t value = graph->nodes[n].outputs[o];
+        for (uint32_t c = value == PSPLIT_NONE ? 0 : graph->consumer_off[value];
+             value != PSPLIT_NONE && c < graph->consumer_off[value + 1] && !read; c++)
+          read = stage_holds(planner, copy_off, copy_at, copy->stage, graph->consumers[c]);
+      }
+      if (!read) copy->node = PSPLIT_NONE;
+    }
+  }
+}
+
 /* A node that was copied to every stage that reads it would stand in its own without a use, and
  * cannot move there: supernodes stay whole. Its first copy goes then, and its result is sent. */
 static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
@@ -268,6 +339,7 @@ static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
         !used_at_home(planner, off, at, n))
       planner->copies.items[at[off[n]]].node = PSPLIT_NONE;
   }
+  drop_unread(planner, off, at);
   size_t kept = 0;
   for (size_t c = 0; c < n_copies; c++)
     if (planner->copies.items[c].node != PSPLIT_NONE)
@@ -318,6 +390,13 @@ static bool may_move(const psplit_planner *planner, const uint32_t *other) {
   return differs;
 }
 
+/* Whether a node that takes time is computed in several stages. */
+static bool has_copies(const psplit_planner *planner) {
+  for (size_t c = 0; c < planner->copies.n; c++)
+    if (!(planner->node_flags[planner->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
+  return false;
+}
+
 /* The bound knows what copies save, and its split may be better than one that was found without:
  * takes these stages and their copies, if they fit and no stage is as slow as the slowest is now.
  */
@@ -352,9 +431,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (planner->segmented || planner->n_replicas) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   PSPLIT_TRY(replicate(planner, diag));
-  /* The solver's bound is for splits without copies. */
-  if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
-      planner->plan->bottleneck_ns < planner->solution->lower_bound_ns) {
+  /* The solver's bound is for splits without copies, and so is its split. */
+  if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT && has_copies(planner)) {
     uint32_t *other = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *other);
     if (!other) return psplit_i_nomem(diag);
     planner->plan_holds = false;

@@ -71,9 +71,11 @@ static bool is_private(const psplit_i_graph *graph, uint32_t value, uint32_t nod
   return true;
 }
 
-/* The least that a copy takes where what only the node reads is received for it. Other inputs may
- * be there for others' sake. NO_COPY: none is made. */
-static int64_t copy_ns(const psplit_planner *planner, const link_range *links, uint32_t n) {
+/* The least that a copy takes where what only the node reads is received for it, or computed again
+ * (least[n_nodes] of nodes before it). Other inputs may be there for others' sake. NO_COPY: none is
+ * made. */
+static int64_t copy_ns(const psplit_planner *planner, const link_range *links, const int64_t *least,
+                       uint32_t n) {
   const psplit_i_graph *graph = planner->graph;
   const psplit_i_node *node = &graph->nodes[n];
   if (!(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies ||
@@ -88,9 +90,11 @@ static int64_t copy_ns(const psplit_planner *planner, const link_range *links, u
     if (producer == PSPLIT_NONE || met || !is_private(graph, value, n) ||
         (planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
       continue;
-    if (!psplit_i_planner_sendable(planner, value)) return NO_COPY;
+    const bool sendable = psplit_i_planner_sendable(planner, value);
     const uint64_t bytes = psplit_i_planner_sent_bytes(planner, value, NULL);
-    sum = psplit_i_sat_add_i64(sum, psplit_i_link_ns(&links->fastest, bytes));
+    const int64_t sent_ns = sendable ? psplit_i_link_ns(&links->fastest, bytes) : NO_COPY;
+    if (!sendable && least[producer] == NO_COPY) return NO_COPY;
+    sum = psplit_i_sat_add_i64(sum, sent_ns < least[producer] ? sent_ns : least[producer]);
   }
   return sum;
 }
@@ -109,13 +113,15 @@ static bool is_cheaper(const psplit_planner *planner, const link_range *links, u
   return ns < receive_ns;
 }
 
-/* out_copied[n_nodes]: a copy may be cheaper than to receive. */
-static void find_copied(const psplit_planner *planner, uint8_t *out_copied) {
+/* out_copied[n_nodes]: a copy may be cheaper than to receive; least_ns[n_nodes]: what it takes at
+ * least. */
+static void find_copied(const psplit_planner *planner, int64_t *least_ns, uint8_t *out_copied) {
   const psplit_i_graph *graph = planner->graph;
   const link_range links = range_of_links(planner);
-  for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const int64_t ns = n_results(&graph->nodes[n]) ? copy_ns(planner, &links, n) : NO_COPY;
-    out_copied[n] = ns != NO_COPY && is_cheaper(planner, &links, n, ns);
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const uint32_t n = graph->topo[i];
+    least_ns[n] = n_results(&graph->nodes[n]) ? copy_ns(planner, &links, least_ns, n) : NO_COPY;
+    out_copied[n] = least_ns[n] != NO_COPY && is_cheaper(planner, &links, n, least_ns[n]);
   }
 }
 
@@ -332,15 +338,16 @@ psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *dia
   const uint32_t n_nodes = planner->graph->n_nodes;
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   uint8_t *copied = PSPLIT_NEW(&planner->scratch, uint8_t, n_nodes);
+  int64_t *least = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *least);
   *out_bound_ns = 0;
   for (uint32_t n = 0; n < n_nodes; n++) out_stage[n] = PSPLIT_NONE;
-  if (!copied) return psplit_i_nomem(diag);
+  if (!copied || !least) return psplit_i_nomem(diag);
   /* For all orders, as the plan's bound is; of other devices than the chosen it would say nothing.
    */
   b.any_order = planner->order_chosen;
   if (b.any_order && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  find_copied(planner, copied);
+  find_copied(planner, least, copied);
   b.copied = copied;
   PSPLIT_TRY(make_charges(&b, &charges));
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));

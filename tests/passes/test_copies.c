@@ -152,8 +152,36 @@ static void none_is_where_latency_is_a_messages(void **state) {
   assert_true(compare(16, false, PSPLIT_LATENCY_PER_PAIR).n_helped >= 2);
 }
 
+/* A mask that takes three nodes to make, each of which takes less than what it reads takes to be
+ * received: where it is read again, all three are computed again. */
+static void a_mask_is_computed_again_from_the_models_inputs(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(
+    "<ir_version: 8, opset_import: [\"\": 13]> m (float[256,256] x, float[1,8] m) => "
+    "(float[256,256] y)"
+    "<float[256,256] w = random(1)> {"
+    " a = Neg (m)\n b = Abs (a)\n c = Neg (b)\n d = ReduceMean <keepdims = 0> (c)\n"
+    " h1 = MatMul (x, w)\n h2 = Add (h1, d)\n h3 = MatMul (h2, w)\n h4 = MatMul (h3, w)\n"
+    " h5 = Add (h4, d)\n y = MatMul (h5, w)}");
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = 2;
+  psplit_planner *planner = unit_of(model, &options);
+  psplit_diag diag = {0};
+  assert_true(plan_of(planner));
+  assert_int_equal(psplit_planner_plan(planner)->n_transfers, 2);
+  assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  assert_int_equal(plan->n_transfers, 1);
+  assert_int_equal(plan->n_copies, 4);
+  for (uint32_t c = 0; c < plan->n_copies; c++) assert_int_equal(plan->copies[c].stage, 1);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
     cmocka_unit_test(no_split_is_below_the_bound),
     cmocka_unit_test(none_is_where_stages_send_while_they_compute),
     cmocka_unit_test(none_is_where_latency_is_a_messages),
