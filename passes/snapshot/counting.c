@@ -20,6 +20,7 @@ static const char *why_not(const psplit_planner *planner) {
   if (planner->options.training) return "a plan for training";
   if (planner->segmented) return "devices with several parts of the model";
   if (planner->n_replicas) return "stages with several devices";
+  if (planner->passes_on) return "tensors that stages pass on";
   if (planner->next_hop) return "devices without a link";
   if (planner->prefill) return "two kinds of steps";
   return NULL;
