@@ -350,8 +350,12 @@ def value_of(p, c, lines):
             recv[s] += 0 if devices[s][2] else to_recv[devices[s][0]]
         if readers and not devices[home][2]:
             send[home] += to_send[devices[home][0]] * (len(readers) if c.comm == "p2p" else 1)
-    for a, b in pairs:
+    senders, receivers = [a for a, _ in pairs], [b for _, b in pairs]
+    if c.comm == "shared":  # one for all
+        senders, receivers = set(senders), set(receivers)
+    for a in senders:
         send[a] += 0 if devices[a][2] else p.message[devices[a][0]]
+    for b in receivers:
         recv[b] += 0 if devices[b][2] else p.message[devices[b][0]]
     for u, v in p.order:
         after[c.stage[u]].add(c.stage[v])

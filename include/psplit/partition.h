@@ -121,8 +121,8 @@ typedef struct psplit_problem {
   /* Where all tensors of a stage for another travel in one message: what a message takes sender and
    * receiver, each once, besides the times of the tensors in it (which then leave latency out).
    * [n_link_classes], without link classes [n_classes]; optional: nothing. Nets that carry
-   * NO_MESSAGE cost what they cost, and make none. By shared memory it is one message for all that a
-   * stage sends, and one for all that it receives. One chunk. */
+   * NO_MESSAGE cost what they cost, and make none. By shared memory it is one message for all that
+   * a stage sends, and one for all that it receives. One chunk. */
   const int64_t *message_ns; /* >= 0 */
 
   double ticks_per_unit; /* for printing; 1 when times are plain ns */

@@ -1,10 +1,10 @@
 /* Tensors that stages pass on.
  *
  * A message of its own for each receiver takes both ends the latency of a link. Where a stage in
- * between gets a message from the one and sends one to the other anyway, passing the tensor on costs
- * it the bytes, twice, and saves the others a message. The least that this may lead to is a split
- * through shared memory: each stage sends its tensors once, in one message, and receives them in
- * one. That is solved as a problem of its own. Its split, and that of who sends to all, are then
+ * between gets a message from the one and sends one to the other anyway, passing the tensor on
+ * costs it the bytes, twice, and saves the others a message. The least that this may lead to is a
+ * split through shared memory: each stage sends its tensors once, in one message, and receives them
+ * in one. That is solved as a problem of its own. Its split, and that of who sends to all, are then
  * measured over the links that are best for them: at first from each stage to the next alone, or
  * all, then one more or one less while that makes the slowest stage faster. */
 #include "pass_on.h"
@@ -15,6 +15,7 @@
 #include "builder.h"
 #include "devices_inside.h"
 #include "links.h"
+#include "record.h"
 
 enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26 };
 
@@ -191,6 +192,7 @@ static psplit_code solve_shared(psplit_planner *planner, uint32_t *out_stage,
   code = psplit_partition_solve(&problem, &options, &why, out_solution);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_TRY(psplit_i_fail_as(diag, &why));
   code = PSPLIT_OK;
+  if (*out_solution) PSPLIT_TRY(psplit_i_record(planner, &problem, &options, *out_solution, diag));
   for (uint32_t n = 0; *out_solution && n < planner->graph->n_nodes; n++)
     out_stage[n] = group[n] == PSPLIT_NONE ? 0 : (*out_solution)->stage[group[n]];
 out:

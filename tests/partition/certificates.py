@@ -89,7 +89,7 @@ def random_problem(rng):
                         "uncuttable": rng.random() < 0.03})
     problem["tensors"] = tensors
     if rng.random() < 0.3:
-        problem.update(comm="p2p", message_latency="per_pair",
+        problem.update(comm=rng.choice(("p2p", "shared")), message_latency="per_pair",
                        links=[{"latency_ns": rng.randint(0, 2 * dear)} for _ in range(n_classes)])
         for tensor in tensors:
             tensor["no_message"] = rng.random() < 0.1

@@ -142,7 +142,6 @@ static void add_messages(random_problem *r, uint64_t *state, unsigned style) {
   for (uint32_t e = 0; e < p->n_nets; e++)
     if (below(state, 8) == 0) r->net_flags[e] |= PSPLIT_NET_NO_MESSAGE;
   p->message_ns = r->message_ns;
-  p->comm = PSPLIT_COMM_P2P;
 }
 
 void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t n_nodes,

@@ -21,7 +21,8 @@ enum {
   WITH_RELAYS = 256, /* stages without links, point to point */
   WITH_ALIKE = 512,  /* and classes: devices of a class that are not listed one after the other */
   WITH_PAIRS = 1024, /* links between pairs of devices, point to point, devices in their order */
-  WITH_MESSAGES = 2048, /* one message for all that a stage sends another, point to point */
+  WITH_MESSAGES =
+    2048, /* one message for all that a stage sends another, or by shared memory all others */
   N_PROBLEM_FEATURES = 12
 };
 

@@ -292,7 +292,7 @@ static void every_solver_values_messages(void **state) {
       o.objective = seed % 4 == 3 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
       o.time_limit_s = 0.2;
       psplit_problem p = r.problem;
-      if (seed >= 6) p.comm = PSPLIT_COMM_SHARED;
+      p.comm = seed < 6 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
       enumeration e = {.p = &p, .latency = seed % 4 == 3, .best = INT64_MAX};
       place(&e, 0);
       n_cases++;
