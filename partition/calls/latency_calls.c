@@ -69,7 +69,9 @@ psplit_code psplit_i_latency_calls(const psplit_i_solver_request *request,
                                    int64_t *inout_bound, psplit_i_latency_split *out_split) {
   search s = {.request = request};
   out_split->value = PSPLIT_I_INF;
-  if (!psplit_i_takes(PSPLIT_I_RULE_STAGES_AS_CALLS, automaton->features)) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_RULE_STAGES_AS_CALLS, automaton->features) ||
+      request->problem->n_nodes > PSPLIT_I_CALLS_NODES)
+    return PSPLIT_OK;
   psplit_i_arena_init(&s.arena, 0);
   const psplit_code code = look(&s, limit, inout_bound, out_split);
   psplit_i_calls_fini(&s.calls);

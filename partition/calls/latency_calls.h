@@ -14,8 +14,8 @@ typedef struct psplit_i_latency_split {
 
 /* Raises *inout_bound to what no split of request->problem takes less than, at most `limit`, the
  * latency of one; out_split: what was found on the way that takes less, where the order of devices
- * is free, without pins and stashes. Nothing happens where the rule does not take the problem.
- * Errors: NOMEM. */
+ * is free, without pins and stashes. Nothing happens where the rule does not take the problem, or
+ * it has more nodes than are told apart. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_latency_calls(const psplit_i_solver_request *request,
                                                    const psplit_i_automaton *automaton,
                                                    int64_t limit, int64_t *inout_bound,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MOST_NODES = 4096, MOST_ROUNDS = 4 /* of what lies between, with its own groups */ };
+enum { MOST_ROUNDS = 4 /* of what lies between, with its own groups */ };
 
 /* rows[v]: what v leads to by `to`, once the rows of those are known. */
 static void join_rows(const psplit_i_calls_closure *c, uint32_t v, const uint32_t *off,
@@ -19,7 +19,7 @@ psplit_code psplit_i_calls_closure_init(psplit_i_calls_closure *c, const psplit_
                                         psplit_i_arena *arena) {
   const uint32_t n = calls->n;
   *c = (psplit_i_calls_closure){.words = (n + 63) / 64};
-  if (n > MOST_NODES) return PSPLIT_OK;
+  if (n > PSPLIT_I_CALLS_NODES) return PSPLIT_OK;
   c->behind = PSPLIT_NEW(arena, uint64_t, (size_t)n * c->words);
   c->before = PSPLIT_NEW(arena, uint64_t, (size_t)n * c->words);
   if (!c->behind || !c->before) return PSPLIT_NOMEM;

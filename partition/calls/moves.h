@@ -5,13 +5,15 @@
 #include "annealing.h"
 #include "schedule.h"
 
+enum { PSPLIT_I_CALLS_NODES = 4096 /* of a problem whose order is known as a whole */ };
+
 /* Which nodes come before which, as bits; n 0: too many nodes for that, and nothing is known. */
 typedef struct psplit_i_calls_closure {
   uint32_t n, words;
   uint64_t *behind, *before; /* [n * words] */
 } psplit_i_calls_closure;
 
-/* Up to 4,096 nodes. Errors: NOMEM. */
+/* Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_closure_init(psplit_i_calls_closure *closure,
                                                         const psplit_i_calls *calls,
                                                         psplit_i_arena *arena);
