@@ -11,6 +11,7 @@
 #include "label_annealing.h"
 #include "local_search.h"
 #include "problem.h"
+#include "recombine.h"
 #include "reductions.h"
 #include "result.h"
 #include "weight_axis.h"
@@ -19,6 +20,8 @@ enum {
   ANNEAL_STEPS = 500000,
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
+  FEW_STAGES = 8,      /* recombination found worse than annealing there */
+  RECOMBINED_PART = 5, /* the first split is within one of so many parts above the bound */
   /* Rates between budgets: steps of the exact program that take as long as ANNEAL_STEPS, and
    * clusters added to load trackers in the time of one step. */
   STEPS_PER_ANNEAL = 3750000,
@@ -284,6 +287,23 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   if (a->trial.value >= a->best.value) return PSPLIT_OK;
   psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
   psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  (void)turn;
+  if (a->recombined || a->request->relaxed || a->instance.n > PSPLIT_I_RECOMBINED ||
+      a->instance.n_stages <= FEW_STAGES || !a->instance.all_forward || psplit_i_state_done(a) ||
+      !psplit_i_takes(PSPLIT_I_SOLVER_RECOMBINATION, a->automaton.features))
+    return PSPLIT_OK;
+  a->recombined = true;
+  /* Not the best value, which hangs on the seed. */
+  const int64_t limit = psplit_i_sat_add_i64(a->result->bound, a->result->bound / RECOMBINED_PART);
+  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  const psplit_code code = psplit_i_recombine(&a->instance, &a->automaton, limit,
+                                              a->request->budget, a->scratch, &a->trial);
+  if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
+  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_RECOMBINATION);
   return PSPLIT_OK;
 }
 

@@ -36,6 +36,7 @@ typedef struct psplit_i_solver_state {
   bool by_apart;            /* and receivers that are apart say more than the instance itself */
   psplit_i_closure closure; /* of the instance, once the exact program has receivers apart */
   bool heavy_asked;         /* the heavy clusters alone */
+  bool recombined;          /* splits have been put together from downsets */
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
 } psplit_i_solver_state;
@@ -80,6 +81,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a,
                                                        uint32_t n_steps, uint64_t salt);
 /* Annealing of the boundaries between stages: better than orders on wide graphs. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
+/* Splits put together from downsets where little is cut, once: the same whatever the seed. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
  * left). */
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);

@@ -1,0 +1,36 @@
+/* Downsets where splits may be cut: a set of distinct ones, as bits by cluster. */
+#ifndef PSPLIT_PARTITION_DOWNSETS_H
+#define PSPLIT_PARTITION_DOWNSETS_H
+
+#include "assignment.h"
+#include "budget.h"
+
+typedef struct psplit_i_downsets {
+  uint32_t n_clusters, words; /* of one */
+  uint32_t n;
+  PSPLIT_VEC(uint64_t) bits;  /* [n * words] */
+  PSPLIT_VEC(uint32_t) table; /* of numbers + 1, by hash; 0: free */
+  PSPLIT_VEC(uint64_t) split; /* scratch */
+} psplit_i_downsets;
+
+/* Of the instance's clusters, with none in it. */
+void psplit_i_downsets_init(psplit_i_downsets *set, const psplit_i_instance *instance);
+void psplit_i_downsets_fini(psplit_i_downsets *set);
+
+static inline const uint64_t *psplit_i_downset(const psplit_i_downsets *set, uint32_t i) {
+  return set->bits.items + (size_t)i * set->words;
+}
+static inline bool psplit_i_downset_has(const uint64_t *bits, uint32_t cluster) {
+  return bits[cluster / 64] >> (cluster % 64) & 1;
+}
+
+/* Adds one that is not in it yet; false: out of memory. */
+bool psplit_i_downsets_add(psplit_i_downsets *set, const uint64_t *bits);
+/* Drops all but the first n. */
+void psplit_i_downsets_forget(psplit_i_downsets *set, uint32_t n);
+/* What is before each stage of a split but the first, in the order of stages; false: out of
+ * memory. */
+bool psplit_i_downsets_add_split(psplit_i_downsets *set, const psplit_i_instance *instance,
+                                 const uint32_t *stage);
+
+#endif

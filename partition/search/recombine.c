@@ -1,0 +1,198 @@
+/* A search over downsets: the best split of some, more downsets near where it is cut, the best
+ * split of all, and so on while it gets better. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "closure.h"
+#include "downset_cuts.h"
+#include "downset_dp.h"
+#include "problem.h"
+#include "recombine.h"
+#include "segments.h"
+
+enum {
+  PARTS_A_STAGE = 8, /* of all work, at which the whole graph is cut */
+  MOST_PARTS = 512,
+  N_FIRST = 3,  /* depth-first orders */
+  N_ORDERS = 6, /* and by what is before, not behind, and both */
+  NEAR = 3,     /* one cluster more or less, with no more than one of so many parts of a stage */
+  MOST_ROUNDS = 8
+};
+
+typedef struct search {
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_budget *budget;
+  psplit_i_arena arena;
+  psplit_i_closure closure;
+  psplit_i_depths depths;
+  psplit_i_downsets set;
+  uint32_t *order[N_ORDERS], *sorted; /* [n] */
+  uint32_t *first;                    /* [n_stages + 1] */
+  uint64_t *base, *bits;              /* [words] */
+} search;
+
+/* A cluster and its place in an order. */
+typedef struct keyed {
+  int64_t key;
+  uint32_t cluster;
+} keyed;
+
+static int compare_keyed(const void *a, const void *b) {
+  const keyed *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
+}
+
+/* The work of clusters in a row of the closure, but for those in `without`; NULL: of all. */
+static int64_t work_of(const search *s, const uint64_t *row, const uint64_t *mask, bool inside) {
+  int64_t sum = 0;
+  for (uint32_t w = 0; w < s->closure.words; w++) {
+    uint64_t left = !mask ? row[w] : inside ? row[w] & mask[w] : row[w] & ~mask[w];
+    for (uint32_t i = 64 * w; left; i++, left >>= 1)
+      if (left & 1) sum += s->automaton->omega[i];
+  }
+  return sum;
+}
+
+/* Both keys never fall along an edge, and ids are topological: so is an order by key and id. */
+static void sort_by_depth(const search *s, uint32_t kind, keyed *scratch, uint32_t *out_order) {
+  for (uint32_t i = 0; i < s->instance->n; i++) {
+    const int64_t before = s->depths.before[i];
+    const int64_t not_behind = s->automaton->total_omega - s->depths.behind[i];
+    scratch[i] = (keyed){kind == 0 ? before : kind == 1 ? not_behind : before + not_behind, i};
+  }
+  qsort(scratch, s->instance->n, sizeof *scratch, compare_keyed);
+  for (uint32_t k = 0; k < s->instance->n; k++) out_order[k] = scratch[k].cluster;
+}
+
+static psplit_code search_init(search *s) {
+  const uint32_t n = s->instance->n;
+  psplit_i_arena_init(&s->arena, 0);
+  psplit_i_downsets_init(&s->set, s->instance);
+  if (psplit_i_closure_make(s->instance, s->budget, &s->closure) != PSPLIT_OK) return PSPLIT_NOMEM;
+  keyed *scratch = PSPLIT_NEW(&s->arena, keyed, n);
+  s->depths.before = PSPLIT_NEW(&s->arena, int64_t, n);
+  s->depths.behind = PSPLIT_NEW(&s->arena, int64_t, n);
+  s->sorted = PSPLIT_NEW(&s->arena, uint32_t, n);
+  s->first = PSPLIT_NEW(&s->arena, uint32_t, (size_t)s->instance->n_stages + 1);
+  s->base = PSPLIT_NEW(&s->arena, uint64_t, s->closure.words);
+  s->bits = PSPLIT_NEW(&s->arena, uint64_t, s->closure.words);
+  uint32_t *left = PSPLIT_NEW(&s->arena, uint32_t, n);
+  for (uint32_t k = 0; k < N_ORDERS; k++) s->order[k] = PSPLIT_NEW(&s->arena, uint32_t, n);
+  if (s->arena.failed) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < n; i++) {
+    const size_t row = (size_t)i * s->closure.words;
+    s->depths.before[i] = work_of(s, s->closure.before + row, NULL, true);
+    s->depths.behind[i] = work_of(s, s->closure.behind + row, NULL, true);
+  }
+  psplit_i_spend(s->budget, (uint64_t)n * n / 2);
+  for (uint32_t k = 0; k < N_FIRST; k++)
+    psplit_i_depth_first(s->instance, k, left, s->sorted, s->order[k]);
+  for (uint32_t k = N_FIRST; k < N_ORDERS; k++) sort_by_depth(s, k - N_FIRST, scratch, s->order[k]);
+  return PSPLIT_OK;
+}
+
+static void search_fini(search *s) {
+  psplit_i_downsets_fini(&s->set);
+  psplit_i_closure_fini(&s->closure);
+  psplit_i_arena_fini(&s->arena);
+}
+
+/* An order by the stages of a split, stable: it stays topological. */
+static void sort_by_stage(const search *s, const uint32_t *order, const uint32_t *stage) {
+  const uint32_t n = s->instance->n, n_stages = s->instance->n_stages;
+  memset(s->first, 0, ((size_t)n_stages + 1) * sizeof *s->first);
+  for (uint32_t i = 0; i < n; i++) s->first[stage[i] + 1]++;
+  for (uint32_t k = 0; k < n_stages; k++) s->first[k + 1] += s->first[k];
+  for (uint32_t k = 0; k < n; k++) s->sorted[s->first[stage[order[k]]]++] = order[k];
+}
+
+/* Where the split is cut, with one cluster of the stage behind more, and what must come with it, or
+ * one of the stage in front less. */
+static psplit_code add_neighbours(search *s, const psplit_i_assignment *split, uint32_t stage) {
+  const size_t words = s->closure.words;
+  memset(s->base, 0, words * sizeof *s->base);
+  for (uint32_t i = 0; i < s->instance->n; i++)
+    if (split->stage[i] <= stage) s->base[i / 64] |= UINT64_C(1) << (i % 64);
+  for (uint32_t i = 0; i < s->instance->n; i++) {
+    const bool more = split->stage[i] == stage + 1, less = split->stage[i] == stage;
+    const uint64_t *row = (more ? s->closure.before : s->closure.behind) + i * words;
+    if (!(more || less) || work_of(s, row, s->base, less) > split->value / NEAR) continue;
+    for (size_t w = 0; w < words; w++)
+      s->bits[w] = more ? s->base[w] | row[w] : s->base[w] & ~row[w];
+    if (!psplit_i_downsets_add(&s->set, s->bits)) return PSPLIT_NOMEM;
+    psplit_i_spend(s->budget, 4 * words);
+  }
+  psplit_i_spend(s->budget, 2 * (uint64_t)s->instance->n);
+  return PSPLIT_OK;
+}
+
+/* Downsets near where a split is cut. */
+static psplit_code look_around(search *s, const psplit_i_assignment *split) {
+  psplit_code code = PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_downsets_add_split(&s->set, s->instance, split->stage) ? PSPLIT_OK
+                                                                             : PSPLIT_NOMEM);
+  for (uint32_t k = 0; k + 1 < s->instance->n_stages; k++) PSPLIT_TRY(add_neighbours(s, split, k));
+  for (uint32_t k = 0; k < N_ORDERS; k++) {
+    sort_by_stage(s, s->order[k], split->stage);
+    PSPLIT_TRY(psplit_i_downset_cuts_near(s->instance, s->automaton, s->sorted, split->value,
+                                          s->budget, &s->set));
+  }
+out:
+  return code;
+}
+
+/* Rounds from a split on, while its bottleneck falls. The set keeps its first n_kept. */
+static psplit_code improve(search *s, uint32_t n_kept, int64_t *scratch, psplit_i_assignment *trial,
+                           psplit_i_assignment *io_split) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
+    const int64_t before = io_split->value;
+    psplit_i_downsets_forget(&s->set, n_kept);
+    PSPLIT_TRY(look_around(s, io_split));
+    if (psplit_i_expired(s->budget)) break;
+    PSPLIT_TRY(
+      psplit_i_downset_dp(s->instance, s->automaton, &s->set, before, s->budget, scratch, trial));
+    if (psplit_i_assignment_better(trial, io_split, s->instance))
+      psplit_i_assignment_copy(io_split, trial, s->instance);
+    if (io_split->value >= before) break;
+  }
+out:
+  return code;
+}
+
+static psplit_code run(search *s, int64_t limit, int64_t *scratch, psplit_i_assignment *trial,
+                       psplit_i_assignment *found, psplit_i_assignment *io_split) {
+  const uint32_t n_stages = s->instance->n_stages;
+  const uint32_t n_parts =
+    n_stages < MOST_PARTS / PARTS_A_STAGE ? n_stages * PARTS_A_STAGE : MOST_PARTS;
+  psplit_code code = PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_downset_cuts_whole(s->instance, s->automaton, &s->depths, n_parts, s->budget,
+                                         &s->set));
+  const uint32_t n_whole = s->set.n;
+  PSPLIT_TRY(
+    psplit_i_downset_dp(s->instance, s->automaton, &s->set, limit, s->budget, scratch, found));
+  if (found->value < PSPLIT_I_INF) PSPLIT_TRY(improve(s, n_whole, scratch, trial, found));
+  if (io_split->value < found->value) {
+    PSPLIT_TRY(improve(s, n_whole, scratch, trial, io_split));
+  } else if (psplit_i_assignment_better(found, io_split, s->instance)) {
+    psplit_i_assignment_copy(io_split, found, s->instance);
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_recombine(const psplit_i_instance *instance,
+                               const psplit_i_automaton *automaton, int64_t limit,
+                               psplit_i_budget *budget, int64_t *scratch,
+                               psplit_i_assignment *io_split) {
+  search s = {.instance = instance, .automaton = automaton, .budget = budget};
+  psplit_i_assignment trial, found;
+  psplit_code code = search_init(&s);
+  if (code == PSPLIT_OK) code = psplit_i_assignment_init(&trial, instance, &s.arena);
+  if (code == PSPLIT_OK) code = psplit_i_assignment_init(&found, instance, &s.arena);
+  if (code == PSPLIT_OK) code = run(&s, limit, scratch, &trial, &found, io_split);
+  search_fini(&s);
+  return code;
+}
