@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "compat.h"
 #include "diag.h"
 #include "text.h"
@@ -121,7 +122,7 @@ static psplit_code open_through(psplit_i_out_file *file, bool is_fifo, psplit_di
   const struct timespec nap = {0, PATIENCE_MS * 1000000L};
   while ((file->fd = open(file->path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0 &&
          errno == ENXIO && is_fifo) {
-    if (is_stopped(&file->options)) return cannot(file->path, EINTR, diag);
+    if (is_stopped(&file->options)) return psplit_i_interrupted(diag);
     nanosleep(&nap, NULL);
   }
   return file->fd < 0 ? cannot(file->path, errno, diag) : PSPLIT_OK;
@@ -301,9 +302,10 @@ psplit_code psplit_i_out_probe(const char *path, const psplit_i_out_options *opt
 psplit_code psplit_i_out_write(psplit_i_out_file *file, const void *bytes, size_t n,
                                psplit_diag *diag) {
   const char *from = bytes;
+  bool stopped = false;
   int reason = 0;
   const psplit_i_held_signal held = psplit_i_hold_size_signal();
-  while (n && !reason) {
+  while (n && !reason && !stopped) {
     const ssize_t done = write(file->fd, from, n);
     if (done >= 0) {
       from += done;
@@ -311,12 +313,13 @@ psplit_code psplit_i_out_write(psplit_i_out_file *file, const void *bytes, size_
     } else if (errno == EAGAIN) { /* a FIFO whose reader is slow */
       struct pollfd event = {.fd = file->fd, .events = POLLOUT};
       poll(&event, 1, PATIENCE_MS);
-      if (is_stopped(&file->options)) reason = EINTR;
+      stopped = is_stopped(&file->options);
     } else if (errno != EINTR) {
       reason = errno;
     }
   }
   psplit_i_let_size_signal(&held);
+  if (stopped) return psplit_i_interrupted(diag);
   return reason ? cannot(file->path, reason, diag) : PSPLIT_OK;
 }
 

@@ -17,7 +17,7 @@
 typedef struct psplit_i_out_options {
   bool keep;    /* a regular file that exists is an error, not replaced */
   bool is_many; /* one of many: not synced, psplit_i_out_sync is; leftovers are not looked for */
-  const atomic_int *stop; /* non-zero: no more waiting for the reader of a FIFO; may be NULL */
+  const atomic_int *stop; /* non-zero: a FIFO's reader is not waited for; may be NULL */
 } psplit_i_out_options;
 
 typedef struct psplit_i_out_file {
@@ -35,7 +35,7 @@ typedef struct psplit_i_out_file {
 PSPLIT_MUST_USE psplit_code psplit_i_out_begin(const char *path,
                                                const psplit_i_out_options *options,
                                                psplit_diag *diag, psplit_i_out_file *out);
-/* Appends. Errors: IO; the file has to be abandoned then. */
+/* Appends. Errors: IO, CANCELLED; the file has to be abandoned then. */
 PSPLIT_MUST_USE psplit_code psplit_i_out_write(psplit_i_out_file *file, const void *bytes, size_t n,
                                                psplit_diag *diag);
 /* Puts the file in its place, or on failure abandons it. Errors: IO. */

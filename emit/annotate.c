@@ -202,8 +202,8 @@ static void put_graph(const psplit_model *model, const psplit_i_rope *graph, psp
   }
 }
 
-psplit_code psplit_emit_numbered(const psplit_model *model, const char *path, bool replace,
-                                 psplit_diag *diag) {
+psplit_code psplit_emit_numbered(const psplit_model *model, const char *path,
+                                 const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_i_arena arena;
   psplit_i_rope graph = {0}, out = {0};
@@ -223,7 +223,7 @@ psplit_code psplit_emit_numbered(const psplit_model *model, const char *path, bo
   }
   put_graph(model, &graph, &arena, &out);
   if (graph.failed || out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
+  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, options, diag));
 out:
   psplit_i_rope_fini(&out);
   psplit_i_rope_fini(&graph);
@@ -232,8 +232,8 @@ out:
 }
 
 psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *plan,
-                                  psplit_annotation annotation, const char *path, bool replace,
-                                  psplit_diag *diag) {
+                                  psplit_annotation annotation, const char *path,
+                                  const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_i_arena arena;
   psplit_i_rope graph = {0}, out = {0};
@@ -263,7 +263,7 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
     psplit_i_rope_view(&out, metadata.bytes, metadata.n);
   }
   if (graph.failed || out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
+  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, options, diag));
 out:
   psplit_i_text_fini(&metadata);
   psplit_i_rope_fini(&out);

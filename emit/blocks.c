@@ -299,7 +299,8 @@ static void add_import(maker *m, psplit_i_rope *out) {
 }
 
 psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *blocks,
-                               const char *path, bool replace, psplit_diag *diag) {
+                               const char *path, const psplit_emit_options *options,
+                               psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_i_rope out = {0};
   maker m = {.model = model, .graph = model->graph, .blocks = blocks, .diag = diag};
@@ -328,7 +329,7 @@ psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *b
       psplit_i_rope_range(&out, piece->file, piece->offset, piece->bytes);
   }
   if (out.failed || m.graph_rope.failed || m.functions.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
+  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, options, diag));
 out:
   psplit_i_rope_fini(&out);
   psplit_i_rope_fini(&m.functions);

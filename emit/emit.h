@@ -365,10 +365,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_span_content(const psplit_model *model,
                                                   const psplit_i_span *span, psplit_diag *diag,
                                                   uint64_t *out_offset, uint64_t *out_bytes);
 
-/* Writes `rope` to the file `path`, as base/out_file.h has it. */
+/* Writes `rope` to the file `path`, as base/out_file.h has it; `given` as psplit_emit_annotated. */
 PSPLIT_MUST_USE psplit_code psplit_i_model_file_write(const psplit_model *model,
                                                       const psplit_i_rope *rope, const char *path,
-                                                      bool replace, psplit_diag *diag);
+                                                      const psplit_emit_options *given,
+                                                      psplit_diag *diag);
 
 /* --- a split that is being written --- */
 

@@ -19,7 +19,8 @@
 enum {
   BUFFER_BYTES = 256 << 10,
   BUFFERED_RANGE_BYTES = 32 << 10, /* ranges below this are read into the buffer */
-  STEP_BYTES = 64 << 20            /* of one system call, so that `cancel` is heard */
+  STEP_BYTES = 64 << 20,           /* of one system call, so that `cancel` is heard */
+  PATIENCE_MS = 50                 /* between two looks at it */
 };
 
 static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_diag *diag) {
@@ -47,7 +48,8 @@ static psplit_code write_all(psplit_i_file *file, const uint8_t *bytes, size_t n
     const ssize_t done = write(file->fd, bytes, n < STEP_BYTES ? n : STEP_BYTES);
     if (done < 0 && errno == EAGAIN) { /* a FIFO whose reader is slow */
       struct pollfd event = {.fd = file->fd, .events = POLLOUT};
-      poll(&event, 1, -1);
+      poll(&event, 1, PATIENCE_MS);
+      if (psplit_i_cancelled(file->cancel)) break;
       continue;
     }
     if (done < 0 && errno == EINTR) continue;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "emit.h"
 #include "wire.h"
 
@@ -76,22 +77,29 @@ psplit_code psplit_emit_file_check(const psplit_model *model, const char *path, 
 }
 
 psplit_code psplit_i_model_file_write(const psplit_model *model, const psplit_i_rope *rope,
-                                      const char *path, bool replace, psplit_diag *diag) {
+                                      const char *path, const psplit_emit_options *given,
+                                      psplit_diag *diag) {
   psplit_code code;
   psplit_i_out_file place = {.fd = -1, .directory_fd = -1};
   psplit_i_file file = {.fd = -1};
-  const psplit_i_out_options options = {.keep = !replace};
+  psplit_emit_options options = {.struct_size = sizeof options};
   const psplit_i_held_signal held = psplit_i_hold_size_signal();
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, given, &options, diag));
+  const psplit_i_out_options how = {.keep = !options.replace,
+                                    .stop = psplit_i_flag(options.cancel)};
   PSPLIT_TRY(check_place(model, path, diag));
-  PSPLIT_TRY(psplit_i_out_begin(path, &options, diag, &place));
+  PSPLIT_TRY(psplit_i_out_begin(path, &how, diag, &place));
   const int fd = fcntl(place.fd, F_DUPFD_CLOEXEC, 0);
   if (fd < 0)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", path, strerror(errno)));
   PSPLIT_TRY(psplit_i_file_begin(fd, NULL, path, model, diag, &file));
   file.through = place.directory_fd < 0;
+  file.cancel = options.cancel;
+  file.activity = options.activity;
   PSPLIT_TRY(psplit_i_file_rope(&file, rope, diag));
   PSPLIT_TRY(psplit_i_file_close(&file, rope->bytes, diag));
   PSPLIT_TRY(psplit_i_model_unchanged(model, diag));
+  PSPLIT_TRY(psplit_i_go_on(options.cancel, diag));
   PSPLIT_TRY(psplit_i_out_commit(&place, diag));
 out:
   psplit_i_file_abandon(&file);

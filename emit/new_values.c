@@ -135,8 +135,8 @@ out:
 }
 
 psplit_code psplit_emit_new_values(const psplit_model *model, const psplit_weight_value *values,
-                                   size_t n_values, const char *path, bool replace,
-                                   psplit_diag *diag) {
+                                   size_t n_values, const char *path,
+                                   const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
   psplit_i_arena arena;
   psplit_i_intern names;
@@ -164,7 +164,7 @@ psplit_code psplit_emit_new_values(const psplit_model *model, const psplit_weigh
                               "%s would have %" PRIu64
                               " bytes with its new weights inside; no runtime reads over 2 GiB",
                               path, out.bytes));
-  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
+  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, options, diag));
 out:
   psplit_i_rope_fini(&out);
   psplit_i_rope_fini(&graph);

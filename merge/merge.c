@@ -96,7 +96,8 @@ out:
 static psplit_code begin_file(const psplit_i_merger *m, const char *path,
                               psplit_i_out_file *out_place, psplit_i_file *out_file) {
   psplit_code code;
-  const psplit_i_out_options options = {.keep = !m->options->replace};
+  const psplit_i_out_options options = {.keep = !m->options->replace,
+                                        .stop = psplit_i_flag(m->options->cancel)};
   PSPLIT_TRY(check_place(m, path));
   PSPLIT_TRY(psplit_i_out_begin(path, &options, m->diag, out_place));
   const int fd = fcntl(out_place->fd, F_DUPFD_CLOEXEC, 0);

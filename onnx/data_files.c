@@ -270,7 +270,12 @@ psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, p
   const int fd = open_location(model, location);
   if (fd < 0) return cannot_open(location, errno, diag);
   struct stat status;
-  const bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  if (fstat(fd, &status) != 0) {
+    const int reason = errno;
+    close(fd);
+    return cannot_open(location, reason, diag);
+  }
+  const bool regular = S_ISREG(status.st_mode);
   const char *path = regular ? path_of(model, location) : NULL;
   if (!path || !psplit_i_vec_reserve(&model->files, 1) ||
       psplit_i_intern_add(&model->locations, location) == PSPLIT_NONE) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "casts.h"
 #include "feed_check.h"
 #include "run.h"
@@ -45,6 +46,8 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
     if (used) names[n_given++] = pipe->manifest.inputs[i];
   }
   for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
+    if (options->interrupted && atomic_load(options->interrupted))
+      code = psplit_i_interrupted(diag);
     for (uint32_t i = 0; i < n_given && code == PSPLIT_OK; i++)
       code = psplit_i_feed_get(&feeds[i], m, diag, &given[i]);
     psplit_i_tensor **outputs = whole + (size_t)m * pipe->manifest.n_outputs;
@@ -59,7 +62,7 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
     }
   }
 out:
-  if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", path);
+  if (code != PSPLIT_OK && code != PSPLIT_CANCELLED) psplit_i_diag_context(diag, "%s", path);
   for (uint32_t i = 0; feeds && i < n_given; i++) psplit_i_feed_close(&feeds[i]);
   psplit_i_session_close(&session);
   free(names);

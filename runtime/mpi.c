@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -74,8 +75,10 @@ static void leave(int number) {
 static void leave_within(unsigned seconds, int status) {
   abort_status = status;
   signal(SIGALRM, leave);
-  const unsigned left = alarm(seconds); /* of an interrupt: sooner stays sooner */
-  if (left && left < seconds) alarm(left);
+  struct itimerval left; /* of an interrupt: sooner stays sooner */
+  const bool sooner = getitimer(ITIMER_REAL, &left) == 0 && timerisset(&left.it_value) &&
+                      left.it_value.tv_sec < (time_t)seconds;
+  if (!sooner) alarm(seconds);
 }
 
 void psplit_mpi_end(void) {

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cancel.h"
 #include "queue.h"
 #include "requests.h"
 #include "run.h"
@@ -19,7 +20,8 @@ struct psplit_service {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   bool started, ready, ended, joined;
-  volatile int cancel; /* looked at by the run */
+  const volatile int *cancel_start; /* the caller's, until it is ready */
+  volatile int cancel;              /* looked at by the run */
   psplit_code code;
   psplit_diag diag; /* of the run */
 };
@@ -80,6 +82,7 @@ static psplit_code make(psplit_service *s, const psplit_run_options *run,
   s->source.stage_command = taken.stage_command;
   s->source.ready = ready;
   s->source.ready_user = s;
+  s->cancel_start = s->run.cancel;
   psplit_i_service_run_options(&s->run);
   s->run.cancel = &s->cancel;
 out:
@@ -93,8 +96,27 @@ void psplit_i_service_run_options(psplit_run_options *run) {
   run->stream = true;
   run->n_micro_batches = PSPLIT_RUN_ENDLESS;
   run->n_warmup = 0;
+  run->cancel = NULL;
   run->deadline_s = 0; /* each request has its own */
   run->on_error = PSPLIT_ON_ERROR_SKIP;
+}
+
+/* Whether it can take requests: else it has ended, or the caller waits for it no more. */
+static bool wait_ready(psplit_service *s) {
+  static const long LOOK_NS = 20000000, SECOND_NS = 1000000000;
+  pthread_mutex_lock(&s->mutex);
+  while (!s->ready && !s->ended && !s->cancel) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
+    pthread_cond_timedwait(&s->changed, &s->mutex, &until);
+    if (!s->ready && psplit_i_cancelled(s->cancel_start)) s->cancel = 1;
+  }
+  const bool good = s->ready;
+  pthread_mutex_unlock(&s->mutex);
+  return good;
 }
 
 psplit_code psplit_i_service_start_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
@@ -113,11 +135,11 @@ psplit_code psplit_i_service_start_over(const psplit_i_way *way, const psplit_on
   if (pthread_create(&s->thread, NULL, service_main, s))
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
   s->started = true;
-  pthread_mutex_lock(&s->mutex);
-  while (!s->ready && !s->ended) pthread_cond_wait(&s->changed, &s->mutex);
-  const bool good = s->ready;
-  pthread_mutex_unlock(&s->mutex);
-  if (!good) code = psplit_service_stop(s, 0, diag);
+  if (!wait_ready(s)) {
+    const bool cancelled = s->cancel;
+    code = psplit_service_stop(s, 0, diag);
+    if (cancelled) code = psplit_i_interrupted(diag);
+  }
 out:
   if (code == PSPLIT_OK)
     *out = s;

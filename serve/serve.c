@@ -99,13 +99,17 @@ typedef struct settings {
 } settings;
 
 static volatile int interrupted;      /* the signal's number */
+static volatile sig_atomic_t serving; /* what was accepted is answered before the end */
 static volatile sig_atomic_t hung_up; /* SIGHUP: a reload is asked for */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
-  cli_leave_again(number);
   interrupted = number;
+  if (serving)
+    cli_leave_again(number);
+  else
+    cli_leave_now(number);
 }
 static void on_hang_up(int number) {
   (void)number;
@@ -180,10 +184,15 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
+static int fail(const psplit_diag *diag) {
+  const int status = cli_fail(diag);
+  return diag->code == PSPLIT_CANCELLED ? 128 + interrupted : status;
+}
+
 /* Ends the process, and so threads that do not. */
 static void give_up(void *user, const psplit_diag *diag) {
   (void)user;
-  const int status = cli_fail(diag);
+  const int status = fail(diag);
 #if PSPLIT_HAS_MPI
   if (ranks) psplit_mpi_abort(status);
 #endif
@@ -267,6 +276,8 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   psplit_code code = name_model(s, diag);
   if (code == PSPLIT_OK)
     code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
+  serving = code == PSPLIT_OK;
+  if (serving) alarm(0);
   if (code == PSPLIT_OK) code = serve_http_start(&s->http, current, diag, &http);
   cli_idle();
   if (code == PSPLIT_OK && !s->quiet) tell_start(s, current, http);
@@ -282,16 +293,18 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = stopped;
   if (current && !serve_current_join(current)) {
     fflush(stdout);
-    _exit(code == PSPLIT_OK ? 0 : cli_fail(diag));
+    _exit(code == PSPLIT_OK ? 0 : fail(diag));
   }
   serve_http_stop(http, SEND_S);
   serve_current_destroy(current);
   return code;
 }
 
-/* What a rank other than the first does. */
+/* What a rank other than the first does. A launcher tells all of them of a signal, and the first
+ * one says when they end. */
 static psplit_code work(settings *s, psplit_diag *diag) {
   serve_model *model = NULL;
+  serving = 1;
   psplit_code code = serve_model_open(&s->model, diag, &model);
   if (code == PSPLIT_OK) code = serve_model_work(model, diag);
   serve_model_release(model);
@@ -325,6 +338,7 @@ int main(int argc, char **argv) {
   psplit_run_options_init(&s.model.run);
   psplit_service_options_init(&s.model.service);
   s.model.run.give_up = give_up;
+  s.model.run.cancel = &interrupted;
   int status = parse(argc, argv, &s);
   if (status < 0) {
 #if PSPLIT_HAS_MPI
@@ -335,7 +349,7 @@ int main(int argc, char **argv) {
     signal(SIGHUP, on_hang_up);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, rank, &diag);
-    status = cli_talk_end(code == PSPLIT_OK ? 0 : cli_fail(&diag));
+    status = cli_talk_end(code == PSPLIT_OK ? 0 : fail(&diag));
   }
   free(s.name);
   ort_settings_fini(&s.ort);

@@ -7,8 +7,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +107,7 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
     if (option->argument) letters[n_letters++] = ':';
   }
   opterr = 0;
+  cli_heed_signals();
   cli_talk_command(argc, argv);
   for (;;) {
     const int id = getopt_long(argc, argv, letters, options, NULL);
@@ -172,13 +171,11 @@ void cli_print_version(const cli *program, FILE *out) {
   fprintf(out, "%s %s\n", program->program, psplit_version());
 }
 
-static volatile int cancelled; /* the number of the signal that did */
-
 int cli_fail(const psplit_diag *diag) {
   char text[CLI_ADVICE_BYTES];
   cli_say_line("error", cli_advice(diag, text, sizeof text), true);
-  return cancelled && diag->code == PSPLIT_CANCELLED ? 128 + cancelled
-                                                     : cli_exit_status(diag->code);
+  const int number = cli_cancelled_by();
+  return number && diag->code == PSPLIT_CANCELLED ? 128 + number : cli_exit_status(diag->code);
 }
 
 int cli_usage(const cli *program, const char *format, ...) {
@@ -415,66 +412,6 @@ bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes)
   if (!cli_count(program, "max-text", argument, 1, UINT64_MAX >> 20, &count)) return false;
   *out_bytes = count << 20;
   return true;
-}
-
-void cli_on_interrupt(void (*handler)(int)) {
-  signal(SIGINT, handler);
-  signal(SIGTERM, handler);
-  if (signal(SIGHUP, handler) == SIG_IGN) signal(SIGHUP, SIG_IGN);
-}
-
-static bool is_again(void) {
-  static const double ONE_S = 0.05; /* shells and terminals may both tell the same */
-  static volatile double first_s;
-  const double now_s = cli_now_s();
-  if (first_s == 0) first_s = now_s;
-  return now_s - first_s > ONE_S;
-}
-
-static volatile sig_atomic_t leave_status;
-
-/* Only what a handler may call, and nothing that waits for who reads the line. */
-static void leave(const char *line, size_t n) {
-  struct pollfd event = {.fd = STDERR_FILENO, .events = POLLOUT};
-  const ssize_t written = poll(&event, 1, 0) > 0 ? write(STDERR_FILENO, line, n) : 0;
-  (void)written;
-  _exit(leave_status);
-}
-
-static void leave_late(int number) {
-  static const char LINE[] = "error: interrupted; what was under way did not end and was left\n";
-  (void)number;
-  leave(LINE, sizeof LINE - 1);
-}
-
-void cli_leave_again(int number) {
-  static const char LINE[] = "error: interrupted again; what was under way was left\n";
-  leave_status = 128 + number;
-  cli_talk_heard();
-  if (is_again()) leave(LINE, sizeof LINE - 1);
-}
-
-void cli_leave_now(int number) {
-  const bool first = !leave_status;
-  cli_leave_again(number);
-  if (!first) return;
-  signal(SIGALRM, leave_late);
-  alarm(1);
-}
-
-static void on_cancel(int number) {
-  cancelled = number;
-  cli_leave_now(number);
-}
-
-const volatile int *cli_cancel(void) {
-  cli_on_interrupt(on_cancel);
-  return &cancelled;
-}
-
-psplit_code cli_cancel_no_more(psplit_diag *diag) {
-  cli_on_interrupt(SIG_DFL);
-  return cancelled ? psplit_diag_fail(diag, PSPLIT_CANCELLED, "interrupted") : PSPLIT_OK;
 }
 
 static void show(void *user, psplit_severity severity, const char *line) {

@@ -11,6 +11,7 @@
 
 #include "advice.h"
 #include "exit_status.h"
+#include "interrupt.h"
 #include "talk.h"
 #include "texts.h"
 
@@ -140,19 +141,5 @@ PSPLIT_MUST_USE psplit_code cli_read_problem(const char *path, uint64_t max_byte
 psplit_logger cli_sink(const bool *quiet);
 /* For a logger that is to say nothing from here on. */
 void cli_quiet(void *user, psplit_severity severity, const char *line);
-
-/* Calls `handler` for what users and terminals end programs with; not for a hang-up under nohup. */
-void cli_on_interrupt(void (*handler)(int));
-/* In such a handler of a program that may wait for what never comes: the process ends a second from
- * now at the latest, and at once where this is called for the second time, with status 128 +
- * `number`. Calls within 50 ms are one: launchers and terminals tell the same. */
-void cli_leave_now(int number);
-/* Only the second of these: where what is under way has to end, however long it takes. */
-void cli_leave_again(int number);
-/* A flag for `cancel` of the library's options: from here on such a signal sets it, and then ends
- * the program as cli_leave_now() says, unless the call ends before. */
-const volatile int *cli_cancel(void);
-/* Signals end the program again as if nothing had been said; CANCELLED if one came before. */
-PSPLIT_MUST_USE psplit_code cli_cancel_no_more(psplit_diag *diag);
 
 #endif

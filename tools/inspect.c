@@ -244,7 +244,11 @@ static psplit_code show_blocks(const request *r, const psplit_model *model,
       kinds[g] = snapshot->groups[g].kind;
     }
     const psplit_blocks blocks = {snapshot->n_nodes, node_block, snapshot->n_groups, titles, kinds};
-    code = psplit_emit_blocks(model, &blocks, r->output, r->force, diag);
+    psplit_emit_options how;
+    psplit_emit_options_init(&how);
+    how.replace = r->force;
+    how.cancel = cli_cancel();
+    code = psplit_emit_blocks(model, &blocks, r->output, &how, diag);
   } else {
     code = cli_nomem(diag);
   }

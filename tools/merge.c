@@ -148,7 +148,6 @@ int main(int argc, char **argv) {
   }
   cli_doing("writing %s", path);
   if (code == PSPLIT_OK) code = psplit_merge(argv[optind], path, &options, &diag, &report);
-  if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code == PSPLIT_OK && !quiet) print_report(path, model_path, &report, &found, changes);
   free(changes);
   psplit_model_close(model);

@@ -134,6 +134,9 @@ typedef struct request {
   psplit_training *trained;   /* with --training */
   const planned *made;        /* its plan */
   undo *beside;               /* what was written beside DIR */
+  double start_s;
+  int ended_by;      /* the signal that ended --autotune behind a round; 0: none */
+  uint32_t n_rounds; /* that there were until then */
 } request;
 
 static volatile int interrupted; /* the signal's number */
@@ -404,7 +407,7 @@ static psplit_code annotate(const request *r, psplit_diag *diag) {
   psplit_code code = undo_keep(r->beside, r->annotate, diag);
   if (code == PSPLIT_OK)
     code = psplit_emit_annotated(r->opened, psplit_planner_plan(r->made->planner), r->annotation,
-                                 r->annotate, r->emit.replace, diag);
+                                 r->annotate, &r->emit, diag);
   if (code == PSPLIT_OK) undo_written(r->beside);
   return code;
 }
@@ -616,15 +619,30 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   return code;
 }
 
+/* A signal has ended the rounds: the best of them is what is written, however long it takes. */
+static void end_rounds(request *r, uint32_t n_rounds) {
+  cli_on_interrupt(on_signal);
+  alarm(0);
+  r->ended_by = interrupted;
+  r->n_rounds = n_rounds;
+  interrupted = 0;
+}
+
+static void go_on(void *user, uint32_t n_rounds);
+
 static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
+  uint32_t n_rounds = 0;
   psplit_emit_options emit = r->emit;
   emit.accept = NULL;
   r->tune.interrupted = &interrupted;
+  r->tune.go_on = go_on;
+  r->tune.user = r;
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->quiet ? NULL : r->json ? stderr : stdout;
-  const psplit_code code =
-    tune_run(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
+  const psplit_code code = tune_run(&r->tune, r->model, model, r->n_stages, &emit, r->directory,
+                                    out, diag, &r->plan, &n_rounds);
   r->plan.planner.logger = NULL; /* the rounds have said it all */
+  if (code == PSPLIT_OK && interrupted) end_rounds(r, n_rounds);
   return code;
 }
 
@@ -687,28 +705,15 @@ static psplit_code make_report(const request *r, const psplit_plan *plan, psplit
   return !cli_close_text(out, out_text) && code == PSPLIT_OK ? cli_nomem(diag) : code;
 }
 
-/* The whole pipeline: open, pass, emit, print. */
-static psplit_code split(request *r, psplit_diag *diag) {
-  const double start_s = cli_now_s();
-  psplit_logger logger = cli_sink(&r->quiet);
+/* All that follows the model and its costs: pass, emit, print. */
+static psplit_code finish(request *r, const psplit_logger *logger, psplit_diag *diag) {
   planned made = {0};
-  psplit_model *model = NULL;
   char *manifest = NULL, *file = NULL, *report = NULL;
   undo beside = {0};
   r->beside = &beside;
-  r->plan.planner.logger = r->emit.logger = &logger;
-  r->emit.accept = accept;
-  r->emit.accept_user = r;
-  psplit_code code = plan_open(&r->plan, r->model, diag, &model);
-  r->opened = model;
   r->made = &made;
-  if (code == PSPLIT_OK) code = check_names(r, diag);
-  if (code == PSPLIT_OK) code = check_outputs(r, diag);
-  if (code == PSPLIT_OK) say_assumptions(&logger, model);
-  if (code == PSPLIT_OK) code = probe(r, model, diag);
-  if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
-  const psplit_model *subject = model;
-  if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
+  const psplit_model *subject = r->opened;
+  psplit_code code = begin_training(r, logger, &subject, diag);
   if (code == PSPLIT_OK) code = make_plan(r, subject, r->n_stages, diag, &made);
   const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
@@ -730,7 +735,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && manifest)
     fputs(manifest, stdout);
   else if (code == PSPLIT_OK && !r->quiet)
-    print_plan(plan, &r->report, cli_now_s() - start_s);
+    print_plan(plan, &r->report, cli_now_s() - r->start_s);
   if (code == PSPLIT_OK) fputs(report, stdout);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->quiet)
     puts("\nverified: the stages together are the model");
@@ -740,6 +745,46 @@ static psplit_code split(request *r, psplit_diag *diag) {
   planned_fini(&made);
   r->made = NULL;
   psplit_training_destroy(r->trained);
+  return code;
+}
+
+/* The exit status, behind an error line where it is not 0. */
+static int conclude(const request *r, psplit_code code, psplit_diag *diag) {
+  if (code == PSPLIT_OK && r->ended_by)
+    code = psplit_diag_fail(diag, PSPLIT_CANCELLED,
+                            "interrupted after %" PRIu32 " %s; %s is split as in the best of them",
+                            r->n_rounds, r->n_rounds == 1 ? "round" : "rounds", r->model);
+  if (code == PSPLIT_OK) return 0;
+  const int status = cli_fail(diag), number = r->ended_by ? r->ended_by : interrupted;
+  return code == PSPLIT_CANCELLED || !r->ended_by ? (number ? 128 + number : status) : status;
+}
+
+/* See tune.h. Threads are left in stages that do not end. */
+static void go_on(void *user, uint32_t n_rounds) {
+  request *r = user;
+  psplit_diag diag = {0};
+  const psplit_logger none = {.emit = cli_quiet};
+  end_rounds(r, n_rounds);
+  r->emit.logger = r->plan.planner.logger = &none;
+  _exit(cli_finish(conclude(r, finish(r, &none, &diag), &diag)));
+}
+
+/* The whole pipeline: open, tune, and all that follows. */
+static psplit_code split(request *r, psplit_diag *diag) {
+  psplit_logger logger = cli_sink(&r->quiet);
+  psplit_model *model = NULL;
+  r->start_s = cli_now_s();
+  r->plan.planner.logger = r->emit.logger = &logger;
+  r->emit.accept = accept;
+  r->emit.accept_user = r;
+  psplit_code code = plan_open(&r->plan, r->model, diag, &model);
+  r->opened = model;
+  if (code == PSPLIT_OK) code = check_names(r, diag);
+  if (code == PSPLIT_OK) code = check_outputs(r, diag);
+  if (code == PSPLIT_OK) say_assumptions(&logger, model);
+  if (code == PSPLIT_OK) code = probe(r, model, diag);
+  if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
+  if (code == PSPLIT_OK) code = finish(r, &logger, diag);
   psplit_model_close(model);
   return code;
 }
@@ -754,7 +799,7 @@ static int print_trainable(request *r) {
   if (code == PSPLIT_OK) training_print(r->trained);
   psplit_training_destroy(r->trained);
   psplit_model_close(model);
-  return code == PSPLIT_OK ? 0 : cli_fail(&diag);
+  return conclude(r, code, &diag);
 }
 
 /* What is written of the model instead of stages. */
@@ -770,7 +815,7 @@ static int write_model(request *r) {
   else if (code == PSPLIT_OK)
     code = training_write_info(&r->training, model, &logger, &diag);
   psplit_model_close(model);
-  return code == PSPLIT_OK ? 0 : cli_fail(&diag);
+  return conclude(r, code, &diag);
 }
 
 static int clean(const request *r) {
@@ -805,16 +850,16 @@ static int run(request *r) {
   if (r->clean) return clean(r);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
-  if (r->training.print) return print_trainable(r);
-  if (r->training.lower || r->training.info) return write_model(r);
-  if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
+  const bool only_model = r->training.print || r->training.lower || r->training.info;
+  if (only_model) cli_on_interrupt(on_signal_in_plan);
+  if (r->training.print) return print_trainable(r);
+  if (only_model) return write_model(r);
+  if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.planner.activity = r->emit.activity = cli_activity();
   cli_on_interrupt(on_signal_in_plan);
   const bool several = r->last_k > r->n_stages;
-  if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
-  const int status = cli_fail(&diag), signal_number = interrupted;
-  return signal_number ? 128 + signal_number : status;
+  return conclude(r, several ? compare(r, &diag) : split(r, &diag), &diag);
 }
 
 int main(int argc, char **argv) {

@@ -416,11 +416,15 @@ static psplit_code tell(const settings *s, const psplit_training_run *run, pspli
 
 /* The trained model, from a checkpoint. */
 static psplit_code put_model(const settings *s, const char *checkpoint, psplit_diag *diag) {
+  psplit_emit_options how;
   psplit_checkpoint *opened = NULL;
   psplit_model *model = NULL;
+  psplit_emit_options_init(&how);
+  how.replace = s->force;
+  how.cancel = &interrupted;
   psplit_code code = psplit_checkpoint_open(checkpoint, diag, &opened);
   if (code == PSPLIT_OK) code = psplit_model_open(s->model, NULL, diag, &model);
-  if (code == PSPLIT_OK) code = psplit_checkpoint_export(opened, model, s->export, s->force, diag);
+  if (code == PSPLIT_OK) code = psplit_checkpoint_export(opened, model, s->export, &how, diag);
   psplit_model_close(model);
   psplit_checkpoint_close(opened);
   return code;

@@ -22,9 +22,21 @@ void tune_fini(tune_settings *s) {
 }
 
 #if PSPLIT_HAS_RUNTIME
-static void print_round(void *user, const psplit_autotune_round *round) {
+typedef struct tuning_run {
+  const tune_settings *settings;
+  plan_options *plan;
+  FILE *out; /* NULL: rounds are not printed */
+  uint32_t n_rounds;
+  const psplit_cost_table *best; /* of them; lent */
+} tuning_run;
+
+static void after_round(void *user, const psplit_autotune_round *round) {
   char text[CLI_TEXT];
-  FILE *out = user;
+  tuning_run *run = user;
+  FILE *out = run->out;
+  run->n_rounds = round->round;
+  run->best = round->best;
+  if (!out) return;
   cli_make_room();
   if (round->round == 1) fputs("round  imbalance   predicted  measured stages\n", out);
   fprintf(out, "%5" PRIu32 " %8.1f %% %11s ", round->round, 100 * round->imbalance_frac,
@@ -37,20 +49,26 @@ static void print_round(void *user, const psplit_autotune_round *round) {
 
 /* Ends the process, and so the threads that are left. */
 static void give_up(void *user, const psplit_diag *diag) {
-  const tune_settings *s = user;
+  tuning_run *run = user;
+  const tune_settings *s = run->settings;
+  if (diag->code == PSPLIT_CANCELLED && run->best) {
+    plan_add_costs(run->plan, (psplit_cost_table *)(uintptr_t)run->best); /* nobody frees it now */
+    s->go_on(s->user, run->n_rounds);
+  }
   const int number = *s->interrupted, status = cli_fail(diag);
   _exit(number ? 128 + number : status);
 }
 
 psplit_code tune_run(const tune_settings *s, const char *path, const psplit_model *model,
                      uint32_t n_stages, const psplit_emit_options *emit, const char *directory,
-                     FILE *out, psplit_diag *diag, plan_options *plan) {
+                     FILE *out, psplit_diag *diag, plan_options *plan, uint32_t *out_n_rounds) {
   const psplit_session session = {.optimization = s->optimization};
   psplit_onnxruntime *ort = NULL;
   planned made = {0};
   psplit_planner_options planner;
   psplit_autotune_options tuning;
   psplit_cost_table *costs;
+  tuning_run run = {.settings = s, .plan = plan, .out = out};
   psplit_autotune_options_init(&tuning);
   tuning.n_rounds = s->n_rounds;
   tuning.planner = &planner;
@@ -64,16 +82,18 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   tuning.feed = &feed;
   tuning.max_text_bytes = plan->max_text_bytes;
   tuning.beside = directory;
-  tuning.after_round = out ? print_round : NULL;
-  tuning.after_round_user = out;
+  tuning.after_round = after_round;
+  tuning.after_round_user = &run;
   tuning.cancel = s->interrupted;
+  tuning.keep_best = true;
   tuning.give_up = give_up;
-  tuning.give_up_user = (void *)(uintptr_t)s;
+  tuning.give_up_user = &run;
   psplit_code code = planned_prepare(plan, n_stages, diag, &made, &planner);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   cli_doing(plan->planner.n_costs ? "planning" : "profiling the whole model");
   if (code == PSPLIT_OK) code = psplit_autotune(ort, path, model, &tuning, diag, &costs);
   if (code == PSPLIT_OK) plan_add_costs(plan, costs);
+  *out_n_rounds = run.n_rounds;
   psplit_onnxruntime_close(ort);
   planned_fini(&made);
   return code;
@@ -81,9 +101,9 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
 #else
 psplit_code tune_run(const tune_settings *s, const char *path, const psplit_model *model,
                      uint32_t n_stages, const psplit_emit_options *emit, const char *directory,
-                     FILE *out, psplit_diag *diag, plan_options *plan) {
+                     FILE *out, psplit_diag *diag, plan_options *plan, uint32_t *out_n_rounds) {
   (void)s, (void)path, (void)model, (void)n_stages, (void)emit, (void)directory, (void)out;
-  (void)plan;
+  (void)plan, (void)out_n_rounds;
   return psplit_diag_fail(
     diag, PSPLIT_UNSUPPORTED,
     "--autotune runs stages, and this program was built without the runner; build it with "

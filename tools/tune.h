@@ -20,17 +20,23 @@ typedef struct tune_settings {
   feed_settings feed; /* files and shapes of inputs; else random ones, sizes of --dim */
 #endif
   const volatile int *interrupted; /* the number of a signal: stop */
+  /* Goes on with the costs of the best round and ends the process: called where a signal came
+   * behind a round and stages that run do not stop. */
+  void (*go_on)(void *user, uint32_t n_rounds);
+  void *user;
 } tune_settings;
 
 void tune_init(tune_settings *settings);
 
 /* Runs psplit_autotune for a split of `model`, opened from `path`, into `directory`, and leaves the
- * costs in `plan`. `out` gets a line for each round; NULL: none. Errors: those of psplit_autotune;
- * UNSUPPORTED where the runner was not built. */
+ * costs in `plan`: those of the best round, where a signal ends it behind one, too. `out` gets a
+ * line for each round; NULL: none. *out_n_rounds is how many there were. Errors: those of
+ * psplit_autotune; UNSUPPORTED where the runner was not built. */
 PSPLIT_MUST_USE psplit_code tune_run(const tune_settings *settings, const char *path,
                                      const psplit_model *model, uint32_t n_stages,
                                      const psplit_emit_options *emit, const char *directory,
-                                     FILE *out, psplit_diag *diag, plan_options *plan);
+                                     FILE *out, psplit_diag *diag, plan_options *plan,
+                                     uint32_t *out_n_rounds);
 void tune_fini(tune_settings *settings);
 
 #endif

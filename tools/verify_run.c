@@ -67,7 +67,9 @@ static psplit_code compare(const verify_run *run, const psplit_onnxruntime *ort,
   options.feed = &run->feed.options;
   options.n_warmup = 0;
   options.n_micro_batches = run->n_micro_batches;
+  options.cancel = cli_cancel();
   psplit_code code = psplit_compare_run(ort, model_path, pipeline, &options, diag, found);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   const bool ran = code == PSPLIT_OK;
   for (uint32_t o = 0; ran && o < info->n_outputs; o++) {
     if (run->optimization == 0 && code == PSPLIT_OK)

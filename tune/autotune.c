@@ -199,7 +199,8 @@ static void tell_round(const tuner *t, uint32_t round, const psplit_plan *plan, 
                                       .imbalance_frac = imbalance,
                                       .predicted_ns = plan->bottleneck_ns,
                                       .n_stages = t->n_stages,
-                                      .measured_ns = t->measured_ns};
+                                      .measured_ns = t->measured_ns,
+                                      .best = t->best};
   if (t->options.after_round) t->options.after_round(t->options.after_round_user, &told);
 }
 
@@ -212,9 +213,9 @@ static psplit_code make_room(tuner *t, const psplit_plan *plan, psplit_diag *dia
   return t->node_ns && t->node_stage && t->measured_ns ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
-static void keep_as_best(tuner *t) {
+static void keep_as_best(tuner *t, psplit_cost_table *best) {
   if (t->best != t->costs) psplit_cost_table_destroy(t->best);
-  t->best = t->costs;
+  t->best = best;
 }
 
 /* Stages may be balanced by chance where costs are wrong. What is then planned, and told, would be
@@ -222,6 +223,20 @@ static void keep_as_best(tuner *t) {
 static bool contradicts(const psplit_plan *plan, int64_t slowest_ns) {
   if (plan->bottleneck_ns <= 0 || slowest_ns <= 0) return false;
   return is_far((double)slowest_ns / (double)plan->bottleneck_ns);
+}
+
+/* Keeps the costs of a round that is the best so far. A first one that had the costs given alone is
+ * told as its nodes were counted. */
+static psplit_code keep_best(tuner *t, uint32_t round, int64_t slowest_ns, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_cost_table *best = t->costs;
+  t->last_was_best = round == 1 || slowest_ns < t->best_slowest_ns;
+  if (!t->last_was_best) return PSPLIT_OK;
+  if (!best) PSPLIT_TRY(psplit_cost_table_of_nodes(t->node_ns, t->n_nodes, diag, &best));
+  keep_as_best(t, best);
+  t->best_slowest_ns = slowest_ns;
+out:
+  return code;
 }
 
 /* Writes the stages, runs them, and gives their times; the costs of the next round follow from
@@ -241,12 +256,8 @@ static psplit_code run_stages(tuner *t, const psplit_plan *plan, uint32_t round,
   PSPLIT_TRY(psplit_i_run_threads(&t->ort->ort, &pipe, &t->run, diag, &timeline));
   PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
   const double imbalance = slowest_over_mean(t, &slowest_ns);
+  PSPLIT_TRY(keep_best(t, round, slowest_ns, diag));
   tell_round(t, round, plan, imbalance);
-  t->last_was_best = round == 1 || slowest_ns < t->best_slowest_ns;
-  if (t->last_was_best) {
-    t->best_slowest_ns = slowest_ns;
-    keep_as_best(t);
-  }
   *out_done =
     (imbalance <= BALANCED && !contradicts(plan, slowest_ns)) || round == t->options.n_rounds;
   if (!*out_done) {
@@ -276,7 +287,7 @@ static psplit_code tune_once(tuner *t, uint32_t round, psplit_diag *diag, bool *
   const size_t n_bytes = t->n_nodes * sizeof *t->node_stage;
   *out_done = round > 1 && memcmp(t->node_stage, plan->node_stage, n_bytes) == 0;
   if (*out_done) { /* the split that ran last, by costs that know what it took */
-    if (t->last_was_best) keep_as_best(t);
+    if (t->last_was_best) keep_as_best(t, t->costs);
     goto out;
   }
   memcpy(t->node_stage, plan->node_stage, n_bytes);
@@ -294,10 +305,10 @@ static psplit_code tune(tuner *t, psplit_diag *diag) {
     PSPLIT_TRY(tune_once(t, round, diag, &done));
     t->planner.logger = NULL; /* the same warnings once */
   }
-  /* The first round was best, and had the costs given: they are told as they were counted. */
-  if (!t->best) PSPLIT_TRY(psplit_cost_table_of_nodes(t->node_ns, t->n_nodes, diag, &t->best));
 out:
-  return code;
+  if (code != PSPLIT_CANCELLED || !t->best || !t->options.keep_best) return code;
+  if (diag) *diag = (psplit_diag){0};
+  return PSPLIT_OK;
 }
 
 /* The caller ends the process, and so the threads that are left: with nothing beside the output. */

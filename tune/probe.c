@@ -128,6 +128,9 @@ static psplit_code place_copy(prober *p, const psplit_onnxruntime *ort, const ps
   psplit_i_text directory = {0}, file = {0};
   psplit_code code = PSPLIT_OK;
   bool made = false;
+  psplit_emit_options how;
+  psplit_emit_options_init(&how);
+  how.replace = true;
   if (!where || !*where) where = "/tmp";
   psplit_i_text_addf(&directory, "%s/psplit-probe-XXXXXX", where);
   if (directory.failed) PSPLIT_TRY(psplit_i_nomem(diag));
@@ -135,7 +138,7 @@ static psplit_code place_copy(prober *p, const psplit_onnxruntime *ort, const ps
   if (!made) PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "no directory can be made under %s", where));
   psplit_i_text_addf(&file, "%s/model.onnx", directory.bytes);
   if (file.failed) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_emit_numbered(model, file.bytes, true, diag));
+  PSPLIT_TRY(psplit_emit_numbered(model, file.bytes, &how, diag));
   PSPLIT_TRY(place(p, ort, file.bytes, diag));
 out:
   if (file.bytes) unlink(file.bytes);

@@ -3,7 +3,7 @@
 #ifndef PSPLIT_CHECKPOINT_H
 #define PSPLIT_CHECKPOINT_H
 
-#include <psplit/model.h>
+#include <psplit/emit.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,11 +49,12 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_read(const psplit_check
 
 /* Writes `model`, the one that was split for training, to the file `path` with the trained weights
  * in place of its own and nothing else changed: psplit_emit_new_values, whose rules for `path`
- * hold. Memory: that of the trained weights. Errors: INVALID (of another model), those of
- * psplit_emit_new_values and psplit_checkpoint_read. */
+ * and `options` hold. Memory: that of the trained weights. Errors: INVALID (of another model),
+ * those of psplit_emit_new_values and psplit_checkpoint_read. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_export(const psplit_checkpoint *checkpoint,
                                                                 const psplit_model *model,
-                                                                const char *path, bool replace,
+                                                                const char *path,
+                                                                const psplit_emit_options *options,
                                                                 psplit_diag *diag);
 
 #ifdef __cplusplus

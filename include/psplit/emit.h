@@ -199,23 +199,23 @@ typedef enum psplit_annotation {
 } psplit_annotation;
 
 /* Writes the model itself to the file `path` with the stages of its nodes added and nothing else
- * changed. Bodies of control flow belong to their node. A file in place of `path` is kept unless
- * `replace`; the model's own files always are. The file appears complete or not at all, and where
+ * changed. Bodies of control flow belong to their node. Of the options `replace`, `cancel` and
+ * `activity` count; NULL: the defaults. A file in place of `path` is kept unless `replace`; the
+ * model's own files always are. The file appears complete or not at all, and where
  * it replaces one it has its mode; a link stays and leads to the new file; a FIFO or a device is
- * written to. Nothing is left behind on failure.
- * Errors: IO, UNSUPPORTED (external data, and `path` is in another directory than the model: its
- * locations would not hold there; names that Olive's form cannot tell apart), INVALID (the plan is
- * of another model), NOMEM. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_annotated(const psplit_model *model,
-                                                             const psplit_plan *plan,
-                                                             psplit_annotation annotation,
-                                                             const char *path, bool replace,
-                                                             psplit_diag *diag);
+ * written to, once somebody reads it. Nothing is left behind on failure.
+ * Errors: IO, CANCELLED, UNSUPPORTED (external data, and `path` is in another directory than the
+ * model: its locations would not hold there; names that Olive's form cannot tell apart), INVALID
+ * (the plan is of another model), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_annotated(
+  const psplit_model *model, const psplit_plan *plan, psplit_annotation annotation,
+  const char *path, const psplit_emit_options *options, psplit_diag *diag);
 
 /* The same with each node of the main graph named by its position in the file, "#0#", "#1#", ...,
  * for runtimes that tell of nodes by their names, which need not be there nor differ. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_numbered(const psplit_model *model,
-                                                            const char *path, bool replace,
+                                                            const char *path,
+                                                            const psplit_emit_options *options,
                                                             psplit_diag *diag);
 
 /* The plan as the value of ONNX Runtime's session option session.name_based_layer_assignment, by
@@ -248,7 +248,8 @@ typedef struct psplit_blocks {
  * and errors: as psplit_emit_annotated. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_blocks(const psplit_model *model,
                                                           const psplit_blocks *blocks,
-                                                          const char *path, bool replace,
+                                                          const char *path,
+                                                          const psplit_emit_options *options,
                                                           psplit_diag *diag);
 
 /* A new value of an initializer of the main graph. */
@@ -269,7 +270,8 @@ typedef struct psplit_weight_value {
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_new_values(const psplit_model *model,
                                                               const psplit_weight_value *values,
                                                               size_t n_values, const char *path,
-                                                              bool replace, psplit_diag *diag);
+                                                              const psplit_emit_options *options,
+                                                              psplit_diag *diag);
 
 #ifdef __cplusplus
 }

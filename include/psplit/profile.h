@@ -64,6 +64,9 @@ typedef struct psplit_autotune_round {
   int64_t predicted_ns;  /* of the slowest stage */
   uint32_t n_stages;
   const int64_t *measured_ns; /* [n_stages] of a micro-batch */
+  /* What psplit_autotune would give if it ended here: costs of the best round so far. Lent until
+   * the next round is told. */
+  const psplit_cost_table *best;
 } psplit_autotune_round;
 
 typedef struct psplit_autotune_options {
@@ -86,9 +89,10 @@ typedef struct psplit_autotune_options {
   void (*give_up)(void *user,
                   const psplit_diag *diag); /* likewise; the stages are removed before */
   void *give_up_user;
+  bool keep_best; /* cancelled behind its first round, it ends with the best one, and OK */
 } psplit_autotune_options;
 
-/* 1 round, else 0 or NULL. */
+/* 1 round, else 0, NULL or false. */
 PSPLIT_API void psplit_autotune_options_defaults(psplit_autotune_options *options,
                                                  size_t struct_size);
 static inline void psplit_autotune_options_init(psplit_autotune_options *options) {

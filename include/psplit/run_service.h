@@ -40,8 +40,9 @@ static inline void psplit_service_options_init(psplit_service_options *options) 
 }
 
 /* Opens all stages and returns when they can take requests. Of `run` are used: sessions, depth,
- * pin, one_at_a_time, give_up, the timeouts, and deadline_s for requests that say none; NULL: their
- * defaults. `own` may be NULL. One service or run of a pipeline at a time; `ort` and `pipeline`
+ * pin, one_at_a_time, give_up, the timeouts, deadline_s for requests that say none, and `cancel`,
+ * which ends the opening (CANCELLED), and nothing once it is done; NULL: their defaults. `own` may
+ * be NULL. One service or run of a pipeline at a time; `ort` and `pipeline`
  * outlive *out_service, which the caller owns. Errors: those of psplit_pipeline_run. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_start(
   const psplit_onnxruntime *ort, psplit_pipeline *pipeline, const psplit_run_options *run,

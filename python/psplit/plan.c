@@ -162,12 +162,18 @@ static PyObject *plan_annotate(PyObject *object, PyObject *args) {
   const char *path;
   int form, replace;
   if (!PyArg_ParseTuple(args, "sip", &path, &form, &replace)) return NULL;
+  psplit_emit_options options;
+  psplit_emit_options_init(&options);
+  options.replace = replace != 0;
   psplit_diag diag = {.code = PSPLIT_OK};
   psplit_code code;
+  const guard g = guard_begin();
+  options.cancel = guard_cancel(&g);
   Py_BEGIN_ALLOW_THREADS;
   code = psplit_emit_annotated(model_of(self), psplit_planner_plan(self->planner),
-                               (psplit_annotation)form, path, replace, &diag);
+                               (psplit_annotation)form, path, &options, &diag);
   Py_END_ALLOW_THREADS;
+  guard_end(&g);
   if (code != PSPLIT_OK) return raise_error(code, &diag);
   Py_RETURN_NONE;
 }

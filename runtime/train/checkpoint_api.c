@@ -63,7 +63,8 @@ psplit_code psplit_checkpoint_read(const psplit_checkpoint *checkpoint, uint32_t
 }
 
 psplit_code psplit_checkpoint_export(const psplit_checkpoint *checkpoint, const psplit_model *model,
-                                     const char *path, bool replace, psplit_diag *diag) {
+                                     const char *path, const psplit_emit_options *options,
+                                     psplit_diag *diag) {
   const uint32_t n = checkpoint->info.n_weights;
   psplit_weight_value *values = calloc(n + (size_t)1, sizeof *values);
   psplit_code code = values ? PSPLIT_OK : psplit_i_nomem(diag);
@@ -78,7 +79,7 @@ psplit_code psplit_checkpoint_export(const psplit_checkpoint *checkpoint, const 
                                       .data = data};
     code = data ? psplit_checkpoint_read(checkpoint, i, diag, data) : psplit_i_nomem(diag);
   }
-  if (code == PSPLIT_OK) code = psplit_emit_new_values(model, values, n, path, replace, diag);
+  if (code == PSPLIT_OK) code = psplit_emit_new_values(model, values, n, path, options, diag);
   for (uint32_t i = 0; values && i < n; i++) free((void *)(uintptr_t)values[i].data);
   free(values);
   return code;

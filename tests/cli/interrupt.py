@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ctrl-C is answered at once, whatever a command plans: interrupt.py SPLIT INSPECT PLAN
+"""Ctrl-C is answered at once, whatever a command plans: interrupt.py SPLIT INSPECT PLAN MERGE
 
 What would not end for days (the exact program, every node by itself), or waits for the reader of a FIFO, is begun and interrupted: the
 exit status tells the signal, one line says so, and nothing is left behind. TAP.
@@ -46,9 +46,9 @@ def heed_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
-def interrupted(tap, cwd, number, *command):
+def interrupted(tap, cwd, number, *command, stdin=subprocess.DEVNULL):
     before = listing(cwd)
-    running = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, text=True, preexec_fn=heed_signals,
+    running = subprocess.Popen(command, cwd=cwd, stdin=stdin, text=True, preexec_fn=heed_signals,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.8)
     begun = time.monotonic()
@@ -62,7 +62,19 @@ def interrupted(tap, cwd, number, *command):
            "%s, status %d after %.1f s: %s%s" % (still, running.returncode, took_s, out[:300], err))
 
 
-def unread(tap, cwd, number, split, inspect, plan):
+def waits_for_input(tap, cwd, number, split, plan):
+    """Standard input that nobody writes, before there is any work."""
+    end, unwritten = os.pipe()
+    try:
+        for command in ((plan, "-"), (split, "small.onnx", "-o", "out", "--devices", "-"),
+                        (split, "small.onnx", "-k", "2", "-o", "out", "--costs", "-")):
+            interrupted(tap, cwd, number, *command, stdin=end)
+    finally:
+        os.close(end)
+        os.close(unwritten)
+
+
+def unread(tap, cwd, number, split, inspect, plan, merge):
     """Outputs into a FIFO that nobody reads."""
     with open(os.path.join(cwd, "small.onnx"), "wb") as file:
         file.write(chain(4))
@@ -71,17 +83,21 @@ def unread(tap, cwd, number, split, inspect, plan):
                    "tensors": [{"producer": 0, "consumers": [1]}]}, file)
     if not os.path.exists(os.path.join(cwd, "fifo")):
         os.mkfifo(os.path.join(cwd, "fifo"))
+        subprocess.run([split, "small.onnx", "-k", "2", "-q", "-o", "stages"], cwd=cwd, check=True)
     made = ("small.onnx", "-k", "2", "-q", "--threads", "1")
     interrupted(tap, cwd, number, split, *made, "-o", "out", "--depfile", "fifo")
     interrupted(tap, cwd, number, split, *made, "-o", "out", "--certificate", "fifo")
+    interrupted(tap, cwd, number, split, *made, "-o", "out", "--annotate", "fifo")
     interrupted(tap, cwd, number, inspect, *made, "-o", "fifo")
+    interrupted(tap, cwd, number, inspect, *made, "--format", "onnx", "--force", "-o", "fifo")
+    interrupted(tap, cwd, number, merge, "stages", "--force", "-o", "fifo")
     interrupted(tap, cwd, number, plan, "small.json", "--certificate", "fifo")
 
 
 def main(argv):
-    if len(argv) != 4:
-        sys.exit("usage: interrupt.py SPLIT INSPECT PLAN")
-    split, inspect, plan = map(os.path.abspath, argv[1:])
+    if len(argv) != 5:
+        sys.exit("usage: interrupt.py SPLIT INSPECT PLAN MERGE")
+    split, inspect, plan, merge = map(os.path.abspath, argv[1:])
     cwd = os.path.realpath(tempfile.mkdtemp(prefix="psplit-interrupt-"))
     tap = Tap()
     try:
@@ -96,7 +112,8 @@ def main(argv):
             interrupted(tap, cwd, number, inspect, "m.onnx", *endless)
             interrupted(tap, cwd, number, plan, "--time-limit", "-1", "p.json")
         for number in (signal.SIGTERM, signal.SIGHUP):
-            unread(tap, cwd, number, split, inspect, plan)
+            unread(tap, cwd, number, split, inspect, plan, merge)
+            waits_for_input(tap, cwd, number, split, plan)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
     print("1..%d" % tap.count)

@@ -321,7 +321,8 @@ typedef struct grouping {
 
 static psplit_code group_it(void *user, psplit_diag *diag) {
   const grouping *g = user;
-  return psplit_emit_blocks(g->model, &g->blocks, "grouped.onnx", true, diag);
+  const psplit_emit_options replacing = {.struct_size = sizeof replacing, .replace = true};
+  return psplit_emit_blocks(g->model, &g->blocks, "grouped.onnx", &replacing, diag);
 }
 
 static grouping group(const psplit_model *model, size_t i) {

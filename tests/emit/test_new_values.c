@@ -29,6 +29,7 @@ static const char MODEL[] =
 enum { FLOAT = 1, DOUBLE = 11, N_VALUES = 5, MOST = 16384 };
 
 static float numbers[600];
+static const psplit_emit_options REPLACING = {.struct_size = sizeof REPLACING, .replace = true};
 static const double REALS[] = {3.25, 4.5};
 static const int64_t SQUARE[] = {4, 4}, TWO[] = {2}, THREE[] = {3}, LARGE[] = {20, 30};
 
@@ -93,7 +94,7 @@ static psplit_code prove(char names[200], psplit_diag *diag, psplit_new_values_r
 static void must_emit(const psplit_weight_value *values, size_t n) {
   psplit_diag diag = {0};
   psplit_model *model = opened("m.onnx");
-  if (psplit_emit_new_values(model, values, n, "n.onnx", true, &diag) != PSPLIT_OK)
+  if (psplit_emit_new_values(model, values, n, "n.onnx", &REPLACING, &diag) != PSPLIT_OK)
     fail_msg("%s", diag.message);
   psplit_model_close(model);
 }
@@ -178,7 +179,7 @@ static void expect_emit(const psplit_weight_value *values, size_t n, const char 
                         psplit_code code, const char *says) {
   psplit_diag diag = {0};
   psplit_model *model = opened("m.onnx");
-  assert_int_equal(psplit_emit_new_values(model, values, n, path, false, &diag), code);
+  assert_int_equal(psplit_emit_new_values(model, values, n, path, NULL, &diag), code);
   if (strcmp(diag.message, says) != 0) fail_msg("\"%s\" is not \"%s\"", diag.message, says);
   psplit_model_close(model);
 }

@@ -170,7 +170,8 @@ static psplit_code emit_another(psplit_diag *diag) {
 }
 
 static psplit_code annotate_it(psplit_diag *diag) {
-  return psplit_emit_annotated(model, &plan, PSPLIT_ANNOTATION_ONNX, "a", true, diag);
+  const psplit_emit_options replacing = {.struct_size = sizeof replacing, .replace = true};
+  return psplit_emit_annotated(model, &plan, PSPLIT_ANNOTATION_ONNX, "a", &replacing, diag);
 }
 
 static psplit_code put_it(psplit_diag *diag) { return psplit_i_out_put("a", NULL, "new", 3, diag); }

@@ -15,6 +15,8 @@
 #include "scratch.h"
 #include "text_model.h"
 
+static const psplit_emit_options REPLACING = {.struct_size = sizeof REPLACING, .replace = true};
+
 enum { MOST_NODES = 8 };
 
 /* A plan of a model whose nodes have these stages, "0011"; `crossing` goes from 0 to 1. */
@@ -286,14 +288,14 @@ static void annotations_are_told_or_refused(void **state) {
     psplit_diag diag = {0};
     begin(&p, "m.onnx", cases[i].text, cases[i].stages, NULL);
     const psplit_code code =
-      psplit_emit_annotated(p.model, &p.plan, cases[i].form, "out.onnx", true, &diag);
+      psplit_emit_annotated(p.model, &p.plan, cases[i].form, "out.onnx", &REPLACING, &diag);
     if (code != (cases[i].says ? PSPLIT_UNSUPPORTED : PSPLIT_OK) ||
         (cases[i].says && !strstr(diag.message, cases[i].says)))
       fail_msg("case %zu: %s: %s", i, psplit_code_name(code), diag.message);
     diag = (psplit_diag){0};
     p.plan.n_nodes++;
     assert_int_equal(
-      psplit_emit_annotated(p.model, &p.plan, cases[i].form, "out.onnx", true, &diag),
+      psplit_emit_annotated(p.model, &p.plan, cases[i].form, "out.onnx", &REPLACING, &diag),
       PSPLIT_INVALID);
     says(diag.message, "another model");
     psplit_model_close(p.model);
@@ -311,8 +313,8 @@ static void configurations_have_names_of_their_own(void **state) {
         "0", NULL);
   for (int i = 1; i < 4; i++) {
     psplit_diag diag = {0};
-    if (psplit_emit_annotated(p.model, &p.plan, PSPLIT_ANNOTATION_ONNX, paths[i], true, &diag) !=
-        PSPLIT_OK)
+    if (psplit_emit_annotated(p.model, &p.plan, PSPLIT_ANNOTATION_ONNX, paths[i], &REPLACING,
+                              &diag) != PSPLIT_OK)
       fail_msg("%s", diag.message);
     psplit_model_close(p.model);
     if (psplit_model_open(paths[i], NULL, &diag, &p.model) != PSPLIT_OK)
@@ -327,7 +329,7 @@ static void configurations_have_names_of_their_own(void **state) {
   says(text, "\"pipeline-3\"");
   free(text);
   /* Nodes by their numbers. */
-  if (psplit_emit_numbered(p.model, "numbered.onnx", true, &diag) != PSPLIT_OK)
+  if (psplit_emit_numbered(p.model, "numbered.onnx", &REPLACING, &diag) != PSPLIT_OK)
     fail_msg("%s", diag.message);
   psplit_model_close(p.model);
   assert_int_equal(psplit_model_open("numbered.onnx", NULL, &diag, &p.model), PSPLIT_OK);

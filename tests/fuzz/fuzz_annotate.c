@@ -37,6 +37,8 @@ static bool annotates(psplit_code code, const psplit_diag *diag) {
   return false;
 }
 
+static const psplit_emit_options replacing = {.struct_size = sizeof replacing, .replace = true};
+
 static psplit_model *open_written(const char *path) {
   const psplit_read_options options = {.struct_size = sizeof options, .max_graph_bytes = 64 << 20};
   psplit_diag diag = {0};
@@ -51,8 +53,9 @@ static void annotate(const psplit_model *model, const psplit_plan *plan, bool wa
   fuzz_path("annotated.onnx", path);
   for (int form = PSPLIT_ANNOTATION_ONNX; form <= PSPLIT_ANNOTATION_OLIVE; form++) {
     psplit_diag diag = {0};
-    if (!annotates(psplit_emit_annotated(model, plan, (psplit_annotation)form, path, true, &diag),
-                   &diag))
+    if (!annotates(
+          psplit_emit_annotated(model, plan, (psplit_annotation)form, path, &replacing, &diag),
+          &diag))
       continue;
     psplit_model *back = open_written(path);
     if (form == PSPLIT_ANNOTATION_ONNX && !was_annotated) check_stages(back, plan);
@@ -72,7 +75,7 @@ static void write_blocks(const psplit_model *model, const psplit_snapshot *s) {
   const psplit_blocks blocks = {
     .n_nodes = s->n_nodes, .node_block = node_block, .n_blocks = s->n_groups, .titles = titles};
   fuzz_path("blocks.onnx", path);
-  if (annotates(psplit_emit_blocks(model, &blocks, path, true, &diag), &diag))
+  if (annotates(psplit_emit_blocks(model, &blocks, path, &replacing, &diag), &diag))
     psplit_model_close(open_written(path));
   fuzz_remove(path);
   free(titles);

@@ -39,17 +39,20 @@ static void check_form(const psplit_problem *problem) {
 }
 
 static void draw_options(uint32_t choice, psplit_partition_options *out) {
-  static const char *const solvers[] = {"auto", "auto", "auto", "exact", "search", "anneal"};
+  static const char *const solvers[] = {"auto",   "auto",  "auto",   "exact",
+                                        "search", "slice", "anneal", "islands"};
+  static const psplit_objective objectives[] = {PSPLIT_LATENCY, PSPLIT_CALL_LATENCY,
+                                                PSPLIT_THROUGHPUT, PSPLIT_THROUGHPUT};
   psplit_partition_options_init(out);
-  out->solver = solvers[choice % 6];
-  out->objective = choice / 8 % 4 == 0 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+  out->objective = objectives[choice / 8 % 4];
+  out->solver = out->objective == PSPLIT_CALL_LATENCY ? "auto" : solvers[choice % 8];
   out->noncontiguous = choice / 32 % 8 == 0;
   out->require_nonempty = choice / 256 % 4 == 0;
   out->chunks = choice / 1024 % 8 == 0 ? 2 : 1;
   out->max_replicas = choice / 8192 % 8 == 0 ? 2 : 1;
   out->sync_bytes_per_s = 1e9;
   out->micro_batches = 4;
-  out->time_limit_s = 0.02;
+  out->time_limit_s = choice / 65536 % 16 == 0 ? 0.3 : 0.02;
   out->n_threads = 1;
 }
 

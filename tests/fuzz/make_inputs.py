@@ -89,6 +89,28 @@ def problems():
                                 {"id": 2, "supportedOnFpga": 0, "cpuLatency": 2, "fpgaLatency": 1,
                                  "isBackwardNode": 0, "size": 1}],
                       "edges": [{"sourceId": 1, "destId": 2, "cost": 0.25}]},
+        # Accelerators that are called, and a CPU that runs all, though slowly.
+        "calls": {"format": "psplit-problem",
+                  "devices": [{"class": 0, "count": 2, "memory_bytes": 100},
+                              {"class": 1, "count": 1, "free_comm": True}],
+                  "nodes": [node(i, time_ns=[2 + i % 3, 9 + i], weight_bytes=20) for i in range(8)],
+                  "tensors": [{"producer": i, "consumers": sorted({i + 1, min(i + 3, 7)}), "send_ns": 1,
+                               "recv_ns": 2} for i in range(7)]},
+        # Most of the work in nodes that cannot be cut, with small ones between.
+        "heavy": {"format": "psplit-problem", "devices": [{"count": 4}],
+                  "nodes": [node(i, time_ns=900 if i % 5 == 2 else 7 + i % 4) for i in range(30)],
+                  "tensors": [{"producer": i, "consumers": sorted({i + 1, min(i + 4, 29)}), "send_ns": 3,
+                               "recv_ns": 4} for i in range(29)]},
+    }
+
+
+def prompts():
+    return {
+        "lines": "1,2,3\n4 5 6\n\n[7, 8, 9]\n18446744073709551615\n",
+        "objects": json.dumps({"prompt_ids": [1, 2], "max_new_tokens": 8, "input_features": "a/b.npy"})
+                   + "\n{\"prompt_ids\":[3],\"a\\u00e9\\n\":\"\\ud83d\\ude00\"}\r\n",
+        "foreign": b"\xff\xfe1\x00,\x002\x00\n\x00",
+        "mark": b"\xef\xbb\xbf1,2\n",
     }
 
 
@@ -227,6 +249,7 @@ def dictionaries():
             ":patterns=f", ":max_nodes=2", ":exact=true", ":solver=", "exact", "search", "anneal", ":gap=0.5",
             "set ", "pattern ", "either", "or", "end", "out ", "const", "?=", "@", "~", "*", "_", "Mul", "Sigmoid",
             "com.microsoft:Gelu"]),
+        "fuzz_prompts": dictionary(JSON_WORDS + ['"prompt_ids":', '"max_new_tokens":', "\\ud83d\\ude00"]),
         "fuzz_arrays": dictionary([
             "'descr': ", "'fortran_order': True", "'shape': (", "<f4", ">f8", "<U0", "|S0", "<U1000000", "|b1",
             "|V2", "<c16", "9223372036854775807, ", "0, ", "4294967296, ", "x.npy", "PK"]),
@@ -277,7 +300,7 @@ def seeds():
     made = {}
     for target, of in (("fuzz_devices", devices()), ("fuzz_costs", costs()), ("fuzz_problem", problems()),
                        ("fuzz_passes", passes()), ("fuzz_arrays", arrays()), ("fuzz_stages", stages()),
-                       ("fuzz_lane", lanes())):
+                       ("fuzz_lane", lanes()), ("fuzz_prompts", prompts())):
         for name, content in of.items():
             if isinstance(content, dict):
                 content = json.dumps(content, indent=1)

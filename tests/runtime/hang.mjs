@@ -6,8 +6,9 @@
 // that does (endless_finalize.c). A run ends within 5 s of --timeout or of a signal, and says which stage or file it
 // was; who takes its time, but is there, may.
 import { spawn, spawnSync } from 'node:child_process';
-import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
 import { npyBytes } from './npy.mjs';
 import { Runner, env, library, processesBelow, sleep, within } from './runner.mjs';
 
@@ -91,6 +92,43 @@ if (!launcher) {
   const { status, stderr } = each.start(runner, ['--profile', join(tmp, 'costs.json'), model, '--dim', 'n=3', '-m', '4', '--timeout', '1'],
     { env: oddly('slow-run long_node 400') });
   tap.ok(status === 0, '--profile: runs that take long together may', `${status} ${stderr}`);
+}
+
+// A signal ends the rounds of --autotune, and the best one is what is written. Stage 1 is slow whatever it is given, so
+// that there always is another round.
+if (!launcher) {
+  const place = join(tmp, 'tuned');
+  mkdirSync(place);
+  const chain = join(place, 'chain.onnx');
+  const ops = ['Relu', 'Exp', 'Neg', 'Sqrt', 'Abs', 'Tanh'];
+  writeModel(`(float[1,16] x) => (float[1,16] v5) {${ops.map((op, i) =>
+    `[n${i}] v${i} = ${op} (${i ? `v${i - 1}` : 'x'})`).join(' ')}}`, chain);
+  writeFileSync(join(tmp, 'costs'), JSON.stringify({ format: 'onnx-pipeline-split-costs', version: 1,
+    costs: ops.map((_, i) => ({ nodes: [`n${i}`], ns: 2e7 })) }));
+  const made = join(place, 'out');
+  for (const [title, extra, number] of [['a signal ends --autotune', [], 'SIGINT'], ['--json', ['--json', '--force'], 'SIGTERM']]) {
+    const child = spawn(splitter, [chain, '-k', '2', '-o', made, '--autotune', '9', '--costs', join(tmp, 'costs'), ...extra],
+      { env: oddly('slow-run stage1 60') });
+    let stderr = '', told = '', stdout = '';
+    child.stderr.on('data', (data) => { stderr += data; });
+    child.stdout.on('data', (data) => { stdout += data; });
+    const ended = new Promise((resolve) => { child.on('close', (status) => resolve(status)); });
+    for (let i = 0; i < 200 && !/^ +1 /m.test(told) && child.exitCode === null; i++) {
+      await sleep(50);
+      told = extra.length ? stderr : stdout;
+    }
+    child.kill(number);
+    const since = Date.now();
+    const status = await within(20000, ended);
+    const ms = Date.now() - since;
+    tap.ok(status === (number === 'SIGINT' ? 130 : 143) && ms < 1500 &&
+      /^error: interrupted after \d rounds?; .*chain\.onnx is split as in the best of them$/m.test(stderr),
+    `${title}: status and line`, `${status} after ${ms} ms\n${stderr}`);
+    tap.ok(readdirSync(place).sort().join() === 'chain.onnx,out' &&
+      spawnSync(join(dirname(splitter), 'onnx-pipeline-verify'), [made, '-m', chain, '-q']).status === 0,
+    `${title}: the best round is written, and nothing beside it`, readdirSync(place).join());
+    tap.ok(extra.length ? JSON.parse(stdout).stages.length === 2 : /^bottleneck /m.test(stdout), `${title}: what it is`, stdout);
+  }
 }
 
 // Pipes with nobody at the other end; not those of a slow source.

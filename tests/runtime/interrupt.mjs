@@ -6,7 +6,7 @@
 // it within a second and says what did not end; the second at once. So does the failure of another stage.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
@@ -138,6 +138,14 @@ if (!launcher) {
   const profile = start(runner, ['--profile', join(tmp, 'costs.json'), model, '--dim', `n=${N}`, '-m', '1']);
   await busy(profile.child.pid);
   await ends('--profile', profile, profile.child.pid, ['SIGINT'], { pattern: /^error: interrupted/m });
+
+  // The whole model runs before its stages do, and no run of it can be stopped.
+  const verifier = join(dirname(splitter), 'onnx-pipeline-verify');
+  for (const [title, signals] of [['verify --run', ['SIGINT']], ['verify --run, twice', ['SIGHUP', 'SIGTERM']]]) {
+    const verifying = start(verifier, [dir, '--model', model, '--run', '--dim', `n=${N}`]);
+    await busy(verifying.child.pid);
+    await ends(title, verifying, verifying.child.pid, signals, { pattern: /^error: interrupted/m });
+  }
 
   // Stages that run to be measured; nothing stays beside the output.
   const place = join(tmp, 'tuned');

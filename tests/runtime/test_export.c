@@ -17,6 +17,7 @@
 #include "text_model.h"
 
 enum { FLOAT = 1 };
+static const psplit_emit_options REPLACING = {.struct_size = sizeof REPLACING, .replace = true};
 static const int64_t TWO[] = {2}, FOUR[] = {4};
 static const float NEW_A[] = {10, 20}, NEW_B[] = {30, 40, 50, 60}, STATE[] = {7, 8};
 
@@ -96,7 +97,7 @@ static void trained_weights_go_into_the_model(void **state) {
   for (long nth = 0; failed; nth++) {
     diag = (psplit_diag){0};
     fail_allocation_after(nth);
-    const psplit_code code = psplit_checkpoint_export(c, model, "n.onnx", true, &diag);
+    const psplit_code code = psplit_checkpoint_export(c, model, "n.onnx", &REPLACING, &diag);
     failed = stop_failing();
     assert_int_equal(code, failed ? PSPLIT_NOMEM : PSPLIT_OK);
     assert_int_equal(live_blocks(), before);
@@ -116,7 +117,8 @@ static void trained_weights_go_into_the_model(void **state) {
     make_model("o.onnx", others[i][0]);
     model = opened("o.onnx");
     diag = (psplit_diag){0};
-    assert_int_equal(psplit_checkpoint_export(c, model, "p.onnx", true, &diag), PSPLIT_INVALID);
+    assert_int_equal(psplit_checkpoint_export(c, model, "p.onnx", &REPLACING, &diag),
+                     PSPLIT_INVALID);
     assert_string_equal(diag.message, others[i][1]);
     psplit_model_close(model);
   }

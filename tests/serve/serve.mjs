@@ -5,8 +5,9 @@
 // The Open Inference Protocol in JSON and binary gives the bits that onnx-pipeline-run gives; what is wrong is refused
 // with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends.
 // ODD: ../runtime/odd_onnxruntime.c.
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { sleep } from '../runtime/runner.mjs';
+import { sleep, within } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, values } from './client.mjs';
 
 const [server, runner, splitter, odd, launcher] = process.argv.slice(2);
@@ -99,6 +100,29 @@ const wanted = clients.wanted;
   tap.ok(last >= 100 && busy > 0, 'metrics of the last stage', `${last} ${busy}`);
   tap.ok(memory.every((bytes) => (launcher ? bytes > 1e6 : bytes === undefined)), 'memory by stage, where they are ranks', `${memory}`);
   tap.ok(await stop(run) === 0, 'SIGTERM ends it', run.stderr);
+}
+
+// While a stage is opened that never is there is nothing to answer: the end is that of any command.
+if (!launcher) {
+  for (const [signals, status, pattern] of [
+    [['SIGINT'], 130, /^error: interrupted; not ended within 0\.4 s: .*stage1\.onnx/m],
+    [['SIGTERM', 'SIGTERM'], 143, /^error: interrupted again/m],
+  ]) {
+    const child = spawn(server, [dir, '--listen', '127.0.0.1:0'], { env: oddly('hang-open stage1'), stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (data) => { stderr += data; });
+    const ended = new Promise((resolve) => { child.on('exit', resolve); });
+    await sleep(1000);
+    for (const [i, signal] of signals.entries()) {
+      if (i) await sleep(150);
+      child.kill(signal);
+    }
+    const since = Date.now();
+    const got = await within(10000, ended);
+    if (got === undefined) child.kill('SIGKILL');
+    tap.ok(got === status && Date.now() - since < 1500 && pattern.test(stderr), `${signals} while it opens`,
+      `${got} after ${Date.now() - since} ms: ${stderr}`);
+  }
 }
 
 // A slow stage: no room, late, and what is under way when it ends.

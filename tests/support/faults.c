@@ -1,8 +1,9 @@
-/* A library for LD_PRELOAD under which one allocation or one system call of a command fails. It
- * counts from the first line of main(), so that the loader is left alone.
+/* A library for LD_PRELOAD under which one allocation or one system call of a command fails, or
+ * SIGTERM comes before that call. It counts from the first line of main(), so that the loader is
+ * left alone.
  *
  *   PSPLIT_FAULT_FILE=FILE  where what happened is found, a psplit_fault_record
- *   PSPLIT_FAULT=alloc|call|none  what is to fail
+ *   PSPLIT_FAULT=alloc|call|signal|none  what is to fail
  *   PSPLIT_FAULT_AT=N       the N-th of them, from 1; 0: none
  *   PSPLIT_FAULT_FOR=M      so many, one after the other; 1 without it
  *
@@ -37,7 +38,7 @@ typedef struct record {
   atomic_llong unavailable;      /* why calls cannot be made to fail; 0: they can */
 } record;
 
-enum { NONE, ALLOCATIONS, CALLS };
+enum { NONE, ALLOCATIONS, CALLS, SIGNALS };
 
 static record nowhere, *found = &nowhere;
 static int what;
@@ -56,7 +57,7 @@ static bool is_turn(atomic_ullong *count) {
 }
 
 static bool allocation_fails(void) {
-  if (!atomic_load_explicit(&counting, memory_order_relaxed) || what == CALLS) return false;
+  if (!atomic_load_explicit(&counting, memory_order_relaxed) || what >= CALLS) return false;
   if (!is_turn(&found->n_allocations) || what != ALLOCATIONS) return false;
   found->hit = 1;
   errno = ENOMEM;
@@ -189,8 +190,12 @@ static void *answer_calls(void *unused) {
     answer.id = asked.id;
     answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     if (is_own(asked.pid) && is_turn(&found->n_calls)) {
-      answer.flags = 0;
-      answer.error = -reason_for(asked.data.nr);
+      if (what == SIGNALS) {
+        kill(getpid(), SIGTERM);
+      } else {
+        answer.flags = 0;
+        answer.error = -reason_for(asked.data.nr);
+      }
       found->failed_call = asked.data.nr;
       found->failed_argument = asked.data.args[0];
       found->hit = 1;
@@ -231,11 +236,12 @@ static int watched_main(int argc, char **argv, char **environment) {
   found->failed_call = -1;
   first = at ? strtoull(at, NULL, 10) : 0;
   last = first + (many ? strtoull(many, NULL, 10) : 1) - 1;
-  what = which && strcmp(which, "alloc") == 0  ? ALLOCATIONS
-         : which && strcmp(which, "call") == 0 ? CALLS
-                                               : NONE;
+  what = which && strcmp(which, "alloc") == 0    ? ALLOCATIONS
+         : which && strcmp(which, "call") == 0   ? CALLS
+         : which && strcmp(which, "signal") == 0 ? SIGNALS
+                                                 : NONE;
   unsetenv("LD_PRELOAD"); /* not for children */
-  if (what == CALLS) begin_calls();
+  if (what >= CALLS) begin_calls();
   counting = true;
   return real_main(argc, argv, environment);
 }

@@ -292,6 +292,75 @@ static void inlined(void **state) {
   psplit_model_close(model);
 }
 
+/* Cancelled by whoever is told of round `last`. */
+static struct canceller {
+  told rounds;
+  uint32_t last;
+  int cancel;
+  char best[N_NODES + 1]; /* the cut of what that round told as the best */
+  const psplit_model *model;
+  const psplit_planner_options *planner;
+} canceller;
+
+static void cancel_after(void *user, const psplit_autotune_round *round) {
+  struct canceller *c = user;
+  after_round(&c->rounds, round);
+  if (round->round != c->last) return;
+  cut_with(c->model, c->planner, round->best, c->best);
+  c->cancel = 1;
+}
+
+/* The best of the rounds until then, where that is asked for. */
+static void cancelled_behind(void **state) {
+  static const struct {
+    int64_t us[MOST_RUNS][MOST_STAGES];
+    uint32_t last;
+    const char *cut;
+  } cases[] = {{{{300, 900}, {600, 800}, {500, 700}}, 1, "000111"},
+               {{{300, 900}, {600, 800}, {500, 700}}, 2, "000011"},
+               {{{300, 900}, {1200, 300}, {500, 520}}, 2, "000111"}};
+  (void)state;
+  write_model_text("chain.onnx", CHAIN);
+  psplit_model *model = open_model("chain.onnx", false);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases * 2; i++) {
+    psplit_diag diag = {0};
+    psplit_planner_options planner;
+    psplit_autotune_options options;
+    psplit_cost_table *given = even_costs(100), *costs = NULL;
+    char cut[N_NODES + 1];
+    set_up(&planner, &options, NULL);
+    planner.costs = (const psplit_cost_table *const *)&given;
+    planner.n_costs = 1;
+    canceller = (struct canceller){.last = cases[i / 2].last, .model = model, .planner = &planner};
+    options.n_rounds = 5;
+    options.after_round = cancel_after;
+    options.after_round_user = &canceller;
+    options.cancel = &canceller.cancel;
+    options.keep_best = i % 2 == 0;
+    fake = (fake_runs){.kernel_us = 10};
+    for (int r = 0; r < MOST_RUNS; r++)
+      for (int s = 0; s < MOST_STAGES; s++)
+        fake.stage_ns[r][s] = cases[i / 2].us[r][s] * INT64_C(1000);
+    const psplit_code code =
+      psplit_autotune(&FAKE_ORT, "chain.onnx", model, &options, &diag, &costs);
+    assert_int_equal(canceller.rounds.n, cases[i / 2].last);
+    assert_string_equal(canceller.best, cases[i / 2].cut);
+    assert_int_equal(n_left(), 0);
+    if (options.keep_best) {
+      assert_int_equal(code, PSPLIT_OK);
+      assert_string_equal(diag.message, "");
+      cut_with(model, &planner, costs, cut);
+      assert_string_equal(cut, cases[i / 2].cut);
+    } else {
+      assert_int_equal(code, PSPLIT_CANCELLED);
+      assert_null(costs);
+    }
+    psplit_cost_table_destroy(costs);
+    psplit_cost_table_destroy(given);
+  }
+  psplit_model_close(model);
+}
+
 /* What is asked for in vain. */
 static void no_planner(psplit_autotune_options *options) { options->planner = NULL; }
 static void no_path(psplit_autotune_options *options) { options->beside = NULL; }
@@ -501,6 +570,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(balanced_by_chance, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(inlined, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(refused, enter_scratch, leave_scratch),
+    cmocka_unit_test_setup_teardown(cancelled_behind, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(cancelled_between, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(given_up, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(runs_fail, enter_scratch, leave_scratch),

@@ -160,8 +160,9 @@ static psplit_code emit_it(psplit_diag *diag) {
 }
 
 static psplit_code annotate_it(psplit_diag *diag) {
-  return psplit_emit_annotated(model, psplit_planner_plan(planned), annotation, "marked.onnx", true,
-                               diag);
+  const psplit_emit_options replacing = {.struct_size = sizeof replacing, .replace = true};
+  return psplit_emit_annotated(model, psplit_planner_plan(planned), annotation, "marked.onnx",
+                               &replacing, diag);
 }
 
 static psplit_code describe_it(psplit_diag *diag) {

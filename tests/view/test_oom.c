@@ -106,7 +106,7 @@ static psplit_code show(const fixture *f, int which, psplit_diag *diag) {
 
 static psplit_code annotate(const fixture *f, int which, psplit_diag *diag) {
   return psplit_emit_annotated(f->model, psplit_planner_plan(f->planner), (psplit_annotation)which,
-                               f->path, false, diag);
+                               f->path, NULL, diag);
 }
 
 static psplit_code make_blocks(const fixture *f, int which, psplit_diag *diag) {
@@ -115,7 +115,7 @@ static psplit_code make_blocks(const fixture *f, int which, psplit_diag *diag) {
   const char *const kinds[] = {"conv + ReLU", "conv", "pool", "linear"};
   const psplit_blocks blocks = {8, node_block, 4, titles, kinds};
   (void)which;
-  return psplit_emit_blocks(f->model, &blocks, f->path, false, diag);
+  return psplit_emit_blocks(f->model, &blocks, f->path, NULL, diag);
 }
 
 static void views(void **state) {
