@@ -23,14 +23,23 @@ psplit_code psplit_i_order_dp_init(psplit_i_order_dp *s, const psplit_i_instance
   s->times_sent = PSPLIT_NEW(&s->arena, uint32_t, instance->n_nets);
   s->mark = PSPLIT_NEW(&s->arena, uint32_t, instance->n_stages);
   s->prefix = PSPLIT_NEW(&s->arena, int64_t, (size_t)instance->n + 1);
+  s->work = PSPLIT_NEW(&s->arena, uint32_t, (size_t)instance->n + 1);
+  s->least_next = PSPLIT_NEW(&s->arena, uint32_t, automaton->n_states);
   if (!s->row || !s->first || !s->active || !s->scratch || !s->times_sent || !s->mark ||
-      !s->prefix || psplit_i_load_tracker_init(&s->tracker, instance, &s->arena) != PSPLIT_OK) {
+      !s->prefix || !s->work || !s->least_next ||
+      psplit_i_load_tracker_init(&s->tracker, instance, &s->arena) != PSPLIT_OK) {
     psplit_i_order_dp_fini(s);
     return PSPLIT_NOMEM;
   }
   if (instance->link && psplit_i_link_guess_init(&s->guess, instance, &s->arena) != PSPLIT_OK) {
     psplit_i_order_dp_fini(s);
     return PSPLIT_NOMEM;
+  }
+  for (uint32_t state = 0; state < automaton->n_states; state++) {
+    uint32_t *least = &s->least_next[state];
+    *least = PSPLIT_NONE;
+    for (uint32_t k = automaton->move_off[state]; k < automaton->move_off[state + 1]; k++)
+      if (automaton->moves[k].next < *least) *least = automaton->moves[k].next;
   }
   return PSPLIT_OK;
 }
@@ -156,6 +165,25 @@ static void trace(psplit_i_order_dp *s, const uint32_t *order, uint32_t state,
   psplit_i_automaton_name_devices(m, assignment->replicas, assignment->device);
 }
 
+/* Makes the tracker hold [a, b) of the order. What it holds of that already is kept, where that
+ * takes less than to begin anew. */
+static void hold(psplit_i_order_dp *s, const uint32_t *order, uint32_t a, uint32_t b) {
+  const uint32_t from = s->held_a, to = s->held_b;
+  const bool shares = a < to && from < b;
+  const uint32_t moved = (to > b ? to - b : b - to) + (from > a ? from - a : a - from);
+  if (!shares || moved > b - a + (to - from) / 2) {
+    psplit_i_load_tracker_clear(&s->tracker, order + from, to - from);
+    for (uint32_t i = b; i > a; i--) psplit_i_load_tracker_add(&s->tracker, order[i - 1]);
+  } else {
+    for (uint32_t i = to; i > b; i--) psplit_i_load_tracker_remove(&s->tracker, order[i - 1]);
+    for (uint32_t i = from; i < a; i++) psplit_i_load_tracker_remove(&s->tracker, order[i]);
+    for (uint32_t i = to; i < b; i++) psplit_i_load_tracker_add(&s->tracker, order[i]);
+    for (uint32_t i = from; i > a; i--) psplit_i_load_tracker_add(&s->tracker, order[i - 1]);
+  }
+  s->held_a = a;
+  s->held_b = b;
+}
+
 /* Operations of adding a cluster to the tracker and taking it out again, for each of its nets. */
 static uint64_t ops_of_net(const psplit_i_instance *instance) {
   enum { NET_BYTES = 32 }; /* what the tracker and the instance hold of a net */
@@ -171,6 +199,110 @@ static bool spend_some(psplit_i_budget *budget, uint64_t *n_ops) {
   return psplit_i_spend(budget, done);
 }
 
+/* What ranges are charged for and end at; `affords`: the budget allowed what was done so far. */
+typedef struct sweep {
+  psplit_i_budget *budget;
+  uint64_t n_ops, n_relaxed; /* not yet charged; of a position */
+  double most_omega;
+  uint64_t most_bytes;
+  bool skips, affords;
+} sweep;
+
+/* The last position before step->b where a stage that ends there may begin: where there is a cell
+ * for a state that it leads to. With few ways through the order most positions have none, and what
+ * lies between the tracker knows from the range before. step->b: there is none. Charged as if all
+ * between had been looked at: how much of the search there is time for does not hang on it. */
+static uint32_t last_begin(const range_step *step, sweep *w) {
+  const psplit_i_order_dp *s = step->s;
+  uint32_t least = PSPLIT_NONE;
+  for (uint32_t i = 0; i < step->n_active; i++)
+    if (s->least_next[s->active[i]] < least) least = s->least_next[s->active[i]];
+  for (uint32_t a = step->b; a > 0 && w->affords;) {
+    if ((double)(s->prefix[step->b] - s->prefix[a - 1]) > w->most_omega) break;
+    w->n_ops += s->work[--a];
+    w->affords = spend_some(w->budget, &w->n_ops);
+    if (a % s->grain != 0) continue;
+    w->n_ops += w->n_relaxed;
+    const size_t n_cells = s->row[a + 1] - s->row[a];
+    if (n_cells && s->first[a] + n_cells > least) return a;
+  }
+  return step->b;
+}
+
+/* All stages that end at step->b. */
+static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
+  psplit_i_order_dp *s = step->s;
+  const psplit_i_instance *instance = s->instance;
+  uint32_t a = w->skips ? last_begin(step, w) : step->b;
+  if (w->skips && a == step->b) return;
+  hold(s, order, a, step->b);
+  step->a = a;
+  if (a < step->b) relax_all(step);
+  while (a > 0 && w->affords) {
+    if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
+    if ((double)(s->prefix[step->b] - s->prefix[a - 1]) > w->most_omega) break;
+    psplit_i_load_tracker_add(&s->tracker, order[--a]);
+    s->held_a = a;
+    w->n_ops += s->work[a];
+    if (s->tracker.weight_bytes + s->tracker.act_bytes > w->most_bytes) break;
+    w->affords = spend_some(w->budget, &w->n_ops);
+    if (a % s->grain != 0) continue;
+    w->n_ops += w->n_relaxed;
+    step->a = a;
+    relax_all(step);
+  }
+}
+
+static uint64_t most_memory(const psplit_i_instance *instance, const psplit_i_automaton *m) {
+  uint64_t most_bytes = 0;
+  for (uint32_t t = 0; t < m->n_types; t++) {
+    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
+    if (m->count[t] > 0 && most_bytes != UINT64_MAX)
+      most_bytes = bytes == 0 ? UINT64_MAX : bytes > most_bytes ? bytes : most_bytes;
+  }
+  return most_bytes;
+}
+
+static uint32_t most_replicas(const psplit_i_automaton *m) {
+  uint32_t most = 1;
+  for (uint32_t k = 0; m->replicated && k < m->move_off[m->n_states]; k++)
+    if (m->moves[k].replicas > most) most = m->moves[k].replicas;
+  return most;
+}
+
+/* Fills the cells from the end of the order to its beginning; false where the budget is spent. */
+static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
+                 psplit_i_budget *budget) {
+  const psplit_i_instance *instance = s->instance;
+  const psplit_i_automaton *m = s->automaton;
+  const uint64_t net_ops = ops_of_net(instance), most_bytes = most_memory(instance, m);
+  sweep w = {.budget = budget,
+             .most_omega = (double)limit * most_replicas(m),
+             .most_bytes = most_bytes,
+             /* Pins and memory end a range wherever it is. */
+             .skips = !instance->has_pins && most_bytes == UINT64_MAX,
+             .affords = true};
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const uint32_t v = order[i];
+    s->work[i] = 1 + (uint32_t)net_ops * (instance->inc_off[v + 1] - instance->inc_off[v]);
+  }
+  s->held_a = s->held_b = instance->n;
+  for (uint32_t b = instance->n; b > 0 && w.affords; b--) {
+    if (b < instance->n && b % s->grain != 0) continue;
+    range_step step = {s, b, b, 0, limit};
+    for (size_t k = s->row[b]; k < s->row[b + 1]; k++)
+      if (s->cells.items[k].value < PSPLIT_I_INF)
+        s->active[step.n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);
+    if (step.n_active == 0) continue;
+    w.n_ops = 2;
+    w.n_relaxed = 1 + step.n_active * (uint64_t)m->move_off[m->n_states] / m->n_states;
+    sweep_back(&step, order, &w);
+    w.affords = w.affords && psplit_i_spend(budget, w.n_ops);
+  }
+  psplit_i_load_tracker_clear(&s->tracker, order + s->held_a, s->held_b - s->held_a);
+  return w.affords;
+}
+
 bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const uint32_t *times_sent,
                            int64_t limit, psplit_i_budget *budget,
                            psplit_i_assignment *out_assignment) {
@@ -182,48 +314,12 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   for (uint32_t i = 0; i < n; i++) s->prefix[i + 1] = s->prefix[i] + m->omega[order[i]];
   if (!make_rows(s, limit)) return false;
   if (!psplit_i_spend(budget, n + s->cells.n)) return true;
-  uint64_t most_bytes = 0;
-  uint32_t most_copies = 1;
-  for (uint32_t t = 0; t < m->n_types; t++) {
-    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
-    if (m->count[t] > 0 && most_bytes != UINT64_MAX)
-      most_bytes = bytes == 0 ? UINT64_MAX : bytes > most_bytes ? bytes : most_bytes;
-  }
-  for (uint32_t k = 0; m->replicated && k < m->move_off[n_states]; k++)
-    if (m->moves[k].replicas > most_copies) most_copies = m->moves[k].replicas;
-  const double most_omega = (double)limit * most_copies;
-  const uint64_t net_ops = ops_of_net(instance);
   s->tracker.times_sent = times_sent;
   s->tracker.guess = s->use_guess ? &s->guess : NULL;
   psplit_i_order_dp_cell *end = cell_at(s, n, 0);
   if (!end) return true;
   end->value = 0;
-  for (uint32_t b = n; b > 0; b--) {
-    if (b < n && b % s->grain != 0) continue;
-    range_step step = {s, b, b, 0, limit};
-    for (size_t k = s->row[b]; k < s->row[b + 1]; k++)
-      if (s->cells.items[k].value < PSPLIT_I_INF)
-        s->active[step.n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);
-    if (step.n_active == 0) continue;
-    uint32_t a = b;
-    uint64_t n_ops = 2;
-    const uint64_t n_relaxed = 1 + step.n_active * (uint64_t)m->move_off[n_states] / n_states;
-    bool affords = true;
-    while (a > 0 && affords) {
-      if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
-      if ((double)(s->prefix[b] - s->prefix[a - 1]) > most_omega) break;
-      psplit_i_load_tracker_add(&s->tracker, order[--a]);
-      n_ops += 1 + net_ops * (instance->inc_off[order[a] + 1] - instance->inc_off[order[a]]);
-      if (s->tracker.weight_bytes + s->tracker.act_bytes > most_bytes) break;
-      affords = spend_some(budget, &n_ops);
-      if (a % s->grain != 0) continue;
-      n_ops += n_relaxed;
-      step.a = a;
-      relax_all(&step);
-    }
-    psplit_i_load_tracker_clear(&s->tracker, order + a, b - a);
-    if (!affords || !psplit_i_spend(budget, n_ops)) return true;
-  }
+  if (!fill(s, order, limit, budget)) return true;
   int64_t value = PSPLIT_I_INF;
   uint32_t state = 0;
   for (uint32_t c = 0; c < n_states; c++) {
