@@ -85,3 +85,9 @@ const psplit_i_foreign *psplit_i_foreign_find(const char *text, size_t n) {
   if (is_wide(text, n)) return &WIDE;
   return is_page(text, looked) ? &PAGE : NULL;
 }
+
+const char *psplit_foreign_text(const char *bytes, size_t n, const char **out_helps) {
+  const psplit_i_foreign *found = psplit_i_foreign_to_text(bytes, n);
+  *out_helps = found ? found->helps : "";
+  return found ? found->is : NULL;
+}

@@ -16,38 +16,58 @@ static int hexadecimal(char c) {
   return found ? (int)(found - digits) : -1;
 }
 
-/* A character of a string behind a backslash, as UTF-8; surrogates are refused. */
+/* The number behind "u", of four digits; -1: there is none. */
+static long take_unit(const char **io_at) {
+  long unit = 0;
+  const char *at = *io_at;
+  if (*at++ != 'u') return -1;
+  for (int i = 0; i < 4; i++) {
+    const int digit = hexadecimal(*at++);
+    if (digit < 0) return -1;
+    unit = 16 * unit + digit;
+  }
+  *io_at = at;
+  return unit;
+}
+
+static char *put_utf8(char *to, long code) {
+  if (code < 0x80) {
+    *to++ = (char)code;
+    return to;
+  }
+  if (code < 0x800) {
+    *to++ = (char)(0xc0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      *to++ = (char)(0xe0 | code >> 12);
+    } else {
+      *to++ = (char)(0xf0 | code >> 18);
+      *to++ = (char)(0x80 | (code >> 12 & 0x3f));
+    }
+    *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+  }
+  *to++ = (char)(0x80 | (code & 0x3f));
+  return to;
+}
+
+/* A character of a string behind a backslash, as UTF-8: two units where it is above U+FFFF. */
 static const char *take_escape(const char **io_at, char **io_to) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  const char *at = *io_at;
-  const char *simple = *at ? strchr(from, *at) : NULL;
+  const char *simple = **io_at ? strchr(from, **io_at) : NULL;
   if (simple) {
     *(*io_to)++ = to[simple - from];
-    *io_at = at + 1;
+    ++*io_at;
     return NULL;
   }
-  unsigned code = 0;
-  if (*at != 'u') return NO_OBJECT;
-  for (int i = 1; i <= 4; i++) {
-    const int digit = hexadecimal(at[i]);
-    if (digit < 0) return NO_OBJECT;
-    code = 16 * code + (unsigned)digit;
+  long code = take_unit(io_at);
+  if (code < 0) return NO_OBJECT;
+  if (code >= 0xd800 && code < 0xdc00 && **io_at == '\\') {
+    ++*io_at;
+    const long low = take_unit(io_at);
+    if (low >= 0xdc00 && low < 0xe000) code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
   }
   if (!code || (code >= 0xd800 && code < 0xe000)) return "has a character that no name has";
-  char *out = *io_to;
-  if (code < 0x80) {
-    *out++ = (char)code;
-  } else {
-    if (code < 0x800) {
-      *out++ = (char)(0xc0 | code >> 6);
-    } else {
-      *out++ = (char)(0xe0 | code >> 12);
-      *out++ = (char)(0x80 | (code >> 6 & 0x3f));
-    }
-    *out++ = (char)(0x80 | (code & 0x3f));
-  }
-  *io_to = out;
-  *io_at = at + 5;
+  *io_to = put_utf8(*io_to, code);
   return NULL;
 }
 

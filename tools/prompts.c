@@ -80,7 +80,7 @@ static psplit_code read_more(prompts_file *file, const volatile int *stop, pspli
 static psplit_code next_line(prompts_file *file, const volatile int *stop, psplit_diag *diag,
                              char **out, size_t *out_n, bool *out_end) {
   for (size_t seen = 0;;) {
-    char *line = file->text + file->at;
+    char *line = file->text ? file->text + file->at : NULL;
     const size_t n = file->n - file->at;
     char *end = n > seen ? memchr(line + seen, '\n', n - seen) : NULL;
     *out_end = !end && file->ended && !n;
@@ -99,6 +99,19 @@ static psplit_code next_line(prompts_file *file, const volatile int *stop, pspli
   }
 }
 
+/* The line that was read last is wrong. Where it is the first, the file may be no text at all. */
+static psplit_code refuse(prompts_file *file, char *line, size_t n, const char *wrong,
+                          psplit_diag *diag) {
+  const char *helps, *is = NULL;
+  if (file->at > n) line[n] = '\n'; /* as it stood there */
+  if (file->line == 1) is = psplit_foreign_text(file->text, file->n, &helps);
+  if (is)
+    return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s: no prompts can be read: it is %s%s",
+                            file->path, is, helps);
+  return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s: line %" PRIu64 " %s", file->path, file->line,
+                          wrong);
+}
+
 psplit_code prompts_next(prompts_file *file, const volatile int *stop, psplit_diag *diag,
                          prompt_ids *out, bool *out_end) {
   for (;;) {
@@ -107,9 +120,7 @@ psplit_code prompts_next(prompts_file *file, const volatile int *stop, psplit_di
     const psplit_code code = next_line(file, stop, diag, &line, &n, out_end);
     if (code != PSPLIT_OK || *out_end) return code;
     const char *wrong = strlen(line) == n ? prompt_line_parse(line, out) : "has a NUL";
-    if (wrong)
-      return psplit_diag_fail(diag, PSPLIT_MALFORMED, "%s: line %" PRIu64 " %s", file->path,
-                              file->line, wrong);
+    if (wrong) return refuse(file, line, n, wrong, diag);
     if (out->n) return PSPLIT_OK;
     prompt_ids_fini(out); /* an empty line */
   }

@@ -157,6 +157,11 @@ typedef enum psplit_severity { PSPLIT_NOTE, PSPLIT_WARNING, PSPLIT_PROGRESS } ps
  * letters, or one of which the other is the beginning; PSPLIT_NONE where none is near. */
 PSPLIT_API uint32_t psplit_nearest_name(const char *name, const char *const *names, uint32_t n);
 
+/* What a file is that is no UTF-8 text, by the n bytes that it begins with: "UTF-16 text" or
+ * "compressed by gzip", behind "it is", and in *out_helps "; gunzip it first" or "". NULL: nothing
+ * tells that it is something else. Static texts. */
+PSPLIT_API const char *psplit_foreign_text(const char *bytes, size_t n, const char **out_helps);
+
 /* Receives one line (no newline) of advice or progress; libraries never print.
  * May be NULL wherever one is taken. Called from the thread that made the library call. */
 typedef struct psplit_logger {
