@@ -31,7 +31,8 @@ typedef struct psplit_i_out_file {
 } psplit_i_out_file;
 
 /* Opens the file `path` for writing; `options` may be NULL. Waits for the reader of a FIFO. Errors:
- * IO (a directory, not writable, `keep` and it exists), NOMEM; nothing is left behind then. */
+ * IO (a directory, not writable, `keep` and it exists), CANCELLED (while it waits), NOMEM; nothing
+ * is left behind then. */
 PSPLIT_MUST_USE psplit_code psplit_i_out_begin(const char *path,
                                                const psplit_i_out_options *options,
                                                psplit_diag *diag, psplit_i_out_file *out);

@@ -24,10 +24,9 @@ typedef struct psplit_i_order_dp {
   uint32_t *active; /* [n_states] */
   int64_t *scratch; /* [n_stages * 5] */
   uint32_t *times_sent, *mark;
-  int64_t *prefix; /* [n + 1] omega before a position */
-  uint32_t *work;  /* [n] operations of adding the cluster at a position, and taking it out */
-  uint32_t
-    *least_next; /* [n_states] the first state that a stage leads to; NONE: it leads nowhere */
+  int64_t *prefix;      /* [n + 1] omega before a position */
+  uint32_t *work;       /* [n] operations of adding the cluster at a position, and taking it out */
+  uint32_t *least_next; /* [n_states] the first state that a stage leads to; NONE: none */
   uint32_t held_a, held_b; /* the range of the order that the tracker holds */
   uint32_t grain; /* stages begin at multiples of it: 1, or a coarse division in less time */
   psplit_i_link_guess guess; /* where links differ by pair; else empty */
