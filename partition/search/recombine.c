@@ -16,7 +16,8 @@ enum {
   N_FIRST = 3,  /* depth-first orders */
   N_ORDERS = 6, /* and by what is before, not behind, and both */
   NEAR = 3,     /* one cluster more or less, with no more than one of so many parts of a stage */
-  MOST_ROUNDS = 8
+  MOST_ROUNDS = 8,
+  ROUND_PART = 2 /* of what is left a round may take one of so many parts */
 };
 
 typedef struct search {
@@ -30,6 +31,7 @@ typedef struct search {
   uint32_t *order[N_ORDERS], *sorted; /* [n] */
   uint32_t *first;                    /* [n_stages + 1] */
   uint64_t *base, *bits;              /* [words] */
+  bool is_costly;                     /* a round took all that it was given */
 } search;
 
 /* A cluster and its place in an order. */
@@ -143,20 +145,39 @@ out:
   return code;
 }
 
+/* One round from a split on, with a part of what is left. Where that does not do, as in graphs
+ * whose clusters have many places each, `is_costly` is set. *out_better: the bottleneck fell. */
+static psplit_code improve_once(search *s, int64_t *scratch, psplit_i_assignment *trial,
+                                psplit_i_assignment *io_split, bool *out_better) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_budget *whole = s->budget;
+  psplit_i_budget part = psplit_i_budget_share(whole, ROUND_PART);
+  const int64_t before = io_split->value;
+  *out_better = false;
+  s->budget = &part;
+  PSPLIT_TRY(look_around(s, io_split));
+  s->is_costly = psplit_i_expired(&part);
+  if (s->is_costly) goto out;
+  PSPLIT_TRY(
+    psplit_i_downset_dp(s->instance, s->automaton, &s->set, before, &part, scratch, trial));
+  if (psplit_i_assignment_better(trial, io_split, s->instance))
+    psplit_i_assignment_copy(io_split, trial, s->instance);
+  *out_better = io_split->value < before;
+  s->is_costly = psplit_i_expired(&part);
+out:
+  s->budget = whole;
+  psplit_i_spend(whole, part.spent);
+  return code;
+}
+
 /* Rounds from a split on, while its bottleneck falls. The set keeps its first n_kept. */
 static psplit_code improve(search *s, uint32_t n_kept, int64_t *scratch, psplit_i_assignment *trial,
                            psplit_i_assignment *io_split) {
   psplit_code code = PSPLIT_OK;
-  for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
-    const int64_t before = io_split->value;
+  bool better = true;
+  for (uint32_t round = 0; better && round < MOST_ROUNDS && !psplit_i_expired(s->budget); round++) {
     psplit_i_downsets_forget(&s->set, n_kept);
-    PSPLIT_TRY(look_around(s, io_split));
-    if (psplit_i_expired(s->budget)) break;
-    PSPLIT_TRY(
-      psplit_i_downset_dp(s->instance, s->automaton, &s->set, before, s->budget, scratch, trial));
-    if (psplit_i_assignment_better(trial, io_split, s->instance))
-      psplit_i_assignment_copy(io_split, trial, s->instance);
-    if (io_split->value >= before) break;
+    PSPLIT_TRY(improve_once(s, scratch, trial, io_split, &better));
   }
 out:
   return code;
@@ -174,7 +195,7 @@ static psplit_code run(search *s, int64_t limit, int64_t *scratch, psplit_i_assi
   PSPLIT_TRY(
     psplit_i_downset_dp(s->instance, s->automaton, &s->set, limit, s->budget, scratch, found));
   if (found->value < PSPLIT_I_INF) PSPLIT_TRY(improve(s, n_whole, scratch, trial, found));
-  if (io_split->value < found->value) {
+  if (io_split->value < found->value && !s->is_costly) {
     PSPLIT_TRY(improve(s, n_whole, scratch, trial, io_split));
   } else if (psplit_i_assignment_better(found, io_split, s->instance)) {
     psplit_i_assignment_copy(io_split, found, s->instance);
