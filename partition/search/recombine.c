@@ -156,15 +156,14 @@ static psplit_code improve_once(search *s, int64_t *scratch, psplit_i_assignment
   *out_better = false;
   s->budget = &part;
   PSPLIT_TRY(look_around(s, io_split));
-  s->is_costly = psplit_i_expired(&part);
-  if (s->is_costly) goto out;
+  if (psplit_i_expired(&part)) goto out;
   PSPLIT_TRY(
     psplit_i_downset_dp(s->instance, s->automaton, &s->set, before, &part, scratch, trial));
   if (psplit_i_assignment_better(trial, io_split, s->instance))
     psplit_i_assignment_copy(io_split, trial, s->instance);
   *out_better = io_split->value < before;
-  s->is_costly = psplit_i_expired(&part);
 out:
+  s->is_costly = psplit_i_expired(&part);
   s->budget = whole;
   psplit_i_spend(whole, part.spent);
   return code;
