@@ -193,50 +193,6 @@ static void the_optimum_is_no_less(void **state) {
   assert_true(n_fluids > percent(80) && n_sharp > percent(16));
 }
 
-/* A chain of clusters of 100 with light ones between, for three devices: seven cannot be cut into
- * thirds, whatever the light ones do. */
-static void large_pieces_count(void **state) {
-  (void)state;
-  enum { N_HEAVY = 7, LIGHT = 5, N = N_HEAVY * (LIGHT + 1) };
-  int64_t time[N], net[N];
-  uint32_t producer[N], off[N + 1] = {0}, consumer[N];
-  const psplit_device device = {.name = "d", .count = 3};
-  for (uint32_t v = 0; v < N; v++) {
-    time[v] = v % (LIGHT + 1) ? 1 : 100;
-    producer[v] = v;
-    consumer[v] = v + 1;
-    off[v + 1] = v + 1;
-    net[v] = 3;
-  }
-  const psplit_problem problem = {.n_nodes = N,
-                                  .n_classes = 1,
-                                  .time_ns = time,
-                                  .n_nets = N - 1,
-                                  .net_producer = producer,
-                                  .net_off = off,
-                                  .net_consumer = consumer,
-                                  .net_send_ns = net,
-                                  .net_recv_ns = net,
-                                  .n_devices = 1,
-                                  .devices = &device,
-                                  .comm = PSPLIT_COMM_P2P,
-                                  .ticks_per_unit = 1};
-  static bed b;
-  int64_t bound, best;
-  psplit_partition_options_init(&b.options);
-  psplit_i_arena_init(&b.arena, 0);
-  assert_int_equal(psplit_i_instance_init(&b.instance, &problem, NULL, NULL), PSPLIT_OK);
-  assert_int_equal(psplit_i_closure_make(&b.instance, NULL, &b.closure), PSPLIT_OK);
-  const psplit_i_heavy heavy = make_heavy(&b, 0.06, false);
-  assert_int_equal(heavy.n_kept, N_HEAVY);
-  assert_int_equal(heavy.problem.n_nets, N_HEAVY - 1);
-  assert_true(solve(&heavy.problem, &b.options, &bound, &best));
-  assert_int_equal(best, 300 + 3); /* the first stage, or the last: it has one neighbour */
-  psplit_i_closure_fini(&b.closure);
-  psplit_i_instance_fini(&b.instance);
-  psplit_i_arena_fini(&b.arena);
-}
-
 static void make_bed(bed *b, const psplit_problem *problem) {
   psplit_partition_options_init(&b->options);
   psplit_i_arena_init(&b->arena, 0);
@@ -250,35 +206,68 @@ static void unmake_bed(bed *b) {
   psplit_i_arena_fini(&b->arena);
 }
 
+enum { MOST_CHAINED = 64 };
+
+/* A chain for three devices that are alike. */
+typedef struct chain {
+  int64_t time[MOST_CHAINED], net[MOST_CHAINED];
+  uint32_t producer[MOST_CHAINED], off[MOST_CHAINED + 1], consumer[MOST_CHAINED];
+  psplit_device device;
+  psplit_problem problem;
+} chain;
+
+/* Every `period`-th cluster takes 100, the others `light`; to send or receive takes `net`. */
+static void make_chain(chain *c, uint32_t n, uint32_t period, int64_t light, int64_t net) {
+  assert_true(n <= MOST_CHAINED);
+  *c = (chain){.device = {.name = "d", .count = 3}};
+  for (uint32_t v = 0; v < n; v++) {
+    c->time[v] = v % period ? light : 100;
+    c->producer[v] = v;
+    c->consumer[v] = v + 1;
+    c->off[v + 1] = v + 1;
+    c->net[v] = net;
+  }
+  c->problem = (psplit_problem){.n_nodes = n,
+                                .n_classes = 1,
+                                .time_ns = c->time,
+                                .n_nets = n - 1,
+                                .net_producer = c->producer,
+                                .net_off = c->off,
+                                .net_consumer = c->consumer,
+                                .net_send_ns = c->net,
+                                .net_recv_ns = c->net,
+                                .n_devices = 1,
+                                .devices = &c->device,
+                                .comm = PSPLIT_COMM_P2P,
+                                .ticks_per_unit = 1};
+}
+
+/* A chain of clusters of 100 with light ones between, for three devices: seven cannot be cut into
+ * thirds, whatever the light ones do. */
+static void large_pieces_count(void **state) {
+  (void)state;
+  enum { N_HEAVY = 7, LIGHT = 5, N = N_HEAVY * (LIGHT + 1) };
+  static bed b;
+  static chain c;
+  int64_t bound, best;
+  make_chain(&c, N, LIGHT + 1, 1, 3);
+  make_bed(&b, &c.problem);
+  const psplit_i_heavy heavy = make_heavy(&b, 0.06, false);
+  assert_int_equal(heavy.n_kept, N_HEAVY);
+  assert_int_equal(heavy.problem.n_nets, N_HEAVY - 1);
+  assert_true(solve(&heavy.problem, &b.options, &bound, &best));
+  assert_int_equal(best, 300 + 3); /* the first stage, or the last: it has one neighbour */
+  unmake_bed(&b);
+}
+
 /* Of light clusters between those of 100 no work is lost where tensors pay for it. */
 static void work_stays(void **state) {
   (void)state;
   enum { N_HEAVY = 7, N = 3 * N_HEAVY };
-  int64_t time[N], net[N];
-  uint32_t producer[N], off[N + 1] = {0}, consumer[N];
-  const psplit_device device = {.name = "d", .count = 3};
-  for (uint32_t v = 0; v < N; v++) {
-    time[v] = v % 3 ? 4 : 100;
-    producer[v] = v;
-    consumer[v] = v + 1;
-    off[v + 1] = v + 1;
-    net[v] = 40;
-  }
-  const psplit_problem problem = {.n_nodes = N,
-                                  .n_classes = 1,
-                                  .time_ns = time,
-                                  .n_nets = N - 1,
-                                  .net_producer = producer,
-                                  .net_off = off,
-                                  .net_consumer = consumer,
-                                  .net_send_ns = net,
-                                  .net_recv_ns = net,
-                                  .n_devices = 1,
-                                  .devices = &device,
-                                  .comm = PSPLIT_COMM_P2P,
-                                  .ticks_per_unit = 1};
   static bed b;
-  make_bed(&b, &problem);
+  static chain c;
+  make_chain(&c, N, 3, 4, 40);
+  make_bed(&b, &c.problem);
   const psplit_i_heavy heavy = make_heavy(&b, 0, true);
   assert_int_equal(heavy.n_kept, N_HEAVY);
   assert_int_equal(heavy.problem.n_nodes, N_HEAVY);

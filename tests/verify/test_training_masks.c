@@ -9,7 +9,6 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gradient.h"
 #include "open.h"
@@ -36,28 +35,13 @@ static const char MODEL[] =
   "  [o] y = BatchNormalization <epsilon = 0.001> (h, s, b, mean, var)\n"
   "}\n";
 
-static psplit_model *opened_model(const char *text) {
-  char path[] = "/tmp/psplit-masks-XXXXXX";
-  pb bytes = bytes_of_text(text);
-  const int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, bytes.bytes, bytes.n), (ssize_t)bytes.n);
-  close(fd);
-  psplit_model *model;
-  psplit_diag diag = {0};
-  if (psplit_model_open(path, NULL, &diag, &model) != PSPLIT_OK) fail_msg("%s", diag.message);
-  unlink(path);
-  psplit_i_text_fini(&bytes);
-  return model;
-}
-
 /* A model with its first `from` as `to`. */
 static psplit_model *variant_of(const char *model, const char *from, const char *to) {
   char text[sizeof MODEL + 400];
   const char *at = strstr(model, from);
   assert_non_null(at);
   snprintf(text, sizeof text, "%.*s%s%s", (int)(at - model), model, to, at + strlen(from));
-  return opened_model(text);
+  return opened_text(text);
 }
 
 static psplit_model *variant(const char *from, const char *to) {
@@ -272,7 +256,7 @@ static void each_form_is_accepted_and_told(void **state) {
   (void)state;
   const psplit_training_options ways[] = {as_is, all_train, all_frozen};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-    psplit_model *model = opened_model(forms[i].model);
+    psplit_model *model = opened_text(forms[i].model);
     psplit_model *other = variant_of(forms[i].model, forms[i].from, forms[i].to);
     unsigned n_ways = 0;
     for (size_t k = 0; k < 3; k++) {
@@ -372,11 +356,11 @@ static void another_row_is_told(void **state) {
 static void reshaped_masks_are_accepted(void **state) {
   (void)state;
   psplit_diag diag = {0};
-  psplit_model *model = opened_model(
+  psplit_model *model = opened_text(
     OPSET(17) "g (float[n,8] x) => (float[m,8] y) <" WEIGHTS
               "> { c = Concat <axis = 0> (x, "
               "x) a = MatMul (c, w) b = Neg (a) [d] y, k = Dropout (a, ratio, yes) z = Not (k) }");
-  psplit_model *other = opened_model(
+  psplit_model *other = opened_text(
     OPSET(17) "g (float[n,8] x) => (float[m,8] y) <" WEIGHTS
               "> { c = Concat <axis = 0> (x, "
               "x) a = MatMul (c, w) b = Neg (a) [d] y, k = Dropout (b, ratio, yes) z = Not (k) }");
