@@ -171,12 +171,12 @@ static int64_t chain_ns(const state *s, uint32_t value, uint32_t stage, uint32_t
   return sum < fetched_ns ? sum : INT64_MAX;
 }
 
-/* Adds what makes the value, and all that is missing for that. */
-static psplit_code add_chain(state *s, uint32_t value, uint32_t stage) {
+/* Adds a copy of `node`, behind copies of all that is missing for it. */
+static psplit_code add_chain(state *s, uint32_t node, uint32_t stage) {
   psplit_code code;
-  const uint32_t node = s->planner->graph->values[value].producer;
-  PSPLIT_FOR_EACH_READ(&s->planner->graph->nodes[node], input)
-    if (is_missing(s, input)) PSPLIT_TRY(add_chain(s, input, stage));
+  const psplit_i_graph *graph = s->planner->graph;
+  PSPLIT_FOR_EACH_READ(&graph->nodes[node], input)
+    if (is_missing(s, input)) PSPLIT_TRY(add_chain(s, graph->values[input].producer, stage));
   mark_constants(s, node);
   PSPLIT_TRY(add_copy(s, node, stage));
   PSPLIT_TRY(add_free_producers(s, node, stage));
@@ -186,7 +186,6 @@ out:
 
 /* Adds a copy of `node` to `stage` if that pays. */
 static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bottleneck_ns) {
-  psplit_code code;
   psplit_planner *planner = s->planner;
   const psplit_i_graph *graph = planner->graph;
   const psplit_i_node *data = &graph->nodes[node];
@@ -196,9 +195,7 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   int64_t added_ns = planner->node_ns[(size_t)planner->device_class[stage] * graph->n_nodes + node];
   int64_t fetched_ns = 0;
   uint32_t fetched = PSPLIT_NONE; /* at most one new tensor is fetched for it */
-  for (uint32_t r = 0; r < data->n_inputs + data->n_captures; r++) {
-    const uint32_t value =
-      r < data->n_inputs ? data->inputs[r] : data->captures[r - data->n_inputs];
+  PSPLIT_FOR_EACH_READ(data, value) {
     if (!is_missing(s, value) || value == fetched) continue;
     const int64_t chained_ns = chain_ns(s, value, stage, 0);
     if (chained_ns < INT64_MAX) {
@@ -228,13 +225,7 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE) s->received[data->outputs[o]] = 0;
   s->room_bytes[stage] -= weight_bytes;
-  PSPLIT_FOR_EACH_READ(data, value)
-    if (is_missing(s, value)) PSPLIT_TRY(add_chain(s, value, stage));
-  mark_constants(s, node);
-  PSPLIT_TRY(add_copy(s, node, stage));
-  PSPLIT_TRY(add_free_producers(s, node, stage));
-out:
-  return code;
+  return add_chain(s, node, stage);
 }
 
 /* One stage: its received tensors from the last made to the first, so that a chain of copies is
