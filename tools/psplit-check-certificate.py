@@ -850,7 +850,8 @@ def check(p, data):
            f"{'optimal' if c.bound == c.value else 'not proved optimal'}: "
            f"the split has the value {c.value} ({c.value / p.scale:.9g})")
     if c.claimed > c.bound:
-        yield f"not certified: the bound {c.claimed} that the program claims"
+        yield (f"not certified: the bound {c.claimed} that the program claims"
+               + "; no messages but those of a trunk are counted" * (p.message is not None))
 
 def main():
     asked = sys.argv[1:] in (["-h"], ["--help"])

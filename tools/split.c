@@ -434,7 +434,9 @@ static psplit_code certify(const request *r, psplit_diag *diag) {
     char text[CLI_ADVICE_BYTES], most[CLI_TEXT], proved[CLI_TEXT];
     snprintf(text, sizeof text, "not certified: the bound of %s (%s); the certificate proves %s%s",
              cli_time(plan->lower_bound_ns, most), plan->bound, cli_time(made.bound_ns, proved),
-             made.bound_ns > plan->lower_bound_ns ? " of splits without copies of nodes" : "");
+             made.bound_ns > plan->lower_bound_ns ? " of splits without copies of nodes"
+             : plan->latency_per_pair             ? CLI_SOME_MESSAGES
+                                                  : "");
     r->emit.logger->emit(r->emit.logger->user, PSPLIT_WARNING, text);
   }
   psplit_certified_fini(&made);

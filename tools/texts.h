@@ -18,6 +18,9 @@ enum { CLI_TEXT = 32 };
 const char *cli_bytes(uint64_t bytes, char *buffer);
 const char *cli_time(int64_t ns, char *buffer);
 
+/* What a certificate of less than the bound says of messages that share a latency. */
+#define CLI_SOME_MESSAGES ", with no messages but those of a trunk"
+
 /* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
 const char *cli_printable(const char *text, char *buffer, size_t bytes);
 

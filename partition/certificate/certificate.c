@@ -385,6 +385,16 @@ static void write_head(const builder *b, const psplit_solution *s, psplit_i_text
   psplit_i_text_addf(out, "value %" PRId64 "\n", s->objective_ns);
 }
 
+/* By shared memory, too, a stage sends one net of a trunk at most and receives one, in a message
+ * each; the solver needs no trunk there, as it counts messages as they are. */
+static psplit_code mark_trunk(builder *b) {
+  const psplit_comm comm = b->merged.comm;
+  b->merged.comm = PSPLIT_COMM_P2P;
+  const psplit_code code = psplit_i_messages_mark(&b->arena, NULL, &b->merged);
+  b->merged.comm = comm;
+  return code;
+}
+
 /* Nets that take as long as a message longer. */
 static void write_trunk(const psplit_problem *p, psplit_i_text *out) {
   psplit_i_text_puts(out, "trunk");
@@ -426,8 +436,9 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
     b.merged.next_hop = NULL; /* a relaxation: what is sent counts once, and no relays */
     b.merged.comm = PSPLIT_COMM_SHARED;
   }
+  const bool trunk = b.merged.message_ns && !options.noncontiguous;
+  if (trunk) PSPLIT_TRY(mark_trunk(&b));
   const psplit_problem whole = b.merged;
-  const bool trunk = whole.message_ns && !options.noncontiguous;
   if (trunk) PSPLIT_TRY(psplit_i_messages_relax(&whole, &b.arena, &b.merged));
   b.merged.message_ns = NULL; /* a relaxation: beyond the trunk messages take nothing */
   PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));

@@ -127,6 +127,15 @@ def large_problem(rng):
             "nodes": nodes, "tensors": tensors}, ["--no-empty-stages"] * (rng.random() < 0.3)
 
 
+def shared_messages():
+    """A chain by shared memory whose bound is that of messages: without them it is half."""
+    return {"format": "psplit-problem", "comm": "shared", "message_latency": "per_pair",
+            "devices": [{"count": 3}], "links": [{"latency_ns": 5}],
+            "nodes": [{"time_ns": ns} for ns in (4, 6) * 3],
+            "tensors": [{"producer": u, "consumers": [u + 1], "send_ns": 1, "recv_ns": 1}
+                        for u in range(5)]}
+
+
 def seal(lines):
     """The certificate with a checksum that fits."""
     text = "\n".join(lines) + "\n"
@@ -299,6 +308,10 @@ def main():
             with open(cert, "rb") as file:
                 return checker.Problem(content), file.read(), json.loads(done.stdout)
 
+        problem, data, plan = make(shared_messages(), [])
+        claim = checker.Claim(problem, checker.Lines(data))
+        check("messages by shared memory are in the certificate", plan["proved_optimal"] and
+              spoiler.verdict(problem, data) is None and claim.bound == claim.value == 20)
         others = []
         for i in range(options.problems):
             small = i % 3 != 2
