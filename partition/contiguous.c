@@ -34,8 +34,9 @@
 
 enum {
   VERY_LARGE = 1 << 14,
-  MOST_IDLE = 4, /* rounds of search that bring nothing */
-  SOON = 1 << 16 /* steps of the exact program behind the first few orders */
+  MOST_IDLE = 4,    /* rounds of search that bring nothing */
+  FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
+  SOON = 1 << 16    /* steps of the exact program behind the first few orders */
 };
 
 /* A solver's steps in the table: each may be NULL. */
@@ -78,10 +79,17 @@ static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
   return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart) : code;
 }
 
+/* A limit just below the best value; below that by leaps that double, where better splits by little
+ * are found again and again. */
 static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  const int64_t before = a->best.value, leap = a->leap;
+  const int64_t limit = before - 1 - leap;
   psplit_i_verdict verdict;
-  psplit_code code = psplit_i_state_exact(a, a->best.value - 1, a->budget, &verdict);
-  turn->again = verdict != PSPLIT_I_UNKNOWN;
+  psplit_code code = psplit_i_state_exact(a, limit > a->result->bound ? limit : a->result->bound,
+                                          a->budget, &verdict);
+  turn->again = verdict != PSPLIT_I_UNKNOWN || leap > 0;
+  a->n_improved = verdict == PSPLIT_I_YES ? a->n_improved + 1 : 0;
+  a->leap = a->n_improved < FEW_IMPROVED ? 0 : 2 * leap + before - a->best.value;
   if (code == PSPLIT_OK && !turn->again && !psplit_i_state_done(a))
     code = psplit_i_state_ask_late(a);
   return code;

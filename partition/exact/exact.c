@@ -24,23 +24,17 @@
 #include "team.h"
 #include "weight_axis.h"
 
-typedef struct round_label {
-  label head;
-  uint32_t counts_from, counts_to;
-} round_label;
-
 /* Copies the labels of round `used` that are not dominated. */
-static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
-                          uint32_t **out_counts) {
+static psplit_code gather(exact *x, uint32_t used, psplit_i_round *round) {
   size_t n = 0, n_counts = 0;
   for (int pass = 0; pass < 2; pass++) {
     if (pass == 1) {
-      *out_labels = malloc((n + 1) * sizeof **out_labels);
-      *out_counts = malloc((n_counts + 1) * sizeof **out_counts);
+      round->labels = malloc((n + 1) * sizeof *round->labels);
+      round->counts = malloc((n_counts + 1) * sizeof *round->counts);
       x->round_ids = malloc((n + 1) * sizeof *x->round_ids);
       x->round_bits = malloc((n + 1) * x->words * sizeof *x->round_bits);
       x->round_keys = malloc((n + 1) * x->n_key_bytes + 1);
-      if (!*out_labels || !*out_counts || !x->round_ids || !x->round_bits || !x->round_keys)
+      if (!round->labels || !round->counts || !x->round_ids || !x->round_bits || !x->round_keys)
         return PSPLIT_NOMEM;
       n = n_counts = 0;
     }
@@ -61,10 +55,11 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
         if (x->n_key_bytes)
           memcpy(x->round_keys + n * x->n_key_bytes, s->keys.items + (size_t)k * x->n_key_bytes,
                  x->n_key_bytes);
-        (*out_labels)[n] =
-          (round_label){s->labels.items[k], (uint32_t)n_counts, (uint32_t)(n_counts + to - from)};
+        round->labels[n] = (psplit_i_round_label){s->labels.items[k], (uint32_t)n_counts,
+                                                  (uint32_t)(n_counts + to - from)};
         if (to > from)
-          memcpy(*out_counts + n_counts, s->counts.items + from, (to - from) * sizeof **out_counts);
+          memcpy(round->counts + n_counts, s->counts.items + from,
+                 (to - from) * sizeof *round->counts);
         n_counts += to - from;
         n++;
       }
@@ -78,8 +73,7 @@ enum { LARGE_ROUND = 1000 }; /* labels that are worth a team whatever came befor
 
 typedef struct exact_round {
   exact *x;
-  const round_label *labels;
-  const uint32_t *counts;
+  const psplit_i_round *round;
   expander *expanders; /* of each thread */
 } exact_round;
 
@@ -90,9 +84,9 @@ static void expand_one(void *with, size_t k, int thread) {
       atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
     return;
   expander *d = &all->expanders[thread];
-  const round_label *l = &all->labels[k];
+  const psplit_i_round_label *l = &all->round->labels[k];
   psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + k * x->words,
-                         x->round_keys + k * x->n_key_bytes, all->counts + l->counts_from,
+                         x->round_keys + k * x->n_key_bytes, all->round->counts + l->counts_from,
                          l->counts_to - l->counts_from);
   if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
 }
@@ -100,16 +94,16 @@ static void expand_one(void *with, size_t k, int thread) {
 /* On `team` threads, or on n_threads where there are many labels. */
 static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int team,
                              int n_threads) {
-  round_label *labels = NULL;
-  uint32_t *counts = NULL;
-  const psplit_code code = gather(x, used, &labels, &counts);
+  psplit_i_round round = {0};
+  psplit_code code = gather(x, used, &round);
+  if (code == PSPLIT_OK) code = psplit_i_exact_drop_dominated(x, &round);
   if (code == PSPLIT_OK && x->n_round > 0) {
     if (x->n_round >= LARGE_ROUND) team = n_threads;
-    exact_round all = {x, labels, counts, expanders};
+    exact_round all = {x, &round, expanders};
     psplit_i_team_for(team, 0, x->n_round, expand_one, &all);
   }
-  free(labels);
-  free(counts);
+  free(round.labels);
+  free(round.counts);
   free(x->round_ids);
   free(x->round_bits);
   free(x->round_keys);
@@ -340,7 +334,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
-    uint64_t steps = 0, loads = 0;
+    uint64_t steps = x->n_compared, loads = 0;
     for (int i = 0; i < n_threads; i++) {
       steps += expanders[i].n_steps;
       loads += expanders[i].n_loads;

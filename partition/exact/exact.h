@@ -25,7 +25,8 @@ typedef struct psplit_i_exact_options {
   bool least_comm; /* among them, one with the least sum of communication */
   /* With least_comm, up to 255 stages and no replicas: which of these; NULL: any. */
   const psplit_i_lexicographic *lexicographic;
-  bool send_once; /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  bool send_once;      /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  bool keep_dominated; /* labels that another one of their round dominates stay: the same verdict */
   /* Clusters moved, and 8 for each label, over all threads: the same for any number of threads. */
   uint64_t max_steps;
   uint64_t memory_bytes;

@@ -7,6 +7,7 @@
  *   stage.c            the stage that grows: clusters in and out
  *   lexicographic.c    keys, by which equal labels are told apart
  *   dominance.c        stages and labels that others make superfluous
+ *   label_dominance.c  labels that others of their round make superfluous
  *   push.c             from a stage to the labels that it leads to
  *   expand.c           all stages behind a label
  *   exact.c            the rounds */
@@ -86,6 +87,7 @@ typedef struct exact {
   char apart_before[APART];
   _Atomic uint64_t n_steps, n_bytes;
   _Atomic uint64_t n_loads;    /* labels that were looked through */
+  uint64_t n_compared;         /* steps of comparing labels; part of n_steps as well */
   uint64_t load_ops, most_ops; /* of one; of all and the steps together, as the budget allows */
   atomic_bool out_of_work, out_of_memory, full; /* full: out of work for want of memory_bytes */
   char apart_behind[APART];
@@ -305,6 +307,23 @@ uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves,
 /* Dominance of labels: whether one was reached with the same devices and one cluster v less left,
  * where no stage in front is worse off without v. */
 bool psplit_i_expander_less_is_left(expander *d);
+
+/* --- label_dominance.c --- */
+
+/* A label of the round in flight, and where its list stands in the round's counts. */
+typedef struct psplit_i_round_label {
+  label head;
+  uint32_t counts_from, counts_to;
+} psplit_i_round_label;
+
+/* Beside x->round_ids and x->round_bits. */
+typedef struct psplit_i_round {
+  psplit_i_round_label *labels; /* [x->n_round] */
+  uint32_t *counts;
+} psplit_i_round;
+
+/* Drops labels of the round that another one of it dominates. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_exact_drop_dominated(exact *x, psplit_i_round *round);
 
 /* --- push.c --- */
 

@@ -39,6 +39,8 @@ typedef struct psplit_i_solver_state {
   bool recombined;          /* splits have been put together from downsets */
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
+  uint32_t n_improved;      /* runs of it in a row that found a better split */
+  int64_t leap;             /* the next one asks for one that is better by so much more than that */
 } psplit_i_solver_state;
 
 /* A solver's turn: what it is told, and what it says. */

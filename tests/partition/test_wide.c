@@ -133,6 +133,100 @@ static void search_quickly(bed *b) {
                    PSPLIT_OK);
 }
 
+/* The verdict of the exact program, and its steps. */
+static psplit_i_verdict decide(bed *b, int64_t limit, bool send_once, bool keep_dominated,
+                               uint64_t *out_steps) {
+  const psplit_i_weight_axis none = {0};
+  psplit_i_verdict verdict;
+  const psplit_i_exact_options options = {.limit = limit,
+                                          .send_once = send_once,
+                                          .keep_dominated = keep_dominated,
+                                          .max_steps = 400000,
+                                          .memory_bytes = 1 << 28,
+                                          .n_threads = 1,
+                                          .out_steps = out_steps};
+  assert_int_equal(
+    psplit_i_exact(&b->instance, &b->automaton, &none, &options, &b->assignment, &verdict),
+    PSPLIT_OK);
+  return verdict;
+}
+
+/* The problem becomes rows in parallel of which some nodes read what the first node makes, sent to each
+ * stage that has one. */
+static void take_masked_rows(random_problem *r, uint64_t seed, uint32_t n) {
+  psplit_problem *p = &r->problem;
+  const uint32_t width = 2 + (uint32_t)(seed % 2);
+  uint32_t n_pins = 0;
+  p->n_nets = 0;
+  p->comm = PSPLIT_COMM_P2P;
+  r->time_ns[0] = 1;
+  for (uint32_t v = 1; v < n; v++) {
+    r->time_ns[v] = 1 + (int64_t)(psplit_i_splitmix64(seed, v) % 20);
+    if (v == 1 || psplit_i_splitmix64(seed + 3, v) % 3 == 0) r->consumer[n_pins++] = v;
+  }
+  for (uint32_t v = 0; v < n; v++) {
+    if (v > 0 && v + width >= n) continue;
+    if (v > 0) r->consumer[n_pins++] = v + width;
+    if (v > 0 && v + width + 1 < n && psplit_i_splitmix64(seed + 1, v) % 3 == 0)
+      r->consumer[n_pins++] = v + width + 1;
+    r->producer[p->n_nets] = v;
+    r->send_ns[p->n_nets] = r->recv_ns[p->n_nets] =
+      (int64_t)(psplit_i_splitmix64(seed + 2, v) % (v ? 6 : 40));
+    r->off[++p->n_nets] = n_pins;
+  }
+}
+
+static bool masked_init(bed *b, uint64_t seed, uint32_t n, uint32_t k) {
+  if (!bed_init(b, seed, LAYERED, n, k, 0)) return false;
+  psplit_i_automaton_fini(&b->automaton);
+  psplit_i_instance_fini(&b->instance);
+  take_masked_rows(&b->r, seed, n);
+  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK ||
+      psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK)
+    fail();
+  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
+  return true;
+}
+
+/* With and without labels that others dominate, at limits below what search finds. */
+static void no_dominated_label_is_missed(void **state) {
+  (void)state;
+  static bed b;
+  static const unsigned features[] = {0,
+                                      WITH_CLASSES,
+                                      WITH_OVERLAP,
+                                      WITH_FREE_COMM | WITH_CLASSES,
+                                      WITH_MEMORY,
+                                      WITH_PINS | WITH_TOGETHER};
+  enum { N = sizeof features / sizeof *features };
+  uint32_t n_decided = 0, n_fewer = 0, n_found = 0;
+  for (uint32_t seed = 0; seed < percent(1200); seed++) {
+    const shape kind = (shape)(seed / N % N_SHAPES);
+    const uint32_t n = 12 + seed * 7 % 16, k = 3 + seed % 3;
+    if (seed % 5 < 2 ? !masked_init(&b, seed, n, k)
+                     : !bed_init(&b, seed, kind, n, k, features[seed % N]))
+      continue;
+    search_quickly(&b);
+    const int64_t value = b.assignment.value;
+    for (uint32_t i = 0; i < 4 && value < PSPLIT_I_INF; i++) {
+      const int64_t limit = value - 1 - value * i / 40;
+      uint64_t all = 0, fewer = 0;
+      const psplit_i_verdict truth = decide(&b, limit, seed % 4 == 3, true, &all);
+      const psplit_i_verdict verdict = decide(&b, limit, seed % 4 == 3, false, &fewer);
+      if (truth == PSPLIT_I_UNKNOWN || verdict == PSPLIT_I_UNKNOWN) continue;
+      if (verdict != truth)
+        fail_msg("seed %u, shape %d, limit %lld: %s without dominated labels", seed, (int)kind,
+                 (long long)limit, truth == PSPLIT_I_YES ? "no split" : "a split");
+      n_decided++;
+      n_found += truth == PSPLIT_I_YES;
+      n_fewer += fewer < all;
+    }
+    bed_fini(&b);
+  }
+  assert_true(n_decided > percent(1200));
+  assert_true(n_found > percent(1200) / 10 && n_fewer > percent(1200) / 10);
+}
+
 static void bounds_hold_for_the_exact_program(void **state) {
   (void)state;
   static bed b;
@@ -256,6 +350,7 @@ int main(void) {
     cmocka_unit_test(ranks_are_weights_of_ancestors),
     cmocka_unit_test(bounds_hold_for_the_optimum),
     cmocka_unit_test(bounds_hold_for_the_exact_program),
+    cmocka_unit_test(no_dominated_label_is_missed),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
