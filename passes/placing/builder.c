@@ -174,10 +174,13 @@ static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_
   const size_t n = n_kinds > 1 ? n_kinds : p->n_classes;
   if (b->planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR || n_kinds == 0)
     return PSPLIT_OK;
-  int64_t *ns = psplit_i_builder_array(b, n, sizeof *ns);
+  int64_t *ns = psplit_i_builder_array(b, n, sizeof *ns), most = 0;
   if (!ns) return psplit_i_nomem(b->diag);
-  for (size_t c = 0; c < n; c++) /* the first has the least latency */
+  for (size_t c = 0; c < n; c++) { /* the first has the least latency */
     ns[c] = b->links.link[n_kinds > 1 ? c : 0].latency_ns;
+    if (ns[c] > most) most = ns[c];
+  }
+  if (most == 0) return PSPLIT_OK; /* the same problem as per tensor, and the same plan */
   for (uint32_t e = 0; e < nets->n; e++)
     if (!nets->charged[e] || nets->price[e] != PSPLIT_NONE) nets->flags[e] |= PSPLIT_NET_NO_MESSAGE;
   p->message_ns = ns;

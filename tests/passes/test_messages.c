@@ -138,6 +138,29 @@ static int64_t best_of_all_ways(const psplit_model *model, uint32_t n, uint32_t 
   return best_ns;
 }
 
+/* Over links without latency messages are nothing: the same problem, so the same solver and bound. */
+static void without_latency_nothing_changes(void **state) {
+  (void)state;
+  psplit_devices *devices = devices_without(3, 0, 0);
+  for (uint32_t seed = 0; seed < 12; seed++) {
+    dice d = {.seed = 400 + seed};
+    psplit_model *model = random_model(&d, 7);
+    psplit_planner_options options = per_pair(3, devices);
+    psplit_planner *pairs = unit_of(model, &options);
+    options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+    psplit_planner *tensors = unit_of(model, &options);
+    assert_true(plan_of(pairs) && plan_of(tensors));
+    const psplit_plan *a = psplit_planner_plan(pairs), *b = psplit_planner_plan(tensors);
+    assert_string_equal(a->solver, b->solver);
+    assert_string_equal(a->bound, b->bound);
+    assert_int_equal(a->bottleneck_ns, b->bottleneck_ns);
+    psplit_planner_destroy(pairs);
+    psplit_planner_destroy(tensors);
+    psplit_model_close(model);
+  }
+  psplit_devices_destroy(devices);
+}
+
 static uint32_t n_passed_on(const psplit_planner *planner) {
   const psplit_plan *plan = psplit_planner_plan(planner);
   uint32_t n = 0;
@@ -191,6 +214,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_passed_on_saves_messages),
     cmocka_unit_test(plans_count_messages),
+    cmocka_unit_test(without_latency_nothing_changes),
     cmocka_unit_test(a_message_is_never_dearer_than_its_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
