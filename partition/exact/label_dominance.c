@@ -1,14 +1,16 @@
-/* Dominance between the labels of a round. Let label A have less left than label B, in the same state,
- * and let X be what B has left and A has not. A completion of B, without X, completes A: no stage of it
- * computes or receives more. It may send more: a net that a cluster of X consumes has a receiver behind
- * A, and may have none behind B. Only a stage that holds all consumers that B has left pays more for
- * that, and so one of X, the first. Let what it pays flow into that cluster. A cluster absorbs its own time
- * at most; the rest flows on through the nets that it makes, each of which takes no more than it costs to
- * send once, to a consumer in X, or ends where B has receivers of the net placed, as often as it has. If
- * all is absorbed or ends, a stage without its part of X is no worse off: what flows into that part is
- * absorbed there or leaves it by nets that the stage no longer sends. So A dominates B.
+/* Dominance between the labels of a round. Let label A have less left than label B, in the same
+ * state, and let X be what B has left and A has not. A completion of B, without X, completes A: no
+ * stage of it computes or receives more. It may send more: a net that a cluster of X consumes has a
+ * receiver behind A, and may have none behind B. Only a stage that holds all consumers that B has
+ * left pays more for that, and so one of X, the first. Let what it pays flow into that cluster. A
+ * cluster absorbs its own time at most; the rest flows on through the nets that it makes, each of
+ * which takes no more than it costs to send once, to a consumer in X, or ends where B has receivers
+ * of the net placed, as often as it has. If all is absorbed or ends, a stage without its part of X
+ * is no worse off: what flows into that part is absorbed there or leaves it by nets that the stage
+ * no longer sends. So A dominates B.
  *
- * No circle: a label is dropped for one that has less left, or as much and fewer devices used. */
+ * No circle: a label is dropped for one that has less left, or as much and fewer devices used or
+ * receivers counted. */
 #include <stdlib.h>
 
 #include "exact_inside.h"
@@ -29,7 +31,8 @@ typedef struct comparison {
   uint64_t work;
 } comparison;
 
-/* A label's place among those of the round: less left comes first, and of one downset, fewer receivers. */
+/* A label's place among those of the round: less left comes first, and of one downset, fewer
+ * receivers. */
 typedef struct rank {
   uint64_t downset, receivers; /* hashes */
   uint32_t n_left, n_receivers, at;
@@ -63,8 +66,8 @@ static uint32_t first_between(comparison *c, uint32_t e) {
   return first;
 }
 
-/* Adds what flows into v, the first of X that consumes net e, from the producer of e. False: a stage
- * may pay more that does not hold v. */
+/* Adds what flows into v, the first of X that consumes net e, from the producer of e. False: a
+ * stage may pay more that does not hold v. */
 static bool demand_of(comparison *c, uint32_t v, uint32_t e, int64_t send_ns) {
   const psplit_i_instance *instance = c->x->instance;
   const uint32_t of_a = receivers(c, c->a, c->count_a, e);
@@ -175,7 +178,8 @@ static void rank_labels(const exact *x, const psplit_i_round *round, rank *ranks
   qsort(ranks, x->n_round, sizeof *ranks, by_left);
 }
 
-/* Whether one of kept[from, to), the last first, dominates label b; false where the work is spent. */
+/* Whether one of kept[from, to), the last first, dominates label b; false where the work is
+ * spent. */
 static bool one_dominates(comparison *c, const psplit_i_round *round, const uint32_t *kept,
                           uint32_t from, uint32_t to, uint32_t b, uint64_t most) {
   while (to > from && c->work < most)
@@ -183,8 +187,8 @@ static bool one_dominates(comparison *c, const psplit_i_round *round, const uint
   return false;
 }
 
-/* keep[]: by place in the round. Each is held against those kept of its downset, and then those that
- * have less left, the most of that first. */
+/* keep[]: by place in the round. Each is held against those kept of its downset, and then those
+ * that have less left, the most of that first. */
 static void find_dominated(comparison *c, const psplit_i_round *round, const rank *ranks,
                            uint32_t *kept, bool *keep) {
   uint64_t most = 0;

@@ -151,8 +151,8 @@ static psplit_i_verdict decide(bed *b, int64_t limit, bool send_once, bool keep_
   return verdict;
 }
 
-/* The problem becomes rows in parallel of which some nodes read what the first node makes, sent to each
- * stage that has one. */
+/* The problem becomes rows in parallel of which some nodes read what the first node makes, sent to
+ * each stage that has one. */
 static void take_masked_rows(random_problem *r, uint64_t seed, uint32_t n) {
   psplit_problem *p = &r->problem;
   const uint32_t width = 2 + (uint32_t)(seed % 2);

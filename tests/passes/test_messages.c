@@ -138,7 +138,8 @@ static int64_t best_of_all_ways(const psplit_model *model, uint32_t n, uint32_t 
   return best_ns;
 }
 
-/* Over links without latency messages are nothing: the same problem, so the same solver and bound. */
+/* Over links without latency messages are nothing: the same problem, so the same solver and
+ * bound. */
 static void without_latency_nothing_changes(void **state) {
   (void)state;
   psplit_devices *devices = devices_without(3, 0, 0);
