@@ -206,7 +206,8 @@ static uint32_t next_piece(const pieces *p, uint32_t node, uint32_t value) {
 
 /* Whether all that read the node are in one other supernode: wherever that is, the node's own stage
  * would have no use for it if it were copied there, so that the results are sent (drop_idle in
- * replicate.c). Copies of the readers may have copies of it all the same. */
+ * replicate.c): its readers pay for all of that, for what is not in their sets by a piece that is
+ * closed. Copies of the readers may have copies of it all the same. */
 static bool is_left(const psplit_i_builder *b, uint32_t n) {
   const psplit_i_graph *graph = b->planner->graph;
   uint32_t reader = PSPLIT_NONE;
@@ -235,9 +236,7 @@ static int64_t share_of_node(const psplit_planner *planner, uint32_t n, uint32_t
 static bool fill(pieces *p, uint32_t node, uint32_t value) {
   const psplit_planner *planner = p->b->planner;
   if (!psplit_i_planner_sendable(planner, value) || planner->uncuttable[value]) return true;
-  const int64_t receive_ns =
-    psplit_i_link_ns(&p->link, psplit_i_planner_sent_bytes(planner, value, NULL));
-  int64_t left = receive_ns;
+  int64_t left = psplit_i_link_ns(&p->link, psplit_i_planner_sent_bytes(planner, value, NULL));
   if (!p->copied[node]) return begin_piece(p, node, value, left, false);
   int64_t own = p->sending ? 0 : share_of_node(planner, node, value);
   if (own > left) own = left;
@@ -250,7 +249,7 @@ static bool fill(pieces *p, uint32_t node, uint32_t value) {
     left -= p->all.items[at].ns;
     if (!put(p, at, value)) return false;
   }
-  return !is_left(p->b, node) || begin_piece(p, node, value, receive_ns, true);
+  return !is_left(p->b, node) || begin_piece(p, node, value, left, true);
 }
 
 /* Sets of all results. */
@@ -280,8 +279,7 @@ static void add_charges(const pieces *p, psplit_i_charges *to) {
     const piece *this = &p->all.items[i];
     uint32_t end = to->off[to->n];
     for (uint32_t c = this->first; c != PSPLIT_NONE; c = p->cells.items[c].of_piece) {
-      const uint32_t value = p->cells.items[c].value, node = graph->values[value].producer;
-      if (!this->closed && p->copied[node] && is_left(p->b, node)) continue; /* for copies alone */
+      const uint32_t value = p->cells.items[c].value;
       for (uint32_t r = graph->consumer_off[value]; r < graph->consumer_off[value + 1]; r++)
         to->reader[end++] = graph->consumers[r];
     }
