@@ -96,7 +96,7 @@ static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int t
                              int n_threads) {
   psplit_i_round round = {0};
   psplit_code code = gather(x, used, &round);
-  if (code == PSPLIT_OK) code = psplit_i_exact_drop_dominated(x, &round);
+  if (code == PSPLIT_OK) code = psplit_i_exact_drop_dominated(&expanders[0], &round);
   if (code == PSPLIT_OK && x->n_round > 0) {
     if (x->n_round >= LARGE_ROUND) team = n_threads;
     exact_round all = {x, &round, expanders};
@@ -334,7 +334,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
-    uint64_t steps = x->n_compared, loads = 0;
+    uint64_t steps = 0, loads = 0;
     for (int i = 0; i < n_threads; i++) {
       steps += expanders[i].n_steps;
       loads += expanders[i].n_loads;

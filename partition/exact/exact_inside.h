@@ -87,7 +87,6 @@ typedef struct exact {
   char apart_before[APART];
   _Atomic uint64_t n_steps, n_bytes;
   _Atomic uint64_t n_loads;    /* labels that were looked through */
-  uint64_t n_compared;         /* steps of comparing labels; part of n_steps as well */
   uint64_t load_ops, most_ops; /* of one; of all and the steps together, as the budget allows */
   atomic_bool out_of_work, out_of_memory, full; /* full: out of work for want of memory_bytes */
   char apart_behind[APART];
@@ -207,8 +206,12 @@ static inline uint64_t psplit_i_count_key(uint32_t net, uint32_t count) {
 /* Numbers of a label's list for each net and group, or net. */
 enum { GROUP_SHIFT = 16 };
 
+static inline bool psplit_i_holds(const uint64_t *bits, uint32_t cluster) {
+  return bits[cluster / 64] >> (cluster % 64) & 1;
+}
+
 static inline bool psplit_i_is_left(const expander *d, uint32_t cluster) {
-  return d->left[cluster / 64] >> (cluster % 64) & 1;
+  return psplit_i_holds(d->left, cluster);
 }
 
 static inline uint32_t psplit_i_net_producer(const psplit_i_instance *instance, uint32_t net) {
@@ -282,7 +285,7 @@ double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *
 /* Finds x->weightless. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_lexicographic_prepare(exact *x);
 static inline bool psplit_i_is_weightless(const exact *x, uint32_t cluster) {
-  return x->weightless && x->weightless[cluster / 64] >> (cluster % 64) & 1;
+  return x->weightless && psplit_i_holds(x->weightless, cluster);
 }
 /* The key where nothing is placed. */
 void psplit_i_lexicographic_start(expander *d);
@@ -322,8 +325,8 @@ typedef struct psplit_i_round {
   uint32_t *counts;
 } psplit_i_round;
 
-/* Drops labels of the round that another one of it dominates. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_exact_drop_dominated(exact *x, psplit_i_round *round);
+/* Drops labels of the round that another one of it dominates, with steps of `d`. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round);
 
 /* --- push.c --- */
 

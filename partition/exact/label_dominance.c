@@ -38,12 +38,8 @@ typedef struct rank {
   uint32_t n_left, n_receivers, at;
 } rank;
 
-static bool is_in(const uint64_t *bits, uint32_t cluster) {
-  return bits[cluster / 64] >> (cluster % 64) & 1;
-}
-
 static bool is_between(const comparison *c, uint32_t cluster) {
-  return is_in(c->b, cluster) && !is_in(c->a, cluster);
+  return psplit_i_holds(c->b, cluster) && !psplit_i_holds(c->a, cluster);
 }
 
 /* Stages placed that receive net e. */
@@ -52,7 +48,7 @@ static uint32_t receivers(comparison *c, const uint64_t *left, const uint32_t *c
   if (counts[e]) return counts[e];
   c->work += instance->net_off[e + 1] - instance->net_off[e];
   for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
-    if (!is_in(left, instance->net_pin[k])) return 1;
+    if (!psplit_i_holds(left, instance->net_pin[k])) return 1;
   return 0;
 }
 
@@ -76,7 +72,8 @@ static bool demand_of(comparison *c, uint32_t v, uint32_t e, int64_t send_ns) {
   if (c->x->counted[e]) {
     if (of_a > of_b + 1) return false;
     for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
-      if (is_in(c->a, instance->net_pin[k])) return false; /* one receiver more in any case */
+      if (psplit_i_holds(c->a, instance->net_pin[k]))
+        return false; /* one receiver more in any case */
   }
   c->demand[v] += send_ns;
   return true;
@@ -110,7 +107,7 @@ static bool all_flows(comparison *c, uint32_t type) {
       if (instance->pin[v] != PSPLIT_NONE) return false;
       for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
         const uint32_t e = instance->inc[k] >> 1;
-        if (instance->inc[k] & 1 || !is_in(c->a, psplit_i_net_producer(instance, e)) ||
+        if (instance->inc[k] & 1 || !psplit_i_holds(c->a, psplit_i_net_producer(instance, e)) ||
             first_between(c, e) != v)
           continue;
         if (!demand_of(c, v, e, send[e])) return false;
@@ -227,7 +224,8 @@ static bool applies(const exact *x) {
          !x->automaton->all_used && !x->instance->makes_message && x->instance->all_forward;
 }
 
-psplit_code psplit_i_exact_drop_dominated(exact *x, psplit_i_round *round) {
+psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round) {
+  exact *x = d->x;
   const uint32_t n = x->n_round, n_nets = x->instance->n_nets;
   psplit_code code = PSPLIT_NOMEM;
   psplit_i_arena arena;
@@ -243,8 +241,7 @@ psplit_code psplit_i_exact_drop_dominated(exact *x, psplit_i_round *round) {
   if (c.count_a && c.count_b && c.demand && ranks && kept && keep) {
     rank_labels(x, round, ranks);
     find_dominated(&c, round, ranks, kept, keep);
-    x->n_compared += c.work / WORK_PER_STEP;
-    atomic_fetch_add_explicit(&x->n_steps, c.work / WORK_PER_STEP, memory_order_relaxed);
+    d->n_steps += c.work / WORK_PER_STEP;
     drop(x, round, keep);
     code = PSPLIT_OK;
   }

@@ -33,8 +33,8 @@ typedef struct bed {
   psplit_i_assignment assignment;
 } bed;
 
-static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
-  make_random_problem(&b->r, seed, kind, n, k, features);
+/* Of b->r. */
+static bool bed_take(bed *b) {
   psplit_partition_options_init(&b->options);
   b->options.n_threads = 1;
   psplit_i_arena_init(&b->arena, 0);
@@ -45,6 +45,11 @@ static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, 
   }
   assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
   return true;
+}
+
+static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
+  make_random_problem(&b->r, seed, kind, n, k, features);
+  return bed_take(b);
 }
 
 static void bed_fini(bed *b) {
@@ -133,7 +138,7 @@ static void search_quickly(bed *b) {
                    PSPLIT_OK);
 }
 
-/* The verdict of the exact program, and its steps. */
+/* The verdict of the exact program, and its steps; out_steps may be NULL. */
 static psplit_i_verdict decide(bed *b, int64_t limit, bool send_once, bool keep_dominated,
                                uint64_t *out_steps) {
   const psplit_i_weight_axis none = {0};
@@ -176,16 +181,10 @@ static void take_masked_rows(random_problem *r, uint64_t seed, uint32_t n) {
   }
 }
 
-static bool masked_init(bed *b, uint64_t seed, uint32_t n, uint32_t k) {
-  if (!bed_init(b, seed, LAYERED, n, k, 0)) return false;
-  psplit_i_automaton_fini(&b->automaton);
-  psplit_i_instance_fini(&b->instance);
+static void masked_init(bed *b, uint64_t seed, uint32_t n, uint32_t k) {
+  make_random_problem(&b->r, seed, LAYERED, n, k, 0);
   take_masked_rows(&b->r, seed, n);
-  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK ||
-      psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK)
-    fail();
-  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
-  return true;
+  assert_true(bed_take(b));
 }
 
 /* With and without labels that others dominate, at limits below what search finds. */
@@ -203,8 +202,9 @@ static void no_dominated_label_is_missed(void **state) {
   for (uint32_t seed = 0; seed < percent(1200); seed++) {
     const shape kind = (shape)(seed / N % N_SHAPES);
     const uint32_t n = 12 + seed * 7 % 16, k = 3 + seed % 3;
-    if (seed % 5 < 2 ? !masked_init(&b, seed, n, k)
-                     : !bed_init(&b, seed, kind, n, k, features[seed % N]))
+    if (seed % 5 < 2)
+      masked_init(&b, seed, n, k);
+    else if (!bed_init(&b, seed, kind, n, k, features[seed % N]))
       continue;
     search_quickly(&b);
     const int64_t value = b.assignment.value;
@@ -231,27 +231,18 @@ static void bounds_hold_for_the_exact_program(void **state) {
   (void)state;
   static bed b;
   static const shape kinds[] = {LAYERED, ANY_ORDER, SERIES_PARALLEL, TREE};
-  const psplit_i_weight_axis none = {0};
   uint32_t n_decided = 0;
   for (uint32_t seed = 0; seed < percent(200); seed++)
     for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
       const uint32_t n = 12 + (seed * 7 + i) % 30, k = 2 + (seed * 5 + i) % 3;
       if (!bed_init(&b, seed, kinds[i], n, k, seed % 2 ? 0 : WITH_OVERLAP)) continue;
       search_quickly(&b);
-      psplit_i_verdict verdict;
-      psplit_i_exact_options options = {
-        .limit = largest_bound(&b, b.assignment.value) - 1,
-        .max_steps = 300000,
-        .memory_bytes = 1 << 28,
-        .n_threads = 1,
-      };
-      if (options.limit >= 0) {
-        assert_int_equal(
-          psplit_i_exact(&b.instance, &b.automaton, &none, &options, &b.assignment, &verdict),
-          PSPLIT_OK);
-        if (verdict == PSPLIT_I_YES && b.assignment.value <= options.limit)
+      const int64_t limit = largest_bound(&b, b.assignment.value) - 1;
+      if (limit >= 0) {
+        const psplit_i_verdict verdict = decide(&b, limit, false, false, NULL);
+        if (verdict == PSPLIT_I_YES && b.assignment.value <= limit)
           fail_msg("seed %u, shape %d: a split of %lld below the bound %lld", seed, (int)kinds[i],
-                   (long long)b.assignment.value, (long long)options.limit + 1);
+                   (long long)b.assignment.value, (long long)limit + 1);
         n_decided += verdict == PSPLIT_I_NO;
       }
       bed_fini(&b);
