@@ -30,6 +30,9 @@ static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *
   if (*out == PSPLIT_NONE)
     return psplit_i_graph_fail_unknown(graph, NULL, name, diag,
                                        "the model has no value \"%s\" to take as its loss", name);
+  if (graph->values[*out].producer == PSPLIT_NONE)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "the loss \"%s\" is given to the model: give one that a node makes", name);
   const psplit_i_vtype *type = psplit_i_shapes_type(shapes, *out);
   for (int32_t i = 0; i < type->rank; i++) {
     int64_t size;

@@ -15,10 +15,16 @@
 #define BAD_LOSS "it is softmax-cross-entropy:logits=L,labels=Y"
 #define OPSET(n) "<ir_version: 8, opset_import: [\"\": " #n "]>"
 
-static psplit_code differentiate(const psplit_model *model, const char *loss, psplit_diag *diag) {
+/* `output`: the loss is a value of the model, not of a kind. */
+static psplit_code differentiate(const psplit_model *model, const char *loss, bool output,
+                                 psplit_diag *diag) {
   static const char *const inputs[] = {"x"}, *const all[] = {"w*"};
-  psplit_training_options options = {
-    .loss = loss, .train = all, .n_train = 1, .gradient_of = inputs, .n_gradient_of = 1};
+  psplit_training_options options = {.loss = output ? NULL : loss,
+                                     .loss_output = output ? loss : NULL,
+                                     .train = all,
+                                     .n_train = 1,
+                                     .gradient_of = inputs,
+                                     .n_gradient_of = 1};
   psplit_gradient *gradient = NULL;
   const psplit_code code = psplit_gradient_create(model, &options, NULL, diag, &gradient);
   psplit_gradient_destroy(gradient);
@@ -78,12 +84,40 @@ static const struct {
   {OLD, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED, "opset 12 or later, this one has 11"},
 };
 
+static const char GIVEN[] =
+  "(float[1] x) => (x, y, w) <float[1] w = {1}> { y = Mul (x, w) z = Exp (y) }";
+
+static const struct {
+  const char *model, *value;
+  psplit_code code;
+  const char *message;
+} values[] = {
+  {GIVEN, "y", PSPLIT_OK, ""},
+  {GIVEN, "z", PSPLIT_OK, ""},
+  {GIVEN, "x", PSPLIT_USAGE, "the loss \"x\" is given to the model"},
+  {GIVEN, "w", PSPLIT_USAGE, "the loss \"w\" is given to the model"},
+  {GIVEN, "q", PSPLIT_USAGE, "the model has no value \"q\""},
+  {IMAGE, "y", PSPLIT_USAGE, "more than one element"},
+};
+
+static void of_values(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    psplit_diag diag = {0};
+    psplit_model *model = opened_text(values[i].model);
+    const psplit_code code = differentiate(model, values[i].value, true, &diag);
+    if (code != values[i].code || !strstr(diag.message, values[i].message))
+      fail_msg("%s: %s, %s", values[i].value, psplit_code_name(code), diag.message);
+    psplit_model_close(model);
+  }
+}
+
 static void of_losses(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
     psplit_diag diag = {0};
     psplit_model *model = opened_text(losses[i].model);
-    const psplit_code code = differentiate(model, losses[i].loss, &diag);
+    const psplit_code code = differentiate(model, losses[i].loss, false, &diag);
     if (code != losses[i].code || !strstr(diag.message, losses[i].message))
       fail_msg("%s: %s, %s", losses[i].loss, psplit_code_name(code), diag.message);
     psplit_model_close(model);
@@ -237,7 +271,7 @@ static void of_operators(void **state) {
   for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
     psplit_diag diag = {0};
     psplit_model *model = opened_text(operators[i].model);
-    const psplit_code code = differentiate(model, "mse:", &diag);
+    const psplit_code code = differentiate(model, "mse:", false, &diag);
     const char *why = operators[i].why;
     if (code != (why ? PSPLIT_UNSUPPORTED : PSPLIT_OK) || (why && !strstr(diag.message, why)))
       fail_msg("%s: %s, %s", operators[i].model, psplit_code_name(code), diag.message);
@@ -409,8 +443,8 @@ static void of_gradients(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(of_losses), cmocka_unit_test(of_optimizers), cmocka_unit_test(of_operators),
-    cmocka_unit_test(of_draws),  cmocka_unit_test(of_gradients),
+    cmocka_unit_test(of_losses),    cmocka_unit_test(of_values), cmocka_unit_test(of_optimizers),
+    cmocka_unit_test(of_operators), cmocka_unit_test(of_draws),  cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
