@@ -1,6 +1,5 @@
-/* A directory that appears complete or not at all. It is filled under a hidden name beside its
- * place, .NAME.psplit-PID-N, and renamed when complete. A lock on the hidden directory tells one
- * that is being written from one that a killed run left behind. */
+/* A directory that appears complete or not at all: filled under a hidden name beside its place
+ * (base/hidden_directory.h), and renamed when complete. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,102 +12,17 @@
 #include <unistd.h>
 
 #include "emit.h"
-
-enum { MAX_NAME_PART = 200, MAX_ATTEMPTS = 1000 };
-
-static char *join(const char *directory, const char *name) {
-  psplit_i_text path = {0};
-  psplit_i_text_addf(&path, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name);
-  if (path.failed) psplit_i_text_fini(&path);
-  return path.bytes;
-}
-
-/* --- removing --- */
-
-/* Removes the tree `name` below `at`; symbolic links are removed, not followed. */
-static bool remove_tree(int at, const char *name) {
-  if (unlinkat(at, name, 0) == 0) return true;
-  if (errno != EISDIR && errno != EPERM) return errno == ENOENT;
-  const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR *entries = fd < 0 ? NULL : fdopendir(fd);
-  if (!entries) {
-    if (fd >= 0) close(fd);
-    return false;
-  }
-  bool removed = true;
-  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (!remove_tree(fd, entry->d_name)) removed = false;
-  }
-  closedir(entries);
-  return removed && unlinkat(at, name, AT_REMOVEDIR) == 0;
-}
-
-/* What stands before PID-N in the hidden names for a target. */
-static void hidden_prefix(const char *name, char out[MAX_NAME_PART + 32]) {
-  snprintf(out, MAX_NAME_PART + 32, ".%.*s.psplit-", MAX_NAME_PART, name);
-}
-
-/* Digits, '-', digits: a user's own directory is not mistaken for one of ours. */
-static bool is_hidden_name(const char *name, const char *prefix) {
-  const size_t n = strlen(prefix);
-  if (strncmp(name, prefix, n) != 0) return false;
-  const size_t pid = strspn(name + n, "0123456789");
-  if (!pid || name[n + pid] != '-') return false;
-  const size_t number = strspn(name + n + pid + 1, "0123456789");
-  return number && name[n + pid + 1 + number] == '\0';
-}
-
-/* Removes hidden directories that nobody locks; `inside`: after what was moved between them and
- * `parent` is back. Best effort: what cannot be removed stays. */
-static void remove_stale(const char *parent, const char *prefix, bool inside) {
-  DIR *entries = opendir(parent);
-  if (!entries) return;
-  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-    if (!is_hidden_name(entry->d_name, prefix)) continue;
-    const int fd =
-      openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) continue;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-        (!inside || psplit_i_inside_restore(dirfd(entries), fd)))
-      remove_tree(dirfd(entries), entry->d_name);
-    close(fd);
-  }
-  closedir(entries);
-}
+#include "hidden_directory.h"
 
 /* --- beginning --- */
 
-/* Parent and name of `path`; "." and ".." stand for directories that exist, so they are looked up.
- */
 static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_diag *diag) {
-  size_t n = strlen(path);
-  while (n > 1 && path[n - 1] == '/') n--;
-  d->target = n ? malloc(n + 1) : NULL;
-  if (!n) return psplit_i_fail(diag, PSPLIT_USAGE, "the output directory has no name");
-  if (!d->target) return psplit_i_nomem(diag);
-  memcpy(d->target, path, n);
-  d->target[n] = '\0';
-  const char *slash = strrchr(d->target, '/');
-  const char *name = slash ? slash + 1 : d->target;
-  if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-    char *real = realpath(d->target, NULL);
-    if (!real && errno == ENOMEM) return psplit_i_nomem(diag);
-    if (!real) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
-    free(d->target);
-    d->target = real;
-    slash = strrchr(d->target, '/');
-  }
-  if (slash == d->target && !slash[1])
-    return psplit_i_fail(diag, PSPLIT_USAGE, "the root directory cannot be the output directory");
-  d->parent = strdup(slash ? d->target : ".");
-  if (!d->parent) return psplit_i_nomem(diag);
-  if (slash) d->parent[slash == d->target ? 1 : slash - d->target] = '\0';
+  const psplit_code code = psplit_i_take_place(path, diag, &d->target, &d->parent);
   struct stat status;
-  if (stat(d->parent, &status) != 0)
+  if (code == PSPLIT_OK && stat(d->parent, &status) != 0)
     return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s: %s", d->target, d->parent,
                          strerror(errno));
-  return PSPLIT_OK;
+  return code;
 }
 
 /* Whether `path` or a directory above it is the directory `target`. */
@@ -175,46 +89,11 @@ out:
   return code;
 }
 
-/* Makes the hidden directory and locks it. Another run that looks for stale ones may take it
- * between the two steps, and removes it then. */
-static psplit_code make_temp(psplit_i_directory *d, const char *prefix, psplit_diag *diag) {
-  for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    char name[MAX_NAME_PART + 80];
-    snprintf(name, sizeof name, "%s%ld-%u", prefix, (long)getpid(), attempt);
-    free(d->temp);
-    d->temp = join(d->parent, name);
-    if (!d->temp) return psplit_i_nomem(diag);
-    /* Of what is replaced not everybody may be allowed to see the files. */
-    if (mkdir(d->temp, d->old.fd < 0 ? 0777 : 0700) != 0) {
-      const int reason = errno;
-      free(d->temp);
-      d->temp = NULL;
-      if (reason == EEXIST) continue;
-      return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s: %s", d->parent,
-                           strerror(reason));
-    }
-    d->fd = open(d->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (d->fd < 0) { /* another run has taken it, or none can be opened: then it goes */
-      const int reason = errno;
-      rmdir(d->temp);
-      if (reason == ENOENT) continue;
-      free(d->temp);
-      d->temp = NULL;
-      return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s: %s", d->parent,
-                           strerror(reason));
-    }
-    /* Where there are no locks nothing is ever taken for stale. */
-    const bool lost = flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    struct stat ours, there;
-    if (!lost && fstat(d->fd, &ours) == 0 && lstat(d->temp, &there) == 0 &&
-        ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
-      return PSPLIT_OK;
-    close(d->fd);
-    d->fd = -1;
-  }
-  free(d->temp);
-  d->temp = NULL;
-  return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s that stays", d->parent);
+static const char INSIDE[] = "stages"; /* of hidden names in an existing directory */
+
+/* Of what is replaced not everybody may be allowed to see the files. */
+static psplit_code make_temp(psplit_i_directory *d, const char *name, psplit_diag *diag) {
+  return psplit_i_hidden_make(d->parent, name, d->old.fd < 0 ? 0777 : 0700, diag, &d->temp, &d->fd);
 }
 
 psplit_code psplit_i_directory_begin(psplit_i_directory *d, const psplit_model *model,
@@ -225,10 +104,9 @@ psplit_code psplit_i_directory_begin(psplit_i_directory *d, const psplit_model *
   PSPLIT_TRY(take_path(d, path, diag));
   PSPLIT_TRY(check_target(d, model, diag));
   const char *slash = strrchr(d->target, '/');
-  char prefix[MAX_NAME_PART + 32];
-  hidden_prefix(slash ? slash + 1 : d->target, prefix);
-  remove_stale(d->parent, prefix, false);
-  PSPLIT_TRY(make_temp(d, prefix, diag));
+  const char *name = slash ? slash + 1 : d->target;
+  psplit_i_hidden_sweep(d->parent, name, NULL);
+  PSPLIT_TRY(make_temp(d, name, diag));
 out:
   return code;
 }
@@ -242,11 +120,9 @@ psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *p
   free(d->parent);
   d->parent = strdup(d->target);
   if (!d->parent) return psplit_i_nomem(diag);
-  char prefix[MAX_NAME_PART + 32];
-  hidden_prefix("stages", prefix);
-  remove_stale(d->parent, prefix, true);
+  psplit_i_hidden_sweep(d->parent, INSIDE, psplit_i_inside_restore);
   if (replace) PSPLIT_TRY(psplit_i_old_split_open(d->target, diag, &d->old));
-  PSPLIT_TRY(make_temp(d, prefix, diag));
+  PSPLIT_TRY(make_temp(d, INSIDE, diag));
 out:
   return code;
 }
@@ -352,25 +228,13 @@ psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) 
   return code;
 }
 
-/* By the descriptor that there is: another may not be had. */
-static void remove_temp(psplit_i_directory *d) {
-  DIR *entries = d->fd < 0 ? NULL : fdopendir(d->fd);
-  if (entries) {
-    d->fd = -1;
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
-      if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-        remove_tree(dirfd(entries), entry->d_name);
-    closedir(entries);
-  }
-  remove_tree(AT_FDCWD, d->temp);
-}
-
 void psplit_i_directory_end(psplit_i_directory *d) {
   if (d->temp && d->exchanged) remove_old(d, d->temp);
-  if (d->temp && !d->exchanged) remove_temp(d);
+  const bool left = d->temp && !d->exchanged;
+  if (left) psplit_i_hidden_remove(d->temp, &d->fd);
   psplit_i_old_split_close(&d->old);
   if (d->fd >= 0) close(d->fd);
-  free(d->temp);
+  if (!left) free(d->temp);
   free(d->parent);
   free(d->target);
   *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
@@ -378,34 +242,18 @@ void psplit_i_directory_end(psplit_i_directory *d) {
 
 /* --- cleaning --- */
 
-/* Whether `name` is ".NAME.psplit-PID-N". */
-static bool is_any_hidden_name(const char *name) {
-  static const char MARK[] = ".psplit-";
-  const char *end = NULL;
-  for (const char *at = name; *name == '.' && (at = strstr(at + 1, MARK)) != NULL;) end = at;
-  if (!end || end == name + 1) return false;
-  char prefix[NAME_MAX + 1];
-  snprintf(prefix, sizeof prefix, "%.*s", (int)(end - name + (ptrdiff_t)strlen(MARK)), name);
-  return is_hidden_name(name, prefix);
+/* A checkpoint may be the only one that is left. */
+static bool is_no_checkpoint(int at, int fd) {
+  return faccessat(fd, "training.json", F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
+         psplit_i_inside_restore(at, fd);
 }
 
 psplit_code psplit_emit_clean(const char *directory, uint32_t *out_n, psplit_diag *diag) {
-  uint32_t n = 0;
   DIR *entries = opendir(directory);
   if (!entries && errno == ENOMEM) return psplit_i_nomem(diag);
   if (!entries) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", directory, strerror(errno));
-  const int at = dirfd(entries);
-  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-    if (!is_any_hidden_name(entry->d_name)) continue;
-    const int fd = openat(at, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) continue;
-    /* A checkpoint may be the only one that is left. */
-    if (faccessat(fd, "training.json", F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
-        flock(fd, LOCK_EX | LOCK_NB) == 0 && psplit_i_inside_restore(at, fd))
-      n += remove_tree(at, entry->d_name);
-    close(fd);
-  }
-  n += psplit_i_out_clean(at, NULL);
+  const uint32_t n =
+    psplit_i_hidden_clean(entries, is_no_checkpoint) + psplit_i_out_clean(dirfd(entries), NULL);
   closedir(entries);
   if (out_n) *out_n = n;
   return PSPLIT_OK;

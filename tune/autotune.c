@@ -4,8 +4,7 @@
  * is dequantised for both, but where each has a stage of its own it becomes a part of either's
  * kernel. So every round profiles its stages, and what their kernels took is what nodes cost in the
  * next one, brought to what the stages took while all ran at once. */
-#include <dirent.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "feed_check.h"
+#include "hidden_directory.h"
 #include "tune.h"
 
 /* How far costs follow a measurement that is not far from what was predicted, as an exponent: less
@@ -26,7 +26,8 @@ typedef struct tuner {
   psplit_autotune_options options;
   const psplit_model *model;
   psplit_emit_options emit;
-  char *scratch, *stages; /* a new directory, and one in it */
+  char *scratch, *stages; /* a hidden directory, and one in it */
+  int lock;               /* of it */
   const psplit_onnxruntime *ort;
   psplit_i_run_options run;
   psplit_planner_options planner;        /* its costs are those below */
@@ -42,14 +43,7 @@ typedef struct tuner {
   bool last_was_best; /* the round before is the best so far */
 } tuner;
 
-static void remove_stages(const char *path) {
-  DIR *directory = opendir(path);
-  if (!directory) return;
-  for (struct dirent *each; (each = readdir(directory));)
-    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
-  closedir(directory);
-  rmdir(path);
-}
+static void remove_stages(const char *path) { psplit_i_remove_tree(AT_FDCWD, path); }
 
 /* The plan's costs become `table`, which the tuner owns from here on. */
 static void use_table(tuner *t, psplit_cost_table *table) {
@@ -314,8 +308,8 @@ out:
 /* The caller ends the process, and so the threads that are left: with nothing beside the output. */
 static void give_up(void *user, const psplit_diag *diag) {
   const tuner *t = user;
-  remove_stages(t->stages);
-  rmdir(t->scratch);
+  int fd = t->lock;
+  psplit_i_hidden_remove(strdup(t->scratch), &fd);
   t->options.give_up(t->options.give_up_user, diag);
 }
 
@@ -358,28 +352,29 @@ out:
   return code;
 }
 
-/* A new directory beside `path`, whatever else has a name like it. */
+/* A hidden directory beside `path`, whatever else has a name like it. */
 static psplit_code make_scratch(tuner *t, const char *path, psplit_diag *diag) {
-  psplit_i_text scratch = {0}, stages = {0};
-  int n = (int)strlen(path);
-  while (n > 1 && path[n - 1] == '/') n--;
-  psplit_i_text_addf(&scratch, "%.*s.autotune-XXXXXX", n, path);
-  if (!scratch.failed && !mkdtemp(scratch.bytes)) {
-    psplit_i_text_fini(&scratch);
-    return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory beside %s: %s", path,
-                         strerror(errno));
-  }
-  t->scratch = scratch.bytes;
-  psplit_i_text_addf(&stages, "%s/stages", scratch.failed ? "" : scratch.bytes);
+  psplit_code code;
+  psplit_i_text stages = {0};
+  char *target = NULL, *parent = NULL;
+  PSPLIT_TRY(psplit_i_take_place(path, diag, &target, &parent));
+  const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+  psplit_i_hidden_sweep(parent, name, NULL);
+  PSPLIT_TRY(psplit_i_hidden_make(parent, name, 0777, diag, &t->scratch, &t->lock));
+  psplit_i_text_addf(&stages, "%s/stages", t->scratch);
   t->stages = stages.bytes;
-  return scratch.failed || stages.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+  if (stages.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+out:
+  free(target);
+  free(parent);
+  return code;
 }
 
 psplit_code psplit_autotune(const psplit_onnxruntime *ort, const char *path,
                             const psplit_model *model, const psplit_autotune_options *options,
                             psplit_diag *diag, psplit_cost_table **out_costs) {
   psplit_code code;
-  tuner t = {.ort = ort, .model = model};
+  tuner t = {.ort = ort, .model = model, .lock = -1};
   PSPLIT_TRY(prepare(&t, options, diag));
   PSPLIT_TRY(make_scratch(&t, t.options.beside, diag));
   if (!t.planner.n_costs)
@@ -390,9 +385,8 @@ psplit_code psplit_autotune(const psplit_onnxruntime *ort, const char *path,
 out:
   if (code != PSPLIT_OK) psplit_cost_table_destroy(t.best);
   if (t.costs != t.best) psplit_cost_table_destroy(t.costs);
-  if (t.scratch) rmdir(t.scratch);
+  if (t.scratch) psplit_i_hidden_remove(t.scratch, &t.lock);
   free(t.stages);
-  free(t.scratch);
   free(t.cost_tables);
   free(t.measured_ns);
   free(t.node_stage);
