@@ -98,19 +98,10 @@ typedef struct settings {
   serve_http_options http;
 } settings;
 
-static volatile int interrupted;      /* the signal's number */
-static volatile sig_atomic_t serving; /* what was accepted is answered before the end */
 static volatile sig_atomic_t hung_up; /* SIGHUP: a reload is asked for */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
-static void on_signal(int number) {
-  interrupted = number;
-  if (serving)
-    cli_leave_again(number);
-  else
-    cli_leave_now(number);
-}
 static void on_hang_up(int number) {
   (void)number;
   hung_up = 1;
@@ -184,15 +175,10 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
-static int fail(const psplit_diag *diag) {
-  const int status = cli_fail(diag);
-  return diag->code == PSPLIT_CANCELLED ? 128 + interrupted : status;
-}
-
 /* Ends the process, and so threads that do not. */
 static void give_up(void *user, const psplit_diag *diag) {
   (void)user;
-  const int status = fail(diag);
+  const int status = cli_fail(diag);
 #if PSPLIT_HAS_MPI
   if (ranks) psplit_mpi_abort(status);
 #endif
@@ -276,24 +262,24 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   psplit_code code = name_model(s, diag);
   if (code == PSPLIT_OK)
     code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
-  serving = code == PSPLIT_OK;
-  if (serving) alarm(0);
+  /* What was accepted is answered before the end. */
+  if (code == PSPLIT_OK) cli_ends(CLI_ENDS_BEHIND);
   if (code == PSPLIT_OK) code = serve_http_start(&s->http, current, diag, &http);
   cli_idle();
   if (code == PSPLIT_OK && !s->quiet) tell_start(s, current, http);
-  while (code == PSPLIT_OK && !interrupted && serve_current_is_ready(current)) {
+  while (code == PSPLIT_OK && !cli_ended_by() && serve_current_is_ready(current)) {
     look_for_reload(s, current);
     if (++n_looks % LOOKS_A_SECOND == 0) give_back_memory(&least_bytes);
     nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
   }
   if (http) serve_http_quiesce(http);
-  const psplit_code stopped = current ? serve_current_stop(current, interrupted ? s->grace_s : 0,
+  const psplit_code stopped = current ? serve_current_stop(current, cli_ended_by() ? s->grace_s : 0,
                                                            code == PSPLIT_OK ? diag : &ignored)
                                       : PSPLIT_OK;
   if (code == PSPLIT_OK) code = stopped;
   if (current && !serve_current_join(current)) {
     fflush(stdout);
-    _exit(code == PSPLIT_OK ? 0 : fail(diag));
+    _exit(code == PSPLIT_OK ? 0 : cli_fail(diag));
   }
   serve_http_stop(http, SEND_S);
   serve_current_destroy(current);
@@ -304,7 +290,7 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
  * one says when they end. */
 static psplit_code work(settings *s, psplit_diag *diag) {
   serve_model *model = NULL;
-  serving = 1;
+  cli_ends(CLI_ENDS_BEHIND);
   psplit_code code = serve_model_open(&s->model, diag, &model);
   if (code == PSPLIT_OK) code = serve_model_work(model, diag);
   serve_model_release(model);
@@ -338,18 +324,17 @@ int main(int argc, char **argv) {
   psplit_run_options_init(&s.model.run);
   psplit_service_options_init(&s.model.service);
   s.model.run.give_up = give_up;
-  s.model.run.cancel = &interrupted;
   int status = parse(argc, argv, &s);
   if (status < 0) {
 #if PSPLIT_HAS_MPI
     s.model.mpi = psplit_mpi_launched();
     if (s.model.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
-    cli_on_interrupt(on_signal);
+    s.model.run.cancel = cli_ends(CLI_ENDS_SOON);
     signal(SIGHUP, on_hang_up);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, rank, &diag);
-    status = cli_talk_end(code == PSPLIT_OK ? 0 : fail(&diag));
+    status = cli_talk_end(code == PSPLIT_OK ? 0 : cli_fail(&diag));
   }
   free(s.name);
   ort_settings_fini(&s.ort);

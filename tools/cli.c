@@ -174,8 +174,7 @@ void cli_print_version(const cli *program, FILE *out) {
 int cli_fail(const psplit_diag *diag) {
   char text[CLI_ADVICE_BYTES];
   cli_say_line("error", cli_advice(diag, text, sizeof text), true);
-  const int number = cli_cancelled_by();
-  return number && diag->code == PSPLIT_CANCELLED ? 128 + number : cli_exit_status(diag->code);
+  return cli_end_status(diag->code);
 }
 
 int cli_usage(const cli *program, const char *format, ...) {

@@ -128,15 +128,9 @@ typedef struct settings {
   bool nomem, unwritten; /* unwritten: standard output is full, or nobody reads it */
 } settings;
 
-static volatile int interrupted; /* the signal's number */
-static volatile int stop;        /* that, or nobody can read what comes out, or the stages ended */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
-static void on_signal(int number) {
-  interrupted = stop = number;
-  cli_leave_now(number);
-}
 
 /* --- options --- */
 
@@ -253,11 +247,6 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
-static int exit_status(psplit_code code) {
-  const int number = interrupted;
-  return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
-}
-
 /* Ends the process, and so the threads that are left. */
 static void give_up(void *user, const psplit_diag *diag) {
   settings *s = user;
@@ -269,9 +258,9 @@ static void give_up(void *user, const psplit_diag *diag) {
   }
   cli_fail(&told);
 #if PSPLIT_HAS_MPI
-  if (ranks) psplit_mpi_abort(exit_status(diag->code));
+  if (ranks) psplit_mpi_abort(cli_end_status(diag->code));
 #endif
-  _exit(exit_status(diag->code));
+  _exit(cli_end_status(diag->code));
 }
 
 /* --- what comes out --- */
@@ -280,7 +269,7 @@ static void give_up(void *user, const psplit_diag *diag) {
 static void flush(settings *s) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   s->unwritten = true;
-  stop = 1;
+  cli_cancel_own();
 }
 
 /* Tokens made and, where none ends a sequence early, to be made, for the thread that shows them. */
@@ -390,7 +379,7 @@ static void on_end(void *user, const psplit_generation *g) {
 /* Nobody waits for prompts that nothing would take. */
 static void on_stages_ended(void *user) {
   (void)user;
-  stop = 1;
+  cli_cancel_own();
 }
 
 static const char *const ENDS[] = {"end token", "length", "context", "failed", "stopped"};
@@ -496,17 +485,17 @@ static psplit_code submit_all(settings *s, psplit_generator *generator, psplit_d
     code = submit(s, generator, &s->given.list[i], diag);
   prompts_file file = {.fd = -1};
   if (code == PSPLIT_OK && s->prompts) code = prompts_open(s->prompts, diag, &file);
-  while (code == PSPLIT_OK && file.fd >= 0 && !stop) {
+  while (code == PSPLIT_OK && file.fd >= 0 && !*s->run.cancel) {
     prompt_ids next;
     bool end;
-    code = prompts_next(&file, &stop, diag, &next, &end);
+    code = prompts_next(&file, s->run.cancel, diag, &next, &end);
     if (code != PSPLIT_OK || end) break;
     code = submit(s, generator, &next, diag);
     prompt_ids_fini(&next);
   }
   prompts_close(&file);
   /* A signal between two prompts ends them as one does that comes while they are waited for. */
-  if (code == PSPLIT_OK && interrupted)
+  if (code == PSPLIT_OK && cli_ended_by())
     code = psplit_diag_fail(diag, PSPLIT_CANCELLED, "interrupted");
   return code;
 }
@@ -558,7 +547,7 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   if (s->json) print_json(s, &stats, report);
   if (!s->json && !s->quiet && (code == PSPLIT_OK || stats.n_steps)) print_summary(&stats, report);
   tell_failures(s);
-  if (s->unwritten && !interrupted) {
+  if (s->unwritten && !cli_ended_by()) {
     *diag = (psplit_diag){0}; /* that it was stopped follows from this */
     code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
   } else if (end != PSPLIT_OK && end != PSPLIT_CANCELLED) {
@@ -629,7 +618,6 @@ int main(int argc, char **argv) {
   feed_init(&s.feed);
   psplit_run_options_init(&s.run);
   psplit_generator_options_init(&s.own);
-  s.run.cancel = &stop;
   s.run.give_up = give_up;
   s.run.give_up_user = &s;
   s.own.ended = on_stages_ended;
@@ -641,10 +629,10 @@ int main(int argc, char **argv) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
-    cli_on_interrupt(on_signal);
+    s.run.cancel = cli_ends(CLI_ENDS_SOON);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, &diag, rank);
-    status = code == PSPLIT_OK && s.n_failed ? EXIT_FAILED_SEQUENCES : exit_status(code);
+    status = code == PSPLIT_OK && s.n_failed ? EXIT_FAILED_SEQUENCES : cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
     status = cli_finish(status);
   }

@@ -215,7 +215,7 @@ static psplit_code cannot_write(const char *path, psplit_diag *diag) {
 
 /* Text to a file, or to standard output where `path` is NULL. */
 static psplit_code write_out(const char *path, const char *text, size_t n, psplit_diag *diag) {
-  if (path) return psplit_file_write(path, text, n, cli_cancel(), diag);
+  if (path) return psplit_file_write(path, text, n, cli_ends(CLI_ENDS_SOON), diag);
   const bool whole = fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0;
   return whole ? PSPLIT_OK : cannot_write("standard output", diag);
 }
@@ -247,7 +247,7 @@ static psplit_code show_blocks(const request *r, const psplit_model *model,
     psplit_emit_options how;
     psplit_emit_options_init(&how);
     how.replace = r->force;
-    how.cancel = cli_cancel();
+    how.cancel = cli_ends(CLI_ENDS_SOON);
     code = psplit_emit_blocks(model, &blocks, r->output, &how, diag);
   } else {
     code = cli_nomem(diag);
@@ -362,7 +362,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = cli_read_file(r->trace, MAX_TRACE_BYTES, true, diag, &trace, &r->view.n_trace);
     r->view.trace = trace;
   }
-  r->plan.read.cancel = r->plan.planner.cancel = cli_cancel();
+  r->plan.read.cancel = r->plan.planner.cancel = cli_ends(CLI_ENDS_SOON);
   r->plan.planner.activity = cli_activity();
   if (code == PSPLIT_OK) code = plan_open(&r->plan, r->model, diag, &model);
   if (code == PSPLIT_OK) code = plan_check_names(&r->plan, model, diag);

@@ -408,7 +408,7 @@ int main(int argc, char **argv) {
     if (!is_model(argv[i]) && s.measured.run)
       return cli_usage(&PROGRAM, "--reward measured runs models, *.onnx, which %s is not", argv[i]);
   }
-  s.options.cancel = cli_cancel();
+  s.options.cancel = cli_ends(CLI_ENDS_SOON);
   s.measured.plan = &s.plan;
   s.measured.cancel = s.options.cancel;
   psplit_code code = plan_load_files(&s.plan, &diag);

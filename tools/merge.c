@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
   size_t n_changes = 0;
   verdict found = {.directory = argv[optind], .options = &verify};
   const psplit_changed_stage changed = {.tell = tell, .user = &found};
-  read.cancel = options.cancel = verify.cancel = cli_cancel();
+  read.cancel = options.cancel = verify.cancel = cli_ends(CLI_ENDS_SOON);
   verify.max_text_bytes = options.max_text_bytes;
   options.activity = verify.activity = cli_activity();
   psplit_code code = PSPLIT_OK;

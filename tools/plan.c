@@ -371,7 +371,7 @@ static int solve(settings *s, job *j, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_problem problem = *j->file;
   s->options.proposer = j->proposer;
-  s->options.cancel = cli_cancel();
+  s->options.cancel = cli_ends(CLI_ENDS_SOON);
   s->options.activity = cli_activity();
   cli_doing("partitioning");
   problem.devices = j->devices;

@@ -104,14 +104,9 @@ typedef struct settings {
   uint32_t resume; /* where to begin; PSPLIT_NONE: it has to be found */
 } settings;
 
-static volatile int interrupted; /* the signal's number */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
-static void on_signal(int number) {
-  interrupted = number;
-  cli_leave_now(number);
-}
 
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
@@ -191,11 +186,6 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
-static int exit_status(psplit_code code) {
-  const int number = interrupted;
-  return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
-}
-
 static bool to_stdout(const settings *s) {
   return s->run.output && strcmp(s->run.output, "-") == 0;
 }
@@ -221,9 +211,9 @@ static void give_up(void *user, const psplit_diag *diag) {
   cli_make_room();
   tell_delivered(s, diag);
 #if PSPLIT_HAS_MPI
-  if (ranks) psplit_mpi_abort(exit_status(diag->code));
+  if (ranks) psplit_mpi_abort(cli_end_status(diag->code));
 #endif
-  _exit(exit_status(diag->code));
+  _exit(cli_end_status(diag->code));
 }
 
 /* Four digits that matter, without an exponent. */
@@ -302,7 +292,8 @@ static void print_table(const psplit_run_report *report, const psplit_pipeline_i
 static psplit_code put_trace(const settings *s, const psplit_run *run, psplit_diag *diag) {
   char *text = NULL;
   psplit_code code = psplit_run_trace_json(run, diag, &text);
-  if (code == PSPLIT_OK) code = psplit_file_write(s->trace, text, strlen(text), &interrupted, diag);
+  if (code == PSPLIT_OK)
+    code = psplit_file_write(s->trace, text, strlen(text), s->run.cancel, diag);
   free(text);
   return code;
 }
@@ -461,7 +452,7 @@ static psplit_code profile(settings *s, psplit_diag *diag) {
   const bool split = stat(s->directory, &info) == 0 && S_ISDIR(info.st_mode);
   psplit_code code = split ? profile_stages(s, diag, &text) : profile_model(s, diag, &text);
   if (code == PSPLIT_OK)
-    code = psplit_file_write(s->profile, text, strlen(text), &interrupted, diag);
+    code = psplit_file_write(s->profile, text, strlen(text), s->run.cancel, diag);
   if (code == PSPLIT_OK) code = say_spread(s, text, diag);
   free(text);
   return code;
@@ -545,7 +536,6 @@ int main(int argc, char **argv) {
   feed_init(&s.feed);
   psplit_run_options_init(&s.run);
   s.run.n_micro_batches = 0; /* not given */
-  s.run.cancel = &interrupted;
   s.run.give_up = give_up;
   s.run.give_up_user = &s;
 #if PSPLIT_HAS_MPI
@@ -557,10 +547,10 @@ int main(int argc, char **argv) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
-    cli_on_interrupt(on_signal);
+    s.run.cancel = cli_ends(CLI_ENDS_SOON);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank);
-    status = code == PSPLIT_OK && s.skipped ? EXIT_SKIPPED : exit_status(code);
+    status = code == PSPLIT_OK && s.skipped ? EXIT_SKIPPED : cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
     if (code != PSPLIT_OK) tell_delivered(&s, &diag);
   }

@@ -135,24 +135,8 @@ typedef struct request {
   const planned *made;        /* its plan */
   undo *beside;               /* what was written beside DIR */
   double start_s;
-  int ended_by;      /* the signal that ended --autotune behind a round; 0: none */
-  uint32_t n_rounds; /* that there were until then */
+  uint32_t n_rounds; /* of --autotune, once it has ended */
 } request;
-
-static volatile int interrupted; /* the signal's number */
-
-/* While files are written, which go again; at the second signal the next run removes them. */
-static void on_signal(int signal_number) {
-  interrupted = signal_number;
-  cli_leave_again(signal_number);
-}
-
-/* Reading and planning are cut off after a second; so are stages that run, which may not stop when
- * they are told. */
-static void on_signal_in_plan(int signal_number) {
-  interrupted = signal_number;
-  cli_leave_now(signal_number);
-}
 
 /* Options that stand in tables of their own. */
 static bool parse_shared(request *r, int id, char *argument) {
@@ -353,7 +337,7 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
                                          .read = &stage,
                                          .n_threads = r->emit.n_threads,
                                          .max_text_bytes = r->plan.max_text_bytes,
-                                         .cancel = &interrupted,
+                                         .cancel = r->emit.cancel,
                                          .activity = cli_activity()};
   psplit_model *as_is = NULL;
   stage.n_inline_ifs = 0;
@@ -382,7 +366,7 @@ static const char *provider_of(const psplit_devices *devices, const char *device
 static psplit_code put_beside(const request *r, const char *path, const void *bytes, size_t n,
                               psplit_diag *diag) {
   psplit_code code = undo_keep(r->beside, path, diag);
-  if (code == PSPLIT_OK) code = psplit_file_write(path, bytes, n, &interrupted, diag);
+  if (code == PSPLIT_OK) code = psplit_file_write(path, bytes, n, r->emit.cancel, diag);
   if (code == PSPLIT_OK) undo_written(r->beside);
   return code;
 }
@@ -621,13 +605,10 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   return code;
 }
 
-/* A signal has ended the rounds: the best of them is what is written, however long it takes. */
+/* From here on the best round is what is written, whatever signal comes. */
 static void end_rounds(request *r, uint32_t n_rounds) {
-  cli_on_interrupt(on_signal);
-  alarm(0);
-  r->ended_by = interrupted;
+  cli_ends(CLI_ENDS_WHOLE);
   r->n_rounds = n_rounds;
-  interrupted = 0;
 }
 
 static void go_on(void *user, uint32_t n_rounds);
@@ -636,7 +617,7 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   uint32_t n_rounds = 0;
   psplit_emit_options emit = r->emit;
   emit.accept = NULL;
-  r->tune.interrupted = &interrupted;
+  r->tune.cancel = r->emit.cancel;
   r->tune.go_on = go_on;
   r->tune.user = r;
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
@@ -644,7 +625,7 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   const psplit_code code = tune_run(&r->tune, r->model, model, r->n_stages, &emit, r->directory,
                                     out, diag, &r->plan, &n_rounds);
   r->plan.planner.logger = NULL; /* the rounds have said it all */
-  if (code == PSPLIT_OK && interrupted) end_rounds(r, n_rounds);
+  if (code == PSPLIT_OK) end_rounds(r, n_rounds);
   return code;
 }
 
@@ -719,9 +700,9 @@ static psplit_code finish(request *r, const psplit_logger *logger, psplit_diag *
   if (code == PSPLIT_OK) code = make_plan(r, subject, r->n_stages, diag, &made);
   const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-  /* Until here an interrupt may end the program after a while: nothing was written. */
-  cli_on_interrupt(on_signal);
-  alarm(0);
+  /* Until here a signal may cut the program off: nothing was written. Files that are being written
+   * when one comes go again; those left at the second, the next run removes. */
+  if (!r->n_rounds) cli_ends(CLI_ENDS_BEHIND);
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
   if (code == PSPLIT_OK) code = make_target(r, diag, &file);
   if (code == PSPLIT_OK && r->json) code = make_manifest(r, plan, diag, &manifest);
@@ -752,13 +733,11 @@ static psplit_code finish(request *r, const psplit_logger *logger, psplit_diag *
 
 /* The exit status, behind an error line where it is not 0. */
 static int conclude(const request *r, psplit_code code, psplit_diag *diag) {
-  if (code == PSPLIT_OK && r->ended_by)
+  if (code == PSPLIT_OK && r->n_rounds && cli_ended_by())
     code = psplit_diag_fail(diag, PSPLIT_CANCELLED,
                             "interrupted after %" PRIu32 " %s; %s is split as in the best of them",
                             r->n_rounds, r->n_rounds == 1 ? "round" : "rounds", r->model);
-  if (code == PSPLIT_OK) return 0;
-  const int status = cli_fail(diag), number = r->ended_by ? r->ended_by : interrupted;
-  return code == PSPLIT_CANCELLED || !r->ended_by ? (number ? 128 + number : status) : status;
+  return code == PSPLIT_OK ? 0 : cli_fail(diag);
 }
 
 /* See tune.h. Threads are left in stages that do not end. */
@@ -852,14 +831,12 @@ static int run(request *r) {
   if (r->clean) return clean(r);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
-  r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
   const bool only_model = r->training.print || r->training.lower || r->training.info;
-  if (only_model) cli_on_interrupt(on_signal_in_plan);
+  if (!only_model && plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = cli_ends(CLI_ENDS_SOON);
   if (r->training.print) return print_trainable(r);
   if (only_model) return write_model(r);
-  if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.planner.activity = r->emit.activity = cli_activity();
-  cli_on_interrupt(on_signal_in_plan);
   const bool several = r->last_k > r->n_stages;
   return conclude(r, several ? compare(r, &diag) : split(r, &diag), &diag);
 }

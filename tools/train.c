@@ -137,15 +137,9 @@ typedef struct settings {
   psplit_train_options train;
 } settings;
 
-static volatile int interrupted; /* the signal's number */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
-static void on_signal(int number) {
-  /* The first one ends the run behind its step; who cannot wait for that says it again. */
-  cli_leave_again(number);
-  interrupted = number;
-}
 
 /* [NAME=]FILE; the text is argv's, cut in two at the first '='. */
 static bool add_file(files *to, const char *argument) {
@@ -314,19 +308,14 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
-static int exit_status(psplit_code code) {
-  const int number = interrupted;
-  return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
-}
-
 /* Ends the process, and so the threads that are left. */
 static void give_up(void *user, const psplit_diag *diag) {
   (void)user;
   cli_fail(diag);
 #if PSPLIT_HAS_MPI
-  if (ranks) psplit_mpi_abort(exit_status(diag->code));
+  if (ranks) psplit_mpi_abort(cli_end_status(diag->code));
 #endif
-  _exit(exit_status(diag->code));
+  _exit(cli_end_status(diag->code));
 }
 
 /* Steps done and steps in all, for the thread that shows them. */
@@ -398,7 +387,7 @@ static psplit_code tell(const settings *s, const psplit_training_run *run, pspli
   if (s->trace) {
     code = psplit_training_run_trace(run, diag, &text);
     if (code == PSPLIT_OK)
-      code = psplit_file_write(s->trace, text, strlen(text), &interrupted, diag);
+      code = psplit_file_write(s->trace, text, strlen(text), s->train.cancel, diag);
     free(text);
     text = NULL;
   }
@@ -421,7 +410,7 @@ static psplit_code put_model(const settings *s, const char *checkpoint, psplit_d
   psplit_model *model = NULL;
   psplit_emit_options_init(&how);
   how.replace = s->force;
-  how.cancel = &interrupted;
+  how.cancel = s->train.cancel;
   psplit_code code = psplit_checkpoint_open(checkpoint, diag, &opened);
   if (code == PSPLIT_OK) code = psplit_model_open(s->model, NULL, diag, &model);
   if (code == PSPLIT_OK) code = psplit_checkpoint_export(opened, model, s->export, &how, diag);
@@ -529,7 +518,6 @@ int main(int argc, char **argv) {
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0;
   psplit_train_options_init(&s.train);
-  s.train.cancel = &interrupted;
   s.train.give_up = give_up;
 #if PSPLIT_HAS_MPI
   s.mpi = psplit_mpi_launched();
@@ -542,13 +530,14 @@ int main(int argc, char **argv) {
     s.train.progress = print_step;
     s.train.progress_user = &s;
     s.leads = rank == 0;
-    cli_on_interrupt(on_signal);
+    /* The first one ends the run behind its step; who cannot wait for that says it again. */
+    s.train.cancel = cli_ends(CLI_ENDS_BEHIND);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK && !s.directory)
       code = s.leads ? put_trained(&s, &diag) : PSPLIT_OK;
     else if (code == PSPLIT_OK)
       code = train(&s, &diag);
-    status = exit_status(code);
+    status = cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
   cli_talk_end(status);

@@ -55,8 +55,7 @@ static void give_up(void *user, const psplit_diag *diag) {
     plan_add_costs(run->plan, (psplit_cost_table *)(uintptr_t)run->best); /* nobody frees it now */
     s->go_on(s->user, run->n_rounds);
   }
-  const int number = *s->interrupted, status = cli_fail(diag);
-  _exit(number ? 128 + number : status);
+  _exit(cli_fail(diag));
 }
 
 psplit_code tune_run(const tune_settings *s, const char *path, const psplit_model *model,
@@ -84,7 +83,7 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   tuning.beside = directory;
   tuning.after_round = after_round;
   tuning.after_round_user = &run;
-  tuning.cancel = s->interrupted;
+  tuning.cancel = s->cancel;
   tuning.keep_best = true;
   tuning.give_up = give_up;
   tuning.give_up_user = &run;

@@ -19,7 +19,7 @@ typedef struct tune_settings {
 #if PSPLIT_HAS_RUNTIME
   feed_settings feed; /* files and shapes of inputs; else random ones, sizes of --dim */
 #endif
-  const volatile int *interrupted; /* the number of a signal: stop */
+  const volatile int *cancel; /* a flag: stop */
   /* Goes on with the costs of the best round and ends the process: called where a signal came
    * behind a round and stages that run do not stop. */
   void (*go_on)(void *user, uint32_t n_rounds);

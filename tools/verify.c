@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   psplit_model *model = NULL;
   psplit_verify_report report;
-  read.cancel = options.cancel = cli_cancel();
+  read.cancel = options.cancel = cli_ends(CLI_ENDS_SOON);
   if (weights_of) return verify_weights(argv[optind], weights_of, &read, quiet);
   cli_doing("reading %s", model_path);
   read.activity = cli_activity();

@@ -67,7 +67,7 @@ static psplit_code compare(const verify_run *run, const psplit_onnxruntime *ort,
   options.feed = &run->feed.options;
   options.n_warmup = 0;
   options.n_micro_batches = run->n_micro_batches;
-  options.cancel = cli_cancel();
+  options.cancel = cli_ends(CLI_ENDS_SOON);
   psplit_code code = psplit_compare_run(ort, model_path, pipeline, &options, diag, found);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   const bool ran = code == PSPLIT_OK;
@@ -133,7 +133,7 @@ static psplit_code check_gradients(const verify_run *run, const psplit_onnxrunti
   options.feed = &run->feed.options;
   options.n_directions = run->n_directions;
   options.max_text_bytes = max_text_bytes;
-  options.cancel = cli_cancel();
+  options.cancel = cli_ends(CLI_ENDS_SOON);
   psplit_code code = psplit_check_gradients(ort, directory, model, &options, diag, &check);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   if (code == PSPLIT_OK) code = judge(check, quiet, diag);

@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, env, processesBelow, rankBelow, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -105,8 +105,7 @@ raw(1, 8);
   const run = startRun(...failing);
   const early = await within(4000, run.ended);
   // The rank of stage 1; the other one may use more of a busy machine while it waits.
-  const isRank1 = (p) => /(^|\0)(PMI_RANK|OMPI_COMM_WORLD_RANK)=1(\0|$)/.test(readFileSync(`/proc/${p}/environ`, 'latin1'));
-  const pid = launcher ? processesBelow(run.child.pid, runner).find(isRank1) : run.child.pid;
+  const pid = launcher ? rankBelow(run.child.pid, runner, 1) : run.child.pid;
   tap.ok(!early, 'a failure beside a stage that computes: that is waited for', run.stderr);
   await busy(pid ?? run.child.pid);
   await ends('and interrupted', run, pid ?? run.child.pid, ['SIGTERM'], { pattern: stuck });

@@ -97,3 +97,7 @@ export function processesBelow(root, program) {
     return command === program && at === root;
   });
 }
+
+// Of them, the one that MPI numbered so; undefined where there is none.
+export const rankBelow = (root, program, rank) => processesBelow(root, program).find((pid) =>
+  new RegExp(`(^|\\0)(PMI_RANK|OMPI_COMM_WORLD_RANK)=${rank}(\\0|$)`).test(readFileSync(`/proc/${pid}/environ`, 'latin1')));

@@ -1,0 +1,106 @@
+// Every command that runs stages ends at a signal, and at once at the second, while a stage never returns:
+//
+//   node interrupt_twice.mjs SPLIT TRAIN GENERATE LEARN ODD [LAUNCHER]
+//
+// ODD: see hang.mjs. The exit status is 128 and the number of the last signal, a line says why. The first leaves
+// nothing, the second what `onnx-pipeline-split --clean` removes. Training alone ends behind its step, so it waits
+// for the second.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
+import { decoders } from '../generate/decoder.mjs';
+import { writeNpy } from './npy.mjs';
+import { Runner, env, library, rankBelow, sleep, within } from './runner.mjs';
+
+const [splitter, train, generator, learn, odd, launcher = ''] = process.argv.slice(2);
+const r = new Runner(train, splitter, launcher, 2);
+const { tap, tmp } = r;
+const SOON_MS = 1700, AT_ONCE_MS = 700; // 1 s and 0, and what the machine takes to end a process
+const STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+const place = join(tmp, 'place');
+mkdirSync(place);
+
+function split(name, text, ...args) {
+  const model = join(tmp, `${name}.onnx`), dir = join(tmp, name);
+  writeModel(text, model);
+  const made = r.start(splitter, [model, '-k', '2', '-o', dir, '--quiet', ...args]);
+  if (made.status !== 0) throw new Error(made.stderr);
+  return { model, dir };
+}
+const net = split('net', `(float[n,4] x) => (float[n,4] y) <float[4,4] w = random(1), float[4,4] w2 = random(2)> {
+  a = MatMul (x, w) b = Tanh (a) c = MatMul (b, w2) y = Tanh (c) }`, '--dim', 'n=2', '--training', '--loss', 'mse:', '--optimizer', 'sgd',
+'--trained-weights', 'input');
+const decoder = split('decoder', decoders.plain(2), '--dim', 'b=1', '--dim', 's=1', '--dim', 't=33', '--dim', 'p=32');
+for (const name of ['x', 'target']) writeNpy(join(tmp, `${name}.npy`), { type: 'float32', dims: [8, 4], data: new Float32Array(32) });
+writeModel('(float[1,16] x) => (float[1,16] y) { [n0] a = Relu (x) [n1] b = Exp (a) [n2] c = Neg (b) [n3] y = Tanh (c) }', join(tmp, 'chain.onnx'));
+writeFileSync(join(tmp, 'costs'), JSON.stringify({ format: 'onnx-pipeline-split-costs', version: 1,
+  costs: [0, 1, 2, 3].map((i) => ({ nodes: [`n${i}`], ns: 2e7 })) }));
+
+const training = [net.dir, '--data', `x=${join(tmp, 'x.npy')}`, '--data', `target=${join(tmp, 'target.npy')}`, '--batch', '4', '-m', '2', '--lr', '0.1',
+  '--steps', '9', '--checkpoint', join(place, 'kept')];
+const commands = [
+  { title: 'train', program: train, args: training, ranks: true, waits: true },
+  { title: 'generate', program: generator, args: [decoder.dir, '--prompt-ids', '1,2,3', '-n', '9'], ranks: true },
+  { title: 'split --autotune', program: splitter,
+    args: [join(tmp, 'chain.onnx'), '-k', '2', '-o', join(place, 'out'), '--autotune', '3', '--costs', join(tmp, 'costs'), '-q'] },
+  { title: 'learn --reward measured', program: learn, args: [join(tmp, 'chain.onnx'), '-k', '2', '--costs', join(tmp, 'costs'), '--reward', 'measured',
+    '--warm-steps', '1', '--steps', '9', '-o', join(place, 'policy.onnx'), '-q'] },
+];
+
+async function ends({ title, program, args, ranks }, signals, mostMs, pattern) {
+  const command = ranks && launcher ? [...launcher.split(' '), '2', program, ...args] : [program, ...args];
+  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...env, ODD: 'hang-run stage1', ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd } });
+  let stderr = '';
+  child.stderr.on('data', (data) => { stderr += data; });
+  const ended = new Promise((resolve) => { child.on('close', resolve); });
+  await sleep(2000);
+  // Of ranks the one that hangs.
+  const pid = ranks && launcher ? rankBelow(child.pid, program, 1) : child.pid;
+  let since = NaN;
+  for (const [i, signal] of signals.entries()) {
+    if (i) await sleep(300);
+    since = Date.now();
+    if (pid) process.kill(pid, signal);
+  }
+  const status = await within(20000, ended), ms = Date.now() - since;
+  if (status === undefined) child.kill('SIGKILL');
+  const good = launcher ? status > 0 : status === STATUS[signals.at(-1)];
+  tap.ok(good && ms < mostMs + (launcher ? 4000 : 0) && pattern.test(stderr), `${title}: ${signals.join(', ')}`, `exit status ${status} after ${ms} ms\n${stderr}`);
+  const left = readdirSync(place), told = signals.join(', ');
+  if (signals.length < 2) return void tap.none(left, `${title}: ${told}: nothing is left`);
+  tap.none(left.filter((name) => !/^\..*\.psplit-/.test(name)), `${title}: ${told}: what is left is hidden`);
+  r.start(splitter, ['--clean', place, '--quiet']);
+  tap.none(readdirSync(place), `${title}: ${told}: and goes by --clean`);
+}
+for (const command of commands) {
+  if (launcher && !command.ranks) continue;
+  if (!command.waits) for (const signal of launcher ? ['SIGTERM'] : Object.keys(STATUS)) await ends(command, [signal], SOON_MS, /^error: .*interrupted/m);
+  await ends(command, ['SIGINT', 'SIGTERM'], AT_ONCE_MS, /^error: interrupted again/m);
+}
+
+// Rounds that have ended are not thrown away: what is under way behind them, here a file that waits for its reader,
+// goes on to its end.
+if (!launcher) {
+  const fifo = join(tmp, 'rule'), out = join(place, 'kept');
+  spawnSync('mkfifo', [fifo]);
+  const child = spawn(splitter, [join(tmp, 'chain.onnx'), '-k', '2', '-o', out, '--autotune', '1', '--costs', join(tmp, 'costs'), '--depfile', fifo],
+    { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '', stdout = '';
+  child.stderr.on('data', (data) => { stderr += data; });
+  child.stdout.on('data', (data) => { stdout += data; });
+  const ended = new Promise((resolve) => { child.on('close', resolve); });
+  for (let i = 0; i < 400 && !/^ +1 /m.test(stdout) && child.exitCode === null; i++) await sleep(50);
+  await sleep(1500);
+  child.kill('SIGINT');
+  await sleep(1200);
+  const waits = child.exitCode === null;
+  const rule = spawnSync('timeout', ['10', 'cat', fifo], { encoding: 'utf8' }).stdout;
+  const status = await within(20000, ended);
+  if (status === undefined) child.kill('SIGKILL');
+  tap.ok(waits && status === 130 && /^error: interrupted after 1 round; .*chain\.onnx is split as in the best of them$/m.test(stderr) &&
+    rule.includes('pipeline.json:') && existsSync(join(out, 'pipeline.json')),
+  'behind the rounds of --autotune', `${waits} ${status}\n${stderr}${rule}`);
+}
+tap.done();
