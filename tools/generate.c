@@ -384,19 +384,6 @@ static void on_stages_ended(void *user) {
 
 static const char *const ENDS[] = {"end token", "length", "context", "failed", "stopped"};
 
-static void print_json_text(const char *text) {
-  putchar('"');
-  for (; *text; text++) {
-    if ((unsigned char)*text < 0x20)
-      printf("\\u%04x", (unsigned)*text);
-    else if (*text == '"' || *text == '\\')
-      printf("\\%c", *text);
-    else
-      putchar(*text);
-  }
-  putchar('"');
-}
-
 static void print_json(const settings *s, const psplit_generator_stats *stats,
                        const psplit_run_report *report) {
   printf("{\"sequences\": [");
@@ -412,7 +399,7 @@ static void print_json(const settings *s, const psplit_generator_stats *stats,
            n_more ? (g->total_ns - g->first_ns) / (int64_t)n_more : (int64_t)0);
     if (g->code != PSPLIT_OK) {
       printf(", \"error\": ");
-      print_json_text(g->message);
+      cli_print_json(stdout, g->message);
     }
     putchar('}');
   }

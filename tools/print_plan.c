@@ -234,12 +234,9 @@ void print_comparison_json(const psplit_plan *plan, const psplit_schedule *sched
 }
 
 void print_infeasible_json(uint32_t n_stages, const char *why, bool first) {
-  printf("%s  {\"n_stages\": %" PRIu32 ", \"infeasible\": \"", first ? "[\n" : ",\n", n_stages);
-  for (; *why; why++) { /* messages have no control bytes */
-    if (*why == '"' || *why == '\\') putchar('\\');
-    putchar(*why);
-  }
-  printf("\"}");
+  printf("%s  {\"n_stages\": %" PRIu32 ", \"infeasible\": ", first ? "[\n" : ",\n", n_stages);
+  cli_print_json(stdout, why);
+  putchar('}');
 }
 
 void print_comparison_json_end(void) { printf("\n]\n"); }

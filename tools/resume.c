@@ -127,22 +127,12 @@ void resume_tell(psplit_delivered *delivered, uint32_t first, FILE *out) {
   fprintf(out, "; --resume-from %" PRIu64 " goes on\n", next_of(ranges, n, first));
 }
 
-/* Messages have no control bytes; what else JSON needs escaped is. */
-static void put_string(const char *text, FILE *out) {
-  fputc('"', out);
-  for (; *text; text++) {
-    if (*text == '"' || *text == '\\') fputc('\\', out);
-    fputc(*text, out);
-  }
-  fputc('"', out);
-}
-
 void resume_tell_json(psplit_delivered *delivered, uint32_t first, const psplit_diag *why,
                       FILE *out) {
   psplit_range ranges[PSPLIT_MOST_RANGES];
   const uint32_t n = psplit_delivered_get(delivered, ranges, PSPLIT_MOST_RANGES, NULL);
   fputs("{\"error\": ", out);
-  put_string(why->message, out);
+  cli_print_json(out, why->message);
   fprintf(out, ", \"code\": \"%s\", \"first_micro_batch\": %" PRIu32 ", \"delivered\": [",
           psplit_code_name(why->code), first);
   for (uint32_t i = 0; i < n; i++)

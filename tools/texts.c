@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <psplit/base.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,6 +45,15 @@ const char *cli_printable(const char *text, char *buffer, size_t bytes) {
   snprintf(buffer, bytes, "%s", text);
   psplit_make_printable(buffer);
   return buffer;
+}
+
+void cli_print_json(FILE *out, const char *text) {
+  fputc('"', out);
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\') fputc('\\', out);
+    fputc(*text, out);
+  }
+  fputc('"', out);
 }
 
 int cli_width(int width, const char *text) {

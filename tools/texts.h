@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Room for one more item of `size` bytes behind the n of a list of malloc'd items, which may be
  * NULL while n is 0; NULL when out of memory (the list stays). */
@@ -23,6 +24,9 @@ const char *cli_time(int64_t ns, char *buffer);
 
 /* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
 const char *cli_printable(const char *text, char *buffer, size_t bytes);
+
+/* A printable text, as messages of the library are, as a string of JSON. */
+void cli_print_json(FILE *out, const char *text);
 
 /* Columns of names that are told apart by their ends, as devices often are: `width`, or what `text`
  * needs up to CLI_NAME - 1, whichever is more. */
