@@ -1,0 +1,312 @@
+#include "split.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+  OPT_PRINT_PIPELINE = 256,
+  OPT_HELP_PASSES,
+  OPT_BOUNDARY,
+  OPT_WEIGHTS,
+  OPT_PLAN_ONLY,
+  OPT_JSON,
+  OPT_DEPFILE,
+  OPT_FORCE,
+  OPT_VERIFY,
+  OPT_MICRO_BATCHES,
+  OPT_LIMITS,
+  OPT_SCHEDULE,
+  OPT_TARGET,
+  OPT_ANNOTATE,
+  OPT_ANNOTATE_AS,
+  OPT_CERTIFICATE,
+  OPT_NO_SYNC,
+  OPT_CLEAN,
+  OPT_NAME_TEMPLATE,
+  OPT_AUTOTUNE,
+  OPT_ONNXRUNTIME,
+  OPT_OPTIMIZATION,
+  OPT_COLOR,
+  OPT_ALL_TRANSFERS
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "What to make:"},
+  {'k', "stages", "N[..M]", "number of stages; default: one for each device of --devices"},
+  {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
+  {OPT_FORCE, "force", NULL, "replace DIR if it exists and is empty or a split"},
+  {OPT_BOUNDARY, "boundary", "sendrecv|io",
+   "how stages meet; default: sendrecv, Send and Recv nodes; io: plain inputs, outputs"},
+  {OPT_WEIGHTS, "weights", "auto|inline|external|reference",
+   "where weights are; default: auto; reference: to the model's files"},
+  {OPT_NAME_TEMPLATE, "name-template", "NAME",
+   "of stages' files, with {model}, {stage}, {stage:02}, {stages}; default: stage{stage}.onnx"},
+  {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
+  {OPT_PLAN_ONLY, "plan-only", NULL,
+   "write no files; with -k N..M a line for each number of stages"},
+  {OPT_MICRO_BATCHES, "micro-batches", "N",
+   "in flight when a range of stages is compared, and of a step of training; default: 8"},
+  LIMITS_OPTION(OPT_LIMITS, "N|auto"),
+  CHOOSE_OPTION(OPT_SCHEDULE, "seconds"),
+  {OPT_TARGET, "target", "genai|triton|k8s|vllm|llama.cpp",
+   "a file of DIR that these read; vllm, llama.cpp: print layers by stage"},
+  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added, or a text"},
+  {OPT_ANNOTATE_AS, "annotate-as", "onnx|layer_ann|olive|names",
+   "what --annotate writes; default: onnx"},
+  {OPT_CERTIFICATE, "certificate", "FILE",
+   "write a proof of the bound, and its bare problem to FILE.problem.json"},
+  {OPT_NO_SYNC, "no-sync", NULL, "do not wait until the disk has DIR: a power cut may lose it"},
+  {OPT_CLEAN, "clean", "DIR", "remove what killed runs left in DIR under hidden names, and stop"},
+  {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
+  {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
+  {0, NULL, NULL, "What it costs:"},
+  PLAN_COST_OPTIONS,
+  {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune and --probe: libonnxruntime.so"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL",
+   "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
+#if PSPLIT_HAS_RUNTIME
+  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
+   "with --autotune: an input; default: random numbers"},
+#endif
+  {0, NULL, NULL, "How it is cut:"},
+  PLAN_CUT_OPTIONS,
+  {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
+  {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
+  {0, NULL, NULL, "Training (docs/training.md):"},
+  TRAINING_OPTIONS,
+  TRAINING_FILE_OPTIONS,
+  {0, NULL, NULL, "Reading:"},
+  PLAN_READ_OPTIONS,
+  {0, NULL, NULL, "General:"},
+  {OPT_ALL_TRANSFERS, "all-transfers", NULL, "list all crossing tensors, not the first twelve"},
+  {OPT_COLOR, "color", "auto|always|never",
+   "bars and colours; default: auto, on a terminal; never: bars without colours"},
+  {'q', "quiet", NULL, "no table, warnings or progress"},
+  CLI_TALK_OPTIONS,
+  CLI_LAST_OPTIONS,
+};
+
+static const cli PROGRAM = {
+  "onnx-pipeline-split", "MODEL -k N -o DIR [OPTION]...",
+  "Cuts an ONNX model into N stages for N devices: N valid ONNX files that together compute the\n"
+  "same function, with the slowest stage as fast as can be, and a proof of how good the cut is.",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+/* Options that stand in tables of their own. */
+static bool parse_shared(split_request *r, int id, char *argument) {
+  bool taken;
+  if (!training_option(&PROGRAM, &r->training, id, argument, &taken)) return false;
+  return taken || plan_option(&PROGRAM, &r->plan, id, argument);
+}
+
+static bool parse_color(split_request *r, const char *text) {
+  int which;
+  if (!cli_choice(&PROGRAM, "color", text, &which)) return false;
+  r->report.color = (stage_chart_color)which;
+  return true;
+}
+
+static bool parse_option(split_request *r, int id, char *argument) {
+  uint64_t count;
+  int which;
+  switch (id) {
+    case 'k': return cli_range(&PROGRAM, "stages", argument, &r->n_stages, &r->last_k);
+    case 'o': r->directory = argument; return true;
+    case 'q': r->quiet = true; return true;
+    case 'h':
+      cli_print_help(&PROGRAM, stdout);
+      r->done = true;
+      return true;
+    case 'V':
+      cli_print_version(&PROGRAM, stdout);
+      r->done = true;
+      return true;
+    case OPT_HELP_PASSES: r->help_passes = true; return true;
+    case OPT_PRINT_PIPELINE: r->print_pipeline = true; return true;
+    case OPT_BOUNDARY:
+      if (!cli_choice(&PROGRAM, "boundary", argument, &which)) return false;
+      r->emit.boundary = which ? PSPLIT_BOUNDARY_IO : PSPLIT_BOUNDARY_SENDRECV;
+      return true;
+    case OPT_WEIGHTS:
+      if (!cli_choice(&PROGRAM, "weights", argument, &which)) return false;
+      r->emit.weights = (psplit_weights)which;
+      return true;
+    case OPT_NAME_TEMPLATE: r->emit.name_template = argument; return true;
+    case OPT_VERIFY: r->verify = true; return true;
+    case OPT_AUTOTUNE:
+      if (!cli_count(&PROGRAM, "autotune", argument, 1, 1000, &count)) return false;
+      r->tune.n_rounds = (uint32_t)count;
+      return true;
+    case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
+    case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
+#if PSPLIT_HAS_RUNTIME
+    case OPT_INPUT: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
+#endif
+    case OPT_PLAN_ONLY: r->plan_only = true; return true;
+    case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);
+    case OPT_SCHEDULE: return choose_parse(&PROGRAM, argument, &r->choose);
+    case OPT_MICRO_BATCHES:
+      if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
+      r->n_micro_batches = (uint32_t)count;
+      return true;
+    case OPT_TARGET:
+      if (r->target) {
+        cli_usage(&PROGRAM, "--target stands once: %s, and then \"%s\"", target_name(r->target),
+                  argument);
+        return false;
+      }
+      return target_parse(&PROGRAM, argument, &r->target);
+    case OPT_ANNOTATE: r->annotate = argument; return true;
+    case OPT_CERTIFICATE:
+      r->certificate = argument;
+      r->plan.planner.certify = true;
+      return true;
+    case OPT_ANNOTATE_AS:
+      if (!cli_choice(&PROGRAM, "annotate-as", argument, &which)) return false;
+      r->annotation = (psplit_annotation)which;
+      r->by_names = strcmp(argument, "names") == 0;
+      return true;
+    case OPT_JSON: r->json = true; return true;
+    case OPT_ALL_TRANSFERS: r->report.all_transfers = true; return true;
+    case OPT_COLOR: return parse_color(r, argument);
+    case OPT_DEPFILE: r->depfile = argument; return true;
+    case OPT_FORCE: r->emit.replace = true; return true;
+    case OPT_NO_SYNC: r->emit.no_sync = true; return true;
+    case OPT_CLEAN: r->clean = argument; return true;
+    default: return parse_shared(r, id, argument);
+  }
+}
+
+static int check_target(const split_request *r) {
+  if (!r->target) return 0;
+  if (split_is_range(r)) return cli_usage(&PROGRAM, "--target takes one number of stages");
+  if (r->training.enabled) return cli_usage(&PROGRAM, "--target does not go with --training");
+  if (target_prints(r->target) && r->json)
+    return cli_usage(&PROGRAM, "--target prints a line, --json the manifest: not both");
+  if (!target_prints(r->target) && (!r->directory || r->plan_only))
+    return cli_usage(&PROGRAM, "--target %s writes a file of DIR: -o DIR is needed",
+                     target_name(r->target));
+  if (target_needs_context(r->target) && !r->plan.decode.past)
+    return cli_usage(&PROGRAM, "--target %s says how long sequences may get: --context N is needed",
+                     target_name(r->target));
+  return 0;
+}
+
+/* What does not go together, or needs something else. */
+typedef struct rule {
+  bool broken;
+  const char *says;
+} rule;
+
+static int check_rules(const rule *rules, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (rules[i].broken) return cli_usage(&PROGRAM, "%s", rules[i].says);
+  return 0;
+}
+
+/* How many stages, and what is written at all. */
+static int check_aims(const split_request *r) {
+  const bool some = r->n_stages || r->plan.devices;
+  const bool fewest = !some && r->plan.max_stage_bytes;
+  if (!r->n_stages && r->plan.devices && cli_is_preset(r->plan.devices))
+    return cli_usage(&PROGRAM, "-k N is needed: --devices %s says what a device is, not how many",
+                     r->plan.devices);
+  const rule rules[] = {
+    {!some && !fewest, "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed"},
+    {fewest && (r->training.enabled || r->tune.n_rounds),
+     "--training and --autotune need -k N or --devices FILE"},
+    {!r->plan_only && !r->directory && !r->annotate && !target_prints(r->target),
+     "-o DIR, --annotate FILE or --plan-only is needed"},
+  };
+  const int status = check_rules(rules, sizeof rules / sizeof *rules);
+  return status ? status : check_target(r);
+}
+
+static int check_outputs(split_request *r) {
+  const char *const outputs[] = {r->directory, r->annotate, r->depfile, r->certificate};
+  bool to_stdout = false;
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+    to_stdout |= outputs[i] && strcmp(outputs[i], "-") == 0;
+  const bool is_range = split_is_range(r), writes = r->directory && !r->plan_only;
+  const int n =
+    r->certificate ? snprintf(r->problem, sizeof r->problem, "%s.problem.json", r->certificate) : 0;
+  const rule rules[] = {
+    {to_stdout, "stages and rules cannot go to standard output; ./- is a file's name"},
+    {r->annotate && r->plan.read.n_inline_ifs,
+     "--annotate writes MODEL as it is; --inline-if is for stages alone"},
+    {r->annotate && is_range, "--annotate takes one number of stages"},
+    {r->certificate && is_range, "--certificate takes one number of stages"},
+    {n >= (int)sizeof r->problem, "--certificate: the name is too long"},
+    {r->verify && !writes, "--verify needs -o DIR"},
+    {r->depfile && !writes, "--depfile needs -o DIR"},
+    {is_range && !r->plan_only, "a range of stages is for --plan-only"},
+  };
+  return check_rules(rules, sizeof rules / sizeof *rules);
+}
+
+/* Ways to cut, run and tell that exclude others. */
+static int check_ways(const split_request *r) {
+  const bool is_range = split_is_range(r), tunes = r->tune.n_rounds > 0;
+  const bool trains = r->training.enabled, in_pieces = r->plan.planner.max_segments > 1;
+  const bool replicated = r->plan.planner.max_replicas > 1;
+  const bool apart = trains || tunes || r->certificate || r->limits.wanted || is_range;
+#if PSPLIT_HAS_RUNTIME
+  const bool fed = r->tune.feed.options.n_files || r->tune.feed.options.n_ranges;
+#else
+  const bool fed = false;
+#endif
+  const rule rules[] = {
+    {trains && (r->annotate || tunes), "--training does not go with --annotate or --autotune"},
+    {in_pieces && apart,
+     "--segments and --non-contiguous do not go with --training, --autotune, --certificate, "
+     "--limits or a range of stages"},
+    {replicated && (apart || r->annotate),
+     "--replicas does not go with --training, --autotune, --annotate, --certificate, --limits or a "
+     "range of stages"},
+    {tunes && (r->plan_only || !r->directory), "--autotune needs -o DIR"},
+    {fed && !tunes, "--input is for --autotune; --dim and --shape fix sizes for costs"},
+    {tunes && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE,
+     "--autotune and --weights reference do not go together"},
+    {r->limits.wanted && (is_range || r->json),
+     "--limits is for one number of stages, without --json"},
+    {r->choose.n_samples && !r->plan.policy_file,
+     "--schedule says what --policy FILE chooses, which is missing"},
+    {r->choose.n_samples && (is_range || r->json || in_pieces || replicated),
+     "--schedule is for one number of stages, without --json, --segments, --non-contiguous and "
+     "--replicas"},
+    {r->limits.automatic_dimension && !trains, "--limits: dim=auto counts what --training trains"},
+  };
+  return check_rules(rules, sizeof rules / sizeof *rules);
+}
+
+static int check(split_request *r, int argc, char **argv) {
+  if (r->print_pipeline || r->help_passes) return 0;
+  if (r->clean && (optind != argc || r->directory || r->plan_only))
+    return cli_usage(&PROGRAM, "--clean DIR stands alone");
+  if (r->clean) return 0;
+  int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
+  if (!status) status = training_check(&PROGRAM, &r->training);
+  if (status || split_is_of_model(r)) return status;
+  status = check_aims(r);
+  if (!status) status = check_outputs(r);
+  return status ? status : check_ways(r);
+}
+
+int split_parse(split_request *r, int argc, char **argv) {
+  tune_init(&r->tune);
+  plan_options_init(&r->plan);
+  training_options_init(&r->training);
+  psplit_emit_options_init(&r->emit);
+  r->n_micro_batches = 8;
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
+      return cli_exit_status(PSPLIT_USAGE);
+    if (r->done) return 0;
+  }
+  r->emit.n_threads = r->plan.planner.n_threads;
+  r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;
+  return check(r, argc, argv);
+}
