@@ -47,6 +47,15 @@ static void mark_reaches(psplit_i_pass *pass, uint32_t loss) {
 }
 
 /* Runs the rule of one node, if a gradient arrives and one is needed. */
+/* An input that the rule reads, and the node has not; PSPLIT_NONE: it has them all. */
+static uint32_t omitted_input(const psplit_i_at *at, const psplit_i_gradient_rule *rule) {
+  const uint32_t n = at->node->n_inputs;
+  const uint32_t needs = rule->needs != PSPLIT_ALL ? rule->needs : n ? n : 1;
+  for (uint32_t i = 0; i < needs; i++)
+    if (!psplit_i_given(at, i)) return i;
+  return PSPLIT_NONE;
+}
+
 static void visit(psplit_i_pass *pass, uint32_t id) {
   const psplit_i_node *node = &pass->graph->nodes[id];
   psplit_i_at at = {pass, pass->b, node, id, 0};
@@ -70,6 +79,8 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
                          : node->function != PSPLIT_NONE
                            ? "it calls a function of the model, which is not looked into"
                            : "there is no rule for this operator");
+  } else if (omitted_input(&at, rule) != PSPLIT_NONE) {
+    psplit_i_refuse(&at, "its input %" PRIu32 " is omitted", omitted_input(&at, rule));
   } else if (!psplit_i_is_float(at.elem)) {
     psplit_i_refuse(&at, "its element type is not known");
   } else if (beyond != PSPLIT_NONE) {

@@ -39,6 +39,7 @@ typedef struct psplit_i_gradient_rule {
   uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
   psplit_i_gradient_fn
     rule;           /* NULL: no gradient passes, the result is constant almost everywhere */
+  uint32_t needs;   /* first inputs that may not be omitted; PSPLIT_ALL: all there are, and one */
   uint32_t inputs;  /* bit i: a gradient goes to input i; bit 31: and to all beyond it */
   uint32_t outputs; /* bit o: the rule takes a gradient at output o */
   uint32_t weights; /* PSPLIT_WEIGHTS_* */
@@ -202,7 +203,7 @@ static inline ref grad(psplit_i_at *at) { return psplit_i_gradient_at(at, 0); }
 static inline bool wanted(const psplit_i_at *at, uint32_t i) { return psplit_i_wanted(at, i); }
 static inline void give(psplit_i_at *at, uint32_t i, ref g) { psplit_i_give(at, i, g); }
 
-#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs, weights) \
+#define PSPLIT_GRADIENT(op, since, until, fn, needs, inputs, outputs, weights) \
   void psplit_i_gradient_##fn(psplit_i_at *at);
 #define PSPLIT_NO_GRADIENT(op)
 #include "rules.def"

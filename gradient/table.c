@@ -10,9 +10,9 @@
 #define JOINED PSPLIT_WEIGHTS_JOINED
 #define HANDS_ON PSPLIT_WEIGHTS_HANDED_ON
 #define HANDS_ALL_ON PSPLIT_WEIGHTS_ALL_HANDED_ON
-#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs, weights) \
-  {op, since, until, psplit_i_gradient_##fn, inputs, outputs, weights},
-#define PSPLIT_NO_GRADIENT(op) {op, 1, 0, NULL, 0, 0, NOTHING},
+#define PSPLIT_GRADIENT(op, since, until, fn, needs, inputs, outputs, weights) \
+  {op, since, until, psplit_i_gradient_##fn, needs, inputs, outputs, weights},
+#define PSPLIT_NO_GRADIENT(op) {op, 1, 0, NULL, 0, 0, 0, NOTHING},
 static const psplit_i_gradient_rule rules[] = {
 #include "rules.def"
 };

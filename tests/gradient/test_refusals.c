@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "open.h"
+#include "rule.h"
 
 #define BAD_LOSS "it is softmax-cross-entropy:logits=L,labels=Y"
 #define OPSET(n) "<ir_version: 8, opset_import: [\"\": " #n "]>"
@@ -279,6 +280,35 @@ static void of_operators(void **state) {
   }
 }
 
+/* Every operator that has a rule, without one of the inputs that it needs. */
+static void of_omitted_inputs(void **state) {
+  (void)state;
+  uint32_t n_rules, n_refused = 0;
+  const psplit_i_gradient_rule *rules = psplit_i_gradient_rules(&n_rules);
+  for (uint32_t r = 0; r < n_rules; r++) {
+    /* Behind the last one that is given, an omitted one is none. */
+    const bool all = rules[r].needs == PSPLIT_ALL;
+    const uint32_t needs = all ? 3 : rules[r].needs;
+    for (uint32_t omitted = 0; omitted + all < needs && needs > 1; omitted++) {
+      psplit_i_text text = {0};
+      psplit_diag diag = {0};
+      psplit_i_text_addf(&text, OPSET(18) "(float[1,1,1,1] x) => (y) <float[1] w = {0}> {"
+                                          " p = Mul (x, w) y = %s (",
+                         rules[r].op_type);
+      for (uint32_t i = 0; i < needs; i++)
+        psplit_i_text_addf(&text, "%s%s", i ? ", " : "", i == omitted ? "" : "p");
+      psplit_i_text_puts(&text, ") }");
+      psplit_model *model = opened_text(text.bytes);
+      const psplit_code code = differentiate(model, "y", true, &diag);
+      if (code == PSPLIT_OK) fail_msg("%s: it was differentiated", text.bytes);
+      n_refused += strstr(diag.message, "is omitted") != NULL;
+      psplit_model_close(model);
+      psplit_i_text_fini(&text);
+    }
+  }
+  assert_true(n_refused > 40);
+}
+
 /* --- nodes that draw, and batches that are normalised --- */
 
 #define DRAW(opset, inputs, body)                                               \
@@ -443,8 +473,10 @@ static void of_gradients(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(of_losses),    cmocka_unit_test(of_values), cmocka_unit_test(of_optimizers),
-    cmocka_unit_test(of_operators), cmocka_unit_test(of_draws),  cmocka_unit_test(of_gradients),
+    cmocka_unit_test(of_losses),         cmocka_unit_test(of_values),
+    cmocka_unit_test(of_optimizers),     cmocka_unit_test(of_operators),
+    cmocka_unit_test(of_omitted_inputs), cmocka_unit_test(of_draws),
+    cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
