@@ -43,7 +43,7 @@ case $tool in
     [ $# -gt 0 ] || {
       set -- tests/base/test_base tests/base/test_out_file tests/base/test_counter_random tests/base/test_draw \
         tests/schedule/test_schedule tests/policy/test_gradients tests/policy/test_outlook tests/policy/test_schedules
-      for topic in lists chain proof certificate proposals reduce ties messages blocks apart wide partition_property; do
+      for topic in lists chain proof certificate proposals reduce ties messages blocks apart wide heavy recombine calls crossings baselines partition_property; do
         set -- "$@" tests/partition/test_$topic
       done
       [ -z "$PSPLIT_PROTOBUF_C" ] || set -- "$@" tests/cli/test_advice tests/json/test_json_files \

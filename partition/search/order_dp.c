@@ -49,11 +49,15 @@ void psplit_i_order_dp_fini(psplit_i_order_dp *s) {
   psplit_i_arena_fini(&s->arena);
 }
 
-/* The cell of a position and a state; NULL where no split within the limit passes. */
+/* The cell of a position and a state that a split within the limit passes. */
+static psplit_i_order_dp_cell *cell_of(const psplit_i_order_dp *s, uint32_t at, uint32_t state) {
+  return &s->cells.items[s->row[at] + (state - s->first[at])];
+}
+
+/* The same, of any state; NULL where none passes. */
 static psplit_i_order_dp_cell *cell_at(const psplit_i_order_dp *s, uint32_t at, uint32_t state) {
-  const size_t k = state - s->first[at]; /* wraps below the first */
-  return state < s->first[at] || s->row[at] + k >= s->row[at + 1] ? NULL
-                                                                  : &s->cells.items[s->row[at] + k];
+  const bool passes = state >= s->first[at] && s->row[at] + (state - s->first[at]) < s->row[at + 1];
+  return passes ? cell_of(s, at, state) : NULL;
 }
 
 /* States by position that leave enough devices for what is before and used enough for what is
@@ -94,7 +98,7 @@ static void relax(const range_step *step, uint32_t state, const psplit_i_transit
                   int64_t load) {
   psplit_i_order_dp *s = step->s;
   if (load > step->limit) return;
-  const int64_t before = cell_at(s, step->b, state)->value;
+  const int64_t before = cell_of(s, step->b, state)->value;
   const int64_t value = s->automaton->adds_up ? load + before : load > before ? load : before;
   psplit_i_order_dp_cell *cell = cell_at(s, step->a, move->next);
   if (!cell || value >= cell->value) return;
@@ -150,7 +154,7 @@ static void trace(psplit_i_order_dp *s, const uint32_t *order, uint32_t state,
   }
   uint32_t a = 0;
   while (a < s->instance->n) {
-    const psplit_i_order_dp_cell *cell = cell_at(s, a, state);
+    const psplit_i_order_dp_cell *cell = cell_of(s, a, state);
     const uint32_t b = cell->from, from = cell->from_state;
     uint32_t pin = PSPLIT_NONE;
     for (uint32_t i = a; i < b; i++)
