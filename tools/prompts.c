@@ -79,8 +79,12 @@ static psplit_code read_more(prompts_file *file, const volatile int *stop, pspli
 /* The next line, ended by NUL, or *out_end. */
 static psplit_code next_line(prompts_file *file, const volatile int *stop, psplit_diag *diag,
                              char **out, size_t *out_n, bool *out_end) {
+  if (!file->text) {
+    const psplit_code code = make_room(file, diag);
+    if (code != PSPLIT_OK) return code;
+  }
   for (size_t seen = 0;;) {
-    char *line = file->text ? file->text + file->at : NULL;
+    char *line = file->text + file->at;
     const size_t n = file->n - file->at;
     char *end = n > seen ? memchr(line + seen, '\n', n - seen) : NULL;
     *out_end = !end && file->ended && !n;

@@ -497,7 +497,7 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK && s->export && s->leads) code = check_export(s, s->train.checkpoint, diag);
   if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
   s->train.sessions = s->ort.stages;
-  s->train.n_sessions = code == PSPLIT_OK ? info->n_stages : 0;
+  s->train.n_sessions = info ? info->n_stages : 0;
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   cli_doing("training %s", s->directory);
   cli_count_by(count_steps, NULL, "steps");

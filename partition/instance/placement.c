@@ -26,7 +26,7 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
   b->label = PSPLIT_NEW(arena, uint32_t, instance->n);
   b->w = PSPLIT_NEW(arena, int64_t, (size_t)k * 3);
   b->weight = PSPLIT_NEW(arena, uint64_t, (size_t)k * 2);
-  b->n_counted = PSPLIT_NEW(arena, uint32_t, (size_t)k * 2);
+  b->n_counted = PSPLIT_NEW(arena, uint32_t, (size_t)k * 3);
   b->home = PSPLIT_NEW(arena, uint32_t, instance->n_nets);
   b->n_receivers = PSPLIT_NEW(arena, uint32_t, instance->n_nets);
   b->n_on = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n_nets * k);
@@ -47,6 +47,7 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
   b->send = b->recv + k;
   b->act = b->weight + k;
   b->n_clusters = b->n_counted + k;
+  b->n_forbidden = b->n_clusters + k;
   if (instance->problem->next_hop) {
     b->passed = PSPLIT_NEW(arena, int64_t, (size_t)k * 2);
     b->hop_arcs = PSPLIT_NEW(arena, uint8_t, b->latency ? (size_t)k * k : 1);
@@ -136,10 +137,19 @@ static void count_arcs(psplit_i_placement *b, uint32_t cluster, uint32_t k, int 
       b->n_arcs[(size_t)k * b->n_devices + b->label[instance->succ[l]]] += (uint32_t)sign;
 }
 
+/* Times that are forbidden are counted: a few of them have no sum. */
+static void add_work(psplit_i_placement *b, uint32_t k, uint32_t cluster, int sign) {
+  const int64_t w = b->instance->w[(size_t)b->type[k] * b->instance->n + cluster];
+  if (w >= PSPLIT_I_INF)
+    b->n_forbidden[k] += (uint32_t)sign;
+  else
+    b->w[k] += sign * w;
+}
+
 void psplit_i_placement_add(psplit_i_placement *b, uint32_t cluster, uint32_t label) {
   const psplit_i_instance *instance = b->instance;
   const uint32_t k = label % b->n_devices;
-  b->w[k] += instance->w[(size_t)b->type[k] * instance->n + cluster];
+  add_work(b, k, cluster, 1);
   b->weight[k] += instance->weight_bytes[cluster];
   b->act[k] += instance->act_bytes[cluster];
   b->n_counted[k] += instance->n_counted[cluster];
@@ -183,7 +193,7 @@ void psplit_i_placement_remove(psplit_i_placement *b, uint32_t cluster) {
   b->n_counted[k] -= instance->n_counted[cluster];
   b->act[k] -= instance->act_bytes[cluster];
   b->weight[k] -= instance->weight_bytes[cluster];
-  b->w[k] -= instance->w[(size_t)b->type[k] * instance->n + cluster];
+  add_work(b, k, cluster, -1);
 }
 
 static void touch(psplit_i_placement *b, uint32_t k) {
@@ -246,8 +256,8 @@ void psplit_i_placement_move(psplit_i_placement *b, uint32_t cluster, uint32_t l
   }
   touch(b, from);
   touch(b, to);
-  b->w[from] -= instance->w[(size_t)b->type[from] * instance->n + cluster];
-  b->w[to] += instance->w[(size_t)b->type[to] * instance->n + cluster];
+  add_work(b, from, cluster, -1);
+  add_work(b, to, cluster, 1);
   b->weight[from] -= instance->weight_bytes[cluster];
   b->weight[to] += instance->weight_bytes[cluster];
   b->act[from] -= instance->act_bytes[cluster];
@@ -272,7 +282,7 @@ void psplit_i_placement_move(psplit_i_placement *b, uint32_t cluster, uint32_t l
 
 static int64_t load_of(const psplit_i_placement *b, uint32_t k, const int64_t *recv,
                        const int64_t *send) {
-  return psplit_i_load(b->instance, b->w[k], recv[k], send[k]);
+  return b->n_forbidden[k] ? PSPLIT_I_INF : psplit_i_load(b->instance, b->w[k], recv[k], send[k]);
 }
 
 int64_t psplit_i_placement_load(const psplit_i_placement *b, uint32_t k) {
@@ -285,7 +295,8 @@ static int64_t value_of(psplit_i_placement *b, const int64_t *recv, const int64_
   int64_t most = 0;
   if (b->latency) memset(b->ready, 0, b->n_devices * sizeof *b->ready);
   for (uint32_t k = 0; k < b->n_devices; k++) {
-    const int64_t end = load_of(b, k, recv, send) + (b->latency ? b->ready[k] : 0);
+    const int64_t end =
+      psplit_i_sat_add_i64(load_of(b, k, recv, send), b->latency ? b->ready[k] : 0);
     if (end > most) most = end;
     for (uint32_t next = k + 1; b->latency && next < b->n_devices; next++) {
       const size_t arc = (size_t)k * b->n_devices + next;

@@ -12,20 +12,20 @@ typedef struct psplit_i_placement {
   bool ordered; /* labels never decrease along an edge */
   bool latency;
   bool nonempty;
-  uint32_t *type;                   /* [n_devices] */
-  uint32_t *label;                  /* [n] NONE: not placed */
-  int64_t *w, *recv, *send;         /* [n_devices] */
-  uint64_t *weight, *act;           /* [n_devices] bytes */
-  uint32_t *n_counted, *n_clusters; /* [n_devices] */
-  uint32_t *home, *n_receivers;     /* [n_nets] device of the producer; devices that receive */
-  uint32_t *n_on;                   /* [n_nets * n_devices] consumers */
-  uint32_t *n_users;                /* [n_groups * n_devices] */
-  uint32_t *n_arcs;                 /* [n_devices^2] edges between stages, for latency */
-  int64_t *ready;                   /* [n_devices] */
-  uint32_t *n_sent;                 /* [n_devices^2] nets that one device sends another; NULL
+  uint32_t *type;                                 /* [n_devices] */
+  uint32_t *label;                                /* [n] NONE: not placed */
+  int64_t *w, *recv, *send;                       /* [n_devices] */
+  uint64_t *weight, *act;                         /* [n_devices] bytes */
+  uint32_t *n_counted, *n_clusters, *n_forbidden; /* [n_devices]; forbidden: not part of w */
+  uint32_t *home, *n_receivers; /* [n_nets] device of the producer; devices that receive */
+  uint32_t *n_on;               /* [n_nets * n_devices] consumers */
+  uint32_t *n_users;            /* [n_groups * n_devices] */
+  uint32_t *n_arcs;             /* [n_devices^2] edges between stages, for latency */
+  int64_t *ready;               /* [n_devices] */
+  uint32_t *n_sent;             /* [n_devices^2] nets that one device sends another; NULL
                                        where there are no messages, or tensors are passed on */
-  uint32_t *touched, n_touched;     /* devices whose load may have changed by moves */
-  bool *is_touched;                 /* [n_devices] */
+  uint32_t *touched, n_touched; /* devices whose load may have changed by moves */
+  bool *is_touched;             /* [n_devices] */
   /* Where tensors are passed on; NULL otherwise. Of the placement that was settled last. */
   uint8_t *sent;     /* [n_devices^2] with messages: hops of tensors that make one */
   int64_t *passed;   /* [2 * n_devices] receiving, sending */
