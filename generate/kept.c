@@ -67,10 +67,10 @@ static psplit_code find_port(const psplit_i_kept *kept, const psplit_i_session *
                              const psplit_i_session_port **out) {
   const char *name = kept->pipe->manifest.stages[stage].inputs[input].name;
   const psplit_i_session_port *port = psplit_i_session_input(session, name);
-  if (!port || !port->is_tensor)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "state %s is no tensor", name);
   *out = port;
-  return PSPLIT_OK;
+  return port && port->is_tensor
+           ? PSPLIT_OK
+           : psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "state %s is no tensor", name);
 }
 
 /* The states that a step reads. */

@@ -61,7 +61,7 @@ psplit_code psplit_i_batch_best(const psplit_policy_batch *batch,
                                 const psplit_i_schedules *schedules, psplit_diag *diag,
                                 int64_t *out_ns, uint32_t *out_best, int64_t *out_best_ns) {
   for (uint32_t k = 0; k < schedules->n; k++) {
-    int64_t ns;
+    int64_t ns = 0;
     const psplit_code code =
       psplit_i_batch_simulate(batch, schedules->kind[k], schedules->n_micro_batches[k], diag, &ns);
     if (code != PSPLIT_OK) return code;

@@ -117,10 +117,7 @@ static bool no_earlier(const int64_t *a, const int64_t *b, size_t n) {
 static bool seen(search *s, int64_t *scratch) {
   uint8_t key[2 * MOST_STAGES];
   const size_t key_bytes = 2 * (size_t)s->k;
-  for (uint32_t j = 0; j < s->k; j++) {
-    key[j] = (uint8_t)s->n[0][j];
-    key[s->k + j] = (uint8_t)s->n[1][j];
-  }
+  for (size_t i = 0; i < key_bytes; i++) key[i] = (uint8_t)s->n[i >= s->k][i % s->k];
   times_of(s, scratch);
   const size_t bucket = psplit_i_hash_bytes(key, key_bytes, 0) % s->n_buckets;
   for (size_t w = bucket * WAYS; w < (bucket + 1) * WAYS; w++) {

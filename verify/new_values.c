@@ -108,7 +108,7 @@ static psplit_code differs(comparison *c, const char *what, const char *name) {
 static psplit_code check_changed(comparison *c, uint32_t index, const psplit_i_span *x,
                                  const psplit_i_span *y) {
   const char *name = c->before->proto->graph->initializer[index]->name;
-  bool equal;
+  bool equal = false;
   const psplit_code code = same_frame(c, x, y, false, &equal);
   if (code != PSPLIT_OK) return code;
   if (!equal) return differs(c, "in its name, type or shape the initializer", name);
