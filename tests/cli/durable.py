@@ -18,6 +18,7 @@ from inputs import PROBLEM, write
 from one_failure import FEW_STEPS, trained
 
 
+HOSTS = {"devices": [{"name": name, "flops_per_second": 1e9, "session": {"provider": "CPU"}} for name in "ab"]}
 ONNXRUNTIME = os.path.join(os.path.dirname(__file__),
                            "../e2e/node_modules/onnxruntime-node/bin/*/linux/*/libonnxruntime.so.1")
 
@@ -147,10 +148,15 @@ def running(tap, library, home, tools):
     with open(os.path.join(home, "t.onnx"), "wb") as file:
         file.write(trained())
     write_samples(os.path.join(home, "x.npy"))
+    write(os.path.join(home, "hosts"), HOSTS)
     durable(tap, library, home, "results and a trace", ["results", "trace"],
             (run, "out", "-q", "--random", "--dim", "batch=2", "-m", "2", "-o", "results", "--trace", "trace"))
     durable(tap, library, home, "a table of costs", ["table"],
             (run, "--profile", "table", "-q", "m.onnx", "--random", "--dim", "batch=2", "-m", "2"))
+    durable(tap, library, home, "a split that --autotune chose", ["tuned"],
+            (split, "m.onnx", "-k", "2", "-q", "-o", "tuned", "--autotune", "1", "--dim", "batch=2"))
+    durable(tap, library, home, "what a provider takes, and a split by it", ["probe", "probed"],
+            (split, "m.onnx", "-k", "2", "-q", "-o", "probed", "--devices", "hosts", "--probe", "CPU=probe", "--dim", "batch=2"))
     durable(tap, library, home, "a split to train", ["tout"],
             (split, "t.onnx", "-k", "2", "-q", "-o", "tout", "--training", "--loss-output", "loss",
              "--trained-weights", "input", "--optimizer", "sgd"))
