@@ -18,7 +18,7 @@ from inputs import PROBLEM, write
 from one_failure import FEW_STEPS, trained
 
 
-HOSTS = {"devices": [{"name": name, "flops_per_second": 1e9, "session": {"provider": "CPU"}} for name in "ab"]}
+HOSTS = {"devices": [{"name": name, "preset": "cpu", "session": {"provider": "CPU"}} for name in "ab"]}
 ONNXRUNTIME = os.path.join(os.path.dirname(__file__),
                            "../e2e/node_modules/onnxruntime-node/bin/*/linux/*/libonnxruntime.so.1")
 
