@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "in_file.h"
+
 /* A handle to the library, and the name it was found under. */
 static void *open_library(const char *path, const char **out_name) {
   static const char *const NAMES[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
@@ -256,8 +258,10 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   OrtSessionOptions *settings = NULL;
   psplit_i_session s = {.ort = ort};
   psplit_code code;
-  int device = 0;
-  if (access(path, R_OK) != 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read", path);
+  int device = 0, fd;
+  uint64_t n_bytes;
+  PSPLIT_TRY(psplit_i_in_open(path, diag, &fd, &n_bytes)); /* a FIFO would be waited for */
+  close(fd);
   PSPLIT_TRY(psplit_i_binding_device(options, diag, &device));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
   PSPLIT_TRY(apply(ort, settings, options, path, diag));

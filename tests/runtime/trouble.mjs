@@ -7,7 +7,7 @@
 // same over MPI, and a rank that is killed.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
-  existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync,
+  cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
@@ -126,6 +126,16 @@ if (!launcher) {
   await within(20000, read);
   tap.ok(through.status === 0 && JSON.parse(readFileSync(`${fifo}.copy`)).traceEvents &&
     lstatSync(fifo).isFIFO(), 'a trace into a FIFO, which stays', through.stderr);
+}
+// A stage that is no file is neither waited for nor read without end.
+{
+  const odd = join(tmp, 'odd');
+  cpSync(dir, odd, { recursive: true });
+  for (const [what, make] of [['a FIFO', (file) => execFileSync('mkfifo', [file])], ['a device', (file) => symlinkSync('/dev/zero', file)]]) {
+    rmSync(join(odd, 'stage1.onnx'));
+    make(join(odd, 'stage1.onnx'));
+    mistake(`${what} as a stage`, 3, /stage1\.onnx: .*a regular file is needed/, odd, ...random);
+  }
 }
 
 // Numbers beside the proof.
