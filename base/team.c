@@ -1,5 +1,6 @@
 #include "team.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
 #include <stdbool.h>
@@ -19,17 +20,24 @@
  * process ("Error #15"). So an unfinished record of this process's id is taken away, as the library
  * is loaded: compilers call the runtime from the first line of a function with a parallel region.
  * Only a regular file of this user's is: what else has that name is not ours to remove, or to wait
- * for. The name is that of __kmp_reg_status_name() in libomp's kmp_runtime.cpp. */
+ * for; the runtime would end the process over it, and is left alone: one thread does all. The name
+ * is that of __kmp_reg_status_name() in libomp's kmp_runtime.cpp. */
+static bool is_barred;
+
 __attribute__((constructor)) static void remove_unfinished_record(void) {
   enum { MOST = 256 };
   char name[64], text[MOST + 1];
   struct stat status;
   snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%ld_%ld", (long)getpid(), (long)getuid());
   const int fd = shm_open(name, O_RDONLY | O_NONBLOCK, 0);
-  if (fd < 0) return;
+  if (fd < 0) {
+    is_barred = errno != ENOENT;
+    return;
+  }
   const bool is_ours =
     fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
   const ssize_t n = is_ours ? read(fd, text, MOST) : -1;
+  is_barred = n < 0;
   text[n > 0 ? n : 0] = '\0';
   const char *dash = strchr(text, '-');
   if (n >= 0 && (!dash || !strchr(dash + 1, '-'))) shm_unlink(name);
@@ -38,7 +46,7 @@ __attribute__((constructor)) static void remove_unfinished_record(void) {
 
 #ifdef PSPLIT_I_ONE_THREAD /* tests/analyse.sh: MemorySanitizer does not see what libomp writes */
 
-int psplit_i_team_size(uint32_t asked) { return asked ? (int)asked : 1; }
+int psplit_i_team_size(uint32_t asked) { return asked && !is_barred ? (int)asked : 1; }
 
 void psplit_i_team_for(int n_threads, size_t begin, size_t end,
                        void (*work)(void *with, size_t i, int thread), void *with) {
@@ -49,6 +57,7 @@ void psplit_i_team_for(int n_threads, size_t begin, size_t end,
 #else
 
 int psplit_i_team_size(uint32_t asked) {
+  if (is_barred) return 1;
   const char *wanted = asked ? NULL : getenv("OMP_NUM_THREADS");
   if (wanted && strcmp(wanted, "1") == 0)
     return 1; /* without asking the runtime, which begins then */
@@ -58,7 +67,7 @@ int psplit_i_team_size(uint32_t asked) {
 void psplit_i_team_for(int n_threads, size_t begin, size_t end,
                        void (*work)(void *with, size_t i, int thread), void *with) {
   if (end <= begin) return;
-  if (n_threads > 1 && end - begin > 1)
+  if (n_threads > 1 && end - begin > 1 && !is_barred)
     psplit_i_team_share(n_threads, begin, end, work, with);
   else
     for (size_t i = begin; i < end; i++) work(with, i, 0);

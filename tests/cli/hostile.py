@@ -163,18 +163,33 @@ def functions(_):
 
 
 def killed_before(tap, tool, cwd, before_exec):
-    """A process with this id was killed as its OpenMP runtime began (base/team.c)."""
+    """A process with this id was killed as its OpenMP runtime began, or its record cannot be had (base/team.c)."""
     made = os.path.join(cwd, "record")
 
-    def leave_record(length):
+    def leave(make):
         before_exec()
         path = "/dev/shm/__KMP_REGISTERED_LIB_%d_%d" % (os.getpid(), os.getuid())
-        record = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        os.ftruncate(record, length)
+        make(path)
         with open(made, "w", encoding="utf-8") as note:
             note.write(path)
 
+    def leave_record(length):
+        def make(path):
+            record = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            os.ftruncate(record, length)
+        leave(make)
+
     write(cwd, "model.onnx", chain(6))
+    for what, make in (("a FIFO", os.mkfifo), ("a directory", os.mkdir),
+                       ("a link to a file", lambda path: os.symlink("/etc/passwd", path)),
+                       ("a link to nothing", lambda path: os.symlink("nowhere", path))):
+        check(tap, tool, cwd, "%s in place of the record of OpenMP" % what, OK,
+              ["model.onnx", "-k", "2", "-o", "out", "--force", "--threads", "2"],
+              functools.partial(leave, make))
+        with open(made, encoding="utf-8") as note:
+            path = note.read()
+        tap.ok(os.path.lexists(path), "stays")
+        (os.rmdir if what == "a directory" else os.unlink)(path)
     for length in (0, 1024):
         write(cwd, "record", b"")
         check(tap, tool, cwd, "a killed process's record of OpenMP, %d bytes of nothing" % length,
