@@ -50,6 +50,16 @@ static const cli PROGRAM = {
   "bytes once boundary nodes and declared duplicates are taken out. Prints the first difference.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
+typedef struct request {
+  const char *path, *model, *weights_of;
+  psplit_read_options read;
+  psplit_verify_options options;
+  bool one_file, quiet, done; /* done: what was asked for is printed */
+#if PSPLIT_HAS_RUNTIME
+  verify_run run; /* what it holds is freed at the end alone */
+#endif
+} request;
+
 static bool is_file(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 && S_ISREG(status.st_mode);
@@ -97,105 +107,122 @@ static int verify_weights(const char *path, const char *of, const psplit_read_op
   return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }
 
-int main(int argc, char **argv) {
-  const char *model_path = NULL, *weights_of = NULL, *argument;
-  psplit_read_options read = {.struct_size = sizeof read};
-  psplit_verify_options options = {.struct_size = sizeof options, .read = &read};
-  bool quiet = false;
+static bool parse_option(request *r, int id, const char *argument) {
   uint64_t count;
+  switch (id) {
+    case 'm': r->model = argument; return true;
+    case OPT_WEIGHTS_OF: r->weights_of = argument; return true;
+    case 'q': return r->quiet = true;
+    case 'h': cli_print_help(&PROGRAM, stdout); return r->done = true;
+    case 'V': cli_print_version(&PROGRAM, stdout); return r->done = true;
+    case OPT_FOLLOW_SYMLINKS: return r->read.follow_symlinks = true;
+    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &r->options.max_text_bytes);
+    case OPT_THREADS:
+      if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return false;
+      r->options.n_threads = (uint32_t)count;
+      return true;
+    case OPT_MAX_GRAPH_MEMORY:
+      if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
+        return false;
+      r->read.max_graph_bytes = count << 20;
+      return true;
 #if PSPLIT_HAS_RUNTIME
-  static verify_run run; /* what it holds is freed at the end alone */
-  verify_run_init(&run);
-#endif
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    switch (id) {
-      case 'm': model_path = argument; break;
-      case OPT_WEIGHTS_OF: weights_of = argument; break;
-      case 'q': quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
-      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
-      case OPT_FOLLOW_SYMLINKS: read.follow_symlinks = true; break;
-      case OPT_MAX_TEXT:
-        if (!cli_max_text(&PROGRAM, argument, &options.max_text_bytes)) return 2;
-        break;
-      case OPT_THREADS:
-        if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return 2;
-        options.n_threads = (uint32_t)count;
-        break;
-      case OPT_MAX_GRAPH_MEMORY:
-        if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
-          return 2;
-        read.max_graph_bytes = count << 20;
-        break;
-#if PSPLIT_HAS_RUNTIME
-      default:
-        if (!verify_run_option(&PROGRAM, &run, id, argument)) return 2;
+    default: return verify_run_option(&PROGRAM, &r->run, id, argument);
 #else
-      default: return 2;
+    default: return false;
 #endif
-    }
   }
-  if (optind + 1 != argc || !model_path == !weights_of)
+}
+
+/* 0 to go on, else the exit status. */
+static int parse(request *r, int argc, char **argv) {
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END && !r->done;)
+    if (!parse_option(r, id, argument)) return cli_exit_status(PSPLIT_USAGE);
+  if (r->done) return 0;
+  if (optind + 1 != argc || !r->model == !r->weights_of)
     return cli_usage(&PROGRAM,
                      "one directory and --model MODEL are needed, or one file and "
                      "--weights-of MODEL");
 #if PSPLIT_HAS_RUNTIME
-  if (!run.wanted && !run.gradients &&
-      (run.feed.options.n_files || run.feed.options.n_ranges || run.feed.options.n_shapes ||
-       run.feed.options.n_dims))
+  const psplit_feed_options *fed = &r->run.feed.options;
+  if (!r->run.wanted && !r->run.gradients &&
+      (fed->n_files || fed->n_ranges || fed->n_shapes || fed->n_dims))
     return cli_usage(&PROGRAM, "--input, --dim and --shape are for --run and --gradients");
 #endif
+  r->path = argv[optind];
+  return 0;
+}
+
+/* Whether what was asked for goes with the model, before anything is compared. */
+static psplit_code check(const request *r, const psplit_model *model, psplit_diag *diag) {
+#if PSPLIT_HAS_RUNTIME
+  const bool runs = r->run.wanted || r->run.gradients;
+  if (runs && r->one_file)
+    return psplit_diag_fail(diag, PSPLIT_USAGE,
+                            "--run and --gradients are for a directory of stages");
+  /* Stages that train have inputs that the model has not, such as labels. */
+  if (!r->run.gradients) return psplit_feed_check_model(&r->run.feed.options, model, diag);
+#endif
+  (void)r, (void)model, (void)diag;
+  return PSPLIT_OK;
+}
+
+static void print_report(const request *r, const psplit_verify_report *report) {
+  char bytes[CLI_TEXT], stages[CLI_COUNT], nodes[CLI_COUNT], transfers[CLI_COUNT];
+  cli_bytes(report->weight_bytes, bytes);
+  cli_counted(report->n_nodes, "node", nodes);
+  if (r->one_file)
+    printf("%s is %s: %s, %s of weights compared\n", r->path, r->model, nodes, bytes);
+  else
+    printf("%s is %s%s: %s, %s (%" PRIu32 " duplicated), %s, %s of weights compared\n", r->path,
+           r->model,
+           report->n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
+           cli_counted(report->n_stages, "stage", stages), nodes, report->n_duplicates,
+           cli_counted(report->n_transfers, "transfer", transfers), bytes);
+  if (report->trains)
+    printf("and trains it: the gradients of %" PRIu32
+           " weights, and their updates, are what the rules give\n",
+           report->n_trained);
+}
+
+/* The proof of the files, and with --run or --gradients the numbers beside it. */
+static psplit_code verify(request *r, const psplit_model *model, psplit_diag *diag) {
+  psplit_verify_report report;
+  psplit_code code = check(r, model, diag);
+  cli_doing("comparing %s with %s", r->path, r->model);
+  if (code == PSPLIT_OK)
+    code = r->one_file ? psplit_verify_file(r->path, NULL, model, &r->options, diag, &report)
+                       : psplit_verify(r->path, model, &r->options, diag, &report);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
+  if (code != PSPLIT_OK) return code;
+  cli_make_room();
+  if (!r->quiet) print_report(r, &report);
+#if PSPLIT_HAS_RUNTIME
+  if (r->run.wanted || r->run.gradients) cli_doing("running the model and its stages");
+  code =
+    verify_run_finish(&r->run, r->path, r->model, model, r->options.max_text_bytes, r->quiet, diag);
+#endif
+  return code;
+}
+
+int main(int argc, char **argv) {
+  static request r = {.read = {.struct_size = sizeof r.read},
+                      .options = {.struct_size = sizeof r.options, .read = &r.read}};
   psplit_diag diag = {0};
   psplit_model *model = NULL;
-  psplit_verify_report report;
-  read.cancel = options.cancel = cli_ends(CLI_ENDS_SOON);
-  if (weights_of) return verify_weights(argv[optind], weights_of, &read, quiet);
-  cli_doing("reading %s", model_path);
-  read.activity = cli_activity();
-  psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
-  options.activity = cli_activity();
 #if PSPLIT_HAS_RUNTIME
-  /* Stages that train have inputs that the model has not, such as labels. */
-  if (code == PSPLIT_OK && !run.gradients)
-    code = psplit_feed_check_model(&run.feed.options, model, &diag);
+  verify_run_init(&r.run);
 #endif
-  const bool one_file = is_file(argv[optind]);
-#if PSPLIT_HAS_RUNTIME
-  if (code == PSPLIT_OK && one_file && (run.wanted || run.gradients))
-    code =
-      psplit_diag_fail(&diag, PSPLIT_USAGE, "--run and --gradients are for a directory of stages");
-#endif
-  cli_doing("comparing %s with %s", argv[optind], model_path);
-  if (code == PSPLIT_OK)
-    code = one_file ? psplit_verify_file(argv[optind], NULL, model, &options, &diag, &report)
-                    : psplit_verify(argv[optind], model, &options, &diag, &report);
-  if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
-  if (code != PSPLIT_OK) {
-    psplit_model_close(model);
-    return cli_finish(cli_fail(&diag));
-  }
-  char bytes[CLI_TEXT], stages[CLI_COUNT], nodes[CLI_COUNT], transfers[CLI_COUNT];
-  cli_make_room();
-  if (!quiet && one_file)
-    printf("%s is %s: %s, %s of weights compared\n", argv[optind], model_path,
-           cli_counted(report.n_nodes, "node", nodes), cli_bytes(report.weight_bytes, bytes));
-  else if (!quiet)
-    printf(
-      "%s is %s%s: %s, %s (%" PRIu32 " duplicated), %s, %s of weights compared\n", argv[optind],
-      model_path, report.n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
-      cli_counted(report.n_stages, "stage", stages), cli_counted(report.n_nodes, "node", nodes),
-      report.n_duplicates, cli_counted(report.n_transfers, "transfer", transfers),
-      cli_bytes(report.weight_bytes, bytes));
-  if (!quiet && report.trains)
-    printf("and trains it: the gradients of %" PRIu32
-           " weights, and their updates, are what the rules "
-           "give\n",
-           report.n_trained);
-#if PSPLIT_HAS_RUNTIME
-  if (run.wanted || run.gradients) cli_doing("running the model and its stages");
-  code =
-    verify_run_finish(&run, argv[optind], model_path, model, options.max_text_bytes, quiet, &diag);
-#endif
+  const int status = parse(&r, argc, argv);
+  if (status || r.done) return cli_finish(status);
+  r.read.cancel = r.options.cancel = cli_ends(CLI_ENDS_SOON);
+  if (r.weights_of) return verify_weights(r.path, r.weights_of, &r.read, r.quiet);
+  r.read.activity = r.options.activity = cli_activity();
+  r.one_file = is_file(r.path);
+  cli_doing("reading %s", r.model);
+  psplit_code code = psplit_model_open(r.model, &r.read, &diag, &model);
+  if (code == PSPLIT_OK) code = verify(&r, model, &diag);
   psplit_model_close(model);
   return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }
