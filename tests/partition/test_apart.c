@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "apart.h"
-#include "assignment.h"
+#include "bed.h"
 #include "bounds.h"
 #include "local_search.h"
-#include "random_problem.h"
 #include "weight_axis.h"
 
 static const unsigned kFeatures[] = {
@@ -21,42 +20,11 @@ static const unsigned kFeatures[] = {
 };
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-typedef struct bed {
-  random_problem r;
-  psplit_partition_options options;
-  psplit_i_instance instance;
-  psplit_i_automaton automaton;
-  psplit_i_closure closure;
-  psplit_i_arena arena;
-  psplit_i_assignment assignment;
-} bed;
-
 static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
   make_random_problem(&b->r, seed, kind, n, k, features);
   b->r.problem.comm =
     seed % 3 || b->r.problem.n_link_classes ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  psplit_partition_options_init(&b->options);
-  psplit_i_arena_init(&b->arena, 0);
-  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
-  if (psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK) {
-    psplit_i_instance_fini(&b->instance);
-    return false;
-  }
-  assert_int_equal(psplit_i_closure_make(&b->instance, NULL, &b->closure), PSPLIT_OK);
-  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
-  return true;
-}
-
-static void bed_fini(bed *b) {
-  psplit_i_closure_fini(&b->closure);
-  psplit_i_automaton_fini(&b->automaton);
-  psplit_i_instance_fini(&b->instance);
-  psplit_i_arena_fini(&b->arena);
-}
-
-static uint32_t percent(uint32_t n) {
-  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
-  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
+  return bed_take(b);
 }
 
 /* A split is within its own value: there no load may grow where receivers are apart. */

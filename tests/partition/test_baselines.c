@@ -10,19 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draws.h"
+
 enum { MOST = 64, ROUNDS = 300 };
 
 static int64_t time_ns[MOST], send_ns[MOST], recv_ns[MOST];
 static uint32_t producer[MOST], off[MOST + 1], consumer[MOST];
 static uint64_t weight_bytes[MOST];
 static psplit_device device;
-static uint64_t state;
-
-static uint64_t draw(uint64_t below) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (state >> 33) % below;
-}
-
 static psplit_problem problem_of(uint32_t n_nodes, uint32_t n_nets, uint32_t n_stages) {
   device = (psplit_device){.count = n_stages};
   return (psplit_problem){.n_nodes = n_nodes,
@@ -42,12 +37,12 @@ static psplit_problem problem_of(uint32_t n_nodes, uint32_t n_nets, uint32_t n_s
 
 /* From each node to the next a tensor. */
 static psplit_problem chain(uint32_t n, uint32_t n_stages, uint64_t dear) {
-  for (uint32_t v = 0; v < n; v++) time_ns[v] = 1 + (int64_t)draw(20);
+  for (uint32_t v = 0; v < n; v++) time_ns[v] = 1 + draw(20);
   for (uint32_t v = 0; v + 1 < n; v++) {
     producer[v] = v;
     consumer[v] = v + 1;
-    send_ns[v] = (int64_t)draw(dear);
-    recv_ns[v] = (int64_t)draw(dear);
+    send_ns[v] = draw(dear);
+    recv_ns[v] = draw(dear);
     off[v + 1] = v + 1;
   }
   return problem_of(n, n - 1, n_stages);
@@ -77,7 +72,7 @@ static void none_is_below_the_optimum(void **unused) {
   (void)unused;
   uint32_t n_worse = 0;
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    state = round;
+    draw_state = round;
     const psplit_problem p = chain(2 + round % 30, 1 + round % 6, 1 + round % 30);
     psplit_solution *best = solved(&p, "auto", 1);
     assert_true(best->proved_optimal);
@@ -110,7 +105,7 @@ static int64_t counted(const psplit_problem *p, uint32_t a, uint32_t b) {
 static void pipedream_is_best_by_its_own_count(void **unused) {
   (void)unused;
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    state = 1000 + round;
+    draw_state = 1000 + round;
     const psplit_problem p = chain(3 + round % 12, 3, 1 + round % 60);
     int64_t best = INT64_MAX;
     for (uint32_t a = 0; a <= p.n_nodes; a++)
@@ -128,7 +123,7 @@ static void pipedream_is_best_by_its_own_count(void **unused) {
 static void shares_are_even_to_half_a_node(void **unused) {
   (void)unused;
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    state = 2000 + round;
+    draw_state = 2000 + round;
     const uint32_t k = 2 + round % 5;
     const psplit_problem p = chain(k * 4 + round % 20, k, 1);
     int64_t total = 0, heaviest = 0;
@@ -167,7 +162,7 @@ static void islands_are_not_cut_through(void **unused) {
 
 static void copies_share_the_work(void **unused) {
   (void)unused;
-  state = 7;
+  draw_state = 7;
   const psplit_problem p = chain(9, 3, 50);
   int64_t total = 0;
   for (uint32_t v = 0; v < p.n_nodes; v++) total += time_ns[v];
@@ -179,7 +174,7 @@ static void copies_share_the_work(void **unused) {
 
 static void what_they_cannot_do_is_said(void **unused) {
   (void)unused;
-  state = 9;
+  draw_state = 9;
   psplit_diag diag = {0};
   psplit_solution *s = NULL;
   psplit_problem p = chain(9, 3, 50);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "blocks.h"
+#include "draws.h"
 
 enum { MOST = 7, MOST_NETS = 16, MOST_DEVICES = 4, ROUNDS = 100, ROWS = 200, CLASSES = 3 };
 
@@ -24,17 +25,10 @@ static struct {
   psplit_problem problem;
 } r;
 
-static uint64_t state;
-
-static uint32_t draw(uint32_t below) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)((state >> 33) % below);
-}
-
 /* Classes 0 and 1 are accelerators, 2 the CPU, which is slower. */
 static void make(uint64_t seed) {
   memset(&r, 0, sizeof r);
-  state = seed;
+  draw_state = seed;
   const uint32_t n = 2 + draw(MOST - 1), dear = 1 + draw(30);
   uint32_t n_nets = 0, n_pins = 0;
   for (uint32_t v = 0; v < n; v++) {

@@ -10,29 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draws.h"
+
 enum { MOST = 20000, ROUNDS = 600 };
 
 static int64_t time_ns[MOST], send_ns[2 * MOST], recv_ns[2 * MOST];
 static uint32_t producer[2 * MOST], off[2 * MOST + 1], consumer[2 * MOST];
 static psplit_device device;
-static uint64_t state;
-
-static uint64_t draw(uint64_t below) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (state >> 33) % below;
-}
-
 /* Tensors from each node to the next, two of them now and then, of which one may be cheap to
  * receive and the other to send. */
 static psplit_problem make(uint32_t n, uint32_t n_stages, uint64_t dear) {
   uint32_t n_nets = 0;
-  for (uint32_t v = 0; v < n; v++) time_ns[v] = (int64_t)draw(v % 7 == 0 ? 100 : 20);
+  for (uint32_t v = 0; v < n; v++) time_ns[v] = draw(v % 7 == 0 ? 100 : 20);
   for (uint32_t v = 0; v + 1 < n; v++)
     for (uint64_t copies = 1 + (draw(4) == 0); copies > 0; copies--) {
       producer[n_nets] = v;
       consumer[n_nets] = v + 1;
-      send_ns[n_nets] = (int64_t)draw(dear);
-      recv_ns[n_nets++] = (int64_t)draw(dear);
+      send_ns[n_nets] = draw(dear);
+      recv_ns[n_nets++] = draw(dear);
       off[n_nets] = n_nets;
     }
   device = (psplit_device){.count = n_stages};
@@ -94,7 +89,7 @@ static void small_chains_are_cut_best(void **unused) {
   (void)unused;
   uint32_t n_by_probing = 0;
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    state = round;
+    draw_state = round;
     psplit_problem p = make(2 + round % 40, 1 + round % 9, round % 3 == 0 ? 2 : 1 + round % 60);
     p.overlap = round % 5 == 0;
     p.comm = round % 2 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
@@ -109,7 +104,7 @@ static void small_chains_are_cut_best(void **unused) {
 static void long_chains_are_proved(void **unused) {
   (void)unused;
   for (uint32_t round = 0; round < 6; round++) {
-    state = 77 + round;
+    draw_state = 77 + round;
     psplit_problem p = make(round % 2 ? 17000 : MOST - 1, round < 2 ? 256 : 3 + 16 * round, 30);
     psplit_solution *s = solve(&p, round % 3 == 0);
     for (uint32_t k = 0; round % 3 == 0 && k < s->n_stages; k++)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "crossings.h"
+#include "draws.h"
 
 enum { MOST = 9, CALLS = 3, TYPES = 2, SEEDS = 1000, LEFT, RIGHT, CPU, CALL };
 
@@ -25,19 +26,13 @@ static struct {
   psplit_i_calls_block block;
 } r;
 
-static uint64_t state;
 static uint32_t n_calls; /* that are tried inside */
-
-static uint32_t draw(uint32_t below) {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)((state >> 33) % below);
-}
 
 /* Up to five clusters, or seven and one call inside, between a separator before, or none, and one
  * behind, or none: all lead to that. */
 static void make(uint64_t seed) {
   memset(&r, 0, sizeof r);
-  state = seed;
+  draw_state = seed;
   const bool first = draw(4) > 0, last = draw(4) > 0;
   n_calls = draw(2) ? CALLS : 1;
   const uint32_t n = 2 + draw(n_calls > 1 ? 4 : 6) + first + last, grown = seed % 2 ? 5000 : 1;

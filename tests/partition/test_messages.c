@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bed.h"
 #include "exact.h"
 #include "messages.h"
 #include "node_cut.h"
-#include "random_problem.h"
 
 /* Two tensors of 5 from node 0, of which node 2 reads both, and one from node 1. */
 #define HEAD \
@@ -27,14 +27,6 @@ static const char kThree[] = HEAD
   "               {\"producer\": 1, \"consumers\": [2], \"send_ns\": 7, \"recv_ns\": 8},"
   "               {\"producer\": 1, \"consumers\": [2], \"recv_ns\": 1000, \"send_ns\": 0,"
   "                \"no_message\": true}]}";
-
-static psplit_problem *parsed(const char *text) {
-  psplit_diag diag = {0};
-  psplit_problem *p = NULL;
-  if (psplit_problem_parse_json(text, strlen(text), "test", &diag, &p) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
-  return p;
-}
 
 static void expect_loads(const psplit_problem *p, const uint32_t *stage, const int64_t *recv,
                          const int64_t *send) {
@@ -51,7 +43,7 @@ static void expect_loads(const psplit_problem *p, const uint32_t *stage, const i
 
 static void a_message_counts_once_for_a_pair_of_stages(void **state) {
   (void)state;
-  psplit_problem *p = parsed(kThree);
+  psplit_problem *p = parsed_problem(kThree);
   /* 0 sends 1 a message with one tensor, 2 one with two; 1 sends 2 one. */
   expect_loads(p, (uint32_t[]){0, 1, 2}, (int64_t[]){0, 105, 110 + 108 + 1000},
                (int64_t[]){105 + 110, 107, 0});
@@ -73,7 +65,7 @@ static void a_message_counts_once_for_a_pair_of_stages(void **state) {
 
 static void by_shared_memory_a_stage_sends_one_message_and_receives_one(void **state) {
   (void)state;
-  psplit_problem *p = parsed(kThree), q = *p;
+  psplit_problem *p = parsed_problem(kThree), q = *p;
   q.comm = PSPLIT_COMM_SHARED;
   expect_loads(&q, (uint32_t[]){0, 1, 2}, (int64_t[]){0, 105, 100 + 10 + 8 + 1000},
                (int64_t[]){100 + 10, 107, 0});
@@ -84,7 +76,7 @@ static void by_shared_memory_a_stage_sends_one_message_and_receives_one(void **s
 
 static void a_tensor_that_is_passed_on_is_part_of_two_messages(void **state) {
   (void)state;
-  psplit_problem *p = parsed(kThree), q = *p;
+  psplit_problem *p = parsed_problem(kThree), q = *p;
   static const uint32_t next[] = {PSPLIT_NONE, 1,           1,           PSPLIT_NONE, PSPLIT_NONE,
                                   2,           PSPLIT_NONE, PSPLIT_NONE, PSPLIT_NONE};
   q.next_hop = next;
@@ -95,7 +87,7 @@ static void a_tensor_that_is_passed_on_is_part_of_two_messages(void **state) {
 
 static void what_messages_do_not_go_with_is_refused(void **state) {
   (void)state;
-  psplit_problem *p = parsed(kThree), q = *p;
+  psplit_problem *p = parsed_problem(kThree), q = *p;
   psplit_diag diag = {0};
   psplit_solution *s;
   psplit_partition_options o;
@@ -345,7 +337,7 @@ static psplit_i_verdict decide(const psplit_problem *p, int64_t limit) {
 
 /* YES at the best value and NO right below it: as many senders as a stage has time for, no more. */
 static void expect_decided(const char *text, int64_t best) {
-  psplit_problem *p = parsed(text);
+  psplit_problem *p = parsed_problem(text);
   enumeration e = {.p = p, .best = INT64_MAX};
   place(&e, 0);
   assert_int_equal(e.best, best);
@@ -395,7 +387,7 @@ static void a_stage_sends_one_message_for_all_its_nodes(void **state) {
 /* --- what messages take at least --- */
 
 static int64_t simple_bound_of(const char *text) {
-  psplit_problem *p = parsed(text);
+  psplit_problem *p = parsed_problem(text);
   psplit_partition_options o;
   psplit_i_instance instance;
   psplit_i_automaton automaton;

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bed.h"
 #include "device_merge.h"
 #include "exact.h"
-#include "random_problem.h"
 
 /* Two hosts of two devices: 10 within a host, 100 from one to the other. The second host pays
  * nothing for the way back. */
@@ -24,17 +24,9 @@ static const char kTwoHosts[] =
   " \"tensors\": [{\"producer\": 0, \"consumers\": [1, 2, 3]},"
   "              {\"producer\": 2, \"consumers\": [3], \"link_ns\": [7, 70, 700]}]}";
 
-static psplit_problem *parsed(const char *text) {
-  psplit_diag diag = {0};
-  psplit_problem *p = NULL;
-  if (psplit_problem_parse_json(text, strlen(text), "test", &diag, &p) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
-  return p;
-}
-
 static void the_checker_counts_the_link_between_two_stages(void **state) {
   (void)state;
-  psplit_problem *p = parsed(kTwoHosts);
+  psplit_problem *p = parsed_problem(kTwoHosts);
   static const uint32_t stage[] = {0, 1, 2, 3};
   static const int64_t recv[] = {0, 10, 100, 107}, send[] = {210, 0, 7, 0};
   psplit_solution *s;
@@ -61,7 +53,7 @@ static void refused(psplit_problem *p, psplit_code expected, const char *word) {
 
 static void what_links_between_pairs_do_not_go_with_is_refused(void **state) {
   (void)state;
-  psplit_problem *p = parsed(kTwoHosts);
+  psplit_problem *p = parsed_problem(kTwoHosts);
   psplit_problem q = *p;
   q.any_device_order = true;
   refused(&q, PSPLIT_UNSUPPORTED, "in their order");

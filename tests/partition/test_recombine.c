@@ -10,54 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bed.h"
 #include "downset_cuts.h"
 #include "downset_dp.h"
 #include "local_search.h"
-#include "random_problem.h"
 #include "recombine.h"
 
 static const unsigned kFeatures[] = {
   0, WITH_CLASSES, WITH_FREE_COMM, WITH_OVERLAP, WITH_TOGETHER, WITH_ALIKE | WITH_CLASSES};
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, MOST_CLUSTERS = 10 };
 
-typedef struct bed {
-  random_problem r;
-  psplit_partition_options options;
-  psplit_i_instance instance;
-  psplit_i_automaton automaton;
-  psplit_i_arena arena;
-  psplit_i_assignment assignment;
-  int64_t *scratch;
-  psplit_i_downsets set;
-} bed;
+static psplit_i_downsets set; /* of the bed */
+static int64_t scratch[MAX_DEVICES * 5];
 
 static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
   make_random_problem(&b->r, seed, kind, n, k, features);
   b->r.problem.comm = seed % 2 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  psplit_partition_options_init(&b->options);
-  psplit_i_arena_init(&b->arena, 0);
-  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
-  if (psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK) {
-    psplit_i_instance_fini(&b->instance);
-    return false;
-  }
-  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
-  b->scratch = PSPLIT_NEW(&b->arena, int64_t, (size_t)b->instance.n_stages * 5);
-  assert_non_null(b->scratch);
-  psplit_i_downsets_init(&b->set, &b->instance);
+  if (!bed_take(b)) return false;
+  psplit_i_downsets_init(&set, &b->instance);
   return true;
-}
-
-static void bed_fini(bed *b) {
-  psplit_i_downsets_fini(&b->set);
-  psplit_i_automaton_fini(&b->automaton);
-  psplit_i_instance_fini(&b->instance);
-  psplit_i_arena_fini(&b->arena);
-}
-
-static uint32_t percent(uint32_t n) {
-  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
-  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
 }
 
 static bool is_downset(const psplit_i_instance *in, const uint64_t *bits) {
@@ -95,6 +66,7 @@ static void for_all(uint32_t n_seeds, uint32_t least, uint32_t n_nodes,
         snprintf(what, sizeof what, "seed %u, shape %d, features %#x", seed, (int)kind,
                  kFeatures[f]);
         if (b.instance.all_forward) ask(&b, what);
+        psplit_i_downsets_fini(&set);
         bed_fini(&b);
       }
 }
@@ -106,15 +78,15 @@ static uint32_t n_asked, n_best;
 static void ask_best(bed *b, const char *what) {
   if (b->instance.n > MOST_CLUSTERS) return;
   for (uint64_t bits = 0; bits < UINT64_C(1) << b->instance.n; bits++)
-    if (is_downset(&b->instance, &bits)) assert_true(psplit_i_downsets_add(&b->set, &bits));
+    if (is_downset(&b->instance, &bits)) assert_true(psplit_i_downsets_add(&set, &bits));
   int64_t comm;
   const int64_t best = best_by_enumeration(&b->r.problem, &b->options, &comm, NULL);
   if (best == INT64_MAX) return;
   /* The optimum as the limit, and one that is far away. */
   for (int64_t limit = best; limit <= 3 * best + 3; limit += 2 * best + 3) {
-    assert_int_equal(psplit_i_downset_dp(&b->instance, &b->automaton, &b->set, limit, NULL,
-                                         b->scratch, &b->assignment),
-                     PSPLIT_OK);
+    assert_int_equal(
+      psplit_i_downset_dp(&b->instance, &b->automaton, &set, limit, NULL, scratch, &b->assignment),
+      PSPLIT_OK);
     const int64_t value = b->assignment.value;
     if (value < PSPLIT_I_INF && (value > limit || value < best || checked(b) != value))
       fail_msg("%s: %lld is not what it takes, best %lld", what, (long long)value, (long long)best);
@@ -145,12 +117,12 @@ static void ask_union(bed *b, const char *what) {
     if (b->assignment.value >= PSPLIT_I_INF) return;
     if (b->assignment.value < least) least = b->assignment.value;
     if (b->assignment.value > most) most = b->assignment.value;
-    assert_true(psplit_i_downsets_add_split(&b->set, &b->instance, b->assignment.stage));
+    assert_true(psplit_i_downsets_add_split(&set, &b->instance, b->assignment.stage));
   }
   if (most == 0) return;
-  assert_int_equal(psplit_i_downset_dp(&b->instance, &b->automaton, &b->set, most, NULL, b->scratch,
-                                       &b->assignment),
-                   PSPLIT_OK);
+  assert_int_equal(
+    psplit_i_downset_dp(&b->instance, &b->automaton, &set, most, NULL, scratch, &b->assignment),
+    PSPLIT_OK);
   if (b->r.problem.comm == PSPLIT_COMM_SHARED && b->assignment.value > least)
     fail_msg("%s: %lld, one of them %lld", what, (long long)b->assignment.value, (long long)least);
   n_asked++;
@@ -212,8 +184,8 @@ static void ask_window(bed *b, const char *what, uint32_t low, uint32_t high) {
         corner =
           x == k || y == k || all[x].work > all[k].work || all[y].work < all[k].work ||
           (all[x].work == all[y].work ? all[x].cut >= all[k].cut : !above(all[x], all[y], all[k]));
-    for (uint32_t i = 0; i < b->set.n && corner; i++) {
-      const point p = point_of(b, psplit_i_downset(&b->set, i));
+    for (uint32_t i = 0; i < set.n && corner; i++) {
+      const point p = point_of(b, psplit_i_downset(&set, i));
       found |= p.work == all[k].work && p.cut == all[k].cut;
     }
     if (corner && !found)
@@ -235,9 +207,9 @@ static void ask_hull(bed *b, const char *what) {
     if (in->send[cell] + in->recv[cell] > longest) longest = in->send[cell] + in->recv[cell];
   if (in->n > MOST_CLUSTERS || total == 0 || longest > 10000000) return;
   for (uint32_t i = 0; i < in->n; i++) order[i] = i;
-  assert_int_equal(psplit_i_downset_cuts_near(in, &b->automaton, order, total, NULL, &b->set),
+  assert_int_equal(psplit_i_downset_cuts_near(in, &b->automaton, order, total, NULL, &set),
                    PSPLIT_OK);
-  for (uint32_t k = 0; k < b->set.n; k++) assert_true(is_downset(in, psplit_i_downset(&b->set, k)));
+  for (uint32_t k = 0; k < set.n; k++) assert_true(is_downset(in, psplit_i_downset(&set, k)));
   for (uint32_t low = 0; low < in->n; before += b->automaton.omega[low++]) {
     uint32_t high = low;
     if (before < next) continue;
@@ -264,7 +236,7 @@ static void ask_all(bed *b, const char *what) {
   for (uint32_t again = 0; again < 2; again++) {
     b->assignment.value = b->assignment.comm = PSPLIT_I_INF;
     assert_int_equal(psplit_i_recombine(&b->instance, &b->automaton, PSPLIT_I_INF / 4, NULL,
-                                        b->scratch, &b->assignment),
+                                        scratch, &b->assignment),
                      PSPLIT_OK);
     if (b->assignment.value >= PSPLIT_I_INF) return;
     if (checked(b) != b->assignment.value)

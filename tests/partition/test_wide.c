@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "assignment.h"
+#include "bed.h"
 #include "boundary_annealing.h"
 #include "exact.h"
 #include "local_search.h"
-#include "random_problem.h"
 #include "weight_axis_inside.h"
 
 static const unsigned kFeatures[] = {
@@ -23,44 +22,9 @@ static const unsigned kFeatures[] = {
 };
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-/* A problem with its instance and automaton, on which the parts of the solver can be called. */
-typedef struct bed {
-  random_problem r;
-  psplit_partition_options options;
-  psplit_i_instance instance;
-  psplit_i_automaton automaton;
-  psplit_i_arena arena;
-  psplit_i_assignment assignment;
-} bed;
-
-/* Of b->r. */
-static bool bed_take(bed *b) {
-  psplit_partition_options_init(&b->options);
-  b->options.n_threads = 1;
-  psplit_i_arena_init(&b->arena, 0);
-  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
-  if (psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK) {
-    psplit_i_instance_fini(&b->instance);
-    return false;
-  }
-  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
-  return true;
-}
-
 static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
   make_random_problem(&b->r, seed, kind, n, k, features);
   return bed_take(b);
-}
-
-static void bed_fini(bed *b) {
-  psplit_i_automaton_fini(&b->automaton);
-  psplit_i_instance_fini(&b->instance);
-  psplit_i_arena_fini(&b->arena);
-}
-
-static uint32_t percent(uint32_t n) {
-  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
-  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
 }
 
 /* The bound of an axis with at most n_cells buckets, ancestors exact in blocks of most_exact. */

@@ -1,0 +1,43 @@
+#include "bed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* cmocka.h needs the three above first. */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool bed_take(bed *b) {
+  psplit_partition_options_init(&b->options);
+  b->options.n_threads = 1;
+  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
+  if (psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK) {
+    psplit_i_instance_fini(&b->instance);
+    return false;
+  }
+  psplit_i_arena_init(&b->arena, 0);
+  assert_int_equal(psplit_i_closure_make(&b->instance, NULL, &b->closure), PSPLIT_OK);
+  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
+  return true;
+}
+
+void bed_fini(bed *b) {
+  psplit_i_closure_fini(&b->closure);
+  psplit_i_automaton_fini(&b->automaton);
+  psplit_i_instance_fini(&b->instance);
+  psplit_i_arena_fini(&b->arena);
+}
+
+psplit_problem *parsed_problem(const char *text) {
+  psplit_diag diag = {0};
+  psplit_problem *p = NULL;
+  if (psplit_problem_parse_json(text, strlen(text), "test", &diag, &p) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return p;
+}
+
+uint32_t percent(uint32_t n) {
+  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
+  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
+}

@@ -1,0 +1,102 @@
+/* One order of the clusters, divided at best: against all of its divisions, each valued by the
+ * checker. Orders other than the instance's number clusters and nets anew for the program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+
+#include "bed.h"
+#include "draws.h"
+#include "order_dp.h"
+
+static const unsigned kFeatures[] = {0,
+                                     WITH_FREE_COMM,
+                                     WITH_MEMORY,
+                                     WITH_MEMORY | WITH_STASH,
+                                     WITH_OVERLAP,
+                                     WITH_PINS | WITH_TOGETHER,
+                                     WITH_TWINS,
+                                     WITH_MESSAGES};
+enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, MOST_CLUSTERS = 9 };
+
+/* Any topological order of the clusters. */
+static void draw_order(const psplit_i_instance *instance, uint32_t *order) {
+  uint32_t ready[MAX_NODES], n_before[MAX_NODES], n_ready = 0;
+  for (uint32_t v = 0; v < instance->n; v++) {
+    n_before[v] = instance->pred_off[v + 1] - instance->pred_off[v];
+    if (n_before[v] == 0) ready[n_ready++] = v;
+  }
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const uint32_t k = draw(n_ready), v = ready[k];
+    ready[k] = ready[--n_ready];
+    order[i] = v;
+    for (uint32_t l = instance->succ_off[v]; l < instance->succ_off[v + 1]; l++)
+      if (--n_before[instance->succ[l]] == 0) ready[n_ready++] = instance->succ[l];
+  }
+}
+
+/* What the split that stages of clusters are takes by the definition; INF: it is not valid. */
+static int64_t checked(const bed *b, const uint32_t *stage_of) {
+  uint32_t stage[MAX_NODES];
+  psplit_solution *solution;
+  psplit_diag diag = {0};
+  for (uint32_t v = 0; v < b->r.problem.n_nodes; v++)
+    stage[v] = stage_of[b->instance.cluster_of_node[v]];
+  if (psplit_partition_check(&b->r.problem, &b->options, stage, NULL, NULL, NULL, &diag,
+                             &solution) != PSPLIT_OK)
+    return PSPLIT_I_INF;
+  const int64_t value = solution->objective_ns;
+  psplit_solution_destroy(solution);
+  return value;
+}
+
+/* The best division of order[at ..] into stages from `from` on. */
+static int64_t best_division(const bed *b, const uint32_t *order, uint32_t at, uint32_t from,
+                             uint32_t *stage_of) {
+  if (at == b->instance.n) return checked(b, stage_of);
+  int64_t best = PSPLIT_I_INF;
+  for (uint32_t s = from; s < b->instance.n_stages; s++) {
+    stage_of[order[at]] = s;
+    const int64_t value = best_division(b, order, at + 1, s, stage_of);
+    if (value < best) best = value;
+  }
+  return best;
+}
+
+/* Tensors are paid for once, as without point-to-point links: else values depend on the split. */
+static void orders_are_divided_at_best(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_orders = 0, n_split = 0, order[MAX_NODES], stage_of[MAX_NODES];
+  for (uint32_t seed = 0; seed < percent(200); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++)
+      for (uint32_t f = 0; f < N_FEATURES; f++) {
+        psplit_i_order_dp dp;
+        make_random_problem(&b.r, seed, kind, kFeatures[f] & WITH_TWINS ? 4 : 3 + seed % 7,
+                            2 + seed % 2, kFeatures[f]);
+        b.r.problem.comm = PSPLIT_COMM_SHARED;
+        draw_state = seed;
+        if (!bed_take(&b)) continue;
+        assert_int_equal(psplit_i_order_dp_init(&dp, &b.instance, &b.automaton), PSPLIT_OK);
+        for (int drawn = 0; drawn < 3 && b.instance.n <= MOST_CLUSTERS; drawn++) {
+          draw_order(&b.instance, order);
+          assert_true(psplit_i_order_dp_run(&dp, order, NULL, PSPLIT_I_INF, NULL, &b.assignment));
+          const int64_t best = best_division(&b, order, 0, 0, stage_of);
+          if (b.assignment.value != best)
+            fail_msg("seed %u, shape %d, features %#x: %lld, and %lld is there", seed, (int)kind,
+                     kFeatures[f], (long long)b.assignment.value, (long long)best);
+          n_orders++;
+          n_split += best < PSPLIT_I_INF;
+        }
+        psplit_i_order_dp_fini(&dp);
+        bed_fini(&b);
+      }
+  assert_true(n_split > n_orders / 2 && n_orders > percent(5000));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(orders_are_divided_at_best)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
