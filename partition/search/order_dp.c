@@ -19,15 +19,21 @@ psplit_code psplit_i_order_dp_init(psplit_i_order_dp *s, const psplit_i_instance
   s->row = psplit_i_arena_array(&s->arena, (size_t)instance->n + 2, sizeof *s->row);
   s->first = PSPLIT_NEW(&s->arena, uint32_t, (size_t)instance->n + 1);
   s->active = PSPLIT_NEW(&s->arena, uint32_t, automaton->n_states);
+  s->behind = PSPLIT_NEW(&s->arena, int64_t, automaton->n_states);
+  s->loads = PSPLIT_NEW(&s->arena, int64_t, automaton->n_types);
   s->scratch = PSPLIT_NEW(&s->arena, int64_t, (size_t)instance->n_stages * 5);
   s->times_sent = PSPLIT_NEW(&s->arena, uint32_t, instance->n_nets);
   s->mark = PSPLIT_NEW(&s->arena, uint32_t, instance->n_stages);
   s->prefix = PSPLIT_NEW(&s->arena, int64_t, (size_t)instance->n + 1);
   s->work = PSPLIT_NEW(&s->arena, uint32_t, (size_t)instance->n + 1);
   s->least_next = PSPLIT_NEW(&s->arena, uint32_t, automaton->n_states);
-  if (!s->row || !s->first || !s->active || !s->scratch || !s->times_sent || !s->mark ||
-      !s->prefix || !s->work || !s->least_next ||
+  if (!s->row || !s->first || !s->active || !s->behind || !s->loads || !s->scratch ||
+      !s->times_sent || !s->mark || !s->prefix || !s->work || !s->least_next ||
       psplit_i_load_tracker_init(&s->tracker, instance, &s->arena) != PSPLIT_OK) {
+    psplit_i_order_dp_fini(s);
+    return PSPLIT_NOMEM;
+  }
+  if (!instance->link && psplit_i_order_view_init(&s->view, instance, &s->arena) != PSPLIT_OK) {
     psplit_i_order_dp_fini(s);
     return PSPLIT_NOMEM;
   }
@@ -94,48 +100,89 @@ typedef struct range_step {
   int64_t limit;
 } range_step;
 
-static void relax(const range_step *step, uint32_t state, const psplit_i_transition *move,
-                  int64_t load) {
+/* The states behind step->b that splits reach, and their values. */
+static void find_active(range_step *step) {
   psplit_i_order_dp *s = step->s;
+  const uint32_t b = step->b;
+  step->n_active = 0;
+  for (size_t k = s->row[b]; k < s->row[b + 1]; k++) {
+    if (s->cells.items[k].value >= PSPLIT_I_INF) continue;
+    s->behind[step->n_active] = s->cells.items[k].value;
+    s->active[step->n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);
+  }
+}
+
+/* The cell that a stage before the i-th active state leads to; NULL where none can better it. */
+static inline psplit_i_order_dp_cell *better_by(const range_step *step, uint32_t i, uint32_t next) {
+  psplit_i_order_dp_cell *cell = cell_at(step->s, step->a, next);
+  return cell && step->s->behind[i] < cell->value ? cell : NULL;
+}
+
+static inline void relax(const range_step *step, uint32_t i, uint32_t next, int64_t load,
+                         psplit_i_order_dp_cell *cell) {
+  const psplit_i_order_dp *s = step->s;
   if (load > step->limit) return;
-  const int64_t before = cell_of(s, step->b, state)->value;
+  const int64_t before = s->behind[i];
   const int64_t value = s->automaton->adds_up ? load + before : load > before ? load : before;
-  psplit_i_order_dp_cell *cell = cell_at(s, step->a, move->next);
-  if (!cell || value >= cell->value) return;
-  if ((double)s->prefix[step->a] >
-      (double)step->limit * s->automaton->capacity[move->next] * (1 + 1e-9))
+  if (value >= cell->value) return;
+  if ((double)s->prefix[step->a] > (double)step->limit * s->automaton->capacity[next] * (1 + 1e-9))
     return;
-  *cell = (psplit_i_order_dp_cell){value, step->b, state};
+  *cell = (psplit_i_order_dp_cell){value, step->b, s->active[i]};
+}
+
+static void relax_move(const range_step *step, uint32_t i, const psplit_i_transition *move) {
+  psplit_i_order_dp_cell *cell = better_by(step, i, move->next);
+  if (!cell) return;
+  const psplit_i_order_dp *s = step->s;
+  relax(step, i, move->next, psplit_i_load_tracker_load(&s->tracker, s->automaton, move), cell);
+}
+
+/* Stages with a pinned cluster. */
+static void relax_pinned(const range_step *step) {
+  const psplit_i_order_dp *s = step->s;
+  const psplit_i_automaton *m = s->automaton;
+  psplit_i_transition move;
+  for (uint32_t i = 0; i < step->n_active; i++)
+    for (uint32_t t = 0; t < m->n_types; t++)
+      for (uint32_t r = 1; r <= m->most_copies; r++)
+        if (psplit_i_automaton_pinned(m, s->active[i], s->tracker.pin, t, r, &move))
+          relax_move(step, i, &move);
+}
+
+/* Where neither a stage's number nor its copies matter: one load per type is enough. */
+static void relax_by_type(const range_step *step) {
+  const psplit_i_order_dp *s = step->s;
+  const psplit_i_automaton *m = s->automaton;
+  for (uint32_t t = 0; t < m->n_types; t++) s->loads[t] = -1;
+  for (uint32_t i = 0; i < step->n_active; i++) {
+    for (uint32_t k = m->move_off[s->active[i]]; k < m->move_off[s->active[i] + 1]; k++) {
+      const uint32_t next = m->moves[k].next, t = m->moves[k].type;
+      psplit_i_order_dp_cell *cell = better_by(step, i, next);
+      if (!cell) continue;
+      if (s->loads[t] < 0)
+        s->loads[t] = psplit_i_load_tracker_load(&s->tracker, m,
+                                                 &(psplit_i_transition){.type = t, .replicas = 1});
+      relax(step, i, next, s->loads[t], cell);
+    }
+  }
 }
 
 static void relax_all(const range_step *step) {
   const psplit_i_order_dp *s = step->s;
   const psplit_i_automaton *m = s->automaton;
-  const psplit_i_load_tracker *tracker = &s->tracker;
-  if (m->all_used && tracker->n_counted == 0) return;
-  /* One load per type is enough unless the stage's number or copies matter. */
-  const bool by_type = !s->instance->stash && !m->replicated && !s->use_guess;
-  int64_t loads[16];
-  if (by_type && m->n_types <= 16)
-    for (uint32_t t = 0; t < m->n_types; t++)
-      loads[t] =
-        psplit_i_load_tracker_load(tracker, m, &(psplit_i_transition){.type = t, .replicas = 1});
+  if (m->all_used && s->tracker.n_counted == 0) return;
+  if (s->tracker.pin != PSPLIT_NONE) {
+    relax_pinned(step);
+    return;
+  }
+  if (!s->instance->stash && !m->replicated && !s->use_guess) {
+    relax_by_type(step);
+    return;
+  }
   for (uint32_t i = 0; i < step->n_active; i++) {
     const uint32_t state = s->active[i];
-    if (tracker->pin != PSPLIT_NONE) {
-      psplit_i_transition move;
-      for (uint32_t t = 0; t < m->n_types; t++)
-        for (uint32_t r = 1; r <= m->most_copies; r++)
-          if (psplit_i_automaton_pinned(m, state, tracker->pin, t, r, &move))
-            relax(step, state, &move, psplit_i_load_tracker_load(tracker, m, &move));
-      continue;
-    }
-    for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {
-      const psplit_i_transition *move = &m->moves[k];
-      relax(step, state, move,
-            by_type && m->n_types <= 16 ? loads[move->type]
-                                        : psplit_i_load_tracker_load(tracker, m, move));
-    }
+    for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
+      relax_move(step, i, &m->moves[k]);
   }
 }
 
@@ -236,7 +283,7 @@ static uint32_t last_begin(const range_step *step, sweep *w) {
 /* All stages that end at step->b. */
 static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
   psplit_i_order_dp *s = step->s;
-  const psplit_i_instance *instance = s->instance;
+  const psplit_i_instance *instance = s->tracker.instance;
   uint32_t a = w->skips ? last_begin(step, w) : step->b;
   if (w->skips && a == step->b) return;
   hold(s, order, a, step->b);
@@ -277,7 +324,7 @@ static uint32_t most_replicas(const psplit_i_automaton *m) {
 /* Fills the cells from the end of the order to its beginning; false where the budget is spent. */
 static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
                  psplit_i_budget *budget) {
-  const psplit_i_instance *instance = s->instance;
+  const psplit_i_instance *instance = s->tracker.instance;
   const psplit_i_automaton *m = s->automaton;
   const uint64_t net_ops = ops_of_net(instance), most_bytes = most_memory(instance, m);
   sweep w = {.budget = budget,
@@ -294,9 +341,7 @@ static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
   for (uint32_t b = instance->n; b > 0 && w.affords; b--) {
     if (b < instance->n && b % s->grain != 0) continue;
     range_step step = {s, b, b, 0, limit};
-    for (size_t k = s->row[b]; k < s->row[b + 1]; k++)
-      if (s->cells.items[k].value < PSPLIT_I_INF)
-        s->active[step.n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);
+    find_active(&step);
     if (step.n_active == 0) continue;
     w.n_ops = 2;
     w.n_relaxed = 1 + step.n_active * (uint64_t)m->move_off[m->n_states] / m->n_states;
@@ -305,6 +350,18 @@ static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
   }
   psplit_i_load_tracker_clear(&s->tracker, order + s->held_a, s->held_b - s->held_a);
   return w.affords;
+}
+
+/* The clusters of the order as the tracker is to read them: numbered by it, but where links differ
+ * by pair, as guesses are by net. */
+static const uint32_t *take_order(psplit_i_order_dp *s, const uint32_t *order,
+                                  const uint32_t *times_sent) {
+  s->tracker.times_sent = times_sent;
+  if (s->instance->link) return order;
+  psplit_i_order_view_set(&s->view, s->instance, order, times_sent);
+  s->tracker.instance = &s->view.instance;
+  if (times_sent) s->tracker.times_sent = s->view.times_sent;
+  return s->view.cluster;
 }
 
 bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const uint32_t *times_sent,
@@ -318,12 +375,11 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   for (uint32_t i = 0; i < n; i++) s->prefix[i + 1] = s->prefix[i] + m->omega[order[i]];
   if (!make_rows(s, limit)) return false;
   if (!psplit_i_spend(budget, n + s->cells.n)) return true;
-  s->tracker.times_sent = times_sent;
   s->tracker.guess = s->use_guess ? &s->guess : NULL;
   psplit_i_order_dp_cell *end = cell_at(s, n, 0);
   if (!end) return true;
   end->value = 0;
-  if (!fill(s, order, limit, budget)) return true;
+  if (!fill(s, take_order(s, order, times_sent), limit, budget)) return true;
   int64_t value = PSPLIT_I_INF;
   uint32_t state = 0;
   for (uint32_t c = 0; c < n_states; c++) {

@@ -5,6 +5,7 @@
 #include "assignment.h"
 #include "budget.h"
 #include "load_tracker.h"
+#include "order_view.h"
 
 /* Best bottleneck behind a position of the order in a state, and the stage in front of it. */
 typedef struct psplit_i_order_dp_cell {
@@ -18,10 +19,13 @@ typedef struct psplit_i_order_dp {
   const psplit_i_automaton *automaton;
   psplit_i_load_tracker tracker;
   psplit_i_arena arena;
+  psplit_i_order_view view; /* what the tracker reads where links do not differ by pair */
   PSPLIT_VEC(psplit_i_order_dp_cell) cells;
   size_t *row;      /* [n + 2] first cell of a position */
   uint32_t *first;  /* [n + 1] its state */
-  uint32_t *active; /* [n_states] */
+  uint32_t *active; /* [n_states] those that splits reach behind a range */
+  int64_t *behind;  /* [n_states] values of those */
+  int64_t *loads;   /* [n_types] of a range */
   int64_t *scratch; /* [n_stages * 5] */
   uint32_t *times_sent, *mark;
   int64_t *prefix;      /* [n + 1] omega before a position */
