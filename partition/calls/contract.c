@@ -16,6 +16,7 @@ typedef struct contraction {
   uint32_t *n_members;  /* [n] of roots */
   uint32_t *reader;     /* [n] of roots: the only cluster that reads it; NONE: several, or none */
   bool *ends;           /* [n] on CPUs a node ends when its cluster does */
+  uint32_t *next_end;   /* [n] from a root: the next that ends when it does; NONE */
 } contraction;
 
 static uint32_t find(contraction *x, uint32_t v) {
@@ -67,9 +68,7 @@ static bool unite_before(contraction *x) {
     if (x->root[v] != v || x->reader[v] == PSPLIT_NONE || !no_time(x, v)) continue;
     const uint32_t to = find(x, x->reader[v]);
     if (!kept_together(x, v, to)) continue;
-    for (uint32_t u = 0; x->n_members[v] > 1 && u < x->c->n; u++)
-      if (find(x, u) == v) x->ends[u] = false;
-    x->ends[v] = false;
+    for (uint32_t u = v; u != PSPLIT_NONE; u = x->next_end[u]) x->ends[u] = false;
     unite(x, v, to);
     any = true;
   }
@@ -88,6 +87,8 @@ static bool unite_behind(contraction *x) {
       all &= find(x, c->pred[k]) == to && x->ends[c->pred[k]];
     if (!all) continue;
     unite(x, v, to);
+    x->next_end[v] = x->next_end[to];
+    x->next_end[to] = v;
     any = true;
   }
   return any;
@@ -144,11 +145,13 @@ psplit_code psplit_i_calls_contract(const psplit_i_calls *calls,
     .root = out_root,
     .n_members = PSPLIT_NEW(arena, uint32_t, n),
     .reader = PSPLIT_NEW(arena, uint32_t, n),
+    .next_end = PSPLIT_NEW(arena, uint32_t, n),
     .ends = PSPLIT_NEW(arena, bool, 2 * (size_t)n)};
-  if (!x.n_members || !x.reader || !x.ends) return PSPLIT_NOMEM;
+  if (!x.n_members || !x.reader || !x.next_end || !x.ends) return PSPLIT_NOMEM;
   for (uint32_t v = 0; v < n; v++) {
     x.root[v] = v;
     x.n_members[v] = 1;
+    x.next_end[v] = PSPLIT_NONE;
     x.ends[v] = true;
   }
   bool any = true;
