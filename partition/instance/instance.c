@@ -387,12 +387,10 @@ static psplit_code fill_roots(psplit_i_instance *instance) {
   return PSPLIT_OK;
 }
 
-static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag *diag) {
+/* keys[]: nets that have consumers in other clusters, ordered, nets of the same pins side by side;
+ * room for all. Returns how many. */
+static uint32_t list_nets(const build *b, net_key *keys, uint32_t *pins) {
   const psplit_problem *p = b->p;
-  const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
-  net_key *keys = psplit_i_arena_array(&b->scratch, p->n_nets, sizeof *keys);
-  uint32_t *pins = psplit_i_arena_array(&b->scratch, n_pins, sizeof *pins);
-  if (!keys || !pins) return psplit_i_nomem(diag);
   uint32_t n_keys = 0;
   for (uint32_t e = 0; e < p->n_nets; e++) {
     const uint32_t producer = b->class_of[p->net_producer[e]];
@@ -414,28 +412,59 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   for (uint32_t k = 1; k < n_keys && ascends; k++)
     ascends = compare_nets(&keys[k - 1], &keys[k]) < 0;
   if (!ascends) qsort(keys, n_keys, sizeof *keys, compare_nets);
-  uint32_t n_nets = 0;
-  size_t n_kept_pins = 0;
-  for (uint32_t k = 0; k < n_keys; k++)
-    if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) n_nets++, n_kept_pins += keys[k].n_pins;
+  return n_keys;
+}
+
+static bool make_nets(psplit_i_instance *instance, const psplit_problem *p, uint32_t n_nets,
+                      size_t n_pins) {
   psplit_i_arena *arena = &instance->arena;
   instance->n_nets = n_nets;
   instance->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
-  instance->net_pin = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
+  instance->net_pin = PSPLIT_NEW(arena, uint32_t, n_pins);
   instance->net_forward = PSPLIT_NEW(arena, bool, n_nets);
   instance->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   instance->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   instance->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
-  instance->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
+  instance->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
   instance->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * p->n_link_classes);
   if (p->message_ns) {
     instance->makes_message = PSPLIT_NEW(arena, bool, n_nets);
     instance->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
-    if (!instance->makes_message || !instance->on_trunk) return psplit_i_nomem(diag);
+    if (!instance->makes_message || !instance->on_trunk) return false;
   }
-  if (!instance->link || !instance->net_off || !instance->net_pin || !instance->net_forward ||
-      !instance->send || !instance->recv || !instance->inc_off || !instance->inc)
-    return psplit_i_nomem(diag);
+  return instance->link && instance->net_off && instance->net_pin && instance->net_forward &&
+         instance->send && instance->recv && instance->inc_off && instance->inc;
+}
+
+/* A net of the problem becomes part of net `net` of the instance. */
+static void add_to_net(psplit_i_instance *instance, const build *b, uint32_t net, uint32_t from) {
+  const psplit_problem *p = b->p;
+  const size_t n_nets = instance->n_nets;
+  if (p->message_ns) {
+    instance->makes_message[net] |= psplit_i_makes_message(p, from);
+    instance->on_trunk[net] |= !b->unordered && psplit_i_on_trunk(p, from);
+  }
+  for (uint32_t c = 0; c < p->n_link_classes; c++)
+    instance->link[c * n_nets + net] += p->net_link_ns[(size_t)from * p->n_link_classes + c];
+  for (uint32_t t = 0; t < instance->n_types && !p->n_link_classes; t++) {
+    if (p->devices[t].free_comm) continue;
+    instance->send[t * n_nets + net] += psplit_i_net_ns(p, from, p->devices[t].class_id, true);
+    instance->recv[t * n_nets + net] += psplit_i_net_ns(p, from, p->devices[t].class_id, false);
+  }
+}
+
+static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag *diag) {
+  const psplit_problem *p = b->p;
+  const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
+  net_key *keys = psplit_i_arena_array(&b->scratch, p->n_nets, sizeof *keys);
+  uint32_t *pins = psplit_i_arena_array(&b->scratch, n_pins, sizeof *pins);
+  if (!keys || !pins) return psplit_i_nomem(diag);
+  const uint32_t n_keys = list_nets(b, keys, pins);
+  uint32_t n_nets = 0;
+  size_t n_kept_pins = 0;
+  for (uint32_t k = 0; k < n_keys; k++)
+    if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) n_nets++, n_kept_pins += keys[k].n_pins;
+  if (!make_nets(instance, p, n_nets, n_kept_pins)) return psplit_i_nomem(diag);
   instance->all_forward = true;
   uint32_t net = 0, at = 0;
   for (uint32_t k = 0; k < n_keys; k++) {
@@ -447,19 +476,7 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
       at += keys[k].n_pins;
       net++;
     }
-    if (p->message_ns) {
-      instance->makes_message[net - 1] |= psplit_i_makes_message(p, keys[k].net);
-      instance->on_trunk[net - 1] |= !b->unordered && psplit_i_on_trunk(p, keys[k].net);
-    }
-    for (uint32_t c = 0; c < p->n_link_classes; c++)
-      instance->link[(size_t)c * n_nets + net - 1] +=
-        p->net_link_ns[(size_t)keys[k].net * p->n_link_classes + c];
-    for (uint32_t t = 0; t < instance->n_types && !p->n_link_classes; t++) {
-      if (p->devices[t].free_comm) continue;
-      const size_t cell = (size_t)t * n_nets + net - 1;
-      instance->send[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, true);
-      instance->recv[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, false);
-    }
+    add_to_net(instance, b, net - 1, keys[k].net);
   }
   instance->net_off[n_nets] = at;
   if (p->message_ns) add_trunk(instance);

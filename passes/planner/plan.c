@@ -431,91 +431,113 @@ static psplit_code list_states(psplit_planner *planner, psplit_plan *plan, pspli
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
-  psplit_code code;
-  const psplit_i_graph *graph = planner->graph;
-  const uint32_t n_stages = planner->options.n_stages;
-  psplit_i_arena *scratch = &planner->scratch;
-  stage_count w = {.planner = planner};
-  stage_nodes l;
-  w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
-  psplit_plan *plan = PSPLIT_NEW(&planner->arena, psplit_plan, 1);
-  psplit_plan_stage *stages = PSPLIT_NEW(&planner->arena, psplit_plan_stage, n_stages);
-  if (!w.held || !plan || !stages) return psplit_i_nomem(diag);
-  PSPLIT_TRY(lay_out(planner, scratch, diag, &l));
+/* What each stage's nodes take, and how many of them are copies. */
+static void sum_nodes(const psplit_planner *planner, const stage_nodes *l,
+                      psplit_plan_stage *stages) {
+  const size_t n_nodes = planner->graph->n_nodes;
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    for (uint32_t p = l->off[s]; p < l->off[s + 1]; p++) {
+      const size_t cell = planner->device_class[s] * n_nodes + l->node[p];
+      add_ns(&stages[s].compute_ns, planner->node_ns[cell]);
+      if (planner->node_more_ns) add_ns(&stages[s].backward_ns, planner->node_more_ns[cell]);
+      stages[s].n_duplicated += planner->stage[l->node[p]] != s;
+    }
+}
 
-  for (uint32_t s = 0; s < n_stages; s++) {
+/* Nodes, devices, transfers and memory of stages. */
+static psplit_code fill_stages(psplit_planner *planner, stage_count *w, psplit_plan_stage *stages,
+                               psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_arena *scratch = &planner->scratch;
+  stage_nodes l;
+  w->held = PSPLIT_NEW(scratch, uint32_t, planner->graph->n_values);
+  if (!w->held) return psplit_i_nomem(diag);
+  PSPLIT_TRY(lay_out(planner, scratch, diag, &l));
+  for (uint32_t s = 0; s < planner->options.n_stages; s++) {
     stages[s].device = psplit_devices_name(planner->devices, s);
     stages[s].device_id = planner->device_id[s];
     stages[s].n_replicas = planner->n_replicas ? planner->n_replicas[s] : 1;
     if (planner->n_replicas) stages[s].replica_devices = planner->replica_devices[s];
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
-    PSPLIT_TRY(find_transfers(&w, &l, s, diag));
+    PSPLIT_TRY(find_transfers(w, &l, s, diag));
   }
-  share_on_devices(planner, &w.transfers);
-  PSPLIT_TRY(psplit_i_relay_transfers(planner, &w.transfers, diag));
-  if (w.transfers.n)
-    qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
-  PSPLIT_TRY(measure_memory(&w, planner, &l, stages, scratch, diag));
-  if (planner->prefill) PSPLIT_TRY(measure_memory(&w, planner->prefill, &l, stages, scratch, diag));
-  for (uint32_t s = 0; s < n_stages; s++) {
-    for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
-      add_ns(&stages[s].compute_ns,
-             planner->node_ns[(size_t)planner->device_class[s] * graph->n_nodes + l.node[p]]);
-      if (planner->node_more_ns)
-        add_ns(
-          &stages[s].backward_ns,
-          planner->node_more_ns[(size_t)planner->device_class[s] * graph->n_nodes + l.node[p]]);
-      stages[s].n_duplicated += planner->stage[l.node[p]] != s;
-    }
-  }
-  psplit_plan_transfer *transfers =
-    psplit_i_arena_array(&planner->arena, w.transfers.n, sizeof *transfers);
-  psplit_plan_copy *copies =
-    psplit_i_arena_array(&planner->arena, planner->copies.n, sizeof *copies);
-  uint32_t *node_stage = psplit_i_arena_array(&planner->arena, graph->n_nodes, sizeof *node_stage);
-  if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
-  if (w.transfers.n) memcpy(transfers, w.transfers.items, w.transfers.n * sizeof *transfers);
-  if (planner->copies.n) memcpy(copies, planner->copies.items, planner->copies.n * sizeof *copies);
-  if (graph->n_nodes) memcpy(node_stage, planner->stage, graph->n_nodes * sizeof *node_stage);
-  PSPLIT_TRY(charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n, diag));
-  PSPLIT_TRY(charge_layouts(planner, stages, diag));
-  PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
-  PSPLIT_TRY(list_states(planner, plan, diag));
+  share_on_devices(planner, &w->transfers);
+  PSPLIT_TRY(psplit_i_relay_transfers(planner, &w->transfers, diag));
+  if (w->transfers.n)
+    qsort(w->transfers.items, w->transfers.n, sizeof *w->transfers.items, compare_transfers);
+  PSPLIT_TRY(measure_memory(w, planner, &l, stages, scratch, diag));
+  if (planner->prefill) PSPLIT_TRY(measure_memory(w, planner->prefill, &l, stages, scratch, diag));
+  sum_nodes(planner, &l, stages);
+out:
+  return code;
+}
 
+/* A copy of n items of `size` bytes that lives as long as the planner; NULL and arena.failed where
+ * there is no memory. */
+static void *keep(psplit_planner *planner, const void *items, size_t n, size_t size) {
+  void *kept = psplit_i_arena_array(&planner->arena, n, size);
+  if (kept && n) memcpy(kept, items, n * size);
+  return kept;
+}
+
+/* What the planner knows already. */
+static void describe(const psplit_planner *planner, psplit_plan *plan) {
+  const psplit_solution *solution = planner->solution;
+  const char *none = psplit_i_method_name(PSPLIT_I_N_METHODS);
   plan->best_ns = planner->best_ns;
   plan->best_transfers = planner->best_transfers;
   plan->best_proved = planner->best_proved;
   plan->trains = planner->options.training != NULL;
   plan->overlap = planner->options.overlap;
-  plan->n_nodes = graph->n_nodes;
-  plan->node_stage = node_stage;
-  plan->n_stages = n_stages;
-  plan->stages = stages;
-  plan->n_copies = (uint32_t)planner->copies.n;
-  plan->copies = copies;
-  plan->n_transfers = (uint32_t)w.transfers.n;
-  plan->transfers = transfers;
   plan->latency_per_pair = planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR;
   plan->objective = planner->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
-  plan->solver =
-    planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_N_METHODS);
-  plan->bound =
-    planner->solution ? planner->solution->bound : psplit_i_method_name(PSPLIT_I_N_METHODS);
+  plan->solver = solution ? solution->solver : none;
+  plan->bound = solution ? solution->bound : none;
   plan->cost_source = planner->cost_source;
   plan->measured_frac = planner->measured_frac;
   plan->n_unknown_nodes = psplit_i_costs_n_unknown(planner->costs);
-  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+  plan->n_nodes = planner->graph->n_nodes;
+  for (uint32_t n = 0; n < plan->n_nodes; n++) {
     plan->n_dead_nodes += (planner->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;
     add_ns(&plan->total_compute_ns,
-           planner->node_ns[(size_t)planner->device_class[0] * graph->n_nodes + n]);
+           planner->node_ns[(size_t)planner->device_class[0] * plan->n_nodes + n]);
   }
+}
+
+static void sum_loads(const psplit_planner *planner, uint32_t n_stages, psplit_plan_stage *stages) {
   for (uint32_t s = 0; s < n_stages; s++) {
     stages[s].load_ns =
       psplit_i_planner_load_ns(planner, stages[s].compute_ns, stages[s].recv_ns, stages[s].send_ns);
     const int64_t n = stages[s].n_replicas;
     stages[s].turn_ns = stages[s].load_ns / n + (stages[s].load_ns % n > 0);
   }
+}
+
+psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
+  const uint32_t n_stages = planner->options.n_stages;
+  stage_count w = {.planner = planner};
+  psplit_plan *plan = PSPLIT_NEW(&planner->arena, psplit_plan, 1);
+  psplit_plan_stage *stages = PSPLIT_NEW(&planner->arena, psplit_plan_stage, n_stages);
+  if (!plan || !stages) return psplit_i_nomem(diag);
+  PSPLIT_TRY(fill_stages(planner, &w, stages, diag));
+  psplit_plan_transfer *transfers =
+    keep(planner, w.transfers.items, w.transfers.n, sizeof *transfers);
+  plan->copies = keep(planner, planner->copies.items, planner->copies.n, sizeof *plan->copies);
+  plan->node_stage =
+    keep(planner, planner->stage, planner->graph->n_nodes, sizeof *plan->node_stage);
+  if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  plan->n_stages = n_stages;
+  plan->stages = stages;
+  plan->n_copies = (uint32_t)planner->copies.n;
+  plan->n_transfers = (uint32_t)w.transfers.n;
+  plan->transfers = transfers;
+  PSPLIT_TRY(charge_transfers(planner, stages, transfers, plan->n_transfers, diag));
+  PSPLIT_TRY(charge_layouts(planner, stages, diag));
+  PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
+  PSPLIT_TRY(list_states(planner, plan, diag));
+  describe(planner, plan);
+  sum_loads(planner, n_stages, stages);
   PSPLIT_TRY(set_bottleneck(planner, plan, diag));
   PSPLIT_TRY(set_latency(planner, plan, diag));
   PSPLIT_TRY(psplit_i_plan_phases(planner, plan, diag));
@@ -524,7 +546,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   planner->plan = plan;
 out:
   psplit_i_vec_fini(&w.transfers);
-  psplit_i_arena_reset(scratch);
+  psplit_i_arena_reset(&planner->scratch);
   return code;
 }
 

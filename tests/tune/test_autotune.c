@@ -415,7 +415,7 @@ static void refused(void **state) {
     {wrong_emit, PSPLIT_USAGE, "psplit_emit_options"},
     {wrong_read, PSPLIT_USAGE, "psplit_read_options"},
     {wrong_feed, PSPLIT_USAGE, "psplit_feed_options"},
-    {no_directory, PSPLIT_IO, "beside nowhere/out//"},
+    {no_directory, PSPLIT_IO, "a directory in nowhere: "},
     {no_partition, PSPLIT_USAGE, "no pass that partitions"},
     {no_such_pass, PSPLIT_USAGE, "guess"},
     {other_input, PSPLIT_USAGE, "no input z"},
