@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -39,11 +40,38 @@ static void take_advice(psplit_diag *diag, const psplit_i_advice *advice) {
   if (advice->arguments[0] && !diag->n_hint_arguments) diag->hint = PSPLIT_HINT_NONE;
 }
 
+/* A text that is too long loses its middle: who it is about stands at its beginning, and why at its
+ * end. Without memory for all of it, its end. */
+static void put_args(char out[PSPLIT_DIAG_BYTES], const char *format, va_list args)
+  PSPLIT_PRINTF(2, 0);
+static void put_args(char out[PSPLIT_DIAG_BYTES], const char *format, va_list args) {
+  enum { HEAD = PSPLIT_DIAG_BYTES / 2, DOTS = 3, TAIL = PSPLIT_DIAG_BYTES - 1 - HEAD - DOTS };
+  va_list again;
+  va_copy(again, args);
+  const int n = vsnprintf(out, PSPLIT_DIAG_BYTES, format, args);
+  char *whole = n >= PSPLIT_DIAG_BYTES ? malloc((size_t)n + 1) : NULL;
+  if (whole) {
+    vsnprintf(whole, (size_t)n + 1, format, again);
+    memset(out + HEAD, '.', DOTS);
+    memcpy(out + HEAD + DOTS, whole + n - TAIL, TAIL + 1);
+  }
+  free(whole);
+  va_end(again);
+}
+
+static void put(char out[PSPLIT_DIAG_BYTES], const char *format, ...) PSPLIT_PRINTF(2, 3);
+static void put(char out[PSPLIT_DIAG_BYTES], const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  put_args(out, format, args);
+  va_end(args);
+}
+
 static void set(psplit_diag *diag, psplit_code code, const psplit_i_advice *advice,
                 const char *format, va_list args) PSPLIT_PRINTF(4, 0);
 static void set(psplit_diag *diag, psplit_code code, const psplit_i_advice *advice,
                 const char *format, va_list args) {
-  vsnprintf(diag->message, sizeof diag->message, format, args);
+  put_args(diag->message, format, args);
   psplit_make_printable(diag->message);
   take_advice(diag, advice);
   diag->code = code;
@@ -84,19 +112,14 @@ psplit_code psplit_diag_fail(psplit_diag *diag, psplit_code code, const char *fo
 
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
   if (!diag || diag->code == PSPLIT_OK || diag->code == PSPLIT_CANCELLED) return;
-  char joined[PSPLIT_DIAG_BYTES];
+  char context[PSPLIT_DIAG_BYTES], joined[PSPLIT_DIAG_BYTES];
   va_list args;
   va_start(args, format);
-  int used = vsnprintf(joined, sizeof joined, format, args);
+  put_args(context, format, args);
   va_end(args);
-  if (used < 0 || (size_t)used >= sizeof joined - 3) return;
-  size_t n = (size_t)used;
-  joined[n++] = ':';
-  joined[n++] = ' ';
-  for (const char *c = diag->message; *c && n < sizeof joined - 1; c++) joined[n++] = *c;
-  joined[n] = '\0';
+  put(joined, "%s: %s", context, diag->message);
   psplit_make_printable(joined);
-  memcpy(diag->message, joined, n + 1);
+  memcpy(diag->message, joined, strlen(joined) + 1);
 }
 
 psplit_code psplit_i_nomem(psplit_diag *diag) {
@@ -108,7 +131,7 @@ void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const c
   char line[PSPLIT_DIAG_BYTES];
   va_list args;
   va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
+  put_args(line, format, args);
   va_end(args);
   psplit_make_printable(line);
   logger->emit(logger->user, severity, line);

@@ -361,6 +361,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->trace) {
     code = cli_read_file(r->trace, MAX_TRACE_BYTES, true, diag, &trace, &r->view.n_trace);
     r->view.trace = trace;
+    r->view.trace_name = r->trace;
   }
   r->plan.read.cancel = r->plan.planner.cancel = cli_ends(CLI_ENDS_SOON);
   r->plan.planner.activity = cli_activity();

@@ -143,7 +143,8 @@ static const char *find_mark(const char *at, const char *end) {
 static psplit_code check_trace(const psplit_view_options *options, psplit_diag *diag) {
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  psplit_i_json_reader reader = {.diag = diag, .arena = &arena, .file = "the trace"};
+  psplit_i_json_reader reader = {
+    .diag = diag, .arena = &arena, .file = options->trace_name ? options->trace_name : "the trace"};
   psplit_i_json_item root = psplit_i_json_load(&reader, options->trace, options->n_trace);
   const psplit_i_json_item events = psplit_i_json_need(&root, "traceEvents");
   (void)psplit_i_json_length(&events, 0, SIZE_MAX);

@@ -34,6 +34,7 @@ typedef struct psplit_view_options {
   bool fold;                /* TEXT: of blocks that repeat, the first one's supernodes alone */
   const char *trace;        /* HTML: a trace of onnx-pipeline-run, for the schedule; may be NULL */
   size_t n_trace;           /* its bytes */
+  const char *trace_name;   /* what messages call it; NULL: "the trace" */
 } psplit_view_options;
 
 /* The defaults: everything 0 or NULL. */

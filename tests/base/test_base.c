@@ -251,8 +251,23 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   assert_int_equal(psplit_i_fail(&diag, PSPLIT_IO, "%s", giant), PSPLIT_IO);
   assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
   assert_int_equal(diag.message[PSPLIT_DIAG_BYTES - 2], '?');
-  psplit_i_diag_context(&diag, "%s", giant); /* no room: the failure itself matters more */
-  assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
+}
+
+/* A line of a file, or a path, may be longer than a message. */
+static void long_messages_lose_their_middle(void **state) {
+  (void)state;
+  static char giant[3 * PSPLIT_DIAG_BYTES];
+  psplit_diag diag = {0};
+  memset(giant, 'x', sizeof giant - 1);
+  assert_int_equal(psplit_i_fail(&diag, PSPLIT_IO, "pins.txt:1: %s: why", giant), PSPLIT_IO);
+  for (int more = 0; more < 3; more++) {
+    const size_t n = strlen(diag.message);
+    assert_int_equal(n, PSPLIT_DIAG_BYTES - 1);
+    assert_memory_equal(diag.message, more ? "model: " : "pins.txt:1: x", 7);
+    assert_string_equal(diag.message + n - 6, "x: why");
+    assert_non_null(strstr(diag.message, "x...x"));
+    psplit_i_diag_context(&diag, more ? "model: %s" : "model", giant);
+  }
 }
 
 /* A name may not make others read what it is not: U+202E turns what follows around. */
@@ -514,6 +529,7 @@ int main(void) {
     cmocka_unit_test(json_is_valid_for_any_bytes),
     cmocka_unit_test(hasher_ignores_how_the_stream_is_cut),
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
+    cmocka_unit_test(long_messages_lose_their_middle),
     cmocka_unit_test(what_reorders_is_not_shown),
     cmocka_unit_test(hints_keep_their_arguments),
     cmocka_unit_test(loggers_get_advice_as_they_take_it),
