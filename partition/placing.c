@@ -375,8 +375,6 @@ static psplit_code call_blocks(placing *p, psplit_i_placement *placement, uint32
   if (code == PSPLIT_OK)
     code = psplit_i_latency_calls(request, &p->automaton, p->value, &bound, &split);
   if (code != PSPLIT_OK) return code;
-  fprintf(stderr, "own: value %ld bound %ld found %ld\n", (long)p->value, (long)bound,
-          (long)split.value);
   if (split.value < p->value) {
     for (uint32_t v = 0; v < request->problem->n_nodes; v++)
       label[p->instance.cluster_of_node[v]] = split.stage[v];

@@ -431,8 +431,6 @@ static psplit_code run(blocks *b, int64_t *inout_bound) {
     if (!b->spent && bound > *inout_bound) *inout_bound = bound;
     if (bound < b->limit) PSPLIT_TRY(look_for_placements(b));
     if (b->failed) return PSPLIT_NOMEM;
-    fprintf(stderr, "round %u bound %ld limit %ld spent %d ops %lu\n", round, (long)bound,
-            (long)b->limit, b->spent, b->budget->spent);
     if (*inout_bound >= b->limit) break;
   }
 out:

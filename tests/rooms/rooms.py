@@ -15,6 +15,10 @@ PUBLIC = "include/psplit"
 OUTSIDE = ("tests", "samples")
 # What stands on the public API alone.
 COMMANDS = "tools"
+# Programs may write to standard output and error, libraries hand what they say to a logger.
+PROGRAMS = (COMMANDS, "serve", "python")
+STANDARD_STREAMS = {"stdout", "stderr", "printf", "vprintf", "puts", "putchar", "perror", "__printf_chk", "__vprintf_chk"}
+MADE_AT_BUILD = ("base/embed.c", "shapes/index_operators.c")
 
 
 def read_table(path):
@@ -123,7 +127,7 @@ def main():
             of_symbol.setdefault(symbol, of_object[name][0])
 
     public = declared(os.path.join(source, PUBLIC))
-    homeless, includes, links, private = set(), [], [], []
+    homeless, includes, links, private, loud = set(), [], [], [], []
     edges, arrows = collections.defaultdict(set), collections.Counter()
     for name, (file, headers) in of_object.items():
         room = room_of(file, rooms)
@@ -131,6 +135,8 @@ def main():
             homeless.add(file)
             continue
         edges[file]
+        if room not in PROGRAMS and file not in MADE_AT_BUILD:
+            loud += [f"{file} takes {symbol}" for symbol in sorted(tables[name][1] & STANDARD_STREAMS)]
         for header in headers:
             if header.startswith("..") or header.startswith(PUBLIC) or os.path.isabs(header):
                 continue
@@ -159,6 +165,7 @@ def main():
               ("no header of a room above is opened", includes),
               ("no symbol of a room above is taken", links),
               ("commands use public headers and symbols alone", private),
+              ("no library writes to standard output or error", loud),
               ("no files need each other", [" <-> ".join(c) for c in circles(edges)]),
               ("every room of the table has files", sorted(set(rooms) - {room_of(f, rooms) for f, _ in of_object.values()}
                                                           - {""} - set(sys.argv[3:])))]
