@@ -55,6 +55,17 @@ static psplit_model *make_layers(void) {
   return model;
 }
 
+/* A mask that every layer reads, a skip over all of them, and a weight of the first and last. */
+static psplit_model *make_masked(void) {
+  return opened_text(
+    "<ir_version: 8, opset_import: [\"\": 17]>\n"
+    "(float[1,4] x, float[1,4] m) => (y) <float[4,4] tied = raw {1, 2, 3, 4, 0 * 12},"
+    " float[4,4] w = raw {0 * 16}> {"
+    " [k] k = Neg (m) [q] q = Abs (k) [e] e = MatMul (x, tied)"
+    " [a] a = MatMul (e, w) [a2] b = Add (a, q) [c] c = MatMul (b, w) [c2] d = Add (c, q)"
+    " [f] f = MatMul (d, w) [f2] g = Add (f, q) [h] h = Add (g, e) [l] y = MatMul (h, tied) }");
+}
+
 /* What a plan says, as text. */
 typedef struct outcome {
   char text[1 << 16];
@@ -156,6 +167,26 @@ static void set_small(psplit_planner_options *options) {
   options->n_stages = 3;
 }
 
+/* Of the masked layers: products take their time, all else next to none. */
+static const psplit_cost_table *products;
+
+static void set_products(psplit_planner_options *options) {
+  options->costs = &products;
+  options->n_costs = 1;
+  options->n_stages = 3;
+  options->time_limit_s = 0.1;
+}
+
+static void set_masks(psplit_planner_options *options) {
+  set_products(options);
+  options->message_latency = PSPLIT_LATENCY_PER_PAIR;
+}
+
+static void set_tied_masks(psplit_planner_options *options) {
+  set_products(options);
+  options->tied_weights = PSPLIT_TIED_AUTO;
+}
+
 /* A way of planning, and what it gives where nothing fails. */
 typedef struct expected {
   const char *title;
@@ -181,7 +212,29 @@ static bool try_failing(const psplit_model *model, const expected *e, long nth,
   return failed;
 }
 
-/* Every allocation of every way of planning, and a request from every place. */
+/* Every allocation of one way of planning, and a request from every place. */
+static void fail_way(const psplit_model *model, const char *title, const way *w,
+                     const psplit_devices *hosts, bool all) {
+  static long n_places;
+  static outcome wanted;
+  const psplit_code usual = make_plan(model, w, hosts, &wanted);
+  if (w->hosts && usual != PSPLIT_OK) return; /* too few nodes for three stages */
+  if (all && usual != PSPLIT_OK) fail_msg("%s: %s", w->name, psplit_code_name(usual));
+  const expected expect = {title, w, hosts, usual, wanted.text};
+  long nth = 0;
+  for (bool failed = true; failed; nth++) {
+    fail_allocation_after(nth);
+    failed = try_failing(model, &expect, nth, stop_failing);
+  }
+  assert_true(nth > 5); /* else the wrapping does not work */
+  for (bool failed = true; failed; n_places++) {
+    fail_new_place();
+    failed = try_failing(model, &expect, n_places, stop_failing_places);
+  }
+  assert_true(n_places > 100); /* the first way reaches most */
+}
+
+/* The same of every way. */
 static void fail_each(const psplit_model *model, const char *title, bool all) {
   static const way ways[] = {
     {"default", NULL, PSPLIT_THROUGHPUT, false, false, NULL},
@@ -219,29 +272,35 @@ static void fail_each(const psplit_model *model, const char *title, bool all) {
     " {\"name\": \"c\", \"preset\": \"cpu\", \"memory_bytes\": 3000000}]}";
   assert_int_equal(psplit_devices_parse(kinds_text, strlen(kinds_text), NULL, &kinds), PSPLIT_OK);
   assert_int_equal(psplit_devices_parse(small_text, strlen(small_text), NULL, &small), PSPLIT_OK);
-  static long n_places;
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-    if (ways[i].set && !all) continue;
-    static outcome wanted;
-    const psplit_code usual = make_plan(model, &ways[i], hosts, &wanted);
-    if (ways[i].hosts && usual != PSPLIT_OK) continue; /* too few nodes for three stages */
-    if (all && usual != PSPLIT_OK) fail_msg("%s: %s", ways[i].name, psplit_code_name(usual));
-    const expected expect = {title, &ways[i], hosts, usual, wanted.text};
-    long nth = 0;
-    for (bool failed = true; failed; nth++) {
-      fail_allocation_after(nth);
-      failed = try_failing(model, &expect, nth, stop_failing);
-    }
-    assert_true(nth > 5); /* else the wrapping does not work */
-    for (bool failed = true; failed; n_places++) {
-      fail_new_place();
-      failed = try_failing(model, &expect, n_places, stop_failing_places);
-    }
-    assert_true(n_places > 100); /* the first way reaches most */
-  }
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (all || !ways[i].set) fail_way(model, title, &ways[i], hosts, all);
   psplit_devices_destroy(hosts);
   psplit_devices_destroy(kinds);
   psplit_devices_destroy(small);
+}
+
+/* What is copied, passed on and tied. */
+static void masked(void **state) {
+  (void)state;
+  static const way ways[] = {
+    {"copies", NULL, PSPLIT_THROUGHPUT, false, false, set_products},
+    {"copies, latency", NULL, PSPLIT_LATENCY, false, false, set_products},
+    {"copies and messages", NULL, PSPLIT_THROUGHPUT, false, false, set_masks},
+    {"tied weights of two stages", NULL, PSPLIT_THROUGHPUT, false, false, set_tied_masks},
+  };
+  static const char text[] =
+    "{\"format\": \"onnx-pipeline-split-costs\", \"version\": 1, \"costs\": ["
+    "{\"nodes\": [\"e\"], \"ns\": 200000}, {\"nodes\": [\"a\"], \"ns\": 200000}, {\"nodes\": "
+    "[\"c\"], \"ns\": 200000},"
+    "{\"nodes\": [\"f\"], \"ns\": 200000}, {\"nodes\": [\"l\"], \"ns\": 200000}]}";
+  psplit_cost_table *costs;
+  assert_int_equal(psplit_cost_table_parse("costs", text, strlen(text), NULL, &costs), PSPLIT_OK);
+  products = costs;
+  psplit_model *model = make_masked();
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    fail_way(model, "masks", &ways[i], NULL, true);
+  psplit_model_close(model);
+  psplit_cost_table_destroy(costs);
 }
 
 static void layers(void **state) {
@@ -264,7 +323,7 @@ static void files(void **state) {
 
 int main(int argc, char **argv) {
   fail_requests_by_place();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(layers),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layers), cmocka_unit_test(masked),
                                      cmocka_unit_test_prestate(files, argv + (argc > 0))};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
