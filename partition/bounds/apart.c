@@ -5,6 +5,7 @@
  * the producer is apart from them as well the tensor is cut for certain, and becomes time of its
  * producer and of a consumer. So what lies between others grows, and more is apart. */
 #include "apart.h"
+#include "bits.h"
 #include "flow.h"
 #include "lists.h"
 #include "node_cut.h"
@@ -19,8 +20,6 @@ enum {
 };
 
 /* --- whether two clusters are apart --- */
-
-static bool has_bit(const uint64_t *row, uint32_t i) { return row[i / 64] >> (i % 64) & 1; }
 
 /* A net of the instance that is made. */
 typedef struct new_net {
@@ -92,11 +91,13 @@ static int64_t communicates(separation *x, uint32_t a, uint32_t b, const uint32_
       uint32_t at = 0;
       n_seen++;
       if (now->inc[l] & 1) { /* sent if some consumer is not inside */
-        for (at = 1; at < n_pins && has_bit(behind, pins[at]) && has_bit(before, pins[at]);) at++;
+        for (at = 1;
+             at < n_pins && psplit_i_holds(behind, pins[at]) && psplit_i_holds(before, pins[at]);)
+          at++;
         if (at < n_pins) sum += x->send[e];
-      } else if (!has_bit(behind, pins[0]) || !has_bit(before, pins[0])) {
+      } else if (!psplit_i_holds(behind, pins[0]) || !psplit_i_holds(before, pins[0])) {
         /* received, counted at the first consumer inside */
-        for (at = 1; !has_bit(behind, pins[at]) || !has_bit(before, pins[at]);) at++;
+        for (at = 1; !psplit_i_holds(behind, pins[at]) || !psplit_i_holds(before, pins[at]);) at++;
         if (pins[at] == inside[k]) sum += x->recv[e];
       }
       n_seen += at / 4;
@@ -129,8 +130,8 @@ static bool apart(separation *x, uint32_t a, uint32_t b, uint32_t *inside) {
     b = swap;
   }
   uint64_t *known = x->known + (size_t)a * words, *is_apart = x->is_apart + (size_t)a * words;
-  if (!has_bit(x->closure->behind + (size_t)a * words, b) || a == b) return false;
-  if (has_bit(known, b)) return has_bit(is_apart, b);
+  if (!psplit_i_holds(x->closure->behind + (size_t)a * words, b) || a == b) return false;
+  if (psplit_i_holds(known, b)) return psplit_i_holds(is_apart, b);
   uint32_t n;
   const int64_t time = between(x, a, b, inside, &n);
   bool yes = time > x->limit;

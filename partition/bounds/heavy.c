@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "heavy_inside.h"
 
 /* Of the work: the rest are the heaviest, by which fluids are told apart. */
@@ -81,7 +82,7 @@ static psplit_code choose(psplit_i_heavy_build *x, double light) {
     if (keep && gone > kCoarse * x->total) x->coarse[i / 64] |= bit;
   }
   for (uint32_t i = 0; i < n; i++)
-    x->number[i] = x->kept[i / 64] >> (i % 64) & 1 ? x->n_kept++ : PSPLIT_NONE;
+    x->number[i] = psplit_i_holds(x->kept, i) ? x->n_kept++ : PSPLIT_NONE;
   return PSPLIT_OK;
 }
 
@@ -172,8 +173,8 @@ static bool order_fluids(const psplit_i_heavy_build *x, lists *out) {
     const uint32_t last = first + fluid->n_pieces - 1;
     for (uint32_t i = 0; ok && i < x->instance->n; i++) {
       const uint32_t number = x->number[i];
-      if (fluid->before[i / 64] >> (i % 64) & 1) ok = add_order(number, first, out);
-      if (fluid->behind[i / 64] >> (i % 64) & 1) ok = ok && add_order(last, number, out);
+      if (psplit_i_holds(fluid->before, i)) ok = add_order(number, first, out);
+      if (psplit_i_holds(fluid->behind, i)) ok = ok && add_order(last, number, out);
     }
     for (uint32_t k = first; ok && k < last; k++) ok = add_order(k, k + 1, out);
     first = last + 1;

@@ -5,6 +5,7 @@
  * - beside it: those that read at most sources that take no time there, and whose readers are all
  *   behind the root anyhow; that they wait for these nodes, too, is left out. */
 #include "contract.h"
+#include "bits.h"
 
 enum { MOST_ROUNDS = 8 };
 
@@ -110,7 +111,7 @@ static bool leads_to_readers(const contraction *x, uint32_t root, uint32_t v) {
   const uint64_t *behind = x->closure->behind + (size_t)root * x->closure->words;
   bool all = c->succ_off[v] < c->succ_off[v + 1];
   for (uint32_t k = c->succ_off[v]; k < c->succ_off[v + 1]; k++)
-    all &= (behind[c->succ[k] / 64] >> c->succ[k] % 64 & 1) != 0;
+    all &= psplit_i_holds(behind, c->succ[k]);
   return all;
 }
 

@@ -129,8 +129,8 @@ static bool may_be_left(const proof *p, uint32_t state, const psplit_i_cell *cel
   if (!p->by_place || !instance->has_pins) return true;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (instance->pin[i] == PSPLIT_NONE) continue;
-    if (instance->pin[i] < instance->n_stages - state ? psplit_i_bit(cell->out, i)
-                                                      : psplit_i_bit(cell->in, i))
+    if (instance->pin[i] < instance->n_stages - state ? psplit_i_holds(cell->out, i)
+                                                      : psplit_i_holds(cell->in, i))
       return false;
   }
   return true;
@@ -268,17 +268,17 @@ static bool count_receivers(proof *p, const label *l, uint32_t from, uint32_t ty
     const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
     const uint32_t producer = instance->net_pin[first];
     uint32_t n = count_of(p, l, e);
-    if (psplit_i_bit(to->out, producer)) continue;
-    if (psplit_i_bit(left->out, producer)) {
-      if (psplit_i_bit(to->in, producer))
+    if (psplit_i_holds(to->out, producer)) continue;
+    if (psplit_i_holds(left->out, producer)) {
+      if (psplit_i_holds(to->in, producer))
         *out_more += (int64_t)(n - 1) * instance->send[(size_t)type * instance->n_nets + e];
       continue;
     }
     bool behind = false, here = false;
     for (uint32_t k = first + 1; k < end; k++) {
       const uint32_t i = instance->net_pin[k];
-      behind |= psplit_i_bit(to->out, i);
-      here |= psplit_i_bit(to->in, i) && psplit_i_bit(left->out, i);
+      behind |= psplit_i_holds(to->out, i);
+      here |= psplit_i_holds(to->in, i) && psplit_i_holds(left->out, i);
     }
     if (behind && here) n++;
     if (n >= 2 && !psplit_i_vec_push(&p->counts, ((receivers){e, n}))) return false;

@@ -58,9 +58,9 @@ static void build(network *x, const int64_t *cost) {
   x->meanings.n = 0;
   x->failed |= psplit_i_flow_node(&x->flow) != SOURCE || psplit_i_flow_node(&x->flow) != SINK;
   for (uint32_t i = 0; i < instance->n && !x->failed; i++) {
-    x->place[i] = psplit_i_bit(x->cell->in, i)    ? SOURCE
-                  : psplit_i_bit(x->cell->out, i) ? SINK
-                                                  : psplit_i_flow_node(&x->flow);
+    x->place[i] = psplit_i_holds(x->cell->in, i)    ? SOURCE
+                  : psplit_i_holds(x->cell->out, i) ? SINK
+                                                    : psplit_i_flow_node(&x->flow);
     x->failed |= x->place[i] == PSPLIT_NONE;
   }
   for (uint32_t i = 0; i < instance->n && !x->failed; i++)

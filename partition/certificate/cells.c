@@ -99,14 +99,14 @@ static int64_t time_of(const psplit_i_cells *c, const uint64_t *set, bool inside
   const int64_t *w = c->instance->w + (size_t)type * c->n;
   int64_t sum = 0;
   for (uint32_t i = 0; i < c->n; i++)
-    if (psplit_i_bit(set, i) == inside && w[i] < PSPLIT_I_INF) sum += w[i];
+    if (psplit_i_holds(set, i) == inside && w[i] < PSPLIT_I_INF) sum += w[i];
   return sum;
 }
 
 static uint64_t bytes_of(const psplit_i_cells *c, const uint64_t *set, bool inside) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < c->n; i++)
-    if (psplit_i_bit(set, i) == inside)
+    if (psplit_i_holds(set, i) == inside)
       sum += c->instance->weight_bytes[i] + c->instance->act_bytes[i];
   return sum;
 }
@@ -118,9 +118,9 @@ static uint32_t list_crossing(const psplit_i_cells *c, const uint64_t *with_prod
   uint32_t n = 0;
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
-    if (!psplit_i_bit(with_producer, instance->net_pin[first])) continue;
+    if (!psplit_i_holds(with_producer, instance->net_pin[first])) continue;
     uint32_t k = first + 1;
-    while (k < end && !psplit_i_bit(with_consumer, instance->net_pin[k])) k++;
+    while (k < end && !psplit_i_holds(with_consumer, instance->net_pin[k])) k++;
     if (k == end) continue;
     if (list) list[n] = e;
     n++;
@@ -166,7 +166,7 @@ static bool close_cell(psplit_i_cells *c, psplit_i_cell *cell) {
     memcpy(c->fresh_in, cell->in, words * sizeof *cell->in);
     memcpy(c->fresh_out, cell->out, words * sizeof *cell->out);
     for (uint32_t i = 0; i < c->n; i++) {
-      if (!psplit_i_bit(c->left, i)) continue;
+      if (!psplit_i_holds(c->left, i)) continue;
       const uint64_t *before = c->before + (size_t)i * words,
                      *behind = c->behind + (size_t)i * words;
       if (total - out - weigh(c, behind, c->left) < cell->low) {
@@ -226,7 +226,7 @@ static uint32_t middle_cluster(const psplit_i_cells *c, const psplit_i_cell *cel
   for (uint32_t k = 0; k < c->words; k++)
     c->free_bits[k] = c->all[k] & ~(cell->in[k] | cell->out[k]);
   for (uint32_t i = 0; i < c->n; i++) {
-    if (!psplit_i_bit(c->free_bits, i)) continue;
+    if (!psplit_i_holds(c->free_bits, i)) continue;
     const uint32_t a = count(c->before + (size_t)i * c->words, c->free_bits, c->words);
     const uint32_t b = count(c->behind + (size_t)i * c->words, c->free_bits, c->words);
     const uint32_t least = a < b ? a : b;
@@ -301,7 +301,7 @@ static bool read_in_stage(const psplit_i_cells *c, uint32_t e, const psplit_i_ce
   const psplit_i_instance *instance = c->instance;
   for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
     const uint32_t i = instance->net_pin[k];
-    if (psplit_i_bit(to->in, i) && psplit_i_bit(from->out, i)) return true;
+    if (psplit_i_holds(to->in, i) && psplit_i_holds(from->out, i)) return true;
   }
   return false;
 }
@@ -309,7 +309,7 @@ static bool read_in_stage(const psplit_i_cells *c, uint32_t e, const psplit_i_ce
 static bool read_behind(const psplit_i_cells *c, uint32_t e, const psplit_i_cell *to) {
   const psplit_i_instance *instance = c->instance;
   for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
-    if (psplit_i_bit(to->out, instance->net_pin[k])) return true;
+    if (psplit_i_holds(to->out, instance->net_pin[k])) return true;
   return false;
 }
 
@@ -336,11 +336,11 @@ static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
     if (read_in_stage(c, to->behind[k], from, to)) recv += recv_ns[to->behind[k]];
   for (uint32_t k = 0; k < to->n_ahead; k++) {
     const uint32_t e = to->ahead[k];
-    if (psplit_i_bit(from->out, instance->net_pin[instance->net_off[e]])) send += send_ns[e];
+    if (psplit_i_holds(from->out, instance->net_pin[instance->net_off[e]])) send += send_ns[e];
   }
   for (uint32_t k = 0; k < from->n_behind; k++) {
     const uint32_t e = from->behind[k];
-    if (psplit_i_bit(to->in, instance->net_pin[instance->net_off[e]]) && !read_behind(c, e, to))
+    if (psplit_i_holds(to->in, instance->net_pin[instance->net_off[e]]) && !read_behind(c, e, to))
       send += send_ns[e];
   }
   return psplit_i_load(instance, w, recv, send);

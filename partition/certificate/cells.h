@@ -10,6 +10,7 @@
 #define PSPLIT_PARTITION_CELLS_H
 
 #include "automaton.h"
+#include "bits.h"
 #include "budget.h"
 #include "instance.h"
 
@@ -94,9 +95,5 @@ PSPLIT_MUST_USE psplit_code psplit_i_cell_paths_find(psplit_i_cells *cells, pspl
 int64_t psplit_i_cells_load(const psplit_i_cells *cells, const psplit_i_cell *from,
                             const psplit_i_cell *to, uint32_t type, int64_t more,
                             int64_t *out_comm);
-
-static inline bool psplit_i_bit(const uint64_t *bits, uint32_t i) {
-  return bits[i / 64] >> (i % 64) & 1;
-}
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "assignment.h"
 #include "automaton.h"
+#include "bits.h"
 #include "exact.h"
 #include "instance.h"
 #include "load_tracker.h"
@@ -205,10 +206,6 @@ static inline uint64_t psplit_i_count_key(uint32_t net, uint32_t count) {
 
 /* Numbers of a label's list for each net and group, or net. */
 enum { GROUP_SHIFT = 16 };
-
-static inline bool psplit_i_holds(const uint64_t *bits, uint32_t cluster) {
-  return bits[cluster / 64] >> (cluster % 64) & 1;
-}
 
 static inline bool psplit_i_is_left(const expander *d, uint32_t cluster) {
   return psplit_i_holds(d->left, cluster);

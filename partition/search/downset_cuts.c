@@ -137,9 +137,9 @@ static bool make(cutter *c, int64_t scale, int64_t price) {
 static bool crosses(const cutter *c, uint32_t e) {
   const uint32_t *pins = c->instance->net_pin + c->instance->net_off[e];
   const uint32_t n_pins = c->instance->net_off[e + 1] - c->instance->net_off[e];
-  if (!psplit_i_downset_has(c->bits, pins[0])) return false;
+  if (!psplit_i_holds(c->bits, pins[0])) return false;
   for (uint32_t k = 1; k < n_pins; k++)
-    if (!psplit_i_downset_has(c->bits, pins[k])) return true;
+    if (!psplit_i_holds(c->bits, pins[k])) return true;
   return false;
 }
 

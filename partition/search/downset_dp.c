@@ -65,9 +65,9 @@ static int compare_places(const void *a, const void *b) {
 }
 
 static bool leaves(const psplit_i_instance *instance, const uint64_t *bits, uint32_t e) {
-  if (!psplit_i_downset_has(bits, instance->net_pin[instance->net_off[e]])) return false;
+  if (!psplit_i_holds(bits, instance->net_pin[instance->net_off[e]])) return false;
   for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
-    if (!psplit_i_downset_has(bits, instance->net_pin[k])) return true;
+    if (!psplit_i_holds(bits, instance->net_pin[k])) return true;
   return false;
 }
 
@@ -87,7 +87,7 @@ static int64_t least_send(const program *p, uint32_t e) {
 static bool measure(program *p, place *at) {
   const psplit_i_instance *instance = p->instance;
   for (uint32_t i = 0; i < instance->n; i++) {
-    if (!psplit_i_downset_has(at->bits, i)) continue;
+    if (!psplit_i_holds(at->bits, i)) continue;
     at->omega += p->automaton->omega[i];
     at->n_counted += instance->n_counted[i];
     at->n_inside++;
@@ -122,8 +122,8 @@ static bool inside(const place *small, const place *large) {
 static bool received(const psplit_i_instance *instance, const place *small, const place *large,
                      uint32_t e) {
   for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
-    if (psplit_i_downset_has(large->bits, instance->net_pin[k]) &&
-        !psplit_i_downset_has(small->bits, instance->net_pin[k]))
+    if (psplit_i_holds(large->bits, instance->net_pin[k]) &&
+        !psplit_i_holds(small->bits, instance->net_pin[k]))
       return true;
   return false;
 }
@@ -143,7 +143,7 @@ static void communication(const program *p, const place *small, const place *lar
   }
   for (uint32_t k = large->cut; k < large->cut + large->n_cut; k++) {
     const uint32_t e = p->net.items[k];
-    if (psplit_i_downset_has(small->bits, instance->net_pin[instance->net_off[e]])) continue;
+    if (psplit_i_holds(small->bits, instance->net_pin[instance->net_off[e]])) continue;
     for (uint32_t t = 0; t < n_types; t++)
       out_send[t] += instance->send[(size_t)t * instance->n_nets + e];
   }
@@ -234,7 +234,7 @@ static void place_stage(program *p, uint32_t from, uint32_t to) {
       if (p->automaton->count[t] == 0 || large->n_forbidden[t] != small->n_forbidden[t]) continue;
       for (uint32_t l = behind->fans; l < behind->fans + behind->n_fans; l++) {
         const fan *f = &p->fan.items[l];
-        if (!psplit_i_downset_has(small->bits, f->producer))
+        if (!psplit_i_holds(small->bits, f->producer))
           more += f->times * instance->send[(size_t)t * instance->n_nets + f->net];
       }
       const bool pays = !instance->problem->devices[t].free_comm;
@@ -291,7 +291,7 @@ static void trace(const program *p, uint32_t state, psplit_i_assignment *out) {
     const psplit_i_transition move = psplit_i_automaton_between(m, c->state, state, PSPLIT_NONE);
     const place *large = &p->places[c->from], *small = &p->places[at];
     for (uint32_t i = 0; i < p->instance->n; i++)
-      if (psplit_i_downset_has(large->bits, i) && !psplit_i_downset_has(small->bits, i))
+      if (psplit_i_holds(large->bits, i) && !psplit_i_holds(small->bits, i))
         out->stage[i] = move.stage;
     out->device[move.stage] = move.type;
     at = c->from;

@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_DOWNSETS_H
 
 #include "assignment.h"
+#include "bits.h"
 #include "budget.h"
 
 typedef struct psplit_i_downsets {
@@ -19,9 +20,6 @@ void psplit_i_downsets_fini(psplit_i_downsets *set);
 
 static inline const uint64_t *psplit_i_downset(const psplit_i_downsets *set, uint32_t i) {
   return set->bits.items + (size_t)i * set->words;
-}
-static inline bool psplit_i_downset_has(const uint64_t *bits, uint32_t cluster) {
-  return bits[cluster / 64] >> (cluster % 64) & 1;
 }
 
 /* Adds one that is not in it yet; false: out of memory. */

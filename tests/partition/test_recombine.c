@@ -34,7 +34,7 @@ static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, 
 static bool is_downset(const psplit_i_instance *in, const uint64_t *bits) {
   for (uint32_t i = 0; i < in->n; i++)
     for (uint32_t l = in->pred_off[i]; l < in->pred_off[i + 1]; l++)
-      if (psplit_i_downset_has(bits, i) && !psplit_i_downset_has(bits, in->pred[l])) return false;
+      if (psplit_i_holds(bits, i) && !psplit_i_holds(bits, in->pred[l])) return false;
   return true;
 }
 
@@ -146,7 +146,7 @@ static point point_of(const bed *b, const uint64_t *bits) {
   const psplit_i_instance *in = &b->instance;
   point p = {0};
   for (uint32_t i = 0; i < in->n; i++)
-    if (psplit_i_downset_has(bits, i)) p.work += b->automaton.omega[i];
+    if (psplit_i_holds(bits, i)) p.work += b->automaton.omega[i];
   for (uint32_t e = 0; e < in->n_nets; e++) {
     int64_t cost = 0;
     bool out = false;
@@ -156,8 +156,8 @@ static point point_of(const bed *b, const uint64_t *bits) {
       if (b->automaton.count[t] > 0 && both > cost) cost = both;
     }
     for (uint32_t k = in->net_off[e] + 1; k < in->net_off[e + 1]; k++)
-      out |= !psplit_i_downset_has(bits, in->net_pin[k]);
-    if (out && psplit_i_downset_has(bits, in->net_pin[in->net_off[e]])) p.cut += cost;
+      out |= !psplit_i_holds(bits, in->net_pin[k]);
+    if (out && psplit_i_holds(bits, in->net_pin[in->net_off[e]])) p.cut += cost;
   }
   return p;
 }
