@@ -38,10 +38,6 @@ typedef struct blocks {
   bool failed, spent;
 } blocks;
 
-static int64_t add(int64_t a, int64_t b) {
-  return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
-}
-
 static bool is_call(const blocks *b, uint32_t kind) { return kind < b->x->n_types; }
 
 static int64_t time_of(const blocks *b, uint32_t k, uint32_t kind) {
@@ -84,7 +80,7 @@ static void insert(blocks *b, front *f, label l) {
 static label whole(const blocks *b, uint32_t k, uint32_t kind) {
   label all = {0};
   for (int64_t v = b->block[k].first + 1; v < b->block[k].last; v++) {
-    all.cost = add(all.cost, b->x->time[(size_t)kind * b->x->n + (size_t)v]);
+    all.cost = psplit_i_calls_add(all.cost, b->x->time[(size_t)kind * b->x->n + (size_t)v]);
     all.bytes = psplit_i_sat_add_u64(all.bytes, b->x->bytes[v]);
   }
   return all;
@@ -92,7 +88,7 @@ static label whole(const blocks *b, uint32_t k, uint32_t kind) {
 
 /* Adds separator k, on a device of that kind, to what its call has in the block beside it. */
 static bool add_separator(const blocks *b, uint32_t k, uint32_t kind, label *l) {
-  l->cost = add(l->cost, time_of(b, k, kind));
+  l->cost = psplit_i_calls_add(l->cost, time_of(b, k, kind));
   l->bytes = is_call(b, kind) ? psplit_i_sat_add_u64(l->bytes, bytes_of(b, k, kind)) : 0;
   return l->cost < b->limit && l->bytes <= memory_of(b, kind);
 }
@@ -117,10 +113,10 @@ static void reach(blocks *b, uint32_t k, uint32_t k_block, uint32_t from, bool f
         label l = {forwards ? c->right : c->left, c->cost};
         const uint64_t there = forwards ? c->left : c->right, memory = memory_of(b, other);
         if (from != PSPLIT_NONE)
-          l.cost =
-            there > memory
-              ? PSPLIT_I_INF
-              : add(l.cost, least_with(&fronts[(size_t)from * KINDS + other], memory - there));
+          l.cost = there > memory
+                     ? PSPLIT_I_INF
+                     : psplit_i_calls_add(
+                         l.cost, least_with(&fronts[(size_t)from * KINDS + other], memory - there));
         if (add_separator(b, k, kind, &l)) insert(b, to, l);
       }
       charge(b, 8 * list->n + 1);
@@ -130,7 +126,7 @@ static void reach(blocks *b, uint32_t k, uint32_t k_block, uint32_t from, bool f
     const label all = whole(b, k_block, kind);
     for (size_t i = 0; i < same->n; i++) {
       label l = {psplit_i_sat_add_u64(same->items[i].bytes, all.bytes),
-                 add(same->items[i].cost, all.cost)};
+                 psplit_i_calls_add(same->items[i].cost, all.cost)};
       if (add_separator(b, k, kind, &l)) insert(b, to, l);
     }
     charge(b, 8 * same->n);
@@ -192,7 +188,7 @@ static void keep(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label l) 
   const uint64_t room = memory_of(b, kind) - l.bytes + bytes_of(b, k, kind);
   const int64_t rest = least_with(&b->behind[(size_t)k * KINDS + kind],
                                   memory_of(b, kind) == UINT64_MAX ? UINT64_MAX : room);
-  if (add(l.cost - time_of(b, k, kind), rest) >= b->limit) return;
+  if (psplit_i_calls_add(l.cost - time_of(b, k, kind), rest) >= b->limit) return;
   insert(b, &fronts_of(b, k)[(size_t)state * KINDS + kind], l);
 }
 
@@ -204,7 +200,7 @@ static void cross(blocks *b, uint32_t k, uint32_t state, uint32_t kind, label fr
       const psplit_i_calls_crossing *c = &list->items[i];
       if (psplit_i_sat_add_u64(from.bytes, left_of(b, c)) > memory_of(b, kind)) continue;
       keep(b, k, state_behind(b, state, to, c), to,
-           (label){right_of(b, c), add(from.cost, cost_of(b, c))});
+           (label){right_of(b, c), psplit_i_calls_add(from.cost, cost_of(b, c))});
     }
     charge(b, 16 * list->n + 1);
   }
@@ -227,7 +223,7 @@ static void step(blocks *b, uint32_t k) {
         if (is_call(b, kind))
           keep(b, k, state, kind,
                (label){psplit_i_sat_add_u64(f->items[i].bytes, all.bytes),
-                       add(f->items[i].cost, all.cost)});
+                       psplit_i_calls_add(f->items[i].cost, all.cost)});
       }
     }
 }
@@ -252,7 +248,8 @@ static int64_t end_row(blocks *b, ending *out_end) {
         if (left_of(b, c) > memory_of(b, kind) || state_behind(b, state, outside, c) >= b->n_states)
           continue;
         const size_t at = psplit_i_calls_more_than(f, memory_of(b, kind) - left_of(b, c));
-        const int64_t cost = at ? add(cost_of(b, c), f->items[at - 1].cost) : PSPLIT_I_INF;
+        const int64_t cost =
+          at ? psplit_i_calls_add(cost_of(b, c), f->items[at - 1].cost) : PSPLIT_I_INF;
         if (cost >= best) continue;
         best = cost;
         *out_end = (ending){state, kind, f->items[at - 1], c};
@@ -279,7 +276,8 @@ static bool find_before(const blocks *b, uint32_t k, ending *io) {
       const label all = is_call(b, kind) ? whole(b, k, kind) : (label){0};
       for (size_t j = 0; j < f->n; j++) {
         const label from = f->items[j];
-        label l = {psplit_i_sat_add_u64(from.bytes, all.bytes), add(from.cost, all.cost)};
+        label l = {psplit_i_sat_add_u64(from.bytes, all.bytes),
+                   psplit_i_calls_add(from.cost, all.cost)};
         *choice = (psplit_i_calls_choice){.right = kind};
         if (is_call(b, kind) && kind == io->kind && state == io->state &&
             add_separator(b, k, kind, &l) && l.cost == io->from.cost && l.bytes == io->from.bytes) {
@@ -288,7 +286,7 @@ static bool find_before(const blocks *b, uint32_t k, ending *io) {
         }
         for (size_t i = 0; i < list->n; i++) {
           const psplit_i_calls_crossing *c = &list->items[i];
-          l = (label){right_of(b, c), add(from.cost, cost_of(b, c))};
+          l = (label){right_of(b, c), psplit_i_calls_add(from.cost, cost_of(b, c))};
           if (!add_separator(b, k, io->kind, &l) || l.cost != io->from.cost ||
               l.bytes != io->from.bytes || state_behind(b, state, io->kind, c) != io->state ||
               psplit_i_sat_add_u64(from.bytes, left_of(b, c)) > memory_of(b, kind))
@@ -349,7 +347,7 @@ static bool measure(blocks *b) {
   const psplit_i_calls_clusters *x = b->x;
   int64_t *end = PSPLIT_NEW(&b->arena, int64_t, x->n), all = 0;
   if (!end) return false;
-  for (uint32_t k = 0; k < b->n; k++) all = add(all, least_of(b, x->separator[k]));
+  for (uint32_t k = 0; k < b->n; k++) all = psplit_i_calls_add(all, least_of(b, x->separator[k]));
   for (uint32_t k = 0; k <= b->n; k++) {
     psplit_i_calls_block *block = &b->block[k];
     for (uint32_t i = (uint32_t)(block->first + 1); i < block->last; i++) {
@@ -358,10 +356,10 @@ static bool measure(blocks *b) {
         const uint32_t from = x->from[x->in[l]];
         if (from > block->first && end[from] > start) start = end[from];
       }
-      end[i] = add(start, least_of(b, i));
+      end[i] = psplit_i_calls_add(start, least_of(b, i));
       if (end[i] > block->path) block->path = end[i];
     }
-    all = add(all, block->path);
+    all = psplit_i_calls_add(all, block->path);
   }
   for (uint32_t k = 0; k <= b->n; k++)
     b->block[k].limit = all < PSPLIT_I_INF ? b->limit - (all - b->block[k].path) : 0;

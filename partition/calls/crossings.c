@@ -2,244 +2,18 @@
  * label is a set of partial placements that the rest cannot tell apart, by what it needs of them:
  * the parts of producers that are still read, and who has their tensors. Of those with one such
  * state only the ones are kept that no other is better than in cost, bytes and ends. */
-#include "crossings.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "crossings_inside.h"
+
 enum {
-  SLOTS = 10, /* nets that are open at once */
   MOST_LABELS = 1 << 16,
   MOST_COMPARED = 1 << 26,
   LABEL_OPS = 24,
   COMPARED_PER_OP = 2,
   ONE_CALL_SHARE = 4 /* of what is left */
 };
-
-enum {
-  LEFT = PSPLIT_I_CALLS_LEFT,
-  RIGHT = PSPLIT_I_CALLS_RIGHT,
-  CPU = PSPLIT_I_CALLS_ON_CPU,
-  CALL = PSPLIT_I_CALLS_INSIDE
-};
-enum { RIGHT_HAS = 1, CPU_HAS = 2, CALL_HAS = 4 };
-enum { PART_BITS = PSPLIT_I_CALLS_PART_BITS, STATE_BITS = PART_BITS + 3, TYPE_BIT = 60 };
-
-typedef struct label {
-  uint64_t state; /* STATE_BITS of each slot: its part, and who has it; from TYPE_BIT on which types
-                   * of calls are inside */
-  int64_t cost, last;   /* of the left and the right; when all that is inside so far has ended */
-  uint64_t left, right; /* bytes */
-  int64_t start, load;  /* of the one call inside: when it can begin, and what it takes */
-  uint32_t left_cell, right_cell; /* bytes in parts of the memory */
-  int64_t end[SLOTS];             /* of producers inside, but for that call's */
-  int64_t less;                   /* that it costs than it would, as others are one with it */
-  psplit_i_calls_parts parts;
-} label;
-
-typedef PSPLIT_VEC(label) labels;
-
-typedef struct enumeration {
-  const psplit_i_calls_clusters *x;
-  psplit_i_budget *budget;
-  const psplit_i_calls_block *block;
-  uint32_t a, b; /* kinds */
-  bool one_call; /* inside; else any number, each of which is known by paths alone */
-  uint32_t type; /* of that one */
-  uint64_t left_unit, right_unit, most_left, most_right;
-  int64_t limit;
-  const psplit_i_calls_sides *before, *behind; /* NULL: nothing is known of that side */
-  uint64_t left_memory, right_memory;
-  psplit_i_calls_grain grain;
-  int64_t *less; /* scratch: by label, that it costs than it would */
-  size_t n_less;
-  uint32_t slot_of_net[SLOTS]; /* the net in a slot, or NONE */
-  uint32_t n_slots;            /* the last that is taken, and those before */
-  labels now, next;
-  bool failed, too_many;
-} enumeration;
-
-static int64_t add(int64_t a, int64_t b) {
-  return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
-}
-
-static uint32_t slot_of(const enumeration *n, uint32_t e) {
-  uint32_t s = 0;
-  while (s < SLOTS && n->slot_of_net[s] != e) s++;
-  return s;
-}
-
-static uint32_t part_in(const label *l, uint32_t slot) {
-  return (uint32_t)(l->state >> STATE_BITS * slot) & ((1u << PART_BITS) - 1);
-}
-
-static bool is_inside(uint32_t part) { return part >= CALL; }
-
-static uint32_t who_has(const label *l, uint32_t slot) {
-  return (uint32_t)(l->state >> (STATE_BITS * slot + PART_BITS) & 7);
-}
-
-static int64_t send_of(const enumeration *n, uint32_t part, uint32_t e) {
-  return n->x->send[(part - CALL) * n->x->net_stride + e];
-}
-
-static int64_t recv_of(const enumeration *n, uint32_t part, uint32_t e) {
-  return n->x->recv[(part - CALL) * n->x->net_stride + e];
-}
-
-/* When the device of the producer of net e can have it sent, at least. */
-static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint32_t e) {
-  const uint32_t home = part_in(l, slot);
-  if (is_inside(home) && n->one_call) return add(l->start, l->load);
-  if (is_inside(home)) return add(l->end[slot], send_of(n, home, e));
-  return home == CPU ? l->end[slot] : 0;
-}
-
-/* One more device gets net e, for a part; *out_recv: what that takes a call inside. */
-static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint32_t to,
-                 int64_t *out_recv) {
-  const psplit_i_calls_clusters *x = n->x;
-  const uint32_t home = part_in(l, slot), has = who_has(l, slot);
-  uint32_t bit = to == RIGHT ? RIGHT_HAS : to == CPU ? CPU_HAS : CALL_HAS;
-  const bool counts = x->sends_to_each ? !(has & bit) : !has;
-  *out_recv = 0;
-  if (is_inside(to) && !(n->one_call && (has & bit))) *out_recv = recv_of(n, to, e);
-  if (home == LEFT && counts) l->cost += x->send[n->a * x->net_stride + e];
-  if (is_inside(home) && n->one_call && counts) l->load = add(l->load, send_of(n, home, e));
-  if (bit == RIGHT_HAS && !(has & bit)) l->cost += x->recv[n->b * x->net_stride + e];
-  if (bit != RIGHT_HAS && home != LEFT && !n->one_call) return; /* nobody asks */
-  if (bit == CALL_HAS && !x->sends_to_each && !n->one_call) bit = CPU_HAS;
-  l->state |= (uint64_t)bit << (STATE_BITS * slot + PART_BITS);
-}
-
-/* Reads all that cluster v reads, in a part; the time at which a call or CPU has it in *out_start.
- * False: the part may not read that. */
-static bool read_all(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_start) {
-  const psplit_i_calls_clusters *x = n->x;
-  int64_t received = 0, called = 0; /* for v; when what its call makes is there */
-  *out_start = 0;
-  for (uint32_t k = x->in_off[v]; k < x->in_off[v + 1]; k++) {
-    const uint32_t e = x->in[k], slot = slot_of(n, e);
-    const uint32_t home = part_in(l, slot);
-    int64_t recv = 0;
-    if (home == RIGHT ? to != RIGHT : to == LEFT && home != LEFT) return false;
-    if (home == to && to != CPU) {
-      if (is_inside(to) && l->end[slot] > called) called = l->end[slot];
-      continue;
-    }
-    if (home != to) give(n, l, slot, e, to, &recv);
-    const int64_t at = sent_at(n, l, slot, e);
-    if (to == RIGHT && at > l->last) l->last = at;
-    if (at > *out_start) *out_start = at;
-    received = add(received, recv);
-  }
-  if (is_inside(to) && n->one_call) {
-    l->load = add(l->load, received);
-  } else if (is_inside(to)) {
-    *out_start = add(*out_start, received);
-    if (called > *out_start) *out_start = called;
-  }
-  return true;
-}
-
-static int64_t rest_of(const psplit_i_calls_sides *sides, uint64_t memory, uint64_t bytes) {
-  if (!sides) return 0;
-  return psplit_i_calls_least_with(sides, memory == UINT64_MAX ? memory : memory - bytes);
-}
-
-/* With all that the rest takes at least. */
-static bool is_below(const enumeration *n, const label *l) {
-  const int64_t own = add(l->cost, l->last);
-  return own < n->limit && add(own, add(rest_of(n->before, n->left_memory, l->left),
-                                        rest_of(n->behind, n->right_memory, l->right))) < n->limit;
-}
-
-/* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
- * much. */
-static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_end) {
-  const psplit_i_calls_clusters *x = n->x;
-  int64_t start;
-  if (!read_all(n, v, to, l, &start)) return false;
-  *out_end = 0;
-  if (to == LEFT) {
-    l->cost = add(l->cost, x->time[(size_t)n->a * x->n + v]);
-    l->left = psplit_i_sat_add_u64(l->left, x->bytes[v]);
-    if (l->left > n->most_left) return false;
-  } else if (to == RIGHT) {
-    l->cost = add(l->cost, x->time[(size_t)n->b * x->n + v]);
-    l->right = psplit_i_sat_add_u64(l->right, x->bytes[v]);
-    if (l->right > n->most_right) return false;
-  } else {
-    const int64_t ns = to == CPU ? x->alone[v] : x->time[(size_t)(to - CALL) * x->n + v];
-    if (is_inside(to)) l->state |= UINT64_C(1) << (TYPE_BIT + to - CALL);
-    if (is_inside(to) && n->one_call) {
-      if (start > l->start) l->start = start;
-      l->load = add(l->load, ns);
-    } else {
-      *out_end = add(start, ns);
-      if (*out_end > l->last) l->last = *out_end;
-    }
-  }
-  if (add(l->start, l->load) > l->last) l->last = add(l->start, l->load);
-  return is_below(n, l);
-}
-
-/* The last cluster of the block that reads net e; NONE: none does. */
-static uint32_t last_reader(const enumeration *n, uint32_t e) {
-  uint32_t end = n->x->to_off[e + 1];
-  if (n->x->to[end - 1] == n->block->last) end--;
-  return end > n->x->to_off[e] ? n->x->to[end - 1] : PSPLIT_NONE;
-}
-
-/* Closes the nets that v is the last to read. */
-static void close_slots(const enumeration *n, uint32_t v, label *l) {
-  for (uint32_t s = 0; s < SLOTS; s++) {
-    const uint32_t e = n->slot_of_net[s];
-    if (e == PSPLIT_NONE || last_reader(n, e) != v) continue;
-    l->state &= ~(((UINT64_C(1) << STATE_BITS) - 1) << STATE_BITS * s);
-    l->end[s] = 0;
-  }
-}
-
-/* The separator behind the block reads net e, as soon as that is there: where it runs is known. */
-static void read_behind(const enumeration *n, uint32_t e, uint32_t slot, label *l) {
-  const bool call = n->b < n->x->n_types;
-  int64_t recv;
-  if (part_in(l, slot) == (call ? (uint32_t)RIGHT : CPU)) return; /* that it ends is in l->last */
-  give(n, l, slot, e, call ? RIGHT : CPU, &recv);
-  const int64_t at = sent_at(n, l, slot, e);
-  if (at > l->last) l->last = at;
-}
-
-static void open_slots(const enumeration *n, uint32_t v, uint32_t to, int64_t end, label *l) {
-  for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
-    const uint32_t s = slot_of(n, e);
-    l->state |= (uint64_t)to << STATE_BITS * s;
-    l->end[s] = to == CPU || is_inside(to) ? end : 0;
-    if (n->x->to[n->x->to_off[e + 1] - 1] == n->block->last) read_behind(n, e, s, l);
-    if (last_reader(n, e) != PSPLIT_NONE) continue;
-    l->state &= ~(((UINT64_C(1) << STATE_BITS) - 1) << STATE_BITS * s);
-    l->end[s] = 0;
-  }
-}
-
-/* Closes slots of nets that v is the last to read; NONE: that only the separator behind reads. */
-static void free_slots(enumeration *n, uint32_t v) {
-  for (uint32_t s = 0; s < SLOTS; s++) {
-    const uint32_t e = n->slot_of_net[s];
-    if (e != PSPLIT_NONE && last_reader(n, e) == v) n->slot_of_net[s] = PSPLIT_NONE;
-  }
-}
-
-/* False: there are too few. */
-static bool take_slots(enumeration *n, uint32_t v) {
-  for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
-    const uint32_t s = slot_of(n, PSPLIT_NONE);
-    if (s == SLOTS) return false;
-    n->slot_of_net[s] = e;
-  }
-  return true;
-}
 
 static int compare(const void *a, const void *b) {
   const label *x = a, *y = b;
@@ -328,25 +102,12 @@ static void swap(enumeration *n) {
   n->next.n = 0;
 }
 
-static void set_part(const enumeration *n, uint32_t v, uint32_t to, label *l) {
-  const int64_t at = v - n->block->first - 1;
-  for (uint32_t k = 0; k < PART_BITS && at < PSPLIT_I_CALLS_PLACED; k++)
-    l->parts.bit[k] |= (uint64_t)(to >> k & 1) << at;
-}
-
-/* Whether clusters may be in a part at all. */
-static bool is_there(const enumeration *n, uint32_t part) {
-  if (part == LEFT) return n->a < n->x->n_types;
-  if (part == RIGHT) return n->b < n->x->n_types;
-  return part == CPU || !n->one_call || part == CALL + n->type;
-}
-
 static void step(enumeration *n, uint32_t v) {
   labels *next = &n->next;
   uint32_t before[SLOTS], after[SLOTS];
   memcpy(before, n->slot_of_net, sizeof before);
-  free_slots(n, v);
-  if (!take_slots(n, v)) {
+  psplit_i_calls_free_slots(n, v);
+  if (!psplit_i_calls_take_slots(n, v)) {
     n->too_many = true;
     return;
   }
@@ -354,18 +115,11 @@ static void step(enumeration *n, uint32_t v) {
   for (size_t i = 0; i < n->now.n && !n->failed; i++)
     for (uint32_t to = 0; to < CALL + n->x->n_types; to++) {
       label l = n->now.items[i];
-      int64_t end;
-      if (!is_there(n, to)) continue;
-      memcpy(n->slot_of_net, before, sizeof before);
-      if (!place(n, v, to, &l, &end)) continue;
-      close_slots(n, v, &l);
-      memcpy(n->slot_of_net, after, sizeof after);
-      open_slots(n, v, to, end, &l);
-      set_part(n, v, to, &l);
-      if (is_below(n, &l)) n->failed |= !psplit_i_vec_push(next, l);
+      if (psplit_i_calls_extend(n, v, to, before, after, &l))
+        n->failed |= !psplit_i_vec_push(next, l);
     }
   memcpy(n->slot_of_net, after, sizeof after);
-  free_slots(n, PSPLIT_NONE);
+  psplit_i_calls_free_slots(n, PSPLIT_NONE);
   sift(n);
   swap(n);
 }
@@ -382,18 +136,20 @@ static void finish(enumeration *n, psplit_i_calls_crossings *list) {
   const bool known = n->block->last - n->block->first - 1 <= PSPLIT_I_CALLS_PLACED;
   for (size_t i = 0; i < n->now.n && !n->failed; i++) {
     label *l = &n->now.items[i];
-    if (add(l->start, l->load) > l->last) l->last = add(l->start, l->load);
-    psplit_i_calls_crossing crossing = {.cost = add(l->cost, l->last),
-                                        .left = l->left,
-                                        .right = l->right,
-                                        .own_cost = add(l->cost, add(l->last, l->less)),
-                                        .parts = l->parts};
+    if (psplit_i_calls_add(l->start, l->load) > l->last)
+      l->last = psplit_i_calls_add(l->start, l->load);
+    psplit_i_calls_crossing crossing = {
+      .cost = psplit_i_calls_add(l->cost, l->last),
+      .left = l->left,
+      .right = l->right,
+      .own_cost = psplit_i_calls_add(l->cost, psplit_i_calls_add(l->last, l->less)),
+      .parts = l->parts};
     for (uint32_t t = 0; t < n->x->n_types; t++)
       crossing.calls[t] = (uint8_t)(l->state >> (TYPE_BIT + t) & 1);
     crossing.parts.known = known;
     crossing.told = n->one_call || l->state >> TYPE_BIT == 0;
     if (known) add_own_bytes(n, &crossing);
-    if (is_below(n, l)) n->failed |= !psplit_i_vec_push(list, crossing);
+    if (psplit_i_calls_is_below(n, l)) n->failed |= !psplit_i_vec_push(list, crossing);
   }
 }
 
@@ -457,10 +213,11 @@ static void enumerate(enumeration *n, psplit_i_calls_crossings *list) {
     return;
   }
   if (block->first >= 0) {
-    n->too_many = !take_slots(n, (uint32_t)block->first);
+    n->too_many = !psplit_i_calls_take_slots(n, (uint32_t)block->first);
     if (!n->too_many)
-      open_slots(n, (uint32_t)block->first, n->a < x->n_types ? LEFT : CPU, 0, &n->now.items[0]);
-    free_slots(n, PSPLIT_NONE);
+      psplit_i_calls_open(n, (uint32_t)block->first, n->a < x->n_types ? LEFT : CPU, 0,
+                          &n->now.items[0]);
+    psplit_i_calls_free_slots(n, PSPLIT_NONE);
   }
   for (int64_t v = block->first + 1; v < block->last && !n->failed && !n->too_many; v++)
     step(n, (uint32_t)v);

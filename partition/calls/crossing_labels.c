@@ -1,0 +1,211 @@
+/* What one more cluster makes of a label: who reads what from whom, when it is there, and what that
+ * costs the three parts. */
+#include <string.h>
+
+#include "crossings_inside.h"
+
+static uint32_t slot_of(const enumeration *n, uint32_t e) {
+  uint32_t s = 0;
+  while (s < SLOTS && n->slot_of_net[s] != e) s++;
+  return s;
+}
+
+static uint32_t part_in(const label *l, uint32_t slot) {
+  return (uint32_t)(l->state >> STATE_BITS * slot) & ((1u << PART_BITS) - 1);
+}
+
+static bool is_inside(uint32_t part) { return part >= CALL; }
+
+static uint32_t who_has(const label *l, uint32_t slot) {
+  return (uint32_t)(l->state >> (STATE_BITS * slot + PART_BITS) & 7);
+}
+
+static int64_t send_of(const enumeration *n, uint32_t part, uint32_t e) {
+  return n->x->send[(part - CALL) * n->x->net_stride + e];
+}
+
+static int64_t recv_of(const enumeration *n, uint32_t part, uint32_t e) {
+  return n->x->recv[(part - CALL) * n->x->net_stride + e];
+}
+
+/* When the device of the producer of net e can have it sent, at least. */
+static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint32_t e) {
+  const uint32_t home = part_in(l, slot);
+  if (is_inside(home) && n->one_call) return psplit_i_calls_add(l->start, l->load);
+  if (is_inside(home)) return psplit_i_calls_add(l->end[slot], send_of(n, home, e));
+  return home == CPU ? l->end[slot] : 0;
+}
+
+/* One more device gets net e, for a part; *out_recv: what that takes a call inside. */
+static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint32_t to,
+                 int64_t *out_recv) {
+  const psplit_i_calls_clusters *x = n->x;
+  const uint32_t home = part_in(l, slot), has = who_has(l, slot);
+  uint32_t bit = to == RIGHT ? RIGHT_HAS : to == CPU ? CPU_HAS : CALL_HAS;
+  const bool counts = x->sends_to_each ? !(has & bit) : !has;
+  *out_recv = 0;
+  if (is_inside(to) && !(n->one_call && (has & bit))) *out_recv = recv_of(n, to, e);
+  if (home == LEFT && counts) l->cost += x->send[n->a * x->net_stride + e];
+  if (is_inside(home) && n->one_call && counts)
+    l->load = psplit_i_calls_add(l->load, send_of(n, home, e));
+  if (bit == RIGHT_HAS && !(has & bit)) l->cost += x->recv[n->b * x->net_stride + e];
+  if (bit != RIGHT_HAS && home != LEFT && !n->one_call) return; /* nobody asks */
+  if (bit == CALL_HAS && !x->sends_to_each && !n->one_call) bit = CPU_HAS;
+  l->state |= (uint64_t)bit << (STATE_BITS * slot + PART_BITS);
+}
+
+/* Reads all that cluster v reads, in a part; the time at which a call or CPU has it in *out_start.
+ * False: the part may not read that. */
+static bool read_all(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_start) {
+  const psplit_i_calls_clusters *x = n->x;
+  int64_t received = 0, called = 0; /* for v; when what its call makes is there */
+  *out_start = 0;
+  for (uint32_t k = x->in_off[v]; k < x->in_off[v + 1]; k++) {
+    const uint32_t e = x->in[k], slot = slot_of(n, e);
+    const uint32_t home = part_in(l, slot);
+    int64_t recv = 0;
+    if (home == RIGHT ? to != RIGHT : to == LEFT && home != LEFT) return false;
+    if (home == to && to != CPU) {
+      if (is_inside(to) && l->end[slot] > called) called = l->end[slot];
+      continue;
+    }
+    if (home != to) give(n, l, slot, e, to, &recv);
+    const int64_t at = sent_at(n, l, slot, e);
+    if (to == RIGHT && at > l->last) l->last = at;
+    if (at > *out_start) *out_start = at;
+    received = psplit_i_calls_add(received, recv);
+  }
+  if (is_inside(to) && n->one_call) {
+    l->load = psplit_i_calls_add(l->load, received);
+  } else if (is_inside(to)) {
+    *out_start = psplit_i_calls_add(*out_start, received);
+    if (called > *out_start) *out_start = called;
+  }
+  return true;
+}
+
+static int64_t rest_of(const psplit_i_calls_sides *sides, uint64_t memory, uint64_t bytes) {
+  if (!sides) return 0;
+  return psplit_i_calls_least_with(sides, memory == UINT64_MAX ? memory : memory - bytes);
+}
+
+bool psplit_i_calls_is_below(const enumeration *n, const label *l) {
+  const int64_t own = psplit_i_calls_add(l->cost, l->last);
+  return own < n->limit &&
+         psplit_i_calls_add(
+           own, psplit_i_calls_add(rest_of(n->before, n->left_memory, l->left),
+                                   rest_of(n->behind, n->right_memory, l->right))) < n->limit;
+}
+
+/* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
+ * much. */
+static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_end) {
+  const psplit_i_calls_clusters *x = n->x;
+  int64_t start;
+  if (!read_all(n, v, to, l, &start)) return false;
+  *out_end = 0;
+  if (to == LEFT) {
+    l->cost = psplit_i_calls_add(l->cost, x->time[(size_t)n->a * x->n + v]);
+    l->left = psplit_i_sat_add_u64(l->left, x->bytes[v]);
+    if (l->left > n->most_left) return false;
+  } else if (to == RIGHT) {
+    l->cost = psplit_i_calls_add(l->cost, x->time[(size_t)n->b * x->n + v]);
+    l->right = psplit_i_sat_add_u64(l->right, x->bytes[v]);
+    if (l->right > n->most_right) return false;
+  } else {
+    const int64_t ns = to == CPU ? x->alone[v] : x->time[(size_t)(to - CALL) * x->n + v];
+    if (is_inside(to)) l->state |= UINT64_C(1) << (TYPE_BIT + to - CALL);
+    if (is_inside(to) && n->one_call) {
+      if (start > l->start) l->start = start;
+      l->load = psplit_i_calls_add(l->load, ns);
+    } else {
+      *out_end = psplit_i_calls_add(start, ns);
+      if (*out_end > l->last) l->last = *out_end;
+    }
+  }
+  if (psplit_i_calls_add(l->start, l->load) > l->last)
+    l->last = psplit_i_calls_add(l->start, l->load);
+  return psplit_i_calls_is_below(n, l);
+}
+
+/* The last cluster of the block that reads net e; NONE: none does. */
+static uint32_t last_reader(const enumeration *n, uint32_t e) {
+  uint32_t end = n->x->to_off[e + 1];
+  if (n->x->to[end - 1] == n->block->last) end--;
+  return end > n->x->to_off[e] ? n->x->to[end - 1] : PSPLIT_NONE;
+}
+
+/* Closes the nets that v is the last to read. */
+static void close_slots(const enumeration *n, uint32_t v, label *l) {
+  for (uint32_t s = 0; s < SLOTS; s++) {
+    const uint32_t e = n->slot_of_net[s];
+    if (e == PSPLIT_NONE || last_reader(n, e) != v) continue;
+    l->state &= ~(((UINT64_C(1) << STATE_BITS) - 1) << STATE_BITS * s);
+    l->end[s] = 0;
+  }
+}
+
+/* The separator behind the block reads net e, as soon as that is there: where it runs is known. */
+static void read_behind(const enumeration *n, uint32_t e, uint32_t slot, label *l) {
+  const bool call = n->b < n->x->n_types;
+  int64_t recv;
+  if (part_in(l, slot) == (call ? (uint32_t)RIGHT : CPU)) return; /* that it ends is in l->last */
+  give(n, l, slot, e, call ? RIGHT : CPU, &recv);
+  const int64_t at = sent_at(n, l, slot, e);
+  if (at > l->last) l->last = at;
+}
+
+void psplit_i_calls_open(const enumeration *n, uint32_t v, uint32_t to, int64_t end, label *l) {
+  for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
+    const uint32_t s = slot_of(n, e);
+    l->state |= (uint64_t)to << STATE_BITS * s;
+    l->end[s] = to == CPU || is_inside(to) ? end : 0;
+    if (n->x->to[n->x->to_off[e + 1] - 1] == n->block->last) read_behind(n, e, s, l);
+    if (last_reader(n, e) != PSPLIT_NONE) continue;
+    l->state &= ~(((UINT64_C(1) << STATE_BITS) - 1) << STATE_BITS * s);
+    l->end[s] = 0;
+  }
+}
+
+void psplit_i_calls_free_slots(enumeration *n, uint32_t v) {
+  for (uint32_t s = 0; s < SLOTS; s++) {
+    const uint32_t e = n->slot_of_net[s];
+    if (e != PSPLIT_NONE && last_reader(n, e) == v) n->slot_of_net[s] = PSPLIT_NONE;
+  }
+}
+
+bool psplit_i_calls_take_slots(enumeration *n, uint32_t v) {
+  for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
+    const uint32_t s = slot_of(n, PSPLIT_NONE);
+    if (s == SLOTS) return false;
+    n->slot_of_net[s] = e;
+  }
+  return true;
+}
+
+static void set_part(const enumeration *n, uint32_t v, uint32_t to, label *l) {
+  const int64_t at = v - n->block->first - 1;
+  for (uint32_t k = 0; k < PART_BITS && at < PSPLIT_I_CALLS_PLACED; k++)
+    l->parts.bit[k] |= (uint64_t)(to >> k & 1) << at;
+}
+
+/* Whether clusters may be in a part at all. */
+static bool is_there(const enumeration *n, uint32_t part) {
+  if (part == LEFT) return n->a < n->x->n_types;
+  if (part == RIGHT) return n->b < n->x->n_types;
+  return part == CPU || !n->one_call || part == CALL + n->type;
+}
+
+bool psplit_i_calls_extend(enumeration *n, uint32_t v, uint32_t to, const uint32_t *before,
+                           const uint32_t *after, label *l) {
+  int64_t end;
+  if (!is_there(n, to)) return false;
+  memcpy(n->slot_of_net, before, sizeof n->slot_of_net);
+  const bool goes = place(n, v, to, l, &end);
+  if (goes) close_slots(n, v, l);
+  memcpy(n->slot_of_net, after, sizeof n->slot_of_net);
+  if (!goes) return false;
+  psplit_i_calls_open(n, v, to, end, l);
+  set_part(n, v, to, l);
+  return psplit_i_calls_is_below(n, l);
+}

@@ -1,0 +1,68 @@
+/* Inside the enumeration of crossings: labels, and what one more cluster makes of them. */
+#ifndef PSPLIT_PARTITION_CALLS_CROSSINGS_INSIDE_H
+#define PSPLIT_PARTITION_CALLS_CROSSINGS_INSIDE_H
+
+#include "crossings.h"
+
+enum { SLOTS = 10 /* nets that are open at once */ };
+
+enum {
+  LEFT = PSPLIT_I_CALLS_LEFT,
+  RIGHT = PSPLIT_I_CALLS_RIGHT,
+  CPU = PSPLIT_I_CALLS_ON_CPU,
+  CALL = PSPLIT_I_CALLS_INSIDE
+};
+enum { RIGHT_HAS = 1, CPU_HAS = 2, CALL_HAS = 4 };
+enum { PART_BITS = PSPLIT_I_CALLS_PART_BITS, STATE_BITS = PART_BITS + 3, TYPE_BIT = 60 };
+
+typedef struct label {
+  uint64_t state; /* STATE_BITS of each slot: its part, and who has it; from TYPE_BIT on which types
+                   * of calls are inside */
+  int64_t cost, last;   /* of the left and the right; when all that is inside so far has ended */
+  uint64_t left, right; /* bytes */
+  int64_t start, load;  /* of the one call inside: when it can begin, and what it takes */
+  uint32_t left_cell, right_cell; /* bytes in parts of the memory */
+  int64_t end[SLOTS];             /* of producers inside, but for that call's */
+  int64_t less;                   /* that it costs than it would, as others are one with it */
+  psplit_i_calls_parts parts;
+} label;
+
+typedef PSPLIT_VEC(label) labels;
+
+typedef struct enumeration {
+  const psplit_i_calls_clusters *x;
+  psplit_i_budget *budget;
+  const psplit_i_calls_block *block;
+  uint32_t a, b; /* kinds */
+  bool one_call; /* inside; else any number, each of which is known by paths alone */
+  uint32_t type; /* of that one */
+  uint64_t left_unit, right_unit, most_left, most_right;
+  int64_t limit;
+  const psplit_i_calls_sides *before, *behind; /* NULL: nothing is known of that side */
+  uint64_t left_memory, right_memory;
+  psplit_i_calls_grain grain;
+  int64_t *less; /* scratch: by label, that it costs than it would */
+  size_t n_less;
+  uint32_t slot_of_net[SLOTS]; /* the net in a slot, or NONE */
+  uint32_t n_slots;            /* the last that is taken, and those before */
+  labels now, next;
+  bool failed, too_many;
+} enumeration;
+
+/* Whether the label costs less than the limit, with all that the rest takes at least. */
+bool psplit_i_calls_is_below(const enumeration *n, const label *l);
+
+/* Slots for nets that v makes; false: there are too few. */
+bool psplit_i_calls_take_slots(enumeration *n, uint32_t v);
+/* Slots of nets that v is the last to read are free; NONE: that only the separator behind reads. */
+void psplit_i_calls_free_slots(enumeration *n, uint32_t v);
+
+/* Nets that v makes are there, in the part `to`; `end`: when, of what is inside. */
+void psplit_i_calls_open(const enumeration *n, uint32_t v, uint32_t to, int64_t end, label *l);
+
+/* Puts cluster v into a part: with the slots `before`, then `after`, which n is left with. False:
+ * it does not go, or costs too much. */
+bool psplit_i_calls_extend(enumeration *n, uint32_t v, uint32_t to, const uint32_t *before,
+                           const uint32_t *after, label *l);
+
+#endif
