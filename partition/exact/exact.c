@@ -207,6 +207,10 @@ static void least_costs(exact *x) {
       if (!any_pays || send - apart < x->least_send[e]) x->least_send[e] = send - apart;
       if (!any_pays || recv < x->least_recv[e]) x->least_recv[e] = recv;
     }
+    if (instance->makes_message) {
+      const int64_t received = instance->least_message[instance->n_types + t];
+      if (!any_pays || received < x->least_message) x->least_message = received;
+    }
     if (m->ratio[t] > slowest) slowest = m->ratio[t];
     any_pays = true;
   }

@@ -66,7 +66,8 @@ typedef struct exact {
   uint64_t *zobrist2;   /* [n] a second, independent hash */
   uint64_t *zobrist;    /* [n] */
   bool count_receivers;
-  bool messages; /* counted for each pair of stages */
+  bool messages;         /* counted for each pair of stages */
+  int64_t least_message; /* to receive, on any device that pays; 0 with overlap */
   psplit_i_message_floor floor;
   /* Receivers count with their links, where those differ by pair: stages r and
    * alike[top * n_stages + r] are reached alike from all stages below `top`. NULL: all are. */
@@ -121,6 +122,12 @@ typedef struct barred_net {
   uint32_t net, mask;
 } barred_net;
 
+/* What a stage receives for good: from clusters left that it has passed over. */
+typedef struct passed_over {
+  int64_t recv_ns;
+  bool message, on_trunk; /* any that makes a message, any of the trunk */
+} passed_over;
+
 /* A stage behind the label that waits for messages from clusters left: awaited[first ..) are n of
  * them, of which n_here are in the stage that grows; they may stand in `senders` stages, NONE: any
  * number. */
@@ -170,8 +177,8 @@ typedef struct expander {
   uint32_t *sender_seen, n_sender_seen; /* [n] stamps */
   uint32_t *seen, n_seen;               /* [n_nets] stamps */
   uint32_t *sources, n_sources;         /* [n_nets] mixed nets with their producer in the stage */
-  int64_t could_send; /* least that one receiver more would cost, where one may be added */
-  int64_t *passed;    /* [n + 1] received for good, by depth */
+  int64_t could_send;  /* least that one receiver more would cost, where one may be added */
+  passed_over *passed; /* [n + 1] by depth */
   uint64_t hash, check, receivers;
   uint64_t n_steps, n_told; /* of work; of them, those added to the total */
   uint64_t n_loads, n_loads_told;

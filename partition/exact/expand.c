@@ -35,18 +35,30 @@ static bool sends_too_much(const expander *d, int64_t received) {
   return d->from->comm + received + sent > x->options->lexicographic->most_comm;
 }
 
+/* What the stage sends at least, and every larger one, since receivers are placed already. */
+static int64_t sent_for_good(const expander *d, uint32_t type) {
+  const exact *x = d->x;
+  const psplit_i_load_tracker *tracker = &d->tracker;
+  if (x->messages) return tracker->send[type] + psplit_i_messages_more_sent(d, type);
+  const bool apart = tracker->n_messages[0] > 0 && tracker->n_on_trunk[0] == 0;
+  return tracker->send[type] + (apart ? x->instance->least_message[type] : 0);
+}
+
+static int64_t received_for_good(const exact *x, const passed_over *p) {
+  return p->recv_ns + (p->message && !p->on_trunk ? x->least_message : 0);
+}
+
 /* Whether the stage, or a larger one, can be within the limit. Monotonicity: compute and memory
- * only grow; so do sends when all nets are forward, because their receivers are placed already.
- * `received` is what is received for good. */
-static bool fits(const expander *d, int64_t received) {
+ * only grow; so do sends when all nets are forward. */
+static bool fits(const expander *d, const passed_over *p) {
   const exact *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
   const bool sends_grow = x->instance->all_forward && !x->instance->overlap;
-  if (d->n_barred_here > 0 || sends_too_much(d, received)) return false;
+  const int64_t received = received_for_good(x, p);
+  if (d->n_barred_here > 0 || sends_too_much(d, p->recv_ns)) return false;
   for (uint32_t t = 0; t < x->automaton->n_types; t++)
     if (x->automaton->count[t] && !tracker->n_forbidden[t] &&
-        tracker->w[t] + (sends_grow ? tracker->send[t] : 0) +
-            (sends_grow && x->messages ? psplit_i_messages_more_sent(d, t) : 0) +
+        tracker->w[t] + (sends_grow ? sent_for_good(d, t) : 0) +
             (x->instance->problem->devices[t].free_comm ? 0 : received) <=
           x->reach)
       return tracker->weight_bytes + tracker->act_bytes <= x->most_bytes;
@@ -54,26 +66,26 @@ static bool fits(const expander *d, int64_t received) {
 }
 
 /* Clusters are taken in decreasing order: one that was passed over stays out of the stage, and what
- * the stage receives from it, returned here, is received for good. */
-static int64_t cost_of_passing(const expander *d, uint32_t cluster) {
+ * the stage receives from it is received for good. */
+static void pass_over(const expander *d, uint32_t cluster, passed_over *p) {
   const psplit_i_instance *instance = d->x->instance;
-  int64_t sum = 0;
-  for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++)
-    if ((instance->inc[k] & 1) && d->tracker.n_in[instance->inc[k] >> 1] > 0)
-      sum += d->x->least_recv[instance->inc[k] >> 1];
-  return sum;
+  for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1;
+    if (!(instance->inc[k] & 1) || d->tracker.n_in[e] == 0) continue;
+    p->recv_ns += d->x->least_recv[e];
+    if (!instance->makes_message) continue;
+    p->message |= instance->makes_message[e];
+    p->on_trunk |= instance->on_trunk[e];
+  }
 }
 
-static int64_t cost_of_range(const expander *d, uint32_t above, uint32_t below) {
-  int64_t sum = 0;
+static void pass_over_range(const expander *d, uint32_t above, uint32_t below, passed_over *p) {
   for (uint32_t word = (above + 1) / 64; word * 64 < below; word++) {
     uint64_t bits = d->left[word];
     if (word == (above + 1) / 64) bits &= UINT64_MAX << ((above + 1) % 64);
     if (below - word * 64 < 64) bits &= (UINT64_C(1) << (below - word * 64)) - 1;
-    for (; bits; bits &= bits - 1)
-      sum += cost_of_passing(d, word * 64 + (uint32_t)__builtin_ctzll(bits));
+    for (; bits; bits &= bits - 1) pass_over(d, word * 64 + (uint32_t)__builtin_ctzll(bits), p);
   }
-  return sum;
 }
 
 /* Whether the cluster is pinned elsewhere than what the stage holds. */
@@ -160,30 +172,30 @@ void psplit_i_expander_expand(expander *d) {
       psplit_i_expander_take(d, u);
       d->n_steps++;
     }
-    if (!clash && fits(d, 0)) psplit_i_expander_push_stage(d);
+    if (!clash && fits(d, &(passed_over){0})) psplit_i_expander_push_stage(d);
     while (d->n_taken) psplit_i_expander_give_back(d);
     return;
   }
   uint32_t below = instance->n;
-  d->passed[0] = 0;
+  d->passed[0] = (passed_over){0};
   for (;;) {
     uint32_t u = top_below(d, below);
-    int64_t *passed = &d->passed[d->n_taken];
+    passed_over *passed = &d->passed[d->n_taken];
     if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
       while (d->n_taken) psplit_i_expander_give_back(d);
       return;
     }
     if (u != PSPLIT_NONE) {
       d->n_steps += (below - u) / CLUSTERS_PER_STEP;
-      *passed += cost_of_range(d, u, below);
-      if (*passed > 0 && !fits(d, *passed))
+      pass_over_range(d, u, below, passed);
+      if (received_for_good(x, passed) > 0 && !fits(d, passed))
         u = PSPLIT_NONE; /* monotonicity: nor does any stage that also takes clusters below */
     }
     if (u == PSPLIT_NONE) {
       if (d->n_taken == 0) break;
       below = d->taken[d->n_taken - 1];
       psplit_i_expander_give_back(d);
-      d->passed[d->n_taken] += cost_of_passing(d, below);
+      pass_over(d, below, &d->passed[d->n_taken]);
       continue;
     }
     below = u;
@@ -193,9 +205,9 @@ void psplit_i_expander_expand(expander *d) {
       d->n_steps++;
       d->passed[d->n_taken] = *passed;
     }
-    if (clash || !fits(d, *passed)) {
+    if (clash || !fits(d, passed)) {
       if (!clash) psplit_i_expander_give_back(d);
-      *passed += cost_of_passing(d, u);
+      pass_over(d, u, passed);
       continue;
     }
     psplit_i_expander_push_stage(d);
@@ -220,7 +232,7 @@ psplit_code psplit_i_expander_init(expander *d, exact *x) {
   d->recent = PSPLIT_NEW(&d->arena, recent, N_RECENT);
   if (!d->recent) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
-  d->passed = PSPLIT_NEW(&d->arena, int64_t, (size_t)n + 1);
+  d->passed = PSPLIT_NEW(&d->arena, passed_over, (size_t)n + 1);
   d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
       !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)

@@ -9,6 +9,10 @@
  * is no worse off: what flows into that part is absorbed there or leaves it by nets that the stage
  * no longer sends. So A dominates B.
  *
+ * By shared memory, where a stage sends one message for all, it may send that more, too, if nothing
+ * that it sends made one before: then it flows into the first cluster as well. Where that cluster
+ * makes a message for a receiver behind B, its stage sends one anyway.
+ *
  * No circle: a label is dropped for one that has less left, or as much and fewer devices used or
  * receivers counted. */
 #include <stdlib.h>
@@ -62,9 +66,14 @@ static uint32_t first_between(comparison *c, uint32_t e) {
   return first;
 }
 
+static bool makes_message(const comparison *c, uint32_t e) {
+  const bool *makes = c->x->instance->makes_message;
+  return makes && makes[e];
+}
+
 /* Adds what flows into v, the first of X that consumes net e, from the producer of e. False: a
  * stage may pay more that does not hold v. */
-static bool demand_of(comparison *c, uint32_t v, uint32_t e, int64_t send_ns) {
+static bool demand_of(comparison *c, uint32_t v, uint32_t e, int64_t send_ns, bool *io_makes_one) {
   const psplit_i_instance *instance = c->x->instance;
   const uint32_t of_a = receivers(c, c->a, c->count_a, e);
   const uint32_t of_b = receivers(c, c->b, c->count_b, e);
@@ -76,7 +85,19 @@ static bool demand_of(comparison *c, uint32_t v, uint32_t e, int64_t send_ns) {
         return false; /* one receiver more in any case */
   }
   c->demand[v] += send_ns;
+  *io_makes_one |= of_b == 0 && makes_message(c, e);
   return true;
+}
+
+/* What flows into v besides: the message more that its stage may send, unless it sends one for v. */
+static int64_t message_more(comparison *c, uint32_t v, uint32_t type) {
+  const psplit_i_instance *instance = c->x->instance;
+  for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1;
+    if ((instance->inc[k] & 1) && makes_message(c, e) && receivers(c, c->b, c->count_b, e) > 0)
+      return 0;
+  }
+  return instance->least_message[type];
 }
 
 /* What flows on from v, a cluster of X that absorbs no more. Returns what does not find a way. */
@@ -104,14 +125,16 @@ static bool all_flows(comparison *c, uint32_t type) {
   for (uint32_t word = 0; word < c->x->words; word++)
     for (uint64_t bits = c->b[word] & ~c->a[word]; bits; bits &= bits - 1) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
+      bool makes_one = false;
       if (instance->pin[v] != PSPLIT_NONE) return false;
       for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
         const uint32_t e = instance->inc[k] >> 1;
         if (instance->inc[k] & 1 || !psplit_i_holds(c->a, psplit_i_net_producer(instance, e)) ||
             first_between(c, e) != v)
           continue;
-        if (!demand_of(c, v, e, send[e])) return false;
+        if (!demand_of(c, v, e, send[e], &makes_one)) return false;
       }
+      if (makes_one) c->demand[v] += message_more(c, v, type);
       const int64_t absorbed = instance->overlap ? 0 : instance->w[(size_t)type * instance->n + v];
       if (c->demand[v] > absorbed && flow_on(c, v, type, c->demand[v] - absorbed) > 0) return false;
     }
@@ -218,10 +241,12 @@ static void drop(exact *x, psplit_i_round *round, const bool *keep) {
   x->n_round = n;
 }
 
+/* Messages to each: bounds that count them rule out more than the loads here, which do not. */
 static bool applies(const exact *x) {
+  const psplit_i_instance *instance = x->instance;
   return x->n_round > 1 && !x->options->keep_dominated && !x->options->least_comm &&
-         x->n_key_bytes == 0 && !x->messages && !x->alike && !x->receiver_budget &&
-         !x->automaton->all_used && !x->instance->makes_message && x->instance->all_forward;
+         x->n_key_bytes == 0 && !x->alike && !x->receiver_budget && !x->automaton->all_used &&
+         (!instance->makes_message || psplit_i_one_message(instance)) && instance->all_forward;
 }
 
 psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round) {

@@ -7,8 +7,9 @@
  * from the last stage; where stages close ranks (lexicographic->closed) they move up at the end,
  * those of equal labels alike.
  *
- * A *weightless* cluster takes no time, nor do its tensors, nor any cluster before it. In the least
- * split it is on the first stage (exchange); it stays left until all others are placed. */
+ * A *weightless* cluster takes no time, nor do its tensors, which make no message, nor any cluster
+ * before it. In the least split it is on the first stage (exchange); it stays left until all others
+ * are placed. */
 #include <string.h>
 
 #include "assignment.h"
@@ -33,8 +34,10 @@ static bool is_weightless(const exact *x, uint32_t cluster) {
   for (uint32_t t = 0; t < instance->n_types; t++) {
     if (instance->w[(size_t)t * instance->n + cluster] > 0) return false;
     for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
-      const size_t cell = (size_t)t * instance->n_nets + (instance->inc[k] >> 1);
+      const uint32_t e = instance->inc[k] >> 1;
+      const size_t cell = (size_t)t * instance->n_nets + e;
       if (instance->send[cell] > 0 || instance->recv[cell] > 0) return false;
+      if (instance->makes_message && instance->makes_message[e]) return false;
     }
   }
   for (uint32_t k = instance->pred_off[cluster]; k < instance->pred_off[cluster + 1]; k++)

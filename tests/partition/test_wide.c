@@ -14,6 +14,7 @@
 #include "boundary_annealing.h"
 #include "exact.h"
 #include "local_search.h"
+#include "messages.h"
 #include "weight_axis_inside.h"
 
 static const unsigned kFeatures[] = {
@@ -120,23 +121,23 @@ static psplit_i_verdict decide(bed *b, int64_t limit, bool send_once, bool keep_
   return verdict;
 }
 
-/* The problem becomes rows in parallel of which some nodes read what the first node makes, sent to
- * each stage that has one. */
-static void take_masked_rows(random_problem *r, uint64_t seed, uint32_t n) {
+/* The problem becomes rows in parallel; `masked`: of which some nodes read what the first node
+ * makes, sent to each stage that has one. */
+static void take_rows(random_problem *r, uint64_t seed, uint32_t n, bool masked) {
   psplit_problem *p = &r->problem;
-  const uint32_t width = 2 + (uint32_t)(seed % 2);
+  const uint32_t width = 2 + (uint32_t)(seed % (masked ? 2 : 4)), rare = masked ? 3 : 12;
   uint32_t n_pins = 0;
   p->n_nets = 0;
   p->comm = PSPLIT_COMM_P2P;
   r->time_ns[0] = 1;
   for (uint32_t v = 1; v < n; v++) {
     r->time_ns[v] = 1 + (int64_t)(psplit_i_splitmix64(seed, v) % 20);
-    if (v == 1 || psplit_i_splitmix64(seed + 3, v) % 3 == 0) r->consumer[n_pins++] = v;
+    if (masked && (v == 1 || psplit_i_splitmix64(seed + 3, v) % 3 == 0)) r->consumer[n_pins++] = v;
   }
   for (uint32_t v = 0; v < n; v++) {
-    if (v > 0 && v + width >= n) continue;
+    if (v > 0 ? v + width >= n : !masked) continue;
     if (v > 0) r->consumer[n_pins++] = v + width;
-    if (v > 0 && v + width + 1 < n && psplit_i_splitmix64(seed + 1, v) % 3 == 0)
+    if (v > 0 && v + width + 1 < n && psplit_i_splitmix64(seed + 1, v) % rare == 0)
       r->consumer[n_pins++] = v + width + 1;
     r->producer[p->n_nets] = v;
     r->send_ns[p->n_nets] = r->recv_ns[p->n_nets] =
@@ -145,13 +146,41 @@ static void take_masked_rows(random_problem *r, uint64_t seed, uint32_t n) {
   }
 }
 
-static void masked_init(bed *b, uint64_t seed, uint32_t n, uint32_t k) {
-  make_random_problem(&b->r, seed, LAYERED, n, k, 0);
-  take_masked_rows(&b->r, seed, n);
-  assert_true(bed_take(b));
+/* The same by shared memory, where a stage sends one message for all that it sends. */
+static void take_one_message(random_problem *r, uint64_t seed) {
+  psplit_problem *p = &r->problem;
+  p->comm = PSPLIT_COMM_SHARED;
+  for (uint32_t c = 0; c < MAX_DEVICES; c++)
+    r->message_ns[c] = 1 + (int64_t)(psplit_i_splitmix64(seed + 4, c) % 20);
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    if (psplit_i_splitmix64(seed + 5, e) % 8 == 0) r->net_flags[e] |= PSPLIT_NET_NO_MESSAGE;
+  p->message_ns = r->message_ns;
+  p->net_flags = r->net_flags;
 }
 
+typedef struct verdict_counts {
+  uint32_t n_decided, n_fewer, n_found;
+} verdict_counts;
+
 /* With and without labels that others dominate, at limits below what search finds. */
+static void compare_verdicts(bed *b, uint32_t seed, verdict_counts *counts) {
+  search_quickly(b);
+  const int64_t value = b->assignment.value;
+  for (uint32_t i = 0; i < 4 && value < PSPLIT_I_INF; i++) {
+    const int64_t limit = value - 1 - value * i / 40;
+    uint64_t all = 0, fewer = 0;
+    const psplit_i_verdict truth = decide(b, limit, seed % 4 == 3, true, &all);
+    const psplit_i_verdict verdict = decide(b, limit, seed % 4 == 3, false, &fewer);
+    if (truth == PSPLIT_I_UNKNOWN || verdict == PSPLIT_I_UNKNOWN) continue;
+    if (verdict != truth)
+      fail_msg("seed %u, limit %lld: %s without dominated labels", seed, (long long)limit,
+               truth == PSPLIT_I_YES ? "no split" : "a split");
+    counts->n_decided++;
+    counts->n_found += truth == PSPLIT_I_YES;
+    counts->n_fewer += fewer < all;
+  }
+}
+
 static void no_dominated_label_is_missed(void **state) {
   (void)state;
   static bed b;
@@ -162,33 +191,57 @@ static void no_dominated_label_is_missed(void **state) {
                                       WITH_MEMORY,
                                       WITH_PINS | WITH_TOGETHER};
   enum { N = sizeof features / sizeof *features };
-  uint32_t n_decided = 0, n_fewer = 0, n_found = 0;
-  for (uint32_t seed = 0; seed < percent(1200); seed++) {
-    const shape kind = (shape)(seed / N % N_SHAPES);
-    const uint32_t n = 12 + seed * 7 % 16, k = 3 + seed % 3;
-    if (seed % 5 < 2)
-      masked_init(&b, seed, n, k);
-    else if (!bed_init(&b, seed, kind, n, k, features[seed % N]))
-      continue;
-    search_quickly(&b);
-    const int64_t value = b.assignment.value;
-    for (uint32_t i = 0; i < 4 && value < PSPLIT_I_INF; i++) {
-      const int64_t limit = value - 1 - value * i / 40;
-      uint64_t all = 0, fewer = 0;
-      const psplit_i_verdict truth = decide(&b, limit, seed % 4 == 3, true, &all);
-      const psplit_i_verdict verdict = decide(&b, limit, seed % 4 == 3, false, &fewer);
-      if (truth == PSPLIT_I_UNKNOWN || verdict == PSPLIT_I_UNKNOWN) continue;
-      if (verdict != truth)
-        fail_msg("seed %u, shape %d, limit %lld: %s without dominated labels", seed, (int)kind,
-                 (long long)limit, truth == PSPLIT_I_YES ? "no split" : "a split");
-      n_decided++;
-      n_found += truth == PSPLIT_I_YES;
-      n_fewer += fewer < all;
+  verdict_counts counts[2] = {{0}}; /* without messages, and with them */
+  for (uint32_t seed = 0; seed < percent(2400); seed++) {
+    const bool messages = seed % 2;
+    const uint32_t at = seed / 2, n = 12 + at * 7 % 16, k = 3 + at % 3;
+    make_random_problem(&b.r, at, (shape)(at / N % N_SHAPES), n, k, features[at % N]);
+    if (at % 5 < 2) {
+      make_random_problem(&b.r, at, LAYERED, n, k, 0);
+      take_rows(&b.r, at, n, !messages);
     }
+    if (messages) take_one_message(&b.r, at);
+    if (!bed_take(&b)) continue;
+    compare_verdicts(&b, at, &counts[messages]);
     bed_fini(&b);
   }
-  assert_true(n_decided > percent(1200));
-  assert_true(n_found > percent(1200) / 10 && n_fewer > percent(1200) / 10);
+  for (int i = 0; i < 2; i++) {
+    assert_true(counts[i].n_decided > percent(1200));
+    assert_true(counts[i].n_found > percent(1200) / 10);
+    assert_true(counts[i].n_fewer > percent(1200) / 10);
+  }
+}
+
+/* Nor a split where stages are left out that cannot be within the limit, by what they send and
+ * receive for good. */
+static void no_best_split_is_missed_with_messages(void **state) {
+  (void)state;
+  static bed b;
+  static const unsigned features[] = {0, WITH_CLASSES, WITH_OVERLAP, WITH_FREE_COMM, WITH_PAIRS};
+  enum { N = sizeof features / sizeof *features };
+  uint32_t n_all = 0, n_found = 0;
+  for (uint32_t seed = 0; seed < percent(2000); seed++) {
+    const uint32_t n = 4 + seed % 5, k = 2 + seed / 2 % 3;
+    psplit_i_arena arena;
+    int64_t comm;
+    make_random_problem(&b.r, seed, (shape)(seed / N % N_SHAPES), n, k,
+                        WITH_MESSAGES | features[seed % N]);
+    psplit_partition_options_init(&b.options);
+    const int64_t best = best_by_enumeration(&b.r.problem, &b.options, &comm, NULL);
+    psplit_i_arena_init(&arena, 0);
+    if (b.r.problem.comm == PSPLIT_COMM_P2P)
+      assert_int_equal(psplit_i_messages_mark(&arena, NULL, &b.r.problem), PSPLIT_OK);
+    assert_true(bed_take(&b));
+    for (int once = 0; once < 2 && best < INT64_MAX; once++) {
+      const psplit_i_verdict verdict = decide(&b, best, once, true, NULL);
+      if (verdict == PSPLIT_I_NO) fail_msg("seed %u: no split of %lld", seed, (long long)best);
+      n_found += verdict == PSPLIT_I_YES;
+      n_all++;
+    }
+    bed_fini(&b);
+    psplit_i_arena_fini(&arena);
+  }
+  assert_true(n_found > percent(2000) && n_found >= n_all * 9 / 10);
 }
 
 static void bounds_hold_for_the_exact_program(void **state) {
@@ -306,6 +359,7 @@ int main(void) {
     cmocka_unit_test(bounds_hold_for_the_optimum),
     cmocka_unit_test(bounds_hold_for_the_exact_program),
     cmocka_unit_test(no_dominated_label_is_missed),
+    cmocka_unit_test(no_best_split_is_missed_with_messages),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
