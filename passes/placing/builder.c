@@ -86,6 +86,7 @@ typedef struct net_list {
   uint64_t *bytes;
   uint8_t *flags;
   bool *charged;    /* else it is sent for nothing */
+  bool *message;    /* where latency is a message's: it makes one */
   uint32_t *charge; /* of b->charges, or PSPLIT_NONE */
   uint32_t *price;  /* of a layout, or PSPLIT_NONE */
   uint32_t n;
@@ -122,6 +123,7 @@ static psplit_code make_net_list(psplit_i_builder *b, net_list *out) {
                     .bytes = psplit_i_builder_array(b, n_nets, sizeof *out->bytes),
                     .flags = psplit_i_builder_array(b, n_nets, sizeof *out->flags),
                     .charged = psplit_i_builder_array(b, n_nets, sizeof *out->charged),
+                    .message = psplit_i_builder_array(b, n_nets, sizeof *out->message),
                     .charge = psplit_i_builder_array(b, n_nets, sizeof *out->charge),
                     .price = psplit_i_builder_array(b, n_nets, sizeof *out->price),
                     .last = psplit_i_builder_array(b, b->n_groups, sizeof *out->last)};
@@ -182,7 +184,7 @@ static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_
   }
   if (most == 0) return PSPLIT_OK; /* the same problem as per tensor, and the same plan */
   for (uint32_t e = 0; e < nets->n; e++)
-    if (!nets->charged[e] || nets->price[e] != PSPLIT_NONE) nets->flags[e] |= PSPLIT_NET_NO_MESSAGE;
+    if (!nets->message[e]) nets->flags[e] |= PSPLIT_NET_NO_MESSAGE;
   p->message_ns = ns;
   return PSPLIT_OK;
 }
@@ -248,7 +250,9 @@ static psplit_code build_nets(psplit_i_builder *b) {
     nets.bytes[e] = psplit_i_planner_sent_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
       nets.flags[e] = PSPLIT_NET_UNCUTTABLE;
-    nets.charged[e] = !b->layouts_alone && !b->charges && !(b->copied && b->copied[p]);
+    /* What nobody computes again is sent, though charges stand for its bytes. */
+    nets.message[e] = !b->layouts_alone && !(b->copied && b->copied[p]);
+    nets.charged[e] = nets.message[e] && !b->charges;
   }
   for (uint32_t i = 0; i < prices->n; i++) {
     const uint32_t p = prices->maker[i], first = prices->off[i], e = nets.n;

@@ -11,7 +11,11 @@
  * producer and such a reader has all nodes between them, so that it pays for none.
  *
  * With the times that sending takes it is the same, but that copies take none, and that pieces come
- * along within a supernode alone, unless there is one sender: others may be in another stage. */
+ * along within a supernode alone, unless there is one sender: others may be in another stage.
+ *
+ * Where latency is a message's, pieces are of the bytes alone. A result whose node nobody computes
+ * again comes from the stage of that node to those of all its readers, which are computed there as
+ * well, so that it makes a message. What may be copied makes none. */
 #include "copies.h"
 
 #include <math.h>
@@ -298,9 +302,10 @@ static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
   pieces received = {.b = b, .copied = b->copied}, sent = {.b = b, .copied = b->copied};
   PSPLIT_TRY(psplit_i_links_find(b->planner, b->any_order, b->arena, b->diag, &links));
   const psplit_planner_options *options = &b->planner->options;
-  if (links.n != 1 || options->overlap || options->message_latency == PSPLIT_LATENCY_PER_PAIR)
-    goto out;
+  if (links.n != 1 || options->overlap) goto out;
   received.link = sent.link = links.link[0];
+  if (options->message_latency == PSPLIT_LATENCY_PER_PAIR)
+    received.link.latency_ns = sent.link.latency_ns = 0;
   sent.sending = true;
   sent.one_sender = b->planner->options.n_stages == 2;
   received.of_value = PSPLIT_NEW(b->arena, uint32_t, b->planner->graph->n_values);

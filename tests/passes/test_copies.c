@@ -96,11 +96,11 @@ static void place(search *s, uint32_t n) {
 }
 
 typedef struct counts {
-  unsigned n_helped, n_tight;
+  unsigned n_helped, n_tight, n_close; /* the bound is the best, or within a tenth of it */
 } counts;
 
 static counts compare(uint32_t n_models, bool overlap, psplit_message_latency latency) {
-  unsigned n_helped = 0, n_tight = 0;
+  counts found = {0};
   for (uint32_t m = 0; m < n_models; m++) {
     dice d = {m, 0};
     psplit_planner_options options;
@@ -123,15 +123,17 @@ static counts compare(uint32_t n_models, bool overlap, psplit_message_latency la
       if (bound_ns > s.best_ns)
         fail_msg("model %u: the bound %ld is above %ld", m, (long)bound_ns, (long)s.best_ns);
       if (s.best_ns < s.plain_ns) {
-        n_helped++;
-        n_tight += bound_ns == s.best_ns;
+        found.n_helped++;
+        found.n_tight += bound_ns == s.best_ns;
+        found.n_close += bound_ns >= s.best_ns - s.best_ns / 10;
       }
     }
     psplit_planner_destroy(planner);
     psplit_model_close(model);
   }
-  print_message("# copies help in %u, the bound is the best in %u\n", n_helped, n_tight);
-  return (counts){n_helped, n_tight};
+  print_message("# copies help in %u, the bound is the best in %u, and near it in %u\n",
+                found.n_helped, found.n_tight, found.n_close);
+  return found;
 }
 
 static void no_split_is_below_the_bound(void **state) {
@@ -149,7 +151,8 @@ static void none_is_where_stages_send_while_they_compute(void **state) {
 
 static void none_is_where_latency_is_a_messages(void **state) {
   (void)state;
-  assert_true(compare(16, false, PSPLIT_LATENCY_PER_PAIR).n_helped >= 2);
+  const counts found = compare(50, false, PSPLIT_LATENCY_PER_PAIR);
+  assert_true(found.n_helped >= 2);
 }
 
 /* A mask that takes three nodes to make, each of which takes less than what it reads takes to be
