@@ -89,7 +89,8 @@ static bool demand_of(comparison *c, uint32_t v, uint32_t e, int64_t send_ns, bo
   return true;
 }
 
-/* What flows into v besides: the message more that its stage may send, unless it sends one for v. */
+/* What flows into v besides: the message more that its stage may send, unless it sends one for v
+ * anyway. */
 static int64_t message_more(comparison *c, uint32_t v, uint32_t type) {
   const psplit_i_instance *instance = c->x->instance;
   for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {

@@ -212,6 +212,27 @@ static void no_dominated_label_is_missed(void **state) {
   }
 }
 
+/* Two nodes without time, each read by another one: what they make takes a message. */
+static void what_makes_a_message_is_not_weightless(void **state) {
+  (void)state;
+  static bed b;
+  static const int64_t time_ns[] = {0, 0, 10, 10};
+  psplit_problem *p = &b.r.problem;
+  make_random_problem(&b.r, 1, LAYERED, 4, 2, 0);
+  take_one_message(&b.r, 1);
+  p->n_nets = 2;
+  for (uint32_t e = 0; e < 2; e++) {
+    b.r.producer[e] = e;
+    b.r.consumer[e] = e + 2;
+    b.r.off[e + 1] = e + 1;
+    b.r.send_ns[e] = b.r.recv_ns[e] = b.r.net_flags[e] = 0;
+  }
+  memcpy(b.r.time_ns, time_ns, sizeof time_ns);
+  assert_true(bed_take(&b));
+  assert_int_equal(decide(&b, 10, false, true, NULL), PSPLIT_I_YES);
+  bed_fini(&b);
+}
+
 /* Nor a split where stages are left out that cannot be within the limit, by what they send and
  * receive for good. */
 static void no_best_split_is_missed_with_messages(void **state) {
@@ -360,6 +381,7 @@ int main(void) {
     cmocka_unit_test(bounds_hold_for_the_exact_program),
     cmocka_unit_test(no_dominated_label_is_missed),
     cmocka_unit_test(no_best_split_is_missed_with_messages),
+    cmocka_unit_test(what_makes_a_message_is_not_weightless),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
