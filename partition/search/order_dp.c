@@ -98,7 +98,17 @@ typedef struct range_step {
   psplit_i_order_dp *s;
   uint32_t a, b, n_active;
   int64_t limit;
+  psplit_i_order_dp_cell *cells; /* [n_cells] of a, from the state `first` on */
+  size_t first, n_cells;
 } range_step;
+
+static void begin_at(range_step *step, uint32_t a) {
+  const psplit_i_order_dp *s = step->s;
+  step->a = a;
+  step->cells = s->cells.items + s->row[a];
+  step->first = s->first[a];
+  step->n_cells = s->row[a + 1] - s->row[a];
+}
 
 /* The states behind step->b that splits reach, and their values. */
 static void find_active(range_step *step) {
@@ -114,8 +124,9 @@ static void find_active(range_step *step) {
 
 /* The cell that a stage before the i-th active state leads to; NULL where none can better it. */
 static inline psplit_i_order_dp_cell *better_by(const range_step *step, uint32_t i, uint32_t next) {
-  psplit_i_order_dp_cell *cell = cell_at(step->s, step->a, next);
-  return cell && step->s->behind[i] < cell->value ? cell : NULL;
+  const size_t k = next - step->first; /* wraps below the first */
+  if (k >= step->n_cells) return NULL;
+  return step->s->behind[i] < step->cells[k].value ? &step->cells[k] : NULL;
 }
 
 static inline void relax(const range_step *step, uint32_t i, uint32_t next, int64_t load,
@@ -287,7 +298,7 @@ static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
   uint32_t a = w->skips ? last_begin(step, w) : step->b;
   if (w->skips && a == step->b) return;
   hold(s, order, a, step->b);
-  step->a = a;
+  begin_at(step, a);
   if (a < step->b) relax_all(step);
   while (a > 0 && w->affords) {
     if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
@@ -299,7 +310,7 @@ static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
     w->affords = spend_some(w->budget, &w->n_ops);
     if (a % s->grain != 0) continue;
     w->n_ops += w->n_relaxed;
-    step->a = a;
+    begin_at(step, a);
     relax_all(step);
   }
 }
@@ -340,7 +351,7 @@ static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
   s->held_a = s->held_b = instance->n;
   for (uint32_t b = instance->n; b > 0 && w.affords; b--) {
     if (b < instance->n && b % s->grain != 0) continue;
-    range_step step = {s, b, b, 0, limit};
+    range_step step = {.s = s, .a = b, .b = b, .limit = limit};
     find_active(&step);
     if (step.n_active == 0) continue;
     w.n_ops = 2;
