@@ -196,16 +196,26 @@ static bool is_there(const enumeration *n, uint32_t part) {
   return part == CPU || !n->one_call || part == CALL + n->type;
 }
 
-bool psplit_i_calls_extend(enumeration *n, uint32_t v, uint32_t to, const uint32_t *before,
-                           const uint32_t *after, label *l) {
-  int64_t end;
-  if (!is_there(n, to)) return false;
-  memcpy(n->slot_of_net, before, sizeof n->slot_of_net);
-  const bool goes = place(n, v, to, l, &end);
-  if (goes) close_slots(n, v, l);
-  memcpy(n->slot_of_net, after, sizeof n->slot_of_net);
-  if (!goes) return false;
-  psplit_i_calls_open(n, v, to, end, l);
-  set_part(n, v, to, l);
-  return psplit_i_calls_is_below(n, l);
+bool psplit_i_calls_extend(enumeration *n, uint32_t v) {
+  uint32_t before[SLOTS], after[SLOTS];
+  memcpy(before, n->slot_of_net, sizeof before);
+  psplit_i_calls_free_slots(n, v);
+  if (!psplit_i_calls_take_slots(n, v)) return false;
+  memcpy(after, n->slot_of_net, sizeof after);
+  for (size_t i = 0; i < n->now.n && !n->failed; i++)
+    for (uint32_t to = 0; to < CALL + n->x->n_types; to++) {
+      label l = n->now.items[i];
+      int64_t end;
+      if (!is_there(n, to)) continue;
+      memcpy(n->slot_of_net, before, sizeof before);
+      if (!place(n, v, to, &l, &end)) continue;
+      close_slots(n, v, &l);
+      memcpy(n->slot_of_net, after, sizeof after);
+      psplit_i_calls_open(n, v, to, end, &l);
+      set_part(n, v, to, &l);
+      if (psplit_i_calls_is_below(n, &l)) n->failed |= !psplit_i_vec_push(&n->next, l);
+    }
+  memcpy(n->slot_of_net, after, sizeof after);
+  psplit_i_calls_free_slots(n, PSPLIT_NONE);
+  return true;
 }

@@ -103,23 +103,10 @@ static void swap(enumeration *n) {
 }
 
 static void step(enumeration *n, uint32_t v) {
-  labels *next = &n->next;
-  uint32_t before[SLOTS], after[SLOTS];
-  memcpy(before, n->slot_of_net, sizeof before);
-  psplit_i_calls_free_slots(n, v);
-  if (!psplit_i_calls_take_slots(n, v)) {
+  if (!psplit_i_calls_extend(n, v)) {
     n->too_many = true;
     return;
   }
-  memcpy(after, n->slot_of_net, sizeof after);
-  for (size_t i = 0; i < n->now.n && !n->failed; i++)
-    for (uint32_t to = 0; to < CALL + n->x->n_types; to++) {
-      label l = n->now.items[i];
-      if (psplit_i_calls_extend(n, v, to, before, after, &l))
-        n->failed |= !psplit_i_vec_push(next, l);
-    }
-  memcpy(n->slot_of_net, after, sizeof after);
-  psplit_i_calls_free_slots(n, PSPLIT_NONE);
   sift(n);
   swap(n);
 }

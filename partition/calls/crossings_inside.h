@@ -60,9 +60,8 @@ void psplit_i_calls_free_slots(enumeration *n, uint32_t v);
 /* Nets that v makes are there, in the part `to`; `end`: when, of what is inside. */
 void psplit_i_calls_open(const enumeration *n, uint32_t v, uint32_t to, int64_t end, label *l);
 
-/* Puts cluster v into a part: with the slots `before`, then `after`, which n is left with. False:
- * it does not go, or costs too much. */
-bool psplit_i_calls_extend(enumeration *n, uint32_t v, uint32_t to, const uint32_t *before,
-                           const uint32_t *after, label *l);
+/* n->next: the labels of n->now with cluster v in any part, where that is below the limit. False:
+ * too many nets are open. */
+bool psplit_i_calls_extend(enumeration *n, uint32_t v);
 
 #endif
