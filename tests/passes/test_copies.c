@@ -149,8 +149,8 @@ static void none_is_where_stages_send_while_they_compute(void **state) {
   assert_true(compare(16, true, PSPLIT_LATENCY_PER_TENSOR).n_helped >= 2);
 }
 
-/* Where latency is a message's, bytes have their price, and messages that copies may save have none:
- * without the price of bytes the bound is near in two. */
+/* Where latency is a message's, bytes have their price, and messages that copies may save have
+ * none: without the price of bytes the bound is near in two. */
 static void none_is_where_latency_is_a_messages(void **state) {
   (void)state;
   const counts found = compare(50, false, PSPLIT_LATENCY_PER_PAIR);
