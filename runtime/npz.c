@@ -1,4 +1,5 @@
 /* numpy's .npz. Source: APPNOTE.TXT of ZIP; members that are stored, or deflated (RFC 1951). */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,26 +121,28 @@ out:
   return code;
 }
 
-/* The entry of `member` in data[n]. False: there is none, or *out_damaged: the list is no list of
- * entries to its end. */
-static bool find_entry(const unsigned char *data, size_t n, const char *member, entry *out,
-                       bool *out_damaged) {
+/* The entry of `member` in data[n], the first one; how many there are. *out_damaged: the list is no
+ * list of entries to its end. */
+static uint32_t find_entry(const unsigned char *data, size_t n, const char *member, entry *out,
+                           bool *out_damaged) {
   enum { ENTRY_BYTES = 46 };
   size_t at = 0;
+  uint32_t n_found = 0;
   *out_damaged = true;
   while (n - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0) {
     const unsigned char *head = data + at;
     const size_t n_name = (size_t)little(head + 28, 2), n_extra = (size_t)little(head + 30, 2),
                  n_comment = (size_t)little(head + 32, 2);
-    if (n_name + n_extra + n_comment > n - at - ENTRY_BYTES) return false;
-    *out = (entry){little(head + 8, 2),  little(head + 10, 2), little(head + 16, 4),
-                   little(head + 20, 4), little(head + 24, 4), little(head + 42, 4)};
-    read_zip64(head + ENTRY_BYTES + n_name, n_extra, out);
-    if (is_member((const char *)head + ENTRY_BYTES, n_name, member)) return true;
+    if (n_name + n_extra + n_comment > n - at - ENTRY_BYTES) return n_found;
+    if (is_member((const char *)head + ENTRY_BYTES, n_name, member) && n_found++ == 0) {
+      *out = (entry){little(head + 8, 2),  little(head + 10, 2), little(head + 16, 4),
+                     little(head + 20, 4), little(head + 24, 4), little(head + 42, 4)};
+      read_zip64(head + ENTRY_BYTES + n_name, n_extra, out);
+    }
     at += ENTRY_BYTES + n_name + n_extra + n_comment;
   }
   *out_damaged = at != n;
-  return false;
+  return n_found;
 }
 
 psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const char *member,
@@ -147,7 +150,7 @@ psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const c
   static const uint64_t MOST_BYTES = UINT64_C(64) << 20;
   unsigned char *data = NULL;
   directory where = {0};
-  entry e;
+  entry e = {0};
   bool is_damaged;
   psplit_code code;
   *out = (psplit_i_npz_member){0};
@@ -157,10 +160,14 @@ psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const c
   data = malloc((size_t)where.n_bytes + 1);
   if (!data) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_in_read_at(path, fd, where.offset, data, (size_t)where.n_bytes, diag));
-  if (find_entry(data, (size_t)where.n_bytes, member, &e, &is_damaged))
-    code = locate(path, fd, n_file, &e, diag, out);
-  else if (is_damaged)
+  const uint32_t n_found = find_entry(data, (size_t)where.n_bytes, member, &e, &is_damaged);
+  if (is_damaged)
     code = damaged(diag, path);
+  else if (n_found > 1) /* readers differ in which one they take */
+    code =
+      psplit_i_fail(diag, PSPLIT_MALFORMED, "%s has %" PRIu32 " arrays %s", path, n_found, member);
+  else if (n_found)
+    code = locate(path, fd, n_file, &e, diag, out);
 out:
   free(data);
   return code;

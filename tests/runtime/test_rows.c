@@ -112,6 +112,8 @@ static bytes deflated(const bytes *from) {
   return out;
 }
 
+static bool listed_twice; /* by the archives that are made */
+
 /* An archive with one array, at `offset` of the file; past 4 GiB it takes ZIP64. */
 static void put_npz(const char *path, const char *name, const bytes *array, bool deflate,
                     uint64_t offset) {
@@ -138,6 +140,12 @@ static void put_npz(const char *path, const char *name, const bytes *array, bool
   add_number(&end, 0, 10), add_number(&end, wide ? 0xffffffff : offset, 4);
   add(&end, file, strlen(file));
   if (wide) add_number(&end, 1, 2), add_number(&end, 8, 2), add_number(&end, offset, 8);
+  if (listed_twice) {
+    const bytes once = end;
+    end = (bytes){0};
+    add(&end, once.at, once.n), add(&end, once.at, once.n);
+    free(once.at);
+  }
   const uint64_t n_list = end.n;
   if (wide) {
     add(&end, "PK\6\6", 4), add_number(&end, 44, 8), add_number(&end, 0, 12);
@@ -507,6 +515,10 @@ static void what_does_not_fit_is_said(void **state) {
   expect_refused("a.csv", x, PSPLIT_UNSUPPORTED,
                  "data for x: a.csv: rows are read from .npy and .npz; write it with numpy.save");
   bytes file = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  listed_twice = true;
+  put_npz("a.npz", "x", &file, false, 0);
+  listed_twice = false;
+  expect_refused("a.npz", x, PSPLIT_MALFORMED, "data for x: a.npz has 2 arrays x");
   put_npz("a.npz", "z", &file, false, 0);
   expect_refused("a.npz", x, PSPLIT_INVALID, "data for x: a.npz has no array x");
   const psplit_i_rows_wanted text = {.name = "x", .data_type = 8, .n_dims = PSPLIT_NONE};
