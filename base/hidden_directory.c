@@ -16,7 +16,7 @@ enum { MAX_NAME_PART = 200, MAX_PREFIX = MAX_NAME_PART + 32, MAX_ATTEMPTS = 1000
 static const char MARK[] = ".psplit-";
 
 psplit_code psplit_i_take_place(const char *path, psplit_diag *diag, char **out_target,
-                                char **out_parent) {
+                                char **out_parent, const char **out_name) {
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
   char *target = n ? strndup(path, n) : NULL;
@@ -38,6 +38,7 @@ psplit_code psplit_i_take_place(const char *path, psplit_diag *diag, char **out_
   *out_parent = strdup(slash ? target : ".");
   if (!*out_parent) return psplit_i_nomem(diag);
   if (slash) (*out_parent)[slash == target ? 1 : slash - target] = '\0';
+  if (out_name) *out_name = slash ? slash + 1 : target;
   return PSPLIT_OK;
 }
 
@@ -59,8 +60,12 @@ bool psplit_i_remove_tree(int at, const char *name) {
   return removed && unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* Whether `name` is `prefix`, digits, '-', digits: a user's own directory is not mistaken for one
- * of ours. */
+/* What stands before PID-N in the names for NAME. */
+static void make_prefix(const char *name, char out[MAX_PREFIX]) {
+  snprintf(out, MAX_PREFIX, ".%.*s%s", MAX_NAME_PART, name, MARK);
+}
+
+/* Whether `name` is `prefix`, digits, '-', digits. */
 static bool is_hidden_name(const char *name, const char *prefix) {
   const size_t n = strlen(prefix);
   if (strncmp(name, prefix, n) != 0) return false;
@@ -68,6 +73,12 @@ static bool is_hidden_name(const char *name, const char *prefix) {
   if (!pid || name[n + pid] != '-') return false;
   const size_t number = strspn(name + n + pid + 1, "0123456789");
   return number && name[n + pid + 1 + number] == '\0';
+}
+
+bool psplit_i_hidden_is(const char *entry, const char *name) {
+  char prefix[MAX_PREFIX];
+  make_prefix(name, prefix);
+  return is_hidden_name(entry, prefix);
 }
 
 static bool is_any_hidden_name(const char *name) {
@@ -80,12 +91,12 @@ static bool is_any_hidden_name(const char *name) {
 }
 
 /* Removes those that nobody locks, of all names for NULL. Best effort; how many. */
-static uint32_t remove_stale(DIR *directory, const char *prefix, psplit_i_may_go *may_go) {
+static uint32_t remove_stale(DIR *directory, const char *of, psplit_i_may_go *may_go) {
   const int at = dirfd(directory);
   uint32_t n = 0;
   for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     const char *name = entry->d_name;
-    if (!(prefix ? is_hidden_name(name, prefix) : is_any_hidden_name(name))) continue;
+    if (!(of ? psplit_i_hidden_is(name, of) : is_any_hidden_name(name))) continue;
     const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && (!may_go || may_go(at, fd)))
@@ -120,17 +131,10 @@ static int make_locked(const char *path, mode_t mode) {
   return -1;
 }
 
-/* What stands before PID-N in the names for NAME. */
-static void make_prefix(const char *name, char out[MAX_PREFIX]) {
-  snprintf(out, MAX_PREFIX, ".%.*s%s", MAX_NAME_PART, name, MARK);
-}
-
 void psplit_i_hidden_sweep(const char *parent, const char *name, psplit_i_may_go *may_go) {
-  char prefix[MAX_PREFIX];
-  make_prefix(name, prefix);
   DIR *entries = opendir(parent);
   if (!entries) return;
-  remove_stale(entries, prefix, may_go);
+  remove_stale(entries, name, may_go);
   closedir(entries);
 }
 

@@ -16,8 +16,9 @@
 
 /* --- beginning --- */
 
-static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_diag *diag) {
-  const psplit_code code = psplit_i_take_place(path, diag, &d->target, &d->parent);
+static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_diag *diag,
+                             const char **out_name) {
+  const psplit_code code = psplit_i_take_place(path, diag, &d->target, &d->parent, out_name);
   struct stat status;
   if (code == PSPLIT_OK && stat(d->parent, &status) != 0)
     return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s: %s", d->target, d->parent,
@@ -101,10 +102,9 @@ psplit_code psplit_i_directory_begin(psplit_i_directory *d, const psplit_model *
   psplit_code code;
   *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
   d->replace = replace;
-  PSPLIT_TRY(take_path(d, path, diag));
+  const char *name;
+  PSPLIT_TRY(take_path(d, path, diag, &name));
   PSPLIT_TRY(check_target(d, model, diag));
-  const char *slash = strrchr(d->target, '/');
-  const char *name = slash ? slash + 1 : d->target;
   psplit_i_hidden_sweep(d->parent, name, NULL);
   PSPLIT_TRY(make_temp(d, name, diag));
 out:
@@ -116,7 +116,7 @@ psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *p
   psplit_code code;
   *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
   d->replace = replace;
-  PSPLIT_TRY(take_path(d, path, diag));
+  PSPLIT_TRY(take_path(d, path, diag, NULL));
   free(d->parent);
   d->parent = strdup(d->target);
   if (!d->parent) return psplit_i_nomem(diag);

@@ -1,13 +1,14 @@
 #include "profile.h"
 
 #include <assert.h>
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "feed_check.h"
+#include "hidden_directory.h"
 #include "profile_watch.h"
 #include "queue.h"
 
@@ -257,12 +258,7 @@ out:
 }
 
 void psplit_i_profile_remove_files(const psplit_i_profile *profile) {
-  DIR *directory = profile->directory.bytes ? opendir(profile->directory.bytes) : NULL;
-  for (struct dirent *each; directory && (each = readdir(directory));)
-    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
-  if (!directory) return;
-  closedir(directory);
-  rmdir(profile->directory.bytes);
+  if (profile->directory.bytes) psplit_i_remove_tree(AT_FDCWD, profile->directory.bytes);
 }
 
 static void remove_files(void *user) { psplit_i_profile_remove_files(user); }

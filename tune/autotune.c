@@ -357,8 +357,8 @@ static psplit_code make_scratch(tuner *t, const char *path, psplit_diag *diag) {
   psplit_code code;
   psplit_i_text stages = {0};
   char *target = NULL, *parent = NULL;
-  PSPLIT_TRY(psplit_i_take_place(path, diag, &target, &parent));
-  const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+  const char *name;
+  PSPLIT_TRY(psplit_i_take_place(path, diag, &target, &parent, &name));
   psplit_i_hidden_sweep(parent, name, NULL);
   PSPLIT_TRY(psplit_i_hidden_make(parent, name, 0777, diag, &t->scratch, &t->lock));
   psplit_i_text_addf(&stages, "%s/stages", t->scratch);

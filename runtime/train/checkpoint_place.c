@@ -11,20 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_NAME_PART = 200 };
+#include "hidden_directory.h"
 
 /* --- names --- */
 
 psplit_code psplit_i_checkpoint_place_init(const char *path, psplit_diag *diag,
                                            psplit_i_checkpoint_place *out) {
   psplit_i_checkpoint_place place = {0};
-  psplit_i_text prefix = {0};
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
   place.target = strndup(path, n);
   if (!place.target) return psplit_i_nomem(diag);
-  const char *slash = strrchr(place.target, '/'), *name = slash ? slash + 1 : place.target;
-  if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+  const char *slash = strrchr(place.target, '/');
+  place.name = slash ? slash + 1 : place.target;
+  if (!*place.name || strcmp(place.name, ".") == 0 || strcmp(place.name, "..") == 0) {
     free(place.target);
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "\"%s\": a checkpoint needs a directory of its own; give its name", path);
@@ -32,9 +32,7 @@ psplit_code psplit_i_checkpoint_place_init(const char *path, psplit_diag *diag,
   place.parent = !slash                  ? strdup(".")
                  : slash == place.target ? strdup("/")
                                          : strndup(place.target, (size_t)(slash - place.target));
-  psplit_i_text_addf(&prefix, ".%.*s.psplit-", MAX_NAME_PART, name);
-  place.prefix = prefix.bytes;
-  if (!place.parent || prefix.failed) {
+  if (!place.parent) {
     psplit_i_checkpoint_place_fini(&place);
     return psplit_i_nomem(diag);
   }
@@ -45,18 +43,7 @@ psplit_code psplit_i_checkpoint_place_init(const char *path, psplit_diag *diag,
 void psplit_i_checkpoint_place_fini(psplit_i_checkpoint_place *place) {
   free(place->target);
   free(place->parent);
-  free(place->prefix);
   *place = (psplit_i_checkpoint_place){0};
-}
-
-/* Digits, '-', digits: a user's own directory is not mistaken for one of ours. */
-static bool is_hidden_name(const char *name, const char *prefix) {
-  const size_t n = strlen(prefix);
-  if (strncmp(name, prefix, n) != 0) return false;
-  const size_t pid = strspn(name + n, "0123456789");
-  if (!pid || name[n + pid] != '-') return false;
-  const size_t number = strspn(name + n + pid + 1, "0123456789");
-  return number && name[n + pid + 1 + number] == '\0';
 }
 
 void psplit_i_stage_file(uint32_t stage, char out[PSPLIT_I_STAGE_FILE_BYTES]) {
@@ -141,7 +128,7 @@ psplit_code psplit_i_checkpoint_step_in(int fd, psplit_diag *diag, bool *out_fou
  * or, with errno, where something lacks. */
 static int next_hidden(const psplit_i_checkpoint_place *place, DIR *entries, psplit_i_text *path) {
   for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-    if (!is_hidden_name(entry->d_name, place->prefix)) continue;
+    if (!psplit_i_hidden_is(entry->d_name, place->name)) continue;
     const int fd =
       openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && lacks_something(errno)) return -1;

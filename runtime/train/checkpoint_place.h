@@ -6,9 +6,11 @@
 
 #define PSPLIT_I_TRAINING_JSON "training.json"
 
-/* A place: `target` without slashes at its end, its directory, and what hidden names begin with. */
+/* A place: `target` without slashes at its end, its directory, and its last part, which hidden
+ * names are for. */
 typedef struct psplit_i_checkpoint_place {
-  char *target, *parent, *prefix;
+  char *target, *parent;
+  const char *name; /* in target */
 } psplit_i_checkpoint_place;
 
 /* Errors: USAGE (no name of its own: "", "/", "." or ".."), NOMEM. */

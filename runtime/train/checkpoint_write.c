@@ -12,8 +12,7 @@
 #include "checkpoint.h"
 #include "checkpoint_json.h"
 #include "checkpoint_place.h"
-
-enum { MAX_ATTEMPTS = 1000 };
+#include "hidden_directory.h"
 
 /* --- beginning --- */
 
@@ -75,42 +74,6 @@ static psplit_code recover(const psplit_i_checkpoint_place *place, psplit_diag *
   return code;
 }
 
-/* Makes the hidden directory and locks it. Another process that looks for stale ones may take it
- * between the two steps: then the next name. */
-static psplit_code make_hidden(const psplit_i_checkpoint_place *place, psplit_diag *diag,
-                               psplit_i_checkpoint_writer *io) {
-  for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    psplit_i_text path = {0};
-    psplit_i_text_addf(&path, "%s/%s%ld-%u", strcmp(place->parent, "/") == 0 ? "" : place->parent,
-                       place->prefix, (long)getpid(), attempt);
-    if (path.failed) {
-      psplit_i_text_fini(&path);
-      return psplit_i_nomem(diag);
-    }
-    /* Of what is replaced not everybody may be allowed to see the files. */
-    if (mkdir(path.bytes, io->old_fd < 0 ? 0777 : 0700) != 0) {
-      const int reason = errno;
-      psplit_i_text_fini(&path);
-      if (reason == EEXIST) continue;
-      return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s: %s", place->parent,
-                           strerror(reason));
-    }
-    const int fd = open(path.bytes, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat ours, there;
-    /* Where there are no locks nothing is ever taken for stale. */
-    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
-        fstat(fd, &ours) == 0 && lstat(path.bytes, &there) == 0 && ours.st_ino == there.st_ino &&
-        ours.st_dev == there.st_dev) {
-      io->path = path.bytes;
-      io->fd = fd;
-      return PSPLIT_OK;
-    }
-    if (fd >= 0) close(fd);
-    psplit_i_text_fini(&path);
-  }
-  return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s that stays", place->parent);
-}
-
 psplit_code psplit_i_checkpoint_begin(const char *path, psplit_diag *diag,
                                       psplit_i_checkpoint_writer *out) {
   psplit_i_checkpoint_writer writer = PSPLIT_I_CHECKPOINT_WRITER_NONE;
@@ -120,7 +83,9 @@ psplit_code psplit_i_checkpoint_begin(const char *path, psplit_diag *diag,
   PSPLIT_TRY(recover(&place, diag));
   PSPLIT_TRY(open_old(place.target, diag, &writer.old_fd));
   psplit_i_checkpoint_remove_stale(&place);
-  PSPLIT_TRY(make_hidden(&place, diag, &writer));
+  /* Of what is replaced not everybody may be allowed to see the files. */
+  PSPLIT_TRY(psplit_i_hidden_make(place.parent, place.name, writer.old_fd < 0 ? 0777 : 0700, diag,
+                                  &writer.path, &writer.fd));
   writer.target = place.target;
   writer.parent = place.parent;
   place.target = place.parent = NULL;
