@@ -72,6 +72,7 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
     if (value != PSPLIT_NONE && psplit_i_needed(pass, value)) goes = value;
   }
   if (arrives == PSPLIT_NONE || goes == PSPLIT_NONE) return;
+  const uint32_t omitted = rule ? omitted_input(&at, rule) : PSPLIT_NONE;
   at.elem = psplit_i_shapes_type(pass->shapes, arrives)->elem;
   pass->b->twin = id;
   if (!rule) {
@@ -79,8 +80,8 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
                          : node->function != PSPLIT_NONE
                            ? "it calls a function of the model, which is not looked into"
                            : "there is no rule for this operator");
-  } else if (omitted_input(&at, rule) != PSPLIT_NONE) {
-    psplit_i_refuse(&at, "its input %" PRIu32 " is omitted", omitted_input(&at, rule));
+  } else if (omitted != PSPLIT_NONE) {
+    psplit_i_refuse(&at, "its input %" PRIu32 " is omitted", omitted);
   } else if (!psplit_i_is_float(at.elem)) {
     psplit_i_refuse(&at, "its element type is not known");
   } else if (beyond != PSPLIT_NONE) {

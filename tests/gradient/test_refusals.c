@@ -101,28 +101,26 @@ static const struct {
   {IMAGE, "y", PSPLIT_USAGE, "more than one element"},
 };
 
+static void expect(const char *text, const char *loss, bool output, psplit_code wanted,
+                   const char *message) {
+  psplit_diag diag = {0};
+  psplit_model *model = opened_text(text);
+  const psplit_code code = differentiate(model, loss, output, &diag);
+  if (code != wanted || !strstr(diag.message, message))
+    fail_msg("%s: %s, %s", loss, psplit_code_name(code), diag.message);
+  psplit_model_close(model);
+}
+
 static void of_values(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-    psplit_diag diag = {0};
-    psplit_model *model = opened_text(values[i].model);
-    const psplit_code code = differentiate(model, values[i].value, true, &diag);
-    if (code != values[i].code || !strstr(diag.message, values[i].message))
-      fail_msg("%s: %s, %s", values[i].value, psplit_code_name(code), diag.message);
-    psplit_model_close(model);
-  }
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    expect(values[i].model, values[i].value, true, values[i].code, values[i].message);
 }
 
 static void of_losses(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
-    psplit_diag diag = {0};
-    psplit_model *model = opened_text(losses[i].model);
-    const psplit_code code = differentiate(model, losses[i].loss, false, &diag);
-    if (code != losses[i].code || !strstr(diag.message, losses[i].message))
-      fail_msg("%s: %s, %s", losses[i].loss, psplit_code_name(code), diag.message);
-    psplit_model_close(model);
-  }
+  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+    expect(losses[i].model, losses[i].loss, false, losses[i].code, losses[i].message);
 }
 
 /* --- optimizers --- */
