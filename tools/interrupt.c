@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -11,7 +12,8 @@
 #include "texts.h"
 
 static volatile int cancelled; /* the flag */
-static volatile sig_atomic_t ended_by, ending = CLI_ENDS_AT_ONCE;
+static volatile sig_atomic_t ended_by;
+static atomic_int ending = CLI_ENDS_AT_ONCE;
 
 static bool is_again(void) {
   static const double ONE_S = 0.05;
@@ -51,6 +53,9 @@ static void on_signal(int number) {
   cli_talk_heard();
   if (is_again()) leave(AGAIN, sizeof AGAIN - 1);
   if (ending != CLI_ENDS_WHOLE) cancelled = number;
+  /* Another thread may have come to that between the two. */
+  atomic_thread_fence(memory_order_seq_cst);
+  if (ending == CLI_ENDS_WHOLE) cancelled = 0;
   if (first && ending == CLI_ENDS_SOON) be_patient(true);
 }
 
@@ -65,7 +70,8 @@ void cli_heed_signals(void) {
 }
 
 const volatile int *cli_ends(cli_ending how) {
-  ending = (sig_atomic_t)how; /* first: what comes behind this is of the new kind */
+  ending = (int)how; /* first: what comes behind this is of the new kind */
+  atomic_thread_fence(memory_order_seq_cst);
   if (how != CLI_ENDS_SOON) be_patient(false);
   if (how == CLI_ENDS_WHOLE) cancelled = 0;
   return &cancelled;
