@@ -62,7 +62,9 @@ async function ends({ title, program, args, ranks }, signals, mostMs, pattern) {
   for (const [i, signal] of signals.entries()) {
     if (i) await sleep(300);
     since = Date.now();
-    if (pid) process.kill(pid, signal);
+    try {
+      if (pid) process.kill(pid, signal);
+    } catch { /* the first one has ended it */ }
   }
   const status = await within(20000, ended), ms = Date.now() - since;
   if (status === undefined) child.kill('SIGKILL');
@@ -77,7 +79,8 @@ async function ends({ title, program, args, ranks }, signals, mostMs, pattern) {
 for (const command of commands) {
   if (launcher && !command.ranks) continue;
   if (!command.waits) for (const signal of launcher ? ['SIGTERM'] : Object.keys(STATUS)) await ends(command, [signal], SOON_MS, /^error: .*interrupted/m);
-  await ends(command, ['SIGINT', 'SIGTERM'], AT_ONCE_MS, /^error: interrupted again/m);
+  // Of several ranks the others may end the run at the first, before the second is told.
+  await ends(command, ['SIGINT', 'SIGTERM'], AT_ONCE_MS, launcher && !command.waits ? /^error: interrupted/m : /^error: interrupted again/m);
 }
 
 // Rounds that have ended are not thrown away: what is under way behind them, here a file that waits for its reader,
