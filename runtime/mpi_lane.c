@@ -175,7 +175,7 @@ static psplit_code read_words(psplit_i_lane *l, size_t n_bytes, psplit_diag *dia
 
 static psplit_code take_failure(psplit_i_lane *l, const char *text, size_t n, psplit_diag *diag) {
   const int64_t code = l->envelope[FAILURE_CODE];
-  if (code <= PSPLIT_OK || code > PSPLIT_INTERNAL || n >= PSPLIT_DIAG_BYTES ||
+  if (code <= PSPLIT_OK || code > PSPLIT_CANCELLED || n >= PSPLIT_DIAG_BYTES ||
       l->envelope[FAILURE_BYTES] != (int64_t)n)
     return no_sense(l, diag);
   psplit_diag *failure = l->bundle->failure = calloc(1, sizeof *failure);

@@ -73,6 +73,7 @@ const volatile int *cli_ends(cli_ending how) {
   ending = (int)how; /* first: what comes behind this is of the new kind */
   atomic_thread_fence(memory_order_seq_cst);
   if (how != CLI_ENDS_SOON) be_patient(false);
+  if (how == CLI_ENDS_SOON && ended_by) be_patient(true);
   if (how == CLI_ENDS_WHOLE) cancelled = 0;
   return &cancelled;
 }

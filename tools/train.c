@@ -318,6 +318,12 @@ static void give_up(void *user, const psplit_diag *diag) {
   _exit(cli_end_status(diag->code));
 }
 
+/* Of psplit_train_options: the one that a signal asks for is written, however long that takes. */
+static void wait_for_checkpoint(void *user, bool begins) {
+  (void)user;
+  cli_ends(begins ? CLI_ENDS_BEHIND : CLI_ENDS_SOON);
+}
+
 /* Steps done and steps in all, for the thread that shows them. */
 static atomic_uint_least64_t steps_done, steps_all;
 
@@ -530,8 +536,8 @@ int main(int argc, char **argv) {
     s.train.progress = print_step;
     s.train.progress_user = &s;
     s.leads = rank == 0;
-    /* The first one ends the run behind its step; who cannot wait for that says it again. */
-    s.train.cancel = cli_ends(CLI_ENDS_BEHIND);
+    s.train.cancel = cli_ends(CLI_ENDS_SOON);
+    s.train.saving = wait_for_checkpoint;
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK && !s.directory)
       code = s.leads ? put_trained(&s, &diag) : PSPLIT_OK;

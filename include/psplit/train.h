@@ -79,8 +79,10 @@ typedef struct psplit_train_options {
   const char *resume; /* a checkpoint to go on from, of any number of stages; NULL: none */
   double timeout_s, stall_timeout_s; /* as in psplit_run_options */
   uint64_t chunk_bytes;
-  /* Looked at between steps: the run ends after the one under way, with a checkpoint and
-   * CANCELLED. */
+  /* Once it is set the run ends, with CANCELLED, after the step under way; one that has not ended
+   * 0.2 s later is given up, and the checkpoint is of those before it, unless there are none. What
+   * does not return from ONNX Runtime within as long again is left, or waited for without give_up.
+   */
   const volatile int *cancel;
   void (*give_up)(void *user, const psplit_diag *diag);
   void *give_up_user;
@@ -92,6 +94,10 @@ typedef struct psplit_train_options {
    * next. */
   double smooth_gamma;     /* 0: weights stay where they are */
   uint32_t smooth_samples; /* at least 1; with n_micro_batches at most 2^20 in a step */
+  /* Told where a checkpoint begins to be written and where that has ended: it is waited for once
+   * the run is cancelled. From other threads; may be NULL. */
+  void (*saving)(void *user, bool begins);
+  void *saving_user;
 } psplit_train_options;
 
 /* 1F1B of 8 micro-batches, one epoch of all samples, seed 1, constant rate 0.001, no smoothing,

@@ -86,6 +86,7 @@ static psplit_code work_through(psplit_i_work *w, psplit_diag *diag) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_say_hello(w, diag));
   PSPLIT_TRY(psplit_i_share(w, PSPLIT_I_WIRE_WEIGHTS, diag));
+  w->first_step = w->step;
   if (d->index == 0) {
     d->result->first_step = w->step;
     d->result->all_steps = w->n_steps;
@@ -93,6 +94,7 @@ static psplit_code work_through(psplit_i_work *w, psplit_diag *diag) {
     d->result->began_ns = d->result->ended_ns = psplit_i_now_ns();
   }
   while (w->step < w->n_steps && !stop) PSPLIT_TRY(psplit_i_run_step(w, diag, &stop));
+  atomic_store(&d->watch.finishes, true);
   code = psplit_i_tell_measured(w, diag);
 out:
   return code;

@@ -4,7 +4,8 @@
 
 #include "work.h"
 
-/* The mean loss over the samples of the evaluation data, each once. All devices at once. */
+/* The mean loss over the samples of the evaluation data, each once; work->given_up, and no loss,
+ * where any device gave it up. All devices at once. */
 PSPLIT_MUST_USE psplit_code psplit_i_evaluate(psplit_i_work *work, psplit_diag *diag, double *out);
 
 #endif

@@ -12,7 +12,10 @@ psplit_code psplit_i_take_all(psplit_i_work *w, psplit_i_learner *l, psplit_i_wi
     if (code != PSPLIT_OK) return code;
     event->transfer_ns += bundle->transfer_ns;
     event->bytes += bundle->bytes;
-    psplit_i_learner_take(l, i, bundle);
+    if (bundle->failure)
+      w->given_up = true;
+    else
+      psplit_i_learner_take(l, i, bundle);
     psplit_i_bundle_destroy(bundle);
   }
   return PSPLIT_OK;
@@ -21,14 +24,21 @@ psplit_code psplit_i_take_all(psplit_i_work *w, psplit_i_learner *l, psplit_i_wi
 psplit_code psplit_i_give_all(psplit_i_work *w, const psplit_i_learner *l, psplit_i_wire_kind kind,
                               psplit_diag *diag) {
   const psplit_i_wiring *wiring = &w->setup->wiring;
+  static const psplit_diag GIVEN_UP = {.code = PSPLIT_CANCELLED, .message = "interrupted"};
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < wiring->n_wires && code == PSPLIT_OK; i++) {
     const psplit_i_wire *wire = &wiring->wires[i];
     if (!psplit_i_wire_leaves(wire, kind, l->index, l->replica)) continue;
     psplit_i_bundle *bundle = psplit_i_bundle_create(wire->n_tensors);
     if (!bundle) return psplit_i_nomem(diag);
-    psplit_i_learner_give(l, i, bundle);
-    code = psplit_i_tell(w->device, i, bundle);
+    if (!w->given_up)
+      psplit_i_learner_give(l, i, bundle);
+    else
+      code = psplit_i_bundle_fail(bundle, &GIVEN_UP, diag);
+    if (code == PSPLIT_OK)
+      code = psplit_i_tell(w->device, i, bundle);
+    else
+      psplit_i_bundle_destroy(bundle);
   }
   return code;
 }
@@ -57,7 +67,8 @@ static psplit_code add_replicas(psplit_i_work *w, psplit_i_learner *l, psplit_di
           wiring->wires[i].from_replica != r)
         continue;
       PSPLIT_TRY(psplit_i_hear(w->device, i, &bundle));
-      code = psplit_i_learner_add(l, i, bundle, diag);
+      w->given_up |= bundle->failure != NULL;
+      if (!w->given_up) code = psplit_i_learner_add(l, i, bundle, diag);
       psplit_i_bundle_destroy(bundle);
     }
   if (code == PSPLIT_OK) code = psplit_i_give_all(w, l, PSPLIT_I_WIRE_SUMS, diag);
@@ -71,7 +82,7 @@ psplit_code psplit_i_sum_replicas(psplit_i_work *w, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   if (w->setup->wiring.n_replicas == 1) return PSPLIT_OK;
   for (uint32_t c = 0; c < n_chunks && code == PSPLIT_OK; c++) {
-    code = psplit_i_learner_fill_sums(&w->learners[c], diag);
+    if (!w->given_up) code = psplit_i_learner_fill_sums(&w->learners[c], diag);
     if (code == PSPLIT_OK)
       code = psplit_i_give_all(w, &w->learners[c], PSPLIT_I_WIRE_GRADIENTS, diag);
   }

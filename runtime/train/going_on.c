@@ -57,11 +57,19 @@ static psplit_code decide_commit(void *user, const double *reports, size_t n, do
   return code;
 }
 
+/* Tells who may interrupt the run that this is not to be: all devices are here, and write. */
+static void tell_saving(psplit_i_work *w, bool saves) {
+  const psplit_train_options *o = psplit_i_given(w);
+  if (o->saving) o->saving(o->saving_user, saves);
+  atomic_store(&w->device->watch.finishes, saves);
+}
+
 psplit_code psplit_i_save(psplit_i_work *w, psplit_diag *diag) {
   double path[PATH_NUMBERS], ignored;
   psplit_code code;
   w->report[0] = 0;
   PSPLIT_TRY(psplit_i_talk(w->device, w->report, 1, decide_save, w, PATH_NUMBERS, path, diag));
+  tell_saving(w, true);
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
     uint64_t bytes = 0;
     if (w->replica == 0)
@@ -71,6 +79,7 @@ psplit_code psplit_i_save(psplit_i_work *w, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_talk(w->device, w->report, w->setup->wiring.n_chunks, decide_commit, w, 1,
                            &ignored, diag));
 out:
+  tell_saving(w, false);
   return code;
 }
 

@@ -230,18 +230,30 @@ out:
   return code;
 }
 
+static void put_copies(psplit_i_learner *l, psplit_i_tensor **copies) {
+  for (uint32_t w = 0; w < table_of(l)->n_weights; w++) {
+    if (copies[w]) put(&l->weights[w], copies[w]);
+    copies[w] = NULL;
+  }
+}
+
+psplit_code psplit_i_learner_keep(psplit_i_learner *l, psplit_diag *diag) {
+  psplit_i_tensors_release(l->before, table_of(l)->n_weights);
+  return copy_states(l, l->before, diag);
+}
+
+void psplit_i_learner_put_back(psplit_i_learner *l) { put_copies(l, l->before); }
+
 /* The forward piece of other data, which leaves no trace. */
 static psplit_code evaluate(psplit_i_learner *l, psplit_i_held *held, psplit_diag *diag) {
-  const uint32_t n = table_of(l)->n_weights;
   scalars none = {0};
   psplit_code code;
-  psplit_i_tensor **copies = calloc((size_t)n + 1, sizeof *copies);
+  psplit_i_tensor **copies = calloc((size_t)table_of(l)->n_weights + 1, sizeof *copies);
   if (!copies) return psplit_i_nomem(diag);
   PSPLIT_TRY(copy_states(l, copies, diag));
   PSPLIT_TRY(run_file(l, &l->forward, held, l->n_essential, &none, diag));
 out:
-  for (uint32_t w = 0; w < n; w++)
-    if (copies[w]) put(&l->weights[w], copies[w]);
+  put_copies(l, copies);
   free(copies);
   return code;
 }

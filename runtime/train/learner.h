@@ -91,6 +91,7 @@ typedef struct psplit_i_learner {
   uint32_t *next_at;              /* [weights] of a state: output of `forward`; else PSPLIT_NONE */
   uint32_t *kept_weight;          /* [update.n_kept] trained weight, PSPLIT_NONE: a state */
   psplit_i_tensor **weights;      /* [weights of the manifest] NULL: not of this stage */
+  psplit_i_tensor **before;       /* [weights of the manifest] copies of states; else NULL */
   /* [weights of the manifest] perturbed, for the piece at hand; ones without gradient NULL. */
   psplit_i_tensor **perturbed;
   bool has_drawn; /* they are those of ... */
@@ -146,6 +147,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_learner_squares(const psplit_i_learner *lea
 PSPLIT_MUST_USE psplit_code psplit_i_learner_update(psplit_i_learner *learner, double rate,
                                                     double scale, int64_t update,
                                                     psplit_diag *diag);
+/* Before a step: keeps what micro-batches move, states; and behind it, in their place again. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_keep(psplit_i_learner *learner, psplit_diag *diag);
+void psplit_i_learner_put_back(psplit_i_learner *learner);
 /* The next step begins from zero. */
 void psplit_i_learner_drop_sums(psplit_i_learner *learner);
 

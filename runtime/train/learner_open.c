@@ -418,6 +418,7 @@ static psplit_code make_room(psplit_i_learner *l, psplit_diag *diag) {
   l->weights = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
   if (!count_gradients(l)) return psplit_i_nomem(diag);
   l->perturbed = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
+  l->before = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
   l->next_at = PSPLIT_NEW(&l->arena, uint32_t, n_weights);
   l->sums = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->n_gradients);
   l->states = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->parts->update.n_kept);
@@ -470,6 +471,7 @@ void psplit_i_learner_close(psplit_i_learner *l) {
   psplit_i_tensors_release(l->received, l->n_received);
   psplit_i_tensors_release(l->weights, table_of(l)->n_weights);
   psplit_i_tensors_release(l->perturbed, table_of(l)->n_weights);
+  psplit_i_tensors_release(l->before, table_of(l)->n_weights);
   psplit_i_tensors_release(l->sums, l->n_gradients);
   psplit_i_tensors_release(l->states, l->parts->update.n_kept);
   psplit_i_arena_fini(&l->arena);

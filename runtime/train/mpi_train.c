@@ -11,6 +11,7 @@
 #include "mpi_gather.h"
 #include "mpi_pulse.h"
 #include "mpi_wait.h"
+#include "patience.h"
 #include "train.h"
 
 typedef struct rank_host {
@@ -118,6 +119,7 @@ static psplit_code serve(rank_host *h, const psplit_i_train_setup *setup, psplit
   psplit_code code = PSPLIT_OK;
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool all_done = false;
+  psplit_i_patience patience = {0};
   while (!all_done && code == PSPLIT_OK) {
     const uint32_t ticket = psplit_i_bell_ticket(h->bell);
     const bool meeting = is_meeting(h);
@@ -129,6 +131,8 @@ static psplit_code serve(rank_host *h, const psplit_i_train_setup *setup, psplit
     if (atomic_load(&h->host.stopped)) return first_failure(h, diag);
     if (code == PSPLIT_OK)
       code = psplit_i_watch_check(&h->device.watch, setup->given.stall_timeout_s, diag);
+    if (code == PSPLIT_OK && !done)
+      code = psplit_i_patience_check(&patience, setup->given.cancel, &h->device, 1, diag);
     if (code == PSPLIT_OK && !all_done)
       psplit_i_driver_stand_by(&h->driver, ticket, meeting || done);
   }
@@ -137,12 +141,12 @@ static psplit_code serve(rank_host *h, const psplit_i_train_setup *setup, psplit
 
 /* While a device that was told to stop may still do so: others are to hear of the failure from
  * here, not that this rank is silent. */
-static void stay_heard(rank_host *h) {
-  static const int64_t LOOK_NS = 20000000, STOP_NS = PSPLIT_I_STOP_S * (int64_t)1000000000;
+static void stay_heard(rank_host *h, int64_t most_ns) {
+  static const int64_t LOOK_NS = 20000000;
   const int64_t since_ns = psplit_i_now_ns();
   psplit_diag ignored = {0};
   bool all_last, heard = true;
-  while (heard && !wait_ended(h, LOOK_NS) && psplit_i_now_ns() - since_ns < STOP_NS) {
+  while (heard && !wait_ended(h, LOOK_NS) && psplit_i_now_ns() - since_ns < most_ns) {
     psplit_i_driver_enter(&h->driver);
     heard = psplit_i_pulse_step(h->pulse, false, &ignored, &all_last) == PSPLIT_OK;
     psplit_i_driver_leave(&h->driver);
@@ -262,7 +266,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   if (code == PSPLIT_OK) code = serve(&h, setup, diag);
   if (code != PSPLIT_OK && h.started) {
     fail(&h.host, diag);
-    stay_heard(&h);
+    stay_heard(&h, psplit_i_leave_ns(diag));
     if (!wait_ended(&h, 0) && run->give_up) run->give_up(run->give_up_user, diag);
   }
   if (h.started) pthread_join(h.thread, NULL);

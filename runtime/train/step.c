@@ -12,8 +12,8 @@
 #include "rate.h"
 #include "talk.h"
 
-enum { LOSS, CANCEL, N_STEP_HEAD };
-enum { APPLY, STOP, RATE, SCALE, N_STEP_ANSWER };
+enum { LOSS, CANCEL, GIVEN_UP, N_STEP_HEAD };
+enum { APPLY, STOP, COUNTS, RATE, SCALE, N_STEP_ANSWER };
 
 /* Sums of squares in the order of the model's weights, whatever the cut. */
 static double gradient_norm(const psplit_i_work *w, const double *reports, size_t n) {
@@ -48,11 +48,18 @@ static psplit_code decide_step(void *user, const double *reports, size_t n, doub
   psplit_i_work *w = end->w;
   const psplit_train_options *o = psplit_i_given(w);
   psplit_i_train_result *r = w->device->result;
-  bool cancel = false;
+  bool cancel = false, given_up = false;
   double loss = 0;
   for (uint32_t d = 0; d < w->setup->wiring.n_devices; d++) {
     loss += reports[n * d + LOSS];
     cancel |= reports[n * d + CANCEL] != 0;
+    given_up |= reports[n * d + GIVEN_UP] != 0;
+  }
+  if (given_up) {
+    r->interrupted = true;
+    memset(answer, 0, N_STEP_ANSWER * sizeof *answer);
+    answer[STOP] = 1;
+    return PSPLIT_OK;
   }
   loss /= (double)o->n_micro_batches * o->smooth_samples;
   const double norm = gradient_norm(w, reports, n);
@@ -66,6 +73,7 @@ static psplit_code decide_step(void *user, const double *reports, size_t n, doub
   r->interrupted = cancel && w->step + 1 < w->n_steps;
   answer[APPLY] = finite;
   answer[STOP] = cancel;
+  answer[COUNTS] = 1;
   answer[RATE] = psplit_i_rate_at(o, w->step, w->n_steps);
   answer[SCALE] = psplit_i_clip_scale(norm, o->clip_norm);
   end->told = (psplit_train_step){.step = w->step + 1,
@@ -97,28 +105,58 @@ static psplit_code move_weights(psplit_i_work *w, const double *answer, psplit_d
   return code;
 }
 
-static psplit_code end_step(psplit_i_work *w, psplit_diag *diag, bool *out_stop) {
+/* Weights are where they were before the step, and so is all that goes into a checkpoint. */
+static psplit_code leave_step(psplit_i_work *w, psplit_diag *diag) {
+  for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
+    psplit_i_learner_put_back(&w->learners[c]);
+    psplit_i_learner_drop_sums(&w->learners[c]);
+  }
+  return psplit_i_given(w)->checkpoint && w->step > w->first_step ? psplit_i_save(w, diag)
+                                                                  : PSPLIT_OK;
+}
+
+/* What all devices say of the step, and are told: answer[N_STEP_ANSWER]. */
+static psplit_code settle_step(psplit_i_work *w, psplit_diag *diag, step_end *end, double *answer) {
   const psplit_train_options *o = psplit_i_given(w);
   const size_t n = N_STEP_HEAD + (size_t)w->n_weights;
-  step_end end = {.w = w};
-  double answer[N_STEP_ANSWER];
   psplit_code code = PSPLIT_OK;
   memset(w->report, 0, n * sizeof *w->report);
   w->report[LOSS] = w->loss;
   w->report[CANCEL] = psplit_i_cancelled(o->cancel);
   PSPLIT_TRY(psplit_i_share(w, PSPLIT_I_WIRE_PARTS, diag));
   PSPLIT_TRY(psplit_i_sum_replicas(w, diag));
-  for (uint32_t c = 0; c < w->setup->wiring.n_chunks && w->replica == 0; c++)
+  for (uint32_t c = 0; c < w->setup->wiring.n_chunks && w->replica == 0 && !w->given_up; c++)
     PSPLIT_TRY(psplit_i_learner_squares(&w->learners[c], diag, w->report + N_STEP_HEAD));
-  PSPLIT_TRY(
-    psplit_i_talk(w->device, w->report, n, decide_step, &end, N_STEP_ANSWER, answer, diag));
+  w->report[GIVEN_UP] = w->given_up;
+  code = psplit_i_talk(w->device, w->report, n, decide_step, end, N_STEP_ANSWER, answer, diag);
+out:
+  return code;
+}
+
+/* The loss of other data behind the step. Who interrupts does not wait for it. */
+static psplit_code evaluate(psplit_i_work *w, psplit_diag *diag, psplit_train_step *told,
+                            bool *out_stop) {
+  const psplit_train_options *o = psplit_i_given(w);
+  if (!o->eval_every || (w->step % o->eval_every != 0 && w->step != w->n_steps) || *out_stop)
+    return PSPLIT_OK;
+  const psplit_code code = psplit_i_evaluate(w, diag, &told->eval_loss);
+  *out_stop = w->given_up;
+  told->evaluated = !w->given_up;
+  if (w->given_up && w->device->index == 0) w->device->result->interrupted = true;
+  return code;
+}
+
+static psplit_code end_step(psplit_i_work *w, psplit_diag *diag, bool *out_stop) {
+  const psplit_train_options *o = psplit_i_given(w);
+  step_end end = {.w = w};
+  double answer[N_STEP_ANSWER];
+  psplit_code code;
+  PSPLIT_TRY(settle_step(w, diag, &end, answer));
+  *out_stop = answer[STOP] != 0;
+  if (answer[COUNTS] == 0) return leave_step(w, diag);
   PSPLIT_TRY(move_weights(w, answer, diag));
   w->step++;
-  *out_stop = answer[STOP] != 0;
-  /* Not where the run is interrupted: who does that waits. */
-  end.told.evaluated =
-    o->eval_every && (w->step % o->eval_every == 0 || w->step == w->n_steps) && !*out_stop;
-  if (end.told.evaluated) PSPLIT_TRY(psplit_i_evaluate(w, diag, &end.told.eval_loss));
+  PSPLIT_TRY(evaluate(w, diag, &end.told, out_stop));
   if (o->checkpoint && (w->step == w->n_steps || *out_stop ||
                         (o->checkpoint_every && w->step % o->checkpoint_every == 0)))
     PSPLIT_TRY(psplit_i_save(w, diag));
@@ -142,6 +180,10 @@ psplit_code psplit_i_run_step(psplit_i_work *w, psplit_diag *diag, bool *out_sto
   const psplit_schedule_slot *slots = setup->schedule->slots + (size_t)w->line * setup->n_slots;
   psplit_code code = PSPLIT_OK;
   w->loss = 0;
+  if (psplit_i_given(w)->checkpoint)
+    for (uint32_t c = 0; c < setup->wiring.n_chunks; c++)
+      PSPLIT_TRY(psplit_i_learner_keep(&w->learners[c], diag));
+  psplit_i_watch_pieces(&w->device->watch, true);
   for (uint32_t i = 0; i < setup->n_slots && code == PSPLIT_OK; i++) {
     code = go_on(w);
     if (code == PSPLIT_OK) code = psplit_i_run_slot(w, &slots[i], diag);
@@ -149,5 +191,8 @@ psplit_code psplit_i_run_step(psplit_i_work *w, psplit_diag *diag, bool *out_sto
       psplit_i_diag_context(diag, "step %" PRIu64 ", micro-batch %" PRIu32 " of stage %" PRIu32,
                             w->step + 1, slots[i].micro_batch, w->learners[slots[i].chunk].index);
   }
-  return code == PSPLIT_OK ? end_step(w, diag, out_stop) : code;
+  w->given_up |= psplit_i_watch_pieces(&w->device->watch, false);
+  if (code == PSPLIT_OK) code = end_step(w, diag, out_stop);
+out:
+  return code;
 }

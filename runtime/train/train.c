@@ -178,10 +178,13 @@ psplit_code psplit_i_train_over(psplit_i_train_transport transport, const char *
   run->pipeline = pipeline;
   run->transport = name;
   PSPLIT_TRY(set_up(&run->setup, &pipeline->pipe, options, diag));
+  PSPLIT_TRY(psplit_i_go_on(run->setup.given.cancel, diag));
   PSPLIT_TRY(
     transport(&ort->ort, &pipeline->pipe, &run->setup, rank, diag, &run->timeline, &run->result));
   if (rank == 0) PSPLIT_TRY(psplit_i_train_report_make(run, diag));
-  if (run->result.interrupted)
+  if (run->result.interrupted && !run->result.n_steps)
+    code = psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted before a step had ended");
+  else if (run->result.interrupted)
     code = psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted after step %" PRIu64 "%s%s",
                          run->result.first_step + run->result.n_steps,
                          run->setup.given.checkpoint ? ", which is in " : "",

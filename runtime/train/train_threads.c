@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "patience.h"
 #include "train.h"
 
 typedef struct crew {
@@ -119,7 +120,12 @@ static bool wait_ended(crew *c, int64_t most_ns) {
 /* Until all have ended; a device that is stuck fails. */
 static void wait_for_all(crew *c, const psplit_i_train_setup *setup) {
   static const int64_t LOOK_NS = 50000000;
-  while (!wait_ended(c, LOOK_NS) && !atomic_load(&c->host.stopped))
+  psplit_i_patience patience = {0};
+  while (!wait_ended(c, LOOK_NS) && !atomic_load(&c->host.stopped)) {
+    psplit_diag late = {0};
+    if (psplit_i_patience_check(&patience, setup->given.cancel, c->devices, c->n_devices, &late) !=
+        PSPLIT_OK)
+      fail(&c->host, &late);
     for (uint32_t d = 0; d < c->n_devices; d++) {
       psplit_diag diag = {0};
       if (psplit_i_watch_check(&c->devices[d].watch, setup->given.stall_timeout_s, &diag) ==
@@ -128,8 +134,9 @@ static void wait_for_all(crew *c, const psplit_i_train_setup *setup) {
       psplit_i_diag_context(&diag, "device %u", d);
       fail(&c->host, &diag);
     }
+  }
   const psplit_i_run_options *run = &setup->run;
-  if (run->give_up && !wait_ended(c, PSPLIT_I_STOP_S * (int64_t)1000000000))
+  if (run->give_up && !wait_ended(c, psplit_i_leave_ns(&c->diag)))
     run->give_up(run->give_up_user, &c->diag);
   for (uint32_t d = 0; d < c->n_started; d++) pthread_join(c->threads[d], NULL);
 }

@@ -9,7 +9,7 @@ void psplit_i_watch_fini(psplit_i_watch *watch) { pthread_mutex_destroy(&watch->
 static void set_running(psplit_i_watch *watch, psplit_i_session *session) {
   pthread_mutex_lock(&watch->mutex);
   watch->running = session;
-  if (session && watch->stopped) psplit_i_session_stop(session);
+  if (session && (watch->stopped || watch->gives_up)) psplit_i_session_stop(session);
   pthread_mutex_unlock(&watch->mutex);
 }
 
@@ -30,6 +30,28 @@ void psplit_i_watch_stop(psplit_i_watch *watch) {
   watch->stopped = true;
   if (watch->running) psplit_i_session_stop(watch->running);
   pthread_mutex_unlock(&watch->mutex);
+}
+
+void psplit_i_watch_give_up(psplit_i_watch *watch) {
+  pthread_mutex_lock(&watch->mutex);
+  watch->gives_up |= watch->in_pieces;
+  if (watch->gives_up && watch->running) psplit_i_session_stop(watch->running);
+  pthread_mutex_unlock(&watch->mutex);
+}
+
+bool psplit_i_watch_pieces(psplit_i_watch *watch, bool begin) {
+  pthread_mutex_lock(&watch->mutex);
+  watch->in_pieces = begin;
+  const bool gives_up = watch->gives_up;
+  pthread_mutex_unlock(&watch->mutex);
+  return gives_up;
+}
+
+bool psplit_i_watch_gives_up(psplit_i_watch *watch) {
+  pthread_mutex_lock(&watch->mutex);
+  const bool gives_up = watch->gives_up;
+  pthread_mutex_unlock(&watch->mutex);
+  return gives_up;
 }
 
 psplit_code psplit_i_watch_check(psplit_i_watch *watch, double most_s, psplit_diag *diag) {

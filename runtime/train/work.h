@@ -13,6 +13,9 @@ typedef struct psplit_i_work {
   uint32_t line, replica;     /* where this device stands */
   uint32_t n_weights;
   uint64_t first_step, step, n_steps, n_updates, n_piece;
+  /* Who cancels the run does not wait for this step, or evaluation, to end: it comes to nothing.
+   * What goes to other devices then says so, and they give theirs up. */
+  bool given_up;
   double loss;                                    /* of the step so far, where it arises here */
   double *report;                                 /* room for any */
   int64_t *forward_ns, *backward_ns, *weights_ns; /* [n_chunks] */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# TAP: the options of --help and those of the manual page are the same: man.sh MAN_DIRECTORY TOOL...
+# TAP: the options of --help and those of the manual page are the same, and its statuses are told: man.sh MAN_DIRECTORY TOOL...
 # What onnx-pipeline-inspect shares with onnx-pipeline-split stands in the page of the latter.
 set -eu
 pages=$1
@@ -26,5 +26,11 @@ for tool; do
   report "$name.1 has all options" "$tmp/missing"
   comm -13 "$tmp/help" "$tmp/page" >"$tmp/gone"
   report "$name.1 has no other" "$tmp/gone"
+  # What every command ends with at a signal, see tools/interrupt.h.
+  sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/p' "$page" >"$tmp/statuses"
+  for status in 129 130 143; do
+    grep -qw "$status" "$tmp/statuses" || echo "$status"
+  done >"$tmp/untold"
+  report "$name.1 says what signals end it with" "$tmp/untold"
 done
 echo "1..$n"

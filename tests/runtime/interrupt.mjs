@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Runner, env, processesBelow, rankBelow, sleep, within } from './runner.mjs';
+import { Runner, env, hasEnded, processesBelow, rankBelow, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -45,13 +45,6 @@ const used = (pid) => {
 async function busy(pid) {
   for (let i = 0; i < 600 && used(pid) < 1.2; i++) await sleep(50);
 }
-const hasEnded = (pid) => {
-  try {
-    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  } catch {
-    return true;
-  }
-};
 // Sends signals, 0.3 s apart, and says how long after the last the process has ended: a launcher may take longer.
 async function endBy(run, pid, signals) {
   for (const [i, signal] of signals.entries()) {

@@ -101,3 +101,12 @@ export function processesBelow(root, program) {
 // Of them, the one that MPI numbered so; undefined where there is none.
 export const rankBelow = (root, program, rank) => processesBelow(root, program).find((pid) =>
   new RegExp(`(^|\\0)(PMI_RANK|OMPI_COMM_WORLD_RANK)=${rank}(\\0|$)`).test(readFileSync(`/proc/${pid}/environ`, 'latin1')));
+
+// Whether it is gone, or dead and not yet waited for.
+export const hasEnded = (pid) => {
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return true;
+  }
+};

@@ -69,4 +69,54 @@ const rest = await within(30000, killed.ended);
 tap.ok(rest && rest.status !== 0, launcher ? 'a rank that is killed ends all' : 'a run is killed', JSON.stringify(rest));
 if (!rest) killed.child.kill('SIGKILL');
 goesOn('its last checkpoint is whole', kept);
+
+// A signal in a step that takes seconds: it is given up, and the checkpoint is of those before it, running statistics
+// included. The same in an evaluation. Stage 1 sleeps before it computes.
+writeFileSync(path('norm.onnx'), model({
+  nodes: [node('MatMul', ['x', 'a'], ['p']), node('BatchNormalization', ['p', 's', 'z', 'mean', 'var'], ['n', 'm', 'v'], { training_mode: 1n }),
+    node('MatMul', ['n', 'b'], ['q']), node('Tanh', ['q'], ['u']), node('MatMul', ['u', 'c'], ['y'])],
+  initializers: { a: numbers(6, 16), b: numbers(16, 16), c: numbers(16, 3), s: numbers(16), z: numbers(16), mean: numbers(16), var: numbers(16) },
+  inputs: [value('x', 'float32', ['n', 6])], outputs: [value('y', 'float32', ['n', 3])] }));
+const norm = path('norm');
+const split2 = r.start(split, [path('norm.onnx'), '-k', '2', '-o', norm, '--quiet', '--dim', 'n=4', '--training', '--loss', 'mse:target=goal',
+  '--trained-weights', 'input', '--depth', '0']);
+if (split2.status !== 0) throw new Error(split2.stderr);
+const DATA = USUAL.slice(1), DIGEST = '"weights_digest"';
+const digest = (title, args, stages = norm) => {
+  const read = r.run([stages, ...DATA, ...args, '--json']);
+  tap.ok(read.status === 0 && read.stdout.includes(DIGEST), title, read.stderr);
+  return JSON.parse(read.stdout || '{}');
+};
+async function givenUp(title, more, shown, at, stages = norm, always = []) {
+  const checkpoint = path(title.replace(/ /g, '-'));
+  const run = start([stages, ...DATA, '--steps', '100', '--log-every', '1', '--checkpoint', checkpoint, ...more, ...always], ODD('slow-run stage1 120'));
+  for (let i = 0; i < 400 && !run.stdout.includes(shown); i++) await sleep(25);
+  await sleep(at);
+  const pids = launcher ? processesBelow(run.child.pid, train) : [run.child.pid];
+  run.since = Date.now();
+  for (const pid of pids) process.kill(pid, 'SIGINT');
+  const over = await within(20000, run.ended);
+  if (!over) run.child.kill('SIGKILL');
+  const steps = Number(/^error: interrupted after step (\d+), which is in /m.exec(run.stderr)?.[1]);
+  tap.ok(over?.status === 130 && over.ms < 1700 + (launcher ? 1000 : 0) && steps > 0, `${title}: it ends`, `${JSON.stringify(over)} ${run.stderr}${run.stdout}`);
+  const on = digest(`${title}: it goes on`, ['--steps', `${steps + 2}`, '--resume', checkpoint, ...always], stages);
+  const through = digest(`${title}: a run without a break`, ['--steps', `${steps + 2}`, ...always], stages);
+  tap.ok(on.first_step === steps && on.weights_digest === through.weights_digest, `${title}: to the same weights`, `${on.weights_digest} ${through.weights_digest}`);
+  return { steps, stdout: run.stdout };
+}
+const step = await givenUp('a long step', [], 'step 2/', 500);
+tap.ok(!step.stdout.includes(`step ${step.steps + 1}/`) && step.steps < 5, 'a long step: it does not count', step.stdout);
+r.ranks = 4;
+await givenUp('a long step of replicas', [], 'step 2/', 300, dir, ['--replicas', '2']);
+r.ranks = 2;
+const evaluation = await givenUp('a long evaluation', ['--eval-every', '2', '--eval-data', `x=${path('x.npy')}`, '--eval-data', `goal=${path('t.npy')}`], 'step 1/', 1900);
+tap.ok(evaluation.steps === 2 && /^step 2\/100 (?!.*evaluation)/m.test(evaluation.stdout), 'a long evaluation: the step before it counts', evaluation.stdout);
+// Without a step there is nothing to keep, and an older checkpoint stays.
+const first = start([norm, ...DATA, '--steps', '100', '--checkpoint', path('a-long-step')], ODD('slow-run stage1 400'));
+await sleep(1500);
+for (const pid of launcher ? processesBelow(first.child.pid, train) : [first.child.pid]) process.kill(pid, 'SIGTERM');
+const none = await within(20000, first.ended);
+if (!none) first.child.kill('SIGKILL');
+tap.ok(none?.status === 143 && /^error: interrupted/m.test(first.stderr), 'in the first step', `${JSON.stringify(none)} ${first.stderr}`);
+tap.ok(digest('an older checkpoint', ['--steps', `${step.steps}`, '--resume', path('a-long-step')]).first_step === step.steps, 'stays');
 tap.done();
