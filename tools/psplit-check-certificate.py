@@ -7,12 +7,15 @@ the value that it says, and whether no split can be better than the bound that i
 Needs nothing but Python and shares nothing with the programs. What each line of a certificate
 claims, and why that proves the bound, is in docs/certificates.md.
 
-Exit status: 0 it holds, 1 refused (with the line that fails), 2 usage, 3 a file cannot be read."""
+Exit status: 0 it holds, 1 refused (with the line that fails), 2 usage, 3 a file cannot be read, 129, 130, 143 ended by
+SIGHUP, SIGINT, SIGTERM."""
 import functools
 import graphlib
 import json
 import math
 import operator
+import os
+import signal
 import sys
 import zlib
 from fractions import Fraction
@@ -853,7 +856,14 @@ def check(p, data):
         yield (f"not certified: the bound {c.claimed} that the program claims"
                + "; no messages but those of a trunk are counted" * (p.message is not None))
 
+def interrupted(number, _):
+    os.write(2, b"error: interrupted\n")
+    os._exit(128 + number)
+
 def main():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupted)
     asked = sys.argv[1:] in (["-h"], ["--help"])
     if asked or len(sys.argv) != 3:
         print(__doc__, file=sys.stdout if asked else sys.stderr)

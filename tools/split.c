@@ -117,6 +117,7 @@ static psplit_code finish(split_request *r, const psplit_logger *logger, psplit_
     undo_forget(&beside);
   else
     undo_all(&beside);
+  cli_ends(CLI_ENDS_SOON); /* who reads what is printed may be slow */
   r->report.weights_inside =
     r->emit.weights == PSPLIT_WEIGHTS_AUTO || r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   if (code == PSPLIT_OK && manifest)
