@@ -23,15 +23,30 @@ static psplit_code read_all(const char *path, int fd, uint64_t bytes, psplit_dia
   return code;
 }
 
+/* What may be unpacked: as much as the input needs, where its sizes are known. Else what is made of
+ * the array counts, too: a tensor, and of another type one more of up to eight times as much. */
+static uint64_t most_unpacked(const psplit_i_array_wanted *wanted, uint64_t n_file) {
+  enum { HEADER = 1 << 16, COPIES = 2, MOST_TIMES = 10 };
+  const unsigned times = wanted->safe_casts ? 1 : MOST_TIMES / COPIES;
+  const uint64_t most = psplit_i_npz_limit(n_file, times, wanted->max_unpacked_bytes);
+  uint64_t n_elements, needs;
+  if (wanted->n_dims == PSPLIT_NONE ||
+      !psplit_i_tensor_size(wanted->data_type, wanted->dims, wanted->n_dims, &n_elements, &needs))
+    return most;
+  needs = psplit_i_sat_add_u64(needs, HEADER);
+  return needs > most ? needs : most;
+}
+
 /* An array of an archive, of which nothing else is read. */
 static psplit_code read_member(const char *path, int fd, uint64_t bytes, const char *member,
-                               psplit_diag *diag, unsigned char **out, uint64_t *out_n) {
+                               const psplit_i_array_wanted *wanted, psplit_diag *diag,
+                               unsigned char **out, uint64_t *out_n) {
   psplit_i_npz_member found;
   psplit_code code = psplit_i_npz_find(path, fd, bytes, member, diag, &found);
   if (code != PSPLIT_OK) return code;
   if (!found.found) return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member);
   *out_n = found.n_bytes;
-  return psplit_i_npz_unpack(path, fd, &found, diag, out);
+  return psplit_i_npz_unpack(path, fd, &found, most_unpacked(wanted, bytes), diag, out);
 }
 
 psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
@@ -73,7 +88,7 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
   const bool npz = ends_with(path, ".npz");
   psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
   if (code != PSPLIT_OK) return code;
-  code = npz ? read_member(path, fd, bytes, member, diag, &data, &bytes)
+  code = npz ? read_member(path, fd, bytes, member, wanted, diag, &data, &bytes)
              : read_all(path, fd, bytes, diag, &data);
   close(fd);
   if (code != PSPLIT_OK) return code;

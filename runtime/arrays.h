@@ -10,13 +10,15 @@ typedef struct psplit_i_array_wanted {
   int32_t data_type;
   uint32_t n_dims;
   const int64_t *dims;
-  bool safe_casts; /* also of a file whose type data_type holds all values of */
+  bool safe_casts;             /* also of a file whose type data_type holds all values of */
+  uint64_t max_unpacked_bytes; /* see psplit_i_npz_limit */
 } psplit_i_array_wanted;
 
 /* Reads the tensor in `path`, whose kind its ending tells: .npy and .npz (array `member`) as numpy
  * writes them, .pb; all else is raw little-endian bytes, for which wanted->dims is needed. Errors:
  * IO, MALFORMED, INVALID (another type), UNSUPPORTED (external data, archives that numpy does not
- * write), NOMEM. */
+ * write), LIMIT (psplit_i_npz_limit), NOMEM. No more than ten times the file, twice that limit or
+ * twice what the input needs is taken for it. */
 PSPLIT_MUST_USE psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path,
                                                 const char *member,
                                                 const psplit_i_array_wanted *wanted,
@@ -84,11 +86,21 @@ typedef struct psplit_i_npz_member {
 PSPLIT_MUST_USE psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file,
                                               const char *member, psplit_diag *diag,
                                               psplit_i_npz_member *out);
-/* Its n_bytes, unpacked and held against their checksum; the caller frees *out. At most some
- * thousand times as large as the archive. Errors: IO, MALFORMED, UNSUPPORTED, NOMEM. */
+/* Its n_bytes, unpacked and held against their checksum; the caller frees *out. Before memory is
+ * taken, LIMIT where they are more than most_bytes: they may be some thousand times as many as the
+ * archive has. Errors: IO, MALFORMED, UNSUPPORTED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_npz_unpack(const char *path, int fd,
                                                 const psplit_i_npz_member *member,
-                                                psplit_diag *diag, unsigned char **out);
+                                                uint64_t most_bytes, psplit_diag *diag,
+                                                unsigned char **out);
+/* What may be unpacked of an archive of n_file bytes: so many times as much, or max_unpacked_bytes
+ * (0: 64 MiB) if that is more. */
+static inline uint64_t psplit_i_npz_limit(uint64_t n_file, unsigned times,
+                                          uint64_t max_unpacked_bytes) {
+  const uint64_t most = max_unpacked_bytes ? max_unpacked_bytes : (uint64_t)64 << 20;
+  const uint64_t by_file = psplit_i_sat_mul_u64(n_file, times);
+  return by_file > most ? by_file : most;
+}
 PSPLIT_MUST_USE psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path,
                                               const unsigned char *data, size_t n,
                                               const psplit_i_array_wanted *wanted,

@@ -104,6 +104,7 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
   unknown = find_dims(port, name, options, &feed);
   feed.wanted.dims = feed.dims;
   feed.wanted.safe_casts = options->given.safe_casts;
+  feed.wanted.max_unpacked_bytes = options->given.max_unpacked_bytes;
   if (path && strstr(path, "{}")) {
     feed.path = path;
     feed.counts = options->records != NULL;

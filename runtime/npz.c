@@ -174,38 +174,46 @@ out:
 }
 
 #if PSPLIT_HAS_ZLIB
-static psplit_code inflate_into(const char *path, const unsigned char *packed,
-                                const psplit_i_npz_member *from, psplit_diag *diag,
-                                unsigned char *out) {
-  enum { RAW = -15 };
+static psplit_code inflate_into(const char *path, int fd, const psplit_i_npz_member *from,
+                                psplit_diag *diag, unsigned char *out) {
+  enum { RAW = -15, WINDOW = 1 << 16 };
   z_stream stream = {0};
   uint64_t in = 0, made = 0;
-  int status = inflateInit2(&stream, RAW);
-  if (status != Z_OK) return psplit_i_nomem(diag);
+  unsigned char *packed = malloc(WINDOW);
+  int status = packed ? inflateInit2(&stream, RAW) : Z_MEM_ERROR;
+  const bool begun = status == Z_OK;
+  psplit_code code = PSPLIT_OK;
   while (status == Z_OK) { /* zlib counts in unsigned int */
     const uint64_t in_left = from->n_packed - in, out_left = from->n_bytes - made;
-    stream.next_in = (unsigned char *)(uintptr_t)packed + in;
-    stream.avail_in = in_left < UINT_MAX ? (unsigned)in_left : UINT_MAX;
+    if (!stream.avail_in && in_left) {
+      stream.next_in = packed;
+      stream.avail_in = in_left < WINDOW ? (unsigned)in_left : WINDOW;
+      PSPLIT_TRY(psplit_i_in_read_at(path, fd, from->offset + in, packed, stream.avail_in, diag));
+      in += stream.avail_in;
+    }
     stream.next_out = out + made;
-    stream.avail_out = out_left < UINT_MAX ? (unsigned)out_left : UINT_MAX;
-    const unsigned in_before = stream.avail_in, out_before = stream.avail_out;
+    const unsigned room = out_left < UINT_MAX ? (unsigned)out_left : UINT_MAX;
+    stream.avail_out = room;
     status = inflate(&stream, Z_NO_FLUSH);
-    in += in_before - stream.avail_in;
-    made += out_before - stream.avail_out;
+    made += room - stream.avail_out;
   }
-  inflateEnd(&stream);
-  if (status == Z_MEM_ERROR) return psplit_i_nomem(diag);
-  return status == Z_STREAM_END && made == from->n_bytes ? PSPLIT_OK : damaged(diag, path);
+  if (status == Z_MEM_ERROR)
+    code = psplit_i_nomem(diag);
+  else if (status != Z_STREAM_END || made != from->n_bytes)
+    code = damaged(diag, path);
+out:
+  if (begun) inflateEnd(&stream);
+  free(packed);
+  return code;
 }
 
 static bool has_crc(const unsigned char *data, size_t n, uint32_t crc) {
   return (uint32_t)crc32_z(crc32_z(0, NULL, 0), data, n) == crc;
 }
 #else
-static psplit_code inflate_into(const char *path, const unsigned char *packed,
-                                const psplit_i_npz_member *from, psplit_diag *diag,
-                                unsigned char *out) {
-  (void)packed;
+static psplit_code inflate_into(const char *path, int fd, const psplit_i_npz_member *from,
+                                psplit_diag *diag, unsigned char *out) {
+  (void)fd;
   (void)from;
   (void)out;
   return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
@@ -223,20 +231,21 @@ static bool has_crc(const unsigned char *data, size_t n, uint32_t crc) {
 #endif
 
 psplit_code psplit_i_npz_unpack(const char *path, int fd, const psplit_i_npz_member *member,
-                                psplit_diag *diag, unsigned char **out) {
+                                uint64_t most_bytes, psplit_diag *diag, unsigned char **out) {
   psplit_code code = PSPLIT_OK;
-  const uint64_t most = member->n_packed > member->n_bytes ? member->n_packed : member->n_bytes;
-  if (most >= SIZE_MAX) return psplit_i_nomem(diag);
-  const bool deflated = member->deflated;
+  if (member->n_bytes > most_bytes)
+    return psplit_i_fail_about(diag, PSPLIT_LIMIT, PSPLIT_I_HELPS(MAX_UNPACKED),
+                               "%s: an array of %" PRIu64 " bytes is packed into %" PRIu64
+                               ", more than %" PRIu64 " are not unpacked",
+                               path, member->n_bytes, member->n_packed, most_bytes);
+  if (member->n_bytes >= SIZE_MAX) return psplit_i_nomem(diag);
   unsigned char *data = malloc((size_t)member->n_bytes + 1);
-  unsigned char *packed = deflated ? malloc((size_t)member->n_packed + 1) : NULL;
-  if (!data || (deflated && !packed)) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_in_read_at(path, fd, member->offset, packed ? packed : data,
-                                 (size_t)member->n_packed, diag));
-  if (packed) PSPLIT_TRY(inflate_into(path, packed, member, diag, data));
+  if (!data) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(member->deflated ? inflate_into(path, fd, member, diag, data)
+                              : psplit_i_in_read_at(path, fd, member->offset, data,
+                                                    (size_t)member->n_packed, diag));
   if (!has_crc(data, (size_t)member->n_bytes, member->crc)) code = damaged(diag, path);
 out:
-  free(packed);
   if (code == PSPLIT_OK)
     *out = data;
   else

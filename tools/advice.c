@@ -50,6 +50,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_WEIGHT_INPUTS] = "; --trained-weights input makes them plain inputs",
   [PSPLIT_HINT_TRAIN_DATA] = ": --data $1=FILE",
   [PSPLIT_HINT_WEIGHT_GRADIENTS] = "; onnx-pipeline-split --weight-gradients apart parts them",
+  [PSPLIT_HINT_MAX_UNPACKED] = "; the limit is lifted by --max-unpacked MIB",
   [PSPLIT_HINT_TIMEOUT] = " (see --timeout)",
 };
 

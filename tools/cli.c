@@ -406,11 +406,15 @@ psplit_code cli_devices(const char *name, const char *text, size_t n, uint32_t *
   return code;
 }
 
-bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes) {
+bool cli_mebibytes(const cli *program, const char *name, const char *text, uint64_t *out_bytes) {
   uint64_t count;
-  if (!cli_count(program, "max-text", argument, 1, UINT64_MAX >> 20, &count)) return false;
+  if (!cli_count(program, name, text, 1, UINT64_MAX >> 20, &count)) return false;
   *out_bytes = count << 20;
   return true;
+}
+
+bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes) {
+  return cli_mebibytes(program, "max-text", argument, out_bytes);
 }
 
 static void show(void *user, psplit_severity severity, const char *line) {

@@ -85,6 +85,9 @@ bool cli_count(const cli *program, const char *name, const char *text, uint64_t 
 bool cli_real(const cli *program, const char *name, const char *text, double low, double high,
               double *out);
 
+/* A number of MiB, 1 or more, in bytes. */
+bool cli_mebibytes(const cli *program, const char *name, const char *text, uint64_t *out_bytes);
+
 /* "3" or "1..8" (low and high, 1 <= low <= high). */
 bool cli_range(const cli *program, const char *name, const char *text, uint32_t *out_low,
                uint32_t *out_high);
@@ -126,6 +129,12 @@ PSPLIT_MUST_USE psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *di
   {(id), "max-text", "MIB", "limit on each JSON or text file that is read; default: 64"}
 /* clang-format on */
 bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes);
+/* The same of what --input and --data read. */
+/* clang-format off */
+#define CLI_MAX_UNPACKED(id) \
+  {(id), "max-unpacked", "MIB", \
+   "limit on a compressed array of an .npz whose size the model leaves open; default: 64"}
+/* clang-format on */
 
 /* Reads a whole regular file of at most max_bytes (0: 64 MiB), or with or_stdin standard input for
  * "-"; malloc'd, NUL-terminated. Errors: IO, LIMIT, NOMEM. */

@@ -123,6 +123,8 @@ bool feed_option(const cli *program, feed_settings *s, int id, const char *argum
     case OPT_INPUT: return add_input(program, s, argument);
     case OPT_SEED: return cli_count(program, "seed", argument, 0, UINT64_MAX, &s->options.seed);
     case OPT_DIM: return add_dim(program, s, argument);
+    case OPT_MAX_UNPACKED:
+      return cli_mebibytes(program, "max-unpacked", argument, &s->options.max_unpacked_bytes);
     case OPT_CASTS: return s->options.safe_casts = true;
     case OPT_SHAPE: return add_shape(program, s, argument);
     default: return false;

@@ -7,14 +7,23 @@
 
 #include "cli.h"
 
-enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE, OPT_CASTS };
+enum {
+  OPT_INPUT = 'i',
+  OPT_RANDOM = 2000,
+  OPT_SEED,
+  OPT_DIM,
+  OPT_SHAPE,
+  OPT_CASTS,
+  OPT_MAX_UNPACKED
+};
 
 /* Rows of an option table. */
 /* clang-format off */
 #define FEED_SIZE_OPTIONS \
   {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of inputs (repeatable)"}, \
   {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, \
-  {OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds"}
+  {OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds"}, \
+  CLI_MAX_UNPACKED(OPT_MAX_UNPACKED)
 /* clang-format on */
 #define FEED_OPTIONS                                                                           \
   {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",                                          \

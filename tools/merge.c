@@ -92,7 +92,6 @@ int main(int argc, char **argv) {
   psplit_verify_options verify = {.struct_size = sizeof verify, .read = &read};
   bool quiet = false;
   int choice;
-  uint64_t count;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     switch (id) {
       case 'o': path = argument; break;
@@ -112,9 +111,7 @@ int main(int argc, char **argv) {
         if (!cli_max_text(&PROGRAM, argument, &options.max_text_bytes)) return 2;
         break;
       case OPT_MAX_GRAPH_MEMORY:
-        if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
-          return 2;
-        read.max_graph_bytes = count << 20;
+        if (!cli_mebibytes(&PROGRAM, "max-graph-memory", argument, &read.max_graph_bytes)) return 2;
         break;
       default: return 2;
     }

@@ -103,9 +103,7 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
     o->planner.limit_by_work = false;
     return cli_real(program, "time-limit", argument, 0, 1e9, &o->planner.time_limit_s);
   }
-  if (!cli_count(program, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return false;
-  o->read.max_graph_bytes = count << 20;
-  return true;
+  return cli_mebibytes(program, "max-graph-memory", argument, &o->read.max_graph_bytes);
 }
 
 /* NAME=then or NAME=else; the last '=' counts. */

@@ -69,6 +69,7 @@ static const cli_option OPTIONS[] = {
 #if PSPLIT_HAS_RUNTIME
   {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
    "with --autotune: an input; default: random numbers"},
+  CLI_MAX_UNPACKED(OPT_MAX_UNPACKED),
 #endif
   {0, NULL, NULL, "How it is cut:"},
   PLAN_CUT_OPTIONS,
@@ -142,7 +143,8 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
 #if PSPLIT_HAS_RUNTIME
-    case OPT_INPUT: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
+    case OPT_INPUT:
+    case OPT_MAX_UNPACKED: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
 #endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);

@@ -55,6 +55,7 @@ enum {
   OPT_JSON,
   OPT_TRACE,
   OPT_MAX_TEXT,
+  OPT_MAX_UNPACKED,
 };
 
 static const cli_option OPTIONS[] = {
@@ -112,6 +113,7 @@ static const cli_option OPTIONS[] = {
   SHARED_TRACE(OPT_TRACE),
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
+  CLI_MAX_UNPACKED(OPT_MAX_UNPACKED),
   {'q', "quiet", NULL, "no lines, table or progress"},
   CLI_TALK_OPTIONS,
   CLI_LAST_OPTIONS,
@@ -281,6 +283,9 @@ static int parse(int argc, char **argv, settings *s) {
       case OPT_EXPORT: s->export = argument; break;
       case OPT_MODEL: s->model = argument; break;
       case OPT_FORCE: s->force = true; break;
+      case OPT_MAX_UNPACKED:
+        good = cli_mebibytes(&PROGRAM, "max-unpacked", argument, &s->train.max_unpacked_bytes);
+        break;
       case OPT_MAX_TEXT: good = cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes); break;
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);

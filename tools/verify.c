@@ -122,10 +122,7 @@ static bool parse_option(request *r, int id, const char *argument) {
       r->options.n_threads = (uint32_t)count;
       return true;
     case OPT_MAX_GRAPH_MEMORY:
-      if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
-        return false;
-      r->read.max_graph_bytes = count << 20;
-      return true;
+      return cli_mebibytes(&PROGRAM, "max-graph-memory", argument, &r->read.max_graph_bytes);
 #if PSPLIT_HAS_RUNTIME
     default: return verify_run_option(&PROGRAM, &r->run, id, argument);
 #else

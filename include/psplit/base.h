@@ -108,6 +108,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_DROPOUT,             /* psplit_training_options.dropout */
   PSPLIT_HINT_TRAIN_DATA,          /* psplit_train_options.data: [an input's name] */
   PSPLIT_HINT_WEIGHT_GRADIENTS,    /* psplit_training_form.weight_gradients: ..._APART */
+  PSPLIT_HINT_MAX_UNPACKED,        /* psplit_feed_options.max_unpacked_bytes */
   PSPLIT_N_HINTS
 } psplit_hint;
 

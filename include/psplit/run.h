@@ -134,6 +134,9 @@ typedef struct psplit_feed_options {
   bool safe_casts; /* files may be of another type than the input, which holds all its values */
   const psplit_feed_range *ranges;
   size_t n_ranges;
+  /* Of a compressed array in an .npz that unpacks to more than five times the file, where the sizes
+   * of the input are not known; 0: 64 MiB. */
+  uint64_t max_unpacked_bytes;
 } psplit_feed_options;
 
 /* Nothing is given, seed 1. */

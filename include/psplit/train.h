@@ -98,6 +98,8 @@ typedef struct psplit_train_options {
    * the run is cancelled. From other threads; may be NULL. */
   void (*saving)(void *user, bool begins);
   void *saving_user;
+  /* Of a compressed array in an .npz that unpacks to more than ten times the file; 0: 64 MiB. */
+  uint64_t max_unpacked_bytes;
 } psplit_train_options;
 
 /* 1F1B of 8 micro-batches, one epoch of all samples, seed 1, constant rate 0.001, no smoothing,

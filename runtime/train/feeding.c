@@ -68,8 +68,10 @@ typedef struct opening {
 } opening;
 
 static psplit_code want(opening *o, const psplit_i_manifest_value *value, psplit_diag *diag) {
-  o->wanted = (psplit_i_rows_wanted){
-    .name = value->name, .data_type = type_of(value->dtype), .n_dims = PSPLIT_NONE};
+  o->wanted = (psplit_i_rows_wanted){.name = value->name,
+                                     .data_type = type_of(value->dtype),
+                                     .n_dims = PSPLIT_NONE,
+                                     .max_unpacked_bytes = o->options->max_unpacked_bytes};
   if (!o->wanted.data_type)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s is no tensor of a known type",
                          value->name);
@@ -108,7 +110,9 @@ static psplit_code open_input(opening *o, uint32_t i, psplit_diag *diag) {
   PSPLIT_TRY(want(o, &o->feeding->manifest->input_values[i], diag));
   PSPLIT_TRY(find_file(options->fixed, options->n_fixed, name, diag, &path));
   if (path) {
-    const psplit_i_array_wanted wanted = {.data_type = o->wanted.data_type, .n_dims = PSPLIT_NONE};
+    const psplit_i_array_wanted wanted = {.data_type = o->wanted.data_type,
+                                          .n_dims = PSPLIT_NONE,
+                                          .max_unpacked_bytes = o->wanted.max_unpacked_bytes};
     return psplit_i_array_read(o->feeding->ort, path, name, &wanted, diag, &input->fixed);
   }
   PSPLIT_TRY(find_file(options->data, options->n_data, name, diag, &path));

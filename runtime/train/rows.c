@@ -130,6 +130,7 @@ out:
 
 static psplit_code find_source(const char *path, const psplit_i_rows_wanted *wanted, uint64_t n,
                                psplit_diag *diag, psplit_i_rows *io, source *out) {
+  enum { MOST_TIMES = 10 };
   psplit_i_npz_member member;
   *out = (source){.fd = io->fd, .n = n};
   if (ends_with(path, ".npy")) return PSPLIT_OK;
@@ -143,7 +144,8 @@ static psplit_code find_source(const char *path, const psplit_i_rows_wanted *wan
   out->offset = member.offset;
   out->n = member.n_bytes;
   if (!member.deflated) return PSPLIT_OK;
-  code = psplit_i_npz_unpack(path, io->fd, &member, diag, &io->loaded);
+  const uint64_t most = psplit_i_npz_limit(n, MOST_TIMES, wanted->max_unpacked_bytes);
+  code = psplit_i_npz_unpack(path, io->fd, &member, most, diag, &io->loaded);
   close(io->fd);
   io->fd = -1;
   *out = (source){.fd = -1, .n = member.n_bytes, .memory = io->loaded};

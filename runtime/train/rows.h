@@ -18,6 +18,7 @@ typedef struct psplit_i_rows_wanted {
   const int64_t *dims; /* [n_dims] -1: any size. dims[0] is that of a micro-batch and is not held
                           against the file */
   bool safe_casts;     /* also of a file whose type data_type holds all values of */
+  uint64_t max_unpacked_bytes; /* of a compressed array of over ten times its file; 0: 64 MiB */
 } psplit_i_rows_wanted;
 
 /* An open array. It does not change: any number of threads may read it at once. */
@@ -47,6 +48,7 @@ typedef struct psplit_i_rows {
  *   MALFORMED    no .npy or .npz, or cut short
  *   INVALID      another type or shape than the input's, no row, an .npz without such an array
  *   UNSUPPORTED  Fortran order, strings, another kind of file: the line says how to write it
+ *   LIMIT        max_unpacked_bytes
  *   NOMEM
  * O(1); of an .npz O(arrays in it). */
 PSPLIT_MUST_USE psplit_code psplit_i_rows_open(const char *path, const psplit_i_rows_wanted *wanted,

@@ -226,7 +226,7 @@ static void check_archive(const uint8_t *data, size_t n, const psplit_i_array_wa
   unsigned char *array = NULL;
   const int fd = fuzz_file(data, n);
   if (psplit_i_npz_find("f", fd, n, "x", &diag, &member) == PSPLIT_OK && member.found &&
-      psplit_i_npz_unpack("f", fd, &member, &diag, &array) == PSPLIT_OK)
+      psplit_i_npz_unpack("f", fd, &member, UINT64_MAX, &diag, &array) == PSPLIT_OK)
     check(psplit_i_npy_parse, array, (size_t)member.n_bytes, wanted);
   free(array);
   close(fd);

@@ -87,7 +87,7 @@ static void as_archive(const uint8_t *data, size_t n) {
   psplit_code code = psplit_i_npz_find("f", fd, n, "x", &diag, &member);
   if (code == PSPLIT_OK && member.found) {
     must(member.offset <= n && member.n_packed <= n - member.offset, &diag);
-    code = psplit_i_npz_unpack("f", fd, &member, &diag, &array);
+    code = psplit_i_npz_unpack("f", fd, &member, UINT64_MAX, &diag, &array);
     if (code == PSPLIT_OK) code = psplit_i_npy_find("f", array, (size_t)member.n_bytes, &diag, &at);
     if (code == PSPLIT_OK && at <= member.n_bytes)
       code = psplit_i_npy_look("f", array, at, &wanted, &diag, &layout);

@@ -100,6 +100,22 @@ if (noZlib) {
   huge.writeUInt32LE(0xfffffff0, huge.indexOf('PK\x01\x02', 0, 'latin1') + 24);
   writeFileSync(bad, huge);
   each.fails('more bytes than can be in it', 4, /damaged/, [dir, '-i', bad]);
+  // Zeros take a thousandth of their size: as many are unpacked as the input needs, where that is known, or 64 MiB.
+  const open = split('open', `<ir_version: 8, opset_import: [{version: 17}]>\nopen (float[n,8] x) => (float[n,8] y) <${WEIGHTS}> {\n${BODY}\n}`);
+  const zeros = (rows) => {
+    const file = join(tmp, `zeros-${rows}.npz`);
+    writeNpz(file, { x: { type: 'float32', dims: [rows, 8], data: new Float32Array(rows * 8) } }, { deflate: true });
+    return file;
+  };
+  const few = zeros(2000000), many = zeros(2200000);
+  for (const [title, file, ...more] of [['61 MiB of zeros', few], ['67 MiB, with --dim', many, '--dim', 'n=2200000'],
+    ['with --shape', many, '--shape', 'x=2200000,8'], ['with --max-unpacked', many, '--max-unpacked', '68']]) {
+    const { status, stderr } = each.run([open, '-q', '-i', file, ...more]);
+    tap.ok(status === 0, `zeros: ${title}`, `${status} ${stderr}`);
+  }
+  const refused = /zeros-2200000\.npz: an array of 70400128 bytes is packed into \d+, more than 67108864 are not unpacked; the limit is lifted by --max-unpacked MIB$/m;
+  each.fails('zeros: more, of a size that is not known', 6, refused, [open, '-i', many]);
+  each.fails('zeros: more than the input needs', 6, refused, [open, '-i', many, '--dim', 'n=3']);
 }
 writeFileSync(join(tmp, 'short.npy'), npyBytes(tensors.d, { fortran: true }).subarray(0, 200));
 each.fails('an array that is cut off', 4, /size of its shape/,

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { ort } from '../e2e/chain.mjs';
 import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
 import { Stages } from '../../samples/train_stages.mjs';
-import { writeNpy } from './npy.mjs';
+import { writeNpy, writeNpz } from './npy.mjs';
 import { Runner, env } from './runner.mjs';
 
 const [train, split, verify, launcher = ''] = process.argv.slice(2);
@@ -369,6 +369,13 @@ r.ranks = 1;
 const normal = ['--data', `x=${path('ones.npy')}`, '--data', `t=${path('zeros.npy')}`, '-m', '1', '--smooth'];
 r.fails('smoothing of stages with states', 5, /goes from one micro-batch to the next, which smoothing/, [norm1, ...normal, 'gamma=0,samples=2']);
 tap.ok(trains(1, norm1, [...normal, 'gamma=0,samples=1']).steps === 1, 'which train without it');
+// Zeros, compressed: a thousandth of their size. Only so much is unpacked as is asked for.
+writeNpz(path('flat.npz'), { x: filledWith(0, 4200, WIDE), t: filledWith(0, 4200, WIDE) }, { deflate: true });
+const flat = [norm1, '--data', path('flat.npz'), '-b', '2', '-m', '1', '--steps', '1'];
+if (!/without zlib/.test(r.run(flat).stderr)) {
+  r.fails('zeros that unpack to too much', 6, /flat\.npz: an array of 688129\d\d bytes .*; the limit is lifted by --max-unpacked MIB$/, flat);
+  tap.ok(trains(1, norm1, [...flat.slice(1), '--max-unpacked', '66']).steps === 1, 'unless that is asked for');
+}
 r.ranks = 2;
 r.fails('a file that is not there', 3, /nowhere/, [dir, '--data', 'nowhere.npz']);
 const inference = path('inference');
