@@ -67,9 +67,8 @@ psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const 
   if (n_bytes != n) /* before memory is taken for it */
     return psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(INPUT_SIZES),
                                "%s has %zu bytes, the input has %" PRIu64, path, n, n_bytes);
-  PSPLIT_TRY(
-    psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag, &tensor));
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag,
+                                  &tensor, &view));
   if (n) memcpy(view.data, data, n);
 out:
   if (code == PSPLIT_OK)

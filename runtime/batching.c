@@ -73,26 +73,31 @@ typedef struct blocks {
   uint64_t n_outer, row_bytes;
 } blocks;
 
-/* False where it has no rows of whole bytes along `axis`. */
-static bool look(const psplit_i_tensor *tensor, int32_t axis, blocks *out) {
-  psplit_diag ignored = {0};
-  if (psplit_i_tensor_look(tensor, &ignored, &out->view) != PSPLIT_OK) return false;
+/* Errors: INVALID where it has no rows of whole bytes along `axis`. */
+static psplit_code look(const psplit_i_tensor *tensor, int32_t axis, psplit_diag *diag,
+                        blocks *out) {
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &out->view));
   const uint32_t bits = psplit_i_element_bits(out->view.data_type);
-  if (bits < 8 || axis < 0 || (size_t)axis >= out->view.n_dims) return false;
+  if (bits < 8 || (size_t)axis >= out->view.n_dims)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "a tensor of %zu dimensions and type %s has no rows",
+                         out->view.n_dims, psplit_i_element_name(out->view.data_type));
   out->n_outer = 1;
   out->row_bytes = bits / 8;
   for (int32_t d = 0; d < axis; d++) out->n_outer *= (uint64_t)out->view.dims[d];
   for (size_t d = (size_t)axis + 1; d < out->view.n_dims; d++)
     out->row_bytes *= (uint64_t)out->view.dims[d];
-  return true;
+out:
+  return code;
 }
 
 int64_t psplit_i_batching_rows(const psplit_i_batching *b, psplit_i_tensor *const *inputs) {
   int64_t rows = -1;
+  psplit_diag ignored = {0};
   for (uint32_t i = 0; i < b->manifest->n_needed; i++) {
     blocks x;
     if (b->input_axes[i] < 0) continue;
-    if (!look(inputs[i], b->input_axes[i], &x)) return -1;
+    if (look(inputs[i], b->input_axes[i], &ignored, &x) != PSPLIT_OK) return -1;
     if (rows >= 0 && x.view.dims[b->input_axes[i]] != rows) return -1;
     rows = x.view.dims[b->input_axes[i]];
   }
@@ -122,7 +127,8 @@ bool psplit_i_batching_fits(const psplit_i_batching *b, psplit_i_tensor *const *
 static psplit_code join_one(const psplit_i_batching *b, psplit_i_tensor *const *const *inputs,
                             size_t n, uint32_t i, psplit_diag *diag, psplit_i_tensor **out) {
   const int32_t axis = b->input_axes[i];
-  blocks first, part, all;
+  blocks first, part;
+  psplit_i_tensor_view all;
   psplit_code code;
   if (axis < 0) {
     *out = psplit_i_tensor_hold(inputs[0][i]);
@@ -131,20 +137,19 @@ static psplit_code join_one(const psplit_i_batching *b, psplit_i_tensor *const *
   int64_t n_rows = 0;
   assert(n > 0);
   for (size_t r = 0; r < n; r++) {
-    if (!look(inputs[r][i], axis, &part)) return psplit_i_nomem(diag); /* it could, before */
+    PSPLIT_TRY(look(inputs[r][i], axis, diag, &part));
     if (r == 0) first = part;
     n_rows += part.view.dims[axis];
   }
   first.view.dims[axis] = n_rows;
-  PSPLIT_TRY(psplit_i_tensor_create(b->ort, first.view.data_type, first.view.dims,
-                                    first.view.n_dims, diag, out));
-  if (!look(*out, axis, &all)) return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_tensor_make(b->ort, first.view.data_type, first.view.dims, first.view.n_dims,
+                                  diag, out, &all));
   uint64_t row = 0;
   for (size_t r = 0; r < n; r++) {
-    if (!look(inputs[r][i], axis, &part)) return psplit_i_nomem(diag);
+    PSPLIT_TRY(look(inputs[r][i], axis, diag, &part));
     const uint64_t bytes = (uint64_t)part.view.dims[axis] * part.row_bytes;
-    for (uint64_t o = 0; o < all.n_outer && bytes; o++)
-      memcpy((char *)all.view.data + (o * (uint64_t)n_rows + row) * all.row_bytes,
+    for (uint64_t o = 0; o < first.n_outer && bytes; o++)
+      memcpy((char *)all.data + (o * (uint64_t)n_rows + row) * first.row_bytes,
              (const char *)part.view.data + o * bytes, (size_t)bytes);
     row += (uint64_t)part.view.dims[axis];
   }
@@ -162,28 +167,35 @@ out:
   return code;
 }
 
+static psplit_code split_one(const psplit_i_batching *b, const psplit_i_tensor *output,
+                             int32_t axis, int64_t n_all, int64_t first, int64_t n,
+                             psplit_diag *diag, psplit_i_tensor **out) {
+  blocks all;
+  psplit_i_tensor_view part;
+  psplit_code code;
+  PSPLIT_TRY(look(output, axis, diag, &all));
+  if (all.view.dims[axis] != n_all)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "it has not the %" PRId64 " rows of the requests that were joined", n_all);
+  all.view.dims[axis] = n;
+  PSPLIT_TRY(psplit_i_tensor_make(b->ort, all.view.data_type, all.view.dims, all.view.n_dims, diag,
+                                  out, &part));
+  const uint64_t bytes = (uint64_t)n * all.row_bytes;
+  for (uint64_t o = 0; o < all.n_outer && bytes; o++)
+    memcpy((char *)part.data + o * bytes,
+           (const char *)all.view.data + (o * (uint64_t)n_all + (uint64_t)first) * all.row_bytes,
+           (size_t)bytes);
+out:
+  return code;
+}
+
 psplit_code psplit_i_batching_split(const psplit_i_batching *b, psplit_i_tensor *const *outputs,
                                     int64_t n_all, int64_t first, int64_t n, psplit_diag *diag,
                                     psplit_i_tensor **out) {
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < b->manifest->n_outputs; i++) {
-    const int32_t axis = b->output_axes[i];
-    blocks all, part;
-    if (!look(outputs[i], axis, &all) || all.view.dims[axis] != n_all)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                               "output %s has not the %" PRId64 " rows of the requests that were "
-                               "joined",
-                               b->manifest->outputs[i], n_all));
-    all.view.dims[axis] = n;
-    PSPLIT_TRY(psplit_i_tensor_create(b->ort, all.view.data_type, all.view.dims, all.view.n_dims,
-                                      diag, &out[i]));
-    if (!look(out[i], axis, &part)) return psplit_i_nomem(diag);
-    const uint64_t bytes = (uint64_t)n * part.row_bytes;
-    for (uint64_t o = 0; o < part.n_outer && bytes; o++)
-      memcpy((char *)part.view.data + o * bytes,
-             (const char *)all.view.data + (o * (uint64_t)n_all + (uint64_t)first) * all.row_bytes,
-             (size_t)bytes);
+  for (uint32_t i = 0; i < b->manifest->n_outputs && code == PSPLIT_OK; i++) {
+    code = split_one(b, outputs[i], b->output_axes[i], n_all, first, n, diag, &out[i]);
+    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "output %s", b->manifest->outputs[i]);
   }
-out:
   return code;
 }

@@ -124,19 +124,16 @@ void psplit_i_tensor_set_number(const psplit_i_tensor_view *view, uint64_t i, do
 
 psplit_code psplit_i_tensor_cast(const psplit_i_ort *ort, int32_t data_type, psplit_diag *diag,
                                  psplit_i_tensor **io_tensor) {
-  psplit_i_tensor *made = NULL;
+  psplit_i_tensor *made;
   psplit_i_tensor_view from, to;
   psplit_code code;
   PSPLIT_TRY(psplit_i_tensor_look(*io_tensor, diag, &from));
-  PSPLIT_TRY(psplit_i_tensor_create(ort, data_type, from.dims, from.n_dims, diag, &made));
-  PSPLIT_TRY(psplit_i_tensor_look(made, diag, &to));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, data_type, from.dims, from.n_dims, diag, &made, &to));
   /* A double holds all of the types that can be cast. */
   for (uint64_t i = 0; i < from.n_elements; i++)
     psplit_i_tensor_set_number(&to, i, psplit_i_tensor_number(&from, i));
   psplit_i_tensor_release(*io_tensor);
   *io_tensor = made;
-  made = NULL;
 out:
-  psplit_i_tensor_release(made);
   return code;
 }

@@ -75,9 +75,8 @@ static psplit_code put_weight(checker *c, psplit_i_pass_kind kind, const char *n
   psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
   PSPLIT_TRY(psplit_model_initializer(c->model, name, diag, &initializer));
-  PSPLIT_TRY(psplit_i_tensor_create(c->pass.ort, initializer.data_type, initializer.dims,
-                                    initializer.n_dims, diag, &tensor));
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(c->pass.ort, initializer.data_type, initializer.dims,
+                                  initializer.n_dims, diag, &tensor, &view));
   if (zeros && view.n_bytes)
     memset(view.data, 0, (size_t)view.n_bytes);
   else if (!zeros)
@@ -176,21 +175,20 @@ static psplit_code run_once(checker *c, psplit_diag *diag) {
   double again;
   PSPLIT_TRY(take_loss(c, 0, true, diag, &c->check->loss));
   if (!isfinite(c->check->loss))
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_INVALID, "the loss is %g: it has no differences", c->check->loss));
   PSPLIT_TRY(look_at_loss(c, diag, &view));
   PSPLIT_TRY(
-    psplit_i_tensor_create(c->pass.ort, view.data_type, view.dims, view.n_dims, diag, &one));
+    psplit_i_tensor_make(c->pass.ort, view.data_type, view.dims, view.n_dims, diag, &one, &view));
   PSPLIT_TRY(put(c, PSPLIT_I_PASS_LOSS, table_of(c)->loss_gradient, one, diag));
-  PSPLIT_TRY(psplit_i_tensor_look(one, diag, &view));
   set(&view, 0, 1);
   PSPLIT_TRY(psplit_i_train_pass_backward(&c->pass, diag));
   PSPLIT_TRY(take_loss(c, 0, false, diag, &again));
   if (again != c->check->loss)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                             "the loss is %.9g, and %.9g when it is computed again: a model that "
-                             "draws random numbers has no differences",
-                             c->check->loss, again));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                              "the loss is %.9g, and %.9g when it is computed again: a model that "
+                              "draws random numbers has no differences",
+                              c->check->loss, again));
 out:
   return code;
 }
@@ -208,8 +206,8 @@ static psplit_code add_gradient(checker *c, const char *name, psplit_diag *diag)
     if (slot == PSPLIT_NONE || !c->pass.slots[slot]) continue;
     PSPLIT_TRY(psplit_i_tensor_look(c->pass.slots[slot], diag, &view));
     if (view.data_type != at->view.data_type || view.n_elements != at->view.n_elements)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                               "\"%s\" has another type or shape than what it is of", name));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                                "\"%s\" has another type or shape than what it is of", name));
     for (uint64_t i = 0; i < view.n_elements; i++) at->gradient[i] += get(&view, i);
   }
 out:
@@ -246,10 +244,9 @@ static psplit_code move(void *user, double h, psplit_diag *diag, double *out_val
   psplit_i_tensor *tensor;
   psplit_i_tensor_view view;
   double change = 0;
-  PSPLIT_TRY(psplit_i_tensor_create(c->pass.ort, at->view.data_type, at->view.dims, at->view.n_dims,
-                                    diag, &tensor));
+  PSPLIT_TRY(psplit_i_tensor_make(c->pass.ort, at->view.data_type, at->view.dims, at->view.n_dims,
+                                  diag, &tensor, &view));
   psplit_i_train_pass_put(&c->pass, at->slot, tensor);
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
   for (uint64_t i = 0; i < view.n_elements; i++) {
     const double from = get(&at->view, i), to = set(&view, i, from + h * at->direction[i]);
     change += at->gradient[i] * (to - from);
@@ -325,14 +322,14 @@ static psplit_code examine(checker *c, uint32_t index, const char *name,
   at->tensor = psplit_i_tensor_hold(c->pass.slots[at->slot]);
   PSPLIT_TRY(psplit_i_tensor_look(at->tensor, diag, &at->view));
   if (at->view.data_type != FLOAT && at->view.data_type != DOUBLE)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                             "\"%s\" is neither float nor double: its differences would tell "
-                             "nothing",
-                             io->name));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                              "\"%s\" is neither float nor double: its differences would tell "
+                              "nothing",
+                              io->name));
   io->n_elements = at->view.n_elements;
   at->gradient = calloc((size_t)io->n_elements + 1, sizeof *at->gradient);
   at->direction = calloc((size_t)io->n_elements + 1, sizeof *at->direction);
-  if (!at->gradient || !at->direction) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!at->gradient || !at->direction) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (name) PSPLIT_TRY(add_gradient(c, name, diag));
   for (uint32_t i = 0; row && i < row->n_more; i++)
     PSPLIT_TRY(add_gradient(c, row->more[i].gradient, diag));
@@ -449,7 +446,7 @@ psplit_code psplit_check_gradients(const psplit_onnxruntime *ort, const char *di
   checker c = {.check = calloc(1, sizeof *c.check), .options = &taken, .model = model};
   psplit_gradient_check_options_init(&taken);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_gradient_check_options, options, &taken, diag));
-  if (!c.check) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!c.check) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(check(&c, ort, directory, diag));
 out:
   psplit_i_train_pass_close(&c.pass);

@@ -152,25 +152,20 @@ static psplit_code ask(const psplit_i_feed *feed, uint32_t micro_batch, psplit_d
   psplit_tensor_view given = {0};
   psplit_i_tensor_view made;
   uint64_t n_elements, n_bytes;
-  psplit_i_tensor *tensor = NULL;
   psplit_code code;
   PSPLIT_TRY(feed->give(feed->give_user, micro_batch, feed->input, diag, &given));
   if (given.data_type != feed->wanted.data_type || given.n_dims > PSPLIT_I_MAX_RANK ||
       !psplit_i_element_bits(given.data_type) ||
       !psplit_i_tensor_size(given.data_type, given.dims, given.n_dims, &n_elements, &n_bytes) ||
       n_bytes != given.n_bytes || (n_bytes && !given.data))
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                             "input %s of micro-batch %" PRIu32 ": it takes data type %" PRId32
-                             ", and as many bytes as its shape has",
-                             feed->input, micro_batch, feed->wanted.data_type));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                              "input %s of micro-batch %" PRIu32 ": it takes data type %" PRId32
+                              ", and as many bytes as its shape has",
+                              feed->input, micro_batch, feed->wanted.data_type));
   PSPLIT_TRY(
-    psplit_i_tensor_create(feed->ort, given.data_type, given.dims, given.n_dims, diag, &tensor));
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &made));
+    psplit_i_tensor_make(feed->ort, given.data_type, given.dims, given.n_dims, diag, out, &made));
   if (n_bytes) memcpy(made.data, given.data, (size_t)n_bytes);
-  *out = tensor;
-  tensor = NULL;
 out:
-  psplit_i_tensor_release(tensor);
   return code;
 }
 

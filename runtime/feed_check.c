@@ -39,11 +39,11 @@ static psplit_code check_dims(const psplit_feed_options *feed, const psplit_i_ma
     ok = add_symbols(&m->output_values[i].shape, &names);
   for (uint32_t i = 0; ok && i < m->n_transfers; i++)
     ok = add_symbols(&m->transfers[i].shape, &names);
-  if (!ok) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!ok) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < feed->n_dims; i++)
     if (psplit_i_intern_find(&names, feed->dims[i].name) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_fail_unknown(diag, "the split has no dimension", feed->dims[i].name,
-                                       names.text, names.n));
+      PSPLIT_FAIL(psplit_i_fail_unknown(diag, "the split has no dimension", feed->dims[i].name,
+                                        names.text, names.n));
 out:
   psplit_i_intern_fini(&names);
   return code;

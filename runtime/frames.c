@@ -123,8 +123,7 @@ static psplit_code get_numbers(int fd, const psplit_i_ort *ort, int32_t type, co
                                size_t n_dims, psplit_diag *diag, psplit_i_tensor **out) {
   psplit_i_tensor_view view;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_tensor_create(ort, type, dims, n_dims, diag, out));
-  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, type, dims, n_dims, diag, out, &view));
   PSPLIT_TRY(get(fd, view.data, view.n_bytes, diag));
 out:
   return code;
@@ -139,7 +138,7 @@ static psplit_code get_all(int fd, uint64_t n, psplit_diag *diag, char **out) {
   do {
     const uint64_t step = n - at < STEP_BYTES + at ? n - at : STEP_BYTES + at;
     char *grown = realloc(all, (size_t)(at + step) + 1);
-    if (!grown) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!grown) PSPLIT_FAIL(psplit_i_nomem(diag));
     all = grown;
     PSPLIT_TRY(get(fd, all + at, step, diag));
     at += step;

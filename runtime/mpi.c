@@ -394,7 +394,7 @@ psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipelin
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &options, diag));
   psplit_i_service_run_options(&options);
   elsewhere.live = calloc(pipeline->pipe.manifest.n_stages, sizeof *elsewhere.live);
-  if (!elsewhere.live) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!elsewhere.live) PSPLIT_FAIL(psplit_i_nomem(diag));
   code = psplit_i_run_over(&way, ort, pipeline, &options, &elsewhere, diag, &none);
 out:
   free(elsewhere.live);

@@ -118,7 +118,7 @@ psplit_code psplit_i_mpi_agree(const psplit_i_pipe *pipe, uint32_t n_ranks,
   MPI_Request request;
   psplit_code code = PSPLIT_OK;
   uint64_t *mine = calloc(n, sizeof *mine), *all = calloc((size_t)n_ranks * n, sizeof *all);
-  if (!mine || !all) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!mine || !all) PSPLIT_FAIL(psplit_i_nomem(diag));
   mine[n_files] = digest_options(pipe, options);
   for (uint32_t i = 0; i < n_files; i++) PSPLIT_TRY(digest_of(file_at(pipe, i), diag, &mine[i]));
   MPI_Iallgather(mine, (int)n, MPI_UINT64_T, all, (int)n, MPI_UINT64_T, MPI_COMM_WORLD, &request);

@@ -208,9 +208,8 @@ static psplit_code take_tensor(psplit_i_lane *l, uint32_t i, const unsigned char
   if (l->envelope[HAS_DATA] && bytes > n) return no_sense(l, diag);
   if (!row[TYPE]) return bytes || row[RANK] ? no_sense(l, diag) : PSPLIT_OK;
   if (!bytes_fit(row)) return no_sense(l, diag);
-  PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)row[TYPE], row + N_ROW, (size_t)row[RANK],
-                                    diag, &l->bundle->tensors[i]));
-  PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(l->ort, (int32_t)row[TYPE], row + N_ROW, (size_t)row[RANK], diag,
+                                  &l->bundle->tensors[i], &view));
   if (view.data ? bytes != view.n_bytes : bytes > SIZE_MAX / 2) return no_sense(l, diag);
   l->bundle->bytes += bytes;
   if (!bytes) return PSPLIT_OK;

@@ -57,7 +57,7 @@ psplit_code psplit_i_device_turns_create(const psplit_i_manifest *manifest, uint
     psplit_i_shared_create(manifest->n_stages, sizeof(pthread_mutex_t), diag, &turns->shared));
   pthread_mutex_t *own = psplit_i_shared_of(turns->shared, rank, &n_bytes);
   if (own && !(psplit_i_shared_reserve(own, sizeof(pthread_mutex_t)) && make_turn(own)))
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_shared_meet(turns->shared); /* none is taken before it is made */
   turns->mine = find(turns->shared, manifest, rank);
   *out = turns;

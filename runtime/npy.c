@@ -319,8 +319,7 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
   PSPLIT_TRY(psplit_i_npy_look(path, data, at, wanted, diag, &of));
   from = (body){.data = data + at, .n = n - at};
   PSPLIT_TRY(check_size(&of, from.n, path, diag));
-  PSPLIT_TRY(psplit_i_tensor_create(ort, of.data_type, of.dims, of.n_dims, diag, &tensor));
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, of.data_type, of.dims, of.n_dims, diag, &tensor, &view));
   PSPLIT_TRY(arrange(&of, diag, &from));
   if (of.data_type == STRING)
     PSPLIT_TRY(set_strings(&of, &from, diag, tensor));

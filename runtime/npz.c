@@ -156,9 +156,9 @@ psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const c
   *out = (psplit_i_npz_member){0};
   PSPLIT_TRY(find_directory(path, fd, n_file, diag, &where));
   if (where.n_bytes > MOST_BYTES)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT, "%s: its list of arrays is over 64 MiB", path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_LIMIT, "%s: its list of arrays is over 64 MiB", path));
   data = malloc((size_t)where.n_bytes + 1);
-  if (!data) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!data) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_in_read_at(path, fd, where.offset, data, (size_t)where.n_bytes, diag));
   const uint32_t n_found = find_entry(data, (size_t)where.n_bytes, member, &e, &is_damaged);
   if (is_damaged)
@@ -240,7 +240,7 @@ psplit_code psplit_i_npz_unpack(const char *path, int fd, const psplit_i_npz_mem
                                path, member->n_bytes, member->n_packed, most_bytes);
   if (member->n_bytes >= SIZE_MAX) return psplit_i_nomem(diag);
   unsigned char *data = malloc((size_t)member->n_bytes + 1);
-  if (!data) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!data) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(member->deflated ? inflate_into(path, fd, member, diag, data)
                               : psplit_i_in_read_at(path, fd, member->offset, data,
                                                     (size_t)member->n_packed, diag));

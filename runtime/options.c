@@ -22,13 +22,13 @@ psplit_code psplit_i_take_feed(const psplit_feed_options *given, psplit_diag *di
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_feed_options, given, out, diag));
   for (size_t i = 0; i < out->n_shapes; i++)
     if (out->shapes[i].n_dims > PSPLIT_I_MAX_RANK)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "input %s is given more than %d dimensions",
-                               out->shapes[i].input, PSPLIT_I_MAX_RANK));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "input %s is given more than %d dimensions",
+                                out->shapes[i].input, PSPLIT_I_MAX_RANK));
   for (size_t i = 0; i < out->n_ranges; i++)
     if (!(out->ranges[i].low <= out->ranges[i].high) || !isfinite(out->ranges[i].low) ||
         !isfinite(out->ranges[i].high))
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "the range of input %s is empty or not finite",
-                               out->ranges[i].input));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "the range of input %s is empty or not finite",
+                                out->ranges[i].input));
 out:
   return code;
 }

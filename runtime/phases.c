@@ -179,17 +179,18 @@ psplit_code psplit_i_pipes_join(const psplit_i_pipe *const *pipes, uint32_t n, p
   for (uint32_t p = 0; p < n; p++) {
     PSPLIT_TRY(psplit_i_pipe_check_runs(pipes[p], diag));
     if (pipes[p]->manifest.n_stages > last->manifest.n_stages)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s has %u stages, and %s only %u",
-                               pipes[p]->directory, pipes[p]->manifest.n_stages, last->directory,
-                               last->manifest.n_stages));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s has %u stages, and %s only %u",
+                                pipes[p]->directory, pipes[p]->manifest.n_stages, last->directory,
+                                last->manifest.n_stages));
   }
   made.manifest.training = NULL;
   made.manifest.n_training_files = 0;
   made.phases = PSPLIT_NEW(&made.arena, psplit_i_phase, n);
-  if (!made.phases) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!made.phases) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(join_values(&j, diag));
   PSPLIT_TRY(join_stages(&j, diag));
   PSPLIT_TRY(join_links(&j, diag));
+  PSPLIT_TRY(psplit_i_pipe_make_ends(&made, diag));
 out:
   if (code == PSPLIT_OK)
     *out = made;

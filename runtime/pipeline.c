@@ -161,6 +161,7 @@ psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit
   PSPLIT_TRY(find_model_inputs(&pipe, diag));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));
   PSPLIT_TRY(make_links(&pipe, diag));
+  PSPLIT_TRY(psplit_i_pipe_make_ends(&pipe, diag));
 out:
   if (code == PSPLIT_OK)
     *out = pipe;
@@ -186,13 +187,20 @@ static bool receives(const psplit_i_pipe *pipe, uint32_t stage) {
   return false;
 }
 
-static bool add_link(psplit_i_pipe *pipe, uint32_t from, uint32_t to, uint32_t capacity) {
-  psplit_i_pipe_link *link = &pipe->links[pipe->n_links++];
-  *link = (psplit_i_pipe_link){.from = from,
-                               .to = to,
-                               .outputs = PSPLIT_NEW(&pipe->arena, uint32_t, capacity),
-                               .inputs = PSPLIT_NEW(&pipe->arena, uint32_t, capacity)};
-  return link->outputs && link->inputs;
+psplit_code psplit_i_pipe_make_ends(psplit_i_pipe *pipe, psplit_diag *diag) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  pipe->ends = PSPLIT_NEW(&pipe->arena, uint32_t *, m->n_stages);
+  for (uint32_t s = 0; s < m->n_stages && !pipe->arena.failed; s++)
+    pipe->ends[s] = PSPLIT_NEW(&pipe->arena, uint32_t,
+                               2 * ((size_t)m->stages[s].n_inputs + m->stages[s].n_outputs));
+  return pipe->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
+/* `room` is for so many tensors. */
+static void add_link(psplit_i_pipe *pipe, uint32_t from, uint32_t to, uint32_t *room,
+                     uint32_t capacity) {
+  pipe->links[pipe->n_links++] =
+    (psplit_i_pipe_link){.from = from, .to = to, .outputs = room, .inputs = room + capacity};
 }
 
 static void add_tensor(psplit_i_pipe *pipe, uint32_t output, uint32_t input) {
@@ -233,7 +241,7 @@ static psplit_code add_feed(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) 
   bool fed = !receives(pipe, s);
   for (uint32_t i = 0; i < stage->n_inputs; i++) fed |= is_fed(pipe, s, i);
   if (!fed) return PSPLIT_OK;
-  if (!add_link(pipe, PSPLIT_I_OUTSIDE, s, stage->n_inputs)) return psplit_i_nomem(diag);
+  add_link(pipe, PSPLIT_I_OUTSIDE, s, pipe->ends[s], stage->n_inputs);
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
     if (!is_fed(pipe, s, i)) continue;
     const uint32_t input = pipe->model_input[s][i];
@@ -268,13 +276,14 @@ uint32_t psplit_i_pipe_deliverer(const psplit_i_pipe *pipe) {
   return s;
 }
 
-static psplit_code add_collect(psplit_i_pipe *pipe, uint32_t s, bool outputs, psplit_diag *diag) {
-  const uint32_t n_outputs = pipe->manifest.stages[s].n_outputs, *found = pipe->model_output[s];
-  if (!psplit_i_pipe_is_final(pipe, s)) return PSPLIT_OK;
-  if (!add_link(pipe, s, PSPLIT_I_OUTSIDE, n_outputs)) return psplit_i_nomem(diag);
-  for (uint32_t o = 0; outputs && o < n_outputs; o++)
+static void add_collect(psplit_i_pipe *pipe, uint32_t s, bool outputs) {
+  const psplit_i_manifest_stage *stage = &pipe->manifest.stages[s];
+  const uint32_t *found = pipe->model_output[s];
+  if (!psplit_i_pipe_is_final(pipe, s)) return;
+  add_link(pipe, s, PSPLIT_I_OUTSIDE, pipe->ends[s] + 2 * (size_t)stage->n_inputs,
+           stage->n_outputs);
+  for (uint32_t o = 0; outputs && o < stage->n_outputs; o++)
     if (found[o] != PSPLIT_NONE) add_tensor(pipe, o, found[o]);
-  return PSPLIT_OK;
 }
 
 psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect, bool outputs,
@@ -282,7 +291,7 @@ psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect
   psplit_code code = PSPLIT_OK;
   for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) {
     if (feed) PSPLIT_TRY(add_feed(pipe, s, diag));
-    if (collect) PSPLIT_TRY(add_collect(pipe, s, outputs, diag));
+    if (collect) add_collect(pipe, s, outputs);
   }
 out:
   return code;

@@ -43,6 +43,7 @@ typedef struct psplit_i_pipe {
   bool **kept; /* [stage][input of the stage]: stages keep it themselves; NULL: none is kept */
   uint32_t n_links;
   psplit_i_pipe_link *links; /* by from, then to; those with the outside behind all others */
+  uint32_t **ends; /* [stage]: room for what its links with the outside list, 2 of each port */
 } psplit_i_pipe;
 
 /* Reads directory/pipeline.json, of at most max_bytes (0: the default); `directory` outlives it.
@@ -52,6 +53,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, uint64_t m
                                                psplit_diag *diag, psplit_i_pipe *out);
 /* Whether its stages run without a trainer. Errors: UNSUPPORTED. */
 PSPLIT_MUST_USE psplit_code psplit_i_pipe_check_runs(const psplit_i_pipe *pipe, psplit_diag *diag);
+/* Makes `ends`: once, as each run opens its own and takes no memory for it. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_make_ends(psplit_i_pipe *pipe, psplit_diag *diag);
 void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
 
 /* Whether micro-batches end at a stage: it makes outputs of the model, or gives to nobody. The
@@ -70,7 +73,7 @@ void psplit_i_pipe_keep_output(psplit_i_pipe *pipe, uint32_t stage, uint32_t por
 
 /* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of
  * the model (optional ones do not count) or receives nothing; with `collect` one from each final
- * stage, which without `outputs` carry nothing but whether it went well. Errors: INVALID, NOMEM. */
+ * stage, which without `outputs` carry nothing but whether it went well. Errors: INVALID. */
 PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
                                                     bool outputs, psplit_diag *diag);
 

@@ -64,7 +64,7 @@ psplit_code psplit_i_session_placed(const psplit_i_session *session, psplit_diag
   for (size_t p = 0; p < n_parts; p++, n += n_here)
     PSPLIT_TRY(read_part(ort, parts[p], diag, NULL, &n_here));
   list = calloc(n + 1, sizeof *list);
-  if (!list) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!list) PSPLIT_FAIL(psplit_i_nomem(diag));
   n = 0;
   for (size_t p = 0; p < n_parts; p++, n += n_here)
     PSPLIT_TRY(read_part(ort, parts[p], diag, &list[n], &n_here));

@@ -89,7 +89,7 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
   w->outputs = calloc(n_out + 1, sizeof *w->outputs);
   w->got = calloc(n_out + 1, sizeof *w->got);
   if (!w->feeds || !w->names || !w->given || !w->outputs || !w->got)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_feed_options feed = options->feed;
   for (size_t i = 0; i < n_in; i++)
     psplit_i_feed_look(&feed, &w->session.inputs[i], w->session.inputs[i].name);
@@ -116,10 +116,10 @@ static psplit_code check_outputs(const whole *w, psplit_diag *diag) {
     if (kind.is_sequence || kind.is_nothing) continue;
     PSPLIT_TRY(psplit_i_tensor_look(w->got[o], diag, &view));
     if (!view.n_elements)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                               "with a size of 0 the output \"%s\" is empty: there is nothing to "
-                               "measure; give what a run has",
-                               w->outputs[o]));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                                "with a size of 0 the output \"%s\" is empty: there is nothing to "
+                                "measure; give what a run has",
+                                w->outputs[o]));
   }
 out:
   return code;
@@ -212,7 +212,7 @@ static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, ps
     int64_t *dims = psplit_i_arena_array(arena, view.n_dims, sizeof *dims);
     assert(w->names[i]); /* by open_whole() */
     const char *name = psplit_i_arena_strndup(arena, w->names[i], strlen(w->names[i]));
-    if (!dims || !name) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!dims || !name) PSPLIT_FAIL(psplit_i_nomem(diag));
     if (view.n_dims) memcpy(dims, view.dims, view.n_dims * sizeof *dims);
     profile->inputs[profile->n_inputs++] = (psplit_i_fed){name, dims, view.n_dims};
   }
@@ -238,7 +238,7 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   char *file = NULL;
   psplit_i_session_options session = options->session;
   psplit_i_text_addf(&prefix, "%s/profile", profile->directory.bytes);
-  if (prefix.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (prefix.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   session.profile_prefix = prefix.bytes;
   session.optimized_path = profile->optimized.bytes;
   PSPLIT_TRY(open_whole(ort, path, &session, options, diag, &w));

@@ -49,19 +49,19 @@ static psplit_code take_events(psplit_i_profile *profile, psplit_diag *diag) {
   psplit_i_text path = {0};
   DIR *directory = opendir(profile->directory.bytes);
   if (!directory)
-    PSPLIT_TRY(psplit_i_fail(diag, errno == ENOMEM ? PSPLIT_NOMEM : PSPLIT_IO,
-                             "cannot look into %s, where the profile is: %s",
-                             profile->directory.bytes, strerror(errno)));
+    PSPLIT_FAIL(psplit_i_fail(diag, errno == ENOMEM ? PSPLIT_NOMEM : PSPLIT_IO,
+                              "cannot look into %s, where the profile is: %s",
+                              profile->directory.bytes, strerror(errno)));
   for (struct dirent *each; directory && (each = readdir(directory));) {
     if (strncmp(each->d_name, BEGIN, sizeof BEGIN - 1) != 0) continue;
     psplit_i_text_addf(&path, "%s/%s", profile->directory.bytes, each->d_name);
     break;
   }
   if (directory) closedir(directory);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (!path.n)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "ONNX Runtime wrote no profile to %s",
-                             profile->directory.bytes));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "ONNX Runtime wrote no profile to %s",
+                              profile->directory.bytes));
   PSPLIT_TRY(psplit_i_profile_take_events(path.bytes, diag, profile));
 out:
   psplit_i_text_fini(&path);
@@ -76,11 +76,11 @@ psplit_code psplit_i_profile_stages(const psplit_i_ort *ort, const psplit_i_pipe
   psplit_i_timeline timeline = {0};
   psplit_i_session_options *sessions = calloc((size_t)n + 1, sizeof *sessions);
   psplit_i_text *prefixes = calloc((size_t)n + 1, sizeof *prefixes);
-  if (!sessions || !prefixes) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!sessions || !prefixes) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < n; s++) {
     PSPLIT_TRY(psplit_i_profile_make_room(&out[s], diag));
     psplit_i_text_addf(&prefixes[s], "%s/profile", out[s].directory.bytes);
-    if (prefixes[s].failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (prefixes[s].failed) PSPLIT_FAIL(psplit_i_nomem(diag));
     sessions[s] = *psplit_i_stage_session(options, s);
     sessions[s].profile_prefix = prefixes[s].bytes;
     sessions[s].optimized_path = out[s].optimized.bytes;
@@ -104,7 +104,7 @@ psplit_code psplit_i_profile_time_stages(const psplit_i_ort *ort, const psplit_i
   PSPLIT_TRY(run_alone(ort, pipe, options, NULL, diag, out, &timeline));
   const uint32_t n = psplit_i_timeline_n(&timeline);
   ns = calloc((size_t)n + 1, sizeof *ns);
-  if (!ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!ns) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; n && s < timeline.n_stages; s++) {
     psplit_i_timeline_times(&timeline, s, ns);
     psplit_i_profile_take_times(ns, n, &out[s]);

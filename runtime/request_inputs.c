@@ -69,8 +69,8 @@ static psplit_code copy(const psplit_i_ort *ort, const psplit_tensor_view *given
                         psplit_i_tensor **out) {
   psplit_i_tensor_view view;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_tensor_create(ort, given->data_type, given->dims, given->n_dims, diag, out));
-  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  PSPLIT_TRY(
+    psplit_i_tensor_make(ort, given->data_type, given->dims, given->n_dims, diag, out, &view));
   if (!psplit_i_element_bits(given->data_type))
     return view.n_elements
              ? psplit_i_tensor_unpack(*out, view.n_elements, given->data, given->n_bytes, diag)

@@ -96,7 +96,7 @@ psplit_code psplit_pipeline_open(const char *directory, const psplit_pipeline_op
   psplit_code code;
   psplit_pipeline_options_init(&taken);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_pipeline_options, options, &taken, diag));
-  if (!made || !(made->directory = strdup(directory))) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!made || !(made->directory = strdup(directory))) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_pipe_read(made->directory, taken.max_text_bytes, diag, &made->pipe));
   if (!taken.for_training) PSPLIT_TRY(psplit_i_pipe_check_runs(&made->pipe, diag));
   PSPLIT_TRY(describe(made, diag));

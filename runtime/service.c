@@ -67,16 +67,16 @@ static psplit_code make(psplit_service *s, const psplit_run_options *run,
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &s->run, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_service_options, own, &taken, diag));
   if (!(taken.batch_delay_s >= 0))
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "requests wait for others 0 s or more"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "requests wait for others 0 s or more"));
   if (taken.stage_command && s->way.transport != PSPLIT_I_OVER_THREADS.transport)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "ranks are processes of their own already"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "ranks are processes of their own already"));
   if (!taken.max_waiting)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "a service has room for one request at least"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "a service has room for one request at least"));
   const psplit_i_requests_options options = {
     &s->ort->ort,        pipe,           taken.max_waiting, s->run.deadline_s, taken.max_batch,
     taken.batch_delay_s, taken.batch_dim};
   s->source.live = calloc(pipe->manifest.n_stages, sizeof *s->source.live);
-  if (!s->source.live) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!s->source.live) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_requests_create(&options, diag, &s->requests));
   psplit_i_requests_connect(s->requests, &s->source);
   s->source.stage_command = taken.stage_command;
@@ -133,7 +133,7 @@ psplit_code psplit_i_service_start_over(const psplit_i_way *way, const psplit_on
   pthread_cond_init(&s->changed, NULL);
   PSPLIT_TRY(make(s, run, own, diag));
   if (pthread_create(&s->thread, NULL, service_main, s))
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
   s->started = true;
   if (!wait_ready(s)) {
     const bool cancelled = s->cancel;

@@ -130,7 +130,7 @@ static psplit_code open_phase(psplit_i_stage *stage, uint32_t phase, psplit_i_st
   psplit_code code = PSPLIT_OK;
   if (!file) return PSPLIT_OK;
   psplit_i_text_addf(&path, "%s/%s", all->directory, file);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (!apart) PSPLIT_TRY(open_session(stage, 0, path.bytes, diag, &w->sessions[phase]));
   PSPLIT_TRY(open_feeds(stage, phase, w, diag));
   if (apart) PSPLIT_TRY(open_process(stage, path.bytes, w, diag)); /* services have one phase */
@@ -194,7 +194,7 @@ psplit_code psplit_i_stage_open_replica(psplit_i_stage *stage, const psplit_i_st
     if (!file) continue;
     path.n = 0;
     psplit_i_text_addf(&path, "%s/%s", phase->directory, file);
-    if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
     PSPLIT_TRY(alike ? psplit_i_session_share(&first->sessions[p], diag, &w->sessions[p])
                      : open_session(stage, replica, path.bytes, diag, &w->sessions[p]));
   }

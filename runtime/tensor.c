@@ -159,6 +159,20 @@ out:
   return code;
 }
 
+psplit_code psplit_i_tensor_make(const psplit_i_ort *ort, int32_t data_type, const int64_t *dims,
+                                 size_t n_dims, psplit_diag *diag, psplit_i_tensor **out,
+                                 psplit_i_tensor_view *out_view) {
+  psplit_i_tensor *made = NULL;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_create(ort, data_type, dims, n_dims, diag, &made));
+  PSPLIT_TRY(psplit_i_tensor_look(made, diag, out_view));
+  *out = made;
+  made = NULL;
+out:
+  psplit_i_tensor_release(made);
+  return code;
+}
+
 psplit_code psplit_i_tensor_pack(const psplit_i_tensor *tensor, const psplit_i_tensor_view *view,
                                  psplit_diag *diag, void *bytes) {
   const size_t n = (size_t)view->n_elements, head = n * sizeof(uint64_t);

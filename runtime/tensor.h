@@ -38,6 +38,11 @@ typedef struct psplit_i_tensor_view {
 /* Errors: UNSUPPORTED (not a dense tensor, rank over PSPLIT_I_MAX_RANK), PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                  psplit_i_tensor_view *out);
+/* Creates one to be filled; where that fails there is none. Errors: those of both. */
+PSPLIT_MUST_USE psplit_code psplit_i_tensor_make(const psplit_i_ort *ort, int32_t data_type,
+                                                 const int64_t *dims, size_t n_dims,
+                                                 psplit_diag *diag, psplit_i_tensor **out,
+                                                 psplit_i_tensor_view *out_view);
 
 /* What is no tensor: a sequence of so many values, or an optional one that is not there. */
 typedef struct psplit_i_value_view {

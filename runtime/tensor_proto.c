@@ -104,8 +104,7 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
   }
   PSPLIT_TRY(check_counts(proto, path, diag, &of, &found));
   PSPLIT_TRY(
-    psplit_i_tensor_create(ort, proto->data_type, proto->dims, proto->n_dims, diag, &tensor));
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+    psplit_i_tensor_make(ort, proto->data_type, proto->dims, proto->n_dims, diag, &tensor, &view));
   if (proto->data_type == STRING)
     PSPLIT_TRY(fill_strings(proto, diag, tensor));
   else

@@ -184,7 +184,7 @@ psplit_code psplit_i_train_pass_open(const psplit_i_ort *ort, const psplit_i_pip
       list_part(&pass, s, &parts->backward, PSPLIT_I_PASS_BACK, &pass.backward[s]) &&
       list_part(&pass, s, &parts->weight_gradients, PSPLIT_I_PASS_BACK, &pass.weight_gradients[s]);
   }
-  if (!good) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!good) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < m->n_stages; s++) {
     const psplit_i_training_parts *parts = &m->training->stages[s];
     PSPLIT_TRY(open_file(&pass, m->stages[s].file, options, diag, &pass.forward[s]));
@@ -230,7 +230,7 @@ static psplit_code run(psplit_i_train_pass *pass, psplit_i_pass_file *file, uint
   const char **names = calloc((size_t)file->n_inputs + 1, sizeof *names);
   psplit_i_tensor **given = calloc((size_t)file->n_inputs + 1, sizeof *given);
   psplit_i_tensor **got = calloc((size_t)n_outputs + 1, sizeof *got);
-  if (!names || !given || !got) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!names || !given || !got) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < file->n_inputs; i++) {
     given[n] = pass->slots[file->input_slots[i]];
     names[n] = file->input_names[i];

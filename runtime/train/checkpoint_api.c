@@ -26,7 +26,7 @@ psplit_code psplit_checkpoint_open(const char *path, psplit_diag *diag,
   const psplit_i_checkpoint_state *state = psplit_i_checkpoint_state_of(c->of);
   const psplit_i_trained_weight *weights = psplit_i_checkpoint_weights(c->of, &c->info.n_weights);
   c->weights = calloc(c->info.n_weights + (size_t)1, sizeof *c->weights);
-  if (!c->weights) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!c->weights) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < c->info.n_weights; i++) {
     const psplit_i_stored *stored = psplit_i_checkpoint_find(c->of, weights[i].name);
     c->weights[i] = (psplit_checkpoint_weight){.name = stored->name,

@@ -100,7 +100,7 @@ psplit_code psplit_i_training_json_write(const psplit_i_checkpoint_state *state,
   PSPLIT_TRY(psplit_i_checkpoint_digest(weights, n_weights, diag, digest));
   snprintf(hex, sizeof hex, "%016" PRIx64 "%016" PRIx64, digest[0], digest[1]);
   rows = sorted(weights, n_weights);
-  if (!rows) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!rows) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "version");

@@ -68,16 +68,16 @@ static psplit_code read_json(psplit_i_checkpoint *c, int fd, const char *directo
   int file = -1;
   psplit_code code;
   psplit_i_text_addf(&path, "%s/%s", directory, PSPLIT_I_TRAINING_JSON);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (faccessat(fd, PSPLIT_I_TRAINING_JSON, F_OK, 0) != 0)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s is no checkpoint: it has no %s", directory,
-                             PSPLIT_I_TRAINING_JSON));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s is no checkpoint: it has no %s", directory,
+                              PSPLIT_I_TRAINING_JSON));
   PSPLIT_TRY(open_file(fd, PSPLIT_I_TRAINING_JSON, path.bytes, diag, &file, &bytes));
   if (bytes > MOST_JSON)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_LIMIT, "%s has over %d MiB", path.bytes, MOST_JSON >> 20));
   text = malloc((size_t)bytes + 1);
-  if (!text) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!text) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_in_read_at(path.bytes, file, 0, text, (size_t)bytes, diag));
   PSPLIT_TRY(
     psplit_i_training_json_parse(path.bytes, text, (size_t)bytes, &c->arena, diag, &c->json));
@@ -157,7 +157,7 @@ static psplit_code fill(psplit_i_checkpoint *c, int fd, psplit_diag *diag) {
   c->files = malloc(n * sizeof *c->files);
   for (uint32_t s = 0; c->files && s < n; s++) c->files[s] = -1;
   c->paths = PSPLIT_NEW(&c->arena, const char *, n);
-  if (!c->files || !c->paths) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!c->files || !c->paths) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < n; s++) {
     psplit_i_safetensors found;
     PSPLIT_TRY(read_stage(c, fd, s, diag, &found));
@@ -208,7 +208,7 @@ static psplit_code try_to_open(const char *path, psplit_diag *diag, bool *out_ag
   psplit_i_intern_init(&c->names);
   psplit_code code;
   c->path = strdup(path);
-  if (!c->path) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!c->path) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(open_directory(path, diag, &fd));
   PSPLIT_TRY(fill(c, fd, diag));
 out:
@@ -343,7 +343,7 @@ psplit_code psplit_i_checkpoint_fits(const psplit_i_checkpoint *c,
   psplit_i_intern_init(&theirs);
   for (uint32_t i = 0; i < c->json.n_weights; i++)
     if (psplit_i_intern_add(&theirs, c->json.weights[i].name) == PSPLIT_NONE)
-      PSPLIT_TRY(psplit_i_nomem(diag));
+      PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(fit_weights(c, &theirs, weights, n_weights, diag));
   PSPLIT_TRY(fit_other_way(c, weights, n_weights, diag));
   if (!optimizer) goto out;

@@ -146,7 +146,7 @@ psplit_code psplit_i_checkpoint_write_stage(const char *hidden, uint32_t stage,
   psplit_i_stage_file(stage, name);
   psplit_i_text_addf(&path, "%s/%s", hidden, name);
   psplit_i_stored *stored = calloc(n + 1, sizeof *stored);
-  if (path.failed || !stored) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed || !stored) PSPLIT_FAIL(psplit_i_nomem(diag));
   uint64_t bytes = 0;
   for (size_t i = 0; i < n; i++) {
     stored[i] = tensors[i].as;
@@ -241,7 +241,7 @@ psplit_code psplit_i_checkpoint_commit(psplit_i_checkpoint_writer *writer,
   PSPLIT_TRY(check_files(writer, state->n_stages, stage_bytes, diag));
   PSPLIT_TRY(psplit_i_training_json_write(state, weights, n_weights, stage_bytes, diag, &text));
   psplit_i_text_addf(&path, "%s/%s", writer->path, PSPLIT_I_TRAINING_JSON);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_out_put(path.bytes, NULL, text.bytes, text.n, diag));
   if (!synced(writer->fd)) PSPLIT_TRY(cannot_replace(writer, diag));
   PSPLIT_TRY(put_in_place(writer, diag));

@@ -62,24 +62,19 @@ psplit_code psplit_i_draw_mask(const psplit_i_ort *ort, const psplit_i_mask_row 
   psplit_i_drawing given = *at;
   psplit_i_tensor_view view;
   int64_t dims[PSPLIT_I_MAX_RANK], n;
-  psplit_i_tensor *made = NULL;
   psplit_code code;
   if (mask->rank > PSPLIT_I_MAX_RANK)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "%s has more than %d dimensions", mask->tensor,
                          PSPLIT_I_MAX_RANK);
   PSPLIT_TRY(psplit_i_mask_sizes(mask, size_of, &given, diag, dims, &n));
-  PSPLIT_TRY(psplit_i_tensor_create(ort, mask->kind == PSPLIT_DRAW_KEEP ? BOOL : FLOAT, dims,
-                                    mask->rank, diag, &made));
-  PSPLIT_TRY(psplit_i_tensor_look(made, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, mask->kind == PSPLIT_DRAW_KEEP ? BOOL : FLOAT, dims,
+                                  mask->rank, diag, out, &view));
   if (mask->kind == PSPLIT_DRAW_KEEP)
     psplit_draw_keep(&draw, mask->ratio, 0, (size_t)n, view.data);
   else if (mask->kind == PSPLIT_DRAW_UNIFORM)
     psplit_draw_uniform(&draw, 0, (size_t)n, view.data);
   else
     psplit_draw_normal(&draw, 0, (size_t)n, view.data);
-  *out = made;
-  made = NULL;
 out:
-  psplit_i_tensor_release(made);
   return code;
 }

@@ -74,7 +74,7 @@ psplit_code psplit_i_say_hello(psplit_i_work *w, psplit_diag *diag) {
   double *answer = calloc(PSPLIT_I_N_SETS + n_sizes, sizeof *answer);
   uint64_t n_rows[PSPLIT_I_N_SETS];
   psplit_code code;
-  if (!report || !answer) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!report || !answer) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (int set = 0; set < PSPLIT_I_N_SETS; set++) {
     report[ROWS + set] = (double)w->feeding.order[set].n_rows;
     report[FED + set] = w->feeding.first_fed[set];

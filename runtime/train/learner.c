@@ -24,8 +24,7 @@ static psplit_code make_scalar(const psplit_i_ort *ort, int32_t data_type, doubl
   enum { FLOAT = 1, INT64 = 7, DOUBLE = 11 };
   psplit_i_tensor_view view;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_tensor_create(ort, data_type, NULL, 0, diag, out));
-  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, data_type, NULL, 0, diag, out, &view));
   if (data_type == FLOAT)
     *(float *)view.data = (float)value;
   else if (data_type == DOUBLE)
@@ -67,8 +66,7 @@ psplit_code psplit_i_learner_zeros(const psplit_i_ort *ort, const psplit_i_tenso
   psplit_i_tensor_view view;
   psplit_code code;
   PSPLIT_TRY(psplit_i_tensor_look(like, diag, &view));
-  PSPLIT_TRY(psplit_i_tensor_create(ort, view.data_type, view.dims, view.n_dims, diag, out));
-  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, view.data_type, view.dims, view.n_dims, diag, out, &view));
   if (view.n_bytes) memset(view.data, 0, (size_t)view.n_bytes);
 out:
   return code;

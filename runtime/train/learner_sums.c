@@ -78,12 +78,12 @@ static psplit_code weight_squares(const psplit_i_learner *l, uint32_t first, uin
   if (!parts) return psplit_i_nomem(diag);
   for (uint32_t p = 0; p < n_parts; p++) {
     if (!l->sums[first + p])
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not come",
-                               table_of(l)->weights[l->gradient_weight[first]].name));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not come",
+                                table_of(l)->weights[l->gradient_weight[first]].name));
     PSPLIT_TRY(psplit_i_tensor_look(l->sums[first + p], diag, &view));
     if (p && view.n_elements != n)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "gradients of %s differ in size",
-                               table_of(l)->weights[l->gradient_weight[first]].name));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "gradients of %s differ in size",
+                                table_of(l)->weights[l->gradient_weight[first]].name));
     parts[p] = view.data;
     n = view.n_elements;
   }

@@ -97,21 +97,21 @@ static psplit_code look(const char *path, const source *from, const psplit_i_row
   PSPLIT_TRY(read_source(path, from, 0, first, n_first, diag));
   PSPLIT_TRY(psplit_i_npy_find(path, first, n_first, diag, &at));
   if (at > from->n)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: cut short within its header", path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: cut short within its header", path));
   head = malloc(at + 1);
-  if (!head) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!head) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(read_source(path, from, 0, head, at, diag));
   PSPLIT_TRY(psplit_i_npy_look(path, head, at, &type, diag, &of));
   PSPLIT_TRY(check_layout(path, &of, wanted, diag));
   const bool fits = psplit_i_tensor_size(of.data_type, of.dims, of.n_dims, &elements, &bytes);
   if (!fits || bytes > from->n - at)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED,
-                             "%s: cut short: its shape takes more than the %" PRIu64
-                             " bytes that it has",
-                             path, from->n - at));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED,
+                              "%s: cut short: its shape takes more than the %" PRIu64
+                              " bytes that it has",
+                              path, from->n - at));
   if (bytes < from->n - at)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: has %" PRIu64 " bytes behind its array",
-                             path, from->n - at - bytes));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: has %" PRIu64 " bytes behind its array",
+                              path, from->n - at - bytes));
   out->data_type = of.data_type;
   out->wanted_type = wanted->data_type;
   out->n_rows = (uint64_t)of.dims[0];
@@ -229,8 +229,7 @@ psplit_code psplit_i_rows_tensor(const psplit_i_ort *ort, const psplit_i_rows *r
   psplit_code code;
   memcpy(dims, rows->dims, sizeof dims);
   dims[0] = (int64_t)(slice->end - slice->begin);
-  PSPLIT_TRY(psplit_i_tensor_create(ort, rows->data_type, dims, rows->n_dims, diag, &tensor));
-  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, rows->data_type, dims, rows->n_dims, diag, &tensor, &view));
   PSPLIT_TRY(psplit_i_rows_read(rows, order, slice, diag, view.data));
   if (rows->data_type != rows->wanted_type)
     PSPLIT_TRY(psplit_i_tensor_cast(ort, rows->wanted_type, diag, &tensor));

@@ -174,7 +174,7 @@ psplit_code psplit_i_safetensors_read(const char *path, int fd, uint64_t n_file,
   PSPLIT_TRY(header_length(path, first, n_file, diag, &length));
   const size_t n = LENGTH_BYTES + (size_t)length;
   head = malloc(n);
-  if (!head) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!head) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_in_read_at(path, fd, 0, head, n, diag));
   PSPLIT_TRY(psplit_i_safetensors_parse(path, head, n, n_file, arena, diag, out));
 out:

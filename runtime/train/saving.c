@@ -44,7 +44,7 @@ psplit_code psplit_i_save_stage(const psplit_i_learner *l, const char *hidden, p
   if (code != PSPLIT_OK) return code;
   psplit_i_checkpoint_tensor *tensors = calloc(o.n + 1, sizeof *tensors);
   psplit_i_tensor_view *views = calloc(o.n + 1, sizeof *views);
-  if (!tensors || !views) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!tensors || !views) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < o.n; i++) {
     const psplit_i_tensor_view *view = &views[i];
     PSPLIT_TRY(psplit_i_tensor_look(*o.places[i], diag, &views[i]));
@@ -69,8 +69,8 @@ static psplit_code load_one(const psplit_i_learner *l, const psplit_i_checkpoint
   psplit_i_tensor *made = NULL;
   psplit_code code;
   PSPLIT_TRY(psplit_i_tensor_look(*place, diag, &view));
-  PSPLIT_TRY(psplit_i_tensor_create(l->ort, view.data_type, view.dims, view.n_dims, diag, &made));
-  PSPLIT_TRY(psplit_i_tensor_look(made, diag, &view));
+  PSPLIT_TRY(
+    psplit_i_tensor_make(l->ort, view.data_type, view.dims, view.n_dims, diag, &made, &view));
   PSPLIT_TRY(psplit_i_checkpoint_load(checkpoint, name, view.data_type, view.dims,
                                       (uint32_t)view.n_dims, diag, view.data));
   psplit_i_tensor_release(*place);

@@ -20,8 +20,7 @@ static psplit_code send_row(const psplit_i_device *d, uint32_t wire, const doubl
   psplit_i_bundle *bundle = psplit_i_bundle_create(1);
   psplit_code code;
   if (!bundle) return psplit_i_nomem(diag);
-  PSPLIT_TRY(psplit_i_tensor_create(d->ort, DOUBLE, dims, 1, diag, &bundle->tensors[0]));
-  PSPLIT_TRY(psplit_i_tensor_look(bundle->tensors[0], diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(d->ort, DOUBLE, dims, 1, diag, &bundle->tensors[0], &view));
   memcpy(view.data, row, n * sizeof *row);
   return psplit_i_tell(d, wire, bundle);
 out:

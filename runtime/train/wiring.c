@@ -189,15 +189,15 @@ psplit_code psplit_i_wiring_make(const psplit_i_pipe *pipe, uint32_t n_chunks, u
   most += n_gradients;
   psplit_i_arena_init(&w.arena, 0);
   w.wires = PSPLIT_NEW(&w.arena, psplit_i_wire, most * n_replicas);
-  if (!w.wires) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!w.wires) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t r = 0; r < n_replicas; r++) {
-    if (!add_forward(&w, pipe, r)) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!add_forward(&w, pipe, r)) PSPLIT_FAIL(psplit_i_nomem(diag));
     PSPLIT_TRY(add_backward(&w, training, r, diag));
     PSPLIT_TRY(add_parts(&w, pipe, r, n_gradients, diag));
-    if (!add_gradients(&w, training, n_gradients, r)) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!add_gradients(&w, training, n_gradients, r)) PSPLIT_FAIL(psplit_i_nomem(diag));
     PSPLIT_TRY(add_weights(&w, training, r, diag));
   }
-  if (!add_devices(&w)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!add_devices(&w)) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out = w;
 out:
   if (code != PSPLIT_OK) psplit_i_wiring_fini(&w);

@@ -1,5 +1,5 @@
 /* Whichever call of ONNX Runtime fails, and whichever allocation, what runs stages says why, or
- * does without, and ends: TAP.
+ * does without, ends, and leaves nothing behind: TAP.
  *
  *   each_failure LIBRARY DIRECTORY
  *
@@ -11,12 +11,14 @@
 #include <psplit/run_service.h>
 #include <psplit/train.h>
 #include <psplit/training.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "failing.h"
+#include "failing_chains.h"
 #include "text_model.h"
 
 static psplit_onnxruntime *ort;
@@ -193,6 +195,36 @@ static psplit_code run_replicas(psplit_diag *diag) {
   return finish(done, code, diag);
 }
 
+/* Micro-batches as they come, of what the program gives. */
+static psplit_code give_rows(void *user, uint32_t micro_batch, const char *input, psplit_diag *diag,
+                             psplit_tensor_view *out) {
+  static const int64_t dims[] = {2, 8};
+  static const float numbers[16] = {1, 2, 3};
+  (void)user, (void)micro_batch, (void)input, (void)diag;
+  *out = (psplit_tensor_view){1, 2, dims, numbers, sizeof numbers};
+  return PSPLIT_OK;
+}
+
+static psplit_code run_stream(psplit_diag *diag) {
+  psplit_run *done = NULL;
+  psplit_feed_options given = feed;
+  psplit_run_options run = run_options();
+  psplit_delivered *delivered = NULL;
+  psplit_code code = psplit_delivered_create(diag, &delivered);
+  if (code != PSPLIT_OK) return code;
+  given.random = false;
+  given.give = give_rows;
+  run.feed = &given;
+  run.stream = true;
+  run.deadline_s = 30;
+  run.delivered = delivered;
+  run.output = "results";
+  code = psplit_pipeline_run(ort, plain, &run, diag, &done);
+  code = finish(done, code, diag);
+  psplit_delivered_destroy(delivered);
+  return code;
+}
+
 static psplit_code compare_it(psplit_diag *diag) {
   static const psplit_dim_value dims[] = {{"batch", 1}, {"length", 3}, {"past", 2}};
   static const psplit_feed_range range = {"input_ids", 0, 7};
@@ -205,6 +237,16 @@ static psplit_code compare_it(psplit_diag *diag) {
   sizes.n_ranges = 1;
   run.feed = &sizes;
   return psplit_compare_run(ort, "decoder.onnx", decoder, &run, diag, found);
+}
+
+static psplit_code open_it(psplit_diag *diag) {
+  psplit_pipeline *pipeline = NULL;
+  psplit_pipeline_options options;
+  psplit_pipeline_options_init(&options);
+  options.for_training = true;
+  const psplit_code code = psplit_pipeline_open("trained", &options, diag, &pipeline);
+  psplit_pipeline_close(pipeline);
+  return code;
 }
 
 static psplit_code profile_it(psplit_diag *diag) {
@@ -237,35 +279,56 @@ static psplit_code probe_it(psplit_diag *diag) {
   return code;
 }
 
-static psplit_code serve_it(psplit_diag *diag) {
+static psplit_code submit(psplit_service *service, psplit_diag *diag, uint64_t *out_id) {
   static const int64_t dims[] = {1, 2}, tokens[] = {1, 2}, past_dims[] = {1, 1, 8};
   static const float past[8] = {1, 2, 3};
   const psplit_named_tensor inputs[] = {
     {"input_ids", {7, 2, dims, tokens, sizeof tokens}},
     {"past_key_values.0.key", {1, 3, past_dims, past, sizeof past}}};
-  const psplit_response *answer = NULL;
-  psplit_service *service = NULL;
-  psplit_run_options run = run_options();
   psplit_request request;
-  uint64_t id = 0;
-  run.feed = NULL;
   psplit_request_init(&request);
   request.inputs = inputs;
   request.n_inputs = 2;
-  psplit_code code = psplit_service_start(ort, decoder, &run, NULL, diag, &service);
-  if (code != PSPLIT_OK) return code;
-  code = psplit_service_submit(service, &request, diag, &id);
-  if (code == PSPLIT_OK) code = psplit_service_wait(service, id, 30, diag, &answer);
+  return psplit_service_submit(service, &request, diag, out_id);
+}
+
+static psplit_code await(psplit_service *service, uint64_t id, psplit_diag *diag) {
+  const psplit_response *answer = NULL;
+  psplit_code code = psplit_service_wait(service, id, 30, diag, &answer);
   if (answer && answer->code != PSPLIT_OK) {
     code = diag->code = answer->code;
     snprintf(diag->message, sizeof diag->message, "%s", answer->message);
   }
   psplit_response_release(answer);
+  return code;
+}
+
+/* Answers n requests that are handed in at once. */
+static psplit_code serve(const psplit_service_options *own, uint32_t n, psplit_diag *diag) {
+  psplit_service *service = NULL;
+  psplit_run_options run = run_options();
+  uint64_t ids[2] = {0};
+  run.feed = NULL;
+  psplit_code code = psplit_service_start(ort, decoder, &run, own, diag, &service);
+  if (code != PSPLIT_OK) return code;
+  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++) code = submit(service, diag, &ids[i]);
+  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++) code = await(service, ids[i], diag);
   psplit_diag late = {0};
   const psplit_code ended = psplit_service_stop(service, 10, &late);
   if (code == PSPLIT_OK && ended != PSPLIT_OK) *diag = late;
   psplit_service_destroy(service);
   return code == PSPLIT_OK ? ended : code;
+}
+
+static psplit_code serve_it(psplit_diag *diag) { return serve(NULL, 1, diag); }
+
+/* Joined, unless the first is refused. */
+static psplit_code serve_two(psplit_diag *diag) {
+  psplit_service_options own;
+  psplit_service_options_init(&own);
+  own.max_batch = 2;
+  own.batch_delay_s = 0.05;
+  return serve(&own, 2, diag);
 }
 
 static void end_of(void *user, const psplit_generation *generation) {
@@ -299,11 +362,22 @@ static psplit_code generate_it(psplit_diag *diag) {
   return code;
 }
 
-static psplit_code train_it(psplit_diag *diag) {
-  static const psplit_feed_file data = {"x", "x.npy"};
-  psplit_train_options options;
+static psplit_code train(const psplit_train_options *options, psplit_diag *diag) {
   psplit_training_run *done = NULL;
   char *text = NULL;
+  psplit_code code = psplit_train(ort, trained, options, diag, &done);
+  if (code == PSPLIT_OK) code = psplit_training_run_json(done, diag, &text);
+  free(text);
+  text = NULL;
+  if (code == PSPLIT_OK) code = psplit_training_run_trace(done, diag, &text);
+  free(text);
+  psplit_training_run_destroy(done);
+  return code;
+}
+
+static psplit_train_options train_options(void) {
+  static const psplit_feed_file data = {"x", "x.npy"};
+  psplit_train_options options;
   psplit_train_options_init(&options);
   options.data = options.eval_data = &data;
   options.n_data = options.n_eval_data = 1;
@@ -313,12 +387,24 @@ static psplit_code train_it(psplit_diag *diag) {
   options.eval_every = 2;
   options.clip_norm = 1;
   options.stall_timeout_s = 30;
+  return options;
+}
+
+static psplit_code train_it(psplit_diag *diag) {
+  psplit_train_options options = train_options();
   options.checkpoint = "checkpoint";
-  psplit_code code = psplit_train(ort, trained, &options, diag, &done);
-  if (code == PSPLIT_OK) code = psplit_training_run_json(done, diag, &text);
-  free(text);
-  psplit_training_run_destroy(done);
-  return code;
+  return train(&options, diag);
+}
+
+/* Two replicas go on from what one has left, with weights that are perturbed. */
+static psplit_code train_on(psplit_diag *diag) {
+  psplit_train_options options = train_options();
+  options.resume = "checkpoint";
+  options.n_steps = 4;
+  options.n_replicas = 2;
+  options.smooth_gamma = 0.01;
+  options.smooth_samples = 2;
+  return train(&options, diag);
 }
 
 static psplit_code check_gradients(psplit_diag *diag) {
@@ -340,9 +426,23 @@ static psplit_code check_gradients(psplit_diag *diag) {
 
 typedef psplit_code (*action)(psplit_diag *diag);
 
-/* With each step-th failing in turn. */
-static void each(const char *what, const char *title, action act, void (*begin)(long nth),
-                 int (*stop)(void), long step) {
+static atomic_bool calls_fail;
+
+static bool call_fails(void) { return calls_fail && next_chain_fails(); }
+
+static void fail_new_call(void) {
+  calls_fail = true;
+  fail_new_chain();
+}
+
+static bool stop_calls(void) {
+  calls_fail = false;
+  return stop_failing_chains();
+}
+
+/* With one failing that no run before had: of each chain of callers one. Nothing is left behind. */
+static void each(const char *what, const char *title, action act, void (*begin)(void),
+                 bool (*stop)(void)) {
   const char *only = getenv("EACH_FAILURE_ONLY"); /* "run allocation" */
   char text[128];
   long n_told = 0, n_survived = 0;
@@ -350,15 +450,18 @@ static void each(const char *what, const char *title, action act, void (*begin)(
   if (only && strcmp(only, text) != 0) return;
   bool reached = true, good = true;
   psplit_diag diag;
-  for (long nth = 0; reached && good; nth += step) {
+  forget_chains();
+  for (long nth = 0; reached && good; nth++) {
     diag = (psplit_diag){0};
-    begin(nth);
+    const long n_blocks = live_blocks();
+    begin();
     const psplit_code code = act(&diag);
     reached = stop();
     n_told += code != PSPLIT_OK;
     n_survived += reached && code == PSPLIT_OK;
     good = code == PSPLIT_OK ||
            (reached && *diag.message && diag.message[strlen(diag.message) - 1] != ' ');
+    good &= live_blocks() == n_blocks;
     diag.code = code;
     snprintf(text, sizeof text, "%s with a failing %s: %ld told, %ld done without", title, what,
              n_told, n_survived);
@@ -378,8 +481,6 @@ static void many_runs(void) {
   free(text);
 }
 
-static int stop_allocations(void) { return stop_failing(); }
-
 int main(int argc, char **argv) {
   static const char *const plain_pins[] = {"[abis]=0", "[ctyz]=1"};
   static const char *const trained_pins[] = {"[ab]=0", "[cdl]=1"};
@@ -387,26 +488,34 @@ int main(int argc, char **argv) {
   static const struct {
     const char *title;
     action act;
-    long of_calls, of_allocations; /* each so many-th of them */
+    bool calls_nothing; /* of ONNX Runtime */
   } actions[] = {
-    {"run", run_it, 1, 7},
-    {"run replicas", run_replicas, 1, 7},
-    {"compare", compare_it, 2, 7},
-    {"profile", profile_it, 2, 11},
-    {"profile stages", profile_stages, 2, 11},
-    {"probe", probe_it, 1, 11},
-    {"serve", serve_it, 1, 7},
-    {"generate", generate_it, 1, 7},
-    {"train", train_it, 7, 11},
-    {"check gradients", check_gradients, 5, 11},
+    {"run", run_it, false},
+    {"run replicas", run_replicas, false},
+    {"run stream", run_stream, false},
+    {"open", open_it, true},
+    {"compare", compare_it, false},
+    {"profile", profile_it, false},
+    {"profile stages", profile_stages, false},
+    {"probe", probe_it, false},
+    {"serve", serve_it, false},
+    {"serve two", serve_two, false},
+    {"generate", generate_it, false},
+    {"train", train_it, false},
+    {"train on", train_on, false},
+    {"check gradients", check_gradients, false},
   };
   psplit_diag diag = {0};
   void *library = argc == 3 && chdir(argv[2]) == 0 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
   void *found[] = {library ? dlsym(library, "failing_onnxruntime_after") : NULL,
-                   library ? dlsym(library, "failing_onnxruntime_stop") : NULL};
-  if (!found[0] || !found[1]) return 2;
+                   library ? dlsym(library, "failing_onnxruntime_stop") : NULL,
+                   library ? dlsym(library, "failing_onnxruntime_asks") : NULL};
+  void (*call_asks)(bool (*whether)(void)) = NULL;
+  if (!found[0] || !found[1] || !found[2]) return 2;
   memcpy(&fail_call_after, &found[0], sizeof found[0]);
   memcpy(&stop_failing_calls, &found[1], sizeof found[1]);
+  memcpy(&call_asks, &found[2], sizeof found[2]);
+  call_asks(call_fails);
   must(psplit_onnxruntime_open(argv[1], &diag, &ort), &diag);
   split("plain.onnx", PLAIN, "plain", plain_pins, false);
   split("trained.onnx", TRAINED, "trained", trained_pins, true);
@@ -421,10 +530,9 @@ int main(int argc, char **argv) {
   feed.n_dims = 1;
   feed.random = true;
   for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-    each("call", actions[i].title, actions[i].act, fail_call_after, stop_failing_calls,
-         actions[i].of_calls);
-    each("allocation", actions[i].title, actions[i].act, fail_allocation_after, stop_allocations,
-         actions[i].of_allocations);
+    if (!actions[i].calls_nothing)
+      each("call", actions[i].title, actions[i].act, fail_new_call, stop_calls);
+    each("allocation", actions[i].title, actions[i].act, fail_new_allocation, stop_failing);
   }
   if (!getenv("EACH_FAILURE_ONLY")) many_runs();
   psplit_pipeline_close(plain);

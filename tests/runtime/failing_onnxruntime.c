@@ -1,6 +1,7 @@
 /* ONNX Runtime of which one call fails: opens the library that REAL_LIBRARY names and hands it on,
- * but for each function of the runner's that returns a status: the one that
- * failing_onnxruntime_after() chose returns one, "it fails, as it was told". */
+ * but for each function of the runner's that returns a status: the call that
+ * failing_onnxruntime_after() chose, or of which the program says so that
+ * failing_onnxruntime_asks() was given, returns one, "it fails, as it was told". */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,12 +19,16 @@ typedef void entry(void);
 
 static entry *real[N_ENTRIES], *table[N_ENTRIES];
 static atomic_long n_until_failure = -1; /* of all threads */
+static bool (*asked)(void);
 
 EXPORT void failing_onnxruntime_after(long nth);
+EXPORT void failing_onnxruntime_asks(bool (*whether)(void));
 EXPORT int failing_onnxruntime_stop(void);
 EXPORT const OrtApiBase *OrtGetApiBase(void);
 
 void failing_onnxruntime_after(long nth) { n_until_failure = nth; }
+
+void failing_onnxruntime_asks(bool (*whether)(void)) { asked = whether; }
 
 /* Whether a call has failed. */
 int failing_onnxruntime_stop(void) {
@@ -33,6 +38,7 @@ int failing_onnxruntime_stop(void) {
 }
 
 static bool fails(void) {
+  if (asked && asked()) return true;
   return n_until_failure >= 0 && atomic_fetch_sub(&n_until_failure, 1) == 0;
 }
 

@@ -3,6 +3,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "failing_chains.h"
+
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t n, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
@@ -19,8 +21,10 @@ char *__wrap_strndup(const char *text, size_t n);
 char *__wrap_realpath(const char *path, char *resolved);
 
 static atomic_long n_live, n_until_failure = -1; /* of all threads */
+static atomic_bool by_chains;
 
 bool next_allocation_fails(void) {
+  if (by_chains) return next_chain_fails();
   return n_until_failure >= 0 && atomic_fetch_sub(&n_until_failure, 1) == 0;
 }
 
@@ -64,7 +68,16 @@ char *__wrap_realpath(const char *path, char *resolved) {
 
 void fail_allocation_after(long nth) { n_until_failure = nth; }
 
+void fail_new_allocation(void) {
+  by_chains = true;
+  fail_new_chain();
+}
+
 bool stop_failing(void) {
+  if (by_chains) {
+    by_chains = false;
+    return stop_failing_chains();
+  }
   const bool failed = n_until_failure < 0;
   n_until_failure = -1;
   return failed;

@@ -7,6 +7,8 @@
 
 /* Lets the next `nth` allocations succeed and the one after them fail. */
 void fail_allocation_after(long nth);
+/* The next allocation of a chain of callers of which none has failed fails: failing_chains.h. */
+void fail_new_allocation(void);
 /* No allocation fails any more. Tells whether one has. */
 bool stop_failing(void);
 /* Counts one allocation more; whether it is the one to fail. For allocators of one's own. */
