@@ -72,7 +72,7 @@ static psplit_code fill_strings(const Onnx__TensorProto *proto, psplit_diag *dia
 
 static void fill_numbers(const size *of, const numbers *found, char *out) {
   const size_t width = (psplit_i_element_bits(of->data_type) + 7) / 8;
-  if (!of->n_bytes || !found->from) return; /* no element */
+  if (!of->n_bytes) return;
   if (!found->step) {
     memcpy(out, found->from, (size_t)of->n_bytes);
     return;
@@ -81,10 +81,25 @@ static void fill_numbers(const size *of, const numbers *found, char *out) {
     memcpy(out + i * width, (const char *)found->from + i * found->step, width);
 }
 
+/* Of protobuf-c, which does not tell what is no message from what there is no memory for. */
+static void *take_memory(void *failed, size_t n) {
+  void *memory = malloc(n);
+  if (!memory) *(bool *)failed = true;
+  return memory;
+}
+
+static void give_memory(void *failed, void *memory) {
+  (void)failed;
+  free(memory);
+}
+
 psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
                               size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
                               psplit_i_tensor **out) {
-  Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, n, data);
+  bool failed = false;
+  ProtobufCAllocator allocator = {take_memory, give_memory, &failed};
+  Onnx__TensorProto *proto = onnx__tensor_proto__unpack(&allocator, n, data);
+  if (failed) return psplit_i_nomem(diag);
   if (!proto) return psplit_i_array_foreign(path, "not a TensorProto", data, n, diag);
   psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
@@ -114,7 +129,7 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
   *out = tensor;
 out:
   if (code != PSPLIT_OK) psplit_i_tensor_release(tensor);
-  onnx__tensor_proto__free_unpacked(proto, NULL);
+  onnx__tensor_proto__free_unpacked(proto, &allocator);
   return code;
 }
 
