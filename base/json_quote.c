@@ -1,5 +1,7 @@
 #include "json_quote.h"
 
+#include <psplit/base.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_ESCAPE = 6 }; /* "\u2028" */
@@ -50,7 +52,7 @@ void psplit_i_json_quote(psplit_i_text *out, const char *value) {
   psplit_i_text_add(out, "\"", 1);
 }
 
-void psplit_i_json_print(FILE *out, const char *bytes, size_t n) {
+void psplit_json_print(FILE *out, const char *bytes, size_t n) {
   const unsigned char *s = (const unsigned char *)bytes;
   fputc('"', out);
   while (n) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "datatypes.h"
-#include "json_quote.h"
 #include "protocol.h"
 #include "text.h"
 
@@ -20,9 +19,7 @@ static bool is_utf8(const unsigned char *s, size_t n) {
   return true;
 }
 
-static void put_string(FILE *out, const char *text) {
-  psplit_i_json_print(out, text, strlen(text));
-}
+static void put_string(FILE *out, const char *text) { psplit_json_print(out, text, strlen(text)); }
 
 static void put_number(FILE *out, const serve_datatype *type, const char *at) {
   uint64_t whole = 0;
@@ -65,7 +62,7 @@ static psplit_code put_data(FILE *out, const serve_datatype *type,
     if (!is_utf8((const unsigned char *)text, (size_t)length))
       return psplit_diag_fail(diag, PSPLIT_USAGE,
                               "output %s is not UTF-8: ask for it as binary data", tensor->name);
-    psplit_i_json_print(out, text, (size_t)length);
+    psplit_json_print(out, text, (size_t)length);
     text += length;
   }
   fputc(']', out);

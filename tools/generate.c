@@ -399,7 +399,7 @@ static void print_json(const settings *s, const psplit_generator_stats *stats,
            n_more ? (g->total_ns - g->first_ns) / (int64_t)n_more : (int64_t)0);
     if (g->code != PSPLIT_OK) {
       printf(", \"error\": ");
-      cli_print_json(stdout, g->message);
+      psplit_json_print(stdout, g->message, strlen(g->message));
     }
     putchar('}');
   }

@@ -235,7 +235,7 @@ void print_comparison_json(const psplit_plan *plan, const psplit_schedule *sched
 
 void print_infeasible_json(uint32_t n_stages, const char *why, bool first) {
   printf("%s  {\"n_stages\": %" PRIu32 ", \"infeasible\": ", first ? "[\n" : ",\n", n_stages);
-  cli_print_json(stdout, why);
+  psplit_json_print(stdout, why, strlen(why));
   putchar('}');
 }
 

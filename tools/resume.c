@@ -132,7 +132,7 @@ void resume_tell_json(psplit_delivered *delivered, uint32_t first, const psplit_
   psplit_range ranges[PSPLIT_MOST_RANGES];
   const uint32_t n = psplit_delivered_get(delivered, ranges, PSPLIT_MOST_RANGES, NULL);
   fputs("{\"error\": ", out);
-  cli_print_json(out, why->message);
+  psplit_json_print(out, why->message, strlen(why->message));
   fprintf(out, ", \"code\": \"%s\", \"first_micro_batch\": %" PRIu32 ", \"delivered\": [",
           psplit_code_name(why->code), first);
   for (uint32_t i = 0; i < n; i++)

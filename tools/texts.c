@@ -47,15 +47,6 @@ const char *cli_printable(const char *text, char *buffer, size_t bytes) {
   return buffer;
 }
 
-void cli_print_json(FILE *out, const char *text) {
-  fputc('"', out);
-  for (; *text; text++) {
-    if (*text == '"' || *text == '\\') fputc('\\', out);
-    fputc(*text, out);
-  }
-  fputc('"', out);
-}
-
 int cli_width(int width, const char *text) {
   const size_t n = strlen(text);
   return n < (size_t)width ? width : n < CLI_NAME ? (int)n : CLI_NAME - 1;

@@ -25,9 +25,6 @@ const char *cli_time(int64_t ns, char *buffer);
 /* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
 const char *cli_printable(const char *text, char *buffer, size_t bytes);
 
-/* A printable text, as messages of the library are, as a string of JSON. */
-void cli_print_json(FILE *out, const char *text);
-
 /* Columns of names that are told apart by their ends, as devices often are: `width`, or what `text`
  * needs up to CLI_NAME - 1, whichever is more. */
 enum { CLI_NAME = 49 };

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #ifdef __cplusplus
@@ -138,6 +139,9 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_diag_fail(psplit_diag *diag, pspli
  * that change the order in which others are read, and bytes that are not UTF-8, such as a character
  * that the end of `text` cut. */
 PSPLIT_API void psplit_make_printable(char *text);
+/* The n bytes as a string of JSON, quotes included: what psplit_make_printable would take away is
+ * escaped, bytes that are not UTF-8 become U+FFFD. Allocates nothing. */
+PSPLIT_API void psplit_json_print(FILE *out, const char *bytes, size_t n);
 
 /* Short upper-case name of a code ("MALFORMED"). */
 PSPLIT_API const char *psplit_code_name(psplit_code code);

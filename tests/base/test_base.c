@@ -295,7 +295,7 @@ static void what_reorders_is_not_shown(void **state) {
     size_t n_printed = 0;
     FILE *stream = open_memstream(&printed, &n_printed);
     assert_non_null(stream);
-    psplit_i_json_print(stream, name, strlen(name));
+    psplit_json_print(stream, name, strlen(name));
     fclose(stream);
     assert_string_equal(printed, wanted);
     free(printed);
