@@ -4,7 +4,8 @@
  * DequantizeLinear behind an int8 tensor, a Cast, a mask made from the model's inputs. Decided by
  * cost alone, for repeatable nodes only, only while no stage it touches gets slower than the
  * slowest is, and only where the stage's memory holds the weights that come along. What it reads is
- * received for it, or computed again as well where that is cheaper: back to the model's inputs. */
+ * received for it, or computed again as well where that is cheaper: back to the model's inputs. A
+ * stage that holds more than its device can, once all is counted, does without. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,9 +340,59 @@ static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* The copies that there were, and which stages went back to theirs: when, from 1. */
+typedef struct fallback {
+  psplit_plan_copy *copies;
+  size_t n;
+  uint32_t *round; /* [n_stages] 0: not yet */
+  uint32_t n_rounds;
+} fallback;
+
+static psplit_code remember(psplit_planner *planner, psplit_diag *diag, fallback *out) {
+  psplit_i_arena *arena = &planner->arena;
+  out->n = planner->copies.n;
+  out->n_rounds = 0;
+  out->copies = psplit_i_arena_array(arena, out->n, sizeof *out->copies);
+  out->round = PSPLIT_NEW(arena, uint32_t, planner->plan->n_stages);
+  if (!out->copies || !out->round) return psplit_i_nomem(diag);
+  if (out->n) memcpy(out->copies, planner->copies.items, out->n * sizeof *out->copies);
+  return PSPLIT_OK;
+}
+
+/* Stages of the plan that hold more than their devices can go back to the copies that they had, and
+ * the plan is made again; *out_any: there were some. What they receive then others send, who may
+ * hold too much for that. */
+static psplit_code go_back(psplit_planner *planner, fallback *to, bool *out_any,
+                           psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const uint32_t now = ++to->n_rounds;
+  size_t kept = 0;
+  *out_any = false;
+  for (uint32_t s = 0; s < planner->plan->n_stages; s++)
+    if (!to->round[s] &&
+        planner->plan->stages[s].memory_bytes > psplit_devices_memory_bytes(planner->devices, s)) {
+      to->round[s] = now;
+      *out_any = true;
+    }
+  if (!*out_any) return PSPLIT_OK;
+  for (size_t c = 0; c < planner->copies.n; c++)
+    if (to->round[planner->copies.items[c].stage] != now)
+      planner->copies.items[kept++] = planner->copies.items[c];
+  planner->copies.n = kept;
+  for (size_t c = 0; c < to->n; c++)
+    if (to->round[to->copies[c].stage] == now &&
+        !psplit_i_vec_push(&planner->copies, to->copies[c]))
+      PSPLIT_FAIL(psplit_i_nomem(diag));
+  psplit_i_copies_sort(planner);
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
 /* Copies for the stages as they stand, and the plan with them. */
 static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
+  fallback before;
   const psplit_plan *plan = planner->plan;
   const size_t n_before = planner->copies.n;
   const psplit_i_graph *graph = planner->graph;
@@ -353,6 +404,7 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   s.room_bytes = PSPLIT_NEW(&planner->scratch, uint64_t, plan->n_stages);
   s.n_from = PSPLIT_NEW(&planner->scratch, uint32_t, plan->n_stages);
   if (planner->scratch.failed) return psplit_i_nomem(diag);
+  PSPLIT_TRY(remember(planner, diag, &before));
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];
     const uint64_t limit = psplit_devices_memory_bytes(planner->devices, i);
@@ -365,6 +417,7 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(drop_idle(planner, diag));
   planner->plan_holds = !n_before && !planner->copies.n;
   if (!planner->plan_holds) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  for (bool any = !planner->plan_holds; any;) PSPLIT_TRY(go_back(planner, &before, &any, diag));
 out:
   return code;
 }

@@ -184,8 +184,62 @@ static void a_mask_is_computed_again_from_the_models_inputs(void **state) {
   psplit_model_close(model);
 }
 
+/* The plan on two devices, of which the second has so much memory; what that holds. */
+static uint64_t held_by_second(const psplit_model *model, uint64_t memory_bytes,
+                               const char *pipeline, uint32_t *out_n_copies) {
+  char text[512];
+  psplit_diag diag = {0};
+  snprintf(text, sizeof text,
+           "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+           " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %lu}], \"topology\": "
+           "{\"same_host\": {\"bytes_per_second\": 1e10, \"latency_ns\": 100000}}}",
+           (unsigned long)memory_bytes);
+  psplit_devices *devices = parsed(text);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = 2;
+  options.devices = devices;
+  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+  psplit_planner *planner = unit_of(model, &options);
+  if (psplit_planner_run(planner, pipeline, &diag)) fail_msg("%s", diag.message);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  const uint64_t bytes = plan->stages[1].memory_bytes;
+  *out_n_copies = plan->n_copies;
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  return bytes;
+}
+
+/* What copies hold besides weights counts, too: with less memory there are fewer, or none. */
+static void copies_fit_into_memory(void **state) {
+  (void)state;
+  static const char without[] = "infer-shapes,cost,mark,partition",
+                    with[] = "infer-shapes,cost,mark,partition,replicate";
+  psplit_model *model = opened_text(
+    "<ir_version: 8, opset_import: [\"\": 13]> m (float[256,256] x, float[64,256] m) => "
+    "(float[256,256] y)"
+    "<float[256,256] w = random(1)> {"
+    " d = ReduceMean <axes = [0]> (m)\n"
+    " h1 = MatMul (x, w)\n h2 = Add (h1, d)\n h3 = MatMul (h2, w)\n h4 = MatMul (h3, w)\n"
+    " h5 = Add (h4, d)\n y = MatMul (h5, w)}");
+  uint32_t n_copies;
+  const uint64_t most = UINT64_C(1) << 40, least = held_by_second(model, most, without, &n_copies);
+  const uint64_t enough = held_by_second(model, most, with, &n_copies);
+  print_message("# %lu bytes, %lu with copies\n", (unsigned long)least, (unsigned long)enough);
+  assert_true(enough > least && n_copies > 0);
+  const uint64_t limits[] = {least, least + 1, enough - 1, enough};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const uint64_t need = held_by_second(model, limits[i], with, &n_copies);
+    if (need > limits[i] || (n_copies > 0) != (limits[i] == enough))
+      fail_msg("%lu bytes are needed of %lu, with %u copies", (unsigned long)need,
+               (unsigned long)limits[i], n_copies);
+  }
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(copies_fit_into_memory),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
     cmocka_unit_test(no_split_is_below_the_bound),
     cmocka_unit_test(none_is_where_stages_send_while_they_compute),
