@@ -2,10 +2,9 @@
  * earlier allocation got, so that failing calls of the allocator alone would not reach who asks. */
 #include "failing_requests.h"
 
-#include <stdlib.h>
-
 #include "arena.h"
 #include "failing.h"
+#include "failing_chains.h"
 #include "intern.h"
 
 void *__real_psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes);
@@ -25,78 +24,63 @@ uint32_t __wrap_psplit_i_intern_add(psplit_i_intern *table, const char *text);
 uint32_t __wrap_psplit_i_intern_add_hashed(psplit_i_intern *table, const char *bytes, size_t n,
                                            uint32_t hash, psplit_i_arena *arena);
 
-enum { MOST_PLACES = 4096 };
+static bool by_chain;
+/* Requests of this run, and how many of it fail nothing: the runs before it made the same. */
+static unsigned n_requests, n_known;
 
-static const void *places[MOST_PLACES];
-static unsigned n_places;
-static bool by_place, is_waiting;
+void fail_requests_by_chain(void) { by_chain = true; }
 
-void fail_requests_by_place(void) { by_place = true; }
+void fail_new_request(void) {
+  n_requests = 0;
+  fail_new_chain();
+}
 
-void fail_new_place(void) { is_waiting = true; }
-
-bool stop_failing_places(void) {
-  const bool failed = !is_waiting;
-  is_waiting = false;
+bool stop_failing_requests(void) {
+  const bool failed = stop_failing_chains();
+  if (!failed) n_known = 0;
   return failed;
 }
 
-static bool new_place_fails(const void *place) {
-  if (!is_waiting) return false;
-  for (unsigned i = 0; i < n_places; i++)
-    if (places[i] == place) return false;
-  if (n_places == MOST_PLACES) abort();
-  places[n_places++] = place;
-  is_waiting = false;
+static bool request_fails(void) {
+  if (!by_chain) return next_allocation_fails();
+  if (n_requests++ < n_known || !next_chain_fails()) return false;
+  n_known = n_requests;
   return true;
 }
 
-static bool request_fails(const void *place) {
-  return by_place ? new_place_fails(place) : next_allocation_fails();
-}
-
 /* An arena remembers that it failed. */
-static bool fails(psplit_i_arena *arena, const void *place) {
-  const bool failing = request_fails(place);
+static bool fails(psplit_i_arena *arena) {
+  const bool failing = request_fails();
   arena->failed |= failing;
   return failing;
 }
 
 void *__wrap_psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes) {
-  return fails(arena, __builtin_return_address(0)) ? NULL
-                                                   : __real_psplit_i_arena_alloc(arena, bytes);
+  return fails(arena) ? NULL : __real_psplit_i_arena_alloc(arena, bytes);
 }
 
 void *__wrap_psplit_i_arena_alloc_close(psplit_i_arena *arena, size_t bytes) {
-  return fails(arena, __builtin_return_address(0))
-           ? NULL
-           : __real_psplit_i_arena_alloc_close(arena, bytes);
+  return fails(arena) ? NULL : __real_psplit_i_arena_alloc_close(arena, bytes);
 }
 
 void *__wrap_psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size) {
-  return fails(arena, __builtin_return_address(0)) ? NULL
-                                                   : __real_psplit_i_arena_zeroed(arena, n, size);
+  return fails(arena) ? NULL : __real_psplit_i_arena_zeroed(arena, n, size);
 }
 
 void *__wrap_psplit_i_arena_array(psplit_i_arena *arena, size_t n, size_t size) {
-  return fails(arena, __builtin_return_address(0)) ? NULL
-                                                   : __real_psplit_i_arena_array(arena, n, size);
+  return fails(arena) ? NULL : __real_psplit_i_arena_array(arena, n, size);
 }
 
 char *__wrap_psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes) {
-  return fails(arena, __builtin_return_address(0))
-           ? NULL
-           : __real_psplit_i_arena_strndup(arena, text, bytes);
+  return fails(arena) ? NULL : __real_psplit_i_arena_strndup(arena, text, bytes);
 }
 
 uint32_t __wrap_psplit_i_intern_add(psplit_i_intern *table, const char *text) {
-  return request_fails(__builtin_return_address(0)) ? PSPLIT_NONE
-                                                    : __real_psplit_i_intern_add(table, text);
+  return request_fails() ? PSPLIT_NONE : __real_psplit_i_intern_add(table, text);
 }
 
 uint32_t __wrap_psplit_i_intern_add_hashed(psplit_i_intern *table, const char *bytes, size_t n,
                                            uint32_t hash, psplit_i_arena *arena) {
-  return request_fails(__builtin_return_address(0))
-           ? PSPLIT_NONE
-           : __real_psplit_i_intern_add_hashed(table, bytes, n, hash, arena);
+  return request_fails() ? PSPLIT_NONE
+                         : __real_psplit_i_intern_add_hashed(table, bytes, n, hash, arena);
 }

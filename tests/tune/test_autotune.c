@@ -564,7 +564,7 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-  fail_requests_by_place();
+  fail_requests_by_chain();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(rounds, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(balanced_by_chance, enter_scratch, leave_scratch),

@@ -278,8 +278,8 @@ static void fail_each(attempt *try, void *given) {
   }
   assert_true(nth > 10);
   for (bool failed = true; failed; nth++) {
-    fail_new_place();
-    failed = fails_well(try, given, nth, stop_failing_places);
+    fail_new_request();
+    failed = fails_well(try, given, nth, stop_failing_requests);
   }
 }
 
@@ -441,7 +441,7 @@ static void stages(void **state) {
 }
 
 int main(void) {
-  fail_requests_by_place();
+  fail_requests_by_chain();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(probes, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(probes_refused, enter_scratch, leave_scratch),
