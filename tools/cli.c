@@ -130,7 +130,7 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
     else if (id != CLI_LOG)
       return id;
     else if (!cli_talk_log(program->program, optarg))
-      return CLI_BAD;
+      exit(cli_exit_status(PSPLIT_IO)); /* no usage, and nothing has begun */
   }
 }
 

@@ -554,7 +554,7 @@ int main(int argc, char **argv) {
     if (code != PSPLIT_OK) cli_fail(&diag);
     if (code != PSPLIT_OK) tell_delivered(&s, &diag);
   }
-  cli_talk_end(status);
+  status = cli_talk_end(status);
   psplit_delivered_destroy(s.run.delivered);
   feed_fini(&s.feed);
   ort_settings_fini(&s.ort);

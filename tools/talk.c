@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "advice.h"
+#include "exit_status.h"
 #include "texts.h"
 
 static const double PATIENCE_S = 0.5;
@@ -45,6 +46,7 @@ static struct {
   pthread_t ticker;
   pthread_cond_t wake;
   FILE *log;
+  const char *log_name; /* that of argv */
   char *command;
 } talk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -114,6 +116,7 @@ bool cli_talk_log(const char *program, const char *file) {
     if (fd >= 0) close(fd);
     return false;
   }
+  talk.log_name = file;
   setvbuf(talk.log, NULL, _IOLBF, 0);
   fprintf(talk.log, "%s: %s %s\n", LOG_HEAD, program, psplit_version());
   start_of_command();
@@ -353,6 +356,21 @@ static void print_times(FILE *out, double all_s) {
   fprintf(out, "%10s  100.0 %%  in all\n", cli_time((int64_t)(all_s * 1e9), text));
 }
 
+/* A log that lacks lines is a failure, of a command that has none of its own. */
+static int end_log(int status, double now_s) {
+  FILE *log = talk.log;
+  char line[CLI_ADVICE_BYTES];
+  if (talk.begun) print_times(log, now_s - talk.start_s);
+  fprintf(log, "exit status %d\n", status);
+  const bool lacks = ferror(log) != 0;
+  const bool good = fclose(log) == 0 && !lacks;
+  talk.log = NULL;
+  if (good || status) return status;
+  snprintf(line, sizeof line, "--log %s: cannot be written, and lacks what was done", talk.log_name);
+  cli_say_line("error", line, true);
+  return cli_exit_status(PSPLIT_IO);
+}
+
 int cli_talk_end(int status) {
   pthread_mutex_lock(&talk.lock);
   const bool ticks = talk.ticks, again = talk.ended;
@@ -369,12 +387,7 @@ int cli_talk_end(int status) {
     fflush(stdout);
     print_times(stderr, now_s - talk.start_s);
   }
-  if (talk.log) {
-    if (talk.begun) print_times(talk.log, now_s - talk.start_s);
-    fprintf(talk.log, "exit status %d\n", status);
-    fclose(talk.log);
-    talk.log = NULL;
-  }
+  if (talk.log) status = end_log(status, now_s);
   psplit_activity_destroy(talk.activity);
   free(talk.parts);
   free(talk.command);

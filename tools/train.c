@@ -551,7 +551,7 @@ int main(int argc, char **argv) {
     status = cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
-  cli_talk_end(status);
+  status = cli_talk_end(status);
   free(s.data.list);
   free(s.eval_data.list);
   free(s.fixed.list);

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from bad_input import OK, USAGE, Tap, chain
+from bad_input import FILE, OK, Tap, chain
 from interrupt import layers, problem
 
 BATCH = ("--dim", "batch=8")
@@ -140,10 +140,10 @@ def main(argv):
         before = chain(4)
         done = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "small.onnx")
         with open(os.path.join(cwd, "small.onnx"), "rb") as file:
-            tap.ok(done.returncode == USAGE and "that is no log" in done.stderr and file.read() == before,
+            tap.ok(done.returncode == FILE and "that is no log" in done.stderr and file.read() == before,
                    "a log replaces nothing but a log", done.stderr)
         done = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "no/such/log")
-        tap.ok(done.returncode == USAGE and "--log no/such/log: cannot be written" in done.stderr,
+        tap.ok(done.returncode == FILE and "--log no/such/log: cannot be written" in done.stderr,
                "a log that cannot be written", done.stderr)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
