@@ -240,6 +240,8 @@ def dictionaries():
             set(schema_words("costs.schema.json")) | keys(json.loads(costs()["profile"])))),
         "fuzz_problem": dictionary(JSON_WORDS + sorted(keys(problems()))),
         "fuzz_stages": dictionary(JSON_WORDS + schema_words("manifest.schema.json")),
+        "fuzz_probe": dictionary(JSON_WORDS + sorted(keys(probes())) + schema_words("devices.schema.json")),
+        "fuzz_pins": dictionary(["a=0", "block/", "[c]", "d=0=", "b*", "\\\\", "[a-", "?", "=2", "# "]),
         "fuzz_request": dictionary(JSON_WORDS + [
             '"inputs"', '"outputs"', '"name"', '"shape"', '"datatype"', '"data"', '"parameters"', '"id"',
             '"binary_data_size"', '"binary_data_output"', '"binary_data"', '"FP32"', '"INT64"', '"BYTES"',
@@ -296,11 +298,38 @@ def lanes():
     }
 
 
+def pins():
+    return {"names": "# where\na=0\nblock/1/e=2\r\nd=0=1\n", "patterns": "block/*=2\n\\[c\\]=1\nb\\*=1\n?=0\n[a-b]=0\n",
+            "none": "z=0\n", "first": "a=1", "backslash": "\\\\=2\na\\=1\n"}
+
+
+def probes():
+    said = {"format": "onnx-pipeline-split-support", "version": 1, "provider": "WebGpuExecutionProvider",
+            "onnxruntime": "1.30.0", "optimization": 99, "model": "m.onnx", "nodes": 6}
+    return {"none": said, "operators": dict(said, supports={"operators": [
+                "MatMul", {"operator": "Relu", "types": ["float32"], "opsets": [1, 20], "max_rank": 4}]}),
+            "nodes": dict(said, unsupported={"nodes": ["d", "b*"], "operators": ["Sigmoid"]}, host_nodes=["d"],
+                          others=["Sigmoid"])}
+
+
+def policies():
+    """Edits of a good file (fuzz_policy.c): the first byte says of which, then place, length less one, bytes."""
+    def edits(how, *each):
+        return bytes([how]) + b"".join(struct.pack(">I", place)[1:] + bytes([len(data) - 1]) + data for place, data in each)
+
+    weight, everywhere = struct.pack("<f", 3e5), 1 << 23
+    return {"policy": bytes([0]), "state": bytes([1]), "policy-weight": edits(0, (everywhere | 5000, weight)),
+            "policy-dims": edits(0, (200, b"\x08")), "policy-cut": edits(4, (everywhere | 900, b"\0")),
+            "state-count": edits(3, (8, b"\1")), "state-weights": edits(3, (everywhere | 320, weight), (everywhere | 40000, weight)),
+            "state-unsigned": edits(1, (everywhere | 320, weight)), "state-cut": edits(5, (everywhere | 900, b"\0"))}
+
+
 def seeds():
     made = {}
     for target, of in (("fuzz_devices", devices()), ("fuzz_costs", costs()), ("fuzz_problem", problems()),
                        ("fuzz_passes", passes()), ("fuzz_arrays", arrays()), ("fuzz_stages", stages()),
-                       ("fuzz_lane", lanes()), ("fuzz_prompts", prompts())):
+                       ("fuzz_lane", lanes()), ("fuzz_prompts", prompts()), ("fuzz_pins", pins()), ("fuzz_probe", probes()),
+                       ("fuzz_policy", policies())):
         for name, content in of.items():
             if isinstance(content, dict):
                 content = json.dumps(content, indent=1)
