@@ -366,7 +366,8 @@ static int end_log(int status, double now_s) {
   const bool good = fclose(log) == 0 && !lacks;
   talk.log = NULL;
   if (good || status) return status;
-  snprintf(line, sizeof line, "--log %s: cannot be written, and lacks what was done", talk.log_name);
+  snprintf(line, sizeof line, "--log %s: cannot be written, and lacks what was done",
+           talk.log_name);
   cli_say_line("error", line, true);
   return cli_exit_status(PSPLIT_IO);
 }

@@ -1,6 +1,6 @@
-/* Fuzz target: files of pins. A small model, whose names have letters of patterns in them, is planned
- * with them: a valid plan, in which what a line pins by its plain name is where it says, or a
- * reason. */
+/* Fuzz target: files of pins. A small model, whose names have letters of patterns in them, is
+ * planned with them: a valid plan, in which what a line pins by its plain name is where it says,
+ * or a reason. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* Fuzz target: policies, and states of learning. The input's first byte says which of them, and whether a
- * state's hash is made to fit; what follows edits a good file, each time by a place, as 24 bits, a length and
- * so many bytes. Places count the bytes that hold no weights, or with the highest bit all. What is read
- * proposes valid splits, chooses a schedule that fits, goes on learning, and stays finite. */
+/* Fuzz target: policies, and states of learning. The input's first byte says which of them, and
+ * whether a state's hash is made to fit; what follows edits a good file, each time by a place, as
+ * 24 bits, a length and so many bytes. Places count the bytes that hold no weights, or with the
+ * highest bit all. What is read proposes valid splits, chooses a schedule that fits, goes on
+ * learning, and stays finite. */
 #include <math.h>
 #include <psplit/policy.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Fuzz target: what a probe of a provider found, as a file that users may edit. A small model is planned for
- * devices that run the provider: a valid plan or a reason. */
+/* Fuzz target: what a probe of a provider found, as a file that users may edit. A small model is
+ * planned for devices that run the provider: a valid plan or a reason. */
 #include <stdlib.h>
 #include <string.h>
 
