@@ -14,28 +14,11 @@
 #include "casts.h"
 #include "failing.h"
 #include "held_values.h"
+#include "made_files.h"
 #include "onnx.pb-c.h"
 
 enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16, F8 };
 enum { INT4 = 22 };
-
-/* A file, or what stands in one; malloc'd, so that reading past its end is seen. */
-typedef struct bytes {
-  unsigned char *at;
-  size_t n;
-} bytes;
-
-static bytes npy(unsigned version, const char *header, const void *data, size_t n) {
-  const size_t length = strlen(header), head = version == 1 ? 10 : 12;
-  bytes out = {calloc(head + length + n + 1, 1), head + length + n};
-  assert_non_null(out.at);
-  memcpy(out.at, "\x93NUMPY", 6);
-  out.at[6] = (unsigned char)version;
-  for (size_t i = 8; i < head; i++) out.at[i] = (unsigned char)(length >> 8 * (i - 8));
-  memcpy(out.at + head, header, length);
-  if (n) memcpy(out.at + head + length, data, n);
-  return out;
-}
 
 /* What a file that is read has to be, or what is said of it. */
 static void expect_read(psplit_code code, const psplit_diag *diag, psplit_code wanted,
@@ -97,7 +80,7 @@ static void arrays_of_numpy_are_read(void **state) {
   };
   for (size_t i = 0; i < sizeof good / sizeof *good; i++)
     for (unsigned version = 1; version <= 3; version++) {
-      const bytes file = npy(version, good[i].header, good[i].data, good[i].n);
+      const made_bytes file = make_headed(version, good[i].header, good[i].data, good[i].n);
       const psplit_i_array_wanted wanted = {.data_type = good[i].wanted, .n_dims = PSPLIT_NONE};
       psplit_diag diag = {0};
       psplit_i_tensor *tensor = NULL;
@@ -115,8 +98,8 @@ static void arrays_of_numpy_are_read(void **state) {
 static void complex_numbers_keep_their_parts(void **state) {
   (void)state;
   static const unsigned char big[16] = {0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0};
-  const bytes one = npy(1, HEAD(">c8", "False", "(1,)"), "\x3f\x80\0\0\xc0\0\0\0", 8),
-              two = npy(1, HEAD(">c16", "False", "(1,)"), big, 16);
+  const made_bytes one = make_headed(1, HEAD(">c8", "False", "(1,)"), "\x3f\x80\0\0\xc0\0\0\0", 8),
+                   two = make_headed(1, HEAD(">c16", "False", "(1,)"), big, 16);
   psplit_diag diag = {0};
   psplit_i_tensor *tensor = NULL;
   psplit_i_array_wanted wanted = {.data_type = C64, .n_dims = PSPLIT_NONE};
@@ -178,7 +161,7 @@ static void headers_that_are_none_are_told(void **state) {
     {HEAD("O", "False", "()"), F32, PSPLIT_INVALID, "f holds O, the input is float32"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    const bytes file = npy(1, bad[i].header, NULL, 0);
+    const made_bytes file = make_headed(1, bad[i].header, NULL, 0);
     const psplit_i_array_wanted wanted = {.data_type = bad[i].wanted, .n_dims = PSPLIT_NONE};
     psplit_diag diag = {0};
     psplit_i_tensor *tensor = NULL;
@@ -198,7 +181,7 @@ static void an_array_has_32_dimensions_at_most(void **state) {
     char header[300] = "{'descr': '|u1', 'fortran_order': False, 'shape': (";
     for (int d = 0; d < rank; d++) strcat(header, "1,");
     strcat(header, ")}");
-    const bytes file = npy(1, header, "\7", 1);
+    const made_bytes file = make_headed(1, header, "\7", 1);
     psplit_diag diag = {0};
     psplit_i_tensor *tensor = NULL;
     const bool fits = rank == PSPLIT_I_MAX_RANK;
@@ -214,7 +197,7 @@ static void beginnings_that_are_none_are_told(void **state) {
   (void)state;
   static const char NONE[] = "f: not an .npy file of version 1 to 3";
   const psplit_i_array_wanted wanted = {.data_type = F32, .n_dims = PSPLIT_NONE};
-  bytes file = npy(2, HEAD("<f4", "False", "()"), "\0\0\0\0", 4);
+  made_bytes file = make_headed(2, HEAD("<f4", "False", "()"), "\0\0\0\0", 4);
   static const struct {
     size_t at, n;
     unsigned char byte;
@@ -258,7 +241,7 @@ static void the_size_of_an_array_is_told_from_its_beginning(void **state) {
     {"{}", UINT64_MAX},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const bytes file = npy(1, rows[i].header, NULL, 0);
+    const made_bytes file = make_headed(1, rows[i].header, NULL, 0);
     psplit_diag diag = {0};
     uint64_t needed = 0;
     for (size_t n = 0; n < file.n; n++) {
@@ -275,7 +258,7 @@ static void the_size_of_an_array_is_told_from_its_beginning(void **state) {
                 "f: no .npy comes next");
     free(file.at);
   }
-  const bytes large = npy(2, HEAD("<f4", "False", "()"), NULL, 0);
+  const made_bytes large = make_headed(2, HEAD("<f4", "False", "()"), NULL, 0);
   psplit_diag diag = {0};
   uint64_t needed = 0;
   large.at[11] = 1;
@@ -286,8 +269,8 @@ static void the_size_of_an_array_is_told_from_its_beginning(void **state) {
 
 /* --- .pb --- */
 
-static bytes packed(const Onnx__TensorProto *proto) {
-  bytes out = {malloc(onnx__tensor_proto__get_packed_size(proto) + 1), 0};
+static made_bytes packed(const Onnx__TensorProto *proto) {
+  made_bytes out = {malloc(onnx__tensor_proto__get_packed_size(proto) + 1), 0};
   assert_non_null(out.at);
   out.n = onnx__tensor_proto__pack(proto, out.at);
   return out;
@@ -295,7 +278,7 @@ static bytes packed(const Onnx__TensorProto *proto) {
 
 static psplit_code read_proto(const Onnx__TensorProto *proto, int32_t wanted, bool safe_casts,
                               psplit_diag *diag, psplit_i_tensor **out) {
-  const bytes file = packed(proto);
+  const made_bytes file = packed(proto);
   const psplit_i_array_wanted wants = {
     .data_type = wanted, .n_dims = PSPLIT_NONE, .safe_casts = safe_casts};
   *out = NULL;
@@ -541,7 +524,7 @@ static void raw_bytes_are_what_the_input_says(void **state) {
 
 static void what_the_input_holds_is_widened(void **state) {
   (void)state;
-  const bytes file = npy(1, HEAD("|u1", "False", "(2,)"), "\1\xc8", 2);
+  const made_bytes file = make_headed(1, HEAD("|u1", "False", "(2,)"), "\1\xc8", 2);
   static int64_t dims[] = {2};
   static uint8_t raw[] = {1, 200};
   Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
@@ -625,7 +608,7 @@ typedef psplit_code parse(const psplit_i_ort *, const char *, const unsigned cha
                           const psplit_i_array_wanted *, psplit_diag *, psplit_i_tensor **);
 
 /* Reads, measures and writes a file with each allocation failing once. */
-static void survive(parse *read, const bytes *file, const psplit_i_array_wanted *wanted) {
+static void survive(parse *read, const made_bytes *file, const psplit_i_array_wanted *wanted) {
   const long before = live_blocks();
   for (bool failed = true; failed;) {
     psplit_diag diag = {0};
@@ -659,15 +642,15 @@ static void no_memory_is_told(void **state) {
                                          .n_dims = PSPLIT_NONE,
                                          .safe_casts = true},
                               texts = {.data_type = STRING, .n_dims = PSPLIT_NONE};
-  const bytes turned = npy(1, HEAD(">u2", "True", "(2, 1)"), "\0\1\0\2", 4),
-              words = npy(1, HEAD("<U1", "False", "(2,)"), "A\0\0\0B\0\0\0", 8);
+  const made_bytes turned = make_headed(1, HEAD(">u2", "True", "(2, 1)"), "\0\1\0\2", 4),
+                   words = make_headed(1, HEAD("<U1", "False", "(2,)"), "A\0\0\0B\0\0\0", 8);
   proto.n_dims = 1;
   proto.dims = dims;
   proto.has_data_type = true;
   proto.data_type = STRING;
   proto.n_string_data = 2;
   proto.string_data = strings;
-  const bytes file = packed(&proto);
+  const made_bytes file = packed(&proto);
   survive(psplit_i_npy_parse, &turned, &numbers);
   survive(psplit_i_npy_parse, &words, &texts);
   survive(psplit_i_pb_parse, &file, &texts);

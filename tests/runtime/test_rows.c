@@ -18,54 +18,13 @@
 
 #include "counter_random.h"
 #include "failing.h"
+#include "made_files.h"
 #include "rows.h"
 #include "scratch.h"
 
 enum { FLOAT = 1, UINT8 = 2, INT16 = 5, INT32 = 6, INT64 = 7, DOUBLE = 11 };
 
 /* --- files --- */
-
-typedef struct bytes {
-  unsigned char *at;
-  size_t n;
-} bytes;
-
-static void add(bytes *to, const void *from, size_t n) {
-  to->at = realloc(to->at, to->n + n + 1);
-  assert_non_null(to->at);
-  memcpy(to->at + to->n, from, n);
-  to->n += n;
-}
-
-static void add_number(bytes *to, uint64_t value, size_t width) {
-  for (size_t i = 0; i < width; i++) {
-    const unsigned char byte = (unsigned char)(value >> 8 * i);
-    add(to, &byte, 1);
-  }
-}
-
-/* An .npy of version 1 to 3 with `data`. */
-static bytes npy(int version, const char *descr, const char *order, const char *shape,
-                 const void *data, size_t n) {
-  char text[200];
-  bytes out = {0};
-  const int length =
-    snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n", descr,
-             order, shape);
-  const unsigned char head[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0};
-  add(&out, head, sizeof head);
-  add_number(&out, (uint64_t)length, version == 1 ? 2 : 4);
-  add(&out, text, (size_t)length);
-  add(&out, data, n);
-  return out;
-}
-
-static void put(const char *path, const void *data, size_t n) {
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, data, n), (ssize_t)n);
-  close(fd);
-}
 
 /* Puts a word in front of what a file holds. */
 static void put_behind(const char *path, const char *word) {
@@ -79,90 +38,8 @@ static void put_behind(const char *path, const char *word) {
   memcpy(data, word, n_word);
   assert_int_equal(read(fd, data + n_word, n), (ssize_t)n);
   close(fd);
-  put(path, data, n_word + n);
+  put_file(path, data, n_word + n);
   free(data);
-}
-
-static void put_npy(const char *path, const char *descr, const char *order, const char *shape,
-                    const void *data, size_t n) {
-  bytes file = npy(1, descr, order, shape, data, n);
-  put(path, file.at, file.n);
-  free(file.at);
-}
-
-static uint32_t crc_of(const unsigned char *data, size_t n) {
-  uint32_t crc = 0xffffffff;
-  for (size_t i = 0; i < n; i++) {
-    crc ^= data[i];
-    for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-  }
-  return ~crc;
-}
-
-/* RFC 1951, as blocks that are stored. */
-static bytes deflated(const bytes *from) {
-  bytes out = {0};
-  for (size_t at = 0; at < from->n || at == 0; at += 0xffff) {
-    const size_t n = from->n - at < 0xffff ? from->n - at : 0xffff;
-    add_number(&out, at + n == from->n, 1);
-    add_number(&out, n, 2);
-    add_number(&out, ~n, 2);
-    add(&out, from->at + at, n);
-  }
-  return out;
-}
-
-static bool listed_twice; /* by the archives that are made */
-
-/* An archive with one array, at `offset` of the file; past 4 GiB it takes ZIP64. */
-static void put_npz(const char *path, const char *name, const bytes *array, bool deflate,
-                    uint64_t offset) {
-  bytes packed = {0}, local = {0}, end = {0};
-  const bool wide = offset > 0xffffffff;
-  const uint64_t method = deflate ? 8 : 0, crc = crc_of(array->at, array->n);
-  if (deflate)
-    packed = deflated(array);
-  else
-    add(&packed, array->at, array->n);
-  char file[64];
-  snprintf(file, sizeof file, "%s.npy", name);
-  add(&local, "PK\3\4\24\0\0\0", 8);
-  add_number(&local, method, 2), add_number(&local, 0, 4), add_number(&local, crc, 4);
-  add_number(&local, packed.n, 4), add_number(&local, array->n, 4);
-  add_number(&local, strlen(file), 2), add_number(&local, 5, 2);
-  add(&local, file, strlen(file)), add(&local, "extra", 5);
-  add(&local, packed.at, packed.n);
-  const uint64_t list = offset + local.n;
-  add(&end, "PK\1\2\24\0\24\0\0\0", 10);
-  add_number(&end, method, 2), add_number(&end, 0, 4), add_number(&end, crc, 4);
-  add_number(&end, packed.n, 4), add_number(&end, array->n, 4);
-  add_number(&end, strlen(file), 2), add_number(&end, wide ? 12 : 0, 2);
-  add_number(&end, 0, 10), add_number(&end, wide ? 0xffffffff : offset, 4);
-  add(&end, file, strlen(file));
-  if (wide) add_number(&end, 1, 2), add_number(&end, 8, 2), add_number(&end, offset, 8);
-  if (listed_twice) {
-    const bytes once = end;
-    end = (bytes){0};
-    add(&end, once.at, once.n), add(&end, once.at, once.n);
-    free(once.at);
-  }
-  const uint64_t n_list = end.n;
-  if (wide) {
-    add(&end, "PK\6\6", 4), add_number(&end, 44, 8), add_number(&end, 0, 12);
-    add_number(&end, 1, 8), add_number(&end, 1, 8);
-    add_number(&end, n_list, 8), add_number(&end, list, 8);
-    add(&end, "PK\6\7", 4), add_number(&end, 0, 4);
-    add_number(&end, list + n_list, 8), add_number(&end, 1, 4);
-  }
-  add(&end, "PK\5\6", 4), add_number(&end, 0, 4), add_number(&end, 1, 2), add_number(&end, 1, 2);
-  add_number(&end, wide ? 0xffffffff : n_list, 4), add_number(&end, wide ? 0xffffffff : list, 4);
-  add_number(&end, 0, 2);
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  assert_true(fd >= 0);
-  assert_int_equal(pwrite(fd, local.at, local.n, (off_t)offset), (ssize_t)local.n);
-  assert_int_equal(pwrite(fd, end.at, end.n, (off_t)list), (ssize_t)end.n);
-  close(fd);
-  free(packed.at), free(local.at), free(end.at);
 }
 
 static int16_t *counted(size_t n) {
@@ -304,8 +181,8 @@ static void every_form_gives_the_same_rows(void **state) {
   enum { N_ROWS = 11, WIDTH = 12, N = N_ROWS * WIDTH };
   int16_t *data = counted(N), turned[N];
   for (int version = 1; version <= 3; version++) {
-    bytes file = npy(version, "<i2", "False", "(11, 3, 4)", data, N * 2);
-    put("a.npy", file.at, file.n);
+    made_bytes file = make_npy(version, "<i2", "False", "(11, 3, 4)", data, N * 2);
+    put_file("a.npy", file.at, file.n);
     expect_rows("a.npy", &INT16_ROWS, data, N_ROWS, WIDTH);
     put_npz("stored.npz", "x", &file, false, 0);
     expect_rows("stored.npz", &INT16_ROWS, data, N_ROWS, WIDTH);
@@ -368,8 +245,8 @@ static void nothing_else_is_read(void **state) {
   static int16_t out[N_SLICE * WIDTH];
   const psplit_i_rows_wanted wanted = {.name = "x", .data_type = INT16, .n_dims = 2, .dims = dims};
   uint64_t before = 0, opened = 0, after = 0, self = 0;
-  bytes file = npy(1, "<i2", "False", "(3000000, 1000)", "", 0);
-  put("large.npy", file.at, file.n);
+  made_bytes file = make_npy(1, "<i2", "False", "(3000000, 1000)", "", 0);
+  put_file("large.npy", file.at, file.n);
   assert_int_equal(truncate("large.npy", (off_t)(file.n + n_rows * WIDTH * 2)), 0);
   const psplit_i_order order = all_rows(n_rows);
   const psplit_i_slice slice = {.epoch = 1, .begin = 1000, .end = 1000 + N_SLICE};
@@ -481,10 +358,10 @@ static void what_does_not_fit_is_said(void **state) {
   put_npy("a.npy", "<i2", "False", "()", data, 2);
   expect_refused("a.npy", &any, PSPLIT_INVALID,
                  "data for x: a.npy holds a single number; its first axis has to be the rows");
-  put("a.npy", "text, and no array", 18);
+  put_file("a.npy", "text, and no array", 18);
   expect_refused("a.npy", x, PSPLIT_MALFORMED,
                  "data for x: a.npy: not an .npy file of version 1 to 3");
-  put("a.npy", "\x1f\x8b\x08", 3);
+  put_file("a.npy", "\x1f\x8b\x08", 3);
   expect_refused("a.npy", x, PSPLIT_MALFORMED,
                  "data for x: a.npy: not an .npy file of version 1 to 3: it is compressed by gzip; "
                  "gunzip it first");
@@ -501,20 +378,20 @@ static void what_does_not_fit_is_said(void **state) {
     put_npy("a.npy", "<i2", kHeaders[i][0], kHeaders[i][1], data, 264);
     expect_refused("a.npy", x, PSPLIT_MALFORMED, "data for x: a.npy: the header is no .npy header");
   }
-  put("a.npz", "text", 4);
+  put_file("a.npz", "text", 4);
   expect_refused("a.npz", x, PSPLIT_MALFORMED, "data for x: a.npz: not a ZIP archive");
-  put("a.npz", "\xff\xfe{\0", 4);
+  put_file("a.npz", "\xff\xfe{\0", 4);
   expect_refused("a.npz", x, PSPLIT_MALFORMED,
                  "data for x: a.npz: not a ZIP archive: it is UTF-16 text; save it as UTF-8");
-  bytes moved = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  made_bytes moved = make_npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
   put_npz("a.npz", "x", &moved, false, 0);
   put_behind("a.npz", "front");
   expect_refused("a.npz", x, PSPLIT_MALFORMED, "data for x: a.npz: the archive is damaged");
   free(moved.at);
-  put("a.csv", "1,2", 3);
+  put_file("a.csv", "1,2", 3);
   expect_refused("a.csv", x, PSPLIT_UNSUPPORTED,
                  "data for x: a.csv: rows are read from .npy and .npz; write it with numpy.save");
-  bytes file = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  made_bytes file = make_npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
   listed_twice = true;
   put_npz("a.npz", "x", &file, false, 0);
   listed_twice = false;
@@ -522,7 +399,7 @@ static void what_does_not_fit_is_said(void **state) {
   put_npz("a.npz", "z", &file, false, 0);
   expect_refused("a.npz", x, PSPLIT_INVALID, "data for x: a.npz has no array x");
   const psplit_i_rows_wanted text = {.name = "x", .data_type = 8, .n_dims = PSPLIT_NONE};
-  put("a.npy", file.at, file.n);
+  put_file("a.npy", file.at, file.n);
   expect_refused(
     "a.npy", &text, PSPLIT_UNSUPPORTED,
     "data for x: a.npy: strings cannot be read by rows; number them before the training");
@@ -556,12 +433,12 @@ static void a_file_that_shrinks_is_said(void **state) {
 static void files_cut_anywhere_are_refused(void **state) {
   (void)state;
   int16_t *data = counted(132);
-  bytes file = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  made_bytes file = make_npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
   put_npz("whole.npz", "x", &file, false, 0);
   for (int kind = 0; kind < (PSPLIT_HAS_ZLIB ? 3 : 2); kind++) {
     const char *path = kind ? "cut.npz" : "cut.npy";
     unsigned char whole[1000];
-    put(path, file.at, file.n);
+    put_file(path, file.at, file.n);
     if (kind) put_npz(path, "x", &file, kind == 2, 0);
     const int fd = open(path, O_RDONLY);
     const ssize_t n = read(fd, whole, sizeof whole);
@@ -570,7 +447,7 @@ static void files_cut_anywhere_are_refused(void **state) {
     for (ssize_t cut = 0; cut < n; cut++) {
       psplit_diag diag = {0};
       psplit_i_rows rows;
-      put(path, whole, (size_t)cut);
+      put_file(path, whole, (size_t)cut);
       assert_int_equal(psplit_i_rows_open(path, &INT16_ROWS, &diag, &rows), PSPLIT_MALFORMED);
       assert_true(*diag.message);
     }
@@ -584,7 +461,7 @@ static void files_cut_anywhere_are_refused(void **state) {
 static void spoilt_archives_do_no_harm(void **state) {
   (void)state;
   int16_t *data = counted(132), out[132];
-  bytes file = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  made_bytes file = make_npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
   unsigned char whole[1000];
   put_npz("a.npz", "x", &file, PSPLIT_HAS_ZLIB, 0);
   const int fd = open("a.npz", O_RDONLY);
@@ -598,7 +475,7 @@ static void spoilt_archives_do_no_harm(void **state) {
       psplit_diag diag = {0};
       psplit_i_rows rows;
       whole[at] ^= (unsigned char)(1 << bit);
-      put("a.npz", whole, (size_t)n);
+      put_file("a.npz", whole, (size_t)n);
       whole[at] ^= (unsigned char)(1 << bit);
       if (psplit_i_rows_open("a.npz", &INT16_ROWS, &diag, &rows) != PSPLIT_OK) continue;
       assert_int_equal(psplit_i_rows_read(&rows, &order, &slice, &diag, out), PSPLIT_OK);
@@ -612,7 +489,7 @@ static void spoilt_archives_do_no_harm(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   int16_t *data = counted(132);
-  bytes file = npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
+  made_bytes file = make_npy(1, "<i2", "False", "(11, 3, 4)", data, 264);
   put_npz("a.npz", "x", &file, PSPLIT_HAS_ZLIB, 0);
   free(file.at);
   free(data);
