@@ -4,7 +4,7 @@
 
 #include "cut_devices.h"
 
-enum { WHOLE = 1024, MOST_DEVICES = 64 };
+enum { WHOLE = 1024, MOST_DEVICES = PSPLIT_I_MOST_SEGMENT_DEVICES };
 
 static const int64_t NEVER = INT64_MAX / 4;
 
@@ -94,7 +94,7 @@ static int64_t bound_many(const psplit_problem *p) {
 psplit_code psplit_i_bound_devices(const psplit_problem *p, psplit_i_arena *arena,
                                    psplit_diag *diag, int64_t *out_ns) {
   *out_ns = 0;
-  if (p->n_devices < 2 || p->n_devices > MOST_DEVICES || p->n_link_classes) return PSPLIT_OK;
+  if (p->n_devices < 2) return PSPLIT_OK;
   if (p->n_devices == 2) return bound_pair(p, arena, diag, out_ns);
   *out_ns = bound_many(p);
   return PSPLIT_OK;
@@ -150,7 +150,6 @@ psplit_code psplit_i_bound_paths(const psplit_problem *p, psplit_i_arena *arena,
   paths s = {.p = p};
   int64_t made_ns[MOST_DEVICES];
   *out_ns = 0;
-  if (p->n_devices > MOST_DEVICES || p->n_link_classes || p->overlap) return PSPLIT_OK;
   const psplit_code code = prepare(&s, arena, diag);
   if (code != PSPLIT_OK) return code;
   for (uint32_t i = 0; i < s.n_open; i++) {

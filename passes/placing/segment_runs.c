@@ -101,7 +101,7 @@ psplit_code psplit_i_join_segments(const psplit_problem *problem, const uint32_t
   enum { MOST_DEVICES = 16, MOST_RUNS = 128 };
   rows r = {.p = problem, .n = n, .n_devices = problem->n_devices, .n_runs = most_runs};
   *out_found = false;
-  if (!n || !most_runs || r.n_devices > MOST_DEVICES || problem->n_link_classes) return PSPLIT_OK;
+  if (r.n_devices > MOST_DEVICES) return PSPLIT_OK;
   if (r.n_runs > n) r.n_runs = n;
   if (r.n_runs > MOST_RUNS) r.n_runs = MOST_RUNS;
   const size_t n_rows = (size_t)n * r.n_devices, n_states = n_rows * r.n_runs;

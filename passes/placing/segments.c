@@ -13,7 +13,7 @@
 #include "segment_bounds.h"
 #include "segment_runs.h"
 
-enum { MOST_DEVICES = 64, MOST_PAIRS = 8, MOST_SEGMENTS = 1024 };
+enum { MOST_DEVICES = PSPLIT_I_MOST_SEGMENT_DEVICES, MOST_PAIRS = 8, MOST_SEGMENTS = 1024 };
 
 typedef struct segments {
   psplit_planner *planner;

@@ -1,0 +1,256 @@
+/* Requests that segments, replicas and devices in any order cannot meet, by the line that says why;
+ * and what is written of the problem. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder.h"
+#include "open.h"
+#include "small_plans.h"
+
+static const char CHAIN[] =
+  "(float[64,64] x) => (float[64,64] d) {"
+  " [a] a = MatMul (x, x) [b] b = MatMul (a, a) [c] c = MatMul (b, b) [d] d = MatMul (c, c) }";
+static const char DECODER[] =
+  "(int64[b,s] input_ids, float[b,2,p,8] \"past_key_values.0.key\") =>"
+  " (float[b,s,8] y, float[b,2,t,8] \"present.0.key\") <float[100,8] w = random(1)> {"
+  " e = Gather (w, input_ids) y = Relu (e)"
+  " \"present.0.key\" = Concat <axis = 2> (\"past_key_values.0.key\", \"past_key_values.0.key\") }";
+static const char CONSTANTS[] =
+  "() => (float[2] y) { c = Constant <value_floats = [1.0, 2.0]> () y = Neg (c) }";
+
+/* --- what does not go together --- */
+
+static void with_pins(psplit_planner_options *o) {
+  static const char *const pins[] = {"*=0"};
+  o->pins = pins;
+  o->n_pins = 1;
+}
+
+static void with_state(psplit_planner_options *o) {
+  static const psplit_planner_state state = {"present.0.key", "past_key_values.0.key"};
+  o->states = &state;
+  o->n_states = 1;
+}
+
+static void with_prefill(psplit_planner_options *o) {
+  static const psplit_working_point decode = {8, 1, 1}, prefill = {1, 8, 1};
+  o->decode = &decode;
+  o->prefill = &prefill;
+  o->prefill_frac = 0.5;
+}
+
+static void with_training(psplit_planner_options *o) {
+  static const int64_t node_ns[64];
+  static const uint8_t none[64];
+  static const psplit_planner_training training = {node_ns, none, none};
+  o->training = &training;
+}
+
+static void with_ties(psplit_planner_options *o) { o->tied_weights = PSPLIT_TIED_TOGETHER; }
+
+static void with_latency(psplit_planner_options *o) { o->objective = PSPLIT_LATENCY; }
+
+static void with_certificate(psplit_planner_options *o) { o->certify = true; }
+
+static void with_segments(psplit_planner_options *o) { o->max_segments = 2; }
+
+/* Devices and links in full; NULL: two CPUs. */
+typedef struct refusal {
+  const char *model, *devices;
+  bool replicas; /* else segments */
+  void (*with)(psplit_planner_options *options);
+  const char *word;
+} refusal;
+
+static const char NO_LINK[] =
+  "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": \"cpu\"},"
+  " {\"name\": \"c\", \"preset\": \"cpu\"}],"
+  " \"links\": [{\"from\": \"a\", \"to\": \"c\", \"bytes_per_second\": 0}]}";
+
+static void expect_refusal(const refusal *at) {
+  psplit_model *model = opened_text(at->model);
+  psplit_devices *devices = at->devices ? parsed(at->devices) : NULL;
+  psplit_planner_options options;
+  psplit_diag diag = {0};
+  psplit_planner_options_init(&options);
+  options.n_stages = devices && psplit_devices_count(devices) == 3 ? 3 : 2;
+  options.devices = devices;
+  if (at->replicas)
+    options.max_replicas = 2;
+  else
+    options.max_segments = 2;
+  if (at->with) at->with(&options);
+  psplit_planner *planner = unit_of(model, &options);
+  const psplit_code code =
+    psplit_planner_run(planner, "infer-shapes,cost,mark,attach,partition", &diag);
+  if ((code != PSPLIT_UNSUPPORTED && code != PSPLIT_INFEASIBLE) || !strstr(diag.message, at->word))
+    fail_msg("\"%s\": %s %s", at->word, psplit_code_name(code), diag.message);
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
+static void what_does_not_go_together_is_refused(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+    {CHAIN, NULL, false, with_pins, "pinned to stages"},
+    {DECODER, NULL, false, with_state, "stay where it is used"},
+    {DECODER, NULL, false, with_prefill, "two kinds of steps"},
+    {CHAIN, NULL, false, with_training, "training"},
+    {CHAIN, NULL, false, with_ties, "tied weights"},
+    {CHAIN, NO_LINK, false, NULL, "a link between every two devices"},
+    {CHAIN, NULL, true, with_pins, "pinned to stages"},
+    {DECODER, NULL, true, with_state, "one device's"},
+    {DECODER, NULL, true, with_prefill, "two kinds of steps"},
+    {CHAIN, NULL, true, with_training, "training"},
+    {CHAIN, NULL, true, with_ties, "tied weights"},
+    {CHAIN, NULL, true, with_latency, "latency"},
+    {CHAIN, NULL, true, with_certificate, "certificate"},
+    {CHAIN, NULL, true, with_segments, "several segments"},
+    {CHAIN, NO_LINK, true, NULL, "need devices that are alike"},
+    {CONSTANTS, NULL, true, NULL, "constants alone"},
+  };
+  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) expect_refusal(&refusals[i]);
+}
+
+/* So many devices of two kinds: any two of them may be the best. */
+static char *many_devices(uint32_t n) {
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t d = 0; d < n; d++)
+    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"%s\"}", d ? ", " : "", d,
+                       d ? "cpu" : "cpu-sse");
+  psplit_i_text_puts(&text, "]}");
+  return text.bytes;
+}
+
+static void segments_have_devices_enough(void **state) {
+  (void)state;
+  char *devices = many_devices(65);
+  const refusal many = {CHAIN, devices, false, NULL, "more than 64 devices"};
+  expect_refusal(&many);
+  free(devices);
+}
+
+/* --- plans at the edges --- */
+
+/* Constants alone are one segment, and nothing is counted. */
+static void constants_are_one_segment(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(CONSTANTS);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = 1;
+  options.max_segments = 2;
+  psplit_planner *planner = unit_of(model, &options);
+  assert_true(plan_of(planner));
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  assert_int_equal(plan->n_stages, 1);
+  assert_int_equal(plan->bottleneck_ns, 0);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
+/* Nodes that are to share a stage do so, though two devices would take turns at them. */
+static void segments_keep_nodes_together(void **state) {
+  (void)state;
+  static const char text[] =
+    "(float[64,64] x) => (float[64,64] d) {"
+    " [p] a = MatMul (x, x) [q] b = Softmax (a) [r] c = MatMul (b, b) [s] d = Softmax (c) }";
+  psplit_model *model = opened_text(text);
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"unsupported\": {\"operators\": "
+    "[\"Softmax\"]}}, {\"name\": \"b\", \"preset\": \"cpu-sse\"}],"
+    " \"topology\": {\"same_host\": {\"bytes_per_second\": 1e12, \"latency_ns\": 0}}}");
+  static const char *const together[] = {"[pr]"};
+  uint32_t n_stages[2];
+  for (int keep = 0; keep < 2; keep++) {
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = 2;
+    options.devices = devices;
+    options.max_segments = UINT32_MAX;
+    options.objective = PSPLIT_LATENCY;
+    options.keep_together = together;
+    options.n_keep_together = keep ? 1 : 0;
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    n_stages[keep] = plan->n_stages;
+    if (keep) assert_int_equal(plan->node_stage[0], plan->node_stage[2]);
+    psplit_planner_destroy(planner);
+  }
+  assert_int_equal(n_stages[0], 4);
+  assert_true(n_stages[1] < 4);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
+/* --- the problem as text --- */
+
+typedef struct writing {
+  const char *model, *devices, *pipeline;
+  psplit_device_order order;
+  psplit_code code;
+  const char *error; /* a part of it; NULL: there is none */
+  bool any_order;    /* is what the text says */
+} writing;
+
+static void problems_are_written(void **state) {
+  (void)state;
+  static const char alike[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": "
+    "\"cpu-sse\"}]}";
+  static const char grouped[] = "infer-shapes,cost,mark,attach";
+  static const writing writings[] = {
+    {CHAIN, NULL, "infer-shapes", PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_USAGE, "come first", false},
+    {CONSTANTS, NULL, grouped, PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_UNSUPPORTED, "nothing to cut",
+     false},
+    {CHAIN, NULL, grouped, PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_OK, NULL, false},
+    {CHAIN, alike, grouped, PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_OK, NULL, true},
+    {CHAIN, alike, grouped, PSPLIT_DEVICE_ORDER_GIVEN, PSPLIT_OK, NULL, false},
+    {CHAIN, NO_LINK, grouped, PSPLIT_DEVICE_ORDER_GIVEN, PSPLIT_OK, NULL, false},
+  };
+  for (size_t i = 0; i < sizeof writings / sizeof *writings; i++) {
+    const writing *at = &writings[i];
+    psplit_model *model = opened_text(at->model);
+    psplit_devices *devices = at->devices ? parsed(at->devices) : NULL;
+    psplit_planner_options options;
+    psplit_diag diag = {0};
+    char *text = NULL;
+    size_t n = 0;
+    psplit_planner_options_init(&options);
+    options.n_stages = devices ? psplit_devices_count(devices) : 2;
+    options.devices = devices;
+    options.device_order = at->order;
+    psplit_planner *planner = unit_of(model, &options);
+    if (psplit_planner_run(planner, at->pipeline, &diag)) fail_msg("%s", diag.message);
+    const psplit_code code = psplit_planner_problem(planner, &diag, &text, &n);
+    if (code != at->code || (at->error && !strstr(diag.message, at->error)))
+      fail_msg("%zu: %s %s", i, psplit_code_name(code), diag.message);
+    if (code == PSPLIT_OK)
+      assert_int_equal(strstr(text, "\"any_device_order\": true") != NULL, at->any_order);
+    free(text);
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_does_not_go_together_is_refused),
+    cmocka_unit_test(segments_have_devices_enough),
+    cmocka_unit_test(constants_are_one_segment),
+    cmocka_unit_test(segments_keep_nodes_together),
+    cmocka_unit_test(problems_are_written),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
