@@ -186,6 +186,17 @@ psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *pla
   return code;
 }
 
+bool psplit_i_checkpoint_is_about(const psplit_i_checkpoint_place *place) {
+  if (access(place->target, F_OK) == 0) return true;
+  DIR *entries = opendir(place->parent);
+  psplit_i_text path = {0};
+  const int fd = entries ? next_hidden(place, entries, &path) : -1;
+  if (fd >= 0) close(fd);
+  if (entries) closedir(entries);
+  psplit_i_text_fini(&path);
+  return fd >= 0;
+}
+
 void psplit_i_checkpoint_remove_stale(const psplit_i_checkpoint_place *place) {
   DIR *entries = opendir(place->parent);
   psplit_i_text path = {0};

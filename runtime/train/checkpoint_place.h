@@ -34,6 +34,8 @@ void psplit_i_checkpoint_remove(int fd, const char *path);
 PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *place,
                                                             bool idle, psplit_diag *diag,
                                                             char **out_path, int *out_fd);
+/* Whether something is in the place by now, or hidden: who has found nothing looks again. */
+bool psplit_i_checkpoint_is_about(const psplit_i_checkpoint_place *place);
 /* Removes hidden directories that nobody locks, as far as that goes. */
 void psplit_i_checkpoint_remove_stale(const psplit_i_checkpoint_place *place);
 

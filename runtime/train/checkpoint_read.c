@@ -168,8 +168,10 @@ out:
   return code;
 }
 
-/* Opens the directory `path`, or where there is none the one that a writer is moving there. */
-static psplit_code open_directory(const char *path, psplit_diag *diag, int *out_fd) {
+/* Opens the directory `path`, or where there is none the one that a writer is moving there.
+ * *out_again: it was found in neither place, and may have gone from one to the other. */
+static psplit_code open_directory(const char *path, psplit_diag *diag, bool *out_again,
+                                  int *out_fd) {
   psplit_i_checkpoint_place place = {0};
   char *hidden = NULL;
   int locked;
@@ -181,6 +183,7 @@ static psplit_code open_directory(const char *path, psplit_diag *diag, int *out_
     PSPLIT_TRY(psplit_i_checkpoint_place_init(path, diag, &place));
     PSPLIT_TRY(psplit_i_checkpoint_find_hidden(&place, false, diag, &hidden, &locked));
     if (hidden) *out_fd = open(hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    *out_again = *out_fd < 0 && psplit_i_checkpoint_is_about(&place);
   }
   if (*out_fd < 0)
     code = psplit_i_fail(diag, PSPLIT_IO, "%s: no checkpoint can be read there: %s", path,
@@ -209,13 +212,13 @@ static psplit_code try_to_open(const char *path, psplit_diag *diag, bool *out_ag
   psplit_code code;
   c->path = strdup(path);
   if (!c->path) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(open_directory(path, diag, &fd));
+  PSPLIT_TRY(open_directory(path, diag, out_again, &fd));
   PSPLIT_TRY(fill(c, fd, diag));
 out:
   if (code == PSPLIT_OK) {
     *out = c;
   } else {
-    *out_again = code != PSPLIT_NOMEM && fd >= 0 && is_replaced(path, fd);
+    *out_again |= code != PSPLIT_NOMEM && fd >= 0 && is_replaced(path, fd);
     psplit_i_checkpoint_close(c);
   }
   if (fd >= 0) close(fd);

@@ -23,8 +23,10 @@
 #include <time.h>
 
 #include "checkpoint.h"
+#include "checkpoint_place.h"
 #include "counter_random.h"
 #include "failing.h"
+#include "failing_calls.h"
 #include "scratch.h"
 
 enum { FLOAT = 1, INT64 = 7 };
@@ -311,6 +313,88 @@ static void what_is_not_whole_is_said(void **state) {
   assert_int_equal(diag.code, PSPLIT_MALFORMED);
 }
 
+static void what_was_changed_is_said(void **state) {
+  (void)state;
+  static const struct {
+    const char *file, *from, *to;
+    psplit_code code;
+    const char *says;
+  } rows[] = {
+    {"c/training.json", "551614\"", "55161x\"", PSPLIT_INVALID,
+     "c/training.json: seed: must be a number from 0 to 2^64 - 1, as a string, not "
+     "\"1844674407370955161x\""},
+    {"c/training.json", "\"stage0.", "\"stage1.", PSPLIT_INVALID,
+     "c/training.json: stages[0].file: must be \"stage0.safetensors\", not "
+     "\"stage1.safetensors\""},
+    {"c/training.json", "\"digest\": \"", "\"digest\":\"0", PSPLIT_INVALID,
+     "c/training.json: digest: must be 32 hexadecimal digits, not "},
+    {"c/training.json", "\"a/w", "\"z/w", PSPLIT_INVALID,
+     "c/training.json: weights[1]: weights stand in the order of their names, each once"},
+    {"c/stage0.safetensors", "\"F32\"", "\"I32\"", PSPLIT_INVALID,
+     "c: training.json tells of fc.weight, which is of another type or shape in its file"},
+    {"c/stage0.safetensors", "[4, 6]", "[6, 4]", PSPLIT_INVALID,
+     "c: training.json tells of fc.weight, which is of another type or shape in its file"},
+    {"c/stage0.safetensors", "[4, 6]", "[24]  ", PSPLIT_INVALID,
+     "c: training.json tells of fc.weight, which is of another type or shape in its file"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    psplit_diag diag = {0};
+    psplit_i_checkpoint *found = NULL;
+    must_save("c", 1, 2);
+    change(rows[i].file, rows[i].from, rows[i].to);
+    const psplit_code code = psplit_i_checkpoint_open("c", &diag, &found);
+    if (code != rows[i].code || !strstr(diag.message, rows[i].says)) fail_msg("%s", diag.message);
+  }
+}
+
+static void what_is_no_file_of_it_is_said(void **state) {
+  (void)state;
+  struct stat status;
+  char says[200];
+  must_save("c", 1, 2);
+  assert_int_equal(stat("c/stage1.safetensors", &status), 0);
+  snprintf(says, sizeof says,
+           "c/stage1.safetensors: not the checkpoint's: it has %lld bytes, and training.json says "
+           "%lld",
+           (long long)status.st_size + 1, (long long)status.st_size);
+  assert_int_equal(truncate("c/stage1.safetensors", status.st_size + 1), 0);
+  expect_open("c", PSPLIT_MALFORMED, says);
+  assert_int_equal(unlink("c/stage1.safetensors"), 0);
+  assert_int_equal(mkdir("c/stage1.safetensors", 0777), 0);
+  expect_open("c", PSPLIT_IO, "c/stage1.safetensors is no regular file");
+  assert_int_equal(truncate("c/training.json", (64 << 20) + 1), 0);
+  expect_open("c", PSPLIT_LIMIT, "c/training.json has over 64 MiB");
+  expect_open("/.psplit-none", PSPLIT_IO,
+              "/.psplit-none: no checkpoint can be read there: No such file or directory");
+}
+
+/* What a killed writer may have left is known by its name alone. */
+static void files_are_known_by_their_names(void **state) {
+  (void)state;
+  static const char *const ours[] = {"training.json",
+                                     "stage0.safetensors",
+                                     "stage12.safetensors",
+                                     ".training.json.psplit-0123456789abcdef",
+                                     ".stage3.safetensors.psplit-9f",
+                                     ".stage3.safetensors.psplit-"};
+  static const char *const others[] = {"training_json",
+                                       "training.json2",
+                                       "stage",
+                                       "stage1",
+                                       "stage.safetensors",
+                                       "stage1.safetensorx",
+                                       "scene1.safetensors",
+                                       "stage1.safetensors2",
+                                       ".stage1.safetensors",
+                                       ".notes.psplit-9f",
+                                       ".training.json.psplit-9g",
+                                       "."};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    assert_true(psplit_i_is_checkpoint_file(ours[i]));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (psplit_i_is_checkpoint_file(others[i])) fail_msg("%s", others[i]);
+}
+
 static void a_tensor_twice_is_said(void **state) {
   (void)state;
   must_save("c", 1, 6);
@@ -340,6 +424,8 @@ static void nothing_else_is_replaced(void **state) {
   (void)state;
   expect_save("", PSPLIT_USAGE, "\"\": a checkpoint needs a directory of its own; give its name");
   expect_save("/", PSPLIT_USAGE, "\"/\": a checkpoint needs a directory of its own; give its name");
+  expect_save("a/./", PSPLIT_USAGE,
+              "\"a/./\": a checkpoint needs a directory of its own; give its name");
   expect_save("a/..", PSPLIT_USAGE,
               "\"a/..\": a checkpoint needs a directory of its own; give its name");
   expect_save("none/c", PSPLIT_IO, "cannot make a directory in none: No such file or directory");
@@ -433,6 +519,31 @@ static void a_checkpoint_on_its_way_is_found(void **state) {
   assert_int_equal(access("c/training.json", F_OK), 0);
   assert_int_equal(must_look("c"), 5);
   assert_int_equal(n_entries("."), 1);
+}
+
+/* Of several that are hidden the one that is furthest, and none that is not whole. */
+static void the_furthest_on_its_way_is_found(void **state) {
+  (void)state;
+  static const char *const others[] = {".c.psplit-1-0", ".c.psplit-2-0", ".c.psplit-3-0",
+                                       ".c.psplit-4-0"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    assert_int_equal(mkdir(others[i], 0777), 0);
+  put(".c.psplit-1-0/training.json", "", 0);
+  put(".c.psplit-2-0/training.json", "{\"step\": \"nine\"}", 16);
+  assert_int_equal(mkdir(".c.psplit-3-0/training.json", 0777), 0);
+  put(".c.psplit-4-0/training.json", "{\"step\": 99}", 12);
+  assert_int_equal(truncate(".c.psplit-4-0/training.json", (64 << 20) + 1), 0);
+  put(".c.psplit-5-0", "", 0); /* no directory */
+  for (uint64_t step = 4; step <= 6; step++) {
+    char hidden[40];
+    must_save("d", step, 2);
+    snprintf(hidden, sizeof hidden, ".c.psplit-7-0%u", (unsigned)(step * 7 % 10));
+    assert_int_equal(rename("d", hidden), 0);
+  }
+  assert_int_equal(must_look("c"), 6);
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_i_checkpoint_probe("c", &diag), PSPLIT_OK);
+  assert_int_equal(must_look("c"), 6);
 }
 
 static void without_exchange_it_is_the_same(void **state) {
@@ -589,6 +700,40 @@ static void every_allocation_may_fail(void **state) {
   }
 }
 
+/* Whichever system call fails: the old one or the new one is there, and what is left of the other
+ * goes with the next. */
+static void no_failing_call_loses_a_checkpoint(void **state) {
+  (void)state;
+  static const int reasons[] = {EIO, ENOMEM, EMFILE, EACCES};
+  for (size_t r = 0; r < 2 * sizeof reasons / sizeof *reasons; r++) {
+    cannot_exchange = r % 2;
+    long n_told = 0;
+    bool failed = true;
+    for (long nth = 0; failed; nth++) {
+      psplit_diag diag = {0};
+      must_save("c", 1, 1);
+      fail_call_after(nth, reasons[r / 2]);
+      const psplit_code code = save("c", 2, 2, "adamw", &diag);
+      failed = stop_failing_calls();
+      n_told += code != PSPLIT_OK;
+      const int64_t step = must_look("c");
+      if (step != 2 && (step != 1 || code == PSPLIT_OK)) fail_msg("%ld: %d", nth, (int)step);
+      if (code != PSPLIT_OK && (!failed || !*diag.message)) fail_msg("%ld: %s", nth, diag.message);
+      psplit_i_checkpoint *found = NULL;
+      diag = (psplit_diag){0};
+      fail_call_after(nth, reasons[r / 2]);
+      const psplit_code opened = psplit_i_checkpoint_open("c", &diag, &found);
+      if (stop_failing_calls()) failed = true;
+      if ((opened == PSPLIT_OK) != !*diag.message) fail_msg("%ld: %s", nth, diag.message);
+      psplit_i_checkpoint_close(found);
+    }
+    assert_true(n_told > 20);
+    must_save("c", 3, 1);
+    assert_int_equal(n_entries("."), 1);
+  }
+  cannot_exchange = false;
+}
+
 /* What is hidden is found or not: out of memory it is not "no checkpoint". */
 static void no_memory_hides_no_checkpoint(void **state) {
   (void)state;
@@ -616,15 +761,20 @@ int main(void) {
     IN_SCRATCH(modes_are_kept),
     IN_SCRATCH(another_model_or_optimizer_is_said),
     IN_SCRATCH(what_is_not_whole_is_said),
+    IN_SCRATCH(what_was_changed_is_said),
+    IN_SCRATCH(what_is_no_file_of_it_is_said),
+    cmocka_unit_test(files_are_known_by_their_names),
     IN_SCRATCH(a_tensor_twice_is_said),
     IN_SCRATCH(nothing_else_is_replaced),
     IN_SCRATCH(an_abort_leaves_the_old_one),
     IN_SCRATCH(leftovers_go_and_what_is_written_stays),
     IN_SCRATCH(a_checkpoint_on_its_way_is_found),
+    IN_SCRATCH(the_furthest_on_its_way_is_found),
     IN_SCRATCH(without_exchange_it_is_the_same),
     IN_SCRATCH(readers_find_one_that_is_whole),
     IN_SCRATCH(kill_9_leaves_the_old_or_the_new_one),
     IN_SCRATCH(a_full_disk_costs_nothing),
+    IN_SCRATCH(no_failing_call_loses_a_checkpoint),
     IN_SCRATCH(every_allocation_may_fail),
     IN_SCRATCH(no_memory_hides_no_checkpoint),
   };
