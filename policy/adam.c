@@ -2,13 +2,14 @@
 
 #include <math.h>
 
-void psplit_i_adam_step(psplit_i_adam *adam, double rate, psplit_i_policy_network *gradient,
-                        psplit_i_policy_network *network) {
+psplit_code psplit_i_adam_step(psplit_i_adam *adam, double rate, psplit_i_policy_network *gradient,
+                               psplit_i_policy_network *network) {
   static const double kMeanKeep = 0.9, kSquareKeep = 0.99, kSmall = 1e-8;
   psplit_i_real *g = (psplit_i_real *)gradient, *w = (psplit_i_real *)network;
   psplit_i_real *mean = (psplit_i_real *)&adam->mean, *square = (psplit_i_real *)&adam->square;
   double norm = 0, mean_left = 1, square_left = 1;
   for (size_t k = 0; k < PSPLIT_I_N_PARAMETERS; k++) norm += (double)g[k] * (double)g[k];
+  if (!isfinite(norm)) return PSPLIT_INVALID;
   norm = sqrt(norm); /* which IEEE 754 rounds correctly */
   const double scale = norm > 1 ? 1 / norm : 1;
   adam->n_steps++;
@@ -24,4 +25,5 @@ void psplit_i_adam_step(psplit_i_adam *adam, double rate, psplit_i_policy_networ
       (double)mean[k] / (1 - mean_left) / (sqrt((double)square[k] / (1 - square_left)) + kSmall);
     w[k] = (psplit_i_real)((double)w[k] - rate * step);
   }
+  return PSPLIT_OK;
 }

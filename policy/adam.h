@@ -2,6 +2,8 @@
 #ifndef PSPLIT_POLICY_ADAM_H
 #define PSPLIT_POLICY_ADAM_H
 
+#include <psplit/base.h>
+
 #include "network.h"
 
 typedef struct psplit_i_adam {
@@ -9,8 +11,10 @@ typedef struct psplit_i_adam {
   psplit_i_policy_network mean, square;
 } psplit_i_adam;
 
-/* A step against `gradient`, which is scaled down to a norm of at most 1 before. */
-void psplit_i_adam_step(psplit_i_adam *adam, double rate, psplit_i_policy_network *gradient,
-                        psplit_i_policy_network *network);
+/* A step against `gradient`, which is scaled down to a norm of at most 1 before. Errors, without a
+ * message: INVALID, and nothing moves, where it is not finite. */
+PSPLIT_MUST_USE psplit_code psplit_i_adam_step(psplit_i_adam *adam, double rate,
+                                               psplit_i_policy_network *gradient,
+                                               psplit_i_policy_network *network);
 
 #endif

@@ -287,8 +287,8 @@ static psplit_code reinforce(psplit_policy_learner *l, lesson *lessons, double d
     step->kl = learned.kl;
     if (learned.kl > o->kl_stop) break;
     step->epochs++;
-    psplit_i_adam_step(&l->adam, o->rate + (o->last_rate - o->rate) * done, &l->gradient,
-                       &l->policy->network);
+    PSPLIT_TRY(psplit_i_adam_step(&l->adam, o->rate + (o->last_rate - o->rate) * done, &l->gradient,
+                                  &l->policy->network));
   }
   step->ratio = psplit_i_policy_exp(step->ratio);
 out:
@@ -315,8 +315,8 @@ static psplit_code imitate(psplit_policy_learner *l, lesson *lessons, psplit_pol
   step->epochs = 1;
   /* To a tenth in the end: with one rate the policy keeps wandering. */
   const double done = (double)l->step / l->options.warm_steps;
-  psplit_i_adam_step(&l->adam, l->options.warm_rate * (1 - 0.9 * done), &l->gradient,
-                     &l->policy->network);
+  code = psplit_i_adam_step(&l->adam, l->options.warm_rate * (1 - 0.9 * done), &l->gradient,
+                            &l->policy->network);
 out:
   return code;
 }
@@ -327,6 +327,16 @@ static const psplit_i_case *draw_case(const psplit_policy_learner *l, uint32_t k
   for (uint32_t i = 0; labelled && i < n; i++)
     if (l->cases.items[(first + i) % n]->label) return l->cases.items[(first + i) % n];
   return l->cases.items[first];
+}
+
+/* What failed without a message. */
+static psplit_code tell(psplit_code code, psplit_diag *diag) {
+  if (code == PSPLIT_NOMEM) return psplit_i_nomem(diag);
+  if (code == PSPLIT_INVALID)
+    return psplit_i_fail(diag, code,
+                         "the policy cannot be learned on: its weights are so large that a "
+                         "gradient is not finite");
+  return code;
 }
 
 psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *diag,
@@ -346,7 +356,7 @@ psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *di
     code =
       psplit_i_schedule_step(l, (double)(l->step - n_steps) / o->schedule_steps, diag, out_step);
     l->step += code == PSPLIT_OK;
-    return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+    return tell(code, diag);
   }
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -370,7 +380,7 @@ out:
     for (uint32_t r = 0; lessons[g].rollout && r < n_rollouts; r++)
       psplit_i_rollout_fini(&lessons[g].rollout[r]);
   psplit_i_arena_fini(&arena);
-  return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+  return tell(code, diag);
 }
 
 /* The stages of items from those of nodes. */
@@ -414,7 +424,7 @@ static psplit_code imitate_one(psplit_policy_learner *l, const psplit_i_case *c,
   memset(&l->gradient, 0, sizeof l->gradient);
   s.advantage[0] = 1;
   PSPLIT_TRY(learn(l, &s, 1, objective, 1, &learned));
-  psplit_i_adam_step(&l->adam, l->options.warm_rate, &l->gradient, &l->policy->network);
+  code = psplit_i_adam_step(&l->adam, l->options.warm_rate, &l->gradient, &l->policy->network);
 out:
   if (s.rollout) psplit_i_rollout_fini(&s.rollout[0]);
   psplit_i_arena_fini(&arena);
@@ -442,7 +452,7 @@ psplit_code psplit_policy_learner_imitate(psplit_policy_learner *l, uint32_t pro
     *out_steps += !same;
   }
   free(label);
-  return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+  return tell(code, diag);
 }
 
 psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag *diag,
@@ -470,5 +480,5 @@ psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag
   const double n = l->cases.n ? (double)l->cases.n : 1;
   *out_ratio = psplit_i_policy_exp(sum / n);
   *out_valid = valid / n;
-  return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+  return tell(code, diag);
 }

@@ -1,5 +1,6 @@
 /* A learner on disk: a magic word, counts, weights and moments as 32-bit floats, and a hash. In the
  * byte order of the machine, which the magic word tells. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,10 +47,19 @@ psplit_code psplit_policy_learner_save(const psplit_policy_learner *l, const cha
   return code;
 }
 
-static bool finite(const psplit_i_policy_network *network) {
-  const psplit_i_real *x = (const psplit_i_real *)network;
+/* What a run can have left: gradients have a norm of at most 1 (adam.h), so that moments are no
+ * larger, and the mean has its square. Others would move weights to where they are no numbers. */
+static bool plausible(const saved *s) {
+  const psplit_i_real *w = (const psplit_i_real *)&s->network;
+  const psplit_i_real *mean = (const psplit_i_real *)&s->mean,
+                      *square = (const psplit_i_real *)&s->square;
+  static const double MOST = 1.001, MOST_RATIO = 3,
+                      LOST = 1e-15; /* in a square that is too small */
   bool all = true;
-  for (size_t k = 0; k < PSPLIT_I_N_PARAMETERS; k++) all &= x[k] > -1e30f && x[k] < 1e30f;
+  for (size_t k = 0; k < PSPLIT_I_N_PARAMETERS; k++)
+    all &= fabs((double)w[k]) < PSPLIT_I_MOST_WEIGHT && (double)square[k] >= 0 &&
+           (double)square[k] <= MOST && fabs((double)mean[k]) <= MOST &&
+           fabs((double)mean[k]) <= MOST_RATIO * sqrt((double)square[k]) + LOST;
   return all;
 }
 
@@ -69,7 +79,7 @@ psplit_code psplit_policy_learner_load(psplit_policy_learner *l, const char *pat
   } else {
     memcpy(s, bytes, sizeof *s);
     if (s->magic != kMagic || s->n_parameters != PSPLIT_I_N_PARAMETERS || s->hash != hash_of(s) ||
-        s->step > UINT32_MAX || !finite(&s->network) || !finite(&s->mean) || !finite(&s->square))
+        s->step > UINT32_MAX || !plausible(s))
       code =
         psplit_i_fail(diag, PSPLIT_MALFORMED,
                       "%s: no state of learning, of another release or machine, or damaged", path);

@@ -60,6 +60,8 @@ typedef struct psplit_i_policy_network {
 #undef T
 } psplit_i_policy_network;
 
+/* What files may hold is smaller: larger weights would make chances that are no numbers. */
+#define PSPLIT_I_MOST_WEIGHT 1e6
 enum { PSPLIT_I_N_PARAMETERS = sizeof(psplit_i_policy_network) / sizeof(psplit_i_real) };
 
 typedef struct psplit_i_tensor_row {

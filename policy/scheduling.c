@@ -226,7 +226,7 @@ psplit_code psplit_i_schedule_step(psplit_policy_learner *l, double done, psplit
     step->kl = learned.kl;
     if (learned.kl > o->kl_stop) break;
     step->epochs++;
-    psplit_i_adam_step(&l->adam, rate, &l->gradient, &l->policy->network);
+    PSPLIT_TRY(psplit_i_adam_step(&l->adam, rate, &l->gradient, &l->policy->network));
   }
   step->valid = 1;
   step->ratio = warm ? 0 : psplit_i_policy_exp(step->ratio);

@@ -146,7 +146,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_add(psplit_policy_l
                                                                  const psplit_problem *problem,
                                                                  psplit_diag *diag);
 /* The next step; *out_done once there are no more. The same seed, graphs and options give the same
- * policy. Errors: USAGE (no graphs), CANCELLED, NOMEM. */
+ * policy. Errors: USAGE (no graphs), INVALID (a gradient is not finite), CANCELLED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_step(psplit_policy_learner *learner,
                                                                   psplit_diag *diag,
                                                                   psplit_policy_step *out_step,
@@ -161,7 +161,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_evaluate(
  * done; *out_steps of them. stage[n_nodes] by nodes of the problem, those of an item alike: for a
  * split that was measured. Nothing is done for a problem that was refused. What it leaves is for
  * psplit_policy_write, not to go on from. Errors: USAGE (another number of nodes, an item in two
- * stages), CANCELLED, NOMEM. */
+ * stages), INVALID (a gradient is not finite), CANCELLED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_imitate(
   psplit_policy_learner *learner, uint32_t problem, const uint32_t *stage, uint32_t n_nodes,
   uint32_t max_steps, psplit_diag *diag, uint32_t *out_steps);

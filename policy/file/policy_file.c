@@ -1,5 +1,6 @@
 #include "policy_file.h"
 
+#include <math.h>
 #include <psplit/file.h>
 #include <psplit/model.h>
 #include <psplit/model_text.h>
@@ -174,8 +175,7 @@ static psplit_code read_tensor(const psplit_model *model, const char *path,
   psplit_code code = psplit_model_read_initializer(model, name, values, n * sizeof *values, diag);
   for (size_t k = 0; k < n && code == PSPLIT_OK; k++) {
     out[k] = values[k];
-    /* Larger ones would make chances that are no numbers. */
-    if (!(values[k] > -1e6f && values[k] < 1e6f))
+    if (!(fabs((double)values[k]) < PSPLIT_I_MOST_WEIGHT))
       code = psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: %s holds what is no weight", path, name);
   }
   free(values);

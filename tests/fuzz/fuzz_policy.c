@@ -158,7 +158,10 @@ static void learn_on(psplit_policy *policy, psplit_policy_learner *learner) {
   psplit_diag diag = {0};
   double ratio, valid;
   for (bool done = false; !done;) {
-    fuzz_must(psplit_policy_learner_step(learner, &diag, &step, &done) == PSPLIT_OK, "step", &diag);
+    const psplit_code code = psplit_policy_learner_step(learner, &diag, &step, &done);
+    FUZZ_HOLDS((code == PSPLIT_OK) == !*diag.message);
+    if (code == PSPLIT_INVALID) return check_finite(policy);
+    fuzz_must(code == PSPLIT_OK, "step", &diag);
     FUZZ_HOLDS(done || (isfinite(step.loss) && isfinite(step.entropy) && isfinite(step.kl)));
   }
   check_finite(policy);
@@ -185,7 +188,7 @@ static void read_state(const char *path) {
   policy = NULL;
 }
 
-static void read_policy(const char *path) {
+static void read_policy(const char *path, bool learns) {
   psplit_policy *policy = NULL;
   psplit_diag diag = {0};
   const psplit_code code = psplit_policy_read(path, &diag, &policy);
@@ -194,6 +197,9 @@ static void read_policy(const char *path) {
     check_finite(policy);
     propose(policy);
     choose(policy);
+    psplit_policy_learner *learner = learns ? learner_of(policy) : NULL;
+    if (learner) learn_on(policy, learner);
+    psplit_policy_learner_destroy(learner);
   }
   psplit_policy_destroy(policy);
 }
@@ -213,7 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (state)
     read_state(path);
   else
-    read_policy(path);
+    read_policy(path, fuzz_hash(data, n) % 4 == 0);
   close(fd);
   return 0;
 }

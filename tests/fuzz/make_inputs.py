@@ -321,6 +321,8 @@ def policies():
     return {"policy": bytes([0]), "state": bytes([1]), "policy-weight": edits(0, (everywhere | 5000, weight)),
             "policy-dims": edits(0, (200, b"\x08")), "policy-cut": edits(4, (everywhere | 900, b"\0")),
             "state-count": edits(3, (8, b"\1")), "state-weights": edits(3, (everywhere | 320, weight), (everywhere | 40000, weight)),
+            "state-huge": edits(3, *[(everywhere | (32 + 6000 * k), 4 * struct.pack("<f", 1e20)) for k in range(30)]),
+            "policy-huge": edits(0, *[(everywhere | (3000 + 3000 * k), 4 * struct.pack("<f", 9e5)) for k in range(30)]),
             "state-unsigned": edits(1, (everywhere | 320, weight)), "state-cut": edits(5, (everywhere | 900, b"\0"))}
 
 

@@ -77,7 +77,7 @@ int main(void) {
     psplit_i_encode_back(&network, &view.graph, &d->encoding, d_score, d_gru, d_start, scratch,
                          &gradient);
     decisions = schedules(&network, seed, decisions, &gradient);
-    psplit_i_adam_step(&adam, 0.01, &gradient, &network);
+    stop_unless(psplit_i_adam_step(&adam, 0.01, &gradient, &network));
     psplit_i_learner_fini(&learner);
     psplit_i_rollout_fini(&rollout);
     psplit_i_arena_fini(&arena);
