@@ -226,7 +226,7 @@ static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
   uint32_t *label = psplit_i_arena_array(&planner->scratch, problem.n_nodes, sizeof *label),
            n_labels;
-  if (!label) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!label) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_diag ignored = {0}; /* where demands contradict each other, `partition` says so */
   code = psplit_partition_reduce(&problem, &options, INT64_MAX, &ignored, label, &n_labels);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) code = psplit_i_fail_as(diag, &ignored);
@@ -248,10 +248,11 @@ static psplit_code merge_down(psplit_planner *planner, uint32_t max_nodes, pspli
   uint32_t *group = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *group);
   uint32_t *rank = psplit_i_arena_array(&planner->scratch, s.n_first, sizeof *rank);
   s.label = psplit_i_arena_array(&planner->scratch, s.n_first, sizeof *s.label);
-  if (planner->scratch.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (planner->scratch.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_grouping_number(&planner->grouping, group);
   for (uint32_t g = 0; g < s.n_first; g++) s.label[g] = g;
-  if (!psplit_i_quotient_make(planner, group, &s.arenas[0], &s.q)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!psplit_i_quotient_make(planner, group, &s.arenas[0], &s.q))
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   int64_t total_ns = 0;
   for (uint32_t g = 0; g < s.q.n; g++) total_ns = psplit_i_sat_add_i64(total_ns, s.q.ns[g]);
   PSPLIT_TRY(run_series(&s, total_ns, diag));

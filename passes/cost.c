@@ -145,7 +145,7 @@ static psplit_code count_plenty(psplit_planner *planner, const psplit_i_binding 
   PSPLIT_TRY(psplit_i_costs_create(planner->shapes, &options, diag, &costs));
   planner->node_plenty_ns =
     psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->node_plenty_ns);
-  if (!planner->node_plenty_ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!planner->node_plenty_ns) PSPLIT_FAIL(psplit_i_nomem(diag));
   fill_times(planner, costs, planner->class_device[0], planner->node_plenty_ns);
 out:
   psplit_i_costs_destroy(costs);
@@ -189,7 +189,7 @@ static psplit_code mix_prefill(psplit_planner *planner, psplit_diag *diag) {
   planner->prefill = NULL;
   PSPLIT_TRY(plan_prefill(planner, diag, &planner->prefill));
   planner->decode_ns = psplit_i_arena_array(&planner->arena, n_all, sizeof *planner->decode_ns);
-  if (!planner->decode_ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!planner->decode_ns) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (n_all) memcpy(planner->decode_ns, planner->node_ns, n_all * sizeof *planner->decode_ns);
   for (uint32_t c = 0; c < planner->n_classes; c++) {
     const uint32_t other = planner->prefill->device_class[planner->class_device[c]];

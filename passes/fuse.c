@@ -164,7 +164,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(anchors_init(planner, &table, &a, diag));
   psplit_i_pattern_count *counts =
     psplit_i_arena_zeroed(&planner->scratch, table.patterns.n, sizeof *counts);
-  if (!counts) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!counts) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
     const uint32_t n = planner->graph->topo[i];
     if (!(planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))

@@ -91,7 +91,7 @@ static psplit_code add_free_producers(state *s, uint32_t node, uint32_t stage) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = s->planner->graph;
   PSPLIT_VEC(uint32_t) open = {0};
-  if (!psplit_i_vec_push(&open, node)) PSPLIT_TRY(psplit_i_nomem(s->diag));
+  if (!psplit_i_vec_push(&open, node)) PSPLIT_FAIL(psplit_i_nomem(s->diag));
   while (open.n) {
     const psplit_i_node *data = &graph->nodes[open.items[--open.n]];
     for (uint32_t i = 0; i < data->n_inputs; i++) {
@@ -101,7 +101,7 @@ static psplit_code add_free_producers(state *s, uint32_t node, uint32_t stage) {
           !(s->planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
         continue;
       PSPLIT_TRY(add_copy(s, producer, stage));
-      if (!psplit_i_vec_push(&open, producer)) PSPLIT_TRY(psplit_i_nomem(s->diag));
+      if (!psplit_i_vec_push(&open, producer)) PSPLIT_FAIL(psplit_i_nomem(s->diag));
     }
   }
 out:
@@ -463,7 +463,7 @@ static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, ps
   memcpy(planner->stage, stage, n_nodes * sizeof *stage);
   planner->copies.n = 0;
   for (size_t c = 0; c < n_copies; c++)
-    if (!psplit_i_vec_push(&planner->copies, copies[c])) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!psplit_i_vec_push(&planner->copies, copies[c])) PSPLIT_FAIL(psplit_i_nomem(diag));
 out:
   return code;
 }

@@ -119,7 +119,7 @@ static psplit_code measure_inlined(tuner *t, psplit_diag *diag) {
   PSPLIT_TRY(plan_with(t, &one, NULL, diag, &made));
   PSPLIT_TRY(psplit_emit(t->model, psplit_planner_plan(made), t->stages, &t->emit, diag));
   psplit_i_text_addf(&path, "%s/stage0.onnx", t->stages);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(measure_whole(t, path.bytes, diag));
 out:
   remove_stages(t->stages);
@@ -273,7 +273,7 @@ static psplit_code tune_once(tuner *t, uint32_t round, psplit_diag *diag, bool *
   PSPLIT_TRY(plan_with(t, &t->planner, t->options.pipeline, diag, &made));
   const psplit_plan *plan = psplit_planner_plan(made);
   if (!plan)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass that partitions"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass that partitions"));
   if (round == 1) {
     PSPLIT_TRY(make_room(t, plan, diag));
     psplit_planner_node_ns(made, 0, t->node_ns);
@@ -324,8 +324,8 @@ static psplit_code prepare(tuner *t, const psplit_autotune_options *given, pspli
   psplit_autotune_options_init(o);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_autotune_options, given, o, diag));
   if (!o->planner || !o->beside || !o->n_rounds)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "autotuning needs a planner's options, a path and a round"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "autotuning needs a planner's options, a path and a round"));
   psplit_planner_options_init(&t->planner);
   psplit_emit_options_init(&t->emit);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_planner_options, o->planner, &t->planner, diag));
@@ -334,7 +334,7 @@ static psplit_code prepare(tuner *t, const psplit_autotune_options *given, pspli
   t->emit.no_sync = true; /* rounds are thrown away */
   t->planner.cancel = t->emit.cancel = o->cancel;
   t->cost_tables = calloc(t->planner.n_costs + 1, sizeof *t->cost_tables);
-  if (!t->cost_tables) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!t->cost_tables) PSPLIT_FAIL(psplit_i_nomem(diag));
   t->n_given_costs = t->planner.n_costs;
   for (size_t i = 0; i < t->n_given_costs; i++) t->cost_tables[i] = t->planner.costs[i];
   t->run = (psplit_i_run_options){.session = psplit_i_take_session(o->session),
@@ -363,7 +363,7 @@ static psplit_code make_scratch(tuner *t, const char *path, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_hidden_make(parent, name, 0777, diag, &t->scratch, &t->lock));
   psplit_i_text_addf(&stages, "%s/stages", t->scratch);
   t->stages = stages.bytes;
-  if (stages.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (stages.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
 out:
   free(target);
   free(parent);

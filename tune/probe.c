@@ -114,7 +114,7 @@ static psplit_code place(prober *p, const psplit_onnxruntime *ort, const char *p
     if (node != PSPLIT_NONE)
       note(p, node);
     else if (!is_made_gather(&list[i]) && !note_other(p, &list[i]))
-      PSPLIT_TRY(psplit_i_nomem(diag));
+      PSPLIT_FAIL(psplit_i_nomem(diag));
   }
 out:
   free(list);
@@ -133,11 +133,12 @@ static psplit_code place_copy(prober *p, const psplit_onnxruntime *ort, const ps
   how.replace = true;
   if (!where || !*where) where = "/tmp";
   psplit_i_text_addf(&directory, "%s/psplit-probe-XXXXXX", where);
-  if (directory.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (directory.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   made = mkdtemp(directory.bytes) != NULL;
-  if (!made) PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "no directory can be made under %s", where));
+  if (!made)
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "no directory can be made under %s", where));
   psplit_i_text_addf(&file, "%s/model.onnx", directory.bytes);
-  if (file.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (file.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_emit_numbered(model, file.bytes, &how, diag));
   PSPLIT_TRY(place(p, ort, file.bytes, diag));
 out:
@@ -307,13 +308,13 @@ psplit_code psplit_probe_provider(const psplit_onnxruntime *ort, const char *pat
   psplit_i_intern_init(&p.others);
   psplit_i_arena_init(&p.arena, 0);
   if (!session->provider)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "no execution provider is named to ask"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "no execution provider is named to ask"));
   p.options.record_placement = true;
   p.options.assert_placement = false;
   PSPLIT_TRY(look(model, options, diag, &planner, &nodes));
   p.nodes = nodes;
   p.where = calloc((size_t)nodes->n_nodes + 1, sizeof *p.where);
-  if (!p.where) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!p.where) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(read_names(&p, &distinct, diag));
   p.numbered = !distinct || psplit_model_n_inlined(model);
   PSPLIT_TRY(p.numbered ? place_copy(&p, ort, model, diag) : place(&p, ort, path, diag));

@@ -24,7 +24,7 @@ psplit_code psplit_profile_model(const psplit_onnxruntime *ort, const char *path
   if (psplit_model_open(profile.optimized.bytes, NULL, &ignored, &optimized) != PSPLIT_OK)
     optimized = NULL;
   inputs = calloc(profile.n_inputs + 1, sizeof *inputs);
-  if (!inputs) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!inputs) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < profile.n_inputs; i++)
     inputs[i] = (psplit_run_shape){profile.inputs[i].name, profile.inputs[i].dims,
                                    (uint32_t)profile.inputs[i].n_dims};

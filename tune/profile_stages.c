@@ -17,7 +17,7 @@ static psplit_code open_stage(const psplit_i_pipe *pipe, uint32_t stage,
   psplit_i_text path = {0};
   psplit_diag ignored = {0};
   psplit_i_text_addf(&path, "%s/%s", pipe->directory, pipe->manifest.stages[stage].file);
-  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_model_open(path.bytes, NULL, diag, &out->model));
   /* Some it would not read itself: then names alone have to do. */
   if (psplit_model_open(profile->optimized.bytes, NULL, &ignored, &out->optimized) != PSPLIT_OK)
@@ -56,7 +56,7 @@ psplit_code psplit_i_costs_of_stages(const psplit_i_ort *ort, const psplit_i_pip
   psplit_profiled_stage *stages = calloc((size_t)n + 1, sizeof *stages);
   opened *files = calloc((size_t)n + 1, sizeof *files);
   psplit_run_shape *shapes = given_shapes(feed);
-  if (!stages || !files || !shapes) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!stages || !files || !shapes) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < n; s++) {
     PSPLIT_TRY(open_stage(pipe, s, &profiles[s], diag, &files[s]));
     stages[s] =
@@ -95,7 +95,7 @@ psplit_code psplit_profile_stages(const psplit_onnxruntime *ort, const psplit_pi
   psplit_i_run_setup setup = {0};
   psplit_i_profile *profiles = calloc((size_t)n + 1, sizeof *profiles);
   PSPLIT_TRY(psplit_i_run_setup_make(options, n, diag, &setup));
-  if (!profiles) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!profiles) PSPLIT_FAIL(psplit_i_nomem(diag));
   setup.run.feed.given.random = true;
   setup.run.feed.given.give = NULL;
   PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));

@@ -176,7 +176,7 @@ static psplit_code take_turns(psplit_i_matcher *m) {
   q.n = (uint32_t)components.n;
   q.waiting = psplit_i_arena_array(m->arena, q.n, sizeof *q.waiting);
   q.stack = psplit_i_arena_array(m->arena, q.n, sizeof *q.stack);
-  if (!q.waiting || !q.stack) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (!q.waiting || !q.stack) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   for (uint32_t c = 0; c < q.n; c++) q.waiting[c] = &components.items[c];
   if (q.n) qsort(q.waiting, q.n, sizeof *q.waiting, by_ready);
   for (uint32_t r = 0; r < m->n_rows; r++) {

@@ -70,18 +70,18 @@ static psplit_code match_names(psplit_i_matcher *m, psplit_i_cost_map *out) {
     for (uint32_t i = 0; i < row->n_nodes; i++)
       for (uint32_t n = psplit_i_cost_names_node(&m->names, row->nodes[i]); n != PSPLIT_NONE;
            n = m->names.next[n])
-        if (!psplit_i_vec_push(&nodes, n)) PSPLIT_TRY(psplit_i_nomem(m->diag));
+        if (!psplit_i_vec_push(&nodes, n)) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     for (uint32_t i = 0; i < row->n_values; i++) {
       const uint32_t n = psplit_i_maker_of(m->graph, row->values[i]);
-      if (n != PSPLIT_NONE && !psplit_i_vec_push(&nodes, n)) PSPLIT_TRY(psplit_i_nomem(m->diag));
+      if (n != PSPLIT_NONE && !psplit_i_vec_push(&nodes, n)) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     }
     if (nodes.n > MOST_PAIRS)
-      PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows speak of too many nodes"));
+      PSPLIT_FAIL(psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows speak of too many nodes"));
     out->off[r + 1] = (uint32_t)nodes.n;
   }
   out->same_as = m->same_as;
   out->node = psplit_i_arena_array(m->arena, nodes.n, sizeof *out->node);
-  if (!out->node) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (!out->node) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   if (nodes.n) memcpy(out->node, nodes.items, nodes.n * sizeof *out->node);
 out:
   psplit_i_vec_fini(&nodes);
@@ -95,16 +95,16 @@ static psplit_code match_modules(psplit_i_matcher *m, psplit_i_cost_map *out) {
   psplit_i_intern modules;
   psplit_i_intern_init(&modules);
   uint32_t *row_of_module = psplit_i_arena_array(m->arena, m->n_rows, sizeof *row_of_module);
-  if (!row_of_module) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (!row_of_module) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   for (uint32_t r = 0; r < m->n_rows; r++) {
     const uint32_t id = psplit_i_intern_add(&modules, psplit_i_row_of(m, r)->label);
-    if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(m->diag));
+    if (id == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     row_of_module[id] = r;
   }
   for (uint32_t n = 0; n < m->graph->n_nodes; n++) {
     const char *name = m->graph->nodes[n].name, *slash = strrchr(name, '/');
     char *scope = slash ? psplit_i_scope_dotted(name, (size_t)(slash - name), m->arena) : NULL;
-    if (slash && !scope) PSPLIT_TRY(psplit_i_nomem(m->diag));
+    if (slash && !scope) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     for (char *dot = scope; dot && m->owner[n] == PSPLIT_NONE;) {
       const uint32_t id = psplit_i_intern_find(&modules, scope);
       if (id != PSPLIT_NONE) psplit_i_own(m, n, row_of_module[id]);
@@ -136,7 +136,7 @@ psplit_code psplit_i_cost_match(const psplit_cost_table *table, const psplit_i_g
   m.same_as = psplit_i_arena_array(arena, n_rows, sizeof *m.same_as);
   m.is_fused = PSPLIT_NEW(arena, uint8_t, n_rows);
   m.goes_on = PSPLIT_NEW(arena, uint8_t, n_rows);
-  if (arena->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (arena->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   memset(m.owner, 0xff, n_nodes * sizeof *m.owner);
   memset(m.anchor, 0xff, n_rows * sizeof *m.anchor);
   for (uint32_t r = 0; r < n_rows; r++) m.same_as[r] = r;

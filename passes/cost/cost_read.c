@@ -190,7 +190,7 @@ psplit_code psplit_cost_table_parse(const char *name, const char *text, size_t n
   psplit_cost_table *table = NULL;
   PSPLIT_TRY(read_any(text, n_bytes, diag, &table));
   table->name = psplit_i_arena_strndup(&table->arena, name, strlen(name));
-  if (!table->name) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!table->name) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_table = table;
 out:
   if (code == PSPLIT_OK) return code;

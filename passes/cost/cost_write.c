@@ -277,7 +277,7 @@ static psplit_code read_part(const psplit_profiled_stage *stage, psplit_diag *di
   PSPLIT_TRY(psplit_cost_table_parse("the profile", stage->run.profile, stage->run.n_profile, diag,
                                      &w->table));
   if (w->table->format != PSPLIT_I_COSTS_PROFILE)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "it is no profile of ONNX Runtime"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "it is no profile of ONNX Runtime"));
   const psplit_i_graph *ran = stage->optimized ? psplit_i_model_graph(stage->optimized) : NULL;
   w->ran = ran && lines_up(w->table, ran) ? ran : NULL;
   PSPLIT_TRY(psplit_i_cost_match(w->table, w->graph, w->ran, w->arena, diag, &w->map));
@@ -308,7 +308,7 @@ psplit_code psplit_cost_table_profile_stages(const char *name, const psplit_prof
   psplit_i_arena_init(&arena, 0);
   psplit_i_intern_init(&f.made);
   f.parts = PSPLIT_NEW(&arena, writer, n_stages);
-  if (!f.parts || !n_stages) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!f.parts || !n_stages) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < n_stages; s++) {
     writer *w = &f.parts[s];
     w->arena = &arena;
@@ -318,10 +318,10 @@ psplit_code psplit_cost_table_profile_stages(const char *name, const psplit_prof
     if (w->table && w->table->rows.n) other = w->table->rows.items[0].label;
   }
   if (!n_matched)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                             "no kernel is one of the model's, such as %.100s", other));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                              "no kernel is one of the model's, such as %.100s", other));
   write_file(&f, &text);
-  if (text.failed || f.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (text.failed || f.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_text = text.bytes;
   text.bytes = NULL;
 out:

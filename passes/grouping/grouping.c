@@ -180,7 +180,7 @@ psplit_code psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, ui
   uint32_t *moved = NULL;
   bool convex;
   *out_merged = false;
-  if (!leaders || !r.reached) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!leaders || !r.reached) PSPLIT_FAIL(psplit_i_nomem(diag));
   const uint32_t n_leaders = distinct_leaders(g, nodes, n, leaders, &r);
   *out_merged = n_leaders == 1;
   if (n_leaders < 2 || r.high - r.low > 8 * region_limit(g)) goto out;
@@ -193,7 +193,7 @@ psplit_code psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, ui
   const uint32_t width = r.high - r.low + 1;
   g->work += width;
   moved = malloc(width * sizeof *moved);
-  if (!moved) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!moved) PSPLIT_FAIL(psplit_i_nomem(diag));
   uint32_t n_moved = 0, at = r.low;
   for (uint32_t p = r.low; p <= r.high; p++) {
     const uint32_t leader = g->order[p];

@@ -144,7 +144,7 @@ psplit_code psplit_plugins_canonical(const psplit_plugins *plugins, const char *
       print_value(&out, &pass->options[o], &pipeline.steps[s].values[o]);
     }
   }
-  if (out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (out.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_text = out.bytes;
   out.bytes = NULL;
 out:

@@ -165,15 +165,15 @@ psplit_code psplit_plugins_load(psplit_plugins *plugins, const char *path, pspli
   void *handle = NULL;
   /* Without a slash the loader would look everywhere but here. */
   const size_t n_bytes = strlen(path) + 3;
-  if (!(own_path = malloc(n_bytes))) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!(own_path = malloc(n_bytes))) PSPLIT_FAIL(psplit_i_nomem(diag));
   own_path[0] = '\0';
   if (!strchr(path, '/')) memcpy(own_path, "./", 3);
   memcpy(own_path + strlen(own_path), path, strlen(path) + 1);
   handle = dlopen(own_path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char *why = dlerror();
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_PLUGIN, "%s: it cannot be loaded: %s", path,
-                             why ? why : "no reason given"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_PLUGIN, "%s: it cannot be loaded: %s", path,
+                              why ? why : "no reason given"));
   }
   const psplit_plugin *(*query)(void) = NULL;
   void *symbol = dlsym(handle, "psplit_plugin_query");
@@ -184,7 +184,7 @@ psplit_code psplit_plugins_load(psplit_plugins *plugins, const char *path, pspli
   PSPLIT_TRY(check_plugin(path, plugin, diag));
   for (size_t p = 0; p < plugin->n_passes; p++)
     PSPLIT_TRY(wrap_pass(plugins, path, plugin->passes[p], diag));
-  if (!psplit_i_vec_push(&plugins->handles, handle)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!psplit_i_vec_push(&plugins->handles, handle)) PSPLIT_FAIL(psplit_i_nomem(diag));
   handle = NULL;
 out:
   if (code != PSPLIT_OK) plugins->passes.n = n_before;

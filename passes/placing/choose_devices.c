@@ -237,7 +237,7 @@ static psplit_code try_subset(choice *c) {
     c->any_bound = solution->bound;
   }
   uint32_t *types = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *types);
-  if (!types) PSPLIT_TRY(psplit_i_nomem(c->diag));
+  if (!types) PSPLIT_FAIL(psplit_i_nomem(c->diag));
   for (uint32_t s = 0; s < c->n_stages; s++) types[s] = c->order[solution->stages[s].device];
   memcpy(c->order, types, c->n_stages * sizeof *types);
   if (alike) {

@@ -311,7 +311,7 @@ static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
   received.of_value = PSPLIT_NEW(b->arena, uint32_t, b->planner->graph->n_values);
   sent.of_value = PSPLIT_NEW(b->arena, uint32_t, b->planner->graph->n_values);
   if (b->arena->failed || !make_pieces(&received) || !make_pieces(&sent))
-    PSPLIT_TRY(psplit_i_nomem(b->diag));
+    PSPLIT_FAIL(psplit_i_nomem(b->diag));
   const size_t n = received.all.n + sent.all.n,
                n_pins = (size_t)n_readers(&received) + n_readers(&sent);
   *out = (psplit_i_charges){.producer = psplit_i_builder_array(b, n, sizeof *out->producer),
@@ -319,7 +319,7 @@ static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
                             .reader = psplit_i_builder_array(b, n_pins, sizeof *out->reader),
                             .send_ns = psplit_i_builder_array(b, n, sizeof *out->send_ns),
                             .recv_ns = psplit_i_builder_array(b, n, sizeof *out->recv_ns)};
-  if (b->arena->failed) PSPLIT_TRY(psplit_i_nomem(b->diag));
+  if (b->arena->failed) PSPLIT_FAIL(psplit_i_nomem(b->diag));
   add_charges(&received, out);
   add_charges(&sent, out);
   b->charges = out;

@@ -190,7 +190,7 @@ static psplit_code solve_shared(psplit_planner *planner, uint32_t *out_stage,
   options.time_limit_s *= SHARE;
   options.logger = NULL;
   code = psplit_partition_solve(&problem, &options, &why, out_solution);
-  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_TRY(psplit_i_fail_as(diag, &why));
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   code = PSPLIT_OK;
   if (*out_solution) PSPLIT_TRY(psplit_i_record(planner, &problem, &options, *out_solution, diag));
   for (uint32_t n = 0; *out_solution && n < planner->graph->n_nodes; n++)

@@ -53,7 +53,7 @@ psplit_code psplit_i_record(psplit_planner *planner, const psplit_problem *probl
     PSPLIT_TRY(psplit_i_least_links(problem, &planner->scratch, diag, &relaxed));
     PSPLIT_TRY(value_of(&relaxed, options, solution, &planner->scratch, diag, &solved.solution));
   } else if (!(solved.solution = copy_solution(solution))) {
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   }
   PSPLIT_TRY(psplit_problem_format_json(&relaxed, diag, &solved.problem, &solved.n));
   PSPLIT_TRY(psplit_i_vec_push(&planner->solved, solved) ? PSPLIT_OK : psplit_i_nomem(diag));

@@ -63,8 +63,8 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out) {
   for (uint32_t d = 0; d < r->n_devices; d++) memory_bytes[d] = r->room_bytes;
   PSPLIT_TRY(psplit_i_builder_number(&b));
   if (!b.n_groups)
-    PSPLIT_TRY(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
-                             "replicas of stages do not go with a model of constants alone"));
+    PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
+                              "replicas of stages do not go with a model of constants alone"));
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   psplit_device all = b.problem.devices[0];
   all.count = r->n_devices;

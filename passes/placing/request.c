@@ -111,7 +111,7 @@ static psplit_code try_layouts(psplit_planner *planner, const psplit_i_request *
   PSPLIT_TRY(join_tied(&b, r));
   const psplit_partition_options options = options_of(planner, r, share);
   code = psplit_partition_solve(&b.problem, &options, &why, &other);
-  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_TRY(psplit_i_fail_as(diag, &why));
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   if (code != PSPLIT_OK) {
     code = PSPLIT_OK;
     goto out;

@@ -212,7 +212,7 @@ static psplit_code search(psplit_planner *planner, int64_t limit_ns, uint32_t *o
                .limit_ns = limit_ns};
   uint32_t *stage = psplit_i_arena_array(&planner->scratch, d.n, sizeof *stage);
   uint32_t *cut = psplit_i_arena_array(&planner->scratch, d.n, sizeof *cut);
-  if (!stage || !cut) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!stage || !cut) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(begin(&d, diag));
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (group[n] != PSPLIT_NONE) stage[group[n]] = planner->stage[n];

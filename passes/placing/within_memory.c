@@ -243,7 +243,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
         char text[96];
         const int n = snprintf(text, sizeof text, "%s, of weights' memory alone", bound);
         if (!(bound = psplit_i_arena_strndup(&planner->arena, text, (size_t)n)))
-          PSPLIT_TRY(psplit_i_nomem(diag));
+          PSPLIT_FAIL(psplit_i_nomem(diag));
       }
       planner->solution->lower_bound_ns = bound_ns;
       planner->solution->bound = bound;

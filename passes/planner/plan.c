@@ -387,10 +387,10 @@ static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_
     plan->proved_optimal = plan->lower_bound_ns >= value_ns;
   }
   if (plan->lower_bound_ns > value_ns)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL,
-                             "the bound %" PRId64 " ns (%s) is above the plan's %" PRId64
-                             " ns (%s); please report the model and the options",
-                             plan->lower_bound_ns, plan->bound, value_ns, plan->solver));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL,
+                              "the bound %" PRId64 " ns (%s) is above the plan's %" PRId64
+                              " ns (%s); please report the model and the options",
+                              plan->lower_bound_ns, plan->bound, value_ns, plan->solver));
   if (value_ns > 0) plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
 out:
   return code;
@@ -526,7 +526,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   plan->copies = keep(planner, planner->copies.items, planner->copies.n, sizeof *plan->copies);
   plan->node_stage =
     keep(planner, planner->stage, planner->graph->n_nodes, sizeof *plan->node_stage);
-  if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (planner->arena.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   plan->n_stages = n_stages;
   plan->stages = stages;
   plan->n_copies = (uint32_t)planner->copies.n;

@@ -171,7 +171,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   planner->stage = PSPLIT_NEW(&planner->arena, uint32_t, n_nodes);
   planner->node_class = PSPLIT_NEW(&planner->arena, psplit_op_class, n_nodes);
   planner->node_flags = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
-  if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (planner->arena.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++)
     planner->pin[n] = planner->together[n] = planner->state_class[n] = PSPLIT_NONE;
   PSPLIT_TRY(psplit_i_planner_take_pins(planner, diag));

@@ -49,7 +49,7 @@ psplit_code psplit_i_relay_transfers(psplit_planner *planner, psplit_i_transfers
       psplit_plan_transfer hop = *wish;
       hop.from = hops[h].from;
       hop.to = hops[h].to;
-      if (!psplit_i_vec_push(&out, hop)) PSPLIT_TRY(psplit_i_nomem(diag));
+      if (!psplit_i_vec_push(&out, hop)) PSPLIT_FAIL(psplit_i_nomem(diag));
     }
   }
   psplit_i_vec_fini(io_transfers);

@@ -183,10 +183,10 @@ psplit_code psplit_i_planner_take_point(psplit_planner *planner, psplit_diag *di
   PSPLIT_TRY(check_point(options->decode, diag));
   if (options->prefill) PSPLIT_TRY(check_point(options->prefill, diag));
   if (options->prefill && !(options->prefill_frac > 0 && options->prefill_frac < 1))
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "a part of the steps is above 0 and below 1"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "a part of the steps is above 0 and below 1"));
   if (options->prefill && options->n_costs)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "measured costs are of steps of one size: they do not go with two"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "measured costs are of steps of one size: they do not go with two"));
   PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, diag, &shapes));
   t.shapes = shapes;
   t.n_most = t.n;
@@ -195,7 +195,7 @@ psplit_code psplit_i_planner_take_point(psplit_planner *planner, psplit_diag *di
       if (psplit_i_shapes_type(shapes, v)->rank > 0)
         t.n_most += (size_t)psplit_i_shapes_type(shapes, v)->rank;
   t.dims = PSPLIT_NEW(&planner->arena, psplit_dim_value, t.n_most);
-  if (!t.dims) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!t.dims) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (t.n) memcpy(t.dims, options->dims, t.n * sizeof *t.dims);
   PSPLIT_TRY(take(&t));
   options->dims = t.dims;
