@@ -140,6 +140,14 @@ static void read_more(item list, psplit_i_trained_weight *out) {
   out->more = rows;
 }
 
+/* Stage k of a list that has each once. */
+static void read_once(item at, uint32_t n_stages, uint32_t *list, uint32_t k) {
+  bool again = false;
+  psplit_i_json_u32(at, 0, n_stages - 1, &list[k]);
+  for (uint32_t i = 0; i < k; i++) again |= list[i] == list[k];
+  if (!failed(&at) && again) psplit_i_json_wrong(&at, "each stage stands there once");
+}
+
 static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *out) {
   out->n_weights = (uint32_t)length(&list);
   psplit_i_trained_weight *weights = NEW(&list, psplit_i_trained_weight, out->n_weights);
@@ -155,7 +163,7 @@ static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *
     weights[i].n_stages = (uint32_t)length(&stages);
     uint32_t *list_of = NEW(&row, uint32_t, weights[i].n_stages);
     for (uint32_t k = 0; k < weights[i].n_stages && !failed(&row); k++)
-      psplit_i_json_u32(psplit_i_json_element(&stages, k), 0, n_stages - 1, &list_of[k]);
+      read_once(psplit_i_json_element(&stages, k), n_stages, list_of, k);
     weights[i].stages = list_of;
     psplit_i_json_u32(need_or_null(&row, "owner"), 0, n_stages - 1, &weights[i].owner);
     read_more(psplit_i_json_find(&row, "more"), &weights[i]);

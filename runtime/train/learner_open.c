@@ -30,6 +30,16 @@ static uint32_t find_weight(const psplit_i_learner *l, const char *name) {
   return PSPLIT_NONE;
 }
 
+/* The same of one that this stage has: its own, or one that its owner sends. */
+static uint32_t find_weight_here(const psplit_i_learner *l, const char *name) {
+  const uint32_t w = find_weight(l, name);
+  if (w == PSPLIT_NONE) return PSPLIT_NONE;
+  const psplit_i_trained_weight *weight = &table_of(l)->weights[w];
+  bool has = weight->owner == l->index || weight->owner == PSPLIT_NONE;
+  for (uint32_t i = 0; i < weight->n_stages && !has; i++) has = weight->stages[i] == l->index;
+  return has ? w : PSPLIT_NONE;
+}
+
 static psplit_code no_sense(const psplit_i_learner *l, const char *file, const char *name,
                             psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_INVALID,
@@ -142,7 +152,7 @@ static psplit_code open_forward(psplit_i_learner *l, psplit_diag *diag) {
   }
   for (uint32_t i = 0; i < l->parts->n_weights; i++)
     PSPLIT_TRY(add_input(l, f, l->parts->weights[i], PSPLIT_I_ORIGIN_WEIGHT,
-                         find_weight(l, l->parts->weights[i]), diag));
+                         find_weight_here(l, l->parts->weights[i]), diag));
   l->loss = PSPLIT_NONE;
   for (uint32_t o = 0; o < row->n_outputs; o++) {
     const psplit_i_row *output = &row->outputs[o];
@@ -190,7 +200,7 @@ static psplit_code add_part_input(psplit_i_learner *l, psplit_i_learner_file *f,
       break;
     case PSPLIT_I_PART_WEIGHTS:
       origin = PSPLIT_I_ORIGIN_WEIGHT;
-      index = find_weight(l, row->name);
+      index = find_weight_here(l, row->name);
       break;
     case PSPLIT_I_PART_STASH:
       origin = PSPLIT_I_ORIGIN_STASH;
@@ -262,6 +272,19 @@ out:
   return code;
 }
 
+/* A weight is its owner's to move, once: then its gradients are those that there is room for. */
+static psplit_code check_kept(const psplit_i_learner *l, uint32_t k, uint32_t w,
+                              psplit_diag *diag) {
+  const psplit_i_kept_row *row = &l->parts->update.kept[k];
+  if (w == PSPLIT_NONE) return no_sense(l, l->parts->update.file, row->weight, diag);
+  bool twice = false;
+  for (uint32_t before = 0; before < k && !row->is_state; before++)
+    twice |= l->kept_weight[before] == w;
+  if (!twice && psplit_i_learner_owns(l, w)) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: stage %" PRIu32 " updates %s%s",
+                       l->index, row->weight, twice ? " twice" : ", which is not its own");
+}
+
 static psplit_code open_update(psplit_i_learner *l, psplit_diag *diag) {
   const psplit_i_update_part *part = &l->parts->update;
   psplit_i_learner_file *f = &l->update;
@@ -276,7 +299,7 @@ static psplit_code open_update(psplit_i_learner *l, psplit_diag *diag) {
   for (uint32_t k = 0; k < part->n_kept; k++) {
     const psplit_i_kept_row *row = &part->kept[k];
     const uint32_t w = find_weight(l, row->weight);
-    if (w == PSPLIT_NONE) return no_sense(l, f->file, row->weight, diag);
+    PSPLIT_TRY(check_kept(l, k, w, diag));
     l->kept_weight[k] = row->is_state ? PSPLIT_NONE : w;
     PSPLIT_TRY(add_input(l, f, row->name,
                          row->is_state ? PSPLIT_I_ORIGIN_STATE : PSPLIT_I_ORIGIN_WEIGHT,
@@ -316,13 +339,15 @@ out:
 
 static psplit_code first_states(psplit_i_learner *l, psplit_diag *diag) {
   const psplit_i_update_part *part = &l->parts->update;
+  const psplit_i_trained_weight *weights = table_of(l)->weights;
   psplit_code code = PSPLIT_OK;
-  for (uint32_t k = 0; k < part->n_kept; k++) {
-    const uint32_t w = find_weight(l, part->kept[k].weight);
-    if (!l->weights[w])
+  for (uint32_t w = 0; w < table_of(l)->n_weights; w++)
+    if (psplit_i_learner_owns(l, w) && !l->weights[w])
       return psplit_i_fail(diag, PSPLIT_INVALID, "%s does not give %s",
                            l->parts->first_weights ? l->parts->first_weights : "no file",
-                           part->kept[k].weight);
+                           weights[w].name);
+  for (uint32_t k = 0; k < part->n_kept; k++) {
+    const uint32_t w = find_weight(l, part->kept[k].weight);
     if (part->kept[k].is_state)
       PSPLIT_TRY(psplit_i_learner_zeros(l->ort, l->weights[w], diag, &l->states[k]));
   }
