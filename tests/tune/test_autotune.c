@@ -239,6 +239,56 @@ static void rounds(void **state) {
   psplit_model_close(model);
 }
 
+/* Lines of progress that name rounds, one behind the other. */
+typedef struct lines {
+  char text[1024];
+} lines;
+
+static void note_line(void *user, psplit_severity severity, const char *line) {
+  lines *all = user;
+  if (severity != PSPLIT_PROGRESS || !strstr(line, ", round ")) return;
+  strncat(all->text, line, sizeof all->text - strlen(all->text) - 2);
+  strcat(all->text, "\n");
+}
+
+/* The logger of the emitter hears what begins, and sessions are as they were asked for: those of
+ * the profile of the whole, too. */
+static void what_is_asked_for(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  psplit_planner_options planner;
+  psplit_autotune_options options;
+  psplit_cost_table *costs;
+  psplit_emit_options emit;
+  told rounds = {0};
+  lines heard = {""};
+  const psplit_logger logger = {.emit = note_line, .user = &heard}, deaf = {.emit = NULL};
+  const psplit_session session = {.provider = "odd", .optimization = 1};
+  write_model_text("chain.onnx", CHAIN);
+  psplit_model *model = open_model("chain.onnx", false);
+  set_up(&planner, &options, &rounds);
+  psplit_emit_options_init(&emit);
+  options.emit = &emit;
+  options.session = &session;
+  options.n_rounds = 2;
+  for (int listens = 0; listens < 2; listens++) {
+    emit.logger = listens ? &logger : &deaf;
+    fake = (fake_runs){.kernel_us = 10, .stage_ns = {{30000, 90000}, {60000, 61000}}};
+    rounds.n = 0;
+    if (psplit_autotune(&FAKE_ORT, "chain.onnx", model, &options, &diag, &costs) != PSPLIT_OK)
+      fail_msg("%s", diag.message);
+    assert_int_equal(rounds.n, 2);
+    assert_string_equal(fake.session.provider, "odd");
+    assert_int_equal(fake.session.optimization, 1);
+    psplit_cost_table_destroy(costs);
+  }
+  assert_string_equal(heard.text,
+                      "planning, round 1 of at most 2\nrunning stages, round 1 of at most 2\n"
+                      "profiling stages, round 1 of at most 2\nplanning, round 2 of at most 2\n"
+                      "running stages, round 2 of at most 2\n");
+  psplit_model_close(model);
+}
+
 /* Costs that are ten times too high halve a chain as well as true ones do: the split is right, and
  * what it is said to take comes from what it took. */
 static void balanced_by_chance(void **state) {
@@ -567,6 +617,7 @@ int main(void) {
   fail_requests_by_chain();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(rounds, enter_scratch, leave_scratch),
+    cmocka_unit_test_setup_teardown(what_is_asked_for, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(balanced_by_chance, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(inlined, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(refused, enter_scratch, leave_scratch),

@@ -39,6 +39,17 @@ static const char GATHER[] =
   "[\"back\"] y = Reshape (g, s) }";
 static const char SIZELESS[] = "(float[a,8] x) => (float[a,8] y) { [\"only\"] y = Neg (x) }";
 
+static const char PICKED[] =
+  "(float[a,8] x) => (float[a,8] y) <int64[8] order = {0, 1, 2, 3, 4, 5, 6, 7}> {"
+  "[\"size\"] s = Shape (x) [\"pick\"] g = Gather <axis = 1> (x, order)"
+  "[\"back\"] y = Reshape (g, s) }";
+static const char FOLDED[] =
+  "(float[a,8] x) => (float[8] y) <float[8] w = raw {0 * 8}> {"
+  "[\"size\"] s = Shape (w) [\"sum\"] m = ReduceSum (x) [\"wide\"] y = Expand (m, s) }";
+static const char SECOND[] =
+  "(float[3,1,4] x) => (float[1,1,4] y) <float[1,16,4] w = raw {0 * 64}> {"
+  "\"\", h = LSTM <hidden_size = 4> (x, w, w) n = Neg (h) y = Abs (n) }";
+
 #define CPU(name, op) \
   { "CPUExecutionProvider", name, op }
 #define GPU(name, op) \
@@ -146,6 +157,33 @@ static const struct probing {
    "\"Gather\"",
    "\"size\"",
    ""},
+  {"a Gather by another name is no bar to one",
+   PICKED,
+   {CPU("Gather", "Gather"), CPU("pick", "Gather")},
+   1,
+   0,
+   "Gather 1",
+   "\"pick\"",
+   "\"size\",\"Gather\",\"Gather_token_*\"",
+   ""},
+  {"sizes of constants are nobody's",
+   FOLDED,
+   {CPU("size", "Shape"), CPU("wide", "Expand")},
+   1,
+   0,
+   "Expand 1",
+   "\"wide\"",
+   "\"Gather\",\"Gather_token_*\"",
+   ""},
+  {"by what it makes, which is not its first output",
+   SECOND,
+   {CPU("#0#", "LSTM")},
+   1,
+   0,
+   "LSTM 1",
+   "\"h\"",
+   "",
+   ""},
   {"without sizes none is made", SIZELESS, {CPU("only", "Neg")}, 1, 0, "Neg 1", "\"only\"", "", ""},
   {"without names numbers tell",
    UNNAMED,
@@ -200,12 +238,15 @@ static void probes(void **state) {
     set_placed(p);
     if (probe(model, "./some.onnx", &diag, &found) != PSPLIT_OK)
       fail_msg("%s: %s", p->title, diag.message);
-    const bool copied = p->text == UNNAMED || p->text == TWICE;
+    const bool copied = p->text == UNNAMED || p->text == TWICE || p->text == SECOND;
     assert_int_equal(strstr(fake.opened, "/psplit-probe-") != NULL, copied);
     assert_true(fake.session.record_placement && !fake.session.assert_placement);
     if (found.n_left != p->n_left || found.n_host != p->n_host || strcmp(found.left, p->left) != 0)
       fail_msg("%s: %u, %u, %s", p->title, found.n_left, found.n_host, found.left);
-    assert_int_equal(found.n_nodes, p->text == GATHER ? 3 : p->text == SIZELESS ? 1 : 5);
+    assert_int_equal(found.n_nodes, p->text == SIZELESS      ? 1
+                                    : p->text == FOLDED      ? 2 /* one is a constant */
+                                    : strstr(p->text, " c)") ? 5
+                                                             : 3);
     assert_true(strlen(found.text) < sizeof text);
     squeeze(found.text, text);
     assert_non_null(strstr(text,
@@ -219,6 +260,29 @@ static void probes(void **state) {
     assert_null(found.text);
     psplit_model_close(model);
   }
+}
+
+/* A model in which an If was replaced is in no file: a copy is asked. */
+static void probes_of_inlined(void **state) {
+  psplit_diag diag = {0};
+  psplit_probe found;
+  psplit_model *model;
+  psplit_read_options read;
+  const psplit_inline_if branch = {.node = "choice", .then_branch = true};
+  const psplit_i_placed placed[] = {CPU("#0#", "Shape")};
+  setenv("TMPDIR", *state, 1);
+  psplit_read_options_init(&read);
+  read.inline_ifs = &branch;
+  read.n_inline_ifs = 1;
+  write_model_text("some.onnx", NAMED);
+  if (psplit_model_open("some.onnx", &read, &diag, &model)) fail_msg("%s", diag.message);
+  fake = (fake_runs){.placed = placed, .n_placed = 1};
+  assert_int_equal(probe(model, "some.onnx", &diag, &found), PSPLIT_OK);
+  assert_non_null(strstr(fake.opened, "/psplit-probe-"));
+  assert_int_equal(found.n_host, 1);
+  assert_int_equal(n_left(), 0);
+  psplit_probe_fini(&found);
+  psplit_model_close(model);
 }
 
 static void probes_refused(void **state) {
@@ -444,6 +508,7 @@ int main(void) {
   fail_requests_by_chain();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(probes, enter_scratch, leave_scratch),
+    cmocka_unit_test_setup_teardown(probes_of_inlined, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(probes_refused, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(probes_starve, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(models, enter_scratch, leave_scratch),
