@@ -6,9 +6,11 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <math.h>
 #include <string.h>
 
 #include "ends.h"
+#include "failing.h"
 #include "options.h"
 
 static psplit_code make(const psplit_run_options *given, psplit_i_run_setup *out) {
@@ -93,6 +95,84 @@ static void values_that_cannot_be_are_refused(void **state) {
   assert_int_equal(setup.run.n_warmup, 0);
 }
 
+#define WITH(code)                                                                 \
+  do {                                                                             \
+    psplit_run_options o;                                                          \
+    psplit_i_run_setup setup = {0};                                                \
+    psplit_diag diag = {0};                                                        \
+    psplit_run_options_init(&o);                                                   \
+    code;                                                                          \
+    assert_int_equal(psplit_i_run_setup_make(&o, 2, &diag, &setup), PSPLIT_USAGE); \
+    assert_string_equal(diag.message, says);                                       \
+    psplit_i_run_setup_fini(&setup);                                               \
+  } while (0)
+
+static psplit_code take(void *user, uint32_t micro_batch, uint32_t output,
+                        const psplit_tensor_view *tensor, psplit_diag *diag) {
+  (void)user, (void)micro_batch, (void)output, (void)tensor, (void)diag;
+  return PSPLIT_OK;
+}
+
+static void options_that_make_no_sense_are_told(void **state) {
+  (void)state;
+  static const uint32_t none[] = {1, 0}, many[] = {PSPLIT_MOST_REPLICAS + 1, 1};
+  static const psplit_session sessions[4];
+  const char *says = "a run has at least one micro-batch";
+  WITH(o.n_micro_batches = 0);
+  says = "only a stream of micro-batches may be endless";
+  WITH(o.n_micro_batches = PSPLIT_RUN_ENDLESS);
+  says = "micro-batches are numbered below 4294967295";
+  WITH(o.first_micro_batch = PSPLIT_RUN_ENDLESS - 1);
+  says = "stage 1 has 0 replicas; from 1 to 64";
+  WITH(o.n_replicas = none);
+  says = "stage 0 has 65 replicas; from 1 to 64";
+  WITH(o.n_replicas = many);
+  says = "4 sessions are given for 2 stages";
+  WITH((o.sessions = sessions, o.n_sessions = 4));
+  says = "a timeout of stages and a deadline are 0 s or more";
+  WITH(o.stall_timeout_s = -1);
+  WITH(o.deadline_s = NAN);
+  says = "a run stops at errors or skips them";
+  WITH(o.on_error = PSPLIT_ON_ERROR_SKIP + 1);
+  says = "a timeout is above 0 s, a message has from 1 to 2^30 bytes";
+  WITH(o.timeout_s = 0);
+  WITH(o.chunk_bytes = 0);
+  WITH(o.chunk_bytes = ((uint64_t)1 << 30) + 1);
+  says = "outputs go to a path or to a function, not to both";
+  WITH((o.output = "d", o.take_output = take));
+}
+
+/* A row for each stage, or for each replica of each. */
+static void sessions_are_those_of_their_stages(void **state) {
+  (void)state;
+  static const psplit_session sessions[] = {{.n_threads = 1}, {.n_threads = 2}, {.n_threads = 3}};
+  static const uint32_t n_replicas[] = {2, 1};
+  psplit_run_options options;
+  psplit_run_options_init(&options);
+  options.sessions = sessions;
+  for (options.n_sessions = 2; options.n_sessions <= 3; options.n_sessions++) {
+    psplit_i_run_setup setup = {0};
+    psplit_diag diag = {0};
+    const bool each = options.n_sessions == 3;
+    if (each) options.n_replicas = n_replicas;
+    assert_int_equal(psplit_i_run_setup_make(&options, 2, &diag, &setup), PSPLIT_OK);
+    assert_int_equal(setup.run.stage_sessions[0].n_threads, 1);
+    assert_int_equal(setup.run.stage_sessions[1].n_threads, each ? 3 : 2);
+    if (each) assert_int_equal(setup.run.replica_sessions[0][1].n_threads, 2);
+    psplit_i_run_setup_fini(&setup);
+    const long before = live_blocks();
+    for (bool failed = true; failed;) {
+      setup = (psplit_i_run_setup){0};
+      fail_new_allocation();
+      const psplit_code code = psplit_i_run_setup_make(&options, 2, &diag, &setup);
+      failed = stop_failing();
+      psplit_i_run_setup_fini(&setup);
+      assert_int_equal(code, failed ? PSPLIT_NOMEM : PSPLIT_OK);
+      assert_int_equal(live_blocks(), before);
+    }
+  }
+}
+
 /* A pipeline of two stages and a stream's feeder: how deep a link between the stages is. */
 static uint32_t depth_of(int64_t load_ns, bool known, uint64_t bytes,
                          const psplit_i_run_options *options, uint32_t link) {
@@ -133,6 +213,8 @@ int main(void) {
     cmocka_unit_test(defaults_stay_within_an_older_struct),
     cmocka_unit_test(sizes_that_cannot_be_are_refused),
     cmocka_unit_test(values_that_cannot_be_are_refused),
+    cmocka_unit_test(options_that_make_no_sense_are_told),
+    cmocka_unit_test(sessions_are_those_of_their_stages),
     cmocka_unit_test(short_stages_run_ahead_within_a_mebibyte),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
