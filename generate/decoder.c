@@ -185,7 +185,7 @@ static psplit_code find_state(making *mk, uint32_t input) {
   psplit_code code = PSPLIT_OK;
   for (size_t way = 0; way < PSPLIT_I_STATE_WAYS; way++) {
     if (!psplit_i_state_output(mk->m->inputs[input], way, &name)) continue;
-    if (name.failed) PSPLIT_TRY(psplit_i_nomem(mk->diag));
+    if (name.failed) PSPLIT_FAIL(psplit_i_nomem(mk->diag));
     if (find_output(mk, mk->d->phases.token, name.bytes) == PSPLIT_NONE &&
         find_output(mk, mk->d->phases.prompt, name.bytes) == PSPLIT_NONE)
       continue;

@@ -365,7 +365,7 @@ psplit_code psplit_i_sequences_create(const psplit_i_sequences_options *options,
   ss->is_made = calloc(n, sizeof *ss->is_made);
   ss->like = calloc(n, sizeof *ss->like);
   if (!ss->free_slots || !ss->feeds || !ss->is_fed || !ss->is_made || !ss->like)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint64_t slot = options->n_slots; slot-- > 0;) ss->free_slots[ss->n_free++] = slot;
   PSPLIT_TRY(open_feeds(ss, diag));
 out:

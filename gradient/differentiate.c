@@ -109,7 +109,7 @@ psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, uint32_t loss,
   pass.origin = psplit_i_arena_array(&scratch, graph->n_values, sizeof *pass.origin);
   pass.reaches = PSPLIT_NEW(&scratch, bool, graph->n_values);
   pass.gradient = psplit_i_arena_array(&scratch, graph->n_values, sizeof *pass.gradient);
-  if (scratch.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (scratch.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t v = 0; v < graph->n_values; v++) pass.origin[v] = pass.gradient[v] = PSPLIT_NONE;
   mark_depends(&pass);
   mark_reaches(&pass, loss);
@@ -117,7 +117,7 @@ psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, uint32_t loss,
   for (uint32_t t = graph->n_nodes; t-- > 0 && pass.code == PSPLIT_OK && !b->failed;)
     visit(&pass, graph->topo[t]);
   PSPLIT_TRY(pass.code);
-  if (b->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (b->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t w = 0; w < n; w++) out_gradients[w] = pass.gradient[wanted_values[w]];
 out:
   psplit_i_arena_fini(&scratch);

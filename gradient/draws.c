@@ -152,7 +152,7 @@ static psplit_code draw(editor *e, psplit_draw_kind kind, double ratio, uint32_t
                                .node = psplit_i_arena_strndup(e->arena, node, strlen(node)),
                                .like = like,
                                .ratio = ratio};
-  if (!entry.node || !psplit_i_vec_push(e->out, entry)) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  if (!entry.node || !psplit_i_vec_push(e->out, entry)) PSPLIT_FAIL(psplit_i_nomem(e->diag));
   *out = input;
   if (plain) return PSPLIT_OK;
   const char *shape = fresh(e, "shape");
@@ -361,7 +361,7 @@ psplit_code psplit_i_draw_edits(const psplit_i_shapes *shapes, psplit_dropout ho
     e.fields.n = 0;
     if (!psplit_i_node_has(e.node, PSPLIT_I_OP_RANDOM)) continue;
     PSPLIT_TRY(edit(&e, how));
-    if (e.fields.failed || inputs->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (e.fields.failed || inputs->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
     if (e.fields.n) PSPLIT_TRY(psplit_i_edits_add(edits, n, &e.fields, arena, diag));
   }
 out:
@@ -401,7 +401,7 @@ psplit_code psplit_i_refuse_draws(const psplit_i_shapes *shapes, uint32_t loss, 
   psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   bool *needed = PSPLIT_NEW(&scratch, bool, graph->n_values);
-  if (!needed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!needed) PSPLIT_FAIL(psplit_i_nomem(diag));
   needed[loss] = true;
   for (uint32_t t = graph->n_nodes; t-- > 0;) {
     const psplit_i_node *node = &graph->nodes[graph->topo[t]];

@@ -65,7 +65,7 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
   psplit_i_skeleton skeleton = {0};
   const char *loss = options->loss_output;
   if (!options->loss == !loss)
-    PSPLIT_TRY(
+    PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_USAGE, "training needs a loss or the output that is one"));
   PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(model), NULL, 0, NULL, diag, &shapes));
   if (options->loss) {
@@ -75,7 +75,7 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
     PSPLIT_TRY(check_loss_output(shapes, loss, diag, &value));
     add_output(shapes, value, &fields);
   }
-  if (fields.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (fields.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_say_inference_export(psplit_i_model_graph(model), options->batch_norm, logger);
   PSPLIT_TRY(psplit_i_batch_norm_edits(model, options->batch_norm, &gradient->arena, diag, &edits));
   PSPLIT_TRY(psplit_i_draw_edits(shapes, options->dropout, &gradient->arena, diag, &fields, &edits,
@@ -137,7 +137,7 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   gradient->is_trainable = PSPLIT_NEW(&gradient->arena, bool, graph->n_values);
   gradient->trainables = PSPLIT_NEW(&gradient->arena, psplit_i_trainable,
                                     graph->n_initializers + options->n_gradient_of);
-  if (!gradient->is_trainable || !gradient->trainables) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!gradient->is_trainable || !gradient->trainables) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_weights_choose(gradient->shapes, options, diag, gradient->is_trainable));
   for (uint32_t i = 0; i < graph->n_initializers; i++)
     if (gradient->is_trainable[graph->initializers[i]])
@@ -155,9 +155,9 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   bool any = false;
   for (uint32_t i = 0; i < gradient->n_trainables; i++) any |= !gradient->trainables[i].is_state;
   if (!any)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "there is nothing to train: the model has no floating-point "
-                             "initializer in a parameter's place; name some to be trained"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "there is nothing to train: the model has no floating-point "
+                              "initializer in a parameter's place; name some to be trained"));
 out:
   return code;
 }
@@ -184,7 +184,7 @@ static psplit_code settle(psplit_gradient *gradient, psplit_diag *diag) {
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
     n_outputs += gradient->trainables[i].n_parts;
   psplit_i_ref *outputs = psplit_i_arena_array(&gradient->arena, n_outputs, sizeof *outputs);
-  if (!outputs || b->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!outputs || b->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   n_outputs = 0;
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
     for (uint32_t p = 0; p < gradient->trainables[i].n_parts; p++)
@@ -205,7 +205,7 @@ static psplit_code settle(psplit_gradient *gradient, psplit_diag *diag) {
     psplit_i_text_fini(&text);
   }
   gradient->twins = psplit_i_arena_array(&gradient->arena, b->nodes.n, sizeof *gradient->twins);
-  if (b->failed || !gradient->twins) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (b->failed || !gradient->twins) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t n = 0; n < b->nodes.n; n++)
     if (b->nodes.items[n].alive)
       gradient->twins[gradient->n_backward_nodes++] = b->nodes.items[n].twin;
@@ -227,7 +227,7 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   PSPLIT_TRY(psplit_i_backward_init(&gradient->b, graph, diag));
   gradient->loss_gradient = psplit_i_backward_received(
     &gradient->b, "loss.grad", psplit_i_shapes_type(gradient->shapes, gradient->loss)->elem);
-  if (gradient->loss_gradient == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (gradient->loss_gradient == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(diag));
   gradient->b.values.items[gradient->loss_gradient].index = gradient->loss;
   if (options->accumulate) PSPLIT_TRY(psplit_i_parts_begin(gradient, diag));
   PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, gradient->loss, gradient->loss_gradient,
@@ -237,7 +237,7 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   for (uint32_t i = 0; i < n; i++)
     sums[i] = gradient->trainables[i].is_state ? PSPLIT_NONE : gradients[n_wanted++];
   psplit_i_parts_make(gradient, sums, options->accumulate);
-  if (gradient->b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (gradient->b.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < n; i++) {
     if (gradient->trainables[i].is_state) continue;
     if (gradient->trainables[i].n_parts)
@@ -247,9 +247,9 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
                    graph->values[gradient->trainables[i].value].name);
   }
   if (!reached)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "the loss \"%s\" depends on none of what is to be trained",
-                             graph->values[gradient->loss].name));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "the loss \"%s\" depends on none of what is to be trained",
+                              graph->values[gradient->loss].name));
   PSPLIT_TRY(settle(gradient, diag));
 out:
   return code;

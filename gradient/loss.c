@@ -203,10 +203,10 @@ static psplit_code cross_entropy(loss *l, const char *text, const char *y) {
   int32_t axis;
   psplit_i_text attributes = {0};
   if (standard_opset(l) < FIRST_OPSET_WITH_LOSSES)
-    PSPLIT_TRY(psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
-                             "softmax-cross-entropy needs a model of opset %d or later, this one "
-                             "has %" PRId64 ": convert it first",
-                             FIRST_OPSET_WITH_LOSSES, standard_opset(l)));
+    PSPLIT_FAIL(psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
+                              "softmax-cross-entropy needs a model of opset %d or later, this one "
+                              "has %" PRId64 ": convert it first",
+                              FIRST_OPSET_WITH_LOSSES, standard_opset(l)));
   PSPLIT_TRY(classes_second(l, text, &logits, &axis));
   add_target(l, PSPLIT_ELEM_INT64, axis);
   psplit_i_put_attr_text(&attributes, "reduction", "mean");
@@ -257,7 +257,7 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
     binary_cross_entropy(&l, y);
   const psplit_i_emit_dim none = {0};
   psplit_i_put_value(out_fields, PSPLIT_GRAPH_OUTPUT, y, l.type->elem, 0, &none);
-  if (out_fields->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (out_fields->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_loss = y;
 out:
   return code;

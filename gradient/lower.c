@@ -179,7 +179,7 @@ static psplit_code lower(const psplit_model *model, uint32_t place, psplit_diag 
   put_shapes(&l.b, &fields);
   psplit_i_put_nodes(&l.b, &fields);
   psplit_i_put_constants(&l.b, &fields);
-  if (fields.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (fields.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   const psplit_i_node_edit edit = {.node = place, .fields = fields.bytes, .bytes = fields.n};
   PSPLIT_TRY(psplit_i_skeleton_edit(model, &edit, 1, NULL, 0, diag, &skeleton));
   PSPLIT_TRY(psplit_i_model_rebuild(model, &skeleton, 0, diag, out));
@@ -211,9 +211,9 @@ psplit_code psplit_lower_gradients(const psplit_model *model, const char *path, 
     psplit_model_close(made);
     last = made = next;
     if (psplit_i_model_graph(last)->n_nodes > MOST_NODES)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT,
-                               "the Gradient nodes become more than %d nodes, the limit",
-                               (int)MOST_NODES));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_LIMIT,
+                                "the Gradient nodes become more than %d nodes, the limit",
+                                (int)MOST_NODES));
   }
   psplit_i_pieces_model(&whole, last, NULL, &head);
   PSPLIT_TRY(psplit_i_pieces_write(&whole, last, path, diag));

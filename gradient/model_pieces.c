@@ -84,7 +84,7 @@ static psplit_code write_pieces(const psplit_i_pieces *pieces, const psplit_mode
         PSPLIT_TRY(psplit_i_model_read(model, 0, piece->offset + done, buffer, n, diag));
       }
       if (fwrite(bytes, 1, n, file) != n)
-        PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
+        PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
       done += n;
     }
   }
@@ -110,7 +110,7 @@ psplit_code psplit_i_pieces_put(const psplit_i_pieces *pieces, const psplit_mode
   PSPLIT_TRY(check(pieces, name, diag));
   PSPLIT_TRY(write_pieces(pieces, model, file, name, diag));
   if (fflush(file) != 0)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", name, strerror(errno)));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", name, strerror(errno)));
 out:
   return code;
 }
@@ -127,13 +127,13 @@ psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces, const psplit_mo
   file = fd < 0 ? NULL : fdopen(fd, "wb");
   if (!file) {
     if (fd >= 0) close(fd);
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno)));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno)));
   }
   PSPLIT_TRY(write_pieces(pieces, model, file, path, diag));
   const bool closed = fclose(file) == 0;
   file = NULL;
   if (!closed)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
   PSPLIT_TRY(psplit_i_out_commit(&place, diag));
 out:
   if (file) fclose(file);

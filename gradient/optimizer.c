@@ -280,7 +280,7 @@ static psplit_code build(update *u, const char *how, const uint32_t *trainables,
     update_weight(u, &u->gradient->trainables[trainables[i]]);
   }
   name_values(u);
-  if (u->b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (u->b.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
 out:
   return code;
 }
@@ -308,7 +308,7 @@ psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char
   psplit_i_put_model_head(out);
   psplit_i_wire_bytes(out, PSPLIT_MODEL_GRAPH, graph.bytes, graph.n);
   if (graph.failed || out->failed || u.inputs.failed || u.outputs.failed)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
 out:
   psplit_i_text_fini(&graph);
   fini_update(&u);
@@ -341,13 +341,13 @@ psplit_code psplit_i_gradient_update_nodes(const psplit_gradient *gradient, cons
   psplit_code code;
   update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
   PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
-  if (!take_names(&u)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!take_names(&u)) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(build(&u, how, trainables, n, diag));
   PSPLIT_TRY(psplit_i_fit_opset(&u.b, opset, "the model", diag));
   psplit_i_put_nodes(&u.b, out_fields);
   psplit_i_put_constants(&u.b, out_fields);
   psplit_i_text_add(out_outputs, u.outputs.bytes, u.outputs.n);
-  if (u.outputs.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (u.outputs.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
 out:
   fini_update(&u);
   return code;

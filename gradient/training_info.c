@@ -114,7 +114,7 @@ static psplit_code put_backward(info *f, int64_t opset) {
   own.nodes.n = own.nodes.capacity = 0;
   own.attributes = (psplit_i_text){0};
   for (size_t i = 0; i < b->nodes.n; i++)
-    if (!psplit_i_vec_push(&own.nodes, b->nodes.items[i])) PSPLIT_TRY(psplit_i_nomem(f->diag));
+    if (!psplit_i_vec_push(&own.nodes, b->nodes.items[i])) PSPLIT_FAIL(psplit_i_nomem(f->diag));
   PSPLIT_TRY(psplit_i_fit_opset(&own, opset, "the model", f->diag));
   for (size_t r = 0; r < b->values.n; r++) {
     const psplit_i_bvalue *value = &b->values.items[r];
@@ -306,7 +306,7 @@ static psplit_code write_file(info *f, psplit_i_text *heads, const char *path) {
   psplit_i_wire_varint(&head, training.bytes);
   psplit_i_pieces_text(&whole, &head);
   psplit_i_pieces_all(&whole, &training);
-  if (f->initialization.failed) PSPLIT_TRY(psplit_i_nomem(f->diag));
+  if (f->initialization.failed) PSPLIT_FAIL(psplit_i_nomem(f->diag));
   PSPLIT_TRY(psplit_i_pieces_write(&whole, model, path, f->diag));
 out:
   psplit_i_text_fini(&first);
@@ -328,7 +328,7 @@ psplit_code psplit_gradient_write_training_info(const psplit_gradient *gradient,
   PSPLIT_TRY(check_model(gradient, diag));
   PSPLIT_TRY(build(&f, optimizer));
   heads = calloc(f.update.kept.n + 1, sizeof *heads);
-  if (!heads) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!heads) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(write_file(&f, heads, path));
 out:
   for (size_t i = 0; heads && i < f.update.kept.n; i++) psplit_i_text_fini(&heads[i]);

@@ -115,7 +115,7 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
   psplit_i_arena_init(&scratch, 0);
   bool *train_used = PSPLIT_NEW(&scratch, bool, options->n_train);
   bool *freeze_used = PSPLIT_NEW(&scratch, bool, options->n_freeze);
-  if (!train_used || !freeze_used) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!train_used || !freeze_used) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < graph->n_initializers; i++) {
     const uint32_t v = graph->initializers[i];
     const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);

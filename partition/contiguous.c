@@ -484,13 +484,13 @@ static psplit_code ask_other_trunk(const psplit_i_solver_request *request, bool 
   PSPLIT_TRY(slowest_stage(request, io_result, inside, &open));
   if (!open) goto out;
   if (psplit_i_messages_mark(request->arena, inside, &other) != PSPLIT_OK)
-    PSPLIT_TRY(psplit_i_nomem(request->diag));
+    PSPLIT_FAIL(psplit_i_nomem(request->diag));
   PSPLIT_TRY(psplit_i_result_init(&result, request));
   psplit_diag ignored = {0}; /* that too little time finds no split says nothing */
   psplit_i_solver_request quiet = *request;
   quiet.diag = &ignored;
   code = solve_relaxed(&quiet, &other, links_matter, SHARE, &result);
-  if (code == PSPLIT_NOMEM) PSPLIT_TRY(psplit_i_nomem(request->diag));
+  if (code == PSPLIT_NOMEM) PSPLIT_FAIL(psplit_i_nomem(request->diag));
   if (code == PSPLIT_OK) psplit_i_result_raise(io_result, result.bound, result.bound_by);
   code = PSPLIT_OK;
 out:

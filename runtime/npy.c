@@ -315,7 +315,7 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
   psplit_code code;
   size_t at;
   PSPLIT_TRY(psplit_i_npy_find(path, data, n, diag, &at));
-  if (at > n) PSPLIT_TRY(malformed(diag, path, "the header is cut off"));
+  if (at > n) PSPLIT_FAIL(malformed(diag, path, "the header is cut off"));
   PSPLIT_TRY(psplit_i_npy_look(path, data, at, wanted, diag, &of));
   from = (body){.data = data + at, .n = n - at};
   PSPLIT_TRY(check_size(&of, from.n, path, diag));

@@ -110,9 +110,9 @@ static psplit_code find_directory(const char *path, int fd, uint64_t n_file, psp
   const bool is_wide = back + LOCATOR_BYTES <= n && memcmp(end - LOCATOR_BYTES, "PK\6\7", 4) == 0;
   if (is_wide) {
     const uint64_t at = little(end - LOCATOR_BYTES + 8, 8);
-    if (at > end_at || end_at - at < RECORD_BYTES) PSPLIT_TRY(damaged(diag, path));
+    if (at > end_at || end_at - at < RECORD_BYTES) PSPLIT_FAIL(damaged(diag, path));
     PSPLIT_TRY(psplit_i_in_read_at(path, fd, at, wide, sizeof wide, diag));
-    if (memcmp(wide, "PK\6\6", 4) != 0) PSPLIT_TRY(damaged(diag, path));
+    if (memcmp(wide, "PK\6\6", 4) != 0) PSPLIT_FAIL(damaged(diag, path));
     *out = (directory){.offset = little(wide + 48, 8), .n_bytes = little(wide + 40, 8)};
   }
   if (out->offset > end_at || out->n_bytes > end_at - out->offset) code = damaged(diag, path);

@@ -24,7 +24,7 @@ static psplit_code write_weights(const psplit_i_layout *layout, uint32_t s, pspl
     psplit_i_put_typed_value(&graph, PSPLIT_GRAPH_OUTPUT, gradient->b.forward->values[v].name,
                              gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
   }
-  if (head.failed || graph.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  if (head.failed || graph.failed) PSPLIT_FAIL(psplit_i_nomem(e->diag));
   psplit_i_stage_name_of(layout->forward, s, "weights", name);
   PSPLIT_TRY(psplit_i_emission_weights(e, gradient->model, initializers, stage->n_owned, &head,
                                        &graph, name));

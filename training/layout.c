@@ -157,10 +157,10 @@ static psplit_code settle_crossings(psplit_i_layout *layout, psplit_plan_stage *
   const uint32_t n_constants = psplit_i_first_twin(layout->training);
   psplit_plan *plan = &layout->plan;
   crossings all = {0};
-  if (!find_crossings(plan, graph, &all)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!find_crossings(plan, graph, &all)) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_plan_transfer *transfers = PSPLIT_NEW(&layout->arena, psplit_plan_transfer, all.n);
   psplit_plan_copy *copies = PSPLIT_NEW(&layout->arena, psplit_plan_copy, all.n);
-  if (!transfers || !copies) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!transfers || !copies) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < all.n; i++) {
     const crossing *one = &all.items[i];
     if (graph->values[one->value].producer < n_constants) {
@@ -224,7 +224,7 @@ static psplit_code make_updates(psplit_i_layout *layout, psplit_diag *diag) {
   for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
     psplit_i_training_stage *stage = &layout->stages[s];
     uint32_t *updated = psplit_i_arena_array(&layout->arena, n, sizeof *updated);
-    if (!updated) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!updated) PSPLIT_FAIL(psplit_i_nomem(diag));
     for (uint32_t t = 0; t < n; t++)
       if (layout->owner[t] == s) updated[stage->n_updated++] = t;
     stage->updated = updated;

@@ -254,7 +254,7 @@ psplit_code psplit_training_plan(psplit_training *training, const psplit_planner
             .weight_copies = PSPLIT_NEW(arena, uint8_t, graph->n_values),
             .node_ns = psplit_i_arena_array(arena, graph->n_nodes * (size_t)taken.n_stages,
                                             sizeof *l.node_ns)};
-  if (!l.stashed || !l.weight_copies || !l.node_ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!l.stashed || !l.weight_copies || !l.node_ns) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(count_copies(&l, diag));
   const bool choose = training->asked == PSPLIT_RECOMPUTE_AUTO;
   training->recompute = choose ? PSPLIT_RECOMPUTE_NONE : training->asked;
@@ -351,10 +351,10 @@ psplit_code psplit_training_schedule(const psplit_training *training, const pspl
   int64_t *ns = calloc(3 * n, sizeof *ns);
   uint64_t *bytes = calloc(n, sizeof *bytes);
   psplit_training_stage *stages = calloc(n, sizeof *stages);
-  if (!ns || !bytes || !stages) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!ns || !bytes || !stages) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (apart && training->weight_gradients != PSPLIT_WEIGHT_GRADIENTS_APART)
-    PSPLIT_TRY(psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(WEIGHT_GRADIENTS),
-                                   "backward passes make all gradients in one piece"));
+    PSPLIT_FAIL(psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(WEIGHT_GRADIENTS),
+                                    "backward passes make all gradients in one piece"));
   PSPLIT_TRY(psplit_training_pieces(training, plan, diag, ns, ns + n, bytes));
   PSPLIT_TRY(psplit_training_stages(training, plan, diag, stages));
   for (size_t s = 0; apart && s < n; s++) {

@@ -91,7 +91,7 @@ static psplit_code list_wanted(rim *r, const psplit_i_stage *backward, psplit_i_
                                           .added = true};
     } else if (!r->wanted[entry->index]) {
       r->wanted[entry->index] = true;
-      if (!psplit_i_vec_push(wanted, entry->index)) PSPLIT_TRY(psplit_i_nomem(r->diag));
+      if (!psplit_i_vec_push(wanted, entry->index)) PSPLIT_FAIL(psplit_i_nomem(r->diag));
     }
   }
 out:
@@ -112,7 +112,7 @@ static psplit_code sort_values(rim *r, psplit_i_stash *stash, uint32_t *io_n) {
                                           .added = !r->port[v]};
     else if (r->fates.value[v] == PSPLIT_FATE_AGAIN && r->wanted[v] &&
              !psplit_i_vec_push(&again, v))
-      PSPLIT_TRY(psplit_i_nomem(r->diag));
+      PSPLIT_FAIL(psplit_i_nomem(r->diag));
   }
   PSPLIT_TRY(keep_numbers(r, &again, &stage->again, &stage->n_again));
 out:
@@ -135,7 +135,7 @@ static psplit_code list_again(rim *r) {
   for (uint32_t t = 0; t < graph->n_nodes; t++) {
     const uint32_t n = graph->topo[t];
     if (!r->fates.again[n]) continue;
-    if (!psplit_i_vec_push(&nodes, n)) PSPLIT_TRY(psplit_i_nomem(r->diag));
+    if (!psplit_i_vec_push(&nodes, n)) PSPLIT_FAIL(psplit_i_nomem(r->diag));
     PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) reads[value] = true;
   }
   PSPLIT_TRY(keep_numbers(r, &nodes, &again->nodes, &again->n_nodes));
@@ -147,7 +147,7 @@ static psplit_code list_again(rim *r) {
       trainable = PSPLIT_NONE;
     if ((r->fates.value[v] == PSPLIT_FATE_KEPT && !psplit_i_vec_push(&stash, v)) ||
         (trainable != PSPLIT_NONE && !psplit_i_vec_push(&weights, trainable)))
-      PSPLIT_TRY(psplit_i_nomem(r->diag));
+      PSPLIT_FAIL(psplit_i_nomem(r->diag));
   }
   for (uint32_t i = 0; i < graph->n_inputs; i++) {
     const uint32_t v = graph->inputs[i];
@@ -181,7 +181,7 @@ static psplit_code list_stash(rim *r) {
   PSPLIT_TRY(psplit_i_fates_settle(&r->fates, wanted.items, wanted.n, r->diag));
   PSPLIT_TRY(sort_values(r, stash, &n));
   psplit_i_stash *own = psplit_i_arena_array(&layout->arena, n, sizeof *own);
-  if (!own) PSPLIT_TRY(psplit_i_nomem(r->diag));
+  if (!own) PSPLIT_FAIL(psplit_i_nomem(r->diag));
   if (n) memcpy(own, stash, n * sizeof *own);
   stage->stash = own;
   stage->n_stash = n;
@@ -260,7 +260,7 @@ psplit_code psplit_i_layout_rims(psplit_i_layout *layout, psplit_diag *diag) {
            .takes = PSPLIT_NEW(&scratch, bool, gradient->n_trainables)};
   if (!r.made || !r.port || !r.wanted || !r.shaped || !r.fates.value || !r.fates.again ||
       !r.trainable || !r.takes)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_FAIL(psplit_i_nomem(diag));
   r.fates.made = r.made;
   memset(r.trainable, 0xff, n_values * sizeof *r.trainable);
   for (uint32_t t = 0; t < gradient->n_trainables; t++)

@@ -16,14 +16,15 @@ static psplit_code open_backward(psplit_training *training, psplit_diag *diag) {
   FILE *file = tmpfile();
   psplit_read_options options;
   psplit_read_options_init(&options);
-  if (!file && errno == ENOMEM) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!file && errno == ENOMEM) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (!file)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "cannot make a temporary file: %s", strerror(errno)));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_IO, "cannot make a temporary file: %s", strerror(errno)));
   PSPLIT_TRY(psplit_i_gradient_put_backward(training->gradient, file, "the backward pass", diag));
   if (model->has_external_data) {
     options.data_directory = directory = psplit_i_model_data_directory(model);
     options.follow_symlinks = model->options.follow_symlinks;
-    if (!directory) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (!directory) PSPLIT_FAIL(psplit_i_nomem(diag));
   }
   PSPLIT_TRY(
     psplit_model_open_fd(fileno(file), "backward.onnx", &options, diag, &training->backward));
@@ -74,7 +75,7 @@ static psplit_code take_form(psplit_training *training, const psplit_training_fo
   psplit_i_text update = {0};
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_training_form, form, &taken, diag));
   if (taken.weight_gradients > PSPLIT_WEIGHT_GRADIENTS_APART)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "no such place for gradients of weights"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "no such place for gradients of weights"));
   training->weights = taken.weights;
   training->weight_gradients = taken.weight_gradients;
   training->asked = taken.recompute;
@@ -83,7 +84,7 @@ static psplit_code take_form(psplit_training *training, const psplit_training_fo
   if (!taken.optimizer) return PSPLIT_OK;
   training->optimizer =
     psplit_i_arena_strndup(&training->arena, taken.optimizer, strlen(taken.optimizer));
-  if (!training->optimizer) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!training->optimizer) PSPLIT_FAIL(psplit_i_nomem(diag));
   /* A mistake in its text is told before the work begins. */
   PSPLIT_TRY(psplit_i_gradient_update(training->gradient, training->optimizer, NULL, 0, NULL, diag,
                                       &update, NULL));
@@ -203,9 +204,9 @@ static psplit_code check_options(const psplit_emit_options *options, psplit_diag
   psplit_emit_options taken = {.struct_size = sizeof taken};
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   if (taken.weights == PSPLIT_WEIGHTS_REFERENCE)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
-                             "stages that train hold their weights: they cannot point into the "
-                             "model's files"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "stages that train hold their weights: they cannot point into the "
+                              "model's files"));
 out:
   return code;
 }

@@ -243,7 +243,7 @@ psplit_code psplit_i_checkpoint_commit(psplit_i_checkpoint_writer *writer,
   psplit_i_text_addf(&path, "%s/%s", writer->path, PSPLIT_I_TRAINING_JSON);
   if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_out_put(path.bytes, NULL, text.bytes, text.n, diag));
-  if (!synced(writer->fd)) PSPLIT_TRY(cannot_replace(writer, diag));
+  if (!synced(writer->fd)) PSPLIT_FAIL(cannot_replace(writer, diag));
   PSPLIT_TRY(put_in_place(writer, diag));
   /* The new one is in its place; `path`, if any, is the old one, whose files go once the disk has
    * the new name. */

@@ -49,7 +49,7 @@ psplit_code __wrap_psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_
       fclose(file);
     }
   }
-  if (left_behind == A_FAILURE) PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "stage 1 fails"));
+  if (left_behind == A_FAILURE) PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "stage 1 fails"));
 out:
   return code;
 }

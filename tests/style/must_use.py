@@ -2,7 +2,8 @@
 """No failure is overlooked: must_use.py SOURCE_ROOT CC...
 
 Every function that a header declares to return psplit_code says PSPLIT_MUST_USE, the compiler
-refuses a call whose result goes nowhere, and no result is cast away. Results as TAP.
+refuses a call whose result goes nowhere, and no result is cast away. What always fails is no branch.
+Results as TAP.
 """
 import os
 import re
@@ -12,6 +13,8 @@ import sys
 DECLARATION = re.compile(r"^[ \t]*((?:[A-Za-z_]\w*\s+)*)psplit_code\s+(\w+)\s*\(", re.M)
 # gcc heeds no such cast, so one is for clang alone, or of a function that may be ignored anyway.
 CAST_AWAY = r"\(void\)\s*(%s)\s*\("
+# What never succeeds leaves no way on for PSPLIT_TRY, which would look for one.
+ALWAYS_FAILS = re.compile(r"PSPLIT_TRY\(\s*psplit_i_(?:fail|fail_about|fail_unknown|nomem)\(")
 SKIPPED = re.compile(r"/\*.*?\*/|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.S | re.M)
 
 
@@ -88,6 +91,13 @@ def main(root, *cc):
            ["%s:%d: %s" % (path, line_of(text, match.start()), match[0])
             for path, text in sources(root, (".c", ".h"))
             for match in cast.finditer(code_of(text))])
+
+    sample = "PSPLIT_TRY(f(psplit_i_nomem(d)));\nPSPLIT_TRY(\n  psplit_i_fail(d, 1));"
+    report("what always fails goes to PSPLIT_FAIL",
+           ["the search has a hole"] * (len(ALWAYS_FAILS.findall(sample)) != 1)
+           + ["%s:%d: %s" % (path, line_of(text, match.start()), match[0])
+              for path, text in sources(root, (".c", ".h"))
+              for match in ALWAYS_FAILS.finditer(code_of(text))])
 
     call = "psplit_model_open(words[0], 0, 0, &m);"
     clang = subprocess.run([*cc, "-dM", "-E", "-x", "c", os.devnull], capture_output=True,

@@ -43,7 +43,7 @@ psplit_code __wrap_psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_
   const int run = fake.n_runs;
   PSPLIT_TRY(called(diag));
   if (fake.gives_up) {
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "stage 1 does not end"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "stage 1 does not end"));
   }
   PSPLIT_TRY(psplit_i_timeline_init(n_stages, n, diag, out));
   out->n_micro_batches = n;
@@ -79,7 +79,7 @@ static psplit_code profile_file(const char *path, psplit_diag *diag, psplit_i_pr
                        n ? ", " : "[", file->nodes[n].name, 100 * n, fake.kernel_us + (int)n,
                        file->nodes[n].op_type);
   psplit_i_text_puts(&events, "]");
-  if (events.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (events.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   out->n_events = events.n;
   out->events = events.bytes;
   events = (psplit_i_text){0};
@@ -88,7 +88,7 @@ static psplit_code profile_file(const char *path, psplit_diag *diag, psplit_i_pr
   if (!fake.no_optimized) { /* the file itself: in a directory of ours no file is removed */
     psplit_i_text_fini(&out->optimized);
     psplit_i_text_puts(&out->optimized, path);
-    if (out->optimized.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (out->optimized.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   }
 out:
   psplit_i_text_fini(&events);
@@ -109,7 +109,7 @@ psplit_code __wrap_psplit_i_profile_run(const psplit_i_ort *ort, const char *pat
   PSPLIT_TRY(psplit_i_profile_make_room(out, diag));
   PSPLIT_TRY(profile_file(path, diag, out));
   out->inputs = psplit_i_arena_array(&out->arena, 1, sizeof *out->inputs);
-  if (!out->inputs) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!out->inputs) PSPLIT_FAIL(psplit_i_nomem(diag));
   out->inputs[out->n_inputs++] = (psplit_i_fed){"x", DIMS, 2};
 out:
   if (code != PSPLIT_OK) psplit_i_profile_fini(out);
@@ -157,7 +157,7 @@ psplit_code __wrap_psplit_i_session_placed(const psplit_i_session *session, pspl
   psplit_code code;
   PSPLIT_TRY(called(diag));
   *out = calloc(fake.n_placed + 1, sizeof **out);
-  if (!*out) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!*out) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (fake.n_placed) memcpy(*out, fake.placed, fake.n_placed * sizeof **out);
   *out_n = fake.n_placed;
 out:
