@@ -112,7 +112,9 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   for (;;) {
     const int id = getopt_long(argc, argv, letters, options, NULL);
     *out_argument = optarg;
-    if (id == -1) return check_dashes(program, argc, argv) ? CLI_END : CLI_BAD;
+    if (id == -1)
+      return check_dashes(program, argc, argv) && cli_talk_log_apart(argc, argv) ? CLI_END
+                                                                                 : CLI_BAD;
     if (id == ':' || id == '?') {
       bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;

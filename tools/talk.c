@@ -47,6 +47,7 @@ static struct {
   pthread_cond_t wake;
   FILE *log;
   const char *log_name; /* that of argv */
+  bool log_is_new;
   char *command;
 } talk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -94,6 +95,7 @@ bool cli_talk_log(const char *program, const char *file) {
     fprintf(stderr, "error: --log: the name is too long\n");
     return false;
   }
+  talk.log_is_new = !follows && access(path, F_OK) != 0;
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
   if (fd < 0 && (errno == EINVAL || errno == ENXIO || errno == EACCES))
     fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* that cannot be read */
@@ -120,6 +122,29 @@ bool cli_talk_log(const char *program, const char *file) {
   setvbuf(talk.log, NULL, _IOLBF, 0);
   fprintf(talk.log, "%s: %s %s\n", LOG_HEAD, program, psplit_version());
   start_of_command();
+  return true;
+}
+
+bool cli_talk_log_apart(int argc, char **argv) {
+  struct stat log, other;
+  if (!talk.log || fstat(fileno(talk.log), &log) != 0 || !S_ISREG(log.st_mode)) return true;
+  for (int i = 1; i < argc; i++) {
+    const char *equals = strchr(argv[i], '=');
+    const char *const names[] = {argv[i], equals ? equals + 1 : argv[i]};
+    for (int k = 0; k < 2; k++) {
+      if (names[k] == talk.log_name || stat(names[k], &other) != 0 || other.st_dev != log.st_dev ||
+          other.st_ino != log.st_ino)
+        continue;
+      char safe[512];
+      if (talk.log_is_new) unlink(talk.log_name);
+      fclose(talk.log);
+      talk.log = NULL;
+      cli_printable(talk.log_name, safe, sizeof safe);
+      fprintf(stderr, "error: --log %s: another file of this command has that name; give another\n",
+              safe);
+      return false;
+    }
+  }
   return true;
 }
 

@@ -25,6 +25,9 @@ void cli_talk_command(int argc, char **argv);
 void cli_talk_quiet(void);
 void cli_talk_verbose(void);
 bool cli_talk_log(const char *program, const char *path);
+/* Once all options are known: whether no other word of the command names the log; false after an
+ * error line. */
+bool cli_talk_log_apart(int argc, char **argv);
 
 /* A part of the work begins, and the one before it ends: "reading m.onnx", "pass fuse". Names may
  * be those of files. */

@@ -201,6 +201,14 @@ def devices(bed, row):
                    "%s: /dev/%s, which stays" % (row.title, name), made.told)
 
 
+def logged(bed, row):
+    """The name of another output: one of the two would be lost."""
+    if row.log is None:
+        made = bed.run(Row(row.tool, row.args + " --log place/same", row.force), "place/same")
+        bed.tap.ok(made.returncode in (FILE, USAGE) and len(made.errors) == 1 and "place/same" in made.errors[0] and not names(),
+                   row.title + ": the log's own name", made.told)
+
+
 def refused(bed, row):
     os.mkdir("place/directory")
     made = bed.run(row, "place/directory")
@@ -280,7 +288,7 @@ def main(argv):
         os.chdir(cwd)
         bed.prepare()
         listed(bed)
-        for rows, checks in ((FILES, (fresh, replaced, linked, piped, devices, refused)), (PROBED, (probed,)), (DIRECTORIES, (directories,))):
+        for rows, checks in ((FILES, (fresh, replaced, linked, piped, devices, logged, refused)), (PROBED, (probed,)), (DIRECTORIES, (directories,))):
             for row in rows:
                 for check in checks if bed.can(row) else ():
                     os.mkdir("place")
