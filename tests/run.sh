@@ -2,7 +2,8 @@
 # Builds and runs every test: sh tests/run.sh
 #
 # Installs what is missing (Debian packages; npm packages into tests/e2e, tests/view and view/page), fills the model cache,
-# builds with gcc (compiling is the test) and with clang, and runs all suites of docs/testing.md.
+# builds with gcc at -O3 and without assertions, as packages may be (compiling is the test), and with clang, and runs all
+# suites of docs/testing.md.
 # The last line counts single checks: N passed, M failed, K skipped.
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,10 +18,10 @@ stop() {
 }
 
 build() {
-  dir=$1 compiler=$2
-  echo "==> building with $compiler in $dir/"
+  dir=$1 compiler=$2 type=$3
+  echo "==> building with $compiler in $dir/, $type"
   if [ ! -f "$dir/build.ninja" ]; then
-    CC=$compiler meson setup "$dir" --buildtype=debugoptimized -Dwerror=true || return 1
+    CC=$compiler meson setup "$dir" "--buildtype=$type" -Dwerror=true || return 1
   fi
   ninja -C "$dir" --quiet
 }
@@ -42,8 +43,8 @@ echo "==> test models in $PSPLIT_MODEL_CACHE"
 sh tests/models/fetch.sh || stop "filling the model cache"
 
 gcc=passed
-build build-gcc gcc || gcc=failed
-build build-test clang || stop "building with clang"
+build build-gcc-release gcc release || gcc=failed
+build build-test clang debugoptimized || stop "building with clang"
 
 echo "==> running the tests"
 meson test -C build-test --no-rebuild --print-errorlogs || true # summary.py judges
