@@ -134,11 +134,11 @@ static psplit_code join_one(const psplit_i_batching *b, psplit_i_tensor *const *
     *out = psplit_i_tensor_hold(inputs[0][i]);
     return PSPLIT_OK;
   }
-  int64_t n_rows = 0;
   assert(n > 0);
-  for (size_t r = 0; r < n; r++) {
+  PSPLIT_TRY(look(inputs[0][i], axis, diag, &first));
+  int64_t n_rows = first.view.dims[axis];
+  for (size_t r = 1; r < n; r++) {
     PSPLIT_TRY(look(inputs[r][i], axis, diag, &part));
-    if (r == 0) first = part;
     n_rows += part.view.dims[axis];
   }
   first.view.dims[axis] = n_rows;
