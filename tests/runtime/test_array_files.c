@@ -13,6 +13,7 @@
 #include "arrays.h"
 #include "casts.h"
 #include "failing.h"
+#include "failing_chains.h"
 #include "held_values.h"
 #include "made_files.h"
 #include "onnx.pb-c.h"
@@ -610,6 +611,7 @@ typedef psplit_code parse(const psplit_i_ort *, const char *, const unsigned cha
 /* Reads, measures and writes a file with each allocation failing once. */
 static void survive(parse *read, const made_bytes *file, const psplit_i_array_wanted *wanted) {
   const long before = live_blocks();
+  forget_chains();
   for (bool failed = true; failed;) {
     psplit_diag diag = {0};
     psplit_i_tensor *tensor = NULL;

@@ -11,6 +11,7 @@
 
 #include "ends.h"
 #include "failing.h"
+#include "failing_chains.h"
 #include "options.h"
 
 static psplit_code make(const psplit_run_options *given, psplit_i_run_setup *out) {
@@ -161,6 +162,7 @@ static void sessions_are_those_of_their_stages(void **state) {
     if (each) assert_int_equal(setup.run.replica_sessions[0][1].n_threads, 2);
     psplit_i_run_setup_fini(&setup);
     const long before = live_blocks();
+    forget_chains();
     for (bool failed = true; failed;) {
       setup = (psplit_i_run_setup){0};
       fail_new_allocation();
