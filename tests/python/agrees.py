@@ -26,7 +26,7 @@ count = failed = 0
 COMMAND_ALONE = set("""help version quiet verbose log color json depfile plan-only print-pipeline help-passes
     completion clean all-transfers micro-batches limits schedule target probe autotune onnxruntime optimization input
     load-pass-plugin training loss loss-output train freeze print-trainable gradient-of lower-gradient training-info
-    optimizer recompute trained-weights weight-gradients batch-norm dropout max-text""".split())
+    optimizer recompute trained-weights weight-gradients batch-norm dropout max-text max-unpacked""".split())
 SAID_OTHERWISE = {
     "stages": "stages", "output": "Plan.split", "force": "replace", "dim": "dims", "shape": "shapes", "pin": "pins",
     "state": "states", "non-contiguous": "segments", "max-graph-memory": "max_graph_bytes", "certificate": "certify",
