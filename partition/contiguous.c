@@ -35,6 +35,11 @@
 enum {
   VERY_LARGE = 1 << 14,
   MOST_IDLE = 4,    /* rounds of search that bring nothing */
+  MOST_PARTS = 16,  /* of the gap, the first of which is asked for a limit */
+  FEW_PARTS = 4,    /* the same in between */
+  WIDE_GAP = 50,    /* is more than one of so many parts of the value, */
+  SMALL_GAIN = 16,  /* and a small gain less than one of so many parts of the gap */
+  FAR_STEPS = 4,    /* times as many for an exact program that gets far */
   FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
   SOON = 1 << 16    /* steps of the exact program behind the first few orders */
 };
@@ -58,9 +63,9 @@ typedef psplit_code exact_run(psplit_i_solver_state *a, int64_t limit, uint64_t 
 
 /* Narrows the gap by exact runs with limits between bound and value: the middle first, then closer
  * to the bound, where fewer labels fit and the program is faster. */
-static psplit_code narrow(psplit_i_solver_state *a, exact_run *run) {
+static psplit_code narrow(psplit_i_solver_state *a, exact_run *run, int64_t most_parts) {
   psplit_code code = PSPLIT_OK;
-  for (int64_t part = 2; part <= 16 && !psplit_i_state_done(a); part *= 2) {
+  for (int64_t part = 2; part <= most_parts && !psplit_i_state_done(a); part *= 2) {
     const int64_t limit = a->result->bound + (a->best.value - a->result->bound) / part;
     psplit_i_verdict verdict;
     if (limit >= a->best.value - 1) break;
@@ -75,8 +80,31 @@ out:
 
 static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
   (void)turn;
-  const psplit_code code = narrow(a, psplit_i_state_exact);
-  return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart) : code;
+  const psplit_code code = narrow(a, psplit_i_state_exact, MOST_PARTS);
+  return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart, MOST_PARTS)
+                                          : code;
+}
+
+/* Where little is open, the exact program closes it best by itself, a little at a time. */
+static bool is_wide(const psplit_i_solver_state *a) {
+  return a->best.value - a->result->bound > a->best.value / WIDE_GAP;
+}
+
+/* Whether a better split took many steps and closes little of the gap. */
+static bool gains_little(const psplit_i_solver_state *a, int64_t before) {
+  return is_wide(a) && a->last_steps > a->budget / 2 &&
+         before - a->best.value < (before - a->result->bound) / SMALL_GAIN;
+}
+
+/* Where the exact program is undecided, or dear: bounds that take longer. Where it gets far and
+ * much is open, limits between bound and value as well, once, and more steps from now on. */
+static psplit_code go_deeper(psplit_i_solver_state *a) {
+  const psplit_code code = psplit_i_state_ask_late(a);
+  if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_stuck(a) ||
+      psplit_i_state_done(a))
+    return code;
+  a->gets_far = true;
+  return narrow(a, a->by_apart ? psplit_i_state_exact_apart : psplit_i_state_exact, FEW_PARTS);
 }
 
 /* A limit just below the best value; below that by leaps that double, where better splits by little
@@ -85,13 +113,18 @@ static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t before = a->best.value, leap = a->leap;
   const int64_t limit = before - 1 - leap;
   psplit_i_verdict verdict;
-  psplit_code code = psplit_i_state_exact(a, limit > a->result->bound ? limit : a->result->bound,
-                                          a->budget, &verdict);
-  turn->again = verdict != PSPLIT_I_UNKNOWN || leap > 0;
+  if (psplit_i_state_stuck(a)) return psplit_i_state_ask_late(a);
+  psplit_code code =
+    psplit_i_state_exact(a, limit > a->result->bound ? limit : a->result->bound,
+                         a->gets_far ? FAR_STEPS * a->budget : a->budget, &verdict);
+  const bool dear = verdict == PSPLIT_I_YES && !a->gets_far && gains_little(a, before);
+  turn->again = (verdict != PSPLIT_I_UNKNOWN && !dear) || leap > 0;
   a->n_improved = verdict == PSPLIT_I_YES ? a->n_improved + 1 : 0;
   a->leap = a->n_improved < FEW_IMPROVED ? 0 : 2 * leap + before - a->best.value;
-  if (code == PSPLIT_OK && !turn->again && !psplit_i_state_done(a))
-    code = psplit_i_state_ask_late(a);
+  if (code == PSPLIT_OK && !turn->again && !psplit_i_state_done(a)) {
+    code = go_deeper(a);
+    turn->again = dear && !a->gets_far; /* those bounds may have left little open */
+  }
   return code;
 }
 

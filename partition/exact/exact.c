@@ -345,6 +345,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     }
     for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
+    if (options->out_rounds) *options->out_rounds = used;
     n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;
     so_far.spent = before + n_ops;
     if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > options->max_steps) goto out;

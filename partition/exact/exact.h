@@ -34,6 +34,7 @@ typedef struct psplit_i_exact_options {
   psplit_i_budget *budget; /* charged with what steps do not count as well; NULL: no limit */
   uint64_t *out_steps;     /* may be NULL */
   bool *out_full;          /* set where memory_bytes were too few; may be NULL */
+  uint32_t *out_rounds;    /* stages, from the last, whose every choice was tried; may be NULL */
 } psplit_i_exact_options;
 
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the

@@ -25,6 +25,8 @@ enum {
   /* Rates between budgets: steps of the exact program that take as long as ANNEAL_STEPS, and
    * clusters added to load trackers in the time of one step. */
   STEPS_PER_ANNEAL = 3750000,
+  STUCK_PART = 8, /* a run is stuck where it has not tried one of so many parts of all stages, */
+  LESS_STUCK = 2, /* and stays so until the gap is one of so many parts */
   ADDED_PER_STEP = 32
 };
 
@@ -154,23 +156,38 @@ psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_roun
   return search_from_trial(a, n_rounds, n_steps, salt);
 }
 
+/* Whether a run that ended undecided got anywhere. */
+static void note_progress(psplit_i_solver_state *a, uint64_t max_steps, uint32_t rounds) {
+  a->stuck_steps = rounds * STUCK_PART < a->instance.n_stages ? max_steps : 0;
+  a->stuck_gap = a->best.value - a->result->bound;
+}
+
+bool psplit_i_state_stuck(const psplit_i_solver_state *a) {
+  return a->budget <= a->stuck_steps &&
+         a->best.value - a->result->bound > a->stuck_gap / LESS_STUCK;
+}
+
 /* One run of the exact program; fills in the options that are the same for all runs. `apart`: of
  * the instance in which receivers are apart, which it may be within the limit; or NULL. */
 static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options options,
                              const psplit_i_apart *apart, const psplit_i_weight_axis *axis,
                              psplit_i_verdict *out_verdict) {
   uint64_t steps = 0;
+  uint32_t rounds = 0;
   const uint64_t cap = a->request->options->memory_cap_bytes;
   options.memory_bytes = cap ? cap : UINT64_C(1) << 30;
   options.n_threads = a->request->options->n_threads;
   options.budget = a->request->budget;
   options.out_steps = &steps;
   options.out_full = &a->full;
+  options.out_rounds = &rounds;
   const psplit_code code = psplit_i_exact(apart ? &apart->instance : &a->instance,
                                           apart ? &apart->automaton : &a->automaton, axis, &options,
                                           &a->trial, out_verdict);
   psplit_i_state_charge(a, steps);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
+  a->last_steps = steps;
+  if (!apart && *out_verdict == PSPLIT_I_UNKNOWN) note_progress(a, options.max_steps, rounds);
   if (*out_verdict == PSPLIT_I_YES && apart)
     psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
   if (*out_verdict == PSPLIT_I_YES) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_EXACT);
@@ -291,12 +308,12 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
 }
 
 psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  (void)turn;
   if (a->recombined || a->request->relaxed || a->instance.n > PSPLIT_I_RECOMBINED ||
       a->instance.n_stages <= FEW_STAGES || !a->instance.all_forward || psplit_i_state_done(a) ||
       !psplit_i_takes(PSPLIT_I_SOLVER_RECOMBINATION, a->automaton.features))
     return PSPLIT_OK;
   a->recombined = true;
+  const int64_t before = a->best.value;
   /* Not the best value, which hangs on the seed. */
   const int64_t limit = psplit_i_sat_add_i64(a->result->bound, a->result->bound / RECOMBINED_PART);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
@@ -304,6 +321,7 @@ psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *tu
                                               a->request->budget, a->scratch, &a->trial);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_RECOMBINATION);
+  turn->again = a->gets_far && a->best.value < before;
   return PSPLIT_OK;
 }
 

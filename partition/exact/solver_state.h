@@ -39,6 +39,10 @@ typedef struct psplit_i_solver_state {
   bool recombined;          /* splits have been put together from downsets */
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
+  bool gets_far;            /* it takes many steps, but seems to end */
+  uint64_t last_steps;      /* of its last run */
+  uint64_t stuck_steps;     /* with so many it tried few stages only; 0: it went on */
+  int64_t stuck_gap;        /* when that was so */
   uint32_t n_improved;      /* runs of it in a row that found a better split */
   int64_t leap;             /* the next one asks for one that is better by so much more than that */
 } psplit_i_solver_state;
@@ -90,6 +94,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, p
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit,
                                                  uint64_t budget, psplit_i_verdict *out_verdict);
+/* Whether it had as many steps as it would have now, and tried few stages only. */
+bool psplit_i_state_stuck(const psplit_i_solver_state *a);
 /* The same by the instance in which receivers are apart, where a->by_apart; its steps are not
  * counted. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact_apart(psplit_i_solver_state *a, int64_t limit,

@@ -103,22 +103,27 @@ static void search_quickly(bed *b) {
                    PSPLIT_OK);
 }
 
-/* The verdict of the exact program, and its steps; out_steps may be NULL. */
-static psplit_i_verdict decide(bed *b, int64_t limit, bool send_once, bool keep_dominated,
-                               uint64_t *out_steps) {
+/* The verdict of the exact program, on one thread. */
+static psplit_i_verdict run_exact(bed *b, psplit_i_exact_options options) {
   const psplit_i_weight_axis none = {0};
   psplit_i_verdict verdict;
-  const psplit_i_exact_options options = {.limit = limit,
-                                          .send_once = send_once,
-                                          .keep_dominated = keep_dominated,
-                                          .max_steps = 400000,
-                                          .memory_bytes = 1 << 28,
-                                          .n_threads = 1,
-                                          .out_steps = out_steps};
+  options.memory_bytes = 1 << 28;
+  options.n_threads = 1;
   assert_int_equal(
     psplit_i_exact(&b->instance, &b->automaton, &none, &options, &b->assignment, &verdict),
     PSPLIT_OK);
   return verdict;
+}
+
+/* The same, and its steps; out_steps may be NULL. */
+static psplit_i_verdict decide(bed *b, int64_t limit, bool send_once, bool keep_dominated,
+                               uint64_t *out_steps) {
+  const psplit_i_exact_options options = {.limit = limit,
+                                          .send_once = send_once,
+                                          .keep_dominated = keep_dominated,
+                                          .max_steps = 400000,
+                                          .out_steps = out_steps};
+  return run_exact(b, options);
 }
 
 /* The problem becomes rows in parallel; `masked`: of which some nodes read what the first node
@@ -210,6 +215,32 @@ static void no_dominated_label_is_missed(void **state) {
     assert_true(counts[i].n_found > percent(1200) / 10);
     assert_true(counts[i].n_fewer > percent(1200) / 10);
   }
+}
+
+/* With more steps no fewer stages are tried in full: none with one step, and more than that before
+ * it is decided. */
+static void more_steps_get_further(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_further = 0;
+  for (uint32_t seed = 0; seed < percent(100); seed++) {
+    make_random_problem(&b.r, seed, LAYERED, 24, 4, 0);
+    if (!bed_take(&b)) continue;
+    search_quickly(&b);
+    uint32_t before = 0;
+    for (uint64_t most = 1; most <= 1 << 18; most *= 8) {
+      uint32_t rounds = PSPLIT_NONE;
+      const psplit_i_exact_options options = {
+        .limit = b.assignment.value - 1, .max_steps = most, .out_rounds = &rounds};
+      const psplit_i_verdict verdict = run_exact(&b, options);
+      if (verdict == PSPLIT_I_YES) break;
+      assert_true(rounds >= before && rounds < 4 && (most > 1 || rounds == 0));
+      n_further += rounds > before;
+      before = rounds;
+    }
+    bed_fini(&b);
+  }
+  assert_true(n_further > percent(100) / 2);
 }
 
 /* Two nodes without time, each read by another one: what they make takes a message. */
@@ -381,6 +412,7 @@ int main(void) {
     cmocka_unit_test(bounds_hold_for_the_exact_program),
     cmocka_unit_test(no_dominated_label_is_missed),
     cmocka_unit_test(no_best_split_is_missed_with_messages),
+    cmocka_unit_test(more_steps_get_further),
     cmocka_unit_test(what_makes_a_message_is_not_weightless),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
   };
