@@ -20,6 +20,7 @@ typedef struct cutter {
   psplit_planner *planner;
   const psplit_i_option_value *values;
   const psplit_i_tied_weights *ties;
+  psplit_i_shared_split shared;
 } cutter;
 
 /* Says what may stand in the way: values that keep their producer and their readers together. */
@@ -131,6 +132,12 @@ static psplit_code settle_states(cutter *c, psplit_diag *diag) {
   return code;
 }
 
+/* Whether it is left to the solver how it is solved, and how well. */
+static bool asks_all(const psplit_planner *planner, const psplit_i_request *r) {
+  const char *by = strcmp(r->solver, "auto") != 0 ? r->solver : planner->options.solver;
+  return (!by || strcmp(by, "auto") == 0) && r->time_limit_s < 0 && r->gap_frac <= 0;
+}
+
 /* In the order of devices that is chosen; where its memory is too small after all, in the order
  * that was given, whose error it is if that does not do either. */
 static psplit_code settle(cutter *c, psplit_diag *diag) {
@@ -147,6 +154,10 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
     return psplit_i_place_segments(planner, &r, diag);
   }
   PSPLIT_TRY(psplit_i_choose_devices(planner, &r, diag));
+  bool settled = false;
+  if (asks_all(planner, &r))
+    PSPLIT_TRY(psplit_i_share_memory_first(planner, c->ties, &c->shared, &settled, diag));
+  if (settled) return PSPLIT_OK;
   psplit_diag why = {0};
   code = settle_states(c, &why);
   if (code == PSPLIT_INFEASIBLE && planner->order_chosen) {
@@ -161,13 +172,14 @@ out:
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
                        psplit_diag *diag) {
   psplit_i_tied_weights ties = {0};
-  cutter c = {planner, values, &ties};
+  cutter c = {.planner = planner, .values = values, .ties = &ties};
   psplit_code code = psplit_i_tied_weights_find(planner, diag, &ties);
   psplit_i_arena_reset(&planner->scratch);
   psplit_i_pass_nothing_on(planner);
   if (code == PSPLIT_OK) code = settle(&c, diag);
-  if (code == PSPLIT_OK) code = psplit_i_pass_on(planner, diag);
+  if (code == PSPLIT_OK) code = psplit_i_pass_on(planner, &c.shared, diag);
   if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, diag);
+  psplit_i_shared_split_fini(&c.shared);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_refused(planner, diag);

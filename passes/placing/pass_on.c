@@ -16,6 +16,7 @@
 #include "devices_inside.h"
 #include "links.h"
 #include "record.h"
+#include "tied_weights.h"
 
 enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26 };
 
@@ -165,56 +166,77 @@ out:
 
 static bool applies(const psplit_planner *planner) {
   const psplit_planner_options *options = &planner->options;
-  return planner->solution && !planner->segmented && !planner->n_replicas && !planner->next_hop &&
+  return !planner->segmented && !planner->n_replicas && !planner->next_hop &&
          options->message_latency == PSPLIT_LATENCY_PER_PAIR && !options->overlap &&
          options->objective == PSPLIT_THROUGHPUT && options->n_stages > 2 &&
          planner->n_classes == 1 && !planner->order_chosen && !options->training &&
          options->tied_weights != PSPLIT_TIED_TOGETHER;
 }
 
-/* The split through shared memory, by node; NULL where none was found. The caller destroys what was
- * solved. */
-static psplit_code solve_shared(psplit_planner *planner, uint32_t *out_stage,
-                                psplit_solution **out_solution, psplit_diag *diag) {
+/* Asked once for these supernodes. */
+static psplit_code solve_shared(psplit_planner *planner, psplit_i_shared_split *io,
+                                psplit_diag *diag) {
   static const double SHARE = 0.3; /* of the time that the split itself may take */
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
   psplit_problem problem;
   psplit_partition_options options;
   psplit_diag why = {0};
   uint32_t *group;
-  *out_solution = NULL;
+  if (io->n_groups == planner->grouping.n_groups) return PSPLIT_OK;
+  psplit_i_shared_split_fini(io);
+  io->n_groups = planner->grouping.n_groups;
   PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
   if (problem.n_link_classes || !problem.message_ns) goto out;
   problem.comm = PSPLIT_COMM_SHARED;
   psplit_i_partition_options(planner, &options);
   options.time_limit_s *= SHARE;
   options.logger = NULL;
-  code = psplit_partition_solve(&problem, &options, &why, out_solution);
+  code = psplit_partition_solve(&problem, &options, &why, &io->solution);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   code = PSPLIT_OK;
-  if (*out_solution) PSPLIT_TRY(psplit_i_record(planner, &problem, &options, *out_solution, diag));
-  for (uint32_t n = 0; *out_solution && n < planner->graph->n_nodes; n++)
-    out_stage[n] = group[n] == PSPLIT_NONE ? 0 : (*out_solution)->stage[group[n]];
+  if (!io->solution) goto out;
+  PSPLIT_TRY(psplit_i_record(planner, &problem, &options, io->solution, diag));
+  io->stage = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *io->stage);
+  if (!io->stage) PSPLIT_FAIL(psplit_i_nomem(diag));
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    io->stage[n] = group[n] == PSPLIT_NONE ? 0 : io->solution->stage[group[n]];
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;
 }
 
-/* Of the two splits the one that is faster by the best ways becomes the plan, by these. */
-static psplit_code take_faster(psplit_planner *planner, uint32_t *const stage[2], uint32_t *next[2],
-                               psplit_diag *diag) {
-  psplit_code code;
-  toll found[2];
-  for (int i = 0; i < 2; i++) {
-    PSPLIT_TRY(psplit_i_builder_adopt(planner, stage[i], diag));
-    PSPLIT_TRY(find_ways(planner, next[i], &found[i], diag));
-  }
-  const int best = is_less(found[1], found[0]);
-  planner->next_hop = next[best];
-  planner->passes_on = true;
-  PSPLIT_TRY(psplit_i_builder_adopt(planner, stage[best], diag));
-out:
+void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
+  psplit_solution_destroy(shared->solution);
+  *shared = (psplit_i_shared_split){0};
+}
+
+static uint32_t *new_ways(psplit_planner *planner) {
+  const size_t n = planner->options.n_stages;
+  return psplit_i_arena_array(&planner->arena, n * n, sizeof(uint32_t));
+}
+
+/* The split as the planner's plan, whose tensors go as `next` says (NULL: straight), and of which
+ * no bound is told yet. */
+static psplit_code adopt(psplit_planner *planner, const uint32_t *stage, uint32_t *next,
+                         psplit_diag *diag) {
+  psplit_solution *solution = planner->solution;
+  planner->solution = NULL;
+  planner->next_hop = next;
+  planner->passes_on = next != NULL;
+  const psplit_code code = psplit_i_builder_adopt(planner, stage, diag);
+  planner->solution = solution;
   return code;
+}
+
+/* The solution is the one of the planner's plan, which it has owned since. */
+static psplit_code make_it_the_plan(psplit_planner *planner, psplit_i_shared_split *shared,
+                                    psplit_diag *diag) {
+  psplit_solution *solution = shared->solution;
+  solution->objective_ns = planner->plan->bottleneck_ns;
+  solution->proved_optimal = solution->objective_ns <= solution->lower_bound_ns;
+  shared->solution = planner->solution;
+  planner->solution = solution;
+  return psplit_i_plan_make(planner, diag);
 }
 
 /* What holds for all ways holds for sending directly, too. */
@@ -225,12 +247,16 @@ static void raise_bound(psplit_solution *direct, const psplit_solution *shared) 
   direct->proved_optimal = direct->objective_ns <= direct->lower_bound_ns;
 }
 
-/* Whether the plan passes something on, and is faster by more than may be given up for less to
- * cross. */
-static bool pays(const psplit_planner *planner, int64_t before_ns) {
+/* Whether what takes `ns` is faster by more than may be given up for less to cross. */
+static bool pays(const psplit_planner *planner, int64_t ns, int64_t before_ns) {
   const double slack = planner->options.slack_frac > 0 ? planner->options.slack_frac : 0;
-  return (double)planner->plan->bottleneck_ns * (1 + slack) < (double)before_ns &&
-         psplit_i_plan_fits(planner);
+  return (double)ns * (1 + slack) < (double)before_ns;
+}
+
+static bool cuts_ties(const psplit_planner *planner, const psplit_i_tied_weights *ties) {
+  bool any = false;
+  for (uint32_t w = 0; w < ties->weights.n; w++) any |= psplit_i_tie_is_cut(planner, ties, w);
+  return any;
 }
 
 void psplit_i_pass_nothing_on(psplit_planner *planner) {
@@ -239,42 +265,67 @@ void psplit_i_pass_nothing_on(psplit_planner *planner) {
   planner->next_hop = NULL;
 }
 
-psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_diag *diag) {
-  psplit_code code;
-  if (!applies(planner)) return PSPLIT_OK;
-  psplit_solution *shared = NULL, *direct = planner->solution;
-  const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
-  uint32_t *stage[2], *next[2];
-  for (int i = 0; i < 2; i++) {
-    stage[i] = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *stage[i]);
-    next[i] = psplit_i_arena_array(&planner->arena, n * n, sizeof *next[i]);
+psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                                        psplit_i_shared_split *out, bool *out_settled,
+                                        psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  *out_settled = false;
+  *out = (psplit_i_shared_split){0};
+  if (!applies(planner) || planner->grouping.n_groups < planner->options.n_stages) return code;
+  uint32_t *next = new_ways(planner);
+  toll found;
+  if (!next) return psplit_i_nomem(diag);
+  psplit_solution_destroy(planner->solution);
+  planner->solution = NULL;
+  PSPLIT_TRY(solve_shared(planner, out, diag));
+  if (!out->solution) goto out;
+  PSPLIT_TRY(adopt(planner, out->stage, NULL, diag));
+  const int64_t bound_ns = out->solution->lower_bound_ns, direct_ns = planner->plan->bottleneck_ns;
+  if (direct_ns > bound_ns) {
+    PSPLIT_TRY(find_ways(planner, next, &found, diag));
+    if (found.slowest_ns > bound_ns || !pays(planner, found.slowest_ns, direct_ns)) goto out;
+    PSPLIT_TRY(adopt(planner, out->stage, next, diag));
   }
-  if (planner->arena.failed) return psplit_i_nomem(diag);
+  *out_settled = planner->plan->bottleneck_ns <= bound_ns && psplit_i_plan_fits(planner) &&
+                 !cuts_ties(planner, ties);
+  if (*out_settled) PSPLIT_TRY(make_it_the_plan(planner, out, diag));
+out:
+  if (!*out_settled) psplit_i_pass_nothing_on(planner);
+  return code;
+}
+
+psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *shared,
+                             psplit_diag *diag) {
+  psplit_code code;
+  if (!planner->solution || !applies(planner)) return PSPLIT_OK;
+  const size_t n_nodes = planner->graph->n_nodes;
   if (!planner->plan) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   const int64_t before_ns = planner->plan->bottleneck_ns;
-  if (n_nodes) memcpy(stage[0], planner->stage, n_nodes * sizeof *stage[0]);
-  PSPLIT_TRY(solve_shared(planner, stage[1], &shared, diag));
-  if (!shared) goto out;
-  raise_bound(direct, shared);
-  if (shared->lower_bound_ns >= before_ns) {
+  PSPLIT_TRY(solve_shared(planner, shared, diag));
+  if (!shared->solution) goto out;
+  raise_bound(planner->solution, shared->solution);
+  if (shared->solution->lower_bound_ns >= before_ns) {
     PSPLIT_TRY(psplit_i_plan_make(planner, diag)); /* with the bound */
     goto out;
   }
-  planner->solution = NULL; /* until it is known whether the split counts */
-  code = take_faster(planner, stage, next, diag);
-  planner->solution = direct;
-  if (code != PSPLIT_OK) goto out;
-  if (pays(planner, before_ns)) {
-    shared->objective_ns = planner->plan->bottleneck_ns;
-    shared->proved_optimal = shared->objective_ns <= shared->lower_bound_ns;
-    planner->solution = shared;
-    shared = direct;
-    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  uint32_t *direct = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *direct);
+  uint32_t *next[2] = {new_ways(planner), new_ways(planner)};
+  if (planner->arena.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
+  if (n_nodes) memcpy(direct, planner->stage, n_nodes * sizeof *direct);
+  const uint32_t *const stage[2] = {direct, shared->stage};
+  toll found[2];
+  for (int i = 0; i < 2; i++) {
+    PSPLIT_TRY(adopt(planner, stage[i], NULL, diag));
+    PSPLIT_TRY(find_ways(planner, next[i], &found[i], diag));
+  }
+  const int best = is_less(found[1], found[0]);
+  PSPLIT_TRY(adopt(planner, stage[best], next[best], diag));
+  if (pays(planner, planner->plan->bottleneck_ns, before_ns) && psplit_i_plan_fits(planner)) {
+    PSPLIT_TRY(make_it_the_plan(planner, shared, diag));
   } else {
-    psplit_i_pass_nothing_on(planner);
-    PSPLIT_TRY(psplit_i_builder_adopt(planner, stage[0], diag));
+    PSPLIT_TRY(adopt(planner, direct, NULL, diag));
+    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   }
 out:
-  psplit_solution_destroy(shared);
   return code;
 }

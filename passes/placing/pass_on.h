@@ -3,16 +3,36 @@
 #define PSPLIT_PASSES_PASS_ON_H
 
 #include "planner.h"
+#include "tied_weights.h"
 
-/* Where latency is a message's, a stage that passes tensors on saves the message of who makes them:
- * looks for a split and for pairs of stages that send each other nothing, whose tensors go by way
- * of others, with a bottleneck that is less by more than options.slack_frac. The plan becomes that,
- * with a bound for all ways (shared memory: each stage sends one message at most, and receives
- * one); where there is none it stays. For throughput over three equal devices and more, alike and
- * all linked, which do not send while they compute; not for training; else nothing is done.
- * Errors: NOMEM, CANCELLED. */
-PSPLIT_MUST_USE psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_diag *diag);
+/* The split through shared memory, where each stage sends one message at most, for all that it
+ * sends, and receives one: its bound holds for all ways that tensors may go. */
+typedef struct psplit_i_shared_split {
+  psplit_solution *solution; /* NULL: none was found */
+  uint32_t *stage;           /* [n_nodes] in the planner's arena */
+  uint32_t n_groups;         /* supernodes it is of; 0: not asked yet */
+} psplit_i_shared_split;
+
+/* Where latency is a message's, asks for the split through shared memory first: where sending
+ * straight, or passing on, takes it no longer than its bound, that is the plan, proved, and
+ * *out_settled. It is not where memory, or a weight that is cut apart, leaves more to be asked; nor
+ * where passing on alone does it, and saves no more than options.slack_frac. `out` is to be ended,
+ * also on failure. For throughput over three equal devices and more, alike and all linked, which do
+ * not send while they compute; not for training; else nothing is done. Errors: NOMEM, CANCELLED. */
+PSPLIT_MUST_USE psplit_code psplit_i_share_memory_first(psplit_planner *planner,
+                                                        const psplit_i_tied_weights *ties,
+                                                        psplit_i_shared_split *out,
+                                                        bool *out_settled, psplit_diag *diag);
+
+/* There as well: a stage that passes tensors on saves the message of who makes them. Looks for a
+ * split and for pairs of stages that send each other nothing, whose tensors go by way of others,
+ * with a bottleneck that is less by more than options.slack_frac. The plan becomes that, with the
+ * bound of `shared`, which is asked for where the supernodes are others by now; where there is none
+ * it stays. Errors: NOMEM, CANCELLED. */
+PSPLIT_MUST_USE psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *shared,
+                                             psplit_diag *diag);
 /* Takes that back: all stages send to each other. */
 void psplit_i_pass_nothing_on(psplit_planner *planner);
+void psplit_i_shared_split_fini(psplit_i_shared_split *shared);
 
 #endif
