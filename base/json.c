@@ -76,7 +76,7 @@ void psplit_i_json_int(psplit_i_json *json, int64_t value) {
 
 void psplit_i_json_uint(psplit_i_json *json, uint64_t value) {
   begin_item(json);
-  psplit_i_text_addf(json->out, "%" PRIu64, value);
+  psplit_i_text_addf(json->out, "%" PRIu64, value < INT64_MAX ? value : (uint64_t)INT64_MAX);
   json->need_comma = true;
 }
 

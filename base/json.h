@@ -27,6 +27,7 @@ void psplit_i_json_string(psplit_i_json *json, const char *value);
  * replacement character. */
 bool psplit_i_json_says(const char *said, const char *text);
 void psplit_i_json_int(psplit_i_json *json, int64_t value);
+/* What readers take: a larger one, such as a sum that was too large, is written as INT64_MAX. */
 void psplit_i_json_uint(psplit_i_json *json, uint64_t value);
 /* Shortest text that reads back as the same double; null for NaN and infinities. */
 void psplit_i_json_double(psplit_i_json *json, double value);

@@ -10,8 +10,8 @@ double psplit_i_tensor_number(const psplit_i_tensor_view *view, uint64_t i) {
   const void *data = view->data;
   switch (view->data_type) {
     case 1: return ((const float *)data)[i];
-    case 2:
-    case 9: return ((const uint8_t *)data)[i];
+    case 2: return ((const uint8_t *)data)[i];
+    case 9: return ((const uint8_t *)data)[i] != 0;
     case 3: return ((const int8_t *)data)[i];
     case 4: return ((const uint16_t *)data)[i];
     case 5: return ((const int16_t *)data)[i];

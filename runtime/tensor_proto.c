@@ -6,7 +6,7 @@
 #include "casts.h"
 #include "onnx.pb-c.h"
 
-enum { STRING = 8 };
+enum { F32 = 1, I64 = 7, STRING = 8, F64 = 11, C64 = 14, C128 = 15 };
 
 /* What a tensor of these dims takes. */
 typedef struct size {
@@ -30,11 +30,12 @@ static bool find_numbers(const Onnx__TensorProto *proto, const size *of, numbers
     out->from = proto->raw_data.data;
     return proto->raw_data.len == of->n_bytes;
   }
-  if (proto->n_float_data && proto->n_float_data * sizeof(float) == of->n_bytes)
+  const int32_t type = of->data_type;
+  if ((type == F32 || type == C64) && proto->n_float_data * sizeof(float) == of->n_bytes)
     out->from = proto->float_data;
-  else if (proto->n_double_data && proto->n_double_data * sizeof(double) == of->n_bytes)
+  else if ((type == F64 || type == C128) && proto->n_double_data * sizeof(double) == of->n_bytes)
     out->from = proto->double_data;
-  else if (proto->n_int64_data && proto->n_int64_data * sizeof(int64_t) == of->n_bytes)
+  else if (type == I64 && proto->n_int64_data * sizeof(int64_t) == of->n_bytes)
     out->from = proto->int64_data;
   else if (proto->n_uint64_data == n && n && bytes <= 8)
     *out = (numbers){proto->uint64_data, sizeof *proto->uint64_data};

@@ -192,6 +192,8 @@ static void json_is_valid_for_any_bytes(void **state) {
   psplit_i_json_double(&json, 0.1);
   psplit_i_json_double(&json, 3.0);
   psplit_i_json_int(&json, INT64_MIN);
+  psplit_i_json_uint(&json, INT64_MAX - 1);
+  psplit_i_json_uint(&json, UINT64_MAX); /* readers take no larger ones */
   psplit_i_json_close(&json, ']');
   json.compact = false;
   psplit_i_json_key(&json, "empty");
@@ -201,7 +203,8 @@ static void json_is_valid_for_any_bytes(void **state) {
   assert_false(text.failed);
   assert_string_equal(text.bytes,
                       "{\n  \"a\\\"\\\\\\u000a\": \"\xc3\xa4\\ufffd\\ufffd\\ufffd\\ufffd\",\n"
-                      "  \"list\": [0.1, 3.0, -9223372036854775808],\n  \"empty\": {}\n}\n");
+                      "  \"list\": [0.1, 3.0, -9223372036854775808, "
+                      "9223372036854775806, 9223372036854775807],\n  \"empty\": {}\n}\n");
   psplit_i_text_fini(&text);
 }
 

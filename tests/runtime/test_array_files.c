@@ -396,7 +396,8 @@ static void protos_that_do_not_fit_are_told(void **state) {
   static float floats[3];
   static uint64_t longs[1];
   static int32_t ints[1];
-  static int64_t two[] = {2}, negative[] = {-1}, one[] = {1}, many[PSPLIT_I_MAX_RANK + 1];
+  static int64_t two[] = {2}, eight[] = {8}, negative[] = {-1}, one[] = {1},
+                 many[PSPLIT_I_MAX_RANK + 1];
   static Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
   static Onnx__StringStringEntryProto *external[] = {&entry};
   static const char COUNTS[] = "f: data and dims do not agree",
@@ -418,6 +419,12 @@ static void protos_that_do_not_fit_are_told(void **state) {
     {{.n_dims = 1, .dims = two, .n_float_data = 3, .float_data = floats},
      F64,
      F64,
+     false,
+     PSPLIT_INVALID,
+     COUNTS},
+    {{.n_dims = 1, .dims = eight, .n_int64_data = 1, .int64_data = two},
+     BOOL, /* of which numbers of 64 bits are none */
+     BOOL,
      false,
      PSPLIT_INVALID,
      COUNTS},

@@ -98,6 +98,12 @@ static void numbers_at_the_ends_come_back(void **state) {
     psplit_i_tensor_release(tensor);
   }
   assert_true(psplit_i_element_holds(F16, -65504) && !psplit_i_element_holds(F16, 65505));
+  /* Any byte but 0 is true, wherever it comes from. */
+  psplit_i_tensor_view view;
+  psplit_i_tensor *tensor = make(BOOL, dims, 1, &view);
+  *(uint8_t *)view.data = 255;
+  assert_true(psplit_i_tensor_number(&view, 0) == 1);
+  psplit_i_tensor_release(tensor);
   assert_true(psplit_i_element_holds(F32, FLT_MAX) && !psplit_i_element_holds(F32, 1e39));
   assert_true(psplit_i_element_holds(BF16, -1e38) && !psplit_i_element_holds(BF16, 1e39));
   assert_true(psplit_i_element_holds(F64, DBL_MAX) && !psplit_i_element_holds(F64, INFINITY));
