@@ -313,7 +313,7 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
   psplit_i_tensor_view view;
   body from = {0};
   psplit_code code;
-  size_t at;
+  size_t at = 0;
   PSPLIT_TRY(psplit_i_npy_find(path, data, n, diag, &at));
   if (at > n) PSPLIT_FAIL(malformed(diag, path, "the header is cut off"));
   PSPLIT_TRY(psplit_i_npy_look(path, data, at, wanted, diag, &of));

@@ -42,7 +42,7 @@ static bool find_numbers(const Onnx__TensorProto *proto, const size *of, numbers
   else if (proto->n_int32_data == n && n && bytes <= 4)
     *out = (numbers){proto->int32_data, sizeof *proto->int32_data};
   else
-    return n == 0;
+    return of->n_bytes == 0;
   return true;
 }
 

@@ -79,7 +79,7 @@ static psplit_code read_more(prompts_file *file, const volatile int *stop, pspli
 /* The next line, ended by NUL, or *out_end. */
 static psplit_code next_line(prompts_file *file, const volatile int *stop, psplit_diag *diag,
                              char **out, size_t *out_n, bool *out_end) {
-  if (!file->text) {
+  if (!file->capacity) {
     const psplit_code code = make_room(file, diag);
     if (code != PSPLIT_OK) return code;
   }

@@ -204,7 +204,8 @@ static psplit_code verify(request *r, const psplit_model *model, psplit_diag *di
 }
 
 int main(int argc, char **argv) {
-  static request r = {.read = {.struct_size = sizeof r.read},
+  static request r = {.path = "",
+                      .read = {.struct_size = sizeof r.read},
                       .options = {.struct_size = sizeof r.options, .read = &r.read}};
   psplit_diag diag = {0};
   psplit_model *model = NULL;
