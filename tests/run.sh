@@ -47,5 +47,6 @@ build build-gcc-release gcc release || gcc=failed
 build build-test clang debugoptimized || stop "building with clang"
 
 echo "==> running the tests"
-meson test -C build-test --no-rebuild --print-errorlogs || true # summary.py judges
+# One more at a time than there are processors: many wait, for signals, other ranks and time-outs.
+meson test -C build-test --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) || true # summary.py judges
 /usr/bin/python3 tests/summary.py build-test/meson-logs/testlog.json "gcc build=$gcc"
