@@ -47,6 +47,15 @@ const commands = [
     '--warm-steps', '1', '--steps', '9', '-o', join(place, 'policy.onnx'), '-q'] },
 ];
 
+// Processes of this test that have not ended.
+function ranksOfThis() {
+  return readdirSync('/proc').filter((name) => {
+    try {
+      return /^\d+$/.test(name) && !hasEnded(name) && readFileSync(`/proc/${name}/cmdline`, 'latin1').includes(tmp);
+    } catch { return false; /* it has ended since it was listed */ }
+  });
+}
+
 // One run: signals, to the rank that hangs, until it has ended; what became of it.
 async function run({ program, args, ranks }, signals, gapMs) {
   const command = ranks && launcher ? [...launcher.split(' '), '2', program, ...args] : [program, ...args];
@@ -68,8 +77,12 @@ async function run({ program, args, ranks }, signals, gapMs) {
   while (!hasEnded(pid) && Date.now() - since < 20000) await sleep(10);
   const ms = Date.now() - since, status = await within(20000, ended);
   if (status === undefined) child.kill('SIGKILL');
-  const ranksLeft = launcher ? readdirSync('/proc').filter((name) => /^\d+$/.test(name) && !hasEnded(name) &&
-    readFileSync(`/proc/${name}/cmdline`, 'latin1').includes(tmp)) : [];
+  // The launcher may be gone before what it has killed.
+  let ranksLeft = launcher ? ranksOfThis() : [];
+  for (let i = 0; i < 40 && ranksLeft.length; i++) {
+    await sleep(50);
+    ranksLeft = ranksOfThis();
+  }
   return { status, ms, stderr, ranksLeft, again: /^error: interrupted again; what was under way was left$/m.test(stderr) };
 }
 const told = (got) => `exit status ${got.status} after ${got.ms} ms, left: ${got.ranksLeft}\n${got.stderr}`;
