@@ -134,8 +134,8 @@ static psplit_code settle_states(cutter *c, psplit_diag *diag) {
 
 /* Whether it is left to the solver how it is solved, and how well. */
 static bool asks_all(const psplit_planner *planner, const psplit_i_request *r) {
-  const char *by = strcmp(r->solver, "auto") != 0 ? r->solver : planner->options.solver;
-  return (!by || strcmp(by, "auto") == 0) && r->time_limit_s < 0 && r->gap_frac <= 0;
+  return strcmp(psplit_i_request_solver(planner, r), "auto") == 0 && r->time_limit_s < 0 &&
+         r->gap_frac <= 0;
 }
 
 /* In the order of devices that is chosen; where its memory is too small after all, in the order

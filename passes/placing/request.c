@@ -14,6 +14,11 @@ bool psplit_i_request_joins_any(const psplit_i_request *r) {
   return any;
 }
 
+const char *psplit_i_request_solver(const psplit_planner *planner, const psplit_i_request *r) {
+  if (strcmp(r->solver, "auto") != 0) return r->solver;
+  return planner->options.solver ? planner->options.solver : "auto";
+}
+
 static psplit_code join_tied(psplit_i_builder *b, const psplit_i_request *r) {
   if (!psplit_i_request_joins_any(r)) return PSPLIT_OK;
   if (!psplit_i_tied_weights_join(r->ties, r->joined, b->group, b->n_groups,
@@ -27,9 +32,7 @@ static psplit_partition_options options_of(const psplit_planner *planner, const 
                                            double share) {
   psplit_partition_options options;
   psplit_i_partition_options(planner, &options);
-  options.solver = strcmp(r->solver, "auto") != 0 ? r->solver
-                   : planner->options.solver      ? planner->options.solver
-                                                  : "auto";
+  options.solver = psplit_i_request_solver(planner, r);
   if (r->time_limit_s >= 0) {
     options.time_limit_s = r->time_limit_s;
     options.limit_by_work = false;
