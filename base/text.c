@@ -91,6 +91,10 @@ bool psplit_i_glob_match(const char *pattern, const char *name) {
   return fnmatch(pattern, name, 0) == 0;
 }
 
+bool psplit_i_name_match(const char *pattern, bool is_name, const char *name) {
+  return is_name ? strcmp(pattern, name) == 0 : psplit_i_glob_match(pattern, name);
+}
+
 bool psplit_i_parse_u64(const char *text, uint64_t *out) {
   if (!*text) return false;
   uint64_t value = 0;

@@ -33,6 +33,10 @@ size_t psplit_i_printable_length(const unsigned char *s, size_t n);
  * character; fnmatch(3), where `*` also matches '/'. */
 bool psplit_i_glob_match(const char *pattern, const char *name);
 
+/* Whether a pattern means this name, where `is_name` says that somebody has the pattern itself for
+ * a name: then no other is meant, so that every name can be given as it stands. */
+bool psplit_i_name_match(const char *pattern, bool is_name, const char *name);
+
 /* Strict decimal of an unsigned integer: digits only, whole string, no overflow. */
 bool psplit_i_parse_u64(const char *text, uint64_t *out);
 

@@ -63,20 +63,26 @@ static bool comes_to_place(parameter *p, uint32_t value, int depth) {
   return false;
 }
 
-static bool matches(const char *const *patterns, size_t n, const char *name, bool *used) {
-  bool any = false;
-  for (size_t i = 0; i < n; i++) {
-    if (!psplit_i_glob_match(patterns[i], name)) continue;
-    used[i] = true;
-    any = true;
-  }
-  return any;
-}
-
 static bool is_float_initializer(const psplit_i_graph *graph, uint32_t value) {
   const uint32_t initializer = graph->values[value].initializer;
   return initializer != PSPLIT_NONE &&
          is_float(psplit_i_graph_initializer(graph, initializer).data_type);
+}
+
+static bool is_name(const psplit_i_graph *graph, const char *pattern) {
+  const uint32_t v = psplit_i_graph_find_value(graph, pattern);
+  return v != PSPLIT_NONE && is_float_initializer(graph, v);
+}
+
+static bool matches(const psplit_i_graph *graph, const char *const *patterns, size_t n,
+                    const char *name, bool *used) {
+  bool any = false;
+  for (size_t i = 0; i < n; i++) {
+    if (!psplit_i_name_match(patterns[i], is_name(graph, patterns[i]), name)) continue;
+    used[i] = true;
+    any = true;
+  }
+  return any;
 }
 
 static psplit_code all_used(const psplit_i_graph *graph, const char *option,
@@ -94,12 +100,11 @@ static psplit_code all_used(const psplit_i_graph *graph, const char *option,
 static psplit_code choose_names(const psplit_i_graph *graph, const char *const *names, size_t n,
                                 psplit_diag *diag, bool *out_trained) {
   for (size_t i = 0; i < n; i++) {
-    const uint32_t v = psplit_i_graph_find_value(graph, names[i]);
-    if (v == PSPLIT_NONE || !is_float_initializer(graph, v))
+    if (!is_name(graph, names[i]))
       return psplit_i_graph_fail_unknown(graph, is_float_initializer, names[i], diag,
                                          "\"%s\" is no floating-point initializer of the model",
                                          names[i]);
-    out_trained[v] = true;
+    out_trained[psplit_i_graph_find_value(graph, names[i])] = true;
   }
   return PSPLIT_OK;
 }
@@ -121,11 +126,11 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
     const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
     const char *name = graph->values[v].name;
     if (!is_float(tensor.data_type)) continue;
-    const bool frozen = matches(options->freeze, options->n_freeze, name, freeze_used);
+    const bool frozen = matches(graph, options->freeze, options->n_freeze, name, freeze_used);
     parameter p = {.graph = graph, .name = name, .rank = (int32_t)tensor.n_dims};
     bool trained;
     if (options->n_train)
-      trained = matches(options->train, options->n_train, name, train_used);
+      trained = matches(graph, options->train, options->n_train, name, train_used);
     else
       trained = tensor.n_dims >= 1 && comes_to_place(&p, v, MAX_VIEWS);
     out_trained[v] = trained && !frozen;

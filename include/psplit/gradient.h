@@ -41,8 +41,8 @@ typedef struct psplit_training_options {
    * model or a new input. NULL where loss_output is given. */
   const char *loss;
   const char *loss_output; /* a value of the model that is the loss already: one element */
-  /* Shell patterns over initializer names. Without `train`, the floating-point initializers that
-   * stand where operators have parameters; `freeze` takes away from either. */
+  /* Names of initializers, or else shell patterns over them. Without `train`, the floating-point
+   * initializers that stand where operators have parameters; `freeze` takes away from either. */
   const char *const *train;
   size_t n_train;
   const char *const *freeze;

@@ -87,7 +87,8 @@ typedef struct psplit_planner_options {
   size_t n_dims;
   const psplit_cost_table *const *costs; /* [n_costs], not the roofline; a later one overrides */
   size_t n_costs;
-  const char *const *pins; /* "PATTERN=STAGE": nodes whose name matches, shell-style */
+  /* "PATTERN=STAGE": nodes of this name or, where none has it, whose name matches, shell-style */
+  const char *const *pins;
   size_t n_pins;
   const char *const *keep_together; /* "PATTERN": matching nodes share a stage */
   size_t n_keep_together;

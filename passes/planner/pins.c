@@ -57,6 +57,11 @@ static uint32_t lower_bound(const taker *t, const char *name) {
   return low;
 }
 
+static bool is_name(const taker *t, const char *pattern) {
+  const uint32_t i = lower_bound(t, pattern);
+  return i < t->n && strcmp(t->names[i].name, pattern) == 0;
+}
+
 /* A pattern that one name matches becomes this name: false where others may match, too. */
 static bool is_literal(char *pattern) {
   if (strpbrk(pattern, "*?[")) {
@@ -108,7 +113,8 @@ static psplit_code pin_node(taker *t, const origin *from, const char *pin, uint3
   return PSPLIT_OK;
 }
 
-/* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */
+/* "PATTERN=STAGE" for the nodes whose name the pattern is, or without any for those that match. It
+ * may itself hold '=': the last one counts. */
 static psplit_code apply_pin(taker *t, const origin *from, const char *pin) {
   psplit_planner *planner = t->planner;
   const psplit_i_graph *graph = planner->graph;
@@ -126,7 +132,7 @@ static psplit_code apply_pin(taker *t, const origin *from, const char *pin) {
   if (!pattern || !name || (!t->names && !sort_names(t))) return psplit_i_nomem(t->diag);
   psplit_code code = PSPLIT_OK;
   bool any = false;
-  if (is_literal(name)) {
+  if (is_name(t, name) || is_literal(name)) {
     for (uint32_t i = lower_bound(t, name);
          i < t->n && strcmp(t->names[i].name, name) == 0 && code == PSPLIT_OK; i++) {
       any = true;
@@ -140,6 +146,14 @@ static psplit_code apply_pin(taker *t, const origin *from, const char *pin) {
     }
   }
   return any ? code : no_match(planner, from, pin, pattern, t->diag);
+}
+
+/* How many backslashes begin a pin of a text for its '#' alone, which would begin a comment: one of
+ * those before it. */
+static size_t quote_length(const char *pin, size_t n) {
+  size_t i = 0;
+  while (i < n && pin[i] == '\\') i++;
+  return i && i < n && pin[i] == '#';
 }
 
 /* A text of pins; lines may end in CR LF. */
@@ -160,7 +174,8 @@ static psplit_code apply_text(taker *t, const char *name, const char *text, size
     if (memchr(at, '\0', length))
       return psplit_i_fail(t->diag, PSPLIT_USAGE, "%sa NUL byte: no name has one", from.line);
     if (length && *at != '#') {
-      char *pin = psplit_i_arena_strndup(&t->planner->scratch, at, length);
+      const size_t quote = quote_length(at, length);
+      char *pin = psplit_i_arena_strndup(&t->planner->scratch, at + quote, length - quote);
       code = pin ? apply_pin(t, &from, pin) : psplit_i_nomem(t->diag);
     }
     at = stop + (stop < end);
@@ -182,14 +197,21 @@ psplit_code psplit_i_planner_take_pins(psplit_planner *planner, psplit_diag *dia
   return code;
 }
 
+static bool names_a_node(const psplit_i_graph *graph, const char *pattern) {
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    if (strcmp(graph->nodes[n].name, pattern) == 0) return true;
+  return false;
+}
+
 /* Nodes that match share a class; a node of an earlier class brings that class along. */
 static psplit_code apply_together(psplit_planner *planner, const char *pattern, uint32_t class_id,
                                   psplit_diag *diag) {
   const origin option = {.about = PSPLIT_I_ABOUT(KEEP_TOGETHER)};
+  const bool is_name = names_a_node(planner->graph, pattern);
   bool any = false;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
     const psplit_i_node *node = &planner->graph->nodes[n];
-    if (!*node->name || !psplit_i_glob_match(pattern, node->name)) continue;
+    if (!*node->name || !psplit_i_name_match(pattern, is_name, node->name)) continue;
     any = true;
     const uint32_t old = planner->together[n];
     if (old == PSPLIT_NONE) {

@@ -176,6 +176,10 @@ static void glob_matches_like_a_shell(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (psplit_i_glob_match(cases[i].pattern, cases[i].name) != cases[i].matches)
       fail_msg("%s against %s", cases[i].pattern, cases[i].name);
+  assert_true(psplit_i_name_match("a[1]", true, "a[1]"));
+  assert_false(psplit_i_name_match("a[1]", true, "a1"));
+  assert_true(psplit_i_name_match("a[1]", false, "a1"));
+  assert_false(psplit_i_name_match("a[1]", false, "a[1]"));
 }
 
 static void json_is_valid_for_any_bytes(void **state) {

@@ -67,6 +67,10 @@ tap.ok(chosen() === 'bias,w1,w2', 'parameters, no scalars and no constants of th
 tap.ok(chosen('train=*') === 'bias,one,onnx::Mul_7,unused,w1,w2', 'patterns name any of them', chosen('train=*'));
 tap.ok(chosen('freeze=w?') === 'bias', 'freeze takes away', chosen('freeze=w?'));
 tap.ok(chosen('train=w*', 'freeze=w1') === 'w2', 'freeze takes away from train', chosen('train=w*', 'freeze=w1'));
+const odd = around([node('Add', ['a', 'w[1]'], ['c']), node('Mul', ['c', 'w\\1'], ['b'])], { initializers: { 'w[1]': weight(4), 'w\\1': weight(1, 4) } });
+const asItStands = (option) => Object.keys(make(odd, 'mse:', option).weights ?? {}).sort().join();
+tap.ok(asItStands('train=w[1]') === 'w[1]' && asItStands('train=w\\1') === 'w\\1', 'a name is taken as it stands', `${asItStands('train=w[1]')} ${asItStands('train=w\\1')}`);
+tap.ok(asItStands('freeze=w[1]') === 'w1,w2,w\\1', 'and frozen so', asItStands('freeze=w[1]'));
 tap.ok(make(plain, 'mse:', 'train=*').weights.unused === null, 'a weight that the loss does not depend on has no gradient');
 tap.ok(make(plain, 'mse:', 'gradient_of=x', 'freeze=*').weights.x === 'x.grad', 'the gradient of an input alone');
 

@@ -1,5 +1,6 @@
-/* Nodes are pinned as fnmatch(3) says, whether a pattern is looked up as a name or tried on all
- * nodes, and a text pins what the same pins one by one do. */
+/* What is the name of a node pins it as it stands; else nodes are pinned as fnmatch(3) says,
+ * whether a pattern is looked up as a name or tried on all nodes. A text pins what the same pins
+ * one by one do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,17 +15,18 @@
 #include "open.h"
 #include "planner.h"
 
-enum { N_NODES = 12, N_STAGES = 3 };
+enum { N_NODES = 14, N_STAGES = 3 };
 
 /* Names in which all that is special to patterns stands, two of them twice; in the text form a
  * backslash is two. */
 static psplit_model *chain(void) {
   return opened_text(
-    "(float[8] v0) => (float[8] v12) {"
+    "(float[8] v0) => (float[8] v14) {"
     " [\"a\"] v1 = Relu (v0) [\"ab\"] v2 = Relu (v1) [\"a*\"] v3 = Relu (v2)"
     " [\"a?b\"] v4 = Relu (v3) [\"[ab]\"] v5 = Relu (v4) [\"a\\\\b\"] v6 = Relu (v5)"
     " [\"/x/a\"] v7 = Relu (v6) [\"/x/b=1\"] v8 = Relu (v7) [\"#a\"] v9 = Relu (v8)"
-    " [\"ab\"] v10 = Relu (v9) v11 = Relu (v10) [\"a*\"] v12 = Relu (v11) }");
+    " [\"ab\"] v10 = Relu (v9) v11 = Relu (v10) [\"a*\"] v12 = Relu (v11)"
+    " [\"\\\\#a\"] v13 = Relu (v12) [\"\\\\*\"] v14 = Relu (v13) }");
 }
 
 static psplit_planner *made(const psplit_model *model, const char *const *pins, size_t n,
@@ -52,6 +54,18 @@ static void pattern_of(uint32_t number, char *out) {
   } while (number);
 }
 
+static bool is_a_name(const psplit_i_graph *graph, const char *pattern) {
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    if (strcmp(graph->nodes[n].name, pattern) == 0) return true;
+  return false;
+}
+
+static bool means(const psplit_i_graph *graph, const char *pattern, uint32_t node) {
+  const char *name = graph->nodes[node].name;
+  if (is_a_name(graph, pattern)) return strcmp(name, pattern) == 0;
+  return *name && fnmatch(pattern, name, 0) == 0;
+}
+
 static void all_patterns(void **state) {
   (void)state;
   psplit_model *model = chain();
@@ -59,29 +73,27 @@ static void all_patterns(void **state) {
   assert_int_equal(graph->n_nodes, N_NODES);
   uint32_t n_matched = 0, n_not = 0;
   for (uint32_t number = 0; number < 11 * 11 * 11 * 11; number += 1 + number / 900) {
-    char pattern[32], pin[40], text[96];
+    char pattern[32], pin[40], text[128];
     bool any = false;
     psplit_diag diag = {0};
     pattern_of(number, pattern);
     snprintf(pin, sizeof pin, "%s=1", pattern);
-    snprintf(text, sizeof text, "\n# %s\n%s\r\n", pin, pin);
+    const bool like_comment = pin[strspn(pin, "\\")] == '#';
+    snprintf(text, sizeof text, "\n# %s\n%s%s\r\n", pin, like_comment ? "\\" : "", pin);
     const char *const list = pin;
     psplit_planner *planner = made(model, &list, 1, NULL, &diag);
     for (uint32_t n = 0; n < N_NODES; n++) {
-      const bool wanted = *graph->nodes[n].name && !fnmatch(pattern, graph->nodes[n].name, 0);
+      const bool wanted = means(graph, pattern, n);
       any |= wanted;
       if (planner && (planner->pin[n] == 1) != wanted) fail_msg("%s, node %u", pattern, n);
     }
     if (any != (planner != NULL)) fail_msg("%s: %s", pattern, diag.message);
     n_matched += any;
     n_not += !any;
-    if (*pattern != '#') {
-      psplit_planner *same = made(model, NULL, 0, text, &diag);
-      if (any != (same != NULL)) fail_msg("%s in a text: %s", pattern, diag.message);
-      for (uint32_t n = 0; same && n < N_NODES; n++)
-        assert_int_equal(same->pin[n], planner->pin[n]);
-      psplit_planner_destroy(same);
-    }
+    psplit_planner *same = made(model, NULL, 0, text, &diag);
+    if (any != (same != NULL)) fail_msg("%s in a text: %s", pattern, diag.message);
+    for (uint32_t n = 0; same && n < N_NODES; n++) assert_int_equal(same->pin[n], planner->pin[n]);
+    psplit_planner_destroy(same);
     psplit_planner_destroy(planner);
   }
   assert_true(n_matched > 100 && n_not > 100);
@@ -113,8 +125,29 @@ static void a_text_is_refused_by_line(void **state) {
   psplit_model_close(model);
 }
 
+static void a_name_keeps_its_own_together(void **state) {
+  (void)state;
+  static const char *const names[] = {"[ab]", "a\\b", "a[!x]"};
+  psplit_model *model = chain();
+  psplit_planner_options options;
+  psplit_diag diag = {0};
+  psplit_planner *planner = NULL;
+  psplit_planner_options_init(&options);
+  options.n_stages = N_STAGES;
+  options.keep_together = names;
+  options.n_keep_together = 3;
+  assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+  const uint32_t none = PSPLIT_NONE;
+  const uint32_t wanted[N_NODES] = {none, 2,    2, none, 0, 1,    none,
+                                    none, none, 2, none, 2, none, none};
+  for (uint32_t n = 0; n < N_NODES; n++) assert_int_equal(planner->together[n], wanted[n]);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_patterns),
-                                     cmocka_unit_test(a_text_is_refused_by_line)};
+                                     cmocka_unit_test(a_text_is_refused_by_line),
+                                     cmocka_unit_test(a_name_keeps_its_own_together)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,6 +261,24 @@ async function moved(name, model, given, ways) {
   await close(title, page);
 }
 
+// Names that patterns would read otherwise, some what another is once it is quoted: pinned as they stand, as options and in the file.
+async function oddNames() {
+  const title = 'cuts between odd names', model = join(tmp, 'odd.onnx');
+  const names = ['#c', '\\\\#c', 'a\\b', 'a\\\\b', 'ab', 'x[1]', 'x\\[1\\]', 'x1'];
+  const nodes = names.map((name, i) => `["${name.replaceAll('\\', '\\\\')}"] v${i + 1} = MatMul (v${i}, w${i % 3})`);
+  const weights = [0, 1, 2].map((i) => `float[64,64] w${i} = raw {${i} * 4096}`);
+  spawnSync(makeModel, [model], { input: `(float[64,64] v0) => (float[64,64] v${names.length}) <${weights.join(', ')}> { ${nodes.join(' ')} }` });
+  const page = await open(title, inspect(model, '-k', '2', '--passes', once), '#view=cuts');
+  if (!page) return;
+  const places = await page.evaluate(() => window.page.cutPlaces()[0]);
+  for (let cut = 1; cut < names.length; cut++) {
+    if (cut === places) continue;
+    await page.evaluate((to) => window.page.moveCut(0, to), cut);
+    await asked(`${title}, after ${cut}`, page, model);
+  }
+  await close(title, page);
+}
+
 async function cuts() {
   const model = join(tmp, 'cuts.onnx');
   spawnSync(makeModel, [model], { input: modelText('layers') });
@@ -700,6 +718,7 @@ await training();
 await segments();
 await unplanned();
 await hostile();
+await oddNames();
 await pictures();
 await large();
 await browser.close();

@@ -358,7 +358,7 @@ function pinsOf(p, stageOf) {
     // The passes put the same operators together again: one of them is enough.
     const id = g.operators.find((n) => data.operators[n].name && times.get(data.operators[n].name) === 1 && !/[\0-\x1f\ufffd]/.test(data.operators[n].name));
     if (id === undefined) unnamed.push(g.id);
-    else pins.push(`${data.operators[id].name.replace(/[*?[\]\\]|^#/g, '\\$&')}=${s}`);
+    else pins.push(`${data.operators[id].name}=${s}`);
   }
   return { pins, unnamed };
 }

@@ -240,7 +240,7 @@ function exportBox(cut) {
   const area = element('textarea', { readonly: true, rows: Math.min(8, lines.length + 1), 'aria-label': 'options for onnx-pipeline-split', spellcheck: 'false' });
   area.value = lines.join(' \\\n  ');
   const copy = element('button', { type: 'button', onclick: () => { area.select(); navigator.clipboard?.writeText(area.value).then(() => say('Copied.'), () => document.execCommand('copy')); } }, 'Copy');
-  const keep = element('button', { type: 'button', id: 'save-pins', onclick: () => save(file, `${pins.join('\n')}\n`) }, `Save ${file}`);
+  const keep = element('button', { type: 'button', id: 'save-pins', onclick: () => save(file, pins.map((pin) => `${pin.replace(/^\\*#/, '\\$&')}\n`).join('')) }, `Save ${file}`);
   const order = plan.plan.device_order === 'chosen' ? ` List the devices in this order: ${cut.stages.map((s) => s.device).join(', ')}.` : '';
   const box = element('div', { class: 'export', id: 'export' }, element('h2', {}, 'As options'), area, element('p', { class: 'moves' }, copy, keep,
     element('small', {}, `Give them to onnx-pipeline-split with the options that this page was made with: no other split obeys them. ${many ? `The file has the ${count(pins.length, 'pin')}.` : 'The file has the same pins, for --pins.'}${order}`)));
