@@ -10,7 +10,9 @@
  *
  * Over links between pairs of devices only the nets {u, v} are sure to be saved, at the least that
  * they can take; any other net of v, but one from u, must cost nothing. The same where messages
- * count, whose time other nets may keep up.
+ * count, whose time other nets may keep up. By shared memory a stage sends one message for all, and
+ * receives one: the two stages do so before and after where a net {u, v} makes one, in the
+ * direction of v's other nets that do.
  *
  * Limit rule (monotonicity): a stage with x and without y has a load of at least w(x) and the nets
  * that they share. Where that is above the limit, x and y share a stage in every split within
@@ -149,11 +151,29 @@ static bool weigh(const reduction *k, uint32_t v, uint32_t u, uint32_t t, balanc
   return true;
 }
 
+/* By shared memory: whether the two stages send and receive a message anyway, if any is made by v's
+ * other nets. */
+static bool messages_stay(const psplit_i_instance *instance, uint32_t v, uint32_t u) {
+  bool from_u = false, to_u = false, sends = false, receives = false;
+  for (uint32_t l = instance->inc_off[v]; l < instance->inc_off[v + 1]; l++) {
+    const uint32_t e = instance->inc[l] >> 1,
+                   size = instance->net_off[e + 1] - instance->net_off[e];
+    const bool made = instance->inc[l] & 1, with_u = touches(instance, e, u);
+    if (!instance->makes_message[e]) continue;
+    from_u |= !made && instance->net_pin[instance->net_off[e]] == u;
+    to_u |= made && with_u;
+    sends |= made && size > 1 + (uint32_t)with_u;
+    receives |= !made && !with_u;
+  }
+  return (from_u || !sends) && (to_u || !receives);
+}
+
 static bool rule_m(const reduction *k, uint32_t v, uint32_t u) {
   const psplit_i_instance *instance = k->instance;
   if (instance->pin[v] != PSPLIT_NONE) return false;
   if (k->memory_binds && has_bytes(instance, v)) return false;
   if (k->automaton->replicated && has_bytes(instance, v)) return false;
+  if (psplit_i_one_message(instance) && !messages_stay(instance, v, u)) return false;
   int64_t more = -PSPLIT_I_INF, less = -PSPLIT_I_INF; /* communication of the two stages */
   for (uint32_t t = 0; t < instance->n_types; t++) {
     balance b;

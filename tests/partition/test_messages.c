@@ -401,6 +401,37 @@ static int64_t simple_bound_of(const char *text) {
   return bound;
 }
 
+/* Node 1 takes less than its tensor, which makes no message: with node 0 it would be what makes one
+ * necessary. */
+static void by_shared_memory_no_stage_sends_for_who_joins_it(void **state) {
+  (void)state;
+  static const char *const TENSORS[] = {
+    "[{\"producer\": 0, \"consumers\": [1], \"send_ns\": 20, \"recv_ns\": 20, \"no_message\": "
+    "true},"
+    " {\"producer\": 1, \"consumers\": [2], \"send_ns\": 0, \"recv_ns\": 0}]",
+    /* The same backwards: who receives. */
+    "[{\"producer\": 0, \"consumers\": [1], \"send_ns\": 0, \"recv_ns\": 0},"
+    " {\"producer\": 1, \"consumers\": [2], \"send_ns\": 20, \"recv_ns\": 20, \"no_message\": "
+    "true}]"};
+  for (int i = 0; i < 2; i++) {
+    char text[1024];
+    snprintf(
+      text, sizeof text,
+      "{\"format\": \"psplit-problem\", \"comm\": \"shared\", \"message_latency\": \"per_pair\","
+      " \"devices\": [{\"count\": 2}], \"links\": [{\"latency_ns\": 100, \"bytes_per_s\": 1e9}],"
+      " \"nodes\": [{\"time_ns\": 50}, {\"time_ns\": 1}, {\"time_ns\": 50}], \"tensors\": %s}",
+      TENSORS[i]);
+    psplit_problem *p = parsed_problem(text);
+    psplit_solution *s;
+    psplit_diag diag = {0};
+    if (psplit_partition_solve(p, NULL, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+    assert_int_equal(s->objective_ns, 71);
+    assert_int_equal(s->lower_bound_ns, 71);
+    psplit_solution_destroy(s);
+    psplit_problem_destroy(p);
+  }
+}
+
 static void all_stages_but_those_with_a_root_receive_a_message(void **state) {
   (void)state;
   /* Two branches that part and meet: of K stages K - 1 receive, and as many messages are sent. */
@@ -424,6 +455,7 @@ static void all_stages_but_those_with_a_root_receive_a_message(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(by_shared_memory_no_stage_sends_for_who_joins_it),
     cmocka_unit_test(all_stages_but_those_with_a_root_receive_a_message),
     cmocka_unit_test(a_message_counts_once_for_a_pair_of_stages),
     cmocka_unit_test(by_shared_memory_a_stage_sends_one_message_and_receives_one),
