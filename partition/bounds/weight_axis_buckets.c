@@ -2,6 +2,7 @@
  * follows from the weight of their ancestors and descendants. */
 #include "bisect.h"
 #include "instance.h"
+#include "separators.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
@@ -18,37 +19,6 @@ static int compare_ranks(const void *a, const void *b) {
   const psplit_i_cluster_rank *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
-}
-
-/* ends[k]: where block k of consecutive clusters ends. All of a block come after all of those
- * before: a separator, comparable with every other cluster, ends its block. One is found where, of
- * the clusters up to it, it alone has no successor and, of those from it on, it alone has no
- * predecessor. */
-static uint32_t find_blocks(const psplit_i_instance *instance, uint32_t *sinks, uint32_t *ends) {
-  const uint32_t n = instance->n;
-  uint32_t n_blocks = 0, n_sources = 0;
-  /* sinks[i]: clusters that cease to be the last of their kind when i comes. */
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t first = PSPLIT_NONE;
-    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
-      if (instance->succ[k] < first) first = instance->succ[k];
-    if (first != PSPLIT_NONE) sinks[first]++;
-  }
-  for (uint32_t i = 0, open = 0; i < n; i++) sinks[i] = open = open + 1 - sinks[i];
-  for (uint32_t i = n; i-- > 0;) ends[i] = 0;
-  for (uint32_t i = 0; i < n; i++) { /* ends: as a difference array of sources */
-    uint32_t last = PSPLIT_NONE;
-    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
-      if (last == PSPLIT_NONE || instance->pred[k] > last) last = instance->pred[k];
-    /* i is a source of [p, n) for p in (last, i] */
-    ends[last == PSPLIT_NONE ? 0 : last + 1]++;
-    if (i + 1 < n) ends[i + 1]--;
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    n_sources += ends[i];
-    if ((sinks[i] == 1 && n_sources == 1) || i + 1 == n) ends[n_blocks++] = i + 1;
-  }
-  return n_blocks;
 }
 
 /* Weight of the ancestors (or descendants) of the clusters [first, end) within them, at least; by
@@ -108,7 +78,7 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
   x->by_in = PSPLIT_NEW(&x->arena, psplit_i_cluster_rank, n);
   x->by_out = PSPLIT_NEW(&x->arena, psplit_i_cluster_rank, n);
   if (!sinks || !ends || !sums || !x->by_in || !x->by_out) goto out;
-  const uint32_t n_blocks = find_blocks(instance, sinks, ends);
+  const uint32_t n_blocks = psplit_i_separators(instance, sinks, ends);
   size_t most = 1;
   for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
     const size_t size = ends[b] - first, cells = size * ((size + 63) / 64);

@@ -7,6 +7,7 @@
 
 #include "assignment.h"
 #include "automaton.h"
+#include "branch_order.h"
 #include "budget.h"
 #include "instance.h"
 #include "link_guess.h"
@@ -17,7 +18,7 @@
 #include "problem.h"
 #include "team.h"
 
-enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 4, FEW = 256, LONG = 800 };
+enum { N_CHAINS = 8, DEPTH_FIRST = 1, KEY_UNIT = 1 << 10, COARSER = 4, FEW = 256, LONG = 800 };
 
 /* For each attempt to divide the first order, when less is left. */
 static const double LEAST_SECONDS = 0.1;
@@ -29,7 +30,8 @@ typedef struct chain {
   bool tight;  /* an order had no split at all: memory or pins rule out more than loads do */
   bool failed; /* out of memory */
   const uint32_t *least; /* the first stage that pins leave each cluster; NULL: nothing is pinned */
-  psplit_i_budget budget; /* of a round */
+  const uint32_t *branches; /* the first order of the depth-first chain; NULL: it draws one */
+  psplit_i_budget budget;   /* of a round */
 } chain;
 
 /* Scratch of one thread. */
@@ -285,6 +287,19 @@ static psplit_code keep_least(const psplit_i_instance *instance, psplit_i_arena 
   return PSPLIT_OK;
 }
 
+/* Where branches between separators differ, they come in their own order first: which one a stage
+ * ends with is what depth first leaves to chance. */
+static psplit_code keep_branches(const psplit_i_instance *instance,
+                                 const psplit_i_automaton *automaton, psplit_i_arena *arena,
+                                 chain *chains) {
+  bool any;
+  uint32_t *order = PSPLIT_NEW(arena, uint32_t, instance->n);
+  if (!order) return PSPLIT_NOMEM;
+  const psplit_code code = psplit_i_branch_order(instance, automaton, order, &any);
+  if (any) chains[DEPTH_FIRST].branches = order;
+  return code;
+}
+
 static void run_chain(const psplit_i_instance *instance,
                       const psplit_i_local_search_options *options, chain *c, worker *w,
                       uint32_t index, bool first) {
@@ -294,7 +309,10 @@ static void run_chain(const psplit_i_instance *instance,
     drawing how = kFirstOrders[index];
     how.base = c->least;
     how.last = UINT32_MAX;
-    draw_order(instance, c, w, &how);
+    if (c->branches)
+      memcpy(w->order, c->branches, instance->n * sizeof *w->order);
+    else
+      draw_order(instance, c, w, &how);
     if (index == 0)
       divide_first(instance, c, w);
     else
@@ -366,6 +384,7 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], instance, automaton));
   if (instance->has_pins) PSPLIT_TRY(keep_least(instance, &arena, &workers[0], chains));
   const bool fresh = assignment->value >= PSPLIT_I_INF;
+  if (fresh && !instance->has_pins) PSPLIT_TRY(keep_branches(instance, automaton, &arena, chains));
   const uint64_t work = work_of_round(instance, options);
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = assignment->value;

@@ -4,6 +4,7 @@
 
 #include "assignment.h"
 #include "automaton.h"
+#include "branch_order.h"
 #include "budget.h"
 #include "contraction.h"
 #include "instance.h"
@@ -139,6 +140,16 @@ out:
   return code;
 }
 
+/* The order of a kind; for depth first from the sources branches between separators in their own
+ * order, where they differ. */
+static psplit_code make_order(zoom *z, uint32_t kind) {
+  bool any = false;
+  psplit_code code = PSPLIT_OK;
+  if (kind == 1) code = psplit_i_branch_order(z->instance, z->automaton, z->order, &any);
+  if (!any) psplit_i_depth_first(z->instance, kind, z->scratch, z->aggregate, z->order);
+  return code;
+}
+
 psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
                                 const psplit_i_automaton *automaton,
                                 const psplit_i_solver_request *request,
@@ -167,7 +178,7 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
   for (uint32_t kind = 0; kind < N_ORDERS; kind++) {
     if (out_assignment->value < PSPLIT_I_INF && psplit_i_expired(request->budget)) break;
     const int64_t before = out_assignment->value;
-    psplit_i_depth_first(instance, kind, z.scratch, z.aggregate, z.order);
+    PSPLIT_TRY(make_order(&z, kind));
     PSPLIT_TRY(solve_segments(&z, even_segments(&z, n_segments), false, kind, 1));
     if (out_assignment->value < before) memcpy(keep, z.order, n * sizeof *keep);
   }

@@ -21,6 +21,23 @@ static int64_t some_time(uint64_t *state, unsigned style) {
   }
 }
 
+/* Between separators branches of one node, or in larger graphs of two; seldom one that leads into
+ * another, and tensors that jump over a separator. */
+static bool connected_in_fans(uint64_t *state, uint32_t u, uint32_t v, uint32_t n) {
+  const bool pairs = n >= 12;
+  const uint32_t per = n < 8   ? 4
+                       : pairs ? 10
+                               : 6,
+                 at = u % (per + 1), first = u - at, end = first + per + 1;
+  if (v <= u || v > end + per) return false;
+  if (at == 0 && v < end) return !pairs || (v - first) % 2 == 1;
+  if (at == 0) return below(state, v == end ? 3 : 12) == 0;
+  if (pairs && at % 2 == 1)
+    return v == u + 1 || (v == end && below(state, 6) == 0) ||
+           (v == u + 3 && v < end && below(state, 10) == 0);
+  return v == end || (v == end + 1 && below(state, 10) == 0);
+}
+
 static bool connected(uint64_t *state, shape kind, uint32_t u, uint32_t v, uint32_t n) {
   const uint32_t width = n < 6 ? 2 : 3;
   switch (kind) {
@@ -29,6 +46,7 @@ static bool connected(uint64_t *state, shape kind, uint32_t u, uint32_t v, uint3
     case SERIES_PARALLEL:
       if (u % 4 == 0) return v > u && v <= u + 3;
       return v == u + 4 - u % 4;
+    case FANS: return connected_in_fans(state, u, v, n);
     case LAYERED: return v / width == u / width + 1 && below(state, 2) == 0;
     default: return below(state, 10) < 3;
   }

@@ -6,7 +6,7 @@
 
 enum { MAX_NODES = 64, MAX_EDGES = 1024, MAX_DEVICES = 4 };
 
-typedef enum shape { CHAIN, TREE, SERIES_PARALLEL, LAYERED, ANY_ORDER, N_SHAPES } shape;
+typedef enum shape { CHAIN, TREE, SERIES_PARALLEL, LAYERED, ANY_ORDER, FANS, N_SHAPES } shape;
 
 /* What a problem may contain; a set bit means "with some probability". */
 enum {

@@ -6,8 +6,10 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <string.h>
 
 #include "bed.h"
+#include "branch_order.h"
 #include "draws.h"
 #include "order_dp.h"
 
@@ -96,7 +98,66 @@ static void orders_are_divided_at_best(void **state) {
   assert_true(n_split > n_orders / 2 && n_orders > percent(5000));
 }
 
+static void branches_come_in_an_order(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t order[MAX_NODES], at[MAX_NODES], n_any = 0;
+  for (uint32_t seed = 0; seed < percent(400); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++) {
+      bool any;
+      make_random_problem(&b.r, seed, kind, 4 + seed % 40, 3, seed % 2 ? WITH_CLASSES : 0);
+      if (!bed_take(&b)) continue;
+      assert_int_equal(psplit_i_branch_order(&b.instance, &b.automaton, order, &any), PSPLIT_OK);
+      memset(at, 0xff, sizeof at);
+      for (uint32_t i = 0; i < b.instance.n; i++) {
+        assert_int_equal(at[order[i]], PSPLIT_NONE);
+        at[order[i]] = i;
+        assert_true(any || order[i] == i);
+      }
+      for (uint32_t v = 0; v < b.instance.n; v++)
+        for (uint32_t l = b.instance.succ_off[v]; l < b.instance.succ_off[v + 1]; l++)
+          assert_true(at[v] < at[b.instance.succ[l]]);
+      n_any += any;
+      bed_fini(&b);
+    }
+  assert_true(n_any > percent(100));
+}
+
+/* Branches of a fan, of one node but for the second: time and what is sent for it; the fifth reads
+ * a tensor of its own, which it would else receive. */
+static void cheap_branches_come_first(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t order[MAX_NODES];
+  bool any;
+  psplit_problem *p = parsed_problem(
+    "{\"format\": \"psplit-problem\", \"version\": 1, \"devices\": [{\"count\": 2}], \"nodes\": ["
+    "{\"id\": 0, \"time_ns\": 5}, {\"id\": 1, \"time_ns\": 10}, {\"id\": 2, \"time_ns\": 5},"
+    "{\"id\": 3, \"time_ns\": 25}, {\"id\": 4, \"time_ns\": 20}, {\"id\": 5, \"time_ns\": 10},"
+    "{\"id\": 6, \"time_ns\": 8}, {\"id\": 7, \"time_ns\": 5}], \"tensors\": ["
+    "{\"producer\": 0, \"consumers\": [1, 2, 4, 5, 6], \"send_ns\": 9, \"recv_ns\": 9},"
+    "{\"producer\": 0, \"consumers\": [6], \"send_ns\": 2, \"recv_ns\": 3},"
+    "{\"producer\": 1, \"consumers\": [7], \"send_ns\": 4, \"recv_ns\": 4},"
+    "{\"producer\": 2, \"consumers\": [3], \"send_ns\": 50, \"recv_ns\": 50},"
+    "{\"producer\": 3, \"consumers\": [7], \"send_ns\": 4, \"recv_ns\": 4},"
+    "{\"producer\": 4, \"consumers\": [7], \"send_ns\": 4, \"recv_ns\": 4},"
+    "{\"producer\": 5, \"consumers\": [7], \"send_ns\": 3, \"recv_ns\": 4},"
+    "{\"producer\": 6, \"consumers\": [7], \"send_ns\": 4, \"recv_ns\": 4}]}");
+  b.r.problem = *p;
+  assert_true(bed_take(&b));
+  assert_int_equal(psplit_i_branch_order(&b.instance, &b.automaton, order, &any), PSPLIT_OK);
+  assert_true(any);
+  /* Costs for time: 8/10, 8/30, 8/20, 7/10, 3/8. */
+  static const uint32_t expected[] = {0, 2, 3, 6, 4, 5, 1, 7};
+  for (uint32_t i = 0; i < 8; i++)
+    assert_int_equal(b.instance.cluster_of_node[expected[i]], order[i]);
+  bed_fini(&b);
+  psplit_problem_destroy(p);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(orders_are_divided_at_best)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(orders_are_divided_at_best),
+                                     cmocka_unit_test(branches_come_in_an_order),
+                                     cmocka_unit_test(cheap_branches_come_first)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

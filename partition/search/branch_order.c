@@ -1,0 +1,148 @@
+/* Between two separators lie branches, which nothing leads from one to another: experts, heads. A
+ * stage that has some of them and the separator in front sends what they make; one that has the
+ * separator behind receives it, and what the others read besides. So each branch costs for its time
+ * what it sends more than it would receive by itself, and those that cost least go in front,
+ * whatever the number of stages (Dantzig's order of a knapsack). */
+#include "branch_order.h"
+#include "problem.h"
+#include "separators.h"
+#include "union_find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST = 4 /* branches of a block that are worth an order */ };
+
+typedef struct branch {
+  double cost, time;
+  uint32_t root; /* its first cluster */
+} branch;
+
+typedef struct ordering {
+  const psplit_i_instance *instance;
+  uint32_t *root; /* [n] union-find, then where the branch of a root goes */
+  branch *branches;
+  uint32_t *at; /* [n] of a root: number of its branch, then where its next cluster goes */
+} ordering;
+
+static int compare_branches(const void *a, const void *b) {
+  const branch *x = a, *y = b;
+  const double left = x->cost * y->time, right = y->cost * x->time;
+  if (left != right) return left < right ? -1 : 1;
+  return x->root < y->root ? -1 : x->root > y->root;
+}
+
+/* What a net takes both ends where that is most. */
+static double cost_of(const psplit_i_instance *instance, uint32_t e) {
+  int64_t most = 0;
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    const size_t cell = (size_t)t * instance->n_nets + e;
+    const int64_t both = psplit_i_sat_add_i64(instance->send[cell], instance->recv[cell]);
+    if (both > most) most = both;
+  }
+  return (double)most;
+}
+
+/* Unites the clusters [first, end) that lead to each other, or receive of each other. */
+static void unite(ordering *o, uint32_t first, uint32_t end) {
+  const psplit_i_instance *instance = o->instance;
+  for (uint32_t i = first; i < end; i++) {
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      if (instance->succ[k] < end) psplit_i_unite(o->root, i, instance->succ[k]);
+    for (uint32_t k = instance->inc_off[i]; k < instance->inc_off[i + 1]; k++) {
+      const uint32_t e = instance->inc[k] >> 1;
+      if (!(instance->inc[k] & 1)) continue;
+      for (uint32_t l = instance->net_off[e]; l < instance->net_off[e + 1]; l++) {
+        const uint32_t pin = instance->net_pin[l];
+        if (pin >= first && pin < end) psplit_i_unite(o->root, i, pin);
+      }
+    }
+  }
+}
+
+/* The only branch of [first, end) that has pins of a net which comes from elsewhere, if it has all
+ * of its consumers; else NONE. */
+static uint32_t only_reader(const ordering *o, uint32_t first, uint32_t end, uint32_t e) {
+  const psplit_i_instance *instance = o->instance;
+  uint32_t only = PSPLIT_NONE;
+  for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1]; l++) {
+    const uint32_t pin = instance->net_pin[l];
+    if (pin < first || pin >= end) return PSPLIT_NONE;
+    const uint32_t root = psplit_i_find(o->root, pin);
+    if (only != PSPLIT_NONE && root != only) return PSPLIT_NONE;
+    only = root;
+  }
+  return only;
+}
+
+/* Adds what the nets of cluster i take to its branch, each once. */
+static void add_nets(ordering *o, uint32_t first, uint32_t end, uint32_t i) {
+  const psplit_i_instance *instance = o->instance;
+  branch *b = &o->branches[o->at[psplit_i_find(o->root, i)]];
+  for (uint32_t k = instance->inc_off[i]; k < instance->inc_off[i + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1;
+    const uint32_t *pin = instance->net_pin + instance->net_off[e];
+    const uint32_t n_pins = instance->net_off[e + 1] - instance->net_off[e];
+    if (instance->inc[k] & 1) {
+      bool leaves = false;
+      for (uint32_t l = 1; l < n_pins; l++) leaves |= pin[l] < first || pin[l] >= end;
+      if (leaves) b->cost += cost_of(instance, e);
+    } else if (pin[0] < first && pin[1] == i && only_reader(o, first, end, e) != PSPLIT_NONE) {
+      b->cost -= cost_of(instance, e);
+    }
+  }
+}
+
+/* Orders the clusters [first, end) of a block, without its separator; whether branches differ. */
+static bool order_block(ordering *o, const int64_t *omega, uint32_t first, uint32_t end,
+                        uint32_t *out) {
+  uint32_t n = 0;
+  bool differ = false;
+  unite(o, first, end);
+  for (uint32_t i = first; i < end; i++) {
+    const uint32_t root = psplit_i_find(o->root, i);
+    if (root == i) o->branches[o->at[i] = n++] = (branch){.root = i};
+    o->branches[o->at[root]].time += (double)omega[i];
+  }
+  if (n < LEAST) return false;
+  for (uint32_t i = first; i < end; i++) add_nets(o, first, end, i);
+  qsort(o->branches, n, sizeof *o->branches, compare_branches);
+  for (uint32_t b = 1; b < n; b++) differ |= o->branches[b].root < o->branches[b - 1].root;
+  if (!differ) return false;
+  /* Sizes, then places. */
+  for (uint32_t b = 0; b < n; b++) o->at[o->branches[b].root] = 0;
+  for (uint32_t i = first; i < end; i++) o->at[psplit_i_find(o->root, i)]++;
+  for (uint32_t b = 0, at = first; b < n; b++) {
+    const uint32_t size = o->at[o->branches[b].root];
+    o->at[o->branches[b].root] = at;
+    at += size;
+  }
+  for (uint32_t i = first; i < end; i++) out[o->at[psplit_i_find(o->root, i)]++] = i;
+  return true;
+}
+
+psplit_code psplit_i_branch_order(const psplit_i_instance *instance,
+                                  const psplit_i_automaton *automaton, uint32_t *out_order,
+                                  bool *out_any) {
+  const uint32_t n = instance->n;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  ordering o = {.instance = instance,
+                .root = PSPLIT_NEW(&arena, uint32_t, n),
+                .branches = PSPLIT_NEW(&arena, branch, n),
+                .at = PSPLIT_NEW(&arena, uint32_t, n)};
+  uint32_t *ends = PSPLIT_NEW(&arena, uint32_t, n), *scratch = PSPLIT_NEW(&arena, uint32_t, n);
+  *out_any = false;
+  if (!arena.failed) {
+    for (uint32_t i = 0; i < n; i++) out_order[i] = o.root[i] = i;
+    const uint32_t n_blocks = psplit_i_separators(instance, scratch, ends);
+    const bool whole = !psplit_i_ends_in_separator(instance, scratch);
+    for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
+      const uint32_t end = b + 1 == n_blocks && whole ? ends[b] : ends[b] - 1;
+      if (order_block(&o, automaton->omega, first, end, out_order)) *out_any = true;
+    }
+  }
+  const psplit_code code = arena.failed ? PSPLIT_NOMEM : PSPLIT_OK;
+  psplit_i_arena_fini(&arena);
+  return code;
+}
