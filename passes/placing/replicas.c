@@ -1,7 +1,9 @@
 /* Stages that several devices compute, each a micro-batch of its own, where the devices are alike.
  *
  * The solver has one entry of all devices, and takes as many for a stage as make the slowest one
- * fast. What comes of it are as many stages as hold something, each on the first of its devices. */
+ * fast. What comes of it are as many stages as hold something, each on the first of its devices.
+ * Where memory stands in the way of that, one device for each stage may be better, or all there is.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,17 +55,17 @@ static psplit_code refuse(psplit_planner *planner, psplit_diag *diag) {
 }
 
 /* All devices are one entry, from which stages take theirs. */
-static psplit_code solve(replicas *r, double share, psplit_solution **out) {
+static psplit_code solve(replicas *r, double share, psplit_solution **out, psplit_diag *why) {
   psplit_code code;
   psplit_planner *planner = r->planner;
   psplit_partition_options options;
-  psplit_i_builder b = {.planner = planner, .arena = &r->arena, .diag = r->diag};
+  psplit_i_builder b = {.planner = planner, .arena = &r->arena, .diag = why};
   uint64_t *memory_bytes = psplit_i_arena_array(&r->arena, r->n_devices, sizeof *memory_bytes);
-  if (!memory_bytes) return psplit_i_nomem(r->diag);
+  if (!memory_bytes) return psplit_i_nomem(why);
   for (uint32_t d = 0; d < r->n_devices; d++) memory_bytes[d] = r->room_bytes;
   PSPLIT_TRY(psplit_i_builder_number(&b));
   if (!b.n_groups)
-    PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
+    PSPLIT_FAIL(psplit_i_fail(why, PSPLIT_UNSUPPORTED,
                               "replicas of stages do not go with a model of constants alone"));
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   psplit_device all = b.problem.devices[0];
@@ -80,7 +82,7 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out) {
   options.time_limit_s *= share;
   if (r->request->time_limit_s >= 0) options.time_limit_s = share * r->request->time_limit_s;
   if (strcmp(r->request->solver, "auto") != 0) options.solver = r->request->solver;
-  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, r->diag, out));
+  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, why, out));
   r->group = b.group;
 out:
   return code;
@@ -143,35 +145,96 @@ static uint64_t excess_bytes(const psplit_planner *planner) {
   return most;
 }
 
-/* The solver knows of weights alone: where a stage needs more, it is told of less room. */
-static psplit_code place(replicas *r) {
+/* What the planner is to say of its solution: no plan is below the bound of the first. */
+static void tell_bound(const replicas *r, psplit_solution *solution, int64_t value_ns) {
+  solution->lower_bound_ns = r->bound_ns;
+  solution->bound = r->bound;
+  solution->objective_ns = value_ns;
+  solution->proved_optimal &= value_ns == r->bound_ns;
+}
+
+/* The solver knows of weights alone: where a stage needs more, it is told of less room, until there
+ * is no such split. */
+static psplit_code place(replicas *r, unsigned *out_round, bool *out_fits) {
   psplit_code code;
   psplit_planner *planner = r->planner;
+  *out_fits = false;
   for (unsigned round = 0;; round++) {
+    *out_round = round;
     psplit_solution *solution = NULL;
-    code = solve(r, round ? 0.1 : 1, &solution);
-    if (code != PSPLIT_OK) return code;
+    psplit_diag why = {0};
+    code = solve(r, round ? 0.1 : 1, &solution, &why);
+    if (code == PSPLIT_INFEASIBLE && round) return PSPLIT_OK; /* in less room than there is */
+    if (code != PSPLIT_OK) return psplit_i_fail_as(r->diag, &why);
     if (round == 0) {
       r->bound_ns = solution->lower_bound_ns;
       r->bound = solution->bound;
     }
-    solution->lower_bound_ns = r->bound_ns;
-    solution->bound = r->bound;
-    solution->proved_optimal &= solution->objective_ns == r->bound_ns;
+    tell_bound(r, solution, solution->objective_ns);
     psplit_solution_destroy(planner->solution);
     planner->solution = solution;
     PSPLIT_TRY(realise(r, solution));
     const uint64_t excess = excess_bytes(planner);
-    if (!excess) return PSPLIT_OK;
-    if (round == MOST_ROUNDS || r->room_bytes <= excess)
-      return psplit_i_fail(r->diag, PSPLIT_INFEASIBLE,
-                           "no split was found whose stages fit into the memory of their devices; "
-                           "allow fewer replicas, or more devices");
+    *out_fits = !excess;
+    if (!excess || round == MOST_ROUNDS || r->room_bytes <= excess) return PSPLIT_OK;
     r->room_bytes -= excess;
     planner->plan = NULL;
     PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, r->diag));
   }
 out:
+  return code;
+}
+
+/* Each device its stage, by what knows of all memory. *out_ns: INT64_MAX where none fits. */
+static psplit_code place_one_each(replicas *r, int64_t *out_ns) {
+  psplit_code code;
+  psplit_planner *planner = r->planner;
+  psplit_diag why = {0};
+  *out_ns = INT64_MAX;
+  planner->plan = NULL;
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, r->diag));
+  code = psplit_i_solve_within_memory(planner, r->request, 0.5, &why);
+  if (code == PSPLIT_INFEASIBLE) return PSPLIT_OK;
+  if (code != PSPLIT_OK) PSPLIT_FAIL(psplit_i_fail_as(r->diag, &why));
+  r->n_stages = planner->options.n_stages;
+  for (uint32_t s = 0; s < r->n_stages; s++) {
+    r->first[s] = s;
+    r->n_of[s] = 1;
+  }
+  PSPLIT_TRY(name_devices(r));
+  *out_ns = psplit_i_plan_value_ns(planner, planner->plan);
+  if (planner->solution) tell_bound(r, planner->solution, *out_ns);
+  PSPLIT_TRY(psplit_i_plan_make(planner, r->diag));
+out:
+  return code;
+}
+
+/* Where stages hold too much at first, the better of what is left for replicas and none of them. */
+static psplit_code place_within_memory(replicas *r) {
+  psplit_code code;
+  psplit_planner *planner = r->planner;
+  psplit_solution *several = NULL;
+  unsigned round;
+  bool fits;
+  PSPLIT_TRY(place(r, &round, &fits));
+  if (fits && round == 0) return PSPLIT_OK;
+  const int64_t several_ns = fits ? psplit_i_plan_value_ns(planner, planner->plan) : INT64_MAX;
+  int64_t one_ns;
+  several = planner->solution;
+  planner->solution = NULL;
+  PSPLIT_TRY(place_one_each(r, &one_ns));
+  if (one_ns < several_ns) goto out;
+  if (!fits)
+    PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_INFEASIBLE,
+                              "no split was found whose stages fit into the memory of their "
+                              "devices; it takes more devices or more memory"));
+  psplit_solution_destroy(planner->solution);
+  planner->solution = several;
+  several = NULL;
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, r->diag));
+  PSPLIT_TRY(realise(r, planner->solution));
+out:
+  psplit_solution_destroy(several);
   return code;
 }
 
@@ -195,7 +258,7 @@ psplit_code psplit_i_place_replicas(psplit_planner *planner, const psplit_i_requ
     r.names[d] = psplit_i_arena_strndup(&planner->arena, name, strlen(name));
     if (!r.names[d]) code = psplit_i_nomem(diag);
   }
-  if (code == PSPLIT_OK) code = place(&r);
+  if (code == PSPLIT_OK) code = place_within_memory(&r);
   psplit_i_arena_fini(&r.arena);
   return code;
 }

@@ -244,6 +244,82 @@ static void problems_are_written(void **state) {
   }
 }
 
+/* The plan's value on three devices of so much memory; INT64_MAX: none fits. */
+static int64_t planned_ns(const psplit_model *model, uint64_t memory_bytes, uint32_t max_replicas) {
+  psplit_i_text text = {0};
+  for (char name = 'a'; name < 'd'; name++)
+    psplit_i_text_addf(&text, "%s{\"name\": \"%c\", \"preset\": \"cpu\", \"memory_bytes\": %llu}",
+                       name == 'a' ? "{\"devices\": [" : ", ", name,
+                       (unsigned long long)memory_bytes);
+  psplit_i_text_puts(&text, "]}");
+  psplit_devices *devices = parsed(text.bytes);
+  psplit_i_text_fini(&text);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = 3;
+  options.devices = devices;
+  options.max_replicas = max_replicas;
+  options.slack_frac = 0;
+  options.time_limit_s = 0.01;
+  psplit_planner *planner = unit_of(model, &options);
+  const psplit_plan *plan = plan_of(planner) ? psplit_planner_plan(planner) : NULL;
+  int64_t value_ns = INT64_MAX;
+  if (plan) {
+    value_ns = plan->bottleneck_ns;
+    assert_true(plan->lower_bound_ns <= value_ns);
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+      assert_true(plan->stages[s].memory_bytes <= memory_bytes);
+  }
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  return value_ns;
+}
+
+/* Products of matrices one after the other, of widths that are drawn: some hold much, some hand on
+ * much. */
+static psplit_model *random_chain(dice *d, uint32_t n_nodes) {
+  psplit_i_text nodes = {0}, weights = {0}, text = {0};
+  uint32_t width = 64, n_rows = 16u << draw(d, 5);
+  for (uint32_t i = 0; i < n_nodes; i++) {
+    const uint32_t next = 32u << draw(d, 6);
+    psplit_i_text_addf(&nodes, " v%u = MatMul (v%u, w%u)", i + 1, i, i);
+    psplit_i_text_addf(&weights, "%sfloat[%u,%u] w%u = raw {0 * %u}", i ? ", " : "", width, next, i,
+                       width * next);
+    width = next;
+  }
+  psplit_i_text_addf(&text, "(float[%u,64] v0) => (float[%u,%u] v%u) <%s> {%s }", n_rows, n_rows,
+                     width, n_nodes, weights.bytes, nodes.bytes);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&nodes);
+  psplit_i_text_fini(&weights);
+  psplit_i_text_fini(&text);
+  return model;
+}
+
+/* Stages that hold little, with several devices or without: replicas are allowed, not asked for. */
+static void replicas_lose_nothing(void **state) {
+  (void)state;
+  uint32_t n_fit = 0, n_not = 0, n_better = 0;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    dice d = {.seed = seed};
+    psplit_model *model = random_chain(&d, 4 + draw(&d, 5));
+    for (uint64_t memory_bytes = 2000000; memory_bytes < 20000000;
+         memory_bytes += memory_bytes / (3 + draw(&d, 6))) {
+      const int64_t without_ns = planned_ns(model, memory_bytes, 1),
+                    with_ns = planned_ns(model, memory_bytes, 2);
+      if (with_ns > without_ns)
+        fail_msg("seed %llu, %llu bytes: %lld with replicas, %lld without",
+                 (unsigned long long)seed, (unsigned long long)memory_bytes, (long long)with_ns,
+                 (long long)without_ns);
+      n_fit += without_ns < INT64_MAX;
+      n_not += without_ns == INT64_MAX;
+      n_better += with_ns < without_ns;
+    }
+    psplit_model_close(model);
+  }
+  assert_true(n_fit > 10 && n_not > 5 && n_better > 5);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_does_not_go_together_is_refused),
@@ -251,6 +327,7 @@ int main(void) {
     cmocka_unit_test(constants_are_one_segment),
     cmocka_unit_test(segments_keep_nodes_together),
     cmocka_unit_test(problems_are_written),
+    cmocka_unit_test(replicas_lose_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
