@@ -179,7 +179,8 @@ psplit_code psplit_compare_run(const psplit_onnxruntime *ort, const char *model_
                                psplit_diag *diag, psplit_output_difference *out) {
   psplit_i_run_setup setup = {0};
   psplit_code code;
-  PSPLIT_TRY(psplit_i_run_setup_make(options, pipeline->pipe.manifest.n_stages, diag, &setup));
+  PSPLIT_TRY(
+    psplit_i_run_setup_make(options, pipeline->pipe.manifest.n_stages, false, diag, &setup));
   setup.run.stage_sessions = NULL;
   setup.run.first = setup.run.feed.first = 0;
   PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, &pipeline->pipe, diag));

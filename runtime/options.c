@@ -119,12 +119,13 @@ static psplit_code take_sessions(uint32_t n_stages, psplit_diag *diag, psplit_i_
 }
 
 psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_stages,
-                                    psplit_diag *diag, psplit_i_run_setup *out) {
+                                    bool may_stream, psplit_diag *diag, psplit_i_run_setup *out) {
   psplit_code code = PSPLIT_OK;
   psplit_run_options *o = &out->given;
   psplit_i_run_options *run = &out->run;
   psplit_run_options_init(o);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, given, o, diag));
+  o->stream &= may_stream;
   PSPLIT_TRY(check(o, n_stages, diag));
   run->session = psplit_i_take_session(o->n_sessions ? o->sessions : NULL);
   if (o->n_sessions > 1) PSPLIT_TRY(take_sessions(n_stages, diag, out));

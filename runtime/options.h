@@ -24,10 +24,11 @@ typedef struct psplit_i_run_setup {
   psplit_delivered *delivered; /* where the caller gives none */
 } psplit_i_run_setup;
 
-/* n_stages: 0 where there is but one session, of the whole model. Errors: USAGE, NOMEM. */
+/* n_stages: 0 where there is but one session, of the whole model. may_stream: false for what counts
+ * its micro-batches, to which given->stream means nothing. Errors: USAGE, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_run_setup_make(const psplit_run_options *given,
-                                                    uint32_t n_stages, psplit_diag *diag,
-                                                    psplit_i_run_setup *out);
+                                                    uint32_t n_stages, bool may_stream,
+                                                    psplit_diag *diag, psplit_i_run_setup *out);
 void psplit_i_run_setup_fini(psplit_i_run_setup *setup); /* a zeroed one is fine */
 
 #endif

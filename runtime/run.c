@@ -197,7 +197,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   if (!run) return code;
   *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = way->name};
   PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));
-  PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
+  PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, true, diag, &setup));
   PSPLIT_TRY(settle_replicas(&setup.run, pipe, source, diag));
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);

@@ -14,7 +14,7 @@ psplit_code psplit_profile_model(const psplit_onnxruntime *ort, const char *path
   psplit_run_shape *inputs = NULL;
   psplit_i_run_options *run = &setup.run;
   psplit_feed_options *feed = &run->feed.given;
-  PSPLIT_TRY(psplit_i_run_setup_make(options, 0, diag, &setup));
+  PSPLIT_TRY(psplit_i_run_setup_make(options, 0, false, diag, &setup));
   feed->random = true;
   feed->give = NULL;
   PSPLIT_TRY(psplit_model_open(path, read, diag, &whole));

@@ -94,7 +94,7 @@ psplit_code psplit_profile_stages(const psplit_onnxruntime *ort, const psplit_pi
   psplit_code code;
   psplit_i_run_setup setup = {0};
   psplit_i_profile *profiles = calloc((size_t)n + 1, sizeof *profiles);
-  PSPLIT_TRY(psplit_i_run_setup_make(options, n, diag, &setup));
+  PSPLIT_TRY(psplit_i_run_setup_make(options, n, false, diag, &setup));
   if (!profiles) PSPLIT_FAIL(psplit_i_nomem(diag));
   setup.run.feed.given.random = true;
   setup.run.feed.given.give = NULL;

@@ -481,6 +481,22 @@ static void many_runs(void) {
   free(text);
 }
 
+/* What counts its micro-batches refuses to go on without end, also as a stream. */
+static void endless(void) {
+  psplit_diag diag = {0};
+  char *text = NULL;
+  psplit_output_difference found[2];
+  psplit_run_options run = run_options();
+  run.stream = true;
+  run.n_micro_batches = PSPLIT_RUN_ENDLESS;
+  check(psplit_compare_run(ort, "plain.onnx", plain, &run, &diag, found) == PSPLIT_USAGE,
+        "an endless comparison", 0, &diag);
+  check(psplit_profile_model(ort, "plain.onnx", NULL, &run, &diag, &text) == PSPLIT_USAGE,
+        "an endless profile", 0, &diag);
+  check(psplit_profile_stages(ort, plain, &run, &diag, &text) == PSPLIT_USAGE,
+        "an endless profile of stages", 0, &diag);
+}
+
 int main(int argc, char **argv) {
   static const char *const plain_pins[] = {"[abis]=0", "[ctyz]=1"};
   static const char *const trained_pins[] = {"[ab]=0", "[cdl]=1"};
@@ -534,7 +550,10 @@ int main(int argc, char **argv) {
       each("call", actions[i].title, actions[i].act, fail_new_call, stop_calls);
     each("allocation", actions[i].title, actions[i].act, fail_new_allocation, stop_failing);
   }
-  if (!getenv("EACH_FAILURE_ONLY")) many_runs();
+  if (!getenv("EACH_FAILURE_ONLY")) {
+    many_runs();
+    endless();
+  }
   psplit_pipeline_close(plain);
   psplit_pipeline_close(trained);
   psplit_pipeline_close(decoder);

@@ -17,7 +17,7 @@
 static psplit_code make(const psplit_run_options *given, psplit_i_run_setup *out) {
   psplit_diag diag = {0};
   *out = (psplit_i_run_setup){0};
-  const psplit_code code = psplit_i_run_setup_make(given, 2, &diag, out);
+  const psplit_code code = psplit_i_run_setup_make(given, 2, true, &diag, out);
   assert_true((code == PSPLIT_OK) == !*diag.message);
   psplit_i_run_setup_fini(out);
   return code;
@@ -96,16 +96,34 @@ static void values_that_cannot_be_are_refused(void **state) {
   assert_int_equal(setup.run.n_warmup, 0);
 }
 
-#define WITH(code)                                                                 \
-  do {                                                                             \
-    psplit_run_options o;                                                          \
-    psplit_i_run_setup setup = {0};                                                \
-    psplit_diag diag = {0};                                                        \
-    psplit_run_options_init(&o);                                                   \
-    code;                                                                          \
-    assert_int_equal(psplit_i_run_setup_make(&o, 2, &diag, &setup), PSPLIT_USAGE); \
-    assert_string_equal(diag.message, says);                                       \
-    psplit_i_run_setup_fini(&setup);                                               \
+/* What compares or measures asks for a number, and no input of it ends. */
+static void what_counts_its_runs_takes_no_stream(void **state) {
+  (void)state;
+  psplit_run_options options;
+  psplit_i_run_setup setup = {0};
+  psplit_diag diag = {0};
+  psplit_run_options_init(&options);
+  options.stream = true;
+  options.n_warmup = 3;
+  assert_int_equal(psplit_i_run_setup_make(&options, 2, false, &diag, &setup), PSPLIT_OK);
+  assert_int_equal(setup.run.n_warmup, 3);
+  psplit_i_run_setup_fini(&setup);
+  setup = (psplit_i_run_setup){0};
+  options.n_micro_batches = PSPLIT_RUN_ENDLESS;
+  assert_int_equal(psplit_i_run_setup_make(&options, 2, false, &diag, &setup), PSPLIT_USAGE);
+  psplit_i_run_setup_fini(&setup);
+}
+
+#define WITH(code)                                                                       \
+  do {                                                                                   \
+    psplit_run_options o;                                                                \
+    psplit_i_run_setup setup = {0};                                                      \
+    psplit_diag diag = {0};                                                              \
+    psplit_run_options_init(&o);                                                         \
+    code;                                                                                \
+    assert_int_equal(psplit_i_run_setup_make(&o, 2, true, &diag, &setup), PSPLIT_USAGE); \
+    assert_string_equal(diag.message, says);                                             \
+    psplit_i_run_setup_fini(&setup);                                                     \
   } while (0)
 
 static psplit_code take(void *user, uint32_t micro_batch, uint32_t output,
@@ -156,7 +174,7 @@ static void sessions_are_those_of_their_stages(void **state) {
     psplit_diag diag = {0};
     const bool each = options.n_sessions == 3;
     if (each) options.n_replicas = n_replicas;
-    assert_int_equal(psplit_i_run_setup_make(&options, 2, &diag, &setup), PSPLIT_OK);
+    assert_int_equal(psplit_i_run_setup_make(&options, 2, true, &diag, &setup), PSPLIT_OK);
     assert_int_equal(setup.run.stage_sessions[0].n_threads, 1);
     assert_int_equal(setup.run.stage_sessions[1].n_threads, each ? 3 : 2);
     if (each) assert_int_equal(setup.run.replica_sessions[0][1].n_threads, 2);
@@ -166,7 +184,7 @@ static void sessions_are_those_of_their_stages(void **state) {
     for (bool failed = true; failed;) {
       setup = (psplit_i_run_setup){0};
       fail_new_allocation();
-      const psplit_code code = psplit_i_run_setup_make(&options, 2, &diag, &setup);
+      const psplit_code code = psplit_i_run_setup_make(&options, 2, true, &diag, &setup);
       failed = stop_failing();
       psplit_i_run_setup_fini(&setup);
       assert_int_equal(code, failed ? PSPLIT_NOMEM : PSPLIT_OK);
@@ -215,6 +233,7 @@ int main(void) {
     cmocka_unit_test(defaults_stay_within_an_older_struct),
     cmocka_unit_test(sizes_that_cannot_be_are_refused),
     cmocka_unit_test(values_that_cannot_be_are_refused),
+    cmocka_unit_test(what_counts_its_runs_takes_no_stream),
     cmocka_unit_test(options_that_make_no_sense_are_told),
     cmocka_unit_test(sessions_are_those_of_their_stages),
     cmocka_unit_test(short_stages_run_ahead_within_a_mebibyte),
