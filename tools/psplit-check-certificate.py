@@ -2,9 +2,9 @@
 """Checks a certificate that onnx-pipeline-plan or onnx-pipeline-split wrote: whether the split has
 the value that it says, and whether no split can be better than the bound that it says.
 
-    psplit-check-certificate.py PROBLEM.json CERTIFICATE
+    psplit-check-certificate.py [--max-text MIB] PROBLEM.json CERTIFICATE
 
-Needs nothing but Python and shares nothing with the programs. What each line of a certificate
+Each is a regular file of up to 64 MiB, or as --max-text says. Needs nothing but Python and shares nothing with the programs. What each line of a certificate
 claims, and why that proves the bound, is in docs/certificates.md.
 
 Exit status: 0 it holds, 1 refused (with the line that fails), 2 usage, 3 a file cannot be read, 129, 130, 143 ended by
@@ -15,7 +15,9 @@ import json
 import math
 import operator
 import os
+import re
 import signal
+import stat
 import sys
 import zlib
 from fractions import Fraction
@@ -860,22 +862,36 @@ def interrupted(number, _):
     os.write(2, b"error: interrupted\n")
     os._exit(128 + number)
 
+def read(path, most):
+    """The bytes of a regular file of up to so many: nothing is waited for, no device read without end."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"it has more than {most} bytes; the limit is lifted by --max-text MIB")
+    return data
+
 def main():
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, interrupted)
-    asked = sys.argv[1:] in (["-h"], ["--help"])
-    if asked or len(sys.argv) != 3:
+    names, mebibytes = sys.argv[1:], "64"
+    if names[:1] == ["--max-text"] and len(names) > 1:
+        mebibytes, names = names[1], names[2:]
+    asked = names in (["-h"], ["--help"])
+    if asked or len(names) != 2 or not re.fullmatch("[1-9][0-9]{0,9}", mebibytes):
         print(__doc__, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
-    path, certificate = sys.argv[1:]
+    path, certificate = names
+    most, reading = int(mebibytes) << 20, certificate
     try:
-        with open(path, encoding="utf-8") as file:
-            problem = Problem(json.load(file))
-        with open(certificate, "rb") as file:
-            data = file.read()
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        print(f"error: {path}: {type(error).__name__}: {error}", file=sys.stderr)
+        data = read(certificate, most)
+        reading = path
+        problem = Problem(json.loads(read(path, most).decode("utf-8")))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+            MemoryError) as error:
+        print(f"error: {reading}: {type(error).__name__}: {error}", file=sys.stderr)
         return 3
     try:
         print("\n".join(check(problem, data)))

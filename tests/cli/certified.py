@@ -53,6 +53,35 @@ def write(name, content):
     return name
 
 
+def readable(tap):
+    """d.problem.json and d are a problem and its certificate: what is no file, or too long, is told by its name."""
+    os.mkfifo("fifo")
+    with open("long", "w") as file:
+        file.truncate((64 << 20) + 1)
+    write("deep", b"[" * 200000)
+    write("odd", b'{"format": "psplit-problem", "nodes": [{"id": 0, "time_ns": [1e999]}]}')
+    for name, names, why in (
+            ("a FIFO for a problem", ("fifo", "d"), "error: fifo: ValueError: it is no regular file"),
+            ("a FIFO for a certificate", ("d.problem.json", "fifo"), "error: fifo: ValueError: it is no regular file"),
+            ("a device", ("d.problem.json", "/dev/zero"), "error: /dev/zero: ValueError: it is no regular file"),
+            ("a directory", (".", "d"), "error: .: "),
+            ("a certificate too long", ("d.problem.json", "long"),
+             "error: long: ValueError: it has more than 67108864 bytes; the limit is lifted by --max-text MIB"),
+            ("a problem too long", ("--max-text", "1", "long", "d"),
+             "error: long: ValueError: it has more than 1048576 bytes"),
+            ("no certificate", ("d.problem.json", "none"), "error: none: FileNotFoundError"),
+            ("brackets without end", ("deep", "d"), "error: deep: "),
+            ("no problem", ("odd", "d"), "error: odd: ")):
+        done = run(sys.executable, CHECK, *names)
+        tap.ok(done.returncode == 3 and done.stderr.startswith(why) and done.stderr.count("\n") == 1,
+               name + " cannot be read", "%d %s" % (done.returncode, done.stderr))
+    done = run(sys.executable, CHECK, "--max-text", "65", "d.problem.json", "long")
+    tap.ok(done.returncode == 1 and "refused: long:0" in done.stderr, "a limit that is lifted", done.stderr)
+    for mebibytes in ("0", "x", "-1"):
+        done = run(sys.executable, CHECK, "--max-text", mebibytes, "d.problem.json", "d")
+        tap.ok(done.returncode == USAGE, "no number of MiB: " + mebibytes, done.stderr)
+
+
 def small(tap, split):
     write("chain.onnx", chain(12, 64))
     write("branches.onnx", branches(5))
@@ -93,6 +122,7 @@ def small(tap, split):
     done = run(split, "chain.onnx", "-k", "2", "-o", "out", "-q", "--certificate", "e")
     tap.ok(done.returncode == OK and os.path.exists("out/pipeline.json") and
            checked("e").returncode == 0, "beside the stages", done.stderr)
+    readable(tap)
     before = open("d.problem.json", "rb").read(), open("d", "rb").read()
     run(split, "chain.onnx", "-k", "3", "--plan-only", "-q", "--threads", "1", "--certificate", "d")
     tap.ok(before == (open("d.problem.json", "rb").read(), open("d", "rb").read()),

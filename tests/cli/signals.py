@@ -66,7 +66,6 @@ ROWS = [
     ("train", "--help", "stdout", ONCE),
     ("serve", "stages", "read pipeline.json", TWICE),
     ("serve", "--help", "stdout", ONCE),
-    ("check", "p.json fifo", "fifo", ONCE),
     ("check", "--help", "stdout", ONCE),
 ]
 
