@@ -122,6 +122,7 @@ static psplit_code settle_states(cutter *c, psplit_diag *diag) {
   psplit_code code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, &why);
   if (code != PSPLIT_INFEASIBLE || !psplit_i_planner_part_states(planner))
     return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &why);
+  psplit_i_shared_split_fini(&c->shared); /* of splits that keep them: its bound holds no more */
   code = restore_groups(planner, label, n_groups, diag);
   if (code == PSPLIT_OK) code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, diag);
   if (code == PSPLIT_OK)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "open.h"
 #include "small_plans.h"
 
 enum { N_PLANS = 24, MOST_STAGES = 4 };
@@ -216,9 +217,42 @@ static void what_is_passed_on_saves_messages(void **state) {
   assert_true(n_passing > 0 && n_best >= n_plans / 2 && n_settled > 0);
 }
 
+/* Where no split keeps a state in one stage, the plan parts it: what shared memory says was of
+ * splits that keep it. The weights alone would fit. */
+static void a_state_is_parted(void **state) {
+  (void)state;
+  static const char text[] =
+    "(float[1,64,512] x, float[1,64,512] \"past_key_values.0.key\") =>"
+    " (float[1,64,512] y, float[1,128,512] \"present.0.key\")"
+    " <float[512,512] w = raw {0 * 262144}, float[512,512] w2 = raw {0 * 262144},"
+    " float[512,512] w3 = raw {0 * 262144}, float[512,512] w4 = raw {0 * 262144},"
+    " float[512,512] w5 = raw {0 * 262144}, float[512,512] w6 = raw {0 * 262144}> {"
+    " a = MatMul (x, w) m = ReduceMean <keepdims = 1> (\"past_key_values.0.key\")"
+    " b = MatMul (a, w2) b2 = Add (b, m) c = MatMul (b2, w3) d = MatMul (c, w4)"
+    " e = MatMul (d, w5) \"present.0.key\" = Concat <axis = 1> (\"past_key_values.0.key\", e)"
+    " y = MatMul (e, w6) }";
+  psplit_model *model = opened_text(text);
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 7500000},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 7500000},"
+    " {\"name\": \"c\", \"preset\": \"cpu\", \"memory_bytes\": 7500000}]}");
+  const psplit_planner_options options = per_pair(3, devices);
+  psplit_planner *planner = unit_of(model, &options);
+  psplit_diag diag = {0};
+  if (psplit_planner_run(planner, "infer-shapes,cost,mark,attach,fuse,partition", &diag))
+    fail_msg("%s", diag.message);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  assert_true(plan->lower_bound_ns <= plan->bottleneck_ns);
+  assert_int_not_equal(plan->node_stage[1], plan->node_stage[7]);
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_passed_on_saves_messages),
+    cmocka_unit_test(a_state_is_parted),
     cmocka_unit_test(plans_count_messages),
     cmocka_unit_test(without_latency_nothing_changes),
     cmocka_unit_test(a_message_is_never_dearer_than_its_tensors),
