@@ -73,6 +73,7 @@ static bool none_needs(const expander *d, uint32_t v) {
   if (instance->pin[v] != PSPLIT_NONE) return false;
   if (x->alike) return false;    /* its readers would receive it over other links */
   if (x->messages) return false; /* who waits for v would wait for another stage */
+  if (x->bypasses) return false; /* stages in between would pass on what v reads */
   if (x->automaton->all_used && instance->n_counted[v] > 0) return false;
   for (uint32_t t = 0; t < instance->n_types; t++) {
     const int64_t w = instance->w[(size_t)t * instance->n + v];

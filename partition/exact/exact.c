@@ -285,7 +285,8 @@ static psplit_code prepare(exact *x) {
     x->count_receivers |= x->counted[e];
     x->receiver_budget |= x->mixed[e];
   }
-  x->count_receivers |= x->messages;
+  x->bypasses = x->options->bypasses && psplit_i_exact_counts_bypasses(instance, m);
+  x->count_receivers |= x->messages || x->bypasses;
   uint32_t copies = 1;
   for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)
     if (m->moves[k].replicas > copies) copies = m->moves[k].replicas;

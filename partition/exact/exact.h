@@ -25,7 +25,10 @@ typedef struct psplit_i_exact_options {
   bool least_comm; /* among them, one with the least sum of communication */
   /* With least_comm, up to 255 stages and no replicas: which of these; NULL: any. */
   const psplit_i_lexicographic *lexicographic;
-  bool send_once;      /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  bool send_once; /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  /* By shared memory, where psplit_i_exact_counts_bypasses(): what a stage passes on counts, so
+   * that NO holds for splits whose tensors go by any way; YES may be above the limit. */
+  bool bypasses;
   bool keep_dominated; /* labels that another one of their round dominates stay: the same verdict */
   /* Clusters moved, and 8 for each label, over all threads: the same for any number of threads. */
   uint64_t max_steps;
@@ -55,6 +58,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_i_instance *instance,
  * devices are linked alike and directly, and all nets run ahead. False as well where there are
  * none. */
 bool psplit_i_exact_counts_messages(const psplit_i_instance *instance,
+                                    const psplit_i_automaton *automaton);
+
+/* Whether a run may count what stages pass on: by shared memory with messages, where all nets run
+ * ahead and no stage may be empty. */
+bool psplit_i_exact_counts_bypasses(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton);
 
 /* Whether options->lexicographic may be asked for: stages and types must fit the bytes of a key. */

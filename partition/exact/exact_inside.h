@@ -3,6 +3,7 @@
  *   receivers.c        counts the stages that receive a net
  *   receiver_groups.c  counts them by the links that reach them
  *   message_counts.c   counts messages: who sends to whom
+ *   bypasses.c         counts what stages pass on
  *   labels.c           the table of labels
  *   stage.c            the stage that grows: clusters in and out
  *   lexicographic.c    keys, by which equal labels are told apart
@@ -67,6 +68,7 @@ typedef struct exact {
   uint64_t *zobrist;    /* [n] */
   bool count_receivers;
   bool messages;         /* counted for each pair of stages */
+  bool bypasses;         /* what stages pass on is counted */
   int64_t least_message; /* to receive, on any device that pays; 0 with overlap */
   psplit_i_message_floor floor;
   /* Receivers count with their links, where those differ by pair: stages r and
@@ -140,6 +142,22 @@ typedef struct awaited_cluster {
   uint32_t cluster, stage, next;
 } awaited_cluster;
 
+/* What goes past a stage as it has grown: nets that are made in front of it and read behind it. Of
+ * those that it reads as well, what sending takes alone. */
+typedef struct passing {
+  int64_t send_ns, recv_ns;
+  uint32_t n_sent, n_received;
+} passing;
+
+/* What a label may say of the stage in front, what the stage takes more for that, and a hash. */
+typedef struct bypass_way {
+  uint32_t beside;
+  int64_t more_ns;
+  uint64_t key;
+} bypass_way;
+
+enum { MOST_BYPASS_WAYS = 3 };
+
 /* An expander: one thread's scratch for the stages behind one label. */
 typedef struct expander {
   exact *x;
@@ -177,6 +195,11 @@ typedef struct expander {
   uint32_t *sender_seen, n_sender_seen; /* [n] stamps */
   uint32_t *seen, n_seen;               /* [n_nets] stamps */
   uint32_t *sources, n_sources;         /* [n_nets] mixed nets with their producer in the stage */
+  /* Where stages pass on: whether this one is bypassed, what the label says of it, what the one
+   * that is pushed will say of the next, and what it passes on if it is not bypassed. */
+  bool bypassed;
+  uint32_t beside, next_beside;
+  passing passing;
   int64_t could_send;  /* least that one receiver more would cost, where one may be added */
   passed_over *passed; /* [n + 1] by depth */
   uint64_t hash, check, receivers;
@@ -283,6 +306,20 @@ uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list);
 /* Reference time that messages take the devices left at least, once the stage is formed by `move`,
  * besides what d->open counts; also where messages are not counted. */
 double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *move);
+
+/* --- bypasses.c: what stages pass on, if x->bypasses --- */
+
+void psplit_i_bypasses_load(expander *d, const uint32_t *list, uint32_t n);
+uint32_t psplit_i_bypasses_list(const expander *d, uint32_t *out_list);
+void psplit_i_bypasses_take(expander *d, uint32_t cluster, bool add);
+/* Whether the stage in front of the loaded label may be bypassed, or not be. */
+bool psplit_i_bypasses_may(const expander *d, bool bypassed);
+/* What the stage sends more than its tracker has. Monotonicity: the sum of both only grows. */
+int64_t psplit_i_bypasses_more_sent(const expander *d, uint32_t type);
+/* Whether the stage sends something though the one behind has no time for it. Monotone. */
+bool psplit_i_bypasses_sends_in_vain(const expander *d);
+/* What labels behind the stage may say, and how many there are, MOST_BYPASS_WAYS at most. */
+uint32_t psplit_i_bypasses_ways(expander *d, uint32_t type, bypass_way *out_ways);
 
 /* --- lexicographic.c --- */
 

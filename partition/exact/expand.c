@@ -41,7 +41,8 @@ static int64_t sent_for_good(const expander *d, uint32_t type) {
   const psplit_i_load_tracker *tracker = &d->tracker;
   if (x->messages) return tracker->send[type] + psplit_i_messages_more_sent(d, type);
   const bool apart = tracker->n_messages[0] > 0 && tracker->n_on_trunk[0] == 0;
-  return tracker->send[type] + (apart ? x->instance->least_message[type] : 0);
+  return tracker->send[type] + (apart ? x->instance->least_message[type] : 0) +
+         (x->bypasses ? psplit_i_bypasses_more_sent(d, type) : 0);
 }
 
 static int64_t received_for_good(const exact *x, const passed_over *p) {
@@ -56,6 +57,7 @@ static bool fits(const expander *d, const passed_over *p) {
   const bool sends_grow = x->instance->all_forward && !x->instance->overlap;
   const int64_t received = received_for_good(x, p);
   if (d->n_barred_here > 0 || sends_too_much(d, p->recv_ns)) return false;
+  if (x->bypasses && psplit_i_bypasses_sends_in_vain(d)) return false;
   for (uint32_t t = 0; t < x->automaton->n_types; t++)
     if (x->automaton->count[t] && !tracker->n_forbidden[t] &&
         tracker->w[t] + (sends_grow ? sent_for_good(d, t) : 0) +
@@ -65,13 +67,19 @@ static bool fits(const expander *d, const passed_over *p) {
   return false;
 }
 
+/* Whether the stage receives net e if it does not make it: it reads it, or passes it on. */
+static bool is_received(const expander *d, uint32_t e) {
+  if (d->tracker.n_in[e] > 0) return true;
+  return d->x->bypasses && !d->bypassed && d->x->instance->makes_message[e] && d->n_placed[e] > 0;
+}
+
 /* Clusters are taken in decreasing order: one that was passed over stays out of the stage, and what
  * the stage receives from it is received for good. */
 static void pass_over(const expander *d, uint32_t cluster, passed_over *p) {
   const psplit_i_instance *instance = d->x->instance;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
     const uint32_t e = instance->inc[k] >> 1;
-    if (!(instance->inc[k] & 1) || d->tracker.n_in[e] == 0) continue;
+    if (!(instance->inc[k] & 1) || !is_received(d, e)) continue;
     p->recv_ns += d->x->least_recv[e];
     if (!instance->makes_message) continue;
     p->message |= instance->makes_message[e];
@@ -150,13 +158,11 @@ static bool may_go_on(expander *d) {
   return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);
 }
 
-void psplit_i_expander_expand(expander *d) {
+static void expand_stage(expander *d) {
   exact *x = d->x;
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_instance *instance = x->instance;
   const uint32_t state = d->from->state;
-  d->n_steps += instance->n / CLUSTERS_PER_STEP; /* of loading the label */
-  if (psplit_i_expander_less_is_left(d)) return;
   if (top_below(d, instance->n) == PSPLIT_NONE) { /* all that is left is weightless */
     psplit_i_expander_push_stage(d);
     return;
@@ -211,6 +217,16 @@ void psplit_i_expander_expand(expander *d) {
       continue;
     }
     psplit_i_expander_push_stage(d);
+  }
+}
+
+void psplit_i_expander_expand(expander *d) {
+  const exact *x = d->x;
+  d->n_steps += x->instance->n / CLUSTERS_PER_STEP; /* of loading the label */
+  if (psplit_i_expander_less_is_left(d)) return;
+  for (int bypassed = 0; bypassed < (x->bypasses ? 2 : 1); bypassed++) {
+    d->bypassed = bypassed;
+    if (!x->bypasses || psplit_i_bypasses_may(d, bypassed)) expand_stage(d);
   }
 }
 

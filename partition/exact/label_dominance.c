@@ -246,8 +246,9 @@ static void drop(exact *x, psplit_i_round *round, const bool *keep) {
 static bool applies(const exact *x) {
   const psplit_i_instance *instance = x->instance;
   return x->n_round > 1 && !x->options->keep_dominated && !x->options->least_comm &&
-         x->n_key_bytes == 0 && !x->alike && !x->receiver_budget && !x->automaton->all_used &&
-         (!instance->makes_message || psplit_i_one_message(instance)) && instance->all_forward;
+         x->n_key_bytes == 0 && !x->alike && !x->receiver_budget && !x->bypasses &&
+         !x->automaton->all_used && (!instance->makes_message || psplit_i_one_message(instance)) &&
+         instance->all_forward;
 }
 
 psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round) {

@@ -105,11 +105,25 @@ static void push_receivers(expander *d, const psplit_i_transition *move) {
   choose_budgets(d, move, 0, 0);
 }
 
+/* One label for each way the stage in front may be, of those that the stage has time for. */
+static void push_bypasses(expander *d, const psplit_i_transition *move) {
+  bypass_way ways[MOST_BYPASS_WAYS];
+  const uint32_t n = psplit_i_bypasses_ways(d, move->type, ways);
+  const int64_t load = psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move);
+  for (uint32_t i = 0; i < n; i++) {
+    if (psplit_i_sat_add_i64(load, ways[i].more_ns) > d->x->options->limit) continue;
+    d->next_beside = ways[i].beside;
+    push_label(d, move, ways[i].key, 0);
+  }
+}
+
 /* Gives the stage as it has grown the device of `move`, if its load is within the limit there. */
 static void push_move(expander *d, const psplit_i_transition *move) {
   uint64_t receivers = d->receivers;
   if (d->x->receiver_budget)
     push_receivers(d, move);
+  else if (d->x->bypasses)
+    push_bypasses(d, move);
   else if (psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move) <= d->x->options->limit &&
            (!d->x->alike || psplit_i_groups_bar(d, move, &receivers)) &&
            (!d->x->messages || psplit_i_messages_pass(d, move, &receivers)))

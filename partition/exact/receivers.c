@@ -18,6 +18,7 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
     psplit_i_groups_load(d, pairs, n_pairs);
     return;
   }
+  if (x->bypasses) psplit_i_bypasses_load(d, pairs, n_pairs);
   if (!x->instance->p2p) return;
   /* Default: one receiving stage as soon as a consumer is placed. */
   for (uint32_t e = 0; e < x->instance->n_nets; e++)
@@ -39,6 +40,10 @@ void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
   const exact *x = d->x;
   if (x->alike) {
     psplit_i_groups_take(d, cluster, add);
+    return;
+  }
+  if (x->bypasses) {
+    psplit_i_bypasses_take(d, cluster, add);
     return;
   }
   const psplit_i_instance *instance = x->instance;
@@ -68,6 +73,7 @@ bool psplit_i_receivers_open(const expander *d) {
 uint32_t psplit_i_receivers_list(const expander *d, uint32_t *pairs) {
   const exact *x = d->x;
   if (x->alike) return psplit_i_groups_list(d, pairs);
+  if (x->bypasses) return psplit_i_bypasses_list(d, pairs);
   uint32_t n = 0;
   for (uint32_t e = 0; e < x->instance->n_nets; e++) {
     if (!x->counted[e] || !psplit_i_is_left(d, psplit_i_net_producer(x->instance, e))) continue;

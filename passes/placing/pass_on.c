@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "any_way.h"
 #include "builder.h"
 #include "devices_inside.h"
 #include "links.h"
+#include "methods.h"
 #include "record.h"
 #include "tied_weights.h"
 
@@ -173,43 +175,6 @@ static bool applies(const psplit_planner *planner) {
          options->tied_weights != PSPLIT_TIED_TOGETHER;
 }
 
-/* Asked once for these supernodes. */
-static psplit_code solve_shared(psplit_planner *planner, psplit_i_shared_split *io,
-                                psplit_diag *diag) {
-  static const double SHARE = 0.3; /* of the time that the split itself may take */
-  psplit_code code = PSPLIT_OK;
-  psplit_problem problem;
-  psplit_partition_options options;
-  psplit_diag why = {0};
-  uint32_t *group;
-  if (io->n_groups == planner->grouping.n_groups) return PSPLIT_OK;
-  psplit_i_shared_split_fini(io);
-  io->n_groups = planner->grouping.n_groups;
-  PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
-  if (problem.n_link_classes || !problem.message_ns) goto out;
-  problem.comm = PSPLIT_COMM_SHARED;
-  psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= SHARE;
-  options.logger = NULL;
-  code = psplit_partition_solve(&problem, &options, &why, &io->solution);
-  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
-  code = PSPLIT_OK;
-  if (!io->solution) goto out;
-  PSPLIT_TRY(psplit_i_record(planner, &problem, &options, io->solution, diag));
-  io->stage = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *io->stage);
-  if (!io->stage) PSPLIT_FAIL(psplit_i_nomem(diag));
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
-    io->stage[n] = group[n] == PSPLIT_NONE ? 0 : io->solution->stage[group[n]];
-out:
-  psplit_i_arena_reset(&planner->scratch);
-  return code;
-}
-
-void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
-  psplit_solution_destroy(shared->solution);
-  *shared = (psplit_i_shared_split){0};
-}
-
 static uint32_t *new_ways(psplit_planner *planner) {
   const size_t n = planner->options.n_stages;
   return psplit_i_arena_array(&planner->arena, n * n, sizeof(uint32_t));
@@ -226,6 +191,111 @@ static psplit_code adopt(psplit_planner *planner, const uint32_t *stage, uint32_
   const psplit_code code = psplit_i_builder_adopt(planner, stage, diag);
   planner->solution = solution;
   return code;
+}
+
+/* Splits of supernodes, measured one after the other. */
+typedef struct trial {
+  psplit_planner *planner;
+  psplit_i_shared_split *best;
+  const uint32_t *group;  /* [n_nodes] */
+  uint32_t *stage, *next; /* of the one at hand */
+} trial;
+
+/* psplit_i_measure: by the best ways that are found, if stages fit. The best so far is kept. */
+static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit_diag *diag,
+                                 int64_t *out_ns) {
+  trial *t = with;
+  psplit_code code;
+  toll found;
+  psplit_planner *planner = t->planner;
+  psplit_i_shared_split *best = t->best;
+  const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
+  for (size_t v = 0; v < n_nodes; v++)
+    t->stage[v] = t->group[v] == PSPLIT_NONE ? 0 : group_stage[t->group[v]];
+  PSPLIT_TRY(adopt(planner, t->stage, NULL, diag));
+  const int64_t direct_ns = planner->plan->bottleneck_ns;
+  PSPLIT_TRY(find_ways(planner, t->next, &found, diag));
+  PSPLIT_TRY(adopt(planner, t->stage, t->next, diag));
+  *out_ns = psplit_i_plan_fits(planner) ? found.slowest_ns : INT64_MAX;
+  psplit_i_pass_nothing_on(planner);
+  if (*out_ns == INT64_MAX || !is_less(found, (toll){best->slowest_ns, best->sum_ns})) goto out;
+  memcpy(best->stage, t->stage, n_nodes * sizeof *best->stage);
+  memcpy(best->next, t->next, n * n * sizeof *best->next);
+  best->slowest_ns = found.slowest_ns;
+  best->sum_ns = found.sum_ns;
+  best->direct_ns = direct_ns;
+out:
+  return code;
+}
+
+/* Between the bound by shared memory and what its split takes: what counts then is which stages
+ * pass tensors on. */
+static psplit_code close_in(trial *t, const psplit_problem *problem,
+                            const psplit_partition_options *options, psplit_diag *diag) {
+  psplit_code code;
+  psplit_solution *solution = t->best->solution;
+  int64_t bound_ns = solution->lower_bound_ns, value_ns;
+  PSPLIT_TRY(measure_split(t, solution->stage, diag, &value_ns));
+  /* What it does not decide is harder still with what stages pass on. */
+  if (value_ns == INT64_MAX || value_ns <= bound_ns || !solution->proved_optimal) goto out;
+  PSPLIT_TRY(
+    psplit_i_bound_any_way(problem, options, measure_split, t, &bound_ns, &value_ns, diag));
+  if (bound_ns > solution->lower_bound_ns) {
+    solution->lower_bound_ns = bound_ns;
+    solution->bound = psplit_i_method_name(PSPLIT_I_SOLVER_EXACT);
+  }
+out:
+  return code;
+}
+
+static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io, trial *out,
+                             psplit_diag *diag) {
+  const size_t n = planner->graph->n_nodes;
+  io->stage = psplit_i_arena_array(&planner->arena, n, sizeof *io->stage);
+  io->next = new_ways(planner);
+  io->slowest_ns = io->sum_ns = io->direct_ns = INT64_MAX;
+  out->stage = psplit_i_arena_array(&planner->arena, n, sizeof *out->stage);
+  out->next = new_ways(planner);
+  return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
+/* Asked once for these supernodes. The planner's plan is another one then. */
+static psplit_code solve_shared(psplit_planner *planner, psplit_i_shared_split *io,
+                                psplit_diag *diag) {
+  static const double SHARE = 0.45; /* of the time that the split itself may take */
+  psplit_code code;
+  psplit_partition_options options;
+  psplit_diag why = {0};
+  psplit_i_arena arena; /* plans are made while the problem is asked */
+  psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
+  trial t = {.planner = planner, .best = io};
+  psplit_i_shared_split_fini(io);
+  psplit_i_arena_init(&arena, 0);
+  io->n_groups = planner->grouping.n_groups;
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(psplit_i_builder_unlimited(&b));
+  if (b.problem.n_link_classes || !b.problem.message_ns) goto out;
+  b.problem.comm = PSPLIT_COMM_SHARED;
+  psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= SHARE;
+  options.logger = NULL;
+  code = psplit_partition_solve(&b.problem, &options, &why, &io->solution);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
+  code = PSPLIT_OK;
+  if (!io->solution) goto out;
+  PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, io->solution, diag));
+  t.group = b.group;
+  PSPLIT_TRY(make_room(planner, io, &t, diag));
+  PSPLIT_TRY(close_in(&t, &b.problem, &options, diag));
+out:
+  psplit_i_arena_fini(&arena);
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
+  psplit_solution_destroy(shared->solution);
+  *shared = (psplit_i_shared_split){0};
 }
 
 /* The solution is the one of the planner's plan, which it has owned since. */
@@ -272,60 +342,61 @@ psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_
   *out_settled = false;
   *out = (psplit_i_shared_split){0};
   if (!applies(planner) || planner->grouping.n_groups < planner->options.n_stages) return code;
-  uint32_t *next = new_ways(planner);
-  toll found;
-  if (!next) return psplit_i_nomem(diag);
   psplit_solution_destroy(planner->solution);
   planner->solution = NULL;
   PSPLIT_TRY(solve_shared(planner, out, diag));
-  if (!out->solution) goto out;
-  PSPLIT_TRY(adopt(planner, out->stage, NULL, diag));
-  const int64_t bound_ns = out->solution->lower_bound_ns, direct_ns = planner->plan->bottleneck_ns;
-  if (direct_ns > bound_ns) {
-    PSPLIT_TRY(find_ways(planner, next, &found, diag));
-    if (found.slowest_ns > bound_ns || !pays(planner, found.slowest_ns, direct_ns)) goto out;
-    PSPLIT_TRY(adopt(planner, out->stage, next, diag));
-  }
-  *out_settled = planner->plan->bottleneck_ns <= bound_ns && psplit_i_plan_fits(planner) &&
-                 !cuts_ties(planner, ties);
+  if (!out->solution || out->slowest_ns > out->solution->lower_bound_ns) goto out;
+  const bool directly = out->direct_ns <= out->solution->lower_bound_ns;
+  if (!directly && !pays(planner, out->slowest_ns, out->direct_ns)) goto out;
+  PSPLIT_TRY(adopt(planner, out->stage, directly ? NULL : out->next, diag));
+  *out_settled = planner->plan->bottleneck_ns <= out->solution->lower_bound_ns &&
+                 psplit_i_plan_fits(planner) && !cuts_ties(planner, ties);
   if (*out_settled) PSPLIT_TRY(make_it_the_plan(planner, out, diag));
 out:
   if (!*out_settled) psplit_i_pass_nothing_on(planner);
   return code;
 }
 
+/* The plan that sends directly, with what is known of it by now. */
+static psplit_code go_straight(psplit_planner *planner, const uint32_t *stage, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(adopt(planner, stage, NULL, diag));
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
 psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *shared,
                              psplit_diag *diag) {
   psplit_code code;
+  toll found;
   if (!planner->solution || !applies(planner)) return PSPLIT_OK;
   const size_t n_nodes = planner->graph->n_nodes;
   if (!planner->plan) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   const int64_t before_ns = planner->plan->bottleneck_ns;
-  PSPLIT_TRY(solve_shared(planner, shared, diag));
-  if (!shared->solution) goto out;
-  raise_bound(planner->solution, shared->solution);
-  if (shared->solution->lower_bound_ns >= before_ns) {
-    PSPLIT_TRY(psplit_i_plan_make(planner, diag)); /* with the bound */
+  uint32_t *direct = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *direct);
+  uint32_t *next = new_ways(planner);
+  if (!direct || !next) PSPLIT_FAIL(psplit_i_nomem(diag));
+  memcpy(direct, planner->stage, n_nodes * sizeof *direct);
+  if (shared->n_groups != planner->grouping.n_groups)
+    PSPLIT_TRY(solve_shared(planner, shared, diag));
+  if (!shared->solution) {
+    PSPLIT_TRY(go_straight(planner, direct, diag));
     goto out;
   }
-  uint32_t *direct = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *direct);
-  uint32_t *next[2] = {new_ways(planner), new_ways(planner)};
-  if (planner->arena.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  if (n_nodes) memcpy(direct, planner->stage, n_nodes * sizeof *direct);
-  const uint32_t *const stage[2] = {direct, shared->stage};
-  toll found[2];
-  for (int i = 0; i < 2; i++) {
-    PSPLIT_TRY(adopt(planner, stage[i], NULL, diag));
-    PSPLIT_TRY(find_ways(planner, next[i], &found[i], diag));
+  raise_bound(planner->solution, shared->solution);
+  if (shared->solution->lower_bound_ns >= before_ns) {
+    PSPLIT_TRY(go_straight(planner, direct, diag));
+    goto out;
   }
-  const int best = is_less(found[1], found[0]);
-  PSPLIT_TRY(adopt(planner, stage[best], next[best], diag));
-  if (pays(planner, planner->plan->bottleneck_ns, before_ns) && psplit_i_plan_fits(planner)) {
+  PSPLIT_TRY(adopt(planner, direct, NULL, diag));
+  PSPLIT_TRY(find_ways(planner, next, &found, diag));
+  const bool other = is_less((toll){shared->slowest_ns, shared->sum_ns}, found);
+  PSPLIT_TRY(adopt(planner, other ? shared->stage : direct, other ? shared->next : next, diag));
+  if (pays(planner, planner->plan->bottleneck_ns, before_ns) && psplit_i_plan_fits(planner))
     PSPLIT_TRY(make_it_the_plan(planner, shared, diag));
-  } else {
-    PSPLIT_TRY(adopt(planner, direct, NULL, diag));
-    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
-  }
+  else
+    PSPLIT_TRY(go_straight(planner, direct, diag));
 out:
   return code;
 }

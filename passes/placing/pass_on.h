@@ -6,19 +6,24 @@
 #include "tied_weights.h"
 
 /* The split through shared memory, where each stage sends one message at most, for all that it
- * sends, and receives one: its bound holds for all ways that tensors may go. */
+ * sends, and receives one, or another one that was found since: the best over the ways that were
+ * found for it. The solution's bound holds for all splits and all ways that tensors may go. */
 typedef struct psplit_i_shared_split {
-  psplit_solution *solution; /* NULL: none was found */
-  uint32_t *stage;           /* [n_nodes] in the planner's arena */
-  uint32_t n_groups;         /* supernodes it is of; 0: not asked yet */
+  psplit_solution *solution;  /* NULL: none was found */
+  uint32_t *stage;            /* [n_nodes] in the planner's arena, as all here */
+  uint32_t *next;             /* [n_stages^2] ways */
+  int64_t slowest_ns, sum_ns; /* over these: the slowest stage, and all; INT64_MAX: none fits */
+  int64_t direct_ns;          /* the slowest stage where all is sent directly */
+  uint32_t n_groups;          /* supernodes it is of; 0: not asked yet */
 } psplit_i_shared_split;
 
-/* Where latency is a message's, asks for the split through shared memory first: where sending
- * straight, or passing on, takes it no longer than its bound, that is the plan, proved, and
- * *out_settled. It is not where memory, or a weight that is cut apart, leaves more to be asked; nor
- * where passing on alone does it, and saves no more than options.slack_frac. `out` is to be ended,
- * also on failure. For throughput over three equal devices and more, alike and all linked, which do
- * not send while they compute; not for training; else nothing is done. Errors: NOMEM, CANCELLED. */
+/* Where latency is a message's, asks for the split through shared memory first, and then for what
+ * no way of passing on is below: where sending straight, or passing on, takes a split no longer
+ * than that, it is the plan, proved, and *out_settled. It is not where memory, or a weight that is
+ * cut apart, leaves more to be asked; nor where passing on alone does it, and saves no more than
+ * options.slack_frac. `out` is to be ended, also on failure. For throughput over three equal
+ * devices and more, alike and all linked, which do not send while they compute; not for training;
+ * else nothing is done. Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_share_memory_first(psplit_planner *planner,
                                                         const psplit_i_tied_weights *ties,
                                                         psplit_i_shared_split *out,

@@ -1,0 +1,130 @@
+/* The exact program, counting what stages pass on, with limits between a bound and a value. */
+#include "any_way.h"
+
+#include <string.h>
+
+#include "device_merge.h"
+#include "exact.h"
+#include "reductions.h"
+#include "result.h"
+
+typedef struct any_way {
+  const psplit_problem *problem; /* with devices that are alike as one */
+  const psplit_partition_options *options;
+  psplit_i_budget budget;
+  uint64_t most;     /* operations of all runs together */
+  uint32_t n_rounds; /* that the last one got through */
+  psplit_i_arena arena;
+  psplit_diag *diag;
+  uint32_t *stage; /* [n_nodes] of the split within the limit */
+} any_way;
+
+enum { MOST_LIMITS = 24, RUNS = 2 /* that the budget does for */ };
+
+/* What is too dear apart within the limit is one cluster, whatever stages pass on besides. */
+static psplit_code make_instance(any_way *a, int64_t limit, psplit_i_instance *instance,
+                                 psplit_i_automaton *automaton) {
+  psplit_code code;
+  uint32_t *parent = psplit_i_arena_array(&a->arena, a->problem->n_nodes, sizeof *parent);
+  if (!parent) return psplit_i_nomem(a->diag);
+  for (uint32_t v = 0; v < a->problem->n_nodes; v++) parent[v] = v;
+  PSPLIT_TRY(psplit_i_instance_init(instance, a->problem, NULL, a->diag));
+  PSPLIT_TRY(psplit_i_automaton_init(automaton, instance, a->options, a->diag));
+  if (!psplit_i_exact_counts_bypasses(instance, automaton)) return PSPLIT_UNSUPPORTED;
+  const uint32_t n = instance->n;
+  PSPLIT_TRY(psplit_i_reduce(instance, automaton, limit, parent, &a->budget, a->diag));
+  if (instance->n == n) return PSPLIT_OK;
+  psplit_i_automaton_fini(automaton);
+  PSPLIT_TRY(psplit_i_automaton_init(automaton, instance, a->options, a->diag));
+out:
+  return code;
+}
+
+static psplit_code run(any_way *a, int64_t limit, const psplit_i_instance *instance,
+                       const psplit_i_automaton *automaton, psplit_i_verdict *out_verdict) {
+  psplit_code code;
+  psplit_i_weight_axis axis = {0};
+  psplit_i_assignment split;
+  const uint64_t cap = a->options->memory_cap_bytes;
+  PSPLIT_TRY(psplit_i_assignment_init(&split, instance, &a->arena));
+  PSPLIT_TRY(psplit_i_weight_axis_make(instance, automaton, limit, a->options->n_threads,
+                                       &a->budget, &axis));
+  if (axis.bound > limit) {
+    *out_verdict = PSPLIT_I_NO;
+    goto out;
+  }
+  const psplit_i_exact_options options = {.limit = limit,
+                                          .bypasses = true,
+                                          .max_steps = a->most / PSPLIT_I_STEP_OPS / RUNS,
+                                          .memory_bytes = cap ? cap : UINT64_C(1) << 30,
+                                          .n_threads = a->options->n_threads,
+                                          .budget = &a->budget,
+                                          .out_rounds = &a->n_rounds};
+  PSPLIT_TRY(psplit_i_exact(instance, automaton, &axis, &options, &split, out_verdict));
+  if (*out_verdict != PSPLIT_I_YES) goto out;
+  for (uint32_t v = 0; v < a->problem->n_nodes; v++)
+    a->stage[v] = split.stage[instance->cluster_of_node[v]];
+out:
+  psplit_i_weight_axis_fini(&axis);
+  return code == PSPLIT_NOMEM ? psplit_i_nomem(a->diag) : code;
+}
+
+/* UNSUPPORTED: what stages pass on cannot be counted. */
+static psplit_code decide(any_way *a, int64_t limit, psplit_i_verdict *out_verdict) {
+  psplit_code code;
+  psplit_i_instance instance = {0};
+  psplit_i_automaton automaton = {0};
+  *out_verdict = PSPLIT_I_UNKNOWN;
+  PSPLIT_TRY(make_instance(a, limit, &instance, &automaton));
+  PSPLIT_TRY(run(a, limit, &instance, &automaton, out_verdict));
+out:
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  return code;
+}
+
+/* Whether the last run ended far from the first stage: less of a limit would not help. */
+static bool is_stuck(const any_way *a) {
+  return a->n_rounds < psplit_problem_n_stages(a->problem) / 2;
+}
+
+psplit_code psplit_i_bound_any_way(const psplit_problem *problem,
+                                   const psplit_partition_options *options,
+                                   psplit_i_measure measure, void *with, int64_t *io_bound_ns,
+                                   int64_t *io_value_ns, psplit_diag *diag) {
+  psplit_code code;
+  psplit_problem merged;
+  any_way a = {
+    .problem = &merged, .options = options, .budget = psplit_i_budget_of(options), .diag = diag};
+  a.most = psplit_i_budget_left(&a.budget);
+  int64_t top = *io_value_ns; /* some split may be below it, or the program does not know */
+  psplit_i_arena_init(&a.arena, 0);
+  uint32_t *entry = PSPLIT_NEW(&a.arena, uint32_t, problem->n_devices);
+  a.stage = psplit_i_arena_array(&a.arena, problem->n_nodes, sizeof *a.stage);
+  if (!entry || !a.stage) PSPLIT_FAIL(psplit_i_nomem(diag));
+  if (psplit_i_devices_merge(problem, options, &a.arena, &merged, entry) != PSPLIT_OK)
+    PSPLIT_FAIL(psplit_i_nomem(diag));
+  code = PSPLIT_OK;
+  for (uint32_t i = 0; i < MOST_LIMITS && *io_bound_ns < top; i++) {
+    /* Just below the value, as long as that goes down; then between. */
+    const int64_t limit =
+      top == *io_value_ns ? top - 1 : *io_bound_ns + (top - 1 - *io_bound_ns) / 2;
+    psplit_i_verdict verdict;
+    if (psplit_i_expired(&a.budget)) break;
+    PSPLIT_TRY(decide(&a, limit, &verdict));
+    if (verdict == PSPLIT_I_NO) {
+      *io_bound_ns = limit + 1;
+      continue;
+    }
+    top = limit;
+    if (verdict == PSPLIT_I_UNKNOWN && is_stuck(&a)) break;
+    if (verdict == PSPLIT_I_UNKNOWN) continue;
+    int64_t ns;
+    PSPLIT_TRY(measure(with, a.stage, diag, &ns));
+    if (ns < *io_value_ns) *io_value_ns = ns;
+    if (*io_value_ns <= limit) top = *io_value_ns;
+  }
+out:
+  psplit_i_arena_fini(&a.arena);
+  return code == PSPLIT_UNSUPPORTED ? PSPLIT_OK : code;
+}

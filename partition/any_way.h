@@ -1,0 +1,22 @@
+/* What no split is below, whatever way its tensors go: stages may pass on what others make. */
+#ifndef PSPLIT_PARTITION_ANY_WAY_H
+#define PSPLIT_PARTITION_ANY_WAY_H
+
+#include <psplit/partition.h>
+
+/* Measures the split with the best ways that are known: *out_ns. stage[n_nodes]. Errors: any. */
+typedef psplit_code (*psplit_i_measure)(void *with, const uint32_t *stage, psplit_diag *diag,
+                                        int64_t *out_ns);
+
+/* `problem` is by shared memory, with messages; options->require_nonempty. Raises *io_bound_ns,
+ * below which no such split is whatever way its tensors go, up to *io_value_ns, and lowers that to
+ * what `measure` makes of splits on the way. Within options->time_limit_s; limits are asked one
+ * after the other, the one below the value first. Without effect where
+ * psplit_i_exact_counts_bypasses() says no. Errors: NOMEM, and those of `measure`. */
+PSPLIT_MUST_USE psplit_code psplit_i_bound_any_way(const psplit_problem *problem,
+                                                   const psplit_partition_options *options,
+                                                   psplit_i_measure measure, void *with,
+                                                   int64_t *io_bound_ns, int64_t *io_value_ns,
+                                                   psplit_diag *diag);
+
+#endif

@@ -1,0 +1,186 @@
+/* The bound for splits whose tensors go by any way: against all splits of small problems and ways
+ * for their tensors, with loads that are counted here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "any_way.h"
+#include "bed.h"
+
+enum { STAGES = 4, NODES = 7, PAIRS = STAGES * STAGES, CASES = 120 };
+
+/* What stages have to do so far. */
+typedef struct loads {
+  int64_t ns[STAGES];
+} loads;
+
+static int64_t slowest(const loads *l) {
+  int64_t most = 0;
+  for (uint32_t s = 0; s < STAGES; s++) most = l->ns[s] > most ? l->ns[s] : most;
+  return most;
+}
+
+static int64_t sum(const loads *l) {
+  int64_t all = 0;
+  for (uint32_t s = 0; s < STAGES; s++) all += l->ns[s];
+  return all;
+}
+
+static bool is_less(const loads *a, const loads *b) {
+  const int64_t x = slowest(a), y = slowest(b);
+  return x != y ? x < y : sum(a) < sum(b);
+}
+
+/* A tensor on its way: from[s] is the stage that sends it to s, NONE: it does not come there. */
+typedef struct route {
+  const psplit_problem *p;
+  uint32_t net, home, readers; /* readers: stages, as bits */
+  bool linked[PAIRS];
+  loads before, best;
+  uint32_t from[STAGES];
+  bool found;
+} route;
+
+/* All trees over the links. Message times are counted by who chooses the links. */
+static void grow(route *r, uint32_t s, const loads *so_far) {
+  if (s == STAGES) {
+    if (!r->found || is_less(so_far, &r->best)) r->best = *so_far;
+    r->found = true;
+    return;
+  }
+  r->from[s] = PSPLIT_NONE;
+  if (s <= r->home || !(r->readers >> s & 1)) grow(r, s + 1, so_far);
+  for (uint32_t u = r->home; s > r->home && u < s; u++) {
+    if (!r->linked[u * STAGES + s] || (u != r->home && r->from[u] == PSPLIT_NONE)) continue;
+    loads more = *so_far;
+    more.ns[u] += r->p->net_send_ns[r->net];
+    more.ns[s] += r->p->net_recv_ns[r->net];
+    r->from[s] = u;
+    grow(r, s + 1, &more);
+  }
+}
+
+/* Over these links, each with a message; tensors choose one after the other. False: there is no
+ * way for one. */
+static bool load_over(const psplit_problem *p, const uint32_t *stage, const bool *linked,
+                      loads *out) {
+  *out = (loads){{0}};
+  for (uint32_t v = 0; v < p->n_nodes; v++) out->ns[stage[v]] += p->time_ns[v];
+  for (uint32_t k = 0; k < PAIRS; k++) {
+    if (!linked[k]) continue;
+    out->ns[k / STAGES] += p->message_ns[0];
+    out->ns[k % STAGES] += p->message_ns[0];
+  }
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    route r = {.p = p, .net = e, .home = stage[p->net_producer[e]]};
+    const bool message = !(p->net_flags[e] & PSPLIT_NET_NO_MESSAGE);
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+      if (stage[p->net_consumer[k]] != r.home) r.readers |= 1u << stage[p->net_consumer[k]];
+    if (!r.readers) continue;
+    if (message) {
+      memcpy(r.linked, linked, sizeof r.linked);
+      grow(&r, 0, out);
+      if (!r.found) return false;
+      *out = r.best;
+      continue;
+    }
+    out->ns[r.home] += p->net_send_ns[e]; /* what is no tensor, once, where it is read */
+    for (uint32_t s = 0; s < STAGES; s++)
+      if (r.readers >> s & 1) out->ns[s] += p->net_recv_ns[e];
+  }
+  return true;
+}
+
+static int64_t best_ways(const psplit_problem *p, const uint32_t *stage) {
+  static const uint32_t PAIR[] = {1, 2, 3, 6, 7, 11}; /* from * STAGES + to */
+  int64_t best = INT64_MAX;
+  for (uint32_t links = 0; links < 64; links++) {
+    bool linked[PAIRS] = {false};
+    loads l;
+    for (uint32_t k = 0; k < 6; k++) linked[PAIR[k]] = links >> k & 1;
+    if (load_over(p, stage, linked, &l) && slowest(&l) < best) best = slowest(&l);
+  }
+  return best;
+}
+
+typedef struct all_splits {
+  const psplit_problem *p;
+  uint32_t stage[MAX_NODES];
+  int64_t best;
+} all_splits;
+
+static void place(all_splits *a, uint32_t v) {
+  const psplit_problem *p = a->p;
+  if (v == p->n_nodes) {
+    uint32_t held = 0;
+    for (uint32_t u = 0; u < v; u++)
+      if (!(p->node_flags[u] & PSPLIT_NODE_AUXILIARY)) held |= 1u << a->stage[u];
+    if (held + 1 != 1u << STAGES) return;
+    const int64_t ns = best_ways(p, a->stage);
+    if (ns < a->best) a->best = ns;
+    return;
+  }
+  uint32_t low = 0; /* nodes are numbered topologically */
+  for (uint32_t n = 0; n < p->n_nets; n++)
+    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++)
+      if (p->net_consumer[k] == v && a->stage[p->net_producer[n]] > low)
+        low = a->stage[p->net_producer[n]];
+  for (a->stage[v] = low; a->stage[v] < STAGES; a->stage[v]++) place(a, v + 1);
+}
+
+static psplit_code measure(void *with, const uint32_t *stage, psplit_diag *diag, int64_t *out_ns) {
+  (void)diag;
+  *out_ns = best_ways(with, stage);
+  return PSPLIT_OK;
+}
+
+static void no_way_is_below_the_bound(void **state) {
+  (void)state;
+  static random_problem r;
+  uint32_t n_cases = 0, n_proved = 0, n_raised = 0;
+  for (uint32_t seed = 0; seed < percent(CASES); seed++)
+    for (shape kind = CHAIN; kind < ANY_ORDER; kind++) {
+      make_random_problem(&r, 7000 + seed, kind, NODES, STAGES, WITH_MESSAGES);
+      r.message_ns[0] = 1 + (int64_t)(seed % 5) * 7;
+      psplit_problem p = r.problem;
+      p.comm = PSPLIT_COMM_SHARED;
+      psplit_partition_options o;
+      psplit_diag diag = {0};
+      psplit_partition_options_init(&o);
+      o.require_nonempty = true;
+      o.n_threads = 1;
+      all_splits all = {.p = &p, .best = INT64_MAX};
+      place(&all, 0);
+      if (all.best == INT64_MAX) continue;
+      psplit_solution *shared;
+      assert_int_equal(psplit_partition_solve(&p, &o, &diag, &shared), PSPLIT_OK);
+      int64_t bound = shared->lower_bound_ns, value = all.best + 50;
+      assert_int_equal(psplit_i_bound_any_way(&p, &o, measure, &p, &bound, &value, &diag),
+                       PSPLIT_OK);
+      if (bound > all.best || value < all.best || bound < shared->lower_bound_ns)
+        fail_msg(
+          "seed %u, shape %d: bound by shared memory %lld <= bound %lld <= optimum %lld <= "
+          "value %lld does not hold",
+          seed, (int)kind, (long long)shared->lower_bound_ns, (long long)bound, (long long)all.best,
+          (long long)value);
+      n_cases++;
+      n_proved += bound == all.best && value == all.best;
+      n_raised += bound > shared->objective_ns;
+      psplit_solution_destroy(shared);
+    }
+  print_message("# of %u optima %u are proved; %u are above those by shared memory\n", n_cases,
+                n_proved, n_raised);
+  assert_true(n_cases > 0 && n_proved > n_cases / 2 && n_raised > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(no_way_is_below_the_bound),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
