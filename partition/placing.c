@@ -370,10 +370,12 @@ static psplit_code call_blocks(placing *p, psplit_i_placement *placement, uint32
   psplit_i_latency_split split = {
     .stage = PSPLIT_NEW(request->arena, uint32_t, request->problem->n_nodes),
     .type = PSPLIT_NEW(request->arena, uint32_t, p->instance.n_stages)};
+  const psplit_i_latency_split best = {
+    .value = p->value, .stage = p->value < PSPLIT_I_INF ? p->node_label : NULL, .type = p->types};
   int64_t bound = p->result->bound;
   psplit_code code = split.stage && split.type ? PSPLIT_OK : PSPLIT_NOMEM;
   if (code == PSPLIT_OK)
-    code = psplit_i_latency_calls(request, &p->automaton, p->value, &bound, &split);
+    code = psplit_i_latency_calls(request, &p->automaton, &best, &bound, &split);
   if (code != PSPLIT_OK) return code;
   if (split.value < p->value) {
     for (uint32_t v = 0; v < request->problem->n_nodes; v++)

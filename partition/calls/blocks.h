@@ -11,20 +11,15 @@
 #ifndef PSPLIT_PARTITION_CALLS_BLOCKS_H
 #define PSPLIT_PARTITION_CALLS_BLOCKS_H
 
-#include "budget.h"
-#include "moves.h"
-
-/* The best placement so far, and its latency. */
-typedef struct psplit_i_calls_placed {
-  int64_t value;
-  uint32_t *device; /* [nodes] */
-} psplit_i_calls_placed;
+#include "call_annealing.h"
 
 /* Raises *inout_bound to what no placement takes less than, at most inout_best's value, and takes
- * what it comes across that is better. Nothing happens without separators, or where the budget is
- * spent. Errors: NOMEM. */
+ * what it comes across that is better; `search`: the request to anneal for from what the bound has,
+ * at its budget besides, or NULL. Nothing happens without separators, or where the budget is spent.
+ * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_blocks(const psplit_i_calls *calls,
                                                   const psplit_i_calls_closure *closure,
+                                                  const psplit_i_solver_request *search,
                                                   psplit_i_budget *budget, int64_t *inout_bound,
                                                   psplit_i_calls_placed *inout_best);
 

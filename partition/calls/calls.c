@@ -7,32 +7,12 @@
 #include "latency_chain.h"
 #include "moves.h"
 
-/* Energy of what all accelerators take, against latency: of two placements that end at one time the
- * one that takes less is nearer to a better one. */
-static const double BUSY = 1.0 / 64;
-static const double HOT = 0.05, COLD = 1e-5; /* of the latency at which a round begins */
-
 enum {
-  N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
-  STEPS_PER_GROUP = 300,
-  LEAST_STEPS = 20000,
   MOST_IDLE = 4, /* rounds that bring nothing */
   STARTS_SHARE = 4,
   BOUND_SHARE = 2,
   MOST_TRIED = 1 << 17 /* placements of a small problem */
 };
-
-typedef struct chain {
-  const psplit_i_calls *calls;
-  psplit_i_calls_scratch scratch;
-  psplit_i_calls_mover mover;
-  psplit_i_annealing chance;
-  psplit_i_budget *budget;
-  uint32_t *now, *best, *trial; /* [n] */
-  int64_t value;                /* of the best */
-  double energy;                /* of `now` */
-  uint64_t n_steps, ops;        /* of a round; of a step */
-} chain;
 
 typedef struct placement {
   const psplit_i_solver_request *request;
@@ -40,80 +20,23 @@ typedef struct placement {
   psplit_i_arena arena;
   psplit_i_calls calls;
   psplit_i_calls_closure closure;
-  chain chains[N_CHAINS];
-  uint32_t *best; /* [n] */
-  int64_t value;
+  psplit_i_calls_scratch scratch;
+  uint32_t *trial; /* [n] */
+  psplit_i_calls_placed best;
   bool none; /* no placement is allowed */
 } placement;
 
-static double energy_of(int64_t latency, int64_t busy) {
-  return (double)latency + BUSY * (double)busy;
-}
-
-static bool step(void *with, uint64_t i) {
-  chain *c = with;
-  int64_t busy;
-  (void)i;
-  if (!psplit_i_spend(c->budget, c->ops)) return false;
-  memcpy(c->trial, c->now, c->calls->n * sizeof *c->trial);
-  if (!psplit_i_calls_move(&c->mover, &c->chance, c->trial)) return true;
-  const int64_t value = psplit_i_calls_latency(c->calls, &c->scratch, c->trial, &busy);
-  if (value >= PSPLIT_I_INF) return true;
-  const double energy = energy_of(value, busy);
-  if (!psplit_i_anneal_accepts(&c->chance, c->energy - energy)) return true;
-  uint32_t *swap = c->now;
-  c->now = c->trial;
-  c->trial = swap;
-  c->energy = energy;
-  if (value < c->value) {
-    c->value = value;
-    memcpy(c->best, c->now, c->calls->n * sizeof *c->best);
-  }
-  return true;
-}
-
-static void run_chain(void *with, size_t i, int thread) {
-  placement *p = with;
-  chain *c = &p->chains[i];
-  int64_t busy;
-  (void)thread;
-  memcpy(c->now, p->best, c->calls->n * sizeof *c->now);
-  c->value = psplit_i_calls_latency(c->calls, &c->scratch, c->now, &busy);
-  c->energy = energy_of(c->value, busy);
-  const double heat = (double)c->value / (double)(1 << 2 * i); /* chains differ in it, too */
-  psplit_i_anneal(&c->chance, HOT * heat + 1, COLD * (double)c->value + 1e-3, c->n_steps, step, c);
-}
-
 static psplit_code init(placement *p) {
-  const psplit_problem *problem = p->request->problem;
-  const psplit_i_calls *calls = &p->calls;
-  const uint32_t n = problem->n_nodes;
+  const uint32_t n = p->request->problem->n_nodes;
   psplit_code code;
   psplit_i_arena_init(&p->arena, 0);
-  p->value = PSPLIT_I_INF;
-  PSPLIT_TRY(psplit_i_calls_init(&p->calls, problem, true, p->request->diag));
-  PSPLIT_TRY(psplit_i_calls_closure_init(&p->closure, calls, &p->arena));
-  p->best = PSPLIT_NEW(&p->arena, uint32_t, n);
-  PSPLIT_TRY(p->best ? PSPLIT_OK : PSPLIT_NOMEM);
-  const uint64_t n_steps = (uint64_t)STEPS_PER_GROUP * calls->n_groups;
-  for (uint32_t i = 0; i < N_CHAINS; i++) {
-    chain *c = &p->chains[i];
-    *c = (chain){.calls = calls,
-                 .mover = {.calls = calls,
-                           .closure = &p->closure,
-                           .behind = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words),
-                           .before = PSPLIT_NEW(&p->arena, uint64_t, p->closure.words)},
-                 .chance = {.seed = p->request->options->seed * N_CHAINS + i},
-                 .now = PSPLIT_NEW(&p->arena, uint32_t, n),
-                 .best = PSPLIT_NEW(&p->arena, uint32_t, n),
-                 .trial = PSPLIT_NEW(&p->arena, uint32_t, n),
-                 .n_steps = n_steps > LEAST_STEPS ? n_steps : LEAST_STEPS,
-                 .ops = 2 * ((uint64_t)calls->succ_off[n] + problem->net_off[problem->n_nets]) +
-                        6 * (uint64_t)n};
-    PSPLIT_TRY(psplit_i_calls_scratch_init(&c->scratch, calls, &p->arena));
-    PSPLIT_TRY(c->mover.behind && c->mover.before && c->now && c->best && c->trial ? PSPLIT_OK
-                                                                                   : PSPLIT_NOMEM);
-  }
+  p->best.value = PSPLIT_I_INF;
+  PSPLIT_TRY(psplit_i_calls_init(&p->calls, p->request->problem, true, p->request->diag));
+  PSPLIT_TRY(psplit_i_calls_closure_init(&p->closure, &p->calls, &p->arena));
+  PSPLIT_TRY(psplit_i_calls_scratch_init(&p->scratch, &p->calls, &p->arena));
+  p->best.device = PSPLIT_NEW(&p->arena, uint32_t, n);
+  p->trial = PSPLIT_NEW(&p->arena, uint32_t, n);
+  PSPLIT_TRY(p->best.device && p->trial ? PSPLIT_OK : PSPLIT_NOMEM);
 out:
   return code;
 }
@@ -123,20 +46,18 @@ static void fini(placement *p) {
   psplit_i_arena_fini(&p->arena);
 }
 
-/* Takes chains[0].trial, if it is better; whether it is. */
+/* Takes the trial, if it is better; whether it is. */
 static bool take_trial(placement *p) {
-  chain *c = &p->chains[0];
   int64_t busy;
-  const int64_t value = psplit_i_calls_latency(c->calls, &c->scratch, c->trial, &busy);
-  if (value >= p->value) return false;
-  p->value = value;
-  memcpy(p->best, c->trial, c->calls->n * sizeof *p->best);
+  const int64_t value = psplit_i_calls_latency(&p->calls, &p->scratch, p->trial, &busy);
+  if (value >= p->best.value) return false;
+  p->best.value = value;
+  memcpy(p->best.device, p->trial, p->calls.n * sizeof *p->trial);
   return true;
 }
 
 static void try_all_on(placement *p, uint32_t device) {
-  chain *c = &p->chains[0];
-  for (uint32_t v = 0; v < c->calls->n; v++) c->trial[v] = device;
+  for (uint32_t v = 0; v < p->calls.n; v++) p->trial[v] = device;
   take_trial(p);
 }
 
@@ -152,7 +73,7 @@ static psplit_code try_split(placement *p, psplit_objective objective, bool with
   const psplit_i_solver_request *request = p->request;
   psplit_problem problem = *request->problem;
   psplit_partition_options options = *request->options;
-  chain *c = &p->chains[0];
+  const psplit_i_calls *c = &p->calls;
   const uint32_t n_devices = problem.n_devices;
   psplit_device *devices = PSPLIT_NEW(&p->arena, psplit_device, n_devices);
   uint32_t *used = PSPLIT_NEW(&p->arena, uint32_t, n_devices);
@@ -166,15 +87,15 @@ static psplit_code try_split(placement *p, psplit_objective objective, bool with
   options.objective = objective;
   options.time_limit_s /= STARTS_SHARE;
   const uint32_t n_stages = psplit_problem_n_stages(&problem);
-  const psplit_code code = p->split(&problem, &options, c->trial, entry);
+  const psplit_code code = p->split(&problem, &options, p->trial, entry);
   psplit_i_spend(request->budget, psplit_i_budget_left(request->budget) / (2 * STARTS_SHARE));
   if (code != PSPLIT_OK) return code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED ? code : PSPLIT_OK;
   for (uint32_t s = 0; s < n_stages; s++) {
     bool holds = false;
-    for (uint32_t v = 0; v < c->calls->n && !holds; v++) holds = c->trial[v] == s;
-    entry[s] = device_of(c->calls, entry[s], holds ? used[entry[s]]++ : 0);
+    for (uint32_t v = 0; v < c->n && !holds; v++) holds = p->trial[v] == s;
+    entry[s] = device_of(c, entry[s], holds ? used[entry[s]]++ : 0);
   }
-  for (uint32_t v = 0; v < c->calls->n; v++) c->trial[v] = entry[c->trial[v]];
+  for (uint32_t v = 0; v < c->n; v++) p->trial[v] = entry[p->trial[v]];
   take_trial(p);
   return PSPLIT_OK;
 }
@@ -193,43 +114,23 @@ out:
   return code;
 }
 
-/* Takes half of what is left at most: the bound may need the rest. */
-static void anneal(placement *p, int64_t bound) {
-  psplit_i_budget budgets[N_CHAINS];
-  psplit_i_budget half = psplit_i_budget_share(p->request->budget, 2);
-  psplit_i_solver_request request = *p->request;
-  request.budget = &half;
-  for (uint32_t i = 0; i < N_CHAINS; i++) p->chains[i].budget = &budgets[i];
-  for (uint32_t idle = 0; idle < MOST_IDLE && p->value > bound && !psplit_i_expired(&half);
-       idle++) {
-    psplit_i_anneal_chains(&request, budgets, run_chain, p);
-    for (uint32_t i = 0; i < N_CHAINS; i++) {
-      if (p->chains[i].value >= p->value) continue;
-      p->value = p->chains[i].value;
-      memcpy(p->best, p->chains[i].best, p->calls.n * sizeof *p->best);
-      idle = 0;
-    }
-  }
-  psplit_i_spend(p->request->budget, half.spent);
-}
-
 /* All placements of few groups, which proves the best. */
 static void try_all(placement *p, psplit_i_result *result) {
-  chain *c = &p->chains[0];
-  const uint32_t n_devices = c->calls->n_accelerators + c->calls->has_cpus;
+  const psplit_i_calls *c = &p->calls;
+  const uint32_t n_devices = c->n_accelerators + c->has_cpus;
   uint64_t n_all = 1;
-  for (uint32_t g = 0; g < c->calls->n_groups && n_all <= MOST_TRIED; g++) n_all *= n_devices;
+  for (uint32_t g = 0; g < c->n_groups && n_all <= MOST_TRIED; g++) n_all *= n_devices;
   if (n_all > MOST_TRIED) return;
   for (uint64_t i = 0; i < n_all; i++) {
     uint64_t rest = i;
-    if (!psplit_i_spend(p->request->budget, c->ops)) return;
-    for (uint32_t g = 0; g < c->calls->n_groups; g++, rest /= n_devices)
-      for (uint32_t k = c->calls->member_off[g]; k < c->calls->member_off[g + 1]; k++)
-        c->trial[c->calls->member[k]] = (uint32_t)(rest % n_devices);
+    if (!psplit_i_spend(p->request->budget, psplit_i_calls_latency_ops(c))) return;
+    for (uint32_t g = 0; g < c->n_groups; g++, rest /= n_devices)
+      for (uint32_t k = c->member_off[g]; k < c->member_off[g + 1]; k++)
+        p->trial[c->member[k]] = (uint32_t)(rest % n_devices);
     if (take_trial(p)) result->solver = PSPLIT_I_SOLVER_BRANCH_AND_BOUND;
   }
-  if (p->value < PSPLIT_I_INF)
-    psplit_i_result_raise(result, p->value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
+  if (p->best.value < PSPLIT_I_INF)
+    psplit_i_result_raise(result, p->best.value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
   else
     p->none = true;
 }
@@ -274,7 +175,7 @@ static psplit_code raise_bound(const placement *p, psplit_i_result *result) {
 /* The longest path of least times. */
 static void raise_by_path(const placement *p, psplit_i_result *result) {
   const psplit_i_calls *c = &p->calls;
-  int64_t longest = 0, *ready = p->chains[0].scratch.ready;
+  int64_t longest = 0, *ready = p->scratch.ready;
   memset(ready, 0, c->n * sizeof *ready);
   for (uint32_t i = 0; i < c->n; i++) {
     const uint32_t v = c->order[i];
@@ -292,12 +193,12 @@ static void raise_by_path(const placement *p, psplit_i_result *result) {
 /* Blocks in a row, below the best value, which falls where they show the way. Errors: NOMEM. */
 static psplit_code raise_by_blocks(placement *p, psplit_i_result *result) {
   int64_t bound = result->bound;
-  if (bound >= p->value) return PSPLIT_OK;
+  if (bound >= p->best.value) return PSPLIT_OK;
   psplit_i_budget share = psplit_i_budget_share(p->request->budget, BOUND_SHARE);
-  psplit_i_calls_placed best = {p->value, p->best};
-  const psplit_code code = psplit_i_calls_blocks(&p->calls, &p->closure, &share, &bound, &best);
-  if (best.value < p->value) result->solver = PSPLIT_I_SOLVER_BLOCKS;
-  p->value = best.value;
+  const int64_t before = p->best.value;
+  const psplit_code code =
+    psplit_i_calls_blocks(&p->calls, &p->closure, NULL, &share, &bound, &p->best);
+  if (p->best.value < before) result->solver = PSPLIT_I_SOLVER_BLOCKS;
   psplit_i_spend(p->request->budget, share.spent);
   psplit_i_result_raise(result, bound, PSPLIT_I_SOLVER_BLOCKS);
   return code;
@@ -318,7 +219,7 @@ static void give(const placement *p, psplit_i_result *result) {
       have_cpus |= cpu;
       const uint32_t here = cpu ? n_accelerators : a++;
       for (uint32_t v = 0; v < problem->n_nodes; v++)
-        if (p->best[v] == here) result->stage[v] = s;
+        if (p->best.device[v] == here) result->stage[v] = s;
     }
 }
 
@@ -337,22 +238,24 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
   PSPLIT_TRY(raise_bound(&p, out_result));
   out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
   if (all) try_all(&p, out_result);
-  if (p.value < PSPLIT_I_INF) PSPLIT_TRY(raise_by_blocks(&p, out_result));
-  if (p.value >= PSPLIT_I_INF) {
+  if (p.best.value < PSPLIT_I_INF) PSPLIT_TRY(raise_by_blocks(&p, out_result));
+  if (p.best.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          p.none ? "no placement satisfies memory limits and devices"
                                 : "no placement was found that memory and devices allow (that "
                                   "there is none was not proved)");
     goto out;
   }
-  const int64_t before = p.value;
-  anneal(&p, out_result->bound);
-  if (p.value < before) {
+  const int64_t before = p.best.value;
+  PSPLIT_TRY(psplit_i_calls_anneal(request, &p.calls, &p.closure,
+                                   psplit_i_calls_latency_ops(&p.calls), MOST_IDLE,
+                                   out_result->bound, &p.best));
+  if (p.best.value < before) {
     out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
     PSPLIT_TRY(raise_by_blocks(&p, out_result));
   }
   give(&p, out_result);
-  out_result->value = p.value;
+  out_result->value = p.best.value;
 out:
   fini(&p);
   return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : code;

@@ -16,6 +16,11 @@ static uint32_t part_in(const label *l, uint32_t slot) {
 
 static bool is_inside(uint32_t part) { return part >= CALL; }
 
+/* In the only call of its type. */
+static bool is_one(const enumeration *n, uint32_t part) {
+  return part >= CALL && (n->ones >> (part - CALL) & 1);
+}
+
 static uint32_t who_has(const label *l, uint32_t slot) {
   return (uint32_t)(l->state >> (STATE_BITS * slot + PART_BITS) & 7);
 }
@@ -28,12 +33,25 @@ static int64_t recv_of(const enumeration *n, uint32_t part, uint32_t e) {
   return n->x->recv[(part - CALL) * n->x->net_stride + e];
 }
 
+static void add_load(label *l, uint32_t part, int64_t ns) {
+  l->load[part - CALL] = psplit_i_calls_add(l->load[part - CALL], ns);
+}
+
 /* When the device of the producer of net e can have it sent, at least. */
 static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint32_t e) {
   const uint32_t home = part_in(l, slot);
-  if (is_inside(home) && n->one_call) return psplit_i_calls_add(l->start, l->load);
+  if (is_one(n, home)) return psplit_i_calls_add(l->start[home - CALL], l->load[home - CALL]);
   if (is_inside(home)) return psplit_i_calls_add(l->end[slot], send_of(n, home, e));
   return home == CPU ? l->end[slot] : 0;
+}
+
+/* What a net that a part gets is had by. Of several types of calls those have a bit to themselves
+ * that receive once and pay for it: the others may be one device then. */
+static uint32_t receiver_of(const enumeration *n, uint32_t to, uint32_t e) {
+  if (to == RIGHT) return RIGHT_HAS;
+  if (to == CPU) return CPU_HAS;
+  if (!n->ones) return n->x->sends_to_each ? CALL_HAS : CPU_HAS;
+  return is_one(n, to) && (recv_of(n, to, e) > 0 || n->x->n_types == 1) ? CALL_HAS : CPU_HAS;
 }
 
 /* One more device gets net e, for a part; *out_recv: what that takes a call inside. */
@@ -41,16 +59,14 @@ static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint
                  int64_t *out_recv) {
   const psplit_i_calls_clusters *x = n->x;
   const uint32_t home = part_in(l, slot), has = who_has(l, slot);
-  uint32_t bit = to == RIGHT ? RIGHT_HAS : to == CPU ? CPU_HAS : CALL_HAS;
+  const uint32_t bit = receiver_of(n, to, e);
   const bool counts = x->sends_to_each ? !(has & bit) : !has;
   *out_recv = 0;
-  if (is_inside(to) && !(n->one_call && (has & bit))) *out_recv = recv_of(n, to, e);
+  if (is_inside(to) && !(is_one(n, to) && (has & bit))) *out_recv = recv_of(n, to, e);
   if (home == LEFT && counts) l->cost += x->send[n->a * x->net_stride + e];
-  if (is_inside(home) && n->one_call && counts)
-    l->load = psplit_i_calls_add(l->load, send_of(n, home, e));
+  if (is_one(n, home) && counts) add_load(l, home, send_of(n, home, e));
   if (bit == RIGHT_HAS && !(has & bit)) l->cost += x->recv[n->b * x->net_stride + e];
-  if (bit != RIGHT_HAS && home != LEFT && !n->one_call) return; /* nobody asks */
-  if (bit == CALL_HAS && !x->sends_to_each && !n->one_call) bit = CPU_HAS;
+  if (to != RIGHT && home != LEFT && !is_one(n, home) && !is_one(n, to)) return; /* nobody asks */
   l->state |= (uint64_t)bit << (STATE_BITS * slot + PART_BITS);
 }
 
@@ -75,8 +91,8 @@ static bool read_all(const enumeration *n, uint32_t v, uint32_t to, label *l, in
     if (at > *out_start) *out_start = at;
     received = psplit_i_calls_add(received, recv);
   }
-  if (is_inside(to) && n->one_call) {
-    l->load = psplit_i_calls_add(l->load, received);
+  if (is_one(n, to)) {
+    add_load(l, to, received);
   } else if (is_inside(to)) {
     *out_start = psplit_i_calls_add(*out_start, received);
     if (called > *out_start) *out_start = called;
@@ -90,11 +106,20 @@ static int64_t rest_of(const psplit_i_calls_sides *sides, uint64_t memory, uint6
 }
 
 bool psplit_i_calls_is_below(const enumeration *n, const label *l) {
-  const int64_t own = psplit_i_calls_add(l->cost, l->last);
+  int64_t own = psplit_i_calls_add(l->cost, l->last);
+  for (uint32_t t = 0; t < n->x->n_types; t++)
+    if (l->state >> (TYPE_BIT + t) & 1) own = psplit_i_calls_add(own, n->block->price[t]);
   return own < n->limit &&
          psplit_i_calls_add(
            own, psplit_i_calls_add(rest_of(n->before, n->left_memory, l->left),
                                    rest_of(n->behind, n->right_memory, l->right))) < n->limit;
+}
+
+void psplit_i_calls_end_calls(const enumeration *n, label *l) {
+  for (uint32_t t = 0; t < n->x->n_types; t++) {
+    const int64_t end = psplit_i_calls_add(l->start[t], l->load[t]);
+    if (end > l->last) l->last = end;
+  }
 }
 
 /* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
@@ -115,16 +140,15 @@ static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64
   } else {
     const int64_t ns = to == CPU ? x->alone[v] : x->time[(size_t)(to - CALL) * x->n + v];
     if (is_inside(to)) l->state |= UINT64_C(1) << (TYPE_BIT + to - CALL);
-    if (is_inside(to) && n->one_call) {
-      if (start > l->start) l->start = start;
-      l->load = psplit_i_calls_add(l->load, ns);
+    if (is_one(n, to)) {
+      if (start > l->start[to - CALL]) l->start[to - CALL] = start;
+      add_load(l, to, ns);
     } else {
       *out_end = psplit_i_calls_add(start, ns);
       if (*out_end > l->last) l->last = *out_end;
     }
   }
-  if (psplit_i_calls_add(l->start, l->load) > l->last)
-    l->last = psplit_i_calls_add(l->start, l->load);
+  psplit_i_calls_end_calls(n, l);
   return psplit_i_calls_is_below(n, l);
 }
 
@@ -193,7 +217,7 @@ static void set_part(const enumeration *n, uint32_t v, uint32_t to, label *l) {
 static bool is_there(const enumeration *n, uint32_t part) {
   if (part == LEFT) return n->a < n->x->n_types;
   if (part == RIGHT) return n->b < n->x->n_types;
-  return part == CPU || !n->one_call || part == CALL + n->type;
+  return part == CPU || (n->types >> (part - CALL) & 1);
 }
 
 bool psplit_i_calls_extend(enumeration *n, uint32_t v) {

@@ -12,7 +12,9 @@ enum {
   MOST_COMPARED = 1 << 26,
   LABEL_OPS = 24,
   COMPARED_PER_OP = 2,
-  ONE_CALL_SHARE = 4 /* of what is left */
+  ONE_CALL_SHARE = 4, /* of what is left */
+  TELLING_SHARE = 2,  /* the same, where all ways are told apart */
+  TELLING_COST = 4096 /* part of the limit that costs are told apart by then */
 };
 
 static int compare(const void *a, const void *b) {
@@ -22,8 +24,10 @@ static int compare(const void *a, const void *b) {
   if (x->last != y->last) return x->last < y->last ? -1 : 1;
   if (x->left != y->left) return x->left < y->left ? -1 : 1;
   if (x->right != y->right) return x->right < y->right ? -1 : 1;
-  if (x->start != y->start) return x->start < y->start ? -1 : 1;
-  if (x->load != y->load) return x->load < y->load ? -1 : 1;
+  for (uint32_t t = 0; t < PSPLIT_I_CALLS_TYPES; t++) {
+    if (x->start[t] != y->start[t]) return x->start[t] < y->start[t] ? -1 : 1;
+    if (x->load[t] != y->load[t]) return x->load[t] < y->load[t] ? -1 : 1;
+  }
   return memcmp(x->end, y->end, sizeof x->end);
 }
 
@@ -32,10 +36,12 @@ static int compare(const void *a, const void *b) {
 static int64_t excess(const enumeration *n, const label *x, const label *y) {
   int64_t later = 0;
   if (x->last > y->last) later = x->last - y->last;
-  if (x->start - y->start > later) later = x->start - y->start;
+  for (uint32_t t = 0; t < n->x->n_types; t++)
+    if (x->start[t] - y->start[t] > later) later = x->start[t] - y->start[t];
   for (uint32_t s = 0; s < n->n_slots; s++)
     if (x->end[s] - y->end[s] > later) later = x->end[s] - y->end[s];
-  if (x->load > y->load) later += x->load - y->load;
+  for (uint32_t t = 0; t < n->x->n_types; t++)
+    if (x->load[t] > y->load[t]) later += x->load[t] - y->load[t];
   return later + x->cost - y->cost;
 }
 
@@ -123,8 +129,7 @@ static void finish(enumeration *n, psplit_i_calls_crossings *list) {
   const bool known = n->block->last - n->block->first - 1 <= PSPLIT_I_CALLS_PLACED;
   for (size_t i = 0; i < n->now.n && !n->failed; i++) {
     label *l = &n->now.items[i];
-    if (psplit_i_calls_add(l->start, l->load) > l->last)
-      l->last = psplit_i_calls_add(l->start, l->load);
+    psplit_i_calls_end_calls(n, l);
     psplit_i_calls_crossing crossing = {
       .cost = psplit_i_calls_add(l->cost, l->last),
       .left = l->left,
@@ -134,7 +139,8 @@ static void finish(enumeration *n, psplit_i_calls_crossings *list) {
     for (uint32_t t = 0; t < n->x->n_types; t++)
       crossing.calls[t] = (uint8_t)(l->state >> (TYPE_BIT + t) & 1);
     crossing.parts.known = known;
-    crossing.told = n->one_call || l->state >> TYPE_BIT == 0;
+    crossing.ones = (uint8_t)n->ones;
+    crossing.told = !(l->state >> TYPE_BIT & ~(uint64_t)n->ones);
     if (known) add_own_bytes(n, &crossing);
     if (psplit_i_calls_is_below(n, l)) n->failed |= !psplit_i_vec_push(list, crossing);
   }
@@ -148,15 +154,10 @@ static int by_cost(const void *a, const void *b) {
   return memcmp(x->calls, y->calls, sizeof x->calls);
 }
 
-/* With calls of the same types, or none: of one type alone they may still be told to be two. */
 static bool has_no_more(const psplit_i_calls_crossing *x, const psplit_i_calls_crossing *y) {
-  bool no_more = x->left <= y->left && x->right <= y->right, same = true, none = true;
-  for (uint32_t t = 0; t < PSPLIT_I_CALLS_TYPES; t++) {
-    no_more &= x->calls[t] <= y->calls[t];
-    same &= (x->calls[t] > 0) == (y->calls[t] > 0);
-    none &= x->calls[t] == 0;
-  }
-  return no_more && (same || none);
+  bool no_more = x->left <= y->left && x->right <= y->right;
+  for (uint32_t t = 0; t < PSPLIT_I_CALLS_TYPES; t++) no_more &= x->calls[t] <= y->calls[t];
+  return no_more;
 }
 
 /* Keeps the crossings that no other is better than. */
@@ -209,7 +210,6 @@ static void enumerate(enumeration *n, psplit_i_calls_crossings *list) {
   for (int64_t v = block->first + 1; v < block->last && !n->failed && !n->too_many; v++)
     step(n, (uint32_t)v);
   if (!n->failed && !n->too_many) finish(n, list);
-  sift_list(n->budget, list);
 }
 
 static bool has_memory(const psplit_i_calls_clusters *x, uint32_t kind) {
@@ -222,6 +222,25 @@ static uint64_t room(const psplit_i_calls_clusters *x, uint32_t kind, int64_t se
   return held < x->memory[kind] ? x->memory[kind] - held : 0;
 }
 
+static uint32_t all_types(const psplit_i_calls_clusters *x) { return (1u << x->n_types) - 1; }
+
+/* Adds the ways with calls of some types inside and no more than one of each of those in `ones`;
+ * false: they are too many. */
+static bool add_ones(enumeration *n, uint32_t ones, uint32_t types, uint32_t n_shares,
+                     psplit_i_calls_crossings *list) {
+  psplit_i_budget *budget = n->budget;
+  psplit_i_budget share = psplit_i_budget_share(budget, n_shares);
+  n->budget = &share;
+  n->ones = ones;
+  n->types = types;
+  enumerate(n, list);
+  n->ones = 0;
+  n->types = all_types(n->x);
+  n->budget = budget;
+  psplit_i_spend(budget, share.spent);
+  return !n->too_many;
+}
+
 /* Whether all calls inside are of a type, and there are some. */
 static bool has_only(const psplit_i_calls_crossing *c, uint32_t type) {
   bool only = c->calls[type] > 0;
@@ -231,23 +250,39 @@ static bool has_only(const psplit_i_calls_crossing *c, uint32_t type) {
 
 /* Adds to *list, of ways with calls of one type inside, those with one call at what all of it
  * takes; the others have two at least. Nothing changes where that is too much. */
-static void tell_calls(enumeration *n, uint32_t type, psplit_i_calls_crossings *fresh,
-                       psplit_i_calls_crossings *list) {
-  psplit_i_budget *budget = n->budget;
-  psplit_i_budget share = psplit_i_budget_share(budget, ONE_CALL_SHARE);
-  fresh->n = 0;
-  n->budget = &share;
-  n->one_call = true;
-  n->type = type;
-  enumerate(n, fresh);
-  n->one_call = false;
-  n->budget = budget;
-  psplit_i_spend(budget, share.spent);
-  if (n->too_many) return;
-  for (size_t i = 0; i < list->n; i++)
+static void tell_pure(enumeration *n, uint32_t type, psplit_i_calls_crossings *list) {
+  const size_t n_before = list->n;
+  if (!add_ones(n, 1u << type, 1u << type, ONE_CALL_SHARE, list)) return;
+  for (size_t i = 0; i < n_before; i++)
     if (has_only(&list->items[i], type)) list->items[i].calls[type] = 2;
-  for (size_t i = 0; i < fresh->n; i++) n->failed |= !psplit_i_vec_push(list, fresh->items[i]);
-  sift_list(budget, list);
+}
+
+/* Whether each set of types that has these, and others of n->telling, is among those told. */
+static bool are_told(const enumeration *n, uint32_t told, uint32_t with) {
+  bool all = true;
+  for (uint32_t set = with; set <= n->telling && all; set++)
+    all = (set & with) != with || (set & n->telling) != set || (told >> set & 1);
+  return all;
+}
+
+/* Adds to *list all ways with one call at most of each type of a set, for each set of the types
+ * that are to be told. A way with calls of other types has two of each at least, if no set has its
+ * way with one. */
+static void tell_all(enumeration *n, psplit_i_calls_crossings *list) {
+  const psplit_i_calls_grain grain = n->grain;
+  uint32_t told = 1; /* sets, as bits */
+  if (grain.cost < n->limit / TELLING_COST) n->grain.cost = n->limit / TELLING_COST;
+  for (uint32_t ones = 1; ones <= n->telling && !n->failed; ones++)
+    if ((ones & n->telling) == ones && add_ones(n, ones, all_types(n->x), TELLING_SHARE, list))
+      told |= 1u << ones;
+  n->grain = grain;
+  for (size_t i = 0; i < list->n; i++) {
+    psplit_i_calls_crossing *c = &list->items[i];
+    for (uint32_t t = 0; t < n->x->n_types; t++)
+      if (c->calls[t] > 0 && (n->telling & ~(uint32_t)c->ones) >> t & 1 &&
+          are_told(n, told, c->ones | 1u << t))
+        c->calls[t] = 2;
+  }
 }
 
 /* Any way to cut the block, at what its longest path takes. */
@@ -267,11 +302,43 @@ static void fill(enumeration *n, bool again, psplit_i_calls_crossings *fresh,
     const psplit_i_calls_crossings old = *list;
     *list = *fresh;
     *fresh = old;
-    for (uint32_t t = 0; t < n->x->n_types && again && !n->failed; t++)
-      tell_calls(n, t, fresh, list);
+    for (uint32_t t = 0; t < n->x->n_types && again && !n->telling && !n->failed; t++)
+      tell_pure(n, t, list);
+    if (n->telling) tell_all(n, list);
+    sift_list(n->budget, list);
   } else if (!again) {
     keep_loosest(n, list);
   }
+}
+
+/* Fills the list of kinds a and b, where that is a way to run the block's separators. */
+static void fill_pair(enumeration *n, uint32_t a, uint32_t b, bool again,
+                      psplit_i_calls_crossings *fresh, psplit_i_calls_block *block) {
+  const psplit_i_calls_clusters *x = n->x;
+  const uint32_t outside = psplit_i_calls_outside(x);
+  psplit_i_calls_crossings *list = &block->list[a][b];
+  if ((a == outside) != (block->first < 0) || (b == outside) != (block->last == x->n)) return;
+  list->n = again ? list->n : 0;
+  if (!runs(x, a, block->first) || !runs(x, b, block->last)) return;
+  n->a = a;
+  n->b = b;
+  n->types = all_types(x);
+  n->limit = block->limit;
+  n->before = block->before && a < outside ? &block->before[a] : NULL;
+  n->behind = block->behind && b < outside ? &block->behind[b] : NULL;
+  n->left_memory = a < x->n_types ? x->memory[a] : UINT64_MAX;
+  n->right_memory = b < x->n_types ? x->memory[b] : UINT64_MAX;
+  n->most_left = room(x, a, block->first);
+  n->most_right = room(x, b, block->last);
+  fill(n, again, fresh, list);
+}
+
+static psplit_code fini(enumeration *n, psplit_i_calls_crossings *fresh) {
+  psplit_i_vec_fini(fresh);
+  psplit_i_vec_fini(&n->now);
+  psplit_i_vec_fini(&n->next);
+  free(n->less);
+  return n->failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
 psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budget *budget,
@@ -280,25 +347,16 @@ psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budg
   enumeration n = {.x = x, .budget = budget, .block = block, .grain = grain};
   psplit_i_calls_crossings fresh = {0};
   const uint32_t outside = psplit_i_calls_outside(x);
-  for (n.a = 0; n.a <= outside && !n.failed; n.a++)
-    for (n.b = 0; n.b <= outside && !n.failed; n.b++) {
-      psplit_i_calls_crossings *list = &block->list[n.a][n.b];
-      if ((n.a == outside) != (block->first < 0) || (n.b == outside) != (block->last == x->n))
-        continue;
-      list->n = again ? list->n : 0;
-      if (!runs(x, n.a, block->first) || !runs(x, n.b, block->last)) continue;
-      n.limit = block->limit;
-      n.before = block->before && n.a < outside ? &block->before[n.a] : NULL;
-      n.behind = block->behind && n.b < outside ? &block->behind[n.b] : NULL;
-      n.left_memory = n.a < x->n_types ? x->memory[n.a] : UINT64_MAX;
-      n.right_memory = n.b < x->n_types ? x->memory[n.b] : UINT64_MAX;
-      n.most_left = room(x, n.a, block->first);
-      n.most_right = room(x, n.b, block->last);
-      fill(&n, again, &fresh, list);
-    }
-  psplit_i_vec_fini(&fresh);
-  psplit_i_vec_fini(&n.now);
-  psplit_i_vec_fini(&n.next);
-  free(n.less);
-  return n.failed ? PSPLIT_NOMEM : PSPLIT_OK;
+  for (uint32_t a = 0; a <= outside && !n.failed; a++)
+    for (uint32_t b = 0; b <= outside && !n.failed; b++) fill_pair(&n, a, b, again, &fresh, block);
+  return fini(&n, &fresh);
+}
+
+psplit_code psplit_i_calls_tell(const psplit_i_calls_clusters *x, psplit_i_budget *budget,
+                                psplit_i_calls_grain grain, uint32_t a, uint32_t b, uint32_t types,
+                                psplit_i_calls_block *block) {
+  enumeration n = {.x = x, .budget = budget, .block = block, .grain = grain, .telling = types};
+  psplit_i_calls_crossings fresh = {0};
+  fill_pair(&n, a, b, true, &fresh, block);
+  return fini(&n, &fresh);
 }

@@ -50,7 +50,8 @@ typedef struct psplit_i_calls_crossing {
   /* The same of a way to cut it that is like this, and where that puts its clusters. */
   int64_t own_cost;
   uint64_t own_left, own_right;
-  bool told; /* nothing, or one call, is inside, and is known */
+  uint8_t ones; /* types, as bits, of which one call is inside at most, at what all of it takes */
+  bool told;    /* nothing else is inside */
   psplit_i_calls_parts parts;
 } psplit_i_calls_crossing;
 
@@ -93,6 +94,7 @@ typedef struct psplit_i_calls_block {
   int64_t path;        /* longest path of least times */
   int64_t first, last; /* its clusters are first + 1 .. last - 1; -1, n: there is no separator */
   int64_t limit;       /* of its cost, and of what is before and behind */
+  int64_t price[PSPLIT_I_CALLS_TYPES]; /* that each call inside costs besides, against the limit */
   /* Of the separators, by kind; NULL: nothing is there, or known of it. */
   const psplit_i_calls_sides *before, *behind;
   /* By kind on the left and on the right, ascending by cost: of each way to cut the block that is
@@ -115,5 +117,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *
                                                  psplit_i_budget *budget,
                                                  psplit_i_calls_grain grain, bool again,
                                                  psplit_i_calls_block *block);
+
+/* The same as a call `again` for one list, of kinds a and b: one call of some types, as bits, is
+ * told from several whatever else is inside. */
+PSPLIT_MUST_USE psplit_code psplit_i_calls_tell(const psplit_i_calls_clusters *clusters,
+                                                psplit_i_budget *budget, psplit_i_calls_grain grain,
+                                                uint32_t a, uint32_t b, uint32_t types,
+                                                psplit_i_calls_block *block);
 
 #endif

@@ -20,9 +20,10 @@ typedef struct label {
                    * of calls are inside */
   int64_t cost, last;   /* of the left and the right; when all that is inside so far has ended */
   uint64_t left, right; /* bytes */
-  int64_t start, load;  /* of the one call inside: when it can begin, and what it takes */
+  /* Of the one call inside of a type: when it can begin, and what it takes. */
+  int64_t start[PSPLIT_I_CALLS_TYPES], load[PSPLIT_I_CALLS_TYPES];
   uint32_t left_cell, right_cell; /* bytes in parts of the memory */
-  int64_t end[SLOTS];             /* of producers inside, but for that call's */
+  int64_t end[SLOTS];             /* of producers inside, but for such a call's */
   int64_t less;                   /* that it costs than it would, as others are one with it */
   psplit_i_calls_parts parts;
 } label;
@@ -33,10 +34,12 @@ typedef struct enumeration {
   const psplit_i_calls_clusters *x;
   psplit_i_budget *budget;
   const psplit_i_calls_block *block;
-  uint32_t a, b; /* kinds */
-  bool one_call; /* inside; else any number, each of which is known by paths alone */
-  uint32_t type; /* of that one */
+  uint32_t a, b;  /* kinds */
+  uint32_t types; /* that calls inside may be of, as bits */
+  uint32_t ones;  /* those of which one call at most is inside; of the others any number is, each of
+                   * which is known by paths alone */
   uint64_t left_unit, right_unit, most_left, most_right;
+  uint32_t telling; /* types of which one call is told from several whatever else is inside */
   int64_t limit;
   const psplit_i_calls_sides *before, *behind; /* NULL: nothing is known of that side */
   uint64_t left_memory, right_memory;
@@ -51,6 +54,9 @@ typedef struct enumeration {
 
 /* Whether the label costs less than the limit, with all that the rest takes at least. */
 bool psplit_i_calls_is_below(const enumeration *n, const label *l);
+
+/* The one call of a type ends no sooner than what it has so far. */
+void psplit_i_calls_end_calls(const enumeration *n, label *l);
 
 /* Slots for nets that v makes; false: there are too few. */
 bool psplit_i_calls_take_slots(enumeration *n, uint32_t v);

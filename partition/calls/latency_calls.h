@@ -12,13 +12,15 @@ typedef struct psplit_i_latency_split {
   uint32_t *stage, *type; /* [nodes], [stages] */
 } psplit_i_latency_split;
 
-/* Raises *inout_bound to what no split of request->problem takes less than, at most `limit`, the
- * latency of one; out_split: what was found on the way that takes less, where the order of devices
- * is free, without pins and stashes. Nothing happens where the rule does not take the problem, or
- * it has more nodes than are told apart. Errors: NOMEM. */
+/* Raises *inout_bound to what no split of request->problem takes less than, at most the latency of
+ * the best one so far (INF: there is none; stage NULL: no more is known of it); out_split: what was
+ * found on the way that takes less, where the order of devices is free, without pins and stashes.
+ * Nothing happens where the rule does not take the problem, or it has more nodes than are told
+ * apart. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_latency_calls(const psplit_i_solver_request *request,
                                                    const psplit_i_automaton *automaton,
-                                                   int64_t limit, int64_t *inout_bound,
+                                                   const psplit_i_latency_split *best,
+                                                   int64_t *inout_bound,
                                                    psplit_i_latency_split *out_split);
 
 #endif

@@ -241,6 +241,11 @@ static void add_nets(const psplit_i_calls *c, psplit_i_calls_scratch *s, const u
   }
 }
 
+uint64_t psplit_i_calls_latency_ops(const psplit_i_calls *c) {
+  const psplit_problem *p = c->problem;
+  return 2 * ((uint64_t)c->succ_off[c->n] + p->net_off[p->n_nets]) + 6 * (uint64_t)c->n;
+}
+
 int64_t psplit_i_calls_latency(const psplit_i_calls *c, psplit_i_calls_scratch *s,
                                const uint32_t *device, int64_t *out_busy) {
   const uint32_t n_units = c->n_accelerators + c->n;

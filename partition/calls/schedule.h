@@ -52,5 +52,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_calls_scratch_init(psplit_i_calls_scratch *
  * device, or memory does not suffice. O(nodes + pins + accelerators). */
 int64_t psplit_i_calls_latency(const psplit_i_calls *calls, psplit_i_calls_scratch *scratch,
                                const uint32_t *device, int64_t *out_busy);
+/* Operations that this, and a change of a placement, stands for. */
+uint64_t psplit_i_calls_latency_ops(const psplit_i_calls *calls);
 
 #endif

@@ -294,7 +294,8 @@ static int64_t bound_of_rows(int64_t limit, int64_t *out_value) {
   assert_int_equal(psplit_i_calls_init(&calls, &r.problem, true, NULL), PSPLIT_OK);
   assert_int_equal(psplit_i_calls_closure_init(&closure, &calls, &arena), PSPLIT_OK);
   assert_int_equal(psplit_i_calls_scratch_init(&scratch, &calls, &arena), PSPLIT_OK);
-  assert_int_equal(psplit_i_calls_blocks(&calls, &closure, &budget, &bound, &best), PSPLIT_OK);
+  assert_int_equal(psplit_i_calls_blocks(&calls, &closure, NULL, &budget, &bound, &best),
+                   PSPLIT_OK);
   if (best.value < limit)
     assert_int_equal(psplit_i_calls_latency(&calls, &scratch, device, &sum), best.value);
   *out_value = best.value;
