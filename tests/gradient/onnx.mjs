@@ -81,4 +81,6 @@ export function random(seed) {
     return (((t ^ (t >>> 14)) >>> 0) + 0.5) / 4294967296;
   };
 }
+// Gives a function that makes tensors of the dimensions it gets, of numbers around 0 that `next` draws.
+export const drawn = (next, scale = () => 1) => (...dims) => tensor('float32', dims, Array.from({ length: product(dims) }, () => scale(dims) * (next() - 0.5)));
 export { product };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/sample.h"
+
 bool bed_take(bed *b) {
   psplit_partition_options_init(&b->options);
   b->options.n_threads = 1;
@@ -37,7 +39,4 @@ psplit_problem *parsed_problem(const char *text) {
   return p;
 }
 
-uint32_t percent(uint32_t n) {
-  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
-  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : 50) / 100;
-}
+uint32_t percent(uint32_t n) { return sample_of(n, 50); }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../support/sample.h"
 #include "instance.h"
 #include "latency_blocks.h"
 #include "latency_calls.h"
@@ -141,9 +142,7 @@ static void bounds_and_splits_hold(void **state) {
                                        WITH_OVERLAP,
                                        WITH_PAIRS | WITH_CLASSES | WITH_FREE_COMM,
                                        WITH_RELAYS};
-  /* PSPLIT_PROPERTY_PERCENT: how much to run. */
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  const uint32_t n_seeds = 24 * (percent ? (uint32_t)strtoul(percent, NULL, 10) : 50) / 100;
+  const uint32_t n_seeds = sample_of(24, 50);
   psplit_partition_options o;
   psplit_partition_options_init(&o);
   o.objective = PSPLIT_LATENCY;

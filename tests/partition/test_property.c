@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/sample.h"
 #include "communication_share.h"
 #include "exact.h"
 #include "latency_chain.h"
@@ -356,9 +357,7 @@ static void move_about(const random_problem *r, const psplit_partition_options *
 static void run_family(const family *f) {
   static random_problem r;
   const psplit_partition_options o = options_of(f);
-  /* PSPLIT_PROPERTY_PERCENT: how much of the table to run; 100 is what a release runs. */
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  const uint32_t n_seeds = f->n_seeds * (percent ? (uint32_t)strtoul(percent, NULL, 10) : 50) / 100;
+  const uint32_t n_seeds = sample_of(f->n_seeds, 50); /* all is what a release runs */
   for (uint32_t seed = 0; seed < n_seeds; seed++)
     for (shape kind = 0; kind < N_SHAPES; kind++) {
       const uint32_t n = 1 + (seed * 7 + kind) % f->most_nodes;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/sample.h"
 #include "random_problem.h"
 
 typedef struct family {
@@ -75,8 +76,7 @@ static void compare(const family *f, random_problem *r, const psplit_partition_o
 static void a_best_split_is_left(void **state) {
   (void)state;
   static random_problem r;
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  const uint32_t n_seeds = 200 * (percent ? (uint32_t)strtoul(percent, NULL, 10) : 50) / 100;
+  const uint32_t n_seeds = sample_of(200, 50);
   for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
     const family *f = &FAMILIES[i];
     tally t = {0};

@@ -12,6 +12,7 @@
 
 #include "devices_inside.h"
 #include "open.h"
+#include "sample.h"
 #include "small_plans.h"
 
 enum { MAX_DEVICES = 4, MAX_NODES = 6 };
@@ -227,11 +228,9 @@ static int64_t best_order(const psplit_model *model, const psplit_planner_option
   return best_ns;
 }
 
-/* PSPLIT_PROPERTY_PERCENT: how much of the sample to run. */
 static void chosen_orders_are_the_best(void **state) {
   (void)state;
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  const uint64_t n_seeds = 24 * (percent ? strtoul(percent, NULL, 10) : 100) / 100;
+  const uint64_t n_seeds = sample_of(24, 100);
   uint32_t n_plans = 0, n_proved = 0, n_best = 0, n_chosen = 0;
   for (uint64_t seed = 0; seed < n_seeds; seed++) {
     dice d = {.seed = 1000 + seed};

@@ -13,6 +13,7 @@
 #include "devices_inside.h"
 #include "links.h"
 #include "open.h"
+#include "sample.h"
 #include "small_plans.h"
 
 enum { MAX_NODES = 7, MAX_STAGES = 4 };
@@ -116,11 +117,9 @@ static void a_skip_from_host_to_host_is_paid_for(void **state) {
   psplit_model_close(model);
 }
 
-/* PSPLIT_PROPERTY_PERCENT: how much of the sample to run. */
 static void plans_say_what_is_true(void **state) {
   (void)state;
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  const uint64_t n_seeds = 80 * (percent ? strtoul(percent, NULL, 10) : 100) / 100;
+  const uint64_t n_seeds = sample_of(80, 100);
   uint32_t n_plans = 0, n_proved = 0, n_best = 0, n_differ = 0;
   for (uint64_t seed = 0; seed < n_seeds; seed++) {
     dice d = {.seed = seed};

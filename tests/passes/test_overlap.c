@@ -10,17 +10,12 @@
 #include <string.h>
 
 #include "open.h"
+#include "sample.h"
 #include "small_plans.h"
 
 enum { MOST_NODES = 7, MOST_STAGES = 4, N_DEVICES = 2 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-/* PSPLIT_PROPERTY_PERCENT: how much of a sample to run. */
-static uint64_t sample(uint64_t n) {
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  return n * (percent ? strtoul(percent, NULL, 10) : 100) / 100;
-}
 
 /* --- what the figures are --- */
 
@@ -144,7 +139,7 @@ static void check_loads(const psplit_plan *plan) {
 static void plans_say_what_is_true(void **state) {
   (void)state;
   uint32_t n_plans = 0, n_best = 0, n_proved = 0, n_faster = 0;
-  for (uint64_t seed = 0; seed < sample(14); seed++) {
+  for (uint64_t seed = 0; seed < sample_of(14, 100); seed++) {
     dice d = {.seed = 9000 + seed};
     const uint32_t n_stages = 2 + draw(&d, MOST_STAGES - 1);
     psplit_model *model = random_model(&d, n_stages + draw(&d, MOST_NODES + 1 - n_stages));
@@ -217,7 +212,7 @@ static void segments_are_the_best(void **state) {
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
     " {\"name\": \"b\", \"preset\": \"cpu-sse\"}],"
     " \"topology\": {\"same_host\": {\"bytes_per_second\": 8e9, \"latency_ns\": 300}}}");
-  for (uint64_t seed = 0; seed < sample(20); seed++) {
+  for (uint64_t seed = 0; seed < sample_of(20, 100); seed++) {
     dice d = {.seed = 12000 + seed};
     psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 1));
     int64_t ns[N_DEVICES][MOST_NODES], best_ns = INT64_MAX;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "open.h"
+#include "sample.h"
 #include "small_plans.h"
 
 enum { N_DEVICES = 2, MOST_NODES = 8 };
@@ -75,11 +76,9 @@ static int64_t greedy(const psplit_planner *planner, const psplit_devices *devic
   return value_of(planner, devices, on, ns);
 }
 
-/* PSPLIT_PROPERTY_PERCENT: how much of the sample to run. */
 static void segments_are_the_best(void **state) {
   (void)state;
-  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
-  const uint64_t n_seeds = 60 * (percent ? strtoul(percent, NULL, 10) : 100) / 100;
+  const uint64_t n_seeds = sample_of(60, 100);
   uint32_t n_plans = 0, n_best = 0, n_back = 0;
   for (uint64_t seed = 0; seed < n_seeds; seed++) {
     dice d = {.seed = 5000 + seed};

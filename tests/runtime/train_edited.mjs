@@ -4,7 +4,7 @@
 //   node train_edited.mjs TRAIN SPLIT
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
+import { drawn, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
 import { Runner } from './runner.mjs';
 
@@ -12,9 +12,7 @@ const [train, split] = process.argv.slice(2);
 const r = new Runner(train, split, '', 2);
 const { tap } = r;
 const path = (name) => join(r.tmp, name);
-const next = random(7);
-const numbers = (...dims) => tensor('float32', dims,
-  Array.from({ length: dims.reduce((a, b) => a * b, 1) }, () => next() - 0.5));
+const numbers = drawn(random(7));
 // Both stages read a, whose gradient comes in two parts.
 writeFileSync(path('net.onnx'), model({
   nodes: [node('MatMul', ['x', 'a'], ['p']), node('Tanh', ['p'], ['t']), node('MatMul', ['t', 'b'], ['q']),

@@ -1,0 +1,14 @@
+/* How much of a random sample a test runs. */
+#ifndef PSPLIT_TESTS_SAMPLE_H
+#define PSPLIT_TESTS_SAMPLE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* So many of `n` as PSPLIT_PROPERTY_PERCENT says, else as `usual_percent` does. */
+static inline uint32_t sample_of(uint32_t n, uint32_t usual_percent) {
+  const char *text = getenv("PSPLIT_PROPERTY_PERCENT");
+  return n * (text ? (uint32_t)strtoul(text, NULL, 10) : usual_percent) / 100;
+}
+
+#endif
