@@ -9,13 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-
-/* Of devices and pipes there may well be two users. */
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
-         (S_ISREG(x.st_mode) || S_ISDIR(x.st_mode));
-}
+#include "same_file.h"
 
 /* The directory that holds `path`, and the name there; NULL: out of memory. */
 static char *holder(const char *path, const char **out_name) {
@@ -57,7 +51,7 @@ static bool holds_model(const char *path) {
 
 static psplit_code check_place(const char *path, const psplit_model *model, psplit_diag *diag) {
   for (uint32_t i = 0; model && i < psplit_model_n_files(model); i++)
-    if (same_file(path, psplit_model_file_path(model, i)))
+    if (cli_same_file(path, psplit_model_file_path(model, i)))
       return psplit_diag_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
   return psplit_file_check(path, diag);
 }
@@ -79,7 +73,7 @@ psplit_code place_check_new(const char *path, bool replace, const psplit_model *
 }
 
 psplit_code place_check_unread(const char *path, const char *input, psplit_diag *diag) {
-  if (!same_file(path, input)) return PSPLIT_OK;
+  if (!cli_same_file(path, input)) return PSPLIT_OK;
   return psplit_diag_fail(diag, PSPLIT_IO,
                           "%s is read, as %s, and cannot be written as well; give another one",
                           path, input);
@@ -94,7 +88,8 @@ psplit_code place_check_apart(const char *path, const char *other, psplit_diag *
     free(a);
     return cli_nomem(diag);
   }
-  const bool same = same_file(path, other) || (strcmp(name, other_name) == 0 && same_file(a, b));
+  const bool same =
+    cli_same_file(path, other) || (strcmp(name, other_name) == 0 && cli_same_file(a, b));
   free(a);
   free(b);
   if (!same) return PSPLIT_OK;

@@ -16,6 +16,7 @@
 
 #include "advice.h"
 #include "exit_status.h"
+#include "same_file.h"
 #include "texts.h"
 
 static const double PATIENCE_S = 0.5;
@@ -126,15 +127,13 @@ bool cli_talk_log(const char *program, const char *file) {
 }
 
 bool cli_talk_log_apart(int argc, char **argv) {
-  struct stat log, other;
-  if (!talk.log || fstat(fileno(talk.log), &log) != 0 || !S_ISREG(log.st_mode)) return true;
+  struct stat log;
+  if (!talk.log || fstat(fileno(talk.log), &log) != 0) return true;
   for (int i = 1; i < argc; i++) {
     const char *equals = strchr(argv[i], '=');
     const char *const names[] = {argv[i], equals ? equals + 1 : argv[i]};
     for (int k = 0; k < 2; k++) {
-      if (names[k] == talk.log_name || stat(names[k], &other) != 0 || other.st_dev != log.st_dev ||
-          other.st_ino != log.st_ino)
-        continue;
+      if (names[k] == talk.log_name || !cli_leads_to(names[k], &log)) continue;
       char safe[512];
       if (talk.log_is_new) unlink(talk.log_name);
       fclose(talk.log);
