@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +211,15 @@ bool cli_close_text(FILE *out, char *const *text) {
 psplit_code(cli_nomem)(psplit_diag *diag) {
   snprintf(diag->message, sizeof diag->message, "out of memory");
   return diag->code = PSPLIT_NOMEM;
+}
+
+void *cli_need(void *memory) {
+  if (memory) return memory;
+  cli_say_line("error", "out of memory", true);
+  const int status = cli_finish(cli_exit_status(PSPLIT_NOMEM));
+  /* Where MPI starts, other ranks wait for this one unless the launcher sees that it was killed. */
+  if (cli_rank()) raise(SIGKILL);
+  exit(status);
 }
 
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,

@@ -67,6 +67,9 @@ PSPLIT_MUST_USE bool cli_close_text(FILE *out, char *const *text);
 
 /* Out of memory, in `diag`: NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
+/* The memory that an option needs, or NULL: then the command ends, as nothing is to be undone yet.
+ */
+void *cli_need(void *memory);
 
 /* As base/diag.h says to those who read one file at a time: a failure's code is the one given. */
 #if defined __clang_analyzer__ || defined PSPLIT_I_ANALYSER

@@ -11,9 +11,9 @@ static bool cut(const cli *program, const char *option, const char *text, char *
     cli_usage(program, "--%s takes NAME=VALUE, not \"%s\"", option, text);
     return false;
   }
-  *out_name = strndup(text, (size_t)(at - text));
+  *out_name = cli_need(strndup(text, (size_t)(at - text)));
   *out_value = at + 1;
-  return *out_name != NULL;
+  return true;
 }
 
 static bool add_dim(const cli *program, feed_settings *s, const char *text) {
@@ -31,12 +31,7 @@ static bool add_dim(const cli *program, feed_settings *s, const char *text) {
   if (at < o->n_dims) {
     free((char *)(uintptr_t)s->dims[at].name);
   } else {
-    psplit_dim_value *grown = cli_grow(s->dims, o->n_dims, sizeof *grown);
-    if (!grown) {
-      free(name);
-      return false;
-    }
-    o->dims = s->dims = grown;
+    o->dims = s->dims = cli_need(cli_grow(s->dims, o->n_dims, sizeof *s->dims));
     o->n_dims++;
   }
   s->dims[at] = (psplit_dim_value){name, (int64_t)count};
@@ -50,16 +45,14 @@ static bool add_shape(const cli *program, feed_settings *s, const char *text) {
   const char *value;
   uint32_t n;
   if (!cut(program, "shape", text, &name, &value)) return false;
-  int64_t *dims = malloc(MAX_RANK * sizeof *dims);
-  psplit_feed_shape *grown = cli_grow(s->shapes, o->n_shapes, sizeof *grown);
-  if (grown) o->shapes = s->shapes = grown;
-  const bool good = dims && cli_sizes(value, dims, MAX_RANK, &n);
-  if (dims && !good) cli_usage(program, "--shape takes NAME=N,N,..., not \"%s\"", text);
-  if (!good || !grown) {
+  int64_t *dims = cli_need(malloc(MAX_RANK * sizeof *dims));
+  if (!cli_sizes(value, dims, MAX_RANK, &n)) {
+    cli_usage(program, "--shape takes NAME=N,N,..., not \"%s\"", text);
     free(dims);
     free(name);
     return false;
   }
+  o->shapes = s->shapes = cli_need(cli_grow(s->shapes, o->n_shapes, sizeof *s->shapes));
   s->shapes[o->n_shapes++] = (psplit_feed_shape){name, n, dims};
   return true;
 }
@@ -80,22 +73,16 @@ static bool read_range(const char *text, double *out_low, double *out_high) {
   return end != dots + 2 && !*end;
 }
 
-static bool add_range(feed_settings *s, char *name, double low, double high) {
+static void add_range(feed_settings *s, char *name, double low, double high) {
   psplit_feed_options *o = &s->options;
-  psplit_feed_range *grown = cli_grow(s->ranges, o->n_ranges, sizeof *grown);
-  if (!grown) return false;
-  o->ranges = s->ranges = grown;
+  o->ranges = s->ranges = cli_need(cli_grow(s->ranges, o->n_ranges, sizeof *s->ranges));
   s->ranges[o->n_ranges++] = (psplit_feed_range){name, low, high};
-  return true;
 }
 
-static bool add_file(feed_settings *s, char *name, const char *path) {
+static void add_file(feed_settings *s, char *name, const char *path) {
   psplit_feed_options *o = &s->options;
-  psplit_feed_file *grown = cli_grow(s->files, o->n_files, sizeof *grown);
-  if (!grown) return false;
-  o->files = s->files = grown;
+  o->files = s->files = cli_need(cli_grow(s->files, o->n_files, sizeof *s->files));
   s->files[o->n_files++] = (psplit_feed_file){name, path};
-  return true;
 }
 
 static bool add_input(const cli *program, feed_settings *s, const char *text) {
@@ -104,13 +91,13 @@ static bool add_input(const cli *program, feed_settings *s, const char *text) {
     cli_usage(program, "--input takes NAME=FILE, or an .npz; not \"%s\"", text);
     return false;
   }
-  if (!at) return add_file(s, NULL, text);
   double low, high;
-  char *name = strndup(text, (size_t)(at - text));
-  const bool is_range = read_range(at + 1, &low, &high);
-  if (name && (is_range ? add_range(s, name, low, high) : add_file(s, name, at + 1))) return true;
-  free(name);
-  return false;
+  char *name = at ? cli_need(strndup(text, (size_t)(at - text))) : NULL;
+  if (at && read_range(at + 1, &low, &high))
+    add_range(s, name, low, high);
+  else
+    add_file(s, name, at ? at + 1 : text);
+  return true;
 }
 
 void feed_init(feed_settings *s) {

@@ -140,13 +140,8 @@ static bool add_state(settings *s, const char *text) {
     cli_usage(&PROGRAM, "--state takes OUTPUT=INPUT, not \"%s\"", text);
     return false;
   }
-  psplit_state_pair *grown = cli_grow(s->states, s->own.n_states, sizeof *grown);
-  char *name = strndup(text, (size_t)(at - text));
-  if (grown) s->own.states = s->states = grown;
-  if (!grown || !name) {
-    free(name);
-    return false;
-  }
+  char *name = cli_need(strndup(text, (size_t)(at - text)));
+  s->own.states = s->states = cli_need(cli_grow(s->states, s->own.n_states, sizeof *s->states));
   s->states[s->own.n_states++] = (psplit_state_pair){name, at + 1};
   return true;
 }
@@ -163,20 +158,20 @@ static bool add_ends(settings *s, const char *text) {
   int64_t *tokens;
   size_t n;
   if (!add_tokens("end", text, &tokens, &n)) return false;
-  int64_t *grown = reallocarray(s->end_tokens, o->n_end_tokens + n, sizeof *grown);
-  if (grown) {
-    memcpy(grown + o->n_end_tokens, tokens, n * sizeof *tokens);
-    o->end_tokens = s->end_tokens = grown;
-    o->n_end_tokens += n;
-  }
+  o->end_tokens = s->end_tokens =
+    cli_need(reallocarray(s->end_tokens, o->n_end_tokens + n, sizeof *tokens));
+  memcpy(s->end_tokens + o->n_end_tokens, tokens, n * sizeof *tokens);
+  o->n_end_tokens += n;
   free(tokens);
-  return grown != NULL;
+  return true;
 }
 
 static bool add_prompt(settings *s, const char *text) {
   int64_t *tokens;
   size_t n;
-  return add_tokens("prompt-ids", text, &tokens, &n) && prompts_add(&s->given, tokens, n);
+  if (!add_tokens("prompt-ids", text, &tokens, &n)) return false;
+  if (!prompts_add(&s->given, tokens, n)) cli_need(NULL);
+  return true;
 }
 
 /* One option; false after an error line. */

@@ -66,16 +66,10 @@ bool ort_option(const cli *program, ort_settings *s, int id, const char *argumen
                 id == OPT_CONFIG ? "session-config" : "provider-option", argument);
       return false;
     }
-    setting.key = strndup(setting.value, (size_t)(at - setting.value));
+    setting.key = cli_need(strndup(setting.value, (size_t)(at - setting.value)));
     setting.value = at + 1;
-    if (!setting.key) return false;
   }
-  ort_setting *grown = cli_grow(s->list, s->n_list, sizeof *grown);
-  if (!grown) {
-    free(setting.key);
-    return false;
-  }
-  s->list = grown;
+  s->list = cli_need(cli_grow(s->list, s->n_list, sizeof *s->list));
   s->list[s->n_list++] = setting;
   return true;
 }

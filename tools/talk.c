@@ -87,7 +87,7 @@ static bool may_replace(int fd) {
 }
 
 bool cli_talk_log(const char *program, const char *file) {
-  const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+  const char *rank = cli_rank();
   const bool follows = rank && strcmp(rank, "0") != 0;
   char path[4096];
   const int n =

@@ -6,6 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+const char *cli_rank(void) {
+  const char *rank = getenv("PMI_RANK");
+  return rank ? rank : getenv("OMPI_COMM_WORLD_RANK");
+}
+
 void *cli_grow(void *items, size_t n, size_t size) {
   if (n & (n - 1)) return items; /* capacities are powers of two */
   return reallocarray(items, n ? 2 * n : 1, size);

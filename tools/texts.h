@@ -10,6 +10,9 @@
  * NULL while n is 0; NULL when out of memory (the list stays). */
 void *cli_grow(void *items, size_t n, size_t size);
 
+/* The number that an MPI launcher gave this process; NULL: none did. */
+const char *cli_rank(void);
+
 /* "1 stage", "2 stages": in `buffer` of CLI_COUNT bytes. */
 enum { CLI_COUNT = 64 };
 const char *cli_counted(uint64_t n, const char *what, char *buffer);

@@ -144,14 +144,11 @@ static uint32_t ranks; /* 0: MPI was not started */
 #endif
 
 /* [NAME=]FILE; the text is argv's, cut in two at the first '='. */
-static bool add_file(files *to, const char *argument) {
-  psplit_feed_file *grown = cli_grow(to->list, to->n, sizeof *grown);
-  if (!grown) return false;
-  to->list = grown;
+static void add_file(files *to, const char *argument) {
+  to->list = cli_need(cli_grow(to->list, to->n, sizeof *to->list));
   char *text = (char *)(uintptr_t)argument, *at = strchr(text, '=');
   if (at) *at = '\0';
   to->list[to->n++] = (psplit_feed_file){at ? text : NULL, at ? at + 1 : text};
-  return true;
 }
 
 static bool take_schedule(settings *s, const char *argument) {
@@ -253,9 +250,9 @@ static int parse(int argc, char **argv, settings *s) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     bool good = true;
     switch (id) {
-      case OPT_DATA: good = add_file(&s->data, argument); break;
-      case OPT_EVAL_DATA: good = add_file(&s->eval_data, argument); break;
-      case 'i': good = add_file(&s->fixed, argument); break;
+      case OPT_DATA: add_file(&s->data, argument); break;
+      case OPT_EVAL_DATA: add_file(&s->eval_data, argument); break;
+      case 'i': add_file(&s->fixed, argument); break;
       case 'b': good = take_count("batch", argument, 1, 1 << 30, &s->train.batch); break;
       case 'm':
         good = take_count("micro-batches", argument, 1, 1 << 20, &s->train.n_micro_batches);
