@@ -97,8 +97,8 @@ enum {
   {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, "blocks that repeat, such as layers, stay whole"}, \
   {PLAN_SLACK, "slack", "PERCENT", \
    "give up so much of the best bottleneck for fewer crossing tensors; default: 2"}, \
-  {PLAN_MESSAGE_LATENCY, "message-latency", "per-tensor|per-pair", \
-   "what a link's latency counts for; default: per-tensor; per-pair of stages, as messages go"}, \
+  {PLAN_MESSAGE_LATENCY, "message-latency", "per-pair|per-tensor", \
+   "what a link's latency counts for; default: per-pair of stages, as messages go"}, \
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
    "a run's output that the next one takes, and is kept where it is used (repeatable)"}, \
   {PLAN_NO_STATE, "no-state", NULL, "look for no state by name"}, \

@@ -64,9 +64,9 @@ typedef enum psplit_device_order {
 
 /* What a link's latency is charged for. */
 typedef enum psplit_message_latency {
-  PSPLIT_LATENCY_PER_TENSOR, /* every tensor that crosses */
-  PSPLIT_LATENCY_PER_PAIR    /* all that one stage sends another for a micro-batch, which the runner
-                                hands on together */
+  PSPLIT_LATENCY_PER_PAIR,  /* all that one stage sends another for a micro-batch, which the runner
+                               hands on together: the default */
+  PSPLIT_LATENCY_PER_TENSOR /* every tensor that crosses */
 } psplit_message_latency;
 
 /* An output and the input that takes it in the next run. */

@@ -336,7 +336,9 @@ static psplit_code try_solver(segments *s) {
     options.time_limit_s /= N_WAYS;
     options.noncontiguous = way == FREE;
     options.chunks = way == CHUNKS ? s->max_segments : 1;
-    code = psplit_partition_solve(&s->problem, &options, &why, &solution);
+    psplit_problem problem = s->problem;
+    if (way == CHUNKS) problem.message_ns = NULL; /* which the solver does not do: bytes alone */
+    code = psplit_partition_solve(&problem, &options, &why, &solution);
     if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(s->diag, &why);
     if (code != PSPLIT_OK) continue;
     if (way == FREE) raise_bound(s, solution->lower_bound_ns, solution->bound);

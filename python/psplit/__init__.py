@@ -405,7 +405,7 @@ class Model:
              segments: Union[int, str] = 1, replicas: Union[int, str] = 1, overlap: bool = False,
              max_bytes_per_stage: Optional[int] = None, ignore_annotations: bool = False,
              configuration: Optional[str] = None, keep_together: Sequence[str] = (), tied_weights: str = "auto",
-             keep_blocks: bool = False, slack: float = 2.0, message_latency: str = "per_tensor",
+             keep_blocks: bool = False, slack: float = 2.0, message_latency: str = "per_pair",
              states: Mapping[str, str] = {}, no_state: bool = False, objective: str = "throughput",
              solver: Optional[str] = None, policy: Optional[Path] = None, proposals: int = 8,
              time_limit: Optional[float] = None, seed: int = 1, threads: int = 0, passes: Optional[str] = None,
@@ -427,7 +427,7 @@ class Model:
         overlap       stages send and receive while they compute
         keep_blocks   blocks that repeat, such as layers, stay whole
         slack         percent of the best bottleneck that may be given up for fewer crossing tensors
-        message_latency  "per_tensor", or "per_pair": a link's latency counts once for all that a stage sends another
+        message_latency  "per_pair": a link's latency counts once for all that a stage sends another; or "per_tensor"
         states        {output: input} that takes it in the next run, besides those found by name, unless no_state
         objective     "throughput" (the slowest stage) or "latency"
         policy        a learned policy's file, which is asked for so many `proposals`
@@ -448,7 +448,7 @@ class Model:
             "overlap": overlap, "ignore_annotations": ignore_annotations, "keep_together": _texts(keep_together),
             "tied_weights": _choice("tied_weights", tied_weights, ("auto", "duplicate", "together")),
             "slack_frac": _within("slack", slack, 100) / 100,
-            "message_latency": _choice("message_latency", message_latency, ("per_tensor", "per_pair")),
+            "message_latency": _choice("message_latency", message_latency, ("per_pair", "per_tensor")),
             "objective": _choice("objective", objective, ("throughput", "latency")), "seed": seed,
             "n_threads": threads, "allow_invalid": allow_invalid, "certify": certify,
             "inline_weights": inline_weights,

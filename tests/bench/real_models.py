@@ -32,7 +32,7 @@ def plan(program, model, stages, latency):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-k", "--stages", type=int, default=16)
-    parser.add_argument("--message-latency", default="per-tensor")
+    parser.add_argument("--message-latency", default="per-pair")
     parser.add_argument("--split", default="build/tools/onnx-pipeline-split")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()

@@ -109,7 +109,8 @@ def check_state(s):
                                       for n, r in pairs.items()),
              "state of 6 layers stays in its stages, of %d" % k, made["state"])
         where = {t["tensor"]: i for i, st in enumerate(made["stages"])
-                 for t in st["inputs"] + st["outputs"] if t["tensor"].startswith(("pa", "pr"))}
+                 for t in st["inputs"] + st["outputs"] if t["tensor"].startswith(("pa", "pr"))
+                 and "model" in (t.get("from"), *t.get("to", ()))}
         s.ok(all(where[n] == r["writer"] and where[r["input"]] == r["reader"]
                  for n, r in pairs.items()), "and the stages' files have it there: %d" % k, where)
         s.ok(all(st["state_bytes"] == k * sum(r["bytes"] for r in pairs.values()

@@ -171,6 +171,7 @@ static void a_mask_is_computed_again_from_the_models_inputs(void **state) {
   psplit_planner_options options;
   psplit_planner_options_init(&options);
   options.n_stages = 2;
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
   psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
   assert_true(plan_of(planner));
@@ -200,6 +201,7 @@ static uint64_t held_by_second(const psplit_model *model, uint64_t memory_bytes,
   options.n_stages = 2;
   options.devices = devices;
   options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
   psplit_planner *planner = unit_of(model, &options);
   if (psplit_planner_run(planner, pipeline, &diag)) fail_msg("%s", diag.message);
   const psplit_plan *plan = psplit_planner_plan(planner);

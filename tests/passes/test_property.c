@@ -156,6 +156,7 @@ static int64_t best_cut(const psplit_model *model, uint32_t n_stages, const char
   options.allow_invalid = true;
   options.verify_each = true;
   options.n_threads = 1;
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR; /* always proved */
   psplit_planner *planner;
   psplit_diag diag = {0};
   assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);

@@ -91,6 +91,7 @@ static void segments_are_the_best(void **state) {
     options.devices = devices;
     options.n_threads = 1;
     options.max_segments = UINT32_MAX;
+    options.message_latency = PSPLIT_LATENCY_PER_TENSOR; /* as value_of counts */
     psplit_planner *planner = unit_of(model, &options);
     assert_true(plan_of(planner));
     const psplit_plan *plan = psplit_planner_plan(planner);

@@ -191,7 +191,8 @@ def decoder():
 def samples(bench, folder):
     write(bench.cwd, "decoder.onnx", decoder())
     kv = os.path.join(folder, "keep_kv_pairs.so")
-    done = bench.run("--load-pass-plugin", kv, passes="keep-kv-pairs", file="decoder.onnx")
+    done = bench.run("--load-pass-plugin", kv, "--message-latency", "per-tensor", passes="keep-kv-pairs",
+                     file="decoder.onnx")
     bench.check("keep-kv-pairs runs", done, OK, "caches of 2 layers")
     if done.returncode == OK:
         cut = [t["tensor"] for t in json.loads(done.stdout)["transfers"]]

@@ -692,7 +692,8 @@ def split(tap, tool, path, directory, boundary, pins, stages, *options):
 def spoil_all(tap, tools, path, tmp, boundary):
     whole = os.path.join(tmp, "split-" + boundary)
     pins = ["make_a*=0", "make_b*=1", "make_c*=2", "make_y=2"]
-    if split(tap, tools[0], path, whole, boundary, pins, 3):
+    # per tensor nothing is passed on: a tensor skips a stage
+    if split(tap, tools[0], path, whole, boundary, pins, 3, "--message-latency", "per-tensor"):
         spoil(tap, tools, path, tmp, whole, boundary, MUTANTS)
 
 
