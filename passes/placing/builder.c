@@ -174,7 +174,8 @@ static int64_t least_link_ns(const psplit_i_builder *b, uint64_t bytes) {
 static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_kinds) {
   psplit_problem *p = &b->problem;
   const size_t n = n_kinds > 1 ? n_kinds : p->n_classes;
-  if (b->planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR || n_kinds == 0)
+  if (b->planner->options.message_latency != PSPLIT_LATENCY_PER_PAIR || n_kinds == 0 ||
+      b->charges_messages)
     return PSPLIT_OK;
   int64_t *ns = psplit_i_builder_array(b, n, sizeof *ns), most = 0;
   if (!ns) return psplit_i_nomem(b->diag);

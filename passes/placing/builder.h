@@ -35,6 +35,7 @@ typedef struct psplit_i_builder {
   /* With options.overlap: computing and what cuts add to it are added up, and tensors are sent for
    * nothing; else what cuts add is left out, and tensors overlap. A plan is above both. */
   bool layouts_alone;
+  bool charges_messages; /* where latency is a message's: `charges` are all that it adds */
   psplit_problem problem;
 } psplit_i_builder;
 

@@ -25,6 +25,7 @@
 #include "devices_inside.h"
 #include "keep_state.h"
 #include "links.h"
+#include "sure_messages.h"
 
 #define NO_COPY INT64_MAX
 
@@ -242,6 +243,7 @@ static bool fill(pieces *p, uint32_t node, uint32_t value) {
   if (!psplit_i_planner_sendable(planner, value) || planner->uncuttable[value]) return true;
   int64_t left = psplit_i_link_ns(&p->link, psplit_i_planner_sent_bytes(planner, value, NULL));
   if (!p->copied[node]) return begin_piece(p, node, value, left, false);
+  if (p->b->charges_messages) return true; /* its time may be what stands for a message */
   int64_t own = p->sending ? 0 : share_of_node(planner, node, value);
   if (own > left) own = left;
   if (!begin_piece(p, node, value, own, false)) return false;
@@ -294,9 +296,11 @@ static void add_charges(const pieces *p, psplit_i_charges *to) {
   }
 }
 
-/* What all stages pay at least, as nets; NULL in b->charges where links are of several kinds, or
- * where what tensors take by themselves is not added up: there copies save all that they may. */
-static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
+/* What all stages pay at least, where nodes take compute_ns[n_nodes], as nets; NULL in b->charges
+ * where links are of several kinds, or where what tensors take by themselves is not added up: there
+ * copies save all that they may. */
+static psplit_code make_charges(psplit_i_builder *b, const int64_t *compute_ns,
+                                psplit_i_charges *out) {
   psplit_code code = PSPLIT_OK;
   psplit_i_links links;
   pieces received = {.b = b, .copied = b->copied}, sent = {.b = b, .copied = b->copied};
@@ -312,8 +316,9 @@ static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
   sent.of_value = PSPLIT_NEW(b->arena, uint32_t, b->planner->graph->n_values);
   if (b->arena->failed || !make_pieces(&received) || !make_pieces(&sent))
     PSPLIT_FAIL(psplit_i_nomem(b->diag));
-  const size_t n = received.all.n + sent.all.n,
-               n_pins = (size_t)n_readers(&received) + n_readers(&sent);
+  const size_t n_more = b->charges_messages ? b->planner->graph->n_nodes : 0,
+               n = received.all.n + sent.all.n + n_more,
+               n_pins = (size_t)n_readers(&received) + n_readers(&sent) + n_more;
   *out = (psplit_i_charges){.producer = psplit_i_builder_array(b, n, sizeof *out->producer),
                             .off = psplit_i_builder_array(b, n + 1, sizeof *out->off),
                             .reader = psplit_i_builder_array(b, n_pins, sizeof *out->reader),
@@ -322,6 +327,8 @@ static psplit_code make_charges(psplit_i_builder *b, psplit_i_charges *out) {
   if (b->arena->failed) PSPLIT_FAIL(psplit_i_nomem(b->diag));
   add_charges(&received, out);
   add_charges(&sent, out);
+  if (b->charges_messages)
+    PSPLIT_TRY(psplit_i_add_sure_messages(b, compute_ns, links.link[0].latency_ns, out));
   b->charges = out;
 out:
   psplit_i_vec_fini(&received.all);
@@ -331,41 +338,57 @@ out:
   return code;
 }
 
-psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
-                                       int64_t *out_bound_ns, uint32_t *out_stage) {
+/* The bound of one relaxation: with messages as results make them that nobody computes again or,
+ * `charged`, as charges. Takes bound and stages if that is above *io_bound_ns. */
+static psplit_code relax(psplit_planner *planner, psplit_diag *diag, bool charged,
+                         int64_t *io_bound_ns, uint32_t *io_stage) {
   static const double SHARE = 0.3; /* of the time that the split itself may take */
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_partition_options options;
   psplit_i_charges charges;
   const uint32_t n_nodes = planner->graph->n_nodes;
-  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+  psplit_i_builder b = {
+    .planner = planner, .arena = &planner->scratch, .diag = diag, .charges_messages = charged};
   uint8_t *copied = PSPLIT_NEW(&planner->scratch, uint8_t, n_nodes);
-  int64_t *least = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *least);
-  *out_bound_ns = 0;
-  for (uint32_t n = 0; n < n_nodes; n++) out_stage[n] = PSPLIT_NONE;
-  if (!copied || !least) return psplit_i_nomem(diag);
+  int64_t *ns = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *ns);
+  if (!copied || !ns) return psplit_i_nomem(diag);
   /* For all orders, as the plan's bound is; of other devices than the chosen it would say nothing.
    */
   b.any_order = planner->order_chosen;
   if (b.any_order && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  find_copied(planner, least, copied);
+  find_copied(planner, ns, copied);
   b.copied = copied;
-  PSPLIT_TRY(make_charges(&b, &charges));
+  for (uint32_t n = 0; n < n_nodes; n++) ns[n] = least_ns(planner, n);
+  PSPLIT_TRY(make_charges(&b, ns, &charges));
+  if (charged && !b.charges) goto out;
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));
   psplit_i_partition_options(planner, &options);
   options.time_limit_s *= SHARE;
   psplit_diag ignored = {0};
   code = psplit_partition_solve(&b.problem, &options, &ignored, &solution);
-  if (code == PSPLIT_OK) {
-    *out_bound_ns = solution->lower_bound_ns;
+  if (code == PSPLIT_OK && solution->lower_bound_ns > *io_bound_ns) {
+    *io_bound_ns = solution->lower_bound_ns;
     for (uint32_t n = 0; n < n_nodes; n++)
-      if (b.group[n] != PSPLIT_NONE) out_stage[n] = solution->stage[b.group[n]];
+      io_stage[n] = b.group[n] == PSPLIT_NONE ? PSPLIT_NONE : solution->stage[b.group[n]];
   }
   psplit_solution_destroy(solution);
   code = code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
 out:
   psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
+                                       int64_t *out_bound_ns, uint32_t *out_stage) {
+  psplit_code code;
+  *out_bound_ns = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) out_stage[n] = PSPLIT_NONE;
+  PSPLIT_TRY(relax(planner, diag, false, out_bound_ns, out_stage));
+  if (planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR &&
+      *out_bound_ns < planner->plan->bottleneck_ns)
+    PSPLIT_TRY(relax(planner, diag, true, out_bound_ns, out_stage));
+out:
   return code;
 }

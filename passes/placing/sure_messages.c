@@ -1,0 +1,110 @@
+/* What messages cost stages whatever they compute again.
+ *
+ * Let u and v be neighbours on a path. A stage with v and without u receives a message, or computes
+ * all again that u follows from, and u: it pays the lesser of the two. A stage with u and without v
+ * sends a message, if u has an *outlet*, one supernode in which all its ways to the model's outputs
+ * end: without that the stage would have no use for u but what it sends, and with it, it would have
+ * v, which is between. A stage holds consecutive nodes of a path, so it pays for one pair on either
+ * side at most, and a net of each pair counts nothing twice. The path is the one that takes
+ * longest to compute. */
+#include "sure_messages.h"
+
+#include <string.h>
+
+#define MANY (PSPLIT_NONE - 1) /* outlets */
+
+typedef struct path {
+  const psplit_i_builder *b;
+  const psplit_i_graph *graph;
+  const int64_t *compute_ns;
+  uint32_t *outlet;  /* [n_nodes] supernode; MANY; PSPLIT_NONE: it leads to no output */
+  uint32_t *next;    /* [n_nodes] on the longest path from the node, or PSPLIT_NONE */
+  int64_t *ns;       /* [n_nodes] of that path */
+  uint32_t *waiting; /* [n_nodes] nodes whose producers are still to be counted */
+  bool *met;         /* [n_nodes] */
+} path;
+
+static bool counts(const path *p, uint32_t n) {
+  return p->b->group[n] != PSPLIT_NONE && !(p->b->planner->node_flags[n] & PSPLIT_I_NODE_DEAD);
+}
+
+static uint32_t merged(uint32_t a, uint32_t b) {
+  return a == PSPLIT_NONE || a == b ? b : b == PSPLIT_NONE ? a : MANY;
+}
+
+/* What follows from what the reader is known for. */
+static void look_at_reader(path *p, uint32_t n, uint32_t reader) {
+  if (!counts(p, reader)) return;
+  p->outlet[n] = merged(p->outlet[n], p->outlet[reader]);
+  if (p->next[n] != PSPLIT_NONE && p->ns[p->next[n]] >= p->ns[reader]) return;
+  p->next[n] = reader;
+}
+
+/* From the last node to the first; the node with which the longest path begins, or PSPLIT_NONE. */
+static uint32_t find_path(path *p) {
+  uint32_t first = PSPLIT_NONE;
+  for (uint32_t i = p->graph->n_nodes; i-- > 0;) {
+    const uint32_t n = p->graph->topo[i];
+    const psplit_i_node *node = &p->graph->nodes[n];
+    p->outlet[n] = p->next[n] = PSPLIT_NONE;
+    if (!counts(p, n)) continue;
+    for (uint32_t o = 0; o < node->n_outputs; o++) {
+      const uint32_t value = node->outputs[o];
+      if (value == PSPLIT_NONE) continue;
+      if (p->graph->values[value].is_output) p->outlet[n] = merged(p->outlet[n], p->b->group[n]);
+      for (uint32_t c = p->graph->consumer_off[value]; c < p->graph->consumer_off[value + 1]; c++)
+        look_at_reader(p, n, p->graph->consumers[c]);
+    }
+    p->ns[n] =
+      psplit_i_sat_add_i64(p->compute_ns[n], p->next[n] == PSPLIT_NONE ? 0 : p->ns[p->next[n]]);
+    if (first == PSPLIT_NONE || p->ns[n] > p->ns[first]) first = n;
+  }
+  return first;
+}
+
+/* What the node, and all that it follows from, takes to compute, but for nodes met before. */
+static int64_t compute_behind(path *p, uint32_t node) {
+  int64_t ns = 0;
+  uint32_t n_waiting = 0;
+  if (p->met[node]) return 0;
+  p->met[node] = true;
+  p->waiting[n_waiting++] = node;
+  while (n_waiting > 0) {
+    const uint32_t n = p->waiting[--n_waiting];
+    ns = psplit_i_sat_add_i64(ns, p->compute_ns[n]);
+    PSPLIT_FOR_EACH_READ(&p->graph->nodes[n], value) {
+      const uint32_t producer = p->graph->values[value].producer;
+      if (producer == PSPLIT_NONE || p->met[producer] || !counts(p, producer)) continue;
+      p->met[producer] = true;
+      p->waiting[n_waiting++] = producer;
+    }
+  }
+  return ns;
+}
+
+psplit_code psplit_i_add_sure_messages(psplit_i_builder *b, const int64_t *compute_ns,
+                                       int64_t latency_ns, psplit_i_charges *io) {
+  const uint32_t n_nodes = b->planner->graph->n_nodes;
+  path p = {.b = b,
+            .graph = b->planner->graph,
+            .compute_ns = compute_ns,
+            .outlet = PSPLIT_NEW(b->arena, uint32_t, n_nodes),
+            .next = PSPLIT_NEW(b->arena, uint32_t, n_nodes),
+            .ns = PSPLIT_NEW(b->arena, int64_t, n_nodes),
+            .waiting = PSPLIT_NEW(b->arena, uint32_t, n_nodes),
+            .met = PSPLIT_NEW(b->arena, bool, n_nodes)};
+  if (b->arena->failed) return psplit_i_nomem(b->diag);
+  int64_t behind_ns = 0;
+  for (uint32_t u = find_path(&p), v; u != PSPLIT_NONE; u = v) {
+    v = p.next[u];
+    behind_ns = psplit_i_sat_add_i64(behind_ns, compute_behind(&p, u));
+    if (v == PSPLIT_NONE) break;
+    const uint32_t end = io->off[io->n];
+    io->producer[io->n] = u;
+    io->reader[end] = v;
+    io->recv_ns[io->n] = behind_ns < latency_ns ? behind_ns : latency_ns;
+    io->send_ns[io->n] = p.outlet[u] < MANY ? latency_ns : 0;
+    io->off[++io->n] = end + 1;
+  }
+  return PSPLIT_OK;
+}
