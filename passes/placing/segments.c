@@ -143,6 +143,22 @@ static bool fits(const psplit_planner *planner) {
   return true;
 }
 
+/* Judges s->segment, on the devices of s->list. */
+static psplit_code judge_segments(segments *s, const char *by) {
+  if (!keeps_wishes(s, s->segment)) return PSPLIT_OK;
+  s->best_by = s->best_by ? s->best_by : by;
+  const psplit_code code = realise(s, s->segment, s->list, s->n_segments);
+  if (code != PSPLIT_OK || !fits(s->planner)) return code;
+  const int64_t ns = psplit_i_plan_value_ns(s->planner, s->planner->plan);
+  if (ns > s->best_ns || (ns == s->best_ns && s->n_segments >= s->n_best)) return PSPLIT_OK;
+  s->best_ns = ns;
+  s->best_by = by;
+  s->n_best = s->n_segments;
+  memcpy(s->best_list, s->list, s->n_segments * sizeof *s->list);
+  memcpy(s->best_segment, s->segment, s->n_groups * sizeof *s->segment);
+  return PSPLIT_OK;
+}
+
 /* Judges s->device. *out_kept (may be NULL): it has no more segments than asked. */
 static psplit_code judge(segments *s, const char *by, bool *out_kept) {
   psplit_code code = psplit_i_go_on(s->planner->options.cancel, s->diag);
@@ -155,18 +171,7 @@ static psplit_code judge(segments *s, const char *by, bool *out_kept) {
   s->n_segments = 0;
   const bool kept = runs && make_segments(s);
   if (out_kept) *out_kept = kept;
-  if (!kept || !keeps_wishes(s, s->segment)) return PSPLIT_OK;
-  s->best_by = s->best_by ? s->best_by : by;
-  code = realise(s, s->segment, s->list, s->n_segments);
-  if (code != PSPLIT_OK || !fits(s->planner)) return code;
-  const int64_t ns = psplit_i_plan_value_ns(s->planner, s->planner->plan);
-  if (ns > s->best_ns || (ns == s->best_ns && s->n_segments >= s->n_best)) return PSPLIT_OK;
-  s->best_ns = ns;
-  s->best_by = by;
-  s->n_best = s->n_segments;
-  memcpy(s->best_list, s->list, s->n_segments * sizeof *s->list);
-  memcpy(s->best_segment, s->segment, s->n_groups * sizeof *s->segment);
-  return PSPLIT_OK;
+  return kept ? judge_segments(s, by) : PSPLIT_OK;
 }
 
 /* --- candidates --- */
@@ -319,12 +324,42 @@ out:
   return code;
 }
 
+enum { FREE, CHUNKS, CONTIGUOUS, ONE_EACH, N_WAYS };
+
+/* The plan with one segment on each device, which knows of all memory, and chooses devices. */
+static psplit_code try_one_each(segments *s) {
+  psplit_code code;
+  psplit_planner *planner = s->planner;
+  psplit_diag why = {0};
+  const double time_limit_s = planner->options.time_limit_s;
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, s->diag));
+  if (s->n_groups < planner->options.n_stages || planner->options.n_stages > MOST_SEGMENTS)
+    return PSPLIT_OK;
+  planner->options.time_limit_s /= N_WAYS;
+  code = psplit_i_choose_devices(planner, s->request, &why);
+  if (code == PSPLIT_OK) code = psplit_i_solve_within_memory(planner, s->request, 1, &why);
+  planner->options.time_limit_s = time_limit_s;
+  const char *by =
+    planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_SOLVER_FIT);
+  psplit_solution_destroy(planner->solution);
+  planner->solution = NULL;
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED)
+    PSPLIT_FAIL(psplit_i_fail_as(s->diag, &why));
+  if (code != PSPLIT_OK) return PSPLIT_OK;
+  s->n_segments = planner->options.n_stages;
+  memcpy(s->list, planner->device_id, s->n_segments * sizeof *s->list);
+  for (uint32_t v = 0; v < planner->graph->n_nodes; v++)
+    if (s->group[v] != PSPLIT_NONE) s->segment[s->group[v]] = planner->stage[v];
+  code = judge_segments(s, by);
+out:
+  return code;
+}
+
 /* What the solver says of free placement, with its bound, of chunks, and of one stage a device. */
 static psplit_code try_solver(segments *s) {
   psplit_code code = PSPLIT_OK;
   const bool latency = s->planner->options.objective == PSPLIT_LATENCY;
-  enum { FREE, CHUNKS, CONTIGUOUS, N_WAYS };
-  for (int way = FREE; way < N_WAYS; way++) {
+  for (int way = FREE; way <= CONTIGUOUS; way++) {
     psplit_partition_options options;
     psplit_solution *solution = NULL;
     psplit_diag why = {0};
@@ -417,6 +452,7 @@ static psplit_code place(segments *s) {
   PSPLIT_TRY(try_greedy(s));
   PSPLIT_TRY(try_cuts(s));
   PSPLIT_TRY(try_solver(s));
+  PSPLIT_TRY(try_one_each(s));
   if (s->best_ns == INT64_MAX)
     return psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
                          "no placement was found with so few segments on each device that they "

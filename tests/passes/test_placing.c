@@ -245,7 +245,8 @@ static void problems_are_written(void **state) {
 }
 
 /* The plan's value on three devices of so much memory; INT64_MAX: none fits. */
-static int64_t planned_ns(const psplit_model *model, uint64_t memory_bytes, uint32_t max_replicas) {
+static int64_t planned_ns(const psplit_model *model, uint64_t memory_bytes, uint32_t max_replicas,
+                          uint32_t max_segments) {
   psplit_i_text text = {0};
   for (char name = 'a'; name < 'd'; name++)
     psplit_i_text_addf(&text, "%s{\"name\": \"%c\", \"preset\": \"cpu\", \"memory_bytes\": %llu}",
@@ -259,6 +260,7 @@ static int64_t planned_ns(const psplit_model *model, uint64_t memory_bytes, uint
   options.n_stages = 3;
   options.devices = devices;
   options.max_replicas = max_replicas;
+  options.max_segments = max_segments;
   options.slack_frac = 0;
   options.time_limit_s = 0.01;
   psplit_planner *planner = unit_of(model, &options);
@@ -296,8 +298,8 @@ static psplit_model *random_chain(dice *d, uint32_t n_nodes) {
   return model;
 }
 
-/* Stages that hold little, with several devices or without: replicas are allowed, not asked for. */
-static void replicas_lose_nothing(void **state) {
+/* Devices that hold little: replicas and segments are allowed, not asked for. */
+static void what_is_allowed_loses_nothing(void **state) {
   (void)state;
   uint32_t n_fit = 0, n_not = 0, n_better = 0;
   for (uint64_t seed = 0; seed < 20; seed++) {
@@ -305,12 +307,13 @@ static void replicas_lose_nothing(void **state) {
     psplit_model *model = random_chain(&d, 4 + draw(&d, 5));
     for (uint64_t memory_bytes = 2000000; memory_bytes < 20000000;
          memory_bytes += memory_bytes / (3 + draw(&d, 6))) {
-      const int64_t without_ns = planned_ns(model, memory_bytes, 1),
-                    with_ns = planned_ns(model, memory_bytes, 2);
-      if (with_ns > without_ns)
-        fail_msg("seed %llu, %llu bytes: %lld with replicas, %lld without",
+      const int64_t without_ns = planned_ns(model, memory_bytes, 1, 1),
+                    with_ns = planned_ns(model, memory_bytes, 2, 1),
+                    segments_ns = planned_ns(model, memory_bytes, 1, 2);
+      if (with_ns > without_ns || segments_ns > without_ns)
+        fail_msg("seed %llu, %llu bytes: %lld with replicas, %lld in segments, %lld without",
                  (unsigned long long)seed, (unsigned long long)memory_bytes, (long long)with_ns,
-                 (long long)without_ns);
+                 (long long)segments_ns, (long long)without_ns);
       n_fit += without_ns < INT64_MAX;
       n_not += without_ns == INT64_MAX;
       n_better += with_ns < without_ns;
@@ -327,7 +330,7 @@ int main(void) {
     cmocka_unit_test(constants_are_one_segment),
     cmocka_unit_test(segments_keep_nodes_together),
     cmocka_unit_test(problems_are_written),
-    cmocka_unit_test(replicas_lose_nothing),
+    cmocka_unit_test(what_is_allowed_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
