@@ -14,6 +14,7 @@ enum {
   OPEN = 50,     /* part of the value that bound and value are apart by, where calls are told */
   SCARCE = 4096, /* the same of the price of an accelerator of which there are too few */
   TOLD_AS = N_ROUNDS - 2, /* the round as which calls are told */
+  FALLS = 256,            /* the same of a value that falls so far that calls are told again */
   MOST_TELLINGS = 32,
   MOST_IDLE = 2,   /* rounds of annealing that bring nothing */
   CHEAP_STEPS = 32 /* how many of its steps take what valuing a placement does: most fail at once */
@@ -186,6 +187,18 @@ static bool find_untold(const blocks *b, bool scarce, uint8_t *types) {
   return any;
 }
 
+/* Searches from what the bound has; where the value falls much, lists are told again, since less is
+ * in the way then. */
+static psplit_code search(blocks *b, int64_t bound, bool *io_scarce) {
+  const int64_t before = b->row.limit;
+  const psplit_code code = search_from_chosen(b, bound);
+  if (before - b->row.limit > before / FALLS) {
+    memset(b->told, 0, ((size_t)b->row.n + 1) * KINDS * KINDS);
+    *io_scarce = true;
+  }
+  return code;
+}
+
 /* One call is told from several in the lists from which the bound has calls that are not told,
  * until there are no more of those: first of types of which there are too few. What the bound has
  * is where search begins again. *out_any: there was such a list. */
@@ -203,7 +216,7 @@ static psplit_code tell(blocks *b, int64_t *inout_bound, bool *out_any) {
     psplit_i_calls_row_look(row);
     const bool found = psplit_i_calls_row_choose(row, PSPLIT_I_CALLS_BOUND, &bound);
     if (bound > *inout_bound) *inout_bound = bound;
-    if (found && b->search && *out_any) PSPLIT_TRY(search_from_chosen(b, *inout_bound));
+    if (found && b->search && *out_any) PSPLIT_TRY(search(b, *inout_bound, &scarce));
     if (!found || *inout_bound >= row->limit) break;
     any = find_untold(b, scarce, types);
     if (!any && scarce) any = find_untold(b, scarce = false, types);
