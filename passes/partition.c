@@ -44,12 +44,13 @@ static void name_unsendable(const psplit_planner *planner, psplit_diag *diag) {
              planner->graph->values[first].name, n - 1);
 }
 
-static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, psplit_diag *diag) {
+static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, double share,
+                       psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
   const uint32_t n_stages = planner->options.n_stages;
   psplit_diag first = {0};
   if (planner->grouping.n_groups >= n_stages || n_stages == 1)
-    code = psplit_i_solve_within_memory(planner, r, 1, &first);
+    code = psplit_i_solve_within_memory(planner, r, share, &first);
   if (code == PSPLIT_INFEASIBLE && planner->grouping.n_groups < planner->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = planner->grouping.n_groups;
@@ -85,10 +86,12 @@ static psplit_i_request request_of(const cutter *c, const uint8_t *joined) {
 static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
                               psplit_diag *diag) {
   cutter *c = user;
+  static const double BESIDE_SHARED = 0.5; /* what is asked by shared memory has a bound by now */
+  const double share = c->shared.solution ? BESIDE_SHARED : 1;
   psplit_i_request r = request_of(c, joined);
   r.quick = effort == PSPLIT_I_CUT_ANY;
-  return effort == PSPLIT_I_CUT ? cut(c->planner, &r, diag)
-                                : psplit_i_solve_within_memory(c->planner, &r, 1, diag);
+  return effort == PSPLIT_I_CUT ? cut(c->planner, &r, share, diag)
+                                : psplit_i_solve_within_memory(c->planner, &r, share, diag);
 }
 
 /* Pairs of state that were named and leave no split. */

@@ -231,13 +231,15 @@ out:
 /* Between the bound by shared memory and what its split takes: what counts then is which stages
  * pass tensors on. */
 static psplit_code close_in(trial *t, const psplit_problem *problem,
-                            const psplit_partition_options *options, psplit_diag *diag) {
+                            const psplit_partition_options *options, int64_t value_ns,
+                            psplit_diag *diag) {
+  static const double WIDE = 0.02; /* the program would not get far, where so much is open */
   psplit_code code;
   psplit_solution *solution = t->best->solution;
-  int64_t bound_ns = solution->lower_bound_ns, value_ns;
-  PSPLIT_TRY(measure_split(t, solution->stage, diag, &value_ns));
-  /* What it does not decide is harder still with what stages pass on. */
-  if (value_ns == INT64_MAX || value_ns <= bound_ns || !solution->proved_optimal) goto out;
+  int64_t bound_ns = solution->lower_bound_ns;
+  if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
+  if (!solution->proved_optimal && (double)value_ns > (double)bound_ns * (1 + WIDE))
+    return PSPLIT_OK;
   PSPLIT_TRY(
     psplit_i_bound_any_way(problem, options, measure_split, t, &bound_ns, &value_ns, diag));
   if (bound_ns > solution->lower_bound_ns) {
@@ -259,10 +261,24 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
   return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-/* Asked once for these supernodes. The planner's plan is another one then. */
-static psplit_code solve_shared(psplit_planner *planner, psplit_i_shared_split *io,
+/* Users of the weights that are joined share a stage. */
+static psplit_code join(psplit_i_builder *b, const psplit_i_tied_weights *ties,
+                        const uint8_t *joined) {
+  if (!psplit_i_tied_weights_join(ties, joined, b->group, b->n_groups,
+                                  psplit_i_builder_n_together(b->planner), b->arena, b->together))
+    return psplit_i_nomem(b->diag);
+  b->problem.together = b->together;
+  return PSPLIT_OK;
+}
+
+/* Asked once for these supernodes. The planner's plan is another one then. `joined` (with `ties`;
+ * else NULL): of splits that keep these weights' users together, what is soon found. */
+static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                                const uint8_t *joined, psplit_i_shared_split *io,
                                 psplit_diag *diag) {
-  static const double SHARE = 0.45; /* of the time that the split itself may take */
+  /* Of the time that the split itself may take: what is not soon decided by shared memory is
+   * decided better with what stages pass on. */
+  static const double SHARE = 0.15, ANY_WAY = 2;
   psplit_code code;
   psplit_partition_options options;
   psplit_diag why = {0};
@@ -276,6 +292,7 @@ static psplit_code solve_shared(psplit_planner *planner, psplit_i_shared_split *
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));
   if (b.problem.n_link_classes || !b.problem.message_ns) goto out;
   b.problem.comm = PSPLIT_COMM_SHARED;
+  if (joined) PSPLIT_TRY(join(&b, ties, joined));
   psplit_i_partition_options(planner, &options);
   options.time_limit_s *= SHARE;
   options.logger = NULL;
@@ -283,10 +300,13 @@ static psplit_code solve_shared(psplit_planner *planner, psplit_i_shared_split *
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   code = PSPLIT_OK;
   if (!io->solution) goto out;
-  PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, io->solution, diag));
+  if (!joined) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, io->solution, diag));
   t.group = b.group;
+  options.time_limit_s *= ANY_WAY;
   PSPLIT_TRY(make_room(planner, io, &t, diag));
-  PSPLIT_TRY(close_in(&t, &b.problem, &options, diag));
+  int64_t value_ns;
+  PSPLIT_TRY(measure_split(&t, io->solution->stage, diag, &value_ns));
+  if (!joined) PSPLIT_TRY(close_in(&t, &b.problem, &options, value_ns, diag));
 out:
   psplit_i_arena_fini(&arena);
   psplit_i_arena_reset(&planner->scratch);
@@ -323,16 +343,62 @@ static bool pays(const psplit_planner *planner, int64_t ns, int64_t before_ns) {
   return (double)ns * (1 + slack) < (double)before_ns;
 }
 
-static bool cuts_ties(const psplit_planner *planner, const psplit_i_tied_weights *ties) {
-  bool any = false;
-  for (uint32_t w = 0; w < ties->weights.n; w++) any |= psplit_i_tie_is_cut(planner, ties, w);
-  return any;
-}
-
 void psplit_i_pass_nothing_on(psplit_planner *planner) {
   if (!planner->passes_on) return;
   planner->passes_on = false;
   planner->next_hop = NULL;
+}
+
+/* What is open beside the plan that was found. */
+static bool is_close(const psplit_i_shared_split *shared) {
+  static const double CLOSE = 0.001; /* sending directly is not solved for less */
+  return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + CLOSE);
+}
+
+/* As the plan, if stages fit: sent directly, where that takes no longer or too little is saved. */
+static psplit_code take(psplit_planner *planner, psplit_i_shared_split *shared, bool *out_fits,
+                        psplit_diag *diag) {
+  psplit_code code;
+  const bool directly = !pays(planner, shared->slowest_ns, shared->direct_ns);
+  PSPLIT_TRY(adopt(planner, shared->stage, directly ? NULL : shared->next, diag));
+  *out_fits = psplit_i_plan_fits(planner);
+  if (*out_fits) PSPLIT_TRY(make_it_the_plan(planner, shared, diag));
+out:
+  return code;
+}
+
+typedef struct shared_cutter {
+  psplit_planner *planner;
+  const psplit_i_tied_weights *ties;
+} shared_cutter;
+
+/* psplit_i_cutter: without weights that are joined the plan is there. */
+static psplit_code cut_shared(void *user, const uint8_t *joined, psplit_i_effort effort,
+                              psplit_diag *diag) {
+  const shared_cutter *c = user;
+  psplit_i_shared_split split = {0};
+  bool fits = false;
+  if (effort == PSPLIT_I_CUT) return PSPLIT_OK;
+  psplit_code code = solve_shared(c->planner, c->ties, joined, &split, diag);
+  if (code == PSPLIT_OK && split.solution && split.slowest_ns < INT64_MAX)
+    code = take(c->planner, &split, &fits, diag);
+  if (code == PSPLIT_OK && !fits) code = PSPLIT_INFEASIBLE;
+  psplit_i_shared_split_fini(&split);
+  return code;
+}
+
+/* The plan, or one that is as good and cuts no weight apart. */
+static psplit_code settle_ties(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                               psplit_diag *diag) {
+  shared_cutter c = {planner, ties};
+  const psplit_plan *plan = planner->plan;
+  uint32_t *next = planner->next_hop;
+  const bool passes_on = planner->passes_on;
+  const psplit_code code = psplit_i_tied_weights_settle(planner, ties, cut_shared, &c, diag);
+  if (planner->plan != plan) return code;
+  planner->next_hop = next;
+  planner->passes_on = passes_on;
+  return code;
 }
 
 psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_tied_weights *ties,
@@ -344,14 +410,12 @@ psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_
   if (!applies(planner) || planner->grouping.n_groups < planner->options.n_stages) return code;
   psplit_solution_destroy(planner->solution);
   planner->solution = NULL;
-  PSPLIT_TRY(solve_shared(planner, out, diag));
-  if (!out->solution || out->slowest_ns > out->solution->lower_bound_ns) goto out;
-  const bool directly = out->direct_ns <= out->solution->lower_bound_ns;
-  if (!directly && !pays(planner, out->slowest_ns, out->direct_ns)) goto out;
-  PSPLIT_TRY(adopt(planner, out->stage, directly ? NULL : out->next, diag));
-  *out_settled = planner->plan->bottleneck_ns <= out->solution->lower_bound_ns &&
-                 psplit_i_plan_fits(planner) && !cuts_ties(planner, ties);
-  if (*out_settled) PSPLIT_TRY(make_it_the_plan(planner, out, diag));
+  PSPLIT_TRY(solve_shared(planner, NULL, NULL, out, diag));
+  if (!out->solution || out->slowest_ns == INT64_MAX || !is_close(out)) goto out;
+  /* Where too little is saved, another split may be better that sends directly. */
+  if (out->direct_ns > out->slowest_ns && !pays(planner, out->slowest_ns, out->direct_ns)) goto out;
+  PSPLIT_TRY(take(planner, out, out_settled, diag));
+  if (*out_settled) PSPLIT_TRY(settle_ties(planner, ties, diag));
 out:
   if (!*out_settled) psplit_i_pass_nothing_on(planner);
   return code;
@@ -379,7 +443,7 @@ psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *sha
   if (!direct || !next) PSPLIT_FAIL(psplit_i_nomem(diag));
   memcpy(direct, planner->stage, n_nodes * sizeof *direct);
   if (shared->n_groups != planner->grouping.n_groups)
-    PSPLIT_TRY(solve_shared(planner, shared, diag));
+    PSPLIT_TRY(solve_shared(planner, NULL, NULL, shared, diag));
   if (!shared->solution) {
     PSPLIT_TRY(go_straight(planner, direct, diag));
     goto out;
