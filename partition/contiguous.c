@@ -96,13 +96,20 @@ static bool gains_little(const psplit_i_solver_state *a, int64_t before) {
          before - a->best.value < (before - a->result->bound) / SMALL_GAIN;
 }
 
+/* The bounds that take longest, once. */
+static psplit_code ask_stuck(psplit_i_solver_state *a) {
+  if (a->stuck_asked || a->request->relaxed || !is_wide(a) || psplit_i_state_done(a))
+    return PSPLIT_OK;
+  a->stuck_asked = true;
+  return psplit_i_state_ask_all(a, PSPLIT_I_WHERE_STUCK);
+}
+
 /* Where the exact program is undecided, or dear: bounds that take longer. Where it gets far and
  * much is open, limits between bound and value as well, once, and more steps from now on. */
 static psplit_code go_deeper(psplit_i_solver_state *a) {
   const psplit_code code = psplit_i_state_ask_late(a);
-  if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_stuck(a) ||
-      psplit_i_state_done(a))
-    return code;
+  if (code == PSPLIT_OK && psplit_i_state_stuck(a)) return ask_stuck(a);
+  if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_done(a)) return code;
   a->gets_far = true;
   return narrow(a, a->by_apart ? psplit_i_state_exact_apart : psplit_i_state_exact, FEW_PARTS);
 }

@@ -35,6 +35,7 @@ typedef struct psplit_i_solver_state {
   bool late;                /* the bounds for what search does not close have been asked */
   bool by_apart;            /* and receivers that are apart say more than the instance itself */
   psplit_i_closure closure; /* of the instance, once the exact program has receivers apart */
+  bool stuck_asked;         /* those for where much is open after all turns, too */
   bool heavy_asked;         /* the heavy clusters alone */
   bool recombined;          /* splits have been put together from downsets */
   bool undercounted;        /* the exact program cannot decide near the best value */

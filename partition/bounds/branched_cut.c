@@ -1,0 +1,423 @@
+/* A downset of some weight that few nets cross. Minimum cuts do not know what their downsets weigh,
+ * and Lagrange's multiplier tells no more than the lower convex hull of crossing over weight: next
+ * to nothing where both the empty set and the whole are free. So one cluster is taken inside, with
+ * all that comes before it, or left outside, with all that comes behind it: in both halves one end
+ * of the hull is no longer free. The half that may be crossed for least is divided again.
+ *
+ * In a branch, with m >= 0 and D of weight at least low, cross(D) >= min over all D' of the branch
+ * of cross(D') + m (low - w(D')), and likewise with weights of at most high: a minimum cut. What a
+ * branch may weigh forces clusters to either side as well. Whatever is still open bounds no less
+ * than the least of its branches, so it can stop at any time. */
+#include "branched_cut.h"
+#include "bits.h"
+#include "flow.h"
+
+#include <string.h>
+
+enum {
+  SOURCE = 0,
+  SINK = 1,
+  MULTIPLIERS = 12, /* for a branch */
+  STEEPEST = 8,     /* multiplier */
+  MOST_SHIFT = 20,
+  MOST_BYTES = 1 << 25 /* of branches that are open */
+};
+
+typedef enum side { FREE, INSIDE, OUTSIDE } side;
+
+/* The least that a branch may cost; a cluster to divide it by. */
+typedef struct branch {
+  int64_t least;
+  uint32_t number, cluster;
+  int64_t price;  /* the last multiplier */
+  uint8_t *where; /* [n] */
+  uint8_t *ends;  /* [n] of the hull: LIGHT and HEAVY as bits */
+} branch;
+
+enum { LIGHT = 1, HEAVY = 2 };
+
+typedef struct downset {
+  bool *in; /* [n] */
+  int64_t weight, cost;
+} downset;
+
+typedef struct cutter {
+  const psplit_i_branched_query *query;
+  psplit_i_budget *budget;
+  psplit_i_arena arena;
+  psplit_i_flow flow;
+  PSPLIT_VEC(bool) reached; /* by flow node: on the source's side of the last cut */
+  PSPLIT_VEC(branch) open;  /* a heap, the least first */
+  uint32_t *place;          /* [n] flow node of a cluster */
+  downset now, light, heavy;
+  int64_t *before, *behind; /* [n] weight of what is free there, with the cluster itself */
+  int64_t inside, outside;  /* weight */
+  int64_t known;            /* cost of a downset of the right weight; INF: none is known */
+  uint32_t n_branches;
+  int shift; /* costs in a network are times 2^shift */
+  bool failed;
+} cutter;
+
+static bool less(const branch *a, const branch *b) {
+  return a->least != b->least ? a->least < b->least : a->number < b->number;
+}
+
+static bool push(cutter *c, branch b) {
+  if (!psplit_i_vec_push(&c->open, b)) return false;
+  branch *heap = c->open.items;
+  size_t i = c->open.n - 1;
+  for (; i > 0 && less(&b, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+  heap[i] = b;
+  return true;
+}
+
+static branch pop(cutter *c) {
+  branch *heap = c->open.items;
+  const branch top = heap[0], last = heap[--c->open.n];
+  size_t at = 0;
+  for (size_t child; (child = 2 * at + 1) < c->open.n; at = child) {
+    if (child + 1 < c->open.n && less(&heap[child + 1], &heap[child])) child++;
+    if (!less(&heap[child], &last)) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = last;
+  return top;
+}
+
+/* --- what a branch may weigh --- */
+
+/* Weight of the free clusters among `bits`. */
+static int64_t free_weight(const cutter *c, const uint8_t *where, const uint64_t *bits) {
+  int64_t sum = 0;
+  for (uint32_t j = 0; j < c->query->closure->words; j++)
+    for (uint64_t rest = bits[j]; rest; rest &= rest - 1) {
+      const uint32_t i = 64 * j + (uint32_t)__builtin_ctzll(rest);
+      if (where[i] == FREE) sum += c->query->weight[i];
+    }
+  return sum;
+}
+
+static void weigh_sides(cutter *c, const uint8_t *where) {
+  const psplit_i_closure *closure = c->query->closure;
+  uint64_t n_free = 0;
+  c->inside = c->outside = 0;
+  for (uint32_t i = 0; i < closure->n; i++) {
+    if (where[i] == INSIDE) c->inside += c->query->weight[i];
+    if (where[i] == OUTSIDE) c->outside += c->query->weight[i];
+    if (where[i] != FREE) continue;
+    n_free++;
+    c->before[i] = free_weight(c, where, closure->before + (size_t)i * closure->words);
+    c->behind[i] = free_weight(c, where, closure->behind + (size_t)i * closure->words);
+  }
+  psplit_i_spend(c->budget, closure->n + n_free * (closure->words + n_free / 8) / 4);
+}
+
+/* Puts a cluster on a side with all that has to go along; false where some of it is on the other.
+ */
+static bool force(const cutter *c, uint8_t *where, uint32_t cluster, side to) {
+  const psplit_i_closure *closure = c->query->closure;
+  const uint64_t *bits =
+    (to == INSIDE ? closure->before : closure->behind) + (size_t)cluster * closure->words;
+  bool fits = true;
+  for (uint32_t i = 0; i < closure->n; i++) {
+    if (!psplit_i_holds(bits, i)) continue;
+    if (where[i] != FREE && where[i] != to) fits = false;
+    where[i] = (uint8_t)to;
+  }
+  psplit_i_spend(c->budget, closure->n);
+  return fits;
+}
+
+/* Forces what the weight of the downset forces; false where nothing has such a weight. */
+static bool force_by_weight(cutter *c, uint8_t *where) {
+  const psplit_i_branched_query *q = c->query;
+  int64_t total = 0;
+  for (uint32_t i = 0; i < q->closure->n; i++) total += q->weight[i];
+  for (bool again = true; again;) {
+    again = false;
+    weigh_sides(c, where);
+    if (c->inside > q->high || total - c->outside < q->low) return false;
+    for (uint32_t i = 0; i < q->closure->n; i++) {
+      if (where[i] != FREE) continue;
+      const bool too_heavy = c->inside + c->before[i] > q->high;
+      const bool needed = total - c->outside - c->behind[i] < q->low;
+      if (!too_heavy && !needed) continue;
+      if (!force(c, where, i, needed ? INSIDE : OUTSIDE) || (too_heavy && needed)) return false;
+      again = true;
+    }
+  }
+  return true;
+}
+
+/* --- minimum cuts --- */
+
+static void arc(cutter *c, uint32_t from, uint32_t to, int64_t cap) {
+  if (to == SOURCE || from == SINK || from == to || cap <= 0) return;
+  if (!psplit_i_flow_arc_add(&c->flow, from, to, cap)) c->failed = true;
+}
+
+static uint32_t node(cutter *c) {
+  const uint32_t id = psplit_i_flow_node(&c->flow);
+  if (id == PSPLIT_NONE) c->failed = true;
+  return c->failed ? SOURCE : id;
+}
+
+/* Paid when the producer is inside and a consumer is not; a net of the backward pass also when it
+ * is the other way round. */
+static void add_net(cutter *c, uint32_t e) {
+  const psplit_i_instance *instance = c->query->instance;
+  const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
+  const uint32_t producer = c->place[instance->net_pin[first]];
+  const int64_t cap = c->query->cost[e] << c->shift;
+  bool apart = false;
+  for (uint32_t k = first + 1; k < end; k++) apart |= c->place[instance->net_pin[k]] != producer;
+  psplit_i_spend(c->budget, end - first);
+  if (!apart) return;
+  if (producer != SINK) {
+    const uint32_t fan = node(c);
+    arc(c, producer, fan, cap);
+    for (uint32_t k = first + 1; k < end; k++)
+      arc(c, fan, c->place[instance->net_pin[k]], PSPLIT_I_INF);
+  }
+  if (producer != SOURCE && !instance->net_forward[e]) {
+    const uint32_t fan = node(c);
+    arc(c, fan, producer, cap);
+    for (uint32_t k = first + 1; k < end; k++)
+      arc(c, c->place[instance->net_pin[k]], fan, PSPLIT_I_INF);
+  }
+}
+
+/* `price` for each tick of the free clusters outside the downset, or, where that is below 0, of
+ * those inside. */
+static void build(cutter *c, const uint8_t *where, int64_t price) {
+  const psplit_i_instance *instance = c->query->instance;
+  psplit_i_flow_reset(&c->flow);
+  if (node(c) != SOURCE || node(c) != SINK) c->failed = true;
+  for (uint32_t i = 0; i < instance->n; i++)
+    c->place[i] = where[i] == FREE ? node(c) : where[i] == INSIDE ? SOURCE : SINK;
+  for (uint32_t i = 0; i < instance->n && !c->failed; i++) {
+    if (where[i] != FREE) continue;
+    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
+      arc(c, c->place[i], c->place[instance->pred[l]], PSPLIT_I_INF);
+    arc(c, SOURCE, c->place[i], price * c->query->weight[i]);
+    arc(c, c->place[i], SINK, -price * c->query->weight[i]);
+  }
+  for (uint32_t e = 0; e < instance->n_nets && !c->failed; e++)
+    if (c->query->cost[e] > 0) add_net(c, e);
+  psplit_i_spend(c->budget, instance->n + (uint64_t)c->flow.arcs.n);
+}
+
+static bool crosses(const cutter *c, const bool *in, uint32_t e) {
+  const psplit_i_instance *instance = c->query->instance;
+  const uint32_t first = instance->net_off[e];
+  const bool home = in[instance->net_pin[first]];
+  for (uint32_t k = first + 1; k < instance->net_off[e + 1]; k++)
+    if (in[instance->net_pin[k]] != home) return home || !instance->net_forward[e];
+  return false;
+}
+
+static void measure(cutter *c, downset *d) {
+  const psplit_i_instance *instance = c->query->instance;
+  d->weight = d->cost = 0;
+  for (uint32_t i = 0; i < instance->n; i++)
+    if (d->in[i]) d->weight += c->query->weight[i];
+  for (uint32_t e = 0; e < instance->n_nets; e++)
+    if (c->query->cost[e] > 0 && crosses(c, d->in, e)) d->cost += c->query->cost[e];
+  psplit_i_spend(c->budget, instance->n / 2 + instance->net_off[instance->n_nets] / 2);
+  if (d->weight >= c->query->low && d->weight <= c->query->high && d->cost < c->known)
+    c->known = d->cost;
+}
+
+/* What no downset of the right weight in the branch is below; c->now is the cheapest of any weight
+ * with this price, and *out_whole says whether there was time to find it. */
+static int64_t cut(cutter *c, const uint8_t *where, int64_t price, bool *out_whole) {
+  const psplit_i_branched_query *q = c->query;
+  int64_t value = 0, n_free = 0, paid = 0;
+  *out_whole = false;
+  build(c, where, price);
+  if (c->failed || psplit_i_expired(c->budget)) return 0;
+  if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, PSPLIT_I_INF, c->budget, &value)) c->failed = true;
+  for (uint32_t i = 0; i < q->closure->n; i++)
+    if (where[i] == FREE) n_free += q->weight[i];
+  if (price > 0) paid = price * (c->inside + n_free - q->low);
+  if (price < 0) paid = -price * (q->high - c->inside);
+  c->reached.n = 0;
+  if (!psplit_i_vec_reserve(&c->reached, c->flow.head.n)) c->failed = true;
+  if (c->failed) return 0;
+  const int64_t least =
+    value <= paid ? 0 : (value - paid + (INT64_C(1) << c->shift) - 1) >> c->shift;
+  if (psplit_i_expired(c->budget)) return least;
+  *out_whole = true;
+  if (!psplit_i_flow_side(&c->flow, SOURCE, c->reached.items)) c->failed = true;
+  for (uint32_t i = 0; i < q->closure->n; i++) c->now.in[i] = c->reached.items[c->place[i]];
+  measure(c, &c->now);
+  return least;
+}
+
+static void take(const cutter *c, downset *to) {
+  memcpy(to->in, c->now.in, c->query->closure->n * sizeof *to->in);
+  to->weight = c->now.weight;
+  to->cost = c->now.cost;
+}
+
+/* Ends of the hull: of a branch that this one is a half of, as far as they fit here, where that is
+ * on its side of the weight asked for; else the lightest or heaviest there is. */
+static void recall(cutter *c, const branch *b, downset *end, uint8_t which, int64_t low,
+                   int64_t high) {
+  const uint32_t n = c->query->closure->n;
+  for (uint32_t i = 0; i < n; i++)
+    end->in[i] = b->where[i] == INSIDE || (b->where[i] == FREE && (b->ends[i] & which) != 0);
+  measure(c, end);
+  if (end->weight >= low && end->weight <= high) return;
+  for (uint32_t i = 0; i < n; i++)
+    end->in[i] = which == LIGHT ? b->where[i] == INSIDE : b->where[i] != OUTSIDE;
+  measure(c, end);
+}
+
+/* The slope between the ends, where it leads to the weight asked for; else 0. */
+static int64_t slope(const cutter *c, bool to_low) {
+  const int64_t run = c->heavy.weight - c->light.weight, rise = c->heavy.cost - c->light.cost;
+  const int64_t steepest = (int64_t)STEEPEST << c->shift;
+  if (run <= 0) return 0;
+  const double exact = (double)rise / (double)run * (double)(INT64_C(1) << c->shift);
+  if (exact >= (double)steepest || exact <= -(double)steepest) return 0;
+  const int64_t price = (int64_t)exact;
+  return (price > 0) == to_low ? price : 0;
+}
+
+/* Raises b->least to what a downset of the branch costs at least: multipliers along the slope
+ * between the cheapest downset known that is too light, and the cheapest that is too heavy, from
+ * b->price on. Leaves these in c->light and c->heavy. */
+static void bound(cutter *c, branch *b) {
+  const psplit_i_branched_query *q = c->query;
+  bool whole = true, to_low = b->price >= 0, begun = false, free = false;
+  int64_t price = b->price;
+  for (int k = 0; k < MULTIPLIERS; k++) {
+    const int64_t least = cut(c, b->where, price, &whole);
+    if (least > b->least) b->least = least;
+    if (!whole || c->failed || b->least >= c->known) return;
+    b->price = price;
+    const bool light = price > 0 ? c->now.weight < q->low : c->now.weight <= q->high;
+    if (price == 0) {
+      if (c->now.weight >= q->low && c->now.weight <= q->high) return; /* the best of all */
+      free = true;
+      begun = begun && to_low == (c->now.weight < q->low);
+      to_low = c->now.weight < q->low;
+    }
+    const bool fresh = !begun;
+    if (fresh) {
+      recall(c, b, &c->light, LIGHT, 0, to_low ? q->low - 1 : q->high);
+      recall(c, b, &c->heavy, HEAVY, to_low ? q->low : q->high + 1, PSPLIT_I_INF);
+      begun = true;
+    }
+    downset *end = light ? &c->light : &c->heavy;
+    if (!fresh && end->weight == c->now.weight && end->cost == c->now.cost) return;
+    take(c, end);
+    price = slope(c, to_low);
+    if (price == 0 && free) return;
+  }
+}
+
+/* --- branches --- */
+
+/* The cluster whose halves force most, of those on which the ends of the hull differ. */
+static uint32_t choose(const cutter *c, const uint8_t *where) {
+  uint32_t best = PSPLIT_NONE;
+  double most = -1;
+  bool differs = false;
+  for (uint32_t i = 0; i < c->query->closure->n; i++) {
+    const bool apart = c->light.in[i] != c->heavy.in[i];
+    const double forced = (double)c->before[i] * (double)c->behind[i];
+    if (where[i] != FREE || (differs && !apart) || (differs == apart && forced <= most)) continue;
+    best = i;
+    most = forced;
+    differs = apart;
+  }
+  return best;
+}
+
+/* Opens a branch unless it has nothing that is less than what is known. */
+static void open_branch(cutter *c, branch *b) {
+  const uint32_t n = c->query->closure->n;
+  if (!force_by_weight(c, b->where)) return;
+  for (uint32_t i = 0; i < n; i++) c->light.in[i] = c->heavy.in[i] = false;
+  bound(c, b);
+  if (c->failed || b->least >= c->known) return;
+  b->cluster = choose(c, b->where);
+  b->number = c->n_branches++;
+  for (uint32_t i = 0; i < n; i++)
+    b->ends[i] = (uint8_t)((c->light.in[i] ? LIGHT : 0) | (c->heavy.in[i] ? HEAVY : 0));
+  if (!push(c, *b)) c->failed = true;
+}
+
+static bool branch_init(cutter *c, branch *b) {
+  b->where = PSPLIT_NEW(&c->arena, uint8_t, c->query->closure->n);
+  b->ends = PSPLIT_NEW(&c->arena, uint8_t, c->query->closure->n);
+  c->failed |= !b->where || !b->ends;
+  return !c->failed;
+}
+
+static void divide(cutter *c) {
+  const uint32_t n = c->query->closure->n;
+  branch b = pop(c), other = b;
+  if (!branch_init(c, &other)) return;
+  memcpy(other.where, b.where, n);
+  memcpy(other.ends, b.ends, n);
+  if (force(c, other.where, b.cluster, INSIDE)) open_branch(c, &other);
+  if (force(c, b.where, b.cluster, OUTSIDE)) open_branch(c, &b);
+}
+
+/* Weights and costs that stay in bounds in every network; false where they are too large. */
+static bool scale(cutter *c) {
+  const psplit_i_branched_query *q = c->query;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < q->closure->n; i++) sum = psplit_i_sat_add_i64(sum, q->weight[i]);
+  sum = psplit_i_sat_mul_i64(sum, 2 * STEEPEST);
+  for (uint32_t e = 0; e < q->instance->n_nets; e++) sum = psplit_i_sat_add_i64(sum, q->cost[e]);
+  if (sum >= PSPLIT_I_INF / 8) return false;
+  while (c->shift < MOST_SHIFT && sum << (c->shift + 1) < PSPLIT_I_INF / 8) c->shift++;
+  return true;
+}
+
+static psplit_code cutter_init(cutter *c) {
+  const uint32_t n = c->query->closure->n;
+  psplit_i_arena_init(&c->arena, 0);
+  c->place = PSPLIT_NEW(&c->arena, uint32_t, n);
+  c->before = PSPLIT_NEW(&c->arena, int64_t, n);
+  c->behind = PSPLIT_NEW(&c->arena, int64_t, n);
+  c->now.in = PSPLIT_NEW(&c->arena, bool, n);
+  c->light.in = PSPLIT_NEW(&c->arena, bool, n);
+  c->heavy.in = PSPLIT_NEW(&c->arena, bool, n);
+  return c->arena.failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
+
+static void cutter_fini(cutter *c) {
+  psplit_i_flow_fini(&c->flow);
+  psplit_i_vec_fini(&c->reached);
+  psplit_i_vec_fini(&c->open);
+  psplit_i_arena_fini(&c->arena);
+}
+
+psplit_code psplit_i_branched_cut(const psplit_i_branched_query *query, psplit_i_budget *budget,
+                                  int64_t *out_least) {
+  const uint32_t n = query->closure->n, most = MOST_BYTES / 2 / (n + 1);
+  cutter c = {.query = query, .budget = budget, .known = PSPLIT_I_INF};
+  psplit_code code;
+  *out_least = 0;
+  PSPLIT_TRY(cutter_init(&c));
+  if (!scale(&c)) goto out;
+  branch whole = {0};
+  if (branch_init(&c, &whole)) open_branch(&c, &whole);
+  for (uint32_t k = 0; k < query->n_branches && k < most && c.open.n > 0; k++) {
+    const branch *least = &c.open.items[0];
+    if (c.failed || least->least >= c.known || least->cluster == PSPLIT_NONE ||
+        psplit_i_expired(budget))
+      break;
+    divide(&c);
+  }
+  PSPLIT_TRY(c.failed ? PSPLIT_NOMEM : PSPLIT_OK);
+  *out_least = c.open.n > 0 && c.open.items[0].least < c.known ? c.open.items[0].least : c.known;
+out:
+  cutter_fini(&c);
+  return code;
+}
