@@ -20,7 +20,11 @@
 #include "record.h"
 #include "tied_weights.h"
 
-enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26 };
+enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26, LARGE = 512 /* supernodes: not soon decided */ };
+
+/* Of the time that the split itself may take: for shared memory, where the exact program decides
+ * soon or what stages pass on helps it more, and where it takes a search; and for all ways. */
+static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3;
 
 typedef struct ways {
   const psplit_planner *planner;
@@ -233,13 +237,13 @@ out:
 static psplit_code close_in(trial *t, const psplit_problem *problem,
                             const psplit_partition_options *options, int64_t value_ns,
                             psplit_diag *diag) {
-  static const double WIDE = 0.02; /* the program would not get far, where so much is open */
+  static const double WIDE = 0.02; /* open: the program would not get far */
   psplit_code code;
   psplit_solution *solution = t->best->solution;
   int64_t bound_ns = solution->lower_bound_ns;
   if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
-  if (!solution->proved_optimal && (double)value_ns > (double)bound_ns * (1 + WIDE))
-    return PSPLIT_OK;
+  const bool hard = t->best->n_groups > LARGE || (double)value_ns > (double)bound_ns * (1 + WIDE);
+  if (!solution->proved_optimal && hard) return PSPLIT_OK;
   PSPLIT_TRY(
     psplit_i_bound_any_way(problem, options, measure_split, t, &bound_ns, &value_ns, diag));
   if (bound_ns > solution->lower_bound_ns) {
@@ -276,9 +280,6 @@ static psplit_code join(psplit_i_builder *b, const psplit_i_tied_weights *ties,
 static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_weights *ties,
                                 const uint8_t *joined, psplit_i_shared_split *io,
                                 psplit_diag *diag) {
-  /* Of the time that the split itself may take: what is not soon decided by shared memory is
-   * decided better with what stages pass on. */
-  static const double SHARE = 0.15, ANY_WAY = 2;
   psplit_code code;
   psplit_partition_options options;
   psplit_diag why = {0};
@@ -294,7 +295,8 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   b.problem.comm = PSPLIT_COMM_SHARED;
   if (joined) PSPLIT_TRY(join(&b, ties, joined));
   psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= SHARE;
+  const bool large = b.n_groups > LARGE;
+  options.time_limit_s *= large ? SEARCHED : DECIDED;
   options.logger = NULL;
   code = psplit_partition_solve(&b.problem, &options, &why, &io->solution);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
@@ -302,7 +304,7 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   if (!io->solution) goto out;
   if (!joined) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, io->solution, diag));
   t.group = b.group;
-  options.time_limit_s *= ANY_WAY;
+  options.time_limit_s *= ANY_WAY / (large ? SEARCHED : DECIDED);
   PSPLIT_TRY(make_room(planner, io, &t, diag));
   int64_t value_ns;
   PSPLIT_TRY(measure_split(&t, io->solution->stage, diag, &value_ns));
