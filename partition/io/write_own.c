@@ -25,6 +25,14 @@ static void write_flag(psplit_i_json *json, const char *key, bool value) {
   psplit_i_json_bool(json, true);
 }
 
+/* Classes up to the last that a device is of: readers expect so many. */
+static uint32_t n_classes_listed(const psplit_problem *p) {
+  uint32_t n = 1;
+  for (uint32_t d = 0; d < p->n_devices; d++)
+    if (p->devices[d].class_id >= n) n = p->devices[d].class_id + 1;
+  return n;
+}
+
 static void write_devices(psplit_i_json *json, const psplit_problem *p) {
   psplit_i_json_key(json, "devices");
   psplit_i_json_open(json, '[');
@@ -63,10 +71,10 @@ static void write_messages(psplit_i_json *json, const psplit_problem *p, uint32_
 }
 
 /* Links by class of devices, which say what a message takes. */
-static void write_class_links(psplit_i_json *json, const psplit_problem *p) {
+static void write_class_links(psplit_i_json *json, const psplit_problem *p, uint32_t n_classes) {
   psplit_i_json_key(json, "links");
   psplit_i_json_open(json, '[');
-  write_messages(json, p, p->n_classes);
+  write_messages(json, p, n_classes);
   psplit_i_json_close(json, ']');
 }
 
@@ -89,7 +97,8 @@ static void write_links(psplit_i_json *json, const psplit_problem *p) {
   psplit_i_json_close(json, ']');
 }
 
-static void write_node(psplit_i_json *json, const psplit_problem *p, uint32_t v) {
+static void write_node(psplit_i_json *json, const psplit_problem *p, uint32_t v,
+                       uint32_t n_classes) {
   const uint8_t flags = p->node_flags ? p->node_flags[v] : 0;
   psplit_i_json_open(json, '{');
   json->compact = true;
@@ -98,7 +107,7 @@ static void write_node(psplit_i_json *json, const psplit_problem *p, uint32_t v)
     psplit_i_json_key(json, "name");
     psplit_i_json_string(json, p->node_name[v]);
   }
-  write_times(json, "time_ns", p->time_ns + (size_t)v * p->n_classes, p->n_classes);
+  write_times(json, "time_ns", p->time_ns + (size_t)v * p->n_classes, n_classes);
   if (p->weight_bytes && p->weight_bytes[v]) write_uint(json, "weight_bytes", p->weight_bytes[v]);
   if (p->activation_bytes && p->activation_bytes[v])
     write_uint(json, "activation_bytes", p->activation_bytes[v]);
@@ -117,7 +126,9 @@ static void write_ids(psplit_i_json *json, const char *key, const uint32_t *ids,
   psplit_i_json_close(json, ']');
 }
 
-static void write_tensor(psplit_i_json *json, const psplit_problem *p, uint32_t e, int64_t *ticks) {
+/* ticks[n_classes] is its own. */
+static void write_tensor(psplit_i_json *json, const psplit_problem *p, uint32_t e, int64_t *ticks,
+                         uint32_t n_classes) {
   psplit_i_json_open(json, '{');
   json->compact = true;
   write_uint(json, "producer", p->net_producer[e]);
@@ -126,8 +137,8 @@ static void write_tensor(psplit_i_json *json, const psplit_problem *p, uint32_t 
   if (p->n_link_classes)
     write_times(json, "link_ns", p->net_link_ns + (size_t)e * p->n_link_classes, p->n_link_classes);
   for (int send = 1; send >= 0 && !p->n_link_classes; send--) {
-    for (uint32_t c = 0; c < p->n_classes; c++) ticks[c] = psplit_i_net_ns(p, e, c, send);
-    write_times(json, send ? "send_ns" : "recv_ns", ticks, p->n_classes);
+    for (uint32_t c = 0; c < n_classes; c++) ticks[c] = psplit_i_net_ns(p, e, c, send);
+    write_times(json, send ? "send_ns" : "recv_ns", ticks, n_classes);
   }
   write_flag(json, "uncuttable", p->net_flags && (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE));
   write_flag(json, "no_message", p->net_flags && (p->net_flags[e] & PSPLIT_NET_NO_MESSAGE));
@@ -170,7 +181,8 @@ psplit_code psplit_problem_format_json(const psplit_problem *p, psplit_diag *dia
   psplit_i_text text = {0};
   psplit_i_json json;
   psplit_i_arena_init(&arena, 0);
-  int64_t *ticks = PSPLIT_NEW(&arena, int64_t, p->n_classes);
+  const uint32_t n_classes = n_classes_listed(p);
+  int64_t *ticks = PSPLIT_NEW(&arena, int64_t, n_classes);
   psplit_i_json_init(&json, &text);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "format");
@@ -187,14 +199,14 @@ psplit_code psplit_problem_format_json(const psplit_problem *p, psplit_diag *dia
   write_flag(&json, "stash_1f1b", p->stash_1f1b);
   write_devices(&json, p);
   if (p->n_link_classes) write_links(&json, p);
-  if (p->message_ns && !p->n_link_classes) write_class_links(&json, p);
+  if (p->message_ns && !p->n_link_classes) write_class_links(&json, p, n_classes);
   psplit_i_json_key(&json, "nodes");
   psplit_i_json_open(&json, '[');
-  for (uint32_t v = 0; v < p->n_nodes; v++) write_node(&json, p, v);
+  for (uint32_t v = 0; v < p->n_nodes; v++) write_node(&json, p, v, n_classes);
   psplit_i_json_close(&json, ']');
   psplit_i_json_key(&json, "tensors");
   psplit_i_json_open(&json, '[');
-  for (uint32_t e = 0; ticks && e < p->n_nets; e++) write_tensor(&json, p, e, ticks);
+  for (uint32_t e = 0; ticks && e < p->n_nets; e++) write_tensor(&json, p, e, ticks, n_classes);
   psplit_i_json_close(&json, ']');
   if (p->n_order) write_order(&json, p);
   if (p->n_weights) write_weights(&json, p);

@@ -1,6 +1,7 @@
 /* What the solver is asked, as text: for other programs, and to look at it alone. */
 #include "builder.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Where all links are alike the solver orders the devices; else they stand as they are. */
@@ -37,6 +38,11 @@ psplit_code psplit_planner_problem(psplit_planner *planner, psplit_diag *diag, c
   if (code == PSPLIT_OK && b.problem.next_hop)
     psplit_i_say(planner->options.logger, PSPLIT_WARNING,
                  "some devices have no link: the problem is written as if all had one");
+  if (code == PSPLIT_OK && !planner->order_chosen && planner->n_candidates > b.problem.n_devices)
+    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
+                 "the problem has the first %" PRIu32 " of %" PRIu32
+                 " devices: a plan would choose among all",
+                 b.problem.n_devices, planner->n_candidates);
   if (code == PSPLIT_OK) code = psplit_problem_format_json(&b.problem, diag, out_text, out_n);
   psplit_i_arena_reset(&planner->scratch);
   return code;

@@ -323,6 +323,39 @@ static void what_is_allowed_loses_nothing(void **state) {
   assert_true(n_fit > 10 && n_not > 5 && n_better > 5);
 }
 
+/* More kinds of devices than the problem has: what is written can be read. */
+static void a_problem_of_fewer_devices_is_read(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(CHAIN);
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+    " {\"name\": \"b\", \"preset\": \"cpu-sse\"},"
+    " {\"name\": \"c\", \"preset\": \"cpu\"}]}");
+  for (int latency = 0; latency < 2; latency++) {
+    psplit_planner_options options;
+    psplit_diag diag = {0};
+    psplit_problem *problem = NULL;
+    char *text = NULL;
+    size_t n = 0;
+    psplit_planner_options_init(&options);
+    options.n_stages = 1;
+    options.devices = devices;
+    options.message_latency = latency ? PSPLIT_LATENCY_PER_PAIR : PSPLIT_LATENCY_PER_TENSOR;
+    psplit_planner *planner = unit_of(model, &options);
+    if (psplit_planner_run(planner, "infer-shapes,cost,mark,attach", &diag))
+      fail_msg("%s", diag.message);
+    assert_int_equal(psplit_planner_problem(planner, &diag, &text, &n), PSPLIT_OK);
+    if (psplit_problem_parse_json(text, n, "written", &diag, &problem))
+      fail_msg("%s", diag.message);
+    assert_int_equal(problem->n_classes, 1);
+    psplit_problem_destroy(problem);
+    free(text);
+    psplit_planner_destroy(planner);
+  }
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_does_not_go_together_is_refused),
@@ -330,6 +363,7 @@ int main(void) {
     cmocka_unit_test(constants_are_one_segment),
     cmocka_unit_test(segments_keep_nodes_together),
     cmocka_unit_test(problems_are_written),
+    cmocka_unit_test(a_problem_of_fewer_devices_is_read),
     cmocka_unit_test(what_is_allowed_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
