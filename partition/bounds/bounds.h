@@ -19,6 +19,7 @@ typedef enum psplit_i_bound_time {
   PSPLIT_I_AT_ONCE = 1,  /* before any split is known */
   PSPLIT_I_WITH_A_SPLIT, /* when a first one is */
   PSPLIT_I_AFTER_SEARCH,
+  PSPLIT_I_LATE,       /* when those are */
   PSPLIT_I_WHERE_STUCK /* where much is open when all solvers have had their turn */
 } psplit_i_bound_time;
 

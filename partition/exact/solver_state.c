@@ -62,7 +62,8 @@ psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a) {
   const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_AFTER_SEARCH);
   a->late = true;
   a->by_apart = a->result->bound > before;
-  return code;
+  if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
+  return psplit_i_state_ask_all(a, PSPLIT_I_LATE);
 }
 
 void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps) { a->spent += n_steps; }

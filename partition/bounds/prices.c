@@ -1,0 +1,151 @@
+/* Prices of clusters: where no stage within T is worth more than ONE, K stages are worth K ONE at
+ * most, so T is out of reach where all clusters together are worth more than that.
+ *
+ * Let p be any prices, and q(v) no less than what a stage within T with v is worth
+ * (stage_worth.c). Then p(v) / q(v) are prices by which no stage is worth more than 1: a stage S
+ * is worth sum p(v) / q(v) <= sum p(v) / p(S) = 1. Begun with times, they grow in rounds. This is
+ * the dual of the linear program that covers clusters by stages within T, with its columns found
+ * exactly but for the rounding of loads. */
+#include "apart.h"
+#include "bounds.h"
+#include "stage_worth.h"
+
+enum {
+  MOST_CLUSTERS = PSPLIT_I_LARGE,
+  MOST_STAGES = 256,
+  WIDE_GAP = 50, /* what is open is more than one of so many parts of the value */
+  LIMITS = 6,
+  ROUNDS = 10, /* at one limit */
+  PARTS = 512, /* of the limit, to which loads are rounded */
+  ONE = PSPLIT_I_WORTH_ONE
+};
+
+typedef struct pricing {
+  const psplit_i_bound_query *query;
+  psplit_i_budget *budget;
+  psplit_i_closure closure;
+  uint32_t n;
+  int64_t needed;        /* what so many stages are worth at most */
+  int32_t *price, *most; /* [n] */
+} pricing;
+
+/* Prices keep their proportions where all together would be too large a number. */
+static void keep_small(pricing *p, int64_t sum) {
+  uint32_t shift = 0;
+  while (sum >> shift > INT32_MAX) shift++;
+  for (uint32_t v = 0; v < p->n && shift > 0; v++) p->price[v] >>= shift;
+}
+
+/* Divides each price by what stages with its cluster are worth. *out_sum: what all are worth then;
+ * 0: the budget did not do. */
+static psplit_code round_of(pricing *p, psplit_i_worth *worth, int64_t limit, int64_t *out_sum) {
+  int64_t most = 0;
+  bool done;
+  *out_sum = 0;
+  const psplit_code code =
+    psplit_i_worth_most(worth, limit, PARTS, p->price, p->budget, &most, p->most, &done);
+  if (code != PSPLIT_OK || !done) return code;
+  for (uint32_t v = 0; v < p->n; v++) {
+    if (p->most[v] < 0) *out_sum = p->needed + 1; /* no stage within the limit has v */
+    if (p->most[v] < 0) return PSPLIT_OK;
+    if (p->most[v] > 0) p->price[v] = (int32_t)((int64_t)p->price[v] * ONE / p->most[v]);
+    *out_sum += p->price[v];
+  }
+  keep_small(p, *out_sum);
+  return PSPLIT_OK;
+}
+
+/* Rounds while the limit may still be found out of reach. */
+static psplit_code rounds_of(pricing *p, psplit_i_worth *worth, int64_t limit, int64_t *out_sum) {
+  int64_t before = 0;
+  *out_sum = 0;
+  for (int k = 0; k < ROUNDS && *out_sum <= p->needed; k++) {
+    int64_t sum;
+    const psplit_code code = round_of(p, worth, limit, &sum);
+    if (code != PSPLIT_OK || sum == 0) return code;
+    *out_sum = sum;
+    if (k > 0 && (sum - before) * (ROUNDS - k) < p->needed - sum) break;
+    before = sum;
+  }
+  return PSPLIT_OK;
+}
+
+/* *out_sum: what all clusters are worth at the limit, with receivers apart; 0: it is not known. */
+static psplit_code worth_at(pricing *p, int64_t limit, int64_t *out_sum) {
+  const psplit_i_bound_query *query = p->query;
+  psplit_i_worth *worth = NULL;
+  psplit_i_apart apart;
+  *out_sum = 0;
+  psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
+                                         query->request->options, limit, p->budget, &apart);
+  if (code != PSPLIT_OK) return code;
+  if (apart.impossible) *out_sum = p->needed + 1;
+  if (apart.impossible) goto out;
+  PSPLIT_TRY(
+    psplit_i_worth_make(apart.changed ? &apart.instance : query->instance, p->budget, &worth));
+  if (worth) PSPLIT_TRY(rounds_of(p, worth, limit, out_sum));
+out:
+  psplit_i_worth_free(worth);
+  psplit_i_apart_fini(&apart);
+  return code;
+}
+
+static psplit_code try_limits(pricing *p, int64_t *inout_bound) {
+  int64_t high = p->query->value, limit = high - 1;
+  for (int k = 0; k < LIMITS && limit >= *inout_bound && limit < high; k++) {
+    int64_t sum;
+    const psplit_code code = worth_at(p, limit, &sum);
+    if (code != PSPLIT_OK || sum == 0) return code;
+    if (sum > p->needed)
+      *inout_bound = limit + 1;
+    else
+      high = limit;
+    /* Clusters are worth the more the lower the limit is: at least so much. */
+    if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)p->needed) break;
+    const int64_t next = (int64_t)((double)limit * (double)sum / (double)p->needed);
+    limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
+  }
+  return PSPLIT_OK;
+}
+
+static bool suits(const psplit_i_instance *instance, int64_t value, int64_t bound) {
+  if (instance->n > MOST_CLUSTERS || instance->n == 0 || value >= PSPLIT_I_INF) return false;
+  if (instance->n_stages > MOST_STAGES) return false;
+  return instance->n_types == 1 && instance->all_forward && instance->total_w[0] < PSPLIT_I_INF &&
+         value - bound > value / WIDE_GAP;
+}
+
+/* Whether a few rounds are within the budget: one takes less than it is reckoned to. */
+static psplit_code can_afford(const psplit_i_instance *instance, psplit_i_budget *budget,
+                              bool *out_afford) {
+  psplit_i_worth *worth;
+  const psplit_code code = psplit_i_worth_make(instance, budget, &worth);
+  *out_afford = worth && psplit_i_worth_ops(worth, PARTS) < psplit_i_budget_left(budget);
+  psplit_i_worth_free(worth);
+  return code;
+}
+
+psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                  int64_t *inout_bound) {
+  const psplit_i_instance *instance = query->instance;
+  pricing p = {.query = query, .budget = budget, .n = instance->n};
+  psplit_i_arena arena;
+  if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
+  bool affordable;
+  psplit_code code = can_afford(instance, budget, &affordable);
+  if (code != PSPLIT_OK || !affordable) return code;
+  code = psplit_i_closure_make(instance, budget, &p.closure);
+  if (code != PSPLIT_OK) return code;
+  psplit_i_arena_init(&arena, 0);
+  p.needed = (int64_t)ONE * instance->n_stages;
+  p.price = PSPLIT_NEW(&arena, int32_t, p.n);
+  p.most = PSPLIT_NEW(&arena, int32_t, p.n);
+  PSPLIT_TRY(arena.failed ? PSPLIT_NOMEM : PSPLIT_OK);
+  for (uint32_t v = 0; v < p.n; v++)
+    p.price[v] = (int32_t)((double)instance->w[v] / (double)query->value * ONE);
+  PSPLIT_TRY(try_limits(&p, inout_bound));
+out:
+  psplit_i_arena_fini(&arena);
+  psplit_i_closure_fini(&p.closure);
+  return code;
+}

@@ -1,0 +1,35 @@
+/* What a stage within a limit is worth at most, where every cluster has a price: a program over the
+ * graph's own structure, which is narrow in most models.
+ *
+ * A stage is what lies between two downsets, so each cluster is before it, in it or behind it, and
+ * no consumer of a tensor comes before its producer. Clusters are eliminated one after the other,
+ * each where its neighbours are fewest; of what has been eliminated, a table keeps for each way to
+ * place the neighbours that are left which loads bring which prices. */
+#ifndef PSPLIT_PARTITION_STAGE_WORTH_H
+#define PSPLIT_PARTITION_STAGE_WORTH_H
+
+#include "budget.h"
+#include "instance.h"
+
+enum { PSPLIT_I_WORTH_ONE = 1 << 22 }; /* what prices are parts of; all together below 2^31 */
+
+typedef struct psplit_i_worth psplit_i_worth;
+
+/* For instances whose nets are all forward and whose devices are alike. *out is NULL where the
+ * graph is too wide. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_worth_make(const psplit_i_instance *instance,
+                                                psplit_i_budget *budget, psplit_i_worth **out);
+/* About what psplit_i_worth_most() charges, with `most`, or more. */
+uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts);
+void psplit_i_worth_free(psplit_i_worth *worth);
+
+/* The most that a stage of load <= limit is worth at these prices, or more: loads are rounded down
+ * to `n_parts` parts of the limit where tables grow long. most[v], if any: the same of stages with
+ * v (-1: there is none). *out_done is false where the budget did not do; then nothing is said.
+ * Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit,
+                                                uint32_t n_parts, const int32_t *price,
+                                                psplit_i_budget *budget, int64_t *out_most,
+                                                int32_t *most, bool *out_done);
+
+#endif

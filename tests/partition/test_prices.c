@@ -1,0 +1,191 @@
+/* What stages are worth at most, against all stages of small problems; bounds by prices, against
+ * optima and splits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "bed.h"
+#include "bounds.h"
+#include "draws.h"
+#include "local_search.h"
+#include "stage_worth.h"
+
+enum { SMALL = 7, PARTS = 1 << 12 };
+
+static const unsigned kFeatures[] = {0, WITH_TOGETHER, WITH_MEMORY, WITH_PINS, WITH_MESSAGES};
+enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
+
+static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
+  make_random_problem(&b->r, seed, kind, n, k, features);
+  b->r.problem.comm = seed % 3 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
+  if (!bed_take(b)) return false;
+  if (b->instance.n_types == 1 && b->instance.all_forward) return true;
+  bed_fini(b);
+  return false;
+}
+
+/* The load of what is labelled 1, where 0 is before it and 2 behind it; -1: a tensor runs back. */
+static int64_t load_of(const psplit_i_instance *in, const int *label) {
+  int64_t load = 0;
+  for (uint32_t v = 0; v < in->n; v++) load += label[v] == 1 ? in->w[v] : 0;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const int from = label[in->net_pin[in->net_off[e]]];
+    bool to[3] = {false};
+    for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++)
+      to[label[in->net_pin[q]]] = true;
+    if ((from > 0 && to[0]) || (from > 1 && to[1])) return -1;
+    if (from == 0 && to[1]) load += in->recv[e];
+    if (from == 1 && to[2]) load += in->send[e];
+  }
+  return load;
+}
+
+/* The most that stages within the limit are worth, and those with each cluster, by trying all. */
+static int64_t most_of_all(const psplit_i_instance *in, int64_t limit, const int32_t *price,
+                           int32_t *most) {
+  int label[SMALL] = {0};
+  int64_t best = 0;
+  for (uint32_t v = 0; v < in->n; v++) most[v] = -1;
+  for (bool more = true; more;) {
+    const int64_t load = load_of(in, label);
+    int32_t worth = 0;
+    for (uint32_t v = 0; v < in->n; v++) worth += label[v] == 1 ? price[v] : 0;
+    if (load >= 0 && load <= limit) {
+      if (worth > best) best = worth;
+      for (uint32_t v = 0; v < in->n; v++)
+        if (label[v] == 1 && worth > most[v]) most[v] = worth;
+    }
+    uint32_t v = 0;
+    while (v < in->n && label[v] == 2) label[v++] = 0;
+    more = v < in->n;
+    if (more) label[v]++;
+  }
+  return best;
+}
+
+/* With loads rounded to so many parts it is no less, and with as many parts as there are loads it
+ * is the same. */
+static void stages_are_worth_no_more(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_exact = 0;
+  draw_state = 5;
+  for (uint32_t seed = 0; seed < percent(30); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++)
+      for (uint32_t coarse = 0; coarse < 2; coarse++) {
+        int32_t price[SMALL], most[SMALL], by_all[SMALL];
+        psplit_i_worth *worth;
+        int64_t best;
+        bool done;
+        if (!bed_init(&b, seed, kind, 2 + seed % 6, 2, 0)) continue;
+        const int64_t limit = draw((uint64_t)b.instance.total_w[0] + 1);
+        for (uint32_t v = 0; v < b.instance.n; v++) price[v] = (int32_t)draw(1000);
+        assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
+        if (worth) {
+          assert_true(psplit_i_worth_ops(worth, 8) > 0);
+          assert_int_equal(
+            psplit_i_worth_most(worth, limit, coarse ? 8 : PARTS, price, NULL, &best, most, &done),
+            PSPLIT_OK);
+          assert_true(done);
+          const int64_t true_best = most_of_all(&b.instance, limit, price, by_all);
+          bool same = best == true_best;
+          assert_true(best >= true_best);
+          for (uint32_t v = 0; v < b.instance.n; v++) {
+            assert_true(most[v] >= by_all[v]);
+            same = same && most[v] == by_all[v];
+          }
+          n_asked += !coarse;
+          n_exact += !coarse && same;
+          psplit_i_worth_free(worth);
+        }
+        bed_fini(&b);
+      }
+  assert_true(n_asked > percent(100));
+  assert_int_equal(n_exact, n_asked);
+}
+
+/* The bound that is asked where the best value known is `value`; -1: it is not for the problem. */
+static int64_t ask(bed *b, int64_t value) {
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  psplit_i_arena arena;
+  psplit_i_weight_axis axis = {0};
+  psplit_i_result result;
+  psplit_diag diag = {0};
+  psplit_i_arena_init(&arena, 0);
+  const psplit_i_solver_request request = {.problem = &b->r.problem,
+                                           .options = &b->options,
+                                           .budget = &budget,
+                                           .arena = &arena,
+                                           .diag = &diag};
+  const psplit_i_bound_query query = {&request, &b->instance, &b->automaton, PSPLIT_I_STAGES, value,
+                                      0,        &axis};
+  int64_t bound = -1;
+  if (psplit_i_bound_is_due(PSPLIT_I_BOUND_PRICES, &query, PSPLIT_I_LATE)) {
+    assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
+    result.bound = 0;
+    assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_PRICES, &query, &result), PSPLIT_OK);
+    bound = result.bound;
+  }
+  psplit_i_arena_fini(&arena);
+  return bound;
+}
+
+static void bounds_are_below_optima(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_met = 0;
+  for (uint32_t seed = 0; seed < percent(30); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++)
+      for (uint32_t f = 0; f < N_FEATURES; f++) {
+        psplit_diag diag = {0};
+        psplit_solution *s;
+        if (!bed_init(&b, seed, kind, 3 + seed % 12, 2 + seed % 3, kFeatures[f])) continue;
+        if (psplit_partition_solve(&b.r.problem, &b.options, &diag, &s) == PSPLIT_OK) {
+          for (int more = 0; more < 3 && s->proved_optimal; more++) {
+            const int64_t bound = ask(&b, s->objective_ns + more * s->objective_ns / 4);
+            if (bound > s->objective_ns)
+              fail_msg("seed %u, shape %d, features %#x: %lld above %lld", seed, (int)kind,
+                       kFeatures[f], (long long)bound, (long long)s->objective_ns);
+            n_asked += bound > 0;
+            n_met += bound == s->objective_ns;
+          }
+          psplit_solution_destroy(s);
+        }
+        bed_fini(&b);
+      }
+  assert_true(n_asked > 4 * percent(30));
+  assert_true(n_met > percent(30));
+}
+
+/* On larger graphs no valid split has less. */
+static void bounds_are_below_splits(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0;
+  const psplit_i_local_search_options quickly = {
+    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 4};
+  for (uint32_t seed = 0; seed < percent(16); seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++) {
+      if (!bed_init(&b, seed, kind, 20 + seed % 40, 2 + seed % 3, 0)) continue;
+      assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &quickly, &b.assignment),
+                       PSPLIT_OK);
+      const int64_t value = b.assignment.value, bound = ask(&b, value + value / 4);
+      assert_true(bound <= value);
+      n_asked += bound > 0;
+      bed_fini(&b);
+    }
+  assert_true(n_asked > percent(16));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(stages_are_worth_no_more),
+    cmocka_unit_test(bounds_are_below_optima),
+    cmocka_unit_test(bounds_are_below_splits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
