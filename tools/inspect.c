@@ -387,9 +387,10 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = show_onnxtxt(r, model, diag);
   else if (code == PSPLIT_OK && r->onnx)
     code = show_blocks(r, model, snapshots[0], diag);
-  else if (code == PSPLIT_OK && r->problem)
+  else if (code == PSPLIT_OK && r->problem) {
+    logger = cli_sink(&r->quiet); /* it has warnings of its own */
     code = show_problem(r, plans[0].planner, diag);
-  else if (code == PSPLIT_OK && !r->dump_after)
+  } else if (code == PSPLIT_OK && !r->dump_after)
     code = show(r, (const psplit_snapshot *const *)snapshots, n, r->output, diag);
   for (size_t i = 0; i < MAX_PLANS; i++) {
     psplit_snapshot_destroy(snapshots[i]);

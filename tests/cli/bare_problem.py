@@ -63,6 +63,13 @@ def small(tap, split, inspect, plan):
                ("link_ns" in problem["tensors"][0]) == (name == "two hosts") and
                ("memory_bytes" in problem["devices"][0]) == (name == "limited memory"),
                name + ": devices, nodes and tensors", str(problem)[:500])
+    missing = devices("l.json", {}, {}, {}, links=[{"from": "d0", "to": "d2", "bytes_per_second": 0}])
+    kinds = devices("k.json", {}, {"preset": "cpu-sse"}, {})[:2]  # in any order
+    for k, what, why in ((3, missing, "some devices have no link: the problem is written as if all had one"),
+                         (1, kinds, "the problem has the first 1 of 3 devices: a plan would choose among all")):
+        done = run(inspect, "branches.onnx", "-k", str(k), *what, "--format", "problem", "-o", "p.json")
+        tap.ok(done.returncode == OK and "warning: " + why in done.stderr and
+               run(plan, "p.json").returncode == OK, "it is said, and the problem can be solved: " + why, done.stderr)
     # of two stages: of more it may be the problem by shared memory, which bounds all ways to send
     run(split, "chain.onnx", "-k", "2", "-q", "--plan-only", "--certificate", "c")
     printed = run(inspect, "chain.onnx", "-k", "2", "-q", "--format", "problem").stdout
