@@ -1,6 +1,6 @@
 /* What crosses the boundaries in front of some stages at least. The j stages in front of a boundary
- * hold a downset; with what they send across it, they have no more than j times the bottleneck, and
- * the others, with what they receive, no more than that for each of them. So the downset's weight
+ * hold a downset; with what they pay for what crosses it, they have no more than j times the
+ * bottleneck, and the others, with theirs, no more than that for each of them. So the downset's weight
  * lies between two limits, and a branched cut says what crosses one of such a weight at least. A
  * net that crosses is sent and received at least once: all loads together are the work and what
  * crosses, and their average bounds the largest. Where several boundaries count, each net counts at
@@ -38,7 +38,7 @@ typedef struct work {
   int64_t *cost;            /* [n_nets] to send and to receive, at least */
   int64_t *counted;         /* [n_nets] the same at one boundary */
   uint32_t *at;             /* [n_nets] the boundary where the net counts */
-  double sent, received;    /* no net costs less at that end, as a part of both */
+  double front, back;       /* no net costs stages there less, as a part of both ends */
 } work;
 
 /* The least over types of devices, of which one may send and another receive. */
@@ -56,15 +56,19 @@ static int64_t least_of(const work *x, const int64_t *costs, uint32_t e) {
 
 static void find_costs(work *x) {
   const psplit_i_instance *instance = x->query->instance;
-  x->sent = x->received = 1;
+  x->front = x->back = 1;
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     const int64_t send = least_of(x, instance->send, e), recv = least_of(x, instance->recv, e);
     x->cost[e] = psplit_i_sat_add_i64(send, recv);
     if (x->cost[e] == 0) continue;
     const double sent = (double)send / (double)x->cost[e];
     const double received = (double)recv / (double)x->cost[e];
-    if (sent < x->sent) x->sent = sent;
-    if (received < x->received) x->received = received;
+    const double less = sent < received ? sent : received;
+    /* A net of the backward pass crosses either way. */
+    const double front = instance->net_forward[e] ? sent : less;
+    const double back = instance->net_forward[e] ? received : less;
+    if (front < x->front) x->front = front;
+    if (back < x->back) x->back = back;
   }
 }
 
@@ -174,14 +178,14 @@ static psplit_code cross(work *x, uint32_t which, const boundary *b, psplit_i_bu
   return psplit_i_branched_cut(&query, budget, out_least);
 }
 
-/* The stages in front send, those behind receive: that much less is left for work. */
+/* What crosses, stages on both sides pay for: that much less is left for work. */
 static void come_closer(const work *x, boundary *b, int64_t least) {
   const psplit_i_automaton *m = x->query->automaton;
   const double surely = (double)least * (1 - 1e-9);
   const int64_t before = psplit_i_sat_mul_i64(x->limit, b->n_stages);
   const int64_t behind = psplit_i_sat_mul_i64(x->limit, m->n_stages - b->n_stages);
-  b->high = before - (int64_t)(surely * x->sent);
-  b->low = m->total_omega - behind + (int64_t)(surely * x->received);
+  b->high = before - (int64_t)(surely * x->front);
+  b->low = m->total_omega - behind + (int64_t)(surely * x->back);
 }
 
 /* What no split within the limit is below: limit + 1 where there is none. */

@@ -224,12 +224,34 @@ static void what_crosses_three_boundaries_counts_once(void **state) {
   psplit_problem_destroy(p);
 }
 
+/* Two stages, each of which sends the other a tensor, the one behind in the backward pass; receiving
+ * takes nothing. Both loads are 110, though 20 cross: each sends half of it. */
+static void what_the_backward_pass_sends_is_received_in_front(void **state) {
+  (void)state;
+  static bed b;
+  psplit_problem *p = parsed_problem(
+    "{\"format\": \"psplit-problem\", \"version\": 1, \"comm\": \"p2p\","
+    " \"devices\": [{\"name\": \"d\", \"class\": 0, \"count\": 2}],"
+    " \"nodes\": [{\"id\": 0, \"time_ns\": 50, \"together\": 0},"
+    " {\"id\": 1, \"time_ns\": 50, \"together\": 1},"
+    " {\"id\": 2, \"time_ns\": 50, \"together\": 1, \"backward\": true},"
+    " {\"id\": 3, \"time_ns\": 50, \"together\": 0, \"backward\": true}],"
+    " \"tensors\": [{\"producer\": 0, \"consumers\": [1], \"send_ns\": 10, \"recv_ns\": 0},"
+    " {\"producer\": 2, \"consumers\": [3], \"send_ns\": 10, \"recv_ns\": 0}]}");
+  b.r.problem = *p;
+  assert_true(bed_take(&b));
+  assert_int_equal(bound_of(&b, 112, 100), 110);
+  bed_fini(&b);
+  psplit_problem_destroy(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(cuts_are_what_enumeration_finds),
     cmocka_unit_test(no_downset_drawn_costs_less),
     cmocka_unit_test(no_split_is_below),
     cmocka_unit_test(what_crosses_three_boundaries_counts_once),
+    cmocka_unit_test(what_the_backward_pass_sends_is_received_in_front),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
