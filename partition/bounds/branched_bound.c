@@ -1,11 +1,11 @@
-/* What crosses the boundaries in front of some stages at least. The j stages in front of a boundary
- * hold a downset; with what they pay for what crosses it, they have no more than j times the
- * bottleneck, and the others, with theirs, no more than that for each of them. So the downset's weight
- * lies between two limits, and a branched cut says what crosses one of such a weight at least. A
- * net that crosses is sent and received at least once: all loads together are the work and what
- * crosses, and their average bounds the largest. Where several boundaries count, each net counts at
- * one of them, or one that crosses two would count twice. What crosses at least brings the limits
- * closer, where more may cross. */
+/* What crosses the boundaries in front of some stages at least. The j stages in front of a
+ * boundary hold a downset; with what they pay for what crosses it, they have no more than j times
+ * the bottleneck, and the others, with theirs, no more than that for each of them. So the
+ * downset's weight lies between two limits, and a branched cut says what crosses one of such a
+ * weight at least. A net that crosses is sent and received at least once: all loads together are
+ * the work and what crosses, and their average bounds the largest. Where several boundaries count,
+ * each net counts at one of them, or one that crosses two would count twice. What crosses at least
+ * brings the limits closer, where more may cross. */
 #include "bits.h"
 #include "bounds.h"
 #include "branched_cut.h"
