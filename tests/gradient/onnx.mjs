@@ -82,5 +82,5 @@ export function random(seed) {
   };
 }
 // Gives a function that makes tensors of the dimensions it gets, of numbers around 0 that `next` draws.
-export const drawn = (next, scale = () => 1) => (...dims) => tensor('float32', dims, Array.from({ length: product(dims) }, () => scale(dims) * (next() - 0.5)));
+export const drawnTensors = (next, scale = () => 1) => (...dims) => tensor('float32', dims, Array.from({ length: product(dims) }, () => scale(dims) * (next() - 0.5)));
 export { product };

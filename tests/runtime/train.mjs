@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFi
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ort } from '../e2e/chain.mjs';
-import { drawn, model, node, random, tensor, value } from '../gradient/onnx.mjs';
+import { drawnTensors, model, node, random, tensor, value } from '../gradient/onnx.mjs';
 import { Stages } from '../../samples/train_stages.mjs';
 import { writeNpy, writeNpz } from './npy.mjs';
 import { Runner, env } from './runner.mjs';
@@ -21,7 +21,7 @@ const path = (name) => join(r.tmp, name);
 
 const WORDS = 19, WIDTH = 8, LENGTH = 5, ROWS = 48, BATCH = 8;
 const next = random(3);
-const numbers = drawn(next);
+const numbers = drawnTensors(next);
 const layer = (i, from, to) => [node('MatMul', [from, `w${i}`], [`p${i}`]),
   node('Add', [`p${i}`, `b${i}`], [`s${i}`]), node('Tanh', [`s${i}`], [to])];
 writeFileSync(path('words.onnx'), model({

@@ -4,7 +4,7 @@
 //   node train_edited.mjs TRAIN SPLIT
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { drawn, model, node, random, value } from '../gradient/onnx.mjs';
+import { drawnTensors, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
 import { Runner } from './runner.mjs';
 
@@ -12,7 +12,7 @@ const [train, split] = process.argv.slice(2);
 const r = new Runner(train, split, '', 2);
 const { tap } = r;
 const path = (name) => join(r.tmp, name);
-const numbers = drawn(random(7));
+const numbers = drawnTensors(random(7));
 // Both stages read a, whose gradient comes in two parts.
 writeFileSync(path('net.onnx'), model({
   nodes: [node('MatMul', ['x', 'a'], ['p']), node('Tanh', ['p'], ['t']), node('MatMul', ['t', 'b'], ['q']),

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { drawn, model, node, random, value } from '../gradient/onnx.mjs';
+import { drawnTensors, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
 import { Runner, env, library, processesBelow, sleep, within } from './runner.mjs';
 
@@ -14,7 +14,7 @@ const [train, split, odd, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, split, launcher, 2);
 const { tap } = r;
 const path = (name) => join(r.tmp, name);
-const numbers = drawn(random(7));
+const numbers = drawnTensors(random(7));
 writeFileSync(path('net.onnx'), model({
   nodes: [node('MatMul', ['x', 'a'], ['p']), node('Tanh', ['p'], ['t']), node('MatMul', ['t', 'b'], ['q']),
     node('Tanh', ['q'], ['u']), node('MatMul', ['u', 'c'], ['y'])],

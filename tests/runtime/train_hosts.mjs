@@ -9,7 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { skipAll } from '../e2e/tap.mjs';
-import { drawn, model, node, random, value } from '../gradient/onnx.mjs';
+import { drawnTensors, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
 import { Runner, env, library } from './runner.mjs';
 import { joinHosts, sent } from './spaces.mjs';
@@ -21,7 +21,7 @@ const { tap, tmp } = r;
 const launch = joinHosts(2, kind, mpirun, tmp);
 
 const WIDTH = 64, ROWS = 64, LAYERS = 4, STEPS = 6;
-const numbers = drawn(random(7), ([rows]) => 1 / Math.sqrt(rows));
+const numbers = drawnTensors(random(7), ([rows]) => 1 / Math.sqrt(rows));
 writeFileSync(join(tmp, 'chain.onnx'), model({
   nodes: Array.from({ length: LAYERS }, (_, i) => [node('MatMul', [i ? `y${i - 1}` : 'x', `w${i}`], [`p${i}`]),
     node('Tanh', [`p${i}`], [`y${i}`])]).flat(),
