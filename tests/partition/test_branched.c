@@ -224,8 +224,8 @@ static void what_crosses_three_boundaries_counts_once(void **state) {
   psplit_problem_destroy(p);
 }
 
-/* Two stages, each of which sends the other a tensor, the one behind in the backward pass; receiving
- * takes nothing. Both loads are 110, though 20 cross: each sends half of it. */
+/* Two stages, each of which sends the other a tensor, the one behind in the backward pass;
+ * receiving takes nothing. Both loads are 110, though 20 cross: each sends half of it. */
 static void what_the_backward_pass_sends_is_received_in_front(void **state) {
   (void)state;
   static bed b;
