@@ -294,7 +294,10 @@ static psplit_code bounds(psplit_i_solver_state *a) {
   if (a->instance.n > VERY_LARGE &&
       (double)(a->best.value - a->result->bound) <= VERY_LARGE_GAP * (double)a->best.value)
     return PSPLIT_OK;
-  return psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
+  const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
+  /* No solver behind them decides large graphs, or would be asked before those. */
+  const bool late = a->instance.n > PSPLIT_I_LARGE && !psplit_i_state_done(a);
+  return code == PSPLIT_OK && late ? psplit_i_state_ask_late(a) : code;
 }
 
 /* All solvers in turn. */

@@ -61,7 +61,7 @@ psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a) {
   const int64_t before = a->result->bound;
   const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_AFTER_SEARCH);
   a->late = true;
-  a->by_apart = a->result->bound > before;
+  a->by_apart = a->result->bound > before && a->result->bound_by == PSPLIT_I_BOUND_APART;
   if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
   return psplit_i_state_ask_all(a, PSPLIT_I_LATE);
 }

@@ -56,10 +56,10 @@ psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
   return inner;
 }
 
-void psplit_i_budget_halve(psplit_i_budget *budget) {
+void psplit_i_budget_hold_back(psplit_i_budget *budget, uint32_t n) {
   const double now = budget->end < 0 ? 0 : psplit_i_now();
-  budget->most = budget->spent + psplit_i_budget_left(budget) / 2;
-  if (budget->end > now) budget->end = now + (budget->end - now) / 2;
+  budget->most -= psplit_i_budget_left(budget) / n;
+  if (budget->end > now) budget->end -= (budget->end - now) / n;
 }
 
 void psplit_i_budget_extend(psplit_i_budget *budget, double seconds) {

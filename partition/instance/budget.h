@@ -34,8 +34,8 @@ psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n)
 psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
                                       const psplit_partition_options *options);
 
-/* Leaves half of what is left. */
-void psplit_i_budget_halve(psplit_i_budget *budget);
+/* Takes one of n parts of what is left off the end. */
+void psplit_i_budget_hold_back(psplit_i_budget *budget, uint32_t n);
 /* Lets the budget last at least so long from now on. */
 void psplit_i_budget_extend(psplit_i_budget *budget, double seconds);
 

@@ -245,7 +245,7 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   uint32_t grain = 1;
   for (; cut_short && grain <= instance->n; grain *= COARSER) {
     w->dp.grain = grain;
-    psplit_i_budget_halve(&c->budget);
+    psplit_i_budget_hold_back(&c->budget, 2);
     psplit_i_budget_extend(&c->budget, LEAST_SECONDS);
     try_order(instance, c, w, true);
     cut_short = !c->failed && c->now.value >= PSPLIT_I_INF && psplit_i_expired(&c->budget);

@@ -17,6 +17,7 @@
 enum {
   N_ORDERS = 3,
   FINE_PARTS = 24,
+  BOUND_PARTS = 2, /* one of so many parts is left to the bound that sees branches */
   MAX_CELLS = 1 << 23,
   SEARCH_STEPS = 4,
   SEARCH_WORK = 50000000 /* pins added to load trackers by one search over segments */
@@ -31,6 +32,7 @@ typedef struct zoom {
   int64_t *weight;                       /* [n] of clusters, at least 1 so that segments end */
   int64_t total;
   psplit_i_assignment *best;
+  bool has_branches; /* that differ, between separators */
 } zoom;
 
 static uint32_t even_segments(zoom *z, uint32_t n_segments) {
@@ -146,6 +148,7 @@ static psplit_code make_order(zoom *z, uint32_t kind) {
   bool any = false;
   psplit_code code = PSPLIT_OK;
   if (kind == 1) code = psplit_i_branch_order(z->instance, z->automaton, z->order, &any);
+  z->has_branches |= any;
   if (!any) psplit_i_depth_first(z->instance, kind, z->scratch, z->aggregate, z->order);
   return code;
 }
@@ -190,6 +193,8 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
   }
   if (out_assignment->value >= PSPLIT_I_INF) goto out;
   memcpy(z.order, keep, n * sizeof *keep);
+  const psplit_i_budget own = *request->budget;
+  if (z.has_branches) psplit_i_budget_hold_back(request->budget, BOUND_PARTS);
   for (int64_t reach = z.total / n_segments * 3; reach > 0; reach = reach * 3 / FINE_PARTS) {
     if (psplit_i_expired(request->budget)) break;
     const uint32_t n_fine = fine_segments(&z, reach);
@@ -200,6 +205,8 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
     PSPLIT_TRY(solve_segments(&z, n_fine, true, 100 + (uint64_t)reach, SEARCH_STEPS));
     if (n_fine == n || reach / FINE_PARTS * n < z.total / 4) break;
   }
+  request->budget->most = own.most;
+  request->budget->end = own.end;
 out:
   psplit_i_arena_fini(&z.arena);
   return code;

@@ -147,9 +147,7 @@ static void make_nested(maker *m, uint32_t n_nodes) {
 }
 
 const made_shape kMadeHardShapes[] = {
-  {"encoder", make_encoder},
-  {"vocoder", make_vocoder},
-  {"detector", make_detector},
-  {"nested", make_nested},
+  {"encoder", make_encoder}, {"vocoder", make_vocoder},         {"detector", make_detector},
+  {"nested", make_nested},   {"experts-256", make_experts_256},
 };
 const uint32_t kNMadeHardShapes = sizeof kMadeHardShapes / sizeof *kMadeHardShapes;

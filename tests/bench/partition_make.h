@@ -48,6 +48,7 @@ void maker_net(maker *m, uint32_t producer, int64_t ns, const uint32_t *to, uint
 /* Repeated blocks of attention and feed-forward; random layers of 100 nodes. */
 void make_transformer(maker *m, uint32_t n_nodes);
 void make_layered(maker *m, uint32_t n_nodes);
+void make_experts_256(maker *m, uint32_t n_nodes); /* mixtures of 256 */
 /* Mirrors every node and tensor as the backward pass; twins stay together. */
 void make_training(maker *m);
 void make_family(const made_family *family, maker *m);

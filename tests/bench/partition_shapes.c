@@ -35,16 +35,17 @@ static void make_wide(maker *m, uint32_t n_nodes) {
   }
 }
 
-/* Mixtures of 128 experts: a router feeds chains of three that a sum collects. */
-static void make_experts(maker *m, uint32_t n_nodes) {
-  enum { EXPERTS = 128 };
+enum { MOST_EXPERTS = 256 };
+
+/* Mixtures of experts: a router feeds chains of three that a sum collects. */
+static void add_mixtures(maker *m, uint32_t n_nodes, uint32_t n_experts) {
   uint32_t in = random_node(m, 3000);
-  while (m->n + 3 * EXPERTS + 4 <= n_nodes || m->n == 1) {
+  while (m->n + 3 * n_experts + 4 <= n_nodes || m->n == 1) {
     const uint32_t attention = random_node(m, 60000), router = random_node(m, 2000);
     const uint32_t sum = random_node(m, 3000);
-    uint32_t to[EXPERTS + 2] = {router};
+    uint32_t to[MOST_EXPERTS + 2] = {router};
     maker_net(m, in, 6000, &attention, 1);
-    for (uint32_t k = 0; k < EXPERTS; k++) {
+    for (uint32_t k = 0; k < n_experts; k++) {
       const uint32_t up = random_node(m, 8000), act = random_node(m, 400);
       const uint32_t down = random_node(m, 8000);
       maker_net(m, up, 900, &act, 1);
@@ -52,12 +53,15 @@ static void make_experts(maker *m, uint32_t n_nodes) {
       maker_net(m, down, 300, &sum, 1);
       to[k + 1] = up;
     }
-    to[EXPERTS + 1] = sum;
-    maker_net(m, router, 20, to + 1, EXPERTS);
-    maker_net(m, attention, 6000, to, EXPERTS + 2);
+    to[n_experts + 1] = sum;
+    maker_net(m, router, 20, to + 1, n_experts);
+    maker_net(m, attention, 6000, to, n_experts + 2);
     in = sum;
   }
 }
+
+static void make_experts(maker *m, uint32_t n_nodes) { add_mixtures(m, n_nodes, 128); }
+void make_experts_256(maker *m, uint32_t n_nodes) { add_mixtures(m, n_nodes, MOST_EXPERTS); }
 
 /* One U: every fourth node on the way down feeds its mirror image on the way up. */
 static void make_unet(maker *m, uint32_t n_nodes) {
