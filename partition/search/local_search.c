@@ -18,7 +18,15 @@
 #include "problem.h"
 #include "team.h"
 
-enum { N_CHAINS = 8, DEPTH_FIRST = 1, KEY_UNIT = 1 << 10, COARSER = 4, FEW = 256, LONG = 800 };
+enum {
+  N_CHAINS = 8,
+  DEPTH_FIRST = 1,
+  KEY_UNIT = 1 << 10,
+  COARSER = 4,
+  FEW = 256,
+  LONG = 800,
+  MOST_DIVISIONS = 8
+};
 
 /* For each attempt to divide the first order, when less is left. */
 static const double LEAST_SECONDS = 0.1;
@@ -300,6 +308,17 @@ static psplit_code keep_branches(const psplit_i_instance *instance,
   return code;
 }
 
+/* The order of branches, divided again while that gets better: point to point each division charges
+ * what the last split sends, twice where a fan takes three stages. */
+static void divide_branches(const psplit_i_instance *instance, chain *c, worker *w) {
+  memcpy(w->order, c->branches, instance->n * sizeof *w->order);
+  for (uint32_t k = 0; k < MOST_DIVISIONS && !psplit_i_expired(&c->budget); k++) {
+    const int64_t before = c->now.value;
+    try_order(instance, c, w, false);
+    if (c->now.value >= before || !instance->p2p) break;
+  }
+}
+
 static void run_chain(const psplit_i_instance *instance,
                       const psplit_i_local_search_options *options, chain *c, worker *w,
                       uint32_t index, bool first) {
@@ -309,14 +328,15 @@ static void run_chain(const psplit_i_instance *instance,
     drawing how = kFirstOrders[index];
     how.base = c->least;
     how.last = UINT32_MAX;
-    if (c->branches)
-      memcpy(w->order, c->branches, instance->n * sizeof *w->order);
-    else
+    if (c->branches) {
+      divide_branches(instance, c, w);
+    } else {
       draw_order(instance, c, w, &how);
-    if (index == 0)
-      divide_first(instance, c, w);
-    else
-      try_order(instance, c, w, index % 2 == 0);
+      if (index == 0)
+        divide_first(instance, c, w);
+      else
+        try_order(instance, c, w, index % 2 == 0);
+    }
   }
   for (uint32_t step = 0; step < options->n_steps; step++) {
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;
