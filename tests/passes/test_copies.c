@@ -151,11 +151,12 @@ static void none_is_where_stages_send_while_they_compute(void **state) {
 
 /* Where latency is a message's, bytes have their price, and so have messages that stages need
  * whatever they compute again: without the price of messages the bound is the best in two and near
- * in four, without that of bytes, too, near in two. */
+ * in four, without that of bytes, too, near in two. Where the plan passes tensors on, the bound is
+ * by shared memory, for all ways, and lower. */
 static void none_is_where_latency_is_a_messages(void **state) {
   (void)state;
   const counts found = compare(50, false, PSPLIT_LATENCY_PER_PAIR);
-  assert_true(found.n_helped >= 20 && found.n_tight >= 6 && found.n_close >= 12);
+  assert_true(found.n_helped >= 20 && found.n_tight >= 6 && found.n_close >= 10);
 }
 
 /* A mask that takes three nodes to make, each of which takes less than what it reads takes to be

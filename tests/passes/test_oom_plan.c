@@ -166,6 +166,7 @@ static void set_products(psplit_planner_options *options) {
   options->costs = &products;
   options->n_costs = 1;
   options->n_stages = 3;
+  options->message_latency = PSPLIT_LATENCY_PER_TENSOR; /* for which copies pay */
 }
 
 static void set_masks(psplit_planner_options *options) {
