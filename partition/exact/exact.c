@@ -12,6 +12,7 @@
  * receivers with no more of any device used. Steps and bytes are counted in total, so running out
  * is deterministic as well. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,6 +238,22 @@ static void find_windows(exact *x) {
   }
 }
 
+/* The most over the moves of a state. Pins lead to other states than those. */
+static void find_most_left(exact *x) {
+  const psplit_i_automaton *m = x->automaton;
+  for (uint32_t i = 0; i < m->n_states * m->n_types; i++) {
+    x->most_left[i] = x->instance->has_pins ? PSPLIT_I_INF : -PSPLIT_I_INF;
+    x->most_room[i] = x->instance->has_pins ? INFINITY : 0;
+  }
+  for (uint32_t c = 0; c < m->n_states; c++)
+    for (uint32_t k = m->move_off[c]; k < m->move_off[c + 1]; k++) {
+      const psplit_i_transition *move = &m->moves[k];
+      const size_t at = (size_t)c * m->n_types + move->type;
+      if (x->high[move->next] > x->most_left[at]) x->most_left[at] = x->high[move->next];
+      if (x->room[move->next] > x->most_room[at]) x->most_room[at] = x->room[move->next];
+    }
+}
+
 static void find_who_pays(exact *x) {
   const psplit_i_automaton *m = x->automaton;
   for (uint32_t c = 0; c < m->n_states; c++) {
@@ -261,10 +278,14 @@ static psplit_code prepare(exact *x) {
   x->high = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->high);
   x->all_pay = PSPLIT_NEW(&x->arena, bool, m->n_states);
   x->room = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->room);
+  x->most_left =
+    psplit_i_arena_array(&x->arena, (size_t)m->n_states * m->n_types, sizeof *x->most_left);
+  x->most_room =
+    psplit_i_arena_array(&x->arena, (size_t)m->n_states * m->n_types, sizeof *x->most_room);
   x->least_send = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
   x->least_recv = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
   if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high ||
-      !x->all_pay || !x->room || !x->least_send || !x->least_recv)
+      !x->all_pay || !x->room || !x->most_left || !x->most_room || !x->least_send || !x->least_recv)
     return PSPLIT_NOMEM;
   x->messages = psplit_i_messages_apply(x);
   x->floor = psplit_i_message_floor_of(instance, m);
@@ -287,6 +308,7 @@ static psplit_code prepare(exact *x) {
   }
   x->bypasses = x->options->bypasses && psplit_i_exact_counts_bypasses(instance, m);
   x->count_receivers |= x->messages || x->bypasses;
+  if (psplit_i_exact_follow(x, 0, 0) != PSPLIT_OK) return PSPLIT_NOMEM;
   uint32_t copies = 1;
   for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)
     if (m->moves[k].replicas > copies) copies = m->moves[k].replicas;
@@ -298,6 +320,7 @@ static psplit_code prepare(exact *x) {
       x->most_bytes = bytes == 0 ? UINT64_MAX : bytes > x->most_bytes ? bytes : x->most_bytes;
   }
   find_windows(x);
+  find_most_left(x);
   find_who_pays(x);
   return psplit_i_lexicographic_prepare(x);
 }
@@ -339,11 +362,15 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
-    uint64_t steps = 0, loads = 0;
+    uint64_t steps = 0, loads = 0, stages = 0, pushed = 0;
     for (int i = 0; i < n_threads; i++) {
       steps += expanders[i].n_steps;
       loads += expanders[i].n_loads;
+      stages += expanders[i].n_stages;
+      pushed += expanders[i].n_pushed;
+      expanders[i].n_stages = expanders[i].n_pushed = 0;
     }
+    PSPLIT_TRY(psplit_i_exact_follow(x, stages, pushed));
     for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
     if (options->out_rounds) *options->out_rounds = used;
@@ -360,6 +387,7 @@ out:
   if (options->out_full && atomic_load(&x->full)) *options->out_full = true;
   psplit_i_spend(options->budget, n_ops);
   psplit_i_labels_fini(x);
+  psplit_i_closure_fini(&x->closure);
   for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&expanders[i].arena);
   psplit_i_arena_fini(&x->arena);
 out_early:

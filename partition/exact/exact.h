@@ -30,6 +30,7 @@ typedef struct psplit_i_exact_options {
    * that NO holds for splits whose tensors go by any way; YES may be above the limit. */
   bool bypasses;
   bool keep_dominated; /* labels that another one of their round dominates stay: the same verdict */
+  bool follow_always;  /* see passed_over.c: from the first round on; the same verdict */
   /* Clusters moved, and 8 for each label, over all threads: the same for any number of threads. */
   uint64_t max_steps;
   uint64_t memory_bytes;

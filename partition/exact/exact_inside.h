@@ -9,6 +9,7 @@
  *   lexicographic.c    keys, by which equal labels are told apart
  *   dominance.c        stages and labels that others make superfluous
  *   label_dominance.c  labels that others of their round make superfluous
+ *   passed_over.c      what stays out of the stage, and what it costs
  *   push.c             from a stage to the labels that it leads to
  *   expand.c           all stages behind a label
  *   exact.c            the rounds */
@@ -21,6 +22,7 @@
 #include "assignment.h"
 #include "automaton.h"
 #include "bits.h"
+#include "closure.h"
 #include "exact.h"
 #include "instance.h"
 #include "load_tracker.h"
@@ -85,6 +87,11 @@ typedef struct exact {
   /* [n_states] reference time that the devices not yet used have within the limit, and the part of
    * it that a tick of communication takes at least; 0: some device communicates for nothing. */
   double *room, open_share;
+  /* [n_states * n_types] What may be left, and the room for it, behind a stage on a type. */
+  int64_t *most_left;
+  double *most_room;
+  bool follows;             /* passed_over.c */
+  psplit_i_closure closure; /* where it follows */
   bool *all_pay; /* [n_states] every device not yet used pays communication, and adds it to loads */
   int64_t reach; /* most omega of one stage */
   uint64_t most_bytes; /* most memory of any device */
@@ -124,11 +131,22 @@ typedef struct barred_net {
   uint32_t net, mask;
 } barred_net;
 
-/* What a stage receives for good: from clusters left that it has passed over. */
+/* What clusters left that stay out of the stage cost for good. */
 typedef struct passed_over {
-  int64_t recv_ns;
-  bool message, on_trunk; /* any that makes a message, any of the trunk */
+  int64_t recv_ns;        /* what the stage receives from them */
+  int64_t sent_ns;        /* what stages in front send from them, to this stage or behind it */
+  bool message, on_trunk; /* of what is received: any that makes a message, any of the trunk */
+  bool unseen;            /* more since fits() was asked */
+  uint32_t n_crossed;     /* of the expander's */
 } passed_over;
+
+/* A cluster with a net that crosses out of what is left: its place in the list of those of which
+ * the stage has not decided. */
+typedef struct crossing {
+  uint32_t next, previous;
+  bool crosses;
+  bool decided, stays; /* it was taken, or stays out */
+} crossing;
 
 /* A stage behind the label that waits for messages from clusters left: awaited[first ..) are n of
  * them, of which n_here are in the stage that grows; they may stand in `senders` stages, NONE: any
@@ -202,11 +220,14 @@ typedef struct expander {
   passing passing;
   int64_t could_send;  /* least that one receiver more would cost, where one may be added */
   passed_over *passed; /* [n + 1] by depth */
+  crossing *crossing;  /* [n + 1] by cluster; n: both ends of the list */
+  uint32_t *crossed;   /* [2 * n] clusters that came into the list or left it, in order */
   uint64_t hash, check, receivers;
   uint64_t n_steps, n_told; /* of work; of them, those added to the total */
   uint64_t n_loads, n_loads_told;
-  recent *recent; /* [N_RECENT] */
-  int64_t omega;  /* of what is left */
+  uint64_t n_stages, n_pushed; /* stages that were formed, labels that they led to */
+  recent *recent;              /* [N_RECENT] */
+  int64_t omega;               /* of what is left */
   const label *from;
   uint32_t from_id;
   char apart[APART];
@@ -368,6 +389,26 @@ typedef struct psplit_i_round {
 
 /* Drops labels of the round that another one of it dominates, with steps of `d`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round);
+
+/* --- passed_over.c --- */
+
+/* Scratch of an expander. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_passed_init(expander *d);
+/* Behind a round with so many stages, which led to so many labels: whether what comes before
+ * clusters that are passed over is followed from now on. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_exact_follow(exact *x, uint64_t n_stages, uint64_t n_labels);
+/* d->passed[0] becomes that of a stage that holds nothing. */
+void psplit_i_passed_start(expander *d);
+/* Of a stage no more; `p`: what it passed over. */
+void psplit_i_passed_end(expander *d, const passed_over *p);
+/* The stage has taken a cluster: what it receives for good by that. */
+void psplit_i_passed_take(expander *d, uint32_t cluster, passed_over *p);
+/* A maximal cluster of what is left stays out, and all that comes before it. */
+void psplit_i_passed_over(expander *d, uint32_t cluster, passed_over *p);
+/* So do clusters from..to-1, which are no more looked at. */
+void psplit_i_passed_beside(expander *d, uint32_t from, uint32_t to, passed_over *p);
+/* The stage gives back what it took since `p`, and decides anew of what came behind. */
+void psplit_i_passed_undo(expander *d, const passed_over *undone, const passed_over *p);
 
 /* --- push.c --- */
 

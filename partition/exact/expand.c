@@ -49,8 +49,18 @@ static int64_t received_for_good(const exact *x, const passed_over *p) {
   return p->recv_ns + (p->message && !p->on_trunk ? x->least_message : 0);
 }
 
-/* Whether the stage, or a larger one, can be within the limit. Monotonicity: compute and memory
- * only grow; so do sends when all nets are forward. */
+/* Whether what the stage leaves may be left, where on type t it takes as much more as fits.
+ * Monotonicity: less is not left. */
+static bool leaves_little(const expander *d, uint32_t t, int64_t more, const passed_over *p) {
+  const exact *x = d->x;
+  const size_t at = (size_t)d->from->state * x->automaton->n_types + t;
+  const int64_t left = d->omega - more;
+  return left <= x->most_left[at] &&
+         (double)left + (double)p->sent_ns * x->open_share <= x->most_room[at];
+}
+
+/* Whether the stage, or a larger one, can be within the limit, and what it leaves. Monotonicity:
+ * compute and memory only grow; so do sends when all nets are forward. */
 static bool fits(const expander *d, const passed_over *p) {
   const exact *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
@@ -58,42 +68,14 @@ static bool fits(const expander *d, const passed_over *p) {
   const int64_t received = received_for_good(x, p);
   if (d->n_barred_here > 0 || sends_too_much(d, p->recv_ns)) return false;
   if (x->bypasses && psplit_i_bypasses_sends_in_vain(d)) return false;
-  for (uint32_t t = 0; t < x->automaton->n_types; t++)
-    if (x->automaton->count[t] && !tracker->n_forbidden[t] &&
-        tracker->w[t] + (sends_grow ? sent_for_good(d, t) : 0) +
-            (x->instance->problem->devices[t].free_comm ? 0 : received) <=
-          x->reach)
+  for (uint32_t t = 0; t < x->automaton->n_types; t++) {
+    if (!x->automaton->count[t] || tracker->n_forbidden[t]) continue;
+    const int64_t more = x->reach - tracker->w[t] - (sends_grow ? sent_for_good(d, t) : 0) -
+                         (x->instance->problem->devices[t].free_comm ? 0 : received);
+    if (more >= 0 && leaves_little(d, t, more, p))
       return tracker->weight_bytes + tracker->act_bytes <= x->most_bytes;
+  }
   return false;
-}
-
-/* Whether the stage receives net e if it does not make it: it reads it, or passes it on. */
-static bool is_received(const expander *d, uint32_t e) {
-  if (d->tracker.n_in[e] > 0) return true;
-  return d->x->bypasses && !d->bypassed && d->x->instance->makes_message[e] && d->n_placed[e] > 0;
-}
-
-/* Clusters are taken in decreasing order: one that was passed over stays out of the stage, and what
- * the stage receives from it is received for good. */
-static void pass_over(const expander *d, uint32_t cluster, passed_over *p) {
-  const psplit_i_instance *instance = d->x->instance;
-  for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
-    const uint32_t e = instance->inc[k] >> 1;
-    if (!(instance->inc[k] & 1) || !is_received(d, e)) continue;
-    p->recv_ns += d->x->least_recv[e];
-    if (!instance->makes_message) continue;
-    p->message |= instance->makes_message[e];
-    p->on_trunk |= instance->on_trunk[e];
-  }
-}
-
-static void pass_over_range(const expander *d, uint32_t above, uint32_t below, passed_over *p) {
-  for (uint32_t word = (above + 1) / 64; word * 64 < below; word++) {
-    uint64_t bits = d->left[word];
-    if (word == (above + 1) / 64) bits &= UINT64_MAX << ((above + 1) % 64);
-    if (below - word * 64 < 64) bits &= (UINT64_C(1) << (below - word * 64)) - 1;
-    for (; bits; bits &= bits - 1) pass_over(d, word * 64 + (uint32_t)__builtin_ctzll(bits), p);
-  }
 }
 
 /* Whether the cluster is pinned elsewhere than what the stage holds. */
@@ -158,6 +140,54 @@ static bool may_go_on(expander *d) {
   return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);
 }
 
+/* Forms all stages behind the label. */
+static void try_stages(expander *d) {
+  uint32_t below = d->x->instance->n;
+  psplit_i_passed_start(d);
+  for (;;) {
+    uint32_t u = top_below(d, below);
+    passed_over *passed = &d->passed[d->n_taken];
+    if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
+      while (d->n_taken) psplit_i_expander_give_back(d);
+      psplit_i_passed_end(d, passed);
+      return;
+    }
+    if (u != PSPLIT_NONE) {
+      d->n_steps += (below - u) / CLUSTERS_PER_STEP;
+      psplit_i_passed_beside(d, u + 1, below, passed);
+      if (passed->unseen && !fits(d, passed))
+        u = PSPLIT_NONE; /* monotonicity: nor does any stage that also takes clusters below */
+      passed->unseen = false;
+    }
+    if (u == PSPLIT_NONE) {
+      if (d->n_taken == 0) break;
+      below = d->taken[d->n_taken - 1];
+      psplit_i_expander_give_back(d);
+      psplit_i_passed_undo(d, passed, passed - 1);
+      psplit_i_passed_over(d, below, passed - 1);
+      continue;
+    }
+    below = u;
+    const bool clash = pins_clash(d, u);
+    if (!clash) {
+      psplit_i_expander_take(d, u);
+      d->n_steps++;
+      passed[1] = *passed;
+      psplit_i_passed_take(d, u, &passed[1]);
+    }
+    if (clash || !fits(d, &passed[1])) {
+      if (!clash) psplit_i_expander_give_back(d);
+      if (!clash) psplit_i_passed_undo(d, &passed[1], passed);
+      psplit_i_passed_over(d, u, passed);
+      continue;
+    }
+    passed[1].unseen = false;
+    d->n_stages++;
+    psplit_i_expander_push_stage(d);
+  }
+  psplit_i_passed_end(d, &d->passed[0]);
+}
+
 static void expand_stage(expander *d) {
   exact *x = d->x;
   const psplit_i_automaton *m = x->automaton;
@@ -182,42 +212,7 @@ static void expand_stage(expander *d) {
     while (d->n_taken) psplit_i_expander_give_back(d);
     return;
   }
-  uint32_t below = instance->n;
-  d->passed[0] = (passed_over){0};
-  for (;;) {
-    uint32_t u = top_below(d, below);
-    passed_over *passed = &d->passed[d->n_taken];
-    if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
-      while (d->n_taken) psplit_i_expander_give_back(d);
-      return;
-    }
-    if (u != PSPLIT_NONE) {
-      d->n_steps += (below - u) / CLUSTERS_PER_STEP;
-      pass_over_range(d, u, below, passed);
-      if (received_for_good(x, passed) > 0 && !fits(d, passed))
-        u = PSPLIT_NONE; /* monotonicity: nor does any stage that also takes clusters below */
-    }
-    if (u == PSPLIT_NONE) {
-      if (d->n_taken == 0) break;
-      below = d->taken[d->n_taken - 1];
-      psplit_i_expander_give_back(d);
-      pass_over(d, below, &d->passed[d->n_taken]);
-      continue;
-    }
-    below = u;
-    const bool clash = pins_clash(d, u);
-    if (!clash) {
-      psplit_i_expander_take(d, u);
-      d->n_steps++;
-      d->passed[d->n_taken] = *passed;
-    }
-    if (clash || !fits(d, passed)) {
-      if (!clash) psplit_i_expander_give_back(d);
-      pass_over(d, u, passed);
-      continue;
-    }
-    psplit_i_expander_push_stage(d);
-  }
+  try_stages(d);
 }
 
 void psplit_i_expander_expand(expander *d) {
@@ -248,12 +243,12 @@ psplit_code psplit_i_expander_init(expander *d, exact *x) {
   d->recent = PSPLIT_NEW(&d->arena, recent, N_RECENT);
   if (!d->recent) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
-  d->passed = PSPLIT_NEW(&d->arena, passed_over, (size_t)n + 1);
   d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
-      !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
+      !d->left || !d->tops || !d->n_succ || !d->taken || !d->n_placed)
     return PSPLIT_NOMEM;
-  if (psplit_i_groups_init(d) != PSPLIT_OK || psplit_i_messages_init(d) != PSPLIT_OK)
+  if (psplit_i_passed_init(d) != PSPLIT_OK || psplit_i_groups_init(d) != PSPLIT_OK ||
+      psplit_i_messages_init(d) != PSPLIT_OK)
     return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_load_tracker_init(&d->tracker, x->instance, &d->arena);
   if (x->instance->p2p) d->tracker.times_sent = d->times_sent;

@@ -32,6 +32,7 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
                        .omega = d->omega,
                        .parent = d->from_id,
                        .state = next};
+  d->n_pushed++;
   recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (N_RECENT - 1)];
   const uint64_t check = d->check + psplit_i_mix64(receivers);
   if (r->hash == fresh.hash && r->check == check && r->state == next &&

@@ -103,16 +103,20 @@ static void search_quickly(bed *b) {
                    PSPLIT_OK);
 }
 
-/* The verdict of the exact program, on one thread. */
-static psplit_i_verdict run_exact(bed *b, psplit_i_exact_options options) {
-  const psplit_i_weight_axis none = {0};
+/* The verdict of the exact program, on one thread, with an axis for windows. */
+static psplit_i_verdict run_exact_on(bed *b, const psplit_i_weight_axis *axis,
+                                     psplit_i_exact_options options) {
   psplit_i_verdict verdict;
   options.memory_bytes = 1 << 28;
   options.n_threads = 1;
   assert_int_equal(
-    psplit_i_exact(&b->instance, &b->automaton, &none, &options, &b->assignment, &verdict),
+    psplit_i_exact(&b->instance, &b->automaton, axis, &options, &b->assignment, &verdict),
     PSPLIT_OK);
   return verdict;
+}
+
+static psplit_i_verdict run_exact(bed *b, psplit_i_exact_options options) {
+  return run_exact_on(b, &(psplit_i_weight_axis){0}, options);
 }
 
 /* The same, and its steps; out_steps may be NULL. */
@@ -296,6 +300,88 @@ static void no_best_split_is_missed_with_messages(void **state) {
   assert_true(n_found > percent(2000) && n_found >= n_all * 9 / 10);
 }
 
+/* Nor where it is followed what else stays out of a stage that passed over a cluster. */
+static void no_best_split_is_missed_by_following(void **state) {
+  (void)state;
+  static bed b;
+  static const unsigned features[] = {0,
+                                      WITH_CLASSES,
+                                      WITH_OVERLAP,
+                                      WITH_FREE_COMM | WITH_CLASSES,
+                                      WITH_MEMORY | WITH_STASH,
+                                      WITH_TWINS,
+                                      WITH_PINS | WITH_TOGETHER,
+                                      WITH_PAIRS,
+                                      WITH_MESSAGES};
+  enum { N = sizeof features / sizeof *features };
+  uint32_t n_all = 0, n_found = 0;
+  for (uint32_t seed = 0; seed < percent(3600); seed++) {
+    const uint32_t n = 4 + seed % 5, k = 2 + seed / 2 % 3;
+    psplit_i_arena arena;
+    int64_t comm;
+    make_random_problem(&b.r, seed, (shape)(seed / N % N_SHAPES), n, k, features[seed % N]);
+    psplit_partition_options_init(&b.options);
+    const int64_t best = best_by_enumeration(&b.r.problem, &b.options, &comm, NULL);
+    psplit_i_arena_init(&arena, 0);
+    if (b.r.problem.message_ns && b.r.problem.comm == PSPLIT_COMM_P2P)
+      assert_int_equal(psplit_i_messages_mark(&arena, NULL, &b.r.problem), PSPLIT_OK);
+    const bool made = best < INT64_MAX && bed_take(&b);
+    for (int once = 0; once < 2 && made; once++) {
+      const psplit_i_verdict verdict = run_exact(
+        &b, (psplit_i_exact_options){
+              .limit = best, .send_once = once, .follow_always = true, .max_steps = 400000});
+      if (verdict == PSPLIT_I_NO) fail_msg("seed %u: no split of %lld", seed, (long long)best);
+      n_found += verdict == PSPLIT_I_YES;
+      n_all++;
+    }
+    if (made) bed_fini(&b);
+    psplit_i_arena_fini(&arena);
+  }
+  assert_true(n_found > percent(3600) && n_found >= n_all * 9 / 10);
+}
+
+/* The same verdicts of larger problems, with windows and without; often in fewer steps. */
+static void following_changes_no_verdict(void **state) {
+  (void)state;
+  static bed b;
+  static const unsigned features[] = {0, WITH_CLASSES, WITH_OVERLAP, WITH_FREE_COMM | WITH_CLASSES,
+                                      WITH_TWINS};
+  enum { N = sizeof features / sizeof *features };
+  uint32_t n_decided = 0, n_found = 0, n_fewer = 0;
+  for (uint32_t seed = 0; seed < percent(400); seed++) {
+    const uint32_t n = 14 + seed * 7 % 16, k = 3 + seed % 3;
+    if (!bed_init(&b, seed, (shape)(seed / N % N_SHAPES), n, k, features[seed % N])) continue;
+    search_quickly(&b);
+    const int64_t value = b.assignment.value;
+    for (uint32_t i = 0; i < 4 && value < PSPLIT_I_INF; i++) {
+      psplit_i_weight_axis axis = {0};
+      uint64_t all = 0, fewer = 0;
+      psplit_i_exact_options options = {
+        .limit = value - 1 - value * i / 40, .max_steps = 400000, .out_steps = &all};
+      if (i % 2)
+        assert_int_equal(
+          psplit_i_weight_axis_make(&b.instance, &b.automaton, options.limit, 1, NULL, &axis),
+          PSPLIT_OK);
+      const psplit_i_verdict truth = run_exact(&b, options);
+      options.follow_always = true;
+      options.out_steps = &fewer;
+      const psplit_i_verdict verdict = run_exact_on(&b, &axis, options);
+      psplit_i_weight_axis_fini(&axis);
+      if (truth == PSPLIT_I_UNKNOWN || verdict == PSPLIT_I_UNKNOWN) continue;
+      if (verdict != truth)
+        fail_msg("seed %u, limit %lld: %s where all is followed", seed, (long long)options.limit,
+                 truth == PSPLIT_I_YES ? "no split" : "a split");
+      n_decided++;
+      n_found += truth == PSPLIT_I_YES;
+      n_fewer += fewer < all;
+    }
+    bed_fini(&b);
+  }
+  assert_true(n_decided > percent(400));
+  assert_true(n_found > n_decided / 20);
+  assert_true(n_fewer > n_decided / 4);
+}
+
 static void bounds_hold_for_the_exact_program(void **state) {
   (void)state;
   static bed b;
@@ -412,6 +498,8 @@ int main(void) {
     cmocka_unit_test(bounds_hold_for_the_exact_program),
     cmocka_unit_test(no_dominated_label_is_missed),
     cmocka_unit_test(no_best_split_is_missed_with_messages),
+    cmocka_unit_test(no_best_split_is_missed_by_following),
+    cmocka_unit_test(following_changes_no_verdict),
     cmocka_unit_test(more_steps_get_further),
     cmocka_unit_test(what_makes_a_message_is_not_weightless),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
