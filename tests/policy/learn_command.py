@@ -31,7 +31,7 @@ def read(path):
 
 def split_with_policy(model, policy, folder):
     """A policy is a model: it splits itself."""
-    call = [split, model, "-k", "2", "--quiet", "--dim", "items=40", "--dim", "edges=60", "--dim", "candidates=4",
+    call = [split, model, "-k", "2", "--quiet", "--message-latency", "per-tensor", "--dim", "items=40", "--dim", "edges=60", "--dim", "candidates=4",
             "--dim", "schedules=9"]
     for solver in ("drlpp", "drlpp+slice"):
         said = [run(*call, "--plan-only", "--json", "--policy", policy, "--solver", solver, "--threads", k) for k in "12"]

@@ -57,9 +57,9 @@ with tempfile.TemporaryDirectory() as folder:
 
     model = psplit.open(path)
     plan = model.plan(3, dims={"N": 8}, log=lambda *line: LOG.append(line))
-    ok((plan.overlap, plan.message_latency) == (False, "per_tensor"), "what a manifest leaves out has its value")
-    other = model.plan(3, dims={"N": 8}, overlap=True, message_latency="per_pair")
-    ok((other.overlap, other.message_latency) == (True, "per_pair"), "overlap and messages are planned with", other.manifest["plan"])
+    ok((plan.overlap, plan.message_latency) == (False, "per_pair"), "a link's latency counts once for a pair of stages")
+    other = model.plan(3, dims={"N": 8}, overlap=True, message_latency="per_tensor")
+    ok((other.overlap, other.message_latency) == (True, "per_tensor"), "what a manifest leaves out has its value", other.manifest["plan"])
     raises(ValueError, "a latency that there is not is refused", lambda: model.plan(3, message_latency="pair"), says="'per_pair'")
     named = psplit.split(model, root / "named", 2, dims={"N": 8}, name_template="part{stage:02}.onnx")
     ok(sorted(file.name for file in (root / "named").glob("*.onnx")) == ["part00.onnx", "part01.onnx"],

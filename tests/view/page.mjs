@@ -240,6 +240,9 @@ async function traced() {
 const once = spawnSync(tool.replace(/inspect$/, 'split'), ['--print-pipeline'], { encoding: 'utf8' }).stdout.trim().replace(/,replicate.*/, '');
 
 // Cuts that are moved in the page: its figures are those of the tool, to the ns and the byte.
+// Of a plan that passes tensors on the page counts no other cuts: where stages are small they do per pair.
+const perTensor = ['--message-latency', 'per-tensor'];
+
 async function moved(name, model, given, ways) {
   const title = `moved cuts of ${name}`, args = [...given, '--passes', once];
   const page = await open(title, inspect(model, ...args), '#view=cuts');
@@ -282,7 +285,7 @@ async function oddNames() {
 async function cuts() {
   const model = join(tmp, 'cuts.onnx');
   spawnSync(makeModel, [model], { input: modelText('layers') });
-  await moved('layers', model, ['-k', '3'], [[0, 1], [1, -1], [0, -2]]);
+  await moved('layers', model, ['-k', '3', ...perTensor], [[0, 1], [1, -1], [0, -2]]);
   const devices = join(tmp, 'uneven.json');
   writeFileSync(devices, JSON.stringify({ devices: [{ name: 'a', preset: 'cpu' }, { name: 'b', preset: 'cpu-sse' }, { name: 'c', preset: 'cpu' }] }));
   await moved('layers on uneven devices', model, ['--devices', devices, '--device-order', 'given'], [[0, 1], [1, 1]]);
@@ -299,7 +302,7 @@ async function cuts() {
   }
   // By hand: drag, keys, what is not allowed, one supernode alone.
   const title = 'moving by hand';
-  const page = await open(title, inspect(model, '-k', '3'), '#view=cuts');
+  const page = await open(title, inspect(model, '-k', '3', ...perTensor), '#view=cuts');
   if (!page) return;
   const places = () => page.evaluate(() => window.page.cutPlaces());
   const before = await places(), curve = await page.locator('.cut-curve').boundingBox();
@@ -310,7 +313,7 @@ async function cuts() {
   await page.keyboard.press('ArrowRight');
   tap.ok((await places())[0] === before[0] + 1, `${title}: an arrow key moves the cut by one`, `${before} ${await places()}`);
   tap.ok(/--pin/.test(await page.locator('#export textarea').inputValue()), `${title}: and there are options to take along`);
-  await asked(title, page, model);
+  await asked(title, page, model, ...perTensor);
   const box = await page.locator('.handle').first().locator('.grip').boundingBox();
   await page.mouse.move(box.x + 6, box.y + 10);
   await page.mouse.down();
@@ -635,7 +638,7 @@ async function contrast() {
 async function pictures() {
   for (const [name, mode, colorScheme] of [['light', 'time', 'light'], ['dark', 'time', 'dark'], ['memory', 'memory', 'light']]) {
     const title = `picture ${name}`;
-    const page = await open(title, small('layers', '-k', '3'), mode === 'memory' ? '#mode=memory' : '', { colorScheme });
+    const page = await open(title, small('layers', '-k', '3', ...perTensor), mode === 'memory' ? '#mode=memory' : '', { colorScheme });
     if (!page) return;
     await page.evaluate(() => {
       const box = document.createElement('div');
@@ -667,11 +670,11 @@ async function pictures() {
 }
 
 // The split that the page shows, asked for by the file of pins that it saves.
-async function asked(title, page, model) {
+async function asked(title, page, model, ...options) {
   const pins = join(tmp, 'saved.pins'), [download] = await Promise.all([page.waitForEvent('download'), page.click('#save-pins')]);
   await download.saveAs(pins);
   const cut = await page.evaluate(() => window.page.split());
-  const ran = spawnSync(tool, [model, '--level', 'stages', '--format', 'json', '-q', '-k', String(cut.stages.length), '--time-limit', '0', '--passes', once, '--pins', pins], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+  const ran = spawnSync(tool, [model, '--level', 'stages', '--format', 'json', '-q', '-k', String(cut.stages.length), '--time-limit', '0', '--passes', once, ...options, '--pins', pins], { encoding: 'utf8', maxBuffer: 2 ** 28 });
   if (tap.ok(ran.status === 0, `${title}: which the tool takes`, ran.stderr)) tap.none(differing(cut.stages, JSON.parse(ran.stdout).stages), `${title}: and plans what the page shows`);
 }
 
@@ -681,7 +684,7 @@ async function large() {
     const title = `${n} operators`;
     const model = join(tmp, 'big.onnx');
     spawnSync(makeBigGraph, [String(n), 'layered', model]);
-    const page = await open(title, inspect(model, '-k', '4', '--time-limit', '0'));
+    const page = await open(title, inspect(model, '-k', '4', '--time-limit', '0', ...perTensor));
     if (!page) return;
     const supernodes = await page.evaluate(() => window.page.data.plans[0].supernodes.length);
     tap.ok(page.milliseconds < first, `${title}: the first picture is there`, `${page.milliseconds} ms`);
@@ -690,7 +693,7 @@ async function large() {
     for (const [name, text, value] of actions) times.push([name, await took(page, text, value)]);
     await page.evaluate(() => { window.page.set({ view: 'cuts' }); window.page.moveCut(1, window.page.cutPlaces()[1] + 3); });
     tap.ok(/--pins big-4.pins/.test(await page.locator('#export textarea').inputValue()), `${title}: more pins than a command takes are a file`);
-    if (n > 5000) await asked(title, page, model);
+    if (n > 5000) await asked(title, page, model, ...perTensor);
     const worst = Math.max(...times.map(([, ms]) => ms));
     tap.ok(worst < each, `${title}: every action answers`, times.join(' '));
     console.log(`# ${title}, ${supernodes} supernodes, time of the page's thread: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
