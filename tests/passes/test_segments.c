@@ -78,7 +78,7 @@ static int64_t greedy(const psplit_planner *planner, const psplit_devices *devic
 
 static void segments_are_the_best(void **state) {
   (void)state;
-  const uint64_t n_seeds = sample_of(60, 100);
+  const uint64_t n_seeds = sample_of(45, 100);
   uint32_t n_plans = 0, n_best = 0, n_back = 0;
   for (uint64_t seed = 0; seed < n_seeds; seed++) {
     dice d = {.seed = 5000 + seed};
