@@ -265,16 +265,6 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
   return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-/* Users of the weights that are joined share a stage. */
-static psplit_code join(psplit_i_builder *b, const psplit_i_tied_weights *ties,
-                        const uint8_t *joined) {
-  if (!psplit_i_tied_weights_join(ties, joined, b->group, b->n_groups,
-                                  psplit_i_builder_n_together(b->planner), b->arena, b->together))
-    return psplit_i_nomem(b->diag);
-  b->problem.together = b->together;
-  return PSPLIT_OK;
-}
-
 /* Asked once for these supernodes. The planner's plan is another one then. `joined` (with `ties`;
  * else NULL): of splits that keep these weights' users together, what is soon found. */
 static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_weights *ties,
@@ -293,7 +283,7 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));
   if (b.problem.n_link_classes || !b.problem.message_ns) goto out;
   b.problem.comm = PSPLIT_COMM_SHARED;
-  if (joined) PSPLIT_TRY(join(&b, ties, joined));
+  if (joined) PSPLIT_TRY(psplit_i_tied_weights_join(&b, ties, joined));
   psplit_i_partition_options(planner, &options);
   const bool large = b.n_groups > LARGE;
   options.time_limit_s *= large ? SEARCHED : DECIDED;

@@ -21,11 +21,7 @@ const char *psplit_i_request_solver(const psplit_planner *planner, const psplit_
 
 static psplit_code join_tied(psplit_i_builder *b, const psplit_i_request *r) {
   if (!psplit_i_request_joins_any(r)) return PSPLIT_OK;
-  if (!psplit_i_tied_weights_join(r->ties, r->joined, b->group, b->n_groups,
-                                  psplit_i_builder_n_together(b->planner), b->arena, b->together))
-    return psplit_i_nomem(b->diag);
-  b->problem.together = b->together;
-  return PSPLIT_OK;
+  return psplit_i_tied_weights_join(b, r->ties, r->joined);
 }
 
 static psplit_partition_options options_of(const psplit_planner *planner, const psplit_i_request *r,

@@ -105,17 +105,17 @@ bool psplit_i_tie_is_cut(const psplit_planner *planner, const psplit_i_tied_weig
   return false;
 }
 
-bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t *joined,
-                                const uint32_t *group, uint32_t n_groups, uint32_t n_classes,
-                                psplit_i_arena *scratch, uint32_t *io_together) {
-  uint32_t *parent = psplit_i_arena_array(scratch, n_groups, sizeof *parent);
-  uint32_t *first = psplit_i_arena_array(scratch, n_classes, sizeof *first);
-  if (!parent || !first) return false;
+psplit_code psplit_i_tied_weights_join(psplit_i_builder *b, const psplit_i_tied_weights *ties,
+                                       const uint8_t *joined) {
+  const uint32_t n_groups = b->n_groups, n_classes = psplit_i_builder_n_together(b->planner);
+  uint32_t *parent = psplit_i_arena_array(b->arena, n_groups, sizeof *parent);
+  uint32_t *first = psplit_i_arena_array(b->arena, n_classes, sizeof *first);
+  if (!parent || !first) return psplit_i_nomem(b->diag);
   for (uint32_t c = 0; c < n_classes; c++) first[c] = PSPLIT_NONE;
   for (uint32_t g = 0; g < n_groups; g++) parent[g] = g;
   for (uint32_t g = 0; g < n_groups; g++) {
-    if (io_together[g] == PSPLIT_NONE) continue;
-    uint32_t *known = &first[io_together[g]];
+    if (b->together[g] == PSPLIT_NONE) continue;
+    uint32_t *known = &first[b->together[g]];
     if (*known == PSPLIT_NONE) *known = g;
     psplit_i_unite(parent, *known, g);
   }
@@ -124,10 +124,11 @@ bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t
     const psplit_i_tie *weight = &ties->weights.items[w];
     const uint32_t *users = ties->users.items + weight->first_user;
     for (uint32_t k = 1; k < weight->n_users; k++)
-      psplit_i_unite(parent, group[users[0]], group[users[k]]);
+      psplit_i_unite(parent, b->group[users[0]], b->group[users[k]]);
   }
-  for (uint32_t g = 0; g < n_groups; g++) io_together[g] = psplit_i_find(parent, g);
-  return true;
+  for (uint32_t g = 0; g < n_groups; g++) b->together[g] = psplit_i_find(parent, g);
+  b->problem.together = b->together;
+  return PSPLIT_OK;
 }
 
 /* A split of the planner, laid aside. */

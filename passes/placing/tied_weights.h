@@ -3,7 +3,7 @@
 #ifndef PSPLIT_PASSES_TIED_H
 #define PSPLIT_PASSES_TIED_H
 
-#include "planner.h"
+#include "builder.h"
 
 /* Smaller constants (axes, scales, masks of a few elements) are always duplicated. */
 enum { PSPLIT_I_TIED_BYTES = 1024 };
@@ -30,12 +30,11 @@ void psplit_i_tied_weights_fini(psplit_i_tied_weights *ties);
 bool psplit_i_tie_is_cut(const psplit_planner *planner, const psplit_i_tied_weights *ties,
                          uint32_t tie);
 
-/* Makes one keep-together class of the groups that use a weight with joined[weight] != 0, and of
- * the classes they are in. io_together[n_groups]: class or NONE in (below n_classes), a class for
- * every group out. False when out of memory. */
-bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t *joined,
-                                const uint32_t *group, uint32_t n_groups, uint32_t n_classes,
-                                psplit_i_arena *scratch, uint32_t *io_together);
+/* In the problem that was built, makes one keep-together class of the supernodes that use a weight
+ * with joined[weight] != 0, and of the classes they are in. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_tied_weights_join(psplit_i_builder *b,
+                                                       const psplit_i_tied_weights *ties,
+                                                       const uint8_t *joined);
 
 /* How hard a cutter tries. */
 typedef enum psplit_i_effort {
