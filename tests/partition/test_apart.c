@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "apart.h"
-#include "bed.h"
 #include "bounds.h"
-#include "local_search.h"
+#include "sweep.h"
 #include "weight_axis.h"
 
 static const unsigned kFeatures[] = {
@@ -20,46 +19,37 @@ static const unsigned kFeatures[] = {
 };
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
-  make_random_problem(&b->r, seed, kind, n, k, features);
-  b->r.problem.comm =
-    seed % 3 || b->r.problem.n_link_classes ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  return bed_take(b);
-}
-
 /* A split is within its own value: there no load may grow where receivers are apart. */
 static void no_load_grows(void **state) {
   (void)state;
   static bed b;
+  int64_t scratch[MAX_DEVICES * 5];
   uint32_t n_changed = 0;
-  const psplit_i_local_search_options quickly = {
-    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 2};
-  for (uint32_t seed = 0; seed < percent(200); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        const uint32_t n = kFeatures[f] & WITH_TWINS ? 3 + seed % 20 : 4 + seed % 40;
-        if (!bed_init(&b, seed, kind, n, 2 + seed % 3, kFeatures[f])) continue;
-        int64_t scratch[MAX_DEVICES * 5];
-        assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &quickly, &b.assignment),
-                         PSPLIT_OK);
-        const int64_t value = b.assignment.value;
-        for (int more = 0; more < 2 && value < PSPLIT_I_INF; more++) {
-          psplit_i_apart apart;
-          assert_int_equal(psplit_i_apart_make(&b.instance, &b.automaton, &b.closure, &b.options,
-                                               value + more * value / 4, NULL, &apart),
-                           PSPLIT_OK);
-          assert_false(apart.impossible);
-          if (apart.changed) {
-            psplit_i_assignment_evaluate(&b.assignment, &apart.instance, &apart.automaton, scratch);
-            if (b.assignment.value > value)
-              fail_msg("seed %u, shape %d, features %#x: a split of %lld takes %lld", seed,
-                       (int)kind, kFeatures[f], (long long)value, (long long)b.assignment.value);
-            n_changed++;
-          }
-          psplit_i_apart_fini(&apart);
-        }
-        bed_fini(&b);
+  sweep s = {.n_seeds = 200,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, 40},
+             .twins = {3, 20},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    const int64_t value = some_split(&b, 2);
+    for (int more = 0; more < 2 && value < PSPLIT_I_INF; more++) {
+      psplit_i_apart apart;
+      assert_int_equal(psplit_i_apart_make(&b.instance, &b.automaton, &b.closure, &b.options,
+                                           value + more * value / 4, NULL, &apart),
+                       PSPLIT_OK);
+      assert_false(apart.impossible);
+      if (apart.changed) {
+        psplit_i_assignment_evaluate(&b.assignment, &apart.instance, &apart.automaton, scratch);
+        if (b.assignment.value > value)
+          fail_msg("%s: a split of %lld takes %lld", s.what, (long long)value,
+                   (long long)b.assignment.value);
+        n_changed++;
       }
+      psplit_i_apart_fini(&apart);
+    }
+  }
   assert_true(n_changed > percent(200));
 }
 
@@ -172,36 +162,30 @@ static void weighed_cuts_hold(void **state) {
     0,           WITH_CLASSES, WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER, WITH_TWINS,
     WITH_MEMORY, WITH_PAIRS,   WITH_OVERLAP,   WITH_OVERLAP | WITH_TWINS, WITH_STASH | WITH_TWINS,
   };
+  int64_t best;
   uint32_t n_asked = 0, n_more = 0;
-  for (uint32_t seed = 0; seed < percent(16); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < sizeof features / sizeof *features; f++) {
-        psplit_diag diag = {0};
-        psplit_solution *s;
-        if (!bed_init(&b, seed, kind, 4 + seed % 13, 2 + seed % 3, features[f])) continue;
-        if (psplit_partition_solve(&b.r.problem, &b.options, &diag, &s) == PSPLIT_OK) {
-          const int64_t best = s->objective_ns;
-          for (int more = 0; more < 3 && s->proved_optimal && best < PSPLIT_I_INF / 4; more++) {
-            const int64_t limit = best + more * best / 4;
-            psplit_i_weight_axis axis;
-            int64_t bound = 0;
-            assert_int_equal(
-              psplit_i_weight_axis_make(&b.instance, &b.automaton, limit, 1, NULL, &axis),
-              PSPLIT_OK);
-            assert_int_equal(
-              psplit_i_weight_axis_weighed(&b.instance, &b.automaton, limit, 1, NULL, &bound),
-              PSPLIT_OK);
-            if (bound > best)
-              fail_msg("seed %u, shape %d, features %#x, limit %lld: %lld above %lld", seed,
-                       (int)kind, features[f], (long long)limit, (long long)bound, (long long)best);
-            n_asked++;
-            n_more += bound > axis.bound;
-            psplit_i_weight_axis_fini(&axis);
-          }
-          psplit_solution_destroy(s);
-        }
-        bed_fini(&b);
-      }
+  sweep s = {.n_seeds = 16,
+             .features = features,
+             .n_features = sizeof features / sizeof *features,
+             .nodes = {4, 13},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    if (!proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
+    for (int more = 0; more < 3; more++) {
+      const int64_t limit = best + more * best / 4;
+      psplit_i_weight_axis axis;
+      int64_t bound = 0;
+      assert_int_equal(psplit_i_weight_axis_make(&b.instance, &b.automaton, limit, 1, NULL, &axis),
+                       PSPLIT_OK);
+      assert_int_equal(
+        psplit_i_weight_axis_weighed(&b.instance, &b.automaton, limit, 1, NULL, &bound), PSPLIT_OK);
+      expect_bound_holds(&s, limit, bound, best);
+      n_asked++;
+      n_more += bound > axis.bound;
+      psplit_i_weight_axis_fini(&axis);
+    }
+  }
   assert_true(n_asked > 10 * percent(16));
   assert_true(n_more > percent(16) / 4);
 }

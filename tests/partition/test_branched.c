@@ -9,25 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bed.h"
 #include "bits.h"
 #include "bounds.h"
 #include "branched_cut.h"
 #include "draws.h"
 #include "node_cut.h"
+#include "sweep.h"
 
 static const unsigned kFeatures[] = {
   0,          WITH_CLASSES, WITH_FREE_COMM,          WITH_PINS | WITH_TOGETHER,
   WITH_TWINS, WITH_MEMORY,  WITH_STASH | WITH_TWINS, WITH_PAIRS,
 };
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, FEW = 14 };
-
-static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
-  make_random_problem(&b->r, seed, kind, n, k, features);
-  b->r.problem.comm =
-    seed % 3 || b->r.problem.n_link_classes ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  return bed_take(b);
-}
 
 static int64_t weight_of(const bed *b, const bool *in) {
   int64_t sum = 0;
@@ -95,31 +88,29 @@ static void cuts_are_what_enumeration_finds(void **state) {
   static bed b;
   static int64_t cost[MAX_NODES * 2];
   uint32_t n_asked = 0, n_none = 0, n_less = 0;
-  for (uint32_t seed = 0; seed < percent(120); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        draw_state = seed * 100 + f;
-        if (!bed_init(&b, seed, kind, 4 + seed % (FEW - 4), 2, kFeatures[f])) continue;
-        if (b.instance.n > FEW) { /* too many downsets to try */
-          bed_fini(&b);
-          continue;
-        }
-        psplit_i_branched_query query = draw_query(&b, cost);
-        const int64_t truth = least_by_enumeration(&b, &query), found = least_of(&query, NULL);
-        if (found != truth)
-          fail_msg("seed %u, shape %d, features %#x: %lld, and there is %lld", seed, (int)kind,
-                   kFeatures[f], (long long)found, (long long)truth);
-        query.n_branches = draw(3);
-        const int64_t few = least_of(&query, NULL);
-        psplit_i_budget budget = psplit_i_budget_unlimited();
-        budget.most = draw(3000);
-        query.n_branches = UINT32_MAX;
-        assert_true(few <= truth && least_of(&query, &budget) <= truth);
-        n_asked++;
-        n_none += truth >= PSPLIT_I_INF;
-        n_less += few < truth;
-        bed_fini(&b);
-      }
+  sweep s = {.n_seeds = 120,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, FEW - 4},
+             .stages = {2, 1},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    draw_state = s.n_before;
+    if (b.instance.n > FEW) continue; /* too many downsets to try */
+    psplit_i_branched_query query = draw_query(&b, cost);
+    const int64_t truth = least_by_enumeration(&b, &query), found = least_of(&query, NULL);
+    if (found != truth)
+      fail_msg("%s: %lld, and there is %lld", s.what, (long long)found, (long long)truth);
+    query.n_branches = draw(3);
+    const int64_t few = least_of(&query, NULL);
+    psplit_i_budget budget = psplit_i_budget_unlimited();
+    budget.most = draw(3000);
+    query.n_branches = UINT32_MAX;
+    assert_true(few <= truth && least_of(&query, &budget) <= truth);
+    n_asked++;
+    n_none += truth >= PSPLIT_I_INF;
+    n_less += few < truth;
+  }
   assert_true(n_asked > percent(2000) && n_none > percent(10) && n_less > percent(50));
 }
 
@@ -139,26 +130,29 @@ static void no_downset_drawn_costs_less(void **state) {
   static bed b;
   static int64_t cost[MAX_NODES * 2];
   uint32_t n_held = 0, n_positive = 0;
-  for (uint32_t seed = 0; seed < percent(40); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++) {
-      draw_state = seed;
-      const unsigned features = kFeatures[seed % N_FEATURES];
-      const uint32_t n = features & WITH_TWINS ? 15 + seed % 10 : 30 + seed % 30;
-      if (!bed_init(&b, seed, kind, n, 2, features)) continue;
-      psplit_i_branched_query query = draw_query(&b, cost);
-      query.n_branches = 1 + seed % 40;
-      const int64_t least = least_of(&query, NULL);
-      for (uint32_t k = 0; k < 200; k++) {
-        bool in[MAX_NODES];
-        draw_downset(&b, in);
-        const int64_t weight = weight_of(&b, in);
-        if (weight < query.low || weight > query.high) continue;
-        assert_true(cost_of(&b, cost, in) >= least);
-        n_held++;
-        n_positive += least > 0;
-      }
-      bed_fini(&b);
+  sweep s = {.n_seeds = 40,
+             .order = EVERY_SHAPE,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {30, 30},
+             .twins = {15, 10},
+             .stages = {2, 1},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    draw_state = s.seed;
+    psplit_i_branched_query query = draw_query(&b, cost);
+    query.n_branches = 1 + s.seed % 40;
+    const int64_t least = least_of(&query, NULL);
+    for (uint32_t k = 0; k < 200; k++) {
+      bool in[MAX_NODES];
+      draw_downset(&b, in);
+      const int64_t weight = weight_of(&b, in);
+      if (weight < query.low || weight > query.high) continue;
+      assert_true(cost_of(&b, cost, in) >= least);
+      n_held++;
+      n_positive += least > 0;
     }
+  }
   assert_true(n_held > percent(1000) && n_positive > percent(200));
 }
 
@@ -177,31 +171,26 @@ static void no_split_is_below(void **state) {
   (void)state;
   static bed b;
   uint32_t n_asked = 0, n_raised = 0, n_met = 0;
-  for (uint32_t seed = 0; seed < percent(24); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        psplit_diag diag = {0};
-        psplit_solution *s;
-        if (!bed_init(&b, seed, kind, 4 + seed % 15, 2 + seed % 3, kFeatures[f])) continue;
-        assert_true(psplit_i_takes(PSPLIT_I_BOUND_BRANCHED_CUTS, b.automaton.features));
-        if (psplit_partition_solve(&b.r.problem, &b.options, &diag, &s) == PSPLIT_OK) {
-          const int64_t best = s->objective_ns;
-          for (int more = 0; more < 3 && s->proved_optimal && best < PSPLIT_I_INF / 4; more++) {
-            const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
-            const int64_t value = best + more * best / 4 + (more > 0);
-            const int64_t bound = bound_of(&b, value, simple);
-            if (bound > best)
-              fail_msg("seed %u, shape %d, features %#x, limit %lld: %lld above %lld", seed,
-                       (int)kind, kFeatures[f], (long long)value, (long long)bound,
-                       (long long)best);
-            n_asked++;
-            n_raised += bound > simple;
-            n_met += bound == best && best > simple;
-          }
-          psplit_solution_destroy(s);
-        }
-        bed_fini(&b);
-      }
+  int64_t best;
+  sweep s = {.n_seeds = 24,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, 15},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    assert_true(psplit_i_takes(PSPLIT_I_BOUND_BRANCHED_CUTS, b.automaton.features));
+    const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
+    if (!proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
+    for (int more = 0; more < 3; more++) {
+      const int64_t value = best + more * best / 4 + (more > 0);
+      const int64_t bound = bound_of(&b, value, simple);
+      expect_bound_holds(&s, value, bound, best);
+      n_asked++;
+      n_raised += bound > simple;
+      n_met += bound == best && best > simple;
+    }
+  }
   assert_true(n_asked > percent(1000) && n_raised > percent(200) && n_met > percent(20));
 }
 

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bed.h"
 #include "heavy.h"
-#include "local_search.h"
+#include "sweep.h"
 
 static const unsigned kFeatures[] = {
   0, WITH_CLASSES, WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER, WITH_MEMORY, WITH_OVERLAP, WITH_STASH,
@@ -21,12 +20,6 @@ enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
 static const double kLight[] = {0, 0.05, 0.2, 0.4, 0.7};
 enum { N_LIGHT = sizeof kLight / sizeof *kLight };
-
-static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
-  make_random_problem(&b->r, seed, kind, n, k, features);
-  b->r.problem.comm = seed % 3 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  return bed_take(b);
-}
 
 static psplit_i_heavy make_heavy(bed *b, double light, bool take_over) {
   psplit_i_heavy heavy;
@@ -94,42 +87,39 @@ static void no_load_grows(void **state) {
   (void)state;
   static bed b;
   uint32_t n_seen[2] = {0}, n_taken = 0;
-  const psplit_i_local_search_options quickly = {
-    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 1};
-  for (uint32_t seed = 0; seed < percent(120); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        if (!bed_init(&b, seed, kind, 4 + seed % 40, 2 + seed % 3, kFeatures[f])) continue;
-        assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &quickly, &b.assignment),
-                         PSPLIT_OK);
-        psplit_solution *whole = b.assignment.value < PSPLIT_I_INF ? whole_split(&b) : NULL;
-        for (uint32_t l = 0; l < 2 * N_LIGHT && whole; l++) {
-          const bool take_over = l % 2;
-          const psplit_i_heavy heavy = make_heavy(&b, kLight[l / 2], take_over);
-          char what[96];
-          snprintf(what, sizeof what, "seed %u, shape %d, features %#x, light %g%s", seed,
-                   (int)kind, kFeatures[f], kLight[l / 2], take_over ? ", taken over" : "");
-          /* Where pieces go is not told; of no work at all nothing is heavy. */
-          if (heavy.problem.n_nodes > heavy.n_kept || heavy.n_kept == 0) continue;
-          hold_loads(&b, &heavy, whole, what);
-          n_seen[take_over]++;
-          n_taken += take_over && computes(&heavy) > computes_alone(&b, &heavy);
-        }
-        psplit_solution_destroy(whole);
-        bed_fini(&b);
-      }
+  sweep s = {.n_seeds = 120,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, 40},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    psplit_solution *whole = some_split(&b, 1) < PSPLIT_I_INF ? whole_split(&b) : NULL;
+    for (uint32_t l = 0; l < 2 * N_LIGHT && whole; l++) {
+      const bool take_over = l % 2;
+      const psplit_i_heavy heavy = make_heavy(&b, kLight[l / 2], take_over);
+      char what[sizeof s.what + 32];
+      snprintf(what, sizeof what, "%s, light %g%s", s.what, kLight[l / 2],
+               take_over ? ", taken over" : "");
+      /* Where pieces go is not told; of no work at all nothing is heavy. */
+      if (heavy.problem.n_nodes > heavy.n_kept || heavy.n_kept == 0) continue;
+      hold_loads(&b, &heavy, whole, what);
+      n_seen[take_over]++;
+      n_taken += take_over && computes(&heavy) > computes_alone(&b, &heavy);
+    }
+    psplit_solution_destroy(whole);
+  }
   assert_true(n_seen[false] > percent(2000) && n_seen[true] > percent(2000));
   assert_true(n_taken > percent(1000));
 }
 
-/* What is known of a problem's best split; false where there is none. */
+/* The bound of a problem's best split; false where there is none. */
 static bool solve(const psplit_problem *problem, const psplit_partition_options *options,
-                  int64_t *out_bound, int64_t *out_value) {
+                  int64_t *out_bound) {
   psplit_diag diag = {0};
   psplit_solution *best;
   if (psplit_partition_solve(problem, options, &diag, &best) != PSPLIT_OK) return false;
   *out_bound = best->lower_bound_ns;
-  *out_value = best->objective_ns;
   psplit_solution_destroy(best);
   return true;
 }
@@ -139,25 +129,23 @@ static void the_optimum_is_no_less(void **state) {
   (void)state;
   static bed b;
   uint32_t n_fluids = 0, n_sharp = 0;
-  for (uint32_t seed = 0; seed < percent(16); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        int64_t bound, best, relaxed = 0, ignored;
-        if (!bed_init(&b, 1000 + seed, kind, 4 + seed % 20, 2 + seed % 3, kFeatures[f])) continue;
-        b.options.n_threads = 1;
-        b.options.time_limit_s = 0.2;
-        const psplit_i_heavy heavy = make_heavy(&b, kLight[seed % N_LIGHT], seed % 2 == 0);
-        if (heavy.n_kept > 0 && solve(&b.r.problem, &b.options, &bound, &best) && bound == best) {
-          assert_true(solve(&heavy.problem, &b.options, &relaxed, &ignored));
-          if (relaxed - heavy.slack > best)
-            fail_msg("seed %u, shape %d, features %#x: %lld less %lld is above %lld", seed,
-                     (int)kind, kFeatures[f], (long long)relaxed, (long long)heavy.slack,
-                     (long long)best);
-          n_fluids += heavy.problem.n_nodes > heavy.n_kept;
-          n_sharp += relaxed == best;
-        }
-        bed_fini(&b);
-      }
+  int64_t best, relaxed;
+  sweep s = {.first_seed = 1000,
+             .n_seeds = 16,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, 20},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    b.options.time_limit_s = 0.2;
+    const psplit_i_heavy heavy = make_heavy(&b, kLight[s.seed % N_LIGHT], s.seed % 2 == 0);
+    if (heavy.n_kept == 0 || !proved_best(&b, &best)) continue;
+    assert_true(solve(&heavy.problem, &b.options, &relaxed));
+    expect_bound_holds(&s, best, relaxed - heavy.slack, best);
+    n_fluids += heavy.problem.n_nodes > heavy.n_kept;
+    n_sharp += relaxed == best;
+  }
   assert_true(n_fluids > percent(80) && n_sharp > percent(16));
 }
 
@@ -217,14 +205,14 @@ static void large_pieces_count(void **state) {
   enum { N_HEAVY = 7, LIGHT = 5, N = N_HEAVY * (LIGHT + 1) };
   static bed b;
   static chain c;
-  int64_t bound, best;
+  int64_t bound;
   make_chain(&c, N, LIGHT + 1, 1, 3);
   make_bed(&b, &c.problem);
   const psplit_i_heavy heavy = make_heavy(&b, 0.06, false);
   assert_int_equal(heavy.n_kept, N_HEAVY);
   assert_int_equal(heavy.problem.n_nets, N_HEAVY - 1);
-  assert_true(solve(&heavy.problem, &b.options, &bound, &best));
-  assert_int_equal(best, 300 + 3); /* the first stage, or the last: it has one neighbour */
+  assert_true(solve(&heavy.problem, &b.options, &bound));
+  assert_int_equal(bound, 300 + 3); /* the first stage, or the last: it has one neighbour */
   unmake_bed(&b);
 }
 

@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "bed.h"
 #include "branch_order.h"
 #include "draws.h"
 #include "order_dp.h"
+#include "sweep.h"
 
 static const unsigned kFeatures[] = {0,
                                      WITH_FREE_COMM,
@@ -72,29 +72,29 @@ static void orders_are_divided_at_best(void **state) {
   (void)state;
   static bed b;
   uint32_t n_orders = 0, n_split = 0, order[MAX_NODES], stage_of[MAX_NODES];
-  for (uint32_t seed = 0; seed < percent(200); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        psplit_i_order_dp dp;
-        make_random_problem(&b.r, seed, kind, kFeatures[f] & WITH_TWINS ? 4 : 3 + seed % 7,
-                            2 + seed % 2, kFeatures[f]);
-        b.r.problem.comm = PSPLIT_COMM_SHARED;
-        draw_state = seed;
-        if (!bed_take(&b)) continue;
-        assert_int_equal(psplit_i_order_dp_init(&dp, &b.instance, &b.automaton), PSPLIT_OK);
-        for (int drawn = 0; drawn < 3 && b.instance.n <= MOST_CLUSTERS; drawn++) {
-          draw_order(&b.instance, order);
-          assert_true(psplit_i_order_dp_run(&dp, order, NULL, PSPLIT_I_INF, NULL, &b.assignment));
-          const int64_t best = best_division(&b, order, 0, 0, stage_of);
-          if (b.assignment.value != best)
-            fail_msg("seed %u, shape %d, features %#x: %lld, and %lld is there", seed, (int)kind,
-                     kFeatures[f], (long long)b.assignment.value, (long long)best);
-          n_orders++;
-          n_split += best < PSPLIT_I_INF;
-        }
-        psplit_i_order_dp_fini(&dp);
-        bed_fini(&b);
-      }
+  sweep s = {.n_seeds = 200,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {3, 7},
+             .twins = {4, 1},
+             .stages = {2, 2},
+             .shared_every = 1};
+  while (next_problem(&s, &b)) {
+    psplit_i_order_dp dp;
+    draw_state = s.seed;
+    assert_int_equal(psplit_i_order_dp_init(&dp, &b.instance, &b.automaton), PSPLIT_OK);
+    for (int drawn = 0; drawn < 3 && b.instance.n <= MOST_CLUSTERS; drawn++) {
+      draw_order(&b.instance, order);
+      assert_true(psplit_i_order_dp_run(&dp, order, NULL, PSPLIT_I_INF, NULL, &b.assignment));
+      const int64_t best = best_division(&b, order, 0, 0, stage_of);
+      if (b.assignment.value != best)
+        fail_msg("%s: %lld, and %lld is there", s.what, (long long)b.assignment.value,
+                 (long long)best);
+      n_orders++;
+      n_split += best < PSPLIT_I_INF;
+    }
+    psplit_i_order_dp_fini(&dp);
+  }
   assert_true(n_split > n_orders / 2 && n_orders > percent(5000));
 }
 
@@ -102,24 +102,27 @@ static void branches_come_in_an_order(void **state) {
   (void)state;
   static bed b;
   uint32_t order[MAX_NODES], at[MAX_NODES], n_any = 0;
-  for (uint32_t seed = 0; seed < percent(400); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++) {
-      bool any;
-      make_random_problem(&b.r, seed, kind, 4 + seed % 40, 3, seed % 2 ? WITH_CLASSES : 0);
-      if (!bed_take(&b)) continue;
-      assert_int_equal(psplit_i_branch_order(&b.instance, &b.automaton, order, &any), PSPLIT_OK);
-      memset(at, 0xff, sizeof at);
-      for (uint32_t i = 0; i < b.instance.n; i++) {
-        assert_int_equal(at[order[i]], PSPLIT_NONE);
-        at[order[i]] = i;
-        assert_true(any || order[i] == i);
-      }
-      for (uint32_t v = 0; v < b.instance.n; v++)
-        for (uint32_t l = b.instance.succ_off[v]; l < b.instance.succ_off[v + 1]; l++)
-          assert_true(at[v] < at[b.instance.succ[l]]);
-      n_any += any;
-      bed_fini(&b);
+  static const unsigned features[] = {0, WITH_CLASSES};
+  sweep s = {.n_seeds = 400,
+             .order = EVERY_SHAPE,
+             .features = features,
+             .n_features = 2,
+             .nodes = {4, 40},
+             .stages = {3, 1}};
+  while (next_problem(&s, &b)) {
+    bool any;
+    assert_int_equal(psplit_i_branch_order(&b.instance, &b.automaton, order, &any), PSPLIT_OK);
+    memset(at, 0xff, sizeof at);
+    for (uint32_t i = 0; i < b.instance.n; i++) {
+      assert_int_equal(at[order[i]], PSPLIT_NONE);
+      at[order[i]] = i;
+      assert_true(any || order[i] == i);
     }
+    for (uint32_t v = 0; v < b.instance.n; v++)
+      for (uint32_t l = b.instance.succ_off[v]; l < b.instance.succ_off[v + 1]; l++)
+        assert_true(at[v] < at[b.instance.succ[l]]);
+    n_any += any;
+  }
   assert_true(n_any > percent(100));
 }
 

@@ -8,25 +8,18 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "bed.h"
 #include "bounds.h"
 #include "draws.h"
-#include "local_search.h"
 #include "stage_worth.h"
+#include "sweep.h"
 
 enum { SMALL = 7, PARTS = 1 << 12 };
 
 static const unsigned kFeatures[] = {0, WITH_TOGETHER, WITH_MEMORY, WITH_PINS, WITH_MESSAGES};
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
-  make_random_problem(&b->r, seed, kind, n, k, features);
-  b->r.problem.comm = seed % 3 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  if (!bed_take(b)) return false;
-  if (b->instance.n_types == 1 && b->instance.all_forward) return true;
-  bed_fini(b);
-  return false;
-}
+/* One type of device and no backward pass. */
+static bool is_for(const bed *b) { return b->instance.n_types == 1 && b->instance.all_forward; }
 
 /* The load of what is labelled 1, where 0 is before it and 2 behind it; -1: a tensor runs back. */
 static int64_t load_of(const psplit_i_instance *in, const int *label) {
@@ -67,43 +60,45 @@ static int64_t most_of_all(const psplit_i_instance *in, int64_t limit, const int
   return best;
 }
 
-/* With loads rounded to so many parts it is no less, and with as many parts as there are loads it
- * is the same. */
+/* Of prices and a limit at random: with loads rounded to so many parts it is no less. Whether it is
+ * the same. */
+static bool hold_worth(const bed *b, uint32_t n_parts) {
+  int32_t price[SMALL], most[SMALL], by_all[SMALL];
+  psplit_i_worth *worth;
+  int64_t best;
+  bool done;
+  const int64_t limit = draw((uint64_t)b->instance.total_w[0] + 1);
+  for (uint32_t v = 0; v < b->instance.n; v++) price[v] = (int32_t)draw(1000);
+  assert_int_equal(psplit_i_worth_make(&b->instance, NULL, &worth), PSPLIT_OK);
+  assert_non_null(worth);
+  assert_true(psplit_i_worth_ops(worth, 8) > 0);
+  assert_int_equal(psplit_i_worth_most(worth, limit, n_parts, price, NULL, &best, most, &done),
+                   PSPLIT_OK);
+  assert_true(done);
+  const int64_t true_best = most_of_all(&b->instance, limit, price, by_all);
+  bool same = best == true_best;
+  assert_true(best >= true_best);
+  for (uint32_t v = 0; v < b->instance.n; v++) {
+    assert_true(most[v] >= by_all[v]);
+    same = same && most[v] == by_all[v];
+  }
+  psplit_i_worth_free(worth);
+  return same;
+}
+
+/* With as many parts as there are loads it is the same. */
 static void stages_are_worth_no_more(void **state) {
   (void)state;
   static bed b;
   uint32_t n_asked = 0, n_exact = 0;
+  sweep s = {.n_seeds = 30, .nodes = {2, 6}, .stages = {2, 1}, .shared_every = 3};
   draw_state = 5;
-  for (uint32_t seed = 0; seed < percent(30); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t coarse = 0; coarse < 2; coarse++) {
-        int32_t price[SMALL], most[SMALL], by_all[SMALL];
-        psplit_i_worth *worth;
-        int64_t best;
-        bool done;
-        if (!bed_init(&b, seed, kind, 2 + seed % 6, 2, 0)) continue;
-        const int64_t limit = draw((uint64_t)b.instance.total_w[0] + 1);
-        for (uint32_t v = 0; v < b.instance.n; v++) price[v] = (int32_t)draw(1000);
-        assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
-        if (worth) {
-          assert_true(psplit_i_worth_ops(worth, 8) > 0);
-          assert_int_equal(
-            psplit_i_worth_most(worth, limit, coarse ? 8 : PARTS, price, NULL, &best, most, &done),
-            PSPLIT_OK);
-          assert_true(done);
-          const int64_t true_best = most_of_all(&b.instance, limit, price, by_all);
-          bool same = best == true_best;
-          assert_true(best >= true_best);
-          for (uint32_t v = 0; v < b.instance.n; v++) {
-            assert_true(most[v] >= by_all[v]);
-            same = same && most[v] == by_all[v];
-          }
-          n_asked += !coarse;
-          n_exact += !coarse && same;
-          psplit_i_worth_free(worth);
-        }
-        bed_fini(&b);
-      }
+  while (next_problem(&s, &b)) {
+    if (!is_for(&b)) continue;
+    n_asked++;
+    hold_worth(&b, 8);
+    n_exact += hold_worth(&b, PARTS);
+  }
   assert_true(n_asked > percent(100));
   assert_int_equal(n_exact, n_asked);
 }
@@ -138,25 +133,22 @@ static void bounds_are_below_optima(void **state) {
   (void)state;
   static bed b;
   uint32_t n_asked = 0, n_met = 0;
-  for (uint32_t seed = 0; seed < percent(30); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        psplit_diag diag = {0};
-        psplit_solution *s;
-        if (!bed_init(&b, seed, kind, 3 + seed % 12, 2 + seed % 3, kFeatures[f])) continue;
-        if (psplit_partition_solve(&b.r.problem, &b.options, &diag, &s) == PSPLIT_OK) {
-          for (int more = 0; more < 3 && s->proved_optimal; more++) {
-            const int64_t bound = ask(&b, s->objective_ns + more * s->objective_ns / 4);
-            if (bound > s->objective_ns)
-              fail_msg("seed %u, shape %d, features %#x: %lld above %lld", seed, (int)kind,
-                       kFeatures[f], (long long)bound, (long long)s->objective_ns);
-            n_asked += bound > 0;
-            n_met += bound == s->objective_ns;
-          }
-          psplit_solution_destroy(s);
-        }
-        bed_fini(&b);
-      }
+  int64_t best;
+  sweep s = {.n_seeds = 30,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {3, 12},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    if (!is_for(&b) || !proved_best(&b, &best)) continue;
+    for (int more = 0; more < 3; more++) {
+      const int64_t value = best + more * best / 4, bound = ask(&b, value);
+      expect_bound_holds(&s, value, bound, best);
+      n_asked += bound > 0;
+      n_met += bound == best;
+    }
+  }
   assert_true(n_asked > 4 * percent(30));
   assert_true(n_met > percent(30));
 }
@@ -166,18 +158,13 @@ static void bounds_are_below_splits(void **state) {
   (void)state;
   static bed b;
   uint32_t n_asked = 0;
-  const psplit_i_local_search_options quickly = {
-    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 4};
-  for (uint32_t seed = 0; seed < percent(16); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++) {
-      if (!bed_init(&b, seed, kind, 20 + seed % 40, 2 + seed % 3, 0)) continue;
-      assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &quickly, &b.assignment),
-                       PSPLIT_OK);
-      const int64_t value = b.assignment.value, bound = ask(&b, value + value / 4);
-      assert_true(bound <= value);
-      n_asked += bound > 0;
-      bed_fini(&b);
-    }
+  sweep s = {.n_seeds = 16, .nodes = {20, 40}, .stages = {2, 3}, .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    if (!is_for(&b)) continue;
+    const int64_t value = some_split(&b, 4), bound = ask(&b, value + value / 4);
+    assert_true(bound <= value);
+    n_asked += bound > 0;
+  }
   assert_true(n_asked > percent(16));
 }
 

@@ -6,15 +6,14 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bed.h"
 #include "downset_cuts.h"
 #include "downset_dp.h"
 #include "local_search.h"
 #include "recombine.h"
+#include "sweep.h"
 
 static const unsigned kFeatures[] = {
   0, WITH_CLASSES, WITH_FREE_COMM, WITH_OVERLAP, WITH_TOGETHER, WITH_ALIKE | WITH_CLASSES};
@@ -22,14 +21,6 @@ enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, MOST_CLUSTERS = 10 };
 
 static psplit_i_downsets set; /* of the bed */
 static int64_t scratch[MAX_DEVICES * 5];
-
-static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
-  make_random_problem(&b->r, seed, kind, n, k, features);
-  b->r.problem.comm = seed % 2 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-  if (!bed_take(b)) return false;
-  psplit_i_downsets_init(&set, &b->instance);
-  return true;
-}
 
 static bool is_downset(const psplit_i_instance *in, const uint64_t *bits) {
   for (uint32_t i = 0; i < in->n; i++)
@@ -57,18 +48,17 @@ static int64_t checked(const bed *b) {
 static void for_all(uint32_t n_seeds, uint32_t least, uint32_t n_nodes,
                     void (*ask)(bed *b, const char *what)) {
   static bed b;
-  char what[96];
-  for (uint32_t seed = 0; seed < percent(n_seeds); seed++)
-    for (shape kind = 0; kind < N_SHAPES; kind++)
-      for (uint32_t f = 0; f < N_FEATURES; f++) {
-        const uint32_t n = least + seed % n_nodes;
-        if (!bed_init(&b, seed, kind, n, 2 + seed % 3, kFeatures[f])) continue;
-        snprintf(what, sizeof what, "seed %u, shape %d, features %#x", seed, (int)kind,
-                 kFeatures[f]);
-        if (b.instance.all_forward) ask(&b, what);
-        psplit_i_downsets_fini(&set);
-        bed_fini(&b);
-      }
+  sweep s = {.n_seeds = n_seeds,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {least, n_nodes},
+             .stages = {2, 3},
+             .shared_every = 2};
+  while (next_problem(&s, &b)) {
+    psplit_i_downsets_init(&set, &b.instance);
+    if (b.instance.all_forward) ask(&b, s.what);
+    psplit_i_downsets_fini(&set);
+  }
 }
 
 /* --- the best split between downsets --- */

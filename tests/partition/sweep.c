@@ -1,0 +1,74 @@
+#include "sweep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* cmocka.h needs the three above first. */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "local_search.h"
+
+static uint32_t in_range(sweep_range range, uint32_t seed) { return range.least + seed % range.n; }
+
+/* Shape, features and seed of the next problem; false: there is none. */
+static bool draw_next(sweep *s) {
+  const uint32_t n_sets = s->n_features ? s->n_features : 1;
+  const uint32_t n_inside = s->order == EVERY_SET     ? n_sets * N_SHAPES
+                            : s->order == EVERY_SHAPE ? N_SHAPES
+                                                      : 1;
+  const uint32_t at = s->n_before++, turn = at / n_inside, inside = at % n_inside;
+  uint32_t set = turn % n_sets;
+  if (turn >= percent(s->n_seeds)) return false;
+  s->seed = s->first_seed + turn;
+  s->kind = s->order == ONE_EACH ? (shape)(turn / n_sets % N_SHAPES) : (shape)(inside % N_SHAPES);
+  if (s->order == EVERY_SET) set = inside / N_SHAPES;
+  s->with = s->features ? s->features[set] : 0;
+  return true;
+}
+
+static void make(const sweep *s, random_problem *r) {
+  const bool twins = s->with & WITH_TWINS && s->twins.n;
+  make_random_problem(r, s->seed, s->kind, in_range(twins ? s->twins : s->nodes, s->seed),
+                      in_range(s->stages, s->seed), s->with);
+  if (s->shared_every)
+    r->problem.comm =
+      s->seed % s->shared_every || r->problem.n_link_classes ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
+}
+
+bool next_problem(sweep *s, bed *b) {
+  if (s->is_open) bed_fini(b);
+  s->is_open = false;
+  while (!s->is_open && draw_next(s)) {
+    make(s, &b->r);
+    s->is_open = bed_take(b);
+  }
+  snprintf(s->what, sizeof s->what, "seed %u, shape %d, features %#x", s->seed, (int)s->kind,
+           s->with);
+  return s->is_open;
+}
+
+bool proved_best(const bed *b, int64_t *out_best) {
+  psplit_diag diag = {0};
+  psplit_solution *s;
+  if (psplit_partition_solve(&b->r.problem, &b->options, &diag, &s) != PSPLIT_OK) return false;
+  const bool proved = s->proved_optimal;
+  *out_best = s->objective_ns;
+  psplit_solution_destroy(s);
+  return proved;
+}
+
+void expect_bound_holds(const sweep *s, int64_t limit, int64_t bound, int64_t best) {
+  if (bound > best)
+    fail_msg("%s, limit %lld: bound %lld above the optimum %lld", s->what, (long long)limit,
+             (long long)bound, (long long)best);
+}
+
+int64_t some_split(bed *b, uint32_t n_steps) {
+  const psplit_i_local_search_options quickly = {
+    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = n_steps};
+  b->assignment.value = PSPLIT_I_INF;
+  assert_int_equal(psplit_i_local_search(&b->instance, &b->automaton, &quickly, &b->assignment),
+                   PSPLIT_OK);
+  return b->assignment.value;
+}
