@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "all_splits.h"
 #include "bed.h"
 #include "exact.h"
 #include "messages.h"
@@ -162,13 +163,6 @@ static void the_trunk_of_residual_blocks_is_their_sum(void **state) {
 
 enum { N_NODES = 10, N_STAGES = 4 };
 
-typedef struct enumeration {
-  const psplit_problem *p;
-  bool latency;
-  uint32_t stage[MAX_NODES];
-  int64_t best;
-} enumeration;
-
 /* The largest load, or the latency. */
 static int64_t value_of(const psplit_problem *p, const uint32_t *stage, bool latency) {
   const bool shared = p->comm == PSPLIT_COMM_SHARED;
@@ -206,19 +200,18 @@ static int64_t value_of(const psplit_problem *p, const uint32_t *stage, bool lat
   return value;
 }
 
-static void place(enumeration *e, uint32_t v) {
-  const psplit_problem *p = e->p;
-  if (v == p->n_nodes) {
-    const int64_t value = value_of(p, e->stage, e->latency);
-    if (value < e->best) e->best = value;
-    return;
-  }
-  uint32_t low = 0; /* nodes are numbered topologically */
-  for (uint32_t n = 0; n < p->n_nets; n++)
-    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++)
-      if (p->net_consumer[k] == v && e->stage[p->net_producer[n]] > low)
-        low = e->stage[p->net_producer[n]];
-  for (e->stage[v] = low; e->stage[v] < N_STAGES; e->stage[v]++) place(e, v + 1);
+static int64_t bottleneck_of(const psplit_problem *p, const uint32_t *stage, const void *unused) {
+  (void)unused;
+  return value_of(p, stage, false);
+}
+
+static int64_t latency_of(const psplit_problem *p, const uint32_t *stage, const void *unused) {
+  (void)unused;
+  return value_of(p, stage, true);
+}
+
+static int64_t best_of(const psplit_problem *p, bool latency) {
+  return least_of_all_splits(p, N_STAGES, latency ? latency_of : bottleneck_of, NULL);
 }
 
 static void solves(const psplit_problem *p, psplit_partition_options o, const char *solver,
@@ -285,14 +278,13 @@ static void every_solver_values_messages(void **state) {
       o.time_limit_s = 0.2;
       psplit_problem p = r.problem;
       p.comm = seed < 6 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
-      enumeration e = {.p = &p, .latency = seed % 4 == 3, .best = INT64_MAX};
-      place(&e, 0);
+      const int64_t best = best_of(&p, seed % 4 == 3);
       n_cases++;
       uint32_t n;
-      solves(&p, o, "auto", e.best, true, &n, seed);
-      solves(&p, o, "search", e.best, false, &n_found[0], seed);
-      solves(&p, o, "anneal", e.best, false, &n_found[1], seed);
-      solves(&p, o, "slice", e.best, false, &n_found[2], seed);
+      solves(&p, o, "auto", best, true, &n, seed);
+      solves(&p, o, "search", best, false, &n_found[0], seed);
+      solves(&p, o, "anneal", best, false, &n_found[1], seed);
+      solves(&p, o, "slice", best, false, &n_found[2], seed);
       expect_relaxed(&p, seed);
       psplit_i_arena arena;
       psplit_problem marked = p;
@@ -338,9 +330,7 @@ static psplit_i_verdict decide(const psplit_problem *p, int64_t limit) {
 /* YES at the best value and NO right below it: as many senders as a stage has time for, no more. */
 static void expect_decided(const char *text, int64_t best) {
   psplit_problem *p = parsed_problem(text);
-  enumeration e = {.p = p, .best = INT64_MAX};
-  place(&e, 0);
-  assert_int_equal(e.best, best);
+  assert_int_equal(best_of(p, false), best);
   assert_int_equal(decide(p, best), PSPLIT_I_YES);
   assert_int_equal(decide(p, best - 1), PSPLIT_I_NO);
   psplit_problem_destroy(p);

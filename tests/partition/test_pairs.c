@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "all_splits.h"
 #include "bed.h"
 #include "device_merge.h"
 #include "exact.h"
@@ -118,68 +119,48 @@ static void bad_links_in_a_file_are_named(void **state) {
 
 enum { N_NODES = 12, N_STAGES = 4 };
 
-typedef struct enumeration {
-  const psplit_problem *p;
+typedef struct judged_by {
   bool latency, nonempty;
-  uint32_t entry[N_STAGES], stage[MAX_NODES], low[MAX_NODES];
-  int64_t best;
-} enumeration;
+  uint32_t entry[N_STAGES]; /* devices */
+} judged_by;
 
-static void judge(enumeration *e) {
-  const psplit_problem *p = e->p;
+static int64_t judge(const psplit_problem *p, const uint32_t *stage, const void *with) {
+  const judged_by *by = with;
   int64_t load[N_STAGES] = {0}, ready[N_STAGES] = {0}, value = 0;
   bool arc[N_STAGES][N_STAGES] = {{false}};
   uint32_t used = 0;
   for (uint32_t v = 0; v < p->n_nodes; v++) {
-    load[e->stage[v]] += p->time_ns[v];
-    if (!(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) used |= UINT32_C(1) << e->stage[v];
+    load[stage[v]] += p->time_ns[v];
+    if (!(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) used |= UINT32_C(1) << stage[v];
   }
-  if (e->nonempty && used != (UINT32_C(1) << N_STAGES) - 1) return;
+  if (by->nonempty && used != (UINT32_C(1) << N_STAGES) - 1) return INT64_MAX;
   for (uint32_t n = 0; n < p->n_nets; n++) {
-    const uint32_t from = e->stage[p->net_producer[n]];
+    const uint32_t from = stage[p->net_producer[n]];
     uint32_t met = UINT32_C(1) << from;
     for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++) {
-      const uint32_t to = e->stage[p->net_consumer[k]];
+      const uint32_t to = stage[p->net_consumer[k]];
       if (met >> to & 1) continue;
       met |= UINT32_C(1) << to;
       arc[from][to] = true;
-      const uint32_t link = p->device_link[e->entry[from] * p->n_devices + e->entry[to]];
+      const uint32_t link = p->device_link[by->entry[from] * p->n_devices + by->entry[to]];
       load[from] += p->net_link_ns[n * p->n_link_classes + link];
       load[to] += p->net_link_ns[n * p->n_link_classes + link];
     }
   }
   for (uint32_t s = 0; s < N_STAGES; s++) {
-    const int64_t end = load[s] + (e->latency ? ready[s] : 0);
+    const int64_t end = load[s] + (by->latency ? ready[s] : 0);
     if (end > value) value = end;
     for (uint32_t to = s + 1; to < N_STAGES; to++)
       if (arc[s][to] && end > ready[to]) ready[to] = end;
   }
-  if (value < e->best) e->best = value;
-}
-
-static void place(enumeration *e, uint32_t v) {
-  const psplit_problem *p = e->p;
-  if (v == p->n_nodes) {
-    judge(e);
-    return;
-  }
-  uint32_t low = 0; /* nodes are numbered topologically */
-  for (uint32_t n = 0; n < p->n_nets; n++)
-    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++)
-      if (p->net_consumer[k] == v && e->stage[p->net_producer[n]] > low)
-        low = e->stage[p->net_producer[n]];
-  for (e->stage[v] = low; e->stage[v] < N_STAGES; e->stage[v]++) place(e, v + 1);
+  return value;
 }
 
 static int64_t best_of(const psplit_problem *p, const psplit_partition_options *o) {
-  enumeration e = {.p = p,
-                   .latency = o->objective == PSPLIT_LATENCY,
-                   .nonempty = o->require_nonempty,
-                   .best = INT64_MAX};
+  judged_by by = {.latency = o->objective == PSPLIT_LATENCY, .nonempty = o->require_nonempty};
   for (uint32_t d = 0, s = 0; d < p->n_devices; d++)
-    for (uint32_t k = 0; k < p->devices[d].count; k++) e.entry[s++] = d;
-  place(&e, 0);
-  return e.best;
+    for (uint32_t k = 0; k < p->devices[d].count; k++) by.entry[s++] = d;
+  return least_of_all_splits(p, N_STAGES, judge, &by);
 }
 
 /* Whether the solver finds the best; its bound never is above. */
