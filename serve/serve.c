@@ -107,13 +107,6 @@ static void on_hang_up(int number) {
   hung_up = 1;
 }
 
-static bool count(const char *name, const char *text, uint64_t most, uint32_t *out) {
-  uint64_t n;
-  if (!cli_count(&PROGRAM, name, text, 1, most, &n)) return false;
-  *out = (uint32_t)n;
-  return true;
-}
-
 static bool mebibytes(const char *name, const char *text, uint64_t *out) {
   uint64_t n;
   if (!cli_count(&PROGRAM, name, text, 1, 1 << 20, &n)) return false;
@@ -130,12 +123,15 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_NAME: free(s->name); return (s->name = strdup(argument)) != NULL;
     case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
     case OPT_BATCH_DIM: s->model.service.batch_dim = argument; return true;
-    case OPT_DEPTH: return count("depth", argument, 1000, &s->model.run.depth);
-    case OPT_WAITING: return count("max-waiting", argument, 1000000, &s->model.service.max_waiting);
-    case OPT_MAX_BATCH: return count("max-batch", argument, 1000000, &s->model.service.max_batch);
+    case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->model.run.depth);
+    case OPT_WAITING:
+      return cli_count32(&PROGRAM, "max-waiting", argument, 1, 1000000,
+                         &s->model.service.max_waiting);
+    case OPT_MAX_BATCH:
+      return cli_count32(&PROGRAM, "max-batch", argument, 1, 1000000, &s->model.service.max_batch);
     case OPT_CONNECTIONS:
-      return count("max-connections", argument, 60000, &s->http.max_connections);
-    case OPT_IDLE: return count("idle", argument, 1000000, &s->http.idle_s);
+      return cli_count32(&PROGRAM, "max-connections", argument, 1, 60000, &s->http.max_connections);
+    case OPT_IDLE: return cli_count32(&PROGRAM, "idle", argument, 1, 1000000, &s->http.idle_s);
     case OPT_MAX_BODY: return mebibytes("max-body", argument, &s->http.max_body_bytes);
     case OPT_MAX_MEMORY: return mebibytes("max-memory", argument, &s->http.max_memory_bytes);
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
@@ -162,9 +158,6 @@ static bool take(settings *s, int id, const char *argument) {
 static int parse(int argc, char **argv, settings *s) {
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    if (id == 'h') cli_print_help(&PROGRAM, stdout);
-    if (id == 'V') cli_print_version(&PROGRAM, stdout);
-    if (id == 'h' || id == 'V') return cli_finish(0);
     if (!take(s, id, argument)) return 2;
   }
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");

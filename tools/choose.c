@@ -6,7 +6,6 @@
 
 bool choose_parse(const cli *program, const char *text, choose_options *out) {
   char copy[128];
-  uint64_t n;
   *out = (choose_options){0};
   if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy) {
     cli_usage(program, "--schedule: an argument of %zu bytes", strlen(text));
@@ -14,8 +13,7 @@ bool choose_parse(const cli *program, const char *text, choose_options *out) {
   }
   char *rest = strchr(copy, ',');
   if (rest) *rest++ = '\0';
-  if (!cli_count(program, "schedule", copy, 1, 65536, &n)) return false;
-  out->n_samples = (uint32_t)n;
+  if (!cli_count32(program, "schedule", copy, 1, 65536, &out->n_samples)) return false;
   if (!rest) return true;
   if (strncmp(rest, "fixed=", 6) == 0)
     return cli_real(program, "schedule fixed", rest + 6, 0, 1e15, &out->fixed);

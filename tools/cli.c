@@ -93,6 +93,43 @@ static bool check_dashes(const cli *program, int argc, char **argv) {
   return true;
 }
 
+static void print_solvers(FILE *out) {
+  size_t n;
+  const psplit_method *methods = psplit_partition_methods(&n);
+  for (size_t i = 0; i < n; i++)
+    if (methods[i].kind & PSPLIT_METHOD_OPTION)
+      fprintf(out, "%32s%-12s%s\n", "", methods[i].name, methods[i].does);
+}
+
+static void print_help(const cli *program, FILE *out) {
+  fprintf(out, "Usage: %s %s\n\n%s\n", program->program, program->synopsis, program->about);
+  for (size_t i = 0; i < program->n_options; i++) {
+    const cli_option *option = &program->options[i];
+    if (!option->name) {
+      fprintf(out, "\n%s\n", option->help);
+      continue;
+    }
+    char left[64];
+    const int n =
+      snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
+               option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",", option->name,
+               option->argument ? " " : "", option->argument ? option->argument : "");
+    const bool solvers = strcmp(option->help, CLI_SOLVERS) == 0;
+    fprintf(out, n < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
+            solvers ? "one of these (auto):" : option->help);
+    if (solvers) print_solvers(out);
+  }
+  fputs(
+    "\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"
+    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error; 129, 130, 143 ended by a\n"
+    "signal: 128 and its number.\n",
+    out);
+}
+
+static void print_version(const cli *program, FILE *out) {
+  fprintf(out, "%s %s\n", program->program, psplit_version());
+}
+
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
   struct option options[MAX_OPTIONS + 1] = {0};
   char letters[2 * MAX_OPTIONS + 2] = ":";
@@ -128,6 +165,10 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
       completion_print(program, optarg, stdout);
       exit(cli_finish(0));
     }
+    if (id == 'h' || id == 'V') {
+      (id == 'h' ? print_help : print_version)(program, stdout);
+      exit(cli_finish(0));
+    }
     if (id == CLI_VERBOSE)
       cli_talk_verbose();
     else if (id != CLI_LOG)
@@ -135,43 +176,6 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
     else if (!cli_talk_log(program->program, optarg))
       exit(cli_exit_status(PSPLIT_IO)); /* no usage, and nothing has begun */
   }
-}
-
-static void print_solvers(FILE *out) {
-  size_t n;
-  const psplit_method *methods = psplit_partition_methods(&n);
-  for (size_t i = 0; i < n; i++)
-    if (methods[i].kind & PSPLIT_METHOD_OPTION)
-      fprintf(out, "%32s%-12s%s\n", "", methods[i].name, methods[i].does);
-}
-
-void cli_print_help(const cli *program, FILE *out) {
-  fprintf(out, "Usage: %s %s\n\n%s\n", program->program, program->synopsis, program->about);
-  for (size_t i = 0; i < program->n_options; i++) {
-    const cli_option *option = &program->options[i];
-    if (!option->name) {
-      fprintf(out, "\n%s\n", option->help);
-      continue;
-    }
-    char left[64];
-    const int n =
-      snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
-               option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",", option->name,
-               option->argument ? " " : "", option->argument ? option->argument : "");
-    const bool solvers = strcmp(option->help, CLI_SOLVERS) == 0;
-    fprintf(out, n < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
-            solvers ? "one of these (auto):" : option->help);
-    if (solvers) print_solvers(out);
-  }
-  fputs(
-    "\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"
-    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error; 129, 130, 143 ended by a\n"
-    "signal: 128 and its number.\n",
-    out);
-}
-
-void cli_print_version(const cli *program, FILE *out) {
-  fprintf(out, "%s %s\n", program->program, psplit_version());
 }
 
 int cli_fail(const psplit_diag *diag) {
@@ -234,6 +238,14 @@ bool cli_count(const cli *program, const char *name, const char *text, uint64_t 
   cli_usage(program, "--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not \"%s\"", name,
             low, high, text);
   return false;
+}
+
+bool cli_count32(const cli *program, const char *name, const char *text, uint32_t low,
+                 uint32_t high, uint32_t *out) {
+  uint64_t count;
+  if (!cli_count(program, name, text, low, high, &count)) return false;
+  *out = (uint32_t)count;
+  return true;
 }
 
 bool cli_real(const cli *program, const char *name, const char *text, double low, double high,

@@ -46,11 +46,8 @@ enum { CLI_END = -1, CLI_BAD = -2, CLI_COMPLETION = 1000 };
 
 /* The next option's id, its argument in *out_argument; CLI_END when only operands are left (optind
  * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. Takes
- * CLI_TALK_OPTIONS itself, and CLI_COMPLETION, which ends the process. */
+ * CLI_TALK_OPTIONS itself, and CLI_LAST_OPTIONS, which print something and end the process. */
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument);
-
-void cli_print_help(const cli *program, FILE *out);
-void cli_print_version(const cli *program, FILE *out);
 
 /* "error: ..." on stderr; the exit status for its code, or for the signal that cli_cancel heard. */
 int cli_fail(const psplit_diag *diag);
@@ -85,6 +82,8 @@ PSPLIT_MUST_USE static inline psplit_code cli_code_is(psplit_code returned, pspl
 /* Numbers of options. False (after an error line) where the text is not one in range. */
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
                uint64_t *out);
+bool cli_count32(const cli *program, const char *name, const char *text, uint32_t low,
+                 uint32_t high, uint32_t *out);
 bool cli_real(const cli *program, const char *name, const char *text, double low, double high,
               double *out);
 

@@ -177,7 +177,6 @@ static bool add_prompt(settings *s, const char *text) {
 /* One option; false after an error line. */
 static bool take(settings *s, int id, const char *argument) {
   psplit_generator_options *o = &s->own;
-  uint64_t count;
   switch (id) {
     case OPT_PROMPT: return add_prompt(s, argument);
     case OPT_PROMPTS: s->prompts = argument; return o->prompt_inputs = true;
@@ -185,16 +184,11 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_END: return add_ends(s, argument);
     case OPT_CONTEXT: return cli_count(&PROGRAM, "context", argument, 2, INT64_MAX, &o->context);
     case OPT_SEQUENCES:
-      if (!cli_count(&PROGRAM, "sequences", argument, 1, 65536, &count)) return false;
-      o->n_in_flight = (uint32_t)count;
-      return true;
+      return cli_count32(&PROGRAM, "sequences", argument, 1, 65536, &o->n_in_flight);
     case OPT_STREAM: return s->stream = true;
     case OPT_TEMPERATURE:
       return cli_real(&PROGRAM, "temperature", argument, 0, 1e6, &o->temperature);
-    case OPT_TOP_K:
-      if (!cli_count(&PROGRAM, "top-k", argument, 1, UINT32_MAX, &count)) return false;
-      o->top_k = (uint32_t)count;
-      return true;
+    case OPT_TOP_K: return cli_count32(&PROGRAM, "top-k", argument, 1, UINT32_MAX, &o->top_k);
     case OPT_TOP_P: return cli_real(&PROGRAM, "top-p", argument, 1e-9, 1, &o->top_p);
     case OPT_IDS: o->ids = argument; return true;
     case OPT_LOGITS: o->logits = argument; return true;
@@ -203,10 +197,7 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_PROMPT_SPLIT: s->prompt_split = argument; return true;
     case OPT_RANDOM: return s->feed.options.random = true;
     case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
-    case OPT_DEPTH:
-      if (!cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)) return false;
-      s->run.depth = (uint32_t)count;
-      return true;
+    case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->run.depth);
     case OPT_TIMEOUT:
       if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
       s->run.stall_timeout_s = s->run.timeout_s;
@@ -227,9 +218,6 @@ static bool take(settings *s, int id, const char *argument) {
 static int parse(int argc, char **argv, settings *s) {
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    if (id == 'h') cli_print_help(&PROGRAM, stdout);
-    if (id == 'V') cli_print_version(&PROGRAM, stdout);
-    if (id == 'h' || id == 'V') return cli_finish(0);
     if (!take(s, id, argument)) return 2;
   }
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");

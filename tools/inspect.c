@@ -76,7 +76,7 @@ enum { MAX_PLANS = 64, MAX_TRACE_BYTES = 1 << 28 };
 typedef struct request {
   const char *model, *output, *dump_after, *dump_dir, *trace;
   uint32_t first_k, last_k; /* 0: not given */
-  bool formatted, onnx, onnxtxt, problem, force, done;
+  bool formatted, onnx, onnxtxt, problem, force;
   bool has_max_data;
   uint64_t max_data_bytes;
   psplit_view_options view;
@@ -113,17 +113,8 @@ static bool parse_shared(request *r, int id, char *argument) {
 }
 
 static bool parse_option(request *r, int id, char *argument) {
-  uint64_t count;
   int which;
   switch (id) {
-    case 'h':
-      cli_print_help(&PROGRAM, stdout);
-      r->done = true;
-      return true;
-    case 'V':
-      cli_print_version(&PROGRAM, stdout);
-      r->done = true;
-      return true;
     case 'q': r->quiet = true; return true;
     case 'o': r->output = strcmp(argument, "-") == 0 ? NULL : argument; return true;
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->first_k, &r->last_k);
@@ -137,9 +128,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_DUMP_AFTER: r->dump_after = argument; return true;
     case OPT_DUMP_DIR: r->dump_dir = argument; return true;
     case OPT_MICRO_BATCHES:
-      if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
-      r->view.n_micro_batches = (uint32_t)count;
-      return true;
+      return cli_count32(&PROGRAM, "micro-batches", argument, 1, 10000, &r->view.n_micro_batches);
     case OPT_MAX_DATA:
       r->has_max_data = true;
       r->max_data_bytes = UINT64_MAX;
@@ -152,57 +141,68 @@ static bool parse_option(request *r, int id, char *argument) {
   }
 }
 
-/* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
-static int parse(request *r, int argc, char **argv) {
-  plan_options_init(&r->plan);
-  training_options_init(&r->training);
-  psplit_view_options_init(&r->view);
-  r->view.level = PSPLIT_VIEW_SUPERNODES;
-  const char *argument;
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
-      return cli_exit_status(PSPLIT_USAGE);
-    if (r->done) return 0;
-  }
-  format_by_ending(r);
-  const int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
-  if (status) return status;
-  const int trains = training_check(&PROGRAM, &r->training);
-  if (trains) return trains;
-  if (r->training.print) return cli_usage(&PROGRAM, "--print-trainable is for onnx-pipeline-split");
+static bool wants_stages(const request *r) { return r->first_k || r->plan.devices; }
+
+/* What formats need, and what they do not go with; 0, else the exit status. */
+static int check_format(const request *r) {
+  const bool supernodes = r->view.level == PSPLIT_VIEW_SUPERNODES;
+  const bool any_plan =
+    wants_stages(r) || r->plan.planner.stop_after || r->plan.planner.stop_before || r->dump_after;
   if (r->training.enabled && (r->onnx || r->onnxtxt))
     return cli_usage(&PROGRAM, "--training does not go with --format onnx or onnxtxt");
-  if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->plan.devices)
+  if (r->view.level == PSPLIT_VIEW_STAGES && !wants_stages(r))
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->view.level == PSPLIT_VIEW_PATTERNS && r->view.format > PSPLIT_VIEW_JSON)
     return cli_usage(&PROGRAM, "--level patterns goes with --format text or json");
-  if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
+  if (r->onnx && (!r->output || r->dump_after || !supernodes))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
-  const bool any_plan = r->first_k || r->plan.devices || r->plan.planner.stop_after ||
-                        r->plan.planner.stop_before || r->dump_after;
-  if (r->onnxtxt && (any_plan || r->view.level != PSPLIT_VIEW_SUPERNODES))
+  if (r->onnxtxt && (any_plan || !supernodes))
     return cli_usage(&PROGRAM,
                      "--format onnxtxt shows the model alone: no stages, passes or levels");
-  if (r->has_max_data && !r->onnxtxt)
-    return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
-  if (r->problem && (r->dump_after || r->training.enabled ||
-                     r->view.level != PSPLIT_VIEW_SUPERNODES || (!r->first_k && !r->plan.devices)))
+  if (r->problem && (r->dump_after || r->training.enabled || !supernodes || !wants_stages(r)))
     return cli_usage(&PROGRAM,
                      "--format problem is of supernodes and devices: it needs -k N or --devices "
                      "FILE and goes without --training, --level and --dump-after");
+  return 0;
+}
+
+/* Which options need a format; 0, else the exit status. */
+static int check_options(const request *r) {
+  const bool several = r->first_k != r->last_k;
+  if (r->has_max_data && !r->onnxtxt)
+    return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
   if (r->view.fold && (r->onnx || r->onnxtxt || r->problem || r->view.format != PSPLIT_VIEW_TEXT))
     return cli_usage(&PROGRAM, "--fold goes with --format text");
   if (r->trace && r->view.format != PSPLIT_VIEW_HTML)
     return cli_usage(&PROGRAM, "--trace goes with --format html");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
-  if (r->first_k != r->last_k && r->view.format != PSPLIT_VIEW_HTML)
+  if (several && r->view.format != PSPLIT_VIEW_HTML)
     return cli_usage(&PROGRAM, "only --format html shows several numbers of stages");
   if (r->last_k - r->first_k >= MAX_PLANS)
     return cli_usage(&PROGRAM, "at most %d numbers of stages in one page", MAX_PLANS);
-  if (r->dump_after && r->first_k != r->last_k)
+  if (several && r->dump_after)
     return cli_usage(&PROGRAM, "--dump-after takes one number of stages");
   return 0;
+}
+
+/* Fills the request; 0 to go on, else the exit status. */
+static int parse(request *r, int argc, char **argv) {
+  plan_options_init(&r->plan);
+  training_options_init(&r->training);
+  psplit_view_options_init(&r->view);
+  r->view.level = PSPLIT_VIEW_SUPERNODES;
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
+    if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
+      return cli_exit_status(PSPLIT_USAGE);
+  format_by_ending(r);
+  int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
+  if (!status) status = training_check(&PROGRAM, &r->training);
+  if (!status && r->training.print)
+    status = cli_usage(&PROGRAM, "--print-trainable is for onnx-pipeline-split");
+  if (!status) status = check_format(r);
+  return status ? status : check_options(r);
 }
 
 static psplit_code cannot_write(const char *path, psplit_diag *diag) {
@@ -342,12 +342,66 @@ static psplit_code make_plan(const request *r, const psplit_model *model, uint32
   return code;
 }
 
+/* A plan for each number of stages, with what is shown of it. */
+typedef struct all_plans {
+  planned plans[MAX_PLANS];
+  psplit_training *trainings[MAX_PLANS];
+  psplit_snapshot *snapshots[MAX_PLANS];
+  size_t n;
+} all_plans;
+
+/* All that is read before a plan is made, and whether what is to be written can be. */
+static psplit_code load(request *r, psplit_diag *diag, char **out_trace, psplit_model **out_model) {
+  psplit_code code = plan_load_plugins(&r->plan, diag);
+  if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
+  if (code == PSPLIT_OK && r->trace) {
+    code = cli_read_file(r->trace, MAX_TRACE_BYTES, true, diag, out_trace, &r->view.n_trace);
+    r->view.trace = *out_trace;
+    r->view.trace_name = r->trace;
+  }
+  r->plan.read.cancel = r->plan.planner.cancel = cli_ends(CLI_ENDS_SOON);
+  r->plan.planner.activity = cli_activity();
+  if (code == PSPLIT_OK) code = plan_open(&r->plan, r->model, diag, out_model);
+  if (code == PSPLIT_OK) code = plan_check_names(&r->plan, *out_model, diag);
+  if (code == PSPLIT_OK) code = probe_load(&r->plan, r->model, *out_model, NULL, diag);
+  if (code == PSPLIT_OK && r->output) code = check_output(r, *out_model, diag);
+  if (code == PSPLIT_OK && r->dump_dir) code = place_make_directory(r->dump_dir, diag);
+  return code;
+}
+
+static psplit_code make_plans(request *r, psplit_model *model, psplit_logger *logger,
+                              psplit_diag *diag, all_plans *all) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, all->n++) {
+    planned *plan = &all->plans[all->n];
+    psplit_snapshot **snapshot = &all->snapshots[all->n];
+    cli_series(k - r->first_k + 1, r->last_k - r->first_k + 1);
+    code = make_plan(r, model, wants_stages(r) ? k : 1, diag, plan, &all->trainings[all->n]);
+    if (code == PSPLIT_OK && !r->dump_after && !r->problem)
+      code = psplit_snapshot_take(plan->planner, diag, snapshot);
+    if (code == PSPLIT_OK && *snapshot && r->view.format == PSPLIT_VIEW_HTML)
+      code = psplit_snapshot_count(plan->planner, *snapshot, diag);
+    *logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
+  }
+  cli_series(0, 0);
+  return code;
+}
+
+static psplit_code show_all(request *r, psplit_model *model, psplit_logger *logger,
+                            const all_plans *all, psplit_diag *diag) {
+  if (r->onnxtxt) return show_onnxtxt(r, model, diag);
+  if (r->onnx) return show_blocks(r, model, all->snapshots[0], diag);
+  if (r->problem) {
+    *logger = cli_sink(&r->quiet); /* it has warnings of its own */
+    return show_problem(r, all->plans[0].planner, diag);
+  }
+  if (r->dump_after) return PSPLIT_OK;
+  return show(r, (const psplit_snapshot *const *)all->snapshots, all->n, r->output, diag);
+}
+
 static psplit_code inspect(request *r, psplit_diag *diag) {
-  static planned plans[MAX_PLANS];
-  static psplit_training *trainings[MAX_PLANS];
-  static psplit_snapshot *snapshots[MAX_PLANS];
+  static all_plans all;
   const psplit_observer observer = {.after_pass = dump, .user = r};
-  const bool any_stages = r->first_k || r->plan.devices;
   psplit_logger logger = cli_sink(&r->quiet);
   psplit_model *model = NULL;
   char *trace = NULL;
@@ -355,47 +409,16 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   r->view.title = slash ? slash + 1 : r->model;
   r->plan.planner.logger = &logger;
   if (r->dump_after) r->plan.planner.observer = &observer;
-  if (!any_stages || r->problem) stop_before_stages(&r->plan);
-  psplit_code code = plan_load_plugins(&r->plan, diag);
-  if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
-  if (code == PSPLIT_OK && r->trace) {
-    code = cli_read_file(r->trace, MAX_TRACE_BYTES, true, diag, &trace, &r->view.n_trace);
-    r->view.trace = trace;
-    r->view.trace_name = r->trace;
-  }
-  r->plan.read.cancel = r->plan.planner.cancel = cli_ends(CLI_ENDS_SOON);
-  r->plan.planner.activity = cli_activity();
-  if (code == PSPLIT_OK) code = plan_open(&r->plan, r->model, diag, &model);
-  if (code == PSPLIT_OK) code = plan_check_names(&r->plan, model, diag);
-  if (code == PSPLIT_OK) code = probe_load(&r->plan, r->model, model, NULL, diag);
-  if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
-  if (code == PSPLIT_OK && r->dump_dir) code = place_make_directory(r->dump_dir, diag);
-  size_t n = 0;
-  for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
-    cli_series(k - r->first_k + 1, r->last_k - r->first_k + 1);
-    code = make_plan(r, model, any_stages ? k : 1, diag, &plans[n], &trainings[n]);
-    if (code == PSPLIT_OK && !r->dump_after && !r->problem)
-      code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
-    if (code == PSPLIT_OK && snapshots[n] && r->view.format == PSPLIT_VIEW_HTML)
-      code = psplit_snapshot_count(plans[n].planner, snapshots[n], diag);
-    logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
-  }
-  cli_series(0, 0);
+  if (!wants_stages(r) || r->problem) stop_before_stages(&r->plan);
+  psplit_code code = load(r, diag, &trace, &model);
+  if (code == PSPLIT_OK) code = make_plans(r, model, &logger, diag, &all);
   cli_doing("writing what is shown");
   if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
-  if (code == PSPLIT_OK && r->onnxtxt)
-    code = show_onnxtxt(r, model, diag);
-  else if (code == PSPLIT_OK && r->onnx)
-    code = show_blocks(r, model, snapshots[0], diag);
-  else if (code == PSPLIT_OK && r->problem) {
-    logger = cli_sink(&r->quiet); /* it has warnings of its own */
-    code = show_problem(r, plans[0].planner, diag);
-  } else if (code == PSPLIT_OK && !r->dump_after)
-    code = show(r, (const psplit_snapshot *const *)snapshots, n, r->output, diag);
+  if (code == PSPLIT_OK) code = show_all(r, model, &logger, &all, diag);
   for (size_t i = 0; i < MAX_PLANS; i++) {
-    psplit_snapshot_destroy(snapshots[i]);
-    planned_fini(&plans[i]);
-    psplit_training_destroy(trainings[i]);
+    psplit_snapshot_destroy(all.snapshots[i]);
+    planned_fini(&all.plans[i]);
+    psplit_training_destroy(all.trainings[i]);
   }
   psplit_model_close(model);
   free(trace);
@@ -406,7 +429,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
 int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
-  if (status || r.done) return cli_finish(status);
+  if (status) return cli_finish(status);
   psplit_diag diag = {0};
   if (inspect(&r, &diag) != PSPLIT_OK) return cli_finish(cli_fail(&diag));
   return cli_finish(0);

@@ -98,35 +98,29 @@ typedef struct settings {
   psplit_policy_learn_options options;
   measure_options measured;
   plan_options plan;
-  bool resume, quiet, done;
+  bool resume, quiet;
 } settings;
-
-static bool small(const char *name, const char *text, uint64_t low, uint64_t high, uint32_t *out) {
-  uint64_t value;
-  if (!cli_count(&PROGRAM, name, text, low, high, &value)) return false;
-  *out = (uint32_t)value;
-  return true;
-}
 
 static bool take_option(settings *s, int id, char *text) {
   psplit_policy_learn_options *o = &s->options;
   int reward;
   switch (id) {
     case 'o': s->output = text; return true;
-    case OPT_STEPS: return small("steps", text, 0, 1000000, &o->steps);
-    case OPT_WARM: return small("warm-steps", text, 0, 1000000, &o->warm_steps);
-    case OPT_GRAPHS: return small("graphs", text, 1, 256, &o->graphs);
-    case OPT_ROLLOUTS: return small("rollouts", text, 2, 256, &o->rollouts);
-    case OPT_EPOCHS: return small("epochs", text, 1, 100, &o->epochs);
+    case OPT_STEPS: return cli_count32(&PROGRAM, "steps", text, 0, 1000000, &o->steps);
+    case OPT_WARM: return cli_count32(&PROGRAM, "warm-steps", text, 0, 1000000, &o->warm_steps);
+    case OPT_GRAPHS: return cli_count32(&PROGRAM, "graphs", text, 1, 256, &o->graphs);
+    case OPT_ROLLOUTS: return cli_count32(&PROGRAM, "rollouts", text, 2, 256, &o->rollouts);
+    case OPT_EPOCHS: return cli_count32(&PROGRAM, "epochs", text, 1, 100, &o->epochs);
     case OPT_RATE: return cli_real(&PROGRAM, "rate", text, 1e-9, 1, &o->rate);
     case OPT_LAST_RATE: return cli_real(&PROGRAM, "last-rate", text, 1e-9, 1, &o->last_rate);
     case OPT_REWARD:
       if (!cli_choice(&PROGRAM, "reward", text, &reward)) return false;
       o->reward = (psplit_policy_reward)reward;
       return true;
-    case OPT_BATCH: return small("batch", text, 1, 4096, &o->batch);
+    case OPT_BATCH: return cli_count32(&PROGRAM, "batch", text, 1, 4096, &o->batch);
     case OPT_FIXED: return cli_real(&PROGRAM, "fixed-cost", text, 0, 1e5, &o->fixed_cost);
-    case OPT_SCHEDULE_STEPS: return small("schedule-steps", text, 0, 1000000, &o->schedule_steps);
+    case OPT_SCHEDULE_STEPS:
+      return cli_count32(&PROGRAM, "schedule-steps", text, 0, 1000000, &o->schedule_steps);
     case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);
     case OPT_SOLVE: return cli_real(&PROGRAM, "solve", text, 0, 1e6, &o->solve_seconds);
     case OPT_STATE: s->state = text; return true;
@@ -134,22 +128,15 @@ static bool take_option(settings *s, int id, char *text) {
     case OPT_LOG: s->log = text; return true;
     case 'q': s->quiet = true; return true;
     case OPT_FROM: s->from = text; return true;
-    case 'k': return small("stages", text, 1, 1024, &s->measured.n_stages);
+    case 'k': return cli_count32(&PROGRAM, "stages", text, 1, 1024, &s->measured.n_stages);
     case PLAN_DEVICES:
     case PLAN_COSTS:
     case PLAN_DIM:
     case PLAN_SHAPE:
     case PLAN_MAX_TEXT: return plan_option(&PROGRAM, &s->plan, id, text);
-    case OPT_RUNS: return small("runs", text, 2, 1000000, &s->measured.n_micro_batches);
+    case OPT_RUNS:
+      return cli_count32(&PROGRAM, "runs", text, 2, 1000000, &s->measured.n_micro_batches);
     case OPT_ONNXRUNTIME: s->measured.onnxruntime = text; return true;
-    case 'h':
-      cli_print_help(&PROGRAM, stdout);
-      s->done = true;
-      return true;
-    case 'V':
-      cli_print_version(&PROGRAM, stdout);
-      s->done = true;
-      return true;
     default: return false;
   }
 }
@@ -395,8 +382,6 @@ int main(int argc, char **argv) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (id == CLI_BAD || !take_option(&s, id, (char *)(uintptr_t)argument))
       return cli_finish(cli_exit_status(PSPLIT_USAGE));
-    else if (s.done)
-      return cli_finish(0);
   if (optind == argc) return cli_usage(&PROGRAM, "a corpus is needed: problems, or a directory");
   if (!s.output) return cli_usage(&PROGRAM, "-o FILE is needed");
   if (s.resume && !s.state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");

@@ -36,7 +36,6 @@ static bool parse_pair(const cli *program, char *pair, bool counts_weights, limi
 
 bool limits_parse(const cli *program, const char *text, bool counts_weights, limits_options *out) {
   char copy[256];
-  uint64_t n;
   *out = (limits_options){.wanted = true, .accuracy = 0.01, .condition = 100};
   if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy) {
     cli_usage(program, "--limits: a list of %zu bytes", strlen(text));
@@ -44,8 +43,7 @@ bool limits_parse(const cli *program, const char *text, bool counts_weights, lim
   }
   char *rest = strchr(copy, ',');
   if (rest) *rest++ = '\0';
-  if (!cli_count(program, "limits", copy, 1, 4096, &n)) return false;
-  out->n_micro_batches = (uint32_t)n;
+  if (!cli_count32(program, "limits", copy, 1, 4096, &out->n_micro_batches)) return false;
   while (rest) {
     char *pair = rest;
     rest = strchr(rest, ',');

@@ -85,67 +85,88 @@ static void print_report(const char *path, const char *model, const psplit_merge
            report->n_stages - v->n_changed, report->n_stages, model, changes);
 }
 
-int main(int argc, char **argv) {
-  const char *model_path = NULL, *path = NULL, *argument;
-  psplit_read_options read = {.struct_size = sizeof read};
-  psplit_merge_options options = {.struct_size = sizeof options, .read = &read};
-  psplit_verify_options verify = {.struct_size = sizeof verify, .read = &read};
-  bool quiet = false;
+typedef struct request {
+  const char *directory, *model, *path;
+  bool quiet;
+  psplit_read_options read;
+  psplit_merge_options merge;
+  psplit_verify_options verify;
+} request;
+
+/* One option; false after an error line. */
+static bool take(request *r, int id, const char *argument) {
+  static const psplit_weights WEIGHTS[] = {PSPLIT_WEIGHTS_AUTO, PSPLIT_WEIGHTS_INLINE,
+                                           PSPLIT_WEIGHTS_EXTERNAL};
   int choice;
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    switch (id) {
-      case 'o': path = argument; break;
-      case 'm': model_path = argument; break;
-      case 'q': quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
-      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
-      case OPT_FORCE: options.replace = true; break;
-      case OPT_FOLLOW_SYMLINKS: read.follow_symlinks = true; break;
-      case OPT_WEIGHTS:
-        if (!cli_choice(&PROGRAM, "weights", argument, &choice)) return 2;
-        options.weights = choice == 0   ? PSPLIT_WEIGHTS_AUTO
-                          : choice == 1 ? PSPLIT_WEIGHTS_INLINE
-                                        : PSPLIT_WEIGHTS_EXTERNAL;
-        break;
-      case OPT_MAX_TEXT:
-        if (!cli_max_text(&PROGRAM, argument, &options.max_text_bytes)) return 2;
-        break;
-      case OPT_MAX_GRAPH_MEMORY:
-        if (!cli_mebibytes(&PROGRAM, "max-graph-memory", argument, &read.max_graph_bytes)) return 2;
-        break;
-      default: return 2;
-    }
+  switch (id) {
+    case 'o': r->path = argument; return true;
+    case 'm': r->model = argument; return true;
+    case 'q': return r->quiet = true;
+    case OPT_FORCE: return r->merge.replace = true;
+    case OPT_FOLLOW_SYMLINKS: return r->read.follow_symlinks = true;
+    case OPT_WEIGHTS:
+      if (!cli_choice(&PROGRAM, "weights", argument, &choice)) return false;
+      r->merge.weights = WEIGHTS[choice];
+      return true;
+    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &r->merge.max_text_bytes);
+    case OPT_MAX_GRAPH_MEMORY:
+      return cli_mebibytes(&PROGRAM, "max-graph-memory", argument, &r->read.max_graph_bytes);
+    default: return false;
   }
-  if (optind + 1 != argc || !path)
+}
+
+/* Fills the request; 0 to go on, else the exit status. */
+static int parse(request *r, int argc, char **argv) {
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
+    if (!take(r, id, argument)) return 2;
+  if (optind + 1 != argc || !r->path)
     return cli_usage(&PROGRAM, "one directory and -o FILE are needed");
+  r->directory = argv[optind];
+  r->read.cancel = r->merge.cancel = r->verify.cancel = cli_ends(CLI_ENDS_SOON);
+  r->verify.max_text_bytes = r->merge.max_text_bytes;
+  r->merge.activity = r->verify.activity = cli_activity();
+  return 0;
+}
+
+/* Compares the stages with the model, and has `found` say what has changed since, with the memory
+ * of *out_changes behind it. */
+static psplit_code compare(request *r, const psplit_model *model, verdict *found,
+                           char **out_changes, psplit_diag *diag) {
+  const psplit_changed_stage changed = {.tell = tell, .user = found};
+  size_t n_changes = 0;
+  cli_doing("comparing the stages with %s", r->model);
+  found->model = r->merge.model = model;
+  r->merge.accept = prove;
+  r->merge.accept_user = found;
+  found->text = open_memstream(out_changes, &n_changes);
+  psplit_code code = found->text
+                       ? psplit_verify_stages(r->directory, model, &r->verify, &changed, diag)
+                       : cli_nomem(diag);
+  if (found->text && !cli_close_text(found->text, out_changes) && code == PSPLIT_OK)
+    code = cli_nomem(diag);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  static request r = {.read = {.struct_size = sizeof r.read},
+                      .merge = {.struct_size = sizeof r.merge, .read = &r.read},
+                      .verify = {.struct_size = sizeof r.verify, .read = &r.read}};
   psplit_diag diag = {0};
   psplit_model *model = NULL;
   psplit_merge_report report;
   char *changes = NULL;
-  size_t n_changes = 0;
-  verdict found = {.directory = argv[optind], .options = &verify};
-  const psplit_changed_stage changed = {.tell = tell, .user = &found};
-  read.cancel = options.cancel = verify.cancel = cli_ends(CLI_ENDS_SOON);
-  verify.max_text_bytes = options.max_text_bytes;
-  options.activity = verify.activity = cli_activity();
+  const int status = parse(&r, argc, argv);
+  if (status) return status;
+  verdict found = {.directory = r.directory, .options = &r.verify};
   psplit_code code = PSPLIT_OK;
-  if (model_path) cli_doing("reading %s", model_path);
-  if (model_path) code = psplit_model_open(model_path, &read, &diag, &model);
-  if (code == PSPLIT_OK) code = place_check_new(path, options.replace, model, &diag);
-  if (code == PSPLIT_OK && model) {
-    cli_doing("comparing the stages with %s", model_path);
-    found.model = options.model = model;
-    options.accept = prove;
-    options.accept_user = &found;
-    found.text = open_memstream(&changes, &n_changes);
-    code = found.text ? psplit_verify_stages(argv[optind], model, &verify, &changed, &diag)
-                      : cli_nomem(&diag);
-    if (found.text && !cli_close_text(found.text, &changes) && code == PSPLIT_OK)
-      code = cli_nomem(&diag);
-  }
-  cli_doing("writing %s", path);
-  if (code == PSPLIT_OK) code = psplit_merge(argv[optind], path, &options, &diag, &report);
-  if (code == PSPLIT_OK && !quiet) print_report(path, model_path, &report, &found, changes);
+  if (r.model) cli_doing("reading %s", r.model);
+  if (r.model) code = psplit_model_open(r.model, &r.read, &diag, &model);
+  if (code == PSPLIT_OK) code = place_check_new(r.path, r.merge.replace, model, &diag);
+  if (code == PSPLIT_OK && model) code = compare(&r, model, &found, &changes, &diag);
+  cli_doing("writing %s", r.path);
+  if (code == PSPLIT_OK) code = psplit_merge(r.directory, r.path, &r.merge, &diag, &report);
+  if (code == PSPLIT_OK && !r.quiet) print_report(r.path, r.model, &report, &found, changes);
   free(changes);
   psplit_model_close(model);
   return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));

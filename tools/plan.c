@@ -91,18 +91,11 @@ typedef struct settings {
   psplit_partition_options options;
   int64_t stages, cpus; /* -1: as the file says */
   uint64_t max_text_bytes;
-  bool overlap, json, done;
+  bool overlap, json;
   limits_options limits;
   choose_options choose;
   bool quiet;
 } settings;
-
-static bool small(const char *name, const char *text, uint64_t low, uint64_t high, uint32_t *out) {
-  uint64_t value;
-  if (!cli_count(&PROGRAM, name, text, low, high, &value)) return false;
-  *out = (uint32_t)value;
-  return true;
-}
 
 static bool devices(const char *name, const char *text, uint64_t low, int64_t *out) {
   uint64_t value;
@@ -122,22 +115,24 @@ static bool take_option(settings *s, int id, const char *text) {
       o->objective = (psplit_objective)which;
       return true;
     case OPT_NONCONTIGUOUS: o->noncontiguous = true; return true;
-    case OPT_CHUNKS: return small("chunks", text, 1, 1024, &o->chunks);
-    case OPT_REPLICAS: return small("replicas", text, 1, 65535, &o->max_replicas);
+    case OPT_CHUNKS: return cli_count32(&PROGRAM, "chunks", text, 1, 1024, &o->chunks);
+    case OPT_REPLICAS: return cli_count32(&PROGRAM, "replicas", text, 1, 65535, &o->max_replicas);
     case OPT_SYNC: return cli_real(&PROGRAM, "sync-bandwidth", text, 0, 1e18, &o->sync_bytes_per_s);
-    case OPT_MICRO: return small("micro-batches", text, 1, 1000000, &o->micro_batches);
+    case OPT_MICRO:
+      return cli_count32(&PROGRAM, "micro-batches", text, 1, 1000000, &o->micro_batches);
     case OPT_COMM: s->comm = text; return cli_choice(&PROGRAM, "comm", text, &which);
     case OPT_OVERLAP: s->overlap = true; return true;
     case OPT_NONEMPTY: o->require_nonempty = true; return true;
     case OPT_SOLVER: o->solver = text; return true;
     case OPT_POLICY: s->policy = text; return true;
-    case OPT_PROPOSALS: return small("proposals", text, 1, 1000000, &s->n_proposals);
+    case OPT_PROPOSALS:
+      return cli_count32(&PROGRAM, "proposals", text, 1, 1000000, &s->n_proposals);
     case OPT_SCHEDULE: return choose_parse(&PROGRAM, text, &s->choose);
     case OPT_TIME:
       o->limit_by_work = false;
       return cli_real(&PROGRAM, "time-limit", text, -1, 1e9, &o->time_limit_s);
     case OPT_GAP: return cli_real(&PROGRAM, "gap", text, 0, 1, &o->gap_frac);
-    case OPT_THREADS: return small("threads", text, 0, 1024, &o->n_threads);
+    case OPT_THREADS: return cli_count32(&PROGRAM, "threads", text, 0, 1024, &o->n_threads);
     case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);
     case OPT_MEMORY:
       return cli_count(&PROGRAM, "memory-cap", text, 1, UINT64_MAX, &o->memory_cap_bytes);
@@ -146,14 +141,6 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_CERTIFICATE: s->certificate = text; return true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
     case 'q': s->quiet = true; return true;
-    case 'h':
-      cli_print_help(&PROGRAM, stdout);
-      s->done = true;
-      return true;
-    case 'V':
-      cli_print_version(&PROGRAM, stdout);
-      s->done = true;
-      return true;
     default: return false;
   }
 }
@@ -165,10 +152,7 @@ static int read_arguments(int argc, char **argv, settings *s) {
   s->stages = s->cpus = -1;
   s->n_proposals = 8;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
-    if (id == CLI_BAD || !take_option(s, id, argument))
-      return cli_exit_status(PSPLIT_USAGE);
-    else if (s->done)
-      return 0;
+    if (id == CLI_BAD || !take_option(s, id, argument)) return cli_exit_status(PSPLIT_USAGE);
   if (optind == argc) return cli_usage(&PROGRAM, "a problem file is needed");
   if (optind + 1 < argc)
     return cli_usage(&PROGRAM, "one problem at a time: \"%s\" and \"%s\"", argv[optind],
@@ -389,7 +373,7 @@ static int solve(settings *s, job *j, psplit_diag *diag) {
 int main(int argc, char **argv) {
   settings s = {0};
   int status = read_arguments(argc, argv, &s);
-  if (status || s.done) return cli_finish(status);
+  if (status) return cli_finish(status);
   const psplit_logger logger = cli_sink(&s.quiet);
   s.options.logger = &logger;
   psplit_diag diag = {0};

@@ -63,42 +63,25 @@ static bool point_option(const cli *program, plan_options *o, int id, char *argu
     o->decode.batch = o->prefill.batch = (int64_t)count;
     return true;
   }
-  if (!cli_count(program, "sequences", argument, 1, 1000000, &count)) return false;
-  o->planner.n_sequences = (uint32_t)count;
-  return true;
+  return cli_count32(program, "sequences", argument, 1, 1000000, &o->planner.n_sequences);
 }
 
 /* Where a number is the argument; false after an error line. */
 static bool numbered(const cli *program, plan_options *o, int id, const char *argument) {
-  uint64_t count;
   if (id == PLAN_SEED) return cli_count(program, "seed", argument, 0, UINT64_MAX, &o->planner.seed);
-  if (id == PLAN_DEPTH) {
-    if (!cli_count(program, "depth", argument, 0, 1000, &count)) return false;
-    o->planner.queue_depth = (uint32_t)count;
-    return true;
-  }
+  if (id == PLAN_DEPTH)
+    return cli_count32(program, "depth", argument, 0, 1000, &o->planner.queue_depth);
   if (id == PLAN_MAX_BYTES)
     return cli_count(program, "max-bytes-per-stage", argument, 1, INT64_MAX, &o->max_stage_bytes);
-  if (id == PLAN_SEGMENTS) {
-    if (!cli_count(program, "segments", argument, 1, 1000, &count)) return false;
-    o->planner.max_segments = (uint32_t)count;
-    return true;
-  }
-  if (id == PLAN_REPLICAS) {
-    if (!cli_count(program, "replicas", argument, 1, PSPLIT_MOST_REPLICAS, &count)) return false;
-    o->planner.max_replicas = (uint32_t)count;
-    return true;
-  }
-  if (id == PLAN_PROPOSALS) {
-    if (!cli_count(program, "proposals", argument, 1, 1000000, &count)) return false;
-    o->n_proposals = (uint32_t)count;
-    return true;
-  }
-  if (id == PLAN_THREADS) {
-    if (!cli_count(program, "threads", argument, 1, 4096, &count)) return false;
-    o->planner.n_threads = (uint32_t)count;
-    return true;
-  }
+  if (id == PLAN_SEGMENTS)
+    return cli_count32(program, "segments", argument, 1, 1000, &o->planner.max_segments);
+  if (id == PLAN_REPLICAS)
+    return cli_count32(program, "replicas", argument, 1, PSPLIT_MOST_REPLICAS,
+                       &o->planner.max_replicas);
+  if (id == PLAN_PROPOSALS)
+    return cli_count32(program, "proposals", argument, 1, 1000000, &o->n_proposals);
+  if (id == PLAN_THREADS)
+    return cli_count32(program, "threads", argument, 1, 4096, &o->planner.n_threads);
   if (id == PLAN_TIME_LIMIT) {
     o->planner.limit_by_work = false;
     return cli_real(program, "time-limit", argument, 0, 1e9, &o->planner.time_limit_s);

@@ -108,66 +108,54 @@ typedef struct settings {
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
 
+/* One option; false after an error line. */
+static bool take(settings *s, int id, const char *argument) {
+  int choice;
+  switch (id) {
+    case OPT_RANDOM: s->feed.options.random = true; return true;
+    case OPT_STREAM: s->run.stream = true; return true;
+    case 'o': s->run.output = argument; return true;
+    case 'm':
+      return cli_count32(&PROGRAM, "micro-batches", argument, 1, 10000000, &s->run.n_micro_batches);
+    case OPT_RESUME: return resume_parse(&PROGRAM, argument, &s->resume);
+    case OPT_WARMUP: return cli_count32(&PROGRAM, "warmup", argument, 0, 1000000, &s->run.n_warmup);
+    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->run.depth);
+    case OPT_PIN: s->run.pin = true; return true;
+    case OPT_NO_PIN: s->run.pin = false; return true;
+    case OPT_ALONE: s->run.one_at_a_time = true; return true;
+    case OPT_ON_ERROR:
+      if (!cli_choice(&PROGRAM, "on-error", argument, &choice)) return false;
+      s->run.on_error = choice ? PSPLIT_ON_ERROR_SKIP : PSPLIT_ON_ERROR_STOP;
+      return true;
+    case OPT_DEADLINE:
+      if (!cli_real(&PROGRAM, "deadline", argument, 0.001, 1e9, &s->run.deadline_s)) return false;
+      s->run.deadline_s *= 1e-3;
+      return true;
+    case OPT_TIMEOUT:
+      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
+      s->run.stall_timeout_s = s->run.timeout_s;
+      return true;
+#if PSPLIT_HAS_MPI
+    case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
+    case OPT_CHUNK: return cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
+#endif
+    case OPT_JSON: s->json = true; return true;
+    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
+    case OPT_TRACE: s->trace = argument; return true;
+    case OPT_PROFILE: s->profile = argument; return true;
+    case 'q': s->quiet = true; return true;
+    default:
+      return feed_option(&PROGRAM, &s->feed, id, argument) ||
+             ort_option(&PROGRAM, &s->ort, id, argument);
+  }
+}
+
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
   const char *argument;
-  uint64_t count;
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    bool good = true;
-    switch (id) {
-      case OPT_RANDOM: s->feed.options.random = true; break;
-      case OPT_STREAM: s->run.stream = true; break;
-      case 'o': s->run.output = argument; break;
-      case 'm':
-        if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
-          s->run.n_micro_batches = (uint32_t)count;
-        break;
-      case OPT_RESUME: good = resume_parse(&PROGRAM, argument, &s->resume); break;
-      case OPT_WARMUP:
-        if ((good = cli_count(&PROGRAM, "warmup", argument, 0, 1000000, &count)))
-          s->run.n_warmup = (uint32_t)count;
-        break;
-      case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
-      case OPT_DEPTH:
-        if ((good = cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)))
-          s->run.depth = (uint32_t)count;
-        break;
-      case OPT_PIN: s->run.pin = true; break;
-      case OPT_NO_PIN: s->run.pin = false; break;
-      case OPT_ALONE: s->run.one_at_a_time = true; break;
-      case OPT_ON_ERROR: {
-        int choice = 0;
-        good = cli_choice(&PROGRAM, "on-error", argument, &choice);
-        s->run.on_error = choice ? PSPLIT_ON_ERROR_SKIP : PSPLIT_ON_ERROR_STOP;
-        break;
-      }
-      case OPT_DEADLINE:
-        good = cli_real(&PROGRAM, "deadline", argument, 0.001, 1e9, &s->run.deadline_s);
-        s->run.deadline_s *= 1e-3;
-        break;
-      case OPT_TIMEOUT:
-        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s);
-        s->run.stall_timeout_s = s->run.timeout_s;
-        break;
-#if PSPLIT_HAS_MPI
-      case OPT_TRANSPORT: good = shared_transport(&PROGRAM, argument, &s->mpi); break;
-      case OPT_CHUNK:
-        good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
-        break;
-#endif
-      case OPT_JSON: s->json = true; break;
-      case OPT_MAX_TEXT: good = cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes); break;
-      case OPT_TRACE: s->trace = argument; break;
-      case OPT_PROFILE: s->profile = argument; break;
-      case 'q': s->quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
-      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
-      default:
-        good = feed_option(&PROGRAM, &s->feed, id, argument) ||
-               ort_option(&PROGRAM, &s->ort, id, argument);
-    }
-    if (!good) return 2;
-  }
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
+    if (!take(s, id, argument)) return 2;
   if (optind + 1 != argc)
     return cli_usage(&PROGRAM,
                      s->profile ? "one model or directory is needed" : "one directory is needed");

@@ -248,7 +248,7 @@ static int run(split_request *r) {
 int main(int argc, char **argv) {
   static split_request r;
   const int status = split_parse(&r, argc, argv);
-  if (status || r.done) return cli_finish(status);
+  if (status) return cli_finish(status);
   const int done = run(&r);
   tune_fini(&r.tune);
   plan_options_fini(&r.plan);

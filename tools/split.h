@@ -37,7 +37,7 @@ typedef struct split_request {
   training_options training;
   psplit_emit_options emit;
   plan_report report;
-  bool plan_only, json, print_pipeline, help_passes, verify, done, quiet;
+  bool plan_only, json, print_pipeline, help_passes, verify, quiet;
   const psplit_model *opened; /* MODEL */
   psplit_training *trained;   /* with --training */
   const planned *made;        /* its plan */
@@ -48,8 +48,7 @@ typedef struct split_request {
 
 /* --- split_request.c --- */
 
-/* Fills the request, which is all zero; 0 to go on, else the exit status (plus r->done for a clean
- * stop). */
+/* Fills the request, which is all zero; 0 to go on, else the exit status. */
 int split_parse(split_request *r, int argc, char **argv);
 /* Whether no stages are made: something of the model itself is printed or written. */
 static inline bool split_is_of_model(const split_request *r) {

@@ -110,20 +110,11 @@ static bool parse_color(split_request *r, const char *text) {
 }
 
 static bool parse_option(split_request *r, int id, char *argument) {
-  uint64_t count;
   int which;
   switch (id) {
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->n_stages, &r->last_k);
     case 'o': r->directory = argument; return true;
     case 'q': r->quiet = true; return true;
-    case 'h':
-      cli_print_help(&PROGRAM, stdout);
-      r->done = true;
-      return true;
-    case 'V':
-      cli_print_version(&PROGRAM, stdout);
-      r->done = true;
-      return true;
     case OPT_HELP_PASSES: r->help_passes = true; return true;
     case OPT_PRINT_PIPELINE: r->print_pipeline = true; return true;
     case OPT_BOUNDARY:
@@ -137,9 +128,7 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_NAME_TEMPLATE: r->emit.name_template = argument; return true;
     case OPT_VERIFY: r->verify = true; return true;
     case OPT_AUTOTUNE:
-      if (!cli_count(&PROGRAM, "autotune", argument, 1, 1000, &count)) return false;
-      r->tune.n_rounds = (uint32_t)count;
-      return true;
+      return cli_count32(&PROGRAM, "autotune", argument, 1, 1000, &r->tune.n_rounds);
     case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
 #if PSPLIT_HAS_RUNTIME
@@ -150,9 +139,7 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);
     case OPT_SCHEDULE: return choose_parse(&PROGRAM, argument, &r->choose);
     case OPT_MICRO_BATCHES:
-      if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
-      r->n_micro_batches = (uint32_t)count;
-      return true;
+      return cli_count32(&PROGRAM, "micro-batches", argument, 1, 10000, &r->n_micro_batches);
     case OPT_TARGET:
       if (r->target) {
         cli_usage(&PROGRAM, "--target stands once: %s, and then \"%s\"", target_name(r->target),
@@ -306,7 +293,6 @@ int split_parse(split_request *r, int argc, char **argv) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
       return cli_exit_status(PSPLIT_USAGE);
-    if (r->done) return 0;
   }
   r->emit.n_threads = r->plan.planner.n_threads;
   r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;

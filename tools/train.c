@@ -178,7 +178,6 @@ static bool take_smooth(settings *s, const char *argument) {
   bool has_gamma = false, has_samples = false;
   while (rest) {
     char *word = rest;
-    uint64_t n = 0;
     if ((rest = strchr(word, ','))) *rest++ = '\0';
     if (!has_gamma && strncmp(word, GAMMA, sizeof GAMMA - 1) == 0) {
       has_gamma = true;
@@ -187,9 +186,9 @@ static bool take_smooth(settings *s, const char *argument) {
         return false;
     } else if (!has_samples && strncmp(word, SAMPLES, sizeof SAMPLES - 1) == 0) {
       has_samples = true;
-      if (!cli_count(&PROGRAM, "smooth samples", word + sizeof SAMPLES - 1, 1, 1 << 20, &n))
+      if (!cli_count32(&PROGRAM, "smooth samples", word + sizeof SAMPLES - 1, 1, 1 << 20,
+                       &s->train.smooth_samples))
         return false;
-      s->train.smooth_samples = (uint32_t)n;
     } else {
       cli_usage(&PROGRAM, "--smooth takes gamma=G,samples=K, not %s", word);
       return false;
@@ -197,14 +196,6 @@ static bool take_smooth(settings *s, const char *argument) {
   }
   if (!has_gamma || !has_samples) cli_usage(&PROGRAM, "--smooth takes both gamma=G,samples=K");
   return has_gamma && has_samples;
-}
-
-static bool take_count(const char *name, const char *argument, uint64_t least, uint64_t most,
-                       uint32_t *out) {
-  uint64_t count;
-  if (!cli_count(&PROGRAM, name, argument, least, most, &count)) return false;
-  *out = (uint32_t)count;
-  return true;
 }
 
 /* An option of how it trains; false after an error line, or where `id` is none of them. */
@@ -217,7 +208,8 @@ static bool take_training(settings *s, int id, const char *argument) {
   switch (id) {
     case 'n': return cli_count(&PROGRAM, "steps", argument, 1, most_steps, &o->n_steps);
     case OPT_EPOCHS: return cli_count(&PROGRAM, "epochs", argument, 1, UINT32_MAX, &o->n_epochs);
-    case OPT_REPLICAS: return take_count("replicas", argument, 1, 1 << 16, &o->n_replicas);
+    case OPT_REPLICAS:
+      return cli_count32(&PROGRAM, "replicas", argument, 1, 1 << 16, &o->n_replicas);
     case OPT_SMOOTH: return take_smooth(s, argument);
     case OPT_SCHEDULE: return take_schedule(s, argument);
     case OPT_LR: return cli_real(&PROGRAM, "lr", argument, 0, MOST, &o->learning_rate);
@@ -244,53 +236,48 @@ static bool take_training(settings *s, int id, const char *argument) {
   }
 }
 
+/* One option; false after an error line. */
+static bool take(settings *s, int id, const char *argument) {
+  switch (id) {
+    case OPT_DATA: add_file(&s->data, argument); return true;
+    case OPT_EVAL_DATA: add_file(&s->eval_data, argument); return true;
+    case 'i': add_file(&s->fixed, argument); return true;
+    case 'b': return cli_count32(&PROGRAM, "batch", argument, 1, 1 << 30, &s->train.batch);
+    case 'm':
+      return cli_count32(&PROGRAM, "micro-batches", argument, 1, 1 << 20,
+                         &s->train.n_micro_batches);
+    case OPT_IN_ORDER: s->train.in_order = true; return true;
+    case OPT_SEED: return cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &s->train.seed);
+    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_TIMEOUT:
+      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->train.timeout_s)) return false;
+      s->train.stall_timeout_s = s->train.timeout_s;
+      return true;
+#if PSPLIT_HAS_MPI
+    case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
+    case OPT_CHUNK:
+      return cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->train.chunk_bytes);
+#endif
+    case OPT_LOG_EVERY:
+      return cli_count(&PROGRAM, "log-every", argument, 1, UINT64_MAX, &s->log_every);
+    case OPT_JSON: s->json = true; return true;
+    case OPT_TRACE: s->trace = argument; return true;
+    case OPT_EXPORT: s->export = argument; return true;
+    case OPT_MODEL: s->model = argument; return true;
+    case OPT_FORCE: s->force = true; return true;
+    case OPT_MAX_UNPACKED:
+      return cli_mebibytes(&PROGRAM, "max-unpacked", argument, &s->train.max_unpacked_bytes);
+    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
+    case 'q': s->quiet = true; return true;
+    default: return take_training(s, id, argument);
+  }
+}
+
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
   const char *argument;
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
-    bool good = true;
-    switch (id) {
-      case OPT_DATA: add_file(&s->data, argument); break;
-      case OPT_EVAL_DATA: add_file(&s->eval_data, argument); break;
-      case 'i': add_file(&s->fixed, argument); break;
-      case 'b': good = take_count("batch", argument, 1, 1 << 30, &s->train.batch); break;
-      case 'm':
-        good = take_count("micro-batches", argument, 1, 1 << 20, &s->train.n_micro_batches);
-        break;
-      case OPT_IN_ORDER: s->train.in_order = true; break;
-      case OPT_SEED:
-        good = cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &s->train.seed);
-        break;
-      case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
-      case OPT_TIMEOUT:
-        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->train.timeout_s);
-        s->train.stall_timeout_s = s->train.timeout_s;
-        break;
-#if PSPLIT_HAS_MPI
-      case OPT_TRANSPORT: good = shared_transport(&PROGRAM, argument, &s->mpi); break;
-      case OPT_CHUNK:
-        good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->train.chunk_bytes);
-        break;
-#endif
-      case OPT_LOG_EVERY:
-        good = cli_count(&PROGRAM, "log-every", argument, 1, UINT64_MAX, &s->log_every);
-        break;
-      case OPT_JSON: s->json = true; break;
-      case OPT_TRACE: s->trace = argument; break;
-      case OPT_EXPORT: s->export = argument; break;
-      case OPT_MODEL: s->model = argument; break;
-      case OPT_FORCE: s->force = true; break;
-      case OPT_MAX_UNPACKED:
-        good = cli_mebibytes(&PROGRAM, "max-unpacked", argument, &s->train.max_unpacked_bytes);
-        break;
-      case OPT_MAX_TEXT: good = cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes); break;
-      case 'q': s->quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
-      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
-      default: good = take_training(s, id, argument);
-    }
-    if (!good) return 2;
-  }
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
+    if (!take(s, id, argument)) return 2;
   if (!s->export != !s->model) return cli_usage(&PROGRAM, "--export and --model go together");
   if (s->export && optind == argc && s->train.resume) return -1;
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");

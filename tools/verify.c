@@ -54,7 +54,7 @@ typedef struct request {
   const char *path, *model, *weights_of;
   psplit_read_options read;
   psplit_verify_options options;
-  bool one_file, quiet, done; /* done: what was asked for is printed */
+  bool one_file, quiet;
 #if PSPLIT_HAS_RUNTIME
   verify_run run; /* what it holds is freed at the end alone */
 #endif
@@ -108,19 +108,14 @@ static int verify_weights(const char *path, const char *of, const psplit_read_op
 }
 
 static bool parse_option(request *r, int id, const char *argument) {
-  uint64_t count;
   switch (id) {
     case 'm': r->model = argument; return true;
     case OPT_WEIGHTS_OF: r->weights_of = argument; return true;
     case 'q': return r->quiet = true;
-    case 'h': cli_print_help(&PROGRAM, stdout); return r->done = true;
-    case 'V': cli_print_version(&PROGRAM, stdout); return r->done = true;
     case OPT_FOLLOW_SYMLINKS: return r->read.follow_symlinks = true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &r->options.max_text_bytes);
     case OPT_THREADS:
-      if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return false;
-      r->options.n_threads = (uint32_t)count;
-      return true;
+      return cli_count32(&PROGRAM, "threads", argument, 1, 4096, &r->options.n_threads);
     case OPT_MAX_GRAPH_MEMORY:
       return cli_mebibytes(&PROGRAM, "max-graph-memory", argument, &r->read.max_graph_bytes);
 #if PSPLIT_HAS_RUNTIME
@@ -134,9 +129,8 @@ static bool parse_option(request *r, int id, const char *argument) {
 /* 0 to go on, else the exit status. */
 static int parse(request *r, int argc, char **argv) {
   const char *argument;
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END && !r->done;)
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (!parse_option(r, id, argument)) return cli_exit_status(PSPLIT_USAGE);
-  if (r->done) return 0;
   if (optind + 1 != argc || !r->model == !r->weights_of)
     return cli_usage(&PROGRAM,
                      "one directory and --model MODEL are needed, or one file and "
@@ -213,7 +207,7 @@ int main(int argc, char **argv) {
   verify_run_init(&r.run);
 #endif
   const int status = parse(&r, argc, argv);
-  if (status || r.done) return cli_finish(status);
+  if (status) return cli_finish(status);
   r.read.cancel = r.options.cancel = cli_ends(CLI_ENDS_SOON);
   if (r.weights_of) return verify_weights(r.path, r.weights_of, &r.read, r.quiet);
   r.read.activity = r.options.activity = cli_activity();

@@ -12,19 +12,14 @@ void verify_run_init(verify_run *run) {
 }
 
 bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument) {
-  uint64_t count = 0;
   switch (id) {
     case OPT_RUN: run->wanted = true; return true;
     case OPT_GRADIENTS: run->gradients = true; return true;
     case OPT_DIRECTIONS:
-      if (!cli_count(program, "directions", argument, 1, 1000, &count)) return false;
-      run->n_directions = (uint32_t)count;
-      return true;
+      return cli_count32(program, "directions", argument, 1, 1000, &run->n_directions);
     case OPT_ONNXRUNTIME: run->onnxruntime = argument; return true;
     case OPT_MICRO_BATCHES:
-      if (!cli_count(program, "micro-batches", argument, 1, 1000000, &count)) return false;
-      run->n_micro_batches = (uint32_t)count;
-      return true;
+      return cli_count32(program, "micro-batches", argument, 1, 1000000, &run->n_micro_batches);
     case OPT_OPTIMIZATION: return cli_level(program, argument, &run->optimization);
     default: return feed_option(program, &run->feed, id, argument);
   }
