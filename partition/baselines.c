@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "check_merged.h"
 #include "segments.h"
 #include "solver_state.h"
 
@@ -177,9 +178,8 @@ static psplit_code check_size(const psplit_i_solver_request *request, psplit_i_m
 static psplit_code check(const psplit_i_solver_request *request, psplit_i_method solver,
                          const psplit_i_result *result) {
   psplit_solution *solution;
-  psplit_code code =
-    psplit_partition_check(request->problem, request->options, result->stage, NULL, result->device,
-                           result->replicas, request->diag, &solution);
+  psplit_code code = psplit_i_check_merged(request, result->stage, result->device, result->replicas,
+                                           request->diag, &solution);
   if (code == PSPLIT_OK) {
     psplit_solution_destroy(solution);
   } else if (code == PSPLIT_MISMATCH) {

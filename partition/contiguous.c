@@ -16,6 +16,7 @@
 
 #include "baselines.h"
 #include "chain.h"
+#include "check_merged.h"
 #include "contiguous.h"
 #include "exact.h"
 #include "feasible.h"
@@ -266,7 +267,9 @@ static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t li
                                                                                : PSPLIT_NOMEM);
   if (a.trial.value > limit) goto out; /* point to point, with all receivers counted */
   *out_value = a.trial.value;
-  if (take) psplit_i_result_take(result, &a.instance, &a.trial);
+  if (!take) goto out;
+  psplit_i_result_take(result, &a.instance, &a.trial);
+  result->solver = PSPLIT_I_SOLVER_SEARCH;
 out:
   strict->budget->spent = budget.spent;
   psplit_i_order_dp_fini(&dp);
@@ -389,7 +392,7 @@ static psplit_code run(const psplit_i_solver_request *request,
   psplit_code code;
   *out_stopped = false;
   result->value = PSPLIT_I_INF;
-  result->solver = PSPLIT_I_SOLVER_SEARCH;
+  if (!from || from->value >= PSPLIT_I_INF) result->solver = PSPLIT_I_SOLVER_SEARCH;
   if (!from) {
     result->bound = 0;
     result->bound_by = PSPLIT_I_N_METHODS;
@@ -502,9 +505,8 @@ static psplit_code slowest_stage(const psplit_i_solver_request *request,
   psplit_diag ignored = {0};
   uint32_t slowest = 0;
   *out_open = false;
-  const psplit_code code =
-    psplit_partition_check(request->problem, request->options, result->stage, NULL, result->device,
-                           result->replicas, &ignored, &truth);
+  const psplit_code code = psplit_i_check_merged(request, result->stage, result->device,
+                                                 result->replicas, &ignored, &truth);
   if (code == PSPLIT_NOMEM) return psplit_i_nomem(request->diag);
   if (code != PSPLIT_OK) return PSPLIT_OK; /* stages that are empty, and may not be */
   for (uint32_t s = 1; s < truth->n_stages; s++)

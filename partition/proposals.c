@@ -4,6 +4,7 @@
 #include <psplit/proposer.h>
 #include <string.h>
 
+#include "check_merged.h"
 #include "contraction.h"
 #include "min_heap.h"
 #include "order_dp.h"
@@ -156,15 +157,14 @@ static void take(proposals *p, psplit_i_method by) {
 /* Whether the checker, which shares nothing with proposers or solvers, finds the split valid. */
 static bool valid(const proposals *p) {
   const psplit_i_solver_request *request = p->a->request;
-  const psplit_problem *problem = request->problem;
   psplit_solution *solution;
   psplit_diag ignored = {0};
   for (uint32_t i = 0; i < p->instance->n; i++)
     if (p->trial.stage[i] >= p->instance->n_stages) return false;
-  for (uint32_t v = 0; v < problem->n_nodes; v++)
+  for (uint32_t v = 0; v < request->problem->n_nodes; v++)
     p->node_stage[v] = p->trial.stage[p->items.item_of_node[v]];
-  if (psplit_partition_check(problem, request->options, p->node_stage, NULL, p->trial.device,
-                             p->trial.replicas, &ignored, &solution) != PSPLIT_OK)
+  if (psplit_i_check_merged(request, p->node_stage, p->trial.device, p->trial.replicas, &ignored,
+                            &solution) != PSPLIT_OK)
     return false;
   psplit_solution_destroy(solution);
   return true;

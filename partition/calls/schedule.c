@@ -1,5 +1,6 @@
 #include "schedule.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,17 +23,24 @@ static bool is_pool(const psplit_i_calls *c, const psplit_device *device) {
 static psplit_code list_devices(psplit_i_calls *c, psplit_diag *diag) {
   const psplit_problem *p = c->problem;
   uint32_t cpu = PSPLIT_NONE, at = 0;
+  uint64_t n_cpus = 0;
   for (uint32_t d = 0; d < p->n_devices; d++) {
     if (p->devices[d].count == 0) continue;
     if (!is_pool(c, &p->devices[d])) {
       c->n_accelerators += p->devices[d].count;
-    } else if (cpu == PSPLIT_NONE) {
-      cpu = d;
-    } else if (!psplit_i_entries_alike(&p->devices[cpu], &p->devices[d])) {
+      continue;
+    }
+    n_cpus += p->devices[d].count;
+    if (cpu == PSPLIT_NONE) cpu = d;
+    if (!psplit_i_entries_alike(&p->devices[cpu], &p->devices[d]))
       return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                            "the latency of calls knows one kind of CPU, here are several");
-    }
   }
+  if (n_cpus > 1 && p->devices[cpu].memory_bytes)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "the latency of calls takes all CPUs as one; that they have a limit of "
+                         "memory goes with one CPU, here are %" PRIu64,
+                         n_cpus);
   c->has_cpus = cpu != PSPLIT_NONE;
   c->entry = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
   c->type = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);
@@ -174,7 +182,7 @@ psplit_code psplit_i_calls_scratch_init(psplit_i_calls_scratch *s, const psplit_
   const size_t n_units = (size_t)c->n_accelerators + c->n;
   *s = (psplit_i_calls_scratch){.load = PSPLIT_NEW(arena, int64_t, c->n_accelerators),
                                 .ready = PSPLIT_NEW(arena, int64_t, n_units),
-                                .bytes = PSPLIT_NEW(arena, uint64_t, c->n_accelerators),
+                                .bytes = PSPLIT_NEW(arena, uint64_t, (size_t)c->n_accelerators + 1),
                                 .left = PSPLIT_NEW(arena, uint32_t, n_units),
                                 .queue = PSPLIT_NEW(arena, uint32_t, n_units),
                                 .mark = PSPLIT_NEW(arena, uint32_t, (size_t)c->n_accelerators + 1),
@@ -191,17 +199,17 @@ static uint32_t unit_of(const psplit_i_calls *c, const uint32_t *device, uint32_
   return device[v] < c->n_accelerators ? device[v] : c->n_accelerators + v;
 }
 
-/* Sums up what accelerators compute and hold. */
+/* Sums up what accelerators compute, and what all devices hold. */
 static bool add_nodes(const psplit_i_calls *c, psplit_i_calls_scratch *s, const uint32_t *device) {
   const psplit_problem *p = c->problem;
+  const uint32_t n_devices = c->n_accelerators + c->has_cpus;
   memset(s->load, 0, c->n_accelerators * sizeof *s->load);
-  memset(s->bytes, 0, c->n_accelerators * sizeof *s->bytes);
+  memset(s->bytes, 0, n_devices * sizeof *s->bytes);
   for (uint32_t v = 0; v < c->n; v++) {
     const uint32_t a = device[v];
     const int64_t ns = c->time[(size_t)c->type[a] * c->n + v];
     if (ns >= PSPLIT_I_INF) return false;
-    if (a == c->n_accelerators) continue;
-    s->load[a] += ns;
+    if (a < c->n_accelerators) s->load[a] += ns;
     if (p->weight_bytes) s->bytes[a] += p->weight_bytes[v];
     if (p->activation_bytes) s->bytes[a] += p->activation_bytes[v];
   }
@@ -209,11 +217,11 @@ static bool add_nodes(const psplit_i_calls *c, psplit_i_calls_scratch *s, const 
   for (uint32_t g = 0; g < p->n_weights; g++)
     for (uint32_t k = p->weight_off[g]; k < p->weight_off[g + 1]; k++) {
       const uint32_t a = device[p->weight_user[k]];
-      if (a == c->n_accelerators || s->mark[a] == g) continue;
+      if (s->mark[a] == g) continue;
       s->mark[a] = g;
       s->bytes[a] += p->weight_group_bytes[g];
     }
-  for (uint32_t a = 0; a < c->n_accelerators; a++) {
+  for (uint32_t a = 0; a < n_devices; a++) {
     const uint64_t limit = p->devices[c->entry[a]].memory_bytes;
     if (limit && s->bytes[a] > limit) return false;
   }

@@ -30,14 +30,14 @@ typedef struct psplit_i_calls {
 /* Of valuing one placement at a time. */
 typedef struct psplit_i_calls_scratch {
   int64_t *load, *ready;  /* [n_accelerators], [n_accelerators + n] */
-  uint64_t *bytes;        /* [n_accelerators] */
+  uint64_t *bytes;        /* [n_accelerators + 1] */
   uint32_t *left, *queue; /* [n_accelerators + n] */
   uint32_t *mark;         /* [n_accelerators + 1] */
   uint32_t *first, *next; /* [n_accelerators + n], [n] nodes of a unit */
 } psplit_i_calls_scratch;
 
-/* Reads a validated problem without a backward pass. Errors: UNSUPPORTED (CPUs of several kinds),
- * NOMEM. */
+/* Reads a validated problem without a backward pass. Errors: UNSUPPORTED (CPUs of several kinds,
+ * or several that have a limit of memory), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_init(psplit_i_calls *calls,
                                                 const psplit_problem *problem, bool with_pool,
                                                 psplit_diag *diag);

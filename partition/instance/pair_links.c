@@ -194,6 +194,18 @@ static void least_times(const psplit_problem *p, const uint32_t *classes, uint32
   }
 }
 
+psplit_code psplit_i_pairs_plain(const psplit_problem *problem, psplit_i_arena *arena,
+                                 psplit_problem *out_problem) {
+  *out_problem = *problem;
+  if (!problem->n_link_classes) return PSPLIT_OK;
+  const size_t n_pairs = (size_t)problem->n_devices * problem->n_devices;
+  uint32_t *link = psplit_i_arena_array(arena, n_pairs, sizeof *link);
+  if (!link) return PSPLIT_NOMEM;
+  for (size_t k = 0; k < n_pairs; k++) link[k] = problem->device_link[k] & ~PSPLIT_I_LINK_UNUSED;
+  out_problem->device_link = link;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_pairs_relax(const psplit_problem *p, psplit_i_arena *arena,
                                  psplit_problem *out) {
   const size_t n_types = p->n_devices;

@@ -33,6 +33,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_pairs_used(const psplit_problem *problem,
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_matter(const psplit_problem *problem,
                                                   psplit_i_arena *arena, bool *out_matter);
 
+/* The same problem as its file says, for those who read no flags. Errors: NOMEM. O(n_devices^2). */
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_plain(const psplit_problem *problem,
+                                                 psplit_i_arena *arena,
+                                                 psplit_problem *out_problem);
+
 /* The same problem with the least of each entry's links for all of them (relaxation: no split of
  * the one takes more there). Every entry is a class of devices. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_relax(const psplit_problem *problem,

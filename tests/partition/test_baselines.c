@@ -172,6 +172,33 @@ static void copies_share_the_work(void **unused) {
   psplit_solution_destroy(s);
 }
 
+/* Two hosts: what a baseline makes takes what the links between its stages take. */
+static void links_between_pairs_count(void **unused) {
+  (void)unused;
+  static const char *const names[] = {"even", "pipedream", "islands"};
+  enum { N = 8, PER_HOST = 2 };
+  static const uint32_t link[] = {0, 1, 1, 0};
+  int64_t link_ns[2 * N];
+  const psplit_device hosts[] = {{.count = PER_HOST}, {.count = PER_HOST}};
+  draw_state = 11;
+  psplit_problem p = chain(N, 2 * PER_HOST, 1);
+  for (uint32_t v = 0; v < N; v++) {
+    time_ns[v] = 10;
+    link_ns[2 * v] = 1;
+    link_ns[2 * v + 1] = 7;
+  }
+  p.n_devices = 2;
+  p.devices = hosts;
+  p.n_link_classes = 2;
+  p.device_link = link;
+  p.net_link_ns = link_ns;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    psplit_solution *s = solved(&p, names[i], 1);
+    assert_int_equal(s->objective_ns, 20 + 1 + 7);
+    psplit_solution_destroy(s);
+  }
+}
+
 static void what_they_cannot_do_is_said(void **unused) {
   (void)unused;
   draw_state = 9;
@@ -206,6 +233,7 @@ int main(void) {
     cmocka_unit_test(shares_are_even_to_half_a_node),
     cmocka_unit_test(islands_are_not_cut_through),
     cmocka_unit_test(copies_share_the_work),
+    cmocka_unit_test(links_between_pairs_count),
     cmocka_unit_test(what_they_cannot_do_is_said),
   };
   return cmocka_run_group_tests_name("partition-baselines", tests, NULL, NULL);

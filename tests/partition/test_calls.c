@@ -74,6 +74,7 @@ static void make(uint64_t seed) {
                                .comm = draw(2) ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED,
                                .any_device_order = true,
                                .ticks_per_unit = 1};
+  if (draw(4) == 0) r.device[2].memory_bytes = 5 + draw(30);
 }
 
 static uint32_t n_devices, entry_of[MOST_DEVICES], on[MOST];
@@ -385,6 +386,13 @@ static void what_has_no_meaning_is_refused(void **unused) {
   r.device[1] = (psplit_device){.count = 1, .class_id = 1, .free_comm = true};
   assert_int_equal(psplit_partition_solve(&r.problem, &options, &diag, &s), PSPLIT_UNSUPPORTED);
   assert_string_equal(diag.message, "the latency of calls knows one kind of CPU, here are several");
+  diag = (psplit_diag){0};
+  r.device[1].free_comm = false;
+  r.device[2] = (psplit_device){.count = 2, .class_id = 2, .free_comm = true, .memory_bytes = 1000};
+  assert_int_equal(psplit_partition_solve(&r.problem, &options, &diag, &s), PSPLIT_UNSUPPORTED);
+  assert_string_equal(diag.message,
+                      "the latency of calls takes all CPUs as one; that they have a limit of "
+                      "memory goes with one CPU, here are 2");
 }
 
 int main(void) {

@@ -111,7 +111,7 @@ static psplit_solution *solve(draw *d, bool *out_refused) {
   psplit_solution *s = NULL, *again = NULL;
   const psplit_code code = psplit_partition_solve(&d->r.problem, &d->o, &diag, &s);
   snprintf(d->why_not, sizeof d->why_not, "%s", diag.message);
-  *out_refused = code == PSPLIT_UNSUPPORTED || code == PSPLIT_INVALID;
+  *out_refused = code == PSPLIT_UNSUPPORTED;
   if (*out_refused || code == PSPLIT_INFEASIBLE) return NULL;
   if (code != PSPLIT_OK) {
     wrong(d, "%s: %s", psplit_code_name(code), diag.message);

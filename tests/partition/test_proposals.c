@@ -127,6 +127,31 @@ static void test_takes_what_is_told(void **state) {
   psplit_solution_destroy(s);
 }
 
+/* Likewise where links differ between pairs of devices, some of which no split sends between. */
+static void test_takes_what_is_told_over_links(void **state) {
+  (void)state;
+  enum { N_DEVICES = 3 };
+  static const uint32_t link[] = {0, 0, 1, 0, 0, 1, 1, 1, 0};
+  static int64_t link_ns[2 * (CHAIN_NODES - 1)];
+  const psplit_device device[N_DEVICES] = {{.count = 1}, {.count = 1}, {.count = 1}};
+  psplit_problem p = chain_problem(device);
+  p.n_devices = N_DEVICES;
+  p.n_link_classes = 2;
+  p.device_link = link;
+  p.net_link_ns = link_ns;
+  for (uint32_t e = 0; e + 1 < CHAIN_NODES; e++) {
+    link_ns[2 * e] = 1;
+    link_ns[2 * e + 1] = 5;
+  }
+  uint32_t told[CHAIN_NODES] = {0, 0, 1, 1, 1, 2, 2, 2, 2};
+  const psplit_proposer proposer = {told, 1, NULL, told_stages, equal_keys};
+  psplit_solution *s = solved(&p, &proposer, "drlpp");
+  assert_string_equal(s->solver, "drlpp");
+  assert_memory_equal(s->stage, told, sizeof told);
+  assert_int_equal(s->objective_ns, 60 + 20 + 20 + 40 + 5);
+  psplit_solution_destroy(s);
+}
+
 static void test_wild_proposals_are_not_taken(void **state) {
   (void)state;
   const psplit_device device = {.count = 3};
@@ -231,6 +256,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_needs_a_proposer),
     cmocka_unit_test(test_takes_what_is_told),
+    cmocka_unit_test(test_takes_what_is_told_over_links),
     cmocka_unit_test(test_wild_proposals_are_not_taken),
     cmocka_unit_test(test_errors_come_through),
     cmocka_unit_test(test_any_problem),
