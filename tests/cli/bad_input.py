@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 from text_model import make  # noqa: E402
 
 OK, USAGE, FILE, MALFORMED, UNSUPPORTED, LIMIT, INFEASIBLE = 0, 2, 3, 4, 5, 6, 7
@@ -73,19 +74,6 @@ def nested(levels):
 
 def no_core():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-class Tap:
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def ok(self, good, name, why=""):
-        self.count += 1
-        self.failed += not good
-        print("%s %d - %s" % ("ok" if good else "not ok", self.count, name), flush=True)
-        if not good:
-            for line in why.splitlines()[:12]:
-                print("# " + line)
 
 
 class Run:

@@ -12,11 +12,11 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 from bad_input import FILE, OK, UNSUPPORTED, USAGE, Tap, chain, model
+from tap import scratch
 
 PAGE = b"an old page\n"
 
@@ -352,19 +352,12 @@ def main(argv):
     if len(argv) != 3:
         sys.exit("usage: files.py SPLIT INSPECT")
     s = Shell(Tap(), *map(os.path.abspath, argv[1:]))
-    home = os.getcwd()
-    cwd = tempfile.mkdtemp(prefix="psplit-files-")
-    try:
-        os.chdir(cwd)
+    with scratch("files"):
         write("m.onnx", chain(8))
         for test in (fifos, devices, links, modes, full_disks, few_descriptors, planted, kills,
                      read_as_well, before_work):
             test(s)
-    finally:
-        os.chdir(home)
-        shutil.rmtree(cwd)
-    print("1..%d" % s.tap.count)
-    return 1 if s.tap.failed else 0
+    return s.tap.end()
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ manifest, the text and the page must agree. TAP; the models are written with bad
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
 from bad_input import OK, Tap, chain, model
+from tap import scratch
 
 PLAN_KEYS = {"device_order", "single_device", "single_device_ns", "speed_up", "headline"}
 
@@ -250,17 +249,10 @@ def main(argv):
     if len(argv) != 3 and argv[3:] != ["real"]:
         sys.exit("usage: headline.py SPLIT INSPECT [real]")
     s = Shell(Tap(), *map(os.path.abspath, argv[1:3]))
-    home = os.getcwd()
-    cwd = tempfile.mkdtemp(prefix="psplit-headline-")
-    try:
-        os.chdir(cwd)
+    with scratch("headline"):
         for test in (kokoro,) if argv[3:] else (data_dependent, measured, assumed, devices):
             test(s)
-    finally:
-        os.chdir(home)
-        shutil.rmtree(cwd)
-    print("1..%d" % s.tap.count)
-    return 1 if s.tap.failed else 0
+    return s.tap.end()
 
 
 if __name__ == "__main__":

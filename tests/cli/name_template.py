@@ -7,12 +7,11 @@ anything is written. TAP.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
 from bad_input import OK, USAGE, Tap, model
+from tap import scratch
 
 TEXT = """(float[batch,64] x) => (float[batch,64] b)
   <float[64,64] w = random(1), float[64,64] v = random(2)> {
@@ -41,9 +40,6 @@ WRONG = (("{stages}.onnx", "without {stage} all stages would have one name"),
 def main(argv):
     split, verify, merge = (os.path.abspath(path) for path in argv[1:4])
     tap = Tap()
-    home = os.getcwd()
-    cwd = tempfile.mkdtemp()
-    os.chdir(cwd)
 
     def call(*words):
         return subprocess.run(words, capture_output=True, text=True, timeout=60)
@@ -59,7 +55,7 @@ def main(argv):
                 found[name] = file.read()
         return found
 
-    try:
+    with scratch("names"):
         with open("my net.v2.onnx", "wb") as file:
             file.write(model(TEXT))
         done = cut("plain", "--pin", "n0=0", "--pin", "n1=1")
@@ -122,11 +118,7 @@ def main(argv):
         done = call(split, "my net.v2.onnx", "-k", "2", "--plan-only", "--json", "-q", "--name-template",
                     "j{stage}.onnx")
         tap.ok(json.loads(done.stdout)["stages"][1]["file"] == "j1.onnx", "the manifest that is printed has them")
-    finally:
-        os.chdir(home)
-        shutil.rmtree(cwd)
-    print("1..%d" % tap.count)
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 if __name__ == "__main__":

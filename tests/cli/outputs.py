@@ -10,9 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 from bad_input import FILE, INFEASIBLE, MALFORMED, OK, USAGE, Tap, chain
+from tap import scratch
 
 
 class Shell:
@@ -165,20 +165,13 @@ def main(argv):
     if len(argv) != 3:
         sys.exit("usage: outputs.py SPLIT INSPECT")
     s = Shell(Tap(), *map(os.path.abspath, argv[1:]))
-    home = os.getcwd()
-    cwd = tempfile.mkdtemp(prefix="psplit-outputs-")
-    try:
-        os.chdir(cwd)
+    with scratch("outputs"):
         for name, n in (("m.onnx", 8), ("wide.onnx", 64)):
             with open(name, "wb") as file:
                 file.write(chain(8, n))
         for test in (full_disk, make_rules, tables, ranges, words, names, places):
             test(s)
-    finally:
-        os.chdir(home)
-        shutil.rmtree(cwd)
-    print("1..%d" % s.tap.count)
-    return 1 if s.tap.failed else 0
+    return s.tap.end()
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 from bad_input import OK, Tap, model
+from tap import scratch
 
 MALFORMED, INFEASIBLE = 4, 7
 
@@ -30,7 +30,7 @@ def main(argv):
     if len(argv) != 3:
         sys.exit("usage: support.py SPLIT VERIFY")
     split, verify = map(os.path.abspath, argv[1:])
-    tap, home, cwd = Tap(), os.getcwd(), tempfile.mkdtemp(prefix="psplit-support-")
+    tap = Tap()
 
     def run(devices, *options, presets=None):
         with open("devices.json", "w") as file:
@@ -64,8 +64,7 @@ def main(argv):
 
     cpu = {"name": "cpu", "preset": "cpu"}
     npu = {"name": "npu", "preset": "cpu", "overhead_ns": 0}
-    try:
-        os.chdir(cwd)
+    with scratch("support"):
         with open("m.onnx", "wb") as file:
             file.write(model(TEXT % "Tanh"))
         for title, what in (
@@ -178,11 +177,7 @@ def main(argv):
         tap.ok(isinstance(less, str) and "memory" in less, "no fewer would", str(less))
         few = stages("--max-bytes-per-stage", "1000")
         tap.ok("no number of stages fits" in few, "none, where a node is too large", str(few))
-    finally:
-        os.chdir(home)
-        shutil.rmtree(cwd)
-    print("1..%d" % tap.count)
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 if __name__ == "__main__":

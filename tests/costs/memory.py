@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 TINY = '<ir_version: 8, opset_import: ["": 17]> g (float[1,4] x) => (y) {a = Relu (x) y = Abs (a)}'
 # Name, dimensions; None where the model fixes all. Sizes are those of models.json or larger.
 MODELS = [
@@ -30,17 +33,6 @@ LIMITED += [(name, dims, 2, None) for name, dims in MODELS if (name, dims) not i
 # Also with weights in the stage, which runtimes copy, and in a file of their own.
 PLACES = [("resnet50", {"batch": 1}), ("densenet121", {"batch": 1}), ("vit_b_16", {"batch": 1})]
 LEAST, MOST = 0.95, 1.3
-
-
-class Tap:
-    def __init__(self):
-        self.count = 0
-
-    def ok(self, good, title, why=""):
-        self.count += 1
-        for line in str(why).splitlines()[:12] if not good else []:
-            print("# " + line)
-        print("%sok %d - %s" % ("" if good else "not ", self.count, title), flush=True)
 
 
 def peak(*command):
@@ -145,7 +137,8 @@ def main(split, run, make_model, library, cache):
                     tap.ok(0.6 * (copied - mapped) <= saved <= 1.5 * (copied - mapped),
                            "%s: said to save %.1f MB, did %.1f" % (name, saved / 1e6, (copied - mapped) / 1e6))
         if not n_models:
-            print("ok 1 - memory of models # SKIP the model cache is empty\n1..1")
+            tap.skip("memory of models", "the model cache is empty")
+            tap.end()
             return
         tap.ok(len(outside) <= 1, "of %d runs, what is said of all but one is between %s and %s of what is true"
                % (n_models, LEAST, MOST), "\n".join(outside))
@@ -178,7 +171,7 @@ def main(split, run, make_model, library, cache):
                     over.append("stage %d: %d bytes" % (stage["index"], true))
             tap.ok(not over and n_run, "%s in %d stages of at most %d MB: of %d that run by themselves none takes more"
                    % (name, n, limit, n_run), "\n".join(over))
-    print("1..%d" % tap.count)
+    tap.end()
 
 
 if __name__ == "__main__":

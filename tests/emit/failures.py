@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 from text_model import make  # noqa: E402
 
 
@@ -28,22 +29,6 @@ def model(depth, n):
         last = out
     return make('<ir_version: 8, opset_import: ["": 17]> g (float[%d] x) => (float[%d] y) <%s> {\n%s\n}'
                 % (n, n, ", ".join(weights), "\n".join(nodes)))
-
-
-class Tap:
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def ok(self, good, name, why=""):
-        self.count += 1
-        self.failed += not good
-        print("%s %d - %s" % ("ok" if good else "not ok", self.count, name), flush=True)
-        if not good:
-            print("# " + str(why).strip().replace("\n", "\n# "))
-
-    def skip(self, name, why):
-        self.count += 1
-        print("ok %d - %s # SKIP %s" % (self.count, name, why), flush=True)
 
 
 def split(tool, model_path, out, *more, before=(), **options):
@@ -160,8 +145,7 @@ def main():
             work = os.path.join(home, "work%d" % i)
             os.mkdir(work)
             case(tap, tool, source, work)
-    print("1..%d" % tap.count)
-    sys.exit(tap.failed > 0)
+    sys.exit(tap.end())
 
 
 main()

@@ -19,8 +19,10 @@ sys.path[:0] = [os.path.join(HERE, "..", "support"), os.path.join(HERE, "..", "c
 import psplit
 from bad_input import chain
 from decoders import decoder
+from tap import Tap
 
-count = failed = 0
+tap = Tap()
+ok = tap.ok
 
 # What the command does besides planning, splitting, annotating and certifying, or before it; what is said otherwise.
 COMMAND_ALONE = set("""help version quiet verbose log color json depfile plan-only print-pipeline help-passes
@@ -32,15 +34,6 @@ SAID_OTHERWISE = {
     "state": "states", "non-contiguous": "segments", "max-graph-memory": "max_graph_bytes", "certificate": "certify",
     "annotate": "Plan.annotate", "annotate-as": "form",
 }
-
-
-def ok(good, name, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
-    if not good:
-        print("\n".join(f"# {line}" for line in str(why).splitlines()[:20]))
 
 
 def main(split, checker, policy, schema):
@@ -164,8 +157,7 @@ def main(split, checker, policy, schema):
                if option not in COMMAND_ALONE and option not in SAID_OTHERWISE and option.replace("-", "_") not in taken]
     ok(not unknown, "every option of the command is one of Python's, or known to be the command's alone", unknown)
     ok(all("." in name or name in taken for name in SAID_OTHERWISE.values()), "what is said otherwise is said")
-    print(f"1..{count}")
-    return failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

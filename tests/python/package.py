@@ -12,18 +12,11 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import psplit
+from tap import Tap
 from text_model import make
 
-count = failed = 0
-
-
-def ok(good, name, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
-    if not good:
-        print("\n".join(f"# {line}" for line in str(why).splitlines()[:20]))
+tap = Tap()
+ok = tap.ok
 
 
 def raises(kind, name, call, code=None, says=""):
@@ -166,5 +159,4 @@ with tempfile.TemporaryDirectory() as folder:
     timer.join()
     ok(model.plan(2, dims={"N": 8}).stages, "and the next one is made")
 
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+sys.exit(tap.end())

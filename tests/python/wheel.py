@@ -8,18 +8,12 @@ import sys
 import tempfile
 import zipfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 source, build = sys.argv[1:]
-count = failed = 0
-
-
-def ok(good, name, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
-    if not good:
-        print("\n".join(f"# {line}" for line in str(why).splitlines()[:20]))
-
+tap = Tap()
+ok = tap.ok
 
 with tempfile.TemporaryDirectory() as folder:
     def make(where):
@@ -48,5 +42,4 @@ with tempfile.TemporaryDirectory() as folder:
         ok(ran.returncode == 0, "it is imported", ran.stderr)
         ok(ran.returncode == 0 and build not in ran.stdout and ran.stdout.count(str(place)) >= 4,
            "its libraries are its own", ran.stdout)
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+sys.exit(tap.end())

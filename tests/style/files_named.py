@@ -9,7 +9,9 @@ import os
 import re
 import sys
 
-from must_use import line_of, sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from must_use import line_of, sources  # noqa: E402
+from tap import Tap  # noqa: E402
 
 ENDINGS = (".c", ".h", ".def", ".proto", ".sh", ".py", ".mjs")
 NAME = r"[\w*][\w./*-]*(?:%s)(?![\w/])" % "|".join(map(re.escape, ENDINGS))
@@ -35,14 +37,8 @@ def exists(name, paths):
 
 
 def main(root):
-    count = 0
-
-    def report(title, bad):
-        nonlocal count
-        count += 1
-        for line in bad:
-            print("# " + line)
-        print("%sok %d - %s" % ("not " if bad else "", count, title))
+    tap = Tap()
+    report = tap.none
 
     paths = {path for path, _ in sources(root, ENDINGS)}
     folders = sorted({path.split(os.sep)[0] for path in paths})
@@ -62,8 +58,7 @@ def main(root):
                 wrong.append("%s:%d: %s is no file, or several" % (path, line, name))
     report("files that documentation names exist", wrong + ["few were found"] * (n < 50))
 
-    print("1..%d" % count)
-    return 0
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 
-from must_use import sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from must_use import sources  # noqa: E402
+from tap import Tap  # noqa: E402
 
 VERSION = "14"  # Debian 12's; others break lines elsewhere
 COLUMNS = 100
@@ -29,14 +31,8 @@ def main(root, clang_format=None):
     if not re.search(r"version %s\." % VERSION, version):
         print("1..0 # SKIP clang-format %s decides, this is %s" % (VERSION, version))
         return
-    count = 0
-
-    def report(title, bad):
-        nonlocal count
-        count += 1
-        for line in bad:
-            print("# " + line)
-        print("%sok %d - %s" % ("not " if bad else "", count, title))
+    tap = Tap()
+    report = tap.none
 
     def formatted(text):
         return subprocess.run([clang_format, "--assume-filename=" + os.path.join(root, "text.c")],
@@ -57,8 +53,8 @@ def main(root, clang_format=None):
            ["%s:%d: %d" % (path, i, len(line)) for path, text in files
             for i, line in enumerate(text.split("\n"), 1) if len(line) > COLUMNS]
            + ["no sources were found"] * (len(files) < 300))
-    print("1..%d" % count)
+    return tap.end()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

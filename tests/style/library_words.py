@@ -9,6 +9,9 @@ import os
 import re
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 ROOMS = ["base", "onnx", "shapes", "partition", "passes", "manifest", "emit", "view", "verify",
          "runtime", "tune", "include"]
 TOKEN = re.compile(r'/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)*\'', re.S)
@@ -33,14 +36,8 @@ def sources(root):
 
 
 def main(root):
-    count = 0
-
-    def report(title, bad):
-        nonlocal count
-        count += 1
-        for line in bad:
-            print("# " + line)
-        print("%sok %d - %s" % ("not " if bad else "", count, title))
+    tap = Tap()
+    report = tap.none
 
     seen = named('/* "--a" */ "x; --force" \'"\' "--" "a--b" "\\"--dim\\""\n"\\n --pin %s"')
     report("options in strings are seen", [] if [line for line, _ in seen] == [1, 1, 2]
@@ -52,7 +49,7 @@ def main(root):
             for line, string in named(text)])
     report("exit statuses are the commands'",
            [path for path, text in texts if re.search(r"_exit_status\b", text)])
-    print("1..%d" % count)
+    return tap.end()
 
 
-main(*sys.argv[1:])
+sys.exit(main(*sys.argv[1:]))

@@ -10,6 +10,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
+
 DECLARATION = re.compile(r"^[ \t]*((?:[A-Za-z_]\w*\s+)*)psplit_code\s+(\w+)\s*\(", re.M)
 # gcc heeds no such cast, so one is for clang alone, or of a function that may be ignored anyway.
 CAST_AWAY = r"\(void\)\s*(%s)\s*\("
@@ -60,14 +63,8 @@ def refuses(cc, root, call):
 
 
 def main(root, *cc):
-    count = 0
-
-    def report(title, bad):
-        nonlocal count
-        count += 1
-        for line in bad:
-            print("# " + line)
-        print("%sok %d - %s" % ("not " if bad else "", count, title))
+    tap = Tap()
+    report = tap.none
 
     report("what lacks PSPLIT_MUST_USE is seen", [] if declared(
         "/* psplit_code f(int); */\nPSPLIT_API psplit_code\nf(int a);\n"
@@ -105,8 +102,8 @@ def main(root, *cc):
     report("the compiler refuses a call whose result goes nowhere",
            ["%s passes" % bad for bad in [call] + ["own(n);"] * clang if not refuses(cc, root, bad)]
            + ["return %s does not pass" % call] * refuses(cc, root, "return " + call))
-    print("1..%d" % count)
+    return tap.end()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

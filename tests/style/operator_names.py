@@ -9,7 +9,9 @@ import os
 import re
 import sys
 
-from must_use import sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from must_use import sources  # noqa: E402
+from tap import Tap  # noqa: E402
 
 FOLDED = "a Constant node is a weight in other clothes"
 INLINED = "the branches of an If are spliced, by exporters' semantics of If alone"
@@ -87,12 +89,11 @@ def main(root):
         ("words are for operators that the table has", sorted(words - operators) if words else ["none"]),
         ("every exception is needed", ["%s: %s" % key for key in sorted(set(ALLOWED) - met)]),
     ]
-    print("1..%d" % len(checks))
-    for i, (title, bad) in enumerate(checks, 1):
-        for line in bad:
-            print("# " + line)
-        print("%sok %d - %s" % ("not " if bad else "", i, title))
+    tap = Tap()
+    for title, bad in checks:
+        tap.none(title, bad)
+    return tap.end()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

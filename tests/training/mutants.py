@@ -16,6 +16,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "support"), os.path.join(HERE, "..", "verify")]
+from tap import Tap  # noqa: E402
 from text_model import make  # noqa: E402
 from wire import Message  # noqa: E402
 
@@ -47,18 +48,6 @@ main (float[n,8] x, int64[n] order) => (float[n,4] y) <
 """
 PINS = {"m1": 0, "a1": 0, "t1": 0, "m2": 1, "g2": 1, "e2": 1, "r2": 1, "l3": 2, "m3": 2, "t3": 2, "m4": 2}
 OTHER = {"Add": "Sub", "Sub": "Add", "Mul": "Div", "Div": "Mul", "Tanh": "Sigmoid", "MatMul": "Add"}
-
-
-class Tap:
-    def __init__(self):
-        self.count, self.failed = 0, 0
-
-    def ok(self, good, name, why=""):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {name}".replace("#", "\\#"))
-        for line in str(why).split("\n") if not good else []:
-            print(f"# {line}")
 
 
 def run(*command):
@@ -314,8 +303,7 @@ def main():
         check_all(tap, tools, tmp, model, ["--trained-weights", "input", "--recompute", "heavy", "--boundary", "io"])
         check_all(tap, tools, tmp, model, ["--recompute", "none", "--optimizer", "momentum", "--gradient-of", "x"])
         check_all(tap, tools, tmp, model, ["--recompute", "all", "--weight-gradients", "apart", "--gradient-of", "x"])
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from tap import Tap  # noqa: E402
 from text_model import make  # noqa: E402
 from wire import Message  # noqa: E402
 
@@ -656,19 +657,6 @@ MUTANTS = [
 
 # --- running ---
 
-class Tap:
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def ok(self, good, title, why=""):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {title}")
-        if not good:
-            print("".join(f"# {line}\n" for line in str(why).splitlines()), end="")
-        return good
-
-
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
@@ -953,8 +941,7 @@ def main():
         before_it_appears(tap, tools, path, tmp)
         result = run(tools[1], tmp, "--model", os.path.join(tmp, "no.onnx"))
         check(tap, "a missing model", result, (FILE,), "no.onnx")
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 if __name__ == "__main__":
