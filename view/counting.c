@@ -61,6 +61,19 @@ static void put_groups(json *j, const psplit_snapshot *s) {
   put_marked(j, "pinned", c->group_pin, s->n_groups);
   put_marked(j, "together", c->group_together, s->n_groups);
   put_marked(j, "state", c->group_state, s->n_groups);
+  psplit_i_json_key(j, "coarsened");
+  psplit_i_json_bool(j, c->coarsened);
+}
+
+/* null: there is no way */
+static void put_ways(json *j, const uint32_t *next_hop, size_t n) {
+  open_list(j, "next_hop");
+  for (size_t i = 0; i < n; i++)
+    if (next_hop[i] == PSPLIT_NONE)
+      psplit_i_json_null(j);
+    else
+      psplit_i_json_uint(j, next_hop[i]);
+  close_list(j);
 }
 
 static void put_links(json *j, const psplit_snapshot *s) {
@@ -70,6 +83,11 @@ static void put_links(json *j, const psplit_snapshot *s) {
   open_list(j, "bytes_per_second"); /* null: at once */
   for (size_t i = 0; i < n; i++) psplit_i_json_double(j, c->link_bytes_per_second[i]);
   close_list(j);
+  psplit_i_json_key(j, "may_pass_on");
+  psplit_i_json_bool(j, c->may_pass_on);
+  psplit_i_json_key(j, "slack_frac");
+  psplit_i_json_double(j, c->slack_frac);
+  if (c->next_hop) put_ways(j, c->next_hop, n);
 }
 
 static void put_prices(json *j, const psplit_snapshot_counting *c) {

@@ -67,6 +67,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *sna
 #define PSPLIT_I_PAGE_SCRIPTS(X) \
   X(base_js)                     \
   X(count_js)                    \
+  X(ways_js)                     \
   X(names_js)                    \
   X(pipeline_js)                 \
   X(cuts_js) X(schedule_js) X(panel_js) X(tree_js) X(layers_js) X(model_js) X(main_js)

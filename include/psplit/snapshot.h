@@ -115,9 +115,17 @@ typedef struct psplit_snapshot_counting {
   const uint32_t *group_pin;      /* [n_groups] the stage it has to be in, or PSPLIT_NONE */
   const uint32_t *group_together; /* [n_groups] those of one number share a stage; or PSPLIT_NONE */
   const uint32_t *group_state;    /* the same for a model's state */
+  /* Groups are merged beyond patterns: pins of one node each would lead to other groups. */
+  bool coarsened;
   const uint8_t *unsendable;      /* [n_values] 1: never crosses */
   const int64_t *link_latency_ns; /* [n_stages * n_stages], by sender */
   const double *link_bytes_per_second;
+  /* [n_stages * n_stages] by sender: the stage that a tensor goes to next on its way, PSPLIT_NONE
+   * where there is none; NULL where all devices are linked. */
+  const uint32_t *next_hop;
+  /* Stages pass tensors on where that makes the slowest faster by more than slack_frac. */
+  bool may_pass_on;
+  double slack_frac;
   /* What cuts cost in layouts: a stage with one of price p's readers (groups) and not its maker
    * takes recv_ns more, and the maker's stage send_ns; times [n_prices * n_classes]. */
   uint32_t n_prices;

@@ -248,6 +248,7 @@ void psplit_i_grouping_assign(psplit_i_grouping *g, const uint32_t *label, uint3
   memset(g->mark, 0, n * sizeof *g->mark);
   g->stamp = 0;
   g->n_groups = n_labels;
+  g->assigned = true;
 }
 
 void psplit_i_grouping_number(const psplit_i_grouping *g, uint32_t *out_group) {

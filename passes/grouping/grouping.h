@@ -25,6 +25,7 @@ typedef struct psplit_i_grouping {
   uint32_t *mark; /* [n_nodes] scratch: stamp of the last search that met the group */
   uint32_t stamp;
   uint64_t work; /* places that merges looked at so far */
+  bool assigned; /* by labels: with other pins other nodes might have come together */
 } psplit_i_grouping;
 
 /* One node a group, in a depth-first topological order (so that chains lie together). pin[n_nodes],

@@ -171,12 +171,7 @@ out:
 }
 
 static bool applies(const psplit_planner *planner) {
-  const psplit_planner_options *options = &planner->options;
-  return !planner->segmented && !planner->n_replicas && !planner->next_hop &&
-         options->message_latency == PSPLIT_LATENCY_PER_PAIR && !options->overlap &&
-         options->objective == PSPLIT_THROUGHPUT && options->n_stages > 2 &&
-         planner->n_classes == 1 && !planner->order_chosen && !options->training &&
-         options->tied_weights != PSPLIT_TIED_TOGETHER;
+  return !planner->next_hop && psplit_i_planner_may_pass_on(planner);
 }
 
 static uint32_t *new_ways(psplit_planner *planner) {

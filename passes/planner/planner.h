@@ -269,6 +269,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_relay_transfers(psplit_planner *planner,
 /* Adds the names of two devices that no links join, if there are such, to what `diag` says. */
 void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag);
 
+/* Whether stages may pass tensors on to save messages: for throughput over three devices and more
+ * that are alike and all linked alike, where latency is a message's. O(n_stages^2). */
+bool psplit_i_planner_may_pass_on(const psplit_planner *planner);
+
 /* Makes planner->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag);
 /* Says what the plan may be taken to promise; takes back its proof where a run may tell

@@ -1,4 +1,5 @@
-/* Transfers between stages whose devices have no link: by way of stages in between. */
+/* Transfers between stages that send each other nothing, as their devices have no link or as that
+ * saves messages: by way of stages in between. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,28 @@ psplit_code psplit_i_relay_transfers(psplit_planner *planner, psplit_i_transfers
 out:
   psplit_i_vec_fini(&out);
   return code;
+}
+
+static bool links_are_alike(const psplit_planner *planner) {
+  const psplit_device_link first = psplit_devices_link(planner->devices, 0, 1);
+  for (uint32_t i = 0; i < planner->options.n_stages; i++)
+    for (uint32_t j = i + 1; j < planner->options.n_stages; j++) {
+      const psplit_device_link link = psplit_devices_link(planner->devices, i, j);
+      if (link.latency_ns != first.latency_ns || link.bytes_per_second < first.bytes_per_second ||
+          link.bytes_per_second > first.bytes_per_second)
+        return false;
+    }
+  return first.latency_ns > 0;
+}
+
+bool psplit_i_planner_may_pass_on(const psplit_planner *planner) {
+  const psplit_planner_options *options = &planner->options;
+  return !planner->segmented && !planner->n_replicas &&
+         (!planner->next_hop || planner->passes_on) &&
+         options->message_latency == PSPLIT_LATENCY_PER_PAIR && !options->overlap &&
+         options->objective == PSPLIT_THROUGHPUT && options->n_stages > 2 &&
+         planner->n_classes == 1 && !planner->order_chosen && !options->training &&
+         options->tied_weights != PSPLIT_TIED_TOGETHER && links_are_alike(planner);
 }
 
 void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag) {

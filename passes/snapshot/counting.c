@@ -20,8 +20,6 @@ static const char *why_not(const psplit_planner *planner) {
   if (planner->options.training) return "a plan for training";
   if (planner->segmented) return "devices with several parts of the model";
   if (planner->n_replicas) return "stages with several devices";
-  if (planner->passes_on) return "tensors that stages pass on";
-  if (planner->next_hop) return "devices without a link";
   if (planner->prefill) return "two kinds of steps";
   return NULL;
 }
@@ -52,6 +50,19 @@ static psplit_code count_groups(counter *c) {
   c->out->group_pin = pin;
   c->out->group_together = together;
   c->out->group_state = state;
+  c->out->coarsened = planner->grouping.assigned;
+  return PSPLIT_OK;
+}
+
+/* Those that are given: ways that save messages are another split's others. */
+static psplit_code count_ways(counter *c) {
+  const psplit_planner *planner = c->planner;
+  const size_t n = planner->options.n_stages;
+  if (!planner->next_hop || planner->passes_on) return PSPLIT_OK;
+  uint32_t *next = psplit_i_arena_array(c->arena, n * n, sizeof *next);
+  if (!next) return psplit_i_nomem(c->diag);
+  memcpy(next, planner->next_hop, n * n * sizeof *next);
+  c->out->next_hop = next;
   return PSPLIT_OK;
 }
 
@@ -79,7 +90,9 @@ static psplit_code count_links(counter *c) {
   c->out->stage_keeps_copies = copies;
   c->out->link_latency_ns = latency;
   c->out->link_bytes_per_second = rate;
-  return PSPLIT_OK;
+  c->out->may_pass_on = psplit_i_planner_may_pass_on(planner);
+  c->out->slack_frac = planner->options.slack_frac > 0 ? planner->options.slack_frac : 0;
+  return count_ways(c);
 }
 
 /* Prices of which a supernode has both ends do not matter. */

@@ -217,10 +217,18 @@ static psplit_code make_edges(maker *m) {
   return good ? PSPLIT_OK : psplit_i_nomem(m->diag);
 }
 
+/* What any cut takes by itself, where latency is a message's. */
+static int64_t message_ns(const maker *m) {
+  const bool sends = m->snapshot->n_stages > 1;
+  const bool per_pair = m->planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR;
+  return sends && per_pair ? psplit_i_planner_transfer_ns(m->planner, 0, 1, 0) : 0;
+}
+
 /* The cut at each place of the order: a value counts from its producer to its last reader. */
 static psplit_code make_cuts(maker *m) {
   const psplit_i_graph *graph = m->graph;
   const uint32_t n_groups = m->snapshot->n_groups, n_stages = m->snapshot->n_stages;
+  const int64_t each_ns = message_ns(m);
   uint32_t *order = PSPLIT_NEW(m->arena, uint32_t, n_groups);
   uint32_t *place = PSPLIT_NEW(m->scratch, uint32_t, n_groups);
   uint32_t *stage_off = PSPLIT_NEW(m->scratch, uint32_t, (size_t)n_stages + 2);
@@ -228,8 +236,8 @@ static psplit_code make_cuts(maker *m) {
   int64_t *ns = PSPLIT_NEW(m->arena, int64_t, (size_t)n_groups + 1);
   uint64_t *ends_bytes = PSPLIT_NEW(m->scratch, uint64_t, (size_t)n_groups + 1);
   int64_t *ends_ns = PSPLIT_NEW(m->scratch, int64_t, (size_t)n_groups + 1);
-  if (!order || !place || !stage_off || !bytes || !ns || !ends_bytes || !ends_ns)
-    return psplit_i_nomem(m->diag);
+  int64_t *n_more = PSPLIT_NEW(m->scratch, int64_t, (size_t)n_groups + 1); /* that cross */
+  if (m->arena->failed || m->scratch->failed) return psplit_i_nomem(m->diag);
   for (uint32_t g = 0; g < n_groups; g++)
     if (m->groups[g].stage != PSPLIT_NONE) stage_off[m->groups[g].stage + 1]++;
   for (uint32_t s = 0; s < n_stages; s++) stage_off[s + 1] += stage_off[s];
@@ -249,7 +257,9 @@ static psplit_code make_cuts(maker *m) {
     }
     if (end == first) continue;
     const int64_t time =
-      n_stages > 1 ? psplit_i_planner_transfer_ns(m->planner, 0, 1, value->bytes) : 0;
+      n_stages > 1 ? psplit_i_planner_transfer_ns(m->planner, 0, 1, value->bytes) - each_ns : 0;
+    n_more[first]++;
+    n_more[end]--;
     bytes[first] = psplit_i_sat_add_u64(bytes[first], value->bytes);
     ns[first] = psplit_i_sat_add_i64(ns[first], time);
     ends_bytes[end] = psplit_i_sat_add_u64(ends_bytes[end], value->bytes);
@@ -258,6 +268,11 @@ static psplit_code make_cuts(maker *m) {
   for (uint32_t p = 1; p < n_groups; p++) {
     bytes[p] = psplit_i_sat_add_u64(bytes[p - 1] - ends_bytes[p], bytes[p]);
     ns[p] = psplit_i_sat_add_i64(ns[p - 1] - ends_ns[p], ns[p]);
+  }
+  int64_t n_crossing = 0;
+  for (uint32_t p = 0; p < n_groups; p++) {
+    n_crossing += n_more[p];
+    if (n_crossing) ns[p] = psplit_i_sat_add_i64(ns[p], each_ns);
   }
   m->snapshot->order = order;
   m->snapshot->cut_bytes = bytes;

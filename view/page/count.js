@@ -77,8 +77,10 @@ function transferTime(p, from, to, n) {
   return add(c.latency_ns[pair], moved);
 }
 
-// Each tensor once to each stage that reads it.
-function transfersOf(p, stageOf) {
+const bySender = (a, b) => a.from - b.from || a.value - b.value || a.to - b.to;
+
+// Each tensor once to each stage that reads it, straight from where it is made.
+function wishesOf(p, stageOf) {
   const found = [];
   for (const net of nets(p)) {
     const from = stageOf[net.from];
@@ -92,7 +94,7 @@ function transfersOf(p, stageOf) {
     const value = data.tensors[net.value];
     for (const stage of to) found.push({ tensor: value.name, value: net.value, from, to: stage, bytes: value.bytes, bytes_known: value.bytes_known });
   }
-  return found.sort((a, b) => a.from - b.from || a.value - b.value || a.to - b.to);
+  return found.sort(bySender);
 }
 
 function chargeLayouts(p, stageOf, stages) {
@@ -160,7 +162,7 @@ function rareFacts(p) {
       held.set(input, { output, input });
       if (shared) held.set(output, { output, input });
     }
-    rare.set(p, { held, bodies: new Map(c.bodies.map((b) => [b[0], b])), workspace: new Map(c.workspace), unsendable: new Set(c.unsendable), keeps: new Set(c.keeps_copies) });
+    rare.set(p, { held, bodies: new Map(c.bodies.map((b) => [b[0], b])), workspace: new Map(c.workspace), unsendable: new Set(c.unsendable), keeps: new Set(c.keeps_copies), next: c.next_hop ? Int32Array.from(c.next_hop, (stage) => stage ?? NO_WAY) : null });
   }
   return rare.get(p);
 }
@@ -208,6 +210,10 @@ function memoryOf(p, s, nodes, sent) {
   if (held.size) for (const id of nodes) for (const v of operators[id].outputs) if (v !== null) state = add(state, stateBytes(v));
   for (const v of sent) {
     sentBytes = add(sentBytes, size(v));
+    if (made[v] !== stamp && seen[v] !== stamp) { // passed on unread
+      live = add(live, size(v));
+      received = add(received, size(v));
+    }
     use[v] = END;
   }
   let most = live;
@@ -239,8 +245,18 @@ function memoryOf(p, s, nodes, sent) {
 // All that a stage does, one after the other: what one input takes, and what is drawn.
 const workOf = (s) => add(s.compute_ns, add(s.recv_ns, s.send_ns));
 
-// What the planner would say of these stages for the supernodes; nodes computed twice are left out.
+// What the planner would say of these stages for the supernodes; nodes computed twice are left out. Tensors
+// go by way of other stages where that is faster, or where there is no link.
 function countSplit(p, stageOf) {
+  const { next: given } = rareFacts(p), wishes = wishesOf(p, stageOf);
+  const straight = countWith(p, stageOf, given ? passOn(p.stages.length, given, wishes) : wishes);
+  if (!p.counting.may_pass_on) return straight;
+  const next = betterWays(p, wishes, straight.stages.map((s) => s.compute_ns), straight.bottleneck_ns);
+  const other = next ? countWith(p, stageOf, passOn(p.stages.length, next, wishes)) : straight;
+  return other.stages.every((s) => s.memory_limit_bytes === null || s.memory_bytes <= s.memory_limit_bytes) ? other : straight;
+}
+
+function countWith(p, stageOf, transfers) {
   const c = p.counting, n = p.supernodes.length;
   const stages = p.stages.map((s) => ({ index: s.index, device: s.device, memory_limit_bytes: s.memory_limit_bytes, supernodes: 0, duplicated: 0, compute_ns: 0, recv_ns: 0, send_ns: 0, layout_ns: 0, load_ns: 0 }));
   for (let g = 0; g < n; g++) {
@@ -248,7 +264,8 @@ function countSplit(p, stageOf) {
     s.supernodes++;
     s.compute_ns = add(s.compute_ns, c.supernode_ns[c.stage_class[stageOf[g]] * n + g]);
   }
-  const transfers = transfersOf(p, stageOf), sent = stages.map(() => []);
+  const sent = stages.map(() => []);
+  transfers.sort(bySender);
   const perPair = p.plan.message_latency === 'per_pair', met = new Int32Array(stages.length).fill(-1);
   for (const t of transfers) {
     let ns = transferTime(p, t.from, t.to, t.bytes);
@@ -296,6 +313,13 @@ function split(p = plan) {
   return counted.get(p);
 }
 
+// Transfers of what another stage made: all ways go up from that.
+function passedOn(cut) {
+  const home = new Map(), key = (t) => t.value ?? t.tensor;
+  for (const t of cut.transfers) home.set(key(t), Math.min(t.from, home.get(key(t)) ?? t.from));
+  return new Set(cut.transfers.filter((t) => t.from > home.get(key(t))));
+}
+
 // Why cuts cannot be moved here, or null.
 function whyFixed(p = plan) {
   if (!p.stages) return 'there are no stages yet';
@@ -306,7 +330,7 @@ function whyFixed(p = plan) {
 
 // What forbids a split: the first reason, or null.
 function whyNot(p, stageOf) {
-  const c = p.counting, n = p.supernodes.length, { unsendable } = rareFacts(p);
+  const c = p.counting, n = p.supernodes.length, { unsendable, next } = rareFacts(p);
   const title = (g) => p.supernodes[g].title;
   for (const net of nets(p)) {
     for (const g of net.to) {
@@ -326,6 +350,10 @@ function whyNot(p, stageOf) {
       first.set(mark, g);
     }
   }
+  if (next) {
+    const lost = wishesOf(p, stageOf).find((wish) => !passOn(p.stages.length, next, [wish]));
+    if (lost) return `no links lead from ${p.stages[lost.from].device} to ${p.stages[lost.to].device}`;
+  }
   const used = new Set(stageOf);
   return used.size < p.stages.length ? `stage ${p.stages.findIndex((s) => !used.has(s.index))} would be empty` : null;
 }
@@ -340,7 +368,8 @@ function namesUsed() {
 }
 
 // Pins that leave no other split: stages never fall along an edge, so that it is enough to pin where a
-// stage's paths begin and end. Supernodes without a name of their own cannot be pinned, and are told.
+// stage's paths begin and end, one operator of each supernode, which the passes make again; all operators where
+// with these pins they would merge others. Supernodes without a name of their own cannot be pinned, and are told.
 function pinsOf(p, stageOf) {
   const n = p.supernodes.length, last = p.stages.length - 1;
   const begins = new Uint8Array(n).fill(1), ends = new Uint8Array(n).fill(1);
@@ -351,14 +380,14 @@ function pinsOf(p, stageOf) {
       ends[net.from] = 0;
     }
   }
-  const times = namesUsed(), pins = [], unnamed = [];
+  const times = namesUsed(), pins = [], unnamed = [], { coarsened } = p.counting;
+  const isNamed = (id) => data.operators[id].name && times.get(data.operators[id].name) === 1 && !/[\0-\x1f\ufffd]/.test(data.operators[id].name);
   for (const g of p.supernodes) {
     const s = stageOf[g.id];
-    if (!((begins[g.id] && s > 0) || (ends[g.id] && s < last))) continue;
-    // The passes put the same operators together again: one of them is enough.
-    const id = g.operators.find((n) => data.operators[n].name && times.get(data.operators[n].name) === 1 && !/[\0-\x1f\ufffd]/.test(data.operators[n].name));
-    if (id === undefined) unnamed.push(g.id);
-    else pins.push(`${data.operators[id].name}=${s}`);
+    if (!coarsened && !((begins[g.id] && s > 0) || (ends[g.id] && s < last))) continue;
+    const named = g.operators.filter(isNamed);
+    if (named.length < (coarsened ? g.operators.length : 1)) unnamed.push(g.id);
+    for (const id of coarsened ? named : named.slice(0, 1)) pins.push(`${data.operators[id].name}=${s}`);
   }
   return { pins, unnamed };
 }

@@ -31,7 +31,8 @@ function moveTo(stageOf) {
   state.moved = same(stageOf, stagesOf(plan)) ? null : stageOf;
   try {
     const cut = split();
-    say(state.moved ? `Moved: slowest stage ${time(cut.bottleneck_ns)}, gap ${percent(cut.gap_frac)}.` : 'As planned.');
+    const passed = passedOn(cut).size;
+    say(state.moved ? `Moved: slowest stage ${time(cut.bottleneck_ns)}, gap ${percent(cut.gap_frac)}${passed ? `, ${count(passed, 'transfer')} passed on` : ''}.` : 'As planned.');
   } catch (error) {
     state.moved = null;
     return say(error.message, true);
@@ -254,6 +255,12 @@ function save(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+// Whether what a plan computes twice saves transfers, whatever it passes on.
+function sendsLess(p) {
+  const sent = new Set(p.transfers.map((t) => `${t.to} ${t.tensor}`));
+  return wishesOf(p, stagesOf(p)).some((wish) => !sent.has(`${wish.to} ${wish.tensor}`));
+}
+
 function drawCuts(box) {
   if (!plan.stages || plan.supernodes.length < 2 || plan.supernodes[0].cost_ns === null) {
     box.append(element('p', { class: 'hint' }, plan.stages ? 'There is nothing to cut.' : 'There are no stages yet: -k N makes them.'));
@@ -268,7 +275,7 @@ function drawCuts(box) {
   else tools.append(element('span', { class: 'hint' }, cutPlaces(cut.stageOf) ? 'Drag a cut, or move it with the arrow keys: all figures follow.' : 'Supernodes were moved one by one; cuts of the order cannot tell it.'),
     element('button', { type: 'button', id: 'undo', disabled: !cut.moved, onclick: () => moveTo(stagesOf(plan)) }, 'Back to the plan'));
   box.append(element('h2', {}, 'What a cut sends, by place'), frame, element('p', { class: 'legend' }, 'Supernodes in the plan\'s order, each as wide as its time; height: bytes that a cut sends there (square root).'), tools);
-  if (!fixed && plan.stages.some((s) => s.duplicated) && plan.transfers.length < transfersOf(plan, stagesOf(plan)).length) box.append(element('p', { class: 'warning' }, 'The plan computes some operators twice to send less. Moved cuts are counted without that.'));
+  if (!fixed && plan.stages.some((s) => s.duplicated) && sendsLess(plan)) box.append(element('p', { class: 'warning' }, 'The plan computes some operators twice to send less. Moved cuts are counted without that.'));
   const loads = element('div', { class: 'half' }, element('h2', {}, 'Loads'), loadDrawing(cut, Math.max(280, (width < 760 ? width : width / 2) - 12)), loadLegend(cut));
   const ks = element('div', { class: 'half' }, element('h2', {}, 'Slowest stage, by number of stages'), rangeDrawing(Math.max(280, (width < 760 ? width : width / 2) - 12)));
   if (data.plans.filter((p) => p.stages).length < 2) ks.append(element('p', { class: 'hint' }, '-k 1..8 puts several numbers of stages into the page.'));

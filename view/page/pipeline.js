@@ -151,12 +151,13 @@ function columnHead(cut, s, { x, wide, room, memory }) {
 
 // All tensors from one stage to another as one.
 function bundlesOf(cut) {
-  const bundles = new Map();
+  const bundles = new Map(), passed = passedOn(cut);
   for (const t of cut.transfers) {
     const key = `${t.from}-${t.to}`;
-    const b = bundles.get(key) ?? { from: t.from, to: t.to, bytes: 0, sure: true, tensors: [] };
+    const b = bundles.get(key) ?? { from: t.from, to: t.to, bytes: 0, sure: true, passed: 0, tensors: [] };
     b.bytes += t.bytes;
     b.sure &&= t.bytes_known;
+    b.passed += passed.has(t);
     b.tensors.push(t);
     bundles.set(key, b);
   }
@@ -188,9 +189,9 @@ function drawBands(bands, over, { bundles, lanes, stages }, edge, { x, wide, gap
     into[b.to] += t2;
     const thin = lane === undefined ? 0 : Math.max(1, Math.min(lanes.pitch - 2, Math.max(t1, t2)));
     const path = bandPath([x1, a, t1], [x2, z, t2], gap, lane === undefined ? null : [foot + 6 + lane * lanes.pitch, thin]);
-    const text = `${b.sure ? '' : '~'}${bytes(b.bytes)}`;
-    const g = drawing('g', { class: 'band', role: 'button', tabindex: 0, 'data-from': b.from, 'data-to': b.to, 'aria-label': `stage ${b.from} to ${b.to}: ${count(b.tensors.length, 'tensor')}, ${text}` });
-    g.append(drawing('path', { d: path }), drawing('title', {}, `stage ${b.from} → ${b.to}: ${text} in ${count(b.tensors.length, 'tensor')}\n${b.tensors.slice(0, 8).map((t) => t.tensor).join('\n')}${b.tensors.length > 8 ? '\n…' : ''}`));
+    const text = `${b.sure ? '' : '~'}${bytes(b.bytes)}`, tensors = `${count(b.tensors.length, 'tensor')}${b.passed ? `, ${b.passed} of them passed on` : ''}`;
+    const g = drawing('g', { class: 'band', role: 'button', tabindex: 0, 'data-from': b.from, 'data-to': b.to, 'aria-label': `stage ${b.from} to ${b.to}: ${tensors}, ${text}` });
+    g.append(drawing('path', { d: path }), drawing('title', {}, `stage ${b.from} → ${b.to}: ${text} in ${tensors}\n${b.tensors.slice(0, 8).map((t) => t.tensor).join('\n')}${b.tensors.length > 8 ? '\n…' : ''}`));
     bands.append(g);
     const next = lane === undefined;
     labels.push({ x: next ? (x1 + x2) / 2 : x2 - gap / 2, y: next ? (a + z) / 2 : z + t2 + 14, text, from: next ? null : b.from, n: b.tensors.length });
@@ -244,7 +245,8 @@ function figures(cut) {
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
   if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `by ${count(devicesOf(plan).length || plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
-  put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, count(cut.transfers.length, 'tensor'));
+  const passed = passedOn(cut).size;
+  put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, `${count(cut.transfers.length, 'transfer')}${passed ? `, ${passed} passed on` : ''}`);
   const fullest = cut.stages.reduce((a, b) => (b.memory_bytes > a.memory_bytes ? b : a));
   const overfull = cut.stages.some((s) => s.memory_limit_bytes !== null && s.memory_bytes > s.memory_limit_bytes);
   put('most memory', bytes(fullest.memory_bytes), overfull ? 'does not fit' : `stage ${fullest.index}`, overfull ? 'worse' : '');
