@@ -24,6 +24,10 @@ from fractions import Fraction
 
 BACKWARD, AUXILIARY, UNCUTTABLE, NO_MESSAGE = 1, 2, 1, 2
 INF, MOST_STATES = 1 << 61, 1 << 12
+# What is known of the stage in front of those that are formed, where tensors go any way: it is not bypassed; it is,
+# and sends the one behind it something, or nothing; either, beside one that is and receives something, or may not.
+NOT_BYPASSED, SENDS, SENDS_NOTHING, BESIDE_READER, BESIDE_ANY = range(5)
+OPEN = [(NOT_BYPASSED,), (SENDS, SENDS_NOTHING), (SENDS_NOTHING,), (BESIDE_READER, SENDS, SENDS_NOTHING), range(5)]
 
 class Refused(Exception):
     """The number of a line and what is wrong with it."""
@@ -257,10 +261,18 @@ class Claim:
         self.trunk = lines.integers("trunk", None, len(p.nets) - 1) if (
             lines.peek() == "trunk") else []
         self.trunk_line = lines.at
+        self.messages, self.any_way = (
+            lines.peek() == word and lines.take(word, 0) == [] for word in ("messages", "any-way"))
+        messages_line = lines.at
         self.claimed, self.bound = lines.number("claimed"), lines.number("bound")
         self.plain = self.objective == "throughput" and self.contiguous and self.chunks == 1
         if self.relays and self.comm != "shared":
             lines.fail("with relays a tensor counts once")
+        if self.messages and (not p.message or self.trunk or not self.plain):
+            lines.fail("no messages count here, or a trunk stands for them", messages_line)
+        if self.any_way and (not self.messages or self.comm != "shared" or self.overlap or
+                             not self.no_empty or any(device[2] for device in p.devices)):
+            lines.fail("what stages pass on does not count here", messages_line)
 
 def take_trunk(p, c, lines):
     """Tensors of which no stage receives two, nor sends two: each has all its consumers at or
@@ -393,7 +405,7 @@ class Types:
 class Instance:
     """The problem with classes of nodes as its items, numbered so that edges go up."""
     def __init__(self, p, c, types, parent, edges):
-        self.types = types
+        self.types, self.messages = types, c.messages
         while True:
             roots = [find(parent, v) for v in range(p.n)]
             pred = {r: set() for r in roots}
@@ -439,8 +451,8 @@ class Instance:
                       for i in range(n)]
     def fill_nets(self, p):
         """Nets as [producer, consumers, forward, sends and receives by type], same ones summed."""
-        table, self.net_of = {}, []
-        for u, vs, send, recv, _ in p.least_nets:
+        table, self.net_of, makers = {}, [], set()
+        for u, vs, send, recv, flags in p.least_nets:
             others = [v for v in vs if self.item[v] != self.item[u]]
             key = (self.item[u], frozenset(self.item[v] for v in others),
                    not any(p.flags[v] & BACKWARD for v in (u, *others)))
@@ -450,10 +462,13 @@ class Instance:
             e, to_send, to_recv = table.setdefault(
                 key, (len(table), [0] * self.types.n, [0] * self.types.n))
             self.net_of.append(e)
+            if self.messages and not flags & NO_MESSAGE:
+                makers.add(e)
             for t, (class_, _, free) in enumerate(self.types.of):
                 to_send[t] += 0 if free else send[class_]
                 to_recv[t] += 0 if free else recv[class_]
         self.nets = [(*key, send, recv) for key, (_, send, recv) in table.items()]
+        self.makes_message = [e in makers for e in range(len(self.nets))]
         self.touching = [[] for _ in range(self.n)]
         for e, (a, consumers, *_) in enumerate(self.nets):
             for i in (a, *consumers):
@@ -466,6 +481,8 @@ class Instance:
         if self.pred[v] != [u] and self.succ[v] != [u]:
             return False
         if self.pins[v] is not None or (self.memory_binds and self.has_bytes[v]):
+            return False
+        if not self.messages_stay(v, u):
             return False
         for t, w in enumerate(self.w):
             if w[v] is None:
@@ -490,6 +507,20 @@ class Instance:
             if joined > 0 or left > 0:
                 return False
         return True
+    def messages_stay(self, v, u):
+        """Whether the stages of v and u send and receive a message anyway, if v's other nets do."""
+        from_u = to_u = sends = receives = False
+        for e in self.touching[v]:
+            a, consumers, *_ = self.nets[e]
+            if not self.makes_message[e]:
+                continue
+            if a == v:
+                to_u |= u in consumers
+                sends |= bool(consumers - {u})
+            else:
+                from_u |= a == u
+                receives |= a != u and u not in consumers
+        return (from_u or not sends) and (to_u or not receives)
     def cannot_part(self, x, y, limit):
         """Limit rule: a stage with x and without y has a load above the limit."""
         if any(free for _, _, free in self.types.of):
@@ -588,7 +619,8 @@ class Cases:
     def __init__(self, p, c, types, instance, joined, lines):
         self.c, self.types, self.instance, self.lines = c, types, instance, lines
         self.limit, self.strict = c.bound - 1, not lines.number("empty-stages", 0, 1)
-        if not c.plain or self.strict and (joined or not c.no_empty):
+        if not c.plain or self.strict and (joined or not c.no_empty) or (
+                c.any_way and not self.strict):
             lines.fail("that proves nothing here")
         self.receivers = lines.number("receivers", 0, c.comm == "p2p")
         n = instance.n
@@ -607,6 +639,14 @@ class Cases:
         self.nets = [(1 << a, sum(1 << i for i in consumers), forward, send, recv)
                      for a, consumers, forward, send, recv in instance.nets]
         self.mixed = not all(net[2] for net in self.nets)
+        if c.messages and self.mixed:
+            lines.fail("messages do not count where tensors run back")
+        self.message = [p.message[class_] if c.messages else 0 for class_, *_ in types.of]
+        makers = [net for net, makes in zip(self.nets, instance.makes_message) if makes]
+        self.makers = makers
+        self.roots, self.leaves = (
+            self.all & ~functools.reduce(operator.or_, (net[k] for net in makers), 0)
+            for k in (1, 0))
         self.make_states(p.any_order)
         self.read_tree(p)
         self.check()
@@ -644,6 +684,7 @@ class Cases:
         ahead = [net for net in self.nets if net[0] & inn and net[1] & out]
         cell.behind = [net for net in self.nets if net[0] & out and net[1] & inn
                        ] if self.mixed else []
+        cell.crossing = [net for net in self.makers if net[0] & inn and net[1] & out]
         cell.ahead = [([(consumers, r[t]) for _, consumers, _, _, r in ahead if r[t]],
                        [(producer, s[t]) for producer, _, _, s, _ in ahead if s[t]])
                       for t in range(self.types.n)]
@@ -680,7 +721,7 @@ class Cases:
         while lines.peek() in ("receive", "send"):
             sends = lines.peek() == "send"
             words = lines.integers(lines.peek(), None, INF)
-            reach, pins = cell.inn, 0
+            reach, pins, message = cell.inn, 0, True
             for net, node in zip(words[1::2], words[2::2]):
                 e = self.instance.net_of[net] if net < len(p.nets) else None
                 item = self.instance.item[node] if node < p.n else self.instance.n
@@ -692,9 +733,10 @@ class Cases:
                         producer & cell.inn and consumers & cell.out):
                     lines.fail(f"tensor {net} has no such cost left")
                 reach, pins = self.before[item], pins | producer | consumers
+                message = message and self.instance.makes_message[e]
             if len(words) < 3 or len(words) % 2 == 0 or not cell.out >> item & 1:
                 lines.fail("the path does not end with what is out")
-            cell.paths[sends].append((pins, words[0]))
+            cell.paths[sends].append((pins, words[0], message))
     def load(self, start, end, t, more=0):
         """What a stage on type t takes at least from a downset of `start` to one of `end`, which
         sends `more` besides; INF: there is no such stage. And the part that adds to any time."""
@@ -711,15 +753,27 @@ class Cases:
             w = max(w, self.sum(self.time[t], inside))
         if self.types.of[t][2]:
             return w, 0
-        recv = sum([r for consumers, r in start.ahead[t][0] if consumers & inside])
-        recv += sum([amount for pins, amount in start.paths[0] if not pins & ~end.inn])
+        got, sent = self.messages_of(start, end) if self.makers else (0, 0)
+        more += sent * self.message[t]
+        recv = got * self.message[t]
+        recv += sum([r for consumers, r in start.ahead[t][0] if consumers & inside])
+        recv += sum([amount for pins, amount, _ in start.paths[0] if not pins & ~end.inn])
         send = more + sum([s for producer, s in end.ahead[t][1] if producer & start.out])
-        send += sum([amount for pins, amount in end.paths[1] if not pins & ~start.out])
+        send += sum([amount for pins, amount, _ in end.paths[1] if not pins & ~start.out])
         for _, consumers, _, _, r in end.behind:
             recv += r[t] if consumers & inside else 0
         for producer, consumers, _, s, _ in start.behind:
             send += s[t] if producer & end.inn and not consumers & end.out else 0
         return (max(w, recv, send), 0) if self.c.overlap else (w + recv + send, recv + send)
+    def messages_of(self, start, end):
+        """Whether a stage receives, and whether it sends, a message for certain: its first item is
+        no root, its last no leaf, or a tensor crosses, which one of a path does."""
+        maybe = self.all & ~start.inn & ~end.out
+        inside = end.inn & start.out
+        return (not maybe & self.roots or any(net[1] & inside for net in start.crossing) or
+                any(message and not pins & ~end.inn for pins, _, message in start.paths[0]),
+                not maybe & self.leaves or any(net[0] & start.out for net in end.crossing) or
+                any(message and not pins & ~start.out for pins, _, message in end.paths[1]))
     def starts(self, j, t):
         """The cells from which a stage to cell j fits on type t, and what that pays."""
         if t is None:
@@ -772,30 +826,31 @@ class Cases:
         return sum(1 << k for k, cell in enumerate(self.cells)
                    if not cell.out & must and not cell.inn & must_not)
     def check(self):
-        """Which cells may be left, state by state: with how much weight at least, and how many
-        stages behind receive each tensor (where that counts; 1 is not noted). With no more of all
-        that, and of devices used, a cell leads to all that it can. No chain may come to the end."""
+        """Which cells may be left, state by state: with how much weight at least, how many
+        stages behind receive each tensor (where that counts; 1 is not noted), and what is known of the
+        stage in front. With no more of all that, and of devices used, a cell leads to all that it can.
+        No chain may come to the end."""
         last, known, labels = len(self.cells) - 1, {}, [{} for _ in self.room]
         tracked = [(e, *net) for e, net in enumerate(self.nets)
                    if self.receivers and net[2] and net[1] & (net[1] - 1)]
         allowed = [self.allowed(s) for s in range(len(labels))]
         if allowed[0] >> last & 1 and self.total <= self.room[0]:
-            labels[0][last] = [(self.total, {})]
+            labels[0][last] = [(self.total, {}, NOT_BYPASSED)]
         for s, here in enumerate(labels):
-            for j, left, counts in [(j, *label) for j in sorted(here) if j for label in here[j]]:
+            for j, left, counts, beside in [(j, *label) for j in sorted(here) if j for label in here[j]]:
                 end = self.cells[j]
                 tensors = [net for net in tracked if not net[1] & end.out]
                 for t, after in self.moves[s]:
                     if (j, t) not in known:
                         known[j, t] = self.starts(j, t)
-                    for i, comm in known[j, t]:
-                        start, next_, rest = self.cells[i], counts, left
-                        if tensors and t is not None:
-                            more, next_ = self.receive(tensors, counts, start, end, t)
+                    for i, comm, more, next_, then in [
+                            (*found, *way) for found in known[j, t]
+                            for way in self.ways(self.cells[found[0]], end, t, counts, beside, tensors)]:
+                        start, rest = self.cells[i], left
+                        if t is not None:
                             load, comm = self.load(start, end, t, more) if more else (0, comm)
                             if load > self.limit:
                                 continue
-                        if t is not None:
                             up, down = self.scale[t]
                             rest = max(left - (self.limit - comm) * down // up, start.low)
                         if rest > start.high or rest > self.room[after] or (
@@ -804,14 +859,41 @@ class Cases:
                         if i == 0 and (not self.strict or after == len(labels) - 1):
                             self.lines.fail("the cases leave a chain of stages within "
                                             f"{self.limit}, whose first ends here", end.line)
-                        if not any(self.no_more(x, (rest, next_)) for state in self.below[after]
+                        if not any(self.no_more(x, (rest, next_, then)) for state in self.below[after]
                                    for x in labels[state].get(i, ())):
                             labels[after][i] = [x for x in labels[after].get(i, ()) if
-                                                not self.no_more((rest, next_), x)]
-                            labels[after][i].append((rest, next_))
+                                                not self.no_more((rest, next_, then), x)]
+                            labels[after][i].append((rest, next_, then))
     @staticmethod
     def no_more(a, b):
-        return a[0] <= b[0] and all(b[1].get(e, 1) >= n for e, n in a[1].items())
+        return a[0] <= b[0] and b[2] in OPEN[a[2]] and all(b[1].get(e, 1) >= n for e, n in a[1].items())
+    def ways(self, start, end, t, counts, beside, tensors):
+        """What a stage pays more than load() knows, the counts behind it, and what is known then of
+        the next one in front."""
+        if t is not None and tensors:
+            yield *self.receive(tensors, counts, start, end, t), beside
+        elif t is None or not self.c.any_way:
+            yield 0, counts, beside
+        else:
+            for more, then in self.any_ways(start, end, t, beside):
+                yield more, counts, then
+    def any_ways(self, start, end, t, beside):
+        """The same of a stage that is bypassed, where it may be, and of one that is not."""
+        received, sent = map(bool, self.messages_of(start, end))
+        if beside != NOT_BYPASSED and start is not self.cells[0] and not (
+                beside == SENDS_NOTHING and sent):
+            yield 0, BESIDE_READER if received else BESIDE_ANY
+        if beside in (SENDS, SENDS_NOTHING):
+            return
+        passed = [net for net in self.makers if net[0] & start.inn and net[1] & end.out]
+        more = sum(net[3][t] + (0 if net[1] & end.inn & start.out else net[4][t])
+                   for net in passed)
+        n_sent = 2 if beside == BESIDE_READER else int(sent or bool(passed))
+        for then, least in ((NOT_BYPASSED, 0), (SENDS, 2), (SENDS_NOTHING, 1)):
+            if then == NOT_BYPASSED or (start is not self.cells[0] and (
+                    then == SENDS or self.leaves & ~start.out)):
+                n_received = max(least, int(received or bool(passed)))
+                yield more + (n_sent - sent + n_received - received) * self.message[t], then
     @staticmethod
     def receive(tensors, counts, start, end, t):
         """What a stage sends beyond once each, and the counts behind it."""
@@ -832,7 +914,7 @@ def check(p, data):
     c = Claim(p, lines)
     if not c.relays:
         value = value_of(p, c, lines)
-        if value != c.value or c.bound > value:
+        if value != c.value or (c.bound > value and not c.any_way):
             lines.fail(f"the value of the split is {value}, the bound {c.bound}", c.value_line)
     take_trunk(p, c, lines)
     types = Types(p, c)
@@ -850,13 +932,16 @@ def check(p, data):
     yield (f"problem: {p.n} nodes, {devices}; {c.objective}, {c.comm}" + ", overlap" * c.overlap
            + ", no empty stages" * c.no_empty + ", not contiguous" * (not c.contiguous)
            + f", {c.chunks} chunks" * (c.chunks > 1))
-    yield f"bound {c.bound} ({c.bound / p.scale:.9g}) holds: {kind}"
-    yield ("not certified: the value, which counts tensors that are passed on" if c.relays else
+    yield f"bound {c.bound} ({c.bound / p.scale:.9g}) holds: {kind}" + (
+        ", whatever way tensors go" * c.any_way)
+    yield ("not certified: the value, which counts tensors that are passed on" if c.relays or c.any_way else
            f"{'optimal' if c.bound == c.value else 'not proved optimal'}: "
            f"the split has the value {c.value} ({c.value / p.scale:.9g})")
     if c.claimed > c.bound:
         yield (f"not certified: the bound {c.claimed} that the program claims"
-               + "; no messages but those of a trunk are counted" * (p.message is not None))
+               + ("; no messages but those of a trunk are counted" if not c.messages else
+                  "; one message is counted where a stage sends any" * (c.comm == "p2p")) * (
+                      p.message is not None))
 
 def interrupted(number, _):
     os.write(2, b"error: interrupted\n")

@@ -23,7 +23,7 @@ const char *cli_bytes(uint64_t bytes, char *buffer);
 const char *cli_time(int64_t ns, char *buffer);
 
 /* What a certificate of less than the bound says of messages that share a latency. */
-#define CLI_SOME_MESSAGES ", with no messages but those of a trunk"
+#define CLI_SOME_MESSAGES ", where not all messages need be counted"
 
 /* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
 const char *cli_printable(const char *text, char *buffer, size_t bytes);

@@ -26,11 +26,17 @@ typedef struct receivers {
   uint32_t net, count;
 } receivers;
 
+/* What is known of the next stage in front where tensors go any way (partition/exact/bypasses.c):
+ * it is not bypassed; it is, and sends the one behind it something, or nothing; either, beside one
+ * that is and receives something, or may not. */
+typedef enum beside { NOT_BYPASSED, SENDS, SENDS_NOTHING, BESIDE_READER, BESIDE_ANY } beside;
+
 /* A downset of `cell` that weighs `left` at least may be left in `state`. */
 typedef struct label {
   int64_t left;
   uint32_t state, cell, next; /* next: of the same state and cell */
   uint32_t counts, n_counts;
+  beside beside;
 } label;
 
 /* A stage that begins behind a downset of cell `from`, and pays `comm` at least. */
@@ -209,15 +215,21 @@ static bool no_more(const receivers *a, uint32_t n_a, const receivers *b, uint32
   return true;
 }
 
+/* Whether what may follow is not less. */
+static bool leaves_open(beside a, beside b) {
+  return a == b || a == BESIDE_ANY || (a == BESIDE_READER && (b == SENDS || b == SENDS_NOTHING)) ||
+         (a == SENDS && b == SENDS_NOTHING);
+}
+
 /* The label of the state and cell that has no more left, and no more receivers than the counts from
  * `at` on; NONE if there is none. */
-static uint32_t find_label(const proof *p, uint32_t state, uint32_t cell, int64_t left,
+static uint32_t find_label(const proof *p, uint32_t state, uint32_t cell, int64_t left, beside next,
                            uint32_t at) {
   const uint32_t n = (uint32_t)(p->counts.n - at);
   for (uint32_t id = p->first[(size_t)state * p->list.n + cell]; id != PSPLIT_NONE;
        id = p->labels.items[id].next) {
     const label *l = &p->labels.items[id];
-    if (l->left <= left &&
+    if (l->left <= left && leaves_open(l->beside, next) &&
         no_more(p->counts.items + l->counts, l->n_counts, p->counts.items + at, n))
       return id;
   }
@@ -226,20 +238,21 @@ static uint32_t find_label(const proof *p, uint32_t state, uint32_t cell, int64_
 
 /* Adds a step to a label with the counts from `at` on, which is made unless one is as good. */
 static bool add_step(proof *p, uint32_t from, uint32_t state, uint32_t cell, int64_t left,
-                     uint32_t at) {
+                     beside next, uint32_t at) {
   enum { FEW_STATES = 64 };
-  uint32_t id = find_label(p, state, cell, left, at);
+  uint32_t id = find_label(p, state, cell, left, next, at);
   if (!p->request->no_empty_stages && !p->by_place && p->n_states <= FEW_STATES)
     for (uint32_t s = state; id == PSPLIT_NONE && s-- > 0;)
-      if (leq(p, s, state)) id = find_label(p, s, cell, left, at);
+      if (leq(p, s, state)) id = find_label(p, s, cell, left, next, at);
   if (id == PSPLIT_NONE) {
     uint32_t *first = &p->first[(size_t)state * p->list.n + cell];
-    if (*first != PSPLIT_NONE && p->counts.n == at && p->labels.items[*first].n_counts == 0) {
+    if (*first != PSPLIT_NONE && p->counts.n == at && p->labels.items[*first].n_counts == 0 &&
+        p->labels.items[*first].beside == next) {
       id = *first; /* not expanded yet: steps come from smaller states alone */
       p->labels.items[id].left = left;
     } else {
       id = (uint32_t)p->labels.n;
-      const label fresh = {left, state, cell, *first, at, (uint32_t)(p->counts.n - at)};
+      const label fresh = {left, state, cell, *first, at, (uint32_t)(p->counts.n - at), next};
       if (!psplit_i_vec_push(&p->labels, fresh)) return false;
       *first = id;
     }
@@ -286,17 +299,19 @@ static bool count_receivers(proof *p, const label *l, uint32_t from, uint32_t ty
   return true;
 }
 
-/* One stage behind a label: what it leaves weighs at least what was left, less what the stage can
- * compute besides what it pays. */
-static bool take_stage(proof *p, uint32_t id, const stage *taken, uint32_t type, uint32_t next) {
+/* One stage behind a label, which pays `more` than is known of it by itself: what it leaves weighs
+ * at least what was left, less what the stage can compute besides what it pays. */
+static bool leave(proof *p, uint32_t id, const stage *taken, uint32_t type, uint32_t state,
+                  int64_t more, beside next) {
   const label l = p->labels.items[id];
   const psplit_i_cell *start = &p->list.items[taken->from], *end = &p->list.items[l.cell];
   const uint32_t at = (uint32_t)p->counts.n;
-  int64_t comm = taken->comm, more = 0;
+  int64_t comm = taken->comm;
   if (p->request->count_receivers) {
-    if (!count_receivers(p, &l, taken->from, type, &more)) return false;
+    int64_t sent;
+    if (!count_receivers(p, &l, taken->from, type, &sent)) return false;
     psplit_i_spend(p->request->budget, 64);
-    if (p->cells->instance->problem->devices[type].free_comm) more = 0;
+    if (!p->cells->instance->problem->devices[type].free_comm) more += sent;
   }
   const bool fits =
     more == 0 || psplit_i_cells_load(p->cells, start, end, type, more, &comm) <= p->request->limit;
@@ -304,11 +319,47 @@ static bool take_stage(proof *p, uint32_t id, const stage *taken, uint32_t type,
     (__int128)(p->request->limit - comm) * p->cells->scale_down[type] / p->cells->scale_up[type];
   int64_t left = most >= l.left ? 0 : l.left - (int64_t)most;
   if (left < start->low) left = start->low;
-  if (!fits || left > start->high || !may_be_left(p, next, start, left)) {
+  if (!fits || left > start->high || !may_be_left(p, state, start, left)) {
     p->counts.n = at;
     return true;
   }
-  return add_step(p, id, next, taken->from, left, at);
+  return add_step(p, id, state, taken->from, left, next, at);
+}
+
+/* A stage that is not bypassed sends and receives all that goes past it. */
+static bool leave_passing(proof *p, uint32_t id, const stage *taken, uint32_t type, uint32_t state,
+                          const psplit_i_cell_messages *m) {
+  const psplit_i_instance *instance = p->cells->instance;
+  const psplit_i_cell *start = &p->list.items[taken->from];
+  const bool reads = p->labels.items[id].beside == BESIDE_READER;
+  const int64_t n_sent = reads ? 2 : m->sends || m->passes;
+  const int64_t sent = m->send_ns + (n_sent - m->sends) * instance->least_message[type];
+  bool leaf = false;
+  for (uint32_t k = 0; k < p->cells->words && !leaf; k++)
+    leaf = (p->cells->leaves[k] & ~start->out[k]) != 0;
+  for (int64_t least = 0; least <= 2; least++) { /* messages received, from in front */
+    static const beside NEXT[] = {NOT_BYPASSED, SENDS_NOTHING, SENDS};
+    const int64_t any = m->receives || m->passes, n = least > any ? least : any;
+    const int64_t received =
+      m->recv_ns + (n - m->receives) * instance->least_message[instance->n_types + type];
+    if (NEXT[least] != NOT_BYPASSED && taken->from == EMPTY) continue;
+    if (NEXT[least] == SENDS_NOTHING && !leaf) continue;
+    if (!leave(p, id, taken, type, state, sent + received, NEXT[least])) return false;
+  }
+  return true;
+}
+
+static bool take_stage(proof *p, uint32_t id, const stage *taken, uint32_t type, uint32_t state) {
+  const label *l = &p->labels.items[id];
+  const beside known = l->beside;
+  if (!p->request->any_way) return leave(p, id, taken, type, state, 0, NOT_BYPASSED);
+  const psplit_i_cell_messages m =
+    psplit_i_cells_messages(p->cells, &p->list.items[taken->from], &p->list.items[l->cell], type);
+  psplit_i_spend(p->request->budget, 64);
+  if (known != NOT_BYPASSED && taken->from != EMPTY && !(known == SENDS_NOTHING && m.sends) &&
+      !leave(p, id, taken, type, state, 0, m.receives ? BESIDE_READER : BESIDE_ANY))
+    return false;
+  return known == SENDS || known == SENDS_NOTHING || leave_passing(p, id, taken, type, state, &m);
 }
 
 static bool expand(proof *p, uint32_t id) {
@@ -319,7 +370,7 @@ static bool expand(proof *p, uint32_t id) {
     const uint32_t at = (uint32_t)p->counts.n;
     for (uint32_t k = 0; k < l.n_counts; k++)
       if (!psplit_i_vec_push(&p->counts, p->counts.items[l.counts + k])) return false;
-    if (!add_step(p, id, l.state + 1, l.cell, l.left, at)) return false;
+    if (!add_step(p, id, l.state + 1, l.cell, l.left, l.beside, at)) return false;
   }
   for (uint32_t t = 0; t < p->n_types; t++) {
     const uint32_t next = next_state(p, l.state, t);
@@ -357,7 +408,8 @@ static void find_live(proof *p, bool *on) {
 static bool begin(proof *p) {
   memset(p->first, 0xff, ((size_t)p->n_states * p->list.n + 1) * sizeof *p->first);
   const psplit_i_cell *whole = &p->list.items[WHOLE];
-  return !may_be_left(p, 0, whole, whole->low) || add_step(p, PSPLIT_NONE, 0, WHOLE, whole->low, 0);
+  return !may_be_left(p, 0, whole, whole->low) ||
+         add_step(p, PSPLIT_NONE, 0, WHOLE, whole->low, NOT_BYPASSED, 0);
 }
 
 /* *out_done: it came to an end. */

@@ -114,7 +114,7 @@ static uint32_t find_walk(network *x, uint32_t *walk, uint32_t *at) {
 static bool add_path(network *x, psplit_i_cells *c, const uint32_t *walk, uint32_t length,
                      int64_t amount, psplit_i_path *out) {
   const psplit_i_instance *instance = c->instance;
-  *out = (psplit_i_path){.amount = amount};
+  *out = (psplit_i_path){.amount = amount, .message = instance->makes_message};
   out->steps = psplit_i_arena_array(&c->arena, 2 * (size_t)length, sizeof *out->steps);
   out->pins = PSPLIT_NEW(&c->arena, uint64_t, c->words);
   if (!out->steps || !out->pins) return false;
@@ -123,6 +123,7 @@ static bool add_path(network *x, psplit_i_cells *c, const uint32_t *walk, uint32
     if (what.net == PSPLIT_NONE) continue;
     out->steps[2 * out->n_steps] = what.net;
     out->steps[2 * out->n_steps++ + 1] = what.consumer;
+    out->message = out->message && instance->makes_message[what.net];
     for (uint32_t l = instance->net_off[what.net]; l < instance->net_off[what.net + 1]; l++)
       out->pins[instance->net_pin[l] / 64] |= UINT64_C(1) << (instance->net_pin[l] % 64);
   }

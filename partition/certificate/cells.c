@@ -45,6 +45,19 @@ psplit_code psplit_i_cells_scale(psplit_i_cells *c, const psplit_i_instance *ins
   return PSPLIT_OK;
 }
 
+static bool find_roots(psplit_i_cells *c) {
+  const psplit_i_instance *instance = c->instance;
+  if (!instance->makes_message || instance->n_roots == 0) return true;
+  c->roots = PSPLIT_NEW(&c->arena, uint64_t, c->words);
+  c->leaves = PSPLIT_NEW(&c->arena, uint64_t, c->words);
+  if (!c->roots || !c->leaves) return false;
+  for (uint32_t i = 0; i < c->n; i++) {
+    if (instance->is_root[i]) set_bit(c->roots, i);
+    if (instance->is_leaf[i]) set_bit(c->leaves, i);
+  }
+  return true;
+}
+
 psplit_code psplit_i_cells_init(psplit_i_cells *c, const psplit_i_instance *instance,
                                 const psplit_i_automaton *automaton, bool no_empty_stages) {
   const uint32_t n = instance->n, words = (n + 63) / 64;
@@ -54,7 +67,8 @@ psplit_code psplit_i_cells_init(psplit_i_cells *c, const psplit_i_instance *inst
   c->forbidden = PSPLIT_NEW(&c->arena, uint64_t, (size_t)instance->n_types * words);
   c->left = PSPLIT_NEW(&c->arena, uint64_t, 5 * (size_t)words);
   if (no_empty_stages) c->counted = PSPLIT_NEW(&c->arena, uint64_t, words);
-  if (!c->before || !c->behind || !c->forbidden || !c->left || (no_empty_stages && !c->counted))
+  if (!c->before || !c->behind || !c->forbidden || !c->left || (no_empty_stages && !c->counted) ||
+      !find_roots(c))
     return PSPLIT_NOMEM;
   c->fresh_in = c->left + words;
   c->fresh_out = c->fresh_in + words;
@@ -319,6 +333,59 @@ static bool within(const uint64_t *a, const uint64_t *b, uint32_t words) {
   return true;
 }
 
+/* Whether the stage may hold one of a set. */
+static bool may_hold(const psplit_i_cells *c, const uint64_t *set, const psplit_i_cell *from,
+                     const psplit_i_cell *to) {
+  for (uint32_t k = 0; k < c->words; k++)
+    if (set[k] & ~from->in[k] & ~to->out[k]) return true;
+  return false;
+}
+
+static bool made_in_stage(const psplit_i_cells *c, uint32_t e, const psplit_i_cell *from) {
+  return psplit_i_holds(from->out, c->instance->net_pin[c->instance->net_off[e]]);
+}
+
+/* The first cluster of a stage without a root has a tensor from elsewhere, the last of one without
+ * a leaf sends one; or some tensor crosses for certain, which one of a path does. */
+static bool receives_message(const psplit_i_cells *c, const psplit_i_cell *from,
+                             const psplit_i_cell *to) {
+  bool receives = !may_hold(c, c->roots, from, to);
+  for (uint32_t k = 0; k < from->n_paths[0] && !receives; k++)
+    receives = from->paths[0][k].message && within(from->paths[0][k].pins, to->in, c->words);
+  for (uint32_t k = 0; k < from->n_ahead && !receives; k++)
+    receives =
+      c->instance->makes_message[from->ahead[k]] && read_in_stage(c, from->ahead[k], from, to);
+  return receives;
+}
+
+static bool sends_message(const psplit_i_cells *c, const psplit_i_cell *from,
+                          const psplit_i_cell *to) {
+  bool sends = !may_hold(c, c->leaves, from, to);
+  for (uint32_t k = 0; k < to->n_paths[1] && !sends; k++)
+    sends = to->paths[1][k].message && within(to->paths[1][k].pins, from->out, c->words);
+  for (uint32_t k = 0; k < to->n_ahead && !sends; k++)
+    sends = c->instance->makes_message[to->ahead[k]] && made_in_stage(c, to->ahead[k], from);
+  return sends;
+}
+
+psplit_i_cell_messages psplit_i_cells_messages(const psplit_i_cells *c, const psplit_i_cell *from,
+                                               const psplit_i_cell *to, uint32_t type) {
+  const psplit_i_instance *instance = c->instance;
+  psplit_i_cell_messages m = {.sends = sends_message(c, from, to),
+                              .receives = receives_message(c, from, to)};
+  for (uint32_t k = 0; k < to->n_ahead; k++) {
+    const uint32_t e = to->ahead[k];
+    const size_t at = (size_t)type * instance->n_nets + e;
+    if (!instance->makes_message[e] ||
+        !psplit_i_holds(from->in, instance->net_pin[instance->net_off[e]]))
+      continue;
+    m.passes = true;
+    m.send_ns += instance->send[at];
+    if (!read_in_stage(c, e, from, to)) m.recv_ns += instance->recv[at];
+  }
+  return m;
+}
+
 /* `send` is what is sent besides. */
 static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
                              const psplit_i_cell *to, uint32_t type, int64_t w, int64_t send) {
@@ -326,6 +393,9 @@ static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
   const int64_t *send_ns = instance->send + (size_t)type * instance->n_nets;
   const int64_t *recv_ns = instance->recv + (size_t)type * instance->n_nets;
   int64_t recv = 0;
+  if (c->roots && receives_message(c, from, to))
+    recv += instance->least_message[instance->n_types + type];
+  if (c->roots && sends_message(c, from, to)) send += instance->least_message[type];
   for (uint32_t k = 0; k < from->n_paths[0]; k++)
     if (within(from->paths[0][k].pins, to->in, c->words)) recv += from->paths[0][k].amount;
   for (uint32_t k = 0; k < to->n_paths[1]; k++)
@@ -336,7 +406,7 @@ static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
     if (read_in_stage(c, to->behind[k], from, to)) recv += recv_ns[to->behind[k]];
   for (uint32_t k = 0; k < to->n_ahead; k++) {
     const uint32_t e = to->ahead[k];
-    if (psplit_i_holds(from->out, instance->net_pin[instance->net_off[e]])) send += send_ns[e];
+    if (made_in_stage(c, e, from)) send += send_ns[e];
   }
   for (uint32_t k = 0; k < from->n_behind; k++) {
     const uint32_t e = from->behind[k];

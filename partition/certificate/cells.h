@@ -22,6 +22,7 @@ typedef struct psplit_i_path {
   uint32_t *steps; /* [2 * n_steps] net, consumer */
   uint32_t n_steps;
   uint64_t *pins; /* bitset: of all its nets */
+  bool message;   /* each of its nets makes one */
 } psplit_i_path;
 
 typedef struct psplit_i_cell {
@@ -59,6 +60,8 @@ typedef struct psplit_i_cells {
   uint64_t *forbidden;       /* [n_types * words] */
   int64_t *scale_up, *scale_down; /* [n_types] least time over omega, as a fraction */
   uint64_t *counted; /* clusters that make a stage non-empty; NULL: empty stages are allowed */
+  /* Clusters that no message comes to; that none leaves (message_floor.h). NULL: none count. */
+  uint64_t *roots, *leaves;
   int64_t *least_send, *least_recv;                  /* [n_nets] over types that pay */
   uint64_t *all;                                     /* every cluster */
   uint64_t *left, *fresh_in, *fresh_out, *free_bits; /* scratch */
@@ -88,6 +91,18 @@ PSPLIT_MUST_USE psplit_code psplit_i_cells_divide(psplit_i_cells *cells, const p
  * counted only where that is certain. Errors: NOMEM. One maximum flow each way. */
 PSPLIT_MUST_USE psplit_code psplit_i_cell_paths_find(psplit_i_cells *cells, psplit_i_cell *cell,
                                                      int64_t enough, psplit_i_budget *budget);
+
+/* The messages of a stage from a downset of `from` to one of `to`, and what goes past it for
+ * certain: from in front of it to what stands behind. */
+typedef struct psplit_i_cell_messages {
+  bool sends, receives; /* one of its own, for certain */
+  bool passes;
+  int64_t send_ns, recv_ns; /* of what goes past; receiving what it reads as well is not in it */
+} psplit_i_cell_messages;
+
+psplit_i_cell_messages psplit_i_cells_messages(const psplit_i_cells *cells,
+                                               const psplit_i_cell *from, const psplit_i_cell *to,
+                                               uint32_t type);
 
 /* What a stage on a device of `type` takes at least that reaches from a downset of `from` to one of
  * `to`, a tensor sent once, and `more` time for sending; INF: there is none. *out_comm is the part

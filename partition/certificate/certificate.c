@@ -3,6 +3,8 @@
  *
  * A proof is looked for anew, with the bound that is known as its aim; solvers and bounds need not
  * remember how they came to it. */
+#include "certificate.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +26,21 @@ enum {
   MAX_CUTS = 64
 };
 
+/* How messages count in a proof: those of a trunk, as a part of its tensors' times; one at least
+ * for each stage that sends any, and for each that receives; these, and what stages pass on. */
+typedef enum messages { OF_TRUNK, AT_LEAST, ANY_WAY } messages;
+
 typedef struct builder {
   const psplit_problem *problem; /* as given */
-  psplit_problem merged;         /* with devices that are alike as one entry */
+  psplit_problem merged;         /* with devices that are alike as one, and as `counted` */
+  messages counted;
   const psplit_partition_options *options;
   psplit_i_budget *budget;
   psplit_i_arena arena;
   psplit_diag *diag;
   psplit_i_text proof; /* lines of the best proof */
   int64_t bound;       /* that it proves */
+  messages proved_with;
 } builder;
 
 /* The instance in which something is proved. */
@@ -111,6 +119,7 @@ static psplit_code take_proof(builder *b, int64_t bound, psplit_i_text *text) {
   psplit_i_text_fini(&b->proof);
   b->proof = *text;
   b->bound = bound;
+  b->proved_with = b->counted;
   *text = (psplit_i_text){0};
   return PSPLIT_OK;
 }
@@ -147,7 +156,7 @@ static psplit_code prove_totals(builder *b) {
       low = middle;
   }
   psplit_i_text_puts(&text, "proof totals\n");
-  PSPLIT_TRY(take_proof(b, high, &text));
+  if (high > b->bound) PSPLIT_TRY(take_proof(b, high, &text));
 out:
   psplit_i_text_fini(&text);
   psplit_i_cells_fini(&scales);
@@ -272,6 +281,7 @@ static psplit_code prove_by_cells(builder *b, const reduced *r, int64_t target,
   const psplit_i_case_request request = {.limit = target - 1,
                                          .no_empty_stages = no_empty_stages,
                                          .count_receivers = count_receivers,
+                                         .any_way = b->counted == ANY_WAY && no_empty_stages,
                                          .most_cells = MAX_CELLS,
                                          .budget = b->budget};
   uint32_t *stack = NULL;
@@ -325,7 +335,10 @@ static psplit_code prove(builder *b, int64_t target, bool *out_proved) {
     reduced_fini(&r);
     return code;
   }
-  code = prove_contiguous(b, target, false, out_proved, &split);
+  if (b->counted == ANY_WAY)
+    split = true; /* who passes on is told where no stage may be empty */
+  else
+    code = prove_contiguous(b, target, false, out_proved, &split);
   if (code == PSPLIT_OK && split && !*out_proved && b->options->require_nonempty)
     code = prove_contiguous(b, target, true, out_proved, &split);
   return code;
@@ -334,10 +347,11 @@ static psplit_code prove(builder *b, int64_t target, bool *out_proved) {
 /* The largest bound that can be proved, up to `target`: that one first, with a third of the budget,
  * then smaller ones, which leave fewer splits to rule out. */
 static psplit_code prove_most(builder *b, int64_t target) {
+  enum { WAY = 64 };
   static const struct {
-    int64_t sixteenths; /* of the way down to what totals prove */
-    uint32_t share;     /* one part of what is left of the budget */
-  } kAims[] = {{0, 3}, {1, 4}, {4, 3}, {8, 2}, {12, 1}};
+    int64_t down;   /* parts of WAY, from the bound down to what totals prove */
+    uint32_t share; /* one part of what is left of the budget */
+  } kAims[] = {{0, 3}, {1, 4}, {4, 4}, {16, 3}, {32, 2}, {48, 1}};
   bool proved = false;
   psplit_code code = prove_totals(b);
   const int64_t least = b->bound;
@@ -345,7 +359,7 @@ static psplit_code prove_most(builder *b, int64_t target) {
   for (size_t k = 0; k < sizeof kAims / sizeof *kAims && code == PSPLIT_OK && !proved; k++) {
     psplit_i_budget share = psplit_i_budget_share(whole, kAims[k].share);
     b->budget = &share;
-    code = prove(b, target - (target - least) / 16 * kAims[k].sixteenths, &proved);
+    code = prove(b, target - (target - least) / WAY * kAims[k].down, &proved);
     b->budget = whole;
     psplit_i_spend(whole, share.spent);
   }
@@ -403,10 +417,53 @@ static void write_trunk(const psplit_problem *p, psplit_i_text *out) {
   psplit_i_text_puts(out, "\n");
 }
 
-psplit_code psplit_certificate_make(const psplit_problem *problem,
-                                    const psplit_partition_options *given,
-                                    const psplit_solution *solution, psplit_diag *diag,
-                                    char **out_text, size_t *out_n, int64_t *out_bound_ns) {
+/* Whether all stages' messages can be counted, rather than those of a trunk. */
+static bool counts_messages(const builder *b) {
+  const psplit_problem *p = b->problem;
+  bool backward = false;
+  for (uint32_t v = 0; p->node_flags && v < p->n_nodes && !backward; v++)
+    backward = p->node_flags[v] & PSPLIT_NODE_BACKWARD;
+  return p->message_ns && is_plain(b) && !backward;
+}
+
+/* With messages as they are, at least. Point to point, and where that does not do, with those of a
+ * trunk, which several stages receive. *out_whole: the problem with its trunk. */
+static psplit_code prove_with_messages(builder *b, int64_t target, bool any_way,
+                                       psplit_problem *out_whole) {
+  psplit_code code;
+  psplit_i_budget *const whole = b->budget;
+  const bool shared = b->merged.comm == PSPLIT_COMM_SHARED;
+  psplit_i_budget share = psplit_i_budget_share(whole, shared ? 1 : 2);
+  if (counts_messages(b)) {
+    b->merged.net_flags = b->problem->net_flags; /* without marks of a trunk */
+    b->counted = any_way ? ANY_WAY : AT_LEAST;
+    b->budget = &share;
+    code = prove_most(b, target);
+    b->budget = whole;
+    psplit_i_spend(whole, share.spent);
+    if (code != PSPLIT_OK || b->bound >= target || shared) return code;
+  }
+  b->counted = OF_TRUNK;
+  PSPLIT_TRY(mark_trunk(b));
+  *out_whole = b->merged;
+  PSPLIT_TRY(psplit_i_messages_relax(out_whole, &b->arena, &b->merged));
+  b->merged.message_ns = NULL; /* a relaxation: beyond the trunk messages take nothing */
+  code = prove_most(b, target);
+out:
+  return code;
+}
+
+static void write_messages(const builder *b, const psplit_problem *whole, psplit_i_text *out) {
+  if (b->proved_with == OF_TRUNK && whole->message_ns) write_trunk(whole, out);
+  if (b->proved_with != OF_TRUNK) psplit_i_text_puts(out, "messages\n");
+  if (b->proved_with == ANY_WAY) psplit_i_text_puts(out, "any-way\n");
+}
+
+psplit_code psplit_i_certificate_make(const psplit_problem *problem,
+                                      const psplit_partition_options *given,
+                                      const psplit_solution *solution, bool any_way,
+                                      psplit_diag *diag, char **out_text, size_t *out_n,
+                                      int64_t *out_bound_ns) {
   psplit_diag own = {0};
   if (!diag) diag = &own;
   psplit_partition_options options;
@@ -436,15 +493,16 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
     b.merged.next_hop = NULL; /* a relaxation: what is sent counts once, and no relays */
     b.merged.comm = PSPLIT_COMM_SHARED;
   }
-  const bool trunk = b.merged.message_ns && !options.noncontiguous;
-  if (trunk) PSPLIT_TRY(mark_trunk(&b));
-  const psplit_problem whole = b.merged;
-  if (trunk) PSPLIT_TRY(psplit_i_messages_relax(&whole, &b.arena, &b.merged));
-  b.merged.message_ns = NULL; /* a relaxation: beyond the trunk messages take nothing */
-  PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));
+  psplit_problem whole = {0};
+  if (b.merged.message_ns && !options.noncontiguous) {
+    PSPLIT_TRY(prove_with_messages(&b, solution->lower_bound_ns, any_way, &whole));
+  } else {
+    b.merged.message_ns = NULL;
+    PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));
+  }
   write_head(&b, solution, &text);
   if (relays) psplit_i_text_puts(&text, "relays\n");
-  if (trunk) write_trunk(&whole, &text);
+  write_messages(&b, &whole, &text);
   psplit_i_text_addf(&text, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
                      b.bound);
   psplit_i_text_add(&text, b.proof.bytes, b.proof.n);
@@ -460,4 +518,12 @@ out:
   psplit_i_text_fini(&b.proof);
   psplit_i_arena_fini(&b.arena);
   return code;
+}
+
+psplit_code psplit_certificate_make(const psplit_problem *problem,
+                                    const psplit_partition_options *options,
+                                    const psplit_solution *solution, psplit_diag *diag,
+                                    char **out_text, size_t *out_n, int64_t *out_bound_ns) {
+  return psplit_i_certificate_make(problem, options, solution, false, diag, out_text, out_n,
+                                   out_bound_ns);
 }

@@ -244,6 +244,7 @@ static psplit_code close_in(trial *t, const psplit_problem *problem,
   if (bound_ns > solution->lower_bound_ns) {
     solution->lower_bound_ns = bound_ns;
     solution->bound = psplit_i_method_name(PSPLIT_I_SOLVER_EXACT);
+    psplit_i_record_any_way(t->planner, options, bound_ns);
   }
 out:
   return code;

@@ -2,6 +2,7 @@
  * back is the problem that a certificate is of. */
 #include "record.h"
 
+#include "certificate.h"
 #include "least_links.h"
 
 #include <stdlib.h>
@@ -64,6 +65,15 @@ out:
   return code;
 }
 
+void psplit_i_record_any_way(psplit_planner *planner, const psplit_partition_options *options,
+                             int64_t bound_ns) {
+  if (!planner->solved.n) return;
+  psplit_i_solved *last = &planner->solved.items[planner->solved.n - 1];
+  last->any_way = true;
+  last->options.time_limit_s = options->time_limit_s;
+  last->solution->lower_bound_ns = bound_ns;
+}
+
 /* The problem that the plan's bound is of: the first with that bound, else the last. */
 static const psplit_i_solved *find(const psplit_planner *planner) {
   for (size_t i = 0; i < planner->solved.n; i++)
@@ -96,8 +106,8 @@ psplit_code psplit_planner_certificate(const psplit_planner *planner, psplit_dia
     for (uint32_t j = 0; j < n; j++) next_hop[(size_t)i * n + j] = j;
   psplit_problem relayed = *problem;
   if (n) relayed.next_hop = next_hop;
-  code = psplit_certificate_make(&relayed, &solved->options, solved->solution, diag,
-                                 &made.certificate, &made.n_certificate, &made.bound_ns);
+  code = psplit_i_certificate_make(&relayed, &solved->options, solved->solution, solved->any_way,
+                                   diag, &made.certificate, &made.n_certificate, &made.bound_ns);
   free(next_hop);
   psplit_problem_destroy(problem);
   if (code != PSPLIT_OK) return code;

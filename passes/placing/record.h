@@ -10,4 +10,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_record(psplit_planner *planner, const pspli
                                             const psplit_partition_options *options,
                                             const psplit_solution *solution, psplit_diag *diag);
 
+/* The bound of the last record is raised, with these options: to one that holds whatever way
+ * tensors go. */
+void psplit_i_record_any_way(psplit_planner *planner, const psplit_partition_options *options,
+                             int64_t bound_ns);
+
 #endif

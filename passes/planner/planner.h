@@ -44,6 +44,7 @@ typedef struct psplit_i_solved {
   char *problem;
   size_t n;
   bool next_hop; /* links were missing, which the JSON does not tell */
+  bool any_way;  /* the bound holds whatever way tensors go */
   psplit_partition_options options;
   psplit_solution *solution;
 } psplit_i_solved;

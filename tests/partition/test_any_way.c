@@ -12,6 +12,7 @@
 #include "all_splits.h"
 #include "any_way.h"
 #include "bed.h"
+#include "certificate.h"
 
 enum { STAGES = 4, NODES = 7, PAIRS = STAGES * STAGES, CASES = 120 };
 
@@ -125,10 +126,26 @@ static psplit_code measure(void *with, const uint32_t *stage, psplit_diag *diag,
   return PSPLIT_OK;
 }
 
+/* The bound that a certificate proves, which aims at what is known to hold. */
+static int64_t certified(const psplit_problem *p, const psplit_partition_options *o,
+                         psplit_solution *shared, int64_t aim) {
+  psplit_diag diag = {0};
+  char *text;
+  size_t n;
+  int64_t bound;
+  const int64_t before = shared->lower_bound_ns;
+  shared->lower_bound_ns = aim;
+  assert_int_equal(psplit_i_certificate_make(p, o, shared, true, &diag, &text, &n, &bound),
+                   PSPLIT_OK);
+  shared->lower_bound_ns = before;
+  free(text);
+  return bound;
+}
+
 static void no_way_is_below_the_bound(void **state) {
   (void)state;
   static random_problem r;
-  uint32_t n_cases = 0, n_proved = 0, n_raised = 0;
+  uint32_t n_cases = 0, n_proved = 0, n_raised = 0, n_certified = 0;
   for (uint32_t seed = 0; seed < percent(CASES); seed++)
     for (shape kind = CHAIN; kind < ANY_ORDER; kind++) {
       make_random_problem(&r, 7000 + seed, kind, NODES, STAGES, WITH_MESSAGES);
@@ -153,14 +170,21 @@ static void no_way_is_below_the_bound(void **state) {
           "value %lld does not hold",
           seed, (int)kind, (long long)shared->lower_bound_ns, (long long)bound, (long long)best,
           (long long)value);
+      const int64_t whole = certified(&p, &o, shared, bound);
+      if (certified(&p, &o, shared, best + 1) > best || whole > bound)
+        fail_msg("seed %u, shape %d: more than the optimum %lld is certified", seed, (int)kind,
+                 (long long)best);
+      n_certified += bound > shared->objective_ns && whole == bound;
       n_cases++;
       n_proved += bound == best && value == best;
       n_raised += bound > shared->objective_ns;
       psplit_solution_destroy(shared);
     }
-  print_message("# of %u optima %u are proved; %u are above those by shared memory\n", n_cases,
-                n_proved, n_raised);
-  assert_true(n_cases > 0 && n_proved > n_cases / 2 && n_raised > 0);
+  print_message(
+    "# of %u optima %u are proved; %u are above those by shared memory, of which %u are "
+    "certified\n",
+    n_cases, n_proved, n_raised, n_certified);
+  assert_true(n_cases > 0 && n_proved > n_cases / 2 && n_raised > 0 && n_certified > n_raised / 2);
 }
 
 int main(void) {

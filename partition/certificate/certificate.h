@@ -1,0 +1,15 @@
+/* Certificates of what only the planner asks for. */
+#ifndef PSPLIT_PARTITION_CERTIFICATE_H
+#define PSPLIT_PARTITION_CERTIFICATE_H
+
+#include <psplit/partition.h>
+
+/* As psplit_certificate_make(). `any_way`: solution->lower_bound_ns is that of any_way.h, of the
+ * same problem and options; the value in the certificate stays that by shared memory. */
+PSPLIT_MUST_USE psplit_code psplit_i_certificate_make(const psplit_problem *problem,
+                                                      const psplit_partition_options *options,
+                                                      const psplit_solution *solution, bool any_way,
+                                                      psplit_diag *diag, char **out_text,
+                                                      size_t *out_n, int64_t *out_bound_ns);
+
+#endif
