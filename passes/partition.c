@@ -86,8 +86,11 @@ static psplit_i_request request_of(const cutter *c, const uint8_t *joined) {
 static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
                               psplit_diag *diag) {
   cutter *c = user;
-  static const double BESIDE_SHARED = 0.5; /* what is asked by shared memory has a bound by now */
-  const double share = c->shared.solution ? BESIDE_SHARED : 1;
+  /* What is asked by shared memory has a bound by now. */
+  static const double BESIDE_SHARED = 0.5, BESIDE_LONGER = 0.4;
+  const double share = !c->shared.solution     ? 1
+                       : c->shared.asked_again ? BESIDE_LONGER
+                                               : BESIDE_SHARED;
   psplit_i_request r = request_of(c, joined);
   r.quick = effort == PSPLIT_I_CUT_ANY;
   return effort == PSPLIT_I_CUT ? cut(c->planner, &r, share, diag)

@@ -23,8 +23,9 @@
 enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26, LARGE = 512 /* supernodes: not soon decided */ };
 
 /* Of the time that the split itself may take: for shared memory, where the exact program decides
- * soon or what stages pass on helps it more, and where it takes a search; and for all ways. */
-static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3;
+ * soon or what stages pass on helps it more, and where it takes a search; and for all ways, or for
+ * shared memory again where that would not help. */
+static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
 
 typedef struct ways {
   const psplit_planner *planner;
@@ -227,24 +228,34 @@ out:
   return code;
 }
 
+/* Whether much is open though all that is asked of shared memory has not been decided. */
+static bool is_wide(const psplit_i_shared_split *best) {
+  static const double WIDE = 0.02;
+  const psplit_solution *solution = best->solution;
+  return !solution->proved_optimal && best->slowest_ns < INT64_MAX &&
+         (double)best->slowest_ns > (double)solution->lower_bound_ns * (1 + WIDE);
+}
+
 /* Between the bound by shared memory and what its split takes: what counts then is which stages
  * pass tensors on. */
-static psplit_code close_in(trial *t, const psplit_problem *problem,
-                            const psplit_partition_options *options, int64_t value_ns,
+static psplit_code close_in(trial *t, const psplit_problem *problem, int64_t value_ns,
                             psplit_diag *diag) {
-  static const double WIDE = 0.02; /* open: the program would not get far */
   psplit_code code;
+  psplit_partition_options options;
   psplit_solution *solution = t->best->solution;
   int64_t bound_ns = solution->lower_bound_ns;
   if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
-  const bool hard = t->best->n_groups > LARGE || (double)value_ns > (double)bound_ns * (1 + WIDE);
-  if (!solution->proved_optimal && hard) return PSPLIT_OK;
+  const bool large = t->best->n_groups > LARGE;
+  if (is_wide(t->best) || (large && !solution->proved_optimal)) return PSPLIT_OK;
+  psplit_i_partition_options(t->planner, &options);
+  options.time_limit_s *= ANY_WAY;
+  options.logger = NULL;
   PSPLIT_TRY(
-    psplit_i_bound_any_way(problem, options, measure_split, t, &bound_ns, &value_ns, diag));
+    psplit_i_bound_any_way(problem, &options, measure_split, t, &bound_ns, &value_ns, diag));
   if (bound_ns > solution->lower_bound_ns) {
     solution->lower_bound_ns = bound_ns;
     solution->bound = psplit_i_method_name(PSPLIT_I_SOLVER_EXACT);
-    psplit_i_record_any_way(t->planner, options, bound_ns);
+    psplit_i_record_any_way(t->planner, &options, bound_ns);
   }
 out:
   return code;
@@ -261,17 +272,44 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
   return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
+/* In a share of the time: of two answers the larger bound counts. *out_ns: what its split takes by
+ * the best ways, INT64_MAX: there is none. */
+static psplit_code ask(trial *t, const psplit_problem *problem, double share, bool joined,
+                       int64_t *out_ns, psplit_diag *diag) {
+  psplit_code code;
+  psplit_partition_options options;
+  psplit_diag why = {0};
+  psplit_planner *planner = t->planner;
+  psplit_solution *found = NULL, **best = &t->best->solution;
+  *out_ns = INT64_MAX;
+  psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= share;
+  options.logger = NULL;
+  code = psplit_partition_solve(problem, &options, &why, &found);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
+  code = PSPLIT_OK;
+  if (!found) goto out;
+  if (!joined) PSPLIT_TRY(psplit_i_record(planner, problem, &options, found, diag));
+  PSPLIT_TRY(measure_split(t, found->stage, diag, out_ns));
+  if (*best && (*best)->lower_bound_ns > found->lower_bound_ns) goto out;
+  psplit_solution_destroy(*best);
+  *best = found;
+  found = NULL;
+out:
+  psplit_solution_destroy(found);
+  return code;
+}
+
 /* Asked once for these supernodes. The planner's plan is another one then. `joined` (with `ties`;
  * else NULL): of splits that keep these weights' users together, what is soon found. */
 static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_weights *ties,
                                 const uint8_t *joined, psplit_i_shared_split *io,
                                 psplit_diag *diag) {
   psplit_code code;
-  psplit_partition_options options;
-  psplit_diag why = {0};
   psplit_i_arena arena; /* plans are made while the problem is asked */
   psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
   trial t = {.planner = planner, .best = io};
+  int64_t value_ns;
   psplit_i_shared_split_fini(io);
   psplit_i_arena_init(&arena, 0);
   io->n_groups = planner->grouping.n_groups;
@@ -280,21 +318,17 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   if (b.problem.n_link_classes || !b.problem.message_ns) goto out;
   b.problem.comm = PSPLIT_COMM_SHARED;
   if (joined) PSPLIT_TRY(psplit_i_tied_weights_join(&b, ties, joined));
-  psplit_i_partition_options(planner, &options);
-  const bool large = b.n_groups > LARGE;
-  options.time_limit_s *= large ? SEARCHED : DECIDED;
-  options.logger = NULL;
-  code = psplit_partition_solve(&b.problem, &options, &why, &io->solution);
-  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
-  code = PSPLIT_OK;
-  if (!io->solution) goto out;
-  if (!joined) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, io->solution, diag));
   t.group = b.group;
-  options.time_limit_s *= ANY_WAY / (large ? SEARCHED : DECIDED);
   PSPLIT_TRY(make_room(planner, io, &t, diag));
-  int64_t value_ns;
-  PSPLIT_TRY(measure_split(&t, io->solution->stage, diag, &value_ns));
-  if (!joined) PSPLIT_TRY(close_in(&t, &b.problem, &options, value_ns, diag));
+  const bool large = b.n_groups > LARGE;
+  PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, &value_ns, diag));
+  if (!io->solution || joined) goto out;
+  if (!large && is_wide(io)) {
+    io->asked_again = true;
+    PSPLIT_TRY(ask(&t, &b.problem, AGAIN, false, &value_ns, diag));
+  } else {
+    PSPLIT_TRY(close_in(&t, &b.problem, value_ns, diag));
+  }
 out:
   psplit_i_arena_fini(&arena);
   psplit_i_arena_reset(&planner->scratch);
