@@ -58,7 +58,6 @@ static psplit_code refuse(psplit_planner *planner, psplit_diag *diag) {
 static psplit_code solve(replicas *r, double share, psplit_solution **out, psplit_diag *why) {
   psplit_code code;
   psplit_planner *planner = r->planner;
-  psplit_partition_options options;
   psplit_i_builder b = {.planner = planner, .arena = &r->arena, .diag = why};
   uint64_t *memory_bytes = psplit_i_arena_array(&r->arena, r->n_devices, sizeof *memory_bytes);
   if (!memory_bytes) return psplit_i_nomem(why);
@@ -73,15 +72,11 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out, pspli
   b.problem.devices = &all;
   b.problem.n_devices = 1;
   b.problem.any_device_order = false;
-  psplit_i_partition_options(planner, &options);
+  psplit_partition_options options = psplit_i_request_options(planner, r->request, share);
   options.require_nonempty = false;
   const uint32_t most = r->n_devices < PSPLIT_MOST_REPLICAS ? r->n_devices : PSPLIT_MOST_REPLICAS;
   options.max_replicas =
     planner->options.max_replicas < most ? planner->options.max_replicas : most;
-  options.gap_frac = r->request->gap_frac;
-  options.time_limit_s *= share;
-  if (r->request->time_limit_s >= 0) options.time_limit_s = share * r->request->time_limit_s;
-  if (strcmp(r->request->solver, "auto") != 0) options.solver = r->request->solver;
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, why, out));
   r->group = b.group;
 out:

@@ -24,8 +24,8 @@ static psplit_code join_tied(psplit_i_builder *b, const psplit_i_request *r) {
   return psplit_i_tied_weights_join(b, r->ties, r->joined);
 }
 
-static psplit_partition_options options_of(const psplit_planner *planner, const psplit_i_request *r,
-                                           double share) {
+psplit_partition_options psplit_i_request_options(const psplit_planner *planner,
+                                                  const psplit_i_request *r, double share) {
   psplit_partition_options options;
   psplit_i_partition_options(planner, &options);
   options.solver = psplit_i_request_solver(planner, r);
@@ -51,7 +51,7 @@ psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request
   PSPLIT_TRY(psplit_i_builder_number(&b));
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
-  psplit_partition_options options = options_of(planner, r, share);
+  psplit_partition_options options = psplit_i_request_options(planner, r, share);
   options.logger = NULL;
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
   if (any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
@@ -108,7 +108,7 @@ static psplit_code try_layouts(psplit_planner *planner, const psplit_i_request *
   PSPLIT_TRY(psplit_i_builder_number(&b));
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
-  const psplit_partition_options options = options_of(planner, r, share);
+  const psplit_partition_options options = psplit_i_request_options(planner, r, share);
   code = psplit_partition_solve(&b.problem, &options, &why, &other);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   if (code != PSPLIT_OK) {
@@ -151,7 +151,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
   const psplit_partition_options options =
-    options_of(planner, r, overlap ? FIRST_SHARE * share : share);
+    psplit_i_request_options(planner, r, overlap ? FIRST_SHARE * share : share);
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
   if (!r->quick) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
   psplit_solution_destroy(planner->solution);

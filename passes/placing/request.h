@@ -18,6 +18,10 @@ bool psplit_i_request_joins_any(const psplit_i_request *r);
 /* Which solver: the request's, else the planner's, else "auto". */
 const char *psplit_i_request_solver(const psplit_planner *planner, const psplit_i_request *r);
 
+/* How it is to be solved, in `share` of the time limit. */
+psplit_partition_options psplit_i_request_options(const psplit_planner *planner,
+                                                  const psplit_i_request *r, double share);
+
 /* Solves the planner's problem on devices of memory_bytes[n_stages] (UINT64_MAX: no limit), which
  * hold weights alone, in `share` of the time limit; gives every node its stage, and the planner its
  * solution. Errors: INFEASIBLE, NOMEM. */

@@ -324,6 +324,11 @@ out:
   return code;
 }
 
+/* Whether that is no answer of one way among others. */
+static bool ends_all(psplit_code code) {
+  return code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED || code == PSPLIT_USAGE;
+}
+
 enum { FREE, CHUNKS, CONTIGUOUS, ONE_EACH, N_WAYS };
 
 /* The plan with one segment on each device, which knows of all memory, and chooses devices. */
@@ -343,8 +348,7 @@ static psplit_code try_one_each(segments *s) {
     planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_SOLVER_FIT);
   psplit_solution_destroy(planner->solution);
   planner->solution = NULL;
-  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED)
-    PSPLIT_FAIL(psplit_i_fail_as(s->diag, &why));
+  if (ends_all(code)) PSPLIT_FAIL(psplit_i_fail_as(s->diag, &why));
   if (code != PSPLIT_OK) return PSPLIT_OK;
   s->n_segments = planner->options.n_stages;
   memcpy(s->list, planner->device_id, s->n_segments * sizeof *s->list);
@@ -360,21 +364,20 @@ static psplit_code try_solver(segments *s) {
   psplit_code code = PSPLIT_OK;
   const bool latency = s->planner->options.objective == PSPLIT_LATENCY;
   for (int way = FREE; way <= CONTIGUOUS; way++) {
-    psplit_partition_options options;
+    psplit_partition_options options =
+      psplit_i_request_options(s->planner, s->request, 1.0 / N_WAYS);
     psplit_solution *solution = NULL;
     psplit_diag why = {0};
     if (latency && way != CONTIGUOUS) continue; /* which the solver does not do */
     if (way == CHUNKS && s->max_segments > 8) continue;
-    psplit_i_partition_options(s->planner, &options);
     options.require_nonempty = false;
     options.logger = NULL;
-    options.time_limit_s /= N_WAYS;
     options.noncontiguous = way == FREE;
     options.chunks = way == CHUNKS ? s->max_segments : 1;
     psplit_problem problem = s->problem;
     if (way == CHUNKS) problem.message_ns = NULL; /* which the solver does not do: bytes alone */
     code = psplit_partition_solve(&problem, &options, &why, &solution);
-    if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(s->diag, &why);
+    if (ends_all(code)) return psplit_i_fail_as(s->diag, &why);
     if (code != PSPLIT_OK) continue;
     if (way == FREE) raise_bound(s, solution->lower_bound_ns, solution->bound);
     for (uint32_t g = 0; g < s->n_groups; g++)

@@ -120,6 +120,39 @@ static void what_does_not_go_together_is_refused(void **state) {
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) expect_refusal(&refusals[i]);
 }
 
+/* What the planner's options name, with replicas or segments: a solver, or none that there is. */
+static void expect_solver(bool replicas, const char *name) {
+  psplit_model *model = opened_text(CHAIN);
+  psplit_planner_options options;
+  psplit_diag diag = {0};
+  psplit_planner_options_init(&options);
+  options.n_stages = 3;
+  if (replicas)
+    options.max_replicas = 2;
+  else
+    options.max_segments = 2;
+  options.solver = name;
+  psplit_planner *planner = unit_of(model, &options);
+  const psplit_code code =
+    psplit_planner_run(planner, "infer-shapes,cost,mark,attach,partition", &diag);
+  const char *by = code == PSPLIT_OK ? psplit_planner_plan(planner)->solver : diag.message;
+  if (strcmp(name, "nonsense") == 0)
+    assert_true(code == PSPLIT_USAGE && strstr(by, "no solver \"nonsense\""));
+  else
+    assert_string_equal(by, name);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
+static void the_solver_that_is_named_is_asked(void **state) {
+  (void)state;
+  expect_solver(true, "copies");
+  expect_solver(true, "even");
+  expect_solver(true, "nonsense");
+  expect_solver(false, "even");
+  expect_solver(false, "nonsense");
+}
+
 /* So many devices of two kinds: any two of them may be the best. */
 static char *many_devices(uint32_t n) {
   psplit_i_text text = {0};
@@ -359,6 +392,7 @@ static void a_problem_of_fewer_devices_is_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_does_not_go_together_is_refused),
+    cmocka_unit_test(the_solver_that_is_named_is_asked),
     cmocka_unit_test(segments_have_devices_enough),
     cmocka_unit_test(constants_are_one_segment),
     cmocka_unit_test(segments_keep_nodes_together),
