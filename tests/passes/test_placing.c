@@ -122,13 +122,15 @@ static void what_does_not_go_together_is_refused(void **state) {
 
 /* What the planner's options name, with replicas or segments: a solver, or none that there is. */
 static void expect_solver(bool replicas, const char *name) {
-  psplit_model *model = opened_text(CHAIN);
+  psplit_model *model = opened_text(
+    "(float[512,512] x) => (float[512,512] d) {"
+    " a = MatMul (x, x) b = MatMul (a, a) c = MatMul (b, b) d = MatMul (c, c) }");
   psplit_planner_options options;
   psplit_diag diag = {0};
   psplit_planner_options_init(&options);
   options.n_stages = 3;
   if (replicas)
-    options.max_replicas = 2;
+    options.max_replicas = 3;
   else
     options.max_segments = 2;
   options.solver = name;
