@@ -338,30 +338,41 @@ out:
   return code;
 }
 
+/* Of each node: whether it may be copied, and what it takes at least. */
+typedef struct node_facts {
+  uint8_t *copied;
+  int64_t *ns;
+} node_facts;
+
+static psplit_code find_facts(const psplit_planner *planner, psplit_i_arena *arena,
+                              psplit_diag *diag, node_facts *out) {
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  out->copied = PSPLIT_NEW(arena, uint8_t, n_nodes);
+  out->ns = psplit_i_arena_array(arena, n_nodes, sizeof *out->ns);
+  if (!out->copied || !out->ns) return psplit_i_nomem(diag);
+  find_copied(planner, out->ns, out->copied);
+  for (uint32_t n = 0; n < n_nodes; n++) out->ns[n] = least_ns(planner, n);
+  return PSPLIT_OK;
+}
+
 /* The bound of one relaxation: with messages as results make them that nobody computes again or,
  * `charged`, as charges. Takes bound and stages if that is above *io_bound_ns. */
-static psplit_code relax(psplit_planner *planner, psplit_diag *diag, bool charged,
-                         int64_t *io_bound_ns, uint32_t *io_stage) {
+static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool charged,
+                         psplit_diag *diag, int64_t *io_bound_ns, uint32_t *io_stage) {
   static const double SHARE = 0.3; /* of the time that the split itself may take */
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_partition_options options;
   psplit_i_charges charges;
   const uint32_t n_nodes = planner->graph->n_nodes;
-  psplit_i_builder b = {
-    .planner = planner, .arena = &planner->scratch, .diag = diag, .charges_messages = charged};
-  uint8_t *copied = PSPLIT_NEW(&planner->scratch, uint8_t, n_nodes);
-  int64_t *ns = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *ns);
-  if (!copied || !ns) return psplit_i_nomem(diag);
-  /* For all orders, as the plan's bound is; of other devices than the chosen it would say nothing.
-   */
-  b.any_order = planner->order_chosen;
-  if (b.any_order && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
+  psplit_i_builder b = {.planner = planner,
+                        .arena = &planner->scratch,
+                        .diag = diag,
+                        .any_order = planner->order_chosen, /* as the plan's bound is */
+                        .copied = facts->copied,
+                        .charges_messages = charged};
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  find_copied(planner, ns, copied);
-  b.copied = copied;
-  for (uint32_t n = 0; n < n_nodes; n++) ns[n] = least_ns(planner, n);
-  PSPLIT_TRY(make_charges(&b, ns, &charges));
+  PSPLIT_TRY(make_charges(&b, facts->ns, &charges));
   if (charged && !b.charges) goto out;
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));
   psplit_i_partition_options(planner, &options);
@@ -383,12 +394,19 @@ out:
 psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
                                        int64_t *out_bound_ns, uint32_t *out_stage) {
   psplit_code code;
+  node_facts facts;
+  psplit_i_arena arena; /* the planner's scratch ends with each relaxation */
   *out_bound_ns = 0;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++) out_stage[n] = PSPLIT_NONE;
-  PSPLIT_TRY(relax(planner, diag, false, out_bound_ns, out_stage));
+  /* Of other devices than the chosen ones it would say nothing. */
+  if (planner->order_chosen && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
+  psplit_i_arena_init(&arena, 0);
+  PSPLIT_TRY(find_facts(planner, &arena, diag, &facts));
+  PSPLIT_TRY(relax(planner, &facts, false, diag, out_bound_ns, out_stage));
   if (planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR &&
       *out_bound_ns < planner->plan->bottleneck_ns)
-    PSPLIT_TRY(relax(planner, diag, true, out_bound_ns, out_stage));
+    PSPLIT_TRY(relax(planner, &facts, true, diag, out_bound_ns, out_stage));
 out:
+  psplit_i_arena_fini(&arena);
   return code;
 }
