@@ -175,7 +175,9 @@ static psplit_code find_windows(psplit_i_weight_axis_build *x) {
   x->net_out = PSPLIT_NEW(&x->arena, uint32_t, instance->n_nets);
   x->free_off = PSPLIT_NEW(&x->arena, uint32_t, (size_t)n_buckets + 1);
   x->near_off = PSPLIT_NEW(&x->arena, uint32_t, (size_t)n_buckets + 1);
-  if (!x->tin || !x->tout || !x->net_in || !x->net_out || !x->free_off || !x->near_off)
+  x->net_of_pin = PSPLIT_NEW(&x->arena, uint32_t, instance->net_off[instance->n_nets] + 1);
+  if (!x->net_of_pin || !x->tin || !x->tout || !x->net_in || !x->net_out || !x->free_off ||
+      !x->near_off)
     return PSPLIT_NOMEM;
   uint32_t q = 1;
   for (uint32_t k = 0; k < n; k++) {
@@ -191,6 +193,7 @@ static psplit_code find_windows(psplit_i_weight_axis_build *x) {
     x->net_out[e] = n_buckets;
     for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++) {
       const uint32_t i = instance->net_pin[k];
+      x->net_of_pin[k] = e;
       if (x->tin[i] > x->net_in[e]) x->net_in[e] = x->tin[i];
       if (x->tout[i] < x->net_out[e]) x->net_out[e] = x->tout[i];
     }

@@ -1,6 +1,8 @@
 /* The cheapest crossing of every bucket of the weight axis, by minimum cuts. A net counts on one
- * side only: behind J when all its pins are in every I, before I when all are outside every J; so
- * no net is counted twice in a stage.
+ * side only: behind J when its producer is in J, before I when that is outside every J; so no net
+ * is counted twice in a stage. Behind J it counts with those of its consumers that are in every I:
+ * where one of them is outside J, the stage holds it and receives the net. A net of the backward
+ * pass counts behind J once all its pins are in every I.
  *
  * A cut adds up what is received and what is sent: a net of the backward pass crosses J the other
  * way. With overlap a load is the largest of the two, not their sum, so there only nets that run
@@ -23,8 +25,8 @@
  * free changes, so the next one mostly asks for the same cut again. */
 typedef struct last_cut {
   uint32_t run;   /* of its bucket; PSPLIT_NONE: none, or one that the budget cut short */
-  uint64_t *nets; /* [n_nets] those it counted, unsorted */
-  uint32_t n_nets;
+  uint64_t *pins; /* [n_pins] what it counted, unsorted */
+  uint32_t n_pins;
   uint64_t spent;
   psplit_i_crossing_step steps[PSPLIT_I_MAX_STEPS];
   uint8_t n_steps;
@@ -35,7 +37,8 @@ typedef struct cutter {
   PSPLIT_VEC(bool) sides;
   bool *side;             /* of the last cut, by flow node */
   uint32_t *place;        /* [n] flow node of a free cluster */
-  uint64_t *nets;         /* rank of the threshold << 32 | net; see rank_of */
+  uint32_t *fan;          /* [n_nets] flow node of a net that counts by its consumers, or NONE */
+  uint64_t *pins;         /* rank of the threshold << 32 | pin; see list_pins */
   last_cut last[2];       /* outgoing, incoming */
   psplit_i_budget budget; /* of the bucket */
   bool failed;
@@ -96,30 +99,56 @@ static void add_net(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, 
   }
 }
 
-/* Where a net stands among those of a bucket: nearest partner first. The same in every bucket. */
-static uint32_t rank_of(const psplit_i_weight_axis_build *x, uint32_t e, bool incoming) {
-  return incoming ? x->net_in[e] : x->out->n_buckets - x->net_out[e];
+/* Whether a net counts by one consumer after another, not all at once. */
+static bool by_consumers(const psplit_i_weight_axis_build *x, uint32_t e, bool incoming) {
+  const uint32_t n_pins = x->instance->net_off[e + 1] - x->instance->net_off[e];
+  return incoming && n_pins > 2 && x->instance->net_forward[e];
 }
 
-/* The partner bucket from which on nets of a rank count: rank_of the other way round. */
+/* From now on a net counts where this consumer is outside J, too. */
+static void add_consumer(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, uint32_t e,
+                         uint32_t pin, int64_t ahead) {
+  const uint32_t producer = place_of(x, c, q, x->instance->net_pin[x->instance->net_off[e]]);
+  psplit_i_spend(&c->budget, 4);
+  if (ahead == 0 || producer == SINK) return;
+  if (c->fan[e] == PSPLIT_NONE) {
+    c->fan[e] = psplit_i_flow_node(&c->flow);
+    if (c->fan[e] == PSPLIT_NONE) {
+      c->failed = true;
+      return;
+    }
+    arc(c, producer, c->fan[e], ahead);
+  }
+  arc(c, c->fan[e], place_of(x, c, q, x->instance->net_pin[pin]), PSPLIT_I_INF);
+}
+
+/* The partner bucket from which on what has a rank counts: nearest first, the same in every bucket.
+ * Incoming, ranks are partners. */
 static uint32_t partner_of(const psplit_i_weight_axis_build *x, uint32_t rank, bool incoming) {
   return incoming ? rank : x->out->n_buckets - rank;
 }
 
-/* Nets that count for some partner bucket within reach, unsorted. */
-static uint32_t list_nets(const psplit_i_weight_axis_build *x, uint32_t q, bool incoming,
-                          uint64_t *nets) {
+/* What counts for some partner bucket within reach, unsorted: consumers of nets that count by
+ * those, producers of others. */
+static uint32_t list_pins(const psplit_i_weight_axis_build *x, uint32_t q, bool incoming,
+                          uint64_t *out_pins) {
   const psplit_i_weight_axis *axis = x->out;
-  uint32_t n_nets = 0;
+  uint32_t n = 0;
   for (uint32_t k = x->near_off[q]; k < x->near_off[q + 1]; k++) {
-    const uint32_t e = x->near_net[k];
-    const uint32_t partner = incoming ? x->net_in[e] : x->net_out[e];
-    const int64_t gap =
-      incoming ? axis->low[partner] - axis->high[q] : axis->low[q] - axis->high[partner];
-    if (gap > x->reach) continue;
-    nets[n_nets++] = (uint64_t)rank_of(x, e, incoming) << 32 | e;
+    const uint32_t e = x->near_net[k], first = x->instance->net_off[e];
+    const bool each = by_consumers(x, e, incoming);
+    const uint32_t end = each ? x->instance->net_off[e + 1] : first + 1;
+    for (uint32_t pin = each ? first + 1 : first; pin < end; pin++) {
+      const uint32_t partner = each       ? x->tin[x->instance->net_pin[pin]]
+                               : incoming ? x->net_in[e]
+                                          : x->net_out[e];
+      const int64_t gap =
+        incoming ? axis->low[partner] - axis->high[q] : axis->low[q] - axis->high[partner];
+      if (gap > x->reach || (each && partner <= q)) continue;
+      out_pins[n++] = (uint64_t)(incoming ? partner : axis->n_buckets - partner) << 32 | pin;
+    }
   }
-  return n_nets;
+  return n;
 }
 
 /* The network of a bucket without its nets. */
@@ -132,6 +161,8 @@ static void build_network(const psplit_i_weight_axis_build *x, cutter *c, uint32
     if ((c->place[x->free_cluster[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE)
       c->failed = true;
   if (c->failed) return;
+  for (uint32_t k = x->near_off[q]; k < x->near_off[q + 1]; k++)
+    c->fan[x->near_net[k]] = PSPLIT_NONE;
   psplit_i_spend(&c->budget, 4 * (uint64_t)(x->free_off[q + 1] - x->free_off[q]) +
                                8 * (uint64_t)(x->near_off[q + 1] - x->near_off[q]));
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++) {
@@ -163,10 +194,22 @@ static void add_weights(const psplit_i_weight_axis_build *x, cutter *c, uint32_t
   }
 }
 
-/* Cuts the bucket over the first n_nets of c->nets, sorted, with costs times `factor`, group by
+/* A pin of c->pins, or its net, counts from now on. */
+static void add_pin(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
+                    uint32_t pin, int64_t factor) {
+  const uint32_t e = x->net_of_pin[pin];
+  const int64_t ahead = factor * (incoming ? x->cost_in[e] : x->cost_out[e]);
+  const int64_t behind = factor * (incoming ? x->cost_out[e] : x->cost_in[e]);
+  if (pin > x->instance->net_off[e])
+    add_consumer(x, c, q, e, pin, ahead);
+  else
+    add_net(x, c, q, e, ahead, x->instance->overlap ? 0 : behind);
+}
+
+/* Cuts the bucket over the first n_pins of c->pins, sorted, with costs times `factor`, group by
  * group up to `enough`. */
 static void cut_groups(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
-                       uint32_t n_nets, int64_t factor, int64_t per_time, int64_t enough,
+                       uint32_t n_pins, int64_t factor, int64_t per_time, int64_t enough,
                        groups *out) {
   uint32_t n_groups = 0;
   int64_t value = 0;
@@ -174,18 +217,16 @@ static void cut_groups(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
   build_network(x, c, q);
   if (c->failed) return;
   if (per_time != 0) add_weights(x, c, q, per_time);
-  for (uint32_t k = 0; k < n_nets; k++)
-    n_groups += k == 0 || c->nets[k] >> 32 != c->nets[k - 1] >> 32;
+  for (uint32_t k = 0; k < n_pins; k++)
+    n_groups += k == 0 || c->pins[k] >> 32 != c->pins[k - 1] >> 32;
   const uint32_t stride = n_groups / PSPLIT_I_MAX_STEPS + 1;
-  for (uint32_t k = 0; k < n_nets && !c->failed && !psplit_i_expired(&c->budget);) {
+  for (uint32_t k = 0; k < n_pins && !c->failed && !psplit_i_expired(&c->budget);) {
     uint32_t rank = 0;
-    for (uint32_t taken = 0; k < n_nets; k++) {
-      const uint32_t here = (uint32_t)(c->nets[k] >> 32);
+    for (uint32_t taken = 0; k < n_pins; k++) {
+      const uint32_t here = (uint32_t)(c->pins[k] >> 32);
       if ((taken == 0 || here != rank) && taken++ == stride) break;
       rank = here;
-      const uint32_t e = (uint32_t)c->nets[k];
-      add_net(x, c, q, e, factor * (incoming ? x->cost_in[e] : x->cost_out[e]),
-              x->instance->overlap ? 0 : factor * (incoming ? x->cost_out[e] : x->cost_in[e]));
+      add_pin(x, c, q, incoming, (uint32_t)c->pins[k], factor);
     }
     if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, enough, &c->budget, &value)) c->failed = true;
     out->rank[out->n] = rank;
@@ -210,7 +251,7 @@ static bool pays(const psplit_i_weight_axis_build *x, const cutter *c, uint32_t 
 }
 
 static downset last_downset(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
-                            bool incoming, uint32_t n_nets) {
+                            bool incoming, uint32_t n_pins) {
   downset d = {(double)x->weight_in[q], 0};
   if (!psplit_i_vec_reserve(&c->sides, c->flow.head.n)) c->failed = true;
   if (c->failed) return d;
@@ -219,9 +260,11 @@ static downset last_downset(const psplit_i_weight_axis_build *x, cutter *c, uint
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
     if (c->side[c->place[x->free_cluster[k]]])
       d.weight += (double)x->automaton->omega[x->free_cluster[k]];
-  for (uint32_t k = 0; k < n_nets && !c->failed; k++) {
-    const uint32_t e = (uint32_t)c->nets[k];
+  for (uint32_t k = 0; k < n_pins && !c->failed; k++) {
+    const uint32_t pin = (uint32_t)c->pins[k], e = x->net_of_pin[pin];
     bool behind;
+    if (pin > x->instance->net_off[e] && c->fan[e] == PSPLIT_NONE) continue; /* counted */
+    c->fan[e] = PSPLIT_NONE;
     if (pays(x, c, q, e, &behind)) d.cost += (double)(incoming ? x->cost_in : x->cost_out)[e];
     if (behind && !x->instance->overlap) d.cost += (double)(incoming ? x->cost_out : x->cost_in)[e];
   }
@@ -231,13 +274,13 @@ static downset last_downset(const psplit_i_weight_axis_build *x, cutter *c, uint
 
 /* Raises `best` by the cut with a multiplier of per_time / ONE. */
 static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
-                       uint32_t n_nets, int64_t per_time, int64_t free_weight, groups *best) {
+                       uint32_t n_pins, int64_t per_time, int64_t free_weight, groups *best) {
   const int64_t all = x->weight_in[q] + free_weight, high = x->out->high[q];
   int64_t paid = per_time > 0 ? all - x->out->low[q] : high - x->weight_in[q];
   if (paid < 0) paid = 0;
   paid *= per_time > 0 ? per_time : -per_time;
   groups weighed;
-  cut_groups(x, c, q, incoming, n_nets, ONE, per_time, (x->limit + 1) * ONE + paid, &weighed);
+  cut_groups(x, c, q, incoming, n_pins, ONE, per_time, (x->limit + 1) * ONE + paid, &weighed);
   for (uint32_t g = 0; g < weighed.n && g < best->n; g++) {
     const int64_t left = weighed.value[g] - paid;
     if (left > 0 && (left + ONE - 1) / ONE > best->value[g])
@@ -248,14 +291,14 @@ static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
 /* Multipliers for the cut of all nets: the slope between the cheapest downset known that is too
  * light and the cheapest that is not, until no cut is below that line. */
 static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
-                  uint32_t n_nets, groups *best) {
+                  uint32_t n_pins, groups *best) {
   const double low = (double)x->out->low[q], high = (double)x->out->high[q];
   if (c->failed || best->n == 0 || best->value[best->n - 1] > x->limit) return;
   if (psplit_i_expired(&c->budget)) return;
   int64_t free_weight = 0;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
     free_weight += x->automaton->omega[x->free_cluster[k]];
-  const downset first = last_downset(x, c, q, incoming, n_nets);
+  const downset first = last_downset(x, c, q, incoming, n_pins);
   const bool light = first.weight < low;
   if (!light && first.weight <= high) return; /* the cheapest of all has the right weight */
   const double target = light ? low : high;
@@ -263,9 +306,9 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
   bool known = false; /* far */
   int64_t per_time = light ? ONE / 8 : -ONE / 8;
   for (int k = 0; k < MULTIPLIERS && !c->failed && !psplit_i_expired(&c->budget); k++) {
-    weigh_once(x, c, q, incoming, n_nets, per_time, free_weight, best);
+    weigh_once(x, c, q, incoming, n_pins, per_time, free_weight, best);
     if (c->failed || best->value[best->n - 1] > x->limit || psplit_i_expired(&c->budget)) return;
-    const downset now = last_downset(x, c, q, incoming, n_nets);
+    const downset now = last_downset(x, c, q, incoming, n_pins);
     const bool is_near = light ? now.weight < target : now.weight > target;
     if (is_near) {
       if (!known) {
@@ -290,13 +333,13 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
   }
 }
 
-/* The crossings of a bucket over the first n_nets of c->nets, which it sorts; their number. */
+/* The crossings of a bucket over the first n_pins of c->pins, which it sorts; their number. */
 static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
-                           bool incoming, uint32_t n_nets, psplit_i_crossing_step *steps) {
+                           bool incoming, uint32_t n_pins, psplit_i_crossing_step *steps) {
   groups best;
-  qsort(c->nets, n_nets, sizeof *c->nets, compare_u64);
-  cut_groups(x, c, q, incoming, n_nets, 1, 0, x->limit + 1, &best);
-  if (x->weighed) weigh(x, c, q, incoming, n_nets, &best);
+  qsort(c->pins, n_pins, sizeof *c->pins, compare_u64);
+  cut_groups(x, c, q, incoming, n_pins, 1, 0, x->limit + 1, &best);
+  if (x->weighed) weigh(x, c, q, incoming, n_pins, &best);
   uint8_t n_steps = 0;
   int64_t before = 0;
   for (uint32_t g = 0; g < best.n; g++) {
@@ -310,23 +353,23 @@ static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint3
 
 /* Whether the last cut is that of bucket q too, and would not have run out of this budget. */
 static bool is_last(const psplit_i_weight_axis_build *x, const cutter *c, const last_cut *last,
-                    uint32_t q, uint32_t n_nets) {
-  return !x->weighed && last->run == x->run[q] && last->n_nets == n_nets &&
-         memcmp(last->nets, c->nets, n_nets * sizeof *c->nets) == 0 &&
+                    uint32_t q, uint32_t n_pins) {
+  return !x->weighed && last->run == x->run[q] && last->n_pins == n_pins &&
+         memcmp(last->pins, c->pins, n_pins * sizeof *c->pins) == 0 &&
          last->spent < psplit_i_budget_left(&c->budget);
 }
 
 static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming) {
   last_cut *last = &c->last[incoming];
-  const uint32_t n_nets = list_nets(x, q, incoming, c->nets);
-  if (is_last(x, c, last, q, n_nets)) {
+  const uint32_t n_pins = list_pins(x, q, incoming, c->pins);
+  if (is_last(x, c, last, q, n_pins)) {
     /* What is charged must not depend on what this thread happened to cut before. */
     psplit_i_spend(&c->budget, last->spent);
   } else {
     const uint64_t before = c->budget.spent;
-    last->n_nets = n_nets;
-    memcpy(last->nets, c->nets, n_nets * sizeof *c->nets);
-    last->n_steps = cut_network(x, c, q, incoming, n_nets, last->steps);
+    last->n_pins = n_pins;
+    memcpy(last->pins, c->pins, n_pins * sizeof *c->pins);
+    last->n_steps = cut_network(x, c, q, incoming, n_pins, last->steps);
     if (c->failed) return;
     last->run = psplit_i_expired(&c->budget) ? PSPLIT_NONE : x->run[q];
     last->spent = c->budget.spent - before;
@@ -347,12 +390,13 @@ static psplit_code number_runs(psplit_i_weight_axis_build *x) {
 }
 
 static bool cutter_init(cutter *c, const psplit_i_instance *instance) {
-  const size_t n_nets = (size_t)instance->n_nets + 1;
+  const size_t n_pins = (size_t)instance->net_off[instance->n_nets] + 1;
   c->place = malloc((instance->n + 1) * sizeof *c->place);
-  c->nets = malloc(3 * n_nets * sizeof *c->nets);
-  if (!c->place || !c->nets) return false;
+  c->fan = malloc(((size_t)instance->n_nets + 1) * sizeof *c->fan);
+  c->pins = malloc(3 * n_pins * sizeof *c->pins);
+  if (!c->place || !c->fan || !c->pins) return false;
   for (int i = 0; i < 2; i++)
-    c->last[i] = (last_cut){.run = PSPLIT_NONE, .nets = c->nets + (size_t)(i + 1) * n_nets};
+    c->last[i] = (last_cut){.run = PSPLIT_NONE, .pins = c->pins + (size_t)(i + 1) * n_pins};
   return true;
 }
 
@@ -360,7 +404,8 @@ static void cutter_fini(cutter *c) {
   psplit_i_flow_fini(&c->flow);
   psplit_i_vec_fini(&c->sides);
   free(c->place);
-  free(c->nets);
+  free(c->fan);
+  free(c->pins);
 }
 
 static psplit_code cheapest_costs(psplit_i_weight_axis_build *x) {

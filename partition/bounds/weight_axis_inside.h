@@ -39,6 +39,7 @@ typedef struct psplit_i_weight_axis_build {
   int64_t *weight_in;          /* [n_buckets + 1] of what all of a bucket hold; where weighed */
   uint32_t *run;               /* [n_buckets + 1] same number: the same free in neighbours */
   uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
+  uint32_t *net_of_pin;        /* [pins of all nets] */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */
   /* What messages take a stage with something before it at least to receive, and one with something
    * behind it to send; part of what crosses where there is a trunk. */

@@ -107,29 +107,54 @@ static void ask(const psplit_problem *p, int64_t value, int64_t *out_axis, int64
   psplit_i_arena_fini(&arena);
 }
 
-/* Six layers in a row read what one small node makes of a mask: where no stage holds two of them it
- * sends six times. */
+/* Layers in a row, each of the same time: every one, or the first and the last, read what one small
+ * node makes of a mask. */
+static void ask_masked(uint32_t n_layers, int64_t time_of_layer, bool every, uint32_t n_devices,
+                       int64_t *out_axis, int64_t *out_apart, int64_t *out_best) {
+  enum { MOST = 64, MASK = 30 };
+  int64_t time[MOST + 1] = {1}, net[MOST] = {MASK};
+  uint32_t producer[MOST] = {0}, off[MOST + 1] = {0}, consumer[2 * MOST], n = 0;
+  const psplit_device device = {.count = n_devices};
+  assert_true(n_layers <= MOST);
+  for (uint32_t l = 1; l <= n_layers; l++) {
+    time[l] = time_of_layer;
+    if (every || l == 1 || l == n_layers) consumer[n++] = l;
+  }
+  for (uint32_t l = 1; l < n_layers; l++) {
+    off[l] = n;
+    net[l] = 1;
+    producer[l] = l;
+    consumer[n++] = l + 1;
+  }
+  off[n_layers] = n;
+  const psplit_problem p =
+    plain(&device, n_layers + 1, time, n_layers, producer, off, consumer, net);
+  ask(&p, 1000, out_axis, out_apart, out_best);
+}
+
+/* Where no stage holds two of six layers the mask is sent six times. */
 static void a_mask_is_sent_to_every_layer(void **state) {
   (void)state;
-  enum { LAYERS = 6 };
-  int64_t time[LAYERS + 1] = {1}, net[LAYERS] = {30}, by_axis, by_apart, best;
-  uint32_t producer[LAYERS] = {0}, off[LAYERS + 1] = {0, LAYERS}, consumer[2 * LAYERS];
-  const psplit_device device = {.count = LAYERS + 1};
-  for (uint32_t l = 0; l < LAYERS; l++) {
-    time[l + 1] = 100;
-    consumer[l] = l + 1;
-    if (l + 1 == LAYERS) continue;
-    net[l + 1] = 1;
-    producer[l + 1] = l + 1;
-    consumer[LAYERS + l] = l + 2;
-    off[l + 2] = LAYERS + l + 1;
-  }
-  const psplit_problem p = plain(&device, LAYERS + 1, time, LAYERS, producer, off, consumer, net);
-  ask(&p, 1000, &by_axis, &by_apart, &best);
+  int64_t by_axis, by_apart, best;
+  ask_masked(6, 100, true, 7, &by_axis, &by_apart, &best);
   /* By itself it sends to six, 1 + 6 * 30; with a layer to five, and computes 100 more. */
   assert_int_equal(best, 181);
   assert_true(by_axis < 140);
   assert_int_equal(by_apart, best);
+}
+
+/* A stage in the middle receives the mask for the layers that it holds for certain, whatever reads
+ * it further behind. */
+static void a_mask_is_received_by_every_stage(void **state) {
+  (void)state;
+  int64_t by_axis, by_apart, best;
+  ask_masked(64, 25, true, 4, &by_axis, &by_apart, &best);
+  /* 432 leaves each of three stages, which receive 30 and one tensor more, 16 layers; 431 not. */
+  assert_int_equal(by_axis, 432);
+  assert_int_equal(by_apart, best);
+  /* Stages that hold none of its readers do not. */
+  ask_masked(64, 5, false, 4, &by_axis, &by_apart, &best);
+  assert_in_range(by_axis, best - 2, best);
 }
 
 /* Sixteen experts between a router and a sum: whichever stage has the sum, others send to it. */
@@ -195,6 +220,7 @@ int main(void) {
     cmocka_unit_test(weighed_cuts_hold),
     cmocka_unit_test(no_load_grows),
     cmocka_unit_test(a_mask_is_sent_to_every_layer),
+    cmocka_unit_test(a_mask_is_received_by_every_stage),
     cmocka_unit_test(experts_send_to_the_sum),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
