@@ -185,7 +185,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_i_pass_nothing_on(planner);
   if (code == PSPLIT_OK) code = settle(&c, diag);
   if (code == PSPLIT_OK) code = psplit_i_pass_on(planner, &c.shared, diag);
-  if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, diag);
+  if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, &ties, diag);
   psplit_i_shared_split_fini(&c.shared);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);

@@ -312,6 +312,11 @@ static psplit_code prove_contiguous(builder *b, int64_t target, bool no_empty_st
   reduced r;
   *out_split = false;
   psplit_code code = reduced_init(b, &r, target - 1, no_empty_stages);
+  if (code == PSPLIT_INFEASIBLE) { /* what is too dear apart below the target is pinned apart */
+    reduced_fini(&r);
+    *b->diag = (psplit_diag){0};
+    code = reduced_init(b, &r, -1, no_empty_stages);
+  }
   if (code != PSPLIT_OK) goto out;
   PSPLIT_TRY(prove_by_cut(b, &r, target, out_proved));
   if (*out_proved || r.instance.n > MAX_CLUSTERS) goto out;

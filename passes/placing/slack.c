@@ -231,10 +231,21 @@ out:
   return code;
 }
 
+/* Whether a weight is cut apart that has to stay whole. */
+static bool cuts_ties(const psplit_planner *planner, const psplit_i_tied_weights *ties) {
+  bool any = false;
+  if (planner->options.tied_weights != PSPLIT_TIED_TOGETHER) return false;
+  for (uint32_t t = 0; t < ties->weights.n && !any; t++)
+    any = psplit_i_tie_is_cut(planner, ties, t);
+  return any;
+}
+
 /* A split within most_ns that fits and has fewer transfers than `best`: the plan then. Until that
- * is known no bound speaks of it: without its memory a split may be below what holds for others. */
-static psplit_code try_limits(psplit_planner *planner, const psplit_plan *best, int64_t most_ns,
-                              uint32_t *cut, bool *out_better, psplit_diag *diag) {
+ * is known no bound speaks of it: without its memory, or with weights cut apart that stay together,
+ * a split may be below what holds for others. */
+static psplit_code try_limits(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                              const psplit_plan *best, int64_t most_ns, uint32_t *cut,
+                              bool *out_better, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   int64_t limit_ns = most_ns;
   *out_better = false;
@@ -244,8 +255,8 @@ static psplit_code try_limits(psplit_planner *planner, const psplit_plan *best, 
     if (!found) break;
     PSPLIT_TRY(psplit_i_builder_adopt(planner, cut, diag));
     const int64_t over_ns = planner->plan->bottleneck_ns - most_ns;
-    *out_better =
-      over_ns <= 0 && psplit_i_plan_fits(planner) && planner->plan->n_transfers < best->n_transfers;
+    *out_better = over_ns <= 0 && psplit_i_plan_fits(planner) && !cuts_ties(planner, ties) &&
+                  planner->plan->n_transfers < best->n_transfers;
     if (over_ns <= 0 || over_ns >= limit_ns) break;
     limit_ns -= over_ns;
   }
@@ -253,7 +264,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_take_slack(psplit_planner *planner, psplit_diag *diag) {
+psplit_code psplit_i_take_slack(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                                psplit_diag *diag) {
   psplit_code code;
   const uint32_t n_nodes = planner->graph->n_nodes;
   bool better = false;
@@ -271,7 +283,8 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, psplit_diag *diag) {
   if (n_nodes) memcpy(old, planner->stage, n_nodes * sizeof *old);
   psplit_solution *solution = planner->solution;
   planner->solution = NULL;
-  code = try_limits(planner, &best, most < 9e18 ? (int64_t)most : INT64_MAX, cut, &better, diag);
+  code =
+    try_limits(planner, ties, &best, most < 9e18 ? (int64_t)most : INT64_MAX, cut, &better, diag);
   planner->solution = solution;
   if (code != PSPLIT_OK) return code;
   if (!better) return psplit_i_builder_adopt(planner, old, diag);

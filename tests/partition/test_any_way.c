@@ -115,8 +115,10 @@ static int64_t best_ways_of_all(const psplit_problem *p, const uint32_t *stage,
                                 const void *unused) {
   (void)unused;
   uint32_t held = 0;
-  for (uint32_t v = 0; v < p->n_nodes; v++)
+  for (uint32_t v = 0; v < p->n_nodes; v++) {
     if (!(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) held |= 1u << stage[v];
+    if (p->pin && p->pin[v] != PSPLIT_NONE && p->pin[v] != stage[v]) return INT64_MAX;
+  }
   return held + 1 == 1u << STAGES ? best_ways(p, stage) : INT64_MAX;
 }
 
@@ -148,7 +150,8 @@ static void no_way_is_below_the_bound(void **state) {
   uint32_t n_cases = 0, n_proved = 0, n_raised = 0, n_certified = 0;
   for (uint32_t seed = 0; seed < percent(CASES); seed++)
     for (shape kind = CHAIN; kind < ANY_ORDER; kind++) {
-      make_random_problem(&r, 7000 + seed, kind, NODES, STAGES, WITH_MESSAGES);
+      make_random_problem(&r, 7000 + seed, kind, NODES, STAGES,
+                          WITH_MESSAGES | (seed % 2 ? WITH_PINS : 0));
       r.message_ns[0] = 1 + (int64_t)(seed % 5) * 7;
       psplit_problem p = r.problem;
       p.comm = PSPLIT_COMM_SHARED;

@@ -121,6 +121,34 @@ static void what_no_certificate_knows_is_refused(void **state) {
   psplit_solution_destroy(solution);
 }
 
+/* Pins keep apart what is too dear apart below a bound that is looked for. */
+static void a_proof_is_looked_for_with_pins(void **state) {
+  (void)state;
+  uint32_t n_made = 0;
+  for (uint64_t seed = 1; seed <= 3 * ROUNDS; seed++) {
+    psplit_diag diag = {0};
+    psplit_partition_options options;
+    psplit_solution *solution = NULL;
+    char *text = NULL;
+    size_t n;
+    int64_t bound;
+    psplit_partition_options_init(&options);
+    options.n_threads = 1;
+    make_random_problem(&made, seed, (shape)(seed % N_SHAPES), 3 + seed % 5, 2 + seed % 3,
+                        WITH_PINS | (seed % 2 ? WITH_TWINS : 0));
+    if (psplit_partition_solve(&made.problem, &options, &diag, &solution) != PSPLIT_OK) continue;
+    diag = (psplit_diag){0};
+    if (psplit_certificate_make(&made.problem, &options, solution, &diag, &text, &n, &bound) !=
+        PSPLIT_OK)
+      fail_msg("seed %u: %s", (unsigned)seed, diag.message);
+    assert_true(bound <= solution->objective_ns);
+    n_made++;
+    free(text);
+    psplit_solution_destroy(solution);
+  }
+  assert_true(n_made > ROUNDS);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_the_problem),
@@ -128,6 +156,7 @@ int main(void) {
     cmocka_unit_test(the_checksum_is_that_of_zlib),
     cmocka_unit_test(no_split_is_below_the_least_links),
     cmocka_unit_test(what_no_certificate_knows_is_refused),
+    cmocka_unit_test(a_proof_is_looked_for_with_pins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

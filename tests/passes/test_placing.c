@@ -358,6 +358,35 @@ static void what_is_allowed_loses_nothing(void **state) {
   assert_true(n_fit > 10 && n_not > 5 && n_better > 5);
 }
 
+/* Fewer crossing tensors are no reason to cut a weight apart that has to stay together: the bound
+ * of splits that do not was above such a plan. */
+static void fewer_transfers_cut_no_weight(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(
+    "(float[4,64] x) => (float[4,64] v7) <float[64,64] w = random(1), float[64,64] u = random(2)> {"
+    " v0 = MatMul (x, w) v1 = Softmax (v0) v2 = MatMul (v1, w) v3 = Tanh (v2)"
+    " v4 = MatMul (v3, u) v5 = Tanh (v4) v6 = Add (v5, v3) v7 = Add (v6, v0) }");
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": \"cpu\"},"
+    " {\"name\": \"c\", \"preset\": \"cpu\"}, {\"name\": \"d\", \"preset\": \"cpu\"}]}");
+  for (uint32_t k = 2; k <= 4; k++)
+    for (int per_tensor = 0; per_tensor < 2; per_tensor++) {
+      psplit_planner_options options;
+      psplit_planner_options_init(&options);
+      options.n_stages = k;
+      options.devices = devices;
+      options.tied_weights = PSPLIT_TIED_TOGETHER;
+      options.slack_frac = 1;
+      options.message_latency = per_tensor ? PSPLIT_LATENCY_PER_TENSOR : PSPLIT_LATENCY_PER_PAIR;
+      psplit_planner *planner = unit_of(model, &options);
+      assert_true(plan_of(planner));
+      assert_int_equal(planner->stage[0], planner->stage[2]);
+      psplit_planner_destroy(planner);
+    }
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 /* More kinds of devices than the problem has: what is written can be read. */
 static void a_problem_of_fewer_devices_is_read(void **state) {
   (void)state;
@@ -401,6 +430,7 @@ int main(void) {
     cmocka_unit_test(problems_are_written),
     cmocka_unit_test(a_problem_of_fewer_devices_is_read),
     cmocka_unit_test(what_is_allowed_loses_nothing),
+    cmocka_unit_test(fewer_transfers_cut_no_weight),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
