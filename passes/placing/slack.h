@@ -8,9 +8,9 @@
  * the best that was found, and that has fewer transfers; of several the one whose slowest stage is
  * fastest. Those that divide one of two orders of the supernodes are looked at. The plan becomes
  * that split, with its own bottleneck, no proof unless it is as good, the same bound, and what was
- * given up; where there is none it stays. Weights that have to stay together do. For throughput over equal devices and links, without pins
- * or training; else nothing is done. Errors: NOMEM. O(supernodes * pins / stages); nothing is done
- * where that is too much. */
+ * given up; where there is none it stays. Weights that have to stay together do. For throughput
+ * over equal devices and links, without pins or training; else nothing is done. Errors: NOMEM.
+ * O(supernodes * pins / stages); nothing is done where that is too much. */
 PSPLIT_MUST_USE psplit_code psplit_i_take_slack(psplit_planner *planner,
                                                 const psplit_i_tied_weights *ties,
                                                 psplit_diag *diag);
