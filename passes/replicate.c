@@ -14,6 +14,7 @@
 #include "copies.h"
 #include "keep_state.h"
 #include "pass.h"
+#include "pass_on.h"
 #include "tied_weights.h"
 
 enum { MOST_DEPTH = 16 }; /* of nodes that are computed again for another that is */
@@ -444,11 +445,13 @@ static bool has_copies(const psplit_planner *planner) {
 /* The bound knows what copies save, and its split may be better than one that was found without:
  * takes these stages and their copies, if they fit and no stage is as slow as the slowest is now.
  */
-static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, psplit_diag *diag) {
+static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bool *out_taken,
+                              psplit_diag *diag) {
   psplit_code code;
   const uint32_t n_nodes = planner->graph->n_nodes;
   const int64_t best_ns = planner->plan->bottleneck_ns, bound_ns = planner->copies_bound_ns;
   const size_t n_copies = planner->copies.n;
+  *out_taken = false;
   if (!may_move(planner, other)) return PSPLIT_OK;
   uint32_t *stage = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *stage);
   psplit_plan_copy *copies = psplit_i_arena_array(&planner->arena, n_copies, sizeof *copies);
@@ -459,11 +462,45 @@ static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, ps
   PSPLIT_TRY(psplit_i_builder_adopt(planner, other, diag));
   PSPLIT_TRY(replicate(planner, diag));
   planner->copies_bound_ns = bound_ns;
-  if (planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner)) goto out;
+  *out_taken = planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner);
+  if (*out_taken) goto out;
   memcpy(planner->stage, stage, n_nodes * sizeof *stage);
   planner->copies.n = 0;
   for (size_t c = 0; c < n_copies; c++)
     if (!psplit_i_vec_push(&planner->copies, copies[c])) PSPLIT_FAIL(psplit_i_nomem(diag));
+out:
+  return code;
+}
+
+/* Whether a slowest stage spends more on what it receives and sends than it computes: then another
+ * split may be far better with copies, though this one has no use for any. */
+static bool mostly_moves(const psplit_planner *planner) {
+  const psplit_plan *plan = planner->plan;
+  bool moves = false;
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    moves |= plan->stages[s].load_ns == plan->bottleneck_ns &&
+             plan->stages[s].compute_ns < plan->bottleneck_ns - plan->stages[s].compute_ns;
+  return moves && !planner->best_ns && !planner->options.training &&
+         planner->options.tied_weights != PSPLIT_TIED_TOGETHER;
+}
+
+/* The solver's bound is for splits without copies, and so is its split: asks with them. What is
+ * passed on is not, unless that stays the plan. */
+static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
+  uint32_t *next = planner->next_hop;
+  const bool passes_on = planner->passes_on;
+  bool taken;
+  uint32_t *other = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *other);
+  if (!other) return psplit_i_nomem(diag);
+  planner->plan_holds = false;
+  if (!has_copies(planner)) psplit_i_pass_nothing_on(planner);
+  PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
+  PSPLIT_TRY(try_stages(planner, other, &taken, diag));
+  planner->plan_holds = false;
+  if (taken) goto out;
+  planner->next_hop = next;
+  planner->passes_on = passes_on;
 out:
   return code;
 }
@@ -475,15 +512,9 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (planner->segmented || planner->n_replicas) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   PSPLIT_TRY(replicate(planner, diag));
-  /* The solver's bound is for splits without copies, and so is its split. */
-  if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT && has_copies(planner)) {
-    uint32_t *other = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *other);
-    if (!other) return psplit_i_nomem(diag);
-    planner->plan_holds = false;
-    PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
-    PSPLIT_TRY(try_stages(planner, other, diag));
-    planner->plan_holds = false;
-  }
+  if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
+      (has_copies(planner) || mostly_moves(planner)))
+    PSPLIT_TRY(ask_with_copies(planner, diag));
 out:
   return code;
 }

@@ -360,9 +360,10 @@ static void for_all_orders(const psplit_planner *planner, psplit_plan *plan, int
   plan->proved_optimal = plan->lower_bound_ns == value_ns;
 }
 
-/* The solver's bound is for splits that compute each node once. A plan whose copies get below it
- * takes the bound for splits with copies, or falls back on what holds for any split. A bound that
- * is above the plan then is a bug, and must not look like a proof. */
+/* The solver's bound is for splits that compute each node once. A plan with copies takes the bound
+ * for splits with copies, if that was asked for; one whose copies get below the solver's falls back
+ * on what holds for any split. A bound that is above the plan then is a bug, and must not look like
+ * a proof. */
 static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
@@ -372,7 +373,8 @@ static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_
   plan->proved_optimal =
     planner->solution->proved_optimal && value_ns == planner->solution->objective_ns;
   if (planner->order_chosen) for_all_orders(planner, plan, value_ns);
-  if (value_ns < plan->lower_bound_ns && has_copies(planner)) {
+  const bool asked = planner->copies_bound_ns > 0; /* with copies */
+  if ((asked || value_ns < plan->lower_bound_ns) && has_copies(planner)) {
     if (planner->options.objective == PSPLIT_LATENCY) {
       PSPLIT_TRY(critical_path(planner, diag, &plan->lower_bound_ns));
       plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);

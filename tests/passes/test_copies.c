@@ -187,6 +187,42 @@ static void a_mask_is_computed_again_from_the_models_inputs(void **state) {
   psplit_model_close(model);
 }
 
+/* What two results follow from is cheap beside a message: another split is far better with a copy,
+ * though the best one without has no use for any. */
+static void a_split_that_only_copies_make_best_is_found(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(
+    "<ir_version: 8, opset_import: [\"\": 13]> m (float[4,64] x) => (float[4,64] v3, float[4,64] "
+    "v5)"
+    "<float[64,64] w = random(1), float[64,64] u = random(2), float[64,64] t = random(3)> {"
+    " v0 = MatMul (x, w)\n v1 = Relu (v0)\n v2 = MatMul (v0, u)\n v3 = Add (v1, v1)\n"
+    " v4 = Add (v2, v0)\n v5 = MatMul (v4, t)}");
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": "
+    "\"cpu\"}], \"topology\": {\"same_host\": {\"bytes_per_second\": 1e9, \"latency_ns\": "
+    "1000000}}}");
+  for (int per_tensor = 0; per_tensor < 2; per_tensor++) {
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = 2;
+    options.devices = devices;
+    options.slack_frac = 0;
+    options.message_latency = per_tensor ? PSPLIT_LATENCY_PER_TENSOR : PSPLIT_LATENCY_PER_PAIR;
+    psplit_planner *planner = unit_of(model, &options);
+    psplit_diag diag = {0};
+    assert_true(plan_of(planner));
+    assert_true(psplit_planner_plan(planner)->bottleneck_ns > 1000000);
+    assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    assert_true(plan->bottleneck_ns < 1000000);
+    assert_true(plan->lower_bound_ns <= plan->bottleneck_ns);
+    assert_int_equal(plan->n_transfers, 0);
+    psplit_planner_destroy(planner);
+  }
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 /* The plan on two devices, of which the second has so much memory; what that holds. */
 static uint64_t held_by_second(const psplit_model *model, uint64_t memory_bytes,
                                const char *pipeline, uint32_t *out_n_copies) {
@@ -245,6 +281,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_fit_into_memory),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
+    cmocka_unit_test(a_split_that_only_copies_make_best_is_found),
     cmocka_unit_test(no_split_is_below_the_bound),
     cmocka_unit_test(none_is_where_stages_send_while_they_compute),
     cmocka_unit_test(none_is_where_latency_is_a_messages),
