@@ -17,6 +17,7 @@
 #include "node_proof.h"
 #include "problem.h"
 #include "reductions.h"
+#include "route.h"
 #include "text.h"
 
 enum {
@@ -207,6 +208,8 @@ static psplit_code write_flows(builder *b, const reduced *r, const psplit_i_node
                                psplit_i_text *out) {
   uint32_t *names = new_names(b, r);
   if (!names) return PSPLIT_NOMEM;
+  if (proof->sent) psplit_i_text_addf(out, "sent %" PRId64 "\n", proof->sent);
+  if (proof->received) psplit_i_text_addf(out, "received %" PRId64 "\n", proof->received);
   for (size_t k = 0; k < proof->flows.n; k++) {
     const psplit_i_net_flow *f = &proof->flows.items[k];
     psplit_i_text_addf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n",
@@ -379,7 +382,103 @@ static void write_list(psplit_i_text *out, const char *name, const uint32_t *lis
   psplit_i_text_puts(out, "\n");
 }
 
-static void write_head(const builder *b, const psplit_solution *s, psplit_i_text *out) {
+/* What stages take where the tensors of a split are passed on. */
+typedef struct ways {
+  const psplit_problem *problem;
+  const psplit_solution *split;
+  const uint32_t *next_hop;
+  int64_t *load;          /* [n_stages] */
+  bool *met;              /* [n_stages^2] the one sends the other something */
+  uint32_t *held, *wants; /* [n_stages] stamps: net + 1 */
+  psplit_i_hop *hops;     /* [2 * n_stages] of a net; of a part of its way */
+  psplit_i_text *lines;   /* of what is passed on */
+} ways;
+
+static uint32_t class_of(const ways *w, uint32_t stage) {
+  return w->problem->devices[w->split->stages[stage].device].class_id;
+}
+
+/* A hop of a net, or what makes no message, where it is made (sends) or read. */
+static void pay(ways *w, uint32_t e, uint32_t stage, bool sends) {
+  w->load[stage] += psplit_i_net_ns(w->problem, e, class_of(w, stage), sends);
+}
+
+static void take_hop(ways *w, uint32_t e, psplit_i_hop hop) {
+  bool *met = &w->met[(size_t)hop.from * w->split->n_stages + hop.to];
+  pay(w, e, hop.from, true);
+  pay(w, e, hop.to, false);
+  if (*met) return;
+  *met = true;
+  w->load[hop.from] += w->problem->message_ns[class_of(w, hop.from)];
+  w->load[hop.to] += w->problem->message_ns[class_of(w, hop.to)];
+}
+
+/* Of a net that makes messages, stages that want it in ascending order. */
+static void go_by_ways(ways *w, uint32_t e, uint32_t home) {
+  const uint32_t n = w->split->n_stages;
+  psplit_i_hop *part = w->hops + n;
+  uint32_t n_hops = 0;
+  bool passed_on = false;
+  for (uint32_t s = home + 1; s < n; s++) {
+    if (w->wants[s] != e + 1 || w->held[s] == e + 1) continue;
+    const uint32_t n_part = psplit_i_route(n, w->next_hop, home, s, w->held, e + 1, part);
+    for (uint32_t k = 0; k < n_part; k++) {
+      passed_on |= part[k].from != home;
+      take_hop(w, e, part[k]);
+      w->hops[n_hops++] = part[k];
+    }
+  }
+  if (!passed_on) return;
+  psplit_i_text_addf(w->lines, "way %" PRIu32, e);
+  for (uint32_t k = 0; k < n_hops; k++)
+    psplit_i_text_addf(w->lines, " %" PRIu32 " %" PRIu32, w->hops[k].from, w->hops[k].to);
+  psplit_i_text_puts(w->lines, "\n");
+}
+
+static void send_net(ways *w, uint32_t e) {
+  const psplit_problem *p = w->problem;
+  const uint32_t home = w->split->stage[p->net_producer[e]];
+  bool any = false;
+  for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+    const uint32_t s = w->split->stage[p->net_consumer[k]];
+    if (s == home || w->wants[s] == e + 1) continue;
+    w->wants[s] = e + 1;
+    if (!psplit_i_makes_message(p, e)) pay(w, e, s, false);
+    any = true;
+  }
+  w->held[home] = e + 1;
+  if (any && psplit_i_makes_message(p, e))
+    go_by_ways(w, e, home);
+  else if (any)
+    pay(w, e, home, true);
+}
+
+/* Lines for tensors that are passed on, and what the slowest stage takes with that. */
+static psplit_code write_ways(builder *b, const psplit_solution *s, const uint32_t *next_hop,
+                              psplit_i_text *out, int64_t *out_value_ns) {
+  const psplit_problem *p = b->problem;
+  const size_t n = s->n_stages;
+  ways w = {.problem = p,
+            .split = s,
+            .next_hop = next_hop,
+            .load = PSPLIT_NEW(&b->arena, int64_t, n),
+            .met = PSPLIT_NEW(&b->arena, bool, n *n),
+            .held = PSPLIT_NEW(&b->arena, uint32_t, n),
+            .wants = PSPLIT_NEW(&b->arena, uint32_t, n),
+            .hops = PSPLIT_NEW(&b->arena, psplit_i_hop, 2 * n),
+            .lines = out};
+  if (!w.load || !w.met || !w.held || !w.wants || !w.hops) return PSPLIT_NOMEM;
+  for (uint32_t v = 0; v < p->n_nodes; v++)
+    w.load[s->stage[v]] += p->time_ns[(size_t)v * p->n_classes + class_of(&w, s->stage[v])];
+  for (uint32_t e = 0; e < p->n_nets; e++) send_net(&w, e);
+  *out_value_ns = 0;
+  for (size_t k = 0; k < n; k++)
+    if (w.load[k] > *out_value_ns) *out_value_ns = w.load[k];
+  return PSPLIT_OK;
+}
+
+static void write_head(const builder *b, const psplit_solution *s, int64_t value_ns,
+                       psplit_i_text *out) {
   const psplit_problem *p = b->problem;
   const psplit_partition_options *o = b->options;
   psplit_i_text_puts(out, "psplit-certificate 1\n");
@@ -401,7 +500,7 @@ static void write_head(const builder *b, const psplit_solution *s, psplit_i_text
   for (uint32_t k = 0; k < s->n_stages; k++)
     psplit_i_text_addf(out, " %" PRIu32, s->stages[k].device);
   psplit_i_text_puts(out, "\n");
-  psplit_i_text_addf(out, "value %" PRId64 "\n", s->objective_ns);
+  psplit_i_text_addf(out, "value %" PRId64 "\n", value_ns);
 }
 
 /* By shared memory, too, a stage sends one net of a trunk at most and receives one, in a message
@@ -466,7 +565,7 @@ static void write_messages(const builder *b, const psplit_problem *whole, psplit
 
 psplit_code psplit_i_certificate_make(const psplit_problem *problem,
                                       const psplit_partition_options *given,
-                                      const psplit_solution *solution, bool any_way,
+                                      const psplit_solution *solution, const uint32_t *next_hop,
                                       psplit_diag *diag, char **out_text, size_t *out_n,
                                       int64_t *out_bound_ns) {
   psplit_diag own = {0};
@@ -488,7 +587,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
                          "of devices; with the least of each device's links there are");
   psplit_i_budget budget = psplit_i_budget_of(&options);
   builder b = {.problem = problem, .options = &options, .budget = &budget, .diag = diag};
-  psplit_i_text text = {0};
+  psplit_i_text text = {0}, ways = {0};
   psplit_i_arena_init(&b.arena, 0);
   uint32_t *entry = PSPLIT_NEW(&b.arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
@@ -500,19 +599,22 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
   }
   psplit_problem whole = {0};
   if (b.merged.message_ns && !options.noncontiguous) {
-    PSPLIT_TRY(prove_with_messages(&b, solution->lower_bound_ns, any_way, &whole));
+    PSPLIT_TRY(prove_with_messages(&b, solution->lower_bound_ns, next_hop != NULL, &whole));
   } else {
     b.merged.message_ns = NULL;
     PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));
   }
-  write_head(&b, solution, &text);
+  int64_t value_ns = solution->objective_ns;
+  if (b.proved_with == ANY_WAY) PSPLIT_TRY(write_ways(&b, solution, next_hop, &ways, &value_ns));
+  write_head(&b, solution, value_ns, &text);
   if (relays) psplit_i_text_puts(&text, "relays\n");
   write_messages(&b, &whole, &text);
+  psplit_i_text_add(&text, ways.bytes, ways.n);
   psplit_i_text_addf(&text, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
                      b.bound);
   psplit_i_text_add(&text, b.proof.bytes, b.proof.n);
   psplit_i_text_addf(&text, "end %08" PRIx32 "\n", psplit_i_crc32(0, text.bytes, text.n));
-  PSPLIT_TRY(text.failed ? PSPLIT_NOMEM : PSPLIT_OK);
+  PSPLIT_TRY(text.failed || ways.failed ? PSPLIT_NOMEM : PSPLIT_OK);
   *out_text = text.bytes;
   *out_n = text.n;
   *out_bound_ns = b.bound;
@@ -520,6 +622,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
 out:
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   psplit_i_text_fini(&text);
+  psplit_i_text_fini(&ways);
   psplit_i_text_fini(&b.proof);
   psplit_i_arena_fini(&b.arena);
   return code;
@@ -529,6 +632,6 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
                                     const psplit_partition_options *options,
                                     const psplit_solution *solution, psplit_diag *diag,
                                     char **out_text, size_t *out_n, int64_t *out_bound_ns) {
-  return psplit_i_certificate_make(problem, options, solution, false, diag, out_text, out_n,
+  return psplit_i_certificate_make(problem, options, solution, NULL, diag, out_text, out_n,
                                    out_bound_ns);
 }

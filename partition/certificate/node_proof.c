@@ -42,6 +42,41 @@ static bool read_flow(const psplit_i_flow *flow, const psplit_i_instance *instan
   return true;
 }
 
+/* What a message takes at least, on any type that pays. */
+static int64_t least_message(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                             const int64_t *message) {
+  int64_t least = PSPLIT_I_INF;
+  for (uint32_t t = 0; t < instance->n_types; t++)
+    if (automaton->count[t] && !instance->problem->devices[t].free_comm && message[t] < least)
+      least = message[t];
+  return least == PSPLIT_I_INF ? 0 : least;
+}
+
+/* Takes what messages count off the weight of roots and leaves: over[n] where one weighs less. */
+static void count_messages(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                           int64_t *weight, int64_t *over, psplit_i_node_proof *out) {
+  const int64_t *message = instance->least_message;
+  const bool any = instance->makes_message && instance->n_roots > 0;
+  out->sent = any ? least_message(instance, automaton, message) : 0;
+  out->received = any ? least_message(instance, automaton, message + instance->n_types) : 0;
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const int64_t off = (any && instance->is_leaf[i] ? out->sent : 0) +
+                        (any && instance->is_root[i] ? out->received : 0);
+    weight[i] = automaton->omega[i] > off ? automaton->omega[i] - off : 0;
+    over[i] = automaton->omega[i] > off ? 0 : off - automaton->omega[i];
+  }
+}
+
+/* Adds the source that is in every set: with cluster i, and with what is over elsewhere. */
+static bool add_source(psplit_i_flow *flow, const int64_t *over, uint32_t n, uint32_t i,
+                       uint32_t *out_source) {
+  *out_source = psplit_i_flow_node(flow);
+  bool ok = *out_source != PSPLIT_NONE && psplit_i_flow_arc_add(flow, *out_source, i, PSPLIT_I_INF);
+  for (uint32_t k = 0; k < n && ok; k++)
+    if (over[k] > 0) ok = psplit_i_flow_arc_add(flow, *out_source, k, over[k]);
+  return ok;
+}
+
 psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
                                      const psplit_i_automaton *automaton, int64_t target,
                                      uint32_t most, psplit_i_budget *budget,
@@ -57,11 +92,16 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
   int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
   candidate *list = PSPLIT_NEW(&arena, candidate, instance->n);
   uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
-  if (!send || !recv || !least || !list || !all) goto out;
+  int64_t *weight = PSPLIT_NEW(&arena, int64_t, instance->n);
+  int64_t *over = PSPLIT_NEW(&arena, int64_t, instance->n);
+  if (!send || !recv || !least || !list || !all || !weight || !over) goto out;
   code = PSPLIT_OK;
   if (!psplit_i_least_costs(instance, automaton, send, recv, least)) goto out;
+  count_messages(instance, automaton, weight, over, out);
+  int64_t messages = out->sent + out->received; /* less what is over */
+  for (uint32_t i = 0; i < instance->n; i++) messages -= over[i];
   for (uint32_t i = 0; i < instance->n; i++) {
-    int64_t alone = automaton->omega[i];
+    int64_t alone = automaton->omega[i] + out->sent + out->received;
     all[i] = i;
     for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
       alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
@@ -73,15 +113,17 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
     code = PSPLIT_OK;
     goto out;
   }
-  if (!psplit_i_set_network(&whole, instance, all, instance->n, all, automaton->omega, send, recv))
-    goto out;
+  if (!psplit_i_set_network(&whole, instance, all, instance->n, all, weight, send, recv)) goto out;
   for (uint32_t k = 0; k < instance->n && k < most && list[k].most >= target; k++) {
     const uint32_t i = list[k].cluster;
+    uint32_t source;
     int64_t value = 0;
     if (psplit_i_expired(budget)) break;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;
-    if (!psplit_i_flow_run(&flow, i, instance->n, target, budget, &value)) goto out;
-    if (value < target) continue;
+    if (!add_source(&flow, over, instance->n, i, &source)) goto out;
+    const int64_t enough = target > messages ? target - messages : 0;
+    if (!psplit_i_flow_run(&flow, source, instance->n, enough, budget, &value)) goto out;
+    if (value < enough) continue;
     if (!read_flow(&flow, instance, send, recv, out)) goto out;
     out->cluster = i;
     break;

@@ -15,6 +15,9 @@ typedef struct psplit_i_net_flow {
 
 typedef struct psplit_i_node_proof {
   uint32_t cluster; /* NONE: there is no proof */
+  /* What the messages of a set that holds it count, and each leaf, or root, is lighter by: a set
+   * without one sends, or receives, a message (message_floor.h). */
+  int64_t sent, received;
   PSPLIT_VEC(psplit_i_net_flow) flows;
 } psplit_i_node_proof;
 

@@ -198,6 +198,7 @@ typedef struct trial {
   psplit_planner *planner;
   psplit_i_shared_split *best;
   const uint32_t *group;  /* [n_nodes] */
+  size_t n_bare;          /* nodes of the bare problem */
   uint32_t *stage, *next; /* of the one at hand */
 } trial;
 
@@ -220,6 +221,7 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
   psplit_i_pass_nothing_on(planner);
   if (*out_ns == INT64_MAX || !is_less(found, (toll){best->slowest_ns, best->sum_ns})) goto out;
   memcpy(best->stage, t->stage, n_nodes * sizeof *best->stage);
+  memcpy(best->group_stage, group_stage, t->n_bare * sizeof *best->group_stage);
   memcpy(best->next, t->next, n * n * sizeof *best->next);
   best->slowest_ns = found.slowest_ns;
   best->sum_ns = found.sum_ns;
@@ -255,7 +257,7 @@ static psplit_code close_in(trial *t, const psplit_problem *problem, int64_t val
   if (bound_ns > solution->lower_bound_ns) {
     solution->lower_bound_ns = bound_ns;
     solution->bound = psplit_i_method_name(PSPLIT_I_SOLVER_EXACT);
-    psplit_i_record_any_way(t->planner, &options, bound_ns);
+    psplit_i_record_any_way(t->planner, &options, bound_ns, t->best->group_stage, t->best->next);
   }
 out:
   return code;
@@ -265,6 +267,7 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
                              psplit_diag *diag) {
   const size_t n = planner->graph->n_nodes;
   io->stage = psplit_i_arena_array(&planner->arena, n, sizeof *io->stage);
+  io->group_stage = psplit_i_arena_array(&planner->arena, out->n_bare, sizeof *io->group_stage);
   io->next = new_ways(planner);
   io->slowest_ns = io->sum_ns = io->direct_ns = INT64_MAX;
   out->stage = psplit_i_arena_array(&planner->arena, n, sizeof *out->stage);
@@ -319,6 +322,7 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   b.problem.comm = PSPLIT_COMM_SHARED;
   if (joined) PSPLIT_TRY(psplit_i_tied_weights_join(&b, ties, joined));
   t.group = b.group;
+  t.n_bare = b.problem.n_nodes;
   PSPLIT_TRY(make_room(planner, io, &t, diag));
   const bool large = b.n_groups > LARGE;
   PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, &value_ns, diag));

@@ -11,6 +11,7 @@
 typedef struct psplit_i_shared_split {
   psplit_solution *solution;  /* NULL: none was found */
   uint32_t *stage;            /* [n_nodes] in the planner's arena, as all here */
+  uint32_t *group_stage;      /* the same of the bare problem's nodes */
   uint32_t *next;             /* [n_stages^2] ways */
   int64_t slowest_ns, sum_ns; /* over these: the slowest stage, and all; INT64_MAX: none fits */
   int64_t direct_ns;          /* the slowest stage where all is sent directly */

@@ -66,10 +66,11 @@ out:
 }
 
 void psplit_i_record_any_way(psplit_planner *planner, const psplit_partition_options *options,
-                             int64_t bound_ns) {
+                             int64_t bound_ns, const uint32_t *stage, const uint32_t *ways) {
   if (!planner->solved.n) return;
   psplit_i_solved *last = &planner->solved.items[planner->solved.n - 1];
-  last->any_way = true;
+  last->ways = ways;
+  memcpy(last->solution->stage, stage, last->solution->n_nodes * sizeof *stage);
   last->options.time_limit_s = options->time_limit_s;
   last->solution->lower_bound_ns = bound_ns;
 }
@@ -106,8 +107,8 @@ psplit_code psplit_planner_certificate(const psplit_planner *planner, psplit_dia
     for (uint32_t j = 0; j < n; j++) next_hop[(size_t)i * n + j] = j;
   psplit_problem relayed = *problem;
   if (n) relayed.next_hop = next_hop;
-  code = psplit_i_certificate_make(&relayed, &solved->options, solved->solution, solved->any_way,
-                                   diag, &made.certificate, &made.n_certificate, &made.bound_ns);
+  code = psplit_i_certificate_make(&relayed, &solved->options, solved->solution, solved->ways, diag,
+                                   &made.certificate, &made.n_certificate, &made.bound_ns);
   free(next_hop);
   psplit_problem_destroy(problem);
   if (code != PSPLIT_OK) return code;

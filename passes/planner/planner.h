@@ -44,7 +44,8 @@ typedef struct psplit_i_solved {
   char *problem;
   size_t n;
   bool next_hop; /* links were missing, which the JSON does not tell */
-  bool any_way;  /* the bound holds whatever way tensors go */
+  /* [n_stages^2] in the arena: tensors go so, and the bound holds for all ways; NULL: not. */
+  const uint32_t *ways;
   psplit_partition_options options;
   psplit_solution *solution;
 } psplit_i_solved;

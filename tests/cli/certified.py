@@ -132,10 +132,10 @@ def small(tap, split):
     made = run(split, "skips.onnx", "-k", "5", "--plan-only", "--json", "--slack", "0", "--certificate", "c")
     plan, done = json.loads(made.stdout)["plan"], checked("c")
     tap.ok("bound %d " % plan["lower_bound_ns"] in done.stdout and "whatever way tensors go" in done.stdout and
-           made.stderr == "", "what stages pass on", made.stderr + done.stdout + done.stderr)
+           "optimal: the split has the value %d " % plan["bottleneck_ns"] in done.stdout and made.stderr == "",
+           "what stages pass on", made.stderr + done.stdout + done.stderr)
     with open("c") as file:
-        value = next(int(line.split()[1]) for line in file if line.startswith("value"))
-    tap.ok(value < plan["lower_bound_ns"] == plan["bottleneck_ns"], "the bound is above what shared memory tells", value)
+        tap.ok(any(line.startswith("way ") for line in file), "some tensors are passed on")
     run(split, "chain.onnx", "-k", "3", "--plan-only", "-q", "--certificate", "d")
     done = run(sys.executable, CHECK, "d.problem.json", "c")
     tap.ok(done.returncode == 1 and "c:2: of another problem" in done.stderr,
