@@ -16,6 +16,15 @@ static int64_t value_ns(const psplit_plan *plan) {
   return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
 }
 
+/* Whether its sender has the tensor from another stage. Transfers stand by sender. */
+static bool is_passed_on(const psplit_plan *plan, uint32_t at) {
+  for (uint32_t t = 0; t < at; t++)
+    if (plan->transfers[t].value == plan->transfers[at].value &&
+        plan->transfers[t].from < plan->transfers[at].from)
+      return true;
+  return false;
+}
+
 static void print_transfers(const psplit_plan *plan, bool all) {
   enum { SHOWN = 12 };
   const uint32_t n = all || plan->n_transfers < SHOWN ? plan->n_transfers : SHOWN;
@@ -25,9 +34,10 @@ static void print_transfers(const psplit_plan *plan, bool all) {
     const psplit_plan_transfer *transfer = &plan->transfers[t];
     char bytes[CLI_TEXT], name[160];
     cli_bytes(transfer->bytes, bytes);
-    printf("  %4" PRIu32 " -> %-4" PRIu32 " %s%9s  %s\n", transfer->from, transfer->to,
+    printf("  %4" PRIu32 " -> %-4" PRIu32 " %s%9s  %s%s\n", transfer->from, transfer->to,
            transfer->bytes_known ? " " : "~", bytes,
-           cli_printable(transfer->tensor, name, sizeof name));
+           cli_printable(transfer->tensor, name, sizeof name),
+           is_passed_on(plan, t) ? " (passed on)" : "");
   }
   if (plan->n_transfers > n)
     printf("  ... and %" PRIu32 " more; --all-transfers lists them\n", plan->n_transfers - n);

@@ -4,6 +4,7 @@
 Standard output is a pseudo-terminal or a pipe; a pipe gets bars from `--color always` alone. The
 model is a made-up one with many tensors between two halves. TAP.
 """
+import json
 import os
 import pty
 import re
@@ -54,12 +55,21 @@ def main(argv):
     os.chdir(tempfile.mkdtemp())
     with open("m.onnx", "wb") as file:
         file.write(wide())
+    links = [{"from": a, "to": b, "bytes_per_second": 1e9} for a, b in ("ab", "bc")]
+    with open("row.json", "w", encoding="utf-8") as file:
+        json.dump({"devices": [{"name": name, "preset": "cpu"} for name in "abc"],
+                   "topology": {"same_host": {"bytes_per_second": 0}}, "links": links}, file)
     plain = [split, "m.onnx", "-k", "2", "--plan-only", "--pin", "a*=0", "--pin", "y*=1"]
     table = piped(tap, "a pipe", OK, plain).stdout
     tap.ok(not bars(table) and "\033" not in table, "a pipe gets no bars", table)
     tap.ok("... and %d more; --all-transfers lists them" % (WIDE - 12) in table, "twelve tensors are listed", table)
     full = piped(tap, "all of them", OK, plain + ["--all-transfers"]).stdout
     tap.ok(len(re.findall(r"0 -> 1 ", full)) == WIDE and "more;" not in full, "all tensors are, when asked for", full)
+    passed = piped(tap, "in a row", OK, [split, "m.onnx", "--devices", "row.json", "--plan-only", "--pin", "a*=0",
+                                         "--pin", "y0=1", "--pin", "y[1-9]*=2", "--all-transfers"]).stdout
+    told = [line.split() for line in passed.splitlines() if " -> " in line]
+    tap.ok(sorted(line[-3] for line in told if line[-1] == "on)") == sorted("b%d" % i for i in range(1, WIDE))
+           and all(line[0] == "1" for line in told if line[-1] == "on)"), "what a stage passes on is told", passed)
     always = piped(tap, "always", OK, plain + ["--color", "always"]).stdout
     tap.ok(len(bars(always)) == 2 and "\033[" in always, "--color always: bars and colours in a pipe", always)
     never = piped(tap, "never", OK, plain + ["--color", "never"]).stdout

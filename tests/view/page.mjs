@@ -116,6 +116,10 @@ async function tidy() {
     tap.ok(await page.evaluate(() => [...document.querySelectorAll('.frame')].every((f) => f.scrollWidth <= f.clientWidth)), `${title}: all columns are in sight`);
     const talls = await page.locator('.pipeline .track').evaluateAll((all) => all.map((t) => t.getAttribute('height')));
     tap.ok(new Set(talls).size === 1, `${title}: on one scale`, talls.join());
+    if (where === 'wide') {
+      await page.locator('.band').first().click();
+      tap.ok(await page.locator('#detail').isVisible() && await page.evaluate(() => [...document.querySelectorAll('.frame')].every((f) => f.scrollWidth <= f.clientWidth)), `${title}: beside what a band lists, too`);
+    }
     await close(title, page);
   }
 }
@@ -592,6 +596,17 @@ async function hostile() {
   await close(title, page);
 }
 
+// Sizes and times as the commands print them, which is as printf does: half of a digit goes to the even one.
+async function digits() {
+  const title = 'digits', page = await open(title, small('supernodes', '-k', '2', '--dim', 'batch=2'));
+  if (!page) return;
+  const sizes = [[0, '0 B'], [999, '999 B'], [1008, '0.98 KiB'], [1152, '1.12 KiB'], [1408, '1.38 KiB'], [1664, '1.62 KiB'], [11520, '11.2 KiB'], [11776, '11.5 KiB'], [11904, '11.6 KiB'], [102348, '99.9 KiB'], [1047552, '1.00 MiB'], [1099511627776, '1.00 TiB']];
+  const times = [[999, '999 ns'], [1000, '1.00 us'], [1125, '1.12 us'], [1375, '1.38 us'], [9994, '9.99 us'], [9996, '10.0 us'], [11250, '11.2 us'], [11750, '11.8 us'], [99949, '99.9 us'], [99951, '100 us'], [999501, '1.00 ms'], [12345678901, '12.3 s']];
+  const shown = await page.evaluate(([s, t]) => [...s.map(([n]) => window.page.bytes(n)), ...t.map(([n]) => window.page.time(n))], [sizes, times]);
+  tap.none([...sizes, ...times].flatMap(([n, text], i) => (shown[i] === text ? [] : [`${n}: ${shown[i]} is not ${text}`])), `${title}: are the tool's`);
+  await close(title, page);
+}
+
 // What the plan may be taken to promise stands where the figures are.
 async function headline() {
   const caveats = async (title, written) => {
@@ -740,6 +755,7 @@ await traced();
 await slider();
 await cuts();
 await headline();
+await digits();
 await explained();
 await contrast();
 await blocks();

@@ -31,15 +31,21 @@ function drawing(name, attributes = {}, ...children) {
   return made;
 }
 
+// So many decimals, as the commands print them: of what is halfway between two, the even one.
+function fixed(value, decimals) {
+  const away = value.toFixed(decimals), halfway = Math.abs(value * 2 ** (decimals + 1)) % 2 === 1;
+  return halfway && away.at(-1) % 2 ? (value * (1 - 2 ** -40)).toFixed(decimals) : away;
+}
 // Three digits and a unit: "24.9 ms", "591 KiB".
 function scaled(value, units, step) {
   let unit = 0;
   for (; Math.abs(value) >= 999.5 && unit + 1 < units.length; unit++) value /= step;
-  return `${Math.abs(value) >= 99.95 || unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${units[unit]}`;
+  const size = Math.abs(value);
+  return `${fixed(value, unit === 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2)} ${units[unit]}`;
 }
-const bytes = (n) => (n === null ? 'unknown' : scaled(n, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'], 1024));
+const bytes = (n) => (n === null ? 'unknown' : scaled(n, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'], 1024));
 const time = (ns) => (ns === null ? 'unknown' : scaled(ns, ['ns', 'us', 'ms', 's'], 1000));
-const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 2 : 1)} %`;
+const percent = (part) => `${fixed(100 * part, part < 0.0995 ? 2 : 1)} %`;
 const signed = (text, n) => (n > 0 ? `+${text}` : text);
 const count = (n, noun) => `${String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f')} ${noun}${n === 1 ? '' : 's'}`;
 const label = (node) => node.name || `#${node.id}`;

@@ -32,7 +32,7 @@ function moveTo(stageOf) {
   try {
     const cut = split();
     const passed = passedOn(cut).size;
-    say(state.moved ? `Moved: slowest stage ${time(cut.bottleneck_ns)}, gap ${percent(cut.gap_frac)}${passed ? `, ${count(passed, 'transfer')} passed on` : ''}.` : 'As planned.');
+    say(state.moved ? `Moved: ${plan.plan.objective === 'latency' ? `one input takes ${time(cut.latency_ns)}` : `slowest stage ${time(cut.bottleneck_ns)}`}, gap ${percent(cut.gap_frac)}${passed ? `, ${count(passed, 'transfer')} passed on` : ''}.` : 'As planned.');
   } catch (error) {
     state.moved = null;
     return say(error.message, true);
@@ -276,10 +276,10 @@ function drawCuts(box) {
     element('button', { type: 'button', id: 'undo', disabled: !cut.moved, onclick: () => moveTo(stagesOf(plan)) }, 'Back to the plan'));
   box.append(element('h2', {}, 'What a cut sends, by place'), frame, element('p', { class: 'legend' }, 'Supernodes in the plan\'s order, each as wide as its time; height: bytes that a cut sends there (square root).'), tools);
   if (!fixed && plan.stages.some((s) => s.duplicated) && sendsLess(plan)) box.append(element('p', { class: 'warning' }, 'The plan computes some operators twice to send less. Moved cuts are counted without that.'));
-  const loads = element('div', { class: 'half' }, element('h2', {}, 'Loads'), loadDrawing(cut, Math.max(280, (width < 760 ? width : width / 2) - 12)), loadLegend(cut));
-  const ks = element('div', { class: 'half' }, element('h2', {}, 'Slowest stage, by number of stages'), rangeDrawing(Math.max(280, (width < 760 ? width : width / 2) - 12)));
-  if (data.plans.filter((p) => p.stages).length < 2) ks.append(element('p', { class: 'hint' }, '-k 1..8 puts several numbers of stages into the page.'));
-  box.append(element('div', { class: 'halves' }, loads, ks));
+  const several = data.plans.filter((p) => p.stages).length > 1, half = Math.max(280, (width < 760 || !several ? width : width / 2) - 12);
+  const loads = element('div', { class: several ? 'half' : '' }, element('h2', {}, 'Loads'), loadDrawing(cut, half), loadLegend(cut));
+  if (several) box.append(element('div', { class: 'halves' }, loads, element('div', { class: 'half' }, element('h2', {}, 'Slowest stage, by number of stages'), rangeDrawing(half))));
+  else box.append(loads, element('p', { class: 'hint' }, '-k 1..8 puts plans for several numbers of stages beside each other here.'));
   if (cut.moved) box.append(exportBox(cut));
   box.append(stageTable(cut));
   // What the first move needs, before somebody moves.

@@ -47,14 +47,17 @@ function choosePlan(i) {
   byId('plan').value = i;
   show();
 }
-// A cut was moved: what changes is drawn anew where the pointer is.
-function changedSplit() {
+function drawView() {
   const box = byId('view'), scroll = scrollY;
-  drawCaveats();
-  drawSelection();
   box.replaceChildren();
   VIEWS[state.view](box);
   scrollTo(0, scroll);
+}
+// A cut was moved: what changes is drawn anew where the pointer is.
+function changedSplit() {
+  drawCaveats();
+  drawSelection();
+  drawView();
   remember();
 }
 
@@ -160,4 +163,4 @@ function begin() {
 begin();
 requestAnimationFrame(() => setTimeout(() => { window.page.shown = performance.now(); }));
 // For tests, and for who wants to ask more from the browser's console.
-window.page = { data, state, select, set, choosePlan, moveTo, moveCut, moveSupernode, split: () => split(), pins: () => pinsOf(plan, split().stageOf), cutPlaces: () => cutPlaces(split().stageOf), stagesBehind, countSplit: (i) => countSplit(data.plans[i], stagesOf(data.plans[i])), simulate, idle: (n) => scheduled(split(), n).bubble, slots: (n) => scheduled(split(), n).slots, readTrace, takeTrace: (text) => { state.trace = readTrace(text); show(); }, model: () => modelBoxes(), lines: () => modelLines(), about: (id) => about(id), drawings: (width, height) => [pipelineDrawing(split(), { width, height, title: '' }), ...(plan.stages.length > 1 ? [cutDrawing(split(), width)] : []), gantt(scheduled(split(), 8), { rows: plan.stages.length, width, longest: scheduled(split(), 8).makespan, name: '' })], toggle: (path) => toggleModel(path) };
+window.page = { data, state, select, set, choosePlan, moveTo, moveCut, moveSupernode, split: () => split(), pins: () => pinsOf(plan, split().stageOf), cutPlaces: () => cutPlaces(split().stageOf), stagesBehind, countSplit: (i) => countSplit(data.plans[i], stagesOf(data.plans[i])), simulate, idle: (n) => scheduled(split(), n).bubble, slots: (n) => scheduled(split(), n).slots, readTrace, takeTrace: (text) => { state.trace = readTrace(text); show(); }, model: () => modelBoxes(), lines: () => modelLines(), bytes, time, about: (id) => about(id), drawings: (width, height) => [pipelineDrawing(split(), { width, height, title: '' }), ...(plan.stages.length > 1 ? [cutDrawing(split(), width)] : []), gantt(scheduled(split(), 8), { rows: plan.stages.length, width, longest: scheduled(split(), 8).makespan, name: '' })], toggle: (path) => toggleModel(path) };

@@ -71,11 +71,17 @@ function showSupernode(id) {
 }
 
 function showBand(from, to) {
+  const was = byId('detail').hidden;
+  state.selected = null;
   const passed = passedOn(split()), all = split().transfers.filter((t) => t.from === from && t.to === to).sort((a, b) => b.bytes - a.bytes);
   const body = element('tbody');
   for (const t of all.slice(0, 300)) body.append(element('tr', {}, element('td', {}, t.tensor, ...(passed.has(t) ? [element('br'), element('small', {}, 'passed on')] : [])), element('td', { class: 'number' }, `${t.bytes_known ? '' : '~'}${bytes(t.bytes)}`)));
-  panel(`stage ${from} to ${to}`, facts([['tensors', `${all.length}`], ['bytes', bytes(all.reduce((n, t) => n + t.bytes, 0))]]), element('div', { class: 'scroll' }, element('table', {}, body)));
+  panel(`stage ${from} to ${to}`, facts([['tensors', `${all.length}`], ['bytes', `${all.every((t) => t.bytes_known) ? '' : '~'}${bytes(all.reduce((n, t) => n + t.bytes, 0))}`]]), element('div', { class: 'scroll' }, element('table', {}, body)));
   delete byId('detail').dataset.supernode;
+  markChosen();
+  if (!was) return;
+  drawView(); // the drawing has another width now
+  document.querySelector(`.band[data-from="${from}"][data-to="${to}"]`)?.focus();
 }
 
 function drawSelection() {
@@ -104,7 +110,7 @@ function drawCaveats() {
     else put('', `not proved optimal: at most ${percent(p.gap_frac)} from the best`, `bound: ${p.bound}`);
     const layouts = split().stages.reduce((n, s) => Math.max(n, s.layout_ns), 0);
     const passed = passedOn(split()).size;
-    if (passed) put('', `${count(passed, 'transfer')} of what another stage made`, plan.counting?.may_pass_on ? 'Where a stage receives something and sends something anyway, it passes tensors on: that saves others a message.' : 'Stages in between pass tensors on.');
+    if (passed) put('', `stages pass tensors on: ${count(passed, 'transfer')}`, plan.counting?.may_pass_on ? 'A stage that receives and sends something anyway sends on what another one made: that saves a message.' : 'What one stage made, another one sends on.');
     if (layouts) put('', `up to ${time(layouts)} of a stage for layouts that cuts change`, 'Tensors that a runtime brings into another layout because of a cut.');
     if (split().stages.some((s) => s.replicas > 1)) put('', 'stages with several devices: times are over their number');
     if (p.headline && !p.speed_up && !state.moved) {

@@ -244,7 +244,7 @@ function figures(cut) {
   put(latency ? 'one input takes' : segments ? 'slowest device' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : segments ? slowestDevice(cut) : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', percent(cut.gap_frac), cut.moved ? '' : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
-  if (!cut.moved && p.speed_up > 0) put('speed-up', `${p.speed_up.toFixed(2)}x`, `by ${count(devicesOf(plan).length || plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
+  if (!cut.moved && p.speed_up > 0) put('speed-up', `${fixed(p.speed_up, 2)}x`, `by ${count(devicesOf(plan).length || plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
   const passed = passedOn(cut).size;
   put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, `${count(cut.transfers.length, 'transfer')}${passed ? `, ${passed} passed on` : ''}`);
   const fullest = cut.stages.reduce((a, b) => (b.memory_bytes > a.memory_bytes ? b : a));
