@@ -4,7 +4,8 @@
 //   node encoder_decoder.mjs GENERATE SPLIT MODEL [LAUNCHER]
 //
 // MODEL: `made` (models as text: decoder_model and decoder_with_past_model), or a merged decoder of the model cache, whose
-// branches are split each by itself. No byte of state crosses a link, and the encoder runs once for each sequence.
+// branches are split each by itself. That is run over threads and, for the same tokens of the whole, by the launcher. No byte
+// of state crosses a link, and the encoder runs once for each sequence.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +18,6 @@ import { writeModel } from '../support/text_model.mjs';
 import { FEATURES, encodedDecoder, encoder } from './decoder.mjs';
 
 const [generator, splitter, name, launcher = ''] = process.argv.slice(2);
-if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
 const ort = createRequire(new URL('../e2e/package.json', import.meta.url))('onnxruntime-node');
 const cache = process.env.PSPLIT_MODEL_CACHE ?? fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const tap = new Tap();
@@ -44,6 +44,9 @@ const MODELS = {
   whisper_tiny: whisper(4, 6), whisper_base: whisper(6, 8), moonshine_tiny: moonshine(6, 36), moonshine_base: moonshine(8, 52),
 };
 const model = MODELS[name];
+const noRanks = launcher.startsWith('skip ') && launcher.slice(5);
+if (name === 'made' && noRanks) skipAll(noRanks);
+const ways = name === 'made' ? [launcher] : [...new Set(['', noRanks ? '' : launcher])];
 const files = {};
 if (name === 'made') {
   for (const file of ['encoder', 'first', 'later']) files[file] = join(tmp, `${file}.onnx`);
@@ -121,9 +124,9 @@ const wanted = [];
 for (const [i, prompt] of model.prompts.entries()) wanted.push(await whole(prompt, features[i], model.n));
 tap.ok(new Set(wanted.flat()).size > 8 && new Set(wanted.map(String)).size === wanted.length, 'the whole models say various things', JSON.stringify(wanted));
 
-function run(k, args, more = {}) {
-  const command = launcher ? [...launcher.split(' '), `${k}`, generator] : [generator];
-  return spawnSync(command[0], [...command.slice(1), ...args], { encoding: 'utf8', timeout: 1500000, env, ...more });
+function run(k, args, way = ways[0]) {
+  const command = way ? [...way.split(' '), `${k}`, generator] : [generator];
+  return spawnSync(command[0], [...command.slice(1), ...args], { encoding: 'utf8', timeout: 1500000, env });
 }
 const dims = (of) => Object.entries(of).flatMap(([dim, size]) => ['--dim', `${dim}=${size}`]);
 function split(file, dir, args) {
@@ -144,7 +147,7 @@ const lines = (text) => text.trim().split('\n').map((line) => line.split(' ').ma
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 const dir = (what, k) => join(tmp, `${what}${k}`);
-const ks = launcher ? model.ks.filter((k) => k > 1) : model.ks;
+const ks = model.ks.filter((k) => k > 1 || !ways[0]);
 for (const k of ks) {
   split(files.encoder, dir('encoder', k), ['-k', `${Math.min(k, 2)}`, ...dims(model.encoderDims)]);
   splitDecoder(k, 'first', dir('first', k));
@@ -153,20 +156,24 @@ for (const k of ks) {
     const { transfers } = JSON.parse(readFileSync(join(dir(which, k), 'pipeline.json')));
     tap.ok(transfers.every(({ tensor }) => !/past|present/.test(tensor)), `${which} in ${k}: no state crosses a link`, JSON.stringify(transfers));
   }
-  for (const sequences of name === 'made' ? [1, 2, 4] : [3]) {
-    const args = [dir('later', k), '--prompt-split', dir('first', k), '--encoder', dir('encoder', k), ...input, ...given, '-n', `${model.n}`,
-      '--sequences', `${sequences}`, '--optimization', '0', '--threads', '1', '--json'];
-    const got = run(k, args);
-    const report = got.status === 0 ? JSON.parse(got.stdout) : { sequences: [] };
-    tap.ok(same(report.sequences.map(({ tokens }) => tokens), wanted), `in ${k}, ${sequences} at once: the tokens of the whole`,
-      `${got.status} ${got.stderr}${JSON.stringify(report.sequences.map(({ tokens }) => tokens))}\n${JSON.stringify(wanted)}`);
-    tap.ok(report.encoded === model.prompts.length && report.steps === model.prompts.length * model.n, `in ${k}: the encoder runs once for each sequence`,
-      got.stdout);
+  for (const way of ways.filter((each) => k > 1 || !each)) {
+    for (const sequences of name === 'made' ? [1, 2, 4] : [3]) {
+      const title = `in ${k}${way ? ' ranks' : ''}`;
+      const args = [dir('later', k), '--prompt-split', dir('first', k), '--encoder', dir('encoder', k), ...input, ...given, '-n', `${model.n}`,
+        '--sequences', `${sequences}`, '--optimization', '0', '--threads', '1', '--json'];
+      const got = run(k, args, way);
+      const report = got.status === 0 ? JSON.parse(got.stdout) : { sequences: [] };
+      tap.ok(same(report.sequences.map(({ tokens }) => tokens), wanted), `${title}, ${sequences} at once: the tokens of the whole`,
+        `${got.status} ${got.stderr}${JSON.stringify(report.sequences.map(({ tokens }) => tokens))}\n${JSON.stringify(wanted)}`);
+      tap.ok(report.encoded === model.prompts.length && report.steps === model.prompts.length * model.n, `${title}: the encoder runs once for each sequence`,
+        got.stdout);
+    }
   }
 }
+if (noRanks) tap.skip('in ranks', noRanks);
 
 // A merged decoder in one stage needs no second split.
-if (name !== 'made' && !launcher) {
+if (name !== 'made') {
   split(files.later, join(tmp, 'merged'), ['-k', '1', ...dims(model.dims)]);
   const got = run(1, [join(tmp, 'merged'), '--encoder', dir('encoder', 1), ...input, ...given, '-n', `${model.n}`, '--optimization', '0', '--quiet']);
   tap.ok(got.status === 0 && same(lines(got.stdout), wanted), 'a merged decoder as it is', got.stderr + got.stdout);
