@@ -188,6 +188,28 @@ static const char *set_devices(const settings *s, psplit_device *list, uint32_t 
   return NULL;
 }
 
+static bool are_alike(const psplit_device *a, const psplit_device *b) {
+  return a->class_id == b->class_id && a->memory_bytes == b->memory_bytes &&
+         a->free_comm == b->free_comm;
+}
+
+/* Copies of a stage are of one entry: the first of those that are alike becomes all of them, so
+ * that a problem may list its devices one by one. Of a fixed order those that follow each other;
+ * links between pairs of entries keep them apart. */
+static void join_devices(const psplit_problem *problem, psplit_device *list) {
+  uint32_t last = 0; /* 1 + the last entry that has devices */
+  if (problem->n_link_classes) return;
+  for (uint32_t d = 0; d < problem->n_devices; d++) {
+    uint32_t to = problem->any_device_order || last == 0 ? 0 : last - 1;
+    while (to < d && !(list[to].count && are_alike(&list[to], &list[d])))
+      to = problem->any_device_order ? to + 1 : d;
+    if (list[d].count) last = (to < d ? to : d) + 1;
+    if (to == d || list[to].count > UINT32_MAX - list[d].count) continue;
+    list[to].count += list[d].count;
+    list[d].count = 0;
+  }
+}
+
 static void print_json(const psplit_problem *p, const settings *s, const psplit_solution *plan) {
   const double planner = p->ticks_per_unit;
   printf("{\n  \"format\": \"psplit-plan\",\n  \"version\": 1,\n");
@@ -363,6 +385,7 @@ static int solve(settings *s, job *j, psplit_diag *diag) {
   if (s->overlap) problem.overlap = true;
   const char *wrong = set_devices(s, j->devices, problem.n_devices);
   if (wrong) return cli_usage(&PROGRAM, "%s", wrong);
+  if (s->options.max_replicas > 1) join_devices(&problem, j->devices);
   if (s->certificate) code = check_certificate(s, diag);
   if (code == PSPLIT_OK) code = psplit_partition_solve(&problem, &s->options, diag, &j->plan);
   if (code == PSPLIT_OK && s->certificate) code = certify(&problem, s, j->plan, diag);

@@ -174,6 +174,21 @@ with tempfile.TemporaryDirectory() as directory:
     check("that differ in memory",
           ordered("memory", [two[0], two[0] | {"memory_bytes": 9}, none]) == "given")
     check("any node on any device", ordered("free", two, "--non-contiguous") == "alike")
+    def copied(devices, **more):
+        heavy = {"nodes": [{"id": 0, "time_ns": [12, 30]}, {"id": 1, "time_ns": [1, 30]}],
+                 "tensors": [{"producer": 0, "consumers": [1], "send_ns": 0, "recv_ns": 0}]}
+        made = run("--json", "--replicas", "3", write("heavy.json", own | heavy | {"devices": devices + [none]} | more))
+        plan = json.loads(made.stdout)
+        return plan["objective"], [(stage["device"], stage["replicas"]) for stage in plan["stages"]
+                                   if stage["nodes"]]
+
+    one, other = {"class": 0, "count": 1}, {"class": 1, "count": 1}
+    check("copies of a stage take devices that are listed one by one",
+          copied([one, one, one]) == copied([one | {"count": 3}]) == (5, [(0, 3)]), copied([one, one, one]))
+    check("and what has no device keeps none apart", copied([one, other | {"count": 0}, one, one]) == (5, [(0, 3)]))
+    check("but not past others in a fixed order", copied([one, other, one])[0] == 12)
+    check("which an open order allows", copied([one, other, one], any_device_order=True) == (7, [(0, 2)]))
+    check("nor with other memory", copied([one, one | {"memory_bytes": 9}, one])[0] == 12)
     hosts = {"link_classes": [{}, {"latency_ns": 100}], "device_links": [[0, 1], [1, 0]]}
     own["tensors"] = [{"producer": i, "consumers": [i + 1], "bytes": 8} for i in range(5)]
     check("links between pairs, by host",
