@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "emit.h"
+#include "json_put.h"
 
 /* A name of the state with the layer's number in it, as GenAI wants it: "past_key_values.%d.key".
  */
@@ -29,16 +30,6 @@ typedef struct writer {
   uint32_t past_input; /* position of the first state among the model's inputs */
   uint32_t logits;     /* value */
 } writer;
-
-static void key_string(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_string(json, value);
-}
-
-static void key_uint(psplit_i_json *json, const char *key, uint64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_uint(json, value);
-}
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -189,22 +180,19 @@ static void write_session(const writer *w, uint32_t s) {
   const psplit_session *given = w->options->sessions ? w->options->sessions[s] : NULL;
   const psplit_session *session = given ? given : &PLAIN;
   snprintf(id, sizeof id, "stage%" PRIu32, s);
-  psplit_i_json_key(json, "session_options");
-  psplit_i_json_open(json, '{');
-  key_string(json, "log_id", id);
-  if (session->n_threads) key_uint(json, "intra_op_num_threads", session->n_threads);
+  psplit_i_json_put_open(json, "session_options", '{');
+  psplit_i_json_put_string(json, "log_id", id);
+  if (session->n_threads) psplit_i_json_put_uint(json, "intra_op_num_threads", session->n_threads);
   if (session->optimization >= 0)
-    key_string(json, "graph_optimization_level", level_name(session->optimization));
+    psplit_i_json_put_string(json, "graph_optimization_level", level_name(session->optimization));
   for (uint32_t c = 0; c < session->n_config; c++)
-    key_string(json, session->config_keys[c], session->config_values[c]);
-  psplit_i_json_key(json, "provider_options");
-  psplit_i_json_open(json, '[');
+    psplit_i_json_put_string(json, session->config_keys[c], session->config_values[c]);
+  psplit_i_json_put_open(json, "provider_options", '[');
   if (session->provider && strncasecmp(session->provider, "CPU", 3) != 0) {
     psplit_i_json_open(json, '{');
-    psplit_i_json_key(json, session->provider);
-    psplit_i_json_open(json, '{');
+    psplit_i_json_put_open(json, session->provider, '{');
     for (uint32_t o = 0; o < session->n_provider_options; o++)
-      key_string(json, session->provider_keys[o], session->provider_values[o]);
+      psplit_i_json_put_string(json, session->provider_keys[o], session->provider_values[o]);
     psplit_i_json_close(json, '}');
     psplit_i_json_close(json, '}');
   }
@@ -214,8 +202,7 @@ static void write_session(const writer *w, uint32_t s) {
 
 static void write_names(psplit_i_json *json, const char *key, const psplit_i_port *ports,
                         uint32_t n) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, key, '[');
   for (uint32_t i = 0; i < n; i++) psplit_i_json_string(json, ports[i].name);
   psplit_i_json_close(json, ']');
 }
@@ -250,7 +237,7 @@ static psplit_code write_forwards(const writer *w, uint32_t s) {
     if (!open) psplit_i_json_key(w->json, "output_names_forwarder");
     if (!open) psplit_i_json_open(w->json, '{');
     open = true;
-    key_string(w->json, port->name, to);
+    psplit_i_json_put_string(w->json, port->name, to);
   }
   if (open) psplit_i_json_close(w->json, '}');
   return PSPLIT_OK;
@@ -275,19 +262,15 @@ static psplit_code write_stage(const writer *w, uint32_t s) {
   const psplit_i_stage *stage = &w->split->stages[s];
   char id[24];
   snprintf(id, sizeof id, "stage%" PRIu32, s);
-  psplit_i_json_key(json, id);
-  psplit_i_json_open(json, '{');
-  key_string(json, "filename", w->split->stage_names[s]);
+  psplit_i_json_put_open(json, id, '{');
+  psplit_i_json_put_string(json, "filename", w->split->stage_names[s]);
   write_names(json, "inputs", stage->inputs, stage->n_inputs);
   write_names(json, "outputs", stage->outputs, stage->n_outputs);
   PSPLIT_TRY(write_forwards(w, s));
-  psplit_i_json_key(json, "run_on_prompt");
-  psplit_i_json_bool(json, true);
-  psplit_i_json_key(json, "run_on_token_gen");
-  psplit_i_json_bool(json, true);
+  psplit_i_json_put_bool(json, "run_on_prompt", true);
+  psplit_i_json_put_bool(json, "run_on_token_gen", true);
   /* Of a prompt in chunks, the last one's logits are wanted alone. */
-  psplit_i_json_key(json, "is_lm_head");
-  psplit_i_json_bool(json, gives_logits(w, s) && !has_state(w->split->plan, s));
+  psplit_i_json_put_bool(json, "is_lm_head", gives_logits(w, s) && !has_state(w->split->plan, s));
   write_session(w, s);
   psplit_i_json_close(json, '}');
 out:
@@ -298,21 +281,20 @@ static void write_inputs(const writer *w) {
   psplit_i_json *json = w->json;
   const psplit_i_graph *graph = w->split->graph;
   const bool pairs = w->n_forms == 2;
-  psplit_i_json_key(json, "inputs");
-  psplit_i_json_open(json, '{');
+  psplit_i_json_put_open(json, "inputs", '{');
   for (uint32_t i = 0; i < graph->n_inputs; i++) {
     const char *name = graph->values[graph->inputs[i]].name;
     for (size_t k = 0; k < sizeof GIVEN / sizeof *GIVEN; k++)
-      if (strcmp(name, GIVEN[k]) == 0) key_string(json, GIVEN[k], name);
+      if (strcmp(name, GIVEN[k]) == 0) psplit_i_json_put_string(json, GIVEN[k], name);
   }
-  key_string(json, pairs ? "past_key_names" : "past_names", w->past[KEY].text);
-  if (pairs) key_string(json, "past_value_names", w->past[VALUE].text);
+  psplit_i_json_put_string(json, pairs ? "past_key_names" : "past_names", w->past[KEY].text);
+  if (pairs) psplit_i_json_put_string(json, "past_value_names", w->past[VALUE].text);
   psplit_i_json_close(json, '}');
-  psplit_i_json_key(json, "outputs");
-  psplit_i_json_open(json, '{');
-  key_string(json, "logits", graph->values[graph->outputs[w->logits]].name);
-  key_string(json, pairs ? "present_key_names" : "present_names", w->present[KEY].text);
-  if (pairs) key_string(json, "present_value_names", w->present[VALUE].text);
+  psplit_i_json_put_open(json, "outputs", '{');
+  psplit_i_json_put_string(json, "logits", graph->values[graph->outputs[w->logits]].name);
+  psplit_i_json_put_string(json, pairs ? "present_key_names" : "present_names",
+                           w->present[KEY].text);
+  if (pairs) psplit_i_json_put_string(json, "present_value_names", w->present[VALUE].text);
   psplit_i_json_close(json, '}');
 }
 
@@ -326,14 +308,12 @@ static psplit_code write_decoder(const writer *w) {
                          "ONNX Runtime GenAI makes the state itself: the model has to fix how many "
                          "heads \"%s\" has and how large they are",
                          w->split->plan->states[0].input);
-  psplit_i_json_key(json, "decoder");
-  psplit_i_json_open(json, '{');
-  key_uint(json, "num_hidden_layers", w->n_layers);
-  key_uint(json, "num_key_value_heads", heads);
-  key_uint(json, "head_size", head_size);
+  psplit_i_json_put_open(json, "decoder", '{');
+  psplit_i_json_put_uint(json, "num_hidden_layers", w->n_layers);
+  psplit_i_json_put_uint(json, "num_key_value_heads", heads);
+  psplit_i_json_put_uint(json, "head_size", head_size);
   write_inputs(w);
-  psplit_i_json_key(json, "pipeline");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "pipeline", '[');
   psplit_i_json_open(json, '{');
   for (uint32_t s = 0; s < w->split->plan->n_stages; s++) PSPLIT_TRY(write_stage(w, s));
   psplit_i_json_close(json, '}');
@@ -356,16 +336,14 @@ static psplit_code write_config(writer *w) {
                     "ONNX Runtime GenAI wants to know the size of the vocabulary, and the "
                     "model does not fix the last dimension of its logits"));
   psplit_i_json_open(json, '{');
-  psplit_i_json_key(json, "model");
-  psplit_i_json_open(json, '{');
-  key_string(json, "type", "decoder-pipeline");
-  key_uint(json, "vocab_size", vocabulary);
-  key_uint(json, "context_length", w->options->context_length);
+  psplit_i_json_put_open(json, "model", '{');
+  psplit_i_json_put_string(json, "type", "decoder-pipeline");
+  psplit_i_json_put_uint(json, "vocab_size", vocabulary);
+  psplit_i_json_put_uint(json, "context_length", w->options->context_length);
   PSPLIT_TRY(write_decoder(w));
   psplit_i_json_close(json, '}');
-  psplit_i_json_key(json, "search");
-  psplit_i_json_open(json, '{');
-  key_uint(json, "max_length", w->options->context_length);
+  psplit_i_json_put_open(json, "search", '{');
+  psplit_i_json_put_uint(json, "max_length", w->options->context_length);
   psplit_i_json_close(json, '}');
   psplit_i_json_close(json, '}');
 out:

@@ -4,21 +4,11 @@
 #include <string.h>
 
 #include "emit.h"
+#include "json_put.h"
 #include "promise.h"
 
 static void key_string(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_string(json, value ? value : "");
-}
-
-static void key_uint(psplit_i_json *json, const char *key, uint64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_uint(json, value);
-}
-
-static void key_int(psplit_i_json *json, const char *key, int64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_int(json, value);
+  psplit_i_json_put_string(json, key, value ? value : "");
 }
 
 /* --- types --- */
@@ -109,8 +99,7 @@ static bool overridable(const psplit_i_split *split) {
 static void write_values(psplit_i_json *json, const psplit_i_graph *graph, const char *key,
                          const uint32_t *values, uint32_t n, Onnx__ValueInfoProto *const *protos,
                          bool filter, bool with_default) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, key, '[');
   for (uint32_t i = 0; i < n; i++) {
     const psplit_i_value *value = &graph->values[values[i]];
     if (filter && has_default(value) != with_default) continue;
@@ -134,8 +123,7 @@ static bool any_optional(const psplit_i_graph *graph) {
 
 static void write_inputs(const psplit_i_split *split, psplit_i_json *json, const char *key,
                          const psplit_i_stage *stage, bool optional) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, key, '[');
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
     const psplit_i_port *port = &stage->inputs[i];
     const psplit_i_value *value = &split->graph->values[port->value];
@@ -147,7 +135,7 @@ static void write_inputs(const psplit_i_split *split, psplit_i_json *json, const
     if (port->model)
       key_string(json, "from", "model");
     else
-      key_uint(json, "from", split->plan->transfers[port->transfer].from);
+      psplit_i_json_put_uint(json, "from", split->plan->transfers[port->transfer].from);
     psplit_i_json_close(json, '}');
     json->compact = false;
   }
@@ -156,16 +144,14 @@ static void write_inputs(const psplit_i_split *split, psplit_i_json *json, const
 
 static void write_outputs(const psplit_i_split *split, psplit_i_json *json,
                           const psplit_i_stage *stage) {
-  psplit_i_json_key(json, "outputs");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "outputs", '[');
   for (uint32_t o = 0; o < stage->n_outputs; o++) {
     const psplit_i_port *port = &stage->outputs[o];
     psplit_i_json_open(json, '{');
     json->compact = true;
     key_string(json, "name", port->name);
     key_string(json, "tensor", split->graph->values[port->value].name);
-    psplit_i_json_key(json, "to");
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_open(json, "to", '[');
     for (uint32_t t = 0; t < port->n_transfers; t++)
       psplit_i_json_uint(json, split->plan->transfers[port->transfer + t].to);
     if (port->model) psplit_i_json_string(json, "model");
@@ -177,9 +163,8 @@ static void write_outputs(const psplit_i_split *split, psplit_i_json *json,
 }
 
 static void write_replicas(const psplit_plan_stage *plan, psplit_i_json *json) {
-  key_uint(json, "replicas", plan->n_replicas);
-  psplit_i_json_key(json, "devices");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_uint(json, "replicas", plan->n_replicas);
+  psplit_i_json_put_open(json, "devices", '[');
   json->compact = true;
   for (uint32_t r = 0; r < plan->n_replicas; r++)
     psplit_i_json_string(json, plan->replica_devices[r]);
@@ -190,24 +175,24 @@ static void write_replicas(const psplit_plan_stage *plan, psplit_i_json *json) {
 static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *json) {
   const psplit_plan_stage *plan = &split->plan->stages[s];
   psplit_i_json_open(json, '{');
-  key_uint(json, "index", s);
+  psplit_i_json_put_uint(json, "index", s);
   key_string(json, "file", split->stage_names[s]);
   key_string(json, "device", plan->device);
   if (plan->n_replicas > 1) write_replicas(plan, json);
-  key_uint(json, "nodes", plan->n_nodes);
-  key_uint(json, "duplicated_nodes", plan->n_duplicated);
-  key_uint(json, "supernodes", plan->n_supernodes);
-  key_uint(json, "weight_bytes", plan->weight_bytes);
-  key_uint(json, "peak_activation_bytes", plan->peak_activation_bytes);
-  key_uint(json, "buffer_bytes", plan->buffer_bytes);
-  key_uint(json, "workspace_bytes", plan->workspace_bytes);
-  if (plan->state_bytes) key_uint(json, "state_bytes", plan->state_bytes);
-  key_uint(json, "memory_bytes", plan->memory_bytes);
-  key_int(json, "compute_ns", plan->compute_ns);
-  key_int(json, "recv_ns", plan->recv_ns);
-  key_int(json, "send_ns", plan->send_ns);
-  key_int(json, "load_ns", plan->load_ns);
-  key_int(json, "layout_ns", plan->layout_ns);
+  psplit_i_json_put_uint(json, "nodes", plan->n_nodes);
+  psplit_i_json_put_uint(json, "duplicated_nodes", plan->n_duplicated);
+  psplit_i_json_put_uint(json, "supernodes", plan->n_supernodes);
+  psplit_i_json_put_uint(json, "weight_bytes", plan->weight_bytes);
+  psplit_i_json_put_uint(json, "peak_activation_bytes", plan->peak_activation_bytes);
+  psplit_i_json_put_uint(json, "buffer_bytes", plan->buffer_bytes);
+  psplit_i_json_put_uint(json, "workspace_bytes", plan->workspace_bytes);
+  if (plan->state_bytes) psplit_i_json_put_uint(json, "state_bytes", plan->state_bytes);
+  psplit_i_json_put_uint(json, "memory_bytes", plan->memory_bytes);
+  psplit_i_json_put_int(json, "compute_ns", plan->compute_ns);
+  psplit_i_json_put_int(json, "recv_ns", plan->recv_ns);
+  psplit_i_json_put_int(json, "send_ns", plan->send_ns);
+  psplit_i_json_put_int(json, "load_ns", plan->load_ns);
+  psplit_i_json_put_int(json, "layout_ns", plan->layout_ns);
   write_inputs(split, json, "inputs", &split->stages[s], false);
   if (overridable(split) && any_optional(split->graph))
     write_inputs(split, json, "optional_inputs", &split->stages[s], true);
@@ -216,19 +201,18 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *
 }
 
 static void write_transfers(const psplit_i_split *split, psplit_i_json *json) {
-  psplit_i_json_key(json, "transfers");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "transfers", '[');
   for (uint32_t t = 0; t < split->plan->n_transfers; t++) {
     const psplit_plan_transfer *transfer = &split->plan->transfers[t];
     psplit_i_json_open(json, '{');
     json->compact = true;
-    key_uint(json, "tag", t);
+    psplit_i_json_put_uint(json, "tag", t);
     key_string(json, "tensor", split->graph->values[transfer->value].name);
-    key_uint(json, "from", transfer->from);
-    key_uint(json, "to", transfer->to);
+    psplit_i_json_put_uint(json, "from", transfer->from);
+    psplit_i_json_put_uint(json, "to", transfer->to);
     psplit_i_manifest_type(json, &split->types[t]);
     if (transfer->bytes_known) {
-      key_uint(json, "bytes", transfer->bytes);
+      psplit_i_json_put_uint(json, "bytes", transfer->bytes);
     } else {
       psplit_i_json_key(json, "bytes");
       psplit_i_json_null(json);
@@ -248,8 +232,7 @@ static void stage_or_null(psplit_i_json *json, const char *key, uint32_t stage) 
 }
 
 static void write_states(const psplit_plan *plan, psplit_i_json *json) {
-  psplit_i_json_key(json, "state");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "state", '[');
   for (uint32_t i = 0; i < plan->n_states; i++) {
     const psplit_plan_state *state = &plan->states[i];
     psplit_i_json_open(json, '{');
@@ -258,8 +241,7 @@ static void write_states(const psplit_plan *plan, psplit_i_json *json) {
     key_string(json, "input", state->input);
     stage_or_null(json, "writer", state->writer);
     stage_or_null(json, "reader", state->reader);
-    psplit_i_json_key(json, "shared_buffer");
-    psplit_i_json_bool(json, state->shared_buffer);
+    psplit_i_json_put_bool(json, "shared_buffer", state->shared_buffer);
     psplit_i_json_key(json, "bytes");
     if (state->bytes_known)
       psplit_i_json_uint(json, state->bytes);
@@ -279,8 +261,7 @@ static void write_duplicates(const psplit_i_split *split, psplit_i_json *json) {
   psplit_i_arena_init(&scratch, 0);
   uint32_t *off = PSPLIT_NEW(&scratch, uint32_t, (size_t)plan->n_nodes + 2);
   uint32_t *stages = PSPLIT_NEW(&scratch, uint32_t, plan->n_copies);
-  psplit_i_json_key(json, "duplicates");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "duplicates", '[');
   if (!off || !stages) {
     json->out->failed = true;
     goto out;
@@ -293,11 +274,10 @@ static void write_duplicates(const psplit_i_split *split, psplit_i_json *json) {
     if (off[n] == off[n + 1]) continue;
     psplit_i_json_open(json, '{');
     json->compact = true;
-    key_uint(json, "index", n);
+    psplit_i_json_put_uint(json, "index", n);
     key_string(json, "node", split->graph->nodes[n].name);
-    key_uint(json, "stage", plan->node_stage[n]);
-    psplit_i_json_key(json, "also");
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_uint(json, "stage", plan->node_stage[n]);
+    psplit_i_json_put_open(json, "also", '[');
     for (uint32_t c = off[n]; c < off[n + 1]; c++) psplit_i_json_uint(json, stages[c]);
     psplit_i_json_close(json, ']');
     psplit_i_json_close(json, '}');
@@ -308,14 +288,6 @@ out:
   psplit_i_arena_fini(&scratch);
 }
 
-static void key_text(psplit_i_json *json, const char *key, const char *text) {
-  psplit_i_json_key(json, key);
-  if (text)
-    psplit_i_json_string(json, text);
-  else
-    psplit_i_json_null(json);
-}
-
 /* What the plan may be taken to promise. */
 static void write_headline(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
@@ -324,30 +296,28 @@ static void write_headline(const psplit_i_split *split, psplit_i_json *json) {
   if (!data->matters) return;
   char label[128];
   psplit_i_promise_open_data(json, data);
-  key_text(
+  psplit_i_json_put_string(
     json, "node",
     data->n_nodes ? psplit_i_node_label(split->graph, data->heaviest, label, sizeof label) : NULL);
-  key_uint(json, "transfers", data->n_transfers);
-  key_text(json, "tensor", data->n_transfers ? plan->transfers[data->largest].tensor : NULL);
+  psplit_i_json_put_uint(json, "transfers", data->n_transfers);
+  psplit_i_json_put_string(json, "tensor",
+                           data->n_transfers ? plan->transfers[data->largest].tensor : NULL);
   psplit_i_json_close(json, '}');
 }
 
 static void write_phases(const psplit_plan *plan, psplit_i_json *json) {
-  psplit_i_json_key(json, "phases");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "phases", '[');
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const psplit_plan_phase *phase = &plan->phases[i];
     psplit_i_json_open(json, '{');
     json->compact = true;
     key_string(json, "name", phase->name);
-    key_int(json, "past", phase->past);
-    key_int(json, "tokens", phase->tokens);
-    key_int(json, "batch", phase->batch);
-    psplit_i_json_key(json, "step_frac");
-    psplit_i_json_double(json, phase->step_frac);
-    key_int(json, "bottleneck_ns", phase->bottleneck_ns);
-    psplit_i_json_key(json, "load_ns");
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_int(json, "past", phase->past);
+    psplit_i_json_put_int(json, "tokens", phase->tokens);
+    psplit_i_json_put_int(json, "batch", phase->batch);
+    psplit_i_json_put_double(json, "step_frac", phase->step_frac);
+    psplit_i_json_put_int(json, "bottleneck_ns", phase->bottleneck_ns);
+    psplit_i_json_put_open(json, "load_ns", '[');
     for (uint32_t s = 0; s < plan->n_stages; s++) psplit_i_json_int(json, phase->load_ns[s]);
     psplit_i_json_close(json, ']');
     psplit_i_json_close(json, '}');
@@ -358,48 +328,40 @@ static void write_phases(const psplit_plan *plan, psplit_i_json *json) {
 
 static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
-  psplit_i_json_key(json, "plan");
-  psplit_i_json_open(json, '{');
+  psplit_i_json_put_open(json, "plan", '{');
   key_string(json, "objective", plan->objective);
   if (plan->overlap) {
-    psplit_i_json_key(json, "overlap");
-    psplit_i_json_bool(json, true);
+    psplit_i_json_put_bool(json, "overlap", true);
   }
   key_string(json, "solver", plan->solver);
   key_string(json, "bound", plan->bound);
-  key_int(json, "bottleneck_ns", plan->bottleneck_ns);
-  key_int(json, "latency_ns", plan->latency_ns);
+  psplit_i_json_put_int(json, "bottleneck_ns", plan->bottleneck_ns);
+  psplit_i_json_put_int(json, "latency_ns", plan->latency_ns);
   if (plan->latency_per_pair) key_string(json, "message_latency", "per_pair");
-  key_int(json, "lower_bound_ns", plan->lower_bound_ns);
-  psplit_i_json_key(json, "gap_frac");
-  psplit_i_json_double(json, plan->gap_frac);
-  psplit_i_json_key(json, "proved_optimal");
-  psplit_i_json_bool(json, plan->proved_optimal);
+  psplit_i_json_put_int(json, "lower_bound_ns", plan->lower_bound_ns);
+  psplit_i_json_put_double(json, "gap_frac", plan->gap_frac);
+  psplit_i_json_put_bool(json, "proved_optimal", plan->proved_optimal);
   write_headline(split, json);
   key_string(json, "cost_source", plan->cost_source);
   if (plan->measured_frac > 0) {
-    psplit_i_json_key(json, "measured_frac");
-    psplit_i_json_double(json, plan->measured_frac);
+    psplit_i_json_put_double(json, "measured_frac", plan->measured_frac);
   }
-  key_int(json, "total_compute_ns", plan->total_compute_ns);
-  key_uint(json, "supernodes", plan->n_supernodes);
-  key_uint(json, "unknown_nodes", plan->n_unknown_nodes);
-  key_uint(json, "dead_nodes", plan->n_dead_nodes);
+  psplit_i_json_put_int(json, "total_compute_ns", plan->total_compute_ns);
+  psplit_i_json_put_uint(json, "supernodes", plan->n_supernodes);
+  psplit_i_json_put_uint(json, "unknown_nodes", plan->n_unknown_nodes);
+  psplit_i_json_put_uint(json, "dead_nodes", plan->n_dead_nodes);
   if (plan->best_ns) {
-    psplit_i_json_key(json, "given_up");
-    psplit_i_json_open(json, '{');
-    key_int(json, "best_bottleneck_ns", plan->best_ns);
-    key_uint(json, "best_transfers", plan->best_transfers);
-    psplit_i_json_key(json, "best_proved");
-    psplit_i_json_bool(json, plan->best_proved);
+    psplit_i_json_put_open(json, "given_up", '{');
+    psplit_i_json_put_int(json, "best_bottleneck_ns", plan->best_ns);
+    psplit_i_json_put_uint(json, "best_transfers", plan->best_transfers);
+    psplit_i_json_put_bool(json, "best_proved", plan->best_proved);
     psplit_i_json_close(json, '}');
   }
   if (plan->n_phases) write_phases(plan, json);
   if (plan->n_assumed) {
-    psplit_i_json_key(json, "assumed_dims");
-    psplit_i_json_open(json, '{');
+    psplit_i_json_put_open(json, "assumed_dims", '{');
     for (uint32_t i = 0; i < plan->n_assumed; i++)
-      key_int(json, plan->assumed_names[i], plan->assumed_value);
+      psplit_i_json_put_int(json, plan->assumed_names[i], plan->assumed_value);
     psplit_i_json_close(json, '}');
   }
   psplit_i_json_close(json, '}');
@@ -407,8 +369,7 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
 
 /* Ifs that were taken for one branch, and what has to be true for that. */
 static void write_inlined(const psplit_model *model, psplit_i_json *json) {
-  psplit_i_json_key(json, "inlined");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "inlined", '[');
   for (size_t i = 0; i < model->inlined.n; i++) {
     const psplit_inlined *one = &model->inlined.items[i];
     psplit_i_json_open(json, '{');
@@ -416,8 +377,7 @@ static void write_inlined(const psplit_model *model, psplit_i_json *json) {
     key_string(json, "node", one->node);
     key_string(json, "branch", one->then_branch ? "then" : "else");
     key_string(json, "condition", one->condition);
-    psplit_i_json_key(json, "assumed");
-    psplit_i_json_bool(json, one->assumed);
+    psplit_i_json_put_bool(json, "assumed", one->assumed);
     psplit_i_json_close(json, '}');
     json->compact = false;
   }
@@ -435,7 +395,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   key_string(&json, "format", "onnx-pipeline-split");
-  key_uint(&json, "version", 1);
+  psplit_i_json_put_uint(&json, "version", 1);
   psplit_i_text producer = {0};
   psplit_i_text_addf(&producer, "onnx-pipeline-split %s", psplit_version());
   if (producer.failed) out->failed = true;
@@ -451,8 +411,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
                  graph->proto->input, true, true);
   write_values(&json, graph, "outputs", graph->outputs, graph->n_outputs, graph->proto->output,
                false, false);
-  psplit_i_json_key(&json, "stages");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "stages", '[');
   for (uint32_t s = 0; s < split->plan->n_stages; s++) write_stage(split, s, &json);
   psplit_i_json_close(&json, ']');
   write_transfers(split, &json);
@@ -460,8 +419,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   if (split->plan->n_copies) write_duplicates(split, &json);
   write_plan(split, &json);
   if (split->n_files) {
-    psplit_i_json_key(&json, "files");
-    psplit_i_json_open(&json, '[');
+    psplit_i_json_put_open(&json, "files", '[');
     for (size_t f = 0; f < split->n_files; f++) psplit_i_json_string(&json, split->files[f].name);
     psplit_i_json_close(&json, ']');
   }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "json_put.h"
 #include "queue.h"
 
 psplit_code psplit_i_outputs_begin(const char *directory, psplit_diag *diag) {
@@ -37,8 +38,7 @@ psplit_code psplit_i_outputs_index(const char *directory, const psplit_i_manifes
     psplit_i_json_null(&json);
   else
     psplit_i_json_uint(&json, n_micro_batches);
-  psplit_i_json_key(&json, "outputs");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "outputs", '[');
   for (uint32_t o = 0; o < manifest->n_outputs; o++)
     psplit_i_json_string(&json, manifest->outputs[o]);
   psplit_i_json_close(&json, ']');

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "json_put.h"
+#include "trace_json.h"
+
 static int by_size(const void *a, const void *b) {
   const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return x < y ? -1 : x > y;
@@ -148,19 +151,8 @@ static void put_ns(psplit_i_json *json, const char *key, int64_t ns) {
     psplit_i_json_int(json, ns);
 }
 
-static void put_double(psplit_i_json *json, const char *key, double value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_double(json, value);
-}
-
-static void put_text(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_string(json, value);
-}
-
 static void put_delivered(psplit_i_json *json, const psplit_run_report *report) {
-  psplit_i_json_key(json, "delivered");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "delivered", '[');
   for (uint32_t i = 0; i < report->n_ranges; i++) {
     psplit_i_json_open(json, '[');
     psplit_i_json_uint(json, report->delivered[i].first);
@@ -175,48 +167,46 @@ void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *
   psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
-  put_text(&json, "transport", transport);
-  put_text(&json, "onnxruntime", onnxruntime);
+  psplit_i_json_put_string(&json, "transport", transport);
+  psplit_i_json_put_string(&json, "onnxruntime", onnxruntime);
   put_ns(&json, "micro_batches", (int64_t)report->n_micro_batches);
   put_ns(&json, "first_micro_batch", (int64_t)report->first_micro_batch);
   put_delivered(&json, report);
   put_ns(&json, "failed", (int64_t)report->n_failed);
-  psplit_i_json_key(&json, "failures");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "failures", '[');
   for (uint32_t i = 0; i < report->n_failures; i++) {
     psplit_i_json_open(&json, '{');
     put_ns(&json, "micro_batch", (int64_t)report->failures[i].micro_batch);
-    put_text(&json, "code", psplit_code_name(report->failures[i].code));
-    put_text(&json, "message", report->failures[i].message);
+    psplit_i_json_put_string(&json, "code", psplit_code_name(report->failures[i].code));
+    psplit_i_json_put_string(&json, "message", report->failures[i].message);
     psplit_i_json_close(&json, '}');
   }
   psplit_i_json_close(&json, ']');
-  put_double(&json, "seconds", report->seconds);
-  put_double(&json, "throughput_per_s", report->throughput);
-  put_double(&json, "steady_throughput_per_s", report->steady_throughput);
+  psplit_i_json_put_double(&json, "seconds", report->seconds);
+  psplit_i_json_put_double(&json, "throughput_per_s", report->throughput);
+  psplit_i_json_put_double(&json, "steady_throughput_per_s", report->steady_throughput);
   put_ns(&json, "latency_median_ns", report->latency_median_ns);
   put_ns(&json, "latency_max_ns", report->latency_max_ns);
-  put_double(&json, "bubble_frac", report->bubble_frac);
-  put_double(&json, "bubble_fill_frac", report->bubble_fill_frac);
+  psplit_i_json_put_double(&json, "bubble_frac", report->bubble_frac);
+  psplit_i_json_put_double(&json, "bubble_fill_frac", report->bubble_fill_frac);
   put_ns(&json, "predicted_bottleneck_ns", pipe->manifest.bottleneck_ns);
-  put_text(&json, "cost_source", pipe->manifest.cost_source);
+  psplit_i_json_put_string(&json, "cost_source", pipe->manifest.cost_source);
   psplit_i_json_key(&json, "drift");
   if (report->drift_ratio > 0) {
     psplit_i_json_open(&json, '{');
-    put_double(&json, "ratio", report->drift_ratio);
-    put_double(&json, "worst_ratio", report->worst_drift_ratio);
+    psplit_i_json_put_double(&json, "ratio", report->drift_ratio);
+    psplit_i_json_put_double(&json, "worst_ratio", report->worst_drift_ratio);
     put_ns(&json, "worst_stage", report->worst_drift_stage);
     psplit_i_json_close(&json, '}');
   } else {
     psplit_i_json_null(&json);
   }
-  psplit_i_json_key(&json, "stages");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "stages", '[');
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_stage_report *stage = &report->stages[s];
     psplit_i_json_open(&json, '{');
     put_ns(&json, "index", s);
-    put_text(&json, "device", pipe->manifest.stages[s].device);
+    psplit_i_json_put_string(&json, "device", pipe->manifest.stages[s].device);
     put_ns(&json, "replicas", stage->n_replicas);
     put_ns(&json, "busy_ns", stage->busy_ns);
     put_ns(&json, "wait_in_ns", stage->wait_in_ns);
@@ -234,72 +224,29 @@ void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *
   psplit_i_text_puts(out, "\n");
 }
 
-/* One span; times in microseconds, as the format has them. */
-static void put_span(psplit_i_json *json, const char *name, uint32_t stage, int row,
-                     uint64_t micro_batch, int64_t begin_ns, int64_t end_ns) {
-  if (end_ns <= begin_ns) return;
-  json->compact = false;
-  psplit_i_json_open(json, '{');
-  json->compact = true;
-  put_text(json, "name", name);
-  put_text(json, "ph", "X");
-  put_ns(json, "pid", stage);
-  put_ns(json, "tid", row);
-  put_double(json, "ts", 1e-3 * (double)begin_ns);
-  put_double(json, "dur", 1e-3 * (double)(end_ns - begin_ns));
-  psplit_i_json_key(json, "args");
-  psplit_i_json_open(json, '{');
-  put_ns(json, "micro_batch", (int64_t)micro_batch);
-  psplit_i_json_close(json, '}');
-  psplit_i_json_close(json, '}');
-  json->compact = false;
-}
-
-static void put_name(psplit_i_json *json, uint32_t stage, const char *what, int row,
-                     const char *name) {
-  psplit_i_json_open(json, '{');
-  json->compact = true;
-  put_text(json, "name", what);
-  put_text(json, "ph", "M");
-  put_ns(json, "pid", stage);
-  put_ns(json, "tid", row);
-  psplit_i_json_key(json, "args");
-  psplit_i_json_open(json, '{');
-  put_text(json, "name", name);
-  psplit_i_json_close(json, '}');
-  psplit_i_json_close(json, '}');
-  json->compact = false;
-}
-
 void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe *pipe,
                          uint32_t first_micro_batch, psplit_i_text *out) {
   const uint32_t n = psplit_i_timeline_n(timeline);
   const uint64_t first = first_micro_batch + timeline->n_micro_batches - n;
   psplit_i_json json;
+  psplit_i_trace trace = {.json = &json, .counted = "micro_batch", .zero_ns = INT64_MAX};
   psplit_i_json_init(&json, out);
-  psplit_i_json_open(&json, '{');
-  put_text(&json, "displayTimeUnit", "ms");
-  psplit_i_json_key(&json, "traceEvents");
-  psplit_i_json_open(&json, '[');
-  int64_t zero = INT64_MAX;
   for (uint32_t s = 0; s < timeline->n_stages && n; s++) {
     const psplit_i_event *e = psplit_i_timeline_event(timeline, s, 0);
-    if (e->begin_ns < zero) zero = e->begin_ns;
+    if (e->begin_ns < trace.zero_ns) trace.zero_ns = e->begin_ns;
   }
+  psplit_i_trace_begin(&trace);
   for (uint32_t s = 0; s < timeline->n_stages; s++) {
     char name[64];
     snprintf(name, sizeof name, "stage %u on %.40s", s, pipe->manifest.stages[s].device);
-    put_name(&json, s, "process_name", 0, name);
-    put_name(&json, s, "thread_name", 0, "compute");
-    put_name(&json, s, "thread_name", 1, "wait");
+    psplit_i_trace_process(&trace, s, name);
     for (uint32_t m = 0; m < n; m++) {
       const psplit_i_event *e = psplit_i_timeline_event(timeline, s, m);
-      put_span(&json, "inputs", s, 1, first + m, e->begin_ns - zero, e->ready_ns - zero);
-      put_span(&json, "compute", s, 0, first + m, e->ready_ns - zero, e->done_ns - zero);
-      put_span(&json, "outputs", s, 1, first + m, e->done_ns - zero, e->sent_ns - zero);
+      const uint64_t b = first + m;
+      psplit_i_trace_span(&trace, "inputs", s, PSPLIT_I_TRACE_WAIT, b, e->begin_ns, e->ready_ns);
+      psplit_i_trace_span(&trace, "compute", s, PSPLIT_I_TRACE_COMPUTE, b, e->ready_ns, e->done_ns);
+      psplit_i_trace_span(&trace, "outputs", s, PSPLIT_I_TRACE_WAIT, b, e->done_ns, e->sent_ns);
     }
   }
-  psplit_i_json_close(&json, ']');
-  psplit_i_json_close(&json, '}');
-  psplit_i_text_puts(out, "\n");
+  psplit_i_trace_end(&trace);
 }

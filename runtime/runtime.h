@@ -111,6 +111,9 @@ typedef struct psplit_i_sums {
   int64_t first_ready_ns, first_sent_ns, last_sent_ns;
 } psplit_i_sums;
 
+/* Adds a micro-batch, or a piece of a training step. */
+void psplit_i_sums_add(psplit_i_sums *sums, const psplit_i_event *e);
+
 /* A long run keeps the events of its last micro-batches only, so that memory stays bounded. */
 enum { PSPLIT_I_MOST_EVENTS = 1 << 14 };
 

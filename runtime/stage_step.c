@@ -116,18 +116,8 @@ static psplit_code finish(psplit_i_stage *stage, psplit_i_stage_work *w, uint64_
 }
 
 static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_i_event *e) {
-  psplit_i_sums *sums = stage->sums;
   stage->events[micro_batch % stage->n_events] = *e;
-  sums->wait_in_ns += e->ready_ns - e->begin_ns;
-  sums->busy_ns += e->done_ns - e->ready_ns;
-  sums->wait_out_ns += e->sent_ns - e->done_ns;
-  sums->transfer_ns += e->transfer_ns;
-  sums->bytes += e->bytes;
-  if (sums->n_micro_batches++ == 0) {
-    sums->first_ready_ns = e->ready_ns;
-    sums->first_sent_ns = e->sent_ns;
-  }
-  sums->last_sent_ns = e->sent_ns;
+  psplit_i_sums_add(stage->sums, e);
   const psplit_i_source *source = stage->options->source;
   if (!source || !source->live) return;
   atomic_fetch_add(&source->live[stage->index].n_micro_batches, 1);

@@ -34,6 +34,19 @@ const psplit_i_event *psplit_i_timeline_event(const psplit_i_timeline *timeline,
   return &timeline->events[(size_t)stage * timeline->capacity + (first + i) % timeline->capacity];
 }
 
+void psplit_i_sums_add(psplit_i_sums *sums, const psplit_i_event *e) {
+  sums->wait_in_ns += e->ready_ns - e->begin_ns;
+  sums->busy_ns += e->before_ns + e->done_ns - e->ready_ns;
+  sums->wait_out_ns += e->sent_ns - e->done_ns;
+  sums->transfer_ns += e->transfer_ns;
+  sums->bytes += e->bytes;
+  if (sums->n_micro_batches++ == 0) {
+    sums->first_ready_ns = e->ready_ns;
+    sums->first_sent_ns = e->sent_ns;
+  }
+  sums->last_sent_ns = e->sent_ns;
+}
+
 static int by_size(const void *a, const void *b) {
   const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return x < y ? -1 : x > y;

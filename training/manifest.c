@@ -4,25 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_put.h"
 #include "training.h"
-
-static void key_string(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  if (value)
-    psplit_i_json_string(json, value);
-  else
-    psplit_i_json_null(json);
-}
-
-static void key_uint(psplit_i_json *json, const char *key, uint64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_uint(json, value);
-}
-
-static void open_list(psplit_i_json *json, const char *key) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_open(json, '[');
-}
 
 /* One row on one line. */
 static void open_row(psplit_i_json *json) {
@@ -39,13 +22,13 @@ static void key_file(psplit_i_json *json, const psplit_i_layout *layout, uint32_
                      const char *what) {
   char name[PSPLIT_I_FILE_NAME];
   psplit_i_stage_name_of(layout->forward, stage, what, name);
-  key_string(json, "file", name);
+  psplit_i_json_put_string(json, "file", name);
 }
 
 /* "dtype" and "shape" by inference. */
 static void write_type(psplit_i_json *json, const psplit_i_shapes *shapes,
                        const psplit_i_vtype *type) {
-  key_string(json, "dtype", psplit_i_dtype_name(type->elem));
+  psplit_i_json_put_string(json, "dtype", psplit_i_dtype_name(type->elem));
   psplit_i_json_key(json, "shape");
   if (type->rank < 0) {
     psplit_i_json_null(json);
@@ -76,9 +59,9 @@ static void write_loss(const psplit_i_layout *layout, psplit_i_json *json) {
   const uint32_t producer = gradient->b.forward->values[gradient->loss].producer;
   psplit_i_json_key(json, "loss");
   open_row(json);
-  key_string(json, "tensor", psplit_gradient_loss(gradient));
-  key_uint(json, "stage", producer == PSPLIT_NONE ? 0 : plan->node_stage[producer]);
-  key_string(json, "gradient", psplit_gradient_loss_gradient(gradient));
+  psplit_i_json_put_string(json, "tensor", psplit_gradient_loss(gradient));
+  psplit_i_json_put_uint(json, "stage", producer == PSPLIT_NONE ? 0 : plan->node_stage[producer]);
+  psplit_i_json_put_string(json, "gradient", psplit_gradient_loss_gradient(gradient));
   close_row(json);
 }
 
@@ -92,20 +75,20 @@ static void write_options(const psplit_training *training, psplit_i_json *json) 
                                       [PSPLIT_BATCH_NORM_FROZEN] = "frozen"};
   psplit_i_json_key(json, "options");
   open_row(json);
-  key_string(json, "loss", training->loss);
-  key_string(json, "loss_output", training->loss_output);
-  key_string(json, "batch_norm", norms[training->batch_norm]);
-  key_string(json, "dropout", dropouts[training->dropout]);
+  psplit_i_json_put_string(json, "loss", training->loss);
+  psplit_i_json_put_string(json, "loss_output", training->loss_output);
+  psplit_i_json_put_string(json, "batch_norm", norms[training->batch_norm]);
+  psplit_i_json_put_string(json, "dropout", dropouts[training->dropout]);
   close_row(json);
 }
 
 /* The rest of a gradient that comes in parts. */
 static void write_more(const psplit_trainable *weight, psplit_i_json *json) {
-  open_list(json, "more");
+  psplit_i_json_put_open(json, "more", '[');
   for (uint32_t i = 0; i < weight->n_more; i++) {
     psplit_i_json_open(json, '{');
-    key_string(json, "gradient", weight->more[i].gradient);
-    key_string(json, "before", weight->more[i].before);
+    psplit_i_json_put_string(json, "gradient", weight->more[i].gradient);
+    psplit_i_json_put_string(json, "before", weight->more[i].before);
     psplit_i_json_close(json, '}');
   }
   psplit_i_json_close(json, ']');
@@ -113,16 +96,15 @@ static void write_more(const psplit_trainable *weight, psplit_i_json *json) {
 
 static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
   const psplit_gradient *gradient = layout->training->gradient;
-  open_list(json, "weights");
+  psplit_i_json_put_open(json, "weights", '[');
   for (uint32_t t = 0; t < gradient->n_trainables; t++) {
     const psplit_trainable one = psplit_gradient_trainable(gradient, t);
     if (one.is_input) continue;
     open_row(json);
-    key_string(json, "name", one.name);
+    psplit_i_json_put_string(json, "name", one.name);
     write_type(json, gradient->shapes,
                psplit_i_shapes_type(gradient->shapes, gradient->trainables[t].value));
-    psplit_i_json_key(json, "stages");
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_open(json, "stages", '[');
     for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++)
       if (layout->takes[s * (size_t)gradient->n_trainables + t]) psplit_i_json_uint(json, s);
     psplit_i_json_close(json, ']');
@@ -131,10 +113,10 @@ static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
       psplit_i_json_null(json);
     else
       psplit_i_json_uint(json, layout->owner[t]);
-    key_string(json, "gradient", one.gradient);
-    key_string(json, "before", one.before);
+    psplit_i_json_put_string(json, "gradient", one.gradient);
+    psplit_i_json_put_string(json, "before", one.before);
     if (one.n_more) write_more(&one, json);
-    if (layout->next[t]) key_string(json, "next", layout->next[t]);
+    if (layout->next[t]) psplit_i_json_put_string(json, "next", layout->next[t]);
     close_row(json);
   }
   psplit_i_json_close(json, ']');
@@ -145,13 +127,13 @@ static void write_input_gradients(const psplit_i_layout *layout, psplit_i_json *
   bool any = false;
   for (uint32_t t = 0; t < gradient->n_trainables; t++) any |= gradient->trainables[t].is_input;
   if (!any) return;
-  open_list(json, "input_gradients");
+  psplit_i_json_put_open(json, "input_gradients", '[');
   for (uint32_t t = 0; t < gradient->n_trainables; t++) {
     const psplit_trainable one = psplit_gradient_trainable(gradient, t);
     if (!one.is_input) continue;
     open_row(json);
-    key_string(json, "name", one.name);
-    key_string(json, "gradient", one.gradient);
+    psplit_i_json_put_string(json, "name", one.name);
+    psplit_i_json_put_string(json, "gradient", one.gradient);
     close_row(json);
   }
   psplit_i_json_close(json, ']');
@@ -189,27 +171,26 @@ static void write_masks(const psplit_i_layout *layout, psplit_i_json *json) {
                                       [PSPLIT_DRAW_NORMAL] = "normal"};
   const psplit_gradient *gradient = layout->training->gradient;
   const psplit_i_graph *graph = gradient->b.forward;
-  open_list(json, "masks");
+  psplit_i_json_put_open(json, "masks", '[');
   for (uint32_t i = 0; i < gradient->draws.n; i++) {
     const psplit_i_draw *draw = &gradient->draws.items[i];
     const uint32_t value = psplit_i_graph_find_value(graph, draw->input);
     const psplit_i_vtype *type =
       psplit_i_shapes_type(gradient->shapes, psplit_i_graph_find_value(graph, draw->like));
     open_row(json);
-    key_uint(json, "number", i);
-    key_string(json, "name", draw->input);
-    key_string(json, "tensor", draw->input);
-    key_uint(json, "stage",
-             layout->forward->plan->node_stage[graph->consumers[graph->consumer_off[value]]]);
-    key_string(json, "node", draw->node);
-    key_string(json, "kind", kinds[draw->kind]);
+    psplit_i_json_put_uint(json, "number", i);
+    psplit_i_json_put_string(json, "name", draw->input);
+    psplit_i_json_put_string(json, "tensor", draw->input);
+    psplit_i_json_put_uint(
+      json, "stage",
+      layout->forward->plan->node_stage[graph->consumers[graph->consumer_off[value]]]);
+    psplit_i_json_put_string(json, "node", draw->node);
+    psplit_i_json_put_string(json, "kind", kinds[draw->kind]);
     if (draw->kind == PSPLIT_DRAW_KEEP) {
-      psplit_i_json_key(json, "ratio");
-      psplit_i_json_double(json, draw->ratio);
+      psplit_i_json_put_double(json, "ratio", draw->ratio);
     }
-    key_string(json, "dtype", draw->kind == PSPLIT_DRAW_KEEP ? "bool" : "float32");
-    psplit_i_json_key(json, "shape");
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_string(json, "dtype", draw->kind == PSPLIT_DRAW_KEEP ? "bool" : "float32");
+    psplit_i_json_put_open(json, "shape", '[');
     for (int32_t a = 0; a < type->rank; a++) write_size(json, gradient->shapes, type->dims[a]);
     psplit_i_json_close(json, ']');
     close_row(json);
@@ -222,17 +203,16 @@ static void write_masks(const psplit_i_layout *layout, psplit_i_json *json) {
 static void write_stash(const psplit_i_layout *layout, const psplit_i_training_stage *stage,
                         psplit_i_json *json) {
   const psplit_gradient *gradient = layout->training->gradient;
-  open_list(json, "stash");
+  psplit_i_json_put_open(json, "stash", '[');
   for (uint32_t i = 0; i < stage->n_stash; i++) {
     const psplit_i_stash *entry = &stage->stash[i];
     const psplit_i_vtype *type = psplit_i_shapes_type(gradient->shapes, entry->value);
     open_row(json);
-    key_string(json, "name", entry->name);
-    key_string(json, "tensor", entry->tensor);
+    psplit_i_json_put_string(json, "name", entry->name);
+    psplit_i_json_put_string(json, "tensor", entry->tensor);
     if (entry->is_shape) {
-      key_string(json, "dtype", "int64");
-      psplit_i_json_key(json, "shape");
-      psplit_i_json_open(json, '[');
+      psplit_i_json_put_string(json, "dtype", "int64");
+      psplit_i_json_put_open(json, "shape", '[');
       psplit_i_json_int(json, type->rank);
       psplit_i_json_close(json, ']');
     } else {
@@ -247,8 +227,8 @@ static void write_stash(const psplit_i_layout *layout, const psplit_i_training_s
 
 static void write_input(psplit_i_json *json, const char *name, const char *from) {
   open_row(json);
-  key_string(json, "name", name);
-  key_string(json, "from", from);
+  psplit_i_json_put_string(json, "name", name);
+  psplit_i_json_put_string(json, "from", from);
   close_row(json);
 }
 
@@ -264,7 +244,7 @@ static void write_optional_again(const psplit_i_layout *layout, const psplit_i_s
   if (psplit_i_model_ir_version(layout->forward->model) < 4) return;
   for (uint32_t i = 0; i < again->n_inputs; i++) {
     if (!has_default(&values[again->inputs[i].value])) continue;
-    if (!any) open_list(json, "optional_inputs");
+    if (!any) psplit_i_json_put_open(json, "optional_inputs", '[');
     any = true;
     write_input(json, again->inputs[i].name, "model");
   }
@@ -282,8 +262,8 @@ static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json
   }
   psplit_i_json_open(json, '{');
   key_file(json, layout, s, "again");
-  key_uint(json, "nodes", again->n_nodes);
-  open_list(json, "inputs");
+  psplit_i_json_put_uint(json, "nodes", again->n_nodes);
+  psplit_i_json_put_open(json, "inputs", '[');
   for (uint32_t i = 0; i < again->n_inputs; i++)
     if (!has_default(&values[again->inputs[i].value]))
       write_input(json, again->inputs[i].name, "model");
@@ -293,12 +273,11 @@ static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json
     write_input(json, values[stage->again_stash[i]].name, "stash");
   psplit_i_json_close(json, ']');
   write_optional_again(layout, again, json);
-  open_list(json, "outputs");
+  psplit_i_json_put_open(json, "outputs", '[');
   for (uint32_t i = 0; i < stage->n_again; i++) {
     open_row(json);
-    key_string(json, "name", values[stage->again[i]].name);
-    psplit_i_json_key(json, "to");
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_string(json, "name", values[stage->again[i]].name);
+    psplit_i_json_put_open(json, "to", '[');
     psplit_i_json_string(json, "backward");
     psplit_i_json_close(json, ']');
     close_row(json);
@@ -331,11 +310,13 @@ static void write_backward_input(const psplit_i_layout *layout, uint32_t s,
                                       [PSPLIT_FEED_STASH] = "stash"};
   const psplit_i_feeding feed = layout->training->feeds[port->value];
   open_row(json);
-  key_string(json, "name", port->name);
+  psplit_i_json_put_string(json, "name", port->name);
   if (port->model)
-    key_string(json, "from", comes_again(layout, s, feed) ? "again" : feeds[feed.kind]);
+    psplit_i_json_put_string(json, "from",
+                             comes_again(layout, s, feed) ? "again" : feeds[feed.kind]);
   else
-    key_uint(json, "from", layout->stage_of[layout->plan.transfers[port->transfer].from]);
+    psplit_i_json_put_uint(json, "from",
+                           layout->stage_of[layout->plan.transfers[port->transfer].from]);
   close_row(json);
 }
 
@@ -365,9 +346,8 @@ static bool goes_along(const psplit_i_layout *layout, uint32_t t) {
 static void write_backward_output(const psplit_i_layout *layout, const psplit_i_port *port,
                                   psplit_i_json *json) {
   open_row(json);
-  key_string(json, "name", port->name);
-  psplit_i_json_key(json, "to");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_string(json, "name", port->name);
+  psplit_i_json_put_open(json, "to", '[');
   for (uint32_t t = port->transfer; t < port->transfer + port->n_transfers; t++)
     if (!goes_along(layout, t))
       psplit_i_json_uint(json, layout->stage_of[layout->plan.transfers[t].to]);
@@ -390,16 +370,16 @@ static void write_backward(const psplit_i_layout *layout, uint32_t s, int half,
   }
   psplit_i_json_open(json, '{');
   key_file(json, layout, s, psplit_i_half_names[half]);
-  key_uint(json, "nodes", backward->n_nodes);
-  open_list(json, "inputs");
+  psplit_i_json_put_uint(json, "nodes", backward->n_nodes);
+  psplit_i_json_put_open(json, "inputs", '[');
   write_backward_inputs(layout, s, backward, false, json);
   psplit_i_json_close(json, ']');
   if (any_default(layout, backward)) {
-    open_list(json, "optional_inputs");
+    psplit_i_json_put_open(json, "optional_inputs", '[');
     write_backward_inputs(layout, s, backward, true, json);
     psplit_i_json_close(json, ']');
   }
-  open_list(json, "outputs");
+  psplit_i_json_put_open(json, "outputs", '[');
   for (uint32_t o = 0; o < backward->n_outputs; o++)
     write_backward_output(layout, &backward->outputs[o], json);
   psplit_i_json_close(json, ']');
@@ -416,18 +396,17 @@ static void write_update(const psplit_i_layout *layout, uint32_t s, psplit_i_jso
   }
   psplit_i_json_open(json, '{');
   key_file(json, layout, s, "update");
-  key_string(json, "lr", ports->lr);
-  key_string(json, "scale", ports->scale);
-  if (ports->step) key_string(json, "step", ports->step);
-  open_list(json, "kept");
+  psplit_i_json_put_string(json, "lr", ports->lr);
+  psplit_i_json_put_string(json, "scale", ports->scale);
+  if (ports->step) psplit_i_json_put_string(json, "step", ports->step);
+  psplit_i_json_put_open(json, "kept", '[');
   for (size_t i = 0; i < ports->kept.n; i++) {
     const psplit_i_kept *kept = &ports->kept.items[i];
     open_row(json);
-    key_string(json, "name", kept->name);
-    key_string(json, "new", kept->new_name);
-    key_string(json, "weight", trainable_name(layout, kept->trainable));
-    psplit_i_json_key(json, "state");
-    psplit_i_json_bool(json, kept->is_state);
+    psplit_i_json_put_string(json, "name", kept->name);
+    psplit_i_json_put_string(json, "new", kept->new_name);
+    psplit_i_json_put_string(json, "weight", trainable_name(layout, kept->trainable));
+    psplit_i_json_put_bool(json, "state", kept->is_state);
     close_row(json);
   }
   psplit_i_json_close(json, ']');
@@ -436,15 +415,10 @@ static void write_update(const psplit_i_layout *layout, uint32_t s, psplit_i_jso
 
 static void write_names(const psplit_i_layout *layout, const char *key, const uint32_t *trainables,
                         uint32_t n, psplit_i_json *json) {
-  open_list(json, key);
+  psplit_i_json_put_open(json, key, '[');
   for (uint32_t i = 0; i < n; i++)
     psplit_i_json_string(json, trainable_name(layout, trainables[i]));
   psplit_i_json_close(json, ']');
-}
-
-static void key_int(psplit_i_json *json, const char *key, int64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_int(json, value);
 }
 
 /* As planned; `times` NULL: the plan did not count them. */
@@ -453,13 +427,13 @@ static void write_stage(const psplit_i_layout *layout, uint32_t s,
   const psplit_i_training_stage *stage = &layout->stages[s];
   const bool apart = layout->training->weight_gradients == PSPLIT_WEIGHT_GRADIENTS_APART;
   psplit_i_json_open(json, '{');
-  key_uint(json, "index", s);
+  psplit_i_json_put_uint(json, "index", s);
   if (times) {
-    key_int(json, "forward_ns", times->forward_ns);
-    key_int(json, "again_ns", times->again_ns);
-    key_int(json, "backward_ns", times->backward_ns);
-    if (apart) key_int(json, "weight_gradients_ns", times->weight_gradients_ns);
-    key_uint(json, "stash_bytes", times->stash_bytes);
+    psplit_i_json_put_int(json, "forward_ns", times->forward_ns);
+    psplit_i_json_put_int(json, "again_ns", times->again_ns);
+    psplit_i_json_put_int(json, "backward_ns", times->backward_ns);
+    if (apart) psplit_i_json_put_int(json, "weight_gradients_ns", times->weight_gradients_ns);
+    psplit_i_json_put_uint(json, "stash_bytes", times->stash_bytes);
   }
   write_names(layout, "weights", stage->weights, stage->n_weights, json);
   psplit_i_json_key(json, "first_weights");
@@ -486,7 +460,7 @@ static void write_stages(const psplit_i_layout *layout, psplit_i_json *json) {
     times ? psplit_training_stages(layout->training, plan, &not_counted, times) : PSPLIT_NOMEM;
   const bool counted = code == PSPLIT_OK;
   if (code == PSPLIT_NOMEM) json->out->failed = true; /* whatever else: times are left out */
-  open_list(json, "stages");
+  psplit_i_json_put_open(json, "stages", '[');
   for (uint32_t s = 0; s < plan->n_stages; s++)
     write_stage(layout, s, counted ? &times[s] : NULL, json);
   psplit_i_json_close(json, ']');
@@ -495,15 +469,15 @@ static void write_stages(const psplit_i_layout *layout, psplit_i_json *json) {
 
 static void write_transfers(const psplit_i_layout *layout, psplit_i_json *json) {
   uint32_t tag = 0;
-  open_list(json, "transfers");
+  psplit_i_json_put_open(json, "transfers", '[');
   for (uint32_t t = 0; t < layout->plan.n_transfers; t++) {
     const psplit_plan_transfer *transfer = &layout->plan.transfers[t];
     if (goes_along(layout, t)) continue;
     open_row(json);
-    key_uint(json, "tag", tag++);
-    key_string(json, "tensor", transfer->tensor);
-    key_uint(json, "from", layout->stage_of[transfer->from]);
-    key_uint(json, "to", layout->stage_of[transfer->to]);
+    psplit_i_json_put_uint(json, "tag", tag++);
+    psplit_i_json_put_string(json, "tensor", transfer->tensor);
+    psplit_i_json_put_uint(json, "from", layout->stage_of[transfer->from]);
+    psplit_i_json_put_uint(json, "to", layout->stage_of[transfer->to]);
     psplit_i_manifest_type(json, &layout->backward.types[t]);
     close_row(json);
   }
@@ -519,8 +493,7 @@ static int compare_copies(const void *a, const void *b) {
 /* Stages that have a copy in this half. */
 static void write_also(const psplit_i_layout *layout, const psplit_plan_copy *copies, uint32_t n,
                        int half, psplit_i_json *json) {
-  psplit_i_json_key(json, half == PSPLIT_HALF_WEIGHTS ? "also_weight_gradients" : "also");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, half == PSPLIT_HALF_WEIGHTS ? "also_weight_gradients" : "also", '[');
   for (uint32_t c = 0; c < n; c++)
     if (layout->half_of[copies[c].stage] == half)
       psplit_i_json_uint(json, layout->stage_of[copies[c].stage]);
@@ -537,17 +510,17 @@ static void write_duplicates(const psplit_i_layout *layout, psplit_i_json *json)
   if (!copies || !plan->n_copies) goto out;
   memcpy(copies, plan->copies, plan->n_copies * sizeof *copies);
   qsort(copies, plan->n_copies, sizeof *copies, compare_copies);
-  open_list(json, "duplicates");
+  psplit_i_json_put_open(json, "duplicates", '[');
   for (uint32_t c = 0; c < plan->n_copies;) {
     const uint32_t n = copies[c].node;
     uint32_t end = c;
     while (end < plan->n_copies && copies[end].node == n) end++;
     open_row(json);
-    key_uint(json, "index", n);
-    key_string(json, "node", graph->nodes[n].name);
-    key_uint(json, "stage", layout->stage_of[plan->node_stage[n]]);
+    psplit_i_json_put_uint(json, "index", n);
+    psplit_i_json_put_string(json, "node", graph->nodes[n].name);
+    psplit_i_json_put_uint(json, "stage", layout->stage_of[plan->node_stage[n]]);
     if (layout->half_of[plan->node_stage[n]] == PSPLIT_HALF_WEIGHTS)
-      key_string(json, "file", psplit_i_half_names[PSPLIT_HALF_WEIGHTS]);
+      psplit_i_json_put_string(json, "file", psplit_i_half_names[PSPLIT_HALF_WEIGHTS]);
     for (int h = 0; h < PSPLIT_N_HALVES; h++)
       if (h == PSPLIT_HALF_BACKWARD || apart) write_also(layout, copies + c, end - c, h, json);
     close_row(json);
@@ -564,13 +537,13 @@ void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) 
                                            [PSPLIT_RECOMPUTE_HEAVY] = "heavy",
                                            [PSPLIT_RECOMPUTE_ALL] = "all"};
   const psplit_training *training = layout->training;
-  psplit_i_json_key(json, "training");
-  psplit_i_json_open(json, '{');
+  psplit_i_json_put_open(json, "training", '{');
   write_options(training, json);
   write_loss(layout, json);
-  key_string(json, "weight_form", training->weights == PSPLIT_WEIGHTS_INPUT ? "input" : "default");
-  key_string(json, "optimizer", training->optimizer);
-  key_string(json, "recompute", recomputes[training->recompute]);
+  psplit_i_json_put_string(json, "weight_form",
+                           training->weights == PSPLIT_WEIGHTS_INPUT ? "input" : "default");
+  psplit_i_json_put_string(json, "optimizer", training->optimizer);
+  psplit_i_json_put_string(json, "recompute", recomputes[training->recompute]);
   write_weights(layout, json);
   write_masks(layout, json);
   write_input_gradients(layout, json);

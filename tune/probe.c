@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "intern.h"
 #include "json.h"
+#include "json_put.h"
 #include "tune.h"
 
 enum { TAKEN, LEFT, HOST };
@@ -182,37 +183,25 @@ static void put_host(const prober *p, psplit_i_json *json) {
   psplit_i_json_close(json, ']');
 }
 
-static void put_string(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_string(json, value);
-}
-
-static void put_uint(psplit_i_json *json, const char *key, uint64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_uint(json, value);
-}
-
 static void put(const prober *p, const char *model, const char *version, psplit_i_text *out) {
   psplit_i_json json;
   const char *slash = strrchr(model, '/');
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
-  put_string(&json, "format", "onnx-pipeline-split-support");
-  put_uint(&json, "version", 1);
-  put_string(&json, "provider", p->session->provider);
-  put_string(&json, "onnxruntime", version);
-  put_uint(&json, "optimization", (uint64_t)p->options.optimization);
-  put_string(&json, "model", slash ? slash + 1 : model);
-  put_uint(&json, "nodes", p->nodes->n_nodes);
-  psplit_i_json_key(&json, "unsupported");
-  psplit_i_json_open(&json, '{');
+  psplit_i_json_put_string(&json, "format", "onnx-pipeline-split-support");
+  psplit_i_json_put_uint(&json, "version", 1);
+  psplit_i_json_put_string(&json, "provider", p->session->provider);
+  psplit_i_json_put_string(&json, "onnxruntime", version);
+  psplit_i_json_put_uint(&json, "optimization", (uint64_t)p->options.optimization);
+  psplit_i_json_put_string(&json, "model", slash ? slash + 1 : model);
+  psplit_i_json_put_uint(&json, "nodes", p->nodes->n_nodes);
+  psplit_i_json_put_open(&json, "unsupported", '{');
   psplit_i_json_key(&json, "nodes");
   put_left(p, &json);
   psplit_i_json_close(&json, '}');
   psplit_i_json_key(&json, "host_nodes");
   put_host(p, &json);
-  psplit_i_json_key(&json, "others");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "others", '[');
   for (uint32_t i = 0; i < p->others.n; i++) psplit_i_json_string(&json, p->others.text[i]);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');

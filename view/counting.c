@@ -1,13 +1,13 @@
 /* What the page counts other splits from, as JSON; docs/inspect.md has the rules. What is the same
  * for nearly all is a list of the others. */
+#include "json_put.h"
 #include "view.h"
 
 typedef psplit_i_json json;
 
 static void open_list(json *j, const char *key) {
   j->compact = false;
-  psplit_i_json_key(j, key);
-  psplit_i_json_open(j, '[');
+  psplit_i_json_put_open(j, key, '[');
   j->compact = true;
 }
 
@@ -17,8 +17,7 @@ static void close_list(json *j) {
 }
 
 static void key_uint(json *j, const char *key, uint64_t number) {
-  psplit_i_json_key(j, key);
-  psplit_i_json_uint(j, number);
+  psplit_i_json_put_uint(j, key, number);
 }
 
 static void put_uints(json *j, const char *key, const uint32_t *numbers, size_t n) {
@@ -164,8 +163,7 @@ void psplit_i_view_json_counting(psplit_i_json *j, const psplit_snapshot *s) {
     put_uints(j, "topological", s->topo, s->n_nodes);
     key_uint(j, "queue_depth", c->queue_depth);
     key_uint(j, "sequences", c->n_sequences);
-    psplit_i_json_key(j, "inline_weights");
-    psplit_i_json_bool(j, c->inline_weights);
+    psplit_i_json_put_bool(j, "inline_weights", c->inline_weights);
     key_uint(j, "body_percent", c->body_percent);
     key_uint(j, "arena_percent", c->arena_percent);
     key_uint(j, "outside_bytes", c->outside_bytes);

@@ -1,6 +1,7 @@
 /* The JSON format: docs/inspect.md names every key. Items stand one a line. */
 #include <string.h>
 
+#include "json_put.h"
 #include "promise.h"
 #include "view.h"
 
@@ -24,27 +25,8 @@ static void key_uint(psplit_i_json *json, const char *key, uint64_t number) {
   uint_or_null(json, key, true, number);
 }
 
-static void key_int(psplit_i_json *json, const char *key, int64_t number) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_int(json, number);
-}
-
-static void key_string(psplit_i_json *json, const char *key, const char *text) {
-  psplit_i_json_key(json, key);
-  if (text)
-    psplit_i_json_string(json, text);
-  else
-    psplit_i_json_null(json);
-}
-
-static void key_bool(psplit_i_json *json, const char *key, bool value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_bool(json, value);
-}
-
 static void key_ids(psplit_i_json *json, const char *key, const uint32_t *ids, uint32_t n) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, key, '[');
   for (uint32_t i = 0; i < n; i++) {
     if (ids[i] == PSPLIT_NONE)
       psplit_i_json_null(json);
@@ -72,15 +54,16 @@ void psplit_i_view_json_nodes(psplit_i_json *json, const psplit_snapshot *s) {
     const psplit_snapshot_node *node = &s->nodes[n];
     open_line(json);
     key_uint(json, "id", n);
-    key_string(json, "name", node->name);
-    key_string(json, "op", node->op_type);
-    key_string(json, "domain", node->domain);
+    psplit_i_json_put_string(json, "name", node->name);
+    psplit_i_json_put_string(json, "op", node->op_type);
+    psplit_i_json_put_string(json, "domain", node->domain);
     id_or_null(json, "supernode", node->group);
     id_or_null(json, "stage", node->stage);
-    key_bool(json, "constant", node->flags & PSPLIT_SNAPSHOT_NODE_FREE);
-    key_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
-    if (node->flags & PSPLIT_SNAPSHOT_NODE_DATA) key_bool(json, "data_dependent", true);
-    key_string(json, "class", costs ? node->class_name : NULL);
+    psplit_i_json_put_bool(json, "constant", node->flags & PSPLIT_SNAPSHOT_NODE_FREE);
+    psplit_i_json_put_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
+    if (node->flags & PSPLIT_SNAPSHOT_NODE_DATA)
+      psplit_i_json_put_bool(json, "data_dependent", true);
+    psplit_i_json_put_string(json, "class", costs ? node->class_name : NULL);
     psplit_i_json_key(json, "cost_ns");
     if (costs)
       psplit_i_json_int(json, node->cost_ns);
@@ -101,14 +84,14 @@ void psplit_i_view_json_values(psplit_i_json *json, const psplit_snapshot *s) {
     const psplit_snapshot_value *value = &s->values[v];
     open_line(json);
     key_uint(json, "id", v);
-    key_string(json, "name", value->name);
-    key_string(json, "type", value->type);
+    psplit_i_json_put_string(json, "name", value->name);
+    psplit_i_json_put_string(json, "type", value->type);
     id_or_null(json, "producer", value->producer);
-    key_bool(json, "constant", value->is_constant);
-    key_bool(json, "input", value->is_input);
-    key_bool(json, "output", value->is_output);
+    psplit_i_json_put_bool(json, "constant", value->is_constant);
+    psplit_i_json_put_bool(json, "input", value->is_input);
+    psplit_i_json_put_bool(json, "output", value->is_output);
     uint_or_null(json, "bytes", s->facts & PSPLIT_SNAPSHOT_COSTS, value->bytes);
-    key_bool(json, "bytes_known", value->bytes_known);
+    psplit_i_json_put_bool(json, "bytes_known", value->bytes_known);
     close_line(json);
   }
   psplit_i_json_close(json, ']');
@@ -121,8 +104,8 @@ void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s) {
     const psplit_snapshot_group *group = &s->groups[g];
     open_line(json);
     key_uint(json, "id", g);
-    key_string(json, "title", group->title);
-    key_string(json, "kind", group->kind);
+    psplit_i_json_put_string(json, "title", group->title);
+    psplit_i_json_put_string(json, "kind", group->kind);
     id_or_null(json, "stage", group->stage);
     psplit_i_json_key(json, "cost_ns");
     if (costs)
@@ -132,7 +115,7 @@ void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s) {
     uint_or_null(json, "weight_bytes", costs, group->weight_bytes);
     uint_or_null(json, "bytes_in", costs, group->bytes_in);
     uint_or_null(json, "bytes_out", costs, group->bytes_out);
-    key_bool(json, "bytes_known", group->bytes_known);
+    psplit_i_json_put_bool(json, "bytes_known", group->bytes_known);
     key_ids(json, "operators", group->nodes, group->n_nodes);
     close_line(json);
   }
@@ -147,8 +130,8 @@ void psplit_i_view_json_edges(psplit_i_json *json, const psplit_snapshot *s) {
     open_line(json);
     key_uint(json, "from", edge->from);
     key_uint(json, "to", edge->to);
-    key_string(json, "tensor", value->name);
-    key_string(json, "type", value->type);
+    psplit_i_json_put_string(json, "tensor", value->name);
+    psplit_i_json_put_string(json, "type", value->type);
     uint_or_null(json, "bytes", s->facts & PSPLIT_SNAPSHOT_COSTS, value->bytes);
     close_line(json);
   }
@@ -160,7 +143,7 @@ void psplit_i_view_json_repeats(psplit_i_json *json, const psplit_snapshot *s) {
   for (uint32_t r = 0; r < s->n_repeats; r++) {
     const psplit_snapshot_repeat *repeat = &s->repeats[r];
     open_line(json);
-    key_string(json, "title", repeat->title);
+    psplit_i_json_put_string(json, "title", repeat->title);
     key_uint(json, "first", repeat->first);
     key_uint(json, "blocks", repeat->n_blocks);
     key_uint(json, "supernodes", repeat->n_groups);
@@ -173,7 +156,7 @@ void psplit_i_view_json_patterns(psplit_i_json *json, const psplit_snapshot *s) 
   psplit_i_json_open(json, '[');
   for (uint32_t p = 0; p < s->n_patterns; p++) {
     open_line(json);
-    key_string(json, "name", s->patterns[p].name);
+    psplit_i_json_put_string(json, "name", s->patterns[p].name);
     key_uint(json, "matches", s->patterns[p].n_matches);
     key_uint(json, "operators", s->patterns[p].n_nodes);
     close_line(json);
@@ -186,11 +169,11 @@ void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s) {
   for (uint32_t n = 0; n < s->n_notes; n++) {
     const psplit_snapshot_note *note = &s->notes[n];
     open_line(json);
-    key_string(json, "pass", note->pass);
+    psplit_i_json_put_string(json, "pass", note->pass);
     id_or_null(json, "operator", note->node);
     id_or_null(json, "supernode",
                note->node == PSPLIT_NONE ? PSPLIT_NONE : s->nodes[note->node].group);
-    key_string(json, "text", note->text);
+    psplit_i_json_put_string(json, "text", note->text);
     close_line(json);
   }
   psplit_i_json_close(json, ']');
@@ -202,12 +185,12 @@ static void put_states(psplit_i_json *json, const psplit_snapshot *s) {
     const psplit_snapshot_state *state = &s->states[i];
     const psplit_snapshot_value *input = &s->values[state->input];
     open_line(json);
-    key_string(json, "output", s->values[state->output].name);
-    key_string(json, "input", input->name);
+    psplit_i_json_put_string(json, "output", s->values[state->output].name);
+    psplit_i_json_put_string(json, "input", input->name);
     id_or_null(json, "writer", state->writer);
     id_or_null(json, "reader", state->reader);
-    key_bool(json, "shared_buffer", state->shared_buffer);
-    key_bool(json, "named", state->named);
+    psplit_i_json_put_bool(json, "shared_buffer", state->shared_buffer);
+    psplit_i_json_put_bool(json, "named", state->named);
     uint_or_null(json, "bytes", input->bytes_known, input->bytes);
     close_line(json);
   }
@@ -221,16 +204,16 @@ void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
     const uint64_t limit = s->memory_limit_bytes[i];
     open_line(json);
     key_uint(json, "index", i);
-    key_string(json, "device", stage->device);
-    if (stage->n_replicas > 1) key_int(json, "replicas", stage->n_replicas);
+    psplit_i_json_put_string(json, "device", stage->device);
+    if (stage->n_replicas > 1) psplit_i_json_put_int(json, "replicas", stage->n_replicas);
     key_uint(json, "operators", stage->n_nodes);
     key_uint(json, "duplicated", stage->n_duplicated);
     key_uint(json, "supernodes", stage->n_supernodes);
-    key_int(json, "compute_ns", stage->compute_ns);
-    key_int(json, "recv_ns", stage->recv_ns);
-    key_int(json, "send_ns", stage->send_ns);
-    key_int(json, "load_ns", stage->load_ns);
-    key_int(json, "layout_ns", stage->layout_ns);
+    psplit_i_json_put_int(json, "compute_ns", stage->compute_ns);
+    psplit_i_json_put_int(json, "recv_ns", stage->recv_ns);
+    psplit_i_json_put_int(json, "send_ns", stage->send_ns);
+    psplit_i_json_put_int(json, "load_ns", stage->load_ns);
+    psplit_i_json_put_int(json, "layout_ns", stage->layout_ns);
     key_uint(json, "weight_bytes", stage->weight_bytes);
     key_uint(json, "activation_bytes", stage->peak_activation_bytes);
     key_uint(json, "buffer_bytes", stage->buffer_bytes);
@@ -238,8 +221,8 @@ void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
     if (stage->state_bytes) key_uint(json, "state_bytes", stage->state_bytes);
     key_uint(json, "memory_bytes", stage->memory_bytes);
     if (s->plan->trains) {
-      key_int(json, "forward_ns", stage->compute_ns - stage->backward_ns);
-      key_int(json, "backward_ns", stage->backward_ns);
+      psplit_i_json_put_int(json, "forward_ns", stage->compute_ns - stage->backward_ns);
+      psplit_i_json_put_int(json, "backward_ns", stage->backward_ns);
       key_uint(json, "stash_bytes", stage->stash_bytes);
     }
     uint_or_null(json, "memory_limit_bytes", limit != UINT64_MAX, limit);
@@ -254,11 +237,11 @@ void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s)
     const psplit_plan_transfer *transfer = &s->plan->transfers[t];
     open_line(json);
     key_uint(json, "tag", t);
-    key_string(json, "tensor", transfer->tensor);
+    psplit_i_json_put_string(json, "tensor", transfer->tensor);
     key_uint(json, "from", transfer->from);
     key_uint(json, "to", transfer->to);
     key_uint(json, "bytes", transfer->bytes);
-    key_bool(json, "bytes_known", transfer->bytes_known);
+    psplit_i_json_put_bool(json, "bytes_known", transfer->bytes_known);
     close_line(json);
   }
   psplit_i_json_close(json, ']');
@@ -269,10 +252,9 @@ static void put_headline(psplit_i_json *json, const psplit_plan *plan) {
   const psplit_plan_data *data = &plan->data;
   psplit_i_promise_write(json, plan);
   if (plan->n_assumed) {
-    psplit_i_json_key(json, "assumed_dims");
-    psplit_i_json_open(json, '{');
+    psplit_i_json_put_open(json, "assumed_dims", '{');
     for (uint32_t i = 0; i < plan->n_assumed; i++)
-      key_int(json, plan->assumed_names[i], plan->assumed_value);
+      psplit_i_json_put_int(json, plan->assumed_names[i], plan->assumed_value);
     psplit_i_json_close(json, '}');
   }
   if (!data->matters) return;
@@ -286,18 +268,17 @@ static void put_headline(psplit_i_json *json, const psplit_plan *plan) {
 void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s) {
   const psplit_plan *plan = s->plan;
   psplit_i_json_open(json, '{');
-  key_string(json, "objective", plan->objective);
-  if (plan->overlap) key_bool(json, "overlap", true);
-  key_string(json, "solver", plan->solver);
-  key_string(json, "bound", plan->bound);
-  key_int(json, "bottleneck_ns", plan->bottleneck_ns);
-  key_int(json, "latency_ns", plan->latency_ns);
-  if (plan->latency_per_pair) key_string(json, "message_latency", "per_pair");
-  key_int(json, "lower_bound_ns", plan->lower_bound_ns);
-  psplit_i_json_key(json, "gap_frac");
-  psplit_i_json_double(json, plan->gap_frac);
-  key_bool(json, "proved_optimal", plan->proved_optimal);
-  key_int(json, "total_compute_ns", plan->total_compute_ns);
+  psplit_i_json_put_string(json, "objective", plan->objective);
+  if (plan->overlap) psplit_i_json_put_bool(json, "overlap", true);
+  psplit_i_json_put_string(json, "solver", plan->solver);
+  psplit_i_json_put_string(json, "bound", plan->bound);
+  psplit_i_json_put_int(json, "bottleneck_ns", plan->bottleneck_ns);
+  psplit_i_json_put_int(json, "latency_ns", plan->latency_ns);
+  if (plan->latency_per_pair) psplit_i_json_put_string(json, "message_latency", "per_pair");
+  psplit_i_json_put_int(json, "lower_bound_ns", plan->lower_bound_ns);
+  psplit_i_json_put_double(json, "gap_frac", plan->gap_frac);
+  psplit_i_json_put_bool(json, "proved_optimal", plan->proved_optimal);
+  psplit_i_json_put_int(json, "total_compute_ns", plan->total_compute_ns);
   put_headline(json, plan);
   psplit_i_json_close(json, '}');
 }
@@ -307,10 +288,10 @@ void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, pspli
   psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
-  key_string(&json, "format", "onnx-pipeline-inspect");
-  key_int(&json, "version", 1);
-  key_string(&json, "level", levels[level]);
-  key_string(&json, "after", s->pass);
+  psplit_i_json_put_string(&json, "format", "onnx-pipeline-inspect");
+  psplit_i_json_put_int(&json, "version", 1);
+  psplit_i_json_put_string(&json, "level", levels[level]);
+  psplit_i_json_put_string(&json, "after", s->pass);
   psplit_i_json_key(&json, "notes");
   psplit_i_view_json_notes(&json, s);
   if (s->n_states) {

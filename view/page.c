@@ -2,30 +2,27 @@
  * no browser runs; '<' inside it is escaped, so that no name can end the element. */
 #include <string.h>
 
+#include "json_put.h"
 #include "json_read.h"
 #include "view.h"
 
 static void put_cuts(psplit_i_json *json, const psplit_snapshot *s) {
   json->compact = false;
-  psplit_i_json_key(json, "order");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "order", '[');
   json->compact = true;
   for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_uint(json, s->order[g]);
   psplit_i_json_close(json, ']');
-  psplit_i_json_key(json, "cut_bytes");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "cut_bytes", '[');
   for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_uint(json, s->cut_bytes[g]);
   psplit_i_json_close(json, ']');
-  psplit_i_json_key(json, "cut_ns");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "cut_ns", '[');
   for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_int(json, s->cut_ns[g]);
   psplit_i_json_close(json, ']');
   json->compact = false;
 }
 
 static void put_scopes(psplit_i_json *json, const psplit_snapshot *s) {
-  psplit_i_json_key(json, "scopes");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "scopes", '[');
   json->compact = true;
   for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_string(json, s->groups[g].scope);
   psplit_i_json_close(json, ']');
@@ -34,14 +31,10 @@ static void put_scopes(psplit_i_json *json, const psplit_snapshot *s) {
 
 /* What the plan's figures rest on, beside what its JSON tells. */
 static void put_basis(psplit_i_json *json, const psplit_plan *plan) {
-  psplit_i_json_key(json, "basis");
-  psplit_i_json_open(json, '{');
-  psplit_i_json_key(json, "cost_source");
-  psplit_i_json_string(json, plan->cost_source);
-  psplit_i_json_key(json, "measured_frac");
-  psplit_i_json_double(json, plan->measured_frac);
-  psplit_i_json_key(json, "unknown_operators");
-  psplit_i_json_uint(json, plan->n_unknown_nodes);
+  psplit_i_json_put_open(json, "basis", '{');
+  psplit_i_json_put_string(json, "cost_source", plan->cost_source);
+  psplit_i_json_put_double(json, "measured_frac", plan->measured_frac);
+  psplit_i_json_put_uint(json, "unknown_operators", plan->n_unknown_nodes);
   psplit_i_json_close(json, '}');
 }
 
@@ -78,16 +71,14 @@ static void put_all(const psplit_snapshot *const *snapshots, size_t n, uint32_t 
   psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
-  psplit_i_json_key(&json, "micro_batches");
-  psplit_i_json_uint(&json, n_micro_batches);
+  psplit_i_json_put_uint(&json, "micro_batches", n_micro_batches);
   psplit_i_json_key(&json, "chosen"); /* the plan to begin with: the last */
   psplit_i_json_uint(&json, n - 1);
   psplit_i_json_key(&json, "operators");
   psplit_i_view_json_nodes(&json, snapshots[0]);
   psplit_i_json_key(&json, "tensors");
   psplit_i_view_json_values(&json, snapshots[0]);
-  psplit_i_json_key(&json, "plans");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "plans", '[');
   for (size_t i = 0; i < n; i++) put_plan(&json, snapshots[i]);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');

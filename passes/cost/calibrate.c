@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "device_presets.h"
+#include "json_put.h"
 
 /* Of this thread's own time: a busy machine takes longer, but is no slower. */
 static double now(void) {
@@ -74,27 +75,20 @@ psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   psplit_i_json json;
   psplit_i_json_init(&json, &text);
   psplit_i_json_open(&json, '{');
-  psplit_i_json_key(&json, "format");
-  psplit_i_json_string(&json, "onnx-pipeline-split-devices");
-  psplit_i_json_key(&json, "version");
-  psplit_i_json_int(&json, 1);
-  psplit_i_json_key(&json, "devices");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_string(&json, "format", "onnx-pipeline-split-devices");
+  psplit_i_json_put_int(&json, "version", 1);
+  psplit_i_json_put_open(&json, "devices", '[');
   psplit_i_json_open(&json, '{');
-  psplit_i_json_key(&json, "name");
-  psplit_i_json_string(&json, "cpu");
-  psplit_i_json_key(&json, "preset");
-  psplit_i_json_string(&json, preset);
-  psplit_i_json_key(&json, "flops_per_second");
-  psplit_i_json_open(&json, '{');
+  psplit_i_json_put_string(&json, "name", "cpu");
+  psplit_i_json_put_string(&json, "preset", preset);
+  psplit_i_json_put_open(&json, "flops_per_second", '{');
   for (size_t t = 0; t < sizeof rates / sizeof *rates; t++) {
     if (!(model.flops_per_second[rates[t].data_type] > 0)) continue;
-    psplit_i_json_key(&json, rates[t].name);
-    psplit_i_json_double(&json, model.flops_per_second[rates[t].data_type] * hz / preset_hz);
+    psplit_i_json_put_double(&json, rates[t].name,
+                             model.flops_per_second[rates[t].data_type] * hz / preset_hz);
   }
   psplit_i_json_close(&json, '}');
-  psplit_i_json_key(&json, "memory_bandwidth");
-  psplit_i_json_double(&json, (double)STREAMED * sizeof(float) / stream);
+  psplit_i_json_put_double(&json, "memory_bandwidth", (double)STREAMED * sizeof(float) / stream);
   psplit_i_json_close(&json, '}');
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');

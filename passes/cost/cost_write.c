@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cost_table.h"
+#include "json_put.h"
 #include "operator.h"
 
 static const char BLOCKS[] = "com.microsoft.nchwc"; /* domain of kernels that work on blocks */
@@ -136,28 +137,12 @@ static void put_nodes(const file *f, const writer *w, uint32_t r, bool by_name,
     const uint32_t n = w->map.node[i];
     if (n == PSPLIT_NONE || (f->n_parts == 1 && has_own_name(w, n)) != by_name) continue;
     if (!open) {
-      psplit_i_json_key(json, by_name ? "nodes" : "outputs");
-      psplit_i_json_open(json, '[');
+      psplit_i_json_put_open(json, by_name ? "nodes" : "outputs", '[');
     }
     open = true;
     psplit_i_json_string(json, by_name ? w->graph->nodes[n].name : first_output(w, n));
   }
   if (open) psplit_i_json_close(json, ']');
-}
-
-static void put_text(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_string(json, value);
-}
-
-static void put_int(psplit_i_json *json, const char *key, int64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_int(json, value);
-}
-
-static void put_flag(psplit_i_json *json, const char *key, bool value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_bool(json, value);
 }
 
 static void write_rows(file *f, const writer *w, psplit_i_json *json) {
@@ -167,9 +152,10 @@ static void write_rows(file *f, const writer *w, psplit_i_json *json) {
     json->compact = true;
     put_nodes(f, w, r, true, json);
     put_nodes(f, w, r, false, json);
-    if (*w->table->rows.items[r].op) put_text(json, "kernel", w->table->rows.items[r].op);
-    put_int(json, "ns", (int64_t)llround(w->ns[r]));
-    if (w->ran) put_flag(json, "blocked", w->blocked[r]);
+    if (*w->table->rows.items[r].op)
+      psplit_i_json_put_string(json, "kernel", w->table->rows.items[r].op);
+    psplit_i_json_put_int(json, "ns", (int64_t)llround(w->ns[r]));
+    if (w->ran) psplit_i_json_put_bool(json, "blocked", w->blocked[r]);
     psplit_i_json_close(json, '}');
     json->compact = false;
   }
@@ -180,11 +166,10 @@ static void write_dims(file *f, const writer *w, psplit_i_json *json, bool *open
   for (size_t i = 0; i < w->sizes.dims.n; i++) {
     if (f->n_parts > 1 && !is_new(f, w->sizes.dims.items[i].name)) continue;
     if (!*open) {
-      psplit_i_json_key(json, "dims");
-      psplit_i_json_open(json, '{');
+      psplit_i_json_put_open(json, "dims", '{');
     }
     *open = true;
-    put_int(json, w->sizes.dims.items[i].name, w->sizes.dims.items[i].value);
+    psplit_i_json_put_int(json, w->sizes.dims.items[i].name, w->sizes.dims.items[i].value);
   }
 }
 
@@ -193,12 +178,10 @@ static void write_values(file *f, const writer *w, psplit_i_json *json, bool *op
     const psplit_i_seen *seen = &w->sizes.values.items[i];
     if (f->n_parts > 1 && !is_new(f, seen->value)) continue;
     if (!*open) {
-      psplit_i_json_key(json, "values");
-      psplit_i_json_open(json, '{');
+      psplit_i_json_put_open(json, "values", '{');
     }
     *open = true;
-    psplit_i_json_key(json, seen->value);
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_open(json, seen->value, '[');
     json->compact = true;
     for (int32_t axis = 0; axis < seen->rank; axis++) psplit_i_json_int(json, seen->dims[axis]);
     psplit_i_json_close(json, ']');
@@ -233,23 +216,21 @@ static void write_file(file *f, psplit_i_text *out) {
   }
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
-  put_text(&json, "format", "onnx-pipeline-split-costs");
-  put_int(&json, "version", 1);
-  put_flag(&json, "measured", true);
-  put_flag(&json, "complete", true);
-  put_text(&json, "model", f->model);
-  if (run->onnxruntime) put_text(&json, "onnxruntime", run->onnxruntime);
-  put_int(&json, "optimization", run->optimization);
-  put_int(&json, "threads", run->n_threads);
-  put_int(&json, "runs", run->n_runs);
+  psplit_i_json_put_string(&json, "format", "onnx-pipeline-split-costs");
+  psplit_i_json_put_int(&json, "version", 1);
+  psplit_i_json_put_bool(&json, "measured", true);
+  psplit_i_json_put_bool(&json, "complete", true);
+  psplit_i_json_put_string(&json, "model", f->model);
+  if (run->onnxruntime) psplit_i_json_put_string(&json, "onnxruntime", run->onnxruntime);
+  psplit_i_json_put_int(&json, "optimization", run->optimization);
+  psplit_i_json_put_int(&json, "threads", run->n_threads);
+  psplit_i_json_put_int(&json, "runs", run->n_runs);
   if (run->n_runs > 1) {
-    psplit_i_json_key(&json, "spread_frac");
-    psplit_i_json_double(&json, round(spread_frac * 1000) / 1000);
+    psplit_i_json_put_double(&json, "spread_frac", round(spread_frac * 1000) / 1000);
   }
   write_sizes(f, &json);
-  put_int(&json, "total_ns", total_ns);
-  psplit_i_json_key(&json, "costs");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_int(&json, "total_ns", total_ns);
+  psplit_i_json_put_open(&json, "costs", '[');
   for (uint32_t p = 0; p < f->n_parts; p++) write_rows(f, &f->parts[p], &json);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checkpoint_place.h"
+#include "json_put.h"
 
 enum { VERSION = 1, DIGEST_CHARS = 32 };
 
@@ -51,12 +52,9 @@ psplit_code psplit_i_checkpoint_digest(const psplit_i_trained_weight *weights, u
 static void put_weight(psplit_i_json *json, const psplit_i_trained_weight *weight) {
   psplit_i_json_open(json, '{');
   json->compact = true;
-  psplit_i_json_key(json, "name");
-  psplit_i_json_string(json, weight->name);
-  psplit_i_json_key(json, "dtype");
-  psplit_i_json_string(json, weight->dtype ? weight->dtype : "");
-  psplit_i_json_key(json, "shape");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_string(json, "name", weight->name);
+  psplit_i_json_put_string(json, "dtype", weight->dtype ? weight->dtype : "");
+  psplit_i_json_put_open(json, "shape", '[');
   for (int32_t d = 0; d < weight->shape.rank; d++)
     psplit_i_json_int(json, weight->shape.dims[d].value);
   psplit_i_json_close(json, ']');
@@ -66,26 +64,19 @@ static void put_weight(psplit_i_json *json, const psplit_i_trained_weight *weigh
 
 static void put_state(psplit_i_json *json, const psplit_i_checkpoint_state *state) {
   char seed[24];
-  psplit_i_json_key(json, "step");
-  psplit_i_json_uint(json, state->step);
-  psplit_i_json_key(json, "epoch");
-  psplit_i_json_uint(json, state->epoch);
-  psplit_i_json_key(json, "batch");
-  psplit_i_json_uint(json, state->batch);
+  psplit_i_json_put_uint(json, "step", state->step);
+  psplit_i_json_put_uint(json, "epoch", state->epoch);
+  psplit_i_json_put_uint(json, "batch", state->batch);
   snprintf(seed, sizeof seed, "%" PRIu64, state->seed); /* 64 bits are too many for some readers */
-  psplit_i_json_key(json, "seed");
-  psplit_i_json_string(json, seed);
+  psplit_i_json_put_string(json, "seed", seed);
   psplit_i_json_key(json, "optimizer");
   if (state->optimizer)
     psplit_i_json_string(json, state->optimizer);
   else
     psplit_i_json_null(json);
-  psplit_i_json_key(json, "rows");
-  psplit_i_json_uint(json, state->n_rows);
-  psplit_i_json_key(json, "batch_rows");
-  psplit_i_json_uint(json, state->batch_rows);
-  psplit_i_json_key(json, "micro_batches");
-  psplit_i_json_uint(json, state->n_micro_batches);
+  psplit_i_json_put_uint(json, "rows", state->n_rows);
+  psplit_i_json_put_uint(json, "batch_rows", state->batch_rows);
+  psplit_i_json_put_uint(json, "micro_batches", state->n_micro_batches);
 }
 
 psplit_code psplit_i_training_json_write(const psplit_i_checkpoint_state *state,
@@ -103,28 +94,22 @@ psplit_code psplit_i_training_json_write(const psplit_i_checkpoint_state *state,
   if (!rows) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
-  psplit_i_json_key(&json, "version");
-  psplit_i_json_int(&json, VERSION);
+  psplit_i_json_put_int(&json, "version", VERSION);
   put_state(&json, state);
-  psplit_i_json_key(&json, "digest");
-  psplit_i_json_string(&json, hex);
-  psplit_i_json_key(&json, "stages");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_string(&json, "digest", hex);
+  psplit_i_json_put_open(&json, "stages", '[');
   for (uint32_t s = 0; s < state->n_stages; s++) {
     char name[PSPLIT_I_STAGE_FILE_BYTES];
     psplit_i_stage_file(s, name);
     psplit_i_json_open(&json, '{');
     json.compact = true;
-    psplit_i_json_key(&json, "file");
-    psplit_i_json_string(&json, name);
-    psplit_i_json_key(&json, "bytes");
-    psplit_i_json_uint(&json, stage_bytes[s]);
+    psplit_i_json_put_string(&json, "file", name);
+    psplit_i_json_put_uint(&json, "bytes", stage_bytes[s]);
     psplit_i_json_close(&json, '}');
     json.compact = false;
   }
   psplit_i_json_close(&json, ']');
-  psplit_i_json_key(&json, "weights");
-  psplit_i_json_open(&json, '[');
+  psplit_i_json_put_open(&json, "weights", '[');
   for (uint32_t i = 0; i < n_weights; i++) put_weight(&json, rows[i]);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');

@@ -3,19 +3,9 @@
 #include "exchange.h"
 
 void psplit_i_add_event(psplit_i_work *w, psplit_i_event *e) {
-  psplit_i_sums *sums = w->device->sums;
   e->sent_ns = psplit_i_now_ns();
   w->device->events[w->n_piece++ % w->device->n_events] = *e;
-  sums->wait_in_ns += e->ready_ns - e->begin_ns;
-  sums->busy_ns += e->before_ns + e->done_ns - e->ready_ns;
-  sums->wait_out_ns += e->sent_ns - e->done_ns;
-  sums->transfer_ns += e->transfer_ns;
-  sums->bytes += e->bytes;
-  if (sums->n_micro_batches++ == 0) {
-    sums->first_ready_ns = e->ready_ns;
-    sums->first_sent_ns = e->sent_ns;
-  }
-  sums->last_sent_ns = e->sent_ns;
+  psplit_i_sums_add(w->device->sums, e);
 }
 
 static void note_peak(psplit_i_work *w) {

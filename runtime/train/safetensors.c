@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "intern.h"
+#include "json_put.h"
 
 enum { LENGTH_BYTES = 8, ALIGNMENT = 8 };
 
@@ -207,16 +208,12 @@ static psplit_code check_tensor(const psplit_i_stored *tensor, psplit_diag *diag
 }
 
 static void put_tensor(psplit_i_json *json, const psplit_i_stored *tensor, uint64_t begin) {
-  psplit_i_json_key(json, tensor->name);
-  psplit_i_json_open(json, '{');
-  psplit_i_json_key(json, "dtype");
-  psplit_i_json_string(json, psplit_i_safetensors_type(tensor->data_type));
-  psplit_i_json_key(json, "shape");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, tensor->name, '{');
+  psplit_i_json_put_string(json, "dtype", psplit_i_safetensors_type(tensor->data_type));
+  psplit_i_json_put_open(json, "shape", '[');
   for (uint32_t d = 0; d < tensor->n_dims; d++) psplit_i_json_int(json, tensor->dims[d]);
   psplit_i_json_close(json, ']');
-  psplit_i_json_key(json, "data_offsets");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_open(json, "data_offsets", '[');
   psplit_i_json_uint(json, begin);
   psplit_i_json_uint(json, begin + tensor->n_bytes);
   psplit_i_json_close(json, ']');

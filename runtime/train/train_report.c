@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "json_put.h"
+#include "trace_json.h"
 #include "train.h"
 
 /* Whole steps that the timeline still has, without the first of a run, which warms up. */
@@ -124,26 +126,6 @@ psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *di
 
 /* --- as JSON --- */
 
-static void put_text(psplit_i_json *json, const char *key, const char *value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_string(json, value);
-}
-
-static void put_double(psplit_i_json *json, const char *key, double value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_double(json, value);
-}
-
-static void put_uint(psplit_i_json *json, const char *key, uint64_t value) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_uint(json, value);
-}
-
-static void open_list(psplit_i_json *json, const char *key) {
-  psplit_i_json_key(json, key);
-  psplit_i_json_open(json, '[');
-}
-
 static const char *schedule_name(psplit_schedule_kind kind) {
   return kind == PSPLIT_SCHEDULE_FILL_DRAIN    ? "fill-drain"
          : kind == PSPLIT_SCHEDULE_1F1B        ? "1f1b"
@@ -153,16 +135,16 @@ static const char *schedule_name(psplit_schedule_kind kind) {
 
 static void put_device(psplit_i_json *json, uint32_t index, const psplit_train_device *d) {
   psplit_i_json_open(json, '{');
-  put_uint(json, "index", index);
-  put_uint(json, "forward_ns", (uint64_t)d->forward_ns);
-  put_uint(json, "backward_ns", (uint64_t)d->backward_ns);
-  put_uint(json, "weight_gradients_ns", (uint64_t)d->weight_gradients_ns);
-  put_uint(json, "update_ns", (uint64_t)d->update_ns);
-  put_uint(json, "peak_stashes", d->peak_stashes);
-  put_uint(json, "scheduled_stashes", d->scheduled_stashes);
-  put_uint(json, "stash_bytes", d->stash_bytes);
-  put_uint(json, "weight_bytes", d->weight_bytes);
-  put_uint(json, "peak_resident_bytes", d->peak_resident_bytes);
+  psplit_i_json_put_uint(json, "index", index);
+  psplit_i_json_put_uint(json, "forward_ns", (uint64_t)d->forward_ns);
+  psplit_i_json_put_uint(json, "backward_ns", (uint64_t)d->backward_ns);
+  psplit_i_json_put_uint(json, "weight_gradients_ns", (uint64_t)d->weight_gradients_ns);
+  psplit_i_json_put_uint(json, "update_ns", (uint64_t)d->update_ns);
+  psplit_i_json_put_uint(json, "peak_stashes", d->peak_stashes);
+  psplit_i_json_put_uint(json, "scheduled_stashes", d->scheduled_stashes);
+  psplit_i_json_put_uint(json, "stash_bytes", d->stash_bytes);
+  psplit_i_json_put_uint(json, "weight_bytes", d->weight_bytes);
+  psplit_i_json_put_uint(json, "peak_resident_bytes", d->peak_resident_bytes);
   psplit_i_json_close(json, '}');
 }
 
@@ -171,29 +153,29 @@ static void put_report(const psplit_training_run *run, psplit_i_json *json) {
   char digest[32];
   snprintf(digest, sizeof digest, "%016" PRIx64, r->weights_digest);
   psplit_i_json_open(json, '{');
-  put_text(json, "transport", run->transport);
-  put_text(json, "onnxruntime", run->ort->ort.version);
-  put_text(json, "schedule", schedule_name(run->setup.given.schedule));
-  put_uint(json, "devices", r->n_devices);
-  put_uint(json, "stages", r->n_stages);
-  put_uint(json, "replicas", run->setup.wiring.n_replicas);
-  put_uint(json, "micro_batches", r->n_micro_batches);
-  put_uint(json, "samples", run->setup.given.smooth_samples);
-  put_double(json, "gamma", run->setup.given.smooth_gamma);
-  put_uint(json, "first_step", r->first_step);
-  put_uint(json, "steps", r->n_steps);
-  put_uint(json, "all_steps", r->all_steps);
-  put_uint(json, "skipped", r->n_skipped);
-  put_double(json, "seconds", r->seconds);
-  put_double(json, "steps_per_s", r->steps_per_s);
-  put_double(json, "bubble_frac", r->bubble_frac);
-  put_double(json, "simulated_bubble_frac", r->simulated_bubble_frac);
-  put_double(json, "eval_loss", r->eval_loss);
-  put_text(json, "weights_digest", digest);
-  open_list(json, "device");
+  psplit_i_json_put_string(json, "transport", run->transport);
+  psplit_i_json_put_string(json, "onnxruntime", run->ort->ort.version);
+  psplit_i_json_put_string(json, "schedule", schedule_name(run->setup.given.schedule));
+  psplit_i_json_put_uint(json, "devices", r->n_devices);
+  psplit_i_json_put_uint(json, "stages", r->n_stages);
+  psplit_i_json_put_uint(json, "replicas", run->setup.wiring.n_replicas);
+  psplit_i_json_put_uint(json, "micro_batches", r->n_micro_batches);
+  psplit_i_json_put_uint(json, "samples", run->setup.given.smooth_samples);
+  psplit_i_json_put_double(json, "gamma", run->setup.given.smooth_gamma);
+  psplit_i_json_put_uint(json, "first_step", r->first_step);
+  psplit_i_json_put_uint(json, "steps", r->n_steps);
+  psplit_i_json_put_uint(json, "all_steps", r->all_steps);
+  psplit_i_json_put_uint(json, "skipped", r->n_skipped);
+  psplit_i_json_put_double(json, "seconds", r->seconds);
+  psplit_i_json_put_double(json, "steps_per_s", r->steps_per_s);
+  psplit_i_json_put_double(json, "bubble_frac", r->bubble_frac);
+  psplit_i_json_put_double(json, "simulated_bubble_frac", r->simulated_bubble_frac);
+  psplit_i_json_put_double(json, "eval_loss", r->eval_loss);
+  psplit_i_json_put_string(json, "weights_digest", digest);
+  psplit_i_json_put_open(json, "device", '[');
   for (uint32_t d = 0; d < r->n_devices; d++) put_device(json, d, &r->devices[d]);
   psplit_i_json_close(json, ']');
-  open_list(json, "losses");
+  psplit_i_json_put_open(json, "losses", '[');
   json->compact = true;
   for (uint64_t s = 0; s < r->n_steps; s++) psplit_i_json_double(json, r->losses[s]);
   psplit_i_json_close(json, ']');
@@ -204,44 +186,9 @@ static void put_report(const psplit_training_run *run, psplit_i_json *json) {
 
 /* --- as a trace --- */
 
-static void put_span(psplit_i_json *json, const char *name, uint32_t device, int row,
-                     int64_t begin_ns, int64_t end_ns, uint64_t step) {
-  if (end_ns <= begin_ns) return;
-  psplit_i_json_open(json, '{');
-  json->compact = true;
-  put_text(json, "name", name);
-  put_text(json, "ph", "X");
-  put_uint(json, "pid", device);
-  put_uint(json, "tid", (uint64_t)row);
-  put_double(json, "ts", 1e-3 * (double)begin_ns);
-  put_double(json, "dur", 1e-3 * (double)(end_ns - begin_ns));
-  psplit_i_json_key(json, "args");
-  psplit_i_json_open(json, '{');
-  put_uint(json, "step", step);
-  psplit_i_json_close(json, '}');
-  psplit_i_json_close(json, '}');
-  json->compact = false;
-}
-
-static void put_name(psplit_i_json *json, uint32_t device, const char *what, int row,
-                     const char *name) {
-  psplit_i_json_open(json, '{');
-  json->compact = true;
-  put_text(json, "name", what);
-  put_text(json, "ph", "M");
-  put_uint(json, "pid", device);
-  put_uint(json, "tid", (uint64_t)row);
-  psplit_i_json_key(json, "args");
-  psplit_i_json_open(json, '{');
-  put_text(json, "name", name);
-  psplit_i_json_close(json, '}');
-  psplit_i_json_close(json, '}');
-  json->compact = false;
-}
-
 /* Piece number `at` of a device, counted from the beginning of the run. */
-static void put_piece(const psplit_training_run *run, psplit_i_json *json, uint32_t device,
-                      uint64_t at, const psplit_i_event *e, int64_t zero) {
+static void put_piece(const psplit_training_run *run, const psplit_i_trace *trace, uint32_t device,
+                      uint64_t at, const psplit_i_event *e) {
   const uint32_t each = psplit_i_pieces_each(&run->setup);
   const uint64_t step = run->report.first_step + at / each + 1;
   const uint32_t i = (uint32_t)(at % each);
@@ -258,35 +205,30 @@ static void put_piece(const psplit_training_run *run, psplit_i_json *json, uint3
       snprintf(name, sizeof name, "%s %" PRIu32 " of stage %" PRIu32, what, slot->micro_batch,
                stage);
   }
-  put_span(json, "data", device, 1, e->begin_ns - e->before_ns - zero, e->begin_ns - zero, step);
-  put_span(json, "inputs", device, 1, e->begin_ns - zero, e->ready_ns - zero, step);
-  put_span(json, name, device, 0, e->ready_ns - zero, e->done_ns - zero, step);
-  put_span(json, "outputs", device, 1, e->done_ns - zero, e->sent_ns - zero, step);
+  psplit_i_trace_span(trace, "data", device, PSPLIT_I_TRACE_WAIT, step, e->begin_ns - e->before_ns,
+                      e->begin_ns);
+  psplit_i_trace_span(trace, "inputs", device, PSPLIT_I_TRACE_WAIT, step, e->begin_ns, e->ready_ns);
+  psplit_i_trace_span(trace, name, device, PSPLIT_I_TRACE_COMPUTE, step, e->ready_ns, e->done_ns);
+  psplit_i_trace_span(trace, "outputs", device, PSPLIT_I_TRACE_WAIT, step, e->done_ns, e->sent_ns);
 }
 
 static void put_trace(const psplit_training_run *run, psplit_i_json *json) {
   const psplit_i_timeline *t = &run->timeline;
   const uint32_t n = psplit_i_timeline_n(t);
-  int64_t zero = INT64_MAX;
-  psplit_i_json_open(json, '{');
-  put_text(json, "displayTimeUnit", "ms");
-  open_list(json, "traceEvents");
+  psplit_i_trace trace = {.json = json, .counted = "step", .zero_ns = INT64_MAX};
   for (uint32_t d = 0; d < t->n_stages && n; d++) {
     const psplit_i_event *e = psplit_i_timeline_event(t, d, 0);
-    if (e->begin_ns - e->before_ns < zero) zero = e->begin_ns - e->before_ns;
+    if (e->begin_ns - e->before_ns < trace.zero_ns) trace.zero_ns = e->begin_ns - e->before_ns;
   }
+  psplit_i_trace_begin(&trace);
   for (uint32_t d = 0; d < t->n_stages; d++) {
     char name[64];
     snprintf(name, sizeof name, "device %" PRIu32, d);
-    put_name(json, d, "process_name", 0, name);
-    put_name(json, d, "thread_name", 0, "compute");
-    put_name(json, d, "thread_name", 1, "wait");
+    psplit_i_trace_process(&trace, d, name);
     for (uint32_t i = 0; i < n; i++)
-      put_piece(run, json, d, t->n_micro_batches - n + i, psplit_i_timeline_event(t, d, i), zero);
+      put_piece(run, &trace, d, t->n_micro_batches - n + i, psplit_i_timeline_event(t, d, i));
   }
-  psplit_i_json_close(json, ']');
-  psplit_i_json_close(json, '}');
-  psplit_i_text_puts(json->out, "\n");
+  psplit_i_trace_end(&trace);
 }
 
 static psplit_code give(void (*put)(const psplit_training_run *run, psplit_i_json *json),

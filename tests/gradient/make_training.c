@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base.h"
+#include "json_put.h"
 
 enum { MAX_PATTERNS = 64 };
 
@@ -64,36 +65,28 @@ static double now(void) {
 }
 
 static void report(const psplit_gradient *gradient, double seconds, psplit_i_json *json) {
-  psplit_i_json_key(json, "loss");
-  psplit_i_json_string(json, psplit_gradient_loss(gradient));
-  psplit_i_json_key(json, "loss_gradient");
-  psplit_i_json_string(json, psplit_gradient_loss_gradient(gradient));
-  psplit_i_json_key(json, "nodes");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_string(json, "loss", psplit_gradient_loss(gradient));
+  psplit_i_json_put_string(json, "loss_gradient", psplit_gradient_loss_gradient(gradient));
+  psplit_i_json_put_open(json, "nodes", '[');
   psplit_i_json_uint(json, psplit_gradient_n_forward_nodes(gradient));
   psplit_i_json_uint(json, psplit_gradient_n_backward_nodes(gradient));
   psplit_i_json_close(json, ']');
-  psplit_i_json_key(json, "seconds");
-  psplit_i_json_double(json, seconds);
-  psplit_i_json_key(json, "stash");
-  psplit_i_json_open(json, '[');
+  psplit_i_json_put_double(json, "seconds", seconds);
+  psplit_i_json_put_open(json, "stash", '[');
   for (uint32_t i = 0; i < psplit_gradient_n_stashed(gradient); i++)
     psplit_i_json_string(json, psplit_gradient_stashed(gradient, i));
   psplit_i_json_close(json, ']');
-  psplit_i_json_key(json, "masks");
-  psplit_i_json_open(json, '{');
+  psplit_i_json_put_open(json, "masks", '{');
   for (uint32_t i = 0; i < psplit_gradient_n_masks(gradient); i++) {
     const psplit_mask mask = psplit_gradient_mask(gradient, i);
-    psplit_i_json_key(json, mask.name);
-    psplit_i_json_open(json, '[');
+    psplit_i_json_put_open(json, mask.name, '[');
     psplit_i_json_string(json, mask.node);
     psplit_i_json_uint(json, (uint64_t)mask.kind);
     psplit_i_json_double(json, mask.ratio);
     psplit_i_json_close(json, ']');
   }
   psplit_i_json_close(json, '}');
-  psplit_i_json_key(json, "weights");
-  psplit_i_json_open(json, '{');
+  psplit_i_json_put_open(json, "weights", '{');
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
     if (t.next) continue;
@@ -147,10 +140,8 @@ int main(void) {
     psplit_i_json_open(&json, '{');
     if (!read_job(line, &j)) return 2;
     if (run(&j, &diag, &json) != PSPLIT_OK) {
-      psplit_i_json_key(&json, "error");
-      psplit_i_json_string(&json, diag.message);
-      psplit_i_json_key(&json, "code");
-      psplit_i_json_string(&json, psplit_code_name(diag.code));
+      psplit_i_json_put_string(&json, "error", diag.message);
+      psplit_i_json_put_string(&json, "code", psplit_code_name(diag.code));
     }
     psplit_i_json_close(&json, '}');
     fputs(text.bytes ? text.bytes : "\n", stdout);
