@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "apart.h"
 #include "bounds.h"
 #include "sweep.h"
@@ -51,25 +52,6 @@ static void no_load_grows(void **state) {
     }
   }
   assert_true(n_changed > percent(200));
-}
-
-/* A problem of one kind of device, point to point, over arrays that others fill. */
-static psplit_problem plain(const psplit_device *device, uint32_t n_nodes, const int64_t *time,
-                            uint32_t n_nets, const uint32_t *producer, const uint32_t *off,
-                            const uint32_t *consumer, const int64_t *net) {
-  return (psplit_problem){.n_nodes = n_nodes,
-                          .n_classes = 1,
-                          .time_ns = time,
-                          .n_nets = n_nets,
-                          .net_producer = producer,
-                          .net_off = off,
-                          .net_consumer = consumer,
-                          .net_send_ns = net,
-                          .net_recv_ns = net,
-                          .n_devices = 1,
-                          .devices = device,
-                          .comm = PSPLIT_COMM_P2P,
-                          .ticks_per_unit = 1};
 }
 
 /* The bounds of the weight axis and of receivers that are apart, and the optimum. */
@@ -128,7 +110,7 @@ static void ask_masked(uint32_t n_layers, int64_t time_of_layer, bool every, uin
   }
   off[n_layers] = n;
   const psplit_problem p =
-    plain(&device, n_layers + 1, time, n_layers, producer, off, consumer, net);
+    plain_problem(&device, n_layers + 1, time, n_layers, producer, off, consumer, net);
   ask(&p, 1000, out_axis, out_apart, out_best);
 }
 
@@ -172,7 +154,8 @@ static void experts_send_to_the_sum(void **state) {
     off[k + 2] = EXPERTS + k + 1;
   }
   time[N - 1] = 1;
-  const psplit_problem p = plain(&device, N, time, EXPERTS + 1, producer, off, consumer, net);
+  const psplit_problem p =
+    plain_problem(&device, N, time, EXPERTS + 1, producer, off, consumer, net);
   ask(&p, 1000, &by_axis, &by_apart, &best);
   assert_true(by_apart <= best);
   assert_true(10 * (best - by_apart) < 8 * (best - by_axis));

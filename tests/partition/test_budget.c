@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../support/plain_problem.h"
 #include "automaton.h"
 #include "budget.h"
 #include "communication_share.h"
@@ -51,19 +52,8 @@ static wide *make_wide(uint32_t n, uint32_t n_stages, uint32_t width) {
     w->off[++n_nets] = n_pins;
   }
   w->device = (psplit_device){.count = n_stages};
-  w->problem = (psplit_problem){.n_nodes = n,
-                                .n_classes = 1,
-                                .time_ns = w->time,
-                                .n_nets = n_nets,
-                                .net_producer = w->producer,
-                                .net_off = w->off,
-                                .net_consumer = w->consumer,
-                                .net_send_ns = w->cost,
-                                .net_recv_ns = w->cost,
-                                .n_devices = 1,
-                                .devices = &w->device,
-                                .comm = PSPLIT_COMM_P2P,
-                                .ticks_per_unit = 1};
+  w->problem =
+    plain_problem(&w->device, n, w->time, n_nets, w->producer, w->off, w->consumer, w->cost);
   return w;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "heavy.h"
 #include "sweep.h"
 
@@ -183,19 +184,8 @@ static void make_chain(chain *c, uint32_t n, uint32_t period, int64_t light, int
     c->off[v + 1] = v + 1;
     c->net[v] = net;
   }
-  c->problem = (psplit_problem){.n_nodes = n,
-                                .n_classes = 1,
-                                .time_ns = c->time,
-                                .n_nets = n - 1,
-                                .net_producer = c->producer,
-                                .net_off = c->off,
-                                .net_consumer = c->consumer,
-                                .net_send_ns = c->net,
-                                .net_recv_ns = c->net,
-                                .n_devices = 1,
-                                .devices = &c->device,
-                                .comm = PSPLIT_COMM_P2P,
-                                .ticks_per_unit = 1};
+  c->problem =
+    plain_problem(&c->device, n, c->time, n - 1, c->producer, c->off, c->consumer, c->net);
 }
 
 /* A chain of clusters of 100 with light ones between, for three devices: seven cannot be cut into

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "all_splits.h"
 #include "bed.h"
 #include "exact.h"
@@ -139,19 +140,8 @@ static void the_trunk_of_residual_blocks_is_their_sum(void **state) {
     if (v % 3 == 0 && v + 3 < N) consumer[n_pins++] = v + 3;
     off[v + 1] = n_pins;
   }
-  psplit_problem p = {.n_nodes = N,
-                      .n_classes = 1,
-                      .time_ns = time,
-                      .n_nets = N - 1,
-                      .net_producer = producer,
-                      .net_off = off,
-                      .net_consumer = consumer,
-                      .net_send_ns = zero,
-                      .net_recv_ns = zero,
-                      .message_ns = message,
-                      .n_devices = 1,
-                      .devices = &device,
-                      .ticks_per_unit = 1};
+  psplit_problem p = plain_problem(&device, N, time, N - 1, producer, off, consumer, zero);
+  p.message_ns = message;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   assert_int_equal(psplit_i_messages_mark(&arena, NULL, &p), PSPLIT_OK);

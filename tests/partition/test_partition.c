@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../support/plain_problem.h"
 #include "random_problem.h"
 #include "random_proposer.h"
 
@@ -312,19 +313,8 @@ static void memory_that_hardly_fits_takes_no_longer_than_allowed(void **state) {
     off[n_nets] = 2 * n_nets;
   }
   const psplit_device four = {.count = 4, .memory_bytes = sum / 4 + 1};
-  const psplit_problem p = {.n_nodes = N,
-                            .n_classes = 1,
-                            .time_ns = time_ns,
-                            .weight_bytes = bytes,
-                            .n_nets = n_nets,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = cost,
-                            .net_recv_ns = cost,
-                            .n_devices = 1,
-                            .devices = &four,
-                            .ticks_per_unit = 1};
+  psplit_problem p = plain_problem(&four, N, time_ns, n_nets, producer, off, consumer, cost);
+  p.weight_bytes = bytes;
   for (int by_work = 0; by_work < 2; by_work++) {
     psplit_partition_options o = defaults();
     o.time_limit_s = 0.5;
@@ -480,19 +470,8 @@ static void free_placement_is_bounded_by_what_fits_side_by_side(void **state) {
     producer[v] = v, consumer[v] = v + 1, off[v + 1] = v + 1;
   }
   const psplit_device six = {.count = 6};
-  const psplit_problem p = {.n_nodes = N,
-                            .n_classes = 1,
-                            .time_ns = time_ns,
-                            .n_nets = N - 1,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = cost,
-                            .net_recv_ns = cost,
-                            .n_devices = 1,
-                            .devices = &six,
-                            .comm = PSPLIT_COMM_SHARED,
-                            .ticks_per_unit = 1};
+  psplit_problem p = plain_problem(&six, N, time_ns, N - 1, producer, off, consumer, cost);
+  p.comm = PSPLIT_COMM_SHARED;
   psplit_partition_options o = defaults();
   psplit_diag diag = {0};
   psplit_solution *s = NULL;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "random_problem.h"
 #include "random_proposer.h"
 
@@ -61,18 +62,8 @@ static psplit_problem chain_problem(const psplit_device *device) {
     consumer[e] = off[e + 1] = e + 1;
     ns[e] = 1;
   }
-  return (psplit_problem){.n_nodes = CHAIN_NODES,
-                          .n_classes = 1,
-                          .time_ns = kChainTimes,
-                          .n_nets = CHAIN_NODES - 1,
-                          .net_producer = producer,
-                          .net_off = off,
-                          .net_consumer = consumer,
-                          .net_send_ns = ns,
-                          .net_recv_ns = ns,
-                          .n_devices = 1,
-                          .devices = device,
-                          .ticks_per_unit = 1};
+  return plain_problem(device, CHAIN_NODES, kChainTimes, CHAIN_NODES - 1, producer, off, consumer,
+                       ns);
 }
 
 static psplit_solution *solved(const psplit_problem *p, const psplit_proposer *proposer,
@@ -233,18 +224,7 @@ static void test_large_graph(void **state) {
     ns[v] = 1;
   }
   const psplit_device device = {.count = 5};
-  const psplit_problem p = {.n_nodes = N,
-                            .n_classes = 1,
-                            .time_ns = time,
-                            .n_nets = N - 1,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = ns,
-                            .net_recv_ns = ns,
-                            .n_devices = 1,
-                            .devices = &device,
-                            .ticks_per_unit = 1};
+  const psplit_problem p = plain_problem(&device, N, time, N - 1, producer, off, consumer, ns);
   const psplit_proposer proposer = random_proposer(2);
   psplit_solution *s = solved(&p, &proposer, "drlpp+slice");
   assert_string_equal(s->solver, "drlpp+slice");

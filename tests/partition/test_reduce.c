@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "../support/sample.h"
 #include "random_problem.h"
 
@@ -111,18 +112,8 @@ static void siblings_are_united(void **state) {
   const uint32_t producer[] = {0, 1, 2, 3}, off[] = {0, 2, 4, 5, 6};
   const uint32_t consumer[] = {2, 3, 2, 3, 4, 4};
   const psplit_device devices[] = {{.count = 2}};
-  const psplit_problem problem = {.n_nodes = 5,
-                                  .n_classes = 1,
-                                  .time_ns = time_ns,
-                                  .n_nets = 4,
-                                  .net_producer = producer,
-                                  .net_off = off,
-                                  .net_consumer = consumer,
-                                  .net_send_ns = net_ns,
-                                  .net_recv_ns = net_ns,
-                                  .n_devices = 1,
-                                  .devices = devices,
-                                  .ticks_per_unit = 1};
+  const psplit_problem problem =
+    plain_problem(devices, 5, time_ns, 4, producer, off, consumer, net_ns);
   uint32_t class_of[5], n_classes;
   psplit_partition_options o;
   psplit_partition_options_init(&o);
@@ -154,18 +145,8 @@ static void a_limit_ends_the_turns(void **state) {
     off[v + 1] = n_pins;
   }
   const psplit_device devices[] = {{.count = 2}};
-  const psplit_problem problem = {.n_nodes = N,
-                                  .n_classes = 1,
-                                  .time_ns = time_ns,
-                                  .n_nets = N - 1,
-                                  .net_producer = producer,
-                                  .net_off = off,
-                                  .net_consumer = consumer,
-                                  .net_send_ns = net_ns,
-                                  .net_recv_ns = net_ns,
-                                  .n_devices = 1,
-                                  .devices = devices,
-                                  .ticks_per_unit = 1};
+  const psplit_problem problem =
+    plain_problem(devices, N, time_ns, N - 1, producer, off, consumer, net_ns);
   psplit_partition_options o;
   psplit_partition_options_init(&o);
   o.limit_by_work = true;

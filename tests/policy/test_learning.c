@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/plain_problem.h"
+
 enum { CHAIN = 20 };
 
 typedef struct chain {
@@ -33,18 +35,8 @@ static void make_chain(chain *c, uint32_t seed) {
     c->consumer[v] = c->off[v + 1] = v + 1;
   }
   c->device = (psplit_device){.count = 3};
-  c->problem = (psplit_problem){.n_nodes = CHAIN,
-                                .n_classes = 1,
-                                .time_ns = c->time,
-                                .n_nets = CHAIN - 1,
-                                .net_producer = c->producer,
-                                .net_off = c->off,
-                                .net_consumer = c->consumer,
-                                .net_send_ns = c->ns,
-                                .net_recv_ns = c->ns,
-                                .n_devices = 1,
-                                .devices = &c->device,
-                                .ticks_per_unit = 1};
+  c->problem =
+    plain_problem(&c->device, CHAIN, c->time, CHAIN - 1, c->producer, c->off, c->consumer, c->ns);
 }
 
 static void ok(psplit_code code, const psplit_diag *diag) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "choose.h"
 #include "counter_random.h"
 
@@ -158,18 +159,8 @@ static void test_learns(void **state) {
     consumer[v] = off[v + 1] = v + 1;
   }
   const psplit_device device = {.count = 4};
-  const psplit_problem problem = {.n_nodes = NODES,
-                                  .n_classes = 1,
-                                  .time_ns = time,
-                                  .n_nets = NODES - 1,
-                                  .net_producer = producer,
-                                  .net_off = off,
-                                  .net_consumer = consumer,
-                                  .net_send_ns = sent,
-                                  .net_recv_ns = sent,
-                                  .n_devices = 1,
-                                  .devices = &device,
-                                  .ticks_per_unit = 1};
+  const psplit_problem problem =
+    plain_problem(&device, NODES, time, NODES - 1, producer, off, consumer, sent);
   psplit_policy_learn_options o;
   psplit_policy *policy, *before;
   psplit_policy_learner *learner;
