@@ -240,66 +240,93 @@ static const psplit_dim *slice_list(psplit_i_site *at, uint32_t input, const cha
   return psplit_i_elements(at, input, out_n);
 }
 
-void psplit_i_infer_slice(psplit_i_site *at) {
-  const psplit_i_vtype data = *psplit_i_in(at, 0);
+/* A Slice, and what is known of its result so far. */
+typedef struct slice {
+  psplit_i_site *at;
+  psplit_i_vtype data;
+  const psplit_dim *starts, *ends, *axes, *steps; /* NULL: not known, or not given */
+  uint32_t n, n_axes;
   psplit_dim dims[PSPLIT_MAX_RANK];
-  int64_t stride[PSPLIT_MAX_RANK], base = 0;
-  uint32_t n = 0, n_end = 0, n_axes = 0, n_steps = 0, n_data = 0;
-  if (data.rank < 0) {
-    psplit_i_out(at, 0, data.elem, -1, NULL);
+  bool copies; /* contents are known: */
+  int64_t stride[PSPLIT_MAX_RANK], base;
+} slice;
+
+/* Whether starts, ends, axes and steps go with each other. */
+static bool read_slice(slice *s) {
+  psplit_i_site *at = s->at;
+  uint32_t n_end = 0, n_steps = 0;
+  s->starts = slice_list(at, 1, "starts", &s->n);
+  s->ends = slice_list(at, 2, "ends", &n_end);
+  s->axes = slice_list(at, 3, "axes", &s->n_axes);
+  s->steps = slice_list(at, 4, "steps", &n_steps);
+  return s->starts && s->ends && s->n == n_end && (!s->axes || s->n_axes == s->n) &&
+         (!s->steps || n_steps == s->n) && (s->axes || !psplit_i_has(at, 3)) &&
+         (s->steps || !psplit_i_has(at, 4));
+}
+
+/* Where the lists are not known the axes may still be. */
+static void forget_sliced(slice *s) {
+  psplit_i_dims *all = s->at->dims;
+  for (int32_t d = 0; d < s->data.rank; d++) {
+    bool touched = s->axes == NULL;
+    for (uint32_t i = 0; s->axes && i < s->n_axes; i++) {
+      int64_t axis;
+      int32_t on = 0;
+      touched |= !psplit_i_dim_is_const(all, s->axes[i], &axis) ||
+                 !psplit_i_axis(axis, s->data.rank, &on) || on == d;
+    }
+    if (touched) s->dims[d] = psplit_i_dim_fresh(all);
+  }
+}
+
+/* Entry i of the lists; false where its axis is not known, so that it may be any. */
+static bool slice_axis(slice *s, uint32_t i) {
+  psplit_i_dims *all = s->at->dims;
+  int64_t axis = i, step = 1, start, size;
+  int32_t on;
+  if ((s->axes && !psplit_i_dim_is_const(all, s->axes[i], &axis)) ||
+      !psplit_i_axis(axis, s->data.rank, &on))
+    return false;
+  if ((s->steps && !psplit_i_dim_is_const(all, s->steps[i], &step)) || step == 0) {
+    s->dims[on] = psplit_i_dim_fresh(all);
+    s->copies = false;
+    return true;
+  }
+  s->dims[on] = slice_size(s->at, s->starts[i], s->ends[i], step, s->data.dims[on]);
+  s->copies = s->copies && psplit_i_dim_is_const(all, s->starts[i], &start) &&
+              psplit_i_dim_is_const(all, s->data.dims[on], &size);
+  if (!s->copies) return true;
+  s->base += first_taken(start, step, size) * s->stride[on];
+  /* Contents are no longer than this, and a step over all of them takes one. */
+  if (step > PSPLIT_MAX_ELEMENTS) step = PSPLIT_MAX_ELEMENTS;
+  if (step < -PSPLIT_MAX_ELEMENTS) step = -PSPLIT_MAX_ELEMENTS;
+  s->stride[on] *= step;
+  return true;
+}
+
+void psplit_i_infer_slice(psplit_i_site *at) {
+  slice s = {.at = at, .data = *psplit_i_in(at, 0)};
+  uint32_t n_data = 0;
+  if (s.data.rank < 0) {
+    psplit_i_out(at, 0, s.data.elem, -1, NULL);
     return;
   }
-  memcpy(dims, data.dims, (size_t)data.rank * sizeof *dims);
-  const psplit_dim *starts = slice_list(at, 1, "starts", &n);
-  const psplit_dim *ends = slice_list(at, 2, "ends", &n_end);
-  const psplit_dim *axes = slice_list(at, 3, "axes", &n_axes);
-  const psplit_dim *steps = slice_list(at, 4, "steps", &n_steps);
+  memcpy(s.dims, s.data.dims, (size_t)s.data.rank * sizeof *s.dims);
+  const bool read = read_slice(&s);
   const psplit_dim *elements = psplit_i_known_elements(at, 0, &n_data);
-  bool copies = elements && strides_of(at, &data, stride);
-  const bool lists = starts && ends && n == n_end && (!axes || n_axes == n) &&
-                     (!steps || n_steps == n) && (axes || !psplit_i_has(at, 3)) &&
-                     (steps || !psplit_i_has(at, 4));
-  if (!lists) {
-    /* The axes may still be known. */
-    for (int32_t d = 0; d < data.rank; d++) {
-      bool touched = axes == NULL;
-      for (uint32_t i = 0; axes && i < n_axes; i++) {
-        int64_t axis;
-        int32_t on = 0;
-        touched |= !psplit_i_dim_is_const(at->dims, axes[i], &axis) ||
-                   !psplit_i_axis(axis, data.rank, &on) || on == d;
-      }
-      if (touched) dims[d] = psplit_i_dim_fresh(at->dims);
+  if (!read) {
+    forget_sliced(&s);
+  } else {
+    s.copies = elements && strides_of(at, &s.data, s.stride);
+    uint32_t i = 0;
+    while (i < s.n && slice_axis(&s, i)) i++;
+    if (i < s.n) {
+      psplit_i_fresh_dims(at, s.data.rank, s.dims);
+      s.copies = false;
     }
-    psplit_i_out(at, 0, data.elem, data.rank, dims);
-    return;
   }
-  for (uint32_t i = 0; i < n; i++) {
-    int64_t axis = i, step = 1, start, size;
-    int32_t on;
-    if ((axes && !psplit_i_dim_is_const(at->dims, axes[i], &axis)) ||
-        !psplit_i_axis(axis, data.rank, &on)) {
-      psplit_i_fresh_dims(at, data.rank, dims);
-      copies = false;
-      break;
-    }
-    if ((steps && !psplit_i_dim_is_const(at->dims, steps[i], &step)) || step == 0) {
-      dims[on] = psplit_i_dim_fresh(at->dims);
-      copies = false;
-      continue;
-    }
-    dims[on] = slice_size(at, starts[i], ends[i], step, data.dims[on]);
-    copies = copies && psplit_i_dim_is_const(at->dims, starts[i], &start) &&
-             psplit_i_dim_is_const(at->dims, data.dims[on], &size);
-    if (!copies) continue;
-    base += first_taken(start, step, size) * stride[on];
-    /* Contents are no longer than this, and a step over all of them takes one. */
-    if (step > PSPLIT_MAX_ELEMENTS) step = PSPLIT_MAX_ELEMENTS;
-    if (step < -PSPLIT_MAX_ELEMENTS) step = -PSPLIT_MAX_ELEMENTS;
-    stride[on] *= step;
-  }
-  psplit_i_out(at, 0, data.elem, data.rank, dims);
-  if (copies) copy_strided(at, 0, elements, n_data, stride, base);
+  psplit_i_out(at, 0, s.data.elem, s.data.rank, s.dims);
+  if (s.copies) copy_strided(at, 0, elements, n_data, s.stride, s.base);
 }
 
 void psplit_i_infer_transpose(psplit_i_site *at) {

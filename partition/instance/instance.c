@@ -210,9 +210,8 @@ static psplit_code sort_topologically(build *b, psplit_i_instance *instance) {
   return PSPLIT_OK;
 }
 
-static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_diag *diag) {
-  const psplit_problem *p = b->p;
-  const uint32_t n = instance->n = b->n;
+static bool allocate_clusters(psplit_i_instance *instance, const psplit_problem *p) {
+  const uint32_t n = instance->n;
   psplit_i_arena *arena = &instance->arena;
   instance->w = PSPLIT_NEW(arena, int64_t, (size_t)n * instance->n_types);
   instance->total_w = PSPLIT_NEW(arena, int64_t, instance->n_types);
@@ -223,33 +222,48 @@ static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_d
   instance->cluster_of_node = PSPLIT_NEW(arena, uint32_t, p->n_nodes);
   instance->pred_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
   instance->pred = PSPLIT_NEW(arena, uint32_t, instance->succ_off[n]);
-  if (!instance->w || !instance->total_w || !instance->weight_bytes || !instance->act_bytes ||
-      !instance->n_counted || !instance->pin || !instance->cluster_of_node || !instance->pred_off ||
-      !instance->pred)
-    return psplit_i_nomem(diag);
+  return instance->w && instance->total_w && instance->weight_bytes && instance->act_bytes &&
+         instance->n_counted && instance->pin && instance->cluster_of_node && instance->pred_off &&
+         instance->pred;
+}
+
+/* Adds what node v takes to its cluster, i. */
+static void add_node(psplit_i_instance *instance, const psplit_problem *p, uint32_t v, uint32_t i) {
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    const int64_t ns = p->time_ns[(size_t)v * p->n_classes + p->devices[t].class_id];
+    int64_t *w = &instance->w[(size_t)t * instance->n + i];
+    *w = ns == PSPLIT_TIME_FORBIDDEN || *w >= PSPLIT_I_INF ? PSPLIT_I_INF : *w + ns;
+  }
+  if (p->weight_bytes) instance->weight_bytes[i] += p->weight_bytes[v];
+  if (p->activation_bytes) instance->act_bytes[i] += p->activation_bytes[v];
+  if (!p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) instance->n_counted[i]++;
+}
+
+static psplit_code pin_cluster(psplit_i_instance *instance, const psplit_problem *p, uint32_t v,
+                               uint32_t i, psplit_diag *diag) {
+  instance->has_pins = true;
+  if (instance->pin[i] != PSPLIT_NONE && instance->pin[i] != p->pin[v]) {
+    char buffer[32];
+    return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                         "node %s is pinned to stage %" PRIu32 ", but it must share stage %" PRIu32
+                         " with another pinned node",
+                         psplit_i_node_name(p, v, buffer), p->pin[v], instance->pin[i]);
+  }
+  instance->pin[i] = p->pin[v];
+  return PSPLIT_OK;
+}
+
+static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_diag *diag) {
+  const psplit_problem *p = b->p;
+  const uint32_t n = instance->n = b->n;
+  psplit_code code = PSPLIT_OK;
+  if (!allocate_clusters(instance, p)) return psplit_i_nomem(diag);
   memset(instance->pin, 0xff, n * sizeof *instance->pin);
   bool bytes = p->n_weights > 0, limit = false;
   for (uint32_t v = 0; v < p->n_nodes; v++) {
     const uint32_t i = instance->cluster_of_node[v] = b->class_of[v];
-    for (uint32_t t = 0; t < instance->n_types; t++) {
-      const int64_t ns = p->time_ns[(size_t)v * p->n_classes + p->devices[t].class_id];
-      int64_t *w = &instance->w[(size_t)t * n + i];
-      *w = ns == PSPLIT_TIME_FORBIDDEN || *w >= PSPLIT_I_INF ? PSPLIT_I_INF : *w + ns;
-    }
-    if (p->weight_bytes) instance->weight_bytes[i] += p->weight_bytes[v];
-    if (p->activation_bytes) instance->act_bytes[i] += p->activation_bytes[v];
-    if (!p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) instance->n_counted[i]++;
-    if (p->pin && p->pin[v] != PSPLIT_NONE) {
-      instance->has_pins = true;
-      if (instance->pin[i] != PSPLIT_NONE && instance->pin[i] != p->pin[v]) {
-        char buffer[32];
-        return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                             "node %s is pinned to stage %" PRIu32
-                             ", but it must share stage %" PRIu32 " with another pinned node",
-                             psplit_i_node_name(p, v, buffer), p->pin[v], instance->pin[i]);
-      }
-      instance->pin[i] = p->pin[v];
-    }
+    add_node(instance, p, v, i);
+    if (p->pin && p->pin[v] != PSPLIT_NONE) PSPLIT_TRY(pin_cluster(instance, p, v, i, diag));
   }
   for (uint32_t i = 0; i < n; i++) {
     bytes |= instance->weight_bytes[i] || instance->act_bytes[i];
@@ -263,7 +277,8 @@ static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_d
   for (uint32_t t = 0; t < instance->n_types; t++) limit |= p->devices[t].memory_bytes > 0;
   instance->has_memory = bytes && limit;
   psplit_i_lists_turn(n, instance->succ_off, instance->succ, n, instance->pred_off, instance->pred);
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 /* Order of nets for merging identical ones: by length, then pins. */

@@ -1,4 +1,4 @@
-/* The partition problem of a planner, and back: from the solver's stages to those of free nodes. */
+/* The partition problem of a planner, and back. */
 #include "builder.h"
 
 #include <inttypes.h>
@@ -349,78 +349,6 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   b->problem.overlap = planner->options.overlap && !b->layouts_alone;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
-}
-
-/* Where a free node goes that nobody reads: to what reads the state that it writes, as a decoder
- * does that gives a constant for a cache which only repeats; else to the first stage. */
-static uint32_t home_of_unread(const psplit_i_builder *b, uint32_t node) {
-  const psplit_planner *planner = b->planner;
-  const psplit_i_graph *graph = planner->graph;
-  for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
-    const uint32_t value = graph->nodes[node].outputs[o];
-    const uint32_t pair = value == PSPLIT_NONE ? 0 : planner->states.of[value];
-    if (!pair) continue;
-    const uint32_t input = planner->states.items[pair - 1].input;
-    for (uint32_t c = graph->consumer_off[input]; c < graph->consumer_off[input + 1]; c++)
-      if (b->group[graph->consumers[c]] != PSPLIT_NONE) return planner->stage[graph->consumers[c]];
-  }
-  return 0;
-}
-
-/* In reverse topological order, so that a free node's free readers have their stages before it. */
-psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
-  psplit_planner *planner = b->planner;
-  const psplit_i_graph *graph = planner->graph;
-  psplit_code code = PSPLIT_OK;
-  /* A node's range in `stages`; 1 + the last node that met the stage. */
-  uint32_t *first = psplit_i_builder_array(b, graph->n_nodes, sizeof *first);
-  uint32_t *count = psplit_i_builder_array(b, graph->n_nodes, sizeof *count);
-  uint32_t *met = psplit_i_builder_array(b, planner->options.n_stages, sizeof *met);
-  PSPLIT_VEC(uint32_t) stages = {0};
-  if (b->arena->failed) return psplit_i_nomem(b->diag);
-  for (uint32_t i = graph->n_nodes; i-- > 0;) {
-    const uint32_t n = graph->topo[i];
-    if (b->group[n] != PSPLIT_NONE) continue;
-    first[n] = (uint32_t)stages.n;
-    for (uint32_t o = 0; o < graph->nodes[n].n_outputs; o++) {
-      const uint32_t value = graph->nodes[n].outputs[o];
-      if (value == PSPLIT_NONE) continue;
-      for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
-        const uint32_t reader = graph->consumers[c];
-        const bool is_free = b->group[reader] == PSPLIT_NONE;
-        const uint32_t n_stages = is_free ? count[reader] : 1;
-        for (uint32_t k = 0; k < n_stages; k++) {
-          const uint32_t stage = is_free ? stages.items[first[reader] + k] : planner->stage[reader];
-          if (met[stage] == n + 1) continue;
-          met[stage] = n + 1;
-          if (!psplit_i_vec_push(&stages, stage)) {
-            code = psplit_i_nomem(b->diag);
-            goto out;
-          }
-        }
-      }
-    }
-    if (stages.n == first[n] && !psplit_i_vec_push(&stages, home_of_unread(b, n))) {
-      code = psplit_i_nomem(b->diag);
-      goto out;
-    }
-    count[n] = (uint32_t)stages.n - first[n];
-    uint32_t owner = UINT32_MAX;
-    for (uint32_t k = 0; k < count[n]; k++)
-      if (stages.items[first[n] + k] < owner) owner = stages.items[first[n] + k];
-    planner->stage[n] = owner;
-    for (uint32_t k = 0; k < count[n]; k++) {
-      const uint32_t stage = stages.items[first[n] + k];
-      if (stage != owner && !psplit_i_vec_push(&planner->copies, ((psplit_plan_copy){n, stage}))) {
-        code = psplit_i_nomem(b->diag);
-        goto out;
-      }
-    }
-  }
-  psplit_i_copies_sort(planner);
-out:
-  psplit_i_vec_fini(&stages);
-  return code;
 }
 
 psplit_code psplit_i_builder_number(psplit_i_builder *b) {

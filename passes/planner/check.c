@@ -1,6 +1,7 @@
 /* Independent checks of what passes leave behind. Shares nothing with grouping.c or the solvers. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "planner.h"
 
@@ -19,10 +20,35 @@ static bool for_each_edge(const psplit_planner *planner,
   return true;
 }
 
+/* The graph of groups. */
 typedef struct quotient {
-  const uint32_t *group;
-  uint32_t *n_waiting; /* [n_groups] edges from groups not yet placed */
+  const psplit_planner *planner;
+  uint32_t n_groups;
+  uint32_t *group;                /* [n_nodes] NONE: a free node */
+  uint32_t *member_off, *members; /* nodes by group */
+  uint32_t *n_waiting;            /* [n_groups] edges from groups not yet placed */
+  uint32_t *ready;                /* [n_groups] groups that are placed, or can be */
 } quotient;
+
+static psplit_code list_members(quotient *q, psplit_diag *diag) {
+  const uint32_t n = q->planner->graph->n_nodes;
+  psplit_i_grouping_number(&q->planner->grouping, q->group);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t g = q->group[i];
+    const bool is_free = q->planner->node_flags[i] & PSPLIT_I_NODE_FREE;
+    if ((g == PSPLIT_NONE) != is_free || (!is_free && g >= n))
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %" PRIu32 " has no group", i);
+    if (is_free) continue;
+    if (g >= q->n_groups) q->n_groups = g + 1;
+    q->member_off[g + 1]++;
+  }
+  for (uint32_t g = 0; g < q->n_groups; g++) q->member_off[g + 1] += q->member_off[g];
+  uint32_t *fill = q->ready; /* borrowed before any group is ready */
+  memcpy(fill, q->member_off, q->n_groups * sizeof *fill);
+  for (uint32_t i = 0; i < n; i++)
+    if (q->group[i] != PSPLIT_NONE) q->members[fill[q->group[i]]++] = i;
+  return PSPLIT_OK;
+}
 
 static bool count_edge(void *user, uint32_t from, uint32_t to, uint32_t value) {
   (void)value;
@@ -32,72 +58,62 @@ static bool count_edge(void *user, uint32_t from, uint32_t to, uint32_t value) {
   return true;
 }
 
-psplit_code psplit_i_check_groups(const psplit_planner *planner, psplit_diag *diag) {
-  const psplit_i_graph *graph = planner->graph;
-  const size_t n = graph->n_nodes;
-  psplit_code code = PSPLIT_OK;
-  uint32_t *group = malloc((n + 1) * sizeof *group);
-  uint32_t *first = calloc(n + 2, sizeof *first);
-  uint32_t *members = malloc((n + 1) * sizeof *members);
-  uint32_t *n_waiting = calloc(n + 1, sizeof *n_waiting);
-  uint32_t *ready = malloc((n + 1) * sizeof *ready);
-  if (!group || !first || !members || !n_waiting || !ready) {
-    code = psplit_i_nomem(diag);
-    goto out;
-  }
-  psplit_i_grouping_number(&planner->grouping, group);
-  uint32_t n_groups = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const bool is_free = planner->node_flags[i] & PSPLIT_I_NODE_FREE;
-    if ((group[i] == PSPLIT_NONE) != is_free || (!is_free && group[i] >= n)) {
-      code = psplit_i_fail(diag, PSPLIT_INTERNAL, "node %" PRIu32 " has no group", i);
-      goto out;
-    }
-    if (is_free) continue;
-    if (group[i] >= n_groups) n_groups = group[i] + 1;
-    first[group[i] + 1]++;
-  }
-  for (uint32_t g = 0; g < n_groups; g++) first[g + 1] += first[g];
-  uint32_t *fill = n_waiting; /* borrowed before it counts */
-  for (uint32_t i = 0; i < n; i++)
-    if (group[i] != PSPLIT_NONE) members[first[group[i]] + fill[group[i]]++] = i;
-  for (uint32_t g = 0; g < n_groups; g++) n_waiting[g] = 0;
-
-  quotient q = {.group = group, .n_waiting = n_waiting};
-  if (!for_each_edge(planner, count_edge, &q)) {
-    code = psplit_i_fail(diag, PSPLIT_INTERNAL, "a node marked as constant reads one that is not");
-    goto out;
-  }
-  uint32_t n_ready = 0, n_done = 0;
-  for (uint32_t g = 0; g < n_groups; g++)
-    if (!n_waiting[g]) ready[n_ready++] = g;
-  while (n_done < n_ready) {
-    const uint32_t g = ready[n_done++];
-    for (uint32_t m = first[g]; m < first[g + 1]; m++) {
-      const psplit_i_node *node = &graph->nodes[members[m]];
-      for (uint32_t o = 0; o < node->n_outputs; o++) {
-        const uint32_t value = node->outputs[o];
-        if (value == PSPLIT_NONE) continue;
-        for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
-          const uint32_t to = group[graph->consumers[c]];
-          if (to != g && --n_waiting[to] == 0) ready[n_ready++] = to;
-        }
+/* Those who read from group `placed` wait for one edge less each time; returns how many groups are
+ * ready then. */
+static uint32_t release_readers(quotient *q, uint32_t placed, uint32_t n_ready) {
+  const psplit_i_graph *graph = q->planner->graph;
+  for (uint32_t m = q->member_off[placed]; m < q->member_off[placed + 1]; m++) {
+    const psplit_i_node *node = &graph->nodes[q->members[m]];
+    for (uint32_t o = 0; o < node->n_outputs; o++) {
+      const uint32_t value = node->outputs[o];
+      if (value == PSPLIT_NONE) continue;
+      for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+        const uint32_t to = q->group[graph->consumers[c]];
+        if (to != placed && --q->n_waiting[to] == 0) q->ready[n_ready++] = to;
       }
     }
   }
-  for (uint32_t g = 0; g < n_groups && code == PSPLIT_OK; g++)
-    if (n_waiting[g]) {
+  return n_ready;
+}
+
+/* Kahn's algorithm: a group that is never placed lies on a cycle. */
+static psplit_code find_cycle(quotient *q, psplit_diag *diag) {
+  uint32_t n_ready = 0;
+  if (!for_each_edge(q->planner, count_edge, q))
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a node marked as constant reads one that is not");
+  for (uint32_t g = 0; g < q->n_groups; g++)
+    if (!q->n_waiting[g]) q->ready[n_ready++] = g;
+  for (uint32_t n_done = 0; n_done < n_ready; n_done++)
+    n_ready = release_readers(q, q->ready[n_done], n_ready);
+  for (uint32_t g = 0; g < q->n_groups; g++)
+    if (q->n_waiting[g]) {
       char label[128];
-      code = psplit_i_fail(diag, PSPLIT_INTERNAL,
-                           "the group of node %s lies on a cycle of groups: not convex",
-                           psplit_i_node_label(graph, members[first[g]], label, sizeof label));
+      return psplit_i_fail(
+        diag, PSPLIT_INTERNAL, "the group of node %s lies on a cycle of groups: not convex",
+        psplit_i_node_label(q->planner->graph, q->members[q->member_off[g]], label, sizeof label));
     }
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_check_groups(const psplit_planner *planner, psplit_diag *diag) {
+  const size_t n = planner->graph->n_nodes;
+  psplit_code code;
+  quotient q = {.planner = planner,
+                .group = malloc((n + 1) * sizeof *q.group),
+                .member_off = calloc(n + 2, sizeof *q.member_off),
+                .members = malloc((n + 1) * sizeof *q.members),
+                .n_waiting = calloc(n + 1, sizeof *q.n_waiting),
+                .ready = malloc((n + 1) * sizeof *q.ready)};
+  if (!q.group || !q.member_off || !q.members || !q.n_waiting || !q.ready)
+    PSPLIT_FAIL(psplit_i_nomem(diag));
+  PSPLIT_TRY(list_members(&q, diag));
+  PSPLIT_TRY(find_cycle(&q, diag));
 out:
-  free(ready);
-  free(n_waiting);
-  free(members);
-  free(first);
-  free(group);
+  free(q.ready);
+  free(q.n_waiting);
+  free(q.members);
+  free(q.member_off);
+  free(q.group);
   return code;
 }
 
