@@ -18,9 +18,6 @@ double psplit_i_policy_exp(double x);
 void psplit_i_policy_exp_all(double *io_x, size_t n);
 /* Within 1e-14 of the natural logarithm; x > 0 and normal. */
 double psplit_i_policy_log(double x);
-static inline psplit_i_real psplit_i_sigmoid(psplit_i_real x) {
-  return (psplit_i_real)(1 / (1 + psplit_i_policy_exp(-(double)x)));
-}
 static inline psplit_i_real psplit_i_tanh(psplit_i_real x) {
   return (psplit_i_real)(1 - 2 / (psplit_i_policy_exp(2 * (double)x) + 1));
 }

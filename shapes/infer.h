@@ -186,7 +186,6 @@ const psplit_dim *psplit_i_known_elements(psplit_i_site *at, uint32_t input, uin
 bool psplit_i_ints(psplit_i_site *at, uint32_t input, int64_t *out, uint32_t max, uint32_t *out_n);
 /* A scalar (or one-element) input. */
 bool psplit_i_int_input(psplit_i_site *at, uint32_t input, int64_t *out);
-bool psplit_i_real_input(psplit_i_site *at, uint32_t input, double *out);
 
 /* Attributes, references to a function's attributes resolved. */
 const Onnx__AttributeProto *psplit_i_attribute(const psplit_i_site *at, const char *name);

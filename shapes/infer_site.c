@@ -176,12 +176,6 @@ bool psplit_i_int_input(psplit_i_site *at, uint32_t input, int64_t *out) {
   return psplit_i_ints(at, input, out, 1, &n) && n == 1;
 }
 
-bool psplit_i_real_input(psplit_i_site *at, uint32_t input, double *out) {
-  uint32_t n;
-  const psplit_dim *elements = psplit_i_known_elements(at, input, &n);
-  return elements && n == 1 && psplit_i_dim_is_real(at->dims, elements[0], out);
-}
-
 static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size_t n,
                                          const char *name) {
   for (size_t i = 0; i < n; i++)

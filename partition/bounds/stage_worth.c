@@ -12,7 +12,6 @@
 
 enum {
   MOST_WIDTH = 6,
-  MOST_SCOPE = MOST_WIDTH + 1,
   MOST_DIRECT = 3, /* pins */
   BEFORE = 0,
   INSIDE = 1,

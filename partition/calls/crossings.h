@@ -12,9 +12,6 @@ static inline uint32_t psplit_i_calls_cpu(const psplit_i_calls_clusters *x) { re
 static inline uint32_t psplit_i_calls_outside(const psplit_i_calls_clusters *x) {
   return x->n_types + 1;
 }
-static inline uint32_t psplit_i_calls_kinds(const psplit_i_calls_clusters *x) {
-  return x->n_types + 2;
-}
 
 /* Of a block's clusters; inside: in a call on a device of the type that is counted from there. */
 enum {

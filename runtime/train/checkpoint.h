@@ -115,10 +115,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_fits(const psplit_i_checkpoint *
                                                      psplit_diag *diag);
 
 size_t psplit_i_checkpoint_n_tensors(const psplit_i_checkpoint *checkpoint);
-/* In the order of the stages; lives as long as the checkpoint. */
-const psplit_i_stored *psplit_i_checkpoint_tensor_at(const psplit_i_checkpoint *checkpoint,
-                                                     size_t index);
-/* NULL: there is none of this name. */
+/* Lives as long as the checkpoint; NULL: there is none of this name. */
 const psplit_i_stored *psplit_i_checkpoint_find(const psplit_i_checkpoint *checkpoint,
                                                 const char *name);
 

@@ -252,10 +252,6 @@ const psplit_i_trained_weight *psplit_i_checkpoint_weights(const psplit_i_checkp
 
 size_t psplit_i_checkpoint_n_tensors(const psplit_i_checkpoint *c) { return c->n_tensors; }
 
-const psplit_i_stored *psplit_i_checkpoint_tensor_at(const psplit_i_checkpoint *c, size_t index) {
-  return &c->tensors[index].stored;
-}
-
 const psplit_i_stored *psplit_i_checkpoint_find(const psplit_i_checkpoint *c, const char *name) {
   const uint32_t id = psplit_i_intern_find(&c->names, name);
   return id == PSPLIT_NONE ? NULL : &c->tensors[id].stored;
