@@ -23,6 +23,15 @@ psplit_devices *parsed(const char *text) {
   return devices;
 }
 
+psplit_planner_options options_for(uint32_t n_stages, const psplit_devices *devices) {
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = n_stages;
+  options.devices = devices;
+  options.n_threads = 1;
+  return options;
+}
+
 psplit_planner *unit_of(const psplit_model *model, const psplit_planner_options *options) {
   psplit_diag diag = {0};
   psplit_planner *planner;

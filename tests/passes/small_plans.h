@@ -12,6 +12,8 @@ typedef struct dice {
 
 uint32_t draw(dice *d, uint32_t below);
 psplit_devices *parsed(const char *text);
+/* The usual ones, on one thread; devices may be NULL. */
+psplit_planner_options options_for(uint32_t n_stages, const psplit_devices *devices);
 psplit_planner *unit_of(const psplit_model *model, const psplit_planner_options *options);
 /* A plan by cutting between nodes; false where there is none. */
 bool plan_of(psplit_planner *planner);

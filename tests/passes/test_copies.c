@@ -103,9 +103,7 @@ static counts compare(uint32_t n_models, bool overlap, psplit_message_latency la
   counts found = {0};
   for (uint32_t m = 0; m < n_models; m++) {
     dice d = {m, 0};
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = 2 + draw(&d, 2);
+    psplit_planner_options options = options_for(2 + draw(&d, 2), NULL);
     options.overlap = overlap;
     options.message_latency = latency;
     psplit_model *model = draw_model(&d, 4 + draw(&d, MAX_NODES - 3));
@@ -170,9 +168,7 @@ static void a_mask_is_computed_again_from_the_models_inputs(void **state) {
     " a = Neg (m)\n b = Abs (a)\n c = Neg (b)\n d = ReduceMean <keepdims = 0> (c)\n"
     " h1 = MatMul (x, w)\n h2 = Add (h1, d)\n h3 = MatMul (h2, w)\n h4 = MatMul (h3, w)\n"
     " h5 = Add (h4, d)\n y = MatMul (h5, w)}");
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 2;
+  psplit_planner_options options = options_for(2, NULL);
   options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
   psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
@@ -234,10 +230,7 @@ static uint64_t held_by_second(const psplit_model *model, uint64_t memory_bytes,
            "{\"same_host\": {\"bytes_per_second\": 1e10, \"latency_ns\": 100000}}}",
            (unsigned long)memory_bytes);
   psplit_devices *devices = parsed(text);
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 2;
-  options.devices = devices;
+  psplit_planner_options options = options_for(2, devices);
   options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
   options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
   psplit_planner *planner = unit_of(model, &options);

@@ -59,10 +59,7 @@ static void the_order_of_the_file_does_not_matter(void **state) {
     for (size_t f = 0; f < 3; f++) {
       const char *names[3];
       psplit_devices *devices = parsed(files[f]);
-      psplit_planner_options options;
-      psplit_planner_options_init(&options);
-      options.n_stages = n_stages;
-      options.devices = devices;
+      psplit_planner_options options = options_for(n_stages, devices);
       psplit_planner *planner = planned(model, &options, names);
       const psplit_plan *plan = psplit_planner_plan(planner);
       assert_string_equal(plan->device_order, "chosen");
@@ -91,10 +88,7 @@ static void hosts_are_kept_together(void **state) {
     " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"1\"},"
     " {\"name\": \"d\", \"preset\": \"cpu\", \"host\": \"2\"}]}");
   const char *names[4];
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 4;
-  options.devices = devices;
+  psplit_planner_options options = options_for(4, devices);
   psplit_planner *planner = planned(model, &options, names);
   assert_string_equal(names[0], "a");
   assert_string_equal(names[1], "c");
@@ -125,10 +119,7 @@ static void an_order_can_be_given(void **state) {
   const char *const pin = "two=0";
   for (int pinned = 0; pinned < 2; pinned++) {
     const char *names[2];
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = pinned ? 1 : 2;
-    options.devices = devices;
+    psplit_planner_options options = options_for(pinned ? 1 : 2, devices);
     options.pins = &pin;
     options.n_pins = pinned ? 1 : 0;
     options.device_order = pinned ? PSPLIT_DEVICE_ORDER_CHOSEN : PSPLIT_DEVICE_ORDER_GIVEN;
@@ -238,11 +229,7 @@ static void chosen_orders_are_the_best(void **state) {
     const uint32_t n_stages = draw(&d, 3) ? n_devices : 1 + draw(&d, n_devices);
     psplit_model *model = random_model(&d, n_stages + draw(&d, MAX_NODES + 1 - n_stages));
     psplit_devices *devices = random_devices(&d, n_devices);
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = n_stages;
-    options.devices = devices;
-    options.n_threads = 1;
+    psplit_planner_options options = options_for(n_stages, devices);
     options.objective = draw(&d, 3) ? PSPLIT_THROUGHPUT : PSPLIT_LATENCY;
     const int64_t best_ns = best_order(model, &options);
     psplit_planner *planner = unit_of(model, &options);

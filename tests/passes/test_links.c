@@ -49,10 +49,7 @@ static void a_cut_goes_over_the_link_it_uses(void **state) {
   for (size_t f = 0; f < 2; f++)
     for (int latency = 0; latency < 2; latency++) {
       psplit_devices *devices = parsed(files[f]);
-      psplit_planner_options options;
-      psplit_planner_options_init(&options);
-      options.n_stages = 3;
-      options.devices = devices;
+      psplit_planner_options options = options_for(3, devices);
       options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
       options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
       options.objective = latency ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
@@ -100,10 +97,7 @@ static void a_skip_from_host_to_host_is_paid_for(void **state) {
     " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"2\"},"
     " {\"name\": \"d\", \"preset\": \"cpu\", \"host\": \"2\"}]}");
   for (int latency = 0; latency < 2; latency++) {
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = 4;
-    options.devices = devices;
+    psplit_planner_options options = options_for(4, devices);
     options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
     options.objective = latency ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
     psplit_planner *planner = unit_of(model, &options);
@@ -126,10 +120,7 @@ static void plans_say_what_is_true(void **state) {
     const uint32_t n_stages = 2 + draw(&d, MAX_STAGES - 1);
     psplit_model *model = random_model(&d, n_stages + draw(&d, MAX_NODES + 1 - n_stages));
     psplit_devices *devices = random_devices(&d, n_stages);
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = n_stages;
-    options.devices = devices;
+    psplit_planner_options options = options_for(n_stages, devices);
     options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
     options.n_threads = 1;
     options.objective = draw(&d, 3) ? PSPLIT_THROUGHPUT : PSPLIT_LATENCY;
@@ -178,10 +169,7 @@ static void equal_links_are_of_one_kind(void **state) {
              " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"%d\"}]}",
              near ? 1 : 2);
     psplit_devices *devices = parsed(text);
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = 3;
-    options.devices = devices;
+    psplit_planner_options options = options_for(3, devices);
     options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
     psplit_planner *planner = unit_of(model, &options);
     assert_true(plan_of(planner));
@@ -204,9 +192,7 @@ static void equal_links_are_of_one_kind(void **state) {
 static void a_bound_above_the_plan_is_an_internal_error(void **state) {
   (void)state;
   psplit_model *model = products_and_a_bystander();
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 2;
+  psplit_planner_options options = options_for(2, NULL);
   psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
   assert_true(plan_of(planner));

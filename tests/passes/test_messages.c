@@ -16,10 +16,7 @@
 enum { N_PLANS = 24, MOST_STAGES = 4 };
 
 static psplit_planner_options per_pair(uint32_t n_stages, const psplit_devices *devices) {
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = n_stages;
-  options.devices = devices;
+  psplit_planner_options options = options_for(n_stages, devices);
   options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
   options.message_latency = PSPLIT_LATENCY_PER_PAIR;
   return options;

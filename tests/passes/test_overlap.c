@@ -30,10 +30,7 @@ static void a_load_is_the_largest_of_the_three(void **state) {
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": \"cpu\"},"
     " {\"name\": \"c\", \"preset\": \"cpu\"}, {\"name\": \"d\", \"preset\": \"cpu\"}],"
     " \"topology\": {\"same_host\": {\"bytes_per_second\": 1e9, \"latency_ns\": 0}}}");
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 4;
-  options.devices = devices;
+  psplit_planner_options options = options_for(4, devices);
   psplit_planner *one = unit_of(model, &options);
   options.overlap = true;
   psplit_planner *other = unit_of(model, &options);
@@ -98,10 +95,7 @@ static void layouts_are_paid_for(void **state) {
     " \"topology\": {\"same_host\": {\"bytes_per_second\": 1e15, \"latency_ns\": 0}}}");
   int64_t bottleneck_ns[2];
   for (int overlap = 0; overlap < 2; overlap++) {
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = N_STAGES;
-    options.devices = devices;
+    psplit_planner_options options = options_for(N_STAGES, devices);
     options.overlap = overlap != 0;
     options.certify = true;
     psplit_planner *planner = unit_of(model, &options);
@@ -144,10 +138,7 @@ static void plans_say_what_is_true(void **state) {
     const uint32_t n_stages = 2 + draw(&d, MOST_STAGES - 1);
     psplit_model *model = random_model(&d, n_stages + draw(&d, MOST_NODES + 1 - n_stages));
     psplit_devices *devices = random_devices(&d, n_stages);
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = n_stages;
-    options.devices = devices;
+    psplit_planner_options options = options_for(n_stages, devices);
     options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
     options.n_threads = 1;
     const int64_t sum_ns = best_of_all(model, &options);
@@ -216,11 +207,7 @@ static void segments_are_the_best(void **state) {
     dice d = {.seed = 12000 + seed};
     psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 1));
     int64_t ns[N_DEVICES][MOST_NODES], best_ns = INT64_MAX;
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = N_DEVICES;
-    options.devices = devices;
-    options.n_threads = 1;
+    psplit_planner_options options = options_for(N_DEVICES, devices);
     options.max_segments = UINT32_MAX;
     options.overlap = true;
     psplit_planner *planner = unit_of(model, &options);

@@ -180,9 +180,7 @@ static void segments_have_devices_enough(void **state) {
 static void constants_are_one_segment(void **state) {
   (void)state;
   psplit_model *model = opened_text(CONSTANTS);
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 1;
+  psplit_planner_options options = options_for(1, NULL);
   options.max_segments = 2;
   psplit_planner *planner = unit_of(model, &options);
   assert_true(plan_of(planner));
@@ -207,10 +205,7 @@ static void segments_keep_nodes_together(void **state) {
   static const char *const together[] = {"[pr]"};
   uint32_t n_stages[2];
   for (int keep = 0; keep < 2; keep++) {
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = 2;
-    options.devices = devices;
+    psplit_planner_options options = options_for(2, devices);
     options.max_segments = UINT32_MAX;
     options.objective = PSPLIT_LATENCY;
     options.keep_together = together;
@@ -290,10 +285,7 @@ static int64_t planned_ns(const psplit_model *model, uint64_t memory_bytes, uint
   psplit_i_text_puts(&text, "]}");
   psplit_devices *devices = parsed(text.bytes);
   psplit_i_text_fini(&text);
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = 3;
-  options.devices = devices;
+  psplit_planner_options options = options_for(3, devices);
   options.max_replicas = max_replicas;
   options.max_segments = max_segments;
   options.slack_frac = 0;

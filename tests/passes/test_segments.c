@@ -85,11 +85,7 @@ static void segments_are_the_best(void **state) {
     psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 1));
     psplit_devices *devices = two_devices(&d);
     int64_t ns[N_DEVICES][MOST_NODES], best_ns = INT64_MAX;
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = N_DEVICES;
-    options.devices = devices;
-    options.n_threads = 1;
+    psplit_planner_options options = options_for(N_DEVICES, devices);
     options.max_segments = UINT32_MAX;
     options.message_latency = PSPLIT_LATENCY_PER_TENSOR; /* as value_of counts */
     psplit_planner *planner = unit_of(model, &options);
@@ -142,11 +138,7 @@ static void the_bound_on_latency_holds(void **state) {
     psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 2));
     psplit_devices *devices = two_devices(&d);
     int64_t ns[N_DEVICES][MOST_NODES];
-    psplit_planner_options options;
-    psplit_planner_options_init(&options);
-    options.n_stages = N_DEVICES;
-    options.devices = devices;
-    options.n_threads = 1;
+    psplit_planner_options options = options_for(N_DEVICES, devices);
     options.max_segments = UINT32_MAX;
     options.objective = PSPLIT_LATENCY;
     psplit_planner *planner = unit_of(model, &options);
@@ -190,11 +182,7 @@ static void few_segments_are_the_best(void **state) {
     " \"unsupported\": {\"operators\": [\"Softmax\"]}}],"
     " \"topology\": {\"same_host\": {\"bytes_per_second\": 1e10, \"latency_ns\": 1000}}}");
   int64_t ns[N_DEVICES][MOST_NODES], best_ns = INT64_MAX;
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  options.n_stages = N_DEVICES;
-  options.devices = devices;
-  options.n_threads = 1;
+  psplit_planner_options options = options_for(N_DEVICES, devices);
   options.max_segments = MOST_RUNS;
   options.objective = PSPLIT_LATENCY;
   psplit_planner *planner = unit_of(model, &options);
