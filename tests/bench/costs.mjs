@@ -11,20 +11,16 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cache, library } from '../e2e/places.mjs';
 
 const [build, k = '4', rounds = '7', ...wanted] = process.argv.slice(2);
 const tool = (name) => join(build, 'tools', `onnx-pipeline-${name}`);
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const cache = process.env.PSPLIT_MODEL_CACHE ||
-  fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-costs-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const env = {
   ...process.env,
-  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
-    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-    import.meta.url)),
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || library,
 };
 const run = (name, args) => execFileSync(tool(name), args,
   { env, encoding: 'utf8', maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -9,13 +9,12 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { difference, open, runChain } from '../e2e/chain.mjs';
 import { makeFeeds } from '../e2e/feeds.mjs';
+import { cache } from '../e2e/places.mjs';
 
 const [build, ...only] = process.argv.slice(2);
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const cache = process.env.PSPLIT_MODEL_CACHE || fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-merged-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const branches = [['else', 0], ['then', 1]]; // and the run of the table that takes it

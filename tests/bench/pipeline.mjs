@@ -11,19 +11,15 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cache, library } from '../e2e/places.mjs';
 
 const [runner, splitter, k = '2', rounds = '5', ...wanted] = process.argv.slice(2);
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const cache = process.env.PSPLIT_MODEL_CACHE ||
-  fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-bench-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const env = {
   ...process.env,
-  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
-    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-    import.meta.url)),
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || library,
 };
 
 const names = wanted.length ? wanted : ['ppocr_rec', 'ppocr_det', 'retinaface',

@@ -12,22 +12,18 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { writeFixture } from '../e2e/fixtures.mjs';
+import { cache, library } from '../e2e/places.mjs';
 
 const [build, k = '2', rounds = '9', ...wanted] = process.argv.slice(2);
 const launcher = (process.env.PSPLIT_MPIRUN ?? 'mpirun -n').split(' ');
 const seconds = Number(process.env.PSPLIT_BENCH_SECONDS ?? 2);
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const cache = process.env.PSPLIT_MODEL_CACHE ||
-  fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-ranks-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const env = {
   ...process.env,
-  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
-    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-    import.meta.url)),
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || library,
 };
 const [runner, splitter] = ['onnx-pipeline-run', 'onnx-pipeline-split'].map((name) => join(build, 'tools', name));
 const sorted = (list) => [...list].sort((a, b) => a - b);

@@ -10,12 +10,11 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cache, library } from '../e2e/places.mjs';
 
 const [build, ...wanted] = process.argv.slice(2);
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { models } = JSON.parse(readFileSync(here('../models/models.json')));
-const cache = process.env.PSPLIT_MODEL_CACHE || here('../../.cache/models');
-const library = here(`../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`);
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-replicas-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const run = (tool, args) => spawnSync(join(build, 'tools', `onnx-pipeline-${tool}`), args,

@@ -19,7 +19,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { library } from '../e2e/places.mjs';
 import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
 import { writeNpy } from '../runtime/npy.mjs';
 
@@ -30,8 +30,7 @@ const tmp = mkdtempSync(join(tmpdir(), 'psplit-train-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const env = {
   ...process.env,
-  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
-    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`, import.meta.url)),
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || library,
 };
 const tool = (name) => join(build, 'tools', `onnx-pipeline-${name}`);
 const next = random(1);

@@ -16,8 +16,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { writeFixture } from '../e2e/fixtures.mjs';
+import { library } from '../e2e/places.mjs';
 
 const [build, rounds = '9', ...sizes] = process.argv.slice(2);
 const launcher = (process.env.PSPLIT_MPIRUN ?? 'mpirun -n').split(' ');
@@ -25,9 +25,7 @@ const tmp = mkdtempSync(join(tmpdir(), 'psplit-transport-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const env = {
   ...process.env,
-  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
-    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-    import.meta.url)),
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || library,
 };
 const MIB = 1 << 20;
 const ROW_BYTES = 8 * 4; // of the tensor: n x 8 floats

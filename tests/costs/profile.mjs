@@ -10,9 +10,9 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { makeFeeds } from '../e2e/feeds.mjs';
-import { Tap, skipAll } from '../e2e/tap.mjs';
+import { cachedModel, library } from '../e2e/places.mjs';
+import { Tap } from '../e2e/tap.mjs';
 
 const require = createRequire(new URL('../e2e/', import.meta.url));
 const ort = require('onnxruntime-node');
@@ -20,13 +20,7 @@ const Ajv = require('ajv/dist/2020.js');
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [runner, splitter, inspector, name] = process.argv.slice(2);
 const model = models[name];
-const cache = process.env.PSPLIT_MODEL_CACHE ||
-  fileURLToPath(new URL('../../.cache/models', import.meta.url));
-const file = join(cache, `${name}.onnx`);
-if (!existsSync(file)) skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
-const library = fileURLToPath(new URL(
-  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-  import.meta.url));
+const file = cachedModel(name);
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-costs-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));

@@ -6,21 +6,18 @@
 // run, and the plan promises a speed-up; with other sizes on the command line, it says that they differ and
 // goes by these. NAME: a real model of the cache instead of small ones.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { Tap, skipAll } from '../e2e/tap.mjs';
+import { cachedModel, library } from '../e2e/places.mjs';
+import { Tap } from '../e2e/tap.mjs';
 import { modelBytes } from '../support/text_model.mjs';
 
 const Ajv = createRequire(new URL('../e2e/', import.meta.url))('ajv/dist/2020.js');
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [runner, splitter, inspector] = process.argv.slice(2, 5).map((path) => resolve(path));
 const name = process.argv[5];
-const library = fileURLToPath(new URL(
-  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-  import.meta.url));
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-sizes-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
@@ -53,9 +50,7 @@ const views = (file, words, ...args) => ['text', 'json', 'html'].filter((format)
 const memory = ({ stages }) => Math.max(...stages.map(({ memory_bytes: bytes }) => bytes));
 
 if (name) {
-  const cache = process.env.PSPLIT_MODEL_CACHE || fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  const file = join(cache, `${name}.onnx`);
-  if (!existsSync(file)) skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
+  const file = cachedModel(name);
   const dims = Object.entries(models[name].dims).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
   const blind = plan(file, '-k', '4', '--time-limit', '5', ...dims);
   tap.ok(open(blind), `${name} promises nothing before it has run`, JSON.stringify(blind.plan));

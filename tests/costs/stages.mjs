@@ -6,20 +6,18 @@
 // embedding of whisper's decoder is dequantised for two readers, and becomes a part of the product's kernel where
 // that has a stage of its own. --autotune learns it in one round.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { Tap, skipAll } from '../e2e/tap.mjs';
+import { cachedModel } from '../e2e/places.mjs';
+import { Tap } from '../e2e/tap.mjs';
 import { env as runtime } from '../runtime/runner.mjs';
 
 const require = createRequire(new URL('../e2e/', import.meta.url));
 const Ajv = require('ajv/dist/2020.js');
 const [runner, splitter] = process.argv.slice(2);
-const cache = process.env.PSPLIT_MODEL_CACHE || fileURLToPath(new URL('../../.cache/models', import.meta.url));
-const file = join(cache, 'whisper_tiny_decoder.onnx');
-if (!existsSync(file)) skipAll('the model cache has no whisper_tiny_decoder.onnx; tests/models/fetch.sh fills it');
+const file = cachedModel('whisper_tiny_decoder');
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-stages-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));

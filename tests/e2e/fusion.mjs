@@ -20,11 +20,12 @@
 // that joined later show as a fourth input and an attribute. A kernel that none of this names (a
 // moved Transpose) is unmapped, and belongs to whatever reads it.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as ort from 'onnxruntime-node';
+import { cachedModel } from './places.mjs';
 import { Tap, skipAll } from './tap.mjs';
 import { fields } from './wire.mjs';
 
@@ -240,12 +241,7 @@ async function main(tool, name, k = '4') {
     return;
   }
   const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-  const cache = process.env.PSPLIT_MODEL_CACHE ||
-    fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  const file = join(cache, `${name}.onnx`);
-  if (!existsSync(file)) {
-    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
-  }
+  const file = cachedModel(name);
   const dims = Object.entries(models[name].dims ?? {}).map(([dim, n]) => `${dim}=${n}`);
   const stages = Math.min(Number(k), models[name].max_stages ?? Infinity);
   await hold(tap, tool, { name, file, stages, dims });

@@ -7,11 +7,11 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { difference, open, ort, runChain } from './chain.mjs';
 import { makeFeeds } from './feeds.mjs';
 import { realModel, splitOptions } from './fixtures.mjs';
-import { Tap, skipAll } from './tap.mjs';
+import { cachedModel } from './places.mjs';
+import { Tap } from './tap.mjs';
 import { writeModel } from '../support/text_model.mjs';
 
 const [splitTool, name] = process.argv.slice(2);
@@ -58,9 +58,7 @@ async function optimise(file, level) {
 
 async function real() {
   const model = realModel(name);
-  const cache = process.env.PSPLIT_MODEL_CACHE || fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  const file = join(cache, `${model.base}.onnx`);
-  if (!existsSync(file)) skipAll(`the model cache has no ${model.base}.onnx; tests/models/fetch.sh fills it`);
+  const file = cachedModel(model.base);
   const feeds = await inputsOf(file, model.runs[0]);
   const dir = join(tmp, 'split');
   const made = call('onnx-pipeline-split', file, '-k', '3', '-o', dir, '--weights', 'inline', ...splitOptions(model, file));

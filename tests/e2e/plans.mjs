@@ -2,12 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cache } from './places.mjs';
 
 const [tool, wanted = '4'] = process.argv.slice(2);
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const cache = process.env.PSPLIT_MODEL_CACHE ||
-  fileURLToPath(new URL('../../.cache/models', import.meta.url));
 
 const row = (...cells) =>
   console.log(cells.map((cell, i) => (i ? String(cell).padStart(14) : cell.padEnd(24))).join(''));

@@ -15,7 +15,8 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { checkSplit, difference } from './chain.mjs';
 import { fixtures, realModel, splitOptions, writeFixture } from './fixtures.mjs';
-import { Tap, skipAll } from './tap.mjs';
+import { cachedModel } from './places.mjs';
+import { Tap } from './tap.mjs';
 import { readModel } from './wire.mjs';
 
 const [what, tool, name, k, boundary = 'sendrecv'] = process.argv.slice(2);
@@ -31,12 +32,7 @@ if (what === 'fixture') {
   file = join(tmp, `${name}.onnx`);
   writeFixture(name, file);
 } else {
-  const cache = process.env.PSPLIT_MODEL_CACHE ||
-    fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  file = join(cache, `${model.base}.onnx`);
-  if (!existsSync(file)) {
-    skipAll(`the model cache has no ${model.base}.onnx; tests/models/fetch.sh fills it`);
-  }
+  file = cachedModel(model.base);
 }
 
 // Sizes are given for costing only: the runs use others, which a stage must take all the same.

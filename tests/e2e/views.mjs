@@ -4,14 +4,14 @@
 //   node views.mjs SPLIT INSPECT fixtures      every small model of fixtures.mjs
 //   node views.mjs SPLIT INSPECT NAME          one of the test models
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { difference, open } from './chain.mjs';
 import { makeFeeds } from './feeds.mjs';
 import { fixtures, writeFixture } from './fixtures.mjs';
-import { Tap, skipAll } from './tap.mjs';
+import { cachedModel } from './places.mjs';
+import { Tap } from './tap.mjs';
 import { fields } from './wire.mjs';
 
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
@@ -145,10 +145,7 @@ if (what === 'fixtures') {
     await check(name, file, model);
   }
 } else {
-  const cache = process.env.PSPLIT_MODEL_CACHE ||
-    fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  const file = join(cache, `${what}.onnx`);
-  if (!existsSync(file)) skipAll(`the model cache has no ${what}.onnx; tests/models/fetch.sh fills it`);
+  const file = cachedModel(what);
   await check(what, file, models[what]);
 }
 tap.done();

@@ -11,7 +11,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cache } from '../e2e/places.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { env } from '../runtime/runner.mjs';
 import { writeModel } from '../support/text_model.mjs';
@@ -19,7 +19,6 @@ import { FEATURES, encodedDecoder, encoder } from './decoder.mjs';
 
 const [generator, splitter, name, launcher = ''] = process.argv.slice(2);
 const ort = createRequire(new URL('../e2e/package.json', import.meta.url))('onnxruntime-node');
-const cache = process.env.PSPLIT_MODEL_CACHE ?? fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-encoded-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cache } from '../e2e/places.mjs';
 import { Tap } from '../e2e/tap.mjs';
 import { writeModel } from '../support/text_model.mjs';
 import { env as plain } from './runner.mjs';
@@ -17,8 +17,6 @@ const [runner, splitter, inspector] = process.argv.slice(2).map((program) => res
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-provider-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
-const cache = process.env.PSPLIT_MODEL_CACHE
-  ?? fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const vulkan = join(cache, 'swiftshader');
 const env = {
   ...plain,

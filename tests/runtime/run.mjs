@@ -14,10 +14,10 @@ import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { difference } from '../e2e/chain.mjs';
 import { makeFeeds } from '../e2e/feeds.mjs';
 import { fixtures, realModel, splitOptions, writeFixture } from '../e2e/fixtures.mjs';
+import { cachedModel, library } from '../e2e/places.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 
@@ -29,21 +29,13 @@ const model = what === 'fixture' ? fixtures[name] : realModel(name);
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-run-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
-const library = fileURLToPath(new URL(
-  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-  import.meta.url));
 
 let file;
 if (what === 'fixture') {
   file = join(tmp, `${name}.onnx`);
   writeFixture(name, file);
 } else {
-  const cache = process.env.PSPLIT_MODEL_CACHE ||
-    fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  file = join(cache, `${model.base}.onnx`);
-  if (!existsSync(file)) {
-    skipAll(`the model cache has no ${model.base}.onnx; tests/models/fetch.sh fills it`);
-  }
+  file = cachedModel(model.base);
 }
 
 // The same values in another order, so that a micro-batch cannot pass for its neighbour.

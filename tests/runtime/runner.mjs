@@ -4,13 +4,11 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { writeFixture } from '../e2e/fixtures.mjs';
+import { library } from '../e2e/places.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 
-export const library = fileURLToPath(new URL(
-  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-  import.meta.url));
+export { library };
 export const env = { ...process.env, PSPLIT_ONNXRUNTIME: library };
 
 // The launcher takes a number of ranks behind it ("mpirun -n"); "skip WHY" skips all, "" is threads.
