@@ -22,7 +22,7 @@ enum {
 #define FEED_SIZE_OPTIONS \
   {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of inputs (repeatable)"}, \
   {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, \
-  {OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds"}, \
+  {OPT_CASTS, "safe-casts", NULL, "also accept files of types whose values fit the input's type"}, \
   CLI_MAX_UNPACKED(OPT_MAX_UNPACKED)
 /* clang-format on */
 #define FEED_OPTIONS                                                                           \

@@ -67,7 +67,7 @@ static const cli_option OPTIONS[] = {
   {PLAN_COSTS, "costs", "FILE",
    "measured or given costs (-: stdin; repeatable); default: a roofline"},
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension (repeatable)"},
-  {PLAN_SHAPE, "shape", "NAME=N,N,...", "and all that are open of an input (repeatable)"},
+  {PLAN_SHAPE, "shape", "NAME=N,N,...", "fix all open dimensions of an input (repeatable)"},
   {OPT_RUNS, "runs", "N",
    "micro-batches of a measured run; default: as many as take half a second, 12 at least"},
   SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),

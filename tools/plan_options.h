@@ -59,25 +59,25 @@ enum {
   {PLAN_DEVICES, "devices", "FILE|PRESET", \
    "devices and links as JSON (-: stdin); a preset's name; cpu: this machine, measured"}, \
   {PLAN_PROBE, "probe", "PROVIDER[=FILE]", \
-   "nodes that ONNX Runtime's provider takes, which FILE keeps; default: MODEL.PROVIDER.json"}, \
+   "nodes that a provider of ONNX Runtime takes; FILE keeps them; default: MODEL.PROVIDER.json"}, \
   {PLAN_COSTS, "costs", "FILE", \
    "measured or given costs (-: stdin; repeatable); default: a roofline"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
-  {PLAN_SHAPE, "shape", "NAME=N,N,...", "and all that are open of an input (repeatable)"}, \
+  {PLAN_SHAPE, "shape", "NAME=N,N,...", "fix all open dimensions of an input (repeatable)"}, \
   {PLAN_CONTEXT, "context", "N", \
-   "cost a decoder's step behind N tokens: sizes of inputs that nothing else fixes"}, \
-  {PLAN_BATCH, "batch", "N", "and of N sequences at once; default with --context: 1"}, \
+   "cost a decoder's step after N tokens; sets sizes of inputs that nothing else fixes"}, \
+  {PLAN_BATCH, "batch", "N", "for N sequences at once; default with --context: 1"}, \
   {PLAN_PREFILL, "prefill", "TOKENS:PART", \
-   "and that PART of all steps (0..1) are prompts of so many tokens"}, \
+   "PART (0..1) of all steps are prompts of so many tokens"}, \
   {PLAN_SEQUENCES, "sequences", "N", \
-   "whose state is held at a time; default: as many as stages"}, \
+   "sequences whose state is held at a time; default: as many as stages"}, \
   {PLAN_DEPTH, "depth", "N", \
-   "micro-batches that wait between two stages, for memory; default: 2"}
+   "micro-batches that may wait between two stages, counted as memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
   {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
-  {PLAN_PINS, "pins", "FILE", "a pin a line, as many as there are (-: stdin)"}, \
+  {PLAN_PINS, "pins", "FILE", "a file with one pin per line (-: stdin)"}, \
   {PLAN_DEVICE_ORDER, "device-order", "chosen|given", \
-   "of stages; default: chosen, the best; given: stage i on device i of --devices"}, \
+   "which stage runs where; default: chosen, the best; given: stage i on device i of --devices"}, \
   {PLAN_SEGMENTS, "segments", "N", \
    "a device may run N parts of the model, back and forth; -k is a number of devices then"}, \
   {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
@@ -93,24 +93,24 @@ enum {
   {PLAN_TOGETHER, "keep-together", "PATTERN", \
    "nodes whose name matches share a stage (repeatable)"}, \
   {PLAN_TIED_WEIGHTS, "tied-weights", "auto|duplicate|together", \
-   "weights of several users; default: auto; duplicate: in each stage; together: all in one"}, \
+   "weights that several nodes use; default: auto; duplicate: in each stage; together: in one"}, \
   {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, "blocks that repeat, such as layers, stay whole"}, \
   {PLAN_SLACK, "slack", "PERCENT", \
-   "give up so much of the best bottleneck for fewer crossing tensors; default: 2"}, \
+   "accept a bottleneck so much above the best for fewer crossing tensors; default: 2"}, \
   {PLAN_MESSAGE_LATENCY, "message-latency", "per-pair|per-tensor", \
-   "what a link's latency counts for; default: per-pair of stages, as messages go"}, \
+   "what a link's latency is charged for; default: per-pair, once for each pair of stages"}, \
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
-   "a run's output that the next one takes, and is kept where it is used (repeatable)"}, \
-  {PLAN_NO_STATE, "no-state", NULL, "look for no state by name"}, \
+   "an output that the next run takes; it is kept where it is used (repeatable)"}, \
+  {PLAN_NO_STATE, "no-state", NULL, "do not look for state by name"}, \
   {PLAN_OBJECTIVE, "objective", "throughput|latency", \
-   "what is best; default: throughput, the slowest stage"}, \
+   "what to optimise; default: throughput, the slowest stage"}, \
   {PLAN_SOLVER, "solver", "SOLVER", CLI_SOLVERS}, \
   {PLAN_POLICY, "policy", "FILE", "a learned policy, whose proposals solvers begin with"}, \
-  {PLAN_PROPOSALS, "proposals", "N", "that the policy is asked for; default: 8"}, \
+  {PLAN_PROPOSALS, "proposals", "N", "how many the policy is asked for; default: 8"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
-   "of the partitioner, by the clock; default: work worth about 10"}, \
+   "of the partitioner, by the clock; default: an amount of work that takes about 10"}, \
   {PLAN_SEED, "seed", "N", "of the search; default: 1"}, \
-  {PLAN_THREADS, "threads", "N", "never changes the result; default: one a core at most"}, \
+  {PLAN_THREADS, "threads", "N", "never changes the result; default: at most one per core"}, \
   {PLAN_PASSES, "passes", "PIPELINE", "passes to run, in order"}, \
   {PLAN_PLUGIN, "load-pass-plugin", "FILE", \
    "passes of your own; repeatable, see docs/plugin-abi.md"}
@@ -119,8 +119,8 @@ enum {
   CLI_MAX_TEXT(PLAN_MAX_TEXT), \
   SHARED_FOLLOW_SYMLINKS(PLAN_FOLLOW_SYMLINKS), \
   {PLAN_INLINE_IF, "inline-if", "NAME=then|else", \
-   "take that If for its then or its else branch (repeatable, in order)"}, \
-  {PLAN_ALLOW_INVALID, "allow-invalid", NULL, "plan a model that no runtime will take all the same"}
+   "replace that If by its then or its else branch (repeatable, in order)"}, \
+  {PLAN_ALLOW_INVALID, "allow-invalid", NULL, "plan a model even if no runtime accepts it"}
 /* clang-format on */
 
 enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16, PLAN_MAX_RANK = 32 };

@@ -55,11 +55,11 @@ static const cli_option OPTIONS[] = {
   {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20, of a stream all"},
   {OPT_RESUME, "resume-from", "N|last",
    "begin at micro-batch N, from 0, or behind those that -o DIR has; --micro-batches counts all"},
-  {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
+  {OPT_WARMUP, "warmup", "N", "run so many before timing starts; default: 1"},
   SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2 to 32"},
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
-  {OPT_NO_PIN, "no-pin", NULL, "leave that to the system; this is the default"},
+  {OPT_NO_PIN, "no-pin", NULL, "leave that to the operating system; this is the default"},
   {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
   {OPT_ON_ERROR, "on-error", "stop|skip",
    "at a micro-batch that fails, deliver those before it and stop (default), or go on without it"},
@@ -88,7 +88,7 @@ static const cli_option OPTIONS[] = {
 static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
                             "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
                             "Runtime: all at once, each on its\n"
-                            "own micro-batch. Reports how fast it was beside what was predicted.",
+                            "own micro-batch. Reports the measured speed beside the predicted one.",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 enum { PROFILE_RUNS = 20, EXIT_SKIPPED = 1 };

@@ -15,7 +15,7 @@
 enum { CLI_VERBOSE = 'v', CLI_LOG = 1002 };
 /* clang-format off */
 #define CLI_VERBOSE_OPTION {CLI_VERBOSE, "verbose", NULL, "say on stderr how long each part took"}
-#define CLI_LOG_OPTION {CLI_LOG, "log", "FILE", "write what is done, when, and what is said"}
+#define CLI_LOG_OPTION {CLI_LOG, "log", "FILE", "write what is done and when, with all messages"}
 #define CLI_TALK_OPTIONS CLI_VERBOSE_OPTION, CLI_LOG_OPTION
 /* clang-format on */
 

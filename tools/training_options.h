@@ -30,7 +30,7 @@ enum {
   {TRAINING_LOSS, "loss", "LOSS", \
    "softmax-cross-entropy:logits=L,labels=Y[,ignore=N][,axis=N]; mse:prediction=P,target=T; " \
    "bce-with-logits:logits=L,labels=Y"}, \
-  {TRAINING_LOSS_OUTPUT, "loss-output", "NAME", "a value of MODEL that is the loss already"}, \
+  {TRAINING_LOSS_OUTPUT, "loss-output", "NAME", "a value of MODEL that already is the loss"}, \
   {TRAINING_TRAIN, "train", "PATTERN", \
    "train the weights whose name matches (repeatable); default: parameters of operators"}, \
   {TRAINING_FREEZE, "freeze", "PATTERN", "do not train those whose name matches (repeatable)"}, \
