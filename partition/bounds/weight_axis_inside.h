@@ -1,6 +1,6 @@
 /* The weight axis: what a downset of some weight must and cannot hold, and what crossing it costs.
- * axis.c builds buckets and windows, axis_cut.c the minimum cuts, axis.c and reach.c the programs
- * over them. */
+ * weight_axis_buckets.c builds buckets and windows, weight_axis_cut.c the minimum cuts,
+ * weight_axis.c and reachability.c the programs over them. */
 #ifndef PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
 #define PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
 
@@ -94,7 +94,7 @@ static inline void psplit_i_weight_axis_read(psplit_i_weight_axis_reader *r, uin
   *out_out = !x->has_trunk ? *out_out + out_ns : *out_out < out_ns ? out_ns : *out_out;
 }
 
-/* --- reach.c --- */
+/* --- reachability.c --- */
 
 /* Raises the bound by weights that are not rounded to buckets; one kind of device. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_reach(psplit_i_weight_axis_build *x,
