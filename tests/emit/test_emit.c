@@ -14,6 +14,7 @@
 
 #include <psplit/emit.h>
 
+#include "../support/hand_plan.h"
 #include "model.h"
 #include "onnx.pb-c.h"
 #include "scratch.h"
@@ -116,12 +117,7 @@ static void add_copy(test_plan *p, uint32_t node_id, uint32_t stage) {
 
 /* `where`: the stage of each node as a digit. */
 static void start_plan(test_plan *p, uint32_t n_stages, const char *where) {
-  *p = (test_plan){.plan = {.n_nodes = (uint32_t)strlen(where),
-                            .n_stages = n_stages,
-                            .objective = "throughput",
-                            .solver = "hand",
-                            .bound = "none",
-                            .cost_source = "given"}};
+  *p = (test_plan){.plan = hand_plan((uint32_t)strlen(where), NULL, n_stages, NULL, 0, NULL)};
   for (size_t n = 0; where[n]; n++) p->node_stage[n] = (uint32_t)(where[n] - '0');
 }
 

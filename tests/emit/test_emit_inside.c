@@ -15,6 +15,7 @@
 
 #include <psplit/emit.h>
 
+#include "../support/hand_plan.h"
 #include "graph.h"
 #include "scratch.h"
 #include "text_model.h"
@@ -72,16 +73,7 @@ static psplit_code split(const psplit_model *model, uint32_t n_stages, bool refu
   const psplit_plan_transfer transfers[] = {
     {.value = psplit_i_graph_find_value(graph, "a"), .tensor = "a", .from = 0, .to = 1},
     {.value = psplit_i_graph_find_value(graph, "b"), .tensor = "b", .from = 1, .to = 2}};
-  const psplit_plan plan = {.n_nodes = 3,
-                            .node_stage = node_stage,
-                            .n_stages = n_stages,
-                            .stages = stages,
-                            .n_transfers = n_stages - 1,
-                            .transfers = transfers,
-                            .objective = "throughput",
-                            .solver = "hand",
-                            .bound = "none",
-                            .cost_source = "given"};
+  const psplit_plan plan = hand_plan(3, node_stage, n_stages, stages, n_stages - 1, transfers);
   const psplit_emit_options options = {.struct_size = sizeof options,
                                        .weights = PSPLIT_WEIGHTS_REFERENCE,
                                        .replace = true,

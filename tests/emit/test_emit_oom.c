@@ -10,6 +10,7 @@
 
 #include <psplit/emit.h>
 
+#include "../support/hand_plan.h"
 #include "failing.h"
 #include "graph.h"
 #include "scratch.h"
@@ -35,18 +36,9 @@ static void every_allocation(void **state) {
   const psplit_plan_copy copies[] = {{.node = 1, .stage = 1}};
   const uint32_t value = psplit_i_graph_find_value(psplit_i_model_graph(model), "a");
   const psplit_plan_transfer transfers[] = {{.value = value, .tensor = "a", .from = 0, .to = 1}};
-  const psplit_plan plan = {.n_nodes = 3,
-                            .node_stage = node_stage,
-                            .n_stages = 2,
-                            .stages = stages,
-                            .n_copies = 1,
-                            .copies = copies,
-                            .n_transfers = 1,
-                            .transfers = transfers,
-                            .objective = "throughput",
-                            .solver = "hand",
-                            .bound = "none",
-                            .cost_source = "given"};
+  psplit_plan plan = hand_plan(3, node_stage, 2, stages, 1, transfers);
+  plan.n_copies = 1;
+  plan.copies = copies;
   const psplit_emit_options options = {.struct_size = sizeof options,
                                        .weights = PSPLIT_WEIGHTS_EXTERNAL};
   psplit_code code = PSPLIT_NOMEM;

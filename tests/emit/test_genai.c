@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/hand_plan.h"
 #include "failing.h"
 #include "graph.h"
 #include "scratch.h"
@@ -200,18 +201,9 @@ static void begin(planned *p, const decoder *d) {
                                        .writer = rows[i].writer};
   p->transfer =
     (psplit_plan_transfer){.value = psplit_i_graph_find_value(graph, "a"), .tensor = "a", .to = 1};
-  p->plan = (psplit_plan){.n_nodes = graph->n_nodes,
-                          .node_stage = p->node_stage,
-                          .n_stages = 2,
-                          .stages = p->stages,
-                          .n_transfers = 1,
-                          .transfers = &p->transfer,
-                          .n_states = n_states,
-                          .states = p->states,
-                          .objective = "throughput",
-                          .solver = "hand",
-                          .bound = "none",
-                          .cost_source = "given"};
+  p->plan = hand_plan(graph->n_nodes, p->node_stage, 2, p->stages, 1, &p->transfer);
+  p->plan.n_states = n_states;
+  p->plan.states = p->states;
 }
 
 static psplit_code describe(const planned *p, const decoder *d, psplit_diag *diag, char **out) {

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/hand_plan.h"
 #include "failing_calls.h"
 #include "graph.h"
 #include "in_file.h"
@@ -216,16 +217,7 @@ static int enter_model(void **state) {
   begin_state(NULL);
   if (psplit_model_open("model.onnx", NULL, &diag, &model) != PSPLIT_OK) return -1;
   transfers[0].value = psplit_i_graph_find_value(psplit_i_model_graph(model), "b");
-  plan = (psplit_plan){.n_nodes = 4,
-                       .node_stage = node_stage,
-                       .n_stages = 2,
-                       .stages = stages,
-                       .n_transfers = 1,
-                       .transfers = transfers,
-                       .objective = "throughput",
-                       .solver = "hand",
-                       .bound = "none",
-                       .cost_source = "given"};
+  plan = hand_plan(4, node_stage, 2, stages, 1, transfers);
   options = (psplit_emit_options){.struct_size = sizeof options, .n_threads = 1};
   return 0;
 }

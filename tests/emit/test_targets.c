@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/hand_plan.h"
 #include "graph.h"
 #include "scratch.h"
 #include "text_model.h"
@@ -44,16 +45,8 @@ static void begin(planned *p, const char *path, const char *text, const char *st
   if (crossing)
     p->transfer = (psplit_plan_transfer){
       .value = psplit_i_graph_find_value(graph, crossing), .tensor = crossing, .to = 1};
-  p->plan = (psplit_plan){.n_nodes = graph->n_nodes,
-                          .node_stage = p->node_stage,
-                          .n_stages = n_stages,
-                          .stages = p->stages,
-                          .n_transfers = crossing ? 1 : 0,
-                          .transfers = &p->transfer,
-                          .objective = "throughput",
-                          .solver = "hand",
-                          .bound = "none",
-                          .cost_source = "given"};
+  p->plan =
+    hand_plan(graph->n_nodes, p->node_stage, n_stages, p->stages, crossing ? 1 : 0, &p->transfer);
 }
 
 static void says(const char *text, const char *part) {

@@ -3,8 +3,9 @@ whether the files in checkpoints/ are these; with it, writes them there."""
 import json
 import os
 import struct
-import sys
 import zlib
+
+from kept_files import write_or_compare
 
 
 def safetensors(header, data):
@@ -53,19 +54,5 @@ def seeds():
     }
 
 
-def main():
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "checkpoints")
-    for number, (name, content) in enumerate(seeds().items()):
-        if len(sys.argv) > 1:
-            with open(os.path.join(sys.argv[1], name), "wb") as file:
-                file.write(content)
-            continue
-        with open(os.path.join(here, name), "rb") as file:
-            same = file.read() == content
-        print("%sok %d - %s" % ("" if same else "not ", number + 1, name))
-    if len(sys.argv) == 1:
-        print("1..%d" % len(seeds()))
-
-
 if __name__ == "__main__":
-    main()
+    write_or_compare(seeds(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "checkpoints"))

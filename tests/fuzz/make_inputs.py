@@ -4,7 +4,8 @@ there. Seeds of TARGET are inputs/TARGET/*."""
 import json
 import os
 import struct
-import sys
+
+from kept_files import write_or_compare
 
 
 def devices():
@@ -341,22 +342,5 @@ def seeds():
     return {name: content if isinstance(content, bytes) else content.encode() for name, content in made.items()}
 
 
-def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path.insert(0, here)
-    for number, (name, content) in enumerate(seeds().items()):
-        if len(sys.argv) > 1:
-            path = os.path.join(sys.argv[1], name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(content)
-            continue
-        with open(os.path.join(here, name), "rb") as file:
-            same = file.read() == content
-        print("%sok %d - %s" % ("" if same else "not ", number + 1, name))
-    if len(sys.argv) == 1:
-        print("1..%d" % len(seeds()))
-
-
 if __name__ == "__main__":
-    main()
+    write_or_compare(seeds(), os.path.dirname(os.path.abspath(__file__)))

@@ -13,6 +13,7 @@
 #include <psplit/emit.h>
 #include <psplit/merge.h>
 
+#include "../support/hand_plan.h"
 #include "failing.h"
 #include "graph.h"
 #include "scratch.h"
@@ -51,16 +52,7 @@ static void emit(const psplit_model *model) {
   const psplit_plan_stage stages[] = {{.device = "d", .n_nodes = 1}, {.device = "d", .n_nodes = 3}};
   const uint32_t value = psplit_i_graph_find_value(psplit_i_model_graph(model), "a");
   const psplit_plan_transfer transfers[] = {{.value = value, .tensor = "a", .from = 0, .to = 1}};
-  const psplit_plan plan = {.n_nodes = 4,
-                            .node_stage = node_stage,
-                            .n_stages = 2,
-                            .stages = stages,
-                            .n_transfers = 1,
-                            .transfers = transfers,
-                            .objective = "throughput",
-                            .solver = "hand",
-                            .bound = "none",
-                            .cost_source = "given"};
+  const psplit_plan plan = hand_plan(4, node_stage, 2, stages, 1, transfers);
   psplit_emit_options options;
   psplit_emit_options_init(&options);
   options.boundary = PSPLIT_BOUNDARY_IO;

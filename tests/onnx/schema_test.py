@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "verify"))
+from wire import read_varint  # noqa: E402
+
 # Types of ours that no published version has, and of theirs that carry no data.
 OUR_OWN = {"payload_view"}
 NOT_NEEDED = {"onnx.Version", "onnx.OperatorStatus"}
@@ -22,26 +25,15 @@ FIELD_OPTIONS, FIELD_ONEOF, OPTION_PACKED = 8, 9, 2
 ENUM_NAME, ENUM_VALUE = 1, 2
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
 def fields(data):
     """A message as {field number: [values]}."""
     found, at = {}, 0
     while at < len(data):
-        tag, at = varint(data, at)
+        tag, at = read_varint(data, at)
         if tag & 7 == 0:
-            value, at = varint(data, at)
+            value, at = read_varint(data, at)
         elif tag & 7 == 2:
-            n, at = varint(data, at)
+            n, at = read_varint(data, at)
             value, at = data[at:at + n], at + n
         else:
             raise ValueError("a descriptor holds no such wire type")

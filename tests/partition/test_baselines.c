@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "draws.h"
 
 enum { MOST = 64, ROUNDS = 300 };
@@ -20,19 +21,11 @@ static uint64_t weight_bytes[MOST];
 static psplit_device device;
 static psplit_problem problem_of(uint32_t n_nodes, uint32_t n_nets, uint32_t n_stages) {
   device = (psplit_device){.count = n_stages};
-  return (psplit_problem){.n_nodes = n_nodes,
-                          .n_classes = 1,
-                          .time_ns = time_ns,
-                          .weight_bytes = weight_bytes,
-                          .n_nets = n_nets,
-                          .net_producer = producer,
-                          .net_off = off,
-                          .net_consumer = consumer,
-                          .net_send_ns = send_ns,
-                          .net_recv_ns = recv_ns,
-                          .n_devices = 1,
-                          .devices = &device,
-                          .ticks_per_unit = 1};
+  psplit_problem p =
+    plain_problem(&device, n_nodes, time_ns, n_nets, producer, off, consumer, send_ns);
+  p.net_recv_ns = recv_ns;
+  p.weight_bytes = weight_bytes;
+  return p;
 }
 
 /* From each node to the next a tensor. */

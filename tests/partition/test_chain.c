@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "draws.h"
 
 enum { MOST = 20000, ROUNDS = 600 };
@@ -31,18 +32,9 @@ static psplit_problem make(uint32_t n, uint32_t n_stages, uint64_t dear) {
       off[n_nets] = n_nets;
     }
   device = (psplit_device){.count = n_stages};
-  return (psplit_problem){.n_nodes = n,
-                          .n_classes = 1,
-                          .time_ns = time_ns,
-                          .n_nets = n_nets,
-                          .net_producer = producer,
-                          .net_off = off,
-                          .net_consumer = consumer,
-                          .net_send_ns = send_ns,
-                          .net_recv_ns = recv_ns,
-                          .n_devices = 1,
-                          .devices = &device,
-                          .ticks_per_unit = 1};
+  psplit_problem p = plain_problem(&device, n, time_ns, n_nets, producer, off, consumer, send_ns);
+  p.net_recv_ns = recv_ns;
+  return p;
 }
 
 static int64_t largest(int64_t a, int64_t b) { return a > b ? a : b; }

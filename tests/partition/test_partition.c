@@ -30,18 +30,9 @@ static const uint32_t kProducer[] = {0, 1, 2}, kOff[] = {0, 2, 3, 4}, kConsumer[
 static const int64_t kSend[] = {3, 7, 11}, kRecv[] = {5, 13, 17};
 
 static psplit_problem diamond(const psplit_device *device) {
-  return (psplit_problem){.n_nodes = 4,
-                          .n_classes = 1,
-                          .time_ns = kTimes,
-                          .n_nets = 3,
-                          .net_producer = kProducer,
-                          .net_off = kOff,
-                          .net_consumer = kConsumer,
-                          .net_send_ns = kSend,
-                          .net_recv_ns = kRecv,
-                          .n_devices = 1,
-                          .devices = device,
-                          .ticks_per_unit = 1};
+  psplit_problem p = plain_problem(device, 4, kTimes, 3, kProducer, kOff, kConsumer, kSend);
+  p.net_recv_ns = kRecv;
+  return p;
 }
 
 static void checker_counts_by_hand(void **state) {
