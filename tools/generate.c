@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "cli.h"
 #include "shared_options.h"
 
 #include <getopt.h>
 
-#include "complete.h"
 #include "feed_options.h"
 #include "ort_options.h"
 #include "prompts.h"
@@ -100,12 +100,6 @@ static const cli PROGRAM = {
   "way at once.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-/* What became of a prompt, until it is printed. */
-typedef struct answer {
-  bool ended;
-  psplit_generation what; /* its tokens and message are ours */
-} answer;
-
 typedef struct settings {
   const char *directory, *encoder, *prompt_split, *onnxruntime;
   bool json, quiet, mpi, stream;
@@ -120,12 +114,9 @@ typedef struct settings {
   psplit_generator_options own;
   /* By the generator's thread, and by main once that has ended. */
   pthread_mutex_t mutex;
-  answer *answers; /* [n_answers - n_gone] by sequence, the first ones gone */
-  size_t capacity;
-  uint64_t n_gone, n_answers, n_printed;
-  uint64_t n_submitted, n_failed, n_told;
-  complete_set complete;
-  bool nomem, unwritten; /* unwritten: standard output is full, or nobody reads it */
+  answers answers;
+  uint64_t n_submitted;
+  bool unwritten; /* standard output is full, or nobody reads it */
 } settings;
 
 #if PSPLIT_HAS_MPI
@@ -236,7 +227,7 @@ static void give_up(void *user, const psplit_diag *diag) {
   psplit_diag told = *diag;
   if (pthread_mutex_trylock(&s->mutex) == 0) { /* else someone hangs who has it */
     if (told.code != PSPLIT_CANCELLED && s->n_submitted)
-      complete_tell(&s->complete, s->n_submitted, &told);
+      complete_tell(&s->answers.complete, s->n_submitted, &told);
     pthread_mutex_unlock(&s->mutex);
   }
   cli_fail(&told);
@@ -281,80 +272,16 @@ static void print_line(const psplit_generation *g) {
   putchar('\n');
 }
 
-/* The first of them that failed, on standard error. */
-static void tell_failure(settings *s, uint64_t id, const psplit_generation *g) {
-  enum { MOST = 10 };
-  /* What stopped all of them is one error line. */
-  if (g->end != PSPLIT_GENERATION_FAILED || s->n_told == MOST) return;
-  s->n_told++;
-  cli_warn("sequence %" PRIu64 ": %" PRIu64 " token%s, then: %s", id, g->n_tokens,
-           g->n_tokens == 1 ? "" : "s", g->message);
-}
-
-static void free_answer(answer *a) {
-  free((int64_t *)(uintptr_t)a->what.tokens);
-  free((char *)(uintptr_t)a->what.message);
-}
-
-/* Room for answers up to that of sequence `id`. */
-static bool reach(settings *s, uint64_t id) {
-  while (s->n_answers <= id) {
-    const size_t n = (size_t)(s->n_answers - s->n_gone);
-    if (n == s->capacity) {
-      const size_t capacity = n ? 2 * n : 16;
-      answer *grown = reallocarray(s->answers, capacity, sizeof *grown);
-      if (!grown) return false;
-      s->answers = grown;
-      s->capacity = capacity;
-    }
-    s->answers[n] = (answer){false, {0}};
-    s->n_answers++;
-  }
-  return true;
-}
-
-static void keep(settings *s, const psplit_generation *g) {
-  int64_t *tokens = malloc((g->n_tokens + 1) * sizeof *tokens);
-  char *message = strdup(g->message);
-  s->nomem |= !tokens || !message || !reach(s, g->id);
-  if (s->nomem) {
-    free(tokens);
-    free(message);
-    return;
-  }
-  answer *a = &s->answers[g->id - s->n_gone];
-  if (g->n_tokens) memcpy(tokens, g->tokens, g->n_tokens * sizeof *tokens);
-  *a = (answer){true, *g};
-  a->what.tokens = tokens;
-  a->what.message = message;
-  s->n_failed += g->end == PSPLIT_GENERATION_FAILED;
-  if (g->end < PSPLIT_GENERATION_FAILED) s->nomem |= !complete_add(&s->complete, g->id);
-}
-
-/* Drops what has been printed, so that prompts may come for ever; each is moved once or less. */
-static void forget(settings *s) {
-  const uint64_t n = s->n_printed - s->n_gone, n_left = s->n_answers - s->n_printed;
-  if (n < 16 || n < n_left) return;
-  for (uint64_t i = 0; i < n; i++) {
-    tell_failure(s, s->n_gone + i, &s->answers[i].what);
-    free_answer(&s->answers[i]);
-  }
-  memmove(s->answers, s->answers + n, n_left * sizeof *s->answers);
-  s->n_gone = s->n_printed;
-}
-
 /* Keeps what has ended, and prints what is next in the order of prompts. */
 static void on_end(void *user, const psplit_generation *g) {
   settings *s = user;
   pthread_mutex_lock(&s->mutex);
-  keep(s, g);
-  while (s->n_printed < s->n_answers && s->answers[s->n_printed - s->n_gone].ended) {
-    const psplit_generation *next = &s->answers[s->n_printed++ - s->n_gone].what;
+  answers_keep(&s->answers, g);
+  for (const psplit_generation *next; (next = answers_next(&s->answers));)
     if (!s->json && !s->stream) print_line(next);
-  }
   if (!s->json) {
     flush(s);
-    forget(s);
+    answers_forget(&s->answers);
   }
   pthread_mutex_unlock(&s->mutex);
 }
@@ -363,45 +290,6 @@ static void on_end(void *user, const psplit_generation *g) {
 static void on_stages_ended(void *user) {
   (void)user;
   cli_cancel_own();
-}
-
-static const char *const ENDS[] = {"end token", "length", "context", "failed", "stopped"};
-
-static void print_json(const settings *s, const psplit_generator_stats *stats,
-                       const psplit_run_report *report) {
-  printf("{\"sequences\": [");
-  for (uint64_t i = 0; i < s->n_answers; i++) { /* none is gone */
-    const psplit_generation *g = &s->answers[i].what;
-    const uint64_t n_more = g->n_tokens > 1 ? g->n_tokens - 1 : 0;
-    printf("%s\n  {\"end\": \"%s\", \"prompt_tokens\": %" PRIu64 ", \"tokens\": [", i ? "," : "",
-           ENDS[g->end], g->n_prompt);
-    for (uint64_t t = 0; t < g->n_tokens; t++) printf("%s%" PRId64, t ? ", " : "", g->tokens[t]);
-    printf("], \"waited_ns\": %" PRId64 ", \"first_token_ns\": %" PRId64
-           ", \"between_tokens_ns\": %" PRId64,
-           g->waited_ns, g->first_ns,
-           n_more ? (g->total_ns - g->first_ns) / (int64_t)n_more : (int64_t)0);
-    if (g->code != PSPLIT_OK) {
-      printf(", \"error\": ");
-      psplit_json_print(stdout, g->message, strlen(g->message));
-    }
-    putchar('}');
-  }
-  printf("],\n \"prompt_tokens\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"steps\": %" PRIu64
-         ", \"encoded\": %" PRIu64
-         ", \"seconds\": %.6f, \"tokens_per_second\": %.6g,\n \"states\": %" PRIu64
-         ", \"state_bytes\": %" PRIu64,
-         stats->n_prompt_tokens, stats->n_tokens, stats->n_steps, stats->n_encoded, stats->seconds,
-         stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0, stats->n_states,
-         stats->state_bytes);
-  if (report) {
-    printf(", \"bubble_frac\": %.6f,\n \"stages\": [", report->bubble_frac);
-    for (uint32_t i = 0; i < report->n_stages; i++)
-      printf("%s{\"busy_ns\": %" PRId64 ", \"steps_per_second\": %.6g}", i ? ", " : "",
-             report->stages[i].busy_ns,
-             report->stages[i].busy_ns > 0 ? 1e9 / (double)report->stages[i].busy_ns : 0.0);
-    printf("]");
-  }
-  printf("}\n");
 }
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
@@ -415,15 +303,6 @@ static void print_summary(const psplit_generator_stats *stats, const psplit_run_
           plural(stats->n_prompt_tokens), stats->n_tokens, plural(stats->n_tokens), stats->seconds,
           stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0,
           cli_bytes(stats->state_bytes, text), report ? 100 * report->bubble_frac : 0.0);
-}
-
-/* Failures of those that are left, on standard error. */
-static void tell_failures(settings *s) {
-  for (uint64_t i = s->n_gone; i < s->n_answers; i++)
-    tell_failure(s, i, &s->answers[i - s->n_gone].what);
-  if (s->n_failed)
-    cli_warn("%" PRIu64 " of %" PRIu64 " sequence%s failed", s->n_failed, s->n_answers,
-             s->n_answers == 1 ? "" : "s");
 }
 
 /* --- work --- */
@@ -514,16 +393,16 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   const psplit_run_report *report = run ? psplit_run_get_report(run) : NULL;
   psplit_generator_get_stats(generator, &stats);
   cli_idle();
-  if (s->json) print_json(s, &stats, report);
+  if (s->json) answers_print_json(&s->answers, &stats, report);
   if (!s->json && !s->quiet && (code == PSPLIT_OK || stats.n_steps)) print_summary(&stats, report);
-  tell_failures(s);
+  answers_tell_failures(&s->answers);
   if (s->unwritten && !cli_ended_by()) {
     *diag = (psplit_diag){0}; /* that it was stopped follows from this */
     code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
   } else if (end != PSPLIT_OK && end != PSPLIT_CANCELLED) {
-    complete_tell(&s->complete, s->n_submitted, diag);
+    complete_tell(&s->answers.complete, s->n_submitted, diag);
   }
-  if (code == PSPLIT_OK && s->nomem) code = cli_nomem(diag);
+  if (code == PSPLIT_OK && s->answers.nomem) code = cli_nomem(diag);
   psplit_generator_destroy(generator);
   return code;
 }
@@ -566,13 +445,11 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
 }
 
 static void settings_fini(settings *s) {
-  for (uint64_t i = s->n_gone; i < s->n_answers; i++) free_answer(&s->answers[i - s->n_gone]);
-  free(s->answers);
+  answers_fini(&s->answers);
   for (size_t i = 0; i < s->own.n_states; i++) free((char *)(uintptr_t)s->states[i].output);
   free(s->states);
   free(s->end_tokens);
   prompts_fini(&s->given);
-  complete_fini(&s->complete);
   feed_fini(&s->feed);
   ort_settings_fini(&s->ort);
   pthread_mutex_destroy(&s->mutex);
@@ -602,7 +479,7 @@ int main(int argc, char **argv) {
     s.run.cancel = cli_ends(CLI_ENDS_SOON);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, &diag, rank);
-    status = code == PSPLIT_OK && s.n_failed ? EXIT_FAILED_SEQUENCES : cli_end_status(code);
+    status = code == PSPLIT_OK && s.answers.n_failed ? EXIT_FAILED_SEQUENCES : cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
     status = cli_finish(status);
   }
