@@ -369,59 +369,85 @@ static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, 
   return code == PSPLIT_OK ? psplit_policy_write(policy, s->output, diag) : code;
 }
 
-int main(int argc, char **argv) {
-  static settings s;
+/* Fills the settings; 0 to go on, else the exit status. */
+static int parse(settings *s, int argc, char **argv) {
   const char *argument;
-  psplit_diag diag = {0};
-  psplit_policy *policy = NULL;
-  psplit_policy_learner *learner = NULL;
-  measure *runs = NULL;
-  FILE *log = NULL;
-  psplit_policy_learn_options_init(&s.options);
-  plan_options_init(&s.plan);
+  psplit_policy_learn_options_init(&s->options);
+  plan_options_init(&s->plan);
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
-    if (id == CLI_BAD || !take_option(&s, id, (char *)(uintptr_t)argument))
+    if (id == CLI_BAD || !take_option(s, id, (char *)(uintptr_t)argument))
       return cli_finish(cli_exit_status(PSPLIT_USAGE));
   if (optind == argc) return cli_usage(&PROGRAM, "a corpus is needed: problems, or a directory");
-  if (!s.output) return cli_usage(&PROGRAM, "-o FILE is needed");
-  if (s.resume && !s.state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");
-  s.measured.run = s.options.reward == PSPLIT_REWARD_MEASURED;
+  if (!s->output) return cli_usage(&PROGRAM, "-o FILE is needed");
+  if (s->resume && !s->state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");
+  s->measured.run = s->options.reward == PSPLIT_REWARD_MEASURED;
   for (int i = optind; i < argc; i++) {
-    if (is_model(argv[i]) && s.measured.n_stages == 0 && !s.plan.devices)
+    if (is_model(argv[i]) && s->measured.n_stages == 0 && !s->plan.devices)
       return cli_usage(&PROGRAM, "%s is a model: -k N or --devices FILE says for how many stages",
                        argv[i]);
-    if (!is_model(argv[i]) && s.measured.run)
+    if (!is_model(argv[i]) && s->measured.run)
       return cli_usage(&PROGRAM, "--reward measured runs models, *.onnx, which %s is not", argv[i]);
   }
-  s.options.cancel = cli_ends(CLI_ENDS_SOON);
-  s.measured.plan = &s.plan;
-  s.measured.cancel = s.options.cancel;
-  psplit_code code = plan_load_files(&s.plan, &diag);
-  if (code == PSPLIT_OK) code = check_outputs(&s, argc, argv, &diag);
-  if (code == PSPLIT_OK && s.log) code = open_log(s.log, s.resume, &diag, &log);
+  s->options.cancel = cli_ends(CLI_ENDS_SOON);
+  s->measured.plan = &s->plan;
+  s->measured.cancel = s->options.cancel;
+  return 0;
+}
+
+/* All that learning takes. */
+typedef struct school {
+  psplit_policy *policy;
+  psplit_policy_learner *learner;
+  measure *runs;
+  FILE *log;
+} school;
+
+static psplit_code open_school(settings *s, int argc, char **argv, psplit_diag *diag, school *out) {
+  psplit_code code = plan_load_files(&s->plan, diag);
+  if (code == PSPLIT_OK) code = check_outputs(s, argc, argv, diag);
+  if (code == PSPLIT_OK && s->log) code = open_log(s->log, s->resume, diag, &out->log);
   if (code == PSPLIT_OK)
-    code = s.from ? psplit_policy_read(s.from, &diag, &policy)
-                  : psplit_policy_create(s.options.seed, &diag, &policy);
-  if (code == PSPLIT_OK) code = measure_create(&s.measured, &diag, &runs);
-  s.options.measure = measure_split;
-  s.options.measure_user = runs;
-  if (code == PSPLIT_OK) code = psplit_policy_learner_create(policy, &s.options, &diag, &learner);
-  corpus all = {.s = &s, .learner = learner, .runs = runs};
+    code = s->from ? psplit_policy_read(s->from, diag, &out->policy)
+                   : psplit_policy_create(s->options.seed, diag, &out->policy);
+  if (code == PSPLIT_OK) code = measure_create(&s->measured, diag, &out->runs);
+  s->options.measure = measure_split;
+  s->options.measure_user = out->runs;
+  if (code == PSPLIT_OK)
+    code = psplit_policy_learner_create(out->policy, &s->options, diag, &out->learner);
+  return code;
+}
+
+static psplit_code add_corpus(const settings *s, int argc, char **argv, const school *in,
+                              psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  corpus all = {.s = s, .learner = in->learner, .runs = in->runs};
   for (int i = optind; i < argc && code == PSPLIT_OK; i++)
-    code = visit_all(argv[i], visit_to_add, &all, &diag);
-  if (code == PSPLIT_OK) code = measure_check_names(runs, &diag);
+    code = visit_all(argv[i], visit_to_add, &all, diag);
+  if (code == PSPLIT_OK) code = measure_check_names(in->runs, diag);
   cli_make_room();
-  if (code == PSPLIT_OK && !s.quiet)
+  if (code == PSPLIT_OK && !s->quiet)
     printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
-           all.n_problems, psplit_policy_n_parameters(policy), (double)clock() / CLOCKS_PER_SEC);
+           all.n_problems, psplit_policy_n_parameters(in->policy),
+           (double)clock() / CLOCKS_PER_SEC);
   fflush(stdout);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  static settings s;
+  psplit_diag diag = {0};
+  school in = {0};
+  const int status = parse(&s, argc, argv);
+  if (status) return status;
+  psplit_code code = open_school(&s, argc, argv, &diag, &in);
+  if (code == PSPLIT_OK) code = add_corpus(&s, argc, argv, &in, &diag);
   if (code == PSPLIT_OK)
-    code = learn(policy, learner, runs, (uint32_t)(argc - optind), &s, &log, &diag);
-  if (code == PSPLIT_OK && !s.quiet) code = measure_print(runs, stdout, &diag);
-  if (log) fclose(log);
-  psplit_policy_learner_destroy(learner);
-  psplit_policy_destroy(policy);
-  measure_destroy(runs);
+    code = learn(in.policy, in.learner, in.runs, (uint32_t)(argc - optind), &s, &in.log, &diag);
+  if (code == PSPLIT_OK && !s.quiet) code = measure_print(in.runs, stdout, &diag);
+  if (in.log) fclose(in.log);
+  psplit_policy_learner_destroy(in.learner);
+  psplit_policy_destroy(in.policy);
+  measure_destroy(in.runs);
   plan_options_fini(&s.plan);
   return cli_finish(code == PSPLIT_OK ? 0 : cli_fail(&diag));
 }
