@@ -416,6 +416,39 @@ out:
   return code;
 }
 
+/* A field that is a number, of which `n` bytes are at `bytes`, its tag included. */
+static psplit_code scan_number(scanner *s, unsigned wire_type, unsigned tag_width,
+                               const uint8_t *bytes, size_t n) {
+  psplit_code code;
+  uint64_t ignored;
+  unsigned width = 0;
+  if (wire_type == PSPLIT_I_WIRE_VARINT)
+    width = psplit_i_varint_read(bytes + tag_width, n - tag_width, &ignored);
+  else if (wire_type == PSPLIT_I_WIRE_FIXED64)
+    width = 8;
+  else if (wire_type == PSPLIT_I_WIRE_FIXED32)
+    width = 4;
+  else
+    return malformed(s, s->position, "a field has a wire type that ONNX does not use");
+  if (width == 0 || tag_width + width > n) return malformed(s, s->position, "a number is cut off");
+  PSPLIT_TRY(append(s, bytes, tag_width + width));
+  s->position += tag_width + width;
+out:
+  return code;
+}
+
+/* What the field takes in memory once it is unpacked and indexed. */
+static psplit_code charge_field(scanner *s, const field_rule *rule) {
+  psplit_code code;
+  PSPLIT_TRY(
+    charge(s, FIELD_OVERHEAD_BYTES + (rule->kind == FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
+  if (rule->defines) PSPLIT_TRY(charge(s, VALUE_INDEX_BYTES));
+  if (rule->captures && s->graph_depth > 1)
+    PSPLIT_TRY(charge(s, (uint64_t)VALUE_INDEX_BYTES * (s->graph_depth - 1)));
+out:
+  return code;
+}
+
 static psplit_code scan_field(scanner *s) {
   psplit_code code;
   frame *top = &s->stack[s->depth - 1];
@@ -450,31 +483,14 @@ static psplit_code scan_field(scanner *s) {
                    .file_offset = start, .skeleton_offset = (uint32_t)tag_at, .field = field})))
       return psplit_i_nomem(s->diag);
   }
-  PSPLIT_TRY(
-    charge(s, FIELD_OVERHEAD_BYTES + (rule->kind == FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
-  if (rule->defines) PSPLIT_TRY(charge(s, VALUE_INDEX_BYTES));
-  if (rule->captures && s->graph_depth > 1)
-    PSPLIT_TRY(charge(s, (uint64_t)VALUE_INDEX_BYTES * (s->graph_depth - 1)));
-
+  PSPLIT_TRY(charge_field(s, rule));
   if (wire_type == PSPLIT_I_WIRE_BYTES) {
     PSPLIT_TRY(append(s, bytes, tag_width));
     s->position += tag_width;
     PSPLIT_TRY(scan_delimited(s, field, rule, tag_at));
     if (rule->kind == FIELD_MESSAGE) return PSPLIT_OK; /* its span ends when it closes */
   } else {
-    uint64_t ignored;
-    unsigned width = 0;
-    if (wire_type == PSPLIT_I_WIRE_VARINT)
-      width = psplit_i_varint_read(bytes + tag_width, n - tag_width, &ignored);
-    else if (wire_type == PSPLIT_I_WIRE_FIXED64)
-      width = 8;
-    else if (wire_type == PSPLIT_I_WIRE_FIXED32)
-      width = 4;
-    else
-      return malformed(s, start, "a field has a wire type that ONNX does not use");
-    if (width == 0 || tag_width + width > n) return malformed(s, start, "a number is cut off");
-    PSPLIT_TRY(append(s, bytes, tag_width + width));
-    s->position += tag_width + width;
+    PSPLIT_TRY(scan_number(s, wire_type, tag_width, bytes, n));
   }
   if (spans) {
     psplit_i_span *span = &spans->items[span_index];
