@@ -176,14 +176,8 @@ out:
   return code;
 }
 
-/* The function of a block, and its call in the graph. */
-static psplit_code add_block(maker *m, uint32_t block) {
-  psplit_code code = PSPLIT_OK;
-  const char *name = function_name(m, block);
-  psplit_i_text head = {0}, call = {0};
-  psplit_i_rope function = {0};
-  if (!name) PSPLIT_FAIL(psplit_i_nomem(m->diag));
-  add_string(&head, FUNCTION_NAME, name);
+/* What a block reads from elsewhere, as inputs of its function and of the call. */
+static void add_inputs(maker *m, uint32_t block, psplit_i_text *head, psplit_i_text *call) {
   for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++) {
     const psplit_i_node *node = &m->graph->nodes[m->nodes[i]];
     for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
@@ -192,10 +186,14 @@ static psplit_code add_block(maker *m, uint32_t block) {
       m->met[v] = block + 1;
       const uint32_t producer = m->graph->values[v].producer;
       if (producer != PSPLIT_NONE && m->home[producer] == block) continue;
-      add_string(&head, FUNCTION_INPUT, m->graph->values[v].name);
-      add_string(&call, NODE_INPUT, m->graph->values[v].name);
+      add_string(head, FUNCTION_INPUT, m->graph->values[v].name);
+      add_string(call, NODE_INPUT, m->graph->values[v].name);
     }
   }
+}
+
+/* What leaves a block, as outputs of both. */
+static void add_outputs(maker *m, uint32_t block, psplit_i_text *head, psplit_i_text *call) {
   for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++) {
     const psplit_i_node *node = &m->graph->nodes[m->nodes[i]];
     for (uint32_t o = 0; o < node->n_outputs; o++) {
@@ -203,28 +201,44 @@ static psplit_code add_block(maker *m, uint32_t block) {
       if (v == PSPLIT_NONE) continue;
       m->inside[v] = !leaves(m, v, block);
       if (m->inside[v]) continue;
-      add_string(&head, FUNCTION_OUTPUT, m->graph->values[v].name);
-      add_string(&call, NODE_OUTPUT, m->graph->values[v].name);
+      add_string(head, FUNCTION_OUTPUT, m->graph->values[v].name);
+      add_string(call, NODE_OUTPUT, m->graph->values[v].name);
     }
   }
-  add_string(&call, NODE_NAME, m->blocks->titles[block]);
-  add_string(&call, NODE_OP_TYPE, name);
-  add_string(&call, NODE_DOMAIN, m->domain);
-  psplit_i_rope_copy(&function, &m->arena, head.bytes, head.n);
-  for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++)
-    PSPLIT_TRY(add_node(m, m->nodes[i], FUNCTION_NODE, &function));
-  /* The model's imports hold inside as well. */
-  head.n = 0;
+}
+
+/* The model's imports hold inside of functions as well. */
+static void add_imports(const maker *m, psplit_i_text *out) {
   for (size_t i = 0; i < m->model->proto->n_opset_import; i++) {
     const Onnx__OperatorSetIdProto *import = m->model->proto->opset_import[i];
     psplit_i_text entry = {0};
     if (import->domain) add_string(&entry, 1, import->domain);
     psplit_i_wire_tag(&entry, 2, PSPLIT_I_WIRE_VARINT);
     psplit_i_wire_varint(&entry, (uint64_t)import->version);
-    psplit_i_wire_bytes(&head, FUNCTION_OPSET_IMPORT, entry.bytes, entry.n);
-    if (entry.failed) head.failed = true;
+    psplit_i_wire_bytes(out, FUNCTION_OPSET_IMPORT, entry.bytes, entry.n);
+    if (entry.failed) out->failed = true;
     psplit_i_text_fini(&entry);
   }
+}
+
+/* The function of a block, and its call in the graph. */
+static psplit_code add_block(maker *m, uint32_t block) {
+  psplit_code code = PSPLIT_OK;
+  const char *name = function_name(m, block);
+  psplit_i_text head = {0}, call = {0};
+  psplit_i_rope function = {0};
+  if (!name) PSPLIT_FAIL(psplit_i_nomem(m->diag));
+  add_string(&head, FUNCTION_NAME, name);
+  add_inputs(m, block, &head, &call);
+  add_outputs(m, block, &head, &call);
+  add_string(&call, NODE_NAME, m->blocks->titles[block]);
+  add_string(&call, NODE_OP_TYPE, name);
+  add_string(&call, NODE_DOMAIN, m->domain);
+  psplit_i_rope_copy(&function, &m->arena, head.bytes, head.n);
+  for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++)
+    PSPLIT_TRY(add_node(m, m->nodes[i], FUNCTION_NODE, &function));
+  head.n = 0;
+  add_imports(m, &head);
   add_string(&head, FUNCTION_DOMAIN, m->domain);
   if (head.failed || call.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_rope_copy(&function, &m->arena, head.bytes, head.n);
