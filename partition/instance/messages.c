@@ -1,4 +1,5 @@
 #include "messages.h"
+#include "classes.h"
 
 #include <string.h>
 
@@ -24,10 +25,6 @@ typedef struct trunk {
   uint32_t *first_made, *next_made; /* [n], [n_nets] nets of a producer */
 } trunk;
 
-static bool is_backward(const psplit_problem *p, uint32_t v) {
-  return p->node_flags && (p->node_flags[v] & PSPLIT_NODE_BACKWARD);
-}
-
 /* --- edges between forward nodes, in a topological order --- */
 
 typedef struct edges {
@@ -37,7 +34,7 @@ typedef struct edges {
 
 static void add_edge(const edges *to, uint32_t u, uint32_t v) {
   const psplit_problem *p = to->t->p;
-  if (is_backward(p, u) || is_backward(p, v)) return;
+  if (psplit_i_is_backward(p, u) || psplit_i_is_backward(p, v)) return;
   if (to->fill)
     to->t->pred[to->fill[v]++] = u;
   else
@@ -111,11 +108,11 @@ static uint32_t find_meeting(trunk *t, uint32_t e, uint32_t *out_last) {
   const uint32_t n = p->net_off[e + 1] - p->net_off[e];
   uint32_t first = PSPLIT_NONE, last = 0;
   *out_last = 0;
-  if (!psplit_i_makes_message(p, e) || n == 0 || is_backward(p, p->net_producer[e]) ||
+  if (!psplit_i_makes_message(p, e) || n == 0 || psplit_i_is_backward(p, p->net_producer[e]) ||
       (p->net_flags && (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE)))
     return PSPLIT_NONE;
   for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
-    if (is_backward(p, p->net_consumer[k])) return PSPLIT_NONE;
+    if (psplit_i_is_backward(p, p->net_consumer[k])) return PSPLIT_NONE;
     const uint32_t at = t->at[p->net_consumer[k]];
     if (at < first) first = at;
     if (at > last) last = at;
