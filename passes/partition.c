@@ -86,11 +86,7 @@ static psplit_i_request request_of(const cutter *c, const uint8_t *joined) {
 static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
                               psplit_diag *diag) {
   cutter *c = user;
-  /* What is asked by shared memory has a bound by now. */
-  static const double BESIDE_SHARED = 0.5, BESIDE_LONGER = 0.4;
-  const double share = !c->shared.solution     ? 1
-                       : c->shared.asked_again ? BESIDE_LONGER
-                                               : BESIDE_SHARED;
+  const double share = c->shared.solution ? c->shared.left_frac : 1;
   psplit_i_request r = request_of(c, joined);
   r.quick = effort == PSPLIT_I_CUT_ANY;
   return effort == PSPLIT_I_CUT ? cut(c->planner, &r, share, diag)

@@ -23,9 +23,13 @@
 enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26, LARGE = 512 /* supernodes: not soon decided */ };
 
 /* Of the time that the split itself may take: for shared memory, where the exact program decides
- * soon or what stages pass on helps it more, and where it takes a search; and for all ways, or for
- * shared memory again where that would not help. */
+ * soon or what stages pass on helps it more, and where it takes a search; for all ways; and for
+ * shared memory again, if that has not been decided. */
 static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
+/* And for sending directly, of which a bound is known by then: behind that which was asked. */
+static const double BEHIND_ONE = 0.5, BEHIND_TWO = 0.4, BEHIND_ALL = 0.1;
+/* What may stay open. */
+static const double CLOSE = 0.001;
 
 typedef struct ways {
   const psplit_planner *planner;
@@ -230,25 +234,21 @@ out:
   return code;
 }
 
-/* Whether much is open though all that is asked of shared memory has not been decided. */
-static bool is_wide(const psplit_i_shared_split *best) {
-  static const double WIDE = 0.02;
-  const psplit_solution *solution = best->solution;
-  return !solution->proved_optimal && best->slowest_ns < INT64_MAX &&
-         (double)best->slowest_ns > (double)solution->lower_bound_ns * (1 + WIDE);
+/* What is open beside the plan that was found. */
+static bool is_close(const psplit_i_shared_split *shared) {
+  return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + CLOSE);
 }
 
 /* Between the bound by shared memory and what its split takes: what counts then is which stages
  * pass tensors on. */
-static psplit_code close_in(trial *t, const psplit_problem *problem, int64_t value_ns,
-                            psplit_diag *diag) {
+static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag *diag) {
   psplit_code code;
   psplit_partition_options options;
   psplit_solution *solution = t->best->solution;
-  int64_t bound_ns = solution->lower_bound_ns;
+  int64_t bound_ns = solution->lower_bound_ns, value_ns = t->best->slowest_ns;
   if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
-  const bool large = t->best->n_groups > LARGE;
-  if (is_wide(t->best) || (large && !solution->proved_optimal)) return PSPLIT_OK;
+  if (!solution->proved_optimal && t->best->n_groups > LARGE)
+    return PSPLIT_OK; /* the program would not get far */
   psplit_i_partition_options(t->planner, &options);
   options.time_limit_s *= ANY_WAY;
   options.logger = NULL;
@@ -275,16 +275,15 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
   return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-/* In a share of the time: of two answers the larger bound counts. *out_ns: what its split takes by
- * the best ways, INT64_MAX: there is none. */
+/* In a share of the time: of two answers the larger bound counts, and the better split. */
 static psplit_code ask(trial *t, const psplit_problem *problem, double share, bool joined,
-                       int64_t *out_ns, psplit_diag *diag) {
+                       psplit_diag *diag) {
   psplit_code code;
   psplit_partition_options options;
   psplit_diag why = {0};
   psplit_planner *planner = t->planner;
   psplit_solution *found = NULL, **best = &t->best->solution;
-  *out_ns = INT64_MAX;
+  int64_t ns;
   psplit_i_partition_options(planner, &options);
   options.time_limit_s *= share;
   options.logger = NULL;
@@ -293,7 +292,7 @@ static psplit_code ask(trial *t, const psplit_problem *problem, double share, bo
   code = PSPLIT_OK;
   if (!found) goto out;
   if (!joined) PSPLIT_TRY(psplit_i_record(planner, problem, &options, found, diag));
-  PSPLIT_TRY(measure_split(t, found->stage, diag, out_ns));
+  PSPLIT_TRY(measure_split(t, found->stage, diag, &ns));
   if (*best && (*best)->lower_bound_ns > found->lower_bound_ns) goto out;
   psplit_solution_destroy(*best);
   *best = found;
@@ -312,7 +311,6 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   psplit_i_arena arena; /* plans are made while the problem is asked */
   psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
   trial t = {.planner = planner, .best = io};
-  int64_t value_ns;
   psplit_i_shared_split_fini(io);
   psplit_i_arena_init(&arena, 0);
   io->n_groups = planner->grouping.n_groups;
@@ -325,14 +323,15 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   t.n_bare = b.problem.n_nodes;
   PSPLIT_TRY(make_room(planner, io, &t, diag));
   const bool large = b.n_groups > LARGE;
-  PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, &value_ns, diag));
+  PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, diag));
   if (!io->solution || joined) goto out;
-  if (!large && is_wide(io)) {
-    io->asked_again = true;
-    PSPLIT_TRY(ask(&t, &b.problem, AGAIN, false, &value_ns, diag));
-  } else {
-    PSPLIT_TRY(close_in(&t, &b.problem, value_ns, diag));
+  io->left_frac = BEHIND_ONE;
+  if (!large && !io->solution->proved_optimal && io->slowest_ns < INT64_MAX && !is_close(io)) {
+    PSPLIT_TRY(ask(&t, &b.problem, AGAIN, false, diag));
+    io->left_frac = io->solution->proved_optimal ? BEHIND_ALL : BEHIND_TWO;
+    if (!io->solution->proved_optimal) goto out;
   }
+  PSPLIT_TRY(close_in(&t, &b.problem, diag));
 out:
   psplit_i_arena_fini(&arena);
   psplit_i_arena_reset(&planner->scratch);
@@ -373,12 +372,6 @@ void psplit_i_pass_nothing_on(psplit_planner *planner) {
   if (!planner->passes_on) return;
   planner->passes_on = false;
   planner->next_hop = NULL;
-}
-
-/* What is open beside the plan that was found. */
-static bool is_close(const psplit_i_shared_split *shared) {
-  static const double CLOSE = 0.001; /* sending directly is not solved for less */
-  return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + CLOSE);
 }
 
 /* As the plan, if stages fit: sent directly, where that takes no longer or too little is saved. */

@@ -16,7 +16,7 @@ typedef struct psplit_i_shared_split {
   int64_t slowest_ns, sum_ns; /* over these: the slowest stage, and all; INT64_MAX: none fits */
   int64_t direct_ns;          /* the slowest stage where all is sent directly */
   uint32_t n_groups;          /* supernodes it is of; 0: not asked yet */
-  bool asked_again;           /* which took longer */
+  double left_frac;           /* of the time of the split, for sending directly */
 } psplit_i_shared_split;
 
 /* Where latency is a message's, asks for the split through shared memory first, and then for what
