@@ -27,7 +27,9 @@ enum {
   STEPS_PER_ANNEAL = 3750000,
   STUCK_PART = 8, /* a run is stuck where it has not tried one of so many parts of all stages, */
   LESS_STUCK = 2, /* and stays so until the gap is one of so many parts */
-  ADDED_PER_STEP = 32
+  ADDED_PER_STEP = 32,
+  WIDE_GAP = 50,  /* windows are annealed where more than one of so many parts is open, */
+  WINDOW_PART = 2 /* each with one of so many parts of the steps */
 };
 
 static psplit_i_bound_query query_of(psplit_i_solver_state *a) {
@@ -286,6 +288,18 @@ psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                    NULL, &a->axis, out_verdict);
 }
 
+/* Whether splits may be put together from downsets. */
+static bool may_recombine(const psplit_i_solver_state *a) {
+  return a->instance.n <= PSPLIT_I_RECOMBINED && a->instance.n_stages > FEW_STAGES &&
+         a->instance.all_forward &&
+         psplit_i_takes(PSPLIT_I_SOLVER_RECOMBINATION, a->automaton.features);
+}
+
+/* Where splits are put together that takes the time that windows would, and finds more. */
+static bool may_anneal_windows(const psplit_i_solver_state *a) {
+  return !may_recombine(a) && a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
+}
+
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
   if (!psplit_i_takes(PSPLIT_I_SOLVER_ANNEAL, a->automaton.features) || psplit_i_state_done(a))
     return PSPLIT_OK;
@@ -297,6 +311,9 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   const uint64_t n_steps = share * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
                                                 n_steps, &a->trial);
+  if (code == PSPLIT_OK && may_anneal_windows(a))
+    code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,
+                                   n_steps / WINDOW_PART, &a->trial);
   if (code == PSPLIT_LIMIT)
     code = psplit_i_anneal_labels(&a->instance, 1, a->request, a->trial.device, turn->salt, n_steps,
                                   a->trial.stage, &a->trial.value);
@@ -309,9 +326,7 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
 }
 
 psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  if (a->recombined || a->request->relaxed || a->instance.n > PSPLIT_I_RECOMBINED ||
-      a->instance.n_stages <= FEW_STAGES || !a->instance.all_forward || psplit_i_state_done(a) ||
-      !psplit_i_takes(PSPLIT_I_SOLVER_RECOMBINATION, a->automaton.features))
+  if (a->recombined || a->request->relaxed || !may_recombine(a) || psplit_i_state_done(a))
     return PSPLIT_OK;
   a->recombined = true;
   const int64_t before = a->best.value;

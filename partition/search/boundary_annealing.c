@@ -43,6 +43,9 @@ typedef struct chain {
   double *part;              /* [n_stages] of the energy */
   uint32_t group[MAX_GROUP]; /* clusters of the move */
   uint32_t *seen, n_seen;    /* [n] */
+  uint32_t first, last;      /* stages among which clusters move, */
+  uint32_t *inside;          /* [n_inside] which are those of these */
+  uint32_t n_inside;
   psplit_i_budget *budget;
 } chain;
 
@@ -87,19 +90,20 @@ static bool allowed(const chain *c, uint32_t cluster, uint32_t to) {
 
 /* Clusters to move, in c->group, and where to; 0: none. */
 static uint32_t propose(chain *c, uint32_t *out_to) {
-  const psplit_i_instance *instance = c->placement.instance;
   const uint64_t coin = psplit_i_anneal_draw(&c->run);
-  const uint32_t cluster = (uint32_t)((coin >> 32) * instance->n >> 32),
+  const uint32_t cluster = c->inside[(coin >> 32) * c->n_inside >> 32],
                  now = c->placement.label[cluster];
   const bool up = coin & 1, anywhere = (coin & 14) == 0;
   uint32_t low, high, n = 1;
   psplit_i_placement_range(&c->placement, cluster, &low, &high);
+  if (low < c->first) low = c->first;
+  if (high > c->last) high = c->last;
   c->group[0] = cluster;
   if (anywhere && low < high) {
     *out_to = low + (uint32_t)((coin >> 4 & 0xfffffff) % (high - low + 1));
     if (*out_to == now) return 0;
   } else {
-    if (up ? now + 1 == instance->n_stages : now == 0) return 0;
+    if (now == (up ? c->last : c->first)) return 0;
     *out_to = up ? now + 1 : now - 1;
     if (*out_to < low || *out_to > high) n = gather(c, cluster, up);
   }
@@ -145,7 +149,7 @@ static void settle(chain *c) {
 /* Where there are few steps a cluster, a hot start would only spoil the split it starts from. */
 static double first_temperature(const chain *c, uint64_t n_steps, double heat) {
   const double cool = 2 * END_TEMPERATURE;
-  const double per_cluster = (double)n_steps / c->placement.instance->n / STEPS_PER_ITEM;
+  const double per_cluster = (double)n_steps / c->n_inside / STEPS_PER_ITEM;
   if (per_cluster < 1) heat *= per_cluster;
   return heat > cool ? heat : cool;
 }
@@ -198,12 +202,16 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
   c->best_stage = PSPLIT_NEW(arena, uint32_t, instance->n);
   c->seen = PSPLIT_NEW(arena, uint32_t, instance->n);
   c->part = PSPLIT_NEW(arena, double, instance->n_stages);
-  if (!c->best_stage || !c->seen || !c->part) return PSPLIT_NOMEM;
+  c->inside = PSPLIT_NEW(arena, uint32_t, instance->n);
+  if (!c->best_stage || !c->seen || !c->part || !c->inside) return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_placement_init(b, instance, 1, request->options, arena);
   if (code != PSPLIT_OK) return code;
   memcpy(b->type, assignment->device, instance->n_stages * sizeof *b->type);
   memcpy(c->best_stage, assignment->stage, instance->n * sizeof *assignment->stage);
   for (uint32_t i = 0; i < instance->n; i++) psplit_i_placement_add(b, i, assignment->stage[i]);
+  for (uint32_t i = 0; i < instance->n; i++)
+    if (assignment->stage[i] >= c->first && assignment->stage[i] <= c->last)
+      c->inside[c->n_inside++] = i;
   return PSPLIT_OK;
 }
 
@@ -218,27 +226,29 @@ static void run_one(void *with, size_t i, int thread) {
   run_chain(&all->chains[i], all->n_steps, kChains[i].heat);
 }
 
-psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
-                                       const psplit_i_automaton *automaton,
-                                       const psplit_i_solver_request *request, uint64_t salt,
-                                       uint64_t n_steps, psplit_i_assignment *assignment) {
-  if (!psplit_i_takes(PSPLIT_I_RULE_BOUNDARIES, automaton->features) || instance->n == 0 ||
-      (uint64_t)instance->n_nets * instance->n_stages > MAX_CELLS)
-    return PSPLIT_LIMIT;
+/* Among the clusters of stages first .. last. */
+static psplit_code anneal_among(const psplit_i_instance *instance,
+                                const psplit_i_automaton *automaton,
+                                const psplit_i_solver_request *request, uint64_t salt,
+                                uint64_t n_steps, uint32_t first, uint32_t last,
+                                psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
   psplit_i_budget budgets[N_CHAINS];
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
-  for (uint32_t i = 0; i < N_CHAINS; i++)
+  for (uint32_t i = 0; i < N_CHAINS; i++) {
+    chains[i].first = first;
+    chains[i].last = last;
     PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
                           (request->options->seed + salt) * N_CHAINS + i));
+  }
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     chains[i].n_squares = kChains[i].n_squares;
     chains[i].automaton = automaton;
     chains[i].budget = &budgets[i];
   }
   boundary_chains all = {chains, n_steps};
-  psplit_i_anneal_chains(request, budgets, run_one, &all);
+  if (chains[0].n_inside > 0) psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].best < assignment->value) {
       assignment->value = chains[i].best;
@@ -248,5 +258,59 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
 out:
   for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_arena_fini(&chains[i].arena);
   free(chains);
+  return code;
+}
+
+static bool suits(const psplit_i_instance *instance, const psplit_i_automaton *automaton) {
+  return psplit_i_takes(PSPLIT_I_RULE_BOUNDARIES, automaton->features) && instance->n > 0 &&
+         (uint64_t)instance->n_nets * instance->n_stages <= MAX_CELLS;
+}
+
+psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
+                                       const psplit_i_automaton *automaton,
+                                       const psplit_i_solver_request *request, uint64_t salt,
+                                       uint64_t n_steps, psplit_i_assignment *assignment) {
+  if (!suits(instance, automaton)) return PSPLIT_LIMIT;
+  return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1,
+                      assignment);
+}
+
+static psplit_code find_slowest(const psplit_i_instance *instance,
+                                const psplit_i_solver_request *request,
+                                const psplit_i_assignment *assignment, uint32_t *out_stage) {
+  psplit_i_placement b;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  const psplit_code code = psplit_i_placement_init(&b, instance, 1, request->options, &arena);
+  *out_stage = 0;
+  if (code == PSPLIT_OK) {
+    memcpy(b.type, assignment->device, instance->n_stages * sizeof *b.type);
+    for (uint32_t i = 0; i < instance->n; i++) psplit_i_placement_add(&b, i, assignment->stage[i]);
+    for (uint32_t k = 1; k < instance->n_stages; k++)
+      if (psplit_i_placement_load(&b, k) > psplit_i_placement_load(&b, *out_stage)) *out_stage = k;
+  }
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
+psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
+                                    const psplit_i_automaton *automaton,
+                                    const psplit_i_solver_request *request, uint64_t salt,
+                                    uint64_t n_steps, psplit_i_assignment *assignment) {
+  enum { WIDTH = 3 };
+  const uint32_t n_stages = instance->n_stages;
+  psplit_code code = PSPLIT_OK;
+  if (!suits(instance, automaton) || n_stages < 2 * WIDTH) return PSPLIT_OK;
+  for (uint32_t idle = 0, k = 1; idle < WIDTH && !psplit_i_expired(request->budget); k++) {
+    const int64_t before = assignment->value;
+    uint32_t slowest;
+    PSPLIT_TRY(find_slowest(instance, request, assignment, &slowest));
+    const uint32_t after = slowest > idle ? slowest - idle : 0;
+    const uint32_t first = after < n_stages - WIDTH ? after : n_stages - WIDTH;
+    PSPLIT_TRY(anneal_among(instance, automaton, request, psplit_i_splitmix64(salt, k), n_steps,
+                            first, first + WIDTH - 1, assignment));
+    idle = assignment->value < before ? 0 : idle + 1;
+  }
+out:
   return code;
 }

@@ -12,5 +12,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *
                                                        const psplit_i_solver_request *request,
                                                        uint64_t salt, uint64_t n_steps,
                                                        psplit_i_assignment *assignment);
+/* The same of three stages in a row with the slowest among them, as long as that helps: with as
+ * many steps for a few clusters it begins hotter, and what is elsewhere stays. Nothing happens
+ * where three stages are more than half of all, or where boundaries cannot be annealed. Errors:
+ * NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
+                                                    const psplit_i_automaton *automaton,
+                                                    const psplit_i_solver_request *request,
+                                                    uint64_t salt, uint64_t n_steps,
+                                                    psplit_i_assignment *assignment);
 
 #endif

@@ -31,6 +31,20 @@ void bed_fini(bed *b) {
   psplit_i_arena_fini(&b->arena);
 }
 
+int64_t checked_value(const bed *b) {
+  uint32_t stage[MAX_NODES];
+  psplit_solution *solution;
+  psplit_diag diag = {0};
+  for (uint32_t v = 0; v < b->r.problem.n_nodes; v++)
+    stage[v] = b->assignment.stage[b->instance.cluster_of_node[v]];
+  if (psplit_partition_check(&b->r.problem, &b->options, stage, NULL, b->assignment.device,
+                             b->assignment.replicas, &diag, &solution) != PSPLIT_OK)
+    return INT64_MAX;
+  const int64_t value = solution->objective_ns;
+  psplit_solution_destroy(solution);
+  return value;
+}
+
 psplit_problem *parsed_problem(const char *text) {
   psplit_diag diag = {0};
   psplit_problem *p = NULL;

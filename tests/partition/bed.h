@@ -19,6 +19,8 @@ typedef struct bed {
 /* Of b->r, whatever it is; false, with nothing to end, where it contradicts itself. */
 bool bed_take(bed *b);
 void bed_fini(bed *b);
+/* What the split on the bed takes by the definition; INT64_MAX: it is not valid. */
+int64_t checked_value(const bed *b);
 
 /* The problem that a text is. */
 psplit_problem *parsed_problem(const char *text);

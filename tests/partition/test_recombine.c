@@ -29,21 +29,6 @@ static bool is_downset(const psplit_i_instance *in, const uint64_t *bits) {
   return true;
 }
 
-/* What the split that was found takes by the definition; INT64_MAX: it is not valid. */
-static int64_t checked(const bed *b) {
-  uint32_t stage[MAX_NODES];
-  psplit_solution *solution;
-  psplit_diag diag = {0};
-  for (uint32_t v = 0; v < b->r.problem.n_nodes; v++)
-    stage[v] = b->assignment.stage[b->instance.cluster_of_node[v]];
-  if (psplit_partition_check(&b->r.problem, &b->options, stage, NULL, b->assignment.device,
-                             b->assignment.replicas, &diag, &solution) != PSPLIT_OK)
-    return INT64_MAX;
-  const int64_t value = solution->objective_ns;
-  psplit_solution_destroy(solution);
-  return value;
-}
-
 /* Calls one function for problems of all shapes and features. */
 static void for_all(uint32_t n_seeds, uint32_t least, uint32_t n_nodes,
                     void (*ask)(bed *b, const char *what)) {
@@ -78,7 +63,7 @@ static void ask_best(bed *b, const char *what) {
       psplit_i_downset_dp(&b->instance, &b->automaton, &set, limit, NULL, scratch, &b->assignment),
       PSPLIT_OK);
     const int64_t value = b->assignment.value;
-    if (value < PSPLIT_I_INF && (value > limit || value < best || checked(b) != value))
+    if (value < PSPLIT_I_INF && (value > limit || value < best || checked_value(b) != value))
       fail_msg("%s: %lld is not what it takes, best %lld", what, (long long)value, (long long)best);
     if (b->r.problem.comm == PSPLIT_COMM_SHARED && value != best && best > 0)
       fail_msg("%s: %lld, best %lld", what, (long long)value, (long long)best);
@@ -229,9 +214,9 @@ static void ask_all(bed *b, const char *what) {
                                         scratch, &b->assignment),
                      PSPLIT_OK);
     if (b->assignment.value >= PSPLIT_I_INF) return;
-    if (checked(b) != b->assignment.value)
+    if (checked_value(b) != b->assignment.value)
       fail_msg("%s: %lld is not what it takes, %lld", what, (long long)b->assignment.value,
-               (long long)checked(b));
+               (long long)checked_value(b));
     if (again) assert_memory_equal(stage, b->assignment.stage, b->instance.n * sizeof *stage);
     memcpy(stage, b->assignment.stage, b->instance.n * sizeof *stage);
   }
