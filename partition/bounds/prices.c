@@ -6,17 +6,17 @@
  * is worth sum p(v) / q(v) <= sum p(v) / p(S) = 1. Begun with times, they grow in rounds. This is
  * the dual of the linear program that covers clusters by stages within T, with its columns found
  * exactly but for the rounding of loads. */
+#include "prices.h"
 #include "apart.h"
 #include "bounds.h"
-#include "stage_worth.h"
 
 enum {
   MOST_CLUSTERS = PSPLIT_I_LARGE,
-  MOST_STAGES = 256,
+  MOST_STAGES = PSPLIT_I_PRICED_STAGES,
   WIDE_GAP = 50, /* what is open is more than one of so many parts of the value */
   LIMITS = 6,
   ROUNDS = 10, /* at one limit */
-  PARTS = 512, /* of the limit, to which loads are rounded */
+  PARTS = PSPLIT_I_WORTH_PARTS,
   ONE = PSPLIT_I_WORTH_ONE
 };
 
@@ -24,13 +24,22 @@ typedef struct pricing {
   const psplit_i_bound_query *query;
   psplit_i_budget *budget;
   psplit_i_closure closure;
-  uint32_t n;
-  int64_t needed;        /* what so many stages are worth at most */
-  int32_t *price, *most; /* [n] */
+  psplit_i_prices prices;
 } pricing;
 
+psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limit,
+                                 psplit_i_arena *arena, psplit_i_prices *out) {
+  *out = (psplit_i_prices){.n = instance->n, .needed = (int64_t)ONE * instance->n_stages};
+  out->price = PSPLIT_NEW(arena, int32_t, out->n);
+  out->most = PSPLIT_NEW(arena, int32_t, out->n);
+  if (!out->price || !out->most) return PSPLIT_NOMEM;
+  for (uint32_t v = 0; v < out->n; v++)
+    out->price[v] = (int32_t)((double)instance->w[v] / (double)limit * ONE);
+  return PSPLIT_OK;
+}
+
 /* Prices keep their proportions where all together would be too large a number. */
-static void keep_small(pricing *p, int64_t sum) {
+static void keep_small(psplit_i_prices *p, int64_t sum) {
   uint32_t shift = 0;
   while (sum >> shift > INT32_MAX) shift++;
   for (uint32_t v = 0; v < p->n && shift > 0; v++) p->price[v] >>= shift;
@@ -38,12 +47,13 @@ static void keep_small(pricing *p, int64_t sum) {
 
 /* Divides each price by what stages with its cluster are worth. *out_sum: what all are worth then;
  * 0: the budget did not do. */
-static psplit_code round_of(pricing *p, psplit_i_worth *worth, int64_t limit, int64_t *out_sum) {
+static psplit_code round_of(psplit_i_prices *p, psplit_i_worth *worth, int64_t limit,
+                            psplit_i_budget *budget, int64_t *out_sum) {
   int64_t most = 0;
   bool done;
   *out_sum = 0;
   const psplit_code code =
-    psplit_i_worth_most(worth, limit, PARTS, p->price, p->budget, &most, p->most, &done);
+    psplit_i_worth_most(worth, limit, PARTS, p->price, budget, &most, p->most, &done);
   if (code != PSPLIT_OK || !done) return code;
   for (uint32_t v = 0; v < p->n; v++) {
     if (p->most[v] < 0) *out_sum = p->needed + 1; /* no stage within the limit has v */
@@ -55,16 +65,17 @@ static psplit_code round_of(pricing *p, psplit_i_worth *worth, int64_t limit, in
   return PSPLIT_OK;
 }
 
-/* Rounds while the limit may still be found out of reach. */
-static psplit_code rounds_of(pricing *p, psplit_i_worth *worth, int64_t limit, int64_t *out_sum) {
+psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_worth *worth, int64_t limit,
+                                 uint32_t n_rounds, bool to_the_end, psplit_i_budget *budget,
+                                 int64_t *out_sum) {
   int64_t before = 0;
   *out_sum = 0;
-  for (int k = 0; k < ROUNDS && *out_sum <= p->needed; k++) {
+  for (uint32_t k = 0; k < n_rounds && *out_sum <= p->needed; k++) {
     int64_t sum;
-    const psplit_code code = round_of(p, worth, limit, &sum);
+    const psplit_code code = round_of(p, worth, limit, budget, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     *out_sum = sum;
-    if (k > 0 && (sum - before) * (ROUNDS - k) < p->needed - sum) break;
+    if (!to_the_end && k > 0 && (sum - before) * (n_rounds - k) < p->needed - sum) break;
     before = sum;
   }
   return PSPLIT_OK;
@@ -79,11 +90,12 @@ static psplit_code worth_at(pricing *p, int64_t limit, int64_t *out_sum) {
   psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
                                          query->request->options, limit, p->budget, &apart);
   if (code != PSPLIT_OK) return code;
-  if (apart.impossible) *out_sum = p->needed + 1;
+  if (apart.impossible) *out_sum = p->prices.needed + 1;
   if (apart.impossible) goto out;
   PSPLIT_TRY(
     psplit_i_worth_make(apart.changed ? &apart.instance : query->instance, p->budget, &worth));
-  if (worth) PSPLIT_TRY(rounds_of(p, worth, limit, out_sum));
+  if (worth)
+    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
 out:
   psplit_i_worth_free(worth);
   psplit_i_apart_fini(&apart);
@@ -91,18 +103,19 @@ out:
 }
 
 static psplit_code try_limits(pricing *p, int64_t *inout_bound) {
+  const int64_t needed = p->prices.needed;
   int64_t high = p->query->value, limit = high - 1;
   for (int k = 0; k < LIMITS && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
     const psplit_code code = worth_at(p, limit, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    if (sum > p->needed)
+    if (sum > needed)
       *inout_bound = limit + 1;
     else
       high = limit;
     /* Clusters are worth the more the lower the limit is: at least so much. */
-    if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)p->needed) break;
-    const int64_t next = (int64_t)((double)limit * (double)sum / (double)p->needed);
+    if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)needed) break;
+    const int64_t next = (int64_t)((double)limit * (double)sum / (double)needed);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
   }
   return PSPLIT_OK;
@@ -128,7 +141,7 @@ static psplit_code can_afford(const psplit_i_instance *instance, psplit_i_budget
 psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                   int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
-  pricing p = {.query = query, .budget = budget, .n = instance->n};
+  pricing p = {.query = query, .budget = budget};
   psplit_i_arena arena;
   if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
   bool affordable;
@@ -137,12 +150,7 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
   code = psplit_i_closure_make(instance, budget, &p.closure);
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
-  p.needed = (int64_t)ONE * instance->n_stages;
-  p.price = PSPLIT_NEW(&arena, int32_t, p.n);
-  p.most = PSPLIT_NEW(&arena, int32_t, p.n);
-  PSPLIT_TRY(arena.failed ? PSPLIT_NOMEM : PSPLIT_OK);
-  for (uint32_t v = 0; v < p.n; v++)
-    p.price[v] = (int32_t)((double)instance->w[v] / (double)query->value * ONE);
+  PSPLIT_TRY(psplit_i_prices_init(instance, query->value, &arena, &p.prices));
   PSPLIT_TRY(try_limits(&p, inout_bound));
 out:
   psplit_i_arena_fini(&arena);

@@ -5,214 +5,10 @@
  * out: nets, or pairs of such a variable with a pin. A table lists (load, price), both growing, and
  * what lies between two entries is taken for the better of both. The way back gives what is worth
  * most with each cluster. */
-#include "stage_worth.h"
+#include "stage_worth_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-  MOST_WIDTH = 6,
-  MOST_DIRECT = 3, /* pins */
-  BEFORE = 0,
-  INSIDE = 1,
-  BEHIND = 2,
-  LABELS = 3,
-  MOST_JOINED = 64, /* tables that one variable joins */
-  JOINED_PART = 4,  /* of two long lists, one of so many pairs is looked at */
-  WAYS = 3          /* in which two lists are joined, forth and back */
-};
-
-/* A part: `net` with all its pins (n_scope pins), or of a net with a variable of its own what that
- * costs (scope: producer, variable), or when it must (scope: producer, variable, consumer). */
-typedef enum part_kind { WHOLE_NET, PAYS, MUST_PAY, TABLE } part_kind;
-
-typedef struct part {
-  part_kind kind;
-  uint32_t of; /* net, or the step whose table it is */
-  uint32_t n_scope;
-  uint32_t scope[MOST_WIDTH];
-  bool gone;
-} part;
-
-typedef struct entry {
-  int32_t load, price;
-} entry;
-
-/* Of loads that are close: the least, and the largest price. */
-typedef struct bin {
-  int32_t load, price;
-} bin;
-
-typedef struct list {
-  uint32_t first, n; /* of the pool */
-} list;
-
-/* Variable `var` goes: its parts, and what is left of them. Tables are indexed by the labels of
- * `scope`, the first fastest. */
-typedef struct step {
-  uint32_t var, n_scope, scope[MOST_WIDTH];
-  uint32_t n_parts, n_tables; /* parts that are tables come first */
-  uint32_t *parts;
-  uint32_t first_list, n_lists;
-} step;
-
-typedef struct use {
-  uint32_t part, next;
-} use;
-
-typedef struct pool {
-  entry *entries;
-  size_t n, most;
-} pool;
-
-struct psplit_i_worth {
-  const psplit_i_instance *instance;
-  psplit_i_arena arena;
-  uint32_t n_vars, n_parts;
-  part *parts;
-  use *uses;
-  uint32_t *first_use; /* by variable */
-  uint32_t n_uses;
-  step *steps;
-  list *inside, *outside; /* by step and labels */
-  uint32_t n_lists;
-  pool pool;
-  uint8_t *label; /* by variable */
-  uint32_t shift, most_bins, n_bins;
-  int32_t cap;    /* the limit; loads are shifted, and so rounded down */
-  uint64_t scale; /* bin of a load: (load * scale) >> 32 */
-  const int32_t *price;
-  bin *bins, *child_bins;      /* of the list at work; of those outside the tables of a step */
-  entry *row[MOST_JOINED + 2]; /* [n_bins] each */
-  uint32_t loose;              /* table of what is not connected to the rest, or NONE */
-  psplit_i_budget *budget;
-  bool failed, late;
-};
-
-/* --- the order of elimination --- */
-
-static void use_part(psplit_i_worth *p, uint32_t part_id) {
-  const part *q = &p->parts[part_id];
-  for (uint32_t i = 0; i < q->n_scope; i++) {
-    p->uses[p->n_uses] = (use){part_id, p->first_use[q->scope[i]]};
-    p->first_use[q->scope[i]] = p->n_uses++;
-  }
-}
-
-static part *add_part(psplit_i_worth *p, part_kind kind, uint32_t of) {
-  part *q = &p->parts[p->n_parts++];
-  *q = (part){.kind = kind, .of = of};
-  return q;
-}
-
-static void add_net(psplit_i_worth *p, uint32_t e, uint32_t *inout_var) {
-  const psplit_i_instance *in = p->instance;
-  const uint32_t *pin = in->net_pin + in->net_off[e];
-  const uint32_t n = in->net_off[e + 1] - in->net_off[e];
-  if (n <= MOST_DIRECT) {
-    part *q = add_part(p, WHOLE_NET, e);
-    q->n_scope = n;
-    memcpy(q->scope, pin, n * sizeof *pin);
-    use_part(p, p->n_parts - 1);
-    return;
-  }
-  const uint32_t var = (*inout_var)++;
-  for (uint32_t i = 0; i < n; i++) {
-    part *q = add_part(p, i ? MUST_PAY : PAYS, e);
-    q->n_scope = i ? 3 : 2;
-    q->scope[0] = pin[0];
-    q->scope[1] = var;
-    q->scope[2] = pin[i];
-    use_part(p, p->n_parts - 1);
-  }
-}
-
-/* What the table of `var` would be indexed by, and how many tables it joins; false: too many. */
-static bool scope_of(const psplit_i_worth *p, uint32_t var, uint32_t *scope, uint32_t *out_n,
-                     uint32_t *out_tables) {
-  uint32_t n = 0, tables = 0;
-  for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next) {
-    const part *q = &p->parts[p->uses[l].part];
-    if (q->gone) continue;
-    tables += q->kind == TABLE;
-    for (uint32_t i = 0; i < q->n_scope; i++) {
-      uint32_t k = 0;
-      if (q->scope[i] == var) continue;
-      while (k < n && scope[k] != q->scope[i]) k++;
-      if (k < n) continue;
-      if (n == MOST_WIDTH) return false;
-      scope[n++] = q->scope[i];
-    }
-  }
-  *out_n = n;
-  *out_tables = tables;
-  return tables < MOST_JOINED;
-}
-
-static uint32_t power(uint32_t n) {
-  uint32_t all = 1;
-  while (n-- > 0) all *= LABELS;
-  return all;
-}
-
-static bool eliminate(psplit_i_worth *p, uint32_t k, uint32_t var) {
-  step *s = &p->steps[k];
-  uint32_t n_tables, n = 0;
-  s->var = var;
-  if (!scope_of(p, var, s->scope, &s->n_scope, &n_tables)) return false;
-  for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next)
-    n += !p->parts[p->uses[l].part].gone;
-  s->parts = PSPLIT_NEW(&p->arena, uint32_t, n + 1);
-  if (!s->parts) return !(p->failed = true);
-  if (p->loose != PSPLIT_NONE) {
-    s->parts[s->n_parts++] = p->loose;
-    s->n_tables++;
-    p->loose = PSPLIT_NONE;
-  }
-  for (int tables = 1; tables >= 0; tables--)
-    for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next) {
-      part *q = &p->parts[p->uses[l].part];
-      if (q->gone || (q->kind == TABLE) != (tables == 1)) continue;
-      s->parts[s->n_parts++] = p->uses[l].part;
-      s->n_tables += tables == 1;
-      q->gone = true;
-    }
-  s->first_list = p->n_lists;
-  s->n_lists = power(s->n_scope);
-  p->n_lists += s->n_lists;
-  part *q = add_part(p, TABLE, k);
-  q->n_scope = s->n_scope;
-  memcpy(q->scope, s->scope, s->n_scope * sizeof *s->scope);
-  use_part(p, p->n_parts - 1);
-  if (s->n_scope == 0) p->loose = p->n_parts - 1;
-  return true;
-}
-
-/* Fewest neighbours first, of those the one behind a single table: chains are eaten from an end. */
-static uint32_t rank_of(const psplit_i_worth *p, uint32_t var) {
-  uint32_t scope[MOST_WIDTH], n, tables;
-  if (!scope_of(p, var, scope, &n, &tables)) return PSPLIT_NONE;
-  return 4 * n + (tables == 1 ? 0 : tables == 0 ? 1 : tables == 2 ? 2 : 3);
-}
-
-static bool order(psplit_i_worth *p) {
-  uint32_t *rank = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
-  bool *gone = PSPLIT_NEW(&p->arena, bool, p->n_vars);
-  if (p->arena.failed) return !(p->failed = true);
-  for (uint32_t v = 0; v < p->n_vars; v++) rank[v] = rank_of(p, v);
-  for (uint32_t k = 0; k < p->n_vars; k++) {
-    uint32_t best = PSPLIT_NONE;
-    for (uint32_t v = 0; v < p->n_vars; v++)
-      if (!gone[v] && rank[v] != PSPLIT_NONE && (best == PSPLIT_NONE || rank[v] < rank[best]))
-        best = v;
-    psplit_i_spend(p->budget, p->n_vars / 4);
-    if (best == PSPLIT_NONE || !eliminate(p, k, best)) return false;
-    gone[best] = true;
-    for (uint32_t i = 0; i < p->steps[k].n_scope; i++)
-      rank[p->steps[k].scope[i]] = rank_of(p, p->steps[k].scope[i]);
-  }
-  return true;
-}
 
 /* Whether nets with more pins are less than half of what all nets may cost. */
 static bool few_above(const psplit_i_instance *in, uint32_t most_pins) {
@@ -223,35 +19,6 @@ static bool few_above(const psplit_i_instance *in, uint32_t most_pins) {
     if (in->net_off[e + 1] - in->net_off[e] > most_pins) above += cost;
   }
   return above <= all / 2;
-}
-
-/* Nets with more pins than `most_pins` are left out. */
-static bool build(psplit_i_worth *p, uint32_t most_pins) {
-  const psplit_i_instance *in = p->instance;
-  size_t n_parts = 0;
-  uint32_t var = in->n;
-  p->n_vars = in->n;
-  for (uint32_t e = 0; e < in->n_nets; e++) {
-    const uint32_t n = in->net_off[e + 1] - in->net_off[e];
-    if (n > most_pins) continue;
-    p->n_vars += n > MOST_DIRECT;
-    n_parts += n > MOST_DIRECT ? n : 1;
-  }
-  p->loose = PSPLIT_NONE;
-  p->parts = PSPLIT_NEW(&p->arena, part, n_parts + p->n_vars);
-  p->uses = PSPLIT_NEW(&p->arena, use, 3 * n_parts + (size_t)MOST_WIDTH * p->n_vars);
-  p->first_use = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
-  p->steps = PSPLIT_NEW(&p->arena, step, p->n_vars);
-  p->label = PSPLIT_NEW(&p->arena, uint8_t, p->n_vars);
-  p->n_parts = p->n_uses = p->n_lists = 0;
-  if (p->arena.failed) return !(p->failed = true);
-  memset(p->first_use, 0xff, p->n_vars * sizeof *p->first_use);
-  for (uint32_t e = 0; e < in->n_nets; e++)
-    if (in->net_off[e + 1] - in->net_off[e] <= most_pins) add_net(p, e, &var);
-  if (!order(p)) return false;
-  p->inside = PSPLIT_NEW(&p->arena, list, p->n_lists);
-  p->outside = PSPLIT_NEW(&p->arena, list, p->n_lists);
-  return !(p->failed = p->arena.failed);
 }
 
 psplit_code psplit_i_worth_make(const psplit_i_instance *instance, psplit_i_budget *budget,
@@ -268,7 +35,7 @@ psplit_code psplit_i_worth_make(const psplit_i_instance *instance, psplit_i_budg
   bool ok = false;
   for (; most_pins >= 2 && !ok && !p->failed && few_above(instance, most_pins); most_pins /= 2) {
     psplit_i_arena_reset(&p->arena);
-    ok = build(p, most_pins);
+    ok = psplit_i_worth_build(p, most_pins);
   }
   const bool failed = p->failed;
   if (ok)
@@ -314,7 +81,7 @@ static void put_sums(psplit_i_worth *p, bin *bins, const entry *a, uint32_t n_a,
     if (j == 0) break;
     ops += j;
   }
-  if (!psplit_i_spend(p->budget, ops / 2)) p->late = true;
+  if (!psplit_i_spend(p->budget, ops / 3)) p->late = true;
 }
 
 static uint32_t sums(psplit_i_worth *p, const entry *a, uint32_t n_a, const entry *b, uint32_t n_b,
@@ -343,8 +110,8 @@ static list keep(psplit_i_worth *p, const bin *bins) {
 /* --- costs --- */
 
 static int64_t net_cost(const psplit_i_worth *p, uint32_t e, bool pays, uint8_t producer) {
-  if (!pays || producer == BEHIND) return 0;
-  return (producer == INSIDE ? p->instance->send : p->instance->recv)[e];
+  if (!pays || producer == PSPLIT_I_BEHIND) return 0;
+  return (producer == PSPLIT_I_INSIDE ? p->instance->send : p->instance->recv)[e];
 }
 
 /* What a part costs with labels as they are; -1: it rules them out. */
@@ -372,18 +139,13 @@ static bool own_of(const psplit_i_worth *p, const step *s, entry *out) {
     load += cost >> p->shift;
     if (load > p->cap) return false;
   }
-  if (s->var < p->instance->n && p->label[s->var] == INSIDE) {
+  if (s->var < p->instance->n && p->label[s->var] == PSPLIT_I_INSIDE) {
     load += p->instance->w[s->var] >> p->shift;
     out->price = p->price ? p->price[s->var] : 0;
   }
   if (load > p->cap) return false;
   out->load = (int32_t)load;
   return true;
-}
-
-static void set_labels(psplit_i_worth *p, const step *s, uint32_t index) {
-  for (uint32_t i = 0; i < s->n_scope; i++, index /= LABELS)
-    p->label[s->scope[i]] = (uint8_t)(index % LABELS);
 }
 
 static const step *step_of(const psplit_i_worth *p, const step *s, uint32_t table) {
@@ -398,8 +160,26 @@ static uint32_t place_of(const psplit_i_worth *p, const step *s, uint32_t table)
   return of->first_list + index;
 }
 
-static uint8_t labels_of(const psplit_i_worth *p, uint32_t var) {
-  return var < p->instance->n ? LABELS : 2;
+static bool may_be(const psplit_i_worth *p, uint32_t var, uint8_t label) {
+  if (var >= p->instance->n) return label < 2;
+  return !p->sides || (p->sides[var] >> label & 1) == 1;
+}
+
+/* Sets the labels of the scope; false: some variable may not have its own. */
+static bool set_labels(psplit_i_worth *p, const step *s, uint32_t index) {
+  bool all = true;
+  for (uint32_t i = 0; i < s->n_scope; i++, index /= LABELS) {
+    p->label[s->scope[i]] = (uint8_t)(index % LABELS);
+    all = all && may_be(p, s->scope[i], p->label[s->scope[i]]);
+  }
+  return all;
+}
+
+/* Sets the label of the step's own variable; false: it may not have it, or nothing fits with it. */
+static bool set_own(psplit_i_worth *p, const step *s, uint8_t label, entry *out_own) {
+  if (!may_be(p, s->var, label)) return false;
+  p->label[s->var] = label;
+  return own_of(p, s, out_own);
 }
 
 /* --- forth --- */
@@ -430,27 +210,31 @@ static void put_joined(psplit_i_worth *p, const step *s, entry own, bin *out) {
 static void go_forth(psplit_i_worth *p, const step *s) {
   entry own;
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
-    set_labels(p, s, index);
+    p->inside[s->first_list + index] = (list){0, 0};
+    if (!set_labels(p, s, index)) continue;
     clear(p, p->child_bins);
-    for (uint8_t x = 0; x < labels_of(p, s->var); x++) {
-      p->label[s->var] = x;
-      if (own_of(p, s, &own)) put_joined(p, s, own, p->child_bins);
-    }
+    for (uint8_t x = 0; x < LABELS; x++)
+      if (set_own(p, s, x, &own)) put_joined(p, s, own, p->child_bins);
     p->inside[s->first_list + index] = keep(p, p->child_bins);
-    if (!psplit_i_spend(p->budget, LABELS * s->n_parts + p->n_bins / 2)) p->late = true;
+    if (!psplit_i_spend(p->budget, LABELS * s->n_parts + p->n_bins / 8)) p->late = true;
   }
 }
 
 /* --- and back --- */
 
-/* The most that an entry of a and one of b are worth within the limit, or -1. */
-static int32_t best_of(const psplit_i_worth *p, const entry *a, uint32_t n_a, const entry *b,
-                       uint32_t n_b) {
-  int32_t best = -1;
+/* An entry of one list and one of another. */
+typedef struct pick {
+  int32_t price, load_a, load_b;
+} pick;
+
+/* Of those with no larger load than `room` the one that is worth most; price -1: there is none. */
+static pick best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b, uint32_t n_b) {
+  pick best = {.price = -1};
   for (uint32_t i = 0, j = n_b; i < n_a; i++) {
-    while (j > 0 && a[i].load + b[j - 1].load > p->cap) j--;
+    while (j > 0 && a[i].load + b[j - 1].load > room) j--;
     if (j == 0) break;
-    if (a[i].price + b[j - 1].price > best) best = a[i].price + b[j - 1].price;
+    if (a[i].price + b[j - 1].price > best.price)
+      best = (pick){a[i].price + b[j - 1].price, a[i].load, b[j - 1].load};
   }
   return best;
 }
@@ -491,8 +275,8 @@ static void put_outside(psplit_i_worth *p, const step *s, entry own, list outsid
     other = behind;
     behind = joined;
   }
-  if (s->var < p->instance->n && p->label[s->var] == INSIDE) {
-    const int32_t best = best_of(p, p->row[0], n_row[0], behind, n);
+  if (s->var < p->instance->n && p->label[s->var] == PSPLIT_I_INSIDE) {
+    const int32_t best = best_of(p->cap, p->row[0], n_row[0], behind, n).price;
     if (best > most[s->var]) most[s->var] = best;
   }
 }
@@ -507,10 +291,8 @@ static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
     const list outside = p->outside[s->first_list + index];
     if (outside.n == 0) continue;
     set_labels(p, s, index);
-    for (uint8_t x = 0; x < labels_of(p, s->var); x++) {
-      p->label[s->var] = x;
-      if (own_of(p, s, &own)) put_outside(p, s, own, outside, first_bin, most);
-    }
+    for (uint8_t x = 0; x < LABELS; x++)
+      if (set_own(p, s, x, &own)) put_outside(p, s, own, outside, first_bin, most);
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts)) p->late = true;
   }
   for (uint32_t t = 0; t < s->n_tables; t++) {
@@ -519,7 +301,7 @@ static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
       p->outside[of->first_list + i] =
         keep(p, p->child_bins + first_bin[t] + (size_t)i * p->n_bins);
   }
-  if (!psplit_i_spend(p->budget, first_bin[s->n_tables] / 2)) p->late = true;
+  if (!psplit_i_spend(p->budget, first_bin[s->n_tables] / 8)) p->late = true;
 }
 
 /* Operations of a step, about: list lengths are at most the products and sums of those they are
@@ -529,10 +311,9 @@ static uint64_t step_ops(psplit_i_worth *p, const step *s) {
   entry own;
   for (uint32_t index = 0; index < s->n_lists; index++) {
     uint64_t all = 0;
-    set_labels(p, s, index);
-    for (uint8_t x = 0; x < labels_of(p, s->var); x++) {
-      p->label[s->var] = x;
-      if (!own_of(p, s, &own)) continue;
+    if (!set_labels(p, s, index)) continue;
+    for (uint8_t x = 0; x < LABELS; x++) {
+      if (!set_own(p, s, x, &own)) continue;
       uint64_t n = 1;
       for (uint32_t t = 0; t < s->n_tables; t++) {
         n *= p->inside[place_of(p, s, t)].n;
@@ -552,6 +333,7 @@ uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts) {
   worth->cap = INT32_MAX;
   worth->shift = 62; /* what is ruled out is, whatever it takes */
   worth->price = NULL;
+  worth->sides = NULL;
   worth->n_bins = n_parts;
   for (uint32_t k = 0; k < worth->n_vars; k++) ops += step_ops(worth, &worth->steps[k]);
   return ops;
@@ -574,20 +356,29 @@ static bool make_room(psplit_i_worth *p, uint32_t n_bins) {
   return !p->arena.failed;
 }
 
-psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
-                                const int32_t *price, psplit_i_budget *budget, int64_t *out_most,
-                                int32_t *most, bool *out_done) {
-  psplit_i_worth *p = worth;
+/* Makes all tables. */
+static psplit_code fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts, const int32_t *price,
+                        const uint8_t *sides, psplit_i_budget *budget) {
   if (!make_room(p, n_parts)) return PSPLIT_NOMEM;
   p->shift = 0;
   while (limit >> p->shift >= 1 << 28) p->shift++;
   p->cap = (int32_t)(limit >> p->shift);
   p->scale = ((uint64_t)p->n_bins << 32) / ((uint64_t)p->cap + 1);
   p->price = price;
+  p->sides = sides;
   p->budget = budget;
   p->late = false;
   p->pool.n = 0;
   for (uint32_t k = 0; k < p->n_vars && !p->late; k++) go_forth(p, &p->steps[k]);
+  return p->failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
+
+psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
+                                const int32_t *price, psplit_i_budget *budget, int64_t *out_most,
+                                int32_t *most, bool *out_done) {
+  psplit_i_worth *p = worth;
+  const psplit_code code = fill(p, limit, n_parts, price, NULL, budget);
+  if (code != PSPLIT_OK) return code;
   const step *last = &p->steps[p->n_vars - 1];
   if (!p->late) {
     const list l = p->inside[last->first_list];
@@ -602,6 +393,120 @@ psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n
   }
   *out_done = !p->late;
   return p->failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
+
+/* --- a stage --- */
+
+/* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
+ * with labels as they are. */
+static void join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row) {
+  for (uint32_t t = 0; t + 1 < s->n_tables; t++) {
+    const list l = p->inside[place_of(p, s, t)];
+    n_row[t] = l.n;
+    if (t == 0 && l.n > 0) memcpy(p->row[0], at(p, l), l.n * sizeof(entry));
+    if (t > 0) n_row[t] = sums(p, p->row[t - 1], n_row[t - 1], at(p, l), l.n, p->row[t]);
+  }
+}
+
+/* What table t brings at best with those before it, within `room`. */
+static pick best_at(const psplit_i_worth *p, const step *s, uint32_t t, const uint32_t *n_row,
+                    int32_t room) {
+  static const entry none = {0, 0};
+  const list l = p->inside[place_of(p, s, t)];
+  return best_of(room, t ? p->row[t - 1] : &none, t ? n_row[t - 1] : 1, at(p, l), l.n);
+}
+
+/* The label of the step's variable with which most is worth while within its room. */
+static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t *out_label,
+                         int32_t *out_rest) {
+  uint32_t n_row[MOST_JOINED];
+  int32_t most = -1;
+  entry own;
+  for (uint8_t x = 0; x < LABELS; x++) {
+    if (!set_own(p, s, x, &own) || own.load > room) continue;
+    pick best = {0, 0, 0};
+    join_inside(p, s, n_row);
+    if (s->n_tables > 0) best = best_at(p, s, s->n_tables - 1, n_row, room - own.load);
+    if (best.price < 0 || best.price + own.price <= most) continue;
+    most = best.price + own.price;
+    *out_label = x;
+    *out_rest = room - own.load;
+  }
+  return most >= 0;
+}
+
+/* Shares out among the tables of a step what load its own leaves. Lists say a little less than what
+ * is needed, so what is too much is shared as well. */
+static bool share_out(psplit_i_worth *p, const step *s, int32_t rest) {
+  uint32_t n_row[MOST_JOINED];
+  join_inside(p, s, n_row);
+  for (uint32_t t = s->n_tables; t-- > 0;) {
+    const pick best = best_at(p, s, t, n_row, rest);
+    if (best.price < 0) return false;
+    const int32_t more = t ? (rest - best.load_a - best.load_b) / 2 : rest - best.load_b;
+    p->room[step_of(p, s, t) - p->steps] = best.load_b + more;
+    rest -= best.load_b + more;
+  }
+  return true;
+}
+
+/* Labels of a stage that is worth about the most within a load, from the last step on. */
+static bool trace(psplit_i_worth *p, int32_t load) {
+  p->room[p->n_vars - 1] = load;
+  for (uint32_t k = p->n_vars; k-- > 0;) {
+    const step *s = &p->steps[k];
+    uint8_t label = 0;
+    int32_t rest = 0;
+    if (!choose_label(p, s, p->room[k], &label, &rest)) return false;
+    p->label[s->var] = label;
+    if (!share_out(p, s, rest)) return false;
+  }
+  return true;
+}
+
+/* Takes along what nets that are left out say; false: it is on another side for certain. */
+static bool take_along(psplit_i_worth *p) {
+  const psplit_i_instance *in = p->instance;
+  for (uint32_t v = 0; v < in->n; v++)
+    for (uint32_t l = in->succ_off[v]; l < in->succ_off[v + 1]; l++) {
+      const uint32_t w = in->succ[l];
+      if (p->label[w] >= p->label[v]) continue;
+      p->label[w] = p->label[v];
+      if (!may_be(p, w, p->label[w])) return false;
+    }
+  return true;
+}
+
+/* The load of the stage by the instance. */
+static int64_t load_of(const psplit_i_worth *p) {
+  const psplit_i_instance *in = p->instance;
+  int64_t load = 0;
+  for (uint32_t v = 0; v < in->n; v++) load += p->label[v] == PSPLIT_I_INSIDE ? in->w[v] : 0;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const uint8_t producer = p->label[in->net_pin[in->net_off[e]]];
+    bool pays = false;
+    for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++)
+      pays = pays || p->label[in->net_pin[q]] == producer + 1;
+    load += net_cost(p, e, pays, producer);
+  }
+  return load;
+}
+
+psplit_code psplit_i_worth_stage(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
+                                 const int32_t *price, const uint8_t *sides,
+                                 psplit_i_budget *budget, uint8_t *out_side, bool *out_found) {
+  psplit_i_worth *p = worth;
+  *out_found = false;
+  const psplit_code code = fill(p, limit, n_parts, price, sides, budget);
+  if (code != PSPLIT_OK || p->late) return code;
+  for (int64_t cap = limit, k = 0; k < MOST_TRACES && cap >= 0 && !*out_found; k++) {
+    if (!trace(p, (int32_t)(cap >> p->shift)) || !take_along(p)) break;
+    const int64_t load = load_of(p);
+    *out_found = load <= limit;
+    cap -= load - limit;
+  }
+  if (*out_found) memcpy(out_side, p->label, p->instance->n * sizeof *out_side);
+  return PSPLIT_OK;
 }
 
 void psplit_i_worth_free(psplit_i_worth *worth) {

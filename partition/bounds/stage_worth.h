@@ -13,6 +13,8 @@
 
 enum { PSPLIT_I_WORTH_ONE = 1 << 22 }; /* what prices are parts of; all together below 2^31 */
 
+enum { PSPLIT_I_BEFORE, PSPLIT_I_INSIDE, PSPLIT_I_BEHIND }; /* where a cluster is by a stage */
+
 typedef struct psplit_i_worth psplit_i_worth;
 
 /* For instances whose nets are all forward and whose devices are alike. *out is NULL where the
@@ -31,5 +33,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t l
                                                 uint32_t n_parts, const int32_t *price,
                                                 psplit_i_budget *budget, int64_t *out_most,
                                                 int32_t *most, bool *out_done);
+
+/* A stage of load <= limit that is worth about the most of those with each cluster v on one of the
+ * sides whose bits sides[v] has; out_side[v]: where it is. Work and tensors count as the instance
+ * has them. *out_found is false where none was found, or the budget did not do. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_worth_stage(psplit_i_worth *worth, int64_t limit,
+                                                 uint32_t n_parts, const int32_t *price,
+                                                 const uint8_t *sides, psplit_i_budget *budget,
+                                                 uint8_t *out_side, bool *out_found);
 
 #endif

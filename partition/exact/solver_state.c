@@ -14,12 +14,14 @@
 #include "recombine.h"
 #include "reductions.h"
 #include "result.h"
+#include "stages_by_worth.h"
 #include "weight_axis.h"
 
 enum {
   ANNEAL_STEPS = 500000,
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
+  WIDE_GAP = 50,       /* is more than one of so many parts of the value */
   FEW_STAGES = 8,      /* recombination found worse than annealing there */
   RECOMBINED_PART = 5, /* the first split is within one of so many parts above the bound */
   /* Rates between budgets: steps of the exact program that take as long as ANNEAL_STEPS, and
@@ -89,6 +91,8 @@ void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *as
 static psplit_code bind_instance(psplit_i_solver_state *a) {
   const psplit_i_solver_request *request = a->request;
   psplit_i_automaton_fini(&a->automaton);
+  psplit_i_downsets_fini(&a->set);
+  psplit_i_downsets_init(&a->set, &a->instance);
   const psplit_code code =
     psplit_i_automaton_init(&a->automaton, &a->instance, request->options, request->diag);
   if (code != PSPLIT_OK) return code;
@@ -333,11 +337,31 @@ psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *tu
   /* Not the best value, which hangs on the seed. */
   const int64_t limit = psplit_i_sat_add_i64(a->result->bound, a->result->bound / RECOMBINED_PART);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  const psplit_code code = psplit_i_recombine(&a->instance, &a->automaton, limit,
+  const psplit_code code = psplit_i_recombine(&a->instance, &a->automaton, &a->set, limit,
                                               a->request->budget, a->scratch, &a->trial);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_RECOMBINATION);
   turn->again = a->gets_far && a->best.value < before;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  const int64_t before = a->best.value;
+  (void)turn;
+  if (a->by_worth || before >= PSPLIT_I_INF || a->request->relaxed ||
+      a->instance.n > PSPLIT_I_BY_WORTH || a->instance.n_types > 1 ||
+      a->instance.total_w[0] >= PSPLIT_I_INF || !a->instance.all_forward ||
+      psplit_i_state_done(a) || before - a->result->bound <= before / WIDE_GAP ||
+      !psplit_i_takes(PSPLIT_I_SOLVER_BY_WORTH, a->automaton.features))
+    return PSPLIT_OK;
+  a->by_worth = true;
+  psplit_i_budget half = psplit_i_budget_share(a->request->budget, 2);
+  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  const psplit_code code = psplit_i_stages_by_worth(&a->instance, &a->automaton, a->result->bound,
+                                                    &half, a->scratch, &a->trial, &a->set);
+  psplit_i_spend(a->request->budget, half.spent);
+  if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
+  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_BY_WORTH);
   return PSPLIT_OK;
 }
 
@@ -376,6 +400,7 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
 }
 
 void psplit_i_state_fini(psplit_i_solver_state *a) {
+  psplit_i_downsets_fini(&a->set);
   psplit_i_closure_fini(&a->closure);
   psplit_i_weight_axis_fini(&a->axis);
   psplit_i_automaton_fini(&a->automaton);

@@ -8,6 +8,7 @@
 #include "automaton.h"
 #include "bounds.h"
 #include "budget.h"
+#include "downsets.h"
 #include "exact.h"
 #include "instance.h"
 #include "result.h"
@@ -38,6 +39,8 @@ typedef struct psplit_i_solver_state {
   bool stuck_asked;         /* those for where much is open after all turns, too */
   bool heavy_asked;         /* the heavy clusters alone */
   bool recombined;          /* splits have been put together from downsets */
+  bool by_worth;            /* and from stages that are worth much, */
+  psplit_i_downsets set;    /* between these downsets */
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
   bool gets_far;            /* it takes many steps, but seems to end */
@@ -90,6 +93,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a,
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Splits put together from downsets where little is cut, once: the same whatever the seed. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn);
+/* Splits of stages that are worth much by prices, once, where much is open: the same whatever the
+ * seed. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
  * left). */
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);

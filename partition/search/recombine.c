@@ -182,14 +182,18 @@ out:
   return code;
 }
 
-static psplit_code run(search *s, int64_t limit, int64_t *scratch, psplit_i_assignment *trial,
-                       psplit_i_assignment *found, psplit_i_assignment *io_split) {
+static psplit_code run(search *s, const psplit_i_downsets *more, int64_t limit, int64_t *scratch,
+                       psplit_i_assignment *trial, psplit_i_assignment *found,
+                       psplit_i_assignment *io_split) {
   const uint32_t n_stages = s->instance->n_stages;
   const uint32_t n_parts =
     n_stages < MOST_PARTS / PARTS_A_STAGE ? n_stages * PARTS_A_STAGE : MOST_PARTS;
   psplit_code code = PSPLIT_OK;
   PSPLIT_TRY(psplit_i_downset_cuts_whole(s->instance, s->automaton, &s->depths, n_parts, s->budget,
                                          &s->set));
+  for (uint32_t i = 0; i < more->n; i++)
+    PSPLIT_TRY(psplit_i_downsets_add(&s->set, psplit_i_downset(more, i)) ? PSPLIT_OK
+                                                                         : PSPLIT_NOMEM);
   const uint32_t n_whole = s->set.n;
   PSPLIT_TRY(
     psplit_i_downset_dp(s->instance, s->automaton, &s->set, limit, s->budget, scratch, found));
@@ -204,15 +208,15 @@ out:
 }
 
 psplit_code psplit_i_recombine(const psplit_i_instance *instance,
-                               const psplit_i_automaton *automaton, int64_t limit,
-                               psplit_i_budget *budget, int64_t *scratch,
+                               const psplit_i_automaton *automaton, const psplit_i_downsets *more,
+                               int64_t limit, psplit_i_budget *budget, int64_t *scratch,
                                psplit_i_assignment *io_split) {
   search s = {.instance = instance, .automaton = automaton, .budget = budget};
   psplit_i_assignment trial, found;
   psplit_code code = search_init(&s);
   if (code == PSPLIT_OK) code = psplit_i_assignment_init(&trial, instance, &s.arena);
   if (code == PSPLIT_OK) code = psplit_i_assignment_init(&found, instance, &s.arena);
-  if (code == PSPLIT_OK) code = run(&s, limit, scratch, &trial, &found, io_split);
+  if (code == PSPLIT_OK) code = run(&s, more, limit, scratch, &trial, &found, io_split);
   search_fini(&s);
   return code;
 }

@@ -103,6 +103,74 @@ static void stages_are_worth_no_more(void **state) {
   assert_int_equal(n_exact, n_asked);
 }
 
+/* What stages on given sides are worth at most, by trying all; -1: there is none. */
+static int64_t most_on_sides(const psplit_i_instance *in, int64_t limit, const int32_t *price,
+                             const uint8_t *sides) {
+  int label[SMALL] = {0};
+  int64_t best = -1;
+  for (bool more = true; more;) {
+    const int64_t load = load_of(in, label);
+    int64_t worth = 0;
+    bool allowed = load >= 0 && load <= limit;
+    for (uint32_t v = 0; v < in->n; v++) {
+      worth += label[v] == 1 ? price[v] : 0;
+      allowed = allowed && (sides[v] >> label[v] & 1) == 1;
+    }
+    if (allowed && worth > best) best = worth;
+    uint32_t v = 0;
+    while (v < in->n && label[v] == 2) label[v++] = 0;
+    more = v < in->n;
+    if (more) label[v]++;
+  }
+  return best;
+}
+
+/* The stage that is found is on those sides and within the limit. Whether there is any; *out_best:
+ * it is worth the most. */
+static bool hold_stage(bed *b, bool *out_best) {
+  const psplit_i_instance *in = &b->instance;
+  int32_t price[SMALL];
+  uint8_t sides[SMALL], side[SMALL];
+  int label[SMALL];
+  psplit_i_worth *worth;
+  bool found;
+  const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
+  for (uint32_t v = 0; v < in->n; v++) price[v] = 1 + (int32_t)draw(1000);
+  for (uint32_t v = 0; v < in->n; v++) sides[v] = (uint8_t)(draw(3) ? 7 : 1 + draw(7));
+  assert_int_equal(psplit_i_worth_make(in, NULL, &worth), PSPLIT_OK);
+  assert_non_null(worth);
+  assert_int_equal(psplit_i_worth_stage(worth, limit, PARTS, price, sides, NULL, side, &found),
+                   PSPLIT_OK);
+  psplit_i_worth_free(worth);
+  const int64_t best = most_on_sides(in, limit, price, sides);
+  int64_t by_stage = 0;
+  assert_true(best >= 0 || !found);
+  for (uint32_t v = 0; v < in->n && found; v++) {
+    assert_true(sides[v] >> side[v] & 1);
+    label[v] = side[v];
+    by_stage += side[v] == PSPLIT_I_INSIDE ? price[v] : 0;
+  }
+  if (found) assert_in_range(load_of(in, label), 0, limit);
+  *out_best = found && by_stage == best;
+  return best >= 0;
+}
+
+static void stages_are_found_on_sides(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_best = 0;
+  sweep s = {.n_seeds = 60, .nodes = {2, 6}, .stages = {2, 1}, .shared_every = 3};
+  draw_state = 7;
+  while (next_problem(&s, &b)) {
+    bool best;
+    if (!is_for(&b) || !hold_stage(&b, &best)) continue;
+    n_asked++;
+    n_best += best;
+  }
+  assert_true(n_asked > percent(100));
+  assert_true(n_best > n_asked - n_asked / 50);
+}
+
 /* The bound that is asked where the best value known is `value`; -1: it is not for the problem. */
 static int64_t ask(bed *b, int64_t value) {
   psplit_i_budget budget = psplit_i_budget_unlimited();
@@ -171,6 +239,7 @@ static void bounds_are_below_splits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(stages_are_worth_no_more),
+    cmocka_unit_test(stages_are_found_on_sides),
     cmocka_unit_test(bounds_are_below_optima),
     cmocka_unit_test(bounds_are_below_splits),
   };

@@ -13,6 +13,7 @@
 #include "downset_dp.h"
 #include "local_search.h"
 #include "recombine.h"
+#include "stages_by_worth.h"
 #include "sweep.h"
 
 static const unsigned kFeatures[] = {
@@ -210,7 +211,7 @@ static void ask_all(bed *b, const char *what) {
   uint32_t stage[MAX_NODES];
   for (uint32_t again = 0; again < 2; again++) {
     b->assignment.value = b->assignment.comm = PSPLIT_I_INF;
-    assert_int_equal(psplit_i_recombine(&b->instance, &b->automaton, PSPLIT_I_INF / 4, NULL,
+    assert_int_equal(psplit_i_recombine(&b->instance, &b->automaton, &set, PSPLIT_I_INF / 4, NULL,
                                         scratch, &b->assignment),
                      PSPLIT_OK);
     if (b->assignment.value >= PSPLIT_I_INF) return;
@@ -236,12 +237,55 @@ static void what_is_put_together_is_a_split(void **state) {
   assert_true(n_best > percent(200));
 }
 
+/* --- stages that are worth much --- */
+
+static uint32_t n_better;
+
+/* From a split that hardly any search found. */
+static void ask_by_worth(bed *b, const char *what) {
+  uint32_t stage[MAX_NODES];
+  if (b->instance.n_types > 1 || b->instance.overlap) return;
+  if (b->instance.total_w[0] >= PSPLIT_I_INF) return;
+  for (uint32_t again = 0; again < 2; again++) {
+    const int64_t before = some_split(b, 0);
+    if (before == 0 || before >= PSPLIT_I_INF) return;
+    psplit_i_downsets_forget(&set, 0);
+    assert_int_equal(
+      psplit_i_stages_by_worth(&b->instance, &b->automaton, 0, NULL, scratch, &b->assignment, &set),
+      PSPLIT_OK);
+    if (b->assignment.value > before || checked(b) != b->assignment.value)
+      fail_msg("%s: %lld from %lld is not what it takes, %lld", what,
+               (long long)b->assignment.value, (long long)before, (long long)checked(b));
+    for (uint32_t k = 0; k < set.n; k++)
+      assert_true(is_downset(&b->instance, psplit_i_downset(&set, k)));
+    if (again) assert_memory_equal(stage, b->assignment.stage, b->instance.n * sizeof *stage);
+    memcpy(stage, b->assignment.stage, b->instance.n * sizeof *stage);
+    n_better += !again && b->assignment.value < before;
+  }
+  n_asked++;
+  if (b->instance.n > 8) return;
+  int64_t comm;
+  const int64_t best = best_by_enumeration(&b->r.problem, &b->options, &comm, NULL);
+  assert_true(best <= b->assignment.value);
+  n_best += best == b->assignment.value;
+}
+
+static void stages_by_worth_make_splits(void **state) {
+  (void)state;
+  n_asked = n_best = n_better = 0;
+  for_all(20, 4, 30, ask_by_worth);
+  assert_true(n_asked > percent(150));
+  assert_true(n_best > percent(20));
+  assert_true(n_better > percent(8));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(of_all_downsets_the_best_is_found),
     cmocka_unit_test(splits_are_put_together),
     cmocka_unit_test(least_cuts_are_on_the_hull),
     cmocka_unit_test(what_is_put_together_is_a_split),
+    cmocka_unit_test(stages_by_worth_make_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

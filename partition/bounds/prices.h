@@ -1,0 +1,29 @@
+/* Prices of clusters by which no stage within a limit is worth more than PSPLIT_I_WORTH_ONE: what
+ * each has to take of a stage at least. */
+#ifndef PSPLIT_PARTITION_PRICES_H
+#define PSPLIT_PARTITION_PRICES_H
+
+#include "stage_worth.h"
+
+enum {
+  PSPLIT_I_WORTH_PARTS = 512,  /* of the limit, to which loads are rounded */
+  PSPLIT_I_PRICED_STAGES = 256 /* at most: of more all clusters may be worth too large a number */
+};
+
+typedef struct psplit_i_prices {
+  uint32_t n;
+  int64_t needed;        /* what all stages that there are are worth at most */
+  int32_t *price, *most; /* [n] */
+} psplit_i_prices;
+
+/* Prices in proportion to times. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limit,
+                                                 psplit_i_arena *arena, psplit_i_prices *out);
+/* They grow in up to so many rounds, until all clusters are worth more than `needed`; *out_sum:
+ * what they are worth then, 0: the budget did not do. Not `to_the_end`: only while that may still
+ * be. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_prices_grow(psplit_i_prices *prices, psplit_i_worth *worth,
+                                                 int64_t limit, uint32_t n_rounds, bool to_the_end,
+                                                 psplit_i_budget *budget, int64_t *out_sum);
+
+#endif

@@ -1,0 +1,156 @@
+/* The order in which variables go: each where its neighbours are fewest. */
+#include "stage_worth_inside.h"
+
+#include <string.h>
+
+static void use_part(psplit_i_worth *p, uint32_t part_id) {
+  const part *q = &p->parts[part_id];
+  for (uint32_t i = 0; i < q->n_scope; i++) {
+    p->uses[p->n_uses] = (use){part_id, p->first_use[q->scope[i]]};
+    p->first_use[q->scope[i]] = p->n_uses++;
+  }
+}
+
+static part *add_part(psplit_i_worth *p, part_kind kind, uint32_t of) {
+  part *q = &p->parts[p->n_parts++];
+  *q = (part){.kind = kind, .of = of};
+  return q;
+}
+
+static void add_net(psplit_i_worth *p, uint32_t e, uint32_t *inout_var) {
+  const psplit_i_instance *in = p->instance;
+  const uint32_t *pin = in->net_pin + in->net_off[e];
+  const uint32_t n = in->net_off[e + 1] - in->net_off[e];
+  if (n <= MOST_DIRECT) {
+    part *q = add_part(p, WHOLE_NET, e);
+    q->n_scope = n;
+    memcpy(q->scope, pin, n * sizeof *pin);
+    use_part(p, p->n_parts - 1);
+    return;
+  }
+  const uint32_t var = (*inout_var)++;
+  for (uint32_t i = 0; i < n; i++) {
+    part *q = add_part(p, i ? MUST_PAY : PAYS, e);
+    q->n_scope = i ? 3 : 2;
+    q->scope[0] = pin[0];
+    q->scope[1] = var;
+    q->scope[2] = pin[i];
+    use_part(p, p->n_parts - 1);
+  }
+}
+
+/* What the table of `var` would be indexed by, and how many tables it joins; false: too many. */
+static bool scope_of(const psplit_i_worth *p, uint32_t var, uint32_t *scope, uint32_t *out_n,
+                     uint32_t *out_tables) {
+  uint32_t n = 0, tables = 0;
+  for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next) {
+    const part *q = &p->parts[p->uses[l].part];
+    if (q->gone) continue;
+    tables += q->kind == TABLE;
+    for (uint32_t i = 0; i < q->n_scope; i++) {
+      uint32_t k = 0;
+      if (q->scope[i] == var) continue;
+      while (k < n && scope[k] != q->scope[i]) k++;
+      if (k < n) continue;
+      if (n == MOST_WIDTH) return false;
+      scope[n++] = q->scope[i];
+    }
+  }
+  *out_n = n;
+  *out_tables = tables;
+  return tables < MOST_JOINED;
+}
+
+static uint32_t power(uint32_t n) {
+  uint32_t all = 1;
+  while (n-- > 0) all *= LABELS;
+  return all;
+}
+
+static bool eliminate(psplit_i_worth *p, uint32_t k, uint32_t var) {
+  step *s = &p->steps[k];
+  uint32_t n_tables, n = 0;
+  s->var = var;
+  if (!scope_of(p, var, s->scope, &s->n_scope, &n_tables)) return false;
+  for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next)
+    n += !p->parts[p->uses[l].part].gone;
+  s->parts = PSPLIT_NEW(&p->arena, uint32_t, n + 1);
+  if (!s->parts) return !(p->failed = true);
+  if (p->loose != PSPLIT_NONE) {
+    s->parts[s->n_parts++] = p->loose;
+    s->n_tables++;
+    p->loose = PSPLIT_NONE;
+  }
+  for (int tables = 1; tables >= 0; tables--)
+    for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next) {
+      part *q = &p->parts[p->uses[l].part];
+      if (q->gone || (q->kind == TABLE) != (tables == 1)) continue;
+      s->parts[s->n_parts++] = p->uses[l].part;
+      s->n_tables += tables == 1;
+      q->gone = true;
+    }
+  s->first_list = p->n_lists;
+  s->n_lists = power(s->n_scope);
+  p->n_lists += s->n_lists;
+  part *q = add_part(p, TABLE, k);
+  q->n_scope = s->n_scope;
+  memcpy(q->scope, s->scope, s->n_scope * sizeof *s->scope);
+  use_part(p, p->n_parts - 1);
+  if (s->n_scope == 0) p->loose = p->n_parts - 1;
+  return true;
+}
+
+/* Fewest neighbours first, of those the one behind a single table: chains are eaten from an end. */
+static uint32_t rank_of(const psplit_i_worth *p, uint32_t var) {
+  uint32_t scope[MOST_WIDTH], n, tables;
+  if (!scope_of(p, var, scope, &n, &tables)) return PSPLIT_NONE;
+  return 4 * n + (tables == 1 ? 0 : tables == 0 ? 1 : tables == 2 ? 2 : 3);
+}
+
+static bool order(psplit_i_worth *p) {
+  uint32_t *rank = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
+  bool *gone = PSPLIT_NEW(&p->arena, bool, p->n_vars);
+  if (p->arena.failed) return !(p->failed = true);
+  for (uint32_t v = 0; v < p->n_vars; v++) rank[v] = rank_of(p, v);
+  for (uint32_t k = 0; k < p->n_vars; k++) {
+    uint32_t best = PSPLIT_NONE;
+    for (uint32_t v = 0; v < p->n_vars; v++)
+      if (!gone[v] && rank[v] != PSPLIT_NONE && (best == PSPLIT_NONE || rank[v] < rank[best]))
+        best = v;
+    psplit_i_spend(p->budget, p->n_vars / 4);
+    if (best == PSPLIT_NONE || !eliminate(p, k, best)) return false;
+    gone[best] = true;
+    for (uint32_t i = 0; i < p->steps[k].n_scope; i++)
+      rank[p->steps[k].scope[i]] = rank_of(p, p->steps[k].scope[i]);
+  }
+  return true;
+}
+
+bool psplit_i_worth_build(psplit_i_worth *p, uint32_t most_pins) {
+  const psplit_i_instance *in = p->instance;
+  size_t n_parts = 0;
+  uint32_t var = in->n;
+  p->n_vars = in->n;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const uint32_t n = in->net_off[e + 1] - in->net_off[e];
+    if (n > most_pins) continue;
+    p->n_vars += n > MOST_DIRECT;
+    n_parts += n > MOST_DIRECT ? n : 1;
+  }
+  p->loose = PSPLIT_NONE;
+  p->parts = PSPLIT_NEW(&p->arena, part, n_parts + p->n_vars);
+  p->uses = PSPLIT_NEW(&p->arena, use, 3 * n_parts + (size_t)MOST_WIDTH * p->n_vars);
+  p->first_use = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
+  p->steps = PSPLIT_NEW(&p->arena, step, p->n_vars);
+  p->label = PSPLIT_NEW(&p->arena, uint8_t, p->n_vars);
+  p->room = PSPLIT_NEW(&p->arena, int32_t, p->n_vars);
+  p->n_parts = p->n_uses = p->n_lists = 0;
+  if (p->arena.failed) return !(p->failed = true);
+  memset(p->first_use, 0xff, p->n_vars * sizeof *p->first_use);
+  for (uint32_t e = 0; e < in->n_nets; e++)
+    if (in->net_off[e + 1] - in->net_off[e] <= most_pins) add_net(p, e, &var);
+  if (!order(p)) return false;
+  p->inside = PSPLIT_NEW(&p->arena, list, p->n_lists);
+  p->outside = PSPLIT_NEW(&p->arena, list, p->n_lists);
+  return !(p->failed = p->arena.failed);
+}
