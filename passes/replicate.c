@@ -447,9 +447,10 @@ static bool has_copies(const psplit_planner *planner) {
  */
 static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bool *out_taken,
                               psplit_diag *diag) {
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
   const uint32_t n_nodes = planner->graph->n_nodes;
   const int64_t best_ns = planner->plan->bottleneck_ns, bound_ns = planner->copies_bound_ns;
+  psplit_solution *solution = planner->solution;
   const size_t n_copies = planner->copies.n;
   *out_taken = false;
   if (!may_move(planner, other)) return PSPLIT_OK;
@@ -458,10 +459,15 @@ static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bo
   if (!stage || !copies) return psplit_i_nomem(diag);
   memcpy(stage, planner->stage, n_nodes * sizeof *stage);
   if (n_copies) memcpy(copies, planner->copies.items, n_copies * sizeof *copies);
-  planner->copies_bound_ns = 0; /* until it is known whether the split counts */
-  PSPLIT_TRY(psplit_i_builder_adopt(planner, other, diag));
-  PSPLIT_TRY(replicate(planner, diag));
+  /* Bounds are not asked until it is known whether the split counts: stages that do not fit their
+   * devices may be faster than all that do. */
+  planner->copies_bound_ns = 0;
+  planner->solution = NULL;
+  code = psplit_i_builder_adopt(planner, other, diag);
+  if (code == PSPLIT_OK) code = replicate(planner, diag);
+  planner->solution = solution;
   planner->copies_bound_ns = bound_ns;
+  if (code != PSPLIT_OK) goto out;
   *out_taken = planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner);
   if (*out_taken) goto out;
   memcpy(planner->stage, stage, n_nodes * sizeof *stage);
