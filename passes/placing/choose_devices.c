@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "devices_inside.h"
+#include "methods.h"
 #include "request.h"
 
 enum { MOST_TRIALS = 64 };
@@ -93,6 +94,11 @@ static psplit_code apply(choice *c, const uint32_t *types) {
   return code;
 }
 
+/* No more is known of an order that is not the best. */
+static void none_above(choice *c, int64_t bound_ns) {
+  if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
+}
+
 /* Asks the solver; *out is NULL where there is no split, or none that it can find. */
 static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   psplit_diag why = {0};
@@ -105,16 +111,20 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
     c->others_bound_ns = any_order ? c->others_bound_ns : 0;
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
+  if (code == PSPLIT_INFEASIBLE && strstr(why.message, "not proved")) { /* too little time */
+    none_above(c, any_order ? 0 : c->subset_bound_ns);
+    c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
+  }
   return PSPLIT_OK;
 }
 
 /* An order of c->order's types with its value and bound. */
 static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
   if (value_ns >= c->best_ns) {
-    if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
+    none_above(c, bound_ns);
     return;
   }
-  if (c->best_bound_ns < c->others_bound_ns) c->others_bound_ns = c->best_bound_ns;
+  none_above(c, c->best_bound_ns);
   c->best_ns = value_ns;
   c->best_bound_ns = bound_ns;
   memcpy(c->best, c->order, c->n_stages * sizeof *c->best);
@@ -242,6 +252,7 @@ static psplit_code try_subset(choice *c) {
   memcpy(c->order, types, c->n_stages * sizeof *types);
   if (alike) {
     take(c, solution->objective_ns, solution->lower_bound_ns);
+    none_above(c, solution->lower_bound_ns); /* the orders that the solver did not settle on */
     goto out;
   }
   const uint32_t n_orders = count_orders(c);
@@ -331,7 +342,8 @@ psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_requ
               .best_ns = INT64_MAX,
               .best_bound_ns = INT64_MAX,
               .others_bound_ns = INT64_MAX,
-              .any_bound_ns = INT64_MAX};
+              .any_bound_ns = INT64_MAX,
+              .any_bound = psplit_i_method_name(PSPLIT_I_BOUND_TOTAL)};
   psplit_i_arena_init(&c.arena, 0);
   code = choose(&c);
   psplit_i_arena_fini(&c.arena);

@@ -259,6 +259,48 @@ static void chosen_orders_are_the_best(void **state) {
               n_proved >= n_chosen * 3 / 4);
 }
 
+/* With little time another order may be better than the one that is chosen: then no bound says that
+ * there is none. Links are alike, so that the solver orders devices, which are not. */
+static void little_time_proves_no_order(void **state) {
+  (void)state;
+  static const double limits_s[] = {0, 0.0001, 0.0003, 0.001, 0.003, 0.01};
+  uint32_t n_plans = 0, n_worse = 0;
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"overhead_ns\": 9000},"
+    " {\"name\": \"b\", \"preset\": \"cpu\"}, {\"name\": \"c\", \"preset\": \"cpu\", "
+    "\"overhead_ns\": 3000}]}");
+  for (uint64_t seed = 0; seed < 24; seed++) {
+    dice d = {.seed = 4000 + seed};
+    psplit_model *model = random_model(&d, 6 + draw(&d, 2));
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = 3;
+    options.devices = devices;
+    options.n_threads = 1;
+    options.slack_frac = 0;
+    options.objective = seed % 2 ? PSPLIT_THROUGHPUT : PSPLIT_LATENCY;
+    options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+    const int64_t best_ns = best_order(model, &options);
+    for (size_t i = 0; i < sizeof limits_s / sizeof *limits_s; i++) {
+      options.time_limit_s = limits_s[i];
+      psplit_planner *planner = unit_of(model, &options);
+      assert_true(plan_of(planner));
+      const psplit_plan *plan = psplit_planner_plan(planner);
+      if (plan->lower_bound_ns > best_ns)
+        fail_msg("seed %u, %g s: bound %lld (%s), but the optimum of all orders is %lld",
+                 (unsigned)seed, limits_s[i], (long long)plan->lower_bound_ns, plan->bound,
+                 (long long)best_ns);
+      n_plans++;
+      n_worse += psplit_i_plan_value_ns(planner, plan) > best_ns;
+      psplit_planner_destroy(planner);
+    }
+    psplit_model_close(model);
+  }
+  print_message("# %u plans, %u not the best\n", n_plans, n_worse);
+  assert_true(n_worse > 0);
+  psplit_devices_destroy(devices);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_of_the_file_does_not_matter),
@@ -266,6 +308,7 @@ int main(void) {
     cmocka_unit_test(an_order_can_be_given),
     cmocka_unit_test(too_many_to_try_all),
     cmocka_unit_test(chosen_orders_are_the_best),
+    cmocka_unit_test(little_time_proves_no_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
