@@ -30,8 +30,7 @@ enum {
   STUCK_PART = 8, /* a run is stuck where it has not tried one of so many parts of all stages, */
   LESS_STUCK = 2, /* and stays so until the gap is one of so many parts */
   ADDED_PER_STEP = 32,
-  WIDE_GAP = 50,  /* windows are annealed where more than one of so many parts is open, */
-  WINDOW_PART = 2 /* each with one of so many parts of the steps */
+  WINDOW_PART = 2 /* windows, where the gap is wide, have one of so many parts of the steps each */
 };
 
 static psplit_i_bound_query query_of(psplit_i_solver_state *a) {
