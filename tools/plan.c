@@ -320,7 +320,8 @@ static psplit_code certify(const psplit_problem *p, const settings *s, const psp
   if (code == PSPLIT_OK && bound < plan->lower_bound_ns)
     cli_warn("not certified: the bound %.6f (%s); %s certifies %.6f%s",
              (double)plan->lower_bound_ns / p->ticks_per_unit, plan->bound, s->certificate,
-             (double)bound / p->ticks_per_unit, p->message_ns ? CLI_SOME_MESSAGES : "");
+             (double)bound / p->ticks_per_unit,
+             p->message_ns && p->comm == PSPLIT_COMM_P2P ? CLI_SOME_MESSAGES : "");
   return code;
 }
 

@@ -22,7 +22,8 @@ enum { CLI_TEXT = 32 };
 const char *cli_bytes(uint64_t bytes, char *buffer);
 const char *cli_time(int64_t ns, char *buffer);
 
-/* What a certificate of less than the bound says of messages that share a latency. */
+/* What a certificate of less than the bound says of messages that share a latency, point to point:
+ * by shared memory all count. */
 #define CLI_SOME_MESSAGES ", where not all messages need be counted"
 
 /* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
