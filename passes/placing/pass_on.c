@@ -28,8 +28,8 @@ enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26, LARGE = 512 /* supernodes: not soon
 static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
 /* And for sending directly, of which a bound is known by then: behind that which was asked. */
 static const double BEHIND_ONE = 0.5, BEHIND_TWO = 0.4, BEHIND_ALL = 0.1;
-/* What may stay open. */
-static const double CLOSE = 0.001;
+/* What may stay open; and above which the exact program would not get far with all ways. */
+static const double CLOSE = 0.001, WIDE = 0.02;
 
 typedef struct ways {
   const psplit_planner *planner;
@@ -234,9 +234,9 @@ out:
   return code;
 }
 
-/* What is open beside the plan that was found. */
-static bool is_close(const psplit_i_shared_split *shared) {
-  return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + CLOSE);
+/* Whether no more than that is open beside the plan that was found. */
+static bool is_within(const psplit_i_shared_split *shared, double open) {
+  return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + open);
 }
 
 /* Between the bound by shared memory and what its split takes: what counts then is which stages
@@ -326,7 +326,8 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, diag));
   if (!io->solution || joined) goto out;
   io->left_frac = BEHIND_ONE;
-  if (!large && !io->solution->proved_optimal && io->slowest_ns < INT64_MAX && !is_close(io)) {
+  if (!large && !io->solution->proved_optimal && io->slowest_ns < INT64_MAX &&
+      !is_within(io, WIDE)) {
     PSPLIT_TRY(ask(&t, &b.problem, AGAIN, false, diag));
     io->left_frac = io->solution->proved_optimal ? BEHIND_ALL : BEHIND_TWO;
     if (!io->solution->proved_optimal) goto out;
@@ -430,7 +431,7 @@ psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_
   psplit_solution_destroy(planner->solution);
   planner->solution = NULL;
   PSPLIT_TRY(solve_shared(planner, NULL, NULL, out, diag));
-  if (!out->solution || out->slowest_ns == INT64_MAX || !is_close(out)) goto out;
+  if (!out->solution || out->slowest_ns == INT64_MAX || !is_within(out, CLOSE)) goto out;
   /* Where too little is saved, another split may be better that sends directly. */
   if (out->direct_ns > out->slowest_ns && !pays(planner, out->slowest_ns, out->direct_ns)) goto out;
   PSPLIT_TRY(take(planner, out, out_settled, diag));
