@@ -253,9 +253,9 @@ static void ask_by_worth(bed *b, const char *what) {
     assert_int_equal(
       psplit_i_stages_by_worth(&b->instance, &b->automaton, 0, NULL, scratch, &b->assignment, &set),
       PSPLIT_OK);
-    if (b->assignment.value > before || checked(b) != b->assignment.value)
+    if (b->assignment.value > before || checked_value(b) != b->assignment.value)
       fail_msg("%s: %lld from %lld is not what it takes, %lld", what,
-               (long long)b->assignment.value, (long long)before, (long long)checked(b));
+               (long long)b->assignment.value, (long long)before, (long long)checked_value(b));
     for (uint32_t k = 0; k < set.n; k++)
       assert_true(is_downset(&b->instance, psplit_i_downset(&set, k)));
     if (again) assert_memory_equal(stage, b->assignment.stage, b->instance.n * sizeof *stage);
