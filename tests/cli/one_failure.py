@@ -4,6 +4,7 @@ system call: one_failure.py LIBRARY WHICH SPLIT INSPECT VERIFY PLAN MERGE LEARN
 
 WHICH: alloc, call or signal. Each in turn: status 0 and the usual output, byte for byte, or status 6 (3
 for calls, 143 for signals), one error line with a reason, and every file as it was. TAP.
+What fails is done in memory where there is such a file system, signals where TMPDIR is: else most of the time goes into waiting for a disk.
 PSPLIT_FAULTS_STEP=N asks every N-th alone (calls: all, others: every 5th), PSPLIT_FAULTS_ONLY=TEXT the
 commands whose title has it.
 """
@@ -179,7 +180,8 @@ def main(argv):
     library, which, tools = os.path.abspath(argv[1]), argv[2], list(map(os.path.abspath, argv[3:]))
     step = int(os.environ.get("PSPLIT_FAULTS_STEP", "1" if which == "call" else "5"))
     only = os.environ.get("PSPLIT_FAULTS_ONLY", "")
-    work = os.path.realpath(tempfile.mkdtemp(prefix="psplit-faults-"))
+    memory = "/dev/shm" if which != "signal" and os.access("/dev/shm", os.W_OK) else None
+    work = os.path.realpath(tempfile.mkdtemp(prefix="psplit-faults-", dir=memory))
     home, scratch = os.path.join(work, "home"), os.path.join(work, "scratch")
     tap = Tap()
     os.environ["OMP_NUM_THREADS"] = "1"  # of commands without --threads
