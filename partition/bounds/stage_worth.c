@@ -91,17 +91,19 @@ static uint32_t sums(psplit_i_worth *p, const entry *a, uint32_t n_a, const entr
   return take(p, p->bins, out);
 }
 
+/* Room in the pool for one more list. */
+static bool more_room(psplit_i_worth *p) {
+  if (p->pool.most - p->pool.n >= p->n_bins) return true;
+  const size_t most = 2 * p->pool.most + 1024 * (size_t)p->n_bins;
+  entry *more = realloc(p->pool.entries, most * sizeof *more);
+  if (!more) return !(p->failed = p->late = true);
+  p->pool.entries = more;
+  p->pool.most = most;
+  return true;
+}
+
 static list keep(psplit_i_worth *p, const bin *bins) {
-  if (p->pool.most - p->pool.n < p->n_bins) {
-    const size_t most = 2 * p->pool.most + 1024 * (size_t)p->n_bins;
-    entry *more = realloc(p->pool.entries, most * sizeof *more);
-    if (!more) {
-      p->failed = p->late = true;
-      return (list){0, 0};
-    }
-    p->pool.entries = more;
-    p->pool.most = most;
-  }
+  if (!more_room(p)) return (list){0, 0};
   const list l = {(uint32_t)p->pool.n, take(p, bins, p->pool.entries + p->pool.n)};
   p->pool.n += l.n;
   return l;
@@ -207,16 +209,62 @@ static void put_joined(psplit_i_worth *p, const step *s, entry own, bin *out) {
     put_sums(p, out, so_far, n, at(p, l), l.n, own);
 }
 
+/* The only label that the variable may have; LABELS: there are several. */
+static uint8_t only_label(const psplit_i_worth *p, uint32_t var) {
+  uint8_t only = LABELS, n = 0;
+  for (uint8_t x = 0; x < LABELS; x++)
+    if (may_be(p, var, x)) {
+      only = x;
+      n++;
+    }
+  return n == 1 ? only : LABELS;
+}
+
+/* Where one label is left to a step's variable and one of its tables at most has several entries,
+ * its list is that table's, moved. false: it is not so. */
+static bool move_list(psplit_i_worth *p, const step *s, uint8_t label, list *out) {
+  list longest = {0, 0};
+  entry moved;
+  *out = (list){0, 0};
+  if (!set_own(p, s, label, &moved)) return true;
+  for (uint32_t t = 0; t < s->n_tables; t++) {
+    const list l = p->inside[place_of(p, s, t)];
+    if (l.n == 0) return true;
+    if (l.n > 1 && longest.n > 1) return false;
+    if (l.n > 1) longest = l;
+    if (l.n > 1) continue;
+    moved.load += at(p, l)->load;
+    moved.price += at(p, l)->price;
+    if (moved.load > p->cap) return true;
+  }
+  if (!more_room(p)) return true;
+  entry *to = p->pool.entries + p->pool.n;
+  *out = (list){(uint32_t)p->pool.n, 0};
+  if (longest.n == 0) to[out->n++] = moved;
+  for (uint32_t i = 0; i < longest.n; i++) {
+    const entry e = at(p, longest)[i];
+    if (e.load + moved.load > p->cap) break;
+    to[out->n++] = (entry){e.load + moved.load, e.price + moved.price};
+  }
+  p->pool.n += out->n;
+  if (!psplit_i_spend(p->budget, out->n / 4)) p->late = true;
+  return true;
+}
+
 static void go_forth(psplit_i_worth *p, const step *s) {
+  const uint8_t only = only_label(p, s->var);
   entry own;
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
-    p->inside[s->first_list + index] = (list){0, 0};
+    list *l = &p->inside[s->first_list + index];
+    *l = (list){0, 0};
     if (!set_labels(p, s, index)) continue;
+    if (!psplit_i_spend(p->budget, LABELS * s->n_parts / 2)) p->late = true;
+    if (only < LABELS && move_list(p, s, only, l)) continue;
     clear(p, p->child_bins);
     for (uint8_t x = 0; x < LABELS; x++)
       if (set_own(p, s, x, &own)) put_joined(p, s, own, p->child_bins);
-    p->inside[s->first_list + index] = keep(p, p->child_bins);
-    if (!psplit_i_spend(p->budget, LABELS * s->n_parts + p->n_bins / 8)) p->late = true;
+    *l = keep(p, p->child_bins);
+    if (!psplit_i_spend(p->budget, p->n_bins / 8)) p->late = true;
   }
 }
 
