@@ -176,7 +176,7 @@ out:
 }
 
 static bool applies(const psplit_planner *planner) {
-  return !planner->next_hop && psplit_i_planner_may_pass_on(planner);
+  return !planner->next_hop && !planner->order_chosen && psplit_i_planner_may_pass_on(planner);
 }
 
 static uint32_t *new_ways(psplit_planner *planner) {

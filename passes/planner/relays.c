@@ -79,7 +79,7 @@ bool psplit_i_planner_may_pass_on(const psplit_planner *planner) {
          (!planner->next_hop || planner->passes_on) &&
          options->message_latency == PSPLIT_LATENCY_PER_PAIR && !options->overlap &&
          options->objective == PSPLIT_THROUGHPUT && options->n_stages > 2 &&
-         planner->n_classes == 1 && !planner->order_chosen && !options->training &&
+         planner->n_classes == 1 && !options->training &&
          options->tied_weights != PSPLIT_TIED_TOGETHER && links_are_alike(planner);
 }
 

@@ -319,7 +319,10 @@ async function cuts() {
   const chain = ['a', 'b', 'c', 'd'].map((name) => ({ name, preset: 'cpu' })), link = (from, to, rate) => ({ from, to, bytes_per_second: rate });
   writeFileSync(devices, JSON.stringify({ devices: chain, topology: { same_host: { bytes_per_second: 0 } }, links: [link('a', 'b', 1e9), link('b', 'c', 1e9), link('b', 'd', 3e9), link('c', 'd', 2e9)] }));
   for (const latency of LATENCIES) await moved(`layers in a row without all links, ${latency}`, model, ['--devices', devices, '--device-order', 'given', '--message-latency', latency], [[0, 1], [1, 1]], 3);
-  let passing = await moved('layers on many devices', model, ['-k', '5'], [[0, 1], [1, -1]], 6);
+  // In an order of devices that is chosen nothing is passed on; with pins it is as it was given.
+  writeFileSync(devices, JSON.stringify({ devices: [3, 1, 2, 1, 2].map((n, i) => ({ name: `d${i}`, preset: 'cpu', memory_bytes: n * 2 ** 30 })) }));
+  let passing = await moved('layers on devices of other memory', model, ['--devices', devices], [[0, 1], [1, -1]], 4);
+  passing += await moved('layers on many devices', model, ['-k', '5'], [[0, 1], [1, -1]], 6);
   const real = (name) => join(cache, `${name}.onnx`), have = (name) => existsSync(real(name));
   for (const [name, ...args] of [['resnet50', '-k', '4'], ['mobilenet_v3_small', '-k', '3'], ['whisper_tiny_encoder', '-k', '3'], ['ppocr_rec', '-k', '4']]) {
     for (const latency of have(name) ? LATENCIES : []) await moved(`${name}, ${latency}`, real(name), [...args, '--message-latency', latency], [[1, -3], [0, 2]], 2);

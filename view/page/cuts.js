@@ -32,7 +32,7 @@ function moveTo(stageOf) {
   try {
     const cut = split();
     const passed = passedOn(cut).size;
-    say(state.moved ? `Moved: ${plan.plan.objective === 'latency' ? `one input takes ${time(cut.latency_ns)}` : `slowest stage ${time(cut.bottleneck_ns)}`}, gap ${percent(cut.gap_frac)}${passed ? `, ${count(passed, 'transfer')} passed on` : ''}.` : 'As planned.');
+    say(state.moved ? `Moved: ${plan.plan.objective === 'latency' ? `one input takes ${time(cut.latency_ns)}` : `slowest stage ${time(cut.bottleneck_ns)}`}${cut.gap_frac < 0 ? '' : `, gap ${percent(cut.gap_frac)}`}${passed ? `, ${count(passed, 'transfer')} passed on` : ''}.` : 'As planned.');
   } catch (error) {
     state.moved = null;
     return say(error.message, true);
