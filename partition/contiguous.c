@@ -29,6 +29,7 @@
 #include "proposals.h"
 #include "result.h"
 #include "solver_state.h"
+#include "span_row.h"
 #include "tie_breaking.h"
 
 #define VERY_LARGE_GAP 5e-4

@@ -377,10 +377,10 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;
     so_far.spent = before + n_ops;
     if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > options->max_steps) goto out;
-    if (!options->least_comm) found = final_label(x, used + 1);
+    if (!options->least_comm && !options->least_front) found = final_label(x, used + 1);
     if (found != PSPLIT_NONE) break;
   }
-  if (options->least_comm) found = final_label(x, 1);
+  if (options->least_comm || options->least_front) found = final_label(x, 1);
   *out_verdict = found == PSPLIT_NONE ? PSPLIT_I_NO : PSPLIT_I_YES;
   if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_assignment));
 out:

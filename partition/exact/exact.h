@@ -25,6 +25,9 @@ typedef struct psplit_i_exact_options {
   bool least_comm; /* among them, one with the least sum of communication */
   /* With least_comm, up to 255 stages and no replicas: which of these; NULL: any. */
   const psplit_i_lexicographic *lexicographic;
+  /* Of the splits within the limit, with as many stages or fewer, one whose first stage has the
+   * least load, where no split is within it whose first stage would have been two. Forward nets. */
+  bool least_front;
   bool send_once; /* charge a tensor's producer once: NO holds, YES may be above the limit */
   /* By shared memory, where psplit_i_exact_counts_bypasses(): what a stage passes on counts, so
    * that NO holds for splits whose tensors go by any way; YES may be above the limit. */

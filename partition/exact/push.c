@@ -25,10 +25,13 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
   if (x->n_key_bytes &&
       comm + (x->all_pay[next] ? d->open : 0) > x->options->lexicographic->most_comm)
     return;
+  int64_t cost = x->options->least_comm ? comm : 0; /* of equal labels the least is kept */
+  if (x->options->least_front && empty)
+    cost = psplit_i_load_tracker_load(&d->tracker, x->automaton, move);
   const label fresh = {.hash = d->hash ^ receivers,
                        .receivers = receivers,
                        .parent_hash = psplit_i_mix64(d->from->hash ^ d->from->state),
-                       .comm = x->options->least_comm ? comm : 0,
+                       .comm = cost,
                        .omega = d->omega,
                        .parent = d->from_id,
                        .state = next};

@@ -38,6 +38,7 @@ typedef struct psplit_i_solver_state {
   psplit_i_closure closure; /* of the instance, once the exact program has receivers apart */
   bool stuck_asked;         /* those for where much is open after all turns, too */
   bool heavy_asked;         /* the heavy clusters alone */
+  bool spans_asked;         /* spans between separators, one by one */
   bool recombined;          /* splits have been put together from downsets */
   bool by_worth;            /* and from stages that are worth much, */
   psplit_i_downsets set;    /* between these downsets */
