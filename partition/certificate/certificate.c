@@ -587,7 +587,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
                          "of devices; with the least of each device's links there are");
   psplit_i_budget budget = psplit_i_budget_of(&options);
   builder b = {.problem = problem, .options = &options, .budget = &budget, .diag = diag};
-  psplit_i_text text = {0}, ways = {0};
+  psplit_i_text text = {0}, lines = {0};
   psplit_i_arena_init(&b.arena, 0);
   uint32_t *entry = PSPLIT_NEW(&b.arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
@@ -605,16 +605,16 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
     PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));
   }
   int64_t value_ns = solution->objective_ns;
-  if (b.proved_with == ANY_WAY) PSPLIT_TRY(write_ways(&b, solution, next_hop, &ways, &value_ns));
+  if (b.proved_with == ANY_WAY) PSPLIT_TRY(write_ways(&b, solution, next_hop, &lines, &value_ns));
   write_head(&b, solution, value_ns, &text);
   if (relays) psplit_i_text_puts(&text, "relays\n");
   write_messages(&b, &whole, &text);
-  psplit_i_text_add(&text, ways.bytes, ways.n);
+  psplit_i_text_add(&text, lines.bytes, lines.n);
   psplit_i_text_addf(&text, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
                      b.bound);
   psplit_i_text_add(&text, b.proof.bytes, b.proof.n);
   psplit_i_text_addf(&text, "end %08" PRIx32 "\n", psplit_i_crc32(0, text.bytes, text.n));
-  PSPLIT_TRY(text.failed || ways.failed ? PSPLIT_NOMEM : PSPLIT_OK);
+  PSPLIT_TRY(text.failed || lines.failed ? PSPLIT_NOMEM : PSPLIT_OK);
   *out_text = text.bytes;
   *out_n = text.n;
   *out_bound_ns = b.bound;
@@ -622,7 +622,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
 out:
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   psplit_i_text_fini(&text);
-  psplit_i_text_fini(&ways);
+  psplit_i_text_fini(&lines);
   psplit_i_text_fini(&b.proof);
   psplit_i_arena_fini(&b.arena);
   return code;
