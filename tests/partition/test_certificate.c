@@ -134,8 +134,8 @@ static void a_proof_is_looked_for_with_pins(void **state) {
     int64_t bound;
     psplit_partition_options_init(&options);
     options.n_threads = 1;
-    make_random_problem(&made, seed, (shape)(seed % N_SHAPES), 3 + seed % 5, 2 + seed % 3,
-                        WITH_PINS | (seed % 2 ? WITH_TWINS : 0));
+    make_random_problem(&made, seed, (shape)(seed % N_SHAPES), 3 + (uint32_t)(seed % 5),
+                        2 + (uint32_t)(seed % 3), WITH_PINS | (seed % 2 ? WITH_TWINS : 0));
     if (psplit_partition_solve(&made.problem, &options, &diag, &solution) != PSPLIT_OK) continue;
     diag = (psplit_diag){0};
     if (psplit_certificate_make(&made.problem, &options, solution, &diag, &text, &n, &bound) !=

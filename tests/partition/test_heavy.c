@@ -130,7 +130,7 @@ static void the_optimum_is_no_less(void **state) {
   (void)state;
   static bed b;
   uint32_t n_fluids = 0, n_sharp = 0;
-  int64_t best, relaxed;
+  int64_t best, relaxed = 0;
   sweep s = {.first_seed = 1000,
              .n_seeds = 16,
              .features = kFeatures,
