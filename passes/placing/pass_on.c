@@ -17,6 +17,7 @@
 #include "devices_inside.h"
 #include "links.h"
 #include "methods.h"
+#include "order_by_memory.h"
 #include "record.h"
 #include "tied_weights.h"
 
@@ -176,7 +177,8 @@ out:
 }
 
 static bool applies(const psplit_planner *planner) {
-  return !planner->next_hop && !planner->order_chosen && psplit_i_planner_may_pass_on(planner);
+  return !planner->next_hop && psplit_i_planner_may_pass_on(planner) &&
+         (!planner->order_chosen || psplit_i_any_order_is_alike(planner));
 }
 
 static uint32_t *new_ways(psplit_planner *planner) {
@@ -197,9 +199,41 @@ static psplit_code adopt(psplit_planner *planner, const uint32_t *stage, uint32_
   return code;
 }
 
+/* Whether the plan does, on the devices as they stand or, if they may stand otherwise, in some
+ * order. */
+static psplit_code fits_somehow(psplit_planner *planner, bool reorder, psplit_diag *diag,
+                                bool *out) {
+  uint32_t *order = NULL;
+  *out = psplit_i_plan_fits(planner);
+  if (*out || !reorder || !planner->order_chosen) return PSPLIT_OK;
+  const psplit_code code = psplit_i_order_by_memory(planner, diag, &order);
+  *out = order != NULL;
+  return code;
+}
+
+/* Puts the plan, of these stages and ways, on devices in another order where it fits in that alone;
+ * where it fits in none they stand as before. */
+static psplit_code find_room(psplit_planner *planner, const uint32_t *stage, uint32_t *next,
+                             bool reorder, bool *out_fits, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  uint32_t *order;
+  const uint32_t *before = planner->device_id;
+  *out_fits = psplit_i_plan_fits(planner);
+  if (*out_fits || !reorder || !planner->order_chosen) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_order_by_memory(planner, diag, &order));
+  if (!order) goto out;
+  PSPLIT_TRY(psplit_i_choose_order(planner, order, diag));
+  PSPLIT_TRY(adopt(planner, stage, next, diag));
+  *out_fits = psplit_i_plan_fits(planner);
+  if (!*out_fits) PSPLIT_TRY(psplit_i_choose_order(planner, before, diag));
+out:
+  return code;
+}
+
 /* Splits of supernodes, measured one after the other. */
 typedef struct trial {
   psplit_planner *planner;
+  bool reorder; /* the split may be one for other devices under the stages: it is to be the plan */
   psplit_i_shared_split *best;
   const uint32_t *group;  /* [n_nodes] */
   size_t n_bare;          /* nodes of the bare problem */
@@ -212,6 +246,7 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
   trial *t = with;
   psplit_code code;
   toll found;
+  bool fits;
   psplit_planner *planner = t->planner;
   psplit_i_shared_split *best = t->best;
   const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
@@ -221,7 +256,8 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
   const int64_t direct_ns = planner->plan->bottleneck_ns;
   PSPLIT_TRY(find_ways(planner, t->next, &found, diag));
   PSPLIT_TRY(adopt(planner, t->stage, t->next, diag));
-  *out_ns = psplit_i_plan_fits(planner) ? found.slowest_ns : INT64_MAX;
+  PSPLIT_TRY(fits_somehow(planner, t->reorder, diag, &fits));
+  *out_ns = fits ? found.slowest_ns : INT64_MAX;
   psplit_i_pass_nothing_on(planner);
   if (*out_ns == INT64_MAX || !is_less(found, (toll){best->slowest_ns, best->sum_ns})) goto out;
   memcpy(best->stage, t->stage, n_nodes * sizeof *best->stage);
@@ -310,7 +346,7 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   psplit_code code;
   psplit_i_arena arena; /* plans are made while the problem is asked */
   psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
-  trial t = {.planner = planner, .best = io};
+  trial t = {.planner = planner, .reorder = !joined, .best = io};
   psplit_i_shared_split_fini(io);
   psplit_i_arena_init(&arena, 0);
   io->n_groups = planner->grouping.n_groups;
@@ -344,7 +380,8 @@ void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
   *shared = (psplit_i_shared_split){0};
 }
 
-/* The solution is the one of the planner's plan, which it has owned since. */
+/* The solution is the one of the planner's plan, which it has owned since. Its bound, which knows
+ * of no memory, is of any order of devices that may pass tensors on. */
 static psplit_code make_it_the_plan(psplit_planner *planner, psplit_i_shared_split *shared,
                                     psplit_diag *diag) {
   psplit_solution *solution = shared->solution;
@@ -352,11 +389,20 @@ static psplit_code make_it_the_plan(psplit_planner *planner, psplit_i_shared_spl
   solution->proved_optimal = solution->objective_ns <= solution->lower_bound_ns;
   shared->solution = planner->solution;
   planner->solution = solution;
+  planner->any_order_bound_ns = 0;
+  planner->other_orders_bound_ns = INT64_MAX;
   return psplit_i_plan_make(planner, diag);
 }
 
-/* What holds for all ways holds for sending directly, too. */
-static void raise_bound(psplit_solution *direct, const psplit_solution *shared) {
+/* What holds for all ways, in all orders of devices, holds for sending directly, too. */
+static void raise_bound(psplit_planner *planner, const psplit_solution *shared) {
+  psplit_solution *direct = planner->solution;
+  if (shared->lower_bound_ns > planner->any_order_bound_ns) {
+    planner->any_order_bound_ns = shared->lower_bound_ns;
+    planner->any_order_bound = shared->bound;
+  }
+  if (shared->lower_bound_ns > planner->other_orders_bound_ns)
+    planner->other_orders_bound_ns = shared->lower_bound_ns;
   if (shared->lower_bound_ns <= direct->lower_bound_ns) return;
   direct->lower_bound_ns = shared->lower_bound_ns;
   direct->bound = shared->bound;
@@ -376,12 +422,13 @@ void psplit_i_pass_nothing_on(psplit_planner *planner) {
 }
 
 /* As the plan, if stages fit: sent directly, where that takes no longer or too little is saved. */
-static psplit_code take(psplit_planner *planner, psplit_i_shared_split *shared, bool *out_fits,
-                        psplit_diag *diag) {
+static psplit_code take(psplit_planner *planner, psplit_i_shared_split *shared, bool reorder,
+                        bool *out_fits, psplit_diag *diag) {
   psplit_code code;
   const bool directly = !pays(planner, shared->slowest_ns, shared->direct_ns);
-  PSPLIT_TRY(adopt(planner, shared->stage, directly ? NULL : shared->next, diag));
-  *out_fits = psplit_i_plan_fits(planner);
+  uint32_t *next = directly ? NULL : shared->next;
+  PSPLIT_TRY(adopt(planner, shared->stage, next, diag));
+  PSPLIT_TRY(find_room(planner, shared->stage, next, reorder, out_fits, diag));
   if (*out_fits) PSPLIT_TRY(make_it_the_plan(planner, shared, diag));
 out:
   return code;
@@ -401,7 +448,7 @@ static psplit_code cut_shared(void *user, const uint8_t *joined, psplit_i_effort
   if (effort == PSPLIT_I_CUT) return PSPLIT_OK;
   psplit_code code = solve_shared(c->planner, c->ties, joined, &split, diag);
   if (code == PSPLIT_OK && split.solution && split.slowest_ns < INT64_MAX)
-    code = take(c->planner, &split, &fits, diag);
+    code = take(c->planner, &split, false, &fits, diag);
   if (code == PSPLIT_OK && !fits) code = PSPLIT_INFEASIBLE;
   psplit_i_shared_split_fini(&split);
   return code;
@@ -434,7 +481,7 @@ psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_
   if (!out->solution || out->slowest_ns == INT64_MAX || !is_within(out, CLOSE)) goto out;
   /* Where too little is saved, another split may be better that sends directly. */
   if (out->direct_ns > out->slowest_ns && !pays(planner, out->slowest_ns, out->direct_ns)) goto out;
-  PSPLIT_TRY(take(planner, out, out_settled, diag));
+  PSPLIT_TRY(take(planner, out, true, out_settled, diag));
   if (*out_settled) PSPLIT_TRY(settle_ties(planner, ties, diag));
 out:
   if (!*out_settled) psplit_i_pass_nothing_on(planner);
@@ -468,7 +515,7 @@ psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *sha
     PSPLIT_TRY(go_straight(planner, direct, diag));
     goto out;
   }
-  raise_bound(planner->solution, shared->solution);
+  raise_bound(planner, shared->solution);
   if (shared->solution->lower_bound_ns >= before_ns) {
     PSPLIT_TRY(go_straight(planner, direct, diag));
     goto out;
@@ -476,8 +523,13 @@ psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *sha
   PSPLIT_TRY(adopt(planner, direct, NULL, diag));
   PSPLIT_TRY(find_ways(planner, next, &found, diag));
   const bool other = is_less((toll){shared->slowest_ns, shared->sum_ns}, found);
-  PSPLIT_TRY(adopt(planner, other ? shared->stage : direct, other ? shared->next : next, diag));
-  if (pays(planner, planner->plan->bottleneck_ns, before_ns) && psplit_i_plan_fits(planner))
+  const uint32_t *stage = other ? shared->stage : direct;
+  if (other) next = shared->next;
+  bool fits = false;
+  PSPLIT_TRY(adopt(planner, stage, next, diag));
+  if (pays(planner, planner->plan->bottleneck_ns, before_ns))
+    PSPLIT_TRY(find_room(planner, stage, next, true, &fits, diag));
+  if (fits)
     PSPLIT_TRY(make_it_the_plan(planner, shared, diag));
   else
     PSPLIT_TRY(go_straight(planner, direct, diag));

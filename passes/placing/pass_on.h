@@ -23,9 +23,10 @@ typedef struct psplit_i_shared_split {
  * no way of passing on is below: where sending straight, or passing on, takes a split no longer
  * than that, it is the plan, proved, and *out_settled. It is not where memory, or a weight that is
  * cut apart, leaves more to be asked; nor where passing on alone does it, and saves no more than
- * options.slack_frac. `out` is to be ended, also on failure. For throughput over three equal
- * devices and more, alike and all linked, which do not send while they compute; not for training;
- * else nothing is done. Errors: NOMEM, CANCELLED. */
+ * options.slack_frac. `out` is to be ended, also on failure. For throughput over three devices and
+ * more, equal but for their memory, alike and all linked, which do not send while they compute; not
+ * for training; else nothing is done. Where their order is chosen it may become another one.
+ * Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_share_memory_first(psplit_planner *planner,
                                                         const psplit_i_tied_weights *ties,
                                                         psplit_i_shared_split *out,

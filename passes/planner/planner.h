@@ -272,8 +272,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_relay_transfers(psplit_planner *planner,
 void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag);
 
 /* Whether stages may pass tensors on to save messages: for throughput over three devices and more
- * that are alike and all linked alike, where latency is a message's; for plans in an order of
- * devices that is given. O(n_stages^2). */
+ * that are alike but for memory and all linked alike, where latency is a message's; in the order of
+ * devices as they stand. O(n_stages^2). */
 bool psplit_i_planner_may_pass_on(const psplit_planner *planner);
 
 /* Makes planner->plan from stage, copies and solution: transfers, loads, memory. */

@@ -96,15 +96,21 @@ static void a_message_is_never_dearer_than_its_tensors(void **state) {
 
 /* --- tensors that are passed on --- */
 
-/* Equal devices on alike links, but for those that the bits of `missing` say: of stages 0 and 2, 0
- * and 3, 1 and 3. */
-static psplit_devices *devices_without(uint32_t n, uint32_t latency_ns, uint32_t missing) {
+/* Devices that differ in memory_bytes[n] alone (NULL: not in that either) on alike links, but for
+ * those that the bits of `missing` say: of stages 0 and 2, 0 and 3, 1 and 3. */
+static psplit_devices *devices_without(uint32_t n, uint32_t latency_ns, uint32_t missing,
+                                       const uint32_t *memory_bytes) {
   static const uint32_t FROM[] = {0, 0, 1}, TO[] = {2, 3, 3};
   char text[1024];
   size_t used = (size_t)snprintf(text, sizeof text, "{\"devices\": [");
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n; i++) {
     used += (size_t)snprintf(text + used, sizeof text - used,
-                             "%s{\"name\": \"d%u\", \"preset\": \"cpu\"}", i ? ", " : "", i);
+                             "%s{\"name\": \"d%u\", \"preset\": \"cpu\"", i ? ", " : "", i);
+    used +=
+      (size_t)snprintf(text + used, sizeof text - used,
+                       memory_bytes ? ", \"keeps_copies\": false, \"memory_bytes\": %u}" : "}",
+                       memory_bytes ? memory_bytes[i] : 0);
+  }
   used += (size_t)snprintf(text + used, sizeof text - used,
                            "], \"topology\": {\"same_host\": {\"bytes_per_second\": 1e10, "
                            "\"latency_ns\": %u}}, \"links\": [",
@@ -121,12 +127,13 @@ static psplit_devices *devices_without(uint32_t n, uint32_t latency_ns, uint32_t
   return parsed(text);
 }
 
-/* The best of all splits and of all links that stages may leave unused. */
+/* The best of all splits and of all links that stages may leave unused, on devices in this order.
+ */
 static int64_t best_of_all_ways(const psplit_model *model, uint32_t n, uint32_t latency_ns,
-                                int64_t *out_direct_ns) {
+                                const uint32_t *memory_bytes, int64_t *out_direct_ns) {
   int64_t best_ns = INT64_MAX;
   for (uint32_t missing = 0; missing < (n == 3 ? 2u : 8u); missing++) {
-    psplit_devices *devices = devices_without(n, latency_ns, missing);
+    psplit_devices *devices = devices_without(n, latency_ns, missing, memory_bytes);
     const psplit_planner_options options = per_pair(n, devices);
     const int64_t ns = best_of_all(model, &options);
     if (missing == 0) *out_direct_ns = ns;
@@ -140,7 +147,7 @@ static int64_t best_of_all_ways(const psplit_model *model, uint32_t n, uint32_t 
  * bound. */
 static void without_latency_nothing_changes(void **state) {
   (void)state;
-  psplit_devices *devices = devices_without(3, 0, 0);
+  psplit_devices *devices = devices_without(3, 0, 0, NULL);
   for (uint32_t seed = 0; seed < 12; seed++) {
     dice d = {.seed = 400 + seed};
     psplit_model *model = random_model(&d, 7);
@@ -178,8 +185,8 @@ static void what_is_passed_on_saves_messages(void **state) {
     const uint32_t n = seed % 4 ? 3 : 4, latency_ns = 6000 + draw(&d, 4) * 4000;
     psplit_model *model = random_model(&d, n == 3 ? 8 : 7);
     int64_t direct_ns = 0;
-    const int64_t best_ns = best_of_all_ways(model, n, latency_ns, &direct_ns);
-    psplit_devices *devices = devices_without(n, latency_ns, 0);
+    const int64_t best_ns = best_of_all_ways(model, n, latency_ns, NULL, &direct_ns);
+    psplit_devices *devices = devices_without(n, latency_ns, 0, NULL);
     psplit_planner_options options = per_pair(n, devices);
     options.slack_frac = 0;
     options.certify = true; /* each problem that is solved is kept */
@@ -212,6 +219,62 @@ static void what_is_passed_on_saves_messages(void **state) {
     "by shared memory\n",
     n_plans, n_best, n_proved, n_passing, n_could, n_settled);
   assert_true(n_passing > 0 && n_best == n_plans && n_settled > 0);
+}
+
+/* Where the order of devices is chosen, and they differ in memory alone, the same is best as where
+ * they do not, as long as it fits in some order; what a plan is proved best of is all orders and
+ * all ways. */
+static void it_saves_messages_in_every_order_of_devices(void **state) {
+  (void)state;
+  static const uint32_t ORDERS[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                        {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  /* Memory is small where seeds are odd; 11 and 63 need devices in another order than was best for
+   * sending directly. */
+  static const uint32_t SEEDS[] = {0, 1, 2, 4, 11, 63};
+  enum { N = sizeof SEEDS / sizeof *SEEDS };
+  uint32_t n_best = 0, n_passing = 0, n_chosen = 0;
+  for (uint32_t k = 0; k < N; k++) {
+    const uint32_t seed = SEEDS[k];
+    dice d = {.seed = 7100 + seed};
+    const uint32_t latency_ns = 6000 + draw(&d, 4) * 4000;
+    psplit_model *model = random_model(&d, 7);
+    uint32_t memory_bytes[3];
+    for (uint32_t i = 0; i < 3; i++)
+      memory_bytes[i] = seed % 2 ? 50000 + draw(&d, 150000) : 1000000 + i;
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t o = 0; o < (seed % 2 ? 6u : 1u); o++) {
+      uint32_t ordered[3];
+      int64_t direct_ns = 0;
+      for (uint32_t s = 0; s < 3; s++) ordered[s] = memory_bytes[ORDERS[o][s]];
+      const int64_t ns = best_of_all_ways(model, 3, latency_ns, ordered, &direct_ns);
+      if (ns < best_ns) best_ns = ns;
+    }
+    psplit_devices *devices = devices_without(3, latency_ns, 0, memory_bytes);
+    psplit_planner_options options = per_pair(3, devices);
+    options.device_order = PSPLIT_DEVICE_ORDER_CHOSEN;
+    options.slack_frac = 0;
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    const bool passes_on = n_passed_on(planner) > 0;
+    const int64_t value_ns = plan->bottleneck_ns, bound_ns = plan->lower_bound_ns;
+    expect_figures(plan, devices, seed);
+    for (uint32_t s = 0; s < 3; s++) {
+      assert_true(plan->stages[s].memory_bytes <= memory_bytes[plan->stages[s].device_id]);
+      n_chosen += plan->stages[s].device_id != s;
+    }
+    if (value_ns < best_ns || bound_ns > best_ns)
+      fail_msg("seed %u: bound %lld (%s) <= optimum %lld <= value %lld does not hold", seed,
+               (long long)bound_ns, plan->bound, (long long)best_ns, (long long)value_ns);
+    n_best += value_ns == best_ns;
+    n_passing += passes_on;
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# of %u plans %u are best; %u pass on; %u stages are on other devices\n",
+                (unsigned)N, n_best, n_passing, n_chosen);
+  assert_true(n_best == N && n_passing > 1 && n_chosen > 0);
 }
 
 /* Where no split keeps a state in one stage, the plan parts it: what shared memory says was of
@@ -249,6 +312,7 @@ static void a_state_is_parted(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_passed_on_saves_messages),
+    cmocka_unit_test(it_saves_messages_in_every_order_of_devices),
     cmocka_unit_test(a_state_is_parted),
     cmocka_unit_test(plans_count_messages),
     cmocka_unit_test(without_latency_nothing_changes),

@@ -1,0 +1,65 @@
+/* The stage that needs most goes to the roomiest device, the next one to the next: where that
+ * leaves a stage without room, any order does. */
+#include "order_by_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool psplit_i_any_order_is_alike(const psplit_planner *planner) {
+  const psplit_devices *devices = planner->devices;
+  const psplit_device_link first = psplit_devices_link(devices, 0, 1);
+  for (uint32_t i = 0; i < planner->n_candidates; i++)
+    for (uint32_t j = 0; j < planner->n_candidates; j++) {
+      const psplit_device_link link = psplit_devices_link(devices, i, j);
+      if (i != j &&
+          (link.latency_ns != first.latency_ns || link.bytes_per_second < first.bytes_per_second ||
+           link.bytes_per_second > first.bytes_per_second))
+        return false;
+    }
+  return true;
+}
+
+/* A stage and what it needs, or a device and what it has. */
+typedef struct seat {
+  uint64_t bytes;
+  const char *name; /* so that devices go by names, however they are listed */
+  uint32_t at;
+} seat;
+
+static int compare_seats(const void *a, const void *b) {
+  const seat *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  const int by_name = strcmp(x->name, y->name);
+  return by_name ? by_name : x->at < y->at ? -1 : 1;
+}
+
+psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {
+  const uint32_t n = planner->options.n_stages, n_devices = planner->n_candidates;
+  seat *stages = psplit_i_arena_array(&planner->scratch, n, sizeof *stages);
+  seat *devices = psplit_i_arena_array(&planner->scratch, n_devices, sizeof *devices);
+  uint32_t *order = psplit_i_arena_array(&planner->arena, n, sizeof *order);
+  *out = NULL;
+  if (!stages || !devices || !order) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < n; s++) stages[s] = (seat){planner->plan->stages[s].memory_bytes, "", s};
+  for (uint32_t d = 0; d < n_devices; d++)
+    devices[d] = (seat){psplit_devices_memory_bytes(planner->devices, d),
+                        psplit_devices_name(planner->devices, d), d};
+  qsort(stages, n, sizeof *stages, compare_seats);
+  qsort(devices, n_devices, sizeof *devices, compare_seats);
+  bool fits = true;
+  for (uint32_t k = 0; k < n; k++) {
+    fits &= stages[k].bytes <= devices[k].bytes;
+    order[stages[k].at] = planner->device_id[devices[k].at];
+  }
+  if (fits) *out = order;
+  psplit_i_arena_reset(&planner->scratch);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_choose_order(psplit_planner *planner, const uint32_t *order,
+                                  psplit_diag *diag) {
+  const psplit_code code =
+    psplit_i_planner_order_devices(planner, order, planner->options.n_stages, diag);
+  planner->order_chosen = true;
+  return code;
+}

@@ -1,0 +1,20 @@
+/* Which device takes which stage, where devices differ in memory alone. */
+#ifndef PSPLIT_PASSES_ORDER_BY_MEMORY_H
+#define PSPLIT_PASSES_ORDER_BY_MEMORY_H
+
+#include "planner.h"
+
+/* Whether tensors take the same between any two of the devices that stages may run on, either way:
+ * where these take the same time, too, all orders of them are one. */
+bool psplit_i_any_order_is_alike(const psplit_planner *planner);
+/* A device for each stage of the planner's plan that has room for it, by its position in the order
+ * that was given: order[n_stages] in the planner's arena; *out is NULL where there is none. The
+ * order of devices is a chosen one. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
+                                                     uint32_t **out);
+/* Puts stages on these devices, which are as good a choice as those chosen so far. The plan is to
+ * be made again. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_choose_order(psplit_planner *planner, const uint32_t *order,
+                                                  psplit_diag *diag);
+
+#endif
