@@ -191,10 +191,20 @@ static void run_chain(chain *c, uint64_t n_steps, double heat) {
   psplit_i_anneal(&c->run, first_temperature(c, n_steps, heat), END_TEMPERATURE, n_steps, step, c);
 }
 
+/* The split with its devices, in the arena. Errors: NOMEM. */
+static psplit_code place(const psplit_i_instance *instance, const psplit_i_solver_request *request,
+                         const psplit_i_assignment *assignment, psplit_i_arena *arena,
+                         psplit_i_placement *out) {
+  const psplit_code code = psplit_i_placement_init(out, instance, 1, request->options, arena);
+  if (code != PSPLIT_OK) return code;
+  memcpy(out->type, assignment->device, instance->n_stages * sizeof *out->type);
+  for (uint32_t i = 0; i < instance->n; i++) psplit_i_placement_add(out, i, assignment->stage[i]);
+  return PSPLIT_OK;
+}
+
 static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
                               const psplit_i_solver_request *request,
                               const psplit_i_assignment *assignment, uint64_t seed) {
-  psplit_i_placement *b = &c->placement;
   psplit_i_arena *arena = &c->arena;
   psplit_i_arena_init(arena, 0);
   c->run.seed = psplit_i_mix64(seed);
@@ -204,11 +214,9 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
   c->part = PSPLIT_NEW(arena, double, instance->n_stages);
   c->inside = PSPLIT_NEW(arena, uint32_t, instance->n);
   if (!c->best_stage || !c->seen || !c->part || !c->inside) return PSPLIT_NOMEM;
-  const psplit_code code = psplit_i_placement_init(b, instance, 1, request->options, arena);
+  const psplit_code code = place(instance, request, assignment, arena, &c->placement);
   if (code != PSPLIT_OK) return code;
-  memcpy(b->type, assignment->device, instance->n_stages * sizeof *b->type);
   memcpy(c->best_stage, assignment->stage, instance->n * sizeof *assignment->stage);
-  for (uint32_t i = 0; i < instance->n; i++) psplit_i_placement_add(b, i, assignment->stage[i]);
   for (uint32_t i = 0; i < instance->n; i++)
     if (assignment->stage[i] >= c->first && assignment->stage[i] <= c->last)
       c->inside[c->n_inside++] = i;
@@ -281,14 +289,10 @@ static psplit_code find_slowest(const psplit_i_instance *instance,
   psplit_i_placement b;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  const psplit_code code = psplit_i_placement_init(&b, instance, 1, request->options, &arena);
+  const psplit_code code = place(instance, request, assignment, &arena, &b);
   *out_stage = 0;
-  if (code == PSPLIT_OK) {
-    memcpy(b.type, assignment->device, instance->n_stages * sizeof *b.type);
-    for (uint32_t i = 0; i < instance->n; i++) psplit_i_placement_add(&b, i, assignment->stage[i]);
-    for (uint32_t k = 1; k < instance->n_stages; k++)
-      if (psplit_i_placement_load(&b, k) > psplit_i_placement_load(&b, *out_stage)) *out_stage = k;
-  }
+  for (uint32_t k = 1; k < instance->n_stages && code == PSPLIT_OK; k++)
+    if (psplit_i_placement_load(&b, k) > psplit_i_placement_load(&b, *out_stage)) *out_stage = k;
   psplit_i_arena_fini(&arena);
   return code;
 }

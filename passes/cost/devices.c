@@ -64,14 +64,18 @@ static bool same_link(const psplit_device_link *a, const psplit_device_link *b) 
   return a->latency_ns == b->latency_ns && a->bytes_per_second == b->bytes_per_second;
 }
 
-bool psplit_i_devices_alike(const psplit_devices *devices) {
-  const psplit_device_link *first = devices->n > 1 ? &devices->links[1] : NULL;
-  if (!psplit_i_devices_all_same(devices)) return false;
-  for (uint32_t from = 0; from < devices->n; from++)
-    for (uint32_t to = 0; to < devices->n; to++)
+bool psplit_i_devices_links_alike(const psplit_devices *devices, uint32_t n, bool either_way) {
+  const psplit_device_link *first = n > 1 ? &devices->links[1] : NULL;
+  for (uint32_t from = 0; from < n; from++)
+    for (uint32_t to = either_way ? 0 : from + 1; to < n; to++)
       if (from != to && !same_link(&devices->links[(size_t)from * devices->n + to], first))
         return false;
   return true;
+}
+
+bool psplit_i_devices_alike(const psplit_devices *devices) {
+  return psplit_i_devices_all_same(devices) &&
+         psplit_i_devices_links_alike(devices, devices->n, true);
 }
 
 bool psplit_i_devices_swappable(const psplit_devices *devices, uint32_t a, uint32_t b) {

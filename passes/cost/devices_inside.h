@@ -31,6 +31,9 @@ psplit_devices *psplit_i_devices_create(uint32_t n);
 /* Whether two devices take the same times and hold as much. */
 bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b);
 bool psplit_i_devices_all_same(const psplit_devices *devices);
+/* Whether tensors take the same between any two of the first n: from each to those behind it, or
+ * either way. O(n^2). */
+bool psplit_i_devices_links_alike(const psplit_devices *devices, uint32_t n, bool either_way);
 /* Whether they and all links between them are: then no order of them is better than another. */
 bool psplit_i_devices_alike(const psplit_devices *devices);
 

@@ -5,20 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool psplit_i_any_order_is_alike(const psplit_planner *planner) {
-  const psplit_devices *devices = planner->devices;
-  const psplit_device_link first = psplit_devices_link(devices, 0, 1);
-  for (uint32_t i = 0; i < planner->n_candidates; i++)
-    for (uint32_t j = 0; j < planner->n_candidates; j++) {
-      const psplit_device_link link = psplit_devices_link(devices, i, j);
-      if (i != j &&
-          (link.latency_ns != first.latency_ns || link.bytes_per_second < first.bytes_per_second ||
-           link.bytes_per_second > first.bytes_per_second))
-        return false;
-    }
-  return true;
-}
-
 /* A stage and what it needs, or a device and what it has. */
 typedef struct seat {
   uint64_t bytes;

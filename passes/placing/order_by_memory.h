@@ -4,9 +4,6 @@
 
 #include "planner.h"
 
-/* Whether tensors take the same between any two of the devices that stages may run on, either way:
- * where these take the same time, too, all orders of them are one. */
-bool psplit_i_any_order_is_alike(const psplit_planner *planner);
 /* A device for each stage of the planner's plan that has room for it, by its position in the order
  * that was given: order[n_stages] in the planner's arena; *out is NULL where there is none. The
  * order of devices is a chosen one. Errors: NOMEM. */

@@ -176,9 +176,12 @@ out:
   return code;
 }
 
+/* In an order that was chosen only where all orders of the devices that stages may run on are one,
+ * but for memory. */
 static bool applies(const psplit_planner *planner) {
   return !planner->next_hop && psplit_i_planner_may_pass_on(planner) &&
-         (!planner->order_chosen || psplit_i_any_order_is_alike(planner));
+         (!planner->order_chosen ||
+          psplit_i_devices_links_alike(planner->devices, planner->n_candidates, true));
 }
 
 static uint32_t *new_ways(psplit_planner *planner) {
@@ -199,16 +202,14 @@ static psplit_code adopt(psplit_planner *planner, const uint32_t *stage, uint32_
   return code;
 }
 
-/* Whether the plan does, on the devices as they stand or, if they may stand otherwise, in some
- * order. */
-static psplit_code fits_somehow(psplit_planner *planner, bool reorder, psplit_diag *diag,
-                                bool *out) {
-  uint32_t *order = NULL;
-  *out = psplit_i_plan_fits(planner);
-  if (*out || !reorder || !planner->order_chosen) return PSPLIT_OK;
-  const psplit_code code = psplit_i_order_by_memory(planner, diag, &order);
-  *out = order != NULL;
-  return code;
+/* Whether the plan fits the devices as they stand; else, if they may stand otherwise, *out_order in
+ * which it does, or NULL. */
+static psplit_code find_order(psplit_planner *planner, bool reorder, bool *out_fits,
+                              uint32_t **out_order, psplit_diag *diag) {
+  *out_order = NULL;
+  *out_fits = psplit_i_plan_fits(planner);
+  if (*out_fits || !reorder || !planner->order_chosen) return PSPLIT_OK;
+  return psplit_i_order_by_memory(planner, diag, out_order);
 }
 
 /* Puts the plan, of these stages and ways, on devices in another order where it fits in that alone;
@@ -218,9 +219,7 @@ static psplit_code find_room(psplit_planner *planner, const uint32_t *stage, uin
   psplit_code code = PSPLIT_OK;
   uint32_t *order;
   const uint32_t *before = planner->device_id;
-  *out_fits = psplit_i_plan_fits(planner);
-  if (*out_fits || !reorder || !planner->order_chosen) return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_order_by_memory(planner, diag, &order));
+  PSPLIT_TRY(find_order(planner, reorder, out_fits, &order, diag));
   if (!order) goto out;
   PSPLIT_TRY(psplit_i_choose_order(planner, order, diag));
   PSPLIT_TRY(adopt(planner, stage, next, diag));
@@ -247,6 +246,7 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
   psplit_code code;
   toll found;
   bool fits;
+  uint32_t *order;
   psplit_planner *planner = t->planner;
   psplit_i_shared_split *best = t->best;
   const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
@@ -256,8 +256,8 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
   const int64_t direct_ns = planner->plan->bottleneck_ns;
   PSPLIT_TRY(find_ways(planner, t->next, &found, diag));
   PSPLIT_TRY(adopt(planner, t->stage, t->next, diag));
-  PSPLIT_TRY(fits_somehow(planner, t->reorder, diag, &fits));
-  *out_ns = fits ? found.slowest_ns : INT64_MAX;
+  PSPLIT_TRY(find_order(planner, t->reorder, &fits, &order, diag));
+  *out_ns = fits || order ? found.slowest_ns : INT64_MAX;
   psplit_i_pass_nothing_on(planner);
   if (*out_ns == INT64_MAX || !is_less(found, (toll){best->slowest_ns, best->sum_ns})) goto out;
   memcpy(best->stage, t->stage, n_nodes * sizeof *best->stage);

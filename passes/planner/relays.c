@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices_inside.h"
 #include "planner.h"
 
 static int compare_by_value(const void *a, const void *b) {
@@ -61,18 +62,6 @@ out:
   return code;
 }
 
-static bool links_are_alike(const psplit_planner *planner) {
-  const psplit_device_link first = psplit_devices_link(planner->devices, 0, 1);
-  for (uint32_t i = 0; i < planner->options.n_stages; i++)
-    for (uint32_t j = i + 1; j < planner->options.n_stages; j++) {
-      const psplit_device_link link = psplit_devices_link(planner->devices, i, j);
-      if (link.latency_ns != first.latency_ns || link.bytes_per_second < first.bytes_per_second ||
-          link.bytes_per_second > first.bytes_per_second)
-        return false;
-    }
-  return first.latency_ns > 0;
-}
-
 bool psplit_i_planner_may_pass_on(const psplit_planner *planner) {
   const psplit_planner_options *options = &planner->options;
   return !planner->segmented && !planner->n_replicas &&
@@ -80,7 +69,9 @@ bool psplit_i_planner_may_pass_on(const psplit_planner *planner) {
          options->message_latency == PSPLIT_LATENCY_PER_PAIR && !options->overlap &&
          options->objective == PSPLIT_THROUGHPUT && options->n_stages > 2 &&
          planner->n_classes == 1 && !options->training &&
-         options->tied_weights != PSPLIT_TIED_TOGETHER && links_are_alike(planner);
+         options->tied_weights != PSPLIT_TIED_TOGETHER &&
+         psplit_devices_link(planner->devices, 0, 1).latency_ns > 0 &&
+         psplit_i_devices_links_alike(planner->devices, options->n_stages, false);
 }
 
 void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag) {

@@ -230,19 +230,8 @@ static void pieces_stay_few(void **state) {
   const uint32_t producer[] = {0, 1}, off[] = {0, 1, 2}, consumer[] = {1, 2};
   const psplit_device devices[] = {{.name = "a", .count = 1},
                                    {.name = "b", .class_id = 1, .count = 1}};
-  const psplit_problem problem = {.n_nodes = 3,
-                                  .n_classes = 2,
-                                  .time_ns = time,
-                                  .n_nets = 2,
-                                  .net_producer = producer,
-                                  .net_off = off,
-                                  .net_consumer = consumer,
-                                  .net_send_ns = net,
-                                  .net_recv_ns = net,
-                                  .n_devices = 2,
-                                  .devices = devices,
-                                  .comm = PSPLIT_COMM_P2P,
-                                  .ticks_per_unit = 1};
+  psplit_problem problem = plain_problem(devices, 3, time, 2, producer, off, consumer, net);
+  problem.n_classes = problem.n_devices = 2;
   static bed b;
   make_bed(&b, &problem);
   const psplit_i_heavy heavy = make_heavy(&b, 0.05, true);

@@ -207,6 +207,16 @@ static void least_cuts_are_on_the_hull(void **state) {
 
 /* --- all of it --- */
 
+/* What small problems end with, against the best of all splits. */
+static void count_best(const bed *b) {
+  int64_t comm;
+  n_asked++;
+  if (b->instance.n > 8) return;
+  const int64_t best = best_by_enumeration(&b->r.problem, &b->options, &comm, NULL);
+  assert_true(best <= b->assignment.value);
+  n_best += best == b->assignment.value;
+}
+
 static void ask_all(bed *b, const char *what) {
   uint32_t stage[MAX_NODES];
   for (uint32_t again = 0; again < 2; again++) {
@@ -221,12 +231,7 @@ static void ask_all(bed *b, const char *what) {
     if (again) assert_memory_equal(stage, b->assignment.stage, b->instance.n * sizeof *stage);
     memcpy(stage, b->assignment.stage, b->instance.n * sizeof *stage);
   }
-  n_asked++;
-  if (b->instance.n > 8) return;
-  int64_t comm;
-  const int64_t best = best_by_enumeration(&b->r.problem, &b->options, &comm, NULL);
-  assert_true(best <= b->assignment.value);
-  n_best += best == b->assignment.value;
+  count_best(b);
 }
 
 static void what_is_put_together_is_a_split(void **state) {
@@ -262,12 +267,7 @@ static void ask_by_worth(bed *b, const char *what) {
     memcpy(stage, b->assignment.stage, b->instance.n * sizeof *stage);
     n_better += !again && b->assignment.value < before;
   }
-  n_asked++;
-  if (b->instance.n > 8) return;
-  int64_t comm;
-  const int64_t best = best_by_enumeration(&b->r.problem, &b->options, &comm, NULL);
-  assert_true(best <= b->assignment.value);
-  n_best += best == b->assignment.value;
+  count_best(b);
 }
 
 static void stages_by_worth_make_splits(void **state) {
