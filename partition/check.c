@@ -4,35 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem.h"
+#include "check_inside.h"
 
-typedef struct check {
-  const psplit_problem *p;
-  const psplit_partition_options *options;
-  const uint32_t *stage, *chunk;
-  psplit_solution *out;
-  psplit_diag *diag;
-  uint32_t *mark; /* [n_stages] */
-  bool *hops;     /* [n_stages^2] where tensors are passed on and latency counts; or NULL */
-  bool *sent;     /* [n_stages^2] where tensors are passed on and messages count; or NULL */
-} check;
-
-static bool backward(const check *c, uint32_t v) {
+static bool backward(const psplit_i_check *c, uint32_t v) {
   return c->p->node_flags && (c->p->node_flags[v] & PSPLIT_NODE_BACKWARD);
 }
 
-static uint64_t virtual_stage(const check *c, uint32_t v) {
+static uint64_t virtual_stage(const psplit_i_check *c, uint32_t v) {
   return (uint64_t)(c->chunk ? c->chunk[v] : 0) * c->out->n_stages + c->stage[v];
 }
 
-static psplit_code mismatch_nodes(const check *c, uint32_t u, uint32_t v, const char *what) {
+static psplit_code mismatch_nodes(const psplit_i_check *c, uint32_t u, uint32_t v,
+                                  const char *what) {
   char a[32], b[32];
   return psplit_i_fail(
     c->diag, PSPLIT_MISMATCH, "nodes %s (stage %" PRIu32 ") and %s (stage %" PRIu32 "): %s",
     psplit_i_node_name(c->p, u, a), c->stage[u], psplit_i_node_name(c->p, v, b), c->stage[v], what);
 }
 
-static psplit_code check_labels(check *c) {
+static psplit_code check_labels(psplit_i_check *c) {
   char name[32];
   for (uint32_t v = 0; v < c->p->n_nodes; v++) {
     if (c->stage[v] >= c->out->n_stages || (c->chunk && c->chunk[v] >= c->options->chunks))
@@ -48,7 +38,7 @@ static psplit_code check_labels(check *c) {
 
 /* first[] is the first node of each keep-together class; *out_twin[v] tells whether the class of v
  * has a forward node. */
-static psplit_code check_together(check *c, bool *twin) {
+static psplit_code check_together(psplit_i_check *c, bool *twin) {
   const uint32_t n = c->p->n_nodes;
   for (uint32_t v = 0; v < n; v++) twin[v] = !backward(c, v);
   if (!c->p->together) return PSPLIT_OK;
@@ -87,7 +77,7 @@ out:
   return code;
 }
 
-static psplit_code check_edge(check *c, const bool *twin, uint32_t from, uint32_t to) {
+static psplit_code check_edge(psplit_i_check *c, const bool *twin, uint32_t from, uint32_t to) {
   const bool back_from = backward(c, from), back_to = backward(c, to);
   if (back_from != back_to) return PSPLIT_OK;
   if (!back_from && virtual_stage(c, from) > virtual_stage(c, to))
@@ -98,11 +88,11 @@ static psplit_code check_edge(check *c, const bool *twin, uint32_t from, uint32_
 }
 
 /* Whether edges may lead from any stage to any other. */
-static bool any_order(const check *c) {
+static bool any_order(const psplit_i_check *c) {
   return c->options->noncontiguous || c->options->objective == PSPLIT_CALL_LATENCY;
 }
 
-static psplit_code check_edges(check *c, const bool *twin) {
+static psplit_code check_edges(psplit_i_check *c, const bool *twin) {
   const psplit_problem *p = c->p;
   for (uint32_t e = 0; e < p->n_nets; e++)
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
@@ -121,166 +111,7 @@ static psplit_code check_edges(check *c, const bool *twin) {
   return PSPLIT_OK;
 }
 
-/* What net e takes the stage `from` to send to stage `to`, or that to receive it. */
-static int64_t transfer_ns(const check *c, uint32_t e, uint32_t from, uint32_t to, bool send) {
-  const psplit_problem *p = c->p;
-  const uint32_t sender = c->out->stages[from].device, receiver = c->out->stages[to].device;
-  const psplit_device *who = &p->devices[send ? sender : receiver];
-  if (who->free_comm) return 0;
-  if (p->n_link_classes == 0) return psplit_i_net_ns(p, e, who->class_id, send);
-  const uint32_t link = p->device_link[(size_t)sender * p->n_devices + receiver];
-  return p->net_link_ns[(size_t)e * p->n_link_classes + link];
-}
-
-static bool has_link(const psplit_problem *p, uint32_t n_stages, uint32_t from, uint32_t to) {
-  return p->next_hop[(size_t)from * n_stages + to] == to;
-}
-
-/* One hop of net e: `to` has it from now on. */
-static void hop(check *c, uint32_t e, uint32_t from, uint32_t to) {
-  c->out->stages[from].send_ns += transfer_ns(c, e, from, to, true);
-  c->out->stages[to].recv_ns += transfer_ns(c, e, from, to, false);
-  c->mark[to] = e;
-  const size_t pair = (size_t)from * c->out->n_stages + to;
-  if (c->hops) c->hops[pair] = true;
-  if (c->sent && !(c->p->net_flags && (c->p->net_flags[e] & PSPLIT_NET_NO_MESSAGE)))
-    c->sent[pair] = true;
-}
-
-/* Nets that may have to be passed on. */
-static psplit_code add_relayed(check *c) {
-  const psplit_problem *p = c->p;
-  const uint32_t n = c->out->n_stages;
-  bool *reads = calloc(n, 1);
-  psplit_code code = reads ? PSPLIT_OK : psplit_i_nomem(c->diag);
-  memset(c->mark, 0xff, n * sizeof *c->mark);
-  for (uint32_t e = 0; e < p->n_nets && code == PSPLIT_OK; e++) {
-    const uint32_t home = c->stage[p->net_producer[e]];
-    memset(reads, 0, n);
-    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
-      reads[c->stage[p->net_consumer[k]]] = true;
-    c->mark[home] = e;
-    for (uint32_t s = home + 1; s < n; s++) {
-      if (!reads[s] || c->mark[s] == e) continue;
-      uint32_t from = home;
-      if (!has_link(p, n, home, s))
-        for (from = home + 1; from < s && !(c->mark[from] == e && has_link(p, n, from, s));) from++;
-      if (from < s) {
-        hop(c, e, from, s);
-        continue;
-      }
-      for (uint32_t at = home, next; at != s; at = next) {
-        next = p->next_hop[(size_t)at * n + s];
-        if (next == PSPLIT_NONE) {
-          code = psplit_i_fail(c->diag, PSPLIT_MISMATCH,
-                               "no way leads from stage %" PRIu32 " to stage %" PRIu32, home, s);
-          break;
-        }
-        if (c->mark[next] != e) hop(c, e, at, next);
-      }
-      if (code != PSPLIT_OK) break;
-    }
-  }
-  free(reads);
-  return code;
-}
-
-static void add_direct(check *c) {
-  const psplit_problem *p = c->p;
-  memset(c->mark, 0xff, c->out->n_stages * sizeof *c->mark);
-  for (uint32_t e = 0; e < p->n_nets; e++) {
-    const uint32_t home = c->stage[p->net_producer[e]];
-    bool sent = false;
-    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
-      const uint32_t s = c->stage[p->net_consumer[k]];
-      if (s == home || c->mark[s] == e) continue;
-      c->mark[s] = e;
-      c->out->stages[s].recv_ns += transfer_ns(c, e, home, s, false);
-      if (!sent || p->comm == PSPLIT_COMM_P2P)
-        c->out->stages[home].send_ns += transfer_ns(c, e, home, s, true);
-      sent = true;
-    }
-  }
-}
-
-/* What a message takes the stage `from` to send to stage `to`, or that to receive. */
-static int64_t message_ns(const check *c, uint32_t from, uint32_t to, bool send) {
-  const psplit_problem *p = c->p;
-  const uint32_t sender = c->out->stages[from].device, receiver = c->out->stages[to].device;
-  const psplit_device *who = &p->devices[send ? sender : receiver];
-  if (who->free_comm) return 0;
-  if (p->n_link_classes == 0) return p->message_ns[who->class_id];
-  return p->message_ns[p->device_link[(size_t)sender * p->n_devices + receiver]];
-}
-
-/* By shared memory: one message for all that a stage sends, and one for all that it receives. */
-static psplit_code add_shared_messages(check *c) {
-  enum { SENDS = 1, RECEIVES = 2 };
-  const psplit_problem *p = c->p;
-  uint8_t *does = calloc(c->out->n_stages, 1);
-  if (!does) return psplit_i_nomem(c->diag);
-  for (uint32_t e = 0; e < p->n_nets; e++) {
-    const uint32_t home = c->stage[p->net_producer[e]];
-    if (p->net_flags && (p->net_flags[e] & PSPLIT_NET_NO_MESSAGE)) continue;
-    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
-      const uint32_t to = c->stage[p->net_consumer[k]];
-      if (to == home) continue;
-      does[home] |= SENDS;
-      does[to] |= RECEIVES;
-    }
-  }
-  for (uint32_t s = 0; s < c->out->n_stages; s++) {
-    if (does[s] & SENDS) c->out->stages[s].send_ns += message_ns(c, s, s, true);
-    if (does[s] & RECEIVES) c->out->stages[s].recv_ns += message_ns(c, s, s, false);
-  }
-  free(does);
-  return PSPLIT_OK;
-}
-
-/* One message for each pair of stages of which the first sends the second something. */
-static psplit_code add_messages(check *c) {
-  const psplit_problem *p = c->p;
-  const uint32_t n = c->out->n_stages;
-  if (p->comm == PSPLIT_COMM_SHARED) return add_shared_messages(c);
-  uint32_t *first = malloc(n * sizeof *first); /* net that a stage makes, PSPLIT_NONE: none */
-  uint32_t *next = malloc(((size_t)p->n_nets + 1) * sizeof *next);
-  const psplit_code code = first && next ? PSPLIT_OK : psplit_i_nomem(c->diag);
-  if (code != PSPLIT_OK) goto out;
-  memset(first, 0xff, n * sizeof *first);
-  for (uint32_t e = 0; e < p->n_nets; e++) {
-    uint32_t *home = &first[c->stage[p->net_producer[e]]];
-    next[e] = *home;
-    *home = e;
-  }
-  memset(c->mark, 0xff, n * sizeof *c->mark);
-  for (uint32_t s = 0; s < n; s++)
-    for (uint32_t e = first[s]; e != PSPLIT_NONE; e = next[e])
-      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
-        const uint32_t to = c->stage[p->net_consumer[k]];
-        if (to == s || c->mark[to] == s) continue;
-        if (p->net_flags && (p->net_flags[e] & PSPLIT_NET_NO_MESSAGE)) break;
-        c->mark[to] = s;
-        c->out->stages[s].send_ns += message_ns(c, s, to, true);
-        c->out->stages[to].recv_ns += message_ns(c, s, to, false);
-      }
-out:
-  free(first);
-  free(next);
-  return code;
-}
-
-/* The same where tensors are passed on: every hop is part of a message. */
-static void add_hop_messages(check *c) {
-  const uint32_t n = c->out->n_stages;
-  for (uint32_t from = 0; from < n; from++)
-    for (uint32_t to = 0; to < n; to++) {
-      if (!c->sent[(size_t)from * n + to]) continue;
-      c->out->stages[from].send_ns += message_ns(c, from, to, true);
-      c->out->stages[to].recv_ns += message_ns(c, from, to, false);
-    }
-}
-
-static void add_memory(check *c) {
+static void add_memory(psplit_i_check *c) {
   const psplit_problem *p = c->p;
   const uint32_t n_stages = c->out->n_stages;
   for (uint32_t v = 0; v < p->n_nodes; v++) {
@@ -301,7 +132,7 @@ static void add_memory(check *c) {
     }
 }
 
-static uint64_t parameter_bytes(const check *c, uint32_t s) {
+static uint64_t parameter_bytes(const psplit_i_check *c, uint32_t s) {
   const psplit_problem *p = c->p;
   uint64_t held = 0;
   for (uint32_t v = 0; p->activation_bytes && v < p->n_nodes; v++)
@@ -312,7 +143,7 @@ static uint64_t parameter_bytes(const check *c, uint32_t s) {
   return c->out->stages[s].memory_bytes - held;
 }
 
-static psplit_code finish_stage(check *c, uint32_t s) {
+static psplit_code finish_stage(psplit_i_check *c, uint32_t s) {
   psplit_stage_load *load = &c->out->stages[s];
   const psplit_device *device = &c->p->devices[load->device];
   int64_t parts = load->compute_ns + load->recv_ns + load->send_ns;
@@ -338,100 +169,7 @@ static psplit_code finish_stage(check *c, uint32_t s) {
   return PSPLIT_OK;
 }
 
-/* Latency: a stage starts when all stages that feed it have ended. Stage numbers are a topological
- * order of the stages. Counting by bucket keeps this O(pins). */
-static psplit_code latency(check *c, int64_t *out_ns) {
-  const psplit_problem *p = c->p;
-  const uint32_t n_stages = c->out->n_stages;
-  uint32_t *off = calloc((size_t)n_stages + 1, sizeof *off);
-  uint32_t *nets = malloc(((size_t)p->n_nets + p->n_order + 1) * sizeof *nets);
-  int64_t *ready = calloc(n_stages, sizeof *ready);
-  psplit_code code = PSPLIT_OK;
-  if (!off || !nets || !ready) {
-    code = psplit_i_nomem(c->diag);
-    goto out;
-  }
-  for (uint32_t e = 0; e < p->n_nets; e++) off[c->stage[p->net_producer[e]]]++;
-  for (uint32_t k = 0; k < p->n_order; k++) off[c->stage[p->order_from[k]]]++;
-  uint32_t sum = 0;
-  for (uint32_t s = 0; s <= n_stages; s++) {
-    const uint32_t n = s < n_stages ? off[s] : 0;
-    off[s] = sum;
-    sum += n;
-  }
-  for (uint32_t e = 0; e < p->n_nets; e++) nets[off[c->stage[p->net_producer[e]]]++] = e;
-  for (uint32_t k = 0; k < p->n_order; k++) nets[off[c->stage[p->order_from[k]]]++] = p->n_nets + k;
-  int64_t last = 0;
-  uint32_t at = 0;
-  for (uint32_t s = 0; s < n_stages; s++) {
-    const int64_t end = ready[s] + c->out->stages[s].load_ns;
-    if (end > last) last = end;
-    for (uint32_t t = s + 1; c->hops && t < n_stages; t++)
-      if (c->hops[(size_t)s * n_stages + t] && end > ready[t]) ready[t] = end;
-    for (; at < off[s]; at++) {
-      const uint32_t e = nets[at];
-      const uint32_t from = e < p->n_nets ? p->net_off[e] : 0;
-      const uint32_t to = e < p->n_nets ? p->net_off[e + 1] : 1;
-      for (uint32_t k = from; k < to; k++) {
-        const uint32_t t =
-          c->stage[e < p->n_nets ? p->net_consumer[k] : p->order_to[e - p->n_nets]];
-        if (t != s && end > ready[t]) ready[t] = end;
-      }
-    }
-  }
-  *out_ns = last;
-out:
-  free(off);
-  free(nets);
-  free(ready);
-  return code;
-}
-
-/* One edge u -> v of the latency of calls: whether v, or all of its stage, has to wait longer. */
-static bool wait_for(const check *c, const int64_t *end, int64_t *ready, uint32_t u, uint32_t v) {
-  const bool call_u = !c->p->devices[c->out->stages[c->stage[u]].device].free_comm;
-  const bool call_v = !c->p->devices[c->out->stages[c->stage[v]].device].free_comm;
-  if (call_u && call_v && c->stage[u] == c->stage[v]) return false;
-  int64_t *of = call_v ? &ready[c->stage[v]] : &ready[c->out->n_stages + v];
-  if (end[u] <= *of) return false;
-  *of = end[u];
-  return true;
-}
-
-/* Latency of calls: accelerators start when all that they read from elsewhere has ended, nodes on
- * CPUs each by itself. Relaxes all edges until nothing waits longer, once for each unit at most:
- * what goes on waits for itself. */
-static psplit_code call_latency(check *c, int64_t *out_ns) {
-  const psplit_problem *p = c->p;
-  int64_t *ready = calloc((size_t)c->out->n_stages + p->n_nodes, sizeof *ready);
-  int64_t *end = calloc((size_t)p->n_nodes + 1, sizeof *end);
-  psplit_code code = ready && end ? PSPLIT_OK : psplit_i_nomem(c->diag);
-  bool waits = true;
-  for (uint32_t round = 0; code == PSPLIT_OK && waits; round++) {
-    waits = false;
-    *out_ns = 0;
-    for (uint32_t v = 0; v < p->n_nodes; v++) {
-      const uint32_t s = c->stage[v], device = c->out->stages[s].device;
-      end[v] = p->devices[device].free_comm
-                 ? ready[c->out->n_stages + v] +
-                     p->time_ns[(size_t)v * p->n_classes + p->devices[device].class_id]
-                 : ready[s] + c->out->stages[s].load_ns;
-      if (end[v] > *out_ns) *out_ns = end[v];
-    }
-    for (uint32_t e = 0; e < p->n_nets; e++)
-      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
-        waits |= wait_for(c, end, ready, p->net_producer[e], p->net_consumer[k]);
-    for (uint32_t k = 0; k < p->n_order; k++)
-      waits |= wait_for(c, end, ready, p->order_from[k], p->order_to[k]);
-    if (waits && round > p->n_nodes)
-      code = psplit_i_fail(c->diag, PSPLIT_MISMATCH, "devices wait for each other in a circle");
-  }
-  free(ready);
-  free(end);
-  return code;
-}
-
-static psplit_code assign_devices(check *c, const uint32_t *stage_device,
+static psplit_code assign_devices(psplit_i_check *c, const uint32_t *stage_device,
                                   const uint32_t *replicas) {
   const psplit_problem *p = c->p;
   uint32_t s = 0;
@@ -447,7 +185,7 @@ static psplit_code assign_devices(check *c, const uint32_t *stage_device,
 }
 
 /* Devices in use, replicas included, are at most those there are, and in their order. */
-static psplit_code check_devices(check *c) {
+static psplit_code check_devices(psplit_i_check *c) {
   const psplit_problem *p = c->p;
   for (uint32_t d = 0; d < p->n_devices; d++) {
     uint64_t used = 0;
@@ -477,7 +215,7 @@ static psplit_code check_devices(check *c) {
   return PSPLIT_OK;
 }
 
-static psplit_code add_compute(check *c) {
+static psplit_code add_compute(psplit_i_check *c) {
   const psplit_problem *p = c->p;
   char name[32];
   for (uint32_t v = 0; v < p->n_nodes; v++) {
@@ -511,7 +249,8 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   code = psplit_i_problem_validate(problem, diag);
   if (code != PSPLIT_OK) return code;
-  check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out), diag, NULL, NULL, NULL};
+  psplit_i_check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out),
+                      diag,    NULL,    NULL,  NULL};
   const uint32_t n = problem->n_nodes;
   bool *twin = malloc(n);
   if (!c.out || !twin) goto nomem;
@@ -537,20 +276,17 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   PSPLIT_TRY(check_edges(&c, twin));
   PSPLIT_TRY(add_compute(&c));
   PSPLIT_TRY(check_devices(&c));
-  if (problem->next_hop)
-    PSPLIT_TRY(add_relayed(&c));
-  else
-    add_direct(&c);
-  if (problem->message_ns && !c.sent) PSPLIT_TRY(add_messages(&c));
-  if (c.sent) add_hop_messages(&c);
+  PSPLIT_TRY(psplit_i_check_add_transfers(&c));
   add_memory(&c);
   for (uint32_t s = 0; s < c.out->n_stages; s++) {
     PSPLIT_TRY(finish_stage(&c, s));
     if (c.out->stages[s].load_ns > c.out->objective_ns)
       c.out->objective_ns = c.out->stages[s].load_ns;
   }
-  if (options->objective == PSPLIT_LATENCY) PSPLIT_TRY(latency(&c, &c.out->objective_ns));
-  if (options->objective == PSPLIT_CALL_LATENCY) PSPLIT_TRY(call_latency(&c, &c.out->objective_ns));
+  if (options->objective == PSPLIT_LATENCY)
+    PSPLIT_TRY(psplit_i_check_latency(&c, &c.out->objective_ns));
+  if (options->objective == PSPLIT_CALL_LATENCY)
+    PSPLIT_TRY(psplit_i_check_call_latency(&c, &c.out->objective_ns));
   c.out->gap_frac = c.out->objective_ns > 0 ? 1 : 0;
   *out_solution = c.out;
   c.out = NULL;

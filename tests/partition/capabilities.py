@@ -18,7 +18,7 @@ INPUT = "what a problem may be"
 ANOTHER = "another problem is made, without it"
 EFFORT = "how long a step takes"
 READERS = {
-    "partition/baselines.c": INPUT, "partition/check.c": LOADS, "partition/feasible.c": ANOTHER, "partition/placing.c": EFFORT,
+    "partition/baselines.c": INPUT, "partition/check.c": LOADS, "partition/check_transfers.c": LOADS, "partition/feasible.c": ANOTHER, "partition/placing.c": EFFORT,
     "partition/solve.c": INPUT, "partition/instance/assignment.c": LOADS,
     "partition/instance/automaton.c": LOADS, "partition/instance/automaton.h": LOADS,
     "partition/instance/device_merge.c": INPUT, "partition/instance/instance.c": LOADS,
@@ -32,6 +32,7 @@ READERS = {
     "partition/exact/receiver_groups.c": LOADS, "partition/exact/latency_block_options.c": LOADS,
     "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous.c": ANOTHER,
     "partition/certificate/digest.c": INPUT, "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
+    "partition/certificate/ways.c": LOADS, "partition/certificate/ways.h": LOADS,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
 }
 
