@@ -10,10 +10,9 @@
 #include "activity.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
+#include "wire_rules.h"
 
 enum {
-  MAX_FIELD = 32, /* field numbers of the schema are below this, but for payload_view */
-  MAX_MESSAGES = 40,
   VIEW_FIELD = 536870911, /* TensorProto.payload_view */
   SMALL_WINDOW = 4 << 10, /* after a skip: more may be skipped soon */
   LARGE_WINDOW = 1 << 20
@@ -31,48 +30,8 @@ enum {
   UNKNOWN_OVERHEAD_BYTES = 64
 };
 
-/* Memory the graph index takes, tables while they grow included: for each node, each graph and each
- * value of a graph. */
-enum { NODE_INDEX_BYTES = 200, GRAPH_INDEX_BYTES = 600, VALUE_INDEX_BYTES = 120 };
-
-/* Field numbers of the messages that the index is made from. */
-enum {
-  NODE_INPUT = 1,
-  NODE_OUTPUT = 2,
-  FUNCTION_INPUT = 4,
-  GRAPH_INITIALIZER = 5,
-  GRAPH_INPUT = 11,
-  GRAPH_OUTPUT = 12,
-  GRAPH_SPARSE_INITIALIZER = 15
-};
-
-typedef enum field_kind {
-  FIELD_UNKNOWN = 0,
-  FIELD_VARINT,
-  FIELD_FIXED32,
-  FIELD_FIXED64,
-  FIELD_STRING,
-  FIELD_BYTES,
-  FIELD_MESSAGE
-} field_kind;
-
-typedef struct field_rule {
-  uint8_t kind;    /* field_kind */
-  uint8_t message; /* FIELD_MESSAGE: index of its rules */
-  bool repeated;
-  bool payload;  /* may stay in the file */
-  bool defines;  /* names a value of the graph it stands in */
-  bool captures; /* may name a value of an enclosing graph, which all graphs between then hold */
-} field_rule;
-
-typedef struct message_rule {
-  const ProtobufCMessageDescriptor *descriptor;
-  uint32_t index_bytes; /* what the graph index adds to one */
-  field_rule fields[MAX_FIELD];
-} message_rule;
-
 typedef struct frame {
-  const message_rule *rule;
+  const psplit_i_message_rule *rule;
   uint64_t file_start, file_end; /* of the content */
   size_t length_at;              /* where the skeleton holds its length */
   unsigned length_width;
@@ -88,64 +47,13 @@ typedef struct scanner {
   uint8_t *window;
   uint64_t window_start;
   size_t n_window, window_step;
-  message_rule rules[MAX_MESSAGES];
-  unsigned n_rules;
+  psplit_i_wire_rules rules;
   frame stack[PSPLIT_I_MAX_DEPTH];
   unsigned depth, graph_depth; /* open messages; graphs among them */
   uint64_t max_unpacked_bytes;
   psplit_diag *diag;
   psplit_i_skeleton *out;
 } scanner;
-
-static field_kind kind_of(const ProtobufCFieldDescriptor *field) {
-  switch (field->type) {
-    case PROTOBUF_C_TYPE_STRING: return FIELD_STRING;
-    case PROTOBUF_C_TYPE_BYTES: return FIELD_BYTES;
-    case PROTOBUF_C_TYPE_MESSAGE: return FIELD_MESSAGE;
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32: return FIELD_FIXED32;
-    case PROTOBUF_C_TYPE_DOUBLE:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64: return FIELD_FIXED64;
-    default: return FIELD_VARINT;
-  }
-}
-
-/* Index of the rules of `descriptor`, compiled from protobuf-c's tables on first use. */
-static unsigned rule_index(scanner *s, const ProtobufCMessageDescriptor *descriptor) {
-  for (unsigned i = 0; i < s->n_rules; i++)
-    if (s->rules[i].descriptor == descriptor) return i;
-  assert(s->n_rules < MAX_MESSAGES);
-  const unsigned index = s->n_rules++;
-  message_rule *rule = &s->rules[index];
-  rule->descriptor = descriptor;
-  const bool is_node = descriptor == &onnx__node_proto__descriptor;
-  const bool is_graph = descriptor == &onnx__graph_proto__descriptor;
-  const bool is_function = descriptor == &onnx__function_proto__descriptor;
-  rule->index_bytes = is_node ? NODE_INDEX_BYTES : is_graph || is_function ? GRAPH_INDEX_BYTES : 0;
-  for (unsigned i = 0; i < descriptor->n_fields; i++) {
-    const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-    if (field->id >= MAX_FIELD) continue; /* payload_view: handled by number */
-    const bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
-    const field_kind kind = kind_of(field);
-    const bool numeric = kind != FIELD_STRING && kind != FIELD_BYTES && kind != FIELD_MESSAGE;
-    const bool payload =
-      descriptor == &onnx__tensor_proto__descriptor &&
-      (strcmp(field->name, "raw_data") == 0 || (repeated && numeric && field->id != 1));
-    rule->fields[field->id] = (field_rule){
-      .kind = (uint8_t)kind,
-      .repeated = repeated,
-      .payload = payload,
-      .defines = (is_node && field->id == NODE_OUTPUT) ||
-                 (is_function && field->id == FUNCTION_INPUT) ||
-                 (is_graph && (field->id == GRAPH_INITIALIZER || field->id == GRAPH_INPUT ||
-                               field->id == GRAPH_SPARSE_INITIALIZER)),
-      .captures = (is_node && field->id == NODE_INPUT) || (is_graph && field->id == GRAPH_OUTPUT),
-      .message = kind == FIELD_MESSAGE ? (uint8_t)rule_index(s, field->descriptor) : 0};
-  }
-  return index;
-}
 
 static psplit_code malformed(scanner *s, uint64_t at, const char *what) {
   return psplit_i_fail(s->diag, PSPLIT_MALFORMED,
@@ -241,8 +149,8 @@ static psplit_code charge(scanner *s, uint64_t bytes) {
   return psplit_i_graph_over_limit(s->max_unpacked_bytes, s->diag);
 }
 
-static psplit_code open_message(scanner *s, const message_rule *rule, uint64_t content_bytes,
-                                unsigned length_width) {
+static psplit_code open_message(scanner *s, const psplit_i_message_rule *rule,
+                                uint64_t content_bytes, unsigned length_width) {
   psplit_code code;
   if (s->depth == PSPLIT_I_MAX_DEPTH)
     return psplit_i_fail(s->diag, PSPLIT_LIMIT, "messages nest more than %d deep at byte %" PRIu64,
@@ -257,7 +165,7 @@ static psplit_code open_message(scanner *s, const message_rule *rule, uint64_t c
                                  .length_at = s->out->n_bytes,
                                  .length_width = width,
                                  .has_view = width != length_width};
-  if (rule->index_bytes == GRAPH_INDEX_BYTES) s->graph_depth++;
+  if (rule->is_scope) s->graph_depth++;
   s->out->n_bytes += width;
 out:
   return code;
@@ -276,7 +184,7 @@ static psplit_code close_message(scanner *s) {
   psplit_i_skeleton *out = s->out;
   const frame *top = &s->stack[--s->depth];
   if (s->depth == 0) return PSPLIT_OK;
-  if (top->rule->index_bytes == GRAPH_INDEX_BYTES) s->graph_depth--;
+  if (top->rule->is_scope) s->graph_depth--;
   const size_t content_at = top->length_at + top->length_width;
   psplit_i_varint_write(out->bytes + top->length_at, top->length_width, out->n_bytes - content_at);
   if (top->has_view) s->stack[s->depth - 1].has_view = true;
@@ -314,16 +222,16 @@ out:
   return code;
 }
 
-static bool wire_type_fits(const field_rule *rule, unsigned wire_type) {
+static bool wire_type_fits(const psplit_i_field_rule *rule, unsigned wire_type) {
   switch (rule->kind) {
-    case FIELD_UNKNOWN: return true;
-    case FIELD_VARINT:
+    case PSPLIT_I_FIELD_UNKNOWN: return true;
+    case PSPLIT_I_FIELD_VARINT:
       return wire_type == PSPLIT_I_WIRE_VARINT ||
              (rule->repeated && wire_type == PSPLIT_I_WIRE_BYTES);
-    case FIELD_FIXED32:
+    case PSPLIT_I_FIELD_FIXED32:
       return wire_type == PSPLIT_I_WIRE_FIXED32 ||
              (rule->repeated && wire_type == PSPLIT_I_WIRE_BYTES);
-    case FIELD_FIXED64:
+    case PSPLIT_I_FIELD_FIXED64:
       return wire_type == PSPLIT_I_WIRE_FIXED64 ||
              (rule->repeated && wire_type == PSPLIT_I_WIRE_BYTES);
     default: return wire_type == PSPLIT_I_WIRE_BYTES;
@@ -331,9 +239,9 @@ static bool wire_type_fits(const field_rule *rule, unsigned wire_type) {
 }
 
 /* Whether `n` bytes are a whole number of packed elements, of those kinds whose width is fixed. */
-static bool packs_evenly(const field_rule *rule, uint64_t n) {
-  if (rule->kind == FIELD_FIXED32) return n % 4 == 0;
-  return rule->kind != FIELD_FIXED64 || n % 8 == 0;
+static bool packs_evenly(const psplit_i_field_rule *rule, uint64_t n) {
+  if (rule->kind == PSPLIT_I_FIELD_FIXED32) return n % 4 == 0;
+  return rule->kind != PSPLIT_I_FIELD_FIXED64 || n % 8 == 0;
 }
 
 static bool are_varints(const uint8_t *bytes, size_t n) {
@@ -368,7 +276,7 @@ out:
 }
 
 /* The content of a length-delimited field; `tag_at` is where the skeleton holds its tag. */
-static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *rule,
+static psplit_code scan_delimited(scanner *s, uint32_t field, const psplit_i_field_rule *rule,
                                   size_t tag_at) {
   psplit_code code;
   frame *top = &s->stack[s->depth - 1];
@@ -383,24 +291,24 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *
     return s->depth == 1 ? cut_off(s, width, length)
                          : malformed(s, s->position, "a length runs past the end of its message");
 
-  if (rule->kind == FIELD_MESSAGE) {
+  if (rule->kind == PSPLIT_I_FIELD_MESSAGE) {
     if (!rule->repeated) {
       if (top->seen & (UINT32_C(1) << field))
         return malformed(s, s->position, "a message that may stand once stands twice");
       top->seen |= UINT32_C(1) << field;
     }
     s->position += width;
-    PSPLIT_TRY(open_message(s, &s->rules[rule->message], length, width));
+    PSPLIT_TRY(open_message(s, &s->rules.items[rule->message], length, width));
     return PSPLIT_OK;
   }
   if (!packs_evenly(rule, length)) return malformed(s, s->position, "a packed number is cut off");
   if (rule->payload && length > PSPLIT_I_VIEW_BYTES) {
     s->position += width;
-    if (rule->kind == FIELD_VARINT) PSPLIT_TRY(check_left_varints(s, length));
+    if (rule->kind == PSPLIT_I_FIELD_VARINT) PSPLIT_TRY(check_left_varints(s, length));
     return leave_payload(s, field, length, tag_at);
   }
   /* A packed element takes a byte in the file and up to eight in memory. */
-  const bool packed = rule->kind == FIELD_VARINT;
+  const bool packed = rule->kind == PSPLIT_I_FIELD_VARINT;
   PSPLIT_TRY(charge(s, BYTES_OVERHEAD_BYTES));
   PSPLIT_TRY(charge(s, psplit_i_sat_mul_u64(length, packed ? 8 : 1)));
   const unsigned kept_width = width > WIDEST_LENGTH ? WIDEST_LENGTH : width;
@@ -409,7 +317,7 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *
   psplit_i_varint_write(s->out->bytes + s->out->n_bytes, kept_width, length);
   s->out->n_bytes += kept_width;
   s->position += width;
-  PSPLIT_TRY(copy_bytes(s, length, rule->kind == FIELD_STRING));
+  PSPLIT_TRY(copy_bytes(s, length, rule->kind == PSPLIT_I_FIELD_STRING));
   if (packed && !are_varints(s->out->bytes + s->out->n_bytes - length, (size_t)length))
     return malformed(s, s->position, "a packed number is cut off");
 out:
@@ -438,13 +346,13 @@ out:
 }
 
 /* What the field takes in memory once it is unpacked and indexed. */
-static psplit_code charge_field(scanner *s, const field_rule *rule) {
+static psplit_code charge_field(scanner *s, const psplit_i_field_rule *rule) {
   psplit_code code;
-  PSPLIT_TRY(
-    charge(s, FIELD_OVERHEAD_BYTES + (rule->kind == FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
-  if (rule->defines) PSPLIT_TRY(charge(s, VALUE_INDEX_BYTES));
+  PSPLIT_TRY(charge(
+    s, FIELD_OVERHEAD_BYTES + (rule->kind == PSPLIT_I_FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
+  if (rule->defines) PSPLIT_TRY(charge(s, PSPLIT_I_VALUE_INDEX_BYTES));
   if (rule->captures && s->graph_depth > 1)
-    PSPLIT_TRY(charge(s, (uint64_t)VALUE_INDEX_BYTES * (s->graph_depth - 1)));
+    PSPLIT_TRY(charge(s, (uint64_t)PSPLIT_I_VALUE_INDEX_BYTES * (s->graph_depth - 1)));
 out:
   return code;
 }
@@ -465,8 +373,9 @@ static psplit_code scan_field(scanner *s) {
     return malformed(s, start, "no field starts");
   const uint32_t field = (uint32_t)number;
   const unsigned wire_type = (unsigned)(tag & 7);
-  const field_rule unknown = {0};
-  const field_rule *rule = field < MAX_FIELD ? &top->rule->fields[field] : &unknown;
+  const psplit_i_field_rule unknown = {0};
+  const psplit_i_field_rule *rule =
+    field < PSPLIT_I_MAX_FIELD ? &top->rule->fields[field] : &unknown;
   if (field == VIEW_FIELD && top->rule->descriptor == &onnx__tensor_proto__descriptor)
     return psplit_i_fail(s->diag, PSPLIT_UNSUPPORTED,
                          "a tensor uses field number %d, which is reserved, at byte %" PRIu64,
@@ -488,7 +397,7 @@ static psplit_code scan_field(scanner *s) {
     PSPLIT_TRY(append(s, bytes, tag_width));
     s->position += tag_width;
     PSPLIT_TRY(scan_delimited(s, field, rule, tag_at));
-    if (rule->kind == FIELD_MESSAGE) return PSPLIT_OK; /* its span ends when it closes */
+    if (rule->kind == PSPLIT_I_FIELD_MESSAGE) return PSPLIT_OK; /* its span ends when it closes */
   } else {
     PSPLIT_TRY(scan_number(s, wire_type, tag_width, bytes, n));
   }
@@ -520,8 +429,8 @@ psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes, uint64_t max_unp
   s->max_unpacked_bytes = max_unpacked_bytes;
   s->diag = diag;
   s->out = out_skeleton;
-  const unsigned model = rule_index(s, &onnx__model_proto__descriptor);
-  s->stack[s->depth++] = (frame){.rule = &s->rules[model], .file_end = file_bytes};
+  const unsigned model = psplit_i_wire_rule(&s->rules, &onnx__model_proto__descriptor);
+  s->stack[s->depth++] = (frame){.rule = &s->rules.items[model], .file_end = file_bytes};
   psplit_i_activity_begin(activity, PSPLIT_ACTIVITY_BYTES, file_bytes);
   while (s->depth) {
     PSPLIT_TRY(psplit_i_go_on(cancel, diag));

@@ -68,4 +68,12 @@ psplit_i_kernel psplit_i_kernel_of(psplit_i_tally *tally, const psplit_i_site *a
  * scale and bias by constants, then one sum, then one activation. */
 bool psplit_i_is_inside_kernel(const psplit_i_site *at);
 
+/* Zeroed; NULL when out of memory. */
+static inline void *psplit_i_costs_take(psplit_i_costs *costs, size_t n, size_t size) {
+  return psplit_i_arena_zeroed(&costs->arena, n, size);
+}
+
+/* Costs of all nodes of the graph, by numbers that are evaluated; false when out of memory. */
+bool psplit_i_costs_count(psplit_i_costs *costs);
+
 #endif
