@@ -234,6 +234,7 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_TRAIN_DATA] = "psplit_train_options.data names a file for it",
     [PSPLIT_HINT_MAX_UNPACKED] =
       "max_unpacked_bytes of psplit_feed_options, or of psplit_train_options, raises the limit",
+    [PSPLIT_HINT_TIME_LIMIT] = "a larger time_limit_s may find one",
     [PSPLIT_HINT_WEIGHT_GRADIENTS] =
       "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients parts them",
   };

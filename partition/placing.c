@@ -502,10 +502,12 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
                            : "branch and bound has spent its steps; the exact program is for "
                              "contiguous throughput";
   if (p.value >= PSPLIT_I_INF) {
-    code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
-                         p.none ? "no placement satisfies memory limits and pins"
-                                : "no placement was found that satisfies memory limits and pins "
-                                  "(that there is none was not proved); allow more time");
+    code = p.none
+             ? psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
+                             "no placement satisfies memory limits and pins")
+             : psplit_i_fail_about(request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
+                                   "no placement was found that satisfies memory limits and pins "
+                                   "(that there is none was not proved)");
     goto out;
   }
   for (uint32_t v = 0; v < problem->n_nodes; v++) {

@@ -110,6 +110,8 @@ typedef enum psplit_hint {
   PSPLIT_HINT_TRAIN_DATA,          /* psplit_train_options.data: [an input's name] */
   PSPLIT_HINT_WEIGHT_GRADIENTS,    /* psplit_training_form.weight_gradients: ..._APART */
   PSPLIT_HINT_MAX_UNPACKED,        /* psplit_feed_options.max_unpacked_bytes */
+  /* INFEASIBLE with this one: no split was found in the time, nor proved that there is none. */
+  PSPLIT_HINT_TIME_LIMIT, /* psplit_partition_options.time_limit_s, psplit_planner_options's */
   PSPLIT_N_HINTS
 } psplit_hint;
 

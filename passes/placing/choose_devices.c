@@ -111,7 +111,7 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
     c->others_bound_ns = any_order ? c->others_bound_ns : 0;
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
-  if (code == PSPLIT_INFEASIBLE && strstr(why.message, "not proved")) { /* too little time */
+  if (code == PSPLIT_INFEASIBLE && why.hint == PSPLIT_HINT_TIME_LIMIT) {
     none_above(c, any_order ? 0 : c->subset_bound_ns);
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }

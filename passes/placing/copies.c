@@ -377,15 +377,16 @@ static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool 
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));
   psplit_i_partition_options(planner, &options);
   options.time_limit_s *= SHARE;
-  psplit_diag ignored = {0};
-  code = psplit_partition_solve(&b.problem, &options, &ignored, &solution);
+  psplit_diag why = {0};
+  code = psplit_partition_solve(&b.problem, &options, &why, &solution);
   if (code == PSPLIT_OK && solution->lower_bound_ns > *io_bound_ns) {
     *io_bound_ns = solution->lower_bound_ns;
     for (uint32_t n = 0; n < n_nodes; n++)
       io_stage[n] = b.group[n] == PSPLIT_NONE ? PSPLIT_NONE : solution->stage[b.group[n]];
   }
   psplit_solution_destroy(solution);
-  code = code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
+  code =
+    code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED ? psplit_i_fail_as(diag, &why) : PSPLIT_OK;
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;

@@ -47,6 +47,7 @@ _HINTS = {
     "BOUNDARY_IO": "boundary='io' does without",
     "WEIGHTS_EXTERNAL": "weights='external' puts them beside the model",
     "REFERENCE_DIRECTORY": "another directory, or weights='external'",
+    "TIME_LIMIT": "a larger time_limit may find one",
 }
 _SUBJECTS = {
     "psplit_read_options.inline_ifs": "inline_if",

@@ -78,6 +78,7 @@ static const char *const HINTS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_BOUNDARY_IO] = "BOUNDARY_IO",
   [PSPLIT_HINT_WEIGHTS_EXTERNAL] = "WEIGHTS_EXTERNAL",
   [PSPLIT_HINT_REFERENCE_DIRECTORY] = "REFERENCE_DIRECTORY",
+  [PSPLIT_HINT_TIME_LIMIT] = "TIME_LIMIT",
 };
 
 static PyObject *hint_arguments(const psplit_diag *diag) {

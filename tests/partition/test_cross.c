@@ -43,7 +43,7 @@ typedef struct draw {
   shape kind;
   uint32_t n, k;
   char what[256];
-  char why_not[sizeof((psplit_diag *)0)->message];
+  psplit_diag why_not;
 } draw;
 
 static counts n_of;
@@ -110,7 +110,7 @@ static psplit_solution *solve(draw *d, bool *out_refused) {
   psplit_diag diag = {0};
   psplit_solution *s = NULL, *again = NULL;
   const psplit_code code = psplit_partition_solve(&d->r.problem, &d->o, &diag, &s);
-  snprintf(d->why_not, sizeof d->why_not, "%s", diag.message);
+  d->why_not = diag;
   *out_refused = code == PSPLIT_UNSUPPORTED;
   if (*out_refused || code == PSPLIT_INFEASIBLE) return NULL;
   if (code != PSPLIT_OK) {
@@ -133,8 +133,8 @@ static psplit_solution *solve(draw *d, bool *out_refused) {
 
 /* Little time may not do to find a split, which is then not called impossible. */
 static void refute(const draw *d, int64_t best) {
-  if (d->o.time_limit_s >= 1 || !strstr(d->why_not, "was not proved"))
-    wrong(d, "%s, but %" PRId64 " is possible", d->why_not, best);
+  if (d->o.time_limit_s >= 1 || d->why_not.hint != PSPLIT_HINT_TIME_LIMIT)
+    wrong(d, "%s, but %" PRId64 " is possible", d->why_not.message, best);
 }
 
 static void compare(const draw *d, int64_t best, const psplit_solution *s) {

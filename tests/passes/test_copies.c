@@ -270,9 +270,29 @@ static void copies_fit_into_memory(void **state) {
   psplit_model_close(model);
 }
 
+/* Whoever cancels while the bound is asked for is not told a bound. */
+static void cancelling_ends_it(void **state) {
+  (void)state;
+  dice d = {3, 0};
+  const volatile int cancelled = 1;
+  psplit_planner_options options = options_for(2, NULL);
+  psplit_model *model = draw_model(&d, MAX_NODES);
+  psplit_planner *planner = unit_of(model, &options);
+  uint32_t stage[4 * MAX_NODES];
+  int64_t bound_ns;
+  psplit_diag diag = {0};
+  assert_true(plan_of(planner) && planner->graph->n_nodes <= 4 * MAX_NODES);
+  planner->options.cancel = &cancelled;
+  assert_int_equal(psplit_i_bound_with_copies(planner, &diag, &bound_ns, stage), PSPLIT_CANCELLED);
+  assert_int_equal(diag.code, PSPLIT_CANCELLED);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_fit_into_memory),
+    cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
     cmocka_unit_test(a_split_that_only_copies_make_best_is_found),
     cmocka_unit_test(no_split_is_below_the_bound),
