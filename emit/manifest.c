@@ -355,6 +355,7 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
     psplit_i_json_put_int(json, "best_bottleneck_ns", plan->best_ns);
     psplit_i_json_put_uint(json, "best_transfers", plan->best_transfers);
     psplit_i_json_put_bool(json, "best_proved", plan->best_proved);
+    if (plan->best_proof_scope) key_string(json, "best_proof_scope", plan->best_proof_scope);
     psplit_i_json_close(json, '}');
   }
   if (plan->n_phases) write_phases(plan, json);

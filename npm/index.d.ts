@@ -285,6 +285,8 @@ export type Plan = {
   gap_frac: number | null;
   /** never with data_dependent */
   proved_optimal: boolean;
+  /** proved_optimal: among which plans, of these costs: "among plans without copies that send directly, for this order of devices", or "among all plans"; absent where nothing is proved */
+  proof_scope?: string;
   /** given: bound and proof are for the devices in the order they were given; chosen: for all orders; alike: no order of them is better than another */
   device_order?: "alike" | "chosen" | "given";
   /** the fastest device for the whole model of those that can hold it; null: none can */
@@ -323,6 +325,8 @@ export type Plan = {
     best_transfers: Count;
     /** no split is faster than that */
     best_proved: boolean;
+    /** among which; absent where it is not proved */
+    best_proof_scope?: string;
   };
   /** kinds of steps that the plan is for: times and bytes elsewhere are means over them */
   phases?: Array<{

@@ -501,6 +501,7 @@ static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
   if (!other) return psplit_i_nomem(diag);
   planner->plan_holds = false;
   if (!has_copies(planner)) psplit_i_pass_nothing_on(planner);
+  planner->copies_any_way = planner->passes_on;
   PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
   PSPLIT_TRY(try_stages(planner, other, &taken, diag));
   planner->plan_holds = false;

@@ -94,18 +94,21 @@ static void print_phases(const psplit_plan *plan) {
   }
 }
 
+/* What is proved of whom; nothing is where there is no scope. */
+static const char *proof(const char *scope, const char *words, char buffer[PRINT_PLAN_LINE]) {
+  snprintf(buffer, PRINT_PLAN_LINE, "%s%s", scope ? words : "", scope ? scope : "");
+  return buffer;
+}
+
 static void print_given_up(const psplit_plan *plan) {
-  char best[CLI_TEXT];
+  char best[CLI_TEXT], text[PRINT_PLAN_LINE];
   if (!plan->best_ns) return;
   const double up = (double)(plan->bottleneck_ns - plan->best_ns) / (double)plan->best_ns;
   printf("%.2f %% of the best bottleneck, %s%s, given up: %" PRIu32
          " crossing tensors, not %" PRIu32 "\n",
          up > 0 ? 100 * up : 0.0, cli_time(plan->best_ns, best),
-         plan->best_proved ? " (proved optimal)" : "", plan->n_transfers, plan->best_transfers);
-}
-
-static bool in_given_order(const psplit_plan *plan) {
-  return strcmp(plan->device_order, "given") == 0;
+         proof(plan->best_proof_scope, ", proved optimal ", text), plan->n_transfers,
+         plan->best_transfers);
 }
 
 /* The headline and what would tell more, for a terminal; NULL where there is none. */
@@ -163,7 +166,7 @@ static const char *devices_of(const psplit_plan_stage *stage, char buffer[PRINT_
 
 void print_plan(const psplit_plan *plan, const plan_report *report, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
-  char device[PRINT_PLAN_LINE];
+  char device[PRINT_PLAN_LINE], line[PRINT_PLAN_LINE];
   int width = 10;
   for (uint32_t s = 0; s < plan->n_stages; s++)
     width = cli_width(width, devices_of(&plan->stages[s], device));
@@ -188,13 +191,10 @@ void print_plan(const psplit_plan *plan, const plan_report *report, double secon
   if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
   print_share(is_latency(plan) ? "\nlatency" : "bottleneck", value_ns(plan));
   print_share(", lower bound", plan->lower_bound_ns);
-  printf(", gap %.2f %%%s%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
-         plan->proved_optimal ? ", proved optimal" : "",
-         plan->proved_optimal && in_given_order(plan) ? " for this order of devices" : "",
-         plan->solver, plan->bound);
+  printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
+         proof(plan->proof_scope, ", proved optimal ", line), plan->solver, plan->bound);
   print_given_up(plan);
   print_phases(plan);
-  char line[PRINT_PLAN_LINE];
   if (headline(plan, line)) printf("%s\n", line);
   if (report->weights_inside) print_mapped(plan);
   printf("took %.2f s\n", seconds);
@@ -208,7 +208,6 @@ void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches,
 }
 
 static void note(const psplit_plan *plan, comparison_notes *notes) {
-  notes->given_order |= plan->proved_optimal && in_given_order(plan);
   if (value_ns(plan) != notes->same_ns) notes->first_same = plan->n_stages;
   notes->same_ns = value_ns(plan);
   notes->last_same = plan->n_stages;
@@ -238,6 +237,10 @@ void print_comparison_json(const psplit_plan *plan, const psplit_schedule *sched
          first ? "[\n" : ",\n", plan->n_stages, value_ns(plan), plan->lower_bound_ns,
          plan->gap_frac, plan->proved_optimal ? "true" : "false");
   printf(plan->speed_up >= 0 ? "%.6g" : "null", plan->speed_up);
+  if (plan->proof_scope) {
+    printf(", \"proof_scope\": ");
+    psplit_json_print(stdout, plan->proof_scope, strlen(plan->proof_scope));
+  }
   printf(", \"memory_bytes\": %" PRIu64 ", \"transfer_bytes\": %" PRIu64
          ", \"transfer_bytes_known\": %s, \"bubble_frac\": %.6g}",
          memory, wire, sure ? "true" : "false", schedule->bubble_frac);
@@ -254,13 +257,14 @@ void print_comparison_json_end(void) { printf("\n]\n"); }
 void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
                       comparison_notes *notes) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], speed_up[CLI_TEXT] = "-";
+  char line[PRINT_PLAN_LINE];
   uint64_t memory, wire;
   const bool sure = sum_up(plan, &memory, &wire);
   if (plan->speed_up >= 0) snprintf(speed_up, sizeof speed_up, "%.2fx", plan->speed_up);
   printf("%6" PRIu32 " %11s %11s %6.2f %% %9s %11s %s%10s %10.1f %%%s\n", plan->n_stages,
          cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
          speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
-         100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
+         100 * schedule->bubble_frac, proof(plan->proof_scope, "  optimal ", line));
   note(plan, notes);
 }
 
@@ -289,7 +293,6 @@ static void print_same(const comparison_notes *notes) {
 
 void print_comparison_notes(const comparison_notes *notes) {
   print_same(notes);
-  if (notes->given_order) puts("optimal for this order of devices");
   if (*notes->assumed) printf("speed-ups are for %s (assumed)\n", notes->assumed);
   if (*notes->none) puts(notes->none);
 }

@@ -21,7 +21,6 @@ enum { PRINT_PLAN_LINE = 2048 };
 
 /* What the lines rest on, said once behind them. */
 typedef struct comparison_notes {
-  bool given_order;
   char assumed[PRINT_PLAN_LINE];
   char none[PRINT_PLAN_LINE];     /* why the last line without a speed-up has none */
   uint32_t first_same, last_same; /* numbers of stages up to the last that have one value */

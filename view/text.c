@@ -266,6 +266,11 @@ static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
                      plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns,
                      plan->proved_optimal ? "yes" : "no", plan->device_order,
                      plan->latency_per_pair ? " message_latency=per_pair" : "");
+  if (plan->proof_scope) {
+    psplit_i_text_puts(out, "proved_optimal ");
+    psplit_i_view_line(out, plan->proof_scope);
+    psplit_i_text_puts(out, "\n");
+  }
   if (plan->best_ns)
     psplit_i_text_addf(
       out, "given_up best_bottleneck_ns=%" PRId64 " best_transfers=%" PRIu32 " best_proved=%s\n",

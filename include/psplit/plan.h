@@ -151,6 +151,9 @@ typedef struct psplit_plan {
   /* Stages receive and send while they compute: load_ns is the largest of the three, not their sum,
    * and what a device with several stages does is the largest of three sums. */
   bool overlap;
+  /* Among which plans it is proved_optimal, of these costs: "among plans without copies that send
+   * directly, for this order of devices". NULL where it is not. The other is best_proved's. */
+  const char *proof_scope, *best_proof_scope;
 } psplit_plan;
 
 #ifdef __cplusplus

@@ -348,6 +348,7 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
   trial t = {.planner = planner, .reorder = !joined, .best = io};
   psplit_i_shared_split_fini(io);
+  if (!joined) planner->any_way_bound_ns = 0;
   psplit_i_arena_init(&arena, 0);
   io->n_groups = planner->grouping.n_groups;
   PSPLIT_TRY(psplit_i_builder_number(&b));
@@ -370,6 +371,8 @@ static psplit_code solve_shared(psplit_planner *planner, const psplit_i_tied_wei
   }
   PSPLIT_TRY(close_in(&t, &b.problem, diag));
 out:
+  if (code == PSPLIT_OK && io->solution && !joined)
+    planner->any_way_bound_ns = io->solution->lower_bound_ns;
   psplit_i_arena_fini(&arena);
   psplit_i_arena_reset(&planner->scratch);
   return code;

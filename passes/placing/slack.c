@@ -291,5 +291,6 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, const psplit_i_tied_wei
   planner->best_ns = best.bottleneck_ns;
   planner->best_transfers = best.n_transfers;
   planner->best_proved = best.proved_optimal;
+  planner->best_proof_scope = best.proof_scope;
   return psplit_i_plan_make(planner, diag);
 }

@@ -8,6 +8,7 @@
 #include "liveness.h"
 #include "methods.h"
 #include "planner.h"
+#include "proof_scope.h"
 #include "working_point.h"
 
 /* Nodes by stage, copies included, in topological order. */
@@ -324,7 +325,8 @@ static bool has_copies(const psplit_planner *planner) {
 }
 
 /* The solver's is for nodes that stand anywhere, which no segments are below. */
-static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan,
+                                  psplit_i_bound_of *out_of, psplit_diag *diag) {
   const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
   plan->solver = planner->segments_solver;
   plan->lower_bound_ns = planner->segments_bound_ns;
@@ -336,6 +338,7 @@ static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, ps
     if (path_ns > plan->lower_bound_ns) {
       plan->lower_bound_ns = path_ns;
       plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
+      *out_of = PSPLIT_I_BOUND_OF_ANY_PLAN;
     }
   }
   if (plan->lower_bound_ns > value_ns)
@@ -364,10 +367,12 @@ static void for_all_orders(const psplit_planner *planner, psplit_plan *plan, int
  * for splits with copies, if that was asked for; one whose copies get below the solver's falls back
  * on what holds for any split. A bound that is above the plan then is a bug, and must not look like
  * a proof. */
-static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_i_bound_of *out_of,
+                             psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
-  if (planner->segmented) return bound_segments(planner, plan, diag);
+  *out_of = PSPLIT_I_BOUND_OF_SOLVER;
+  if (planner->segmented) return bound_segments(planner, plan, out_of, diag);
   if (!planner->solution) return PSPLIT_OK;
   plan->lower_bound_ns = planner->solution->lower_bound_ns;
   plan->proved_optimal =
@@ -382,9 +387,11 @@ static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_
       plan->lower_bound_ns = share_of_work(planner);
       plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_SHARE_OF_WORK);
     }
+    *out_of = PSPLIT_I_BOUND_OF_ANY_PLAN;
     if (planner->copies_bound_ns > plan->lower_bound_ns) {
       plan->lower_bound_ns = planner->copies_bound_ns;
       plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_FREE_COPIES);
+      *out_of = PSPLIT_I_BOUND_OF_COPIES;
     }
     plan->proved_optimal = plan->lower_bound_ns >= value_ns;
   }
@@ -489,6 +496,7 @@ static void describe(const psplit_planner *planner, psplit_plan *plan) {
   plan->best_ns = planner->best_ns;
   plan->best_transfers = planner->best_transfers;
   plan->best_proved = planner->best_proved;
+  plan->best_proof_scope = planner->best_proof_scope;
   plan->trains = planner->options.training != NULL;
   plan->overlap = planner->options.overlap;
   plan->latency_per_pair = planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR;
@@ -519,6 +527,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
   const uint32_t n_stages = planner->options.n_stages;
   stage_count w = {.planner = planner};
+  psplit_i_bound_of bound_of;
   psplit_plan *plan = PSPLIT_NEW(&planner->arena, psplit_plan, 1);
   psplit_plan_stage *stages = PSPLIT_NEW(&planner->arena, psplit_plan_stage, n_stages);
   if (!plan || !stages) return psplit_i_nomem(diag);
@@ -543,8 +552,9 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(set_bottleneck(planner, plan, diag));
   PSPLIT_TRY(set_latency(planner, plan, diag));
   PSPLIT_TRY(psplit_i_plan_phases(planner, plan, diag));
-  PSPLIT_TRY(set_bound(planner, plan, diag));
+  PSPLIT_TRY(set_bound(planner, plan, &bound_of, diag));
   PSPLIT_TRY(psplit_i_plan_headline(planner, plan, diag));
+  PSPLIT_TRY(psplit_i_plan_proof_scope(planner, plan, bound_of, diag));
   planner->plan = plan;
 out:
   psplit_i_vec_fini(&w.transfers);

@@ -147,7 +147,11 @@ struct psplit_planner {
   int64_t best_ns;
   uint32_t best_transfers;
   bool best_proved;
+  const char *best_proof_scope;
   int64_t copies_bound_ns; /* bound on splits with such copies; 0: none was asked for */
+  bool copies_any_way;     /* it holds for all ways that tensors may go */
+  /* Bound on splits without copies and all ways that tensors may go; 0: none was asked for. */
+  int64_t any_way_bound_ns;
   psplit_plan *plan;
   bool plan_holds; /* the last pass made it and changed nothing since */
 };

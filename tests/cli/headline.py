@@ -194,14 +194,14 @@ def devices(s):
     s.ok("order of devices" not in table and plan.get("device_order") == "alike"
              and plan.get("proved_optimal"), "their order does not matter", table)
     table, plan = planned([slow, fast])
-    told(s, "devices that differ", table, plan, "proved optimal (", "over fast, the best single device")
+    told(s, "devices that differ", table, plan, "proved optimal among plans", "over fast, the best single device")
     s.ok("order of devices" not in table and plan.get("device_order") == "chosen",
          "their order is chosen", table)
     turned, other = planned([fast, slow])
     s.ok(table.split("\ntook")[0] == turned.split("\ntook")[0] and plan == other,
          "the file's order does not count", turned)
     table, plan = planned([slow, fast], "--device-order", "given")
-    told(s, "devices as listed", table, plan, "proved optimal for this order of devices",
+    told(s, "devices as listed", table, plan, "proved optimal among plans", "without copies, for this order of devices (",
          "over fast, the best single device")
     s.ok(plan.get("device_order") == "given" and plan.get("single_device") == "fast"
              and plan["speed_up"] <= 2 and plan["single_device_ns"] < plan["total_compute_ns"]

@@ -212,6 +212,7 @@ static void a_split_that_only_copies_make_best_is_found(void **state) {
     const psplit_plan *plan = psplit_planner_plan(planner);
     assert_true(plan->bottleneck_ns < 1000000);
     assert_true(plan->lower_bound_ns <= plan->bottleneck_ns);
+    assert_true(!plan->proof_scope || !strstr(plan->proof_scope, "without copies"));
     assert_int_equal(plan->n_transfers, 0);
     psplit_planner_destroy(planner);
   }
@@ -270,6 +271,40 @@ static void copies_fit_into_memory(void **state) {
   psplit_model_close(model);
 }
 
+static const char *scope_of(uint32_t n_stages, const psplit_devices *devices, char *buffer,
+                            size_t n) {
+  psplit_planner_options options = options_for(n_stages, devices);
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+  psplit_model *model = opened_text(
+    "<ir_version: 8, opset_import: [\"\": 13]> m (float[64,64] x) => (float[64,64] y)"
+    "<float[64,64] w = random(1)> {"
+    " a = MatMul (x, w)\n b = MatMul (a, w)\n c = MatMul (b, w)\n y = MatMul (c, w)}");
+  psplit_planner *planner = unit_of(model, &options);
+  assert_true(plan_of(planner));
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  assert_true(plan->proved_optimal && plan->proof_scope);
+  snprintf(buffer, n, "%s", plan->proof_scope);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+  return buffer;
+}
+
+static void proofs_say_among_which_plans(void **state) {
+  (void)state;
+  char scope[200];
+  psplit_devices *differ = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": "
+    "\"cpu-sse\"}]}");
+  assert_string_equal(scope_of(1, NULL, scope, sizeof scope), "among all plans");
+  assert_string_equal(scope_of(2, NULL, scope, sizeof scope), "among plans without copies");
+  assert_string_equal(scope_of(3, NULL, scope, sizeof scope),
+                      "among plans without copies that send directly");
+  assert_string_equal(scope_of(2, differ, scope, sizeof scope),
+                      "among plans without copies, for this order of devices");
+  psplit_devices_destroy(differ);
+}
+
 /* Whoever cancels while the bound is asked for is not told a bound. */
 static void cancelling_ends_it(void **state) {
   (void)state;
@@ -292,6 +327,7 @@ static void cancelling_ends_it(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_fit_into_memory),
+    cmocka_unit_test(proofs_say_among_which_plans),
     cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
     cmocka_unit_test(a_split_that_only_copies_make_best_is_found),

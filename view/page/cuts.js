@@ -183,7 +183,7 @@ function rangeDrawing(width) {
   for (const at of order) if (named.every((n) => Math.abs(n - at) * step >= half(plans[n]) + half(plans[at]))) named.push(at);
   plans.forEach(({ p, i }, at) => {
     const x = 8 + at * step, h = (base - 18) * value(p) / top, low = (base - 18) * p.plan.lower_bound_ns / top, now = i === state.plan;
-    const g = drawing('g', { class: `bar${now ? ' now' : ''}`, role: 'button', tabindex: 0, 'data-plan': i, 'aria-pressed': now, 'aria-label': `${count(p.stages.length, 'stage')}: ${time(value(p))}${p.plan.proved_optimal ? ', proved optimal' : `, gap ${percent(p.plan.gap_frac)}`}` });
+    const g = drawing('g', { class: `bar${now ? ' now' : ''}`, role: 'button', tabindex: 0, 'data-plan': i, 'aria-pressed': now, 'aria-label': `${count(p.stages.length, 'stage')}: ${time(value(p))}${p.plan.proved_optimal ? `, proved optimal ${p.plan.proof_scope}` : `, gap ${percent(p.plan.gap_frac)}`}` });
     g.append(drawing('rect', { class: 'value', x: x + 3, y: base - h, width: step - 6, height: h, rx: 2 }),
       drawing('line', { class: 'bound', x1: x, x2: x + step, y1: base - low, y2: base - low }),
       drawing('text', { x: x + step / 2, y: base + 15, 'text-anchor': 'middle' }, `${p.stages.length}`));

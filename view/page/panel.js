@@ -105,7 +105,7 @@ function drawCaveats() {
     const { cost_source: source, measured_frac: frac } = plan.basis;
     put(source === 'analytic' ? '' : 'good', source === 'analytic' ? 'costs: a roofline of the device, not measured' : `costs: ${source}${frac < 0.995 ? `, for ${percent(frac)} of the time` : ''}`, '--costs FILE takes what a run showed.');
     if (state.moved) put('warn', `cuts were moved: the bound is that of all splits${plan.counting.may_pass_on && !passedOn(planned(plan)).size ? ' that send directly' : ''}`);
-    else if (p.proved_optimal) put('good', `proved optimal for these supernodes${p.device_order === 'given' ? ' and this order of devices' : ''}`, `bound: ${p.bound}`);
+    else if (p.proved_optimal) put('good', `proved optimal ${p.proof_scope}`, `For these costs; bound: ${p.bound}.`);
     else if (p.data_dependent && p.gap_frac === 0) put('', 'as fast as the lower bound, as counted', `bound: ${p.bound}`);
     else put('', `not proved optimal: at most ${percent(p.gap_frac)} from the best`, `bound: ${p.bound}`);
     const layouts = split().stages.reduce((n, s) => Math.max(n, s.layout_ns), 0);

@@ -243,7 +243,7 @@ function figures(cut) {
   const change = was ? value - (latency ? was.latency_ns : was.bottleneck_ns) : 0;
   put(latency ? 'one input takes' : segments ? 'slowest device' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : segments ? slowestDevice(cut) : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
-  put('gap', cut.gap_frac < 0 ? 'none' : percent(cut.gap_frac), cut.moved ? (cut.gap_frac < 0 ? 'the bound is of sending directly' : '') : p.proved_optimal ? `proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
+  put('gap', cut.gap_frac < 0 ? 'none' : percent(cut.gap_frac), cut.moved ? (cut.gap_frac < 0 ? 'the bound is of sending directly' : '') : p.proved_optimal ? `proved optimal ${p.proof_scope}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
   if (!cut.moved && p.speed_up > 0) put('speed-up', `${fixed(p.speed_up, 2)}x`, `by ${count(devicesOf(plan).length || plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
   const passed = passedOn(cut).size;
   put('crossing', `${cut.transfers.every((t) => t.bytes_known) ? '' : '~'}${bytes(cut.transfers.reduce((n, t) => n + t.bytes, 0))}`, `${count(cut.transfers.length, 'transfer')}${passed ? `, ${passed} passed on` : ''}`);
