@@ -42,6 +42,7 @@ enum {
   WIDE_GAP = 50,    /* is more than one of so many parts of the value, */
   SMALL_GAIN = 16,  /* and a small gain less than one of so many parts of the gap */
   FAR_STEPS = 4,    /* times as many for an exact program that gets far */
+  FEW_GAINS = 4,    /* close what is not worth half a step: just below the value again */
   FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
   SOON = 1 << 16    /* steps of the exact program behind the first few orders */
 };
@@ -116,8 +117,26 @@ static psplit_code go_deeper(psplit_i_solver_state *a) {
   return narrow(a, a->by_apart ? psplit_i_state_exact_apart : psplit_i_state_exact, FEW_PARTS);
 }
 
-/* A limit just below the best value; below that by leaps that double, where better splits by little
- * are found again and again. */
+/* How far below the value just under the best one the next limit is, behind a run that was `leap`
+ * below it: not at all until better splits by little are found again and again, then by leaps that
+ * double; or, where one took many steps, by half of what is open, as long as that is much more than
+ * a better split closes. */
+static int64_t next_leap(psplit_i_solver_state *a, psplit_i_verdict verdict, int64_t before,
+                         int64_t leap) {
+  const int64_t open = a->best.value - a->result->bound, gained = before - a->best.value;
+  if (verdict == PSPLIT_I_YES) {
+    const bool dear = a->last_steps > a->budget / 2;
+    a->n_improved++;
+    a->gained = dear && gained < open / SMALL_GAIN ? gained : a->gained;
+  } else if (verdict == PSPLIT_I_UNKNOWN || leap == 0) {
+    a->gained = 0;
+  }
+  if (a->gained > 0 && open > FEW_GAINS * a->gained) return open / 2;
+  if (verdict != PSPLIT_I_YES) a->n_improved = 0;
+  return a->n_improved < FEW_IMPROVED ? 0 : 2 * leap + gained;
+}
+
+/* A limit below the best value. */
 static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t before = a->best.value, leap = a->leap;
   const int64_t limit = before - 1 - leap;
@@ -128,8 +147,7 @@ static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
                          a->gets_far ? FAR_STEPS * a->budget : a->budget, &verdict);
   const bool dear = verdict == PSPLIT_I_YES && !a->gets_far && gains_little(a, before);
   turn->again = (verdict != PSPLIT_I_UNKNOWN && !dear) || leap > 0;
-  a->n_improved = verdict == PSPLIT_I_YES ? a->n_improved + 1 : 0;
-  a->leap = a->n_improved < FEW_IMPROVED ? 0 : 2 * leap + before - a->best.value;
+  a->leap = next_leap(a, verdict, before, leap);
   if (code == PSPLIT_OK && !turn->again && !psplit_i_state_done(a)) {
     code = go_deeper(a);
     turn->again = dear && !a->gets_far; /* those bounds may have left little open */

@@ -70,7 +70,10 @@ static psplit_code gather(exact *x, uint32_t used, psplit_i_round *round) {
   return PSPLIT_OK;
 }
 
-enum { LARGE_ROUND = 1000 }; /* labels that are worth a team whatever came before */
+enum {
+  LARGE_ROUND = 1000, /* labels that are worth a team whatever came before */
+  NARROW_PART = 2     /* of the largest round: one that has less is narrow */
+};
 
 typedef struct exact_round {
   exact *x;
@@ -92,12 +95,22 @@ static void expand_one(void *with, size_t k, int thread) {
   if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
 }
 
+/* Behind the widest round few steps are left. */
+static void allow_steps(exact *x) {
+  const psplit_i_exact_options *options = x->options;
+  if (x->n_round > x->n_widest) x->n_widest = x->n_round;
+  x->max_steps = options->max_steps;
+  if (x->n_round < x->n_widest / NARROW_PART && options->max_steps_behind > x->max_steps)
+    x->max_steps = options->max_steps_behind;
+}
+
 /* On `team` threads, or on n_threads where there are many labels. */
 static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int team,
                              int n_threads) {
   psplit_i_round round = {0};
   psplit_code code = gather(x, used, &round);
   if (code == PSPLIT_OK) code = psplit_i_exact_drop_dominated(&expanders[0], &round);
+  allow_steps(x);
   if (code == PSPLIT_OK && x->n_round > 0) {
     if (x->n_round >= LARGE_ROUND) team = n_threads;
     exact_round all = {x, &round, expanders};
@@ -376,7 +389,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     if (options->out_rounds) *options->out_rounds = used;
     n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;
     so_far.spent = before + n_ops;
-    if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > options->max_steps) goto out;
+    if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > x->max_steps) goto out;
     if (!options->least_comm && !options->least_front) found = final_label(x, used + 1);
     if (found != PSPLIT_NONE) break;
   }

@@ -36,6 +36,7 @@ typedef struct psplit_i_exact_options {
   bool follow_always;  /* see passed_over.c: from the first round on; the same verdict */
   /* Clusters moved, and 8 for each label, over all threads: the same for any number of threads. */
   uint64_t max_steps;
+  uint64_t max_steps_behind; /* the same once rounds have become narrow, if that is more */
   uint64_t memory_bytes;
   uint32_t n_threads;
   psplit_i_budget *budget; /* charged with what steps do not count as well; NULL: no limit */

@@ -101,6 +101,8 @@ typedef struct exact {
   uint64_t load_ops, most_ops; /* of one; of all and the steps together, as the budget allows */
   atomic_bool out_of_work, out_of_memory, full; /* full: out of work for want of memory_bytes */
   char apart_behind[APART];
+  uint64_t max_steps; /* of all rounds up to the one in flight */
+  uint32_t n_widest;  /* labels of the largest round so far */
   /* The labels of the round in flight, copied: shards grow while it runs. */
   uint32_t n_round;
   uint32_t *round_ids;

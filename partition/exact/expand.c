@@ -134,7 +134,7 @@ static bool may_go_on(expander *d) {
     atomic_load_explicit(&x->n_steps, memory_order_relaxed) * PSPLIT_I_STEP_OPS +
     atomic_load_explicit(&x->n_loads, memory_order_relaxed) * x->load_ops;
   if (n_ops > x->most_ops ||
-      atomic_load_explicit(&x->n_steps, memory_order_relaxed) > x->options->max_steps ||
+      atomic_load_explicit(&x->n_steps, memory_order_relaxed) > x->max_steps ||
       psplit_i_late(x->options->budget))
     atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
   return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);

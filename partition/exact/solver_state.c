@@ -29,6 +29,7 @@ enum {
   STEPS_PER_ANNEAL = 3750000,
   STUCK_PART = 8, /* a run is stuck where it has not tried one of so many parts of all stages, */
   LESS_STUCK = 2, /* and stays so until the gap is one of so many parts */
+  TO_THE_END = 2, /* times its steps: what the exact program may take where little seems left */
   ADDED_PER_STEP = 32,
   WINDOW_PART = 2 /* windows, where the gap is wide, have one of so many parts of the steps each */
 };
@@ -182,6 +183,7 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   uint32_t rounds = 0;
   const uint64_t cap = a->request->options->memory_cap_bytes;
   options.memory_bytes = cap ? cap : UINT64_C(1) << 30;
+  options.max_steps_behind = psplit_i_sat_mul_u64(options.max_steps, TO_THE_END);
   options.n_threads = a->request->options->n_threads;
   options.budget = a->request->budget;
   options.out_steps = &steps;

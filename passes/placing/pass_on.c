@@ -30,7 +30,7 @@ static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
 /* And for sending directly, of which a bound is known by then: behind that which was asked. */
 static const double BEHIND_ONE = 0.5, BEHIND_TWO = 0.4, BEHIND_ALL = 0.1;
 /* What may stay open; and above which the exact program would not get far with all ways. */
-static const double CLOSE = 0.001, WIDE = 0.02;
+static const double CLOSE = 0.001, WIDE = 0.01;
 
 typedef struct ways {
   const psplit_planner *planner;

@@ -471,6 +471,34 @@ static void annealed_stages_are_in_order_and_valued_right(void **state) {
   assert_true(n_better > percent(60));
 }
 
+/* Steps that are allowed behind the widest round alone decide what is nearly done. */
+static void more_steps_end_what_is_nearly_done(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_all = 0, n_ended = 0;
+  for (uint32_t seed = 0; seed < percent(200); seed++) {
+    make_random_problem(&b.r, seed, LAYERED, 24, 5, 0);
+    take_rows(&b.r, seed, 24, false);
+    if (!bed_take(&b)) continue;
+    uint64_t steps = 0;
+    psplit_i_exact_options options = {
+      .limit = some_split(&b, 2) - 1, .max_steps = UINT64_MAX, .out_steps = &steps};
+    const psplit_i_verdict truth = run_exact(&b, options);
+    options.out_steps = NULL;
+    options.max_steps = steps - 1;
+    assert_int_equal(run_exact(&b, options), PSPLIT_I_UNKNOWN);
+    options.max_steps_behind = steps;
+    const psplit_i_verdict verdict = run_exact(&b, options);
+    assert_true(verdict == truth || verdict == PSPLIT_I_UNKNOWN);
+    n_all++;
+    n_ended += verdict == truth;
+    options.max_steps = 1; /* the first rounds are not narrow */
+    assert_int_equal(run_exact(&b, options), PSPLIT_I_UNKNOWN);
+    bed_fini(&b);
+  }
+  assert_true(n_all == 0 || (n_ended > n_all / 4 && n_ended < n_all));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(ranks_are_weights_of_ancestors),
@@ -483,6 +511,7 @@ int main(void) {
     cmocka_unit_test(more_steps_get_further),
     cmocka_unit_test(what_makes_a_message_is_not_weightless),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
+    cmocka_unit_test(more_steps_end_what_is_nearly_done),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
