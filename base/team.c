@@ -56,18 +56,42 @@ void psplit_i_team_for(int n_threads, size_t begin, size_t end,
 
 #else
 
+/* What the runtime makes of OMP_NUM_THREADS that is no list of whole numbers is an assertion of its
+ * own, or memory that nobody wrote: a number of threads below 0, or of millions. */
+static bool is_readable(const char *wanted) {
+  enum { MOST_DIGITS = 5 };
+  for (bool is_first = true; is_first || *wanted == ','; is_first = false) {
+    wanted += !is_first;
+    wanted += strspn(wanted, " \t");
+    const size_t n_digits = strspn(wanted, "0123456789");
+    if (n_digits == 0 || n_digits > MOST_DIGITS) return false;
+    wanted += n_digits;
+    wanted += strspn(wanted, " \t");
+  }
+  return !*wanted;
+}
+
+/* Whether the runtime may be asked for anything. */
+static bool is_to_be_had(void) {
+  const char *wanted = getenv("OMP_NUM_THREADS");
+  return !is_barred && (!wanted || is_readable(wanted));
+}
+
 int psplit_i_team_size(uint32_t asked) {
-  if (is_barred) return 1;
-  const char *wanted = asked ? NULL : getenv("OMP_NUM_THREADS");
+  enum { MOST = 1024 }; /* as of what is asked for */
+  if (!is_to_be_had()) return 1;
+  if (asked) return (int)asked;
+  const char *wanted = getenv("OMP_NUM_THREADS");
   if (wanted && strcmp(wanted, "1") == 0)
     return 1; /* without asking the runtime, which begins then */
-  return asked ? (int)asked : omp_get_max_threads();
+  const int n = omp_get_max_threads();
+  return n < MOST ? n : MOST;
 }
 
 void psplit_i_team_for(int n_threads, size_t begin, size_t end,
                        void (*work)(void *with, size_t i, int thread), void *with) {
   if (end <= begin) return;
-  if (n_threads > 1 && end - begin > 1 && !is_barred)
+  if (n_threads > 1 && end - begin > 1 && is_to_be_had())
     psplit_i_team_share(n_threads, begin, end, work, with);
   else
     for (size_t i = begin; i < end; i++) work(with, i, 0);

@@ -200,6 +200,21 @@ def killed_before(tap, tool, cwd, before_exec):
         tap.ok(not os.path.exists(path), "is gone after it")
 
 
+def numbers_of_threads(tap, tool, cwd, before_exec):
+    """What OMP_NUM_THREADS says without being a number: LLVM's OpenMP runtime fails over it, or takes any number."""
+    write(cwd, "model.onnx", chain(6))
+    before = os.environ.get("OMP_NUM_THREADS")
+    for value in ("", " ", "abc", "2x", "0x2", "-1", "+2", "2 3", "2,abc", "2,-1", "2,", ",", "0", " 2 ", "4, 3", "2147483647",
+                  "4294967297", "99999999999999999999", "\u00b2"):
+        os.environ["OMP_NUM_THREADS"] = value
+        for threads in ([], ["--threads", "2"]):
+            check(tap, tool, cwd, "OMP_NUM_THREADS=%r %s" % (value, " ".join(threads)), OK,
+                  ["model.onnx", "-k", "2", "-o", "out", "--force", *threads], before_exec)
+    os.environ.pop("OMP_NUM_THREADS")
+    if before is not None:
+        os.environ["OMP_NUM_THREADS"] = before
+
+
 def main(argv):
     if len(argv) not in (2, 3) or argv[2:] not in ([], ["unlimited"]):
         sys.exit("usage: hostile.py TOOL [unlimited]")
@@ -216,7 +231,8 @@ def main(argv):
                       before_exec)
                 shutil.rmtree(os.path.join(cwd, "out"), ignore_errors=True)
         if os.path.isdir("/dev/shm"):
-            killed_before(tap, tool, cwd, before_exec)
+            numbers_of_threads(tap, tool, cwd, before_exec)
+        killed_before(tap, tool, cwd, before_exec)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
     print("1..%d" % tap.count)
