@@ -134,7 +134,8 @@ static void ask_row(const psplit_problem *p, uint32_t round) {
   result.value = PSPLIT_I_INF;
   result.bound = 0;
   assert_int_equal(psplit_i_state_init(&a), PSPLIT_OK);
-  divide_evenly(&a); /* limits above the optimum are asked for, too */
+  divide_evenly(&a);   /* limits above the optimum are asked for, too */
+  a.recombined = true; /* what splits there are is to come from spans */
   const int64_t first = a.best.value, best = optimum_of(&a);
   assert_int_equal(psplit_i_spans_turn(&a, &(psplit_i_turn){0}), PSPLIT_OK);
   if (result.bound > best || a.best.value < best)
@@ -162,9 +163,128 @@ static void bounds_and_splits_hold_for_optima(void **state) {
   assert_true(n_close >= n_asked / 4);
 }
 
+/* --- one span --- */
+
+enum { MOST_INSIDE = 8 };
+
+/* The loads of stages of a span, counted from the last. */
+static void add_loads(const psplit_problem *p, const uint32_t *stage, int64_t *io_load) {
+  for (uint32_t v = 0; v < p->n_nodes; v++) io_load[stage[v]] += p->time_ns[v];
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    const uint32_t from = stage[p->net_producer[e]];
+    uint32_t n = 0;
+    bool receives[MOST_INSIDE] = {false};
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+      if (stage[p->net_consumer[k]] != from) receives[stage[p->net_consumer[k]]] = true;
+    for (uint32_t s = 0; s < from; s++)
+      if (receives[s]) io_load[s] += p->net_recv_ns[e], n++;
+    io_load[from] += p->net_send_ns[e] * (p->comm == PSPLIT_COMM_P2P || n == 0 ? n : 1);
+  }
+}
+
+static bool is_in_order(const psplit_problem *p, const uint32_t *stage) {
+  bool in_order = true;
+  for (uint32_t k = 0; k < p->n_order; k++)
+    in_order = in_order && stage[p->order_from[k]] >= stage[p->order_to[k]];
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+      in_order = in_order && stage[p->net_producer[e]] >= stage[p->net_consumer[k]];
+  return in_order;
+}
+
+/* What the stage of the first node takes at least, of all splits of the span; INF: of none. */
+static int64_t enumerate(const psplit_problem *p, psplit_i_span_question question) {
+  uint32_t stage[MOST_INSIDE + 2] = {0};
+  int64_t best = PSPLIT_I_INF;
+  for (bool more = true; more;) {
+    int64_t load[MOST_INSIDE] = {question.load};
+    if (is_in_order(p, stage)) {
+      bool fits = true;
+      add_loads(p, stage, load);
+      for (uint32_t s = 0; s <= question.most; s++) fits = fits && load[s] <= question.limit;
+      if (fits && load[stage[0]] < best) best = load[stage[0]];
+    }
+    uint32_t v = 0;
+    while (v + 1 < p->n_nodes && stage[v] == question.most) stage[v++] = 0;
+    more = v + 1 < p->n_nodes; /* the last node is in the last stage */
+    stage[v]++;
+  }
+  return best;
+}
+
+static uint32_t n_decided;
+
+/* Asks until no more is told, below what a stage less leaves. */
+static void ask_span(psplit_i_spans *spans, uint32_t k, psplit_i_span_question question,
+                     int64_t cap, int64_t best) {
+  for (int i = 0; i < 100; i++) {
+    const psplit_i_span_answer *found = psplit_i_span_found(spans, k, question);
+    const int64_t least = psplit_i_span_least(spans, k, question);
+    if (least > best || (found && found->found < best))
+      fail_msg(
+        "span %u, limit %lld, load %lld, %u stages: no less than %lld, found %lld, but "
+        "%lld is the least",
+        k, (long long)question.limit, (long long)question.load, question.most, (long long)least,
+        found ? (long long)found->found : -1, (long long)best);
+    if (psplit_i_span_cost(spans, k, question, cap) == UINT64_MAX) break;
+    assert_int_equal(psplit_i_span_ask(spans, k, question, cap), PSPLIT_OK);
+  }
+  if (best >= cap) return;
+  const psplit_i_span_answer *found = psplit_i_span_found(spans, k, question);
+  assert_non_null(found);
+  assert_int_equal(found->found, best);
+  n_decided++;
+}
+
+/* All numbers of stages, as a row asks for them. */
+static void ask_stages(psplit_i_spans *spans, uint32_t k, int64_t limit, int64_t load) {
+  const psplit_i_span *span = &spans->span[k];
+  int64_t cap = limit + 1;
+  if (load + span->work < cap) cap = load + span->work;
+  for (uint32_t most = 1; most < 4; most++) {
+    const psplit_i_span_question question = {limit, load, most};
+    const int64_t best = enumerate(&span->problem, question);
+    if (cap > span->least) ask_span(spans, k, question, cap, best);
+    if (best < cap) cap = best;
+  }
+}
+
+static void ask_spans(const psplit_problem *p) {
+  psplit_partition_options options;
+  psplit_diag diag = {0};
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  psplit_i_instance instance;
+  psplit_i_spans spans;
+  psplit_partition_options_init(&options);
+  options.n_threads = 1;
+  assert_int_equal(psplit_i_instance_init(&instance, p, NULL, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_spans_make(&instance, &options, 40, &budget, &spans), PSPLIT_OK);
+  for (uint32_t k = 1; k < spans.n; k++) {
+    if (spans.span[k].problem.n_nodes > MOST_INSIDE + 2) continue; /* the next block's besides */
+    const int64_t work = spans.span[k].work;
+    for (int64_t parts = 2; parts < 5; parts++)
+      for (int64_t load = 0; load < 3; load++) ask_stages(&spans, k, work / parts + 60, load * 50);
+  }
+  psplit_i_spans_fini(&spans);
+  psplit_i_instance_fini(&instance);
+}
+
+static void answers_hold_for_all_splits(void **state) {
+  (void)state;
+  const uint32_t n_rounds = sample_of(60, 10);
+  n_decided = 0;
+  for (uint32_t round = 0; round < n_rounds; round++) {
+    psplit_problem p = make(1000 + round, 3, 4 + round % 3, 2 + round % 4 * 80, false, false, 8);
+    p.comm = round % 3 ? PSPLIT_COMM_P2P : PSPLIT_COMM_SHARED;
+    ask_spans(&p);
+  }
+  assert_true(n_decided >= n_rounds);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(bounds_and_splits_hold_for_optima),
+    cmocka_unit_test(answers_hold_for_all_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
