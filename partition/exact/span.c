@@ -22,7 +22,8 @@ enum {
   MOST_STEPS = 1 << 22, /* of the exact program */
   FEW_STEPS = 1 << 13,  /* the same with a larger t, or a smaller limit */
   SOME_STEPS = 1 << 19, /* with as little as any */
-  LIMITS = 8            /* smaller than what is asked for, at most */
+  LIMITS = 8,           /* smaller than what is asked for, at most */
+  OVERCHARGED = 2       /* steps on spans, which fit a cache, by the exact program */
 };
 
 /* --- spans as problems --- */
@@ -234,7 +235,7 @@ static int64_t load_of_first(const run *r) {
  * many as it had. */
 static psplit_code ask_exact(const psplit_i_spans *s, int64_t limit, uint64_t max_steps, run *r) {
   psplit_i_budget budget = psplit_i_budget_share(s->budget, 1);
-  const uint64_t before = budget.spent;
+  if (budget.most < UINT64_MAX / OVERCHARGED) budget.most *= OVERCHARGED;
   const psplit_i_exact_options options = {.limit = limit,
                                           .least_front = true,
                                           .follow_always = true,
@@ -245,12 +246,12 @@ static psplit_code ask_exact(const psplit_i_spans *s, int64_t limit, uint64_t ma
                                           .out_steps = &r->n_steps};
   const psplit_code code = psplit_i_exact(&r->instance, &r->automaton, &(psplit_i_weight_axis){0},
                                           &options, &r->assignment, &r->verdict);
-  uint64_t n_ops = budget.spent - before;
+  uint64_t n_ops = budget.spent;
   if (r->verdict == PSPLIT_I_UNKNOWN) {
     r->n_steps = max_steps;
     n_ops = max_steps * PSPLIT_I_STEP_OPS;
   }
-  psplit_i_spend(s->budget, n_ops);
+  psplit_i_spend(s->budget, n_ops / OVERCHARGED);
   if (r->verdict == PSPLIT_I_YES && r->assignment.value > limit) r->verdict = PSPLIT_I_UNKNOWN;
   return code;
 }

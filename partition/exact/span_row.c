@@ -22,11 +22,11 @@ enum {
   FINE_GAP = 400,   /* and no more in the end */
   LARGE_PART = 6,   /* of what is open: how much larger the next limit is, */
   SMALL_PART = 12,  /* and where the last took more */
+  NEAR_PART = 3,    /* where the value has been improved, at most */
   CHEAP = 8,        /* than one of so many parts of what is left of the budget */
   SHARE = 3,        /* of what is left of the budget: one of so many parts, */
   FIRST_SHARE = 10, /* and of that for the first limit, without which there is no other */
-  /* The exact program is charged twice what its steps take on spans, which fit a cache. */
-  OVERCHARGED = 2
+  LAST_SHARE = 2    /* of what recombination leaves */
 };
 
 /* A way from the back to the separator of a span. */
@@ -48,6 +48,15 @@ typedef struct row {
   label end; /* in front of the first span, where that was reached */
   bool failed;
 } row;
+
+/* Between which limits the next one is. */
+typedef struct limits {
+  int64_t high; /* value, or a limit that was not ruled out */
+  int64_t part;
+  uint64_t most; /* of the budget */
+  bool decided;  /* the last one */
+  bool dear;     /* it took much of what is left */
+} limits;
 
 /* Keeps what is no worse than others of the separator, which begin at `first`. */
 static bool add(row *r, uint32_t first, label fresh) {
@@ -194,34 +203,63 @@ out:
   return code;
 }
 
+/* One limit more, and how much of what is open the next one is above the bound. */
+static psplit_code ask_next(psplit_i_solver_state *a, row *r, int64_t limit, limits *l) {
+  const uint64_t spent = r->spans.budget->spent;
+  bool no, yes;
+  const psplit_code code = ask(a, r, limit, &no, &yes);
+  if (code != PSPLIT_OK) return code;
+  r->spans.budget->most = l->most;
+  l->decided = no || yes;
+  l->dear = r->spans.budget->spent - spent >= psplit_i_budget_left(r->spans.budget) / CHEAP;
+  l->part = no ? (l->dear ? SMALL_PART : LARGE_PART) : 2;
+  if (!no) l->high = yes && a->best.value < limit ? a->best.value : limit;
+  return PSPLIT_OK;
+}
+
+static bool is_more_asked(const psplit_i_solver_state *a, const row *r, const limits *l) {
+  return !psplit_i_state_done(a) && !psplit_i_expired(r->spans.budget) &&
+         l->high - a->result->bound > l->high / FINE_GAP;
+}
+
 /* Limits between bound and value: from the bound on, where little is possible and the exact program
- * decides soon; above a limit that it does not decide none is asked. */
-static psplit_code narrow(psplit_i_solver_state *a, row *r) {
+ * decides soon, until that takes long. *out_more: they tell enough for others to be asked. */
+static psplit_code begin(psplit_i_solver_state *a, row *r, bool *out_more) {
   psplit_code code = PSPLIT_OK;
-  int64_t high = a->best.value, part = LARGE_PART;
-  const uint64_t most = r->spans.budget->most;
-  r->spans.budget->most = most / FIRST_SHARE;
-  while (!psplit_i_state_done(a) && !psplit_i_expired(r->spans.budget) &&
-         high - a->result->bound > high / FINE_GAP) {
-    const uint64_t spent = r->spans.budget->spent;
-    bool no, yes;
-    PSPLIT_TRY(ask(a, r, a->result->bound + (high - a->result->bound) / part, &no, &yes));
-    const uint64_t cost = r->spans.budget->spent - spent;
-    if (!no && !yes && r->spans.budget->most < most) break;
-    r->spans.budget->most = most;
-    part = cost < psplit_i_budget_left(r->spans.budget) / CHEAP ? LARGE_PART : SMALL_PART;
-    if (!no) part = 2;
-    if (!no) high = yes && a->best.value < r->limit ? a->best.value : r->limit;
+  const int64_t bound = a->result->bound, value = a->best.value;
+  limits l = {.high = value, .part = LARGE_PART, .most = r->spans.budget->most, .decided = true};
+  r->spans.budget->most /= FIRST_SHARE;
+  while (l.decided && !l.dear && is_more_asked(a, r, &l))
+    PSPLIT_TRY(ask_next(a, r, a->result->bound + (l.high - a->result->bound) / l.part, &l));
+out:
+  *out_more = a->result->bound > bound || a->best.value < value;
+  return code;
+}
+
+/* At first the limit by which no more is open than is worth so much time, if that is near; above a
+ * limit that is not decided none is asked. */
+static psplit_code go_on(psplit_i_solver_state *a, row *r) {
+  psplit_code code = PSPLIT_OK;
+  limits l = {.high = a->best.value, .most = r->spans.budget->most};
+  const int64_t bound = a->result->bound, near = bound + (l.high - bound) / NEAR_PART;
+  int64_t limit = l.high - l.high / WIDE_GAP;
+  if (limit > near) limit = near;
+  while (limit >= a->result->bound && is_more_asked(a, r, &l)) {
+    PSPLIT_TRY(ask_next(a, r, limit, &l));
+    limit = a->result->bound + (l.high - a->result->bound) / l.part;
   }
 out:
   return code;
 }
 
+static bool is_open(const psplit_i_solver_state *a) {
+  return !psplit_i_state_done(a) && a->best.value - a->result->bound > a->best.value / WIDE_GAP;
+}
+
 static bool is_asked(const psplit_i_solver_state *a) {
-  return !a->spans_asked && !a->request->relaxed && !psplit_i_state_done(a) &&
-         a->best.value < PSPLIT_I_INF && a->instance.n_types == 1 && a->instance.all_forward &&
-         !a->automaton.all_used && a->best.value - a->result->bound > a->best.value / WIDE_GAP &&
-         psplit_i_takes(PSPLIT_I_SOLVER_SPANS, a->automaton.features);
+  return !a->spans_asked && !a->request->relaxed && a->best.value < PSPLIT_I_INF &&
+         a->instance.n_types == 1 && a->instance.all_forward && !a->automaton.all_used &&
+         is_open(a) && psplit_i_takes(PSPLIT_I_SOLVER_SPANS, a->automaton.features);
 }
 
 /* Whether a tensor goes on behind the next span: much of what it costs would be left out. */
@@ -243,18 +281,33 @@ static bool may_be_decided(const psplit_i_spans *s, int64_t limit) {
   return may;
 }
 
+/* Recombination in between: how near the bound must come depends on its split; both need time. */
+static psplit_code ask_limits(psplit_i_solver_state *a, row *r, psplit_i_turn *turn) {
+  psplit_i_budget *part = r->spans.budget;
+  bool more;
+  psplit_code code;
+  PSPLIT_TRY(begin(a, r, &more));
+  if (!more || !is_open(a)) goto out;
+  psplit_i_spend(a->request->budget, part->spent);
+  part->spent = 0;
+  PSPLIT_TRY(psplit_i_state_recombine(a, turn));
+  *part = psplit_i_budget_share(a->request->budget, 1);
+  psplit_i_budget_hold_back(part, LAST_SHARE);
+  if (is_open(a)) PSPLIT_TRY(go_on(a, r));
+out:
+  return code;
+}
+
 psplit_code psplit_i_spans_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  (void)turn;
   if (!is_asked(a)) return PSPLIT_OK;
   a->spans_asked = true;
   row r = {.n_stages = a->automaton.n_stages};
   psplit_i_budget part = psplit_i_budget_share(a->request->budget, SHARE);
   if (part.end >= 0) psplit_i_budget_hold_back(&part, 2);
-  if (part.most < UINT64_MAX / OVERCHARGED) part.most *= OVERCHARGED;
   psplit_code code =
     psplit_i_spans_make(&a->instance, a->request->options, a->best.value, &part, &r.spans);
-  if (code == PSPLIT_OK && may_be_decided(&r.spans, a->best.value)) code = narrow(a, &r);
-  psplit_i_spend(a->request->budget, part.spent / OVERCHARGED);
+  if (code == PSPLIT_OK && may_be_decided(&r.spans, a->best.value)) code = ask_limits(a, &r, turn);
+  psplit_i_spend(a->request->budget, part.spent);
   psplit_i_vec_fini(&r.labels);
   psplit_i_spans_fini(&r.spans);
   return code == PSPLIT_OK ? code : psplit_i_nomem(a->request->diag);
