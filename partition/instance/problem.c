@@ -77,7 +77,8 @@ static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
     bytes = psplit_i_sat_add_u64(bytes, p->weight_group_bytes[g]);
   if (total >= kSumLimit)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
-                         "the nodes' times add up to more than 2^60 ticks; use a coarser unit");
+                         "the nodes' times add up to more than 2^60 ticks, 36 years of "
+                         "a model's nanoseconds; use a coarser unit, or faster devices");
   if (bytes >= (uint64_t)1 << 53)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "the nodes' memory adds up to more than 2^53 bytes");
   return PSPLIT_OK;
@@ -154,7 +155,8 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
   }
   if (total >= kSumLimit)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
-                         "the transfer times add up to more than 2^60 ticks; use a coarser unit");
+                         "the transfer times add up to more than 2^60 ticks, 36 years of "
+                         "a model's nanoseconds; use a coarser unit, or faster links");
   return PSPLIT_OK;
 }
 

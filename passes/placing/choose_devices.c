@@ -34,7 +34,7 @@ typedef struct choice {
   /* No order of the subset under trial is below the first, none of any subset below the second. */
   int64_t subset_bound_ns, any_bound_ns;
   const char *any_bound;
-  bool gave_up; /* too many types for the solver */
+  psplit_diag gave_up; /* why the solver takes no order, or PSPLIT_OK */
 } choice;
 
 typedef struct type {
@@ -107,7 +107,7 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
                                                 SHARE / c->n_trials, &why, out);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(c->diag, &why);
   if (code == PSPLIT_UNSUPPORTED || code == PSPLIT_LIMIT) {
-    c->gave_up = true;
+    c->gave_up = why;
     c->others_bound_ns = any_order ? c->others_bound_ns : 0;
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
@@ -347,9 +347,9 @@ psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_requ
   psplit_i_arena_init(&c.arena, 0);
   code = choose(&c);
   psplit_i_arena_fini(&c.arena);
-  if (code == PSPLIT_OK && c.gave_up && !planner->order_chosen)
+  if (code == PSPLIT_OK && c.gave_up.code != PSPLIT_OK && !planner->order_chosen)
     psplit_i_say(planner->options.logger, PSPLIT_NOTE,
-                 "there are too many kinds of devices and links to choose their order: the stages "
-                 "take them as they are listed");
+                 "no order of the devices is chosen, the stages take them as they are listed: %s",
+                 c.gave_up.message);
   return code;
 }

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from bad_input import OK, Tap, chain, model
+from bad_input import LIMIT, OK, Tap, chain, model
 from tap import scratch
 
 PLAN_KEYS = {"device_order", "single_device", "single_device_ns", "speed_up", "headline"}
@@ -200,6 +200,13 @@ def devices(s):
     turned, other = planned([fast, slow])
     s.ok(table.split("\ntook")[0] == turned.split("\ntook")[0] and plan == other,
          "the file's order does not count", turned)
+    for what, devices, between in (("devices", [slow, fast | {"memory_bandwidth": 1e-300}], []),
+                                 ("links", [slow, fast], [{"from": "slow", "to": "fast", "bytes_per_second": 1e-300,
+                                                           "latency_ns": 0}])):
+        write("endless.json", {"devices": devices, "links": between})
+        done = s.run("split", "m.onnx", "--devices", "endless.json", "--dim", "batch=64", "--plan-only")
+        s.ok(done.returncode == LIMIT and "too many kinds" not in done.stderr
+             and done.stderr.splitlines()[-1].endswith("or faster " + what), what + " of 36 years", done.stderr)
     table, plan = planned([slow, fast], "--device-order", "given")
     told(s, "devices as listed", table, plan, "proved optimal among plans", "without copies, for this order of devices (",
          "over fast, the best single device")
