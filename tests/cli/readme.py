@@ -76,7 +76,7 @@ def check_plan(page, bless):
 def check_figures(page):
     """Figures in the text, of the plan and of the tests."""
     rows = re.findall(r"^ +\d+  cpu\d+ +(\d+) ", re.search(PLAN, page.text, re.S)[1], re.M)
-    said = re.search(r"recogniser \(PP-OCRv4, (\d+) nodes\) and\nsplits it in (\w+)", page.text)
+    said = re.search(r"recogniser \(PP-OCRv4, (\d+) nodes\) and\nsplits it into (\w+)", page.text)
     page.report(said and int(said[1]) == sum(map(int, rows)) and said[2] == NUMBERS[len(rows)],
                 "nodes and stages of the recogniser are those of the plan", f"{said and said[0]}: {rows}")
     tests = page.read("tests/e2e/meson.build")
