@@ -10,15 +10,40 @@ typedef struct namer {
   psplit_i_merger *m;
   psplit_i_intern taken; /* names of values of the whole, and of bodies: ... */
   PSPLIT_VEC(uint32_t)
-  of; /* ... the stage whose bodies define it, or PSPLIT_NONE: it is a value's */
+  of; /* ... the stage whose bodies define it, SEVERAL, or PSPLIT_NONE: it is a value's */
 } namer;
 
-/* Takes the name for a value; false where it is taken. A name that a body of another stage defines
- * would hide the value there. */
-static psplit_code take(namer *n, const char *name, uint32_t stage, bool *out_free) {
+static const uint32_t SEVERAL = PSPLIT_NONE - 1;
+
+/* Whether stage s calls the value so, too: its bodies read it nowhere that they hide it. */
+static bool calls_it(psplit_i_merger *m, uint32_t s, const char *name, uint32_t number) {
+  const uint32_t v = psplit_i_graph_find_value(m->stages[s].graph, name);
+  return v != PSPLIT_NONE && psplit_i_merge_value(m, s, v) == number;
+}
+
+static bool has_it(psplit_i_merger *m, uint32_t s, uint32_t number) {
+  for (uint32_t v = 0; v < m->stages[s].graph->n_values; v++)
+    if (psplit_i_merge_value(m, s, v) == number) return true;
+  return false;
+}
+
+/* Whether bodies of `of`, another stage or several, define the name and hide nothing by it. */
+static bool none_hides(psplit_i_merger *m, uint32_t of, const char *name, uint32_t stage,
+                       uint32_t number) {
+  if (of != SEVERAL) return calls_it(m, of, name, number);
+  for (uint32_t s = 0; s < m->manifest.n_stages; s++)
+    if (s != stage && !calls_it(m, s, name, number) && has_it(m, s, number)) return false;
+  return true;
+}
+
+/* Takes the name for value `number`; false where it is taken. A name that a body of another stage
+ * defines would hide the value there. */
+static psplit_code take(namer *n, const char *name, uint32_t stage, uint32_t number,
+                        bool *out_free) {
   const uint32_t before = n->taken.n, id = psplit_i_intern_add(&n->taken, name);
   if (id == PSPLIT_NONE) return psplit_i_nomem(n->m->diag);
-  *out_free = id == before || n->of.items[id] == stage;
+  const uint32_t of = id == before ? stage : n->of.items[id];
+  *out_free = of == stage || (of != PSPLIT_NONE && none_hides(n->m, of, name, stage, number));
   if (id == before)
     return psplit_i_vec_push(&n->of, PSPLIT_NONE) ? PSPLIT_OK : psplit_i_nomem(n->m->diag);
   if (*out_free) n->of.items[id] = PSPLIT_NONE;
@@ -37,6 +62,7 @@ static psplit_code take_bodies(namer *n, const psplit_i_graph *graph, uint32_t s
         const uint32_t id = psplit_i_intern_add(&n->taken, body->values[v].name);
         if (id == PSPLIT_NONE || (id == before && !psplit_i_vec_push(&n->of, stage)))
           return psplit_i_nomem(n->m->diag);
+        if (n->of.items[id] != stage) n->of.items[id] = SEVERAL;
       }
       PSPLIT_TRY(take_bodies(n, body, stage));
     }
@@ -49,7 +75,7 @@ out:
 static psplit_code give_name(namer *n, uint32_t stage, uint32_t number, const char *name) {
   psplit_code code;
   bool is_free;
-  PSPLIT_TRY(take(n, name, stage, &is_free));
+  PSPLIT_TRY(take(n, name, stage, number, &is_free));
   const char *given = name;
   for (uint32_t k = 0; !is_free; k++) {
     psplit_i_text text = {0};
@@ -58,7 +84,7 @@ static psplit_code give_name(namer *n, uint32_t stage, uint32_t number, const ch
     given = text.failed ? NULL : psplit_i_arena_strndup(&n->m->arena, text.bytes, text.n);
     psplit_i_text_fini(&text);
     if (!given) return psplit_i_nomem(n->m->diag);
-    PSPLIT_TRY(take(n, given, stage, &is_free));
+    PSPLIT_TRY(take(n, given, stage, number, &is_free));
     if (is_free) n->m->report.n_renamed++;
   }
   n->m->names[number] = given;
@@ -96,7 +122,7 @@ static psplit_code name_outputs(namer *n, uint32_t s) {
     const uint32_t number =
       psplit_i_merge_value(m, s, psplit_i_graph_find_value(m->stages[s].graph, row->name));
     if (m->names[number] && strcmp(m->names[number], row->tensor) == 0) continue;
-    PSPLIT_TRY(take(n, row->tensor, s, &is_free));
+    PSPLIT_TRY(take(n, row->tensor, s, number, &is_free));
     if (!is_free)
       return psplit_i_fail(m->diag, PSPLIT_INVALID,
                            "output \"%s\" of the model is the name of something else in a stage",
