@@ -5,20 +5,12 @@
 #include <string.h>
 
 #include "emit.h"
+#include "proto_text.h"
 #include "shape.h"
 #include "wire.h"
 
 enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13, FIRST_IR_WITH_DOMAINS = 3 };
 enum { FIELD_NODE = 1, FIELD_OPSET_IMPORT = 8, FIELD_FUNCTION = 25 };
-
-/* protobuf-c's strings are not const. */
-static char *text(const char *string) {
-  union {
-    const char *in;
-    char *out;
-  } u = {string};
-  return u.out;
-}
 
 /* --- types --- */
 
@@ -186,7 +178,7 @@ static void add_packed(psplit_i_rope *out, psplit_i_arena *arena, uint32_t field
 
 static Onnx__AttributeProto int_attribute(const char *name, int64_t i) {
   Onnx__AttributeProto attribute = ONNX__ATTRIBUTE_PROTO__INIT;
-  attribute.name = text(name);
+  attribute.name = psplit_i_proto_text(name);
   attribute.has_type = attribute.has_i = 1;
   attribute.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
   attribute.i = i;
@@ -195,10 +187,10 @@ static Onnx__AttributeProto int_attribute(const char *name, int64_t i) {
 
 static Onnx__AttributeProto string_attribute(const char *name, const char *s) {
   Onnx__AttributeProto attribute = ONNX__ATTRIBUTE_PROTO__INIT;
-  attribute.name = text(name);
+  attribute.name = psplit_i_proto_text(name);
   attribute.has_type = attribute.has_s = 1;
   attribute.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
-  attribute.s = (ProtobufCBinaryData){.len = strlen(s), .data = (uint8_t *)text(s)};
+  attribute.s = (ProtobufCBinaryData){.len = strlen(s), .data = (uint8_t *)psplit_i_proto_text(s)};
   return attribute;
 }
 
@@ -227,17 +219,17 @@ void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send,
   };
   Onnx__AttributeProto *list[5];
   for (size_t a = 0; a < 5; a++) list[a] = &attributes[a];
-  attributes[4].name = text("shape");
+  attributes[4].name = psplit_i_proto_text("shape");
   attributes[4].has_type = 1;
   attributes[4].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
   attributes[4].ints = known_shape(type, arena);
   attributes[4].n_ints = attributes[4].ints ? (size_t)type->rank : 0;
-  char *port = text(send ? split->send_names[t] : split->recv_names[t]);
-  char *value = text(tensor);
+  char *port = psplit_i_proto_text(send ? split->send_names[t] : split->recv_names[t]);
+  char *value = psplit_i_proto_text(tensor);
   Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
   node.name = port;
-  node.op_type = text(send ? "Send" : "Recv");
-  node.domain = text(PSPLIT_I_BOUNDARY_DOMAIN);
+  node.op_type = psplit_i_proto_text(send ? "Send" : "Recv");
+  node.domain = psplit_i_proto_text(PSPLIT_I_BOUNDARY_DOMAIN);
   node.n_input = node.n_output = 1;
   node.input = send ? &value : &port;
   node.output = send ? &port : &value;
@@ -270,7 +262,7 @@ void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *p
   tensor.elem_type = type->elem;
   proto.value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
   proto.tensor_type = &tensor;
-  proto.denotation = text(type->denotation);
+  proto.denotation = psplit_i_proto_text(type->denotation);
   if (type->rank >= 0) {
     const size_t rank = (size_t)type->rank;
     Onnx__TensorShapeProto__Dimension *dims = psplit_i_arena_array(arena, rank, sizeof *dims);
@@ -282,13 +274,13 @@ void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *p
     for (size_t a = 0; a < rank; a++) {
       dims[a] = (Onnx__TensorShapeProto__Dimension)ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT;
       list[a] = &dims[a];
-      dims[a].denotation = text(type->dims[a].denotation);
+      dims[a].denotation = psplit_i_proto_text(type->dims[a].denotation);
       if (type->dims[a].value >= 0) {
         dims[a].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         dims[a].dim_value = type->dims[a].value;
       } else if (type->dims[a].param) {
         dims[a].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        dims[a].dim_param = text(type->dims[a].param);
+        dims[a].dim_param = psplit_i_proto_text(type->dims[a].param);
       }
     }
     shape.n_dim = rank;
@@ -352,23 +344,25 @@ static psplit_code in_use(const char *what, psplit_diag *diag) {
 static psplit_code add_function(const psplit_i_split *split, const char *name,
                                 psplit_i_arena *arena, psplit_diag *diag, psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
-  char *in = text("x"), *result = text("y");
-  char *attributes[] = {text("tag"), text("peer"), text("tensor"), text("dtype"), text("shape")};
+  char *in = psplit_i_proto_text("x"), *result = psplit_i_proto_text("y");
+  char *attributes[] = {psplit_i_proto_text("tag"), psplit_i_proto_text("peer"),
+                        psplit_i_proto_text("tensor"), psplit_i_proto_text("dtype"),
+                        psplit_i_proto_text("shape")};
   const int64_t opset = imported(split->model, "");
   Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;
-  import.domain = text("");
+  import.domain = psplit_i_proto_text("");
   import.has_version = 1;
   import.version = opset ? opset : FALLBACK_OPSET;
   Onnx__OperatorSetIdProto *imports = &import;
   Onnx__NodeProto identity = ONNX__NODE_PROTO__INIT;
   Onnx__NodeProto *nodes = &identity;
-  identity.op_type = text("Identity");
+  identity.op_type = psplit_i_proto_text("Identity");
   identity.n_input = identity.n_output = 1;
   identity.input = &in;
   identity.output = &result;
   Onnx__FunctionProto function = ONNX__FUNCTION_PROTO__INIT;
-  function.name = text(name);
-  function.domain = text(PSPLIT_I_BOUNDARY_DOMAIN);
+  function.name = psplit_i_proto_text(name);
+  function.domain = psplit_i_proto_text(PSPLIT_I_BOUNDARY_DOMAIN);
   function.n_input = function.n_output = 1;
   function.input = &in;
   function.output = &result;
@@ -406,7 +400,7 @@ psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
   if (version != 0 && version != DOMAIN_VERSION) return in_use("version", diag);
   if (!version) {
     Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;
-    import.domain = text(PSPLIT_I_BOUNDARY_DOMAIN);
+    import.domain = psplit_i_proto_text(PSPLIT_I_BOUNDARY_DOMAIN);
     import.has_version = 1;
     import.version = DOMAIN_VERSION;
     add_packed(out, arena, FIELD_OPSET_IMPORT, &import.base);

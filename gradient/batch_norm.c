@@ -4,19 +4,11 @@
 #include <string.h>
 
 #include "onnx_fields.h"
+#include "proto_text.h"
 
 enum { FIRST_OPSET_WITH_MODE = 14, N_OUTPUTS = 3 };
 
 static const char MODE[] = "training_mode";
-
-/* protobuf-c's strings are not const. */
-static char *text(const char *string) {
-  union {
-    const char *in;
-    char *out;
-  } u = {string};
-  return u.out;
-}
 
 static bool is_batch_norm(const psplit_i_node *node) {
   return psplit_i_node_is(node, "BatchNormalization");
@@ -47,7 +39,7 @@ static psplit_code add_edited(const psplit_i_graph *graph, uint32_t n, bool trai
   char *outputs[N_OUTPUTS];
   psplit_i_text field = {0};
   if (!attributes) return psplit_i_nomem(diag);
-  mode.name = text(MODE);
+  mode.name = psplit_i_proto_text(MODE);
   mode.has_type = mode.has_i = 1;
   mode.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
   mode.i = train;

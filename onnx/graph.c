@@ -16,6 +16,15 @@ const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char
   return buffer;
 }
 
+bool psplit_i_node_is_called(const psplit_i_graph *graph, const psplit_i_node *node,
+                             const char *name) {
+  if (strcmp(node->name, name) == 0) return true;
+  for (uint32_t o = 0; o < node->n_outputs; o++)
+    if (node->outputs[o] != PSPLIT_NONE && strcmp(graph->values[node->outputs[o]].name, name) == 0)
+      return true;
+  return false;
+}
+
 bool psplit_i_node_is(const psplit_i_node *node, const char *op_type) {
   return !*node->domain && strcmp(node->op_type, op_type) == 0;
 }

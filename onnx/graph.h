@@ -105,6 +105,10 @@ const char *psplit_i_model_path(const psplit_model *model);
 const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char *buffer,
                                 size_t bytes);
 
+/* Whether a node has that name, or makes a value that has. */
+bool psplit_i_node_is_called(const psplit_i_graph *graph, const psplit_i_node *node,
+                             const char *name);
+
 /* Whether the node is the standard operator `op_type` (domain "" or "ai.onnx"). */
 bool psplit_i_node_is(const psplit_i_node *node, const char *op_type);
 

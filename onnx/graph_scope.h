@@ -5,9 +5,8 @@
 #ifndef PSPLIT_ONNX_GRAPH_SCOPE_H
 #define PSPLIT_ONNX_GRAPH_SCOPE_H
 
-#include <string.h>
-
 #include "model.h"
+#include "proto_text.h"
 #include "unpack.h"
 
 /* Versions of the operator sets that a model or function imports, by domain. */
@@ -30,12 +29,6 @@ typedef struct psplit_i_graph_builder {
   psplit_i_text key;
   psplit_diag *diag;
 } psplit_i_graph_builder;
-
-static inline const char *psplit_i_text_or_empty(const char *text) { return text ? text : ""; }
-
-static inline const char *psplit_i_domain_of(const char *domain) {
-  return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
-}
 
 /* What to call the scope in a message. */
 static inline const char *psplit_i_graph_scope_kind(const psplit_i_graph_scope *s) {

@@ -39,14 +39,6 @@ static const char *branch_name(const inliner *in) {
   return in->choice->then_branch ? "then_branch" : "else_branch";
 }
 
-static bool is_named(const psplit_i_graph *graph, const psplit_i_node *node, const char *name) {
-  if (strcmp(node->name, name) == 0) return true;
-  for (uint32_t o = 0; o < node->n_outputs; o++)
-    if (node->outputs[o] != PSPLIT_NONE && strcmp(graph->values[node->outputs[o]].name, name) == 0)
-      return true;
-  return false;
-}
-
 static psplit_code fail_no_such(const inliner *in) {
   const psplit_i_graph *graph = in->model->graph;
   const char **names = malloc(((size_t)graph->n_nodes + 1) * sizeof *names);
@@ -77,7 +69,8 @@ static psplit_code find_if(inliner *in) {
   in->node = PSPLIT_NONE;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const psplit_i_node *node = &graph->nodes[n];
-    if (!psplit_i_node_is(node, "If") || !is_named(graph, node, in->choice->node)) continue;
+    if (!psplit_i_node_is(node, "If") || !psplit_i_node_is_called(graph, node, in->choice->node))
+      continue;
     if (in->node != PSPLIT_NONE)
       return psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
                                  "%s: several Ifs have that name; use the name of an output",

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "model.h"
+#include "proto_text.h"
 #include "tensor_inside.h"
 #include "wire.h"
 
@@ -165,8 +166,6 @@ out:
   return code;
 }
 
-static const char *text_or_empty(const char *text) { return text ? text : ""; }
-
 /* Recursion is bounded by the scan's depth limit. */
 static psplit_code check_attributes(psplit_model *model, size_t n_attributes,
                                     Onnx__AttributeProto *const *attributes, const char *owner,
@@ -195,7 +194,7 @@ static psplit_code check_nodes(psplit_model *model, size_t n_nodes, Onnx__NodePr
   for (size_t i = 0; i < n_nodes; i++) {
     PSPLIT_TRY(psplit_i_go_on(model->options.cancel, diag));
     PSPLIT_TRY(check_attributes(model, nodes[i]->n_attribute, nodes[i]->attribute,
-                                text_or_empty(nodes[i]->name), diag));
+                                psplit_i_text_or_empty(nodes[i]->name), diag));
   }
 out:
   return code;
@@ -228,7 +227,7 @@ psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag) {
     const Onnx__FunctionProto *function = proto->functions[f];
     PSPLIT_TRY(check_nodes(model, function->n_node, function->node, diag));
     PSPLIT_TRY(check_attributes(model, function->n_attribute_proto, function->attribute_proto,
-                                text_or_empty(function->name), diag));
+                                psplit_i_text_or_empty(function->name), diag));
   }
   for (size_t t = 0; t < proto->n_training_info; t++) {
     const Onnx__TrainingInfoProto *training = proto->training_info[t];

@@ -5,18 +5,10 @@
 
 #include "planner.h"
 
-static bool is_named(const psplit_i_graph *graph, const psplit_i_node *node, const char *name) {
-  if (strcmp(node->name, name) == 0) return true;
-  for (uint32_t o = 0; o < node->n_outputs; o++)
-    if (node->outputs[o] != PSPLIT_NONE && strcmp(graph->values[node->outputs[o]].name, name) == 0)
-      return true;
-  return false;
-}
-
 static bool is_only_if_named(const psplit_i_graph *graph, uint32_t node, const char *name) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (n != node && psplit_i_node_is(&graph->nodes[n], "If") &&
-        is_named(graph, &graph->nodes[n], name))
+        psplit_i_node_is_called(graph, &graph->nodes[n], name))
       return false;
   return true;
 }
