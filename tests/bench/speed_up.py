@@ -27,7 +27,9 @@ def find(text, cache, known):
     return os.path.basename(path)[:-len(".onnx")], path, dims
 
 
-def main(build, k="4", rounds="50", *wanted):
+def workplace(build, k):
+    """The commands, ONNX Runtime, where models are and what is known of them, a directory to work in and the
+    file of k devices in it."""
     tool = {name: os.path.join(os.path.abspath(build), "tools", "onnx-pipeline-" + name)
             for name in ("split", "run")}
     library = os.environ.get("PSPLIT_ONNXRUNTIME") or os.path.join(
@@ -36,11 +38,16 @@ def main(build, k="4", rounds="50", *wanted):
     with open(os.path.join(HERE, "../models/models.json")) as file:
         known = json.load(file)["models"]
     tmp = tempfile.mkdtemp(prefix="psplit-speed-")
-    path = lambda name: os.path.join(tmp, name)
-    devices = path("devices.json")
+    devices = os.path.join(tmp, "devices.json")
     with open(devices, "w") as file:
         json.dump({"devices": [{"name": "d%d" % i, "preset": "cpu-avx512"} for i in range(int(k))],
                    "topology": {"same_host": {"bytes_per_second": 1e15, "latency_ns": 0}}}, file)
+    return tool, library, cache, known, tmp, devices
+
+
+def main(build, k="4", rounds="50", *wanted):
+    tool, library, cache, known, tmp, devices = workplace(build, k)
+    path = lambda name: os.path.join(tmp, name)
 
     def split(model, out, n, *args):
         subprocess.run([tool["split"], model, "-k", str(n), "-o", out, "-q", "--force", "--slack", "0", *args],

@@ -14,9 +14,9 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import speed_up
+
 MODELS = ["resnet50", "densenet121", "mobilenet_v3_small", "retinaface", "ppocr_det", "ppocr_rec",
           "moonshine_tiny_encoder", "vit_b_16"]
 
@@ -36,19 +36,8 @@ def cpu_s(command):
 
 
 def main(build, k="4", rounds="3", *wanted):
-    tool = {name: os.path.join(os.path.abspath(build), "tools", "onnx-pipeline-" + name)
-            for name in ("split", "run")}
-    library = os.environ.get("PSPLIT_ONNXRUNTIME") or os.path.join(
-        HERE, "../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/x64/libonnxruntime.so.1")
-    cache = os.environ.get("PSPLIT_MODEL_CACHE") or os.path.join(HERE, "../../.cache/models")
-    with open(os.path.join(HERE, "../models/models.json")) as file:
-        known = json.load(file)["models"]
-    tmp = tempfile.mkdtemp(prefix="psplit-speed-")
+    tool, library, cache, known, tmp, devices = speed_up.workplace(build, k)
     path = lambda name: os.path.join(tmp, name)
-    devices = path("devices.json")
-    with open(devices, "w") as file:
-        json.dump({"devices": [{"name": "d%d" % i, "preset": "cpu-avx512"} for i in range(int(k))],
-                   "topology": {"same_host": {"bytes_per_second": 1e15, "latency_ns": 0}}}, file)
 
     def split(model, out, n, *args):
         subprocess.run([tool["split"], model, "-k", str(n), "-o", out, "-q", "--force", "--boundary",

@@ -190,8 +190,7 @@ def main():
             real(split, models)
             return 0
         small(tap, split)
-    print("1..%d" % tap.count)
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 sys.exit(main())

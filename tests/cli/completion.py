@@ -218,8 +218,7 @@ def main(argv):
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         shutil.rmtree(scripts, ignore_errors=True)
-    print("1..%d" % tap.count)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

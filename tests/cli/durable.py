@@ -248,8 +248,7 @@ def main(argv):
         cleaning(tap, home, os.path.join(tools, "onnx-pipeline-split"))
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    print("1..%d" % tap.count)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -235,8 +235,7 @@ def main(argv):
         killed_before(tap, tool, cwd, before_exec)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
-    print("1..%d" % tap.count)
-    sys.exit(tap.failed > 0)
+    sys.exit(tap.end())
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ def main(split):
             made = run(*args)
             tap.ok(made.returncode == USAGE and says in made.stderr and not made.stdout,
                    " ".join(args[3:]) + " is refused", made.stderr)
-    print("1..%d" % tap.count)
+    return tap.end()
 
 
 if __name__ == "__main__":
-    main(os.path.abspath(sys.argv[1]))
+    sys.exit(main(os.path.abspath(sys.argv[1])))

@@ -189,8 +189,7 @@ def main(argv):
                "a type that Triton has not", done.stderr)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
-    print("1..%d" % tap.count)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -131,8 +131,7 @@ def main(argv):
         os.chdir(home)
         for path in (cwd, cwd + ".kept"):
             shutil.rmtree(path, ignore_errors=True)
-    print("1..%d" % tap.count)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

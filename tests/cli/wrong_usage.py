@@ -123,8 +123,7 @@ def main(argv):
                     file.write("".join(comments) + "$ %s\n%s\n" % (command, expected))
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
-    print("1..%d" % tap.count)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -239,8 +239,7 @@ def main(tool, inspect, plugins, folder):
         samples(bench, folder)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
-    print("1..%d" % tap.count)
-    sys.exit(tap.failed > 0)
+    sys.exit(tap.end())
 
 
 if __name__ == "__main__":
