@@ -471,32 +471,37 @@ static psplit_code add_ir_version(psplit_i_merger *m, const psplit_i_span *span,
   return failed ? psplit_i_nomem(m->diag) : PSPLIT_OK;
 }
 
+/* How many fields of these kinds a stage's model has had so far. */
+typedef struct fields_met {
+  size_t n_opsets, n_functions;
+} fields_met;
+
+/* A field of the model of stage s: what all stages share is taken of the first. */
+static psplit_code add_field(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                             fields_met *met, psplit_i_segments *head) {
+  const psplit_model *model = m->stages[s].model;
+  switch (span->field) {
+    case PSPLIT_I_MODEL_GRAPH: return PSPLIT_OK;
+    case PSPLIT_I_MODEL_OPSETS:
+      return add_opset(m, s, span, model->proto->opset_import[met->n_opsets++], head);
+    case PSPLIT_I_MODEL_FUNCTIONS: return add_function(m, s, span, met->n_functions++, head);
+    default: break;
+  }
+  if (s > 0) return PSPLIT_OK;
+  if (span->field == MODEL_IR_VERSION) return add_ir_version(m, span, head);
+  psplit_i_rope *out = psplit_i_last_rope(head, model);
+  if (!out) return psplit_i_nomem(m->diag);
+  psplit_i_rope_span(out, model, span);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_merge_model(psplit_i_merger *m, psplit_i_segments *head) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
-    const psplit_model *model = m->stages[s].model;
-    size_t n_opsets = 0, n_functions = 0;
-    for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
-      const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-      switch (span->field) {
-        case PSPLIT_I_MODEL_GRAPH: break;
-        case PSPLIT_I_MODEL_OPSETS:
-          PSPLIT_TRY(add_opset(m, s, span, model->proto->opset_import[n_opsets++], head));
-          break;
-        case PSPLIT_I_MODEL_FUNCTIONS:
-          PSPLIT_TRY(add_function(m, s, span, n_functions++, head));
-          break;
-        case MODEL_IR_VERSION:
-          if (s == 0) PSPLIT_TRY(add_ir_version(m, span, head));
-          break;
-        default:
-          if (s == 0) {
-            psplit_i_rope *out = psplit_i_last_rope(head, model);
-            if (!out) return psplit_i_nomem(m->diag);
-            psplit_i_rope_span(out, model, span);
-          }
-      }
-    }
+    const psplit_i_spans *fields = &m->stages[s].model->skeleton.model_fields;
+    fields_met met = {0};
+    for (size_t i = 0; i < fields->n; i++)
+      PSPLIT_TRY(add_field(m, s, &fields->items[i], &met, head));
   }
 out:
   return code;

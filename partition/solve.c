@@ -166,6 +166,28 @@ static psplit_code split_stages(const psplit_problem *problem,
   return PSPLIT_OK;
 }
 
+/* The result as a solution, by the checker and its own account of the bound. Errors: INTERNAL. */
+static psplit_code check_result(const psplit_problem *problem,
+                                const psplit_partition_options *options,
+                                const psplit_i_result *result, psplit_diag *diag,
+                                psplit_solution **out_solution) {
+  psplit_solution *solution = NULL;
+  psplit_code code = psplit_partition_check(problem, options, result->stage, result->chunk,
+                                            result->device, result->replicas, diag, &solution);
+  if (code == PSPLIT_MISMATCH) {
+    psplit_i_diag_context(diag, "solver %s: its own check fails",
+                          psplit_i_method_name(result->solver));
+    diag->code = code = PSPLIT_INTERNAL;
+  }
+  if (code != PSPLIT_OK) return code;
+  code = psplit_i_result_prove(result, solution, diag);
+  if (code == PSPLIT_OK)
+    *out_solution = solution;
+  else
+    psplit_solution_destroy(solution);
+  return code;
+}
+
 static psplit_code solve(const psplit_problem *problem, const psplit_partition_options *options,
                          psplit_diag *diag, psplit_solution **out_solution) {
   psplit_code code;
@@ -205,21 +227,7 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   if (plain && result.ties_proved && problem->any_device_order)
     PSPLIT_TRY(psplit_i_devices_first(problem, &merged, entry, result.stage, result.bound, &arena,
                                       result.device));
-  code = psplit_partition_check(problem, options, result.stage, result.chunk, result.device,
-                                result.replicas, diag, &solution);
-  if (code != PSPLIT_OK) {
-    if (code == PSPLIT_MISMATCH) {
-      psplit_i_diag_context(diag, "solver %s: its own check fails",
-                            psplit_i_method_name(result.solver));
-      diag->code = code = PSPLIT_INTERNAL;
-    }
-    goto out;
-  }
-  code = psplit_i_result_prove(&result, solution, diag);
-  if (code != PSPLIT_OK) {
-    psplit_solution_destroy(solution);
-    goto out;
-  }
+  PSPLIT_TRY(check_result(problem, options, &result, diag, &solution));
   solution->device_order = device_order(problem, options);
   solution->ties_proved = plain && solution->proved_optimal && result.ties_proved;
   solution->seconds = psplit_i_now() - start;

@@ -286,12 +286,12 @@ static void add_collect(psplit_i_pipe *pipe, uint32_t s, bool outputs) {
     if (found[o] != PSPLIT_NONE) add_tensor(pipe, o, found[o]);
 }
 
-psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect, bool outputs,
+psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, psplit_i_pipe_wants wants,
                                     psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) {
-    if (feed) PSPLIT_TRY(add_feed(pipe, s, diag));
-    if (collect) add_collect(pipe, s, outputs);
+    if (wants.feed) PSPLIT_TRY(add_feed(pipe, s, diag));
+    if (wants.collect) add_collect(pipe, s, wants.outputs);
   }
 out:
   return code;

@@ -71,11 +71,17 @@ PSPLIT_MUST_USE psplit_code psplit_i_pipe_keep_input(psplit_i_pipe *pipe, uint32
                                                      uint32_t port, psplit_diag *diag);
 void psplit_i_pipe_keep_output(psplit_i_pipe *pipe, uint32_t stage, uint32_t port);
 
-/* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of
- * the model (optional ones do not count) or receives nothing; with `collect` one from each final
- * stage, which without `outputs` carry nothing but whether it went well. Errors: INVALID. */
-PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
-                                                    bool outputs, psplit_diag *diag);
+/* Which links with the outside a run needs. */
+typedef struct psplit_i_pipe_wants {
+  bool feed;    /* a stream: one to each stage that reads inputs of the model (optional ones do not
+                   count) or receives nothing */
+  bool collect; /* one from each final stage */
+  bool outputs; /* which carries its outputs, rather than nothing but whether it went well */
+} psplit_i_pipe_wants;
+
+/* Adds them. Errors: INVALID. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, psplit_i_pipe_wants wants,
+                                                    psplit_diag *diag);
 
 /* Bytes that a micro-batch takes in a link; 0: the plan does not know. */
 uint64_t psplit_i_pipe_link_bytes(const psplit_i_pipe *pipe, const psplit_i_pipe_link *link);

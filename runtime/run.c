@@ -204,9 +204,11 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, pipe, diag));
   PSPLIT_TRY(open_output(&output, &setup, rank, &pipe->manifest, diag));
   setup.run.source = source;
-  PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, setup.given.stream,
-                                     source || output.streams || psplit_i_pipe_n_final(pipe) > 1,
-                                     source || setup.run.logger, diag));
+  const psplit_i_pipe_wants wants = {
+    .feed = setup.given.stream,
+    .collect = source || output.streams || psplit_i_pipe_n_final(pipe) > 1,
+    .outputs = source || setup.run.logger};
+  PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, wants, diag));
   PSPLIT_TRY(way->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
   if (rank == 0) PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.run, diag, &run->report));

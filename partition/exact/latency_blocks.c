@@ -194,40 +194,51 @@ static bool with_separator(const blocks *x, uint32_t k, uint32_t t, label *l) {
   return l->cost < x->limit && l->bytes <= x->memory[t];
 }
 
+/* Labels of separator k on type t, from those of the one before on type s (n_types: there is none
+ * before) by the options of the block between them. */
+static void look_through(blocks *x, uint32_t k, uint32_t s, uint32_t t,
+                         const psplit_i_block_options *options) {
+  const front *from = k == 0 ? NULL : &x->ahead[(size_t)(k - 1) * x->n_types + s];
+  for (size_t o = 0; o < options->n; o++) {
+    label l = {.cost = options->items[o].cost, .bytes = options->items[o].least_right};
+    if (k > 0) {
+      const uint64_t left = options->items[o].least_left;
+      const size_t at = left > x->memory[s] ? 0 : behind(from, x->memory[s] - left);
+      if (at == 0) continue;
+      l.cost = add(l.cost, from->items[at - 1].cost);
+    }
+    if (with_separator(x, k, t, &l)) insert(x, &x->ahead[(size_t)k * x->n_types + t], &l);
+  }
+}
+
+/* The same where the whole block is of the stage that holds both separators. */
+static void look_over(blocks *x, uint32_t k, uint32_t t) {
+  const psplit_i_block *b = &x->block[k];
+  const front *from = &x->ahead[(size_t)(k - 1) * x->n_types + t];
+  for (size_t i = 0; i < from->n; i++) {
+    label l = from->items[i];
+    l.cost = add(l.cost, b->whole[t]);
+    if (x->memory[t] < UINT64_MAX) l.bytes = psplit_i_sat_add_u64(l.bytes, b->bytes);
+    if (with_separator(x, k, t, &l)) insert(x, &x->ahead[(size_t)k * x->n_types + t], &l);
+  }
+}
+
 /* From the first block on: what is the least that all up to separator k takes, by the bytes that
  * its stage holds, with as many devices as are wanted. */
 static bool look_ahead(blocks *x) {
   const uint32_t n_types = x->n_types;
-  for (uint32_t k = 0; k < x->n; k++) {
-    const psplit_i_block *b = &x->block[k];
+  for (uint32_t k = 0; k < x->n; k++)
     for (uint32_t t = 0; t < n_types; t++) {
-      front *to = &x->ahead[(size_t)k * n_types + t];
-      for (uint32_t in = 0; in <= psplit_i_block_several(n_types); in++) {
+      for (uint32_t in = 0; in <= psplit_i_block_several(n_types); in++)
         for (uint32_t s = k == 0 ? n_types : 0; s < (k == 0 ? n_types + 1 : n_types); s++) {
-          const psplit_i_block_options *list = &b->list[psplit_i_block_list(n_types, s, t, in)];
-          const front *from = k == 0 ? NULL : &x->ahead[(size_t)(k - 1) * n_types + s];
-          for (size_t o = 0; o < list->n; o++) {
-            label l = {.cost = list->items[o].cost, .bytes = list->items[o].least_right};
-            if (k > 0) {
-              const uint64_t left = list->items[o].least_left;
-              const size_t at = left > x->memory[s] ? 0 : behind(from, x->memory[s] - left);
-              if (at == 0) continue;
-              l.cost = add(l.cost, from->items[at - 1].cost);
-            }
-            if (with_separator(x, k, t, &l)) insert(x, to, &l);
-          }
-          if (!charge(x, 4 * list->n + 1)) return !x->failed;
+          const psplit_i_block_options *options =
+            &x->block[k].list[psplit_i_block_list(n_types, s, t, in)];
+          look_through(x, k, s, t, options);
+          if (!charge(x, 4 * options->n + 1)) return !x->failed;
         }
-      }
-      for (size_t i = 0; k > 0 && i < x->ahead[(size_t)(k - 1) * n_types + t].n; i++) {
-        label l = x->ahead[(size_t)(k - 1) * n_types + t].items[i];
-        l.cost = add(l.cost, b->whole[t]);
-        if (x->memory[t] < UINT64_MAX) l.bytes = psplit_i_sat_add_u64(l.bytes, b->bytes);
-        if (with_separator(x, k, t, &l)) insert(x, to, &l);
-      }
-      if (!charge(x, 4 * to->n)) return !x->failed;
+      if (k > 0) look_over(x, k, t);
+      if (!charge(x, 4 * x->ahead[(size_t)k * n_types + t].n)) return !x->failed;
     }
-  }
   return true;
 }
 

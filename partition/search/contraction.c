@@ -89,6 +89,46 @@ static uint32_t map_pins(const psplit_i_instance *instance, const uint32_t *aggr
   return 1 + psplit_i_sort_distinct(pins + 1, n - 1);
 }
 
+/* Room for the nets of `out`; what sums is zeroed. */
+static psplit_code make_nets(const psplit_i_instance *instance, uint32_t n_nets, uint32_t n_pins,
+                             psplit_i_instance *out) {
+  psplit_i_arena *arena = &out->arena;
+  out->n_nets = n_nets;
+  out->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
+  out->net_pin = PSPLIT_NEW(arena, uint32_t, n_pins);
+  out->net_forward = PSPLIT_NEW(arena, bool, n_nets);
+  out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
+  out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
+  if (instance->link)
+    out->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_link_classes);
+  if (instance->makes_message) {
+    out->makes_message = PSPLIT_NEW(arena, bool, n_nets);
+    out->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
+    if (!out->makes_message || !out->on_trunk) return PSPLIT_NOMEM;
+  }
+  out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
+  out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
+  const bool fine = out->net_off && out->net_pin && out->net_forward && out->send && out->recv &&
+                    (!instance->link || out->link) && out->inc_off && out->inc;
+  return fine ? PSPLIT_OK : PSPLIT_NOMEM;
+}
+
+/* What net e takes, as part of net `net` of `out`. */
+static void add_net(const psplit_i_instance *instance, uint32_t e, psplit_i_instance *out,
+                    uint32_t net) {
+  const size_t n_nets = out->n_nets;
+  if (instance->makes_message) {
+    out->makes_message[net] |= instance->makes_message[e];
+    out->on_trunk[net] |= instance->on_trunk[e];
+  }
+  for (uint32_t c = 0; instance->link && c < instance->n_link_classes; c++)
+    out->link[c * n_nets + net] += instance->link[(size_t)c * instance->n_nets + e];
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    out->send[t * n_nets + net] += instance->send[(size_t)t * instance->n_nets + e];
+    out->recv[t * n_nets + net] += instance->recv[(size_t)t * instance->n_nets + e];
+  }
+}
+
 static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *aggregate,
                             psplit_i_arena *scratch, psplit_i_instance *out) {
   uint32_t *pool = psplit_i_arena_array(scratch, instance->net_off[instance->n_nets], sizeof *pool);
@@ -108,25 +148,7 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
   for (uint32_t k = 0; k < n; k++)
     if (k == 0 || !equal_nets(instance, pool, &nets[k], &nets[k - 1]))
       n_nets++, n_pins += nets[k].n_pins;
-  psplit_i_arena *arena = &out->arena;
-  out->n_nets = n_nets;
-  out->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
-  out->net_pin = PSPLIT_NEW(arena, uint32_t, n_pins);
-  out->net_forward = PSPLIT_NEW(arena, bool, n_nets);
-  out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
-  out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
-  if (instance->link)
-    out->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_link_classes);
-  if (instance->makes_message) {
-    out->makes_message = PSPLIT_NEW(arena, bool, n_nets);
-    out->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
-    if (!out->makes_message || !out->on_trunk) return PSPLIT_NOMEM;
-  }
-  out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
-  out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
-  if (!out->net_off || !out->net_pin || !out->net_forward || !out->send || !out->recv ||
-      (instance->link && !out->link) || !out->inc_off || !out->inc)
-    return PSPLIT_NOMEM;
+  if (make_nets(instance, n_nets, n_pins, out) != PSPLIT_OK) return PSPLIT_NOMEM;
   uint32_t net = 0;
   at = 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -136,19 +158,7 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
       memcpy(out->net_pin + at, pool + nets[k].at, nets[k].n_pins * sizeof *pool);
       at += nets[k].n_pins;
     }
-    if (instance->makes_message) {
-      out->makes_message[net - 1] |= instance->makes_message[nets[k].net];
-      out->on_trunk[net - 1] |= instance->on_trunk[nets[k].net];
-    }
-    for (uint32_t c = 0; instance->link && c < instance->n_link_classes; c++)
-      out->link[(size_t)c * n_nets + net - 1] +=
-        instance->link[(size_t)c * instance->n_nets + nets[k].net];
-    for (uint32_t t = 0; t < instance->n_types; t++) {
-      const size_t from = (size_t)t * instance->n_nets + nets[k].net,
-                   to = (size_t)t * n_nets + net - 1;
-      out->send[to] += instance->send[from];
-      out->recv[to] += instance->recv[from];
-    }
+    add_net(instance, nets[k].net, out, net - 1);
   }
   out->net_off[n_nets] = at;
   psplit_i_lists_turn_marked(n_nets, out->net_off, out->net_pin, out->n, out->inc_off, out->inc);
