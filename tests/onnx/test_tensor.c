@@ -24,6 +24,7 @@ static const char *const places[] = {
   "() => () {} <opset_import: [\"\": 18]> F () => () { y = Constant <value = %s> () }",
   "() => () {} F <value = %s> () => () {}",
   "<ir_version: 10, training_info: [{initialization: () => () <%s> {}}]> () => () {}",
+  "<ir_version: 10, training_info: [{algorithm: () => () <%s> {}}]> () => () {}",
   /* an element of a list of sparse tensors */
   "() => () { y = Op <v: sparse_tensors = [{values: %s, indices: int64[1] {0}}]> () }",
 };

@@ -89,6 +89,13 @@ const wanted = clients.wanted;
   tap.ok(metric('requests_total{outcome="ok"}') >= 100 && metric('requests_total{outcome="bad"}') >= 15 &&
     metric('request_duration_seconds_count') >= 100 && metric('stage_micro_batches_total{stage="0"}') >= 100 &&
     metric('stage_busy_seconds_total{stage="0"}') > 0 && metric('requests_waiting') === 0, 'metrics', `${metrics}`);
+  const buckets = [...`${metrics}`.matchAll(/^psplit_request_duration_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm)];
+  tap.ok(buckets.length > 2 && buckets.at(-1)[1] === '+Inf' && buckets.slice(1, -1).every(([, le], i) => +le > +buckets[i][1]) &&
+    buckets.slice(1).every(([, , n], i) => +n >= +buckets[i][2]) && +buckets.at(-1)[2] === metric('request_duration_seconds_count'),
+  'a histogram of durations', `${buckets}`);
+  const stage = (name) => metric(`stage_${name}{stage="0"}`);
+  const drift = stage('busy_seconds_total') / stage('micro_batches_total') / stage('predicted_seconds');
+  tap.ok(Math.abs(stage('drift_ratio') / drift - 1) < 1e-9, 'measured over predicted time', `${metrics}`);
   // Of the other stage, too: over MPI another rank tells, each second.
   let last;
   for (let i = 0; i < 60 && !(last >= metric('stage_micro_batches_total{stage="0"}')); i++) {
