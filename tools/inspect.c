@@ -42,7 +42,7 @@ static const cli_option OPTIONS[] = {
    "what is shown; default: supernodes"},
   {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
   {OPT_MAX_DATA, "max-data", "BYTES|all",
-   "onnxtxt: data of larger tensors is left out; default: 1024"},
+   "onnxtxt: leave out the data of larger tensors; default: 1024"},
   {OPT_AFTER, "after", "PASS", "as it is once PASS has run; default: after the whole pipeline"},
   {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
   {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},

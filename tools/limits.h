@@ -20,7 +20,7 @@ typedef struct limits_options {
 /* Row of an option table. */
 /* clang-format off */
 #define LIMITS_OPTION(id, dim) \
-  {(id), "limits", "LIST", "what no schedule can beat: M[,loss=nonsmooth|smooth|strongly-convex|" \
+  {(id), "limits", "LIST", "bounds of any schedule: M[,loss=nonsmooth|smooth|strongly-convex|" \
    "nonconvex][,dim=" dim "][,accuracy=E][,condition=C], M micro-batches"}
 /* clang-format on */
 

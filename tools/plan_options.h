@@ -79,17 +79,17 @@ enum {
   {PLAN_DEVICE_ORDER, "device-order", "chosen|given", \
    "which stage runs where; default: chosen, the best; given: stage i on device i of --devices"}, \
   {PLAN_SEGMENTS, "segments", "N", \
-   "a device may run N parts of the model, back and forth; -k is a number of devices then"}, \
-  {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
+   "at most N stages, of which a device may have several; -k is the number of devices"}, \
+  {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "like --segments, with any number of stages"}, \
   {PLAN_REPLICAS, "replicas", "N|auto", \
-   "a stage may have N devices, which take turns; -k is a number of devices then"}, \
+   "a stage may have N devices, which take turns; -k is the number of devices then"}, \
   {PLAN_OVERLAP, "overlap", NULL, \
    "stages send and receive while they compute: a load is the largest of the three"}, \
   {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
    "memory that a stage may need, on any device"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
    "do not pin nodes to the stages MODEL gives them"}, \
-  {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \
+  {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages to take, if MODEL has several"}, \
   {PLAN_TOGETHER, "keep-together", "PATTERN", \
    "nodes whose name matches share a stage (repeatable)"}, \
   {PLAN_TIED_WEIGHTS, "tied-weights", "auto|duplicate|together", \
@@ -98,18 +98,18 @@ enum {
   {PLAN_SLACK, "slack", "PERCENT", \
    "accept a bottleneck so much above the best for fewer crossing tensors; default: 2"}, \
   {PLAN_MESSAGE_LATENCY, "message-latency", "per-pair|per-tensor", \
-   "what a link's latency is charged for; default: per-pair, once for each pair of stages"}, \
+   "what pays a link's latency; default: per-pair, once for each pair of stages"}, \
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
-   "an output that the next run takes; it is kept where it is used (repeatable)"}, \
+   "OUTPUT is INPUT of the next run, and stays on its device (repeatable)"}, \
   {PLAN_NO_STATE, "no-state", NULL, "do not look for state by name"}, \
   {PLAN_OBJECTIVE, "objective", "throughput|latency", \
    "what to optimise; default: throughput, the slowest stage"}, \
   {PLAN_SOLVER, "solver", "SOLVER", CLI_SOLVERS}, \
-  {PLAN_POLICY, "policy", "FILE", "a learned policy, whose proposals solvers begin with"}, \
-  {PLAN_PROPOSALS, "proposals", "N", "how many the policy is asked for; default: 8"}, \
+  {PLAN_POLICY, "policy", "FILE", "a learned policy; solvers start from its proposals"}, \
+  {PLAN_PROPOSALS, "proposals", "N", "number of proposals to ask the policy for; default: 8"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
-   "of the partitioner, by the clock; default: an amount of work that takes about 10"}, \
-  {PLAN_SEED, "seed", "N", "of the search; default: 1"}, \
+   "wall time for the partitioner; default: a fixed amount of work, about 10 s"}, \
+  {PLAN_SEED, "seed", "N", "seed of the search; default: 1"}, \
   {PLAN_THREADS, "threads", "N", "never changes the result; default: at most one per core"}, \
   {PLAN_PASSES, "passes", "PIPELINE", "passes to run, in order"}, \
   {PLAN_PLUGIN, "load-pass-plugin", "FILE", \

@@ -61,7 +61,7 @@ static const cli_option OPTIONS[] = {
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2 to 32"},
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
   {OPT_NO_PIN, "no-pin", NULL, "leave that to the operating system; this is the default"},
-  {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
+  {OPT_ALONE, "one-at-a-time", NULL, "run one stage at a time, to measure each by itself"},
   {OPT_ON_ERROR, "on-error", "stop|skip",
    "at a micro-batch that fails, deliver those before it and stop (default), or go on without it"},
   {OPT_DEADLINE, "deadline", "MS", "a micro-batch that takes longer fails; default: any time"},

@@ -21,7 +21,7 @@ enum { OPT_THREADS = 256, OPT_WEIGHTS_OF, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLI
 static const cli_option OPTIONS[] = {
   {'m', "model", "MODEL", "the model that DIR was split from, or that the file DIR should be"},
   {OPT_WEIGHTS_OF, "weights-of", "MODEL",
-   "DIR is a file: is it MODEL but for values of weights? lists these"},
+   "check that FILE is MODEL except for values of weights, and list these"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
   SHARED_MAX_GRAPH_MEMORY(OPT_MAX_GRAPH_MEMORY, "a file's"),
   CLI_MAX_TEXT(OPT_MAX_TEXT),
@@ -30,11 +30,11 @@ static const cli_option OPTIONS[] = {
   {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
   {OPT_GRADIENTS, "gradients", NULL,
    "also check gradients of stages that train against differences of the loss"},
-  {OPT_DIRECTIONS, "directions", "N", "in which a weight is moved for that; default: 2"},
+  {OPT_DIRECTIONS, "directions", "N", "directions to move weights in for that; default: 2"},
   FEED_OPTIONS,
   {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
-   "0 (default): bits must be equal; 1, 2, 99: differences are told"},
+   "0 (default): bits must be equal; 1, 2, 99: differences are reported"},
   SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
 #endif
   {'q', "quiet", NULL, "say nothing when it holds"},
