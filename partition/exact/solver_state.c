@@ -31,7 +31,10 @@ enum {
   LESS_STUCK = 2, /* and stays so until the gap is one of so many parts */
   TO_THE_END = 2, /* times its steps: what the exact program may take where little seems left */
   ADDED_PER_STEP = 32,
-  WINDOW_PART = 2 /* windows, where the gap is wide, have one of so many parts of the steps each */
+  WINDOW_PART = 2, /* windows, where the gap is wide, have one of so many parts of the steps each */
+  ROUNDS_ANEW = 8, /* of search, where annealing brought nothing, */
+  MOST_ANEW = 40,  /* and orders in each, at most, */
+  ANEW_TIMES = 3   /* for so many times what annealing took of the budget */
 };
 
 static psplit_i_bound_query query_of(psplit_i_solver_state *a) {
@@ -305,6 +308,32 @@ static bool may_anneal_windows(const psplit_i_solver_state *a) {
   return !may_recombine(a) && a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
 }
 
+/* Whether annealing brought nothing from what search found. */
+static bool may_anneal_another(const psplit_i_solver_state *a) {
+  return !a->request->relaxed && a->result->solver == PSPLIT_I_SOLVER_SEARCH &&
+         a->trial.value == a->best.value && may_anneal_windows(a);
+}
+
+/* A split that most orders lead to, and that annealing leaves as it is, is not the best for that.
+ * Others, until one is better, for no more than `most` of the budget; that is annealed. */
+static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
+                                  uint64_t most) {
+  const int64_t before = a->best.value;
+  const uint64_t spent = a->request->budget->spent;
+  for (uint64_t k = 1; a->best.value == before && !psplit_i_state_done(a) &&
+                       a->request->budget->spent - spent < most;
+       k++) {
+    const psplit_code code = psplit_i_state_search_anew(
+      a, ROUNDS_ANEW, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, ROUNDS_ANEW, MOST_ANEW),
+      psplit_i_splitmix64(salt, k));
+    if (code != PSPLIT_OK) return code;
+  }
+  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
+  return psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
+                                    psplit_i_splitmix64(salt, 0), n_steps, &a->trial);
+}
+
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
   if (!psplit_i_takes(PSPLIT_I_SOLVER_ANNEAL, a->automaton.features) || psplit_i_state_done(a))
     return PSPLIT_OK;
@@ -314,8 +343,11 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   psplit_i_state_charge(a, share);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   const uint64_t n_steps = share * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
+  const uint64_t spent = a->request->budget->spent;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
                                                 n_steps, &a->trial);
+  if (code == PSPLIT_OK && may_anneal_another(a))
+    code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
   if (code == PSPLIT_OK && may_anneal_windows(a))
     code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,
                                    n_steps / WINDOW_PART, &a->trial);
