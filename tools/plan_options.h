@@ -79,7 +79,7 @@ enum {
   {PLAN_DEVICE_ORDER, "device-order", "chosen|given", \
    "which stage runs where; default: chosen, the best; given: stage i on device i of --devices"}, \
   {PLAN_SEGMENTS, "segments", "N", \
-   "at most N stages, of which a device may have several; -k is the number of devices"}, \
+   "a device may have up to N stages; -k is the number of devices then"}, \
   {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "like --segments, with any number of stages"}, \
   {PLAN_REPLICAS, "replicas", "N|auto", \
    "a stage may have N devices, which take turns; -k is the number of devices then"}, \
