@@ -16,16 +16,24 @@
  * and the others are not; the program tries both of each stage, so its NO holds for all ways. No
  * stage may be empty here: one that is may pass on what it does not need, and takes two messages of
  * others for one. A label says of the stage formed last whether it is bypassed, and what it has
- * paid for the next in front. */
+ * paid for the next in front.
+ *
+ * Dominance: of two labels with the same left, on the same devices, one goes for the other where it
+ * asks no more of the stage in front, since all else that a completion takes depends on what is
+ * left alone. A stage that is bypassed is the same behind all that let it be: behind one that has
+ * paid for its message, for the other message alone, or is bypassed itself; the former lets it send
+ * nothing, too. One that is not sends more behind a bypassed one that receives something, and as
+ * much behind one that receives nothing as behind one that is not bypassed. */
 #include "exact_inside.h"
 #include "instance.h"
 #include "methods.h"
 
-/* What a label says of the stage in front, which is formed next. */
+/* What a label says of the stage in front, which is formed next. Of two the first does not dominate
+ * the second. */
 enum {
   PASSES_ALL,    /* it is not bypassed, nor is the stage behind */
-  SENDS_APART,   /* it is bypassed, and the stage behind has time for its message */
   SENDS_NOTHING, /* it is bypassed, and the stage behind has time for the other message alone */
+  SENDS_APART,   /* it is bypassed, and the stage behind has time for its message */
   BESIDE_READER, /* either: the stage behind is bypassed, and receives something */
   BESIDE_SOURCE  /* either: the stage behind is bypassed, and receives nothing */
 };
@@ -56,6 +64,11 @@ void psplit_i_bypasses_load(expander *d, const uint32_t *list, uint32_t n) {
 uint32_t psplit_i_bypasses_list(const expander *d, uint32_t *out_list) {
   out_list[0] = d->next_beside;
   return d->next_beside != PASSES_ALL;
+}
+
+bool psplit_i_bypasses_cover(uint32_t beside, uint32_t other) {
+  if (beside == BESIDE_SOURCE) return true;
+  return beside >= other && other != PASSES_ALL;
 }
 
 void psplit_i_bypasses_take(expander *d, uint32_t cluster, bool add) {

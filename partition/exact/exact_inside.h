@@ -335,6 +335,9 @@ double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *
 void psplit_i_bypasses_load(expander *d, const uint32_t *list, uint32_t n);
 uint32_t psplit_i_bypasses_list(const expander *d, uint32_t *out_list);
 void psplit_i_bypasses_take(expander *d, uint32_t cluster, bool add);
+/* Dominance: whether a label that says `beside` of the stage in front goes for one of the same
+ * downset and devices that says `other`. None does for one that says more. */
+bool psplit_i_bypasses_cover(uint32_t beside, uint32_t other);
 /* Whether the stage in front of the loaded label may be bypassed, or not be. */
 bool psplit_i_bypasses_may(const expander *d, bool bypassed);
 /* What the stage sends more than its tracker has. Monotonicity: the sum of both only grows. */

@@ -13,9 +13,12 @@
  * that it sends made one before: then it flows into the first cluster as well. Where that cluster
  * makes a message for a receiver behind B, its stage sends one anyway.
  *
+ * Where what stages pass on is counted, labels of one downset alone are compared: bypasses.c.
+ *
  * No circle: a label is dropped for one that has less left, or as much and fewer devices used or
- * receivers counted. */
+ * receivers counted, or that says more of the stage in front. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "exact_inside.h"
 #include "problem.h"
@@ -155,6 +158,11 @@ static void list_counts(uint32_t *counts, const uint32_t *pairs, uint32_t n_pair
   for (uint32_t i = 0; i < n_pairs; i += 2) counts[pairs[i]] = set ? pairs[i + 1] : 0;
 }
 
+/* What a label says of the stage in front, where what stages pass on is counted. */
+static uint32_t beside(const psplit_i_round *round, const psplit_i_round_label *l) {
+  return l->counts_to > l->counts_from ? round->counts[l->counts_from] : 0;
+}
+
 static bool dominates(comparison *c, const psplit_i_round *round, uint32_t a, uint32_t b) {
   const exact *x = c->x;
   const psplit_i_round_label *at_a = &round->labels[a], *at_b = &round->labels[b];
@@ -164,6 +172,9 @@ static bool dominates(comparison *c, const psplit_i_round *round, uint32_t a, ui
   c->b = x->round_bits + (size_t)b * x->words;
   for (uint32_t word = 0; word < x->words; word++)
     if (c->a[word] & ~c->b[word]) return false;
+  if (x->bypasses)
+    return memcmp(c->a, c->b, x->words * sizeof *c->a) == 0 &&
+           psplit_i_bypasses_cover(beside(round, at_a), beside(round, at_b));
   const uint32_t *pairs_a = round->counts + at_a->counts_from;
   const uint32_t *pairs_b = round->counts + at_b->counts_from;
   const uint32_t n_a = at_a->counts_to - at_a->counts_from;
@@ -193,6 +204,10 @@ static void rank_labels(const exact *x, const psplit_i_round *round, rank *ranks
     ranks[k] = (rank){l->head.hash ^ l->head.receivers, l->head.receivers, 0, 0, k};
     for (uint32_t word = 0; word < x->words; word++)
       ranks[k].n_left += (uint32_t)__builtin_popcountll(x->round_bits[(size_t)k * x->words + word]);
+    if (x->bypasses) {
+      ranks[k].n_receivers = UINT32_MAX - beside(round, l); /* what says more comes first */
+      continue;
+    }
     for (uint32_t i = l->counts_from; i < l->counts_to; i += 2)
       ranks[k].n_receivers += round->counts[i + 1];
   }
@@ -221,7 +236,7 @@ static void find_dominated(comparison *c, const psplit_i_round *round, const ran
     if (i > 0 && ranks[i].downset != ranks[i - 1].downset) n_before = n_kept;
     most += WORK_A_LABEL;
     keep[b] = !one_dominates(c, round, kept, n_before, n_kept, b, most) &&
-              !one_dominates(c, round, kept, 0, n_less, b, most);
+              (c->x->bypasses || !one_dominates(c, round, kept, 0, n_less, b, most));
     if (keep[b])
       kept[n_kept++] = b;
     else
@@ -245,10 +260,10 @@ static void drop(exact *x, psplit_i_round *round, const bool *keep) {
 /* Messages to each: bounds that count them rule out more than the loads here, which do not. */
 static bool applies(const exact *x) {
   const psplit_i_instance *instance = x->instance;
-  return x->n_round > 1 && !x->options->keep_dominated && !x->options->least_comm &&
-         x->n_key_bytes == 0 && !x->alike && !x->receiver_budget && !x->bypasses &&
-         !x->automaton->all_used && (!instance->makes_message || psplit_i_one_message(instance)) &&
-         instance->all_forward;
+  if (x->n_round <= 1 || x->options->keep_dominated || x->options->least_comm) return false;
+  return x->bypasses ||
+         (x->n_key_bytes == 0 && !x->alike && !x->receiver_budget && !x->automaton->all_used &&
+          (!instance->makes_message || psplit_i_one_message(instance)) && instance->all_forward);
 }
 
 psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round) {

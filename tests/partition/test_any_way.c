@@ -13,6 +13,7 @@
 #include "any_way.h"
 #include "bed.h"
 #include "certificate.h"
+#include "exact.h"
 
 enum { STAGES = 4, NODES = 7, PAIRS = STAGES * STAGES, CASES = 120 };
 
@@ -192,9 +193,76 @@ static void no_way_is_below_the_bound(void **state) {
   assert_true(n_cases > 0 && n_proved > n_cases / 2 && n_raised > 0 && n_certified > n_raised / 2);
 }
 
+/* The verdict on splits whose tensors go by any way, and the steps that it takes. */
+static psplit_i_verdict decide(const psplit_i_instance *instance,
+                               const psplit_i_automaton *automaton, int64_t limit,
+                               bool keep_dominated, uint64_t *out_steps) {
+  psplit_i_verdict verdict;
+  psplit_i_assignment split;
+  psplit_i_arena arena;
+  const psplit_i_exact_options options = {.limit = limit,
+                                          .bypasses = true,
+                                          .keep_dominated = keep_dominated,
+                                          .max_steps = UINT64_MAX,
+                                          .memory_bytes = 1 << 28,
+                                          .n_threads = 1,
+                                          .out_steps = out_steps};
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_assignment_init(&split, instance, &arena), PSPLIT_OK);
+  assert_int_equal(
+    psplit_i_exact(instance, automaton, &(psplit_i_weight_axis){0}, &options, &split, &verdict),
+    PSPLIT_OK);
+  psplit_i_arena_fini(&arena);
+  return verdict;
+}
+
+static void no_dominated_label_is_missed(void **state) {
+  (void)state;
+  enum { MORE_NODES = 14, LIMITS = 5 };
+  static random_problem r;
+  uint32_t n_all = 0, n_found = 0, n_fewer = 0;
+  for (uint32_t seed = 0; seed < percent(1200); seed++) {
+    psplit_i_instance instance = {0};
+    psplit_i_automaton automaton = {0};
+    psplit_partition_options o;
+    psplit_solution *shared;
+    psplit_diag diag = {0};
+    make_random_problem(&r, seed, (shape)(seed % ANY_ORDER), MORE_NODES, STAGES,
+                        WITH_MESSAGES | (seed % 2 ? WITH_PINS : 0));
+    r.message_ns[0] = 1 + (int64_t)(seed % 5) * 7;
+    psplit_problem p = r.problem;
+    p.comm = PSPLIT_COMM_SHARED;
+    psplit_partition_options_init(&o);
+    o.require_nonempty = true;
+    o.n_threads = 1;
+    if (psplit_partition_solve(&p, &o, &diag, &shared) != PSPLIT_OK) continue;
+    const int64_t least = shared->objective_ns;
+    psplit_solution_destroy(shared);
+    assert_int_equal(psplit_i_instance_init(&instance, &p, NULL, &diag), PSPLIT_OK);
+    assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &o, &diag), PSPLIT_OK);
+    for (uint32_t i = 0; i < LIMITS && psplit_i_exact_counts_bypasses(&instance, &automaton); i++) {
+      uint64_t all, fewer;
+      const int64_t limit = least + i * r.message_ns[0] / 6;
+      const psplit_i_verdict truth = decide(&instance, &automaton, limit, true, &all);
+      if (decide(&instance, &automaton, limit, false, &fewer) != truth)
+        fail_msg("seed %u, limit %lld: %s without dominated labels", seed, (long long)limit,
+                 truth == PSPLIT_I_YES ? "no split" : "a split");
+      n_all++;
+      n_found += truth == PSPLIT_I_YES;
+      n_fewer += fewer < all;
+    }
+    psplit_i_automaton_fini(&automaton);
+    psplit_i_instance_fini(&instance);
+  }
+  print_message("# of %u verdicts %u are yes; %u take fewer steps without dominated labels\n",
+                n_all, n_found, n_fewer);
+  assert_true(n_all == 0 || (n_found > n_all / 8 && n_found < n_all && n_fewer > n_all / 4));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_way_is_below_the_bound),
+    cmocka_unit_test(no_dominated_label_is_missed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
