@@ -197,7 +197,8 @@ static psplit_code run(search *s, const psplit_i_downsets *more, int64_t limit, 
   const uint32_t n_whole = s->set.n;
   PSPLIT_TRY(
     psplit_i_downset_dp(s->instance, s->automaton, &s->set, limit, s->budget, scratch, found));
-  if (found->value < PSPLIT_I_INF) PSPLIT_TRY(improve(s, n_whole, scratch, trial, found));
+  if (found->value >= PSPLIT_I_INF) goto out; /* hardly a stage ends where little is cut */
+  PSPLIT_TRY(improve(s, n_whole, scratch, trial, found));
   if (io_split->value < found->value && !s->is_costly) {
     PSPLIT_TRY(improve(s, n_whole, scratch, trial, io_split));
   } else if (psplit_i_assignment_better(found, io_split, s->instance)) {
