@@ -38,6 +38,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_open(const char *path, 
                                                               psplit_checkpoint **out_checkpoint);
 PSPLIT_API void psplit_checkpoint_close(psplit_checkpoint *checkpoint); /* NULL is fine */
 
+/* Valid until the checkpoint is closed. */
 PSPLIT_API const psplit_checkpoint_info *psplit_checkpoint_get_info(
   const psplit_checkpoint *checkpoint);
 

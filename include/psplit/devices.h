@@ -38,6 +38,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_parse(const char *text, si
 /* Frees; NULL is fine. */
 PSPLIT_API void psplit_devices_destroy(psplit_devices *devices);
 
+/* How many there are; those of the functions below are 0 .. count - 1. */
 PSPLIT_API uint32_t psplit_devices_count(const psplit_devices *devices);
 /* Name, owned by `devices`. */
 PSPLIT_API const char *psplit_devices_name(const psplit_devices *devices, uint32_t device);
@@ -76,6 +77,7 @@ typedef struct psplit_device_link {
   int64_t latency_ns;      /* >= 0 */
 } psplit_device_link;
 
+/* The connection that the file, or its default, gives two devices, not a way over others. */
 PSPLIT_API psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
                                                   uint32_t to);
 

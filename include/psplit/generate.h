@@ -130,6 +130,7 @@ typedef struct psplit_generator_stats {
   double seconds;                     /* from the first step to the last */
   uint64_t n_encoded;                 /* runs of the encoder */
 } psplit_generator_stats;
+/* So far; fills out->struct_size bytes. Any thread may. */
 PSPLIT_API void psplit_generator_get_stats(psplit_generator *generator,
                                            psplit_generator_stats *out);
 

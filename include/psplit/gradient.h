@@ -96,6 +96,8 @@ typedef struct psplit_trainable {
   const char *next;
 } psplit_trainable;
 
+/* What is trained, and states with `next`: index 0 .. n_trainables - 1. Texts are valid until
+ * `gradient` is destroyed. */
 PSPLIT_API uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient);
 PSPLIT_API psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient,
                                                       uint32_t index);
@@ -120,10 +122,12 @@ typedef struct psplit_mask {
   double ratio; /* KEEP: what is dropped of all */
 } psplit_mask;
 
+/* 0: nothing draws at random. */
 PSPLIT_API uint32_t psplit_gradient_n_masks(const psplit_gradient *gradient);
 /* Mask `index`, which is its `number` where numbers are drawn. */
 PSPLIT_API psplit_mask psplit_gradient_mask(const psplit_gradient *gradient, uint32_t index);
 
+/* Nodes of the main graphs of both models. */
 PSPLIT_API uint32_t psplit_gradient_n_forward_nodes(const psplit_gradient *gradient);
 PSPLIT_API uint32_t psplit_gradient_n_backward_nodes(const psplit_gradient *gradient);
 /* Node of the forward model, by position, that a node of the backward model was made for. */

@@ -106,6 +106,7 @@ typedef struct psplit_inlined {
                    time */
 } psplit_inlined;
 
+/* How many were; `index` is below that. Owned by the model. */
 PSPLIT_API uint32_t psplit_model_n_inlined(const psplit_model *model);
 PSPLIT_API const psplit_inlined *psplit_model_inlined(const psplit_model *model, uint32_t index);
 

@@ -25,6 +25,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_read(const char *path, pspl
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_write(const psplit_policy *policy,
                                                            const char *path, psplit_diag *diag);
 
+/* The same for all policies. */
 PSPLIT_API uint32_t psplit_policy_n_parameters(const psplit_policy *policy);
 /* Parameter 0 .. n_parameters - 1, in the order of the tensors of its file. */
 PSPLIT_API float psplit_policy_parameter(const psplit_policy *policy, uint32_t index);

@@ -26,7 +26,8 @@ typedef struct psplit_draw {
 } psplit_draw;
 
 /* Elements first .. first + n - 1 of a tensor of up to 2^34 in row-major order; `ratio` is in
- * [0, 1). Pure functions of their arguments; O(n). */
+ * [0, 1). `keep` is 1 with probability 1 - ratio, else 0; `uniform` is in [0, 1), `normal` of mean
+ * 0 and variance 1. Pure functions of their arguments; O(n). */
 PSPLIT_API void psplit_draw_keep(const psplit_draw *draw, double ratio, uint64_t first, size_t n,
                                  uint8_t *out_keep);
 PSPLIT_API void psplit_draw_uniform(const psplit_draw *draw, uint64_t first, size_t n, float *out);

@@ -69,6 +69,7 @@ PSPLIT_API void psplit_gradient_check_destroy(psplit_gradient_check *check); /* 
 PSPLIT_API uint32_t psplit_gradient_check_n_findings(const psplit_gradient_check *check);
 PSPLIT_API const psplit_gradient_finding *psplit_gradient_check_finding(
   const psplit_gradient_check *check, uint32_t index);
+/* Of the stages, with weights and inputs as they are given. */
 PSPLIT_API double psplit_gradient_check_loss(const psplit_gradient_check *check);
 
 #ifdef __cplusplus

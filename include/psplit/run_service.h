@@ -121,6 +121,7 @@ typedef struct psplit_service_stats {
   uint32_t n_waiting;        /* for the first stage, now */
   uint32_t n_under_way;      /* in the stages, now */
 } psplit_service_stats;
+/* Fills out->struct_size bytes. Any thread may. */
 PSPLIT_API void psplit_service_get_stats(psplit_service *service, psplit_service_stats *out);
 
 /* What a stage has done since the start. Over MPI, what other ranks last told, each second. */
@@ -132,6 +133,7 @@ typedef struct psplit_service_stage_stats {
   /* Resident, of its process or rank; 0: it has none of its own, or it is not known. */
   uint64_t resident_bytes;
 } psplit_service_stage_stats;
+/* Of a stage that there is; fills out->struct_size bytes. Any thread may. */
 PSPLIT_API void psplit_service_get_stage(const psplit_service *service, uint32_t stage,
                                          psplit_service_stage_stats *out);
 
