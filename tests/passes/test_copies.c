@@ -317,10 +317,9 @@ static void stages_that_compute_more_than_they_send_profit(void **state) {
   assert_true(after * 10 < before * 9);
 }
 
-/* Where all that read a node compute it again, it is there and nowhere else: nothing is sent. */
-static void nodes_move_to_those_that_compute_them_again(void **state) {
-  (void)state;
-  int64_t before, after;
+/* A split whose node 3, in stage 1, stage 2 alone reads, and computes again. */
+static void move_idle_node(uint32_t pin, int64_t *before, int64_t *after, uint32_t *out_stage,
+                           uint32_t *out_n_transfers) {
   psplit_model *model = opened_text(
     "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
     "float[1,16] v5, float[1,16] v6)"
@@ -337,22 +336,41 @@ static void nodes_move_to_those_that_compute_them_again(void **state) {
   psplit_diag diag = {0};
   assert_true(plan_of(planner));
   assert_int_equal(planner->graph->n_nodes, 7);
+  planner->pin[3] = pin;
   psplit_solution *solution = planner->solution;
   planner->solution = NULL;
   memcpy(planner->stage, split, sizeof split);
   planner->copies.n = 0;
   planner->plan_holds = false;
   assert_int_equal(psplit_i_plan_make(planner, &diag), PSPLIT_OK);
-  before = planner->plan->bottleneck_ns;
+  *before = planner->plan->bottleneck_ns;
   assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
-  after = planner->plan->bottleneck_ns;
-  assert_int_equal(planner->plan->n_transfers, 0);
-  assert_int_equal(planner->plan->node_stage[3], 2);
-  assert_true(after * 10 < before);
+  *after = planner->plan->bottleneck_ns;
+  *out_n_transfers = planner->plan->n_transfers;
+  *out_stage = planner->plan->node_stage[3];
   planner->solution = solution;
   psplit_planner_destroy(planner);
   psplit_devices_destroy(devices);
   psplit_model_close(model);
+}
+
+/* Where all that read a node compute it again, it is there and nowhere else: nothing is sent. */
+static void nodes_move_to_those_that_compute_them_again(void **state) {
+  (void)state;
+  int64_t before, after;
+  uint32_t stage, n_transfers;
+  move_idle_node(PSPLIT_NONE, &before, &after, &stage, &n_transfers);
+  assert_int_equal(stage, 2);
+  assert_int_equal(n_transfers, 0);
+  assert_true(after * 10 < before);
+}
+
+static void pinned_nodes_do_not_move(void **state) {
+  (void)state;
+  int64_t before, after;
+  uint32_t stage, n_transfers;
+  move_idle_node(1, &before, &after, &stage, &n_transfers);
+  assert_int_equal(stage, 1);
 }
 
 static const char *scope_of(uint32_t n_stages, const psplit_devices *devices, char *buffer,
@@ -413,6 +431,7 @@ int main(void) {
     cmocka_unit_test(copies_fit_into_memory),
     cmocka_unit_test(stages_that_compute_more_than_they_send_profit),
     cmocka_unit_test(nodes_move_to_those_that_compute_them_again),
+    cmocka_unit_test(pinned_nodes_do_not_move),
     cmocka_unit_test(proofs_say_among_which_plans),
     cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
