@@ -320,8 +320,8 @@ static void drop_unread(psplit_planner *planner, const uint32_t *copy_off,
 static bool may_leave(const psplit_planner *planner, const uint32_t *n_owned, uint32_t node) {
   const psplit_i_graph *graph = planner->graph;
   if (planner->grouping.next[node] != node || n_owned[planner->stage[node]] < 2 ||
-      planner->pin[node] != PSPLIT_NONE || planner->together[node] != PSPLIT_NONE ||
-      planner->options.training || planner->state_class[node] != PSPLIT_NONE)
+      planner->together[node] != PSPLIT_NONE || planner->options.training ||
+      planner->state_class[node] != PSPLIT_NONE)
     return false;
   PSPLIT_FOR_EACH_READ(&graph->nodes[node], value) {
     const uint32_t producer = graph->values[value].producer;
