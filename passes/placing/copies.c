@@ -355,8 +355,16 @@ static psplit_code find_facts(const psplit_planner *planner, psplit_i_arena *are
   return PSPLIT_OK;
 }
 
+/* Whether each stage is on a device like the plan's: a chosen order may be another one here. */
+static bool in_plans_order(const psplit_planner *planner, const psplit_solution *solution) {
+  for (uint32_t s = 0; s < solution->n_stages; s++)
+    if (planner->device_class[solution->stages[s].device] != planner->device_class[s]) return false;
+  return true;
+}
+
 /* The bound of one relaxation: with messages as results make them that nobody computes again or,
- * `charged`, as charges. Takes bound and stages if that is above *io_bound_ns. */
+ * `charged`, as charges. Takes the bound if it is above *io_bound_ns, and stages that the plan's
+ * devices can have. */
 static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool charged,
                          psplit_diag *diag, int64_t *io_bound_ns, uint32_t *io_stage) {
   static const double SHARE = 0.3; /* of the time that the split itself may take */
@@ -381,7 +389,7 @@ static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool 
   code = psplit_partition_solve(&b.problem, &options, &why, &solution);
   if (code == PSPLIT_OK && solution->lower_bound_ns > *io_bound_ns) {
     *io_bound_ns = solution->lower_bound_ns;
-    for (uint32_t n = 0; n < n_nodes; n++)
+    for (uint32_t n = 0; n < n_nodes && in_plans_order(planner, solution); n++)
       io_stage[n] = b.group[n] == PSPLIT_NONE ? PSPLIT_NONE : solution->stage[b.group[n]];
   }
   psplit_solution_destroy(solution);

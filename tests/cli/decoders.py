@@ -256,7 +256,8 @@ def check_slack(s):
         if given:
             gave += 1
             s.ok(given == {"best_bottleneck_ns": best["plan"]["bottleneck_ns"],
-                           "best_transfers": len(best["transfers"]), "best_proved": True}
+                           "best_transfers": len(best["transfers"]), "best_proved": True,
+                           "best_proof_scope": best["plan"]["proof_scope"]}
                  and len(some["transfers"]) < len(best["transfers"]), "what was given up is told",
                  given)
             table = s.run(s.split, "d.onnx", "-k", str(k), "--context", "64", "--plan-only",
