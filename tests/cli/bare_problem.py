@@ -46,7 +46,9 @@ def small(tap, split, inspect, plan):
             file.write(content)
     for name, arguments in (
             ("a chain", ("chain.onnx", "-k", "3")),
-            ("branches", ("branches.onnx", "-k", "4")),
+            ("branches", ("branches.onnx", "-k", "2")),  # of more a plan may pass tensors on
+            ("tensors with a latency each", ("branches.onnx", "-k", "4", "--message-latency",
+                                             "per-tensor")),
             ("limited memory", ("branches.onnx", "-k", "3", *devices(
                 "m.json", *[{"memory_bytes": 3000000}] * 3))),
             ("two hosts", ("branches.onnx", "-k", "3", *devices(
