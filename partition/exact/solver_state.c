@@ -303,9 +303,11 @@ static bool may_recombine(const psplit_i_solver_state *a) {
          psplit_i_takes(PSPLIT_I_SOLVER_RECOMBINATION, a->automaton.features);
 }
 
-/* Where splits are put together that takes the time that windows would, and finds more. */
+/* Where splits are put together that takes the time that windows would, and finds more; so does the
+ * exact program where it gets far. */
 static bool may_anneal_windows(const psplit_i_solver_state *a) {
-  return !may_recombine(a) && a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
+  return !a->gets_far && !may_recombine(a) &&
+         a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
 }
 
 /* Whether annealing brought nothing from what search found. */
