@@ -181,6 +181,15 @@ const char *psplit_subject_name(psplit_subject subject) {
     case PSPLIT_SUBJECT_STATE: return "psplit_planner_options.states";
     case PSPLIT_SUBJECT_SHAPE: return "psplit_planner_options.shapes";
     case PSPLIT_SUBJECT_NAME_TEMPLATE: return "psplit_emit_options.name_template";
+    case PSPLIT_SUBJECT_PASSES: return "psplit_planner_run.text";
+    case PSPLIT_SUBJECT_STOP_AFTER: return "psplit_planner_options.stop_after";
+    case PSPLIT_SUBJECT_SOLVER: return "psplit_planner_options.solver";
+    case PSPLIT_SUBJECT_DIMS: return "psplit_planner_options.dims";
+    case PSPLIT_SUBJECT_DECODE: return "psplit_planner_options.decode";
+    case PSPLIT_SUBJECT_IDS: return "psplit_generator_options.ids";
+    case PSPLIT_SUBJECT_LOGITS: return "psplit_generator_options.logits";
+    case PSPLIT_SUBJECT_BATCH_DIM: return "psplit_service_options.batch_dim";
+    case PSPLIT_SUBJECT_TRAIN_DATA: return "psplit_train_options.data";
     case PSPLIT_SUBJECT_NONE:
     case PSPLIT_N_SUBJECTS: break;
   }

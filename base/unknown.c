@@ -95,12 +95,13 @@ void psplit_i_add_names(psplit_i_text *out, const char *it_has, const char *name
   if (n > MAX_LISTED) psplit_i_text_addf(out, " and %u more", (unsigned)(n - MAX_LISTED));
 }
 
-psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what, const char *name,
-                                  const char *const *names, uint32_t n) {
+psplit_code psplit_i_fail_unknown(psplit_diag *diag, psplit_subject subject, const char *what,
+                                  const char *name, const char *const *names, uint32_t n) {
   psplit_i_text hint = {0};
   psplit_i_add_names(&hint, "it has", name, names, n);
-  const psplit_code code = psplit_i_fail(diag, PSPLIT_USAGE, "%s %.200s%s", what, name,
-                                         hint.failed || !hint.bytes ? "" : hint.bytes);
+  const psplit_code code =
+    psplit_i_fail_about(diag, PSPLIT_USAGE, (psplit_i_advice){.subject = subject}, "%s %.200s%s",
+                        what, name, hint.failed || !hint.bytes ? "" : hint.bytes);
   psplit_i_text_fini(&hint);
   return code;
 }

@@ -15,10 +15,10 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
 void psplit_i_add_names(psplit_i_text *out, const char *it_has, const char *name,
                         const char *const *names, uint32_t n);
 
-/* USAGE: "<what> <name>; did you mean <nearest>? it has <names>", or "...; it has none". A list
- * that is long is cut. */
-PSPLIT_MUST_USE psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what,
-                                                  const char *name, const char *const *names,
-                                                  uint32_t n);
+/* USAGE, about `subject`: "<what> <name>; did you mean <nearest>? it has <names>", or "...; it has
+ * none". A list that is long is cut. */
+PSPLIT_MUST_USE psplit_code psplit_i_fail_unknown(psplit_diag *diag, psplit_subject subject,
+                                                  const char *what, const char *name,
+                                                  const char *const *names, uint32_t n);
 
 #endif

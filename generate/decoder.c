@@ -197,6 +197,23 @@ out:
   return code;
 }
 
+/* Whether the model has what a pair of --state names, and the input no state yet. */
+static psplit_code check_state(const making *mk, const psplit_state_pair *pair, uint32_t input) {
+  const psplit_i_phase *prompt = &mk->pipe->phases[mk->d->phases.prompt];
+  const psplit_i_phase *token = &mk->pipe->phases[mk->d->phases.token];
+  if (find_output(mk, mk->d->phases.prompt, pair->output) == PSPLIT_NONE)
+    return psplit_i_fail_unknown(mk->diag, PSPLIT_SUBJECT_STATE, "the model has no output",
+                                 pair->output, mk->m->outputs + prompt->first_output,
+                                 prompt->n_outputs);
+  if (input == PSPLIT_NONE)
+    return psplit_i_fail_unknown(mk->diag, PSPLIT_SUBJECT_STATE, "the model has no input",
+                                 pair->input, mk->m->inputs + token->first_input, token->n_needed);
+  if (mk->d->roles[input] == PSPLIT_I_ROLE_STATE)
+    return psplit_i_fail_about(mk->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(STATE),
+                               "input %s is given two states", pair->input);
+  return PSPLIT_OK;
+}
+
 /* States that are named, and those whose names tell. */
 static psplit_code find_states(making *mk) {
   const psplit_generator_options *options = mk->options;
@@ -206,15 +223,11 @@ static psplit_code find_states(making *mk) {
   for (size_t i = 0; i < options->n_states; i++) {
     const psplit_state_pair *pair = &options->states[i];
     const uint32_t input = find_input(mk, phases->token, pair->input);
-    if (find_output(mk, phases->prompt, pair->output) == PSPLIT_NONE)
-      return psplit_i_fail_unknown(mk->diag, "the model has no output", pair->output,
-                                   mk->m->outputs + mk->pipe->phases[phases->prompt].first_output,
-                                   mk->pipe->phases[phases->prompt].n_outputs);
-    if (input == PSPLIT_NONE)
-      return psplit_i_fail_unknown(mk->diag, "the model has no input", pair->input,
-                                   mk->m->inputs + token->first_input, token->n_needed);
-    if (mk->d->roles[input] == PSPLIT_I_ROLE_STATE)
-      return psplit_i_fail(mk->diag, PSPLIT_USAGE, "input %s is given two states", pair->input);
+    code = check_state(mk, pair, input);
+    if (code != PSPLIT_OK) {
+      psplit_i_diag_context(mk->diag, "%s=%s", pair->output, pair->input);
+      return code;
+    }
     PSPLIT_TRY(keep(mk, input, pair->output));
   }
   for (uint32_t i = token->first_input; i < token->first_input + token->n_needed; i++)
@@ -254,7 +267,7 @@ static psplit_code find_ids(making *mk, uint32_t phase) {
   const psplit_i_phase *p = &mk->pipe->phases[phase];
   const uint32_t found = find_input(mk, phase, asked ? asked : "input_ids");
   if (found == PSPLIT_NONE && asked)
-    return psplit_i_fail_unknown(mk->diag, "the model has no input", asked,
+    return psplit_i_fail_unknown(mk->diag, PSPLIT_SUBJECT_IDS, "the model has no input", asked,
                                  mk->m->inputs + p->first_input, p->n_needed);
   if (found == PSPLIT_NONE || !is_integers(&mk->m->input_values[found]))
     return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
@@ -271,7 +284,7 @@ static psplit_code find_logits(making *mk, uint32_t phase, psplit_i_logits *out)
   uint32_t found = find_output(mk, phase, asked ? asked : "logits");
   uint32_t last = PSPLIT_NONE, n = 0, stage, port;
   if (found == PSPLIT_NONE && asked)
-    return psplit_i_fail_unknown(mk->diag, "the model has no output", asked,
+    return psplit_i_fail_unknown(mk->diag, PSPLIT_SUBJECT_LOGITS, "the model has no output", asked,
                                  mk->m->outputs + p->first_output, p->n_outputs);
   for (uint32_t o = p->first_output; o < p->first_output + p->n_outputs; o++) {
     if (!find_output_port(mk->pipe, o, &stage, &port)) continue; /* a state */

@@ -46,8 +46,8 @@ psplit_code psplit_model_check_dims(const psplit_model *model, const psplit_dim_
   if (!ok) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < n_dims; i++)
     if (psplit_i_intern_find(&names, dims[i].name) == PSPLIT_NONE)
-      PSPLIT_FAIL(psplit_i_fail_unknown(diag, "the model has no dimension", dims[i].name,
-                                        names.text, names.n));
+      PSPLIT_FAIL(psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_DIMS, "the model has no dimension",
+                                        dims[i].name, names.text, names.n));
 out:
   psplit_i_intern_fini(&names);
   return code;
@@ -66,8 +66,8 @@ psplit_code psplit_model_check_inputs(const psplit_model *model, const char *con
     for (uint32_t n = 0; n < graph->n_inputs && !found; n++)
       found = strcmp(names[n], inputs[i]) == 0;
     if (!found)
-      PSPLIT_FAIL(
-        psplit_i_fail_unknown(diag, "the model has no input", inputs[i], names, graph->n_inputs));
+      PSPLIT_FAIL(psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_NONE, "the model has no input",
+                                        inputs[i], names, graph->n_inputs));
   }
 out:
   free(names);

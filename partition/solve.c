@@ -26,9 +26,10 @@ static psplit_code unknown_solver(const char *name, psplit_diag *diag) {
   for (size_t i = 0; i < n_all; i++)
     if (methods[i].kind & PSPLIT_METHOD_OPTION) names[n++] = methods[i].name;
   psplit_i_add_names(&known, "there are", name, names, n);
-  const psplit_code code =
-    known.failed ? psplit_i_nomem(diag)
-                 : psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"%s", name, known.bytes);
+  const psplit_code code = known.failed
+                             ? psplit_i_nomem(diag)
+                             : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(SOLVER),
+                                                   "no solver \"%s\"%s", name, known.bytes);
   psplit_i_text_fini(&known);
   return code;
 }

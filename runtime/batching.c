@@ -22,7 +22,8 @@ static psplit_code no_such(const psplit_i_manifest *m, const char *name, psplit_
       if (param && psplit_i_intern_add(&names, param) == PSPLIT_NONE) code = psplit_i_nomem(diag);
     }
   if (code == PSPLIT_OK)
-    code = psplit_i_fail_unknown(diag, "no input has a dimension", name, names.text, names.n);
+    code = psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_BATCH_DIM, "no input has a dimension", name,
+                                 names.text, names.n);
   psplit_i_intern_fini(&names);
   return code;
 }

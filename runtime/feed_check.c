@@ -42,8 +42,8 @@ static psplit_code check_dims(const psplit_feed_options *feed, const psplit_i_ma
   if (!ok) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (size_t i = 0; i < feed->n_dims; i++)
     if (psplit_i_intern_find(&names, feed->dims[i].name) == PSPLIT_NONE)
-      PSPLIT_FAIL(psplit_i_fail_unknown(diag, "the split has no dimension", feed->dims[i].name,
-                                        names.text, names.n));
+      PSPLIT_FAIL(psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_DIMS, "the split has no dimension",
+                                        feed->dims[i].name, names.text, names.n));
 out:
   psplit_i_intern_fini(&names);
   return code;
@@ -144,7 +144,8 @@ static psplit_code check_inputs(const psplit_feed_options *feed, const psplit_i_
     bool found = !name;
     for (uint32_t p = 0; p < m->n_inputs; p++) found |= name && strcmp(name, m->inputs[p]) == 0;
     if (!found)
-      return psplit_i_fail_unknown(diag, "the model has no input", name, m->inputs, m->n_inputs);
+      return psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_NONE, "the model has no input", name,
+                                   m->inputs, m->n_inputs);
   }
   return PSPLIT_OK;
 }

@@ -95,7 +95,7 @@ psplit_code psplit_i_request_inputs_take(const psplit_i_ort *ort, const psplit_i
     const psplit_named_tensor *given = &request->inputs[i];
     const uint32_t at = given->name ? find(m->inputs, m->n_inputs, given->name) : PSPLIT_NONE;
     if (at == PSPLIT_NONE)
-      return psplit_i_fail_unknown(diag, "the model has no input",
+      return psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_NONE, "the model has no input",
                                    given->name ? given->name : "without a name", m->inputs,
                                    m->n_inputs);
     if (at >= m->n_needed)

@@ -55,7 +55,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_TIMEOUT] = " (see --timeout)",
 };
 
-/* What comes before the message, which starts with the option's value. */
+/* What comes before the message; no colon where that starts with the option's value. */
 static const char *const OPTIONS[PSPLIT_N_SUBJECTS] = {
   [PSPLIT_SUBJECT_INLINE_IF] = "--inline-if ",
   [PSPLIT_SUBJECT_PIN] = "--pin ",
@@ -64,6 +64,15 @@ static const char *const OPTIONS[PSPLIT_N_SUBJECTS] = {
   [PSPLIT_SUBJECT_STATE] = "--state ",
   [PSPLIT_SUBJECT_SHAPE] = "--shape ",
   [PSPLIT_SUBJECT_NAME_TEMPLATE] = "--name-template ",
+  [PSPLIT_SUBJECT_PASSES] = "--passes: ",
+  [PSPLIT_SUBJECT_STOP_AFTER] = "--after: ",
+  [PSPLIT_SUBJECT_SOLVER] = "--solver: ",
+  [PSPLIT_SUBJECT_DIMS] = "--dim: ",
+  [PSPLIT_SUBJECT_DECODE] = "--context: ",
+  [PSPLIT_SUBJECT_IDS] = "--ids: ",
+  [PSPLIT_SUBJECT_LOGITS] = "--logits: ",
+  [PSPLIT_SUBJECT_BATCH_DIM] = "--batch-dim: ",
+  [PSPLIT_SUBJECT_TRAIN_DATA] = "--data: ",
 };
 
 typedef struct line {

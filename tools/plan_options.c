@@ -262,12 +262,18 @@ psplit_code plan_open(plan_options *options, const char *path, psplit_diag *diag
   return code;
 }
 
+static psplit_code check_shape(const psplit_model *model, const char *input, psplit_diag *diag) {
+  psplit_diag why = {0};
+  const psplit_code code = psplit_model_check_inputs(model, &input, 1, &why);
+  return code == PSPLIT_OK ? code : psplit_diag_fail(diag, code, "--shape: %s", why.message);
+}
+
 psplit_code plan_check_names(const plan_options *options, const psplit_model *model,
                              psplit_diag *diag) {
   const psplit_planner_options *planner = &options->planner;
   psplit_code code = psplit_model_check_dims(model, planner->dims, planner->n_dims, diag);
   for (size_t i = 0; i < planner->n_shapes && code == PSPLIT_OK; i++)
-    code = psplit_model_check_inputs(model, &options->shapes[i].input, 1, diag);
+    code = check_shape(model, options->shapes[i].input, diag);
   return code;
 }
 

@@ -79,18 +79,22 @@ static bool take_option(const cli *program, training_options *o, int id, const c
   }
 }
 
+static const char *name_of(const cli *program, int id) {
+  size_t at = 0;
+  while (program->options[at].id != id) at++;
+  return program->options[at].name;
+}
+
 bool training_option(const cli *program, training_options *o, int id, const char *argument,
                      bool *out_taken) {
   const bool good = take_option(program, o, id, argument, out_taken);
   const bool alone = id == TRAINING || id == TRAINING_LOWER || id == TRAINING_INFO;
-  o->told |= *out_taken && !alone;
+  if (*out_taken && !alone && !o->given) o->given = name_of(program, id);
   return good;
 }
 
 int training_check(const cli *program, const training_options *o) {
-  if (o->told && !o->enabled)
-    return cli_usage(program,
-                     "losses, weights to train, gradients and optimizers are for --training");
+  if (o->given && !o->enabled) return cli_usage(program, "--%s needs --training", o->given);
   if ((o->lower && strcmp(o->lower, "-") == 0) || (o->info && strcmp(o->info, "-") == 0))
     return cli_usage(program, "models cannot go to standard output; ./- is a file's name");
   if (o->info && (!o->enabled || !o->form.optimizer))

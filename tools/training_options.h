@@ -61,7 +61,7 @@ enum { TRAINING_MAX_PATTERNS = 256 };
 
 typedef struct training_options {
   bool enabled, print;
-  bool told;                    /* what is for training alone */
+  const char *given;            /* the first option that is for training alone, or NULL */
   const char *lower, *info;     /* a file to write, or NULL */
   psplit_training_options what; /* points into the lists */
   psplit_training_form form;

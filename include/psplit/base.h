@@ -57,7 +57,8 @@ typedef enum PSPLIT_MUST_USE_TYPE psplit_code {
   PSPLIT_CANCELLED    /* the flag `cancel` of the options was set; "interrupted" */
 } psplit_code;
 
-/* The field of an options struct that a message is about; the message starts with its value. */
+/* The field of an options struct that a message is about; of those up to NAME_TEMPLATE the message
+ * starts with its value. */
 typedef enum psplit_subject {
   PSPLIT_SUBJECT_NONE = 0,
   PSPLIT_SUBJECT_INLINE_IF,     /* psplit_read_options.inline_ifs */
@@ -67,6 +68,15 @@ typedef enum psplit_subject {
   PSPLIT_SUBJECT_STATE,         /* psplit_planner_options.states */
   PSPLIT_SUBJECT_SHAPE,         /* psplit_planner_options.shapes */
   PSPLIT_SUBJECT_NAME_TEMPLATE, /* psplit_emit_options.name_template */
+  PSPLIT_SUBJECT_PASSES,        /* the pipeline of psplit_planner_run() */
+  PSPLIT_SUBJECT_STOP_AFTER,    /* psplit_planner_options.stop_after */
+  PSPLIT_SUBJECT_SOLVER,        /* psplit_planner_options.solver, psplit_partition_options.solver */
+  PSPLIT_SUBJECT_DIMS,          /* psplit_planner_options.dims, psplit_feed_options.dims */
+  PSPLIT_SUBJECT_DECODE,        /* psplit_planner_options.decode */
+  PSPLIT_SUBJECT_IDS,           /* psplit_generator_options.ids */
+  PSPLIT_SUBJECT_LOGITS,        /* psplit_generator_options.logits */
+  PSPLIT_SUBJECT_BATCH_DIM,     /* psplit_service_options.batch_dim */
+  PSPLIT_SUBJECT_TRAIN_DATA,    /* psplit_train_options.data */
   PSPLIT_N_SUBJECTS
 } psplit_subject;
 

@@ -86,16 +86,17 @@ out:
   return code;
 }
 
-static psplit_code no_step(const psplit_i_pass_pipeline *pipeline, const char *name,
-                           psplit_diag *diag) {
+static psplit_code no_step(const psplit_i_pass_pipeline *pipeline, psplit_subject subject,
+                           const char *name, psplit_diag *diag) {
   const char *names[PSPLIT_I_MAX_STEPS];
   psplit_i_text known = {0};
   for (size_t s = 0; s < pipeline->n_steps; s++) names[s] = pipeline->steps[s].pass->name;
   psplit_i_add_names(&known, "it has", name, names, (uint32_t)pipeline->n_steps);
   const psplit_code code =
-    known.failed ? psplit_i_nomem(diag)
-                 : psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass \"%s\" to stop at%s",
-                                 name, known.bytes);
+    known.failed
+      ? psplit_i_nomem(diag)
+      : psplit_i_fail_about(diag, PSPLIT_USAGE, (psplit_i_advice){.subject = subject},
+                            "the pipeline has no pass \"%s\" to stop at%s", name, known.bytes);
   psplit_i_text_fini(&known);
   return code;
 }
@@ -110,7 +111,9 @@ static psplit_code find_end(const psplit_planner_options *options,
     size_t s = 0;
     if (!names[after]) continue;
     while (s < pipeline->n_steps && strcmp(pipeline->steps[s].pass->name, names[after]) != 0) s++;
-    if (s == pipeline->n_steps) return no_step(pipeline, names[after], diag);
+    if (s == pipeline->n_steps)
+      return no_step(pipeline, after ? PSPLIT_SUBJECT_STOP_AFTER : PSPLIT_SUBJECT_NONE,
+                     names[after], diag);
     if (s + after < *out_n_steps) *out_n_steps = s + after;
   }
   return PSPLIT_OK;

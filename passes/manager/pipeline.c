@@ -27,10 +27,10 @@ static psplit_code unknown_pass(const psplit_plugins *plugins, const char *name,
   for (size_t p = 0; p < n_all; p++)
     names[p] = p < n ? psplit_i_passes[p]->name : psplit_i_plugins_pass(plugins, p - n)->name;
   psplit_i_add_names(&known, "there are", name, names, (uint32_t)n_all);
-  const psplit_code code =
-    known.failed
-      ? psplit_i_nomem(diag)
-      : psplit_i_fail(diag, PSPLIT_USAGE, "no pass is called \"%s\"%s", name, known.bytes);
+  const psplit_code code = known.failed
+                             ? psplit_i_nomem(diag)
+                             : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PASSES),
+                                                   "no pass is called \"%s\"%s", name, known.bytes);
   psplit_i_text_fini(&known);
   return code;
 }

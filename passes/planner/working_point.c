@@ -160,8 +160,9 @@ static psplit_code take(taker *t) {
   }
   for (uint32_t i = 0; i < states.n; i++) PSPLIT_TRY(take_output(t, states.items[i].output));
   if (!states.n || !any)
-    code = psplit_i_fail(t->diag, PSPLIT_USAGE, "a context is for decoders: the model has no %s",
-                         states.n ? "input_ids or the like" : "state from step to step");
+    code = psplit_i_fail_about(t->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(DECODE),
+                               "a context is for decoders: the model has no %s",
+                               states.n ? "input_ids or the like" : "state from step to step");
 out:
   return code;
 }

@@ -55,6 +55,10 @@ _SUBJECTS = {
     "psplit_planner_options.keep_together": "keep_together",
     "psplit_planner_options.states": "states",
     "psplit_planner_options.shapes": "shapes",
+    "psplit_planner_options.dims": "dims",
+    "psplit_planner_options.decode": "context",
+    "psplit_planner_options.solver": "solver",
+    "psplit_planner_run.text": "passes",
     "psplit_emit_options.weights": "weights",
     "psplit_emit_options.name_template": "name_template",
 }

@@ -12,20 +12,21 @@ static uint32_t find_input(const psplit_i_manifest *m, const char *name) {
   return PSPLIT_NONE;
 }
 
-static psplit_code check_names(const psplit_i_manifest *m, const psplit_feed_file *files, size_t n,
-                               psplit_diag *diag) {
+static psplit_code check_names(const psplit_i_manifest *m, psplit_subject subject,
+                               const psplit_feed_file *files, size_t n, psplit_diag *diag) {
   for (size_t i = 0; i < n; i++)
     if (files[i].input && find_input(m, files[i].input) == PSPLIT_NONE)
-      return psplit_i_fail_unknown(diag, "the model has no input", files[i].input, m->inputs,
-                                   m->n_inputs);
+      return psplit_i_fail_unknown(diag, subject, "the model has no input", files[i].input,
+                                   m->inputs, m->n_inputs);
   return PSPLIT_OK;
 }
 
 psplit_code psplit_i_feeding_check(const psplit_i_manifest *m, const psplit_train_options *o,
                                    psplit_diag *diag) {
-  psplit_code code = check_names(m, o->data, o->n_data, diag);
-  if (code == PSPLIT_OK) code = check_names(m, o->eval_data, o->n_eval_data, diag);
-  return code == PSPLIT_OK ? check_names(m, o->fixed, o->n_fixed, diag) : code;
+  psplit_code code = check_names(m, PSPLIT_SUBJECT_TRAIN_DATA, o->data, o->n_data, diag);
+  if (code == PSPLIT_OK)
+    code = check_names(m, PSPLIT_SUBJECT_NONE, o->eval_data, o->n_eval_data, diag);
+  return code == PSPLIT_OK ? check_names(m, PSPLIT_SUBJECT_NONE, o->fixed, o->n_fixed, diag) : code;
 }
 
 /* The file that gives an input, NULL: none does. */

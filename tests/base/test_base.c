@@ -367,10 +367,13 @@ static void unknown_names_find_the_nearest(void **state) {
   }
   assert_int_equal(psplit_i_nearest("x", NULL, 0), PSPLIT_NONE);
   psplit_diag diag = {0};
-  assert_int_equal(psplit_i_fail_unknown(&diag, "there is no", "bacth", names, 2), PSPLIT_USAGE);
+  assert_int_equal(
+    psplit_i_fail_unknown(&diag, PSPLIT_SUBJECT_NONE, "there is no", "bacth", names, 2),
+    PSPLIT_USAGE);
   assert_string_equal(diag.message, "there is no bacth; did you mean batch? it has batch, seq");
   diag = (psplit_diag){0};
-  assert_int_equal(psplit_i_fail_unknown(&diag, "there is no", "x", NULL, 0), PSPLIT_USAGE);
+  assert_int_equal(psplit_i_fail_unknown(&diag, PSPLIT_SUBJECT_NONE, "there is no", "x", NULL, 0),
+                   PSPLIT_USAGE);
   assert_string_equal(diag.message, "there is no x; it has none");
   /* However many and long they are: one message, cut. */
   static char lengthy[300];
@@ -378,7 +381,9 @@ static void unknown_names_find_the_nearest(void **state) {
   const char *many[30];
   for (size_t i = 0; i < 30; i++) many[i] = lengthy;
   diag = (psplit_diag){0};
-  assert_int_equal(psplit_i_fail_unknown(&diag, "there is no", lengthy, many, 30), PSPLIT_USAGE);
+  assert_int_equal(
+    psplit_i_fail_unknown(&diag, PSPLIT_SUBJECT_NONE, "there is no", lengthy, many, 30),
+    PSPLIT_USAGE);
   assert_true(strlen(diag.message) < sizeof diag.message);
 }
 
