@@ -32,7 +32,7 @@ enum {
   TO_THE_END = 2, /* times its steps: what the exact program may take where little seems left */
   ADDED_PER_STEP = 32,
   WINDOW_PART = 2, /* windows, where the gap is wide, have one of so many parts of the steps each */
-  ROUNDS_ANEW = 8, /* of search, where annealing brought nothing, */
+  ROUNDS_ANEW = 4, /* of search, where annealing brought nothing, */
   MOST_ANEW = 40,  /* and orders in each, at most, */
   ANEW_TIMES = 3   /* for so many times what annealing took of the budget */
 };
@@ -134,12 +134,16 @@ uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, u
   return steps < 1 ? 1 : steps < most ? (uint32_t)steps : most;
 }
 
+static uint64_t seed_of(const psplit_i_solver_state *a, uint64_t salt) {
+  return a->request->options->seed + salt * 0x9e37;
+}
+
 /* From a->trial on. */
 static psplit_code search_from_trial(psplit_i_solver_state *a, uint32_t n_rounds, uint32_t n_steps,
-                                     uint64_t salt) {
+                                     uint64_t seed) {
   uint64_t n_orders = 0;
   const psplit_i_local_search_options options = {
-    .seed = a->request->options->seed + salt * 0x9e37,
+    .seed = seed,
     .n_threads = a->request->options->n_threads,
     .n_rounds = n_rounds,
     .n_steps = n_steps,
@@ -157,13 +161,17 @@ static psplit_code search_from_trial(psplit_i_solver_state *a, uint32_t n_rounds
 psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, uint32_t n_steps,
                                   uint64_t salt) {
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  return search_from_trial(a, n_rounds, n_steps, salt);
+  return search_from_trial(a, n_rounds, n_steps, seed_of(a, salt));
+}
+
+static void forget_trial(psplit_i_solver_state *a) {
+  a->trial.value = a->trial.comm = PSPLIT_I_INF;
 }
 
 psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_rounds,
                                        uint32_t n_steps, uint64_t salt) {
-  a->trial.value = a->trial.comm = PSPLIT_I_INF;
-  return search_from_trial(a, n_rounds, n_steps, salt);
+  forget_trial(a);
+  return search_from_trial(a, n_rounds, n_steps, seed_of(a, salt));
 }
 
 /* Whether a run that ended undecided got anywhere. */
@@ -317,7 +325,8 @@ static bool may_anneal_another(const psplit_i_solver_state *a) {
 }
 
 /* A split that most orders lead to, and that annealing leaves as it is, is not the best for that.
- * Others, until one is better, for no more than `most` of the budget; that is annealed. */
+ * Others, until one is better, for no more than `most` of the budget; that is annealed. They do not
+ * hang on the caller's seed, so that seeds differ less. */
 static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
                                   uint64_t most) {
   const int64_t before = a->best.value;
@@ -325,9 +334,11 @@ static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint6
   for (uint64_t k = 1; a->best.value == before && !psplit_i_state_done(a) &&
                        a->request->budget->spent - spent < most;
        k++) {
-    const psplit_code code = psplit_i_state_search_anew(
-      a, ROUNDS_ANEW, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, ROUNDS_ANEW, MOST_ANEW),
-      psplit_i_splitmix64(salt, k));
+    const uint32_t n_steps_anew =
+      psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, ROUNDS_ANEW, MOST_ANEW);
+    forget_trial(a);
+    const psplit_code code =
+      search_from_trial(a, ROUNDS_ANEW, n_steps_anew, psplit_i_splitmix64(salt, k));
     if (code != PSPLIT_OK) return code;
   }
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
