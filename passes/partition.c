@@ -63,8 +63,8 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
       code = psplit_i_solve_within_memory(planner, r, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(planner->options.logger, PSPLIT_NOTE,
-                     "%" PRIu32 " supernodes allow no such split; cut between operators instead",
-                     n_groups);
+                     "%" PRIu32 " supernode%s no such split; cut between operators instead",
+                     n_groups, n_groups == 1 ? " allows" : "s allow");
       return code;
     }
   }

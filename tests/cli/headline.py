@@ -103,6 +103,13 @@ def told(s, what, table, plan, *words):
              and PLAN_KEYS <= set(plan), what + ": the manifest has it", plan)
 
 
+def one_group(s):
+    write("one.onnx", model("(float[64,64] x) => (float[64,64] y) <float[64,64] w = random(1)> "
+                            "{ a = MatMul (x, w) y = Relu (a) }"))
+    said = s.run("split", "one.onnx", "-k", "2", "--plan-only").stderr
+    s.ok("1 supernode allows no such split" in said, "one supernode is spoken of in the singular", said)
+
+
 def data_dependent(s):
     write("nz.onnx", nonzero(6))
     table, plan = s.plan("nz.onnx", "-k", "2")
@@ -257,7 +264,7 @@ def main(argv):
         sys.exit("usage: headline.py SPLIT INSPECT [real]")
     s = Shell(Tap(), *map(os.path.abspath, argv[1:3]))
     with scratch("headline"):
-        for test in (kokoro,) if argv[3:] else (data_dependent, measured, assumed, devices):
+        for test in (kokoro,) if argv[3:] else (data_dependent, measured, assumed, devices, one_group):
             test(s)
     return s.tap.end()
 
