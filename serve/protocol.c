@@ -207,7 +207,9 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
   const void *lent = NULL;
   if (code == PSPLIT_OK && size) {
     const int64_t n = size->kind == PSPLIT_I_JSON_INTEGER ? size->integer : -1;
-    if (n < 0 || (uint64_t)n > n_binary - *io_at)
+    if (n < 0)
+      code = bad(diag, "binary_data_size has to be a number of bytes");
+    else if ((uint64_t)n > n_binary - *io_at)
       code = bad(diag, "binary_data_size is more than what comes behind the JSON");
     else if (r.type->kind == SERVE_TEXT)
       code = read_texts((const unsigned char *)binary + *io_at, (uint64_t)n, &r, diag);
