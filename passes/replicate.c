@@ -315,50 +315,22 @@ static void drop_unread(psplit_planner *planner, const uint32_t *copy_off,
   }
 }
 
-/* Whether the node may leave its stage: it is a supernode by itself, nothing holds it there, and
- * neither constants nor the stage's being empty would stay behind. */
-static bool may_leave(const psplit_planner *planner, const uint32_t *n_owned, uint32_t node) {
+/* A node that was copied to every stage that reads it would stand in its own without a use, and
+ * cannot move there: supernodes stay whole. Its first copy goes then, and its result is sent. */
+static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
-  if (planner->grouping.next[node] != node || n_owned[planner->stage[node]] < 2 ||
-      planner->together[node] != PSPLIT_NONE || planner->options.training ||
-      planner->state_class[node] != PSPLIT_NONE)
-    return false;
-  PSPLIT_FOR_EACH_READ(&graph->nodes[node], value) {
-    const uint32_t producer = graph->values[value].producer;
-    if (producer != PSPLIT_NONE && (planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
-      return false;
-  }
-  return true;
-}
-
-/* A node that was copied to every stage that reads it would stand in its own without a use. It
- * moves to the first of them, which all that read it come with or behind; where it cannot, as
- * supernodes stay whole, that copy goes, and its result is sent. */
-static psplit_code drop_idle(psplit_planner *planner, bool moving, bool *out_moved,
-                             psplit_diag *diag) {
-  const psplit_i_graph *graph = planner->graph;
-  uint32_t *n_owned = PSPLIT_NEW(&planner->scratch, uint32_t, planner->options.n_stages);
   const size_t n_copies = planner->copies.n;
   uint32_t *off = PSPLIT_NEW(&planner->scratch, uint32_t, (size_t)graph->n_nodes + 2);
   uint32_t *at = psplit_i_arena_array(&planner->scratch, n_copies, sizeof *at);
-  if (!n_owned || !off || !at) return psplit_i_nomem(diag);
-  for (uint32_t n = 0; n < graph->n_nodes; n++)
-    n_owned[planner->stage[n]] += !(planner->node_flags[n] & PSPLIT_I_NODE_FREE);
+  if (!off || !at) return psplit_i_nomem(diag);
   for (size_t c = 0; c < n_copies; c++) off[planner->copies.items[c].node + 2]++;
   for (uint32_t n = 0; n < graph->n_nodes; n++) off[n + 2] += off[n + 1];
   for (uint32_t c = 0; c < n_copies; c++) at[off[planner->copies.items[c].node + 1]++] = c;
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
-    if (off[n] == off[n + 1] || (planner->node_flags[n] & PSPLIT_I_NODE_FREE) ||
-        used_at_home(planner, off, at, n))
-      continue;
-    psplit_plan_copy *first = &planner->copies.items[at[off[n]]];
-    first->node = PSPLIT_NONE;
-    if (!moving || !may_leave(planner, n_owned, n)) continue;
-    n_owned[planner->stage[n]]--;
-    n_owned[first->stage]++;
-    planner->stage[n] = first->stage;
-    *out_moved = true;
+    if (off[n] < off[n + 1] && !(planner->node_flags[n] & PSPLIT_I_NODE_FREE) &&
+        !used_at_home(planner, off, at, n))
+      planner->copies.items[at[off[n]]].node = PSPLIT_NONE;
   }
   drop_unread(planner, off, at);
   size_t kept = 0;
@@ -371,7 +343,6 @@ static psplit_code drop_idle(psplit_planner *planner, bool moving, bool *out_mov
 
 /* The copies that there were, and which stages went back to theirs: when, from 1. */
 typedef struct fallback {
-  uint32_t *stage; /* [n_nodes] */
   psplit_plan_copy *copies;
   size_t n;
   uint32_t *round; /* [n_stages] 0: not yet */
@@ -384,9 +355,7 @@ static psplit_code remember(psplit_planner *planner, psplit_diag *diag, fallback
   out->n_rounds = 0;
   out->copies = psplit_i_arena_array(arena, out->n, sizeof *out->copies);
   out->round = PSPLIT_NEW(arena, uint32_t, planner->plan->n_stages);
-  out->stage = psplit_i_arena_array(arena, planner->graph->n_nodes, sizeof *out->stage);
-  if (!out->copies || !out->round || !out->stage) return psplit_i_nomem(diag);
-  memcpy(out->stage, planner->stage, planner->graph->n_nodes * sizeof *out->stage);
+  if (!out->copies || !out->round) return psplit_i_nomem(diag);
   if (out->n) memcpy(out->copies, planner->copies.items, out->n * sizeof *out->copies);
   return PSPLIT_OK;
 }
@@ -421,11 +390,10 @@ out:
   return code;
 }
 
-/* Copies for the stages as they stand, and the plan with them; nodes that would be idle may move,
- * *out_moved. */
-static psplit_code copy_nodes(psplit_planner *planner, bool moving, bool *out_moved,
-                              fallback *out_before, psplit_diag *diag) {
+/* Copies for the stages as they stand, and the plan with them. */
+static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
+  fallback before;
   const psplit_plan *plan = planner->plan;
   const size_t n_before = planner->copies.n;
   const psplit_i_graph *graph = planner->graph;
@@ -437,7 +405,7 @@ static psplit_code copy_nodes(psplit_planner *planner, bool moving, bool *out_mo
   s.room_bytes = PSPLIT_NEW(&planner->scratch, uint64_t, plan->n_stages);
   s.n_from = PSPLIT_NEW(&planner->scratch, uint32_t, plan->n_stages);
   if (planner->scratch.failed) return psplit_i_nomem(diag);
-  PSPLIT_TRY(remember(planner, diag, out_before));
+  PSPLIT_TRY(remember(planner, diag, &before));
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];
     const uint64_t limit = psplit_devices_memory_bytes(planner->devices, i);
@@ -447,38 +415,9 @@ static psplit_code copy_nodes(psplit_planner *planner, bool moving, bool *out_mo
   for (uint32_t i = 1; i < plan->n_stages; i++)
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
   psplit_i_copies_sort(planner);
-  PSPLIT_TRY(drop_idle(planner, moving, out_moved, diag));
-  planner->plan_holds = !n_before && !planner->copies.n && !*out_moved;
+  PSPLIT_TRY(drop_idle(planner, diag));
+  planner->plan_holds = !n_before && !planner->copies.n;
   if (!planner->plan_holds) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
-out:
-  return code;
-}
-
-static psplit_code take_back(psplit_planner *planner, const fallback *before, psplit_diag *diag) {
-  psplit_code code;
-  memcpy(planner->stage, before->stage, planner->graph->n_nodes * sizeof *planner->stage);
-  planner->copies.n = 0;
-  for (size_t c = 0; c < before->n; c++)
-    if (!psplit_i_vec_push(&planner->copies, before->copies[c])) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
-out:
-  return code;
-}
-
-/* The same; nothing moves where that is no faster than it was, or does not fit: of a chain that
- * moves, what stays behind is sent all the same. */
-static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
-  psplit_code code;
-  fallback before;
-  bool moved = false;
-  const int64_t before_ns = planner->plan->bottleneck_ns;
-  const bool moving = planner->options.objective == PSPLIT_THROUGHPUT;
-  PSPLIT_TRY(copy_nodes(planner, moving, &moved, &before, diag));
-  if (moved && (planner->plan->bottleneck_ns >= before_ns || !psplit_i_plan_fits(planner))) {
-    moved = false;
-    PSPLIT_TRY(take_back(planner, &before, diag));
-    PSPLIT_TRY(copy_nodes(planner, false, &moved, &before, diag));
-  }
   for (bool any = !planner->plan_holds; any;) PSPLIT_TRY(go_back(planner, &before, &any, diag));
 out:
   return code;
@@ -539,17 +478,14 @@ out:
   return code;
 }
 
-/* Whether what a slowest stage receives and sends is enough of its load for another split to be
- * better with copies, though this one has no use for any: more than it computes, or a tenth where
- * few supernodes are soon asked again. */
-static bool may_save(const psplit_planner *planner) {
-  enum { FEW = 48 };
+/* Whether a slowest stage spends more on what it receives and sends than it computes: then another
+ * split may be far better with copies, though this one has no use for any. */
+static bool mostly_moves(const psplit_planner *planner) {
   const psplit_plan *plan = planner->plan;
-  const int64_t least_parts = planner->grouping.n_groups <= FEW ? 10 : 2;
   bool moves = false;
   for (uint32_t s = 0; s < plan->n_stages; s++)
     moves |= plan->stages[s].load_ns == plan->bottleneck_ns &&
-             plan->bottleneck_ns - plan->stages[s].compute_ns > plan->bottleneck_ns / least_parts;
+             plan->stages[s].compute_ns < plan->bottleneck_ns - plan->stages[s].compute_ns;
   return moves && !planner->best_ns && !planner->options.training &&
          planner->options.tied_weights != PSPLIT_TIED_TOGETHER;
 }
@@ -584,7 +520,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   PSPLIT_TRY(replicate(planner, diag));
   if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
-      (has_copies(planner) || may_save(planner)))
+      (has_copies(planner) || mostly_moves(planner)))
     PSPLIT_TRY(ask_with_copies(planner, diag));
 out:
   return code;

@@ -271,108 +271,6 @@ static void copies_fit_into_memory(void **state) {
   psplit_model_close(model);
 }
 
-/* The bottleneck of a plan over devices alike, before and after nodes are computed again. */
-static void compare_values(const char *text, uint32_t n_stages, const char *link, int64_t *before,
-                           int64_t *after) {
-  static const char one[] =
-    "{\"name\": \"%c\", \"flops_per_second\": {\"float32\": 1e10}, \"memory_bandwidth\": 2.5e9}";
-  psplit_i_text json = {0};
-  psplit_diag diag = {0};
-  psplit_i_text_puts(&json, "{\"devices\": [");
-  for (uint32_t d = 0; d < n_stages; d++) {
-    psplit_i_text_puts(&json, d ? ", " : "");
-    psplit_i_text_addf(&json, one, (int)('a' + d));
-  }
-  psplit_i_text_addf(&json, "], \"topology\": {\"anywhere\": %s}}", link);
-  psplit_devices *devices = parsed(json.bytes);
-  psplit_planner_options options = options_for(n_stages, devices);
-  options.slack_frac = 0;
-  psplit_model *model = opened_text(text);
-  psplit_planner *planner = unit_of(model, &options);
-  if (psplit_planner_run(planner, "infer-shapes,cost,mark,attach,fuse,coarsen,partition", &diag))
-    fail_msg("%s", diag.message);
-  *before = psplit_planner_plan(planner)->bottleneck_ns;
-  if (psplit_planner_run(planner, "replicate", &diag)) fail_msg("%s", diag.message);
-  const psplit_plan *plan = psplit_planner_plan(planner);
-  *after = plan->bottleneck_ns;
-  for (uint32_t s = 0; s < n_stages; s++) assert_true(plan->stages[s].n_nodes > 0);
-  psplit_planner_destroy(planner);
-  psplit_model_close(model);
-  psplit_devices_destroy(devices);
-  psplit_i_text_fini(&json);
-}
-
-/* The slowest stage computes more than it sends; another split needs no message at all. */
-static void stages_that_compute_more_than_they_send_profit(void **state) {
-  (void)state;
-  int64_t before, after;
-  compare_values(
-    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,64] x) => (float[1,64] v1, "
-    "float[1,64] v3, float[1,64] v4)"
-    "<float[64,64] w = random(1), float[64,64] u = random(2), float[64,64] t = "
-    "random(3)> {"
-    " v0 = MatMul (x, w)\n v1 = MatMul (x, u)\n v2 = Add (v1, v0)\n v3 = Add (x, x)\n"
-    " v4 = MatMul (v2, t)}",
-    3, "{\"bytes_per_second\": 1e7, \"latency_ns\": 0}", &before, &after);
-  assert_true(after * 10 < before * 9);
-}
-
-/* A split whose node 3, in stage 1, stage 2 alone reads, and computes again. */
-static void move_idle_node(uint32_t pin, int64_t *before, int64_t *after, uint32_t *out_stage,
-                           uint32_t *out_n_transfers) {
-  psplit_model *model = opened_text(
-    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
-    "float[1,16] v5, float[1,16] v6)"
-    "<float[16,16] w = random(1)> {"
-    " v0 = Add (x, x)\n v1 = MatMul (x, w)\n v2 = MatMul (v1, w)\n v3 = Tanh (v0)\n"
-    " v4 = MatMul (v0, w)\n v5 = MatMul (v4, w)\n v6 = Sigmoid (v3)}");
-  static const uint32_t split[] = {0, 1, 1, 1, 0, 0, 2};
-  psplit_devices *devices = parsed(
-    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": "
-    "\"cpu\"}, {\"name\": \"c\", \"preset\": \"cpu\"}], \"topology\": {\"same_host\": "
-    "{\"bytes_per_second\": 1e6, \"latency_ns\": 0}}}");
-  psplit_planner_options options = options_for(3, devices);
-  psplit_planner *planner = unit_of(model, &options);
-  psplit_diag diag = {0};
-  assert_true(plan_of(planner));
-  assert_int_equal(planner->graph->n_nodes, 7);
-  planner->pin[3] = pin;
-  psplit_solution *solution = planner->solution;
-  planner->solution = NULL;
-  memcpy(planner->stage, split, sizeof split);
-  planner->copies.n = 0;
-  planner->plan_holds = false;
-  assert_int_equal(psplit_i_plan_make(planner, &diag), PSPLIT_OK);
-  *before = planner->plan->bottleneck_ns;
-  assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
-  *after = planner->plan->bottleneck_ns;
-  *out_n_transfers = planner->plan->n_transfers;
-  *out_stage = planner->plan->node_stage[3];
-  planner->solution = solution;
-  psplit_planner_destroy(planner);
-  psplit_devices_destroy(devices);
-  psplit_model_close(model);
-}
-
-/* Where all that read a node compute it again, it is there and nowhere else: nothing is sent. */
-static void nodes_move_to_those_that_compute_them_again(void **state) {
-  (void)state;
-  int64_t before, after;
-  uint32_t stage, n_transfers;
-  move_idle_node(PSPLIT_NONE, &before, &after, &stage, &n_transfers);
-  assert_int_equal(stage, 2);
-  assert_int_equal(n_transfers, 0);
-  assert_true(after * 10 < before);
-}
-
-static void pinned_nodes_do_not_move(void **state) {
-  (void)state;
-  int64_t before, after;
-  uint32_t stage, n_transfers;
-  move_idle_node(1, &before, &after, &stage, &n_transfers);
-  assert_int_equal(stage, 1);
-}
-
 static const char *scope_of(uint32_t n_stages, const psplit_devices *devices, char *buffer,
                             size_t n) {
   psplit_planner_options options = options_for(n_stages, devices);
@@ -429,9 +327,6 @@ static void cancelling_ends_it(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_fit_into_memory),
-    cmocka_unit_test(stages_that_compute_more_than_they_send_profit),
-    cmocka_unit_test(nodes_move_to_those_that_compute_them_again),
-    cmocka_unit_test(pinned_nodes_do_not_move),
     cmocka_unit_test(proofs_say_among_which_plans),
     cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
