@@ -318,10 +318,12 @@ static bool may_anneal_windows(const psplit_i_solver_state *a) {
          a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
 }
 
-/* Whether annealing brought nothing from what search found. */
+/* Whether annealing brought nothing from what search found; the time is branch and bound's where
+ * that decides. */
 static bool may_anneal_another(const psplit_i_solver_state *a) {
-  return !a->request->relaxed && a->result->solver == PSPLIT_I_SOLVER_SEARCH &&
-         a->trial.value == a->best.value && may_anneal_windows(a);
+  return !a->request->relaxed && a->instance.n > BRUTE_CLUSTERS &&
+         a->result->solver == PSPLIT_I_SOLVER_SEARCH && a->trial.value == a->best.value &&
+         may_anneal_windows(a);
 }
 
 /* A split that most orders lead to, and that annealing leaves as it is, is not the best for that.
