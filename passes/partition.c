@@ -9,6 +9,7 @@
 
 #include "keep_state.h"
 #include "methods.h"
+#include "order_by_memory.h"
 #include "pass.h"
 #include "pass_on.h"
 #include "request.h"
@@ -143,8 +144,27 @@ static bool asks_all(const psplit_planner *planner, const psplit_i_request *r) {
          r->gap_frac <= 0;
 }
 
-/* In the order of devices that is chosen; where its memory is too small after all, in the order
- * that was given, whose error it is if that does not do either. */
+/* Where no split fits the devices chosen: in the order that was given, then on those with the most
+ * memory, whose error it is if none fits these either. */
+static psplit_code settle_on_others(cutter *c, psplit_diag *diag) {
+  psplit_code code;
+  psplit_planner *planner = c->planner;
+  psplit_diag why = {0};
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, diag));
+  const bool others = planner->n_candidates > planner->options.n_stages;
+  code = settle_states(c, others ? &why : diag);
+  if (!others || code == PSPLIT_OK) return code;
+  if (code != PSPLIT_INFEASIBLE) return psplit_i_fail_as(diag, &why);
+  uint32_t *roomiest;
+  PSPLIT_TRY(psplit_i_roomiest_devices(planner, diag, &roomiest));
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, roomiest, planner->options.n_stages, diag));
+  code = settle_states(c, diag);
+out:
+  return code;
+}
+
+/* In the order of devices that is chosen, and on other devices where its memory is too small after
+ * all. */
 static psplit_code settle(cutter *c, psplit_diag *diag) {
   psplit_code code;
   psplit_planner *planner = c->planner;
@@ -165,10 +185,7 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
   if (settled) return PSPLIT_OK;
   psplit_diag why = {0};
   code = settle_states(c, &why);
-  if (code == PSPLIT_INFEASIBLE && planner->order_chosen) {
-    PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, diag));
-    return settle_states(c, diag);
-  }
+  if (code == PSPLIT_INFEASIBLE && planner->order_is_free) return settle_on_others(c, diag);
   if (code != PSPLIT_OK) code = psplit_i_fail_as(diag, &why);
 out:
   return code;

@@ -42,6 +42,23 @@ psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
   return PSPLIT_OK;
 }
 
+psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {
+  const uint32_t n = planner->options.n_stages, n_devices = planner->n_candidates;
+  seat *devices = psplit_i_arena_array(&planner->scratch, n_devices, sizeof *devices);
+  uint8_t *taken = psplit_i_arena_zeroed(&planner->scratch, n_devices, sizeof *taken);
+  uint32_t *order = psplit_i_arena_array(&planner->arena, n, sizeof *order);
+  if (!devices || !taken || !order) return psplit_i_nomem(diag);
+  for (uint32_t d = 0; d < n_devices; d++)
+    devices[d] = (seat){psplit_devices_memory_bytes(planner->devices, d), "", d};
+  qsort(devices, n_devices, sizeof *devices, compare_seats);
+  for (uint32_t k = 0; k < n; k++) taken[devices[k].at] = 1;
+  for (uint32_t d = 0, k = 0; d < n_devices; d++)
+    if (taken[d]) order[k++] = planner->device_id[d];
+  *out = order;
+  psplit_i_arena_reset(&planner->scratch);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_choose_order(psplit_planner *planner, const uint32_t *order,
                                   psplit_diag *diag) {
   const psplit_code code =

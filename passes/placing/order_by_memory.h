@@ -9,6 +9,10 @@
  * order of devices is a chosen one. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
                                                      uint32_t **out);
+/* The devices with the most memory, as many as there are stages, in the order that was given.
+ * Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag,
+                                                      uint32_t **out);
 /* Puts stages on these devices, which are as good a choice as those chosen so far. The plan is to
  * be made again. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_choose_order(psplit_planner *planner, const uint32_t *order,

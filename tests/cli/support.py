@@ -157,6 +157,13 @@ def main(argv):
                 [cpu | {"unsupported": {"ops": ["Conv"]}}])
         refused("opsets the wrong way round", MALFORMED, r"devices\[0\]\.supports\.opsets",
                 [cpu | {"supports": {"opsets": [9, 3]}}])
+        # The two fastest of three have no room for most nodes; the slow one has.
+        tight = cpu | {"memory_bytes": 1052 << 10}
+        roomy = where([tight | {"name": "a"}, tight | {"name": "b", "overhead_ns": 100},
+                       cpu | {"name": "c", "overhead_ns": 90000}], "-k", "2")
+        tap.ok(isinstance(roomy, dict) and set(roomy.values()) == {"a", "c"},
+               "devices with room, where those that are fast have none", str(roomy))
+
         def stages(*options):
             done = subprocess.run([split, "m.onnx", "--plan-only", "--json", "-q", "--dim", "batch=64",
                                    *options], capture_output=True, text=True, timeout=60)
