@@ -144,27 +144,16 @@ static bool asks_all(const psplit_planner *planner, const psplit_i_request *r) {
          r->gap_frac <= 0;
 }
 
-/* Where no split fits the devices chosen: in the order that was given, then on those with the most
- * memory, whose error it is if none fits these either. */
-static psplit_code settle_on_others(cutter *c, psplit_diag *diag) {
-  psplit_code code;
-  psplit_planner *planner = c->planner;
-  psplit_diag why = {0};
-  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, diag));
-  const bool others = planner->n_candidates > planner->options.n_stages;
-  code = settle_states(c, others ? &why : diag);
-  if (!others || code == PSPLIT_OK) return code;
-  if (code != PSPLIT_INFEASIBLE) return psplit_i_fail_as(diag, &why);
-  uint32_t *roomiest;
-  PSPLIT_TRY(psplit_i_roomiest_devices(planner, diag, &roomiest));
-  PSPLIT_TRY(psplit_i_planner_order_devices(planner, roomiest, planner->options.n_stages, diag));
-  code = settle_states(c, diag);
-out:
-  return code;
+/* The same on n other devices, order[n]; NULL: as they were given. */
+static psplit_code settle_on(cutter *c, const uint32_t *order, uint32_t n, psplit_diag *diag) {
+  *diag = (psplit_diag){0};
+  const psplit_code code = psplit_i_planner_order_devices(c->planner, order, n, diag);
+  return code == PSPLIT_OK ? settle_states(c, diag) : code;
 }
 
-/* In the order of devices that is chosen, and on other devices where its memory is too small after
- * all. */
+/* In the order of devices that is chosen; where its memory is too small after all, in the order
+ * that was given, then on the devices with the most memory, whose error it is if these do not do
+ * either. */
 static psplit_code settle(cutter *c, psplit_diag *diag) {
   psplit_code code;
   psplit_planner *planner = c->planner;
@@ -183,9 +172,16 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
   if (asks_all(planner, &r))
     PSPLIT_TRY(psplit_i_share_memory_first(planner, c->ties, &c->shared, &settled, diag));
   if (settled) return PSPLIT_OK;
+  const bool chosen = planner->order_chosen;
   psplit_diag why = {0};
   code = settle_states(c, &why);
-  if (code == PSPLIT_INFEASIBLE && planner->order_is_free) return settle_on_others(c, diag);
+  if (code == PSPLIT_INFEASIBLE && chosen) code = settle_on(c, NULL, 0, &why);
+  if (code == PSPLIT_INFEASIBLE && planner->order_is_free &&
+      planner->n_candidates > planner->options.n_stages) {
+    uint32_t *roomiest;
+    PSPLIT_TRY(psplit_i_roomiest_devices(planner, diag, &roomiest));
+    code = settle_on(c, roomiest, planner->options.n_stages, &why);
+  }
   if (code != PSPLIT_OK) code = psplit_i_fail_as(diag, &why);
 out:
   return code;
