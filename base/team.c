@@ -71,17 +71,11 @@ static bool is_readable(const char *wanted) {
   return !*wanted;
 }
 
-/* Whether the runtime may be asked for anything. */
-static bool is_to_be_had(void) {
-  const char *wanted = getenv("OMP_NUM_THREADS");
-  return !is_barred && (!wanted || is_readable(wanted));
-}
-
 int psplit_i_team_size(uint32_t asked) {
   enum { MOST = 1024 }; /* as of what is asked for */
-  if (!is_to_be_had()) return 1;
-  if (asked) return (int)asked;
   const char *wanted = getenv("OMP_NUM_THREADS");
+  if (is_barred || (wanted && !is_readable(wanted))) return 1;
+  if (asked) return (int)asked;
   if (wanted && strcmp(wanted, "1") == 0)
     return 1; /* without asking the runtime, which begins then */
   const int n = omp_get_max_threads();
@@ -91,7 +85,7 @@ int psplit_i_team_size(uint32_t asked) {
 void psplit_i_team_for(int n_threads, size_t begin, size_t end,
                        void (*work)(void *with, size_t i, int thread), void *with) {
   if (end <= begin) return;
-  if (n_threads > 1 && end - begin > 1 && is_to_be_had())
+  if (n_threads > 1 && end - begin > 1 && !is_barred)
     psplit_i_team_share(n_threads, begin, end, work, with);
   else
     for (size_t i = begin; i < end; i++) work(with, i, 0);

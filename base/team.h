@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /* The number of OpenMP threads for a region: `asked`, or for 0 what OpenMP would take itself
- * (OMP_NUM_THREADS, or the processors this process may run on). At least 1. */
+ * (OMP_NUM_THREADS, or the processors this process may run on). At least 1; no more where the
+ * runtime must not be asked, so no region may have more threads than this says. */
 int psplit_i_team_size(uint32_t asked);
 
 /* Calls work(with, i, thread) for begin <= i < end, on up to n_threads threads; `thread` is below
