@@ -389,7 +389,8 @@ static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool 
   code = psplit_partition_solve(&b.problem, &options, &why, &solution);
   if (code == PSPLIT_OK && solution->lower_bound_ns > *io_bound_ns) {
     *io_bound_ns = solution->lower_bound_ns;
-    for (uint32_t n = 0; n < n_nodes && in_plans_order(planner, solution); n++)
+    const uint32_t n_taken = in_plans_order(planner, solution) ? n_nodes : 0;
+    for (uint32_t n = 0; n < n_taken; n++)
       io_stage[n] = b.group[n] == PSPLIT_NONE ? PSPLIT_NONE : solution->stage[b.group[n]];
   }
   psplit_solution_destroy(solution);
