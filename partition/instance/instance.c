@@ -130,10 +130,7 @@ static psplit_code fill_links(psplit_i_instance *instance, psplit_i_arena *scrat
   const uint32_t n_types = instance->n_types;
   psplit_i_used_links used;
   bool exact = true;
-  if (!p->n_link_classes) {
-    instance->link = NULL;
-    return PSPLIT_OK;
-  }
+  if (!p->n_link_classes) return PSPLIT_OK;
   instance->n_link_classes = p->n_link_classes;
   instance->device_link =
     psplit_i_arena_array(&instance->arena, n_types, n_types * sizeof *instance->device_link);
@@ -240,8 +237,8 @@ static uint32_t list_nets(const build *b, net_key *keys, uint32_t *pins) {
   return n_keys;
 }
 
-static bool make_nets(psplit_i_instance *instance, const psplit_problem *p, uint32_t n_nets,
-                      size_t n_pins) {
+psplit_code psplit_i_instance_make_nets(psplit_i_instance *instance, uint32_t n_nets, size_t n_pins,
+                                        uint32_t n_link_classes, bool messages) {
   psplit_i_arena *arena = &instance->arena;
   instance->n_nets = n_nets;
   instance->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
@@ -251,14 +248,11 @@ static bool make_nets(psplit_i_instance *instance, const psplit_problem *p, uint
   instance->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   instance->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
   instance->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
-  instance->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * p->n_link_classes);
-  if (p->message_ns) {
-    instance->makes_message = PSPLIT_NEW(arena, bool, n_nets);
-    instance->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
-    if (!instance->makes_message || !instance->on_trunk) return false;
-  }
-  return instance->link && instance->net_off && instance->net_pin && instance->net_forward &&
-         instance->send && instance->recv && instance->inc_off && instance->inc;
+  instance->link =
+    n_link_classes ? PSPLIT_NEW(arena, int64_t, (size_t)n_nets * n_link_classes) : NULL;
+  instance->makes_message = messages ? PSPLIT_NEW(arena, bool, n_nets) : NULL;
+  instance->on_trunk = messages ? PSPLIT_NEW(arena, bool, n_nets) : NULL;
+  return arena->failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
 /* A net of the problem becomes part of net `net` of the instance. */
@@ -289,7 +283,9 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   size_t n_kept_pins = 0;
   for (uint32_t k = 0; k < n_keys; k++)
     if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) n_nets++, n_kept_pins += keys[k].n_pins;
-  if (!make_nets(instance, p, n_nets, n_kept_pins)) return psplit_i_nomem(diag);
+  if (psplit_i_instance_make_nets(instance, n_nets, n_kept_pins, p->n_link_classes,
+                                  p->message_ns) != PSPLIT_OK)
+    return psplit_i_nomem(diag);
   instance->all_forward = true;
   uint32_t net = 0, at = 0;
   for (uint32_t k = 0; k < n_keys; k++) {

@@ -67,6 +67,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_instance_init_unordered(psplit_i_instance *
                                                              const psplit_problem *problem,
                                                              const uint32_t *merge,
                                                              psplit_diag *diag);
+/* Room for nets and their pins, zeroed, for the instance's clusters and types; n_link_classes 0: no
+ * times by link, `link` is NULL. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_instance_make_nets(psplit_i_instance *instance,
+                                                        uint32_t n_nets, size_t n_pins,
+                                                        uint32_t n_link_classes, bool messages);
 void psplit_i_instance_fini(psplit_i_instance *instance);
 
 /* What net e takes a device of type `from` to send to one of type `to`, or that one to receive. */

@@ -89,30 +89,6 @@ static uint32_t map_pins(const psplit_i_instance *instance, const uint32_t *aggr
   return 1 + psplit_i_sort_distinct(pins + 1, n - 1);
 }
 
-/* Room for the nets of `out`; what sums is zeroed. */
-static psplit_code make_nets(const psplit_i_instance *instance, uint32_t n_nets, uint32_t n_pins,
-                             psplit_i_instance *out) {
-  psplit_i_arena *arena = &out->arena;
-  out->n_nets = n_nets;
-  out->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
-  out->net_pin = PSPLIT_NEW(arena, uint32_t, n_pins);
-  out->net_forward = PSPLIT_NEW(arena, bool, n_nets);
-  out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
-  out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
-  if (instance->link)
-    out->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_link_classes);
-  if (instance->makes_message) {
-    out->makes_message = PSPLIT_NEW(arena, bool, n_nets);
-    out->on_trunk = PSPLIT_NEW(arena, bool, n_nets);
-    if (!out->makes_message || !out->on_trunk) return PSPLIT_NOMEM;
-  }
-  out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
-  out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
-  const bool fine = out->net_off && out->net_pin && out->net_forward && out->send && out->recv &&
-                    (!instance->link || out->link) && out->inc_off && out->inc;
-  return fine ? PSPLIT_OK : PSPLIT_NOMEM;
-}
-
 /* What net e takes, as part of net `net` of `out`. */
 static void add_net(const psplit_i_instance *instance, uint32_t e, psplit_i_instance *out,
                     uint32_t net) {
@@ -148,7 +124,10 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
   for (uint32_t k = 0; k < n; k++)
     if (k == 0 || !equal_nets(instance, pool, &nets[k], &nets[k - 1]))
       n_nets++, n_pins += nets[k].n_pins;
-  if (make_nets(instance, n_nets, n_pins, out) != PSPLIT_OK) return PSPLIT_NOMEM;
+  if (psplit_i_instance_make_nets(out, n_nets, n_pins,
+                                  instance->link ? instance->n_link_classes : 0,
+                                  instance->makes_message) != PSPLIT_OK)
+    return PSPLIT_NOMEM;
   uint32_t net = 0;
   at = 0;
   for (uint32_t k = 0; k < n; k++) {
