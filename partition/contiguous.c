@@ -11,7 +11,7 @@
  *      limits between bound and value.
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
- * strikes first. docs/partitioning.md states the theorems. */
+ * strikes first. docs/partitioning/method.md states the theorems. */
 #include <math.h>
 
 #include "baselines.h"

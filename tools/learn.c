@@ -85,7 +85,8 @@ static const cli PROGRAM = {
   "onnx-pipeline-learn",
   "[OPTION]... CORPUS... -o POLICY.onnx",
   "Learn to split: a network that proposes splits to onnx-pipeline-plan (--policy).\n"
-  "CORPUS is a partition problem (docs/partitioning.md), a directory of them, *.json, or a model.",
+  "CORPUS is a partition problem (docs/partitioning/problem.md), a directory of them,\n"
+  "*.json, or a model.",
   OPTIONS,
   sizeof OPTIONS / sizeof *OPTIONS,
 };

@@ -1,5 +1,5 @@
 /* Problems from JSON: our own format and those of dnn-partitioning and of Piper.
- * docs/partitioning.md describes them. */
+ * docs/partitioning/problem.md describes them. */
 #include "read_json.h"
 #include "in_file.h"
 

@@ -153,7 +153,8 @@ def commands_in(text):
 def check_options(page):
     """No page names an option that a command does not have."""
     known, wrong = {}, []
-    for path in ["README.md", *sorted(glob.glob("docs/*.md", root_dir=page.source))]:
+    for path in ["README.md", *sorted(glob.glob("docs/**/*.md", root_dir=page.source,
+                                                recursive=True))]:
         for command in commands_in(page.read(path)):
             before, tool, rest = re.search(r"(.*?)onnx-pipeline-(\w+)(.*)", command).groups()
             if re.search(r"\.(?:py|mjs|sh)\b", before):

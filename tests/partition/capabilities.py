@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What goes with what is decided in one table, which docs/partitioning.md shows:
+"""What goes with what is decided in one table, which docs/partitioning/features.md shows:
 capabilities.py SOURCE_ROOT [--print]. Results as TAP.
 
 With --print: the rows as the document should have them.
@@ -81,14 +81,14 @@ def main(root, how=None):
     bad = ["%s has %d cells, there are %d features" % (title, len(cells), len(features))
            for title, cells in rows if len(cells) != len(features)]
     bad += ["%s: what is %r?" % (title, c) for title, cells in rows for c in cells if c not in "+-."]
-    text = open(os.path.join(root, "docs/partitioning.md"), encoding="utf-8").read()
+    text = open(os.path.join(root, "docs/partitioning/features.md"), encoding="utf-8").read()
     missing = [] if "\n".join(lines) in text else lines
     readers = list(decisions(root))
     alone = ["%s:%d" % place for place in readers if place[0] not in READERS]
     alone += ["%s reads none" % path for path in READERS if path not in {p for p, _ in readers}]
     print("1..3")
     for n, (title, found) in enumerate((("every row of the table has a cell for every feature", bad),
-                                        ("docs/partitioning.md has the table", missing),
+                                        ("docs/partitioning/features.md has the table", missing),
                                         ("nothing else decides by what a problem has", alone)), 1):
         for line in found:
             print("# " + line)

@@ -1,6 +1,6 @@
 /* The least bottleneck of contiguous splits by dynamic programming over downsets, for graphs that
- * are too large to enumerate. Written from docs/partitioning.md alone: it shares no code with the
- * library, nor its ideas of what may be left out. */
+ * are too large to enumerate. Written from docs/partitioning/problem.md alone: it shares no code
+ * with the library, nor its ideas of what may be left out. */
 #ifndef PSPLIT_TEST_LATTICE_H
 #define PSPLIT_TEST_LATTICE_H
 

@@ -141,7 +141,7 @@ static psplit_partition_options options_of(const family *f) {
   return o;
 }
 
-/* Contiguous throughput, but for what docs/partitioning.md says stays open. */
+/* Contiguous throughput, but for what docs/partitioning/exact.md says stays open. */
 static bool ties_are_provable(const family *f, const psplit_problem *p) {
   return f->chunks == 1 && f->replicas == 1 && !f->noncontiguous && !f->latency && !p->next_hop &&
          !p->message_ns &&
