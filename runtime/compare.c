@@ -149,6 +149,33 @@ static psplit_code find_random(const psplit_i_ort *ort, const char *path, compar
   return code;
 }
 
+/* Where a runtime has no kernel in float16 it keeps float32 between the nodes of a file, and rounds
+ * what leaves it: outputs that follow from a float16 tensor that crosses may have other bits. */
+static psplit_code find_rounded(const psplit_i_pipe *pipe, psplit_diag *diag,
+                                psplit_output_difference *out) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  bool *rounded = calloc((size_t)m->n_stages + 1, sizeof *rounded); /* [stage] what it is given */
+  if (!rounded) return psplit_i_nomem(diag);
+  for (uint32_t t = 0; t < m->n_transfers; t++)
+    if (m->transfers[t].dtype && strcmp(m->transfers[t].dtype, "float16") == 0)
+      rounded[m->transfers[t].to] = true;
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t t = 0; t < m->n_transfers; t++) {
+      const psplit_i_manifest_transfer *transfer = &m->transfers[t];
+      if (!rounded[transfer->from] || rounded[transfer->to]) continue;
+      rounded[transfer->to] = more = true;
+    }
+  }
+  for (uint32_t s = 0; s < m->n_stages; s++)
+    for (uint32_t i = 0; i < m->stages[s].n_outputs; i++) {
+      const uint32_t o = pipe->model_output[s][i];
+      if (o != PSPLIT_NONE) out[o].rounded = rounded[s] && out[o].n_different;
+    }
+  free(rounded);
+  return PSPLIT_OK;
+}
+
 static psplit_code compare_run(const psplit_i_ort *ort, const char *model_path,
                                const psplit_i_pipe *pipe, const psplit_i_run_options *options,
                                psplit_diag *diag, psplit_output_difference *out) {
@@ -165,6 +192,7 @@ static psplit_code compare_run(const psplit_i_ort *ort, const char *model_path,
   PSPLIT_TRY(psplit_i_run_threads(ort, pipe, &run, diag, &timeline));
   bool differ = false;
   for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) differ |= out[o].n_different != 0;
+  if (differ) PSPLIT_TRY(find_rounded(pipe, diag, out));
   if (differ && options->session.optimization == 0)
     PSPLIT_TRY(find_random(ort, model_path, &c, options, diag));
 out:

@@ -25,6 +25,11 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
   }
 }
 
+/* What a cut does to float16, where that can be why. */
+static const char rounded[] =
+  "float16 tensors crossed before it, which a cut rounds, and ONNX Runtime may keep float32 within "
+  "a file (docs/running.md, \"Comparing numbers\")";
+
 static void print_difference(const char *output, const psplit_output_difference *d) {
   char name[256];
   cli_printable(output, name, sizeof name);
@@ -32,20 +37,23 @@ static void print_difference(const char *output, const psplit_output_difference 
     printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);
   else
     printf("output %s: %" PRIu64 " of %" PRIu64
-           " elements differ, by at most %.3g, relative %.3g\n",
-           name, d->n_different, d->n_elements, d->max_abs, d->max_rel);
+           " elements differ, by at most %.3g, relative %.3g%s%s\n",
+           name, d->n_different, d->n_elements, d->max_abs, d->max_rel, d->rounded ? "; " : "",
+           d->rounded ? rounded : "");
 }
 
 /* With optimisation off every bit has to be the same. */
 static psplit_code check_bits(const char *output, const psplit_output_difference *d,
                               psplit_diag *diag) {
   if (!d->n_different) return PSPLIT_OK;
-  return psplit_diag_fail(diag, PSPLIT_MISMATCH,
-                          "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g%s",
-                          output, d->n_different, d->n_elements, d->max_abs,
-                          d->random ? "; the whole model differs from itself when it runs again, "
-                                      "as one that draws random numbers does"
-                                    : "");
+  const char *why = d->random    ? "the whole model differs from itself when it runs again, as one "
+                                   "that draws random numbers does"
+                    : d->rounded ? rounded
+                                 : NULL;
+  return psplit_diag_fail(
+    diag, PSPLIT_MISMATCH,
+    "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g%s%s", output,
+    d->n_different, d->n_elements, d->max_abs, why ? "; " : "", why ? why : "");
 }
 
 static psplit_code compare(const verify_run *run, const psplit_onnxruntime *ort,

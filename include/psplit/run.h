@@ -324,6 +324,8 @@ typedef struct psplit_output_difference {
   uint64_t n_elements, n_different; /* by their bits */
   double max_abs, max_rel; /* of these; rel: over the model's; infinite with NaN, strings */
   bool random;             /* differs, and the model gives other bits itself when it runs again */
+  bool rounded; /* differs, and float16 tensors crossed before it: a cut rounds what crosses, where
+                 * ONNX Runtime may keep float32 within a file */
 } psplit_output_difference;
 
 /* Runs the model `model_path` whole, then the pipeline as psplit_pipeline_run does, on the same

@@ -141,6 +141,11 @@ export const fixtures = {
     draws: true, // each run draws other numbers
   },
 
+  half_crosses: {
+    why: 'float16 that a cut rounds and a runtime without kernels for it does not, beside numbers that are drawn',
+    draws: true,
+  },
+
   tied: {
     why: 'the first and the last layer share a weight',
   },

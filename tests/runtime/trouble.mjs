@@ -155,6 +155,17 @@ if (!launcher) {
   const told99 = verify(other.model, other.dir, '--optimization', '99');
   tap.ok(told99.status === 0 && /output y: \d+ of 48 elements differ, by at most \d/.test(told99.stdout),
     'verify --run with optimisation: the differences', `${told99.status}\n${told99.stderr}`);
+  // Why float16 differs is said of what follows from float16 that crossed, and of nothing else.
+  const half = each.split('half_crosses', { stages: 2, args: ['--pin', 'n_z=0', '--pin', 'n_t0=0', '--pin', 'n_m1=1'] });
+  const says = (text, output) => new RegExp(`output ${output}: \\d+ of \\d+ elements differ.*; float16 tensors crossed`)
+    .test(text);
+  for (const level of ['0', '99']) {
+    const told = verify(half.model, half.dir, '--optimization', level);
+    tap.ok(told.status === (level === '0' ? 1 : 0) && says(told.stdout, 'y') && !says(told.stdout, 'z') &&
+      /output z: \d+ of \d+ elements differ/.test(told.stdout) && says(told.stderr, 'y') === (level === '0'),
+      `verify --run with --optimization ${level}: float16 that crossed`, `${told.status}\n${told.stdout}${told.stderr}`);
+  }
+  tap.ok(!/float16/.test(`${differ.stdout}${differ.stderr}${told99.stdout}`), 'where none crosses, nothing is said of it');
 }
 
 // Failures.
