@@ -27,10 +27,12 @@ static bool has_it(psplit_i_merger *m, uint32_t s, uint32_t number) {
   return false;
 }
 
-/* Whether bodies of `of`, another stage or several, define the name and hide nothing by it. */
+/* Whether bodies of `of`, another stage or several, define the name and hide nothing by it: stages
+ * before `stage`, which makes the value, do not see it, and ONNX lets no body behind have its name
+ * but where the stage itself has it so. */
 static bool none_hides(psplit_i_merger *m, uint32_t of, const char *name, uint32_t stage,
                        uint32_t number) {
-  if (of != SEVERAL) return calls_it(m, of, name, number);
+  if (of != SEVERAL) return calls_it(m, of, name, number) || (of < stage && !has_it(m, of, number));
   for (uint32_t s = 0; s < m->manifest.n_stages; s++)
     if (s != stage && !calls_it(m, s, name, number) && has_it(m, s, number)) return false;
   return true;
