@@ -1,7 +1,7 @@
 #!/bin/sh
 # All fuzz targets in turn, one process at a time: soak.sh HOURS [BUILD [DIRECTORY [TARGET...]]]
 #
-# BUILD (build-fuzz) is a build with -Dfuzz=true (docs/testing.md). Each target gets its share of HOURS, which
+# BUILD (build-fuzz) is a build with -Dfuzz=true (docs/testing/fuzzing.md). Each target gets its share of HOURS, which
 # may be a fraction; what it learns is kept in DIRECTORY/TARGET (default: BUILD/soak), which the next soak
 # goes on from, and inputs that crash, hang for 60 s or take over 2 GiB in DIRECTORY/finds. A target that
 # was stopped by one goes on for the rest of its time. One line for each target:

@@ -13,7 +13,7 @@ import shutil
 import sys
 
 NAMES = ("resnet50", "densenet121", "mobilenet_v3_small", "vit_b_16")
-# Made only when named, for the figures of docs/costs.md.
+# Made only when named, for the figures of docs/costs/predictions.md.
 MORE_NAMES = ("convnext_tiny", "densenet169", "efficientnet_b0", "efficientnet_b1", "googlenet", "mnasnet0_5",
               "mnasnet1_0", "mobilenet_v2", "mobilenet_v3_large", "regnet_x_400mf",
               "regnet_x_800mf", "regnet_y_400mf", "resnet18", "resnet34", "resnext50_32x4d",

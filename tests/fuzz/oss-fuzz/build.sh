@@ -1,6 +1,6 @@
 #!/bin/bash -eu
 # Builds every fuzz target into $OUT with its seeds and its dictionary, in the way of OSS-Fuzz: run there by
-# its build container, which sets SRC, WORK, OUT, CC, CFLAGS. Elsewhere (docs/testing.md):
+# its build container, which sets SRC, WORK, OUT, CC, CFLAGS. Elsewhere (docs/testing/fuzzing.md):
 #   SRC=$PWD WORK=/tmp/w OUT=/tmp/out CC=clang CFLAGS="-O1 -g -fsanitize=address" bash tests/fuzz/oss-fuzz/build.sh
 cd "$(dirname "$0")"
 [ -d "$SRC/onnx-pipeline-split" ] && cd "$SRC/onnx-pipeline-split/tests/fuzz" || cd ..
