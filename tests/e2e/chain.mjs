@@ -10,9 +10,9 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import Ajv from 'ajv/dist/2020.js';
 import * as ort from 'onnxruntime-node';
 import { makeFeeds } from './feeds.mjs';
+import { fits } from './schema.mjs';
 import { Tap } from './tap.mjs';
 import { readModel } from './wire.mjs';
 
@@ -209,9 +209,9 @@ async function fileProblems(dir, manifest) {
   return problems;
 }
 
+let validate;
 function schemaProblems(manifest) {
-  const validate = new Ajv({ allErrors: true, allowUnionTypes: true })
-    .compile(JSON.parse(readFileSync(schemaFile)));
+  validate ??= fits(schemaFile);
   if (validate(manifest)) return [];
   return validate.errors.map(({ instancePath, message, params }) =>
     `${instancePath || '/'} ${message} ${JSON.stringify(params)}`);
