@@ -6,6 +6,7 @@
  * slowest is, and only where the stage's memory holds the weights that come along. What it reads is
  * received for it, or computed again as well where that is cheaper: back to the model's inputs. A
  * stage that holds more than its device can, once all is counted, does without. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,22 +316,104 @@ static void drop_unread(psplit_planner *planner, const uint32_t *copy_off,
   }
 }
 
-/* A node that was copied to every stage that reads it would stand in its own without a use, and
- * cannot move there: supernodes stay whole. Its first copy goes then, and its result is sent. */
-static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
+/* Whether a stage that does not have the value's node can get it from there. */
+static bool can_get(const psplit_planner *planner, uint32_t value, uint32_t stage) {
+  const uint32_t home = planner->stage[planner->graph->values[value].producer];
+  return home < stage && psplit_i_planner_sendable(planner, value) &&
+         send_cost(planner, home, stage, value) < INT64_MAX;
+}
+
+/* What all moves keep: whatever a stage uses is made there, by a node of its own or by a copy, or
+ * in an earlier stage that can send it. Here of what the node reads in its own stage, and of what
+ * its readers, dead ones and copies as well, have of it in theirs. */
+static bool is_in_time(const psplit_planner *planner, const uint32_t *copy_off,
+                       const uint32_t *copy_at, uint32_t node) {
   const psplit_i_graph *graph = planner->graph;
+  const uint32_t home = planner->stage[node];
+  PSPLIT_FOR_EACH_READ(&graph->nodes[node], value) {
+    const uint32_t producer = graph->values[value].producer;
+    if (producer != PSPLIT_NONE && !stage_holds(planner, copy_off, copy_at, home, producer) &&
+        !can_get(planner, value, home))
+      return false;
+  }
+  for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
+    const uint32_t value = graph->nodes[node].outputs[o];
+    if (value == PSPLIT_NONE) continue;
+    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+      const uint32_t reader = graph->consumers[c];
+      if (!stage_holds(planner, copy_off, copy_at, planner->stage[reader], node) &&
+          !can_get(planner, value, planner->stage[reader]))
+        return false;
+      for (uint32_t k = copy_off[reader]; k < copy_off[reader + 1]; k++) {
+        const psplit_plan_copy *copy = &planner->copies.items[copy_at[k]];
+        if (copy->node == reader && !stage_holds(planner, copy_off, copy_at, copy->stage, node) &&
+            !can_get(planner, value, copy->stage))
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+/* Whether the node may leave its stage: it is a supernode by itself, nothing holds it there, and
+ * neither constants nor the stage's being empty would stay behind. */
+static bool may_leave(const psplit_planner *planner, const uint32_t *n_owned, uint32_t node) {
+  const psplit_i_graph *graph = planner->graph;
+  if (planner->grouping.next[node] != node || n_owned[planner->stage[node]] < 2 ||
+      planner->together[node] != PSPLIT_NONE || planner->options.training ||
+      planner->state_class[node] != PSPLIT_NONE)
+    return false;
+  PSPLIT_FOR_EACH_READ(&graph->nodes[node], value) {
+    const uint32_t producer = graph->values[value].producer;
+    if (producer != PSPLIT_NONE && (planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
+      return false;
+  }
+  return true;
+}
+
+/* Moves the node to a stage where it has a copy that went, unless something would be used before it
+ * is made then: what is dead may read it where it is. */
+static bool move_to(psplit_planner *planner, const uint32_t *copy_off, const uint32_t *copy_at,
+                    uint32_t node, uint32_t stage) {
+  const uint32_t home = planner->stage[node];
+  planner->stage[node] = stage;
+  if (is_in_time(planner, copy_off, copy_at, node)) return true;
+  planner->stage[node] = home;
+  return false;
+}
+
+/* A node that was copied to every stage that reads it would stand in its own without a use. It
+ * moves to the first of them; where it cannot, as supernodes stay whole, that copy goes, and its
+ * result is sent, or stays if it cannot be sent. */
+static psplit_code drop_idle(psplit_planner *planner, bool moving, bool *out_moved,
+                             psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
+  uint32_t *n_owned = PSPLIT_NEW(&planner->scratch, uint32_t, planner->options.n_stages);
   const size_t n_copies = planner->copies.n;
   uint32_t *off = PSPLIT_NEW(&planner->scratch, uint32_t, (size_t)graph->n_nodes + 2);
   uint32_t *at = psplit_i_arena_array(&planner->scratch, n_copies, sizeof *at);
-  if (!off || !at) return psplit_i_nomem(diag);
+  if (!n_owned || !off || !at) return psplit_i_nomem(diag);
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    n_owned[planner->stage[n]] += !(planner->node_flags[n] & PSPLIT_I_NODE_FREE);
   for (size_t c = 0; c < n_copies; c++) off[planner->copies.items[c].node + 2]++;
   for (uint32_t n = 0; n < graph->n_nodes; n++) off[n + 2] += off[n + 1];
   for (uint32_t c = 0; c < n_copies; c++) at[off[planner->copies.items[c].node + 1]++] = c;
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
-    if (off[n] < off[n + 1] && !(planner->node_flags[n] & PSPLIT_I_NODE_FREE) &&
-        !used_at_home(planner, off, at, n))
-      planner->copies.items[at[off[n]]].node = PSPLIT_NONE;
+    if (off[n] == off[n + 1] || (planner->node_flags[n] & PSPLIT_I_NODE_FREE) ||
+        used_at_home(planner, off, at, n))
+      continue;
+    psplit_plan_copy *first = &planner->copies.items[at[off[n]]];
+    first->node = PSPLIT_NONE;
+    const uint32_t home = planner->stage[n];
+    if (moving && may_leave(planner, n_owned, n) && move_to(planner, off, at, n, first->stage)) {
+      n_owned[home]--;
+      n_owned[first->stage]++;
+      *out_moved = true;
+    } else if (!is_in_time(planner, off, at, n)) {
+      first->node = n;
+    }
+    assert(is_in_time(planner, off, at, n));
   }
   drop_unread(planner, off, at);
   size_t kept = 0;
@@ -343,6 +426,7 @@ static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
 
 /* The copies that there were, and which stages went back to theirs: when, from 1. */
 typedef struct fallback {
+  uint32_t *stage; /* [n_nodes] */
   psplit_plan_copy *copies;
   size_t n;
   uint32_t *round; /* [n_stages] 0: not yet */
@@ -355,7 +439,9 @@ static psplit_code remember(psplit_planner *planner, psplit_diag *diag, fallback
   out->n_rounds = 0;
   out->copies = psplit_i_arena_array(arena, out->n, sizeof *out->copies);
   out->round = PSPLIT_NEW(arena, uint32_t, planner->plan->n_stages);
-  if (!out->copies || !out->round) return psplit_i_nomem(diag);
+  out->stage = psplit_i_arena_array(arena, planner->graph->n_nodes, sizeof *out->stage);
+  if (!out->copies || !out->round || !out->stage) return psplit_i_nomem(diag);
+  memcpy(out->stage, planner->stage, planner->graph->n_nodes * sizeof *out->stage);
   if (out->n) memcpy(out->copies, planner->copies.items, out->n * sizeof *out->copies);
   return PSPLIT_OK;
 }
@@ -390,10 +476,11 @@ out:
   return code;
 }
 
-/* Copies for the stages as they stand, and the plan with them. */
-static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
+/* Copies for the stages as they stand, and the plan with them; nodes that would be idle may move,
+ * *out_moved. */
+static psplit_code copy_nodes(psplit_planner *planner, bool moving, bool *out_moved,
+                              psplit_diag *diag) {
   psplit_code code;
-  fallback before;
   const psplit_plan *plan = planner->plan;
   const size_t n_before = planner->copies.n;
   const psplit_i_graph *graph = planner->graph;
@@ -405,7 +492,6 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   s.room_bytes = PSPLIT_NEW(&planner->scratch, uint64_t, plan->n_stages);
   s.n_from = PSPLIT_NEW(&planner->scratch, uint32_t, plan->n_stages);
   if (planner->scratch.failed) return psplit_i_nomem(diag);
-  PSPLIT_TRY(remember(planner, diag, &before));
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];
     const uint64_t limit = psplit_devices_memory_bytes(planner->devices, i);
@@ -415,10 +501,42 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   for (uint32_t i = 1; i < plan->n_stages; i++)
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
   psplit_i_copies_sort(planner);
-  PSPLIT_TRY(drop_idle(planner, diag));
-  planner->plan_holds = !n_before && !planner->copies.n;
+  PSPLIT_TRY(drop_idle(planner, moving, out_moved, diag));
+  planner->plan_holds = !n_before && !planner->copies.n && !*out_moved;
   if (!planner->plan_holds) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
+static psplit_code restore(psplit_planner *planner, const fallback *to, psplit_diag *diag) {
+  psplit_code code;
+  memcpy(planner->stage, to->stage, planner->graph->n_nodes * sizeof *planner->stage);
+  planner->copies.n = 0;
+  for (size_t c = 0; c < to->n; c++)
+    if (!psplit_i_vec_push(&planner->copies, to->copies[c])) PSPLIT_FAIL(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
+/* The same; nodes move where the plan is faster for it than where they stay: of a chain that moves,
+ * what stays behind is sent all the same. */
+static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
+  fallback before, with_moves = {0};
+  int64_t moved_ns = INT64_MAX;
+  bool moved = false;
+  const bool moving = planner->options.objective == PSPLIT_THROUGHPUT;
+  PSPLIT_TRY(remember(planner, diag, &before));
+  PSPLIT_TRY(copy_nodes(planner, moving, &moved, diag));
+  if (moved) {
+    if (psplit_i_plan_fits(planner)) moved_ns = planner->plan->bottleneck_ns;
+    PSPLIT_TRY(remember(planner, diag, &with_moves));
+    PSPLIT_TRY(restore(planner, &before, diag));
+    PSPLIT_TRY(copy_nodes(planner, false, &moved, diag));
+  }
   for (bool any = !planner->plan_holds; any;) PSPLIT_TRY(go_back(planner, &before, &any, diag));
+  if (moved_ns < planner->plan->bottleneck_ns) PSPLIT_TRY(restore(planner, &with_moves, diag));
 out:
   return code;
 }
