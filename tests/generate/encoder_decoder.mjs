@@ -148,6 +148,9 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const dir = (what, k) => join(tmp, `${what}${k}`);
 const ks = model.ks.filter((k) => k > 1 || !ways[0]);
 for (const k of ks) {
+  // Real models say all in one stage and in most, between only how they start; PSPLIT_MATRIX=full: all.
+  const between = name !== 'made' && k > 1 && k < ks.at(-1) && process.env.PSPLIT_MATRIX !== 'full';
+  const n = between ? Math.ceil(model.n / 4) : model.n;
   split(files.encoder, dir('encoder', k), ['-k', `${Math.min(k, 2)}`, ...dims(model.encoderDims)]);
   splitDecoder(k, 'first', dir('first', k));
   splitDecoder(k, 'later', dir('later', k));
@@ -158,13 +161,13 @@ for (const k of ks) {
   for (const way of ways.filter((each) => k > 1 || !each)) {
     for (const sequences of name === 'made' ? [1, 2, 4] : [3]) {
       const title = `in ${k}${way ? ' ranks' : ''}`;
-      const args = [dir('later', k), '--prompt-split', dir('first', k), '--encoder', dir('encoder', k), ...input, ...given, '-n', `${model.n}`,
+      const args = [dir('later', k), '--prompt-split', dir('first', k), '--encoder', dir('encoder', k), ...input, ...given, '-n', `${n}`,
         '--sequences', `${sequences}`, '--optimization', '0', '--threads', '1', '--json'];
       const got = run(k, args, way);
       const report = got.status === 0 ? JSON.parse(got.stdout) : { sequences: [] };
-      tap.ok(same(report.sequences.map(({ tokens }) => tokens), wanted), `${title}, ${sequences} at once: the tokens of the whole`,
+      tap.ok(same(report.sequences.map(({ tokens }) => tokens), wanted.map((tokens) => tokens.slice(0, n))), `${title}, ${sequences} at once: the tokens of the whole`,
         `${got.status} ${got.stderr}${JSON.stringify(report.sequences.map(({ tokens }) => tokens))}\n${JSON.stringify(wanted)}`);
-      tap.ok(report.encoded === model.prompts.length && report.steps === model.prompts.length * model.n, `${title}: the encoder runs once for each sequence`,
+      tap.ok(report.encoded === model.prompts.length && report.steps === model.prompts.length * n, `${title}: the encoder runs once for each sequence`,
         got.stdout);
     }
   }
