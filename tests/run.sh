@@ -19,24 +19,27 @@ stop() {
 
 build() {
   dir=$1 compiler=$2 type=$3
+  shift 3
   echo "==> building with $compiler in $dir/, $type"
   if [ ! -f "$dir/build.ninja" ]; then
-    CC=$compiler meson setup "$dir" "--buildtype=$type" -Dwerror=true || return 1
+    CC=$compiler meson setup "$dir" "--buildtype=$type" -Dwerror=true "$@" || return 1
   fi
   ninja -C "$dir" --quiet
 }
 
-sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config cmake:cmake make:make \
+# What the libraries and all tests are compiled with first: gcc builds while the others, and models, come over the network.
+sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config make:make \
   libomp-dev libprotobuf-c-dev protobuf-c-compiler:protoc-c protobuf-compiler:protoc \
-  libjansson-dev libcmocka-dev libmicrohttpd-dev zlib1g-dev mpich libmpich-dev libonnx-dev libonnx-testdata nodejs:node npm:npm \
-  ca-certificates chromium clang-format-14:clang-format-14 graphviz:dot zsh:zsh fish:fish python3-dev python3-numpy \
-  python3-onnx python3-torch python3-torchvision || stop "installing packages"
+  libjansson-dev libcmocka-dev libmicrohttpd-dev zlib1g-dev mpich libmpich-dev nodejs:node npm:npm ca-certificates \
+  clang-format-14:clang-format-14 python3-dev || stop "installing packages"
 
-# While packages and models come over the network, gcc builds.
-gcc_log=$(mktemp)
-build build-gcc-release gcc release >"$gcc_log" 2>&1 &
+logs=$(mktemp -d)
+trap 'wait; rm -rf "$logs"' EXIT
+build build-gcc-release gcc release >"$logs/gcc" 2>&1 &
 gcc_pid=$!
-trap 'wait; rm -f "$gcc_log"' EXIT
+
+sh samples/install.sh cmake:cmake libonnx-dev libonnx-testdata chromium graphviz:dot zsh:zsh fish:fish \
+  python3-numpy python3-onnx python3-torch python3-torchvision || stop "installing packages"
 
 for each in tests/e2e tests/view; do
   cmp -s $each/package-lock.json $each/node_modules/.installed && continue
@@ -45,13 +48,18 @@ for each in tests/e2e tests/view; do
   cp $each/package-lock.json $each/node_modules/.installed
 done
 
-echo "==> test models in $PSPLIT_MODEL_CACHE"
-sh tests/models/fetch.sh || stop "filling the model cache"
-
+sh tests/models/fetch.sh >"$logs/models" 2>&1 &
+models_pid=$!
 gcc=passed
 wait $gcc_pid || gcc=failed
-cat "$gcc_log"
-build build-test clang debugoptimized || stop "building with clang"
+cat "$logs/gcc"
+build build-test clang debugoptimized -Ddebug=false || stop "building with clang"
+
+echo "==> test models in $PSPLIT_MODEL_CACHE"
+models=passed
+wait $models_pid || models=failed
+cat "$logs/models"
+[ $models = passed ] || stop "filling the model cache"
 
 echo "==> running the tests"
 # More at a time than twice the processors: many wait, for signals, other ranks and time-outs.

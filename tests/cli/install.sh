@@ -94,11 +94,11 @@ for each in "$source"/*; do
   [ -d "$each/meson-private" ] || ln -s "$each" "$tmp/source/"
 done
 cd "$tmp/source" || exit 1
-# -O0: that it starts is asked, not how fast it is. Without tests, as README.md says below the lines: none
+# -O0 -g0: that it starts is asked, not how fast it is. Without tests, as README.md says below the lines: none
 # of them is installed.
 # shellcheck disable=SC2016  # the page's backquotes
 grep -q '`-Dtests=false`' "$source/README.md" && sed -i 's/meson setup build/& -Dtests=false/' "$tmp/lines.sh" &&
-  CFLAGS=-O0 DESTDIR=$tmp/root sh -e "$tmp/lines.sh" >"$tmp/log" 2>&1 && [ ! -e build/tests ]
+  CFLAGS='-O0 -g0' DESTDIR=$tmp/root sh -e "$tmp/lines.sh" >"$tmp/log" 2>&1 && [ ! -e build/tests ]
 report $? "the lines of README.md build and install it"
 foreign=$(grep "libomp from the compiler's folder" "$tmp/log") # the loader finds no other
 pc=$(find "$tmp/root" -name psplit.pc)
