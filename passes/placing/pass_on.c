@@ -129,12 +129,6 @@ static void link_stages(ways *w, bool all) {
       w->linked[(size_t)i * w->n + j] = j == i + 1 || (all && j > i);
 }
 
-static int compare_wishes(const void *a, const void *b) {
-  const psplit_plan_transfer *x = a, *y = b;
-  if (x->value != y->value) return x->value < y->value ? -1 : 1;
-  return x->to < y->to ? -1 : x->to > y->to;
-}
-
 static psplit_code begin(ways *w, psplit_planner *planner, psplit_diag *diag) {
   psplit_i_arena *arena = &planner->scratch;
   const psplit_plan *plan = planner->plan;
@@ -152,7 +146,7 @@ static psplit_code begin(ways *w, psplit_planner *planner, psplit_diag *diag) {
   w->load_ns = psplit_i_arena_zeroed(arena, n, sizeof *w->load_ns);
   if (arena->failed) return psplit_i_nomem(diag);
   if (w->n_wishes) memcpy(w->wishes, plan->transfers, w->n_wishes * sizeof *w->wishes);
-  if (w->n_wishes) qsort(w->wishes, w->n_wishes, sizeof *w->wishes, compare_wishes);
+  psplit_i_sort_by_value(w->wishes, w->n_wishes);
   for (size_t s = 0; s < n; s++) compute_ns[s] = plan->stages[s].compute_ns;
   w->compute_ns = compute_ns;
   return PSPLIT_OK;

@@ -87,16 +87,10 @@ out:
   return code;
 }
 
-static int compare_values(const void *a, const void *b) {
-  const psplit_plan_transfer *x = a, *y = b;
-  if (x->value != y->value) return x->value < y->value ? -1 : 1;
-  return x->to < y->to ? -1 : x->to > y->to;
-}
-
 /* A device that has several stages gets a tensor once: the first of them hands it to the others. */
 static void share_on_devices(const psplit_planner *planner, psplit_i_transfers *io) {
   if (!planner->segmented || !io->n) return;
-  qsort(io->items, io->n, sizeof *io->items, compare_values);
+  psplit_i_sort_by_value(io->items, io->n);
   for (size_t t = 0, first = 0; t < io->n; t++) {
     psplit_plan_transfer *transfer = &io->items[t];
     if (io->items[first].value != transfer->value) first = t;

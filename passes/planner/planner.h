@@ -266,6 +266,9 @@ void psplit_i_say_heavy_if(const psplit_planner *planner);
 
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 
+/* By value, then by receiver. O(n log n). */
+void psplit_i_sort_by_value(psplit_plan_transfer *transfers, size_t n);
+
 /* Puts in place of each transfer between stages without a link its hops by way of others. In: from
  * the stage of the producer, in any order; out: in any order. Errors: INFEASIBLE (no way; names the
  * devices), NOMEM. */

@@ -14,6 +14,10 @@ static int compare_by_value(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
+void psplit_i_sort_by_value(psplit_plan_transfer *transfers, size_t n) {
+  if (n) qsort(transfers, n, sizeof *transfers, compare_by_value);
+}
+
 static psplit_code no_way(const psplit_planner *planner, uint32_t from, uint32_t to,
                           psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
@@ -33,7 +37,7 @@ psplit_code psplit_i_relay_transfers(psplit_planner *planner, psplit_i_transfers
   uint32_t *held = PSPLIT_NEW(&planner->scratch, uint32_t, n_stages);
   psplit_i_hop *hops = psplit_i_arena_array(&planner->scratch, n_stages, sizeof *hops);
   if (!held || !hops) return psplit_i_nomem(diag);
-  qsort(io_transfers->items, io_transfers->n, sizeof *io_transfers->items, compare_by_value);
+  psplit_i_sort_by_value(io_transfers->items, io_transfers->n);
   uint32_t stamp = 0;
   for (size_t t = 0; t < io_transfers->n; t++) {
     const psplit_plan_transfer *wish = &io_transfers->items[t];
