@@ -19,19 +19,26 @@ static int compare_seats(const void *a, const void *b) {
   return by_name ? by_name : x->at < y->at ? -1 : 1;
 }
 
+/* The devices that stages may run on, the roomiest first; NULL when out of memory. */
+static seat *sorted_devices(psplit_planner *planner) {
+  const uint32_t n = planner->n_candidates;
+  seat *devices = psplit_i_arena_array(&planner->scratch, n, sizeof *devices);
+  for (uint32_t d = 0; devices && d < n; d++)
+    devices[d] = (seat){psplit_devices_memory_bytes(planner->devices, d),
+                        psplit_devices_name(planner->devices, d), d};
+  if (devices) qsort(devices, n, sizeof *devices, compare_seats);
+  return devices;
+}
+
 psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {
-  const uint32_t n = planner->options.n_stages, n_devices = planner->n_candidates;
+  const uint32_t n = planner->options.n_stages;
   seat *stages = psplit_i_arena_array(&planner->scratch, n, sizeof *stages);
-  seat *devices = psplit_i_arena_array(&planner->scratch, n_devices, sizeof *devices);
+  const seat *devices = sorted_devices(planner);
   uint32_t *order = psplit_i_arena_array(&planner->arena, n, sizeof *order);
   *out = NULL;
   if (!stages || !devices || !order) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < n; s++) stages[s] = (seat){planner->plan->stages[s].memory_bytes, "", s};
-  for (uint32_t d = 0; d < n_devices; d++)
-    devices[d] = (seat){psplit_devices_memory_bytes(planner->devices, d),
-                        psplit_devices_name(planner->devices, d), d};
   qsort(stages, n, sizeof *stages, compare_seats);
-  qsort(devices, n_devices, sizeof *devices, compare_seats);
   bool fits = true;
   for (uint32_t k = 0; k < n; k++) {
     fits &= stages[k].bytes <= devices[k].bytes;
@@ -44,13 +51,10 @@ psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
 
 psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {
   const uint32_t n = planner->options.n_stages, n_devices = planner->n_candidates;
-  seat *devices = psplit_i_arena_array(&planner->scratch, n_devices, sizeof *devices);
+  const seat *devices = sorted_devices(planner);
   uint8_t *taken = psplit_i_arena_zeroed(&planner->scratch, n_devices, sizeof *taken);
   uint32_t *order = psplit_i_arena_array(&planner->arena, n, sizeof *order);
   if (!devices || !taken || !order) return psplit_i_nomem(diag);
-  for (uint32_t d = 0; d < n_devices; d++)
-    devices[d] = (seat){psplit_devices_memory_bytes(planner->devices, d), "", d};
-  qsort(devices, n_devices, sizeof *devices, compare_seats);
   for (uint32_t k = 0; k < n; k++) taken[devices[k].at] = 1;
   for (uint32_t d = 0, k = 0; d < n_devices; d++)
     if (taken[d]) order[k++] = planner->device_id[d];
