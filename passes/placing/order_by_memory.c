@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builder.h"
+
 /* A stage and what it needs, or a device and what it has. */
 typedef struct seat {
   uint64_t bytes;
@@ -47,6 +49,14 @@ psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
   if (fits) *out = order;
   psplit_i_arena_reset(&planner->scratch);
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_fit_by_memory(psplit_planner *planner, bool reorder, bool *out_fits,
+                                   uint32_t **out_order, psplit_diag *diag) {
+  *out_order = NULL;
+  *out_fits = psplit_i_plan_fits(planner);
+  if (*out_fits || !reorder || !planner->order_chosen) return PSPLIT_OK;
+  return psplit_i_order_by_memory(planner, diag, out_order);
 }
 
 psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {

@@ -9,6 +9,11 @@
  * order of devices is a chosen one. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
                                                      uint32_t **out);
+/* Whether the plan fits the devices as they stand; else, with `reorder` and where their order is a
+ * chosen one, *out_order as above, or NULL. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_fit_by_memory(psplit_planner *planner, bool reorder,
+                                                   bool *out_fits, uint32_t **out_order,
+                                                   psplit_diag *diag);
 /* The devices with the most memory, as many as there are stages, in the order that was given; of
  * equal ones those that are first by name. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag,

@@ -2,22 +2,10 @@
 #ifndef PSPLIT_PASSES_PASS_ON_H
 #define PSPLIT_PASSES_PASS_ON_H
 
+#include "message_ways.h"
 #include "planner.h"
+#include "shared_split.h"
 #include "tied_weights.h"
-
-/* The split through shared memory, where each stage sends one message at most, for all that it
- * sends, and receives one, or another one that was found since: the best over the ways that were
- * found for it. The solution's bound holds for all splits and all ways that tensors may go. */
-typedef struct psplit_i_shared_split {
-  psplit_solution *solution;  /* NULL: none was found */
-  uint32_t *stage;            /* [n_nodes] in the planner's arena, as all here */
-  uint32_t *group_stage;      /* the same of the bare problem's nodes */
-  uint32_t *next;             /* [n_stages^2] ways */
-  int64_t slowest_ns, sum_ns; /* over these: the slowest stage, and all; INT64_MAX: none fits */
-  int64_t direct_ns;          /* the slowest stage where all is sent directly */
-  uint32_t n_groups;          /* supernodes it is of; 0: not asked yet */
-  double left_frac;           /* of the time of the split, for sending directly */
-} psplit_i_shared_split;
 
 /* Where latency is a message's, asks for the split through shared memory first, and then for what
  * no way of passing on is below: where sending straight, or passing on, takes a split no longer
@@ -39,8 +27,5 @@ PSPLIT_MUST_USE psplit_code psplit_i_share_memory_first(psplit_planner *planner,
  * it stays. Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *shared,
                                              psplit_diag *diag);
-/* Takes that back: all stages send to each other. */
-void psplit_i_pass_nothing_on(psplit_planner *planner);
-void psplit_i_shared_split_fini(psplit_i_shared_split *shared);
 
 #endif

@@ -1,0 +1,176 @@
+/* A split through shared memory: each stage sends its tensors once, in one message, and receives
+ * them in one. Solved as a problem of its own, and measured over the ways that are best for it. */
+#include "shared_split.h"
+
+#include <string.h>
+
+#include "any_way.h"
+#include "builder.h"
+#include "message_ways.h"
+#include "methods.h"
+#include "order_by_memory.h"
+#include "record.h"
+
+enum { LARGE = 512 /* supernodes: not soon decided */ };
+
+/* Of the time that the split itself may take: for shared memory, where the exact program decides
+ * soon or what stages pass on helps it more, and where it takes a search; for all ways; and for
+ * shared memory again, if that has not been decided. */
+static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
+/* And for sending directly, of which a bound is known by then: behind that which was asked. */
+static const double BEHIND_ONE = 0.5, BEHIND_TWO = 0.4, BEHIND_ALL = 0.1;
+/* Above which the exact program would not get far with all ways. */
+static const double WIDE = 0.01;
+
+void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
+  psplit_solution_destroy(shared->solution);
+  *shared = (psplit_i_shared_split){0};
+}
+
+/* Splits of supernodes, measured one after the other. */
+typedef struct trial {
+  psplit_planner *planner;
+  bool reorder; /* the split may be one for other devices under the stages: it is to be the plan */
+  psplit_i_shared_split *best;
+  const uint32_t *group;  /* [n_nodes] */
+  size_t n_bare;          /* nodes of the bare problem */
+  uint32_t *stage, *next; /* of the one at hand */
+} trial;
+
+/* psplit_i_measure: by the best ways that are found, if stages fit. The best so far is kept. */
+static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit_diag *diag,
+                                 int64_t *out_ns) {
+  trial *t = with;
+  psplit_code code;
+  psplit_i_toll found;
+  bool fits;
+  uint32_t *order;
+  psplit_planner *planner = t->planner;
+  psplit_i_shared_split *best = t->best;
+  const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
+  for (size_t v = 0; v < n_nodes; v++)
+    t->stage[v] = t->group[v] == PSPLIT_NONE ? 0 : group_stage[t->group[v]];
+  PSPLIT_TRY(psplit_i_ways_adopt(planner, t->stage, NULL, diag));
+  const int64_t direct_ns = planner->plan->bottleneck_ns;
+  PSPLIT_TRY(psplit_i_ways_find(planner, diag, t->next, &found));
+  PSPLIT_TRY(psplit_i_ways_adopt(planner, t->stage, t->next, diag));
+  PSPLIT_TRY(psplit_i_fit_by_memory(planner, t->reorder, &fits, &order, diag));
+  *out_ns = fits || order ? found.slowest_ns : INT64_MAX;
+  psplit_i_pass_nothing_on(planner);
+  if (*out_ns == INT64_MAX ||
+      !psplit_i_toll_is_less(found, (psplit_i_toll){best->slowest_ns, best->sum_ns}))
+    goto out;
+  memcpy(best->stage, t->stage, n_nodes * sizeof *best->stage);
+  memcpy(best->group_stage, group_stage, t->n_bare * sizeof *best->group_stage);
+  memcpy(best->next, t->next, n * n * sizeof *best->next);
+  best->slowest_ns = found.slowest_ns;
+  best->sum_ns = found.sum_ns;
+  best->direct_ns = direct_ns;
+out:
+  return code;
+}
+
+bool psplit_i_shared_split_is_within(const psplit_i_shared_split *shared, double open) {
+  return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + open);
+}
+
+/* Between the bound by shared memory and what its split takes: what counts then is which stages
+ * pass tensors on. */
+static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag *diag) {
+  psplit_code code;
+  psplit_partition_options options;
+  psplit_solution *solution = t->best->solution;
+  int64_t bound_ns = solution->lower_bound_ns, value_ns = t->best->slowest_ns;
+  if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
+  if (!solution->proved_optimal && t->best->n_groups > LARGE)
+    return PSPLIT_OK; /* the program would not get far */
+  psplit_i_partition_options(t->planner, &options);
+  options.time_limit_s *= ANY_WAY;
+  options.logger = NULL;
+  PSPLIT_TRY(
+    psplit_i_bound_any_way(problem, &options, measure_split, t, &bound_ns, &value_ns, diag));
+  if (bound_ns > solution->lower_bound_ns) {
+    solution->lower_bound_ns = bound_ns;
+    solution->bound = psplit_i_method_name(PSPLIT_I_SOLVER_EXACT);
+    psplit_i_record_any_way(t->planner, &options, bound_ns, t->best->group_stage, t->best->next);
+  }
+out:
+  return code;
+}
+
+static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io, trial *out,
+                             psplit_diag *diag) {
+  const size_t n = planner->graph->n_nodes;
+  io->stage = psplit_i_arena_array(&planner->arena, n, sizeof *io->stage);
+  io->group_stage = psplit_i_arena_array(&planner->arena, out->n_bare, sizeof *io->group_stage);
+  io->next = psplit_i_ways_new(planner);
+  io->slowest_ns = io->sum_ns = io->direct_ns = INT64_MAX;
+  out->stage = psplit_i_arena_array(&planner->arena, n, sizeof *out->stage);
+  out->next = psplit_i_ways_new(planner);
+  return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
+/* In a share of the time: of two answers the larger bound counts, and the better split. */
+static psplit_code ask(trial *t, const psplit_problem *problem, double share, bool joined,
+                       psplit_diag *diag) {
+  psplit_code code;
+  psplit_partition_options options;
+  psplit_diag why = {0};
+  psplit_planner *planner = t->planner;
+  psplit_solution *found = NULL, **best = &t->best->solution;
+  int64_t ns;
+  psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= share;
+  options.logger = NULL;
+  code = psplit_partition_solve(problem, &options, &why, &found);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
+  code = PSPLIT_OK;
+  if (!found) goto out;
+  if (!joined) PSPLIT_TRY(psplit_i_record(planner, problem, &options, found, diag));
+  PSPLIT_TRY(measure_split(t, found->stage, diag, &ns));
+  if (*best && (*best)->lower_bound_ns > found->lower_bound_ns) goto out;
+  psplit_solution_destroy(*best);
+  *best = found;
+  found = NULL;
+out:
+  psplit_solution_destroy(found);
+  return code;
+}
+
+psplit_code psplit_i_shared_split_find(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                                       const uint8_t *joined, psplit_i_shared_split *io,
+                                       psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_arena arena; /* plans are made while the problem is asked */
+  psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
+  trial t = {.planner = planner, .reorder = !joined, .best = io};
+  psplit_i_shared_split_fini(io);
+  if (!joined) planner->any_way_bound_ns = 0;
+  psplit_i_arena_init(&arena, 0);
+  io->n_groups = planner->grouping.n_groups;
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(psplit_i_builder_unlimited(&b));
+  if (b.problem.n_link_classes || !b.problem.message_ns) goto out;
+  b.problem.comm = PSPLIT_COMM_SHARED;
+  if (joined) PSPLIT_TRY(psplit_i_tied_weights_join(&b, ties, joined));
+  t.group = b.group;
+  t.n_bare = b.problem.n_nodes;
+  PSPLIT_TRY(make_room(planner, io, &t, diag));
+  const bool large = b.n_groups > LARGE;
+  PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, diag));
+  if (!io->solution || joined) goto out;
+  io->left_frac = BEHIND_ONE;
+  if (!large && !io->solution->proved_optimal && io->slowest_ns < INT64_MAX &&
+      !psplit_i_shared_split_is_within(io, WIDE)) {
+    PSPLIT_TRY(ask(&t, &b.problem, AGAIN, false, diag));
+    io->left_frac = io->solution->proved_optimal ? BEHIND_ALL : BEHIND_TWO;
+    if (!io->solution->proved_optimal) goto out;
+  }
+  PSPLIT_TRY(close_in(&t, &b.problem, diag));
+out:
+  if (code == PSPLIT_OK && io->solution && !joined)
+    planner->any_way_bound_ns = io->solution->lower_bound_ns;
+  psplit_i_arena_fini(&arena);
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
