@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draft.h"
 #include "model.h"
 #include "wire.h"
 
 enum {
-  MODEL_GRAPH = 7,
   GRAPH_NODE = 1,
   GRAPH_INITIALIZER = 5,
   GRAPH_OUTPUT = 12,
@@ -28,11 +28,8 @@ typedef struct inliner {
   uint32_t node;              /* the If */
   const psplit_i_graph *body; /* the branch, and its GraphProto: */
   const uint8_t *body_at, *body_end;
-  bool *same_output;           /* [body->n_values] is an output of the If as well */
-  psplit_i_text graph, whole;  /* contents of the new GraphProto and ModelProto */
-  psplit_i_spans graph_fields; /* offsets into `graph` until the end */
-  psplit_i_spans model_fields;
-  bool failed;
+  bool *same_output; /* [body->n_values] is an output of the If as well */
+  psplit_i_draft draft;
 } inliner;
 
 static const char *branch_name(const inliner *in) {
@@ -242,21 +239,14 @@ static psplit_code check_condition(inliner *in, psplit_inlined *out) {
 
 /* --- the new skeleton --- */
 
-static void add_field(inliner *in, const uint8_t *bytes, size_t n, psplit_i_span span) {
-  span.skeleton_offset = (uint32_t)in->graph.n;
-  span.skeleton_bytes = (uint32_t)n;
-  psplit_i_text_add(&in->graph, bytes, n);
-  if (!psplit_i_vec_push(&in->graph_fields, span)) in->failed = true;
-}
-
 /* A field of the branch as one of the main graph. */
 static void add_body_field(inliner *in, const psplit_i_field *f) {
   const bool tensors = f->number == GRAPH_NODE || f->number == GRAPH_INITIALIZER ||
                        f->number == GRAPH_SPARSE_INITIALIZER;
   const psplit_i_span *whole =
     &in->model->skeleton.graph_fields.items[in->model->node_spans[in->node]];
-  add_field(in, f->start, (size_t)(f->end - f->start),
-            (psplit_i_span){.field = f->number, .has_view = tensors && whole->has_view});
+  psplit_i_draft_add(&in->draft, f->start, (size_t)(f->end - f->start),
+                     (psplit_i_span){.field = f->number, .has_view = tensors && whole->has_view});
 }
 
 /* Whether the branch's value_info `index` speaks of a value of its own, and alone. */
@@ -313,7 +303,7 @@ static psplit_code add_identities(inliner *in) {
     psplit_i_wire_bytes(&inner, 4, "Identity", 8);
     psplit_i_wire_bytes(&field, GRAPH_NODE, inner.bytes, inner.n);
     if (name.failed || inner.failed || field.failed) PSPLIT_FAIL(psplit_i_nomem(in->diag));
-    add_field(in, (const uint8_t *)field.bytes, field.n, (psplit_i_span){.field = GRAPH_NODE});
+    psplit_i_draft_add(&in->draft, field.bytes, field.n, (psplit_i_span){.field = GRAPH_NODE});
   }
 out:
   psplit_i_text_fini(&name);
@@ -344,8 +334,8 @@ static psplit_code add_output_infos(inliner *in) {
     field.n = 0;
     psplit_i_wire_bytes(&field, GRAPH_VALUE_INFO, f.content, (size_t)(f.end - f.content));
     if (field.failed) PSPLIT_FAIL(psplit_i_nomem(in->diag));
-    add_field(in, (const uint8_t *)field.bytes, field.n,
-              (psplit_i_span){.field = GRAPH_VALUE_INFO});
+    psplit_i_draft_add(&in->draft, field.bytes, field.n,
+                       (psplit_i_span){.field = GRAPH_VALUE_INFO});
   }
 out:
   psplit_i_text_fini(&field);
@@ -361,34 +351,14 @@ static psplit_code make_graph(inliner *in) {
       PSPLIT_TRY(add_body_fields(in, true));
       PSPLIT_TRY(add_identities(in));
     } else {
-      add_field(in, skeleton->bytes + span->skeleton_offset, span->skeleton_bytes, *span);
+      psplit_i_draft_add(&in->draft, skeleton->bytes + span->skeleton_offset, span->skeleton_bytes,
+                         *span);
     }
   }
   PSPLIT_TRY(add_body_fields(in, false));
   PSPLIT_TRY(add_output_infos(in));
 out:
   return code;
-}
-
-static void make_model(inliner *in) {
-  const psplit_i_skeleton *skeleton = &in->model->skeleton;
-  for (size_t i = 0; i < skeleton->model_fields.n; i++) {
-    psplit_i_span span = skeleton->model_fields.items[i];
-    const uint8_t *bytes = skeleton->bytes + span.skeleton_offset;
-    span.skeleton_offset = (uint32_t)in->whole.n;
-    if (span.field == MODEL_GRAPH) {
-      psplit_i_wire_bytes(&in->whole, MODEL_GRAPH, in->graph.bytes, in->graph.n);
-      span.file_bytes = 0;
-      span.has_view = true;
-      const uint32_t base = (uint32_t)(in->whole.n - in->graph.n);
-      for (size_t g = 0; g < in->graph_fields.n; g++)
-        in->graph_fields.items[g].skeleton_offset += base;
-    } else {
-      psplit_i_text_add(&in->whole, bytes, span.skeleton_bytes);
-    }
-    span.skeleton_bytes = (uint32_t)(in->whole.n - span.skeleton_offset);
-    if (!psplit_i_vec_push(&in->model_fields, span)) in->failed = true;
-  }
 }
 
 psplit_code psplit_i_inline_if(const psplit_model *model, const psplit_inline_if *choice,
@@ -402,22 +372,9 @@ psplit_code psplit_i_inline_if(const psplit_model *model, const psplit_inline_if
   PSPLIT_TRY(check_names(&in));
   PSPLIT_TRY(check_condition(&in, out_inlined));
   PSPLIT_TRY(make_graph(&in));
-  make_model(&in);
-  if (in.failed || in.graph.failed || in.whole.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  *out_skeleton = (psplit_i_skeleton){.bytes = (uint8_t *)in.whole.bytes,
-                                      .n_bytes = in.whole.n,
-                                      .capacity = in.whole.capacity,
-                                      .model_fields = in.model_fields,
-                                      .graph_fields = in.graph_fields,
-                                      .unpacked_bytes = model->skeleton.unpacked_bytes};
-  free(in.same_output);
-  psplit_i_text_fini(&in.graph);
-  return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_draft_finish(&in.draft, &model->skeleton, diag, out_skeleton));
 out:
   free(in.same_output);
-  psplit_i_text_fini(&in.graph);
-  psplit_i_text_fini(&in.whole);
-  psplit_i_vec_fini(&in.graph_fields);
-  psplit_i_vec_fini(&in.model_fields);
+  psplit_i_draft_fini(&in.draft);
   return code;
 }

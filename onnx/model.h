@@ -126,7 +126,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_data_file_open(psplit_model *model, const c
  * stood, behind them an Identity for each output that has another name in the branch, and what else
  * the branch's graph holds joins the main graph's. A span whose bytes are not together in the file
  * has file_bytes 0. Strings of *out_inlined are the model's or the choice's. Errors: USAGE,
- * UNSUPPORTED, NOMEM; nothing to free then. */
+ * UNSUPPORTED, LIMIT (over 2 GiB), NOMEM; nothing to free then. */
 PSPLIT_MUST_USE psplit_code psplit_i_inline_if(const psplit_model *model,
                                                const psplit_inline_if *choice, psplit_diag *diag,
                                                psplit_i_skeleton *out_skeleton,
@@ -148,7 +148,7 @@ typedef struct psplit_i_node_edit {
 
 /* The skeleton of `model` with some nodes replaced and `fields` of the GraphProto added at its end.
  * edits[n_edits] ascend by node. What is new has file_bytes 0 in its span, and no view.
- * Errors: MALFORMED (fields that are none), NOMEM. */
+ * Errors: MALFORMED (fields that are none), LIMIT (over 2 GiB), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_skeleton_edit(const psplit_model *model,
                                                    const psplit_i_node_edit *edits, size_t n_edits,
                                                    const void *fields, size_t bytes,
