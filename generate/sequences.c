@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "feed_check.h"
 #include "step_input.h"
@@ -150,21 +149,16 @@ static sequence *choose(psplit_i_sequences *ss, bool *out_new) {
 
 static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **inputs,
                  int64_t *out_deadline_ns, psplit_i_step *out_step, psplit_diag *failure) {
-  static const long LOOK_NS = 50000000;
+  static const int64_t LOOK_NS = 50000000;
   psplit_i_sequences *ss = user;
   bool is_new = false;
   sequence *s = NULL;
   *out_deadline_ns = 0;
   pthread_mutex_lock(&ss->mutex);
   while (!atomic_load(stopped) && !(s = choose(ss, &is_new))) {
-    struct timespec until;
     /* Not by the lists: one whose token is being told is in none of them. */
     if (ss->closed && !ss->waiting.first && ss->n_free == ss->options.n_slots) break;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&ss->changed, &ss->mutex, &until);
+    psplit_i_timed_cond_wait(&ss->changed, &ss->mutex, psplit_i_now_ns() + LOOK_NS);
   }
   if (is_new) pthread_cond_broadcast(&ss->changed); /* there is room for another that waits */
   pthread_mutex_unlock(&ss->mutex);
@@ -355,7 +349,7 @@ psplit_code psplit_i_sequences_create(const psplit_i_sequences_options *options,
   if (!ss) return psplit_i_nomem(diag);
   ss->options = *options;
   pthread_mutex_init(&ss->mutex, NULL);
-  pthread_cond_init(&ss->changed, NULL);
+  psplit_i_timed_cond_init(&ss->changed);
   ss->waiting.end = &ss->waiting.first;
   ss->ready.end = &ss->ready.first;
   ss->under_way.end = &ss->under_way.first;

@@ -3,7 +3,6 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static bool meet(psplit_i_host *host) {
   psplit_i_rank *r = (psplit_i_rank *)host;
@@ -33,7 +32,6 @@ static void fail(psplit_i_host *host, const psplit_diag *diag) {
 
 void psplit_i_rank_init(psplit_i_rank *rank, const psplit_i_rank_work *work, uint32_t index,
                         uint32_t n_ranks) {
-  pthread_condattr_t clock;
   memset(rank, 0, sizeof *rank);
   rank->host.meet = meet;
   rank->host.fail = fail;
@@ -41,10 +39,7 @@ void psplit_i_rank_init(psplit_i_rank *rank, const psplit_i_rank_work *work, uin
   rank->index = index;
   rank->n_ranks = n_ranks;
   pthread_mutex_init(&rank->mutex, NULL);
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-  pthread_cond_init(&rank->changed, &clock);
-  pthread_condattr_destroy(&clock);
+  psplit_i_timed_cond_init(&rank->changed);
 }
 
 psplit_code psplit_i_rank_meet_others(psplit_i_rank *rank, psplit_i_rank_link *links,

@@ -1,7 +1,6 @@
 #include "queue.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 psplit_i_bundle *psplit_i_bundle_create(uint32_t n) {
   psplit_i_bundle *bundle = calloc(1, sizeof *bundle + n * sizeof *bundle->tensors);
@@ -161,10 +160,4 @@ void psplit_i_queue_close(psplit_i_queue *queue) {
   pthread_cond_broadcast(&queue->changed);
   pthread_mutex_unlock(&queue->mutex);
   tell(queue);
-}
-
-int64_t psplit_i_now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }

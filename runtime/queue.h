@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "clock.h"
 #include "tensor.h"
 
 /* Whose micro-batch it is, where stages keep something of a sequence from one to the next. */
@@ -82,7 +83,5 @@ void psplit_i_queue_arrive(psplit_i_queue *queue, psplit_i_bundle *bundle);
 uint64_t psplit_i_queue_n_popped(psplit_i_queue *queue);
 /* Wakes whoever waits; from then on nothing goes in or out. */
 void psplit_i_queue_close(psplit_i_queue *queue);
-
-int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
 
 #endif

@@ -1,7 +1,6 @@
 /* Requests in lists, and their answers, for those who wait for them or by callback. */
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "answer.h"
 #include "queue.h"
@@ -35,12 +34,6 @@ void psplit_i_request_free(const psplit_i_requests *rs, psplit_i_request *r) {
   free_inputs(rs, r);
   psplit_response_release(r->answer);
   free(r);
-}
-
-void psplit_i_requests_await(psplit_i_requests *rs, int64_t until_ns) {
-  static const int64_t SECOND_NS = 1000000000;
-  pthread_cond_timedwait(&rs->changed, &rs->mutex,
-                         &(struct timespec){until_ns / SECOND_NS, until_ns % SECOND_NS});
 }
 
 psplit_i_request *psplit_i_requests_take_to_answer(psplit_i_requests *rs, psplit_i_request_list *l,

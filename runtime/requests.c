@@ -2,7 +2,6 @@
 #include "requests.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "failures.h"
 #include "queue.h"
@@ -17,7 +16,6 @@ void psplit_request_defaults(psplit_request *out, size_t struct_size) {
 psplit_code psplit_i_requests_create(const psplit_i_requests_options *options, psplit_diag *diag,
                                      psplit_i_requests **out) {
   psplit_i_requests *rs = calloc(1, sizeof *rs);
-  pthread_condattr_t clock;
   if (!rs) return psplit_i_nomem(diag);
   rs->options = *options;
   if (options->max_batch > 1) {
@@ -29,11 +27,8 @@ psplit_code psplit_i_requests_create(const psplit_i_requests_options *options, p
       return code;
     }
   }
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&rs->mutex, NULL);
-  pthread_cond_init(&rs->changed, &clock);
-  pthread_condattr_destroy(&clock);
+  psplit_i_timed_cond_init(&rs->changed);
   *out = rs;
   return PSPLIT_OK;
 }
@@ -90,7 +85,7 @@ static psplit_code make_room(psplit_i_requests *rs, const psplit_i_request *r, b
     }
     const psplit_code code = psplit_i_deadline_check(r->deadline_ns, diag);
     if (code != PSPLIT_OK) return code;
-    psplit_i_requests_await(rs, psplit_i_now_ns() + LOOK_NS);
+    psplit_i_timed_cond_wait(&rs->changed, &rs->mutex, psplit_i_now_ns() + LOOK_NS);
   }
   return rs->closed ? psplit_i_fail(diag, PSPLIT_IO, "the service takes no more requests")
                     : PSPLIT_OK;
@@ -146,7 +141,7 @@ psplit_code psplit_i_requests_wait(psplit_i_requests *rs, uint64_t id, double mo
       code = psplit_i_fail(diag, PSPLIT_LIMIT, "request %llu is not answered within %g s",
                            (unsigned long long)id, most_s);
     else
-      psplit_i_requests_await(rs, until_ns);
+      psplit_i_timed_cond_wait(&rs->changed, &rs->mutex, until_ns);
   }
   pthread_mutex_unlock(&rs->mutex);
   if (!r) return code;

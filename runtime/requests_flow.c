@@ -36,7 +36,7 @@ static void take_mates(psplit_i_requests *rs, psplit_i_request *first, const ato
     psplit_i_request *r = rs->waiting.first;
     if (!r) {
       if (rs->closed || psplit_i_now_ns() >= until_ns) return;
-      psplit_i_requests_await(rs, until_ns);
+      psplit_i_timed_cond_wait(&rs->changed, &rs->mutex, until_ns);
       continue;
     }
     if (r->n_rows < 0 || r->n_rows > most - n_rows ||
@@ -96,7 +96,8 @@ static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **input
       give_inputs(rs, r, inputs, out_deadline_ns, failure);
     }
     const bool over = !r && ((rs->closed && !rs->n_batches) || atomic_load(stopped));
-    if (!late && !r && !over) psplit_i_requests_await(rs, psplit_i_now_ns() + LOOK_NS);
+    if (!late && !r && !over)
+      psplit_i_timed_cond_wait(&rs->changed, &rs->mutex, psplit_i_now_ns() + LOOK_NS);
     pthread_mutex_unlock(&rs->mutex);
     if (late)
       psplit_i_request_answer(rs, late, NULL, &why);

@@ -53,9 +53,6 @@ psplit_i_request *psplit_i_requests_take_to_answer(psplit_i_requests *rs, psplit
 void psplit_i_request_answer(psplit_i_requests *rs, psplit_i_request *r,
                              psplit_i_tensor *const *outputs, const psplit_diag *failure);
 
-/* With the mutex held: until something changes, at most until then. */
-void psplit_i_requests_await(psplit_i_requests *rs, int64_t until_ns);
-
 /* One that is in no list. */
 void psplit_i_request_free(const psplit_i_requests *rs, psplit_i_request *r);
 

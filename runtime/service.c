@@ -103,15 +103,10 @@ void psplit_i_service_run_options(psplit_run_options *run) {
 
 /* Whether it can take requests: else it has ended, or the caller waits for it no more. */
 static bool wait_ready(psplit_service *s) {
-  static const long LOOK_NS = 20000000, SECOND_NS = 1000000000;
+  static const int64_t LOOK_NS = 20000000;
   pthread_mutex_lock(&s->mutex);
   while (!s->ready && !s->ended && !s->cancel) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / SECOND_NS;
-    until.tv_nsec %= SECOND_NS;
-    pthread_cond_timedwait(&s->changed, &s->mutex, &until);
+    psplit_i_timed_cond_wait(&s->changed, &s->mutex, psplit_i_now_ns() + LOOK_NS);
     if (!s->ready && psplit_i_cancelled(s->cancel_start)) s->cancel = 1;
   }
   const bool good = s->ready;
@@ -130,7 +125,7 @@ psplit_code psplit_i_service_start_over(const psplit_i_way *way, const psplit_on
   s->ort = ort;
   s->pipeline = pipeline;
   pthread_mutex_init(&s->mutex, NULL);
-  pthread_cond_init(&s->changed, NULL);
+  psplit_i_timed_cond_init(&s->changed);
   PSPLIT_TRY(make(s, run, own, diag));
   if (pthread_create(&s->thread, NULL, service_main, s))
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));

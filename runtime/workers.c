@@ -5,15 +5,11 @@
 
 psplit_code psplit_i_workers_init(psplit_i_workers *w, const psplit_i_ends *ends, uint32_t n_stages,
                                   psplit_diag *diag) {
-  pthread_condattr_t clock;
   *w =
     (psplit_i_workers){.ends = ends, .each = calloc((size_t)n_stages + 2, sizeof(psplit_i_worker))};
   if (!w->each) return psplit_i_nomem(diag);
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->mutex, NULL);
-  pthread_cond_init(&w->changed, &clock);
-  pthread_condattr_destroy(&clock);
+  psplit_i_timed_cond_init(&w->changed);
   return PSPLIT_OK;
 }
 
@@ -67,13 +63,11 @@ out:
 }
 
 bool psplit_i_workers_wait(psplit_i_workers *w, int64_t most_ns) {
-  static const int64_t SECOND_NS = 1000000000;
-  const int64_t until = psplit_i_now_ns() + most_ns;
-  int late = 0;
+  const int64_t until_ns = psplit_i_now_ns() + most_ns;
+  bool in_time = true;
   pthread_mutex_lock(&w->mutex);
-  while (w->n_ended < w->n && !late)
-    late = pthread_cond_timedwait(&w->changed, &w->mutex,
-                                  &(struct timespec){until / SECOND_NS, until % SECOND_NS});
+  while (w->n_ended < w->n && in_time)
+    in_time = psplit_i_timed_cond_wait(&w->changed, &w->mutex, until_ns);
   const bool all = w->n_ended == w->n;
   pthread_mutex_unlock(&w->mutex);
   return all;

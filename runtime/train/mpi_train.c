@@ -2,7 +2,6 @@
 #include <mpi.h>
 #include <psplit/run_mpi.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "mpi_agree.h"
 #include "mpi_gather.h"
@@ -31,14 +30,12 @@ static void *thread_main(void *argument) {
 }
 
 static bool wait_ended(psplit_i_rank *rank, int64_t most_ns) {
-  static const int64_t SECOND_NS = 1000000000;
   rank_host *h = (rank_host *)rank;
-  const int64_t until = psplit_i_now_ns() + most_ns;
-  int late = 0;
+  const int64_t until_ns = psplit_i_now_ns() + most_ns;
+  bool in_time = true;
   pthread_mutex_lock(&rank->mutex);
-  while (h->started && !h->ended && !late)
-    late = pthread_cond_timedwait(&rank->changed, &rank->mutex,
-                                  &(struct timespec){until / SECOND_NS, until % SECOND_NS});
+  while (h->started && !h->ended && in_time)
+    in_time = psplit_i_timed_cond_wait(&rank->changed, &rank->mutex, until_ns);
   const bool ended = !h->started || h->ended;
   pthread_mutex_unlock(&rank->mutex);
   return ended;

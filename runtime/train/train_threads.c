@@ -1,6 +1,5 @@
 /* Transport: all devices in one process. A bundle changes hands; no tensor is copied. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "patience.h"
 #include "train.h"
@@ -105,13 +104,11 @@ static psplit_code start_all(crew *c, psplit_diag *diag) {
 
 /* Whether all have ended, after waiting for it so long at most. */
 static bool wait_ended(crew *c, int64_t most_ns) {
-  static const int64_t SECOND_NS = 1000000000;
-  const int64_t until = psplit_i_now_ns() + most_ns;
-  int late = 0;
+  const int64_t until_ns = psplit_i_now_ns() + most_ns;
+  bool in_time = true;
   pthread_mutex_lock(&c->mutex);
-  while (c->n_ended < c->n_started && !late)
-    late = pthread_cond_timedwait(&c->changed, &c->mutex,
-                                  &(struct timespec){until / SECOND_NS, until % SECOND_NS});
+  while (c->n_ended < c->n_started && in_time)
+    in_time = psplit_i_timed_cond_wait(&c->changed, &c->mutex, until_ns);
   const bool all = c->n_ended == c->n_started;
   pthread_mutex_unlock(&c->mutex);
   return all;
@@ -157,14 +154,10 @@ psplit_code psplit_i_train_threads(const psplit_i_ort *ort, const psplit_i_pipe 
                                    psplit_diag *diag, psplit_i_timeline *out,
                                    psplit_i_train_result *out_result) {
   crew c = {.host = {.meet = meet, .fail = fail}, .n_devices = setup->wiring.n_devices};
-  pthread_condattr_t clock;
   psplit_code code;
   (void)rank;
   pthread_mutex_init(&c.mutex, NULL);
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-  pthread_cond_init(&c.changed, &clock);
-  pthread_condattr_destroy(&clock);
+  psplit_i_timed_cond_init(&c.changed);
   PSPLIT_TRY(psplit_i_timeline_init(c.n_devices, psplit_i_train_n_events(setup), diag, out));
   PSPLIT_TRY(make(&c, ort, pipe, setup, out, out_result, diag));
   code = start_all(&c, diag);

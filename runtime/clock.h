@@ -1,0 +1,17 @@
+/* Time that nobody sets: what threads wait by, so that a clock which is put back holds none of
+ * them up. */
+#ifndef PSPLIT_RUNTIME_CLOCK_H
+#define PSPLIT_RUNTIME_CLOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* A condition that can be waited for until a time of that clock. */
+void psplit_i_timed_cond_init(pthread_cond_t *cond);
+/* With the mutex held: waits for it, at most until then. False: it is past. */
+bool psplit_i_timed_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_ns);
+
+#endif
