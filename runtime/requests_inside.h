@@ -1,5 +1,5 @@
 /* What submits requests and what takes them through the pipeline share: the requests, in the order
- * of their way. Functions that say so want the mutex held. */
+ * of their way. */
 #ifndef PSPLIT_RUNTIME_REQUESTS_INSIDE_H
 #define PSPLIT_RUNTIME_REQUESTS_INSIDE_H
 
@@ -41,7 +41,8 @@ struct psplit_i_requests {
   uint32_t n_batches; /* of several requests, under way: these may have to run again */
 };
 
-/* With the mutex held: at the end of a list; out of it the one at *at, which is there. */
+/* With the mutex held, or once nobody else is left: at the end of a list; out of it the one at *at,
+ * which is there. */
 void psplit_i_requests_append(psplit_i_request_list *l, psplit_i_request *r);
 psplit_i_request *psplit_i_requests_take(psplit_i_request_list *l, psplit_i_request **at);
 
