@@ -10,6 +10,7 @@
 /* A stage and what it needs, or a device and what it has. */
 typedef struct seat {
   uint64_t bytes;
+  int64_t ns;       /* of a device: for the whole model */
   const char *name; /* so that devices go by names, however they are listed */
   uint32_t at;
 } seat;
@@ -17,17 +18,20 @@ typedef struct seat {
 static int compare_seats(const void *a, const void *b) {
   const seat *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
   const int by_name = strcmp(x->name, y->name);
   return by_name ? by_name : x->at < y->at ? -1 : 1;
 }
 
-/* The devices that stages may run on, the roomiest first; NULL when out of memory. */
+/* The devices that stages may run on, the roomiest first, of these the fastest; NULL when out of
+ * memory. */
 static seat *sorted_devices(psplit_planner *planner) {
   const uint32_t n = planner->n_candidates;
   seat *devices = psplit_i_arena_array(&planner->scratch, n, sizeof *devices);
   for (uint32_t d = 0; devices && d < n; d++)
-    devices[d] = (seat){psplit_devices_memory_bytes(planner->devices, d),
-                        psplit_devices_name(planner->devices, d), d};
+    devices[d] =
+      (seat){psplit_devices_memory_bytes(planner->devices, d),
+             psplit_i_planner_total_ns(planner, d), psplit_devices_name(planner->devices, d), d};
   if (devices) qsort(devices, n, sizeof *devices, compare_seats);
   return devices;
 }
@@ -39,7 +43,8 @@ psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
   uint32_t *order = psplit_i_arena_array(&planner->arena, n, sizeof *order);
   *out = NULL;
   if (!stages || !devices || !order) return psplit_i_nomem(diag);
-  for (uint32_t s = 0; s < n; s++) stages[s] = (seat){planner->plan->stages[s].memory_bytes, "", s};
+  for (uint32_t s = 0; s < n; s++)
+    stages[s] = (seat){planner->plan->stages[s].memory_bytes, 0, "", s};
   qsort(stages, n, sizeof *stages, compare_seats);
   bool fits = true;
   for (uint32_t k = 0; k < n; k++) {

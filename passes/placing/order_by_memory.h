@@ -15,7 +15,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_fit_by_memory(psplit_planner *planner, bool
                                                    bool *out_fits, uint32_t **out_order,
                                                    psplit_diag *diag);
 /* The devices with the most memory, as many as there are stages, in the order that was given; of
- * equal ones those that are first by name. Errors: NOMEM. */
+ * equal ones the fastest, then those that are first by name. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag,
                                                       uint32_t **out);
 /* Puts stages on these devices, which are as good a choice as those chosen so far. The plan is to

@@ -161,8 +161,13 @@ def main(argv):
         tight = cpu | {"memory_bytes": 1052 << 10}
         roomy = where([tight | {"name": "a"}, tight | {"name": "b", "overhead_ns": 100},
                        cpu | {"name": "c", "overhead_ns": 90000}], "-k", "2")
-        tap.ok(isinstance(roomy, dict) and set(roomy.values()) == {"a", "c"},
+        tap.ok(isinstance(roomy, dict) and set(roomy.values()) == {"b", "c"},
                "devices with room, where those that are fast have none", str(roomy))
+        slow, fast = tight | {"name": "a"}, tight | {"name": "b", "overhead_ns": 100}
+        equal = [where([*two, cpu | {"name": "c", "overhead_ns": 90000}], "-k", "2")
+                 for two in ([slow, fast], [fast, slow])]
+        tap.ok(all(isinstance(each, dict) and set(each.values()) == {"b", "c"} for each in equal),
+               "of those with as much memory the fastest, however they are listed", str(equal))
 
         def stages(*options):
             done = subprocess.run([split, "m.onnx", "--plan-only", "--json", "-q", "--dim", "batch=64",
