@@ -38,9 +38,29 @@ static const char *text_at(const json *object, const char *key) {
   return is(value, PSPLIT_I_JSON_STRING) ? value->text : NULL;
 }
 
-/* A member of "parameters" of `of`; NULL: there is none. */
-static const json *parameter(const json *of, const char *name) {
-  return find(find(of, "parameters"), name);
+/* As above, of what may be left out; many clients write null for that. */
+static const json *find_given(const json *object, const char *key) {
+  const json *value = find(object, key);
+  return is(value, PSPLIT_I_JSON_NULL) ? NULL : value;
+}
+
+/* "parameters" of `of`; NULL: there are none. */
+static psplit_code read_parameters(const json *of, psplit_diag *diag, const json **out) {
+  *out = find_given(of, "parameters");
+  return !*out || is(*out, PSPLIT_I_JSON_OBJECT) ? PSPLIT_OK
+                                                 : bad(diag, "parameters has to be an object");
+}
+
+/* A parameter of `of` that is true or false; *io stays where it is left out. */
+static psplit_code read_flag(const json *of, const char *name, psplit_diag *diag, bool *io) {
+  const json *parameters;
+  const psplit_code code = read_parameters(of, diag, &parameters);
+  if (code != PSPLIT_OK) return code;
+  const json *value = find_given(parameters, name);
+  if (!value) return PSPLIT_OK;
+  *io = is(value, PSPLIT_I_JSON_TRUE);
+  if (*io || is(value, PSPLIT_I_JSON_FALSE)) return PSPLIT_OK;
+  return psplit_diag_fail(diag, PSPLIT_USAGE, "%s has to be true or false", name);
 }
 
 /* An input while it is read. */
@@ -72,11 +92,13 @@ static bool put_float(reading *r, const json *value) {
   const bool whole = value->kind == PSPLIT_I_JSON_INTEGER;
   if (!whole && value->kind != PSPLIT_I_JSON_REAL) return false;
   const double given = whole ? (double)value->integer : value->real;
-  const float narrow = (float)given;
-  if (r->type->bytes == sizeof narrow)
+  if (r->type->bytes == sizeof(float)) {
+    const float narrow = (float)given;
+    if (isinf(narrow)) return false; /* JSON has no such numbers */
     memcpy(r->bytes + r->n_done * sizeof narrow, &narrow, sizeof narrow);
-  else
+  } else {
     memcpy(r->bytes + r->n_done * sizeof given, &given, sizeof given);
+  }
   return true;
 }
 
@@ -196,14 +218,18 @@ static psplit_code read_shape(const json *input, reading *r, psplit_diag *diag, 
 static psplit_code read_input(const json *input, const char *binary, size_t n_binary, size_t *io_at,
                               psplit_diag *diag, serve_request *out) {
   const char *name = text_at(input, "name"), *datatype = text_at(input, "datatype");
-  const json *data = find(input, "data"), *size = parameter(input, "binary_data_size");
+  const json *data = find_given(input, "data"), *parameters;
   psplit_named_tensor *to = &out->inputs[out->n_inputs];
   reading r = {.type = datatype ? serve_datatype_called(datatype) : NULL};
   if (!name || !r.type) return bad(diag, "an input has a name and a datatype of the protocol");
+  psplit_code code = read_parameters(input, diag, &parameters);
+  if (code != PSPLIT_OK) return code;
+  const json *size = find(parameters, "binary_data_size");
+  if (data && size) return bad(diag, "an input has data or binary_data_size, not both");
   int64_t *dims = calloc(MAX_RANK, sizeof *dims);
   if (!dims) return no_memory(diag);
   uint32_t n_dims = 0;
-  psplit_code code = read_shape(input, &r, diag, dims, &n_dims);
+  code = read_shape(input, &r, diag, dims, &n_dims);
   const void *lent = NULL;
   if (code == PSPLIT_OK && size) {
     const int64_t n = size->kind == PSPLIT_I_JSON_INTEGER ? size->integer : -1;
@@ -245,18 +271,27 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
 
 static psplit_code read_wanted(const json *outputs, psplit_diag *diag, serve_request *out) {
   const size_t n = length(outputs);
+  psplit_code code = PSPLIT_OK;
   if (!outputs) return PSPLIT_OK;
   if (!is(outputs, PSPLIT_I_JSON_ARRAY)) return bad(diag, "outputs has to be a list");
   out->wanted = calloc(n + 1, sizeof *out->wanted);
   if (!out->wanted) return no_memory(diag);
-  for (size_t i = 0; i < n; i++) {
-    const json *output = &outputs->children[i], *binary = parameter(output, "binary_data");
-    const char *name = text_at(output, "name");
-    if (!name) return bad(diag, "an output has a name");
-    out->wanted[out->n_wanted++] =
-      (serve_wanted){name, binary ? is(binary, PSPLIT_I_JSON_TRUE) : out->binary};
+  for (size_t i = 0; i < n && code == PSPLIT_OK; i++) {
+    const json *output = &outputs->children[i];
+    serve_wanted wanted = {text_at(output, "name"), out->binary};
+    if (!wanted.name) return bad(diag, "an output has a name");
+    code = read_flag(output, "binary_data", diag, &wanted.binary);
+    out->wanted[out->n_wanted++] = wanted;
   }
-  return PSPLIT_OK;
+  return code;
+}
+
+/* The protocol's id is a string. Numbers are what many clients count requests by; what else it is
+ * would be lost. */
+static psplit_code read_id(const json *root, psplit_diag *diag, const json **out) {
+  *out = find_given(root, "id");
+  if (!*out || is(*out, PSPLIT_I_JSON_STRING) || is(*out, PSPLIT_I_JSON_INTEGER)) return PSPLIT_OK;
+  return bad(diag, "id has to be a string or a whole number");
 }
 
 static psplit_code parse(const char *text, size_t n, psplit_i_arena *arena, psplit_diag *diag,
@@ -284,9 +319,9 @@ psplit_code serve_request_parse(const char *body, size_t n_body, size_t n_json, 
   const size_t n = length(inputs);
   if (code == PSPLIT_OK && !is(inputs, PSPLIT_I_JSON_ARRAY))
     code = bad(diag, "a request is an object with a list of inputs");
+  if (code == PSPLIT_OK) code = read_id(root, diag, &made.id);
+  if (code == PSPLIT_OK) code = read_flag(root, "binary_data_output", diag, &made.binary);
   if (code == PSPLIT_OK) {
-    made.id = text_at(root, "id");
-    made.binary = is(parameter(root, "binary_data_output"), PSPLIT_I_JSON_TRUE);
     made.inputs = calloc(n + 1, sizeof *made.inputs);
     made.owned = calloc(n + 1, sizeof *made.owned);
     if (!made.inputs || !made.owned) code = no_memory(diag);
@@ -295,7 +330,7 @@ psplit_code serve_request_parse(const char *body, size_t n_body, size_t n_json, 
     code = read_input(&inputs->children[i], body + n_json, n_body - n_json, &at, diag, &made);
   if (code == PSPLIT_OK && at != n_body - n_json)
     code = bad(diag, "there is more binary data than inputs");
-  if (code == PSPLIT_OK) code = read_wanted(find(root, "outputs"), diag, &made);
+  if (code == PSPLIT_OK) code = read_wanted(find_given(root, "outputs"), diag, &made);
   if (code == PSPLIT_OK)
     *out = made;
   else

@@ -14,7 +14,7 @@ typedef struct serve_wanted {
 } serve_wanted;
 
 typedef struct serve_request {
-  const char *id; /* NULL: none */
+  const psplit_i_json_value *id; /* a string or an integer, which goes back; NULL: none */
   psplit_named_tensor *inputs;
   uint32_t n_inputs;
   serve_wanted *wanted; /* NULL: all outputs, as `binary` says */

@@ -122,7 +122,10 @@ static psplit_code put_reply(FILE *out, const char *model, const serve_request *
   put_string(out, model);
   if (request->id) {
     fputs(",\"id\":", out);
-    put_string(out, request->id);
+    if (request->id->kind == PSPLIT_I_JSON_INTEGER)
+      fprintf(out, "%" PRId64, request->id->integer);
+    else
+      psplit_json_print(out, request->id->text, request->id->n);
   }
   fputs(",\"outputs\":[", out);
   for (uint32_t o = 0; o < response->n_outputs && code == PSPLIT_OK; o++) {

@@ -34,7 +34,8 @@ static void check(const serve_request *r) {
   memcpy(&least, r->inputs[3].tensor.data, sizeof least);
   assert_true(least == INT64_MIN);
   assert_memory_equal(r->inputs[4].tensor.data, "wxyz", 4);
-  assert_string_equal(r->id, "\xc3\xa9");
+  assert_int_equal(r->id->kind, PSPLIT_I_JSON_STRING);
+  assert_string_equal(r->id->text, "\xc3\xa9");
   assert_true(r->n_wanted == 1 && r->wanted[0].binary);
 }
 
@@ -65,6 +66,17 @@ static void requests(void **state) {
 static void wrong_requests(void **state) {
   static const char *const bodies[][2] = {
     {"{", "JSON"},
+    {"{\"id\": 1.5, \"inputs\": []}", "id has to be a string or a whole number"},
+    {"{\"id\": [], \"inputs\": []}", "id has to be a string or a whole number"},
+    {"{\"inputs\": [], \"parameters\": []}", "parameters has to be an object"},
+    {"{\"inputs\": [], \"parameters\": {\"binary_data_output\": 1}}",
+     "binary_data_output has to be true or false"},
+    {"{\"inputs\": [], \"outputs\": [{\"name\": \"y\", \"parameters\": {\"binary_data\": "
+     "\"true\"}}]}",
+     "binary_data has to be true or false"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"INT8\", \"data\": [1], "
+     "\"parameters\": {\"binary_data_size\": 1}}]}",
+     "not both"},
     {"[]", "list of inputs"},
     {"{\"inputs\": [], \"inputs\": []}", "JSON"},
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"INT8\", \"data\": [128]}]}",
@@ -75,6 +87,12 @@ static void wrong_requests(void **state) {
      "shape"},
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"UINT8\", \"data\": [-1]}]}",
      "out of range"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"UINT8\", \"data\": [256]}]}",
+     "out of range"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"FP32\", \"data\": [-1e39]}]}",
+     "out of range"},
+    {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"FP64\", \"data\": [1e309]}]}",
+     "overflow"},
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"BOOL\", \"data\": [2]}]}",
      "out of range"},
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"INT8\", \"data\": [-129]}]}",
@@ -137,7 +155,9 @@ static void replies(void **state) {
     "\"parameters\":{\"binary_data_size\":13}}]}";
   const psplit_response response = {
     .n_outputs = sizeof OUTPUTS / sizeof *OUTPUTS, .outputs = OUTPUTS, .message = ""};
-  serve_request request = {.id = "7"};
+  const psplit_i_json_value id = {.kind = PSPLIT_I_JSON_STRING, .n = 1, .text = "7"},
+                            number = {.kind = PSPLIT_I_JSON_INTEGER, .integer = INT64_MIN};
+  serve_request request = {.id = &id};
   serve_reply reply = {0};
   psplit_diag diag = {0};
   assert_int_equal(serve_reply_make("m", &request, &response, &diag, &reply), PSPLIT_OK);
@@ -145,6 +165,11 @@ static void replies(void **state) {
   assert_memory_equal(reply.bytes, all, reply.n_json);
   assert_int_equal(reply.n - reply.n_json, sizeof HALVES);
   assert_memory_equal(reply.bytes + reply.n_json, HALVES, sizeof HALVES);
+  free(reply.bytes);
+  static const char numbered[] = "{\"model_name\":\"m\",\"id\":-9223372036854775808,\"outputs\":[";
+  request.id = &number;
+  assert_int_equal(serve_reply_make("m", &request, &response, &diag, &reply), PSPLIT_OK);
+  assert_memory_equal(reply.bytes, numbered, sizeof numbered - 1);
   free(reply.bytes);
   serve_wanted wanted[] = {{"t", true}, {"s", true}};
   request = (serve_request){.wanted = wanted, .n_wanted = 2};
