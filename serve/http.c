@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,12 @@ struct serve_http {
   size_t n_model;
 };
 
+/* Why a request is not looked at further. */
+typedef struct refusal {
+  unsigned status; /* 0: it is */
+  const char *why, *allowed /* methods; NULL: not to be said */;
+} refusal;
+
 /* One HTTP request. */
 typedef struct call {
   serve_http *http;
@@ -46,7 +53,9 @@ typedef struct call {
   serve_model *model; /* that it was handed to */
   char *body;
   size_t n, capacity;
-  uint64_t cost; /* of http->memory_bytes */
+  uint64_t cost;   /* of http->memory_bytes */
+  refusal refused; /* the rest of the body is not kept */
+  uint64_t n_dropped;
   int64_t began_ns;
   serve_request request;
   const psplit_response *response; /* kept; NULL: `status` and `text` tell */
@@ -54,14 +63,29 @@ typedef struct call {
   char *text; /* malloc'd */
 } call;
 
+/* A header of the request; NULL: there is none. */
+static const char *header(const call *c, const char *name) {
+  return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
+}
+
+static const refusal LARGE = {TOO_LARGE, "the body is larger than the server takes", NULL},
+                     LARGE_JSON = {TOO_LARGE,
+                                   "this is more JSON than the server takes: send binary data",
+                                   NULL},
+                     NO_ROOM = {MHD_HTTP_SERVICE_UNAVAILABLE, "too much is being read: try again",
+                                NULL};
+
 static int64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* `allowed`: which methods are, where the one was not; `n_json`: of bytes with binary data, else 0.
+ */
 static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned status,
-                                  const char *type, char *bytes, size_t n, size_t n_json) {
+                                  const char *type, char *bytes, size_t n, size_t n_json,
+                                  const char *allowed) {
   struct MHD_Response *response = MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);
   char length[32];
   if (!response) {
@@ -73,6 +97,7 @@ static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned st
     MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
   snprintf(length, sizeof length, "%zu", n_json);
   if (n_json) MHD_add_response_header(response, HEADER_LENGTH, length);
+  if (allowed) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
   const enum MHD_Result result = MHD_queue_response(connection, status, response);
   MHD_destroy_response(response);
   return result;
@@ -81,12 +106,19 @@ static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned st
 static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
                                  const char *type, char *text) {
   if (!text) return MHD_NO; /* out of memory: the connection ends */
-  return send_bytes(connection, status, type, text, strlen(text), 0);
+  return send_bytes(connection, status, type, text, strlen(text), 0, NULL);
 }
 
 static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned status,
                                   const char *message) {
   return send_text(connection, status, JSON_TYPE, serve_error_text(message));
+}
+
+static enum MHD_Result send_refusal(struct MHD_Connection *connection, const refusal *refused) {
+  char *text = serve_error_text(refused->why);
+  if (!text) return MHD_NO;
+  return send_bytes(connection, refused->status, JSON_TYPE, text, strlen(text), 0,
+                    refused->allowed);
 }
 
 static unsigned status_of(psplit_code code, bool accepted) {
@@ -122,13 +154,12 @@ static void respond(void *user, const psplit_response *response) {
 
 /* How much of the body is JSON. False where the header is no such number. */
 static bool json_length(call *c, size_t *out) {
-  const char *text = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, HEADER_LENGTH);
+  const char *text = header(c, HEADER_LENGTH);
   *out = c->n;
   if (!text) return true;
   char *end;
-  errno = 0;
   const unsigned long long n = strtoull(text, &end, 10);
-  if (*text < '0' || *text > '9' || *end || errno || n > c->n) return false;
+  if (*text < '0' || *end || n > c->n) return false; /* no sign, and no space before it */
   *out = (size_t)n;
   return true;
 }
@@ -149,8 +180,12 @@ static psplit_code parse(call *c, psplit_diag *diag) {
   size_t n_json;
   if (!json_length(c, &n_json))
     return psplit_diag_fail(diag, PSPLIT_USAGE, "%s is no length within the body", HEADER_LENGTH);
+  if (JSON_COST * (uint64_t)n_json + c->cost > c->http->options.max_memory_bytes) {
+    c->refused = LARGE_JSON; /* nor would there ever be room for it */
+    return psplit_diag_fail(diag, PSPLIT_USAGE, "%s", c->refused.why);
+  }
   if (!reserve(c, JSON_COST * (uint64_t)n_json))
-    return psplit_diag_fail(diag, PSPLIT_NOMEM, "too much is being read: try again");
+    return psplit_diag_fail(diag, PSPLIT_NOMEM, "%s", NO_ROOM.why);
   return serve_request_parse(c->body, c->n, n_json, diag, &c->request);
 }
 
@@ -182,8 +217,10 @@ static void infer(call *c) {
   if (code == PSPLIT_OK) code = submit(c, &request, &diag);
   if (code == PSPLIT_OK) return;
   serve_metrics *m = &c->http->metrics;
-  atomic_fetch_add(code == PSPLIT_LIMIT ? &m->n_no_room : &m->n_bad, 1);
+  const bool no_room = code == PSPLIT_LIMIT || code == PSPLIT_NOMEM;
+  atomic_fetch_add(no_room ? &m->n_no_room : &m->n_bad, 1);
   set_failure(c, code, false, diag.message);
+  if (c->refused.status) c->status = c->refused.status;
   MHD_resume_connection(c->connection);
 }
 
@@ -219,7 +256,19 @@ static enum MHD_Result answer(call *c) {
   if (code != PSPLIT_OK) return send_error(c->connection, status_of(code, false), diag.message);
   const bool binary = reply.n != reply.n_json;
   return send_bytes(c->connection, MHD_HTTP_OK, binary ? BINARY_TYPE : JSON_TYPE, reply.bytes,
-                    reply.n, binary ? reply.n_json : 0);
+                    reply.n, binary ? reply.n_json : 0, NULL);
+}
+
+/* What is asked for: clients of proxies say it with scheme and host (RFC 9112, 3.2.2). */
+static const char *path_of(const char *url) {
+  static const char *const SCHEMES[] = {"http://", "https://"};
+  for (size_t i = 0; i < sizeof SCHEMES / sizeof *SCHEMES; i++) {
+    const size_t n = strlen(SCHEMES[i]);
+    if (strncasecmp(url, SCHEMES[i], n) != 0) continue;
+    const char *path = strchr(url + n, '/');
+    return path ? path : "/";
+  }
+  return url;
 }
 
 /* What follows the name of the model in a path; NULL: it is not one of it. */
@@ -275,42 +324,62 @@ static bool is_load(const serve_http *h, const char *url) {
          strcmp(url + n + h->n_model, "/load") == 0;
 }
 
-/* The first look at a request: 0, or the status that refuses it. */
-static unsigned look(call *c, const entrance *at, const char *method, const char *url,
-                     const char **out_why) {
+/* The first look at a request, before its body. */
+static refusal look(call *c, const entrance *at, const char *method, const char *url) {
   const serve_http *h = c->http;
   const char *rest = behind_model(h, url);
   const bool posts = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
   c->infers = rest && strcmp(rest, "/infer") == 0;
   c->reloads = at->admin && is_load(h, url);
-  *out_why = "there is nothing of this name";
-  if (posts && !c->infers && !c->reloads) return MHD_HTTP_NOT_FOUND;
-  *out_why = "this method does nothing here";
+  if (posts && !c->infers && !c->reloads)
+    return (refusal){MHD_HTTP_NOT_FOUND, "there is nothing of this name", NULL};
   if (!posts &&
       (c->infers || c->reloads ||
        (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)))
-    return MHD_HTTP_METHOD_NOT_ALLOWED;
-  const char *length =
-    MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-  *out_why = "the body is larger than the server takes";
-  return length && strtoull(length, NULL, 10) > h->options.max_body_bytes ? TOO_LARGE : 0;
+    return (refusal){MHD_HTTP_METHOD_NOT_ALLOWED, "this method does nothing here",
+                     c->infers || c->reloads ? "POST" : "GET, HEAD"};
+  const char *encoding = header(c, MHD_HTTP_HEADER_CONTENT_ENCODING);
+  if (c->infers && encoding && strcasecmp(encoding, "identity") != 0)
+    return (refusal){MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "bodies are read as they are: compress none",
+                     NULL};
+  const char *length = header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  return length && strtoull(length, NULL, 10) > h->options.max_body_bytes ? LARGE : (refusal){0};
 }
 
-/* Adds to the body; false where there is no room for it. */
-static bool add(call *c, const char *data, size_t n) {
+/* Adds to the body; the refusal where there is no room for it. */
+static refusal add(call *c, const char *data, size_t n) {
   const uint64_t most = c->http->options.max_body_bytes;
-  if (!c->infers) return true; /* a GET with a body: nobody reads it */
-  if (n > most - c->n) return false;
+  if (n > most - c->n) return LARGE;
   if (c->capacity - c->n < n + 1) {
     const size_t capacity = 2 * c->capacity + n + 1;
-    if (!reserve(c, capacity - c->capacity)) return false;
+    if (capacity > c->http->options.max_memory_bytes) return LARGE;
+    if (!reserve(c, capacity - c->capacity)) return NO_ROOM;
     char *grown = realloc(c->body, capacity);
-    if (!grown) return false;
+    if (!grown) return NO_ROOM;
     c->body = grown;
     c->capacity = capacity;
   }
   memcpy(c->body + c->n, data, n);
   c->n += n;
+  return (refusal){0};
+}
+
+/* A part of the body. What is refused is answered behind the body, as HTTP wants it; false where
+ * that does not end. */
+static bool take_part(call *c, const char *data, size_t n) {
+  if (!c->infers) return true; /* a GET with a body: nobody reads it */
+  if (c->refused.status) {
+    c->n_dropped += n;
+    return c->n_dropped <= c->http->options.max_body_bytes;
+  }
+  c->refused = add(c, data, n);
+  if (!c->refused.status) return true;
+  serve_metrics *m = &c->http->metrics;
+  atomic_fetch_add(c->refused.status == TOO_LARGE ? &m->n_bad : &m->n_no_room, 1);
+  atomic_fetch_sub(&c->http->memory_bytes, c->cost);
+  free(c->body);
+  c->body = NULL;
+  c->cost = 0;
   return true;
 }
 
@@ -320,23 +389,24 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
   const entrance *at = user;
   serve_http *h = at->http;
   call *c = *io_call;
-  const char *why;
   (void)version;
+  url = path_of(url);
   if (!c) {
     c = *io_call = calloc(1, sizeof *c);
     if (!c) return MHD_NO;
     atomic_fetch_add(&h->n_calls, 1);
     *c = (call){.http = h, .connection = connection, .began_ns = now_ns()};
-    const unsigned refused = look(c, at, method, url, &why);
-    if (refused) atomic_fetch_add(&h->metrics.n_bad, 1);
-    return refused ? send_error(connection, refused, why) : MHD_YES;
+    const refusal refused = look(c, at, method, url);
+    if (refused.status) atomic_fetch_add(&h->metrics.n_bad, 1);
+    return refused.status ? send_refusal(connection, &refused) : MHD_YES;
   }
   if (*io_n) {
-    const bool good = add(c, data, *io_n);
+    const bool good = take_part(c, data, *io_n);
     *io_n = 0;
     return good ? MHD_YES : MHD_NO;
   }
   if (c->state == WAITS) return answer(c);
+  if (c->refused.status) return send_refusal(connection, &c->refused);
   if (!c->infers && !c->reloads) return get(h, connection, url);
   if (c->infers)
     infer(c);
@@ -373,7 +443,7 @@ static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo 
   const bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
   const char *port = colon ? colon + 1 : "";
   /* More would be taken modulo 65536. */
-  if (!n || n >= sizeof host || strspn(port, "0123456789") != strlen(port) ||
+  if (!n || n >= sizeof host || !*port || strspn(port, "0123456789") != strlen(port) ||
       strtoul(port, NULL, 10) > UINT16_MAX)
     return psplit_diag_fail(
       diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
@@ -397,17 +467,38 @@ static bool is_loopback(const struct sockaddr *address) {
   return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-static psplit_code listen_at(entrance *at, const char *where, psplit_diag *diag) {
-  const serve_http_options *o = &at->http->options;
+/* As above; `admin`: of the loopback. */
+static psplit_code resolve_entrance(const char *where, bool admin, psplit_diag *diag,
+                                    struct addrinfo **out) {
   struct addrinfo *address = NULL;
-  psplit_code code = resolve(where, diag, &address);
+  const psplit_code code = resolve(where, diag, &address);
   if (code != PSPLIT_OK) return code;
-  if (at->admin && !is_loopback(address->ai_addr)) {
+  if (admin && !is_loopback(address->ai_addr)) {
     freeaddrinfo(address);
     return psplit_diag_fail(diag, PSPLIT_USAGE,
                             "%s: who may reload comes in by an address of this host alone", where);
   }
-  const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+  *out = address;
+  return PSPLIT_OK;
+}
+
+psplit_code serve_http_check(const serve_http_options *options, psplit_diag *diag) {
+  struct addrinfo *clients = NULL, *admin = NULL;
+  psplit_code code = resolve_entrance(options->listen, false, diag, &clients);
+  if (code == PSPLIT_OK && options->admin)
+    code = resolve_entrance(options->admin, true, diag, &admin);
+  if (clients) freeaddrinfo(clients);
+  if (admin) freeaddrinfo(admin);
+  return code;
+}
+
+static psplit_code listen_at(entrance *at, const char *where, psplit_diag *diag) {
+  const serve_http_options *o = &at->http->options;
+  struct addrinfo *address = NULL;
+  psplit_code code = resolve_entrance(where, at->admin, diag, &address);
+  if (code != PSPLIT_OK) return code;
+  /* poll: select knows no descriptor from 1024 on. */
+  const unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
                          MHD_USE_ERROR_LOG | MHD_USE_ITC |
                          (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
   errno = 0;

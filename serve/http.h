@@ -17,6 +17,8 @@ typedef struct serve_http_options {
   uint32_t idle_s; /* a connection on which nothing moves so long is closed */
 } serve_http_options;
 
+/* Whether the addresses are such, before the stages are opened. Errors: USAGE. */
+PSPLIT_MUST_USE psplit_code serve_http_check(const serve_http_options *options, psplit_diag *diag);
 /* Begins to answer. All that is given outlives *out. Errors: USAGE (the address), IO (it is taken),
  * NOMEM. */
 PSPLIT_MUST_USE psplit_code serve_http_start(const serve_http_options *options,

@@ -292,7 +292,8 @@ static psplit_code work(settings *s, psplit_diag *diag) {
 
 static psplit_code run(settings *s, uint32_t rank, psplit_diag *diag) {
   psplit_onnxruntime *ort = NULL;
-  psplit_code code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  psplit_code code = rank ? PSPLIT_OK : serve_http_check(&s->http, diag);
+  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   s->model.library = ort;
   s->model.ort = &s->ort;
   if (code == PSPLIT_OK) code = rank ? work(s, diag) : serve(s, diag);

@@ -6,6 +6,9 @@
 // with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends.
 // ODD: ../runtime/odd_onnxruntime.c.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
 import { join } from 'node:path';
 import { sleep, within } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, values } from './client.mjs';
@@ -35,6 +38,23 @@ const wanted = clients.wanted;
   tap.ok(status === 200 && json.id === 'r1' && json.model_name === 'm' && json.outputs[0].datatype === 'FP32' &&
     json.outputs[0].shape.join() === '2,8' && isRight(json.outputs[0].data, 1) && /json/.test(headers['content-type']),
   'JSON', JSON.stringify(json));
+  // What comes back of an id; what would be lost is refused below.
+  for (const [id, wanted] of [['7', '7'], ['-9007199254740993', '-9007199254740993'], ['0', '0'], ['""', '""'], ['"é\\n"', '"é\\u000a"'],
+    ['null', undefined]]) {
+    const { status: code, bytes } = await ask(run, 'POST', INFER, request(1, 2).replace('"id":"r1"', `"id":${id}`));
+    tap.ok(code === 200 && /"id":("[^"]*"|[^,]+)/.exec(`${bytes}`)?.[1] === wanted, `the id ${id}`, `${code} ${bytes}`);
+  }
+  const nulls = await ask(run, 'POST', INFER, request(1, 2, { outputs: null, parameters: null }, { parameters: { binary_data: null } }));
+  tap.ok(nulls.status === 200 && isRight(nulls.json.outputs[0].data, 1), 'null for what is left out', `${nulls.status} ${nulls.bytes}`);
+  // As clients of proxies ask.
+  for (const [path, wanted] of [['http://m.example:1/v2/health/live', 200], ['HTTPS://[::1]/v2?a=/', 200], ['http://m.example', 404],
+    ['http://m.example?/v2', 404], ['ftp://m.example/v2', 404], ['/http://m.example/v2', 404]]) {
+    const { status: code } = await ask(run, 'GET', path);
+    tap.ok(code === wanted, `GET ${path}`, `${code}`);
+  }
+  const absolute = await ask(run, 'POST', `http://m.example${INFER}`, request(2, 2));
+  tap.ok(absolute.status === 200 && isRight(absolute.json.outputs[0].data, 2), 'a request in absolute form', `${absolute.status} ${absolute.bytes}`);
+
   const rows = JSON.stringify({ inputs: [{ name: input, shape: [2, 8], datatype: 'FP32',
     data: [values(2, 2).slice(0, 8), values(2, 2).slice(8)] }] });
   const nested = await ask(run, 'POST', '/v2/models/m/versions/1/infer', rows);
@@ -77,16 +97,35 @@ const wanted = clients.wanted;
       request(1, 2, {}, { data: undefined, parameters: { binary_data_size: 64 } })],
     ...[-1, 64.5, '64', null].map((size) => [`binary data of ${JSON.stringify(size)} bytes`, 400, /has to be a number of bytes/,
       'POST', INFER, request(1, 2, {}, { data: undefined, parameters: { binary_data_size: size } })]),
+    ...[1.5, true, [], {}].map((id) => [`an id ${JSON.stringify(id)}`, 400, /id has to be a string or a whole number/, 'POST', INFER,
+      request(1, 2, { id })]),
+    ...[1, 'true', []].flatMap((flag) => [
+      [`binary_data_output ${JSON.stringify(flag)}`, 400, /binary_data_output has to be true or false/, 'POST', INFER,
+        request(1, 2, { parameters: { binary_data_output: flag } })],
+      [`binary_data ${JSON.stringify(flag)}`, 400, /binary_data has to be true or false/, 'POST', INFER,
+        request(1, 2, { outputs: [{ name: output, parameters: { binary_data: flag } }] })]]),
+    ...[[{ parameters: [] }, {}], [{}, { parameters: 1 }], [{ outputs: [{ name: output, parameters: '' }] }, {}]].map(([more, of]) => [
+      `parameters that are none ${JSON.stringify([more, of])}`, 400, /parameters has to be an object/, 'POST', INFER, request(1, 2, more, of)]),
+    ['outputs that are no list', 400, /outputs has to be a list/, 'POST', INFER, request(1, 2, { outputs: {} })],
+    ['data twice', 400, /not both/, 'POST', INFER, request(1, 2, {}, { parameters: { binary_data_size: 64 } })],
+    ['a number beyond FP32', 400, /out of range/, 'POST', INFER, request(1, 1, {}, { data: Array(8).fill(3.5e38) })],
+    ['a compressed body', 415, /compress none/, 'POST', INFER, request(1, 2), { 'Content-Encoding': 'gzip' }],
     ['null for a number', 400, /data has values/, 'POST', INFER, request(1, 1, {}, { data: Array(8).fill(null) })],
     ['a header beyond the body', 400, /length/, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': '99999' }],
-    ['a header that is no number', 400, /length/, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': '-5' }],
+    ...['-5', '+5', '5x', 'x', '1e2', '0x10', '18446744073709551617', ''].map((length) => [`a header ${length || 'without a number'}`, 400, /length within/,
+      'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': length }]),
+    ['a header of no JSON', 400, /JSON/, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': '0' }],
     ['another model', 404, /nothing/, 'GET', '/v2/models/mm'], ['another path', 404, /nothing/, 'GET', '/etc/passwd'],
     ['a POST elsewhere', 404, /nothing/, 'POST', '/v2', '{}'], ['a GET of what infers', 405, /method/, 'GET', INFER],
     ['another method', 405, /method/, 'DELETE', '/v2/models/m'],
   ]) {
     const answer = await ask(run, method, path, body, more);
-    tap.ok(answer.status === code && pattern.test(answer.json?.error), title, `${answer.status} ${answer.bytes}`);
+    const allow = code === 405 ? (method === 'GET' ? 'POST' : 'GET, HEAD') : undefined;
+    tap.ok(answer.status === code && pattern.test(answer.json?.error) && answer.headers.allow === allow, title,
+      `${answer.status} ${answer.headers?.allow} ${answer.bytes}`);
   }
+  const whole = await ask(run, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': `00${Buffer.byteLength(request(1, 2))}` });
+  tap.ok(whole.status === 200 && isRight(whole.json.outputs[0].data, 1), 'a header of the whole body', `${whole.status} ${whole.bytes}`);
   const { bytes: metrics } = await ask(run, 'GET', '/metrics');
   const metric = (name) => Number(new RegExp(`^psplit_${name} (\\S+)$`, 'm').exec(`${metrics}`)?.[1]);
   tap.ok(metric('requests_total{outcome="ok"}') >= 100 && metric('requests_total{outcome="bad"}') >= 15 &&
@@ -166,7 +205,8 @@ if (!launcher) {
   await stop(run);
 }
 {
-  const run = await serve(['--max-batch', '16', '--batch-delay', '100', '--batch-dim', 'n', '--max-body', '1']);
+  const run = await serve(['--max-batch', '16', '--batch-delay', '100', '--batch-dim', 'n', '--max-body', '1',
+    '--max-memory', '4', '--max-connections', '2000']);
   const answers = await Promise.all(Array.from({ length: 32 }, (_, i) => ask(run, 'POST', INFER, request(i % KINDS, 2))));
   const near = (data, seed) => data?.length === 16 && data.every((value, i) => Math.abs(value - wanted[seed][i]) < 1e-5);
   const { bytes: metrics } = await ask(run, 'GET', '/metrics');
@@ -174,8 +214,39 @@ if (!launcher) {
   tap.ok(answers.every(({ json }, i) => near(json?.outputs?.[0].data, i % KINDS)) && n < 32 && n >= 4, 'joined requests', `${n}`);
   const large = await ask(run, 'POST', INFER, Buffer.alloc(2 << 20, 32));
   tap.ok(large.status === 413 || large.status === 0, 'a body that is too large', `${large.status}`);
-  const chunked = await ask(run, 'POST', INFER, Buffer.alloc(2 << 20, 32), { 'Transfer-Encoding': 'chunked' });
-  tap.ok(chunked.status !== 200, 'one that does not say so', `${chunked.status}`);
+  const chunked = await ask(run, 'POST', INFER, Buffer.alloc((1 << 20) + 1, 32), { 'Transfer-Encoding': 'chunked' });
+  tap.ok(chunked.status === 413 && /larger/.test(chunked.json?.error), 'one that does not say so', `${chunked.status} ${chunked.bytes}`);
+  const endless = await ask(run, 'POST', INFER, Buffer.alloc(8 << 20, 32), { 'Transfer-Encoding': 'chunked' });
+  tap.ok(endless.status === 0, 'one that does not end', `${endless.status}`);
+  const text = await ask(run, 'POST', INFER, Buffer.alloc(200000, 32));
+  tap.ok(text.status === 413 && /send binary data/.test(text.json?.error), 'JSON that takes more than --max-memory', `${text.status} ${text.bytes}`);
+  // Eight that are read at once, for which there is no room together: each gets an answer.
+  const size = 1000000;
+  const sockets = Array.from({ length: 8 }, () => net.connect(run.port, '127.0.0.1'));
+  const heads = sockets.map((socket) => new Promise((resolve) => {
+    let got = '';
+    socket.on('data', (data) => { got += data; });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(got));
+  }));
+  for (const socket of sockets) {
+    socket.write(`POST ${INFER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${size}\r\n\r\n`);
+    socket.write(Buffer.alloc(size - 1, 32));
+  }
+  await sleep(300);
+  for (const socket of sockets) socket.write(' ');
+  const told = await Promise.all(heads);
+  const busy = told.filter((got) => /^HTTP\/1\.1 503 .*Retry-After: 1\r.*too much is being read/s.test(got));
+  tap.ok(busy.length > 0 && told.every((got) => busy.includes(got) || /^HTTP\/1\.1 413 /.test(got)), 'more than --max-memory at once',
+    told.map((got) => got.slice(0, 16)).join());
+  tap.ok(await clients.metric(run, 'requests_total{outcome="no_room"}') === busy.length, 'they are counted');
+  // Descriptors beyond those that select knows.
+  const files = Number(/Max open files\s+(\d+)/.exec(readFileSync(`/proc/${run.pid}/limits`))[1]);
+  const idle = Array.from({ length: files > 1500 ? 1100 : 0 }, () => net.connect(run.port, '127.0.0.1').on('error', () => {}));
+  await Promise.all(idle.map((socket) => new Promise((resolve) => { socket.on('connect', resolve); })));
+  const late = await within(10000, ask({ ...run, agent: new http.Agent() }, 'GET', '/v2'));
+  tap.ok(late?.status === 200, 'more than a thousand connections', `${late?.status} ${late?.error}`);
+  for (const socket of idle) socket.destroy();
   const again = await ask(run, 'POST', INFER, request(1, 2));
   tap.ok(again.status === 200, 'it goes on');
   await stop(run);
@@ -186,7 +257,9 @@ if (!launcher) {
   for (const [title, status, pattern, ...args] of [
     ['no address', 2, /ADDRESS:PORT/, dir, '--listen', 'nowhere'], ['a port that is none', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:http'],
     ['a port beyond them all', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:99999'], ['a port with a sign', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:-1'],
-    ['an address of another', 3, /cannot be listened at/, dir, '--listen', '192.0.2.1:0'],
+    ['no port', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:'], ['the one behind the last port', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:65536'],
+    ['an address before anything is opened', 2, /ADDRESS:PORT/, join(tmp, 'nix'), '--listen', '127.0.0.1:0', '--admin', 'nowhere'],
+    ['an address of another, the last port', 3, /cannot be listened at/, dir, '--listen', '192.0.2.1:65535'],
     ['no directory', 2, /directory/], ['another directory', 3, /nix: cannot be read: No such file/, join(tmp, 'nix')],
     ['a dimension that is none', 2, /no input has a dimension/, dir, '--max-batch', '2', '--listen', '127.0.0.1:0'],
   ]) {
