@@ -73,7 +73,8 @@ static void smooth(const psplit_training_input *in, psplit_training_limit *out) 
   /* smoothed_time < enough_time is linear in the depth. */
   const double fewer = out->enough_gradients - out->smoothed_gradients;
   const double more = out->smoothed_gradients * batch - out->enough_gradients * m;
-  if (fewer > 0) out->smoothing_pays_from = fmax(1, floor(1 + more / fewer) + 1);
+  /* There are a hundred times 1 / accuracy^2 perturbations and more, so that `more` is above 0. */
+  if (fewer > 0) out->smoothing_pays_from = floor(1 + more / fewer) + 1;
 }
 
 psplit_code psplit_limits_training(const psplit_training_input *in, psplit_diag *diag,

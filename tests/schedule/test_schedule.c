@@ -500,6 +500,19 @@ static void training_needs_what_the_theorems_say(void **state) {
     l = training(in);
     assert_true(l.smoothed_time >= l.enough_time);
   }
+  /* At a depth at which both take the same it does not pay yet. */
+  psplit_training_input even = {
+    .loss = PSPLIT_LOSS_NONSMOOTH, .depth = 496, .n_samples = 4, .dimension = 1, .accuracy = 0.01};
+  l = training(even);
+  assert_true(l.smoothed_time == l.enough_time && l.smoothing_pays_from == 497);
+  /* What is needed at least is rounded down, what is enough up. */
+  even.accuracy = 0.03;
+  even.dimension = 1e6;
+  assert_true(training(even).least_gradients == 245);   /* (16.67 - 1)^2 = 245.4 */
+  assert_true(training(even).enough_gradients == 1112); /* 1111.1 */
+  even.dimension = 16;
+  assert_true(training(even).smoothed_gradients == 1334); /* 1333.3 */
+  assert_true(training(even).perturbations == 84);        /* 83.3 */
   l = training((psplit_training_input){.loss = PSPLIT_LOSS_NONSMOOTH,
                                        .depth = 1000,
                                        .n_samples = 1,
