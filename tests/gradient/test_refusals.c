@@ -412,6 +412,36 @@ static void of_draws(void **state) {
   }
 }
 
+/* What is dropped of all: as the node says, else half. */
+static void of_ratios(void **state) {
+  static const struct {
+    const char *model;
+    double ratio;
+  } cases[] = {{DRAW(18, "", "y = Dropout (p)"), 0.5},
+               {DRAW(18, "", "y = Dropout (p, , yes)"), 0.5},
+               {DRAW(18, ", float r", "y = Dropout (p, half, yes)"), 0.5},
+               {DRAW(10, "", "y = Dropout (p)"), 0.5},
+               {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), 0.25},
+               {DRAW(18, "", "n = Bernoulli (x) y = Mul (p, n)"), 0}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static const char *const weights[] = {"w*"};
+    const psplit_training_options options = {
+      .loss = "mse:", .train = weights, .n_train = 1, .dropout = PSPLIT_DROPOUT_TRAIN};
+    psplit_diag diag = {0};
+    psplit_gradient *gradient = NULL;
+    psplit_model *model = opened_text(cases[i].model);
+    if (psplit_gradient_create(model, &options, NULL, &diag, &gradient) != PSPLIT_OK)
+      fail_msg("%s: %s", cases[i].model, diag.message);
+    assert_int_equal(psplit_gradient_n_masks(gradient), 1);
+    const psplit_mask mask = psplit_gradient_mask(gradient, 0);
+    assert_int_equal(mask.kind, cases[i].ratio > 0 ? PSPLIT_DRAW_KEEP : PSPLIT_DRAW_UNIFORM);
+    if (mask.ratio != cases[i].ratio) fail_msg("%s: a ratio of %g", cases[i].model, mask.ratio);
+    psplit_gradient_destroy(gradient);
+    psplit_model_close(model);
+  }
+}
+
 /* --- nodes Gradient --- */
 
 #define GRADIENT(ir, opset, outputs, type, more, attributes, inputs)           \
@@ -474,7 +504,7 @@ int main(void) {
     cmocka_unit_test(of_losses),         cmocka_unit_test(of_values),
     cmocka_unit_test(of_optimizers),     cmocka_unit_test(of_operators),
     cmocka_unit_test(of_omitted_inputs), cmocka_unit_test(of_draws),
-    cmocka_unit_test(of_gradients),
+    cmocka_unit_test(of_ratios),         cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
