@@ -106,15 +106,24 @@ void psplit_i_sequences_destroy(psplit_i_sequences *ss) {
   free(ss);
 }
 
+/* Inputs are filled by doubles, which are exact up to there. */
+static const int64_t MOST_TOKEN = INT64_C(1) << 53;
+
 static psplit_code check_prompt(const psplit_i_sequences *ss, const psplit_prompt *p,
                                 psplit_diag *diag) {
   if (!p->n_tokens || !p->tokens || !p->max_new_tokens)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a prompt has at least one token, and asks for at least one");
-  for (uint64_t i = 0; i < p->n_tokens; i++)
+  for (uint64_t i = 0; i < p->n_tokens; i++) {
     if (p->tokens[i] < 0)
       return psplit_i_fail(diag, PSPLIT_USAGE, "token %" PRId64 " of a prompt is negative",
                            p->tokens[i]);
+    if (p->tokens[i] > MOST_TOKEN)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "token %" PRId64 " of a prompt is above %" PRId64
+                           ", as those of no model are",
+                           p->tokens[i], MOST_TOKEN);
+  }
   if (ss->options.context && p->n_tokens >= ss->options.context)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a prompt of %" PRIu64 " tokens leaves no room in a context of %" PRIu64,

@@ -242,7 +242,7 @@ static void failures(void **state) {
 
 static void refused(void **state) {
   (void)state;
-  static const int64_t NEGATIVE[] = {1, -2};
+  static const int64_t NEGATIVE[] = {1, -2}, HUGE_ONE[] = {(INT64_C(1) << 53) + 1};
   static const psplit_feed_file nameless = {NULL, "a.npz"}, unknown = {"other", "a.npy"},
                                 kept = {"past", "a.npy"}, made_of_tokens = {"ids", "a.npy"};
   static const psplit_feed_file twice[] = {{"style", "a.npy"}, {"style", "b.npy"}};
@@ -257,6 +257,7 @@ static void refused(void **state) {
     {NULL, 1, 1, NULL, 0, "at least one token"},
     {PROMPT, 1, 0, NULL, 0, "at least one token"},
     {NEGATIVE, 2, 1, NULL, 0, "token -2 of a prompt is negative"},
+    {HUGE_ONE, 1, 1, NULL, 0, "token 9007199254740993 of a prompt is above 9007199254740992"},
     {PROMPT, 3, 1, NULL, 0, "a prompt of 3 tokens leaves no room in a context of 3"},
     {PROMPT, 2, 1, &nameless, 1, "gives input without a name"},
     {PROMPT, 2, 1, &unknown, 1, "gives input other, which"},
