@@ -42,18 +42,20 @@ enum {
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Clients:"},
-  {OPT_LISTEN, "listen", "ADDRESS:PORT", "default: 127.0.0.1:8000, for this host alone"},
+  {OPT_LISTEN, "listen", "ADDRESS:PORT",
+   "where to listen, port 0: any; default: 127.0.0.1:8000, this host alone"},
   {OPT_ADMIN, "admin", "ADDRESS:PORT",
-   "where the split can be reloaded too, for this host alone; default: nowhere, by SIGHUP"},
-  {OPT_NAME, "model-name", "NAME", "of the model in paths; default: that of DIR"},
-  {OPT_MAX_BODY, "max-body", "MIB", "largest request; default: 64"},
+   "another place, of this host alone, to reload the split at; default: none"},
+  {OPT_NAME, "model-name", "NAME", "the model's name in paths; default: the last part of DIR"},
+  {OPT_MAX_BODY, "max-body", "MIB", "largest body of a request; default: 64"},
   {OPT_MAX_MEMORY, "max-memory", "MIB",
-   "that requests which are read may take; JSON counts 32 times; default: 4096"},
-  {OPT_CONNECTIONS, "max-connections", "N", "at once; default: 256"},
-  {OPT_IDLE, "idle", "SECONDS", "a connection on which nothing moves is closed; default: 30"},
-  {OPT_GRACE, "grace", "SECONDS", "for what was accepted, when the server ends; default: 30"},
+   "for all requests that are being read, JSON counts 32 times; default: 4096"},
+  {OPT_CONNECTIONS, "max-connections", "N", "most connections at once; default: 256"},
+  {OPT_IDLE, "idle", "SECONDS", "close a connection on which nothing moves; default: 30"},
+  {OPT_GRACE, "grace", "SECONDS", "time for what was accepted, when the server ends; default: 30"},
   {0, NULL, NULL, "Requests:"},
-  {OPT_WAITING, "max-waiting", "N", "before the first stage; more get 503; default: 64"},
+  {OPT_WAITING, "max-waiting", "N",
+   "requests that wait for the first stage; more get 503; default: 64"},
   {OPT_DEADLINE, "deadline", "MS", "a request that takes longer gets 504; default: any time"},
   {OPT_MAX_BATCH, "max-batch", "N", "join requests up to so many rows; default: none"},
   {OPT_BATCH_DELAY, "batch-delay", "MS", "how long the first one waits for others; default: 0"},
@@ -79,7 +81,8 @@ static const cli_option OPTIONS[] = {
 static const cli PROGRAM = {
   "onnx-pipeline-serve", "DIR [OPTION]...",
   "Serves the split in DIR, which onnx-pipeline-split wrote, over HTTP: the Open Inference "
-  "Protocol\n(KServe v2) in JSON and binary, health, metadata, and metrics for Prometheus.",
+  "Protocol\n(KServe v2) in JSON and binary, health, metadata, and metrics for Prometheus.\n\n"
+  "Example: onnx-pipeline-serve out --listen 127.0.0.1:8000 --max-batch 8 --batch-delay 2",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 /* This program as the process of a stage: --isolate. The file that runs, whatever it is called now.

@@ -49,22 +49,23 @@ enum {
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Tokens:"},
-  {OPT_PROMPT, "prompt-ids", "N,N,...", "a prompt (repeatable)"},
+  {OPT_PROMPT, "prompt-ids", "N,N,...", "a prompt, as numbers of tokens (repeatable)"},
   {OPT_PROMPTS, "prompts", "FILE",
-   "prompts, one a line: numbers, or JSON with \"prompt_ids\" and files of inputs; -: standard "
-   "input"},
-  {'n', "max-new-tokens", "N", "of each prompt; default: 128"},
-  {OPT_END, "end", "N[,N...]", "tokens that end a sequence (repeatable)"},
-  {OPT_CONTEXT, "context", "N", "most tokens of a sequence with its prompt; default: any"},
+   "prompts, one a line: numbers, or JSON with \"prompt_ids\" and files of inputs (-: stdin)"},
+  {'n', "max-new-tokens", "N", "most tokens to make for each prompt; default: 128"},
+  {OPT_END, "end", "N[,N...]", "tokens that end a sequence (repeatable); default: none"},
+  {OPT_CONTEXT, "context", "N", "most tokens of a sequence with its prompt, above 1; default: any"},
   {OPT_STREAM, "stream", NULL, "print SEQUENCE TOKEN as soon as there is one"},
   {0, NULL, NULL, "Which token is next:"},
-  {OPT_TEMPERATURE, "temperature", "T", "draw it; default: 0, the most likely one"},
-  {OPT_TOP_K, "top-k", "K", "of the K most likely ones; default: all"},
-  {OPT_TOP_P, "top-p", "P", "of the fewest that have probability P together; default: 1"},
+  {OPT_TEMPERATURE, "temperature", "T",
+   "draw by softmax(logits / T); default: 0, the most likely one"},
+  {OPT_TOP_K, "top-k", "K", "draw of the K most likely ones; default: all"},
+  {OPT_TOP_P, "top-p", "P", "draw of the fewest that have probability P together; default: 1, all"},
   {OPT_SEED, "seed", "N", "of what is drawn, and of random inputs; default: 1"},
   {0, NULL, NULL, "The model:"},
-  {OPT_IDS, "ids", "INPUT", "takes the tokens; default: input_ids"},
-  {OPT_LOGITS, "logits", "OUTPUT", "gives the logits; default: logits, or the only one there is"},
+  {OPT_IDS, "ids", "INPUT", "the input that takes tokens; default: input_ids"},
+  {OPT_LOGITS, "logits", "OUTPUT",
+   "the output that gives logits; default: logits, or the only one that is no state"},
   {OPT_STATE, "state", "OUTPUT=INPUT",
    "what one step gives and the next takes, besides present... and past... (repeatable)"},
   {OPT_PROMPT_SPLIT, "prompt-split", "DIR",
@@ -75,7 +76,8 @@ static const cli_option OPTIONS[] = {
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that nothing is given for"},
   FEED_SIZE_OPTIONS,
   {0, NULL, NULL, "How it runs:"},
-  {OPT_SEQUENCES, "sequences", "N", "at work at once; default: one more than there are stages"},
+  {OPT_SEQUENCES, "sequences", "N",
+   "sequences at work at once; default: one more than there are stages"},
   SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
   {OPT_DEPTH, "depth", "N", "steps that wait between two stages; default: 2"},
   SHARED_TIMEOUT(OPT_TIMEOUT, "longest time to open a stage, or for a step of it"),
@@ -97,7 +99,8 @@ static const cli PROGRAM = {
   "onnx-pipeline-generate", "DIR [OPTION]...",
   "Generates tokens with the decoder whose stages are in DIR, which onnx-pipeline-split wrote. "
   "Each\nstage keeps the state of all sequences (KV cache); steps of several sequences are under "
-  "way at once.",
+  "way at once.\nTokens are numbers: there is no tokenizer.\n\n"
+  "Example: onnx-pipeline-generate out --prompt-ids 1,15043,3186 --max-new-tokens 64 --end 2",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct settings {

@@ -62,41 +62,45 @@ enum {
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Data:"},
   {OPT_DATA, "data", "[NAME=]FILE",
-   "samples, the first axis of a .npy, or of arrays in an .npz (repeatable)"},
-  {OPT_EVAL_DATA, "eval-data", "[NAME=]FILE", "the same, to be looked at only"},
-  {'i', "input", "[NAME=]FILE", "an input that is the same for all: .npy, .npz, .pb"},
-  {'b', "batch", "N", "samples in a step; default: all"},
-  {'m', "micro-batches", "M", "parts of a batch, which fill the pipeline; default: 8"},
+   "samples of an input, one a row of a .npy or of arrays in an .npz (repeatable)"},
+  {OPT_EVAL_DATA, "eval-data", "[NAME=]FILE",
+   "the same, for --eval-every: nothing is learned from them"},
+  {'i', "input", "[NAME=]FILE",
+   "an input that is the same for all samples: .npy, .npz, .pb (repeatable)"},
+  {'b', "batch", "N", "samples in a step, a multiple of --micro-batches; default: all"},
+  {'m', "micro-batches", "M", "parts that a batch is cut into, to fill the pipeline; default: 8"},
   {OPT_IN_ORDER, "in-order", NULL, "take samples in the order of the files, not shuffled"},
   {OPT_SEED, "seed", "N", "of what is shuffled and drawn; default: 1"},
   {0, NULL, NULL, "How it trains:"},
-  {'n', "steps", "N", "steps in all"},
-  {OPT_EPOCHS, "epochs", "N", "or so many times all data; default: 1"},
+  {'n', "steps", "N", "steps in all; default: as --epochs says"},
+  {OPT_EPOCHS, "epochs", "N", "how often all data is gone through, instead of --steps; default: 1"},
   {OPT_SCHEDULE, "schedule", "fill-drain|1f1b|interleaved[:CHUNKS]|zb-h1",
-   "order of the work; default: 1f1b; zb-h1: of stages with --weight-gradients apart; interleaved: "
-   "so many stages a "
-   "device, default 2"},
+   "order of the work; default: 1f1b. zb-h1 needs stages made with --weight-gradients apart; "
+   "interleaved gives each device CHUNKS stages, default: 2"},
   {OPT_REPLICAS, "replicas", "R",
    "copies of all devices, which share the micro-batches; default: 1"},
   {OPT_SMOOTH, "smooth", "gamma=G,samples=K",
    "run each micro-batch K times, with weights moved by G * N(0, 1) (random smoothing)"},
   {OPT_LR, "lr", "RATE", "learning rate, at its highest; default: 0.001"},
   {OPT_LR_SCHEDULE, "lr-schedule", "constant|linear|cosine",
-   "how the rate falls; default: constant"},
-  {OPT_LR_LAST, "lr-last", "RATE", "what these fall to; default: 0"},
-  {OPT_WARMUP, "warmup-steps", "N", "in which the rate rises; default: 0"},
-  {OPT_CLIP, "clip-norm", "NORM", "scale gradients down whose norm is larger"},
+   "how the rate falls behind the warm-up; default: constant"},
+  {OPT_LR_LAST, "lr-last", "RATE", "what linear and cosine fall to; default: 0"},
+  {OPT_WARMUP, "warmup-steps", "N", "first steps, in which the rate rises; default: 0"},
+  {OPT_CLIP, "clip-norm", "NORM",
+   "scale all gradients down where their norm together is larger; default: never"},
   {OPT_NAN, "nan", "stop|skip",
    "at a loss or gradient that is not finite: stop (default), or go on without that update"},
-  {OPT_EVAL_EVERY, "eval-every", "STEPS", "loss of --eval-data so often, and at the end"},
+  {OPT_EVAL_EVERY, "eval-every", "STEPS",
+   "steps between two looks at --eval-data, and one at the end; default: none"},
   {OPT_CHECKPOINT, "checkpoint", "DIR",
-   "write one at the end and at Ctrl-C: weights and state as safetensors, training.json"},
-  {OPT_CHECKPOINT_EVERY, "checkpoint-every", "STEPS", "and so often"},
+   "write a checkpoint at the end and at Ctrl-C: weights and state as safetensors"},
+  {OPT_CHECKPOINT_EVERY, "checkpoint-every", "STEPS",
+   "and behind each so many steps; default: at the end alone"},
   {OPT_RESUME, "resume", "DIR", "go on from a checkpoint, of any number of stages"},
   {OPT_EXPORT, "export", "FILE",
-   "write the model that was split with the weights of --checkpoint, at the end; without DIR, of "
-   "--resume, at once"},
-  {OPT_MODEL, "model", "FILE", "which model that is"},
+   "write the model with the weights of --checkpoint, at the end; without DIR those of --resume, "
+   "at once"},
+  {OPT_MODEL, "model", "FILE", "the model that was split, for --export"},
   {OPT_FORCE, "force", NULL, "replace the file that --export names"},
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
@@ -109,7 +113,7 @@ static const cli_option OPTIONS[] = {
   SHARED_CHUNK(OPT_CHUNK),
 #endif
   {0, NULL, NULL, "What it tells:"},
-  {OPT_LOG_EVERY, "log-every", "STEPS", "a line so often; default: 20 lines in all"},
+  {OPT_LOG_EVERY, "log-every", "STEPS", "steps between two lines; default: 20 lines in all"},
   {OPT_JSON, "json", NULL, "print the report as JSON, and no lines"},
   SHARED_TRACE(OPT_TRACE),
   {0, NULL, NULL, "General:"},
@@ -122,8 +126,9 @@ static const cli_option OPTIONS[] = {
 
 static const cli PROGRAM = {
   "onnx-pipeline-train", "DIR --data [NAME=]FILE... [OPTION]...",
-  "Trains the stages in DIR, which onnx-pipeline-split wrote for training, in ONNX Runtime: each "
-  "stage on a\ndevice of its own, micro-batches of a batch one behind the other.",
+  "Trains the stages in DIR, which onnx-pipeline-split --training wrote, in ONNX Runtime: each "
+  "stage on\na device of its own, micro-batches of a batch one behind the other.\n\n"
+  "Example: onnx-pipeline-train out --data data.npz --batch 64 --epochs 10 --checkpoint trained",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct files {

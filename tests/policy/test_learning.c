@@ -43,6 +43,23 @@ static void ok(psplit_code code, const psplit_diag *diag) {
   if (code != PSPLIT_OK) fail_msg("%s: %s", psplit_code_name(code), diag->message);
 }
 
+/* As onnx-pipeline-learn --help tells them. */
+static void test_defaults(void **state) {
+  psplit_policy_learn_options o;
+  (void)state;
+  psplit_policy_learn_options_init(&o);
+  assert_int_equal(o.seed, 1);
+  assert_int_equal(o.warm_steps, 600);
+  assert_int_equal(o.steps, 400);
+  assert_int_equal(o.schedule_steps, 200);
+  assert_int_equal(o.graphs, 8);
+  assert_int_equal(o.rollouts, 12);
+  assert_int_equal(o.epochs, 3);
+  assert_int_equal(o.batch, 64);
+  assert_true(o.rate == 0.001 && o.last_rate == 0.0001 && o.fixed_cost == 0.05);
+  assert_true(o.solve_seconds == 1 && o.reward == PSPLIT_REWARD_MODEL);
+}
+
 static psplit_policy_learn_options from_scratch(uint64_t seed, uint32_t steps) {
   psplit_policy_learn_options o;
   psplit_policy_learn_options_init(&o);
@@ -261,9 +278,8 @@ static void test_imitates(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_proposes),
-    cmocka_unit_test(test_same_again),
-    cmocka_unit_test(test_imitates),
+    cmocka_unit_test(test_defaults),           cmocka_unit_test(test_proposes),
+    cmocka_unit_test(test_same_again),         cmocka_unit_test(test_imitates),
     cmocka_unit_test(test_chain_from_scratch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
