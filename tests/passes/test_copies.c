@@ -513,6 +513,43 @@ static void nor_is_anything_of_5000_nodes(void **state) {
   assert_true(m.n_helped >= 2 && m.n_moved >= 1000);
 }
 
+static void keep_line(void *user, psplit_severity severity, const char *line) {
+  char *kept = user;
+  if (severity == PSPLIT_NOTE && strstr(line, "without")) snprintf(kept, 200, "%s", line);
+}
+
+/* Five branches on three devices: copies might save more than what is known of plans without. */
+static void gaps_without_copies_are_told(void **state) {
+  (void)state;
+  char line[200] = "";
+  const psplit_logger logger = {.emit = keep_line, .user = line};
+  psplit_planner_options options = options_for(3, NULL);
+  options.logger = &logger;
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text,
+                     "<ir_version: 8, opset_import: [\"\": 13]> m (float[64,64] x) => "
+                     "(float[64,64] y)<float[64,64] w = random(1)> { a = Neg (x)\n");
+  for (unsigned b = 0; b < 5; b++)
+    psplit_i_text_addf(&text, "b%u = MatMul (a, w)\n c%u = MatMul (b%u, w)\n", b, b, b);
+  psplit_i_text_puts(&text, "y = Sum (c0, c1, c2, c3, c4)}");
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  psplit_planner *planner = unit_of(model, &options);
+  psplit_diag diag = {0};
+  assert_true(plan_of(planner));
+  const int64_t plain_ns = psplit_planner_plan(planner)->lower_bound_ns;
+  assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  char want[200];
+  snprintf(want, sizeof want,
+           "the gap is to plans with copies; to those without that the bound covers, it is %.2f %%",
+           100.0 * (double)(plan->bottleneck_ns - plain_ns) / (double)plan->bottleneck_ns);
+  assert_true(plan->n_copies > 0 && plan->lower_bound_ns < plain_ns);
+  assert_string_equal(line, want);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
 static const char *scope_of(uint32_t n_stages, const psplit_devices *devices, char *buffer,
                             size_t n) {
   psplit_planner_options options = options_for(n_stages, devices);
@@ -575,6 +612,7 @@ int main(void) {
     cmocka_unit_test(nodes_that_dead_ones_read_do_not_move),
     cmocka_unit_test(nothing_is_used_before_it_is_made),
     cmocka_unit_test(nor_is_anything_of_5000_nodes),
+    cmocka_unit_test(gaps_without_copies_are_told),
     cmocka_unit_test(proofs_say_among_which_plans),
     cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
