@@ -156,28 +156,22 @@ static bool is_missing(const state *s, uint32_t value) {
 
 /* What it takes to compute in the stage what makes `value`, and all that is missing for that,
  * without a tensor more: INT64_MAX where that cannot be, or is no cheaper than to receive it. What
- * several of them need counts for each. The constants that come along are added to *bytes. */
-static int64_t chain_ns(const state *s, uint32_t value, uint32_t stage, uint32_t depth,
-                        uint64_t *bytes) {
+ * several of them need counts for each. */
+static int64_t chain_ns(const state *s, uint32_t value, uint32_t stage, uint32_t depth) {
   const psplit_planner *planner = s->planner;
   const uint32_t node = planner->graph->values[value].producer;
   const int64_t fetched_ns = fetch_cost(s, planner->stage[node], stage, value);
   uint64_t weight_bytes;
   if (depth == MOST_DEPTH || !may_copy(planner, node, stage) ||
-      !has_room(s, node, stage, &weight_bytes))
+      !has_room(s, node, stage, &weight_bytes) || weight_bytes > 0)
     return INT64_MAX;
-  weight_bytes = psplit_i_sat_add_u64(weight_bytes, *bytes);
-  if (weight_bytes > s->room_bytes[stage]) return INT64_MAX;
   int64_t sum =
     planner->node_ns[(size_t)planner->device_class[stage] * planner->graph->n_nodes + node];
   PSPLIT_FOR_EACH_READ(&planner->graph->nodes[node], input) {
     if (sum >= fetched_ns) return INT64_MAX;
-    if (is_missing(s, input))
-      sum = psplit_i_sat_add_i64(sum, chain_ns(s, input, stage, depth + 1, &weight_bytes));
+    if (is_missing(s, input)) sum = psplit_i_sat_add_i64(sum, chain_ns(s, input, stage, depth + 1));
   }
-  if (sum >= fetched_ns) return INT64_MAX;
-  *bytes = weight_bytes;
-  return sum;
+  return sum < fetched_ns ? sum : INT64_MAX;
 }
 
 /* Adds a copy of `node`, behind copies of all that is missing for it. */
@@ -206,7 +200,7 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   uint32_t fetched = PSPLIT_NONE; /* at most one new tensor is fetched for it */
   PSPLIT_FOR_EACH_READ(data, value) {
     if (!is_missing(s, value) || value == fetched) continue;
-    const int64_t chained_ns = chain_ns(s, value, stage, 0, &weight_bytes);
+    const int64_t chained_ns = chain_ns(s, value, stage, 0);
     if (chained_ns < INT64_MAX) {
       added_ns = psplit_i_sat_add_i64(added_ns, chained_ns);
       continue;

@@ -336,21 +336,6 @@ static void pinned_nodes_do_not_move(void **state) {
   assert_int_equal(move_idle_node(1).stage, 1);
 }
 
-/* What two stages get from each other follows from products, whose weights come along. */
-static void chains_with_weights_are_computed_again(void **state) {
-  (void)state;
-  static const uint32_t split[] = {0, 0, 0, 1, 2};
-  const outcome o = outcome_of(
-    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
-    "float[1,16] v3, float[1,16] v4)"
-    "<float[16,16] w = random(1), float[16,16] u = random(2), float[16,16] t = random(3)> {"
-    " v0 = MatMul (x, w)\n v1 = MatMul (v0, u)\n v2 = MatMul (v1, t)\n v3 = Sigmoid (v1)\n"
-    " v4 = Softmax (v3)}",
-    3, split, 5, PSPLIT_NONE);
-  assert_int_equal(o.n_transfers, 0);
-  assert_true(o.after_ns * 10 < o.before_ns);
-}
-
 /* Who reads an idle node may be dead, and stay behind: then the node does not move. */
 static void nodes_that_dead_ones_read_do_not_move(void **state) {
   (void)state;
@@ -608,7 +593,6 @@ int main(void) {
     cmocka_unit_test(copies_fit_into_memory),
     cmocka_unit_test(nodes_move_to_those_that_compute_them_again),
     cmocka_unit_test(pinned_nodes_do_not_move),
-    cmocka_unit_test(chains_with_weights_are_computed_again),
     cmocka_unit_test(nodes_that_dead_ones_read_do_not_move),
     cmocka_unit_test(nothing_is_used_before_it_is_made),
     cmocka_unit_test(nor_is_anything_of_5000_nodes),
