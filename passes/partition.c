@@ -45,6 +45,18 @@ static void name_unsendable(const psplit_planner *planner, psplit_diag *diag) {
              planner->graph->values[first].name, n - 1);
 }
 
+/* Nodes that no stage can have as its work, as they reach no output. */
+static void name_dead(const psplit_planner *planner, psplit_diag *diag) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < planner->graph->n_nodes; i++)
+    n += (planner->node_flags[i] & PSPLIT_I_NODE_DEAD) != 0;
+  const size_t used = strlen(diag->message);
+  if (n)
+    snprintf(diag->message + used, sizeof diag->message - used,
+             "; %" PRIu32 " node%s no output of the model and %s for nothing", n,
+             n == 1 ? " reaches" : "s reach", n == 1 ? "counts" : "count");
+}
+
 static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, double share,
                        psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
@@ -201,6 +213,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_i_shared_split_fini(&c.shared);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
+  if (code == PSPLIT_INFEASIBLE) name_dead(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_refused(planner, diag);
   if (code == PSPLIT_INFEASIBLE) name_states(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(planner, diag);

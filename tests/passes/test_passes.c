@@ -166,6 +166,23 @@ static void prune_sorts_nodes(void **state) {
   stop(&b);
 }
 
+/* Why there are fewer stages to be had than nodes: what reaches no output is no stage's work. */
+static void dead_nodes_are_named(void **state) {
+  (void)state;
+  const psplit_planner_options options = stages(2);
+  bench b = start(
+    "(float[8,8] x) => (float[8,8] z) {"
+    "  z = Relu (x)"
+    "  dead = Tanh (z)"
+    "  deader = Neg (dead)"
+    "}",
+    &options);
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_INFEASIBLE);
+  assert_non_null(strstr(diag.message, "; 2 nodes reach no output of the model and count "));
+  stop(&b);
+}
+
 /* A float mask made from a bool model input is made again where it is needed, not sent. */
 static void replicate_makes_masks_again(void **state) {
   (void)state;
@@ -642,6 +659,7 @@ int main(void) {
     cmocka_unit_test(fuse_follows_decomposed_activations),
     cmocka_unit_test(quantised_tensors_cross_as_int8),
     cmocka_unit_test(prune_sorts_nodes),
+    cmocka_unit_test(dead_nodes_are_named),
     cmocka_unit_test(replicate_makes_masks_again),
     cmocka_unit_test(cuts_in_residual_runs_cost_what_is_left_of_them),
     cmocka_unit_test(what_cannot_be_met_is_refused),
