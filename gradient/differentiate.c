@@ -58,7 +58,7 @@ static uint32_t omitted_input(const psplit_i_at *at, const psplit_i_gradient_rul
 
 static void visit(psplit_i_pass *pass, uint32_t id) {
   const psplit_i_node *node = &pass->graph->nodes[id];
-  psplit_i_at at = {pass, pass->b, node, id, 0};
+  psplit_i_at at = {.pass = pass, .b = pass->b, .node = node, .id = id};
   const psplit_i_gradient_rule *rule = psplit_i_gradient_rule_of(node);
   uint32_t arrives = PSPLIT_NONE, goes = PSPLIT_NONE, beyond = PSPLIT_NONE;
   for (uint32_t o = node->n_outputs; o-- > 0;) {

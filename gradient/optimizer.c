@@ -179,7 +179,8 @@ static void result(update *u, psplit_i_ref from, psplit_i_ref value) {
 
 /* a * x + b * y */
 static psplit_i_ref blend(update *u, double a, psplit_i_ref x, double b, psplit_i_ref y) {
-  return op(u, "Add", op(u, "Mul", x, number(u, a)), op(u, "Mul", y, number(u, b)));
+  const psplit_i_ref ax = op(u, "Mul", x, number(u, a));
+  return op(u, "Add", ax, op(u, "Mul", y, number(u, b)));
 }
 
 static psplit_i_ref decayed_gradient(update *u, psplit_i_ref w, psplit_i_ref g) {
@@ -202,7 +203,8 @@ static void descend(update *u, psplit_i_ref w, psplit_i_ref g) {
 
 /* 1 - beta^step, float64 */
 static psplit_i_ref correction(update *u, double beta) {
-  return op(u, "Sub", wide(u, 1), op(u, "Pow", wide(u, beta), u->step));
+  const psplit_i_ref one = wide(u, 1);
+  return op(u, "Sub", one, op(u, "Pow", wide(u, beta), u->step));
 }
 
 /* Decay first, epsilon outside the root. Source: Kingma, Ba, "Adam", ICLR 2015; Loshchilov, Hutter,
@@ -212,8 +214,8 @@ static void adapt(update *u, psplit_i_ref w, psplit_i_ref g) {
   const psplit_i_ref m = state(u, "m"), v = state(u, "v"), from = w;
   g = decayed_gradient(u, w, g);
   if (o->method == ADAMW && o->weight_decay > 0) {
-    const psplit_i_ref kept =
-      op(u, "Sub", wide(u, 1), op(u, "Mul", u->lr, wide(u, o->weight_decay)));
+    const psplit_i_ref one = wide(u, 1);
+    const psplit_i_ref kept = op(u, "Sub", one, op(u, "Mul", u->lr, wide(u, o->weight_decay)));
     w = op(u, "Mul", w, narrow(u, kept));
   }
   const psplit_i_ref m_new = blend(u, o->beta1, m, 1 - o->beta1, g);
@@ -221,8 +223,8 @@ static void adapt(update *u, psplit_i_ref w, psplit_i_ref g) {
   const psplit_i_ref wide_root = correction(u, o->beta2);
   const psplit_i_ref root = psplit_i_backward_node(&u->b, "Sqrt", 1, &wide_root, 1);
   const psplit_i_ref deviation = psplit_i_backward_node(&u->b, "Sqrt", 1, &v_new, 1);
-  const psplit_i_ref divisor =
-    op(u, "Add", op(u, "Div", deviation, narrow(u, root)), number(u, o->epsilon));
+  const psplit_i_ref corrected = op(u, "Div", deviation, narrow(u, root));
+  const psplit_i_ref divisor = op(u, "Add", corrected, number(u, o->epsilon));
   const psplit_i_ref size = narrow(u, op(u, "Div", u->lr, correction(u, o->beta1)));
   result(u, from, op(u, "Sub", w, op(u, "Mul", size, op(u, "Div", m_new, divisor))));
   result(u, m, m_new);

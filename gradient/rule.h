@@ -21,6 +21,9 @@ typedef struct psplit_i_at {
   const psplit_i_node *node;
   uint32_t id;
   int32_t elem; /* of the gradients at hand */
+  /* What is computed of the arguments of calls that are not yet made: `hold`, below. */
+  uint32_t n_held;
+  psplit_i_ref held[32];
 } psplit_i_at;
 
 typedef void (*psplit_i_gradient_fn)(psplit_i_at *at);
@@ -120,12 +123,16 @@ typedef psplit_i_ref ref;
 static inline ref op1(psplit_i_at *at, const char *op, ref a) {
   return psplit_i_backward_node(at->b, op, 1, &a, 1);
 }
-static inline ref op2(psplit_i_at *at, const char *op, ref a, ref b) {
-  return psplit_i_backward_node(at->b, op, 2, (ref[]){a, b}, 1);
+/* C leaves the order of arguments open, and what they make is named in the order in which it is
+ * made. So names of several arguments that may make something are macros, which hold one after the
+ * other: the same bytes from every compiler (tests/style/argument_order.py). */
+static inline void hold(psplit_i_at *at, ref a) { at->held[at->n_held++] = a; }
+static inline ref held_node(psplit_i_at *at, const char *op, uint32_t n) {
+  at->n_held -= n;
+  return psplit_i_backward_node(at->b, op, n, at->held + at->n_held, 1);
 }
-static inline ref op3(psplit_i_at *at, const char *op, ref a, ref b, ref c) {
-  return psplit_i_backward_node(at->b, op, 3, (ref[]){a, b, c}, 1);
-}
+#define op2(at, op, a, b) (hold(at, a), hold(at, b), held_node(at, op, 2))
+#define op3(at, op, a, b, c) (hold(at, a), hold(at, b), hold(at, c), held_node(at, op, 3))
 static inline ref number(psplit_i_at *at, double value) {
   return psplit_i_backward_number(at->b, at->elem, value);
 }
@@ -146,15 +153,13 @@ static inline void with_text(psplit_i_at *at, const char *name, const char *valu
   psplit_i_backward_attr_text(at->b, name, value);
 }
 
-static inline ref add(psplit_i_at *at, ref a, ref b) { return op2(at, "Add", a, b); }
-static inline ref sub(psplit_i_at *at, ref a, ref b) { return op2(at, "Sub", a, b); }
-static inline ref mul(psplit_i_at *at, ref a, ref b) { return op2(at, "Mul", a, b); }
-static inline ref quotient(psplit_i_at *at, ref a, ref b) { return op2(at, "Div", a, b); }
+#define add(at, a, b) op2(at, "Add", a, b)
+#define sub(at, a, b) op2(at, "Sub", a, b)
+#define mul(at, a, b) op2(at, "Mul", a, b)
+#define quotient(at, a, b) op2(at, "Div", a, b)
 static inline ref neg(psplit_i_at *at, ref a) { return op1(at, "Neg", a); }
-static inline ref product(psplit_i_at *at, ref a, ref b) { return op2(at, "MatMul", a, b); }
-static inline ref choose(psplit_i_at *at, ref condition, ref a, ref b) {
-  return op3(at, "Where", condition, a, b);
-}
+#define product(at, a, b) op2(at, "MatMul", a, b)
+#define choose(at, condition, a, b) op3(at, "Where", condition, a, b)
 static inline ref cast(psplit_i_at *at, ref a, int32_t elem) {
   with_int(at, "to", elem);
   return op1(at, "Cast", a);
@@ -167,12 +172,8 @@ static inline ref transposed(psplit_i_at *at, ref a, const int64_t *perm, size_t
   with_ints(at, "perm", perm, n);
   return op1(at, "Transpose", a);
 }
-static inline ref reshaped(psplit_i_at *at, ref a, ref shape) {
-  return op2(at, "Reshape", a, shape);
-}
-static inline ref expanded(psplit_i_at *at, ref a, ref shape) {
-  return op2(at, "Expand", a, shape);
-}
+#define reshaped(at, a, shape) op2(at, "Reshape", a, shape)
+#define expanded(at, a, shape) op2(at, "Expand", a, shape)
 /* Opset 18: axes as an input; n 0 means all. */
 static inline ref reduced(psplit_i_at *at, const char *op, ref a, const int64_t *axes, uint32_t n,
                           bool keep) {
@@ -193,10 +194,8 @@ static inline ref concat(psplit_i_at *at, const ref *parts, uint32_t n, int64_t 
   with_int(at, "axis", axis);
   return psplit_i_backward_node(at->b, "Concat", n, parts, 1);
 }
-static inline ref gathered(psplit_i_at *at, ref a, ref indices, int64_t axis) {
-  with_int(at, "axis", axis);
-  return op2(at, "Gather", a, indices);
-}
+#define gathered(at, a, indices, axis) \
+  (hold(at, a), hold(at, indices), with_int(at, "axis", axis), held_node(at, "Gather", 2))
 static inline ref in(psplit_i_at *at, uint32_t i) { return psplit_i_in_value(at, i); }
 static inline ref out(psplit_i_at *at, uint32_t o) { return psplit_i_out_value(at, o); }
 static inline ref grad(psplit_i_at *at) { return psplit_i_gradient_at(at, 0); }

@@ -31,10 +31,14 @@ static void give_bias(psplit_i_at *at, int32_t n_spatial) {
 void psplit_i_gradient_conv(psplit_i_at *at) {
   psplit_i_conv conv;
   if (!read_conv(at, false, &conv)) return;
-  if (wanted(at, 0)) give(at, 0, psplit_i_conv_input(at, &conv, in(at, 1), grad(at), 0));
+  if (wanted(at, 0)) {
+    const ref weight = in(at, 1);
+    give(at, 0, psplit_i_conv_input(at, &conv, weight, grad(at), 0));
+  }
   if (wanted(at, 1)) {
     const ref y_shape = conv.y_known ? PSPLIT_NONE : psplit_i_shape_out(at, 0);
-    give(at, 1, psplit_i_conv_weight(at, &conv, in(at, 0), grad(at), y_shape));
+    const ref x = in(at, 0);
+    give(at, 1, psplit_i_conv_weight(at, &conv, x, grad(at), y_shape));
   }
   give_bias(at, conv.window.n);
 }
@@ -52,7 +56,8 @@ void psplit_i_gradient_conv_transpose(psplit_i_at *at) {
   }
   if (wanted(at, 1)) {
     const ref y_shape = conv.y_known ? PSPLIT_NONE : psplit_i_shape_in(at, 0);
-    give(at, 1, psplit_i_conv_weight(at, &conv, grad(at), in(at, 0), y_shape));
+    const ref g = grad(at);
+    give(at, 1, psplit_i_conv_weight(at, &conv, g, in(at, 0), y_shape));
   }
   give_bias(at, conv.window.n);
 }

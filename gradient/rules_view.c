@@ -194,7 +194,8 @@ void psplit_i_gradient_slice(psplit_i_at *at) {
   }
   const ref inputs[] = {positions(at), ints_or_input(at, "starts", 1), ints_or_input(at, "ends", 2),
                         ints_or_input(at, "axes", 3), in(at, 4)};
-  scatter_back(at, psplit_i_backward_node(at->b, "Slice", 5, inputs, 1), grad(at));
+  const ref places = psplit_i_backward_node(at->b, "Slice", 5, inputs, 1);
+  scatter_back(at, places, grad(at));
 }
 
 void psplit_i_gradient_pad(psplit_i_at *at) {
@@ -214,9 +215,9 @@ void psplit_i_gradient_pad(psplit_i_at *at) {
       psplit_i_refuse(at, "it pads by wrapping around, which opset 18 does not have");
       return;
     }
-    scatter_back(at,
-                 psplit_i_backward_node(at->b, "Pad", 4, (ref[]){all, pads, PSPLIT_NONE, axes}, 1),
-                 grad(at));
+    const ref places =
+      psplit_i_backward_node(at->b, "Pad", 4, (ref[]){all, pads, PSPLIT_NONE, axes}, 1);
+    scatter_back(at, places, grad(at));
     return;
   }
   /* What was added goes, what was cut off gets zeros. */
@@ -286,7 +287,8 @@ void psplit_i_gradient_compress(psplit_i_at *at) {
   int64_t axis;
   const ref all = positions(at), condition = in(at, 1);
   if (psplit_i_attr_int(at->node, "axis", &axis)) with_int(at, "axis", axis);
-  scatter_back(at, op2(at, "Compress", all, condition), grad(at));
+  const ref places = op2(at, "Compress", all, condition);
+  scatter_back(at, places, grad(at));
 }
 
 void psplit_i_gradient_cum_sum(psplit_i_at *at) {
@@ -338,7 +340,8 @@ void psplit_i_gradient_gather(psplit_i_at *at) {
   const int64_t last = -1;
   const ref indices = unsqueezed(at, in(at, 1), &last, 1);
   if (axis == 0) {
-    give(at, 0, scatter_nd(at, psplit_i_shape_in(at, 0), indices, grad(at)));
+    const ref shape = psplit_i_shape_in(at, 0);
+    give(at, 0, scatter_nd(at, shape, indices, grad(at)));
     return;
   }
   /* The axes of the indices to the front, and back where they came from. */
@@ -366,12 +369,14 @@ void psplit_i_gradient_gather_elements(psplit_i_at *at) {
 void psplit_i_gradient_gather_nd(psplit_i_at *at) {
   const int64_t batch_dims = psplit_i_int_or(at, "batch_dims", 0);
   if (batch_dims == 0) {
-    give(at, 0, scatter_nd(at, psplit_i_shape_in(at, 0), in(at, 1), grad(at)));
+    const ref shape = psplit_i_shape_in(at, 0), indices = in(at, 1);
+    give(at, 0, scatter_nd(at, shape, indices, grad(at)));
     return;
   }
   const ref all = positions(at), indices = in(at, 1);
   with_int(at, "batch_dims", batch_dims);
-  scatter_back(at, op2(at, "GatherND", all, indices), grad(at));
+  const ref places = op2(at, "GatherND", all, indices);
+  scatter_back(at, places, grad(at));
 }
 
 /* Whether updates replace (false: are added); refuses what is neither. */
