@@ -21,29 +21,46 @@ static void release(psplit_i_tensor **tensors, size_t n) {
   }
 }
 
-/* Keeps the outputs of the last of n_times runs of each micro-batch. */
+/* Whether the whole model gives it: training adds outputs, such as the loss. */
+static bool has_output(const psplit_i_session *session, const char *name) {
+  for (size_t i = 0; i < session->n_outputs; i++)
+    if (strcmp(session->outputs[i].name, name) == 0) return true;
+  return false;
+}
+
+/* Keeps the outputs of the last of n_times runs of each micro-batch; NULL: training adds it. */
 static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const psplit_i_pipe *pipe,
                              const psplit_i_run_options *options, uint32_t n_times,
                              psplit_i_tensor **whole, psplit_diag *diag) {
   psplit_i_session session = {0};
-  uint32_t n_given = 0;
+  uint32_t n_given = 0, n_asked = 0;
+  const bool trains = pipe->manifest.training != NULL;
   const size_t n = (size_t)pipe->manifest.n_inputs + 1;
+  const size_t n_outputs = (size_t)pipe->manifest.n_outputs + 1;
   psplit_i_feed *feeds = calloc(n, sizeof *feeds);
   psplit_i_tensor **given = calloc(n, sizeof *given);
-  const char **names = calloc(n, sizeof *names);
+  const char **names = calloc(n, sizeof *names), **asked = calloc(n_outputs, sizeof *asked);
+  uint32_t *place = calloc(n_outputs, sizeof *place);
+  psplit_i_tensor **made = calloc(n_outputs, sizeof *made);
   psplit_code code;
-  if (!feeds || !given || !names) {
+  if (!feeds || !given || !names || !asked || !place || !made) {
     code = psplit_i_nomem(diag);
     goto out;
   }
   PSPLIT_TRY(psplit_i_session_open(ort, path, &options->session, diag, &session));
   for (uint32_t i = 0; i < pipe->manifest.n_inputs; i++) {
     bool used;
-    PSPLIT_TRY(psplit_i_feed_open(ort, psplit_i_session_input(&session, pipe->manifest.inputs[i]),
-                                  pipe->manifest.inputs[i], i >= pipe->manifest.n_needed,
+    const psplit_i_session_port *port = psplit_i_session_input(&session, pipe->manifest.inputs[i]);
+    if (trains && !port) continue; /* labels, masks */
+    PSPLIT_TRY(psplit_i_feed_open(ort, port, pipe->manifest.inputs[i], i >= pipe->manifest.n_needed,
                                   &options->feed, options->n_micro_batches, diag, &feeds[n_given],
                                   &used));
     if (used) names[n_given++] = pipe->manifest.inputs[i];
+  }
+  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) {
+    if (trains && !has_output(&session, pipe->manifest.outputs[o])) continue;
+    place[n_asked] = o;
+    asked[n_asked++] = pipe->manifest.outputs[o];
   }
   for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
     if (options->interrupted && atomic_load(options->interrupted))
@@ -53,8 +70,11 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
     psplit_i_tensor **outputs = whole + (size_t)m * pipe->manifest.n_outputs;
     for (uint32_t time = 0; time < n_times && code == PSPLIT_OK; time++) {
       release(outputs, pipe->manifest.n_outputs);
-      code = psplit_i_session_run(&session, names, given, n_given, pipe->manifest.outputs, outputs,
-                                  pipe->manifest.n_outputs, diag);
+      code = psplit_i_session_run(&session, names, given, n_given, asked, made, n_asked, diag);
+      for (uint32_t o = 0; o < n_asked; o++) {
+        outputs[place[o]] = made[o];
+        made[o] = NULL;
+      }
     }
     for (uint32_t i = 0; i < n_given; i++) {
       psplit_i_tensor_release(given[i]);
@@ -65,6 +85,9 @@ out:
   if (code != PSPLIT_OK && code != PSPLIT_CANCELLED) psplit_i_diag_context(diag, "%s", path);
   for (uint32_t i = 0; feeds && i < n_given; i++) psplit_i_feed_close(&feeds[i]);
   psplit_i_session_close(&session);
+  free(made);
+  free(place);
+  free(asked);
   free(names);
   free(given);
   free(feeds);
@@ -112,7 +135,9 @@ static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, ps
     c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
   psplit_output_difference *d = &c->differences[output];
   psplit_i_tensor_view a, b;
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
+  d->added = !whole;
+  if (!whole) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_tensor_look(whole, diag, &a));
   PSPLIT_TRY(psplit_i_tensor_look(part, diag, &b));
   if (a.data_type != b.data_type || a.n_dims != b.n_dims ||

@@ -145,6 +145,26 @@ static int parse(request *r, int argc, char **argv) {
   return 0;
 }
 
+#if PSPLIT_HAS_RUNTIME
+/* Stages that train have inputs that the model has not, such as labels. */
+static psplit_code check_feed(const request *r, const psplit_model *model, psplit_diag *diag) {
+  psplit_code code = psplit_feed_check_model(&r->run.feed.options, model, diag);
+  if (code != PSPLIT_USAGE || !r->run.wanted) return code;
+  psplit_diag other = {0};
+  psplit_pipeline_options reading;
+  psplit_pipeline *pipeline = NULL;
+  psplit_pipeline_options_init(&reading);
+  reading.max_text_bytes = r->options.max_text_bytes;
+  if (psplit_pipeline_open(r->path, &reading, &other, &pipeline) == PSPLIT_OK &&
+      psplit_feed_check(&r->run.feed.options, pipeline, &other) == PSPLIT_OK) {
+    *diag = (psplit_diag){0};
+    code = PSPLIT_OK;
+  }
+  psplit_pipeline_close(pipeline);
+  return code;
+}
+#endif
+
 /* Whether what was asked for goes with the model, before anything is compared. */
 static psplit_code check(const request *r, const psplit_model *model, psplit_diag *diag) {
 #if PSPLIT_HAS_RUNTIME
@@ -152,8 +172,7 @@ static psplit_code check(const request *r, const psplit_model *model, psplit_dia
   if (runs && r->one_file)
     return psplit_diag_fail(diag, PSPLIT_USAGE,
                             "--run and --gradients are for a directory of stages");
-  /* Stages that train have inputs that the model has not, such as labels. */
-  if (!r->run.gradients) return psplit_feed_check_model(&r->run.feed.options, model, diag);
+  if (!r->run.gradients) return check_feed(r, model, diag);
 #endif
   (void)r, (void)model, (void)diag;
   return PSPLIT_OK;

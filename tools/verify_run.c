@@ -33,7 +33,9 @@ static const char rounded[] =
 static void print_difference(const char *output, const psplit_output_difference *d) {
   char name[256];
   cli_printable(output, name, sizeof name);
-  if (!d->n_different)
+  if (d->added)
+    printf("output %s: not compared, MODEL has none: it is of the training\n", name);
+  else if (!d->n_different)
     printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);
   else
     printf("output %s: %" PRIu64 " of %" PRIu64

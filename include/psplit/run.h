@@ -326,6 +326,7 @@ typedef struct psplit_output_difference {
   bool random;             /* differs, and the model gives other bits itself when it runs again */
   bool rounded; /* differs, and float16 tensors crossed before it: a cut rounds what crosses, where
                  * ONNX Runtime may keep float32 within a file */
+  bool added;   /* training adds it, as the loss: there is nothing to compare it with */
 } psplit_output_difference;
 
 /* Runs the model `model_path` whole, then the pipeline as psplit_pipeline_run does, on the same

@@ -223,6 +223,10 @@ def main(split_tool, verify, check):
         bounds = [float(b) / float(a) for a, b in re.findall("holds, ([^ ]+) within ([^ ]+)", run(
             verify, split_again(split_tool, double, directory), "--model", double[0], "--gradients", *double[2])[1])]
         tap.ok(bounds and max(bounds) < 1e-5, f"in double they hold within {max(bounds, default=1):.1g} of themselves")
+        status, said, wrong = run(verify, split_again(split_tool, smooth, directory), "--model", smooth[0], "--run", *smooth[2])
+        tap.ok(status == 0 and re.search("^output y: 48 elements, the same bits$", said, re.M)
+               and re.search("^output loss: not compared, MODEL has none", said, re.M),
+               "--run compares what the model gives, and not the loss", said + wrong)
         for (path, loss, feed), stages in ((smooth, 2), (kinks, 2)):
             split(split_tool, path, directory, stages, loss)
             spoil(tap, check, path, directory, feed, os.path.basename(path))
