@@ -5,14 +5,14 @@ typedef struct row {
   psplit_code (*run)(const psplit_i_bound_query *, psplit_i_budget *, int64_t *);
   unsigned of; /* psplit_i_variant */
   psplit_i_bound_time when;
-  uint32_t share;
+  uint32_t share, rate;
 } row;
 
 enum { STAGES = PSPLIT_I_STAGES, PLACEMENT = PSPLIT_I_PLACEMENT, LATENCY = PSPLIT_I_LATENCY };
 
 static const row ROWS[PSPLIT_I_N_METHODS] = {
-#define PSPLIT_I_BOUND(id, name, does, of, when, share, run) \
-  [PSPLIT_I_BOUND_##id] = {psplit_i_bound_##run, of, PSPLIT_I_##when, share},
+#define PSPLIT_I_BOUND(id, name, does, of, when, share, rate, run) \
+  [PSPLIT_I_BOUND_##id] = {psplit_i_bound_##run, of, PSPLIT_I_##when, share, rate},
 #define PSPLIT_I_SOLVER(...)
 #define PSPLIT_I_NAME(...)
 #define PSPLIT_I_RULE(...)
@@ -39,9 +39,11 @@ psplit_code psplit_i_bound_ask(psplit_i_method method, const psplit_i_bound_quer
                                psplit_i_result *result) {
   const row *bound = &ROWS[method];
   int64_t value = result->bound;
+  const uint32_t rate = query->instance->n <= PSPLIT_I_LARGE ? bound->rate : 1;
   psplit_i_budget budget = psplit_i_budget_share(query->request->budget, bound->share);
+  budget.most = psplit_i_sat_mul_u64(budget.most, rate);
   const psplit_code code = bound->run(query, &budget, &value);
-  psplit_i_spend(query->request->budget, budget.spent);
+  psplit_i_spend(query->request->budget, budget.spent / rate);
   if (code == PSPLIT_OK) psplit_i_result_raise(result, value, method);
   return code;
 }

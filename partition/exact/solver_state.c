@@ -18,7 +18,7 @@
 #include "weight_axis.h"
 
 enum {
-  ANNEAL_STEPS = 500000,
+  ANNEAL_STEPS = 1500000,
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
   WIDE_GAP = 50,       /* is more than one of so many parts of the value */

@@ -40,7 +40,9 @@ typedef struct chain {
   double unit;               /* energy is counted in loads of this size */
   int64_t best;              /* value of best_stage */
   uint32_t *best_stage;      /* [n] */
-  double *part;              /* [n_stages] of the energy */
+  int64_t *load, *fresh;     /* [n_stages] before and after a move */
+  double *part, *fresh_part; /* [n_stages] of the energy, the same */
+  uint32_t n_over;           /* stages with a load >= best */
   uint32_t group[MAX_GROUP]; /* clusters of the move */
   uint32_t *seen, n_seen;    /* [n] */
   uint32_t first, last;      /* stages among which clusters move, */
@@ -56,17 +58,15 @@ static double power_of(const chain *c, int64_t load) {
   return power;
 }
 
-static double energy_of(const chain *c, uint32_t k) {
-  return power_of(c, psplit_i_placement_load(&c->placement, k));
-}
-
-/* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too
- * much. */
-static uint32_t gather(chain *c, uint32_t cluster, bool up) {
+/* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too much
+ * for the move, or more than `most` on device type `type`. */
+static uint32_t gather(chain *c, uint32_t cluster, bool up, uint32_t type, double most) {
   const psplit_i_instance *instance = c->placement.instance;
   const uint32_t *off = up ? instance->succ_off : instance->pred_off;
   const uint32_t *list = up ? instance->succ : instance->pred;
+  const int64_t *w = instance->w + (size_t)type * instance->n;
   const uint32_t from = c->placement.label[cluster];
+  double sum = (double)w[cluster];
   uint32_t n = 1;
   c->n_seen++;
   c->group[0] = cluster;
@@ -75,11 +75,23 @@ static uint32_t gather(chain *c, uint32_t cluster, bool up) {
     for (uint32_t l = off[c->group[k]]; l < off[c->group[k] + 1]; l++) {
       const uint32_t other = list[l];
       if (c->placement.label[other] != from || c->seen[other] == c->n_seen) continue;
-      if (n == MAX_GROUP) return 0;
+      sum += (double)w[other];
+      if (n == MAX_GROUP || sum > most) return 0;
       c->seen[other] = c->n_seen;
       c->group[n++] = other;
     }
   return n;
+}
+
+/* What may be moved from one stage to another: more would be too much even if both stages had
+ * nothing else left to pay; no chance is that small, unless a third stage gains as much. In kokoro,
+ * K = 16, a third of the groups are (2 % of single clusters), which were moved there and back for
+ * nothing. */
+static double most_to_move(const chain *c, uint32_t from, uint32_t to) {
+  enum { TEMPERATURES = 40 };
+  double root = cbrt(c->part[to] + c->part[from] + TEMPERATURES * c->run.temperature);
+  for (uint32_t i = 0; i <= c->n_squares; i++) root = sqrt(root);
+  return root * c->unit - (double)c->placement.w[to];
 }
 
 static bool allowed(const chain *c, uint32_t cluster, uint32_t to) {
@@ -121,24 +133,12 @@ static uint32_t propose(chain *c, uint32_t *out_to) {
   } else {
     if (now == (up ? c->last : c->first)) return 0;
     *out_to = up ? now + 1 : now - 1;
-    if (*out_to < low || *out_to > high) n = gather(c, cluster, up);
+    if (*out_to < low || *out_to > high)
+      n = gather(c, cluster, up, c->placement.type[*out_to], most_to_move(c, now, *out_to));
   }
   for (uint32_t i = 0; i < n; i++)
     if (!allowed(c, c->group[i], *out_to)) return 0;
   return n;
-}
-
-/* Whether what c->group[n] computes is too much for a stage even if both stages had nothing else
- * left to pay: no chance is that small, unless a third stage gains as much. In kokoro, K = 16, a
- * third of the groups are (2 % of single clusters), which were moved there and back for nothing. */
-static bool hopeless(const chain *c, uint32_t n, uint32_t to) {
-  enum { TEMPERATURES = 40 };
-  const psplit_i_placement *b = &c->placement;
-  const int64_t *w = b->instance->w + (size_t)b->type[to] * b->instance->n;
-  const uint32_t from = b->label[c->group[0]];
-  int64_t sum = b->w[to];
-  for (uint32_t i = 0; i < n; i++) sum += w[c->group[i]];
-  return power_of(c, sum) - c->part[to] - c->part[from] > TEMPERATURES * c->run.temperature;
 }
 
 /* Moves c->group[n] from one stage to another; the change of energy. */
@@ -147,19 +147,34 @@ static double shift_group(chain *c, uint32_t n, uint32_t to) {
   double change = 0;
   psplit_i_placement_forget_touched(b);
   for (uint32_t i = 0; i < n; i++) psplit_i_placement_move(b, c->group[i], to);
-  for (uint32_t i = 0; i < b->n_touched; i++)
-    change += energy_of(c, b->touched[i]) - c->part[b->touched[i]];
+  for (uint32_t i = 0; i < b->n_touched; i++) {
+    const uint32_t k = b->touched[i];
+    c->fresh[k] = psplit_i_placement_load(b, k);
+    c->fresh_part[k] = power_of(c, c->fresh[k]);
+    change += c->fresh_part[k] - c->part[k];
+  }
   return change;
+}
+
+static void count_over(chain *c) {
+  c->n_over = 0;
+  for (uint32_t k = 0; k < c->placement.n_devices; k++) c->n_over += c->load[k] >= c->best;
 }
 
 /* Takes the move over; keeps the best split. */
 static void settle(chain *c) {
   psplit_i_placement *b = &c->placement;
-  for (uint32_t i = 0; i < b->n_touched; i++) c->part[b->touched[i]] = energy_of(c, b->touched[i]);
-  const int64_t value = psplit_i_placement_value(b);
-  if (value >= c->best) return;
-  c->best = value;
+  for (uint32_t i = 0; i < b->n_touched; i++) {
+    const uint32_t k = b->touched[i];
+    c->n_over -= c->load[k] >= c->best;
+    c->n_over += c->fresh[k] >= c->best;
+    c->load[k] = c->fresh[k];
+    c->part[k] = c->fresh_part[k];
+  }
+  if (c->n_over > 0) return;
+  c->best = psplit_i_placement_value(b);
   memcpy(c->best_stage, b->label, b->instance->n * sizeof *b->label);
+  count_over(c);
 }
 
 /* Where there are few steps a cluster, a hot start would only spoil the split it starts from. */
@@ -187,10 +202,6 @@ static bool step(void *with, uint64_t i) {
   (void)i;
   if (!psplit_i_spend(c->budget, work_of_move(c, n))) return false;
   if (n == 0) return true;
-  if (hopeless(c, n, to)) {
-    psplit_i_anneal_draw(&c->run); /* the chance that it would have had */
-    return true;
-  }
   const uint32_t from = b->label[c->group[0]];
   const double change = shift_group(c, n, to);
   const bool empties = c->automaton->all_used && b->n_counted[from] == 0;
@@ -203,7 +214,11 @@ static bool step(void *with, uint64_t i) {
 
 static void run_chain(chain *c, uint64_t n_steps, double heat) {
   c->unit = c->best > 0 ? (double)c->best : 1;
-  for (uint32_t k = 0; k < c->placement.n_devices; k++) c->part[k] = energy_of(c, k);
+  for (uint32_t k = 0; k < c->placement.n_devices; k++) {
+    c->load[k] = psplit_i_placement_load(&c->placement, k);
+    c->part[k] = power_of(c, c->load[k]);
+  }
+  count_over(c);
   psplit_i_anneal(&c->run, first_temperature(c, n_steps, heat), END_TEMPERATURE, n_steps, step, c);
 }
 
@@ -227,9 +242,12 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
   c->best = assignment->value;
   c->best_stage = PSPLIT_NEW(arena, uint32_t, instance->n);
   c->seen = PSPLIT_NEW(arena, uint32_t, instance->n);
-  c->part = PSPLIT_NEW(arena, double, instance->n_stages);
+  c->load = PSPLIT_NEW(arena, int64_t, (size_t)instance->n_stages * 2);
+  c->part = PSPLIT_NEW(arena, double, (size_t)instance->n_stages * 2);
   c->inside = PSPLIT_NEW(arena, uint32_t, instance->n);
-  if (!c->best_stage || !c->seen || !c->part || !c->inside) return PSPLIT_NOMEM;
+  if (!c->best_stage || !c->seen || !c->load || !c->part || !c->inside) return PSPLIT_NOMEM;
+  c->fresh = c->load + instance->n_stages;
+  c->fresh_part = c->part + instance->n_stages;
   const psplit_code code = place(instance, request, assignment, arena, &c->placement);
   if (code != PSPLIT_OK) return code;
   memcpy(c->best_stage, assignment->stage, instance->n * sizeof *assignment->stage);
