@@ -47,7 +47,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_bound_ask(psplit_i_method method,
 
 /* Each raises *inout_bound to what no split is below, as far as the budget allows. Errors:
  * NOMEM. */
-#define PSPLIT_I_BOUND(id, name, does, of, when, share, rate, run)                          \
+#define PSPLIT_I_BOUND(id, name, does, of, when, share, rate, run)                    \
   PSPLIT_MUST_USE psplit_code psplit_i_bound_##run(const psplit_i_bound_query *query, \
                                                    psplit_i_budget *budget, int64_t *inout_bound);
 #define PSPLIT_I_SOLVER(...)

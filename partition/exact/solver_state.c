@@ -18,7 +18,8 @@
 #include "weight_axis.h"
 
 enum {
-  ANNEAL_STEPS = 1500000,
+  ANNEAL_STEPS = 500000,
+  ANNEAL_TIMES = 3, /* as many where branch and bound does not decide: that needs the time */
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
   WIDE_GAP = 50,       /* is more than one of so many parts of the value */
@@ -357,7 +358,8 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   if (share > a->most) share = a->most;
   psplit_i_state_charge(a, share);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  const uint64_t n_steps = share * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
+  const uint64_t times = a->instance.n > BRUTE_CLUSTERS ? ANNEAL_TIMES : 1;
+  const uint64_t n_steps = share * times * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
   const uint64_t spent = a->request->budget->spent;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
                                                 n_steps, &a->trial);

@@ -5,7 +5,8 @@
 enum { INSIDE = PSPLIT_METHOD_SOLVER, ASKED = PSPLIT_METHOD_SOLVER | PSPLIT_METHOD_OPTION };
 
 static const psplit_method METHODS[] = {
-#define PSPLIT_I_BOUND(id, title, text, of, when, share, rate, run) {PSPLIT_METHOD_BOUND, title, text},
+#define PSPLIT_I_BOUND(id, title, text, of, when, share, rate, run) \
+  {PSPLIT_METHOD_BOUND, title, text},
 #define PSPLIT_I_SOLVER(id, title, may_be_asked, text, stages, placement) \
   {may_be_asked, title, text},
 #define PSPLIT_I_NAME(id, what, title, text) {PSPLIT_METHOD_##what, title, text},
