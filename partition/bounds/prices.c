@@ -13,9 +13,12 @@
 enum {
   MOST_CLUSTERS = PSPLIT_I_LARGE,
   MOST_STAGES = PSPLIT_I_PRICED_STAGES,
-  WIDE_GAP = 50, /* what is open is more than one of so many parts of the value */
-  LIMITS = 6,
+  WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
+  FINE_GAP = 1000, /* limits differ by more than one of so many parts */
+  LIMITS = 12,
   ROUNDS = 10, /* at one limit */
+  RECEIVER_ROUNDS = 8,
+  FEW_MORE = 32,
   PARTS = PSPLIT_I_WORTH_PARTS,
   ONE = PSPLIT_I_WORTH_ONE
 };
@@ -53,7 +56,7 @@ static psplit_code round_of(psplit_i_prices *p, psplit_i_worth *worth, int64_t l
   bool done;
   *out_sum = 0;
   const psplit_code code =
-    psplit_i_worth_most(worth, limit, PARTS, p->price, budget, &most, p->most, &done);
+    psplit_i_worth_most(worth, limit, PARTS, p->price, NULL, budget, &most, p->most, &done);
   if (code != PSPLIT_OK || !done) return code;
   for (uint32_t v = 0; v < p->n; v++) {
     if (p->most[v] < 0) *out_sum = p->needed + 1; /* no stage within the limit has v */
@@ -81,8 +84,14 @@ psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_worth *worth, int6
   return PSPLIT_OK;
 }
 
+/* Whether prices of receivers may bring what prices of clusters lack: they bring about a 100th. */
+static bool may_be_enough(const pricing *p, int64_t limit, int64_t sum, int64_t bound) {
+  const double reached = (double)limit * (double)sum / (double)p->prices.needed;
+  return sum > 0 && reached + reached / FEW_MORE >= (double)bound;
+}
+
 /* *out_sum: what all clusters are worth at the limit, with receivers apart; 0: it is not known. */
-static psplit_code worth_at(pricing *p, int64_t limit, int64_t *out_sum) {
+static psplit_code worth_at(pricing *p, int64_t limit, int64_t bound, int64_t *out_sum) {
   const psplit_i_bound_query *query = p->query;
   psplit_i_worth *worth = NULL;
   psplit_i_apart apart;
@@ -96,6 +105,10 @@ static psplit_code worth_at(pricing *p, int64_t limit, int64_t *out_sum) {
     psplit_i_worth_make(apart.changed ? &apart.instance : query->instance, p->budget, &worth));
   if (worth)
     PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
+  if (worth && may_be_enough(p, limit, *out_sum, bound))
+    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth,
+                                            apart.changed ? &apart.instance : query->instance,
+                                            limit, RECEIVER_ROUNDS, p->budget, out_sum));
 out:
   psplit_i_worth_free(worth);
   psplit_i_apart_fini(&apart);
@@ -105,9 +118,9 @@ out:
 static psplit_code try_limits(pricing *p, int64_t *inout_bound) {
   const int64_t needed = p->prices.needed;
   int64_t high = p->query->value, limit = high - 1;
-  for (int k = 0; k < LIMITS && limit >= *inout_bound && limit < high; k++) {
+  for (int k = 0; k < LIMITS && high - *inout_bound > high / FINE_GAP; k++) {
     int64_t sum;
-    const psplit_code code = worth_at(p, limit, &sum);
+    const psplit_code code = worth_at(p, limit, *inout_bound, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     if (sum > needed)
       *inout_bound = limit + 1;
@@ -116,7 +129,8 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound) {
     /* Clusters are worth the more the lower the limit is: at least so much. */
     if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)needed) break;
     const int64_t next = (int64_t)((double)limit * (double)sum / (double)needed);
-    limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
+    const int64_t middle = *inout_bound + (high - *inout_bound) / 2;
+    limit = limit == high && next > *inout_bound && next < high ? next : middle;
   }
   return PSPLIT_OK;
 }

@@ -25,5 +25,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_prices_init(const psplit_i_instance *instan
 PSPLIT_MUST_USE psplit_code psplit_i_prices_grow(psplit_i_prices *prices, psplit_i_worth *worth,
                                                  int64_t limit, uint32_t n_rounds, bool to_the_end,
                                                  psplit_i_budget *budget, int64_t *out_sum);
+/* The same with prices for receivers as well (receiver_prices.c), in so many rounds: *inout_sum
+ * becomes what all clusters are worth then if that is more. `prices`, by which no stage is worth
+ * more than ONE, stay as they are. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_prices_of_receivers(
+  const psplit_i_prices *prices, psplit_i_worth *worth, const psplit_i_instance *instance,
+  int64_t limit, uint32_t n_rounds, psplit_i_budget *budget, int64_t *inout_sum);
 
 #endif

@@ -48,7 +48,7 @@ psplit_code psplit_i_worth_make(const psplit_i_instance *instance, psplit_i_budg
 /* --- lists --- */
 
 static void clear(const psplit_i_worth *p, bin *bins) {
-  for (uint32_t b = 0; b < p->n_bins; b++) bins[b] = (bin){INT32_MAX, -1};
+  for (uint32_t b = 0; b < p->n_bins; b++) bins[b] = (bin){INT32_MAX, NO_PRICE};
 }
 
 static inline void put(const psplit_i_worth *p, bin *bins, int32_t load, int32_t price) {
@@ -60,7 +60,7 @@ static inline void put(const psplit_i_worth *p, bin *bins, int32_t load, int32_t
 /* What bins hold, without what takes more and is worth no more. */
 static uint32_t take(const psplit_i_worth *p, const bin *bins, entry *out) {
   uint32_t n = 0;
-  int32_t last = -1;
+  int32_t last = NO_PRICE;
   for (uint32_t b = 0; b < p->n_bins; b++) {
     if (bins[b].price <= last) continue;
     last = bins[b].price;
@@ -116,11 +116,20 @@ static int64_t net_cost(const psplit_i_worth *p, uint32_t e, bool pays, uint8_t 
   return (producer == PSPLIT_I_INSIDE ? p->instance->send : p->instance->recv)[e];
 }
 
-/* What a part costs with labels as they are; -1: it rules them out. */
-static int64_t cost_of(const psplit_i_worth *p, const part *q) {
+/* The same in prices of receivers: a stage that sends gets what one that receives pays. */
+static int32_t net_price(const psplit_i_worth *p, uint32_t e, bool pays, uint8_t producer) {
+  if (!p->receiver || !pays || producer == PSPLIT_I_BEHIND) return 0;
+  return producer == PSPLIT_I_INSIDE ? p->receiver[e] : -p->receiver[e];
+}
+
+/* What a part costs with labels as they are; -1: it rules them out. Adds its price. */
+static int64_t cost_of(const psplit_i_worth *p, const part *q, int32_t *inout_price) {
   const uint8_t producer = p->label[q->scope[0]];
-  bool pays = false;
-  if (q->kind == PAYS) return net_cost(p, q->of, p->label[q->scope[1]] == 1, producer);
+  bool pays = q->kind == PAYS && p->label[q->scope[1]] == 1;
+  if (q->kind == PAYS) {
+    *inout_price += net_price(p, q->of, pays, producer);
+    return net_cost(p, q->of, pays, producer);
+  }
   for (uint32_t i = q->kind == MUST_PAY ? 2 : 1; i < q->n_scope; i++) {
     const uint8_t consumer = p->label[q->scope[i]];
     if (consumer < producer) return -1;
@@ -128,6 +137,7 @@ static int64_t cost_of(const psplit_i_worth *p, const part *q) {
     pays = pays || consumer == producer + 1;
   }
   if (q->kind == MUST_PAY) return pays && p->label[q->scope[1]] == 0 ? -1 : 0;
+  *inout_price += net_price(p, q->of, pays, producer);
   return net_cost(p, q->of, pays, producer);
 }
 
@@ -136,18 +146,55 @@ static bool own_of(const psplit_i_worth *p, const step *s, entry *out) {
   int64_t load = 0;
   *out = (entry){0, 0};
   for (uint32_t i = s->n_tables; i < s->n_parts; i++) {
-    const int64_t cost = cost_of(p, &p->parts[s->parts[i]]);
+    const int64_t cost = cost_of(p, &p->parts[s->parts[i]], &out->price);
     if (cost < 0) return false;
     load += cost >> p->shift;
     if (load > p->cap) return false;
   }
   if (s->var < p->instance->n && p->label[s->var] == PSPLIT_I_INSIDE) {
     load += p->instance->w[s->var] >> p->shift;
-    out->price = p->price ? p->price[s->var] : 0;
+    out->price += p->price ? p->price[s->var] : 0;
   }
   if (load > p->cap) return false;
   out->load = (int32_t)load;
   return true;
+}
+
+/* How many receivers, of a net that has a price for them, the stage may pay for with labels as they
+ * are. */
+static uint32_t most_receivers(const psplit_i_worth *p, const part *q) {
+  if (q->kind != WHOLE_NET && q->kind != PAYS) return 1;
+  if (p->receiver[q->of] == 0 || p->label[q->scope[0]] != PSPLIT_I_INSIDE) return 1;
+  if (q->kind == PAYS && p->label[q->scope[1]] == 0) return 1;
+  const psplit_i_instance *in = p->instance;
+  if (q->kind == PAYS) return in->net_off[q->of + 1] - in->net_off[q->of] - 1;
+  uint32_t n = 0;
+  for (uint32_t i = 1; i < q->n_scope; i++) n += p->label[q->scope[i]] == PSPLIT_I_BEHIND;
+  return n > 1 ? n : 1;
+}
+
+/* What own_of() says of one receiver for each net, for every number of them. Where these are too
+ * many ways, more receivers of a net are worth their price and take nothing. */
+static uint32_t ways_of(const psplit_i_worth *p, const step *s, entry own, entry *out) {
+  uint32_t n = 1;
+  out[0] = own;
+  if (!p->receiver) return 1;
+  for (uint32_t i = s->n_tables; i < s->n_parts; i++) {
+    const part *q = &p->parts[s->parts[i]];
+    const uint32_t most = most_receivers(p, q), before = n;
+    if (most == 1) continue;
+    const int32_t price = p->receiver[q->of];
+    const int64_t load = p->instance->send[q->of] >> p->shift;
+    if (n * most > MOST_OWN) {
+      for (uint32_t k = 0; k < n; k++) out[k].price += (int32_t)(most - 1) * price;
+      continue;
+    }
+    for (uint32_t m = 1; m < most; m++)
+      for (uint32_t k = 0; k < before; k++)
+        if (out[k].load + m * load <= p->cap)
+          out[n++] = (entry){(int32_t)(out[k].load + m * load), out[k].price + (int32_t)m * price};
+  }
+  return n;
 }
 
 static const step *step_of(const psplit_i_worth *p, const step *s, uint32_t table) {
@@ -253,7 +300,7 @@ static bool move_list(psplit_i_worth *p, const step *s, uint8_t label, list *out
 
 static void go_forth(psplit_i_worth *p, const step *s) {
   const uint8_t only = only_label(p, s->var);
-  entry own;
+  entry own, ways[MOST_OWN];
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     list *l = &p->inside[s->first_list + index];
     *l = (list){0, 0};
@@ -261,8 +308,10 @@ static void go_forth(psplit_i_worth *p, const step *s) {
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts / 2)) p->late = true;
     if (only < LABELS && move_list(p, s, only, l)) continue;
     clear(p, p->child_bins);
-    for (uint8_t x = 0; x < LABELS; x++)
-      if (set_own(p, s, x, &own)) put_joined(p, s, own, p->child_bins);
+    for (uint8_t x = 0; x < LABELS; x++) {
+      const uint32_t n = set_own(p, s, x, &own) ? ways_of(p, s, own, ways) : 0;
+      for (uint32_t i = 0; i < n; i++) put_joined(p, s, ways[i], p->child_bins);
+    }
     *l = keep(p, p->child_bins);
     if (!psplit_i_spend(p->budget, p->n_bins / 8)) p->late = true;
   }
@@ -275,9 +324,9 @@ typedef struct pick {
   int32_t price, load_a, load_b;
 } pick;
 
-/* Of those with no larger load than `room` the one that is worth most; price -1: there is none. */
+/* Of those with no larger load than `room` the one that is worth most; NO_PRICE: there is none. */
 static pick best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b, uint32_t n_b) {
-  pick best = {.price = -1};
+  pick best = {.price = NO_PRICE};
   for (uint32_t i = 0, j = n_b; i < n_a; i++) {
     while (j > 0 && a[i].load + b[j - 1].load > room) j--;
     if (j == 0) break;
@@ -324,14 +373,15 @@ static void put_outside(psplit_i_worth *p, const step *s, entry own, list outsid
     behind = joined;
   }
   if (s->var < p->instance->n && p->label[s->var] == PSPLIT_I_INSIDE) {
-    const int32_t best = best_of(p->cap, p->row[0], n_row[0], behind, n).price;
-    if (best > most[s->var]) most[s->var] = best;
+    const pick best = best_of(p->cap, p->row[0], n_row[0], behind, n);
+    const int32_t worth = best.price > 0 ? best.price : 0;
+    if (best.price != NO_PRICE && worth > most[s->var]) most[s->var] = worth;
   }
 }
 
 static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
   size_t first_bin[MOST_JOINED + 1] = {0};
-  entry own;
+  entry own, ways[MOST_OWN];
   for (uint32_t t = 0; t < s->n_tables; t++)
     first_bin[t + 1] = first_bin[t] + (size_t)step_of(p, s, t)->n_lists * p->n_bins;
   for (size_t b = 0; b < first_bin[s->n_tables]; b += p->n_bins) clear(p, p->child_bins + b);
@@ -339,8 +389,10 @@ static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
     const list outside = p->outside[s->first_list + index];
     if (outside.n == 0) continue;
     set_labels(p, s, index);
-    for (uint8_t x = 0; x < LABELS; x++)
-      if (set_own(p, s, x, &own)) put_outside(p, s, own, outside, first_bin, most);
+    for (uint8_t x = 0; x < LABELS; x++) {
+      const uint32_t n = set_own(p, s, x, &own) ? ways_of(p, s, own, ways) : 0;
+      for (uint32_t i = 0; i < n; i++) put_outside(p, s, ways[i], outside, first_bin, most);
+    }
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts)) p->late = true;
   }
   for (uint32_t t = 0; t < s->n_tables; t++) {
@@ -380,7 +432,7 @@ uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts) {
   uint64_t ops = 0;
   worth->cap = INT32_MAX;
   worth->shift = 62; /* what is ruled out is, whatever it takes */
-  worth->price = NULL;
+  worth->price = worth->receiver = NULL;
   worth->sides = NULL;
   worth->n_bins = n_parts;
   for (uint32_t k = 0; k < worth->n_vars; k++) ops += step_ops(worth, &worth->steps[k]);
@@ -422,9 +474,11 @@ static psplit_code fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts, cons
 }
 
 psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
-                                const int32_t *price, psplit_i_budget *budget, int64_t *out_most,
-                                int32_t *most, bool *out_done) {
+                                const int32_t *price, const int32_t *receiver,
+                                psplit_i_budget *budget, int64_t *out_most, int32_t *most,
+                                bool *out_done) {
   psplit_i_worth *p = worth;
+  p->receiver = receiver;
   const psplit_code code = fill(p, limit, n_parts, price, NULL, budget);
   if (code != PSPLIT_OK) return code;
   const step *last = &p->steps[p->n_vars - 1];
@@ -544,6 +598,7 @@ psplit_code psplit_i_worth_stage(psplit_i_worth *worth, int64_t limit, uint32_t 
                                  const int32_t *price, const uint8_t *sides,
                                  psplit_i_budget *budget, uint8_t *out_side, bool *out_found) {
   psplit_i_worth *p = worth;
+  p->receiver = NULL;
   *out_found = false;
   const psplit_code code = fill(p, limit, n_parts, price, sides, budget);
   if (code != PSPLIT_OK || p->late) return code;

@@ -26,13 +26,15 @@ uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts);
 void psplit_i_worth_free(psplit_i_worth *worth);
 
 /* The most that a stage of load <= limit is worth at these prices, or more: loads are rounded down
- * to `n_parts` parts of the limit where tables grow long. most[v], if any: the same of stages with
- * v (-1: there is none). *out_done is false where the budget did not do; then nothing is said.
+ * to `n_parts` parts of the limit where tables grow long. receiver[e], if any: what a stage is
+ * worth more for each receiver of net e that it pays for, and less if it receives e; nets without
+ * it have one receiver. most[v], if any: the same of stages with v, but 0 where that is negative
+ * (-1: there is none). *out_done is false where the budget did not do; then nothing is said.
  * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit,
                                                 uint32_t n_parts, const int32_t *price,
-                                                psplit_i_budget *budget, int64_t *out_most,
-                                                int32_t *most, bool *out_done);
+                                                const int32_t *receiver, psplit_i_budget *budget,
+                                                int64_t *out_most, int32_t *most, bool *out_done);
 
 /* A stage of load <= limit that is worth about the most of those with each cluster v on one of the
  * sides whose bits sides[v] has; out_side[v]: where it is. Work and tensors count as the instance

@@ -14,7 +14,9 @@ enum {
   MOST_JOINED = 64, /* tables that one variable joins */
   JOINED_PART = 4,  /* of two long lists, one of so many pairs is looked at */
   WAYS = 3,         /* in which two lists are joined, forth and back */
-  MOST_TRACES = 8   /* of a stage, the load of which is too large at first */
+  MOST_OWN = 16,    /* ways to choose how many receivers a step's nets have */
+  NO_PRICE = INT32_MIN,
+  MOST_TRACES = 8 /* of a stage, the load of which is too large at first */
 };
 
 /* A part: `net` with all its pins (n_scope pins), or of a net with a variable of its own what that
@@ -77,6 +79,7 @@ struct psplit_i_worth {
   int32_t cap;    /* the limit; loads are shifted, and so rounded down */
   uint64_t scale; /* bin of a load: (load * scale) >> 32 */
   const int32_t *price;
+  const int32_t *receiver;     /* by net; NULL: there are no such prices */
   const uint8_t *sides;        /* that clusters may be on, as bits; NULL: all */
   int32_t *room;               /* [n_vars] load that the table of a step may take */
   bin *bins, *child_bins;      /* of the list at work; of those outside the tables of a step */

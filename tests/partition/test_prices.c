@@ -1,5 +1,5 @@
-/* What stages are worth at most, against all stages of small problems; bounds by prices, against
- * optima and splits. */
+/* What stages are worth at most, with prices of receivers and without, against all stages of small
+ * problems; bounds by prices, against optima and splits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "bounds.h"
 #include "draws.h"
-#include "stage_worth.h"
+#include "prices.h"
 #include "sweep.h"
 
 enum { SMALL = 7, PARTS = 1 << 12 };
@@ -72,8 +72,8 @@ static bool hold_worth(const bed *b, uint32_t n_parts) {
   assert_int_equal(psplit_i_worth_make(&b->instance, NULL, &worth), PSPLIT_OK);
   assert_non_null(worth);
   assert_true(psplit_i_worth_ops(worth, 8) > 0);
-  assert_int_equal(psplit_i_worth_most(worth, limit, n_parts, price, NULL, &best, most, &done),
-                   PSPLIT_OK);
+  assert_int_equal(
+    psplit_i_worth_most(worth, limit, n_parts, price, NULL, NULL, &best, most, &done), PSPLIT_OK);
   assert_true(done);
   const int64_t true_best = most_of_all(&b->instance, limit, price, by_all);
   bool same = best == true_best;
@@ -101,6 +101,87 @@ static void stages_are_worth_no_more(void **state) {
   }
   assert_true(n_asked > percent(100));
   assert_int_equal(n_exact, n_asked);
+}
+
+/* The most that a stage with these labels is worth where receivers have prices, for any number of
+ * receivers up to all that there may be; INT64_MIN: it does not fit. */
+static int64_t worth_by_receivers(const psplit_i_instance *in, int64_t limit, const int *label,
+                                  const int32_t *price, const int32_t *receiver) {
+  const int64_t load = load_of(in, label);
+  int64_t most[1 << 10], n = 1;
+  if (load < 0 || load > limit) return INT64_MIN;
+  int64_t worth = 0, best = INT64_MIN, loads[1 << 10] = {load};
+  for (uint32_t v = 0; v < in->n; v++) worth += label[v] == 1 ? price[v] : 0;
+  most[0] = 0;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const int from = label[in->net_pin[in->net_off[e]]];
+    int n_behind = 0, n_inside = 0;
+    for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++) {
+      n_behind += label[in->net_pin[q]] == 2;
+      n_inside += label[in->net_pin[q]] == 1;
+    }
+    if (from == 0 && n_inside > 0) worth -= receiver[e];
+    if (from != 1 || n_behind == 0) continue;
+    worth += receiver[e];
+    const int64_t before = n;
+    for (int m = 1; m < n_behind && receiver[e] != 0; m++)
+      for (int64_t k = 0; k < before && n < 1 << 10; k++) {
+        loads[n] = loads[k] + m * in->send[e];
+        most[n++] = most[k] + (int64_t)m * receiver[e];
+      }
+  }
+  for (int64_t k = 0; k < n; k++)
+    if (loads[k] <= limit && most[k] + worth > best) best = most[k] + worth;
+  return best;
+}
+
+/* No stage is worth more than what is found, with receivers of some nets priced. Whether it is
+ * exact for all stages together. */
+static bool hold_receivers(const bed *b) {
+  const psplit_i_instance *in = &b->instance;
+  int32_t price[SMALL], most[SMALL], receiver[64] = {0};
+  int label[SMALL] = {0};
+  psplit_i_worth *worth;
+  int64_t found, best = INT64_MIN;
+  bool done;
+  const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
+  assert_true(in->n_nets <= 64);
+  for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 200;
+  for (uint32_t e = 0; e < in->n_nets; e++) receiver[e] = (int32_t)(draw(2) * draw(400));
+  assert_int_equal(psplit_i_worth_make(in, NULL, &worth), PSPLIT_OK);
+  assert_non_null(worth);
+  assert_int_equal(
+    psplit_i_worth_most(worth, limit, PARTS, price, receiver, NULL, &found, most, &done),
+    PSPLIT_OK);
+  assert_true(done);
+  for (bool more = true; more;) {
+    const int64_t one = worth_by_receivers(in, limit, label, price, receiver);
+    if (one > best) best = one;
+    for (uint32_t v = 0; v < in->n && one > INT64_MIN; v++)
+      if (label[v] == 1) assert_true(most[v] >= (one > 0 ? one : 0));
+    uint32_t v = 0;
+    while (v < in->n && label[v] == 2) label[v++] = 0;
+    more = v < in->n;
+    if (more) label[v]++;
+  }
+  assert_true(found >= best);
+  psplit_i_worth_free(worth);
+  return found == best;
+}
+
+static void receivers_are_counted(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_exact = 0;
+  sweep s = {.n_seeds = 20, .nodes = {2, 6}, .stages = {2, 1}};
+  draw_state = 11;
+  while (next_problem(&s, &b)) {
+    if (!is_for(&b)) continue;
+    n_asked++;
+    n_exact += hold_receivers(&b);
+  }
+  assert_true(n_asked > percent(60));
+  assert_true(n_exact > n_asked / 2);
 }
 
 /* What stages on given sides are worth at most, by trying all; -1: there is none. */
@@ -221,6 +302,35 @@ static void bounds_are_below_optima(void **state) {
   assert_true(n_met > percent(30));
 }
 
+/* What clusters are worth at a limit within which there is a split: no more than its stages can be.
+ * Prices of receivers say more on some problems. */
+static void receivers_say_more(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_more = 0;
+  int64_t best;
+  sweep s = {.n_seeds = 40, .nodes = {4, 12}, .stages = {2, 3}};
+  while (next_problem(&s, &b)) {
+    psplit_i_prices prices;
+    psplit_i_worth *worth;
+    int64_t alone;
+    if (!is_for(&b) || !proved_best(&b, &best)) continue;
+    assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices), PSPLIT_OK);
+    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
+    if (!worth) continue;
+    assert_int_equal(psplit_i_prices_grow(&prices, worth, best, 4, true, NULL, &alone), PSPLIT_OK);
+    int64_t sum = alone;
+    assert_int_equal(psplit_i_prices_of_receivers(&prices, worth, &b.instance, best, 8, NULL, &sum),
+                     PSPLIT_OK);
+    assert_true(sum >= alone && sum <= prices.needed);
+    n_asked++;
+    n_more += sum > alone;
+    psplit_i_worth_free(worth);
+  }
+  assert_true(n_asked > percent(80));
+  assert_true(n_more > n_asked / 50);
+}
+
 /* On larger graphs no valid split has less. */
 static void bounds_are_below_splits(void **state) {
   (void)state;
@@ -238,10 +348,9 @@ static void bounds_are_below_splits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(stages_are_worth_no_more),
-    cmocka_unit_test(stages_are_found_on_sides),
-    cmocka_unit_test(bounds_are_below_optima),
-    cmocka_unit_test(bounds_are_below_splits),
+    cmocka_unit_test(stages_are_worth_no_more),  cmocka_unit_test(receivers_are_counted),
+    cmocka_unit_test(stages_are_found_on_sides), cmocka_unit_test(bounds_are_below_optima),
+    cmocka_unit_test(receivers_say_more),        cmocka_unit_test(bounds_are_below_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
