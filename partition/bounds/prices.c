@@ -14,11 +14,11 @@ enum {
   MOST_CLUSTERS = PSPLIT_I_LARGE,
   MOST_STAGES = PSPLIT_I_PRICED_STAGES,
   WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
-  FINE_GAP = 1000, /* limits differ by more than one of so many parts */
-  LIMITS = 12,
+  FINE_GAP = 1000, /* limits with receivers differ by more than one of so many parts */
+  LIMITS = 6,
   ROUNDS = 10, /* at one limit */
   RECEIVER_ROUNDS = 8,
-  FEW_MORE = 32,
+  FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
   ONE = PSPLIT_I_WORTH_ONE
 };
@@ -84,14 +84,9 @@ psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_worth *worth, int6
   return PSPLIT_OK;
 }
 
-/* Whether prices of receivers may bring what prices of clusters lack: they bring about a 100th. */
-static bool may_be_enough(const pricing *p, int64_t limit, int64_t sum, int64_t bound) {
-  const double reached = (double)limit * (double)sum / (double)p->prices.needed;
-  return sum > 0 && reached + reached / FEW_MORE >= (double)bound;
-}
-
-/* *out_sum: what all clusters are worth at the limit, with receivers apart; 0: it is not known. */
-static psplit_code worth_at(pricing *p, int64_t limit, int64_t bound, int64_t *out_sum) {
+/* *out_sum: what all clusters are worth at the limit, with receivers apart, and with prices for
+ * them where those of clusters do not do; 0: it is not known. */
+static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *out_sum) {
   const psplit_i_bound_query *query = p->query;
   psplit_i_worth *worth = NULL;
   psplit_i_apart apart;
@@ -101,26 +96,27 @@ static psplit_code worth_at(pricing *p, int64_t limit, int64_t bound, int64_t *o
   if (code != PSPLIT_OK) return code;
   if (apart.impossible) *out_sum = p->prices.needed + 1;
   if (apart.impossible) goto out;
-  PSPLIT_TRY(
-    psplit_i_worth_make(apart.changed ? &apart.instance : query->instance, p->budget, &worth));
+  const psplit_i_instance *instance = apart.changed ? &apart.instance : query->instance;
+  PSPLIT_TRY(psplit_i_worth_make(instance, p->budget, &worth));
   if (worth)
     PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
-  if (worth && may_be_enough(p, limit, *out_sum, bound))
-    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth,
-                                            apart.changed ? &apart.instance : query->instance,
-                                            limit, RECEIVER_ROUNDS, p->budget, out_sum));
+  if (worth && receivers && *out_sum > 0)
+    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth, instance, limit, RECEIVER_ROUNDS,
+                                            p->budget, out_sum));
 out:
   psplit_i_worth_free(worth);
   psplit_i_apart_fini(&apart);
   return code;
 }
 
-static psplit_code try_limits(pricing *p, int64_t *inout_bound) {
+/* By prices of clusters alone. *out_near: whether they came near the bound. */
+static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
   const int64_t needed = p->prices.needed;
   int64_t high = p->query->value, limit = high - 1;
-  for (int k = 0; k < LIMITS && high - *inout_bound > high / FINE_GAP; k++) {
+  *out_near = false;
+  for (int k = 0; k < LIMITS && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
-    const psplit_code code = worth_at(p, limit, *inout_bound, &sum);
+    const psplit_code code = worth_at(p, limit, false, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     if (sum > needed)
       *inout_bound = limit + 1;
@@ -128,9 +124,26 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound) {
       high = limit;
     /* Clusters are worth the more the lower the limit is: at least so much. */
     if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)needed) break;
+    *out_near = true;
     const int64_t next = (int64_t)((double)limit * (double)sum / (double)needed);
-    const int64_t middle = *inout_bound + (high - *inout_bound) / 2;
-    limit = limit == high && next > *inout_bound && next < high ? next : middle;
+    limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
+  }
+  return PSPLIT_OK;
+}
+
+/* With prices of receivers, which bring about a 100th: what may be won is halved. */
+static psplit_code try_receivers(pricing *p, int64_t *inout_bound) {
+  const int64_t most = *inout_bound + *inout_bound / FEW_MORE, value = p->query->value;
+  int64_t high = most < value ? most : value;
+  while (high - *inout_bound > high / FINE_GAP) {
+    const int64_t limit = *inout_bound + (high - *inout_bound) / 2;
+    int64_t sum;
+    const psplit_code code = worth_at(p, limit, true, &sum);
+    if (code != PSPLIT_OK || sum == 0) return code;
+    if (sum > p->prices.needed)
+      *inout_bound = limit + 1;
+    else
+      high = limit;
   }
   return PSPLIT_OK;
 }
@@ -165,7 +178,9 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(psplit_i_prices_init(instance, query->value, &arena, &p.prices));
-  PSPLIT_TRY(try_limits(&p, inout_bound));
+  bool near;
+  PSPLIT_TRY(try_limits(&p, inout_bound, &near));
+  if (near && instance->p2p) PSPLIT_TRY(try_receivers(&p, inout_bound));
 out:
   psplit_i_arena_fini(&arena);
   psplit_i_closure_fini(&p.closure);
