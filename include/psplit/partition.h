@@ -4,7 +4,7 @@
  * `ticks_per_unit` says otherwise. All arithmetic on them is exact, so a proof is the same bits on
  * every machine, for every thread count.
  *
- * Load of a stage S on device d (docs/partitioning.md states the model in full):
+ * Load of a stage S on device d (docs/partitioning/problem.md states the model in full):
  *   compute  sum of time(v, class of d), v in S
  *   recv     once for every net with a consumer in S whose producer is not in S
  *   send     for every net with its producer in S and a consumer outside: once per stage that
@@ -283,7 +283,7 @@ psplit_certificate_make(const psplit_problem *problem, const psplit_partition_op
                         size_t *out_n, int64_t *out_bound_ns);
 
 /* Reads a problem from a JSON file: our own format or those of dnn-partitioning and of Piper
- * (docs/partitioning.md), a regular file of at most 64 MiB. `path` "-" is not special.
+ * (docs/partitioning/problem.md), a regular file of at most 64 MiB. `path` "-" is not special.
  * *out_problem is the caller's.
  * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,

@@ -207,10 +207,10 @@ PSPLIT_API char *psplit_passes_help(void);
 /* The plan, once a pipeline with `partition` has run; NULL before. Owned by the planner. */
 PSPLIT_API const psplit_plan *psplit_planner_plan(const psplit_planner *planner);
 
-/* The supernodes as a bare problem, JSON of the project's own format (docs/partitioning.md): what
- * `partition` asks the solver first, on options.n_stages devices, with their memory. Costs, live
- * nodes and supernodes must have been found, as they are before `partition`. *out_text
- * (NUL-terminated, the caller's to free()) has *out_n bytes.
+/* The supernodes as a bare problem, JSON of the project's own format
+ * (docs/partitioning/problem.md): what `partition` asks the solver first, on options.n_stages
+ * devices, with their memory. Costs, live nodes and supernodes must have been found, as they are
+ * before `partition`. *out_text (NUL-terminated, the caller's to free()) has *out_n bytes.
  * Errors: USAGE (not found yet), UNSUPPORTED (nothing but constants), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_problem(psplit_planner *planner,
                                                               psplit_diag *diag, char **out_text,
