@@ -355,11 +355,17 @@ static bool is_in_time(const psplit_planner *planner, const uint32_t *copy_off,
   return true;
 }
 
+/* Whether the node gives its stage work: bounds are of splits that have such nodes in all. */
+static bool is_live(const psplit_planner *planner, uint32_t node) {
+  return !(planner->node_flags[node] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD));
+}
+
 /* Whether the node may leave its stage: it is a supernode by itself, nothing holds it there, and
- * neither constants nor the stage's being empty would stay behind. */
-static bool may_leave(const psplit_planner *planner, const uint32_t *n_owned, uint32_t node) {
+ * neither constants nor a stage without a live node would stay behind. */
+static bool may_leave(const psplit_planner *planner, const uint32_t *n_live, uint32_t node) {
   const psplit_i_graph *graph = planner->graph;
-  if (planner->grouping.next[node] != node || n_owned[planner->stage[node]] < 2 ||
+  if (planner->grouping.next[node] != node ||
+      n_live[planner->stage[node]] <= is_live(planner, node) ||
       planner->together[node] != PSPLIT_NONE || planner->options.training ||
       planner->state_class[node] != PSPLIT_NONE)
     return false;
@@ -388,13 +394,12 @@ static bool move_to(psplit_planner *planner, const uint32_t *copy_off, const uin
 static psplit_code drop_idle(psplit_planner *planner, bool moving, bool *out_moved,
                              psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
-  uint32_t *n_owned = PSPLIT_NEW(&planner->scratch, uint32_t, planner->options.n_stages);
+  uint32_t *n_live = PSPLIT_NEW(&planner->scratch, uint32_t, planner->options.n_stages);
   const size_t n_copies = planner->copies.n;
   uint32_t *off = PSPLIT_NEW(&planner->scratch, uint32_t, (size_t)graph->n_nodes + 2);
   uint32_t *at = psplit_i_arena_array(&planner->scratch, n_copies, sizeof *at);
-  if (!n_owned || !off || !at) return psplit_i_nomem(diag);
-  for (uint32_t n = 0; n < graph->n_nodes; n++)
-    n_owned[planner->stage[n]] += !(planner->node_flags[n] & PSPLIT_I_NODE_FREE);
+  if (!n_live || !off || !at) return psplit_i_nomem(diag);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) n_live[planner->stage[n]] += is_live(planner, n);
   for (size_t c = 0; c < n_copies; c++) off[planner->copies.items[c].node + 2]++;
   for (uint32_t n = 0; n < graph->n_nodes; n++) off[n + 2] += off[n + 1];
   for (uint32_t c = 0; c < n_copies; c++) at[off[planner->copies.items[c].node + 1]++] = c;
@@ -406,9 +411,9 @@ static psplit_code drop_idle(psplit_planner *planner, bool moving, bool *out_mov
     psplit_plan_copy *first = &planner->copies.items[at[off[n]]];
     first->node = PSPLIT_NONE;
     const uint32_t home = planner->stage[n];
-    if (moving && may_leave(planner, n_owned, n) && move_to(planner, off, at, n, first->stage)) {
-      n_owned[home]--;
-      n_owned[first->stage]++;
+    if (moving && may_leave(planner, n_live, n) && move_to(planner, off, at, n, first->stage)) {
+      n_live[home] -= is_live(planner, n);
+      n_live[first->stage] += is_live(planner, n);
       *out_moved = true;
     } else if (!is_in_time(planner, off, at, n)) {
       first->node = n;

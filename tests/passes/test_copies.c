@@ -350,6 +350,20 @@ static void nodes_that_dead_ones_read_do_not_move(void **state) {
   assert_int_equal(o.stage, 1);
 }
 
+/* Bounds are of splits that have live nodes in all stages. */
+static void nodes_do_not_leave_dead_ones_alone(void **state) {
+  (void)state;
+  static const uint32_t split[] = {0, 0, 0, 1, 0, 0, 2, 1};
+  const outcome o = outcome_of(
+    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
+    "float[1,16] v5, float[1,16] v6)"
+    "<float[16,16] w = random(1)> {"
+    " v0 = Add (x, x)\n v1 = MatMul (x, w)\n v2 = MatMul (v1, w)\n v3 = Tanh (v0)\n"
+    " v4 = MatMul (v0, w)\n v5 = MatMul (v4, w)\n v6 = Sigmoid (v3)\n v7 = Exp (x)}",
+    3, split, 8, PSPLIT_NONE);
+  assert_int_equal(o.stage, 1);
+}
+
 /* Layers whose nodes read two of the layer before; the last result is the output, so that most of
  * them are dead where layers are wide. */
 static psplit_model *layers_of(dice *d, uint32_t n, uint32_t width, uint32_t n_outputs) {
@@ -594,6 +608,7 @@ int main(void) {
     cmocka_unit_test(nodes_move_to_those_that_compute_them_again),
     cmocka_unit_test(pinned_nodes_do_not_move),
     cmocka_unit_test(nodes_that_dead_ones_read_do_not_move),
+    cmocka_unit_test(nodes_do_not_leave_dead_ones_alone),
     cmocka_unit_test(nothing_is_used_before_it_is_made),
     cmocka_unit_test(nor_is_anything_of_5000_nodes),
     cmocka_unit_test(gaps_without_copies_are_told),
