@@ -80,16 +80,22 @@ static bool check_name(const cli *program, int id, const char *argument) {
   return true;
 }
 
-/* Word processors and pages make one dash of two; false after an error line. */
-static bool check_dashes(const cli *program, int argc, char **argv) {
+/* Word processors and pages make one dash of two, and variables that are not set an operand without
+ * a character; false after an error line. */
+static bool check_operands(const cli *program, int argc, char **argv) {
   static const char *const DASHES[] = {"\xe2\x80\x90", "\xe2\x80\x91", "\xe2\x80\x92",
                                        "\xe2\x80\x93", "\xe2\x80\x94", "\xe2\x88\x92"};
-  for (int i = optind; i < argc; i++)
+  for (int i = optind; i < argc; i++) {
+    if (!argv[i][0]) {
+      cli_usage(program, "\"\" names no file or directory");
+      return false;
+    }
     for (size_t d = 0; d < sizeof DASHES / sizeof *DASHES; d++)
       if (strncmp(argv[i], DASHES[d], strlen(DASHES[d])) == 0 && access(argv[i], F_OK) != 0) {
         cli_usage(program, "\"%s\" begins with a dash that is not the \"-\" of options", argv[i]);
         return false;
       }
+  }
   return true;
 }
 
@@ -151,8 +157,8 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
     const int id = getopt_long(argc, argv, letters, options, NULL);
     *out_argument = optarg;
     if (id == -1)
-      return check_dashes(program, argc, argv) && cli_talk_log_apart(argc, argv) ? CLI_END
-                                                                                 : CLI_BAD;
+      return check_operands(program, argc, argv) && cli_talk_log_apart(argc, argv) ? CLI_END
+                                                                                   : CLI_BAD;
     if (id == ':' || id == '?') {
       bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;
