@@ -91,6 +91,7 @@ def options(dims):
 
 
 def main(split, run, make_model, library, cache):
+    cache = os.environ.get("PSPLIT_MODEL_CACHE", cache)
     with open(os.path.join(os.path.dirname(__file__), "../models/models.json")) as file:
         known = json.load(file)["models"]
     tap = Tap()
