@@ -11,6 +11,7 @@
 #include "automaton.h"
 #include "boundary_annealing.h"
 #include "budget.h"
+#include "energy.h"
 #include "instance.h"
 #include "placement.h"
 #include "problem.h"
@@ -36,13 +37,8 @@ typedef struct chain {
   psplit_i_arena arena;
   psplit_i_annealing run;
   const psplit_i_automaton *automaton;
-  uint32_t n_squares;
-  double unit;               /* energy is counted in loads of this size */
-  int64_t best;              /* value of best_stage */
-  uint32_t *best_stage;      /* [n] */
-  int64_t *load, *fresh;     /* [n_stages] before and after a move */
-  double *part, *fresh_part; /* [n_stages] of the energy, the same */
-  uint32_t n_over;           /* stages with a load >= best */
+  psplit_i_energy energy;
+  uint32_t *best_stage;      /* [n] of energy.best */
   uint32_t group[MAX_GROUP]; /* clusters of the move */
   uint32_t *seen, n_seen;    /* [n] */
   uint32_t first, last;      /* stages among which clusters move, */
@@ -50,13 +46,6 @@ typedef struct chain {
   uint32_t n_inside;
   psplit_i_budget *budget;
 } chain;
-
-static double power_of(const chain *c, int64_t load) {
-  const double x = (double)load / c->unit, cube = x * x * x;
-  double power = cube * cube;
-  for (uint32_t i = 0; i < c->n_squares; i++) power *= power;
-  return power;
-}
 
 /* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too much
  * for the move, or more than `most` on device type `type`. */
@@ -89,9 +78,9 @@ static uint32_t gather(chain *c, uint32_t cluster, bool up, uint32_t type, doubl
  * nothing. */
 static double most_to_move(const chain *c, uint32_t from, uint32_t to) {
   enum { TEMPERATURES = 40 };
-  double root = cbrt(c->part[to] + c->part[from] + TEMPERATURES * c->run.temperature);
-  for (uint32_t i = 0; i <= c->n_squares; i++) root = sqrt(root);
-  return root * c->unit - (double)c->placement.w[to];
+  double root = cbrt(c->energy.part[to] + c->energy.part[from] + TEMPERATURES * c->run.temperature);
+  for (uint32_t i = 0; i <= c->energy.n_squares; i++) root = sqrt(root);
+  return root * c->energy.unit - (double)c->placement.w[to];
 }
 
 static bool allowed(const chain *c, uint32_t cluster, uint32_t to) {
@@ -144,37 +133,16 @@ static uint32_t propose(chain *c, uint32_t *out_to) {
 /* Moves c->group[n] from one stage to another; the change of energy. */
 static double shift_group(chain *c, uint32_t n, uint32_t to) {
   psplit_i_placement *b = &c->placement;
-  double change = 0;
   psplit_i_placement_forget_touched(b);
   for (uint32_t i = 0; i < n; i++) psplit_i_placement_move(b, c->group[i], to);
-  for (uint32_t i = 0; i < b->n_touched; i++) {
-    const uint32_t k = b->touched[i];
-    c->fresh[k] = psplit_i_placement_load(b, k);
-    c->fresh_part[k] = power_of(c, c->fresh[k]);
-    change += c->fresh_part[k] - c->part[k];
-  }
-  return change;
-}
-
-static void count_over(chain *c) {
-  c->n_over = 0;
-  for (uint32_t k = 0; k < c->placement.n_devices; k++) c->n_over += c->load[k] >= c->best;
+  return psplit_i_energy_rise(&c->energy);
 }
 
 /* Takes the move over; keeps the best split. */
 static void settle(chain *c) {
-  psplit_i_placement *b = &c->placement;
-  for (uint32_t i = 0; i < b->n_touched; i++) {
-    const uint32_t k = b->touched[i];
-    c->n_over -= c->load[k] >= c->best;
-    c->n_over += c->fresh[k] >= c->best;
-    c->load[k] = c->fresh[k];
-    c->part[k] = c->fresh_part[k];
-  }
-  if (c->n_over > 0) return;
-  c->best = psplit_i_placement_value(b);
-  memcpy(c->best_stage, b->label, b->instance->n * sizeof *b->label);
-  count_over(c);
+  const psplit_i_placement *b = &c->placement;
+  if (psplit_i_energy_take(&c->energy))
+    memcpy(c->best_stage, b->label, b->instance->n * sizeof *b->label);
 }
 
 /* Where there are few steps a cluster, a hot start would only spoil the split it starts from. */
@@ -213,12 +181,6 @@ static bool step(void *with, uint64_t i) {
 }
 
 static void run_chain(chain *c, uint64_t n_steps, double heat) {
-  c->unit = c->best > 0 ? (double)c->best : 1;
-  for (uint32_t k = 0; k < c->placement.n_devices; k++) {
-    c->load[k] = psplit_i_placement_load(&c->placement, k);
-    c->part[k] = power_of(c, c->load[k]);
-  }
-  count_over(c);
   psplit_i_anneal(&c->run, first_temperature(c, n_steps, heat), END_TEMPERATURE, n_steps, step, c);
 }
 
@@ -239,17 +201,14 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
   psplit_i_arena *arena = &c->arena;
   psplit_i_arena_init(arena, 0);
   c->run.seed = psplit_i_mix64(seed);
-  c->best = assignment->value;
   c->best_stage = PSPLIT_NEW(arena, uint32_t, instance->n);
   c->seen = PSPLIT_NEW(arena, uint32_t, instance->n);
-  c->load = PSPLIT_NEW(arena, int64_t, (size_t)instance->n_stages * 2);
-  c->part = PSPLIT_NEW(arena, double, (size_t)instance->n_stages * 2);
   c->inside = PSPLIT_NEW(arena, uint32_t, instance->n);
-  if (!c->best_stage || !c->seen || !c->load || !c->part || !c->inside) return PSPLIT_NOMEM;
-  c->fresh = c->load + instance->n_stages;
-  c->fresh_part = c->part + instance->n_stages;
-  const psplit_code code = place(instance, request, assignment, arena, &c->placement);
+  if (!c->best_stage || !c->seen || !c->inside) return PSPLIT_NOMEM;
+  psplit_code code = place(instance, request, assignment, arena, &c->placement);
+  if (code == PSPLIT_OK) code = psplit_i_energy_init(&c->energy, &c->placement, arena);
   if (code != PSPLIT_OK) return code;
+  psplit_i_energy_begin(&c->energy, assignment->value);
   memcpy(c->best_stage, assignment->stage, instance->n * sizeof *assignment->stage);
   for (uint32_t i = 0; i < instance->n; i++)
     if (assignment->stage[i] >= c->first && assignment->stage[i] <= c->last)
@@ -281,19 +240,18 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     chains[i].first = first;
     chains[i].last = last;
-    PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
-                          (request->options->seed + salt) * N_CHAINS + i));
-  }
-  for (uint32_t i = 0; i < N_CHAINS; i++) {
-    chains[i].n_squares = kChains[i].n_squares;
     chains[i].automaton = automaton;
     chains[i].budget = &budgets[i];
+    chains[i].energy.of_sixths = true;
+    chains[i].energy.n_squares = kChains[i].n_squares;
+    PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
+                          (request->options->seed + salt) * N_CHAINS + i));
   }
   boundary_chains all = {chains, n_steps};
   if (chains[0].n_inside > 0) psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
-    if (chains[i].best < assignment->value) {
-      assignment->value = chains[i].best;
+    if (chains[i].energy.best < assignment->value) {
+      assignment->value = chains[i].energy.best;
       memcpy(assignment->stage, chains[i].best_stage, instance->n * sizeof *assignment->stage);
     }
   }

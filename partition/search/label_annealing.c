@@ -6,6 +6,7 @@
 
 #include "annealing.h"
 #include "budget.h"
+#include "energy.h"
 #include "instance.h"
 #include "label_annealing.h"
 #include "placement.h"
@@ -30,25 +31,14 @@ typedef struct chain {
   psplit_i_budget *budget;
   uint64_t work; /* of a step */
   bool whole;    /* the energy has no parts */
-  int64_t best;
-  uint32_t *label;                                         /* [n] of the best */
-  double unit;                                             /* what loads are measured in */
-  uint32_t n_squares;                                      /* the energy's power is 2 to this */
+  psplit_i_energy energy;
+  uint32_t *label;                                         /* [n] of energy.best */
   double now;                                              /* energy, where it has no parts */
-  int64_t *load, *fresh;                                   /* [n_devices] before and after a move */
-  double *term;                                            /* [n_devices] of the energy */
-  uint32_t n_over;                                         /* devices with a load >= best */
   uint32_t moved[MOST_MOVED], before[MOST_MOVED], n_moved; /* by the proposal: clusters, labels */
 } chain;
 
 static uint64_t draw(chain *c) { return psplit_i_anneal_draw(&c->run); }
 static uint32_t below(chain *c, uint32_t n) { return psplit_i_anneal_below(&c->run, n); }
-
-static double power(const chain *c, int64_t load) {
-  double x = (double)load / c->unit;
-  for (uint32_t i = 0; i < c->n_squares; i++) x *= x;
-  return x;
-}
 
 static bool may_be_on(const psplit_i_placement *b, uint32_t cluster, uint32_t label) {
   const psplit_i_instance *instance = b->instance;
@@ -128,15 +118,15 @@ static bool propose_free(chain *c, uint32_t cluster) {
  * on. */
 static double whole_energy(chain *c, int64_t *out_value) {
   psplit_i_placement *b = &c->placement;
-  *out_value = psplit_i_placement_settle(b, c->fresh);
-  if (b->latency || *out_value >= PSPLIT_I_INF) return (double)*out_value / c->unit;
+  *out_value = psplit_i_placement_settle(b, c->energy.fresh);
+  if (b->latency || *out_value >= PSPLIT_I_INF) return (double)*out_value / c->energy.unit;
   double sum = 0;
-  for (uint32_t k = 0; k < b->n_devices; k++) sum += power(c, c->fresh[k]);
+  for (uint32_t k = 0; k < b->n_devices; k++)
+    sum += psplit_i_energy_of(&c->energy, c->energy.fresh[k]);
   return sum;
 }
 
-static void remember(chain *c, int64_t value) {
-  c->best = value;
+static void remember(chain *c) {
   memcpy(c->label, c->placement.label, c->placement.instance->n * sizeof *c->label);
 }
 
@@ -153,37 +143,15 @@ static bool step_whole(chain *c) {
   const double after = whole_energy(c, &value);
   if (!psplit_i_anneal_accepts(&c->run, c->now - after)) return false;
   c->now = after;
-  if (value < c->best) remember(c, value);
+  if (value >= c->energy.best) return true;
+  c->energy.best = value;
+  remember(c);
   return true;
 }
 
-static void count_over(chain *c) {
-  c->n_over = 0;
-  for (uint32_t k = 0; k < c->placement.n_devices; k++) c->n_over += c->load[k] >= c->best;
-}
-
 static bool step_parts(chain *c) {
-  const psplit_i_placement *b = &c->placement;
-  double gain = 0;
-  for (uint32_t i = 0; i < b->n_touched; i++) {
-    const uint32_t k = b->touched[i];
-    c->fresh[k] = psplit_i_placement_load(b, k);
-    gain += c->term[k] - power(c, c->fresh[k]);
-  }
-  if (!psplit_i_anneal_accepts(&c->run, gain)) return false;
-  for (uint32_t i = 0; i < b->n_touched; i++) {
-    const uint32_t k = b->touched[i];
-    if (c->load[k] >= c->best) c->n_over--;
-    if (c->fresh[k] >= c->best) c->n_over++;
-    c->load[k] = c->fresh[k];
-    c->term[k] = power(c, c->load[k]);
-  }
-  if (c->n_over > 0) return true;
-  int64_t most = 0;
-  for (uint32_t k = 0; k < b->n_devices; k++)
-    if (c->load[k] > most) most = c->load[k];
-  remember(c, most);
-  count_over(c);
+  if (!psplit_i_anneal_accepts(&c->run, -psplit_i_energy_rise(&c->energy))) return false;
+  if (psplit_i_energy_take(&c->energy)) remember(c);
   return true;
 }
 
@@ -197,8 +165,8 @@ static bool step(void *with, uint64_t i) {
   psplit_i_placement *b = &c->placement;
   if (!psplit_i_spend(c->budget, c->work)) return false;
   if (c->cooling->leave && i == c->cooling->n_steps / 2) {
-    remember(c, psplit_i_placement_settle(b, c->fresh));
-    count_over(c);
+    psplit_i_energy_set_best(&c->energy, psplit_i_placement_settle(b, c->energy.fresh));
+    remember(c);
   }
   const uint32_t cluster = below(c, b->instance->n);
   if (b->ordered ? propose_ordered(c, cluster) : propose_free(c, cluster)) {
@@ -213,19 +181,12 @@ static void run_chain(chain *c) {
   psplit_i_placement *b = &c->placement;
   const psplit_i_cooling *cooling = c->cooling;
   int64_t value;
-  c->n_squares = cooling->n_squares;
-  c->unit = c->best > 0 ? (double)c->best : 1;
   c->whole = b->latency || b->instance->problem->next_hop;
   const psplit_i_instance *instance = b->instance;
   const uint64_t n_pins = instance->net_off[instance->n_nets];
   const uint64_t look = look_ops(b);
   c->work = look * (16 + (c->whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1)));
   if (c->whole) c->now = whole_energy(c, &value);
-  for (uint32_t k = 0; k < b->n_devices; k++) {
-    c->load[k] = psplit_i_placement_load(b, k);
-    c->term[k] = power(c, c->load[k]);
-  }
-  count_over(c);
   psplit_i_placement_forget_touched(b);
   psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, step, c);
 }
@@ -236,23 +197,24 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
                                         psplit_i_budget *budget, uint32_t *label,
                                         int64_t *out_value) {
   psplit_code code;
-  chain c = {.run.seed = cooling->seed, .cooling = cooling, .budget = budget};
+  chain c = {.run.seed = cooling->seed,
+             .cooling = cooling,
+             .budget = budget,
+             .energy.n_squares = cooling->n_squares};
   psplit_i_arena_init(&c.arena, 0);
   c.label = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
-  c.load = PSPLIT_NEW(&c.arena, int64_t, instance->n_stages);
-  c.fresh = PSPLIT_NEW(&c.arena, int64_t, instance->n_stages);
-  c.term = PSPLIT_NEW(&c.arena, double, instance->n_stages);
-  PSPLIT_TRY(c.label && c.load && c.fresh && c.term ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(c.label ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_placement_init(&c.placement, instance, chunks, request->options, &c.arena));
   memcpy(c.placement.type, types, instance->n_stages * sizeof *types);
   for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(&c.placement, v, label[v]);
   memcpy(c.label, label, instance->n * sizeof *label);
-  c.best = psplit_i_placement_settle(&c.placement, NULL);
+  PSPLIT_TRY(psplit_i_energy_init(&c.energy, &c.placement, &c.arena));
+  psplit_i_energy_begin(&c.energy, psplit_i_placement_settle(&c.placement, NULL));
   psplit_i_spend(budget, 4 * look_ops(&c.placement) *
                            ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
   run_chain(&c);
   memcpy(label, c.label, instance->n * sizeof *label);
-  *out_value = c.best;
+  *out_value = c.energy.best;
 out:
   psplit_i_arena_fini(&c.arena);
   return code;
