@@ -52,7 +52,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
     bool done;
-    if (planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
+    if (!psplit_i_node_runs(planner->node_flags[n])) continue;
     const psplit_i_node *node = &graph->nodes[n];
     const bool measures = psplit_i_op_class(node->domain, node->op_type) == PSPLIT_CLASS_SHAPE;
     if (planner->node_class[n] == PSPLIT_CLASS_VIEW || measures) {

@@ -135,7 +135,7 @@ static psplit_code count_plenty(psplit_planner *planner, const psplit_i_binding 
   planner->node_data = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
   if (!planner->node_data) return psplit_i_nomem(diag);
   for (uint32_t n = 0; n < n_nodes; n++)
-    if (!(planner->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)))
+    if (psplit_i_node_runs(planner->node_flags[n]))
       planner->node_data[n] = (uint8_t)psplit_i_costs_node_data(planner->costs, n);
   if (!psplit_i_costs_n_data(planner->costs)) return PSPLIT_OK;
   const psplit_i_cost_options options = {.bindings = bindings,

@@ -167,7 +167,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (!counts) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
     const uint32_t n = planner->graph->topo[i];
-    if (!(planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))
+    if (psplit_i_node_runs(planner->node_flags[n]))
       PSPLIT_TRY(fuse_at(planner, &table, &a, n, counts, diag));
   }
   PSPLIT_TRY(keep_counts(planner, &table, counts, diag));

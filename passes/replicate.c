@@ -357,7 +357,7 @@ static bool is_in_time(const psplit_planner *planner, const uint32_t *copy_off,
 
 /* Whether the node gives its stage work: bounds are of splits that have such nodes in all. */
 static bool is_live(const psplit_planner *planner, uint32_t node) {
-  return !(planner->node_flags[node] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD));
+  return psplit_i_node_runs(planner->node_flags[node]);
 }
 
 /* Whether the node may leave its stage: it is a supernode by itself, nothing holds it there, and

@@ -13,6 +13,12 @@ enum {
   PSPLIT_I_NODE_REPEATABLE = 4 /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
+/* Whether a node of these flags runs: constants are folded, dead nodes dropped, wherever they
+ * stand. */
+static inline bool psplit_i_node_runs(uint8_t flags) {
+  return !(flags & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE));
+}
+
 /* Whether a value is there before the model runs: an initializer, dense or sparse, or what a node
  * makes that node_flags[n_nodes] call free. */
 bool psplit_i_value_is_constant(const psplit_i_graph *graph, const uint8_t *node_flags,

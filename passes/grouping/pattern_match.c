@@ -170,8 +170,7 @@ static bool try_node(matcher *m, uint32_t step_index, uint32_t id, uint32_t sour
   const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
   const psplit_i_node *node = &m->graph->nodes[id];
   if (m->code != PSPLIT_OK || ++m->n_attempts > MAX_ATTEMPTS || is_member(m, id) ||
-      !op_fits(m->table, step, node) ||
-      m->input->node_flags[id] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD))
+      !op_fits(m->table, step, node) || !psplit_i_node_runs(m->input->node_flags[id]))
     return false;
   uint32_t saved[PSPLIT_I_PATTERN_NAMES];
   memcpy(saved, m->bound, sizeof saved);

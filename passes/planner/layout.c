@@ -12,7 +12,7 @@ static const size_t MOST_BYTES = (size_t)1 << 27;
 enum { MOST_SOURCES = 64 };
 
 bool psplit_i_layouts_counts(const psplit_i_layouts *layouts, uint32_t node) {
-  return !(layouts->planner->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE));
+  return psplit_i_node_runs(layouts->planner->node_flags[node]);
 }
 
 bool psplit_i_layouts_suits(const psplit_planner *planner, uint32_t value) {

@@ -11,10 +11,9 @@ static const psplit_i_support *support_of(const psplit_planner *planner, uint32_
   return planner->devices->devices[device].model.support;
 }
 
-/* Constants are folded and dead nodes dropped, wherever they stand. */
 static bool runs(const psplit_planner *planner, uint32_t device, uint32_t node,
                  psplit_i_text *why) {
-  return planner->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE) ||
+  return !psplit_i_node_runs(planner->node_flags[node]) ||
          psplit_i_support_runs(support_of(planner, device), planner->shapes, planner->costs, node,
                                why);
 }
@@ -69,7 +68,7 @@ static psplit_code check_idle(const psplit_planner *planner, psplit_diag *diag) 
     const uint8_t *refused = &planner->node_refused[planner->device_class[d] * n_nodes];
     bool any = n_stages == 1;
     for (uint32_t n = 0; n < n_nodes && !any; n++)
-      any = !refused[n] && !(planner->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE));
+      any = !refused[n] && psplit_i_node_runs(planner->node_flags[n]);
     if (!any)
       return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                            "device \"%.100s\" supports no node of the model; ask for fewer stages, "
@@ -98,8 +97,7 @@ static psplit_code mark_apart(psplit_planner *planner, psplit_diag *diag) {
   }
   for (uint32_t n = 0; n < n_nodes; n++) {
     if (planner->pin[n] != PSPLIT_NONE) mark[n] = n_marks + planner->pin[n];
-    if (planner->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE))
-      mark[n] = planner->pin[n];
+    if (!psplit_i_node_runs(planner->node_flags[n])) mark[n] = planner->pin[n];
   }
   planner->apart = mark;
   return PSPLIT_OK;

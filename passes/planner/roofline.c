@@ -8,7 +8,7 @@ int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs
   const psplit_work work = psplit_i_costs_node(costs, node);
   const psplit_i_kernel kernel = psplit_i_costs_kernel(costs, node);
   const psplit_i_part *part = psplit_i_costs_parts(costs, node);
-  if (planner->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)) return 0;
+  if (!psplit_i_node_runs(planner->node_flags[node])) return 0;
   if (!part) return psplit_i_kernel_ns(model, &work, &kernel);
   int64_t ns = 0;
   for (; part; part = part->next)
