@@ -110,16 +110,36 @@ psplit_code psplit_diag_fail(psplit_diag *diag, psplit_code code, const char *fo
   return code;
 }
 
+/* Whether there is a failure that has a place. */
+static bool is_placed(const psplit_diag *diag) {
+  return diag && diag->code != PSPLIT_OK && diag->code != PSPLIT_CANCELLED;
+}
+
+static void join(psplit_diag *diag, const char *first, const char *between, const char *second) {
+  char joined[PSPLIT_DIAG_BYTES];
+  put(joined, "%s%s%s", first, between, second);
+  psplit_make_printable(joined);
+  memcpy(diag->message, joined, strlen(joined) + 1);
+}
+
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
-  if (!diag || diag->code == PSPLIT_OK || diag->code == PSPLIT_CANCELLED) return;
-  char context[PSPLIT_DIAG_BYTES], joined[PSPLIT_DIAG_BYTES];
+  if (!is_placed(diag)) return;
+  char context[PSPLIT_DIAG_BYTES];
   va_list args;
   va_start(args, format);
   put_args(context, format, args);
   va_end(args);
-  put(joined, "%s: %s", context, diag->message);
-  psplit_make_printable(joined);
-  memcpy(diag->message, joined, strlen(joined) + 1);
+  join(diag, context, ": ", diag->message);
+}
+
+void psplit_i_diag_add(psplit_diag *diag, const char *format, ...) {
+  if (!is_placed(diag)) return;
+  char more[PSPLIT_DIAG_BYTES];
+  va_list args;
+  va_start(args, format);
+  put_args(more, format, args);
+  va_end(args);
+  join(diag, diag->message, "; ", more);
 }
 
 psplit_code psplit_i_nomem(psplit_diag *diag) {

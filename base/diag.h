@@ -35,6 +35,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_dia
  * of no place. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
+/* Puts "; <text>" behind it, likewise. */
+void psplit_i_diag_add(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
 /* Out of memory at this place. */
 PSPLIT_MUST_USE psplit_code psplit_i_nomem(psplit_diag *diag);
 

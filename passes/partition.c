@@ -34,15 +34,13 @@ static void name_unsendable(const psplit_planner *planner, psplit_diag *diag) {
       continue;
     if (!n++) first = v;
   }
-  const size_t used = strlen(diag->message);
   if (n == 1)
-    snprintf(diag->message + used, sizeof diag->message - used,
-             "; \"%s\" is not known to be a dense tensor and is never sent",
-             planner->graph->values[first].name);
+    psplit_i_diag_add(diag, "\"%s\" is not known to be a dense tensor and is never sent",
+                      planner->graph->values[first].name);
   else if (n)
-    snprintf(diag->message + used, sizeof diag->message - used,
-             "; \"%s\" and %" PRIu32 " more are not known to be dense tensors and are never sent",
-             planner->graph->values[first].name, n - 1);
+    psplit_i_diag_add(
+      diag, "\"%s\" and %" PRIu32 " more are not known to be dense tensors and are never sent",
+      planner->graph->values[first].name, n - 1);
 }
 
 /* Nodes that no stage can have as its work, as they reach no output. */
@@ -50,11 +48,9 @@ static void name_dead(const psplit_planner *planner, psplit_diag *diag) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < planner->graph->n_nodes; i++)
     n += (planner->node_flags[i] & PSPLIT_I_NODE_DEAD) != 0;
-  const size_t used = strlen(diag->message);
   if (n)
-    snprintf(diag->message + used, sizeof diag->message - used,
-             "; %" PRIu32 " node%s no output of the model and %s for nothing", n,
-             n == 1 ? " reaches" : "s reach", n == 1 ? "counts" : "count");
+    psplit_i_diag_add(diag, "%" PRIu32 " node%s no output of the model and %s for nothing", n,
+                      n == 1 ? " reaches" : "s reach", n == 1 ? "counts" : "count");
 }
 
 static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, double share,
@@ -109,11 +105,9 @@ static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort
 
 /* Pairs of state that were named and leave no split. */
 static void name_states(const psplit_planner *planner, psplit_diag *diag) {
-  const size_t n = planner->options.n_states, used = strlen(diag->message);
-  if (!n) return;
-  snprintf(diag->message + used, sizeof diag->message - used,
-           "; what reads \"%s\" shares a stage with what makes \"%s\"",
-           planner->options.states[0].input, planner->options.states[0].output);
+  if (!planner->options.n_states) return;
+  psplit_i_diag_add(diag, "what reads \"%s\" shares a stage with what makes \"%s\"",
+                    planner->options.states[0].input, planner->options.states[0].output);
 }
 
 /* Groups as they were before a search let go of them. */

@@ -141,10 +141,8 @@ void psplit_i_name_refused(const psplit_planner *planner, psplit_diag *diag) {
         break;
       }
   if (!n_refused) return;
-  const size_t used = strlen(diag->message);
-  snprintf(
-    diag->message + used, sizeof diag->message - used,
-    "; %" PRIu32 " node%s (such as \"%s\") run%s on some devices alone%s", n_refused,
+  psplit_i_diag_add(
+    diag, "%" PRIu32 " node%s (such as \"%s\") run%s on some devices alone%s", n_refused,
     n_refused == 1 ? "" : "s", psplit_i_node_label(planner->graph, first, label, sizeof label),
     n_refused == 1 ? "s" : "",
     planner->options.max_segments > 1 ? "" : ", which may take several segments on a device");

@@ -85,8 +85,7 @@ void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag)
       if (planner->next_hop[(size_t)i * n + j] != PSPLIT_NONE) continue;
       psplit_diag why = {0};
       (void)no_way(planner, i, j, &why);
-      const size_t used = strlen(diag->message);
-      snprintf(diag->message + used, sizeof diag->message - used, "; %s", why.message);
+      psplit_i_diag_add(diag, "%s", why.message);
       return;
     }
 }
