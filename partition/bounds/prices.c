@@ -109,6 +109,19 @@ out:
   return code;
 }
 
+/* Asks at a limit between *io_bound and *io_high, and moves one of them there. *out_sum as
+ * above. */
+static psplit_code ask(pricing *p, int64_t limit, bool receivers, int64_t *io_bound,
+                       int64_t *io_high, int64_t *out_sum) {
+  const psplit_code code = worth_at(p, limit, receivers, out_sum);
+  if (code != PSPLIT_OK || *out_sum == 0) return code;
+  if (*out_sum > p->prices.needed)
+    *io_bound = limit + 1;
+  else
+    *io_high = limit;
+  return PSPLIT_OK;
+}
+
 /* By prices of clusters alone. *out_near: whether they came near the bound. */
 static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
   const int64_t needed = p->prices.needed;
@@ -116,12 +129,8 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
   *out_near = false;
   for (int k = 0; k < LIMITS && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
-    const psplit_code code = worth_at(p, limit, false, &sum);
+    const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    if (sum > needed)
-      *inout_bound = limit + 1;
-    else
-      high = limit;
     /* Clusters are worth the more the lower the limit is: at least so much. */
     if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)needed) break;
     *out_near = true;
@@ -138,12 +147,8 @@ static psplit_code try_receivers(pricing *p, int64_t *inout_bound) {
   while (high - *inout_bound > high / FINE_GAP) {
     const int64_t limit = *inout_bound + (high - *inout_bound) / 2;
     int64_t sum;
-    const psplit_code code = worth_at(p, limit, true, &sum);
+    const psplit_code code = ask(p, limit, true, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    if (sum > p->prices.needed)
-      *inout_bound = limit + 1;
-    else
-      high = limit;
   }
   return PSPLIT_OK;
 }
