@@ -310,16 +310,18 @@ static outcome outcome_of(const char *text, uint32_t n_stages, const uint32_t *s
   return o;
 }
 
+/* A model whose node 3 node 6 alone reads, and what `more` adds. */
+#define IDLE(more)                                                                   \
+  "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, " \
+  "float[1,16] v5, float[1,16] v6)"                                                  \
+  "<float[16,16] w = random(1)> {"                                                   \
+  " v0 = Add (x, x)\n v1 = MatMul (x, w)\n v2 = MatMul (v1, w)\n v3 = Tanh (v0)\n"   \
+  " v4 = MatMul (v0, w)\n v5 = MatMul (v4, w)\n v6 = Sigmoid (v3)" more "}"
+
 /* A split whose node 3, in stage 1, stage 2 alone reads, and computes again. */
 static outcome move_idle_node(uint32_t pin) {
   static const uint32_t split[] = {0, 1, 1, 1, 0, 0, 2};
-  return outcome_of(
-    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
-    "float[1,16] v5, float[1,16] v6)"
-    "<float[16,16] w = random(1)> {"
-    " v0 = Add (x, x)\n v1 = MatMul (x, w)\n v2 = MatMul (v1, w)\n v3 = Tanh (v0)\n"
-    " v4 = MatMul (v0, w)\n v5 = MatMul (v4, w)\n v6 = Sigmoid (v3)}",
-    3, split, 7, pin);
+  return outcome_of(IDLE(""), 3, split, 7, pin);
 }
 
 /* Where all that read a node compute it again, it is there and nowhere else: nothing is sent. */
@@ -340,28 +342,14 @@ static void pinned_nodes_do_not_move(void **state) {
 static void nodes_that_dead_ones_read_do_not_move(void **state) {
   (void)state;
   static const uint32_t split[] = {0, 1, 1, 1, 0, 0, 2, 1};
-  const outcome o = outcome_of(
-    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
-    "float[1,16] v5, float[1,16] v6)"
-    "<float[16,16] w = random(1)> {"
-    " v0 = Add (x, x)\n v1 = MatMul (x, w)\n v2 = MatMul (v1, w)\n v3 = Tanh (v0)\n"
-    " v4 = MatMul (v0, w)\n v5 = MatMul (v4, w)\n v6 = Sigmoid (v3)\n v7 = Exp (v3)}",
-    3, split, 8, PSPLIT_NONE);
-  assert_int_equal(o.stage, 1);
+  assert_int_equal(outcome_of(IDLE("\n v7 = Exp (v3)"), 3, split, 8, PSPLIT_NONE).stage, 1);
 }
 
 /* Bounds are of splits that have live nodes in all stages. */
 static void nodes_do_not_leave_dead_ones_alone(void **state) {
   (void)state;
   static const uint32_t split[] = {0, 0, 0, 1, 0, 0, 2, 1};
-  const outcome o = outcome_of(
-    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v2, "
-    "float[1,16] v5, float[1,16] v6)"
-    "<float[16,16] w = random(1)> {"
-    " v0 = Add (x, x)\n v1 = MatMul (x, w)\n v2 = MatMul (v1, w)\n v3 = Tanh (v0)\n"
-    " v4 = MatMul (v0, w)\n v5 = MatMul (v4, w)\n v6 = Sigmoid (v3)\n v7 = Exp (x)}",
-    3, split, 8, PSPLIT_NONE);
-  assert_int_equal(o.stage, 1);
+  assert_int_equal(outcome_of(IDLE("\n v7 = Exp (x)"), 3, split, 8, PSPLIT_NONE).stage, 1);
 }
 
 /* Layers whose nodes read two of the layer before; the last result is the output, so that most of
