@@ -1,7 +1,14 @@
 /* Inside the worth of stages: the steps of the elimination, and their tables. From the bottom up:
  *
- *   worth_order.c  the order in which variables go
- *   stage_worth.c  tables forth and back, and a stage from them */
+ *   worth_order.c   the order in which variables go
+ *   worth_lists.c   lists of (load, price): put together, joined, kept
+ *   worth_labels.c  what the parts of a step cost with the labels as they are
+ *   worth_tables.c  tables forth: each step's from those that it joins
+ *   stage_worth.c   the most that a stage is worth; tables back, for the most with each cluster
+ *   worth_stage.c   a stage that is worth the most, traced from the last table on
+ *
+ * Whatever makes lists may run out of memory (p->failed, and p->late with it) or out of the budget
+ * (p->late): what it says then says nothing. */
 #ifndef PSPLIT_PARTITION_STAGE_WORTH_INSIDE_H
 #define PSPLIT_PARTITION_STAGE_WORTH_INSIDE_H
 
@@ -34,6 +41,11 @@ typedef struct part {
 typedef struct entry {
   int32_t load, price;
 } entry;
+
+/* An entry of one list and one of another. */
+typedef struct pick {
+  int32_t price, load_a, load_b;
+} pick;
 
 /* Of loads that are close: the least, and the largest price. */
 typedef struct bin {
@@ -93,5 +105,74 @@ struct psplit_i_worth {
 
 /* Nets with more pins than `most_pins` are left out; false: the graph is too wide, or p->failed. */
 bool psplit_i_worth_build(psplit_i_worth *p, uint32_t most_pins);
+
+/* --- worth_lists.c --- */
+
+static inline const entry *psplit_i_worth_at(const psplit_i_worth *p, list l) {
+  return p->pool.entries + l.first;
+}
+
+/* bins[n_bins], load <= cap. */
+static inline void psplit_i_worth_put(const psplit_i_worth *p, bin *bins, int32_t load,
+                                      int32_t price) {
+  bin *b = &bins[((uint64_t)(uint32_t)load * p->scale) >> 32];
+  if (load < b->load) b->load = load;
+  if (price > b->price) b->price = price;
+}
+
+void psplit_i_worth_clear(const psplit_i_worth *p, bin *bins);
+/* Puts each entry of a with each of b, and with `more`. */
+void psplit_i_worth_put_sums(psplit_i_worth *p, bin *bins, const entry *a, uint32_t n_a,
+                             const entry *b, uint32_t n_b, entry more);
+/* The same as a list, out[n_bins]: its length. By p->bins. */
+uint32_t psplit_i_worth_sums(psplit_i_worth *p, const entry *a, uint32_t n_a, const entry *b,
+                             uint32_t n_b, entry *out);
+/* Room in the pool for one more list; false: p->failed. Moves what psplit_i_worth_at() gave. */
+bool psplit_i_worth_more_room(psplit_i_worth *p);
+/* What bins hold, in the pool; empty if p->failed. */
+list psplit_i_worth_keep(psplit_i_worth *p, const bin *bins);
+/* Of those with no larger load than `room` the one that is worth most; NO_PRICE: there is none. */
+pick psplit_i_worth_best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b,
+                            uint32_t n_b);
+
+/* --- worth_labels.c --- */
+
+static inline const step *psplit_i_worth_step_of(const psplit_i_worth *p, const step *s,
+                                                 uint32_t table) {
+  return &p->steps[p->parts[s->parts[table]].of];
+}
+
+/* The place of a table of a step among the lists, with labels as they are. */
+static inline uint32_t psplit_i_worth_place_of(const psplit_i_worth *p, const step *s,
+                                               uint32_t table) {
+  const step *of = psplit_i_worth_step_of(p, s, table);
+  uint32_t index = 0;
+  for (uint32_t i = of->n_scope; i-- > 0;) index = index * LABELS + p->label[of->scope[i]];
+  return of->first_list + index;
+}
+
+static inline bool psplit_i_worth_may_be(const psplit_i_worth *p, uint32_t var, uint8_t label) {
+  if (var >= p->instance->n) return label < 2;
+  return !p->sides || (p->sides[var] >> label & 1) == 1;
+}
+
+/* What a stage that pays for net e, or does not, spends on it, by the label of its producer. */
+int64_t psplit_i_worth_net_cost(const psplit_i_worth *p, uint32_t e, bool pays, uint8_t producer);
+/* Sets the labels of the scope; false: some variable may not have its own. */
+bool psplit_i_worth_set_labels(psplit_i_worth *p, const step *s, uint32_t index);
+/* Sets the label of the step's own variable; false: it may not have it, or nothing fits with it.
+ * *out_own: load and price of the variable and of the step's parts that are no tables. */
+bool psplit_i_worth_set_own(psplit_i_worth *p, const step *s, uint8_t label, entry *out_own);
+/* What that is for every number of receivers of each net, `own` being for one: out[MOST_OWN], and
+ * how many. Where these are too many ways, more receivers of a net are worth their price and take
+ * nothing. */
+uint32_t psplit_i_worth_ways_of(const psplit_i_worth *p, const step *s, entry own, entry *out);
+
+/* --- worth_tables.c --- */
+
+/* Makes all tables of what is inside, unless p->late. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
+                                                const int32_t *price, const uint8_t *sides,
+                                                psplit_i_budget *budget);
 
 #endif

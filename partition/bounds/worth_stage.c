@@ -1,0 +1,123 @@
+/* A stage that is worth about the most within a load: each step, from the last on, takes the label
+ * that brings most in its room and shares the rest of that out among the tables it joined. Loads
+ * were rounded down, so what is found is weighed again by the instance, and a smaller load asked
+ * for where it is too much. */
+#include "stage_worth_inside.h"
+
+#include <string.h>
+
+/* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
+ * with labels as they are. */
+static void join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row) {
+  for (uint32_t t = 0; t + 1 < s->n_tables; t++) {
+    const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
+    n_row[t] = l.n;
+    if (t == 0 && l.n > 0) memcpy(p->row[0], psplit_i_worth_at(p, l), l.n * sizeof(entry));
+    if (t > 0)
+      n_row[t] = psplit_i_worth_sums(p, p->row[t - 1], n_row[t - 1], psplit_i_worth_at(p, l), l.n,
+                                     p->row[t]);
+  }
+}
+
+/* What table t brings at best with those before it, within `room`. */
+static pick best_at(const psplit_i_worth *p, const step *s, uint32_t t, const uint32_t *n_row,
+                    int32_t room) {
+  static const entry none = {0, 0};
+  const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
+  return psplit_i_worth_best_of(room, t ? p->row[t - 1] : &none, t ? n_row[t - 1] : 1,
+                                psplit_i_worth_at(p, l), l.n);
+}
+
+/* The label of the step's variable with which most is worth while within its room. */
+static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t *out_label,
+                         int32_t *out_rest) {
+  uint32_t n_row[MOST_JOINED];
+  int32_t most = -1;
+  entry own;
+  for (uint8_t x = 0; x < LABELS; x++) {
+    if (!psplit_i_worth_set_own(p, s, x, &own) || own.load > room) continue;
+    pick best = {0, 0, 0};
+    join_inside(p, s, n_row);
+    if (s->n_tables > 0) best = best_at(p, s, s->n_tables - 1, n_row, room - own.load);
+    if (best.price < 0 || best.price + own.price <= most) continue;
+    most = best.price + own.price;
+    *out_label = x;
+    *out_rest = room - own.load;
+  }
+  return most >= 0;
+}
+
+/* Shares out among the tables of a step what load its own leaves. Lists say a little less than what
+ * is needed, so what is too much is shared as well. */
+static bool share_out(psplit_i_worth *p, const step *s, int32_t rest) {
+  uint32_t n_row[MOST_JOINED];
+  join_inside(p, s, n_row);
+  for (uint32_t t = s->n_tables; t-- > 0;) {
+    const pick best = best_at(p, s, t, n_row, rest);
+    if (best.price < 0) return false;
+    const int32_t more = t ? (rest - best.load_a - best.load_b) / 2 : rest - best.load_b;
+    p->room[psplit_i_worth_step_of(p, s, t) - p->steps] = best.load_b + more;
+    rest -= best.load_b + more;
+  }
+  return true;
+}
+
+/* Labels of a stage that is worth about the most within a load, from the last step on. */
+static bool trace(psplit_i_worth *p, int32_t load) {
+  p->room[p->n_vars - 1] = load;
+  for (uint32_t k = p->n_vars; k-- > 0;) {
+    const step *s = &p->steps[k];
+    uint8_t label = 0;
+    int32_t rest = 0;
+    if (!choose_label(p, s, p->room[k], &label, &rest)) return false;
+    p->label[s->var] = label;
+    if (!share_out(p, s, rest)) return false;
+  }
+  return true;
+}
+
+/* Takes along what nets that are left out say; false: it is on another side for certain. */
+static bool take_along(psplit_i_worth *p) {
+  const psplit_i_instance *in = p->instance;
+  for (uint32_t v = 0; v < in->n; v++)
+    for (uint32_t l = in->succ_off[v]; l < in->succ_off[v + 1]; l++) {
+      const uint32_t w = in->succ[l];
+      if (p->label[w] >= p->label[v]) continue;
+      p->label[w] = p->label[v];
+      if (!psplit_i_worth_may_be(p, w, p->label[w])) return false;
+    }
+  return true;
+}
+
+/* The load of the stage by the instance. */
+static int64_t load_of(const psplit_i_worth *p) {
+  const psplit_i_instance *in = p->instance;
+  int64_t load = 0;
+  for (uint32_t v = 0; v < in->n; v++) load += p->label[v] == PSPLIT_I_INSIDE ? in->w[v] : 0;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const uint8_t producer = p->label[in->net_pin[in->net_off[e]]];
+    bool pays = false;
+    for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++)
+      pays = pays || p->label[in->net_pin[q]] == producer + 1;
+    load += psplit_i_worth_net_cost(p, e, pays, producer);
+  }
+  return load;
+}
+
+psplit_code psplit_i_worth_stage(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
+                                 const int32_t *price, const uint8_t *sides,
+                                 psplit_i_budget *budget, uint8_t *out_side, bool *out_found) {
+  psplit_i_worth *p = worth;
+  p->receiver = NULL;
+  *out_found = false;
+  const psplit_code code = psplit_i_worth_fill(p, limit, n_parts, price, sides, budget);
+  if (code != PSPLIT_OK || p->late) return code;
+  for (int64_t cap = limit, k = 0; k < MOST_TRACES && cap >= 0 && !*out_found; k++) {
+    if (!trace(p, (int32_t)(cap >> p->shift)) || !take_along(p)) break;
+    const int64_t load = load_of(p);
+    *out_found = load <= limit;
+    cap -= load - limit;
+  }
+  if (*out_found) memcpy(out_side, p->label, p->instance->n * sizeof *out_side);
+  return PSPLIT_OK;
+}

@@ -1,0 +1,121 @@
+/* Tables forth: for each way to label the neighbours of a step's variable, the list of all labels
+ * of the variable, joined from the tables of earlier steps that it is a neighbour in. */
+#include "stage_worth_inside.h"
+
+static void put_joined(psplit_i_worth *p, const step *s, entry own, bin *out) {
+  if (s->n_tables == 0) {
+    psplit_i_worth_put(p, out, own.load, own.price);
+    return;
+  }
+  const entry none = {0, 0};
+  list l = p->inside[psplit_i_worth_place_of(p, s, 0)];
+  const entry *so_far = psplit_i_worth_at(p, l);
+  uint32_t n = l.n;
+  for (uint32_t t = 1; t + 1 < s->n_tables && n > 0; t++) {
+    l = p->inside[psplit_i_worth_place_of(p, s, t)];
+    n = psplit_i_worth_sums(p, so_far, n, psplit_i_worth_at(p, l), l.n, p->row[t % 2]);
+    so_far = p->row[t % 2];
+  }
+  l = p->inside[psplit_i_worth_place_of(p, s, s->n_tables - 1)];
+  if (s->n_tables == 1)
+    psplit_i_worth_put_sums(p, out, so_far, n, &none, 1, own);
+  else
+    psplit_i_worth_put_sums(p, out, so_far, n, psplit_i_worth_at(p, l), l.n, own);
+}
+
+/* The only label that the variable may have; LABELS: there are several. */
+static uint8_t only_label(const psplit_i_worth *p, uint32_t var) {
+  uint8_t only = LABELS, n = 0;
+  for (uint8_t x = 0; x < LABELS; x++)
+    if (psplit_i_worth_may_be(p, var, x)) {
+      only = x;
+      n++;
+    }
+  return n == 1 ? only : LABELS;
+}
+
+/* Where one label is left to a step's variable and one of its tables at most has several entries,
+ * its list is that table's, moved. false: it is not so. */
+static bool move_list(psplit_i_worth *p, const step *s, uint8_t label, list *out) {
+  list longest = {0, 0};
+  entry moved;
+  *out = (list){0, 0};
+  if (!psplit_i_worth_set_own(p, s, label, &moved)) return true;
+  for (uint32_t t = 0; t < s->n_tables; t++) {
+    const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
+    if (l.n == 0) return true;
+    if (l.n > 1 && longest.n > 1) return false;
+    if (l.n > 1) longest = l;
+    if (l.n > 1) continue;
+    moved.load += psplit_i_worth_at(p, l)->load;
+    moved.price += psplit_i_worth_at(p, l)->price;
+    if (moved.load > p->cap) return true;
+  }
+  if (!psplit_i_worth_more_room(p)) return true;
+  entry *to = p->pool.entries + p->pool.n;
+  *out = (list){(uint32_t)p->pool.n, 0};
+  if (longest.n == 0) to[out->n++] = moved;
+  for (uint32_t i = 0; i < longest.n; i++) {
+    const entry e = psplit_i_worth_at(p, longest)[i];
+    if (e.load + moved.load > p->cap) break;
+    to[out->n++] = (entry){e.load + moved.load, e.price + moved.price};
+  }
+  p->pool.n += out->n;
+  if (!psplit_i_spend(p->budget, out->n / 4)) p->late = true;
+  return true;
+}
+
+static void go_forth(psplit_i_worth *p, const step *s) {
+  const uint8_t only = only_label(p, s->var);
+  entry own, ways[MOST_OWN];
+  for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
+    list *l = &p->inside[s->first_list + index];
+    *l = (list){0, 0};
+    if (!psplit_i_worth_set_labels(p, s, index)) continue;
+    if (!psplit_i_spend(p->budget, LABELS * s->n_parts / 2)) p->late = true;
+    if (only < LABELS && move_list(p, s, only, l)) continue;
+    psplit_i_worth_clear(p, p->child_bins);
+    for (uint8_t x = 0; x < LABELS; x++) {
+      const uint32_t n =
+        psplit_i_worth_set_own(p, s, x, &own) ? psplit_i_worth_ways_of(p, s, own, ways) : 0;
+      for (uint32_t i = 0; i < n; i++) put_joined(p, s, ways[i], p->child_bins);
+    }
+    *l = psplit_i_worth_keep(p, p->child_bins);
+    if (!psplit_i_spend(p->budget, p->n_bins / 8)) p->late = true;
+  }
+}
+
+/* Room for lists of that many bins. */
+static bool make_room(psplit_i_worth *p, uint32_t n_bins) {
+  p->n_bins = n_bins;
+  if (n_bins <= p->most_bins) return true;
+  size_t most = 1;
+  for (uint32_t k = 0; k < p->n_vars; k++) {
+    size_t n = 0;
+    for (uint32_t t = 0; t < p->steps[k].n_tables; t++)
+      n += psplit_i_worth_step_of(p, &p->steps[k], t)->n_lists;
+    if (n > most) most = n;
+  }
+  p->bins = PSPLIT_NEW(&p->arena, bin, n_bins);
+  p->child_bins = PSPLIT_NEW(&p->arena, bin, most * n_bins);
+  for (uint32_t r = 0; r < MOST_JOINED + 2; r++) p->row[r] = PSPLIT_NEW(&p->arena, entry, n_bins);
+  p->most_bins = n_bins;
+  return !p->arena.failed;
+}
+
+psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
+                                const int32_t *price, const uint8_t *sides,
+                                psplit_i_budget *budget) {
+  if (!make_room(p, n_parts)) return PSPLIT_NOMEM;
+  p->shift = 0;
+  while (limit >> p->shift >= 1 << 28) p->shift++;
+  p->cap = (int32_t)(limit >> p->shift);
+  p->scale = ((uint64_t)p->n_bins << 32) / ((uint64_t)p->cap + 1);
+  p->price = price;
+  p->sides = sides;
+  p->budget = budget;
+  p->late = false;
+  p->pool.n = 0;
+  for (uint32_t k = 0; k < p->n_vars && !p->late; k++) go_forth(p, &p->steps[k]);
+  return p->failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
