@@ -20,14 +20,16 @@ static bool is(const psplit_i_json_item *item, psplit_i_json_kind kind) {
 }
 
 static bool is_number(const psplit_i_json_item *item) {
-  return is(item, PSPLIT_I_JSON_INTEGER) || is(item, PSPLIT_I_JSON_REAL);
+  return is(item, PSPLIT_I_JSON_INTEGER) || is(item, PSPLIT_I_JSON_UNSIGNED) ||
+         is(item, PSPLIT_I_JSON_REAL);
 }
 
 /* 0 where it is none. */
 static double number_of(const psplit_i_json_item *item) {
-  return is(item, PSPLIT_I_JSON_REAL)      ? item->value->real
-         : is(item, PSPLIT_I_JSON_INTEGER) ? (double)item->value->integer
-                                           : 0;
+  return is(item, PSPLIT_I_JSON_REAL)       ? item->value->real
+         : is(item, PSPLIT_I_JSON_INTEGER)  ? (double)item->value->integer
+         : is(item, PSPLIT_I_JSON_UNSIGNED) ? (double)item->value->natural
+                                            : 0;
 }
 
 /* Members or elements; 0 of what has none. */
@@ -107,6 +109,9 @@ void psplit_i_json_must_be(const psplit_i_json_item *item, const char *format, .
     case PSPLIT_I_JSON_STRING: snprintf(what, sizeof what, "\"%.50s\"", item->value->text); break;
     case PSPLIT_I_JSON_INTEGER:
       snprintf(what, sizeof what, "%" PRId64, item->value->integer);
+      break;
+    case PSPLIT_I_JSON_UNSIGNED:
+      snprintf(what, sizeof what, "%" PRIu64, item->value->natural);
       break;
     case PSPLIT_I_JSON_REAL: snprintf(what, sizeof what, "%g", item->value->real); break;
     case PSPLIT_I_JSON_TRUE: snprintf(what, sizeof what, "true"); break;

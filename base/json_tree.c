@@ -263,6 +263,19 @@ static double real_of(char *digits_of_it) {
   return strtod(digits_of_it, NULL);
 }
 
+/* False where 64 bits do not hold it: writers put large reals without a fraction, too. */
+static bool read_integer(const char *copy, psplit_i_json_value *out) {
+  errno = 0;
+  out->kind = PSPLIT_I_JSON_INTEGER;
+  out->integer = strtoll(copy, NULL, 10);
+  if (errno != ERANGE) return true;
+  if (*copy == '-') return false;
+  errno = 0;
+  out->kind = PSPLIT_I_JSON_UNSIGNED;
+  out->natural = strtoull(copy, NULL, 10);
+  return errno != ERANGE;
+}
+
 static bool read_number(parser *p, psplit_i_json_value *out) {
   char *copy = p->number;
   bool real = false;
@@ -272,17 +285,12 @@ static bool read_number(parser *p, psplit_i_json_value *out) {
   memcpy(copy, p->text + p->at, length);
   copy[length] = '\0';
   p->at = end;
+  if (!real && read_integer(copy, out)) return true;
   errno = 0;
-  if (real) {
-    out->kind = PSPLIT_I_JSON_REAL;
-    out->real = real_of(copy);
-    if (errno == ERANGE && (out->real > 1 || out->real < -1))
-      return fail(p, end, "real number overflow");
-  } else {
-    out->kind = PSPLIT_I_JSON_INTEGER;
-    out->integer = strtoll(copy, NULL, 10);
-    if (errno == ERANGE) return fail(p, end, "too big %sinteger", *copy == '-' ? "negative " : "");
-  }
+  out->kind = PSPLIT_I_JSON_REAL;
+  out->real = real_of(copy);
+  if (errno == ERANGE && (out->real > 1 || out->real < -1))
+    return fail(p, end, "real number overflow");
   return true;
 }
 

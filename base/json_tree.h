@@ -1,7 +1,7 @@
 /* JSON text (RFC 8259) as a tree, for base/json_read.h. Strict: one array or object, no key twice,
- * UTF-8 alone, no NUL in strings, integers within 64 bits and exact, at most PSPLIT_I_JSON_DEPTH
- * levels. A parser of our own because what it reads is hostile and memory may run out: libraries
- * either read past their buffers then, or round integers above 2^53. */
+ * UTF-8 alone, no NUL in strings, at most PSPLIT_I_JSON_DEPTH levels. Integers within 64 bits are
+ * exact, larger ones are reals. A parser of our own because what it reads is hostile and memory may
+ * run out: libraries either read past their buffers then, or round integers above 2^53. */
 #ifndef PSPLIT_BASE_JSON_TREE_H
 #define PSPLIT_BASE_JSON_TREE_H
 
@@ -16,6 +16,7 @@ typedef enum psplit_i_json_kind {
   PSPLIT_I_JSON_ARRAY,
   PSPLIT_I_JSON_STRING,
   PSPLIT_I_JSON_INTEGER,
+  PSPLIT_I_JSON_UNSIGNED, /* an integer from 2^63 to 2^64 - 1 */
   PSPLIT_I_JSON_REAL,
   PSPLIT_I_JSON_TRUE,
   PSPLIT_I_JSON_FALSE,
@@ -31,6 +32,7 @@ struct psplit_i_json_value {
     const psplit_i_json_value *children; /* members or elements, in the order of the text */
     const char *text;                    /* NUL-terminated */
     int64_t integer;
+    uint64_t natural; /* of UNSIGNED */
     double real;
   };
 };

@@ -72,6 +72,11 @@ typedef struct reading {
 } reading;
 
 static bool put_integer(reading *r, const json *value) {
+  if (value->kind == PSPLIT_I_JSON_UNSIGNED && r->type->kind == SERVE_UNSIGNED &&
+      r->type->bytes == sizeof value->natural) {
+    memcpy(r->bytes + r->n_done * sizeof value->natural, &value->natural, sizeof value->natural);
+    return true;
+  }
   const bool truth = value->kind == PSPLIT_I_JSON_TRUE;
   const bool boolean = truth || value->kind == PSPLIT_I_JSON_FALSE;
   const int64_t given = value->kind == PSPLIT_I_JSON_INTEGER ? value->integer : truth;
@@ -89,9 +94,13 @@ static bool put_integer(reading *r, const json *value) {
 }
 
 static bool put_float(reading *r, const json *value) {
-  const bool whole = value->kind == PSPLIT_I_JSON_INTEGER;
-  if (!whole && value->kind != PSPLIT_I_JSON_REAL) return false;
-  const double given = whole ? (double)value->integer : value->real;
+  double given;
+  switch (value->kind) {
+    case PSPLIT_I_JSON_INTEGER: given = (double)value->integer; break;
+    case PSPLIT_I_JSON_UNSIGNED: given = (double)value->natural; break;
+    case PSPLIT_I_JSON_REAL: given = value->real; break;
+    default: return false;
+  }
   if (r->type->bytes == sizeof(float)) {
     const float narrow = (float)given;
     if (isinf(narrow)) return false; /* JSON has no such numbers */
@@ -290,8 +299,10 @@ static psplit_code read_wanted(const json *outputs, psplit_diag *diag, serve_req
  * would be lost. */
 static psplit_code read_id(const json *root, psplit_diag *diag, const json **out) {
   *out = find_given(root, "id");
-  if (!*out || is(*out, PSPLIT_I_JSON_STRING) || is(*out, PSPLIT_I_JSON_INTEGER)) return PSPLIT_OK;
-  return bad(diag, "id has to be a string or a whole number");
+  if (!*out || is(*out, PSPLIT_I_JSON_STRING) || is(*out, PSPLIT_I_JSON_INTEGER) ||
+      is(*out, PSPLIT_I_JSON_UNSIGNED))
+    return PSPLIT_OK;
+  return bad(diag, "id has to be a string or a whole number of 64 bits");
 }
 
 static psplit_code parse(const char *text, size_t n, psplit_i_arena *arena, psplit_diag *diag,

@@ -124,6 +124,8 @@ static psplit_code put_reply(FILE *out, const char *model, const serve_request *
     fputs(",\"id\":", out);
     if (request->id->kind == PSPLIT_I_JSON_INTEGER)
       fprintf(out, "%" PRId64, request->id->integer);
+    else if (request->id->kind == PSPLIT_I_JSON_UNSIGNED)
+      fprintf(out, "%" PRIu64, request->id->natural);
     else
       psplit_json_print(out, request->id->text, request->id->n);
   }

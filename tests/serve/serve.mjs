@@ -39,7 +39,7 @@ const wanted = clients.wanted;
     json.outputs[0].shape.join() === '2,8' && isRight(json.outputs[0].data, 1) && /json/.test(headers['content-type']),
   'JSON', JSON.stringify(json));
   // What comes back of an id; what would be lost is refused below.
-  for (const [id, wanted] of [['7', '7'], ['-9007199254740993', '-9007199254740993'], ['0', '0'], ['""', '""'], ['"é\\n"', '"é\\u000a"'],
+  for (const [id, wanted] of [['7', '7'], ['-9007199254740993', '-9007199254740993'], ['18446744073709551615', '18446744073709551615'], ['0', '0'], ['""', '""'], ['"é\\n"', '"é\\u000a"'],
     ['null', undefined]]) {
     const { status: code, bytes } = await ask(run, 'POST', INFER, request(1, 2).replace('"id":"r1"', `"id":${id}`));
     tap.ok(code === 200 && /"id":("[^"]*"|[^,]+)/.exec(`${bytes}`)?.[1] === wanted, `the id ${id}`, `${code} ${bytes}`);
@@ -97,7 +97,7 @@ const wanted = clients.wanted;
       request(1, 2, {}, { data: undefined, parameters: { binary_data_size: 64 } })],
     ...[-1, 64.5, '64', null].map((size) => [`binary data of ${JSON.stringify(size)} bytes`, 400, /has to be a number of bytes/,
       'POST', INFER, request(1, 2, {}, { data: undefined, parameters: { binary_data_size: size } })]),
-    ...[1.5, true, [], {}].map((id) => [`an id ${JSON.stringify(id)}`, 400, /id has to be a string or a whole number/, 'POST', INFER,
+    ...[1.5, 1e20, true, [], {}].map((id) => [`an id ${JSON.stringify(id)}`, 400, /id has to be a string or a whole number/, 'POST', INFER,
       request(1, 2, { id })]),
     ...[1, 'true', []].flatMap((flag) => [
       [`binary_data_output ${JSON.stringify(flag)}`, 400, /binary_data_output has to be true or false/, 'POST', INFER,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,101 @@ static void wrong_requests(void **state) {
     const size_t n = strlen(bodies[i][0]);
     assert_int_not_equal(serve_request_parse(bodies[i][0], n, n, &diag, &request), PSPLIT_OK);
     if (!strstr(diag.message, bodies[i][1])) fail_msg("%s: %s", bodies[i][0], diag.message);
+  }
+}
+
+/* Values at the ends of what each datatype holds, and those beyond. */
+static void values_of_datatypes(void **state) {
+  static const struct {
+    const char *datatype, *value;
+    unsigned n_bytes; /* 0: it is refused */
+    union {
+      uint64_t whole;
+      double wide;
+      float narrow;
+    } is;
+  } CASES[] = {
+    {"UINT64", "9223372036854775807", 8, {INT64_MAX}},
+    {"UINT64", "9223372036854775808", 8, {(uint64_t)INT64_MAX + 1}},
+    {"UINT64", "18446744073709551615", 8, {UINT64_MAX}},
+    {"UINT64", "18446744073709551616", 0, {0}},
+    {"UINT64", "-1", 0, {0}},
+    {"UINT64", "1.0", 0, {0}},
+    {"INT64", "9223372036854775807", 8, {INT64_MAX}},
+    {"INT64", "9223372036854775808", 0, {0}},
+    {"INT64", "-9223372036854775808", 8, {(uint64_t)INT64_MIN}},
+    {"INT64", "-9223372036854775809", 0, {0}},
+    {"UINT32", "4294967295", 4, {UINT32_MAX}},
+    {"UINT32", "4294967296", 0, {0}},
+    {"UINT32", "18446744073709551615", 0, {0}},
+    {"INT32", "2147483647", 4, {INT32_MAX}},
+    {"INT32", "2147483648", 0, {0}},
+    {"INT32", "-2147483648", 4, {(uint32_t)INT32_MIN}},
+    {"INT32", "-2147483649", 0, {0}},
+    {"UINT16", "65535", 2, {65535}},
+    {"UINT16", "65536", 0, {0}},
+    {"INT16", "-32768", 2, {32768}},
+    {"INT16", "-32769", 0, {0}},
+    {"BOOL", "18446744073709551615", 0, {0}},
+    {"FP64", "18446744073709551615", 8, {.wide = 0x1p64}},
+    {"FP64", "100000000000000000000", 8, {.wide = 1e20}},
+    {"FP32", "9223372036854775808", 4, {.narrow = 0x1p63f}},
+    {"FP32", "-100000000000000000000", 4, {.narrow = -1e20f}},
+    {"FP32", "1000000000000000000000000000000000000000", 0, {0}},
+    {"FP32", "true", 0, {0}},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    psplit_diag diag = {0};
+    serve_request request = {0};
+    char body[200];
+    const int n = snprintf(
+      body, sizeof body,
+      "{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"%s\", \"data\": [%s]}]}",
+      CASES[i].datatype, CASES[i].value);
+    const psplit_code code = serve_request_parse(body, (size_t)n, (size_t)n, &diag, &request);
+    if ((code == PSPLIT_OK) != (CASES[i].n_bytes != 0))
+      fail_msg("%s %s: %s", CASES[i].datatype, CASES[i].value, diag.message);
+    if (code == PSPLIT_OK) {
+      assert_int_equal(request.inputs[0].tensor.n_bytes, CASES[i].n_bytes);
+      assert_memory_equal(request.inputs[0].tensor.data, &CASES[i].is, CASES[i].n_bytes);
+    } else if (!strstr(diag.message, "out of range")) {
+      fail_msg("%s %s: %s", CASES[i].datatype, CASES[i].value, diag.message);
+    }
+    serve_request_fini(&request);
+  }
+}
+
+/* An integer of 64 bits comes back as it came, and another number is refused. */
+static void ids(void **state) {
+  static const char *const CASES[] = {"9223372036854775807",
+                                      "9223372036854775808",
+                                      "18446744073709551615",
+                                      "-9223372036854775808",
+                                      NULL,
+                                      "18446744073709551616",
+                                      "-9223372036854775809"};
+  (void)state;
+  bool good = true;
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    psplit_diag diag = {0};
+    serve_request request = {0};
+    serve_reply reply = {0};
+    const psplit_response response = {.message = ""};
+    char body[100], begin[100];
+    if (!CASES[i]) good = false;
+    if (!CASES[i]) continue;
+    const int n = snprintf(body, sizeof body, "{\"id\": %s, \"inputs\": []}", CASES[i]);
+    const psplit_code code = serve_request_parse(body, (size_t)n, (size_t)n, &diag, &request);
+    assert_int_equal(code == PSPLIT_OK, good);
+    if (good) {
+      assert_int_equal(serve_reply_make("m", &request, &response, &diag, &reply), PSPLIT_OK);
+      const int n_begin =
+        snprintf(begin, sizeof begin, "{\"model_name\":\"m\",\"id\":%s,", CASES[i]);
+      assert_memory_equal(reply.bytes, begin, (size_t)n_begin);
+    }
+    free(reply.bytes);
+    serve_request_fini(&request);
   }
 }
 
@@ -221,8 +317,12 @@ static void error_texts(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(requests), cmocka_unit_test(wrong_requests),
-                                     cmocka_unit_test(replies), cmocka_unit_test(wrong_replies),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(requests),
+                                     cmocka_unit_test(wrong_requests),
+                                     cmocka_unit_test(values_of_datatypes),
+                                     cmocka_unit_test(ids),
+                                     cmocka_unit_test(replies),
+                                     cmocka_unit_test(wrong_replies),
                                      cmocka_unit_test(error_texts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
