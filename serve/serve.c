@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -245,6 +246,25 @@ static void give_back_memory(uint64_t *io_least_bytes) {
 #endif
 }
 
+/* Each connection is an open file, of which a process may have some thousand only: raises that as
+ * far as it may be, and takes fewer connections where that is not enough. */
+static void make_room_for_connections(serve_http_options *http) {
+  enum { OTHERS = 128 }; /* what stages, ONNX Runtime and a split that is loaded have open */
+  const uint32_t n_entrances = http->admin ? 2 : 1;
+  const rlim_t wanted = (rlim_t)http->max_connections * n_entrances + OTHERS;
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
+  const rlim_t most = wanted < files.rlim_max ? wanted : files.rlim_max;
+  if (most > files.rlim_cur &&
+      setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, files.rlim_max}) == 0)
+    files.rlim_cur = most;
+  if (files.rlim_cur >= wanted) return;
+  http->max_connections =
+    files.rlim_cur > OTHERS + n_entrances ? (uint32_t)((files.rlim_cur - OTHERS) / n_entrances) : 1;
+  cli_warn("there are at most %" PRIu32 " connections at once: the limit of open files is %" PRIu64,
+           http->max_connections, (uint64_t)files.rlim_cur);
+}
+
 /* Until a signal comes, or a stage breaks down. */
 static psplit_code serve(settings *s, psplit_diag *diag) {
   static const long LOOK_NS = 20000000;
@@ -260,6 +280,7 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
     code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
   /* What was accepted is answered before the end. */
   if (code == PSPLIT_OK) cli_ends(CLI_ENDS_BEHIND);
+  make_room_for_connections(&s->http);
   if (code == PSPLIT_OK) code = serve_http_start(&s->http, current, diag, &http);
   cli_idle();
   if (code == PSPLIT_OK && !s->quiet) tell_start(s, current, http);

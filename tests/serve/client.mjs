@@ -42,9 +42,10 @@ export class Clients {
     return { ...env, ODD: what, ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: this.odd };
   }
 
-  async serve(args = [], environment = env, dir = this.dir) {
+  // `limits`: what ulimit is told before it starts, if anything.
+  async serve(args = [], environment = env, dir = this.dir, limits = '') {
     const { server, launcher } = this;
-    const command = [server, dir, '--listen', '127.0.0.1:0', '--model-name', 'm', ...args];
+    const command = [...(limits ? ['sh', '-c', `ulimit ${limits} && exec "$@"`, 'sh'] : []), server, dir, '--listen', '127.0.0.1:0', '--model-name', 'm', ...args];
     const [program, ...rest] = launcher ? [...launcher.split(' '), '2', ...command] : command;
     const child = spawn(program, rest, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
     const run = { child, stdout: '', stderr: '' };

@@ -252,6 +252,19 @@ if (!launcher) {
   await stop(run);
 }
 
+// More connections than a process may have files open by default, and more than this one may ever.
+for (const [limits, most] of launcher ? [] : [['-Sn 100', 400], ['-n 300', 172]]) {
+  const run = await serve(['--max-connections', '400'], undefined, dir, limits);
+  const idle = Array.from({ length: 150 }, () => net.connect(run.port, '127.0.0.1').on('error', () => {}));
+  await Promise.all(idle.map((socket) => new Promise((resolve) => { socket.on('connect', resolve); })));
+  const late = await within(10000, ask({ ...run, agent: new http.Agent() }, 'GET', '/v2'));
+  const warning = /^warning: .*at most (\d+) connections/m.exec(run.stderr);
+  tap.ok(late?.status === 200 && Number(warning?.[1] ?? 400) === most, `connections behind ulimit ${limits}`,
+    `${late?.status} ${late?.error} ${run.stderr}`);
+  for (const socket of idle) socket.destroy();
+  await stop(run);
+}
+
 // Mistakes of who starts it.
 if (!launcher) {
   for (const [title, status, pattern, ...args] of [
