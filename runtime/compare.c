@@ -128,22 +128,16 @@ out:
   return code;
 }
 
-static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, psplit_i_tensor *part,
-                           psplit_diag *diag) {
-  comparison *c = user;
-  const psplit_i_tensor *whole =
-    c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
-  psplit_output_difference *d = &c->differences[output];
+static psplit_code add_tensors(const char *output, const psplit_i_tensor *whole,
+                               const psplit_i_tensor *part, psplit_diag *diag,
+                               psplit_output_difference *d) {
   psplit_i_tensor_view a, b;
-  psplit_code code = PSPLIT_OK;
-  d->added = !whole;
-  if (!whole) return PSPLIT_OK;
+  psplit_code code;
   PSPLIT_TRY(psplit_i_tensor_look(whole, diag, &a));
   PSPLIT_TRY(psplit_i_tensor_look(part, diag, &b));
   if (a.data_type != b.data_type || a.n_dims != b.n_dims ||
       memcmp(a.dims, b.dims, a.n_dims * sizeof *a.dims) != 0)
-    return psplit_i_fail(diag, PSPLIT_MISMATCH, "output %s has another type or shape",
-                         c->pipe->manifest.outputs[output]);
+    return psplit_i_fail(diag, PSPLIT_MISMATCH, "output %s has another type or shape", output);
   d->n_elements += a.n_elements;
   if (a.data)
     add_numbers(&a, &b, d);
@@ -151,6 +145,52 @@ static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, ps
     code = add_strings(whole, part, &a, &b, diag, d);
 out:
   return code;
+}
+
+/* Sequences are compared value by value, maps as their keys and their values, each of which may be
+ * a sequence or a map again: `depth` is how often. */
+static psplit_code add_values(const char *output, const psplit_i_tensor *whole,
+                              const psplit_i_tensor *part, unsigned depth, psplit_diag *diag,
+                              psplit_output_difference *d) {
+  enum { MOST_DEPTH = 8 };
+  psplit_i_value_view a, b;
+  psplit_i_tensor *x = NULL, *y = NULL;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_value_look(whole, diag, &a));
+  PSPLIT_TRY(psplit_i_value_look(part, diag, &b));
+  if (a.is_sequence != b.is_sequence || a.is_map != b.is_map || a.is_nothing != b.is_nothing ||
+      a.n != b.n)
+    return psplit_i_fail(diag, PSPLIT_MISMATCH, "output %s has another type or number of values",
+                         output);
+  if (a.is_nothing) return PSPLIT_OK;
+  if (!a.is_sequence && !a.is_map) return add_tensors(output, whole, part, diag, d);
+  if (depth == MOST_DEPTH)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "output %s has more than %d sequences within each other", output,
+                         MOST_DEPTH);
+  for (size_t i = 0; i < a.n; i++) {
+    PSPLIT_TRY(psplit_i_value_of(whole, i, diag, &x));
+    PSPLIT_TRY(psplit_i_value_of(part, i, diag, &y));
+    PSPLIT_TRY(add_values(output, x, y, depth + 1, diag, d));
+    psplit_i_tensor_release(x);
+    psplit_i_tensor_release(y);
+    x = y = NULL;
+  }
+out:
+  psplit_i_tensor_release(x);
+  psplit_i_tensor_release(y);
+  return code;
+}
+
+static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, psplit_i_tensor *part,
+                           psplit_diag *diag) {
+  comparison *c = user;
+  const psplit_i_tensor *whole =
+    c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
+  psplit_output_difference *d = &c->differences[output];
+  d->added = !whole;
+  if (!whole) return PSPLIT_OK;
+  return add_values(c->pipe->manifest.outputs[output], whole, part, 0, diag, d);
 }
 
 /* A model that draws random numbers differs from itself: its second run in one session, since the

@@ -41,6 +41,7 @@ enum {
   ORT_LOG_ERROR = 3,
   ORT_TYPE_TENSOR = 1, /* ONNXType */
   ORT_TYPE_SEQUENCE = 2,
+  ORT_TYPE_MAP = 3,
   ORT_DEVICE_ALLOCATOR = 0, /* OrtAllocatorType */
   ORT_MEMORY_DEFAULT = 0,   /* OrtMemType */
   ORT_STRING = 8 /* ONNXTensorElementDataType; up to 23 the numbers of TensorProto.DataType */

@@ -113,7 +113,7 @@ static psplit_code check_outputs(const whole *w, psplit_diag *diag) {
     psplit_i_value_view kind;
     psplit_i_tensor_view view;
     PSPLIT_TRY(psplit_i_value_look(w->got[o], diag, &kind));
-    if (kind.is_sequence || kind.is_nothing) continue;
+    if (kind.is_sequence || kind.is_map || kind.is_nothing) continue;
     PSPLIT_TRY(psplit_i_tensor_look(w->got[o], diag, &view));
     if (!view.n_elements)
       PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,

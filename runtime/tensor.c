@@ -238,10 +238,11 @@ psplit_code psplit_i_value_look(const psplit_i_tensor *value, psplit_diag *diag,
     PSPLIT_TRY(
       psplit_i_ort_check(value->ort, api->GetValueType(value->value, &is), "a value", diag));
     kind.is_sequence = is == ORT_TYPE_SEQUENCE;
+    kind.is_map = is == ORT_TYPE_MAP;
   }
-  if (kind.is_sequence)
+  if (kind.is_sequence || kind.is_map)
     PSPLIT_TRY(psplit_i_ort_check(value->ort, api->GetValueCount(value->value, &kind.n),
-                                  "a sequence", diag));
+                                  "a sequence or map", diag));
   *out = kind;
 out:
   return code;

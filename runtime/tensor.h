@@ -44,15 +44,16 @@ PSPLIT_MUST_USE psplit_code psplit_i_tensor_make(const psplit_i_ort *ort, int32_
                                                  psplit_diag *diag, psplit_i_tensor **out,
                                                  psplit_i_tensor_view *out_view);
 
-/* What is no tensor: a sequence of so many values, or an optional one that is not there. */
+/* What is no tensor: a sequence of so many values, a map, which has two (a tensor of its keys and
+ * one of its values), or an optional one that is not there. */
 typedef struct psplit_i_value_view {
-  bool is_sequence, is_nothing;
+  bool is_sequence, is_map, is_nothing;
   size_t n;
 } psplit_i_value_view;
 /* Errors: PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_value_look(const psplit_i_tensor *value, psplit_diag *diag,
                                                 psplit_i_value_view *out);
-/* Value `index` of a sequence, which the caller releases. Errors: LIMIT, NOMEM, PLUGIN. */
+/* Value `index` of a sequence or map, which the caller releases. Errors: LIMIT, NOMEM, PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_value_of(const psplit_i_tensor *sequence, size_t index,
                                               psplit_diag *diag, psplit_i_tensor **out);
 

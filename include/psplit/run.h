@@ -321,7 +321,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_run_trace_json(const psplit_run *r
 
 /* How an output of the pipeline differs from the whole model's, over all micro-batches. */
 typedef struct psplit_output_difference {
-  uint64_t n_elements, n_different; /* by their bits */
+  uint64_t n_elements, n_different; /* by their bits; of all tensors of a sequence or map */
   double max_abs, max_rel; /* of these; rel: over the model's; infinite with NaN, strings */
   bool random;             /* differs, and the model gives other bits itself when it runs again */
   bool rounded; /* differs, and float16 tensors crossed before it: a cut rounds what crosses, where

@@ -10,6 +10,7 @@ import {
   cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
 import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
 
@@ -167,6 +168,58 @@ if (!launcher) {
       `verify --run with --optimization ${level}: float16 that crossed`, `${told.status}\n${told.stdout}${told.stderr}`);
   }
   tap.ok(!/float16/.test(`${differ.stdout}${differ.stderr}${told99.stdout}`), 'where none crosses, nothing is said of it');
+
+  // Sequences value by value, maps by their keys and values. A draw hangs on the node's place in its file, so those of a
+  // later stage are others than the whole model's.
+  const lists = (name, noise) => {
+    const file = join(tmp, `${name}.onnx`);
+    const made = join(tmp, name);
+    writeModel(`<ir_version: 8, opset_import: [{version: 17}, "ai.onnx.ml": 1]>
+lists (float[n,8] x) => (seq(float[n,1]) s, seq(map(int64, float)) p, seq(map(string, float)) q, optional(float[n,8]) o,
+  optional(seq(float[n,8])) t)
+<float[8,8] w0 = random(1), float[8,8] w1 = random(2)> {
+  [n_a] a0 = MatMul (x, w0)
+  [n_p] p = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1, 2, 3, 4, 5, 6, 7]> (a0)
+  [n_b] b = ${noise}
+  [n_c] y = MatMul (b, w1)
+  [n_s] s = SplitToSequence <axis = 1> (y)
+  [n_q] q = ai.onnx.ml.ZipMap <classlabels_strings = ["a", "b", "c", "d", "e", "f", "g", "h"]> (y)
+  [n_o] o = Optional (y)
+  [n_e] e = SequenceConstruct (y, y)
+  [n_t] t = Optional (e)
+}`, file);
+    const { status, stderr } = spawnSync(splitter, [file, '-k', '2', '-o', made, '-q', '--dim', 'n=3', '--pin', 'n_a=0',
+      '--pin', 'n_b=1', '--pin', 'n_p=0'], { encoding: 'utf8' });
+    tap.ok(status === 0, `${name} is split`, stderr);
+    return verify(file, made);
+  };
+  const listed = lists('lists', 'Tanh (a0)');
+  const elements = { s: 48, p: 96, q: 96, o: 48, t: 96 }; // of two micro-batches; of maps with their keys
+  tap.ok(listed.status === 0 && Object.entries(elements).every(([output, n]) =>
+    listed.stdout.includes(`output ${output}: ${n} elements, the same bits`)),
+  'verify --run: sequences, maps and optional values', `${listed.status}\n${listed.stdout}${listed.stderr}`);
+  const drawn = lists('drawn', 'RandomNormalLike (a0)');
+  tap.ok(drawn.status === 1 && /^error: output s: 48 of 48 elements differ.*; the whole model differs/m.test(drawn.stderr) &&
+    /output p: 96 elements, the same bits/.test(drawn.stdout) && /output q: 48 of 96 elements differ/.test(drawn.stdout),
+  'verify --run: values of sequences and maps that differ', `${drawn.status}\n${drawn.stdout}${drawn.stderr}`);
+  const many = join(tmp, 'many.onnx');
+  writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
+many (float[n,8] x) => (seq(int64[1,1]) s) <float half = raw {0.5}> {
+  [n_a] a = Tanh (x)
+  [n_b] b = Tanh (a)
+  [n_r] r = RandomUniform <shape = [20000]> ()
+  [n_g] g = Greater (r, half)
+  [n_z] z = NonZero (g)
+  [n_f] f = ReduceMax <keepdims = 0> (b)
+  [n_i] i = Cast <to = 7> (f)
+  [n_m] m = Add (z, i)
+  [n_s] s = SplitToSequence <axis = 1> (m)
+}`, many);
+  const cut = spawnSync(splitter, [many, '-k', '2', '-o', join(tmp, 'many'), '-q', '--dim', 'n=3', '--pin', 'n_a=0',
+    '--pin', 'n_r=1'], { encoding: 'utf8' });
+  const more = verify(many, join(tmp, 'many'), '--micro-batches', '4');
+  tap.ok(cut.status === 0 && more.status === 1 && /^error: .*output s has another type or number of values/m.test(more.stderr),
+    'verify --run: sequences that have another length', `${cut.stderr}${more.status}\n${more.stdout}${more.stderr}`);
 }
 
 // Failures.
