@@ -10,7 +10,11 @@ const types = {
 
 function attribute([name, value]) {
   if (typeof value === 'string') return `${name} = "${value}"`;
-  if (Array.isArray(value)) return `${name}: ints = [${value.join(', ')}]`;
+  if (Array.isArray(value)) {
+    return typeof value[0] === 'string' ? `${name} = [${value.map((each) => `"${each}"`)}]` : `${name}: ints = [${value.join(', ')}]`;
+  }
+  if (value.tensor) return `${name} = ${value.tensor}`;
+  if (value.floats) return `${name}: floats = [${value.floats.join(', ')}]`;
   return Number.isInteger(value) ? `${name} = ${value}` : `${name}: float = ${value.f ?? value}`;
 }
 
@@ -69,7 +73,8 @@ export function buildAll(specs) {
     return [first, makeNode(op, before ? [`b${i}`, ...inputs.slice(1)] : inputs,
       after ? [`a${i}`, ...outputs.slice(1)] : outputs, attributes), last].flat();
   });
-  const bytes = modelBytes(`<ir_version: 10, opset_import: ["": ${specs[0][1]}, "com.microsoft": 1]>
+  const [, , , , , around = {}] = specs[0];
+  const bytes = modelBytes(`<ir_version: 10, opset_import: ["": ${specs[0][1]}, "com.microsoft": 1, "ai.onnx.ml": ${around.ml ?? 3}]>
     case (${graph.inputs.join(', ')}) => (${results.join(', ')}) <${graph.initializers.join(',\n')}> {
       ${nodes.join('\n')}
     }`);
@@ -79,6 +84,21 @@ export function buildAll(specs) {
 export const build = (spec) => buildAll([spec]);
 
 const ms = 'com.microsoft:';
+const ml = 'ai.onnx.ml:';
+const ones = (n) => ({ floats: Array(n).fill(1) });
+// One support vector of three numbers for each of n classes; a tree of a root and two leaves, one for target or class `last`.
+const svm = (n) => ({ vectors_per_class: Array(n).fill(1), support_vectors: ones(3 * n), coefficients: ones(n * (n - 1)),
+  rho: ones(n * (n - 1) / 2), kernel_params: ones(3) });
+const tree = (what, last, more) => ({
+  nodes_treeids: [0, 0, 0], nodes_nodeids: [0, 1, 2], nodes_featureids: [0, 0, 0], nodes_modes: ['BRANCH_LEQ', 'LEAF', 'LEAF'],
+  nodes_values: { floats: [0, 0, 0] }, nodes_truenodeids: [1, 0, 0], nodes_falsenodeids: [2, 0, 0],
+  [`${what}_treeids`]: [0, 0], [`${what}_nodeids`]: [1, 2], [`${what}_ids`]: [0, last], [`${what}_weights`]: ones(2), ...more,
+});
+const trees = (type) => ({
+  n_targets: 4, tree_roots: [0], nodes_featureids: [0], nodes_modes: { tensor: 'uint8[1] {0}' }, nodes_splits: { tensor: `${type}[1] {0.5}` },
+  nodes_truenodeids: [0], nodes_trueleafs: [1], nodes_falsenodeids: [1], nodes_falseleafs: [1], leaf_targetids: [0, 3],
+  leaf_weights: { tensor: `${type}[2] {1, 2}` },
+});
 const zeros = (n) => Array(n).fill(0).join(' ');
 export const cases = [
   ['Split', 18, ['f n=2,10'], { axis: 1, num_outputs: 3 }, 3],
@@ -249,4 +269,48 @@ export const cases = [
   [`${ms}GatherND`, 17, ['f 2,3', 'i64 2,1! 0 1']],
   [`${ms}Pad`, 17, ['f n=2,3', 'i64 4! 0 1 0 1', 'f : 0']],
   [`${ms}BiasSoftmax`, 17, ['f n=2,3', 'f n=2,3'], { axis: 1, is_inner_broadcast: 0 }],
+  // ai.onnx.ml.
+  [`${ml}ArrayFeatureExtractor`, 17, ['f n=2,4', 'i64 1,2: 0 3']], [`${ml}ArrayFeatureExtractor`, 17, ['f n=2,3,4', 'i64 2: 0 3']],
+  [`${ml}ArrayFeatureExtractor`, 17, ['f 5', 'i64 k=2,3! 0 1 2 3 4 0']], [`${ml}ArrayFeatureExtractor`, 17, ['f n=2,4', 'i64 k=2,3! 0 1 2 3 1 0']],
+  [`${ml}ArrayFeatureExtractor`, 17, ['f 5', 'i64 2,3: 0 1 2 3 4 0']], [`${ml}ArrayFeatureExtractor`, 17, ['f n=2,4', 'i64 2,1: 0 1']],
+  [`${ml}Binarizer`, 17, ['f n=2,3'], { threshold: { f: 0.5 } }],
+  [`${ml}CategoryMapper`, 17, ['i64 n=2,3'], { cats_int64s: [1, 2], cats_strings: ['a', 'b'], default_string: 'c' }],
+  [`${ml}FeatureVectorizer`, 17, ['f n=2,3', 'f n=2,4'], { inputdimensions: [3, 4] }],
+  [`${ml}FeatureVectorizer`, 17, ['f n=2,5', 'f n=2,4'], { inputdimensions: [3, 6] }],
+  [`${ml}FeatureVectorizer`, 17, ['f 3', 'f 4'], { inputdimensions: [3, 4] }],
+  [`${ml}FeatureVectorizer`, 17, ['f64 n=2,3'], { inputdimensions: [3] }], [`${ml}FeatureVectorizer`, 17, ['i64 n=2,2,3'], { inputdimensions: [6] }],
+  [`${ml}Imputer`, 17, ['f n=2,3'], { imputed_value_floats: { floats: [1] }, replaced_value_float: { f: 0.5 } }],
+  [`${ml}Imputer`, 17, ['i64 n=2,3'], { imputed_value_int64s: [1], replaced_value_int64: 2 }],
+  [`${ml}LabelEncoder`, 17, ['i64 n=2,3'], { keys_int64s: [1, 2], values_floats: { floats: [1, 2] } }],
+  [`${ml}LabelEncoder`, 17, ['i64 n=2,3'], { keys_int64s: [1, 2], values_strings: ['a', 'b'] }],
+  [`${ml}LabelEncoder`, 17, ['f n=2,3'], { keys_floats: { floats: [1, 2] }, values_int64s: [1, 2] }],
+  [`${ml}LabelEncoder`, 17, ['i64 n=2,3'], { classes_strings: ['a', 'b'] }, 1, { ml: 1 }],
+  [`${ml}LinearClassifier`, 17, ['f n=2,3'], { coefficients: ones(3), intercepts: ones(1), classlabels_ints: [0, 1] }, 2],
+  [`${ml}LinearClassifier`, 17, ['f n=2,3'], { coefficients: ones(6), intercepts: ones(2), classlabels_ints: [0, 1] }, 2],
+  [`${ml}LinearClassifier`, 17, ['f n=2,3'], { coefficients: ones(9), intercepts: ones(3), classlabels_strings: ['a', 'b', 'c'], post_transform: 'SOFTMAX' }, 2],
+  [`${ml}LinearClassifier`, 17, ['f n=2,3'], { coefficients: ones(6), intercepts: ones(2), classlabels_ints: [0, 1, 2] }, 2],
+  [`${ml}LinearClassifier`, 17, ['f 3'], { coefficients: ones(9), intercepts: ones(3), classlabels_ints: [0, 1, 2] }, 2],
+  [`${ml}LinearClassifier`, 17, ['i64 n=2,3'], { coefficients: ones(9), intercepts: ones(3), classlabels_ints: [0, 1, 2], post_transform: 'LOGISTIC' }, 2],
+  [`${ml}LinearRegressor`, 17, ['f n=2,3'], { coefficients: ones(6), intercepts: ones(2), targets: 2 }],
+  [`${ml}LinearRegressor`, 17, ['f 3'], { coefficients: ones(3), intercepts: ones(1) }],
+  [`${ml}Normalizer`, 17, ['f n=2,3'], { norm: 'L2' }], [`${ml}Normalizer`, 17, ['i64 n=2,3'], { norm: 'L1' }], [`${ml}Normalizer`, 17, ['f64 3'], { norm: 'MAX' }],
+  [`${ml}OneHotEncoder`, 17, ['i64 n=2,3'], { cats_int64s: [0, 1, 2, 3] }], [`${ml}OneHotEncoder`, 17, ['f n=2'], { cats_int64s: [0, 1] }],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { ...svm(2), classlabels_ints: [0, 1], prob_a: ones(1), prob_b: ones(1) }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { ...svm(2), classlabels_ints: [0, 1] }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { ...svm(3), classlabels_ints: [0, 1, 2] }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { ...svm(4), classlabels_ints: [0, 1, 2, 3] }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { ...svm(4), classlabels_ints: [0, 1, 2, 3], prob_a: ones(6), prob_b: ones(6) }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { ...svm(5), classlabels_strings: ['a', 'b', 'c', 'd', 'e'] }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { coefficients: ones(12), rho: ones(1), kernel_params: ones(3), classlabels_ints: [0, 1, 2, 3] }, 2],
+  [`${ml}SVMClassifier`, 17, ['f n=2,3'], { coefficients: ones(6), rho: ones(1), kernel_params: ones(3), classlabels_ints: [0, 1] }, 2],
+  [`${ml}SVMClassifier`, 17, ['f 3'], { ...svm(3), classlabels_ints: [0, 1, 2] }, 2],
+  [`${ml}SVMRegressor`, 17, ['f n=2,3'], { n_supports: 2, support_vectors: ones(6), coefficients: ones(2), rho: ones(1), kernel_params: ones(3) }],
+  [`${ml}SVMRegressor`, 17, ['f n=2,3'], { coefficients: ones(3), rho: ones(1), kernel_params: ones(3) }],
+  [`${ml}Scaler`, 17, ['f n=2,3'], { offset: ones(3), scale: ones(3) }], [`${ml}Scaler`, 17, ['i64 n=2,3'], { offset: ones(1), scale: ones(1) }],
+  [`${ml}TreeEnsembleRegressor`, 17, ['f n=2,3'], tree('target', 2, { n_targets: 3 })],
+  [`${ml}TreeEnsembleClassifier`, 17, ['f n=2,3'], tree('class', 2, { classlabels_int64s: [0, 1, 2] }), 2],
+  [`${ml}TreeEnsembleClassifier`, 17, ['f n=2,3'], tree('class', 0, { classlabels_int64s: [0, 1] }), 2],
+  [`${ml}TreeEnsembleClassifier`, 17, ['i32 n=2,3'], tree('class', 1, { classlabels_strings: ['a', 'b'] }), 2],
+  [`${ml}TreeEnsemble`, 17, ['f n=2,3'], trees('float'), 1, { ml: 5 }],
+  [`${ml}TreeEnsemble`, 17, ['f64 n=2,3'], trees('double'), 1, { ml: 5 }],
 ];
