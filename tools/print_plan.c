@@ -211,6 +211,8 @@ static void note(const psplit_plan *plan, comparison_notes *notes) {
   if (value_ns(plan) != notes->same_ns) notes->first_same = plan->n_stages;
   notes->same_ns = value_ns(plan);
   notes->last_same = plan->n_stages;
+  if (plan->n_stages > 1 && plan->speed_up > notes->most_speed_up)
+    notes->most_speed_up = plan->speed_up;
   if (plan->speed_up < 0) (void)headline(plan, notes->none);
   if (plan->speed_up >= 0 && plan->assumed)
     cli_printable(plan->assumed, notes->assumed, sizeof notes->assumed);
@@ -293,6 +295,8 @@ static void print_same(const comparison_notes *notes) {
 
 void print_comparison_notes(const comparison_notes *notes) {
   print_same(notes);
+  if (notes->most_speed_up > 0 && notes->most_speed_up <= 1)
+    puts("no number of stages here is faster than one device alone");
   if (*notes->assumed) printf("speed-ups are for %s (assumed)\n", notes->assumed);
   if (*notes->none) puts(notes->none);
 }

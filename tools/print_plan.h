@@ -24,6 +24,7 @@ typedef struct comparison_notes {
   char assumed[PRINT_PLAN_LINE];
   char none[PRINT_PLAN_LINE];     /* why the last line without a speed-up has none */
   uint32_t first_same, last_same; /* numbers of stages up to the last that have one value */
+  double most_speed_up;           /* of those with several stages; 0: none was told */
   int64_t same_ns;
   char largest[160]; /* of the last: the supernode that takes most of its slowest stage */
   int64_t largest_ns;

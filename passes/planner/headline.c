@@ -205,6 +205,7 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
                        "expected speed-up over %.80s, the best single device, %.2fx of %" PRIu32,
                        plan->single_device, plan->speed_up, plan->n_devices);
   }
+  if (told && plan->speed_up < 1) psplit_i_text_puts(&line, ", slower than that one alone");
   if (plan->assumed && told) psplit_i_text_addf(&line, " for %s (assumed)", plan->assumed);
   if (told && plan->layout_ns > 0)
     psplit_i_text_addf(&line, ", %.3g ms for layouts that cuts change",

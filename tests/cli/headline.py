@@ -110,6 +110,23 @@ def one_group(s):
     s.ok("1 supernode allows no such split" in said, "one supernode is spoken of in the singular", said)
 
 
+def slower(s):
+    """A split that costs more than it saves: sending takes longer than all that is computed."""
+    write("tiny.onnx", model("(float[4,4] x) => (float[4,4] y) <float[4,4] w = random(1)> "
+                             "{ a = MatMul (x, w) b = MatMul (a, w) c = MatMul (b, w) y = MatMul (c, w) }"))
+    table, plan = s.plan("tiny.onnx", "-k", "2")
+    told(s, "a split that does not pay says so", table, plan, "slower than that one alone")
+    s.ok("slower than that one alone" in plan["headline"] and plan["speed_up"] < 1, "in the manifest too", plan)
+    table, plan = s.plan("tiny.onnx", "-k", "1")
+    s.ok("slower" not in table and plan["speed_up"] == 1, "one stage is not slower than one", table)
+    text = s.run("split", "tiny.onnx", "-k", "1..3", "--plan-only").stdout
+    s.ok(text.endswith("no number of stages here is faster than one device alone\n"), "nor is a range that pays nothing",
+         text)
+    write("deep.onnx", chain(6, 512))
+    text = s.run("split", "deep.onnx", "-k", "1..3", "--plan-only", "--dim", "batch=64").stdout
+    s.ok("faster than one device" not in text and "2" in text, "but one that pays is not called so", text)
+
+
 def data_dependent(s):
     write("nz.onnx", nonzero(6))
     table, plan = s.plan("nz.onnx", "-k", "2")
@@ -264,7 +281,7 @@ def main(argv):
         sys.exit("usage: headline.py SPLIT INSPECT [real]")
     s = Shell(Tap(), *map(os.path.abspath, argv[1:3]))
     with scratch("headline"):
-        for test in (kokoro,) if argv[3:] else (data_dependent, measured, assumed, devices, one_group):
+        for test in (kokoro,) if argv[3:] else (data_dependent, measured, assumed, devices, one_group, slower):
             test(s)
     return s.tap.end()
 
