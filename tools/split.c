@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "next_steps.h"
 #include "print_plan.h"
-#include "split.h"
 
 /* From here on the best round is what is written, whatever signal comes. */
 static void end_rounds(split_request *r, uint32_t n_rounds) {
@@ -127,6 +127,7 @@ static psplit_code finish(split_request *r, const psplit_logger *logger, psplit_
   if (code == PSPLIT_OK) fputs(report, stdout);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->quiet)
     puts("\nverified: the stages together are the model");
+  if (code == PSPLIT_OK) print_next_steps(r, plan);
   free(report);
   free(manifest);
   free(file);

@@ -81,9 +81,29 @@ def main(argv):
     for name, env in (("NO_COLOR", {"TERM": "xterm", "NO_COLOR": "1"}), ("a dumb one", {"TERM": "dumb"}), ("none that is named", {})):
         text = on_terminal(plain, LC_ALL="C", **env)
         tap.ok(len(bars(text)) == 2 and "#" in text and "\033" not in text, "a terminal, %s: bars in letters" % name, text)
+    next_steps(tap, split)
     quiet = on_terminal(plain + ["-q"], TERM="xterm")
     tap.ok(quiet == "", "-q: nothing", quiet)
     sys.exit(tap.end())
+
+
+def next_steps(tap, split):
+    """What a terminal is told to do next can be copied; a pipe is not told."""
+    os.rename("m.onnx", "it's m.onnx")
+    args = [split, "it's m.onnx", "-k", "2", "-o", "a b", "--force"]
+    text = on_terminal(args, TERM="xterm")
+    commands = text.split("\nnext:\n")[-1].splitlines()
+    verify = next((line.strip() for line in commands if "verify" in line), "false")
+    done = subprocess.run(["sh", "-c", verify], capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"PATH": os.path.dirname(split) + ":" + os.environ["PATH"]})
+    tap.ok(done.returncode == OK and "a b is it's m.onnx" in done.stdout, "a terminal: the next command runs as it stands",
+           text + done.stderr)
+    if os.path.exists(os.path.join(os.path.dirname(split), "onnx-pipeline-run")):
+        tap.ok(commands[-1] == "  onnx-pipeline-run 'a b' --random --micro-batches 100", "and how to run the stages", text)
+    for name, more in (("a pipe", None), ("without DIR", ["--plan-only"]), ("as JSON", ["--json"])):
+        said = piped(tap, name, OK, args).stdout if more is None else on_terminal(args + more, TERM="xterm")
+        tap.ok("next:" not in said, "%s: no next command" % name, said)
+    os.rename("it's m.onnx", "m.onnx")
 
 
 def wide():
