@@ -579,6 +579,8 @@ async function unplanned() {
   const title = 'no plan';
   const page = await open(title, small('supernodes', '--before', 'infer-shapes'));
   if (!page) return;
+  tap.ok(await page.evaluate(() => window.page.state.view === 'model' && window.page.model().length > 0), `${title}: the page begins with the model`);
+  await tab(page, 'Pipeline');
   tap.ok(/Not partitioned yet/.test(await page.locator('#view').textContent()), `${title}: the page says so`);
   for (const view of ['Where to cut', 'Schedule', 'Model']) await tab(page, view);
   tap.ok(await page.evaluate(() => window.page.data.plans[0].supernodes.length) === 8, `${title}: every operator is a supernode`);

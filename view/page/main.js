@@ -133,6 +133,7 @@ function fillChoices() {
 function begin() {
   state.plan = data.plans.length > 1 ? data.chosen : 0;
   state.trace = readTrace(byId('run-trace').textContent);
+  if (!data.plans[0].stages) state.view = 'model'; // nothing else has something to show
   recall();
   fillChoices();
   byId('summary').textContent = [count(data.operators.length, 'operator'), count(data.plans[state.plan].supernodes.length, 'supernode')].join(', ');
