@@ -436,6 +436,36 @@ psplit_code cli_devices(const char *name, const char *text, size_t n, uint32_t *
   return code;
 }
 
+bool cli_size(const cli *program, const char *name, const char *text, uint64_t high,
+              uint64_t *out) {
+  static const struct {
+    const char *name;
+    uint64_t bytes;
+  } UNITS[] = {{"", 1},
+               {"B", 1},
+               {"kB", 1000},
+               {"MB", 1000000},
+               {"GB", 1000000000},
+               {"TB", 1000000000000},
+               {"KiB", 1u << 10},
+               {"MiB", 1u << 20},
+               {"GiB", 1u << 30},
+               {"TiB", UINT64_C(1) << 40}};
+  char *end;
+  errno = 0;
+  const unsigned long long count = strtoull(text, &end, 10);
+  for (size_t i = 0; *text >= '0' && *text <= '9' && !errno && i < sizeof UNITS / sizeof *UNITS;
+       i++) {
+    if (strcmp(end, UNITS[i].name) != 0 || !count || count > high / UNITS[i].bytes) continue;
+    *out = count * UNITS[i].bytes;
+    return true;
+  }
+  cli_usage(program,
+            "--%s takes bytes, such as 1000000, 500MB or 1GiB, from 1 to %" PRIu64 ", not \"%s\"",
+            name, high, text);
+  return false;
+}
+
 bool cli_mebibytes(const cli *program, const char *name, const char *text, uint64_t *out_bytes) {
   uint64_t count;
   if (!cli_count(program, name, text, 1, UINT64_MAX >> 20, &count)) return false;

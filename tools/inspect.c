@@ -68,7 +68,10 @@ static const cli_option OPTIONS[] = {
 static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
                             "Shows a model as the passes see it: its operators, the supernodes "
                             "they were grouped into, or the\n"
-                            "stages of a plan.",
+                            "stages of a plan.\n\n"
+                            "Examples: onnx-pipeline-inspect model.onnx -k 1..8 -o plan.html   (a "
+                            "page to look at)\n"
+                            "          onnx-pipeline-inspect model.onnx -k 4 --level stages",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 enum { MAX_PLANS = 64, MAX_TRACE_BYTES = 1 << 28 };

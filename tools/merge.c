@@ -34,7 +34,8 @@ static const cli_option OPTIONS[] = {
 static const cli PROGRAM = {"onnx-pipeline-merge", "DIR -o FILE [OPTION]...",
                             "Puts the stages in DIR, which onnx-pipeline-split wrote, together "
                             "again as one model: also after\n"
-                            "other tools have quantised, optimised or rewritten some of them.",
+                            "other tools have quantised, optimised or rewritten some of them.\n\n"
+                            "Example: onnx-pipeline-merge out -o again.onnx --model model.onnx\n",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 /* What was found of the stages before the file was written. */

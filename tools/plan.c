@@ -80,7 +80,8 @@ static const cli PROGRAM = {
   "[OPTION]... PROBLEM.json",
   "Cut a weighted graph into pipeline stages and prove how good the cut is.\n"
   "PROBLEM.json is a psplit-problem, or a problem of dnn-partitioning or of Piper\n"
-  "(docs/partitioning/problem.md); - is standard input.",
+  "(docs/partitioning/problem.md); - is standard input.\n\n"
+  "Example: onnx-pipeline-plan -k 4 problem.json",
   OPTIONS,
   sizeof OPTIONS / sizeof *OPTIONS,
 };

@@ -72,7 +72,7 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
   if (id == PLAN_DEPTH)
     return cli_count32(program, "depth", argument, 0, 1000, &o->planner.queue_depth);
   if (id == PLAN_MAX_BYTES)
-    return cli_count(program, "max-bytes-per-stage", argument, 1, INT64_MAX, &o->max_stage_bytes);
+    return cli_size(program, "max-bytes-per-stage", argument, INT64_MAX, &o->max_stage_bytes);
   if (id == PLAN_SEGMENTS)
     return cli_count32(program, "segments", argument, 1, 1000, &o->planner.max_segments);
   if (id == PLAN_REPLICAS)
@@ -247,8 +247,8 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
   if (options->probe && !options->devices)
     return cli_usage(program, "--probe asks for a device of --devices FILE, which is missing");
   if (optind + 1 < argc)
-    return cli_usage(program, "one model at a time: \"%s\" and \"%s\"", argv[optind],
-                     argv[optind + 1]);
+    return cli_usage(program, "one model at a time: \"%s\" and \"%s\"; -o names what is written",
+                     argv[optind], argv[optind + 1]);
   *out_model = argv[optind];
   return 0;
 }

@@ -86,7 +86,7 @@ enum {
   {PLAN_OVERLAP, "overlap", NULL, \
    "stages send and receive while they compute: a load is the largest of the three"}, \
   {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
-   "memory that a stage may need, on any device"}, \
+   "memory that a stage may need, on any device: bytes, or with a unit, such as 500MB or 2GiB"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
    "do not pin nodes to the stages MODEL gives them"}, \
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages to take, if MODEL has several"}, \

@@ -86,11 +86,14 @@ static const cli_option OPTIONS[] = {
   CLI_LAST_OPTIONS,
 };
 
-static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
-                            "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
-                            "Runtime: all at once, each on its\n"
-                            "own micro-batch. Reports the measured speed beside the predicted one.",
-                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+static const cli PROGRAM = {
+  "onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
+  "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
+  "Runtime: all at once, each on its\n"
+  "own micro-batch. Reports the measured speed beside the predicted one.\n\n"
+  "Examples: onnx-pipeline-run out --random --dim batch=1 -m 100\n"
+  "          onnx-pipeline-run --profile costs.json model.onnx --dim batch=1",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 enum { PROFILE_RUNS = 20, EXIT_SKIPPED = 1 };
 
@@ -139,7 +142,7 @@ static bool take(settings *s, int id, const char *argument) {
       return true;
 #if PSPLIT_HAS_MPI
     case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
-    case OPT_CHUNK: return cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
+    case OPT_CHUNK: return cli_size(&PROGRAM, "chunk", argument, 1 << 30, &s->run.chunk_bytes);
 #endif
     case OPT_JSON: s->json = true; return true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);

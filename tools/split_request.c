@@ -33,7 +33,9 @@ enum {
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to make:"},
-  {'k', "stages", "N[..M]", "number of stages; default: one for each device of --devices"},
+  {'k', "stages", "N[..M]",
+   "number of stages; default: one for each device of --devices; a range compares, with "
+   "--plan-only"},
   {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
   {OPT_FORCE, "force", NULL, "replace DIR if it exists and is empty or a split"},
   {OPT_BOUNDARY, "boundary", "sendrecv|io",
@@ -94,7 +96,11 @@ static const cli_option OPTIONS[] = {
 static const cli PROGRAM = {
   "onnx-pipeline-split", "MODEL -k N -o DIR [OPTION]...",
   "Cuts an ONNX model into N stages for N devices: N valid ONNX files that together compute the\n"
-  "same function, with the slowest stage as fast as can be, and a proof of how good the cut is.",
+  "same function, with the slowest stage as fast as can be, and a proof of how good the cut is.\n\n"
+  "Examples: onnx-pipeline-split model.onnx -k 1..8 --plan-only --dim batch=1   (what stages "
+  "bring)\n"
+  "          onnx-pipeline-split model.onnx -k 4 -o out --dim batch=1 --verify   (four, and "
+  "proved)",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 /* Options that stand in tables of their own. */
@@ -205,9 +211,11 @@ static int check_aims(const split_request *r) {
     return cli_usage(&PROGRAM, "-k N is needed: --devices %s says what a device is, not how many",
                      r->plan.devices);
   const rule rules[] = {
-    {!some && !fewest, "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed"},
+    {!some && !fewest,
+     "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed; -k 1..8 --plan-only compares"},
     {fewest && (r->training.enabled || r->tune.n_rounds),
      "--training and --autotune need -k N or --devices FILE"},
+    {split_is_range(r) && !r->plan_only, "a range of stages is for --plan-only"},
     {!r->plan_only && !r->directory && !r->annotate && !target_prints(r->target),
      "-o DIR, --annotate FILE or --plan-only is needed"},
   };
@@ -232,7 +240,6 @@ static int check_outputs(split_request *r) {
     {n >= (int)sizeof r->problem, "--certificate: the name is too long"},
     {r->verify && !writes, "--verify needs -o DIR"},
     {r->depfile && !writes, "--depfile needs -o DIR"},
-    {is_range && !r->plan_only, "a range of stages is for --plan-only"},
   };
   return check_rules(rules, sizeof rules / sizeof *rules);
 }

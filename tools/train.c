@@ -261,8 +261,7 @@ static bool take(settings *s, int id, const char *argument) {
       return true;
 #if PSPLIT_HAS_MPI
     case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
-    case OPT_CHUNK:
-      return cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->train.chunk_bytes);
+    case OPT_CHUNK: return cli_size(&PROGRAM, "chunk", argument, 1 << 30, &s->train.chunk_bytes);
 #endif
     case OPT_LOG_EVERY:
       return cli_count(&PROGRAM, "log-every", argument, 1, UINT64_MAX, &s->log_every);

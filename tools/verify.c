@@ -47,7 +47,9 @@ static const cli PROGRAM = {
   "DIR|FILE --model MODEL [OPTION]...\n       onnx-pipeline-verify FILE --weights-of MODEL",
   "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges "
   "and\n"
-  "bytes once boundary nodes and declared duplicates are taken out. Prints the first difference.",
+  "bytes once boundary nodes and declared duplicates are taken out. Prints the first "
+  "difference.\n\n"
+  "Example: onnx-pipeline-verify out --model model.onnx\n",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct request {

@@ -180,6 +180,9 @@ def main(argv):
                 " ".join("x%d = MatMul (x%d, w%d)" % (i + 1, i, i) for i in range(8)))))
         whole = stages("-k", "1")[0]["memory_bytes"]
         tap.ok(len(stages("--max-bytes-per-stage", str(whole))) == 1, "one stage, where that fits")
+        half = whole // 2 >> 10 << 10
+        tap.ok(stages("--max-bytes-per-stage", "%dKiB" % (half >> 10)) == stages("--max-bytes-per-stage", str(half)),
+               "bytes may have a unit")
         limit = str(whole // 2)
         few = stages("--max-bytes-per-stage", limit)
         tap.ok(isinstance(few, list) and len(few) > 1
