@@ -107,7 +107,7 @@ static bool einsum_term(psplit_i_site *at, uint32_t input, const char *text, siz
                         psplit_dim *letter, psplit_dim *dots, int32_t *n_dots) {
   const psplit_i_vtype *type = psplit_i_in(at, input);
   int32_t letters = 0, axis = 0;
-  bool has_dots = false;
+  bool has_dots = false, past_dots = false;
   for (size_t i = 0; i < n; i++) {
     if (text[i] == '.')
       has_dots = true;
@@ -119,7 +119,9 @@ static bool einsum_term(psplit_i_site *at, uint32_t input, const char *text, siz
   for (size_t i = 0; i < n; i++) {
     if (text[i] == ' ') continue;
     if (text[i] == '.') {
-      if (i + 2 >= n || text[i + 1] != '.' || text[i + 2] != '.') return false;
+      /* They stand for all axes that letters leave, so there is nothing for others to stand for. */
+      if (past_dots || i + 2 >= n || text[i + 1] != '.' || text[i + 2] != '.') return false;
+      past_dots = true;
       i += 2;
       /* Dots of several inputs broadcast, aligned at the end. */
       psplit_dim merged[PSPLIT_MAX_RANK];
