@@ -46,7 +46,6 @@ static void mark_reaches(psplit_i_pass *pass, uint32_t loss) {
   }
 }
 
-/* Runs the rule of one node, if a gradient arrives and one is needed. */
 /* An input that the rule reads, and the node has not; PSPLIT_NONE: it has them all. */
 static uint32_t omitted_input(const psplit_i_at *at, const psplit_i_gradient_rule *rule) {
   const uint32_t n = at->node->n_inputs;
@@ -56,6 +55,15 @@ static uint32_t omitted_input(const psplit_i_at *at, const psplit_i_gradient_rul
   return PSPLIT_NONE;
 }
 
+/* A gradient that a rule left out would be missing from a sum without a word. */
+static void check_given(psplit_i_at *at, const psplit_i_gradient_rule *rule) {
+  for (uint32_t i = 0; i < at->node->n_inputs; i++)
+    if (psplit_i_edge(at->pass, at->node, rule, i) != PSPLIT_NONE && wanted(at, i) &&
+        !(at->given >> (i < 63 ? i : 63) & 1))
+      psplit_i_refuse(at, "its rule does not know this form of it");
+}
+
+/* Runs the rule of one node, if a gradient arrives and one is needed. */
 static void visit(psplit_i_pass *pass, uint32_t id) {
   const psplit_i_node *node = &pass->graph->nodes[id];
   psplit_i_at at = {.pass = pass, .b = pass->b, .node = node, .id = id};
@@ -73,7 +81,7 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
   }
   if (arrives == PSPLIT_NONE || goes == PSPLIT_NONE) return;
   const uint32_t omitted = rule ? omitted_input(&at, rule) : PSPLIT_NONE;
-  at.elem = psplit_i_shapes_type(pass->shapes, arrives)->elem;
+  at.elem = at.narrow = psplit_i_shapes_type(pass->shapes, arrives)->elem;
   pass->b->twin = id;
   if (!rule) {
     psplit_i_refuse(&at, node->n_bodies ? "its bodies are not looked into"
@@ -88,6 +96,7 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
     psplit_i_refuse(&at, "the loss is made of its output %" PRIu32, beyond);
   } else {
     rule->rule(&at);
+    check_given(&at, rule);
   }
 }
 

@@ -20,7 +20,9 @@ typedef struct psplit_i_at {
   psplit_i_backward *b;
   const psplit_i_node *node;
   uint32_t id;
-  int32_t elem; /* of the gradients at hand */
+  int32_t elem;   /* of the gradients at hand, or what they are widened to */
+  int32_t narrow; /* of the gradients at hand */
+  uint64_t given; /* bit i: input i got a part, bit 63: one from 63 on */
   /* What is computed of the arguments of calls that are not yet made: `hold`, below. */
   uint32_t n_held;
   psplit_i_ref held[32];
@@ -107,7 +109,8 @@ psplit_i_ref psplit_i_reshape_like(psplit_i_at *at, psplit_i_ref x, uint32_t inp
 /* `x`, of the shape of `from`, summed over the axes along which input `input` was broadcast. */
 psplit_i_ref psplit_i_sum_like(psplit_i_at *at, psplit_i_ref x, const psplit_i_vtype *from,
                                uint32_t input);
-/* Number of elements of an input, or of these axes of it, as a scalar of at->elem. */
+/* Number of elements of an input, or of these axes of it, as a scalar of at->elem: for rules that
+ * have widened, as half precision ends at 65,504. */
 psplit_i_ref psplit_i_count_in(psplit_i_at *at, uint32_t input);
 psplit_i_ref psplit_i_count_of_axes(psplit_i_at *at, uint32_t input, const int64_t *axes,
                                     uint32_t n);
@@ -115,6 +118,12 @@ psplit_i_ref psplit_i_count_of_axes(psplit_i_at *at, uint32_t input, const int64
 psplit_i_ref psplit_i_shape_element(psplit_i_at *at, psplit_i_ref shape, int64_t axis);
 /* Zeros of the shape of an input or output. */
 psplit_i_ref psplit_i_zeros(psplit_i_at *at, psplit_i_ref shape);
+/* Zeros of a shape, with `what`, of the gradients' type, added where `indices` say: by
+ * ScatterElements along `axis`, or by ScatterND where it is PSPLIT_BY_INDEX. Half precision is
+ * summed in float32, as ONNX Runtime's CPU sums no other. */
+enum { PSPLIT_BY_INDEX = INT32_MIN };
+psplit_i_ref psplit_i_scattered(psplit_i_at *at, psplit_i_ref shape, psplit_i_ref indices,
+                                psplit_i_ref what, int64_t axis);
 
 /* ---- short names ---- */
 
@@ -198,6 +207,17 @@ static inline ref concat(psplit_i_at *at, const ref *parts, uint32_t n, int64_t 
   (hold(at, a), hold(at, indices), with_int(at, "axis", axis), held_node(at, "Gather", 2))
 static inline ref in(psplit_i_at *at, uint32_t i) { return psplit_i_in_value(at, i); }
 static inline ref out(psplit_i_at *at, uint32_t o) { return psplit_i_out_value(at, o); }
+/* Half precision holds neither large counts nor long sums. A rule that has called `widen` computes
+ * in float32 what comes as half precision; `wide_in`, `wide_grad` and `give_narrowed` cast. */
+void psplit_i_widen(psplit_i_at *at);
+psplit_i_ref psplit_i_wide(psplit_i_at *at, psplit_i_ref a, int32_t elem);
+static inline ref wide_in(psplit_i_at *at, uint32_t i) {
+  return psplit_i_wide(at, in(at, i), psplit_i_type_in(at, i)->elem);
+}
+static inline ref wide_grad(psplit_i_at *at) {
+  return psplit_i_wide(at, psplit_i_gradient_at(at, 0), at->narrow);
+}
+void psplit_i_give_narrowed(psplit_i_at *at, uint32_t input, psplit_i_ref gradient);
 static inline ref grad(psplit_i_at *at) { return psplit_i_gradient_at(at, 0); }
 static inline bool wanted(const psplit_i_at *at, uint32_t i) { return psplit_i_wanted(at, i); }
 static inline void give(psplit_i_at *at, uint32_t i, ref g) { psplit_i_give(at, i, g); }

@@ -170,7 +170,15 @@ void psplit_i_gradient_clip(psplit_i_at *at) {
     chain(at, indicator(at, inside));
   for (uint32_t i = 1; i < 3; i++) {
     if (!wanted(at, i)) continue;
-    const ref beyond = op1(at, "Not", i == 1 ? above : below);
+    ref beyond = op1(at, "Not", i == 1 ? above : below);
+    /* Where bounds cross, all that comes out is the upper one. */
+    if (low != PSPLIT_NONE && high != PSPLIT_NONE) {
+      const ref crossed = op2(at, "Greater", low, high);
+      if (i == 1)
+        beyond = op2(at, "And", beyond, op1(at, "Not", crossed));
+      else
+        beyond = op2(at, "Or", beyond, crossed);
+    }
     const ref sum = sum_over(at, mul(at, grad(at), indicator(at, beyond)), NULL, 0, false);
     give(at, i, psplit_i_reshape_like(at, sum, i));
   }

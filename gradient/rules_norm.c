@@ -1,4 +1,5 @@
-/* Rules: normalisations. Statistics are computed again, as they are cheap and small. */
+/* Rules: normalisations. Statistics are computed again, as they are cheap and small; those of half
+ * precision in float32, as the operators do: squares of what is above 256 are beyond it. */
 #include "rule.h"
 
 static ref times(psplit_i_at *at, ref a, double b) { return mul(at, a, number(at, b)); }
@@ -39,14 +40,16 @@ static void layer_norm(psplit_i_at *at, bool centre) {
   for (int32_t axis = first; axis < rank; axis++) axes[n++] = axis;
   const double epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-5f);
   const psplit_i_vtype *type = psplit_i_type_in(at, 0);
-  const ref g = grad(at);
-  if (wanted(at, 2)) give(at, 2, psplit_i_sum_like(at, g, type, 2));
+  psplit_i_widen(at);
+  const ref g = wide_grad(at);
+  if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, psplit_i_sum_like(at, g, type, 2));
   if (!wanted(at, 0) && !wanted(at, 1)) return;
-  const normalised s = normalise(at, in(at, 0), axes, n, epsilon, centre);
-  if (wanted(at, 1)) give(at, 1, psplit_i_sum_like(at, mul(at, g, s.unit), type, 1));
+  const normalised s = normalise(at, wide_in(at, 0), axes, n, epsilon, centre);
+  if (wanted(at, 1))
+    psplit_i_give_narrowed(at, 1, psplit_i_sum_like(at, mul(at, g, s.unit), type, 1));
   if (!wanted(at, 0)) return;
-  const ref scaled = psplit_i_given(at, 1) ? mul(at, g, in(at, 1)) : g;
-  give(at, 0, through_statistics(at, &s, scaled, axes, n, centre));
+  const ref scaled = psplit_i_given(at, 1) ? mul(at, g, wide_in(at, 1)) : g;
+  psplit_i_give_narrowed(at, 0, through_statistics(at, &s, scaled, axes, n, centre));
 }
 
 void psplit_i_gradient_layer_normalization(psplit_i_at *at) { layer_norm(at, true); }
@@ -60,7 +63,8 @@ void psplit_i_gradient_mean_variance(psplit_i_at *at) {
   uint32_t n = 3;
   if (psplit_i_attr_ints(at->node, "axes", &list, &n_list) && n_list <= PSPLIT_MAX_RANK)
     for (n = 0; n < n_list; n++) axes[n] = list[n];
-  const ref x = in(at, 0), g = grad(at);
+  psplit_i_widen(at);
+  const ref x = wide_in(at, 0), g = wide_grad(at);
   const ref centred = sub(at, x, reduced(at, "ReduceMean", x, axes, n, true));
   const ref variance = reduced(at, "ReduceMean", mul(at, centred, centred), axes, n, true);
   const ref deviation = op1(at, "Sqrt", variance);
@@ -68,7 +72,7 @@ void psplit_i_gradient_mean_variance(psplit_i_at *at) {
   const ref along = reduced(at, "ReduceMean", mul(at, g, centred), axes, n, true);
   const ref bend = quotient(at, along, mul(at, deviation, mul(at, divisor, divisor)));
   const ref level = quotient(at, sub(at, g, reduced(at, "ReduceMean", g, axes, n, true)), divisor);
-  give(at, 0, sub(at, level, mul(at, centred, bend)));
+  psplit_i_give_narrowed(at, 0, sub(at, level, mul(at, centred, bend)));
 }
 
 /* ---- by channel: [n, c, ...] ---- */
@@ -91,34 +95,37 @@ static uint32_t other_axes(int32_t rank, int64_t *axes) {
 static void batch_norm_frozen(psplit_i_at *at, int32_t rank, double epsilon) {
   int64_t axes[PSPLIT_MAX_RANK];
   const uint32_t n = other_axes(rank, axes);
-  const ref g = grad(at);
+  const ref g = wide_grad(at);
   if (wanted(at, 3) || wanted(at, 4)) {
     psplit_i_refuse(at, "its running mean and variance are no weights to train");
     return;
   }
-  if (wanted(at, 2)) give(at, 2, sum_over(at, g, axes, n, false));
+  if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g, axes, n, false));
   if (!wanted(at, 0) && !wanted(at, 1)) return;
-  const ref deviation = op1(at, "Sqrt", add(at, in(at, 4), number(at, epsilon)));
+  const ref deviation = op1(at, "Sqrt", add(at, wide_in(at, 4), number(at, epsilon)));
   if (wanted(at, 0))
-    give(at, 0, mul(at, g, by_channel(at, quotient(at, in(at, 1), deviation), rank)));
+    psplit_i_give_narrowed(
+      at, 0, mul(at, g, by_channel(at, quotient(at, wide_in(at, 1), deviation), rank)));
   if (!wanted(at, 1)) return;
-  const ref centred = sub(at, in(at, 0), by_channel(at, in(at, 3), rank));
-  give(at, 1, quotient(at, sum_over(at, mul(at, g, centred), axes, n, false), deviation));
+  const ref centred = sub(at, wide_in(at, 0), by_channel(at, wide_in(at, 3), rank));
+  psplit_i_give_narrowed(
+    at, 1, quotient(at, sum_over(at, mul(at, g, centred), axes, n, false), deviation));
 }
 
 static void batch_norm_training(psplit_i_at *at, int32_t rank, double epsilon) {
   int64_t axes[PSPLIT_MAX_RANK];
   const uint32_t n = other_axes(rank, axes);
-  const ref g = grad(at);
-  const normalised s = normalise(at, in(at, 0), axes, n, epsilon, true);
+  const ref g = wide_grad(at);
+  const normalised s = normalise(at, wide_in(at, 0), axes, n, epsilon, true);
   const ref along = mul(at, g, s.unit);
-  if (wanted(at, 2)) give(at, 2, sum_over(at, g, axes, n, false));
-  if (wanted(at, 1)) give(at, 1, sum_over(at, along, axes, n, false));
+  if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g, axes, n, false));
+  if (wanted(at, 1)) psplit_i_give_narrowed(at, 1, sum_over(at, along, axes, n, false));
   if (!wanted(at, 0)) return;
   const ref mean = reduced(at, "ReduceMean", g, axes, n, true);
   const ref mean_along = reduced(at, "ReduceMean", along, axes, n, true);
   const ref rest = sub(at, sub(at, g, mean), mul(at, s.unit, mean_along));
-  give(at, 0, mul(at, rest, mul(at, s.inverse, by_channel(at, in(at, 1), rank))));
+  psplit_i_give_narrowed(at, 0,
+                         mul(at, rest, mul(at, s.inverse, by_channel(at, wide_in(at, 1), rank))));
 }
 
 void psplit_i_gradient_batch_normalization(psplit_i_at *at) {
@@ -126,6 +133,7 @@ void psplit_i_gradient_batch_normalization(psplit_i_at *at) {
   const double epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-5f);
   if (rank < 2) return;
   const int64_t opset = at->node->opset;
+  psplit_i_widen(at);
   bool training = psplit_i_int_or(at, "training_mode", 0) != 0;
   if (opset < 7) training = psplit_i_int_or(at, "is_test", 0) == 0;
   if (opset >= 7 && opset < 14) training = at->node->n_outputs > 1;
@@ -143,14 +151,16 @@ void psplit_i_gradient_instance_normalization(psplit_i_at *at) {
   if (rank < 3) return;
   const uint32_t n = (uint32_t)rank - 2, n_others = other_axes(rank, others);
   for (uint32_t i = 0; i < n; i++) axes[i] = i + 2;
-  const ref g = grad(at);
+  psplit_i_widen(at);
+  const ref g = wide_grad(at);
   const double epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-5f);
-  const normalised s = normalise(at, in(at, 0), axes, n, epsilon, true);
-  if (wanted(at, 2)) give(at, 2, sum_over(at, g, others, n_others, false));
-  if (wanted(at, 1)) give(at, 1, sum_over(at, mul(at, g, s.unit), others, n_others, false));
+  const normalised s = normalise(at, wide_in(at, 0), axes, n, epsilon, true);
+  if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g, others, n_others, false));
+  if (wanted(at, 1))
+    psplit_i_give_narrowed(at, 1, sum_over(at, mul(at, g, s.unit), others, n_others, false));
   if (!wanted(at, 0)) return;
-  const ref scaled = mul(at, g, by_channel(at, in(at, 1), rank));
-  give(at, 0, through_statistics(at, &s, scaled, axes, n, true));
+  const ref scaled = mul(at, g, by_channel(at, wide_in(at, 1), rank));
+  psplit_i_give_narrowed(at, 0, through_statistics(at, &s, scaled, axes, n, true));
 }
 
 /* Scale and bias by group up to opset 20, by channel since. */
@@ -163,34 +173,44 @@ void psplit_i_gradient_group_normalization(psplit_i_at *at) {
   const uint32_t n_others = other_axes(rank, others);
   const bool per_group = at->node->opset < 21;
   const double epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-5f);
-  const ref g = grad(at), g3 = reshaped(at, g, grouped), x3 = reshaped(at, in(at, 0), grouped);
+  psplit_i_widen(at);
+  const ref g = wide_grad(at), g3 = reshaped(at, g, grouped),
+            x3 = reshaped(at, wide_in(at, 0), grouped);
   const normalised s = normalise(at, x3, &last, 1, epsilon, true);
   static const int64_t outer[] = {0, 2};
   if (per_group) {
-    if (wanted(at, 2)) give(at, 2, sum_over(at, g3, outer, 2, false));
-    if (wanted(at, 1)) give(at, 1, sum_over(at, mul(at, g3, s.unit), outer, 2, false));
+    if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g3, outer, 2, false));
+    if (wanted(at, 1))
+      psplit_i_give_narrowed(at, 1, sum_over(at, mul(at, g3, s.unit), outer, 2, false));
   } else {
-    if (wanted(at, 2)) give(at, 2, sum_over(at, g, others, n_others, false));
+    if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g, others, n_others, false));
     if (wanted(at, 1)) {
       const ref unit = psplit_i_reshape_like(at, s.unit, 0);
-      give(at, 1, sum_over(at, mul(at, g, unit), others, n_others, false));
+      psplit_i_give_narrowed(at, 1, sum_over(at, mul(at, g, unit), others, n_others, false));
     }
   }
   if (!wanted(at, 0)) return;
   static const int64_t one = 1;
-  const ref scaled = per_group ? mul(at, g3, unsqueezed(at, in(at, 1), &one, 1))
-                               : reshaped(at, mul(at, g, by_channel(at, in(at, 1), rank)), grouped);
-  give(at, 0, psplit_i_reshape_like(at, through_statistics(at, &s, scaled, &last, 1, true), 0));
+  const ref scaled = per_group
+                       ? mul(at, g3, unsqueezed(at, wide_in(at, 1), &one, 1))
+                       : reshaped(at, mul(at, g, by_channel(at, wide_in(at, 1), rank)), grouped);
+  psplit_i_give_narrowed(
+    at, 0, psplit_i_reshape_like(at, through_statistics(at, &s, scaled, &last, 1, true), 0));
 }
 
-/* x over its norm along an axis. */
+/* x over its norm along an axis; 0 where the norm is 0. */
 void psplit_i_gradient_lp_normalization(psplit_i_at *at) {
   const int64_t axis = psplit_i_int_or(at, "axis", -1), p = psplit_i_int_or(at, "p", 2);
-  const ref x = in(at, 0), g = grad(at);
+  psplit_i_widen(at);
+  const ref x = wide_in(at, 0), g = wide_grad(at);
   const ref norm = reduced(at, p == 1 ? "ReduceL1" : "ReduceL2", x, &axis, 1, true);
-  const ref along = sum_over(at, mul(at, g, out(at, 0)), &axis, 1, true);
-  const ref direction = p == 1 ? op1(at, "Sign", x) : out(at, 0);
-  give(at, 0, quotient(at, sub(at, g, mul(at, direction, along)), norm));
+  const ref none = op2(at, "Equal", norm, number(at, 0));
+  const ref safe = choose(at, none, number(at, 1), norm);
+  const ref y = psplit_i_wide(at, out(at, 0), at->narrow);
+  const ref along = sum_over(at, mul(at, g, y), &axis, 1, true);
+  const ref direction = p == 1 ? op1(at, "Sign", x) : y;
+  const ref part = quotient(at, sub(at, g, mul(at, direction, along)), safe);
+  psplit_i_give_narrowed(at, 0, choose(at, none, number(at, 0), part));
 }
 
 /* Sums over windows of `size` neighbouring channels, `before` of them in front. */
@@ -223,12 +243,13 @@ void psplit_i_gradient_lrn(psplit_i_at *at) {
     return;
   }
   const int64_t before = (size - 1) / 2;
-  const ref x = in(at, 0), g = grad(at);
+  psplit_i_widen(at);
+  const ref x = wide_in(at, 0), g = wide_grad(at);
   const ref squares = channel_windows(at, mul(at, x, x), rank, size, before);
   const ref base = add(at, times(at, squares, alpha / (double)size), number(at, bias));
   const ref power = op2(at, "Pow", base, number(at, -beta));
   const ref part = quotient(at, mul(at, mul(at, g, x), power), base);
   const ref bend = channel_windows(at, part, rank, size, size - 1 - before);
   const ref curve = times(at, mul(at, x, bend), 2 * alpha * beta / (double)size);
-  give(at, 0, sub(at, mul(at, g, power), curve));
+  psplit_i_give_narrowed(at, 0, sub(at, mul(at, g, power), curve));
 }

@@ -13,8 +13,9 @@ void psplit_i_gradient_global_average_pool(psplit_i_at *at) {
   const int32_t rank = psplit_i_need_rank(at, 0);
   if (rank < 3) return;
   const uint32_t n = spatial_axes(rank, axes);
-  const ref share = quotient(at, grad(at), psplit_i_count_of_axes(at, 0, axes, n));
-  give(at, 0, expanded(at, share, psplit_i_shape_in(at, 0)));
+  psplit_i_widen(at);
+  const ref share = quotient(at, wide_grad(at), psplit_i_count_of_axes(at, 0, axes, n));
+  psplit_i_give_narrowed(at, 0, expanded(at, share, psplit_i_shape_in(at, 0)));
 }
 
 void psplit_i_gradient_global_max_pool(psplit_i_at *at) {
@@ -22,9 +23,10 @@ void psplit_i_gradient_global_max_pool(psplit_i_at *at) {
   const int32_t rank = psplit_i_need_rank(at, 0);
   if (rank < 3) return;
   const uint32_t n = spatial_axes(rank, axes);
+  psplit_i_widen(at);
   const ref is = indicator(at, op2(at, "Equal", in(at, 0), out(at, 0)));
   const ref count = sum_over(at, is, axes, n, true);
-  give(at, 0, mul(at, quotient(at, grad(at), count), is));
+  psplit_i_give_narrowed(at, 0, mul(at, quotient(at, wide_grad(at), count), is));
 }
 
 /* Copies what tells a pool's windows to the next node. */
@@ -60,12 +62,9 @@ void psplit_i_gradient_max_pool(psplit_i_at *at) {
     where = both == PSPLIT_NONE ? PSPLIT_NONE : both + 1;
   }
   const ref count = reduced(at, "ReduceProd", psplit_i_shape_in(at, 0), NULL, 0, true);
-  const ref zeros = psplit_i_zeros(at, count), flat = int1(at, -1);
+  const ref flat = int1(at, -1);
   const ref indices = reshaped(at, where, flat), parts = reshaped(at, grad(at), flat);
-  with_int(at, "axis", 0);
-  with_text(at, "reduction", "add");
-  const ref sum = op3(at, "ScatterElements", zeros, indices, parts);
-  give(at, 0, psplit_i_reshape_like(at, sum, 0));
+  give(at, 0, psplit_i_reshape_like(at, psplit_i_scattered(at, count, indices, parts, 0), 0));
 }
 
 /* Every window gives its share to all that it covers, padding included. */
@@ -91,15 +90,41 @@ static void spread_windows(psplit_i_at *at, const psplit_i_window *w, const int6
   give(at, 0, psplit_i_reshape_like(at, op2(at, "ConvTranspose", g, ones), 0));
 }
 
+/* The pool of unit vectors along an axis with dilations, which it has from opset 19 on only: as a
+ * convolution that sums, over the number of elements in each window. */
+static ref dilated_axis(psplit_i_at *at, ref units, int32_t axis, const psplit_i_window *w) {
+  const int32_t i = axis - 2;
+  const bool ceils = psplit_i_int_or(at, "ceil_mode", 0) != 0;
+  const int64_t more = ceils ? w->stride[i] - 1 : 0;
+  const int64_t kernel[] = {1, 1, w->kernel[i], 1}, strides[] = {w->stride[i], 1},
+                dilations[] = {w->dilation[i], 1}, pads[] = {w->begin[i], 0, w->end[i] + more, 0};
+  static const int64_t perm[] = {1, 0, 2, 3};
+  const ref rows = transposed(at, units, perm, 4);
+  const ref ones = expanded(at, number(at, 1), ints(at, kernel, 4));
+  with_ints(at, "strides", strides, 2);
+  with_ints(at, "dilations", dilations, 2);
+  with_ints(at, "pads", pads, 4);
+  ref sums = op2(at, "Conv", rows, ones);
+  if (ceils) {
+    const ref size = psplit_i_shape_element(at, psplit_i_shape_out(at, 0), axis);
+    const ref inputs[] = {sums, int1(at, 0), size, int1(at, 2)};
+    sums = psplit_i_backward_node(at->b, "Slice", 4, inputs, 1);
+  }
+  const ref count = psplit_i_int_or(at, "count_include_pad", 0)
+                      ? number(at, (double)w->kernel[i])
+                      : sum_over(at, sums, (int64_t[]){0}, 1, true);
+  return transposed(at, quotient(at, sums, count), perm, 4);
+}
+
 /* The pool along one axis, of unit vectors. */
 static ref pool_axis(psplit_i_at *at, ref units, int32_t axis, void *data) {
   const psplit_i_window *w = data;
   const int32_t i = axis - 2;
+  if (w->dilation[i] != 1 && w->kernel[i] != 1) return dilated_axis(at, units, axis, w);
   const int64_t kernel[] = {w->kernel[i], 1}, strides[] = {w->stride[i], 1},
-                dilations[] = {w->dilation[i], 1}, pads[] = {w->begin[i], 0, w->end[i], 0};
+                pads[] = {w->begin[i], 0, w->end[i], 0};
   with_ints(at, "kernel_shape", kernel, 2);
   with_ints(at, "strides", strides, 2);
-  if (w->dilation[i] != 1) with_ints(at, "dilations", dilations, 2);
   with_ints(at, "pads", pads, 4);
   with_int(at, "ceil_mode", psplit_i_int_or(at, "ceil_mode", 0));
   with_int(at, "count_include_pad", psplit_i_int_or(at, "count_include_pad", 0));
@@ -117,6 +142,13 @@ void psplit_i_gradient_average_pool(psplit_i_at *at) {
                      (!padded || psplit_i_int_or(at, "count_include_pad", 0));
   if (plain && psplit_i_spatial(at, x, x_size) && psplit_i_spatial(at, y, y_size)) {
     spread_windows(at, &w, x_size, y_size);
+    return;
+  }
+  bool dilated = false;
+  for (int32_t i = 0; i < w.n; i++) dilated |= w.dilation[i] != 1 && w.kernel[i] != 1;
+  if (dilated && padded && psplit_i_int_or(at, "ceil_mode", 0) &&
+      psplit_i_int_or(at, "count_include_pad", 0)) {
+    psplit_i_refuse(at, "it counts padding of dilated windows that end beyond it");
     return;
   }
   ref g = grad(at);

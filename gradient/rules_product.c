@@ -123,7 +123,8 @@ typedef struct equation {
 
 static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/* Reads "ij,jk->ik"; false for what is not handled: ellipses, a letter twice in a term. */
+/* Reads "...ij,jk->...ik", an ellipsis as '.'; false for a letter, or an ellipsis, twice in a term.
+ */
 static bool read_equation(const psplit_i_at *at, equation *e) {
   const char *text;
   size_t n;
@@ -142,6 +143,11 @@ static bool read_equation(const psplit_i_at *at, equation *e) {
     } else if (text[i] == ',' && !arrow && e->n < MAX_TERMS) {
       term = e->term[e->n++];
       length = 0;
+    } else if (n - i >= 3 && memcmp(text + i, "...", 3) == 0 && length < MAX_LETTERS &&
+               !strchr(term, '.')) {
+      i += 2;
+      term[length++] = '.';
+      term[length] = '\0';
     } else if (letter(text[i]) && length < MAX_LETTERS && !strchr(term, text[i])) {
       term[length++] = text[i];
       term[length] = '\0';
@@ -150,14 +156,100 @@ static bool read_equation(const psplit_i_at *at, equation *e) {
     }
   }
   if (arrow) return true;
-  /* Without an arrow: the letters that occur once, in alphabetical order. */
+  /* Without an arrow: ellipses, then the letters that occur once, in alphabetical order. */
   length = 0;
+  for (uint32_t t = 0; t < e->n && !length; t++)
+    if (strchr(e->term[t], '.')) e->result[length++] = '.';
   for (int c = 'A'; c <= 'z'; c++) {
     uint32_t times = 0;
     for (uint32_t t = 0; letter((char)c) && t < e->n; t++) times += strchr(e->term[t], c) != NULL;
     if (times == 1) e->result[length++] = (char)c;
   }
   return true;
+}
+
+/* Puts letters in the place of an ellipsis. */
+static void fill(char *term, const char *letters) {
+  char rest[MAX_LETTERS + 1];
+  char *at = strchr(term, '.');
+  if (!at) return;
+  strcpy(rest, at + 1);
+  strcpy(at, letters);
+  strcat(at, rest);
+}
+
+/* Letters that the equation does not use stand for the axes of ellipses, the last of them for the
+ * last axis. Refuses where ranks do not tell how many there are. */
+static void fill_ellipses(psplit_i_at *at, equation *e) {
+  char spare[MAX_LETTERS + 1];
+  int32_t axes[MAX_TERMS], most = 0, n_spare = 0;
+  bool any = strchr(e->result, '.') != NULL;
+  for (uint32_t t = 0; t < e->n; t++) {
+    const int32_t rank = psplit_i_need_rank(at, t), letters = (int32_t)strlen(e->term[t]);
+    if (rank < 0) return;
+    const bool open = strchr(e->term[t], '.') != NULL;
+    axes[t] = open ? rank - (letters - 1) : 0;
+    if (open ? axes[t] < 0 : rank != letters) {
+      psplit_i_refuse(at, "its equation is not for tensors of such ranks");
+      return;
+    }
+    if (axes[t] > most) most = axes[t];
+    any |= open;
+  }
+  if (!any) return;
+  for (int c = 'A'; c <= 'z'; c++) {
+    bool used = !letter((char)c) || strchr(e->result, c);
+    for (uint32_t t = 0; t < e->n; t++) used |= strchr(e->term[t], c) != NULL;
+    if (!used && n_spare < most) spare[n_spare++] = (char)c;
+  }
+  spare[n_spare] = '\0';
+  bool fits = n_spare == most && (int32_t)strlen(e->result) + most <= MAX_LETTERS;
+  for (uint32_t t = 0; t < e->n; t++) fits &= (int32_t)strlen(e->term[t]) + axes[t] <= MAX_LETTERS;
+  if (!fits) {
+    psplit_i_refuse(at, "its ellipses need more letters than there are");
+    return;
+  }
+  fill(e->result, spare);
+  for (uint32_t t = 0; t < e->n; t++) fill(e->term[t], spare + most - axes[t]);
+}
+
+/* The size that a letter of term i stands for once all terms are broadcast to each other, where it
+ * is known; *out_same: the axis of term i surely has it already. */
+static bool letter_size(const psplit_i_at *at, const equation *e, uint32_t i, int32_t axis,
+                        psplit_dim *out, bool *out_same) {
+  const psplit_i_vtype *type = psplit_i_type_in(at, i);
+  int64_t here = -1, there;
+  bool known = psplit_i_size(at, type, axis, &here);
+  *out = type->dims[axis];
+  *out_same = true;
+  for (uint32_t t = 0; t < e->n; t++) {
+    const char *same = strchr(e->term[t], e->term[i][axis]);
+    const psplit_i_vtype *other = psplit_i_type_in(at, t);
+    if (!same || t == i || other->dims[same - e->term[t]] == type->dims[axis]) continue;
+    if (!psplit_i_size(at, other, (int32_t)(same - e->term[t]), &there)) {
+      known = *out_same = false;
+    } else if (there != here) {
+      *out_same = false;
+      if (there != 1) *out = other->dims[same - e->term[t]];
+    }
+  }
+  return known || *out_same;
+}
+
+/* A part whose letters may have been broadcast, or may have to be, to the shape of input i. */
+static ref fitted(psplit_i_at *at, const equation *e, uint32_t i, ref part) {
+  psplit_dim dims[PSPLIT_MAX_RANK];
+  const int32_t rank = psplit_i_type_in(at, i)->rank;
+  psplit_i_vtype wide = {.rank = rank, .dims = dims};
+  bool fits = true;
+  for (int32_t axis = 0; axis < rank; axis++) {
+    bool same;
+    if (!letter_size(at, e, i, axis, &dims[axis], &same)) wide.rank = -1;
+    fits &= same;
+  }
+  if (fits) return part;
+  const ref shape = psplit_i_shape_in(at, i);
+  return psplit_i_sum_like(at, expanded(at, part, shape), &wide, i);
 }
 
 /* Input i: the product of the gradient with all other terms, in its own letters. Letters that it
@@ -193,44 +285,18 @@ static void einsum_part(psplit_i_at *at, const equation *e, uint32_t i) {
       part = unsqueezed(at, part, missing, n_missing);
       part = expanded(at, part, psplit_i_shape_in(at, i));
     }
-    give(at, i, part);
+    give(at, i, fitted(at, e, i, part));
   }
   psplit_i_text_fini(&text);
-}
-
-/* Whether a letter stands for sizes that are surely one: an axis of size 1 that is broadcast would
- * need its gradient summed. */
-static bool sizes_agree(const psplit_i_at *at, const equation *e) {
-  for (uint32_t i = 0; i < e->n; i++) {
-    const psplit_i_vtype *type = psplit_i_type_in(at, i);
-    if (type->rank != (int32_t)strlen(e->term[i])) return false;
-    for (int32_t a = 0; a < type->rank; a++)
-      for (uint32_t t = 0; t < i; t++) {
-        const char *same = strchr(e->term[t], e->term[i][a]);
-        if (!same) continue;
-        const psplit_dim x = type->dims[a], y = psplit_i_type_in(at, t)->dims[same - e->term[t]];
-        int64_t p, q;
-        const psplit_i_dims *dims = psplit_i_shapes_dims(at->pass->shapes);
-        if (x != y && psplit_i_dim_is_const(dims, x, &p) != psplit_i_dim_is_const(dims, y, &q))
-          continue;
-        if (x != y && psplit_i_dim_is_const(dims, x, &p) && psplit_i_dim_is_const(dims, y, &q) &&
-            p != q)
-          return false;
-      }
-  }
-  return true;
 }
 
 void psplit_i_gradient_einsum(psplit_i_at *at) {
   equation e;
   if (!read_equation(at, &e) || e.n != at->node->n_inputs) {
-    psplit_i_refuse(at, "its equation has an ellipsis, or a letter twice in one term");
+    psplit_i_refuse(at, "its equation has a letter, or an ellipsis, twice in one term");
     return;
   }
-  if (!sizes_agree(at, &e)) {
-    psplit_i_refuse(at, "a letter of its equation stands for different sizes");
-    return;
-  }
+  fill_ellipses(at, &e);
   for (uint32_t i = 0; i < e.n; i++)
-    if (wanted(at, i)) einsum_part(at, &e, i);
+    if (wanted(at, i) && at->pass->code == PSPLIT_OK) einsum_part(at, &e, i);
 }

@@ -43,8 +43,10 @@ void psplit_i_gradient_reduce_mean(psplit_i_at *at) {
     give(at, 0, grad(at));
     return;
   }
+  psplit_i_widen(at);
   const ref n = r.n ? psplit_i_count_of_axes(at, 0, r.axes, r.n) : psplit_i_count_in(at, 0);
-  spread(at, quotient(at, kept(at, &r, grad(at)), n));
+  const ref share = quotient(at, kept(at, &r, wide_grad(at)), n);
+  psplit_i_give_narrowed(at, 0, expanded(at, share, psplit_i_shape_in(at, 0)));
 }
 
 /* Shared evenly by the elements that are the maximum or minimum. */
@@ -55,9 +57,11 @@ void psplit_i_gradient_reduce_extremum(psplit_i_at *at) {
     give(at, 0, grad(at));
     return;
   }
+  psplit_i_widen(at);
   const ref is = indicator(at, op2(at, "Equal", in(at, 0), kept(at, &r, out(at, 0))));
   const ref count = sum_over(at, is, r.axes, r.n, true);
-  give(at, 0, mul(at, quotient(at, kept(at, &r, grad(at)), count), is));
+  const ref share = quotient(at, kept(at, &r, wide_grad(at)), count);
+  psplit_i_give_narrowed(at, 0, mul(at, share, is));
 }
 
 void psplit_i_gradient_reduce_l1(psplit_i_at *at) {
@@ -182,7 +186,7 @@ static ref label_weights(psplit_i_at *at, ref labels) {
     counts = op1(at, "Not", op2(at, "Equal", labels, psplit_i_backward_int(at->b, ignored)));
   if (psplit_i_given(at, 2)) {
     const ref safe = ignores ? choose(at, counts, labels, psplit_i_backward_int(at->b, 0)) : labels;
-    weight = gathered(at, in(at, 2), safe, 0);
+    weight = gathered(at, wide_in(at, 2), safe, 0);
   }
   if (!ignores) return weight;
   const ref mask = indicator(at, counts);
@@ -192,7 +196,7 @@ static ref label_weights(psplit_i_at *at, ref labels) {
 /* The gradient of each row's loss, [n, 1, ...]. */
 static ref row_gradients(psplit_i_at *at, ref weights) {
   const int64_t axis = 1;
-  ref g = grad(at);
+  ref g = wide_grad(at);
   if (psplit_i_text_equals(at, "reduction", "none")) {
     if (weights != PSPLIT_NONE) g = mul(at, g, weights);
     return unsqueezed(at, g, &axis, 1);
@@ -211,14 +215,15 @@ static void class_loss(psplit_i_at *at, bool softmax) {
   const ref labels = psplit_i_type_in(at, 1)->elem == PSPLIT_ELEM_INT64
                        ? in(at, 1)
                        : cast(at, in(at, 1), PSPLIT_ELEM_INT64);
+  psplit_i_widen(at);
   const ref rows = row_gradients(at, label_weights(at, labels)), hot = one_hot(at, labels, rank);
   if (!softmax) {
-    give(at, 0, neg(at, mul(at, hot, rows)));
+    psplit_i_give_narrowed(at, 0, neg(at, mul(at, hot, rows)));
     return;
   }
-  const ref scores = in(at, 0);
+  const ref scores = wide_in(at, 0);
   with_int(at, "axis", 1);
-  give(at, 0, mul(at, sub(at, op1(at, "Softmax", scores), hot), rows));
+  psplit_i_give_narrowed(at, 0, mul(at, sub(at, op1(at, "Softmax", scores), hot), rows));
 }
 
 void psplit_i_gradient_softmax_cross_entropy(psplit_i_at *at) { class_loss(at, true); }

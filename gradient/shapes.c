@@ -104,6 +104,20 @@ psplit_i_ref psplit_i_zeros(psplit_i_at *at, psplit_i_ref shape) {
   return expanded(at, number(at, 0), shape);
 }
 
+psplit_i_ref psplit_i_scattered(psplit_i_at *at, psplit_i_ref shape, psplit_i_ref indices,
+                                psplit_i_ref what, int64_t axis) {
+  const int32_t elem = at->elem;
+  psplit_i_widen(at);
+  const psplit_i_ref zeros = psplit_i_zeros(at, shape), wide = psplit_i_wide(at, what, elem);
+  if (axis != PSPLIT_BY_INDEX) with_int(at, "axis", axis);
+  with_text(at, "reduction", "add");
+  const psplit_i_ref sum =
+    op3(at, axis == PSPLIT_BY_INDEX ? "ScatterND" : "ScatterElements", zeros, indices, wide);
+  const bool widened = at->elem != elem;
+  at->elem = elem;
+  return widened ? cast(at, sum, elem) : sum;
+}
+
 psplit_i_ref psplit_i_count_in(psplit_i_at *at, uint32_t input) {
   int64_t sizes[PSPLIT_MAX_RANK], count;
   if (psplit_i_sizes(at, psplit_i_type_in(at, input), sizes, &count))

@@ -37,6 +37,7 @@ net('Clip', 'Clip', [range(-3, 3, 4, 4), { reals: [-1], dims: [] }, { reals: [2]
 net('Clip low', 'Clip', [range(-3, 3, 4, 4), { reals: [-1], dims: [] }]);
 net('Clip high', 'Clip', [range(-3, 3, 4, 4), null, { reals: [1], dims: [] }]);
 net('Clip open', 'Clip', [range(-3, 3, 4, 4)]);
+net('Clip crossed', 'Clip', [range(-3, 3, 4, 4), { reals: [1], dims: [] }, { reals: [-1], dims: [] }]);
 net('Clip attributes', 'Clip', [range(-3, 3, 4, 4)], { min: -1, max: 1.5 }, { opset: 10, float: true });
 net('PRelu', 'PRelu', [range(-3, 3, 2, 3, 4), range(0.1, 0.9, 3, 1)]);
 net('PRelu one', 'PRelu', [range(-3, 3, 2, 3, 4), range(0.1, 0.9, 1)]);
@@ -85,7 +86,11 @@ net('Gemm bias full', 'Gemm', [[3, 4], [4, 5], [3, 5]], {}, { linear: true });
 net('Gemm bias column', 'Gemm', [[3, 4], [4, 5], [3, 1]], {}, { linear: true });
 for (const [equation, ...inputs] of [['ij,jk->ik', [2, 3], [3, 4]], ['bij,bjk->bik', [2, 2, 3], [2, 3, 2]],
   ['bhid,bhjd->bhij', [2, 2, 3, 2], [2, 2, 2, 2]], ['ij->ji', [2, 3]], ['ij->i', [2, 3]],
-  ['i,j->ij', [2], [3]], ['ij,kj,j->ik', [2, 3], [2, 3], [3]], ['ij,jk', [2, 3], [3, 2]]]) {
+  ['i,j->ij', [2], [3]], ['ij,kj,j->ik', [2, 3], [2, 3], [3]], ['ij,jk', [2, 3], [3, 2]],
+  ['ij,ij->i', [1, 3], [2, 3]], ['ij,j->i', [2, 3], [1]], ['ij->', [2, 3]], [',i->i', [], [3]],
+  ['...ij,...jk->...ik', [2, 2, 3], [2, 3, 2]], ['...ij,...jk', [2, 1, 3], [2, 3, 2]],
+  ['b...i,...ij->b...j', [2, 3, 2], [3, 2, 4]], ['i...,...->i...', [2, 3], [3]], ['...i->i...', [2, 3, 4]],
+  ['...ij,jk->...ik', [2, 1, 2, 3], [3, 2]], ['b...,b...->...', [1, 3], [2, 3]]]) {
   net(`Einsum ${equation}`, 'Einsum', inputs, { equation }, { linear: true });
 }
 
@@ -124,6 +129,7 @@ net('Pad edge', 'Pad', [[2, 3], ints(2, 1, 1, 2)], { mode: 'edge' });
 net('Pad axes', 'Pad', [[2, 3], ints(1, 2), null, ints(1)], {}, { opset: 18 });
 net('Pad attribute', 'Pad', [[2, 3]], { pads: [1n, 0n, 0n, 2n] }, { opset: 10 });
 net('Tile', 'Tile', [[2, 3], ints(2, 3)]);
+net('Tile scalar', 'Tile', [[], { ints: [], dims: [0] }]);
 net('DepthToSpace DCR', 'DepthToSpace', [[1, 8, 2, 3]], { blocksize: 2n });
 net('DepthToSpace CRD', 'DepthToSpace', [[2, 8, 2, 3]], { blocksize: 2n, mode: 'CRD' });
 net('SpaceToDepth', 'SpaceToDepth', [[2, 3, 4, 6]], { blocksize: 2n });
@@ -146,6 +152,16 @@ net('GatherND batch', 'GatherND', [[2, 4, 2], { ints: [1, 3], dims: [2, 1] }], {
 net('ScatterElements', 'ScatterElements', [[3, 3], { ints: [1, 0, 2, 0, 2, 1], dims: [2, 3] }, [2, 3]]);
 net('ScatterElements add', 'ScatterElements', [[3, 3], { ints: [1, 0, 2, 1, 0, 2], dims: [2, 3] }, [2, 3]],
   { reduction: 'add' });
+for (const reduction of ['mul', 'max', 'min']) {
+  const some = (...dims) => range(0.5, 2, ...dims), rows = { ints: [0, 0, 1, 0, 2, 1], dims: [2, 3] };
+  net(`ScatterElements ${reduction}`, 'ScatterElements', [some(3, 4), rows, some(2, 3)], { reduction }, { opset: 18 });
+  net(`ScatterElements ${reduction} last`, 'ScatterElements', [some(2, 3), rows, some(2, 3)],
+    { reduction, axis: -1n }, { opset: 18 });
+  net(`ScatterND ${reduction}`, 'ScatterND', [some(4, 3), { ints: [2, 2, 0], dims: [3, 1] }, some(3, 3)],
+    { reduction }, { opset: 18 });
+}
+net('ScatterElements mul zeros', 'ScatterElements', [{ reals: [0, 2, 3, 0, 5], dims: [5] }, ints(0, 1, 1, 2, 3),
+  { reals: [2, 0, 3, 4, 0], dims: [5] }], { reduction: 'mul' }, { opset: 18, linear: true });
 net('ScatterND', 'ScatterND', [[4, 3], { ints: [2, 0], dims: [2, 1] }, [2, 3]]);
 net('ScatterND add', 'ScatterND', [[4, 3], { ints: [2, 2], dims: [2, 1] }, [2, 3]], { reduction: 'add' });
 net('TopK', 'TopK', [range(-3, 3, 3, 5), ints(2)], {}, { outputs: 2, parts: [0] });
@@ -271,6 +287,12 @@ for (const op of ['MaxPool', 'AveragePool']) {
 }
 pool('include', 'AveragePool', [2, 3, 5, 5],
   { kernel_shape: [3n, 3n], strides: [2n, 2n], pads: [1n, 1n, 1n, 1n], count_include_pad: 1n });
+const apart = { dilations: [3n, 2n], strides: [2n, 1n] };
+for (const [what, attrs] of [['', {}], [' padded', { pads: [1n, 2n, 1n, 1n] }],
+  [' ceil', { pads: [1n, 1n, 1n, 1n], ceil_mode: 1n, dilations: [2n, 2n], strides: [2n, 3n] }],
+  [' include', { pads: [1n, 1n, 1n, 1n], count_include_pad: 1n }]]) {
+  pool(`dilated${what}`, 'AveragePool', [1, 2, 9, 8], { kernel_shape: [2n, 3n], ...apart, ...attrs }, { opset: 19 });
+}
 pool('dilated', 'MaxPool', [1, 2, 7, 7], { kernel_shape: [2n, 2n], dilations: [2n, 3n] });
 for (const op of ['GlobalAveragePool', 'GlobalMaxPool']) {
   pool('', op, [2, 3, 4, 5], {}, { linear: op === 'GlobalAveragePool', float: true });
@@ -292,11 +314,21 @@ resize('linear down', [1, 2, 8, 6], [null, reals(1, 1, 0.6, 0.5)], { mode: 'line
 resize('cubic', [1, 2, 4, 5], [null, reals(1, 1, 2, 1.5)], { mode: 'cubic', cubic_coeff_a: -0.5 });
 resize('one axis', [1, 2, 3, 4], [null, reals(1, 1, 1, 2)], { mode: 'linear' });
 resize('1-D', [1, 2, 5], [null, reals(1, 1, 2)], { mode: 'linear' });
+// Scales that leave a size as it is, by rounding, and move what is between all the same.
+for (const mode of ['nearest', 'linear', 'cubic']) {
+  resize(`${mode} stays`, [1, 2, 5, 4], [null, reals(1, 1, 1.1, 2)], { mode });
+  resize(`${mode} all stay`, [1, 2, 5, 5], [null, reals(1, 1, 1.1, 1.15)], { mode });
+}
+resize('axes', [1, 2, 3, 4], [null, reals(1.5, 2)], { mode: 'linear', axes: [-1n, 2n] }, { opset: 18 });
+resize('axes sizes', [1, 2, 3, 4], [null, null, ints(5, 4)], { mode: 'nearest', axes: [3n, 2n] }, { opset: 18 });
+resize('opset 10 stays', [1, 2, 5, 4], [reals(1, 1, 1.1, 2)], { mode: 'linear' }, { opset: 10 });
 resize('opset 10', [1, 2, 3, 4], [reals(1, 1, 2, 2)], { mode: 'nearest' }, { opset: 10 });
 resize('opset 10 linear', [1, 2, 3, 4], [reals(1, 1, 2, 3)], { mode: 'linear' }, { opset: 10 });
 net('Upsample 9', 'Upsample', [[1, 2, 3, 4], reals(1, 1, 2, 3)], { mode: 'nearest' },
   { opset: 9, float: true, linear: true, only: [0] });
 net('Upsample 7', 'Upsample', [[1, 2, 3, 4]], { mode: 'linear', scales: [1, 1, 2, 2] },
+  { opset: 7, float: true, linear: true });
+net('Upsample 7 stays', 'Upsample', [[1, 2, 5, 4]], { mode: 'linear', scales: [1, 1, 1.1, 2] },
   { opset: 7, float: true, linear: true });
 
 // ---- recurrent: x [T, N, I], weights, no lengths, first states ----

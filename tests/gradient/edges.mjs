@@ -28,6 +28,8 @@ const edges = [
   ['ReduceMax', [3, 1, 3, 2], [], { keepdims: 0n }, [0.5, 0, 0.5, 0]],
   ['ReduceMin', [3, 1, 3, 1], [], { keepdims: 0n }, [0, 0.5, 0, 0.5]],
   ['ReduceL2', [0, 0], [], { keepdims: 0n }, [0, 0]],
+  ['LpNormalization', [0, 0], [], {}, [0, 0]],
+  ['LpNormalization', [0, 0], [], { p: 1n }, [0, 0]],
   ['ReduceL1', [0, -2], [], { keepdims: 0n }, [0, -1]],
   ['ReduceProd', [0, 2, 3], [], { keepdims: 0n }, [6, 0, 0]],
   ['ReduceProd', [0, 2, 0], [], { keepdims: 0n }, [0, 0, 0]],

@@ -218,8 +218,26 @@ static const struct {
   {IN4("y = Transpose <perm = [3, 1, 0, 2]> (p)"), NULL},
   {IN4("y = Einsum <equation = \"abcd->dcba\"> (p)"), NULL},
   {IN4("y = Einsum <equation = \"a b c d -> a b\"> (p)"), NULL},
-  {IN4("y = Einsum <equation = \"...cd->...dc\"> (p)"), "its equation has an ellipsis"},
-  {IN4("y = Einsum <equation = \"abcc->ab\"> (p)"), "or a letter twice in one term"},
+  {IN4("y = Einsum <equation = \"...cd->...dc\"> (p)"), NULL},
+  {"(float[2,4,6] x) => (float[4] y) <float[6] w = raw {0 * 6}> {"
+   " p = Mul (x, w) y = Einsum <equation = \"...c...->c\"> (p) }",
+   "a letter, or an ellipsis, twice in one term"},
+  {IN4("y = Einsum <equation = \"abcc->ab\"> (p)"), "a letter, or an ellipsis, twice in one term"},
+  {"(float[2,4,6] x) => (float[2,4] y) <float[6] w = raw {0 * 6}> {"
+   " p = Mul (x, w) y = Einsum <equation = \"abcd...->ab\"> (p) }",
+   "is not for tensors of such ranks"},
+  {"(float[2,4,6] x) => (float[2,4] y) <float[6] w = raw {0 * 6}> {"
+   " p = Mul (x, w) y = Einsum <equation = \"abcd->ab\"> (p) }",
+   "is not for tensors of such ranks"},
+  {OPSET(19) IN4("y = AveragePool <kernel_shape = [2, 2], dilations = [2, 1], ceil_mode = 1,"
+                 " pads = [1, 1, 1, 1], count_include_pad = 1> (p)"),
+   "it counts padding of dilated windows"},
+  {OPSET(19) IN4("y = AveragePool <kernel_shape = [2, 2], dilations = [2, 1], ceil_mode = 1,"
+                 " pads = [1, 1, 1, 1]> (p)"),
+   NULL},
+  {"(float[6] x) => (y) <float[6] w = raw {0 * 6}, float[1] s = {1}> {"
+   " p = Mul (x, w) y = BatchNormalization (p, s, s, s, s) }",
+   "its rule does not know this form of it"},
   {WITH("float[3,6] z", "y = Einsum <equation = \"ab,Cb->aC\"> (p, z)"), NULL},
   {WITH("int64[2] at", "y = Slice (p, at, at)"), NULL},
   {WITH("int64[1] at", "y = Reshape (p, at)"), NULL},
@@ -228,10 +246,10 @@ static const struct {
   {WITH("int64[4] at", "y = Pad (p, at)"), NULL},
   {WITH("int64[2,6] at", "y = GatherElements <axis = 1> (p, at)"), NULL},
   {WITH("int64[2,1] at", "y = ScatterND <reduction = \"add\"> (p, at, x)"), NULL},
-  {WITH("int64[2,1] at", "y = ScatterND <reduction = \"mul\"> (p, at, x)"),
-   "it reduces by something else than a sum"},
-  {WITH("int64[2,6] at", "y = ScatterElements <axis = 1, reduction = \"max\"> (p, at, x)"),
-   "it reduces by something else than a sum"},
+  {WITH("int64[2,1] at", "y = ScatterND <reduction = \"mul\"> (p, at, x)"), NULL},
+  {WITH("int64[2,6] at", "y = ScatterElements <axis = 1, reduction = \"max\"> (p, at, x)"), NULL},
+  {WITH("int64[2,6] at", "y = ScatterElements <axis = 1, reduction = \"mean\"> (p, at, x)"),
+   "its reduction is not known"},
   {WITH("int64[1] k", "y, n = TopK (p, k)"), NULL},
   {WITH("float[2,6] z", "y = Mod <fmod = 1> (p, z)"), NULL},
   {WITH("float[c,d] z", "y = MatMul (p, z)"), NULL},
@@ -247,6 +265,12 @@ static const struct {
   {"(float[1,1,4,4] x) => (y) <float[4] w = raw {0 * 4}, float[4] s = {1, 1, 2, 2}> {"
    " p = Mul (x, w) y = Resize <mode = \"linear\"> (p, , s) }",
    NULL},
+  {"(float[1,1,4,4] x) => (y) <float[4] w = raw {0 * 4}, float[2] s = {2, 2}> {"
+   " p = Mul (x, w) y = Resize <axes = [2, 4]> (p, , s) }",
+   "its axis is out of range"},
+  {"(float[1,1,4,4] x) => (y) <float[4] w = raw {0 * 4}, int64[4] s = {1, 1, 8, 9}> {"
+   " p = Mul (x, w) y = Resize <keep_aspect_ratio_policy = \"not_larger\"> (p, , , s) }",
+   "its sizes follow from one of them"},
   {"(float[1,2,4,4] x, float[c,d,e,f] w3) => (y) <float[4] w = raw {0 * 4}> {"
    " p = Mul (x, w) y = Conv (p, w3) }",
    "the size of its kernel is not known"},
