@@ -3,7 +3,8 @@
 // { reals } for contents that are given, or null. Options: opset; outputs: how many (1); only:
 // positions of inputs whose gradient is checked (all float ones); float: float32, where ONNX Runtime
 // has no float64 kernel; linear: in each input by itself, so that a large step is exact; fixed: the
-// inputs from 1 on are always weights; parts: outputs that count; omit: outputs that are left out.
+// inputs from 1 on are always weights; sizes: axes from 2 on are always known; known: these axes
+// are; parts: outputs that count; omit: outputs that are left out.
 const list = [];
 const net = (name, op, inputs, attrs = {}, options = {}) =>
   list.push({ name, op, inputs, attrs, ...options });
@@ -227,6 +228,43 @@ net('LpNormalization 1', 'LpNormalization', [range(0.2, 2, 3, 4)], { p: 1n, axis
 net('LRN', 'LRN', [[2, 5, 2, 2]], { size: 3n, alpha: 0.5, beta: 0.75, bias: 1 }, { float: true });
 net('LRN wide', 'LRN', [[1, 6, 2, 1]], { size: 5n, alpha: 0.5, beta: 0.6, bias: 2 }, { float: true });
 net('MeanVarianceNormalization', 'MeanVarianceNormalization', [[2, 2, 3, 2]], {}, { float: true });
+
+// ---- attention: [batch, heads, sequence, size], or [batch, sequence, heads * size] ----
+const attention = (name, inputs, attrs = {}, options = {}) => net(`Attention ${name}`, 'Attention', inputs, attrs,
+  { opset: 23, float: true, known: inputs[0].length === 3 ? [2] : [1, 3], ...options });
+const mask = (...dims) => ({ bools: Array.from({ length: dims.reduce((a, b) => a * b) }, (_, i) => (i % 5 ? 1 : 0)), dims });
+attention('', [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 3]]);
+attention('causal', [[1, 2, 4, 2], [1, 2, 4, 2], [1, 2, 4, 2]], { is_causal: 1n });
+attention('scale', [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]], { scale: 0.3 });
+attention('bias', [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [3, 5]]);
+attention('bias of heads', [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [1, 2, 3, 5]]);
+attention('mask', [[2, 2, 3, 4], [2, 2, 6, 4], [2, 2, 6, 4], mask(3, 6)]);
+attention('mask of batches', [[2, 2, 3, 4], [2, 2, 6, 4], [2, 2, 6, 4], mask(2, 1, 3, 6)]);
+attention('groups', [[2, 4, 3, 4], [2, 2, 5, 4], [2, 2, 5, 3]]);
+attention('groups causal', [[1, 6, 3, 2], [1, 2, 3, 2], [1, 2, 3, 2]], { is_causal: 1n });
+attention('one for all', [[1, 3, 3, 2], [1, 1, 4, 2], [1, 1, 4, 2], [3, 4]]);
+attention('flat', [[2, 3, 8], [2, 5, 8], [2, 5, 6]], { q_num_heads: 2n, kv_num_heads: 2n });
+attention('flat groups', [[2, 3, 8], [2, 5, 4], [2, 5, 4]], { q_num_heads: 4n, kv_num_heads: 2n });
+attention('flat causal bias', [[1, 4, 6], [1, 4, 6], [1, 4, 6], [4, 4]],
+  { q_num_heads: 2n, kv_num_heads: 2n, is_causal: 1n });
+attention('cap', [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]], { softcap: 1.5 });
+attention('cap bias causal', [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [3, 3]], { softcap: 1.5, is_causal: 1n });
+attention('cap mask', [[2, 2, 3, 4], [2, 2, 6, 4], [2, 2, 6, 4], mask(3, 6)], { softcap: 0.8 });
+attention('causal of more keys', [[1, 2, 3, 2], [1, 2, 5, 2], [1, 2, 5, 2]], { is_causal: 1n });
+attention('causal of fewer keys', [[1, 2, 5, 2], [1, 2, 3, 2], [1, 2, 3, 2]], { is_causal: 1n });
+attention('causal mask', [[1, 2, 4, 2], [1, 2, 4, 2], [1, 2, 4, 2], mask(4, 4)], { is_causal: 1n });
+attention('mask of nothing', [[1, 2, 2, 2], [1, 2, 3, 2], [1, 2, 3, 2], { bools: [0, 0, 0, 1, 0, 1], dims: [2, 3] }]);
+attention('24', [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [3, 3]], { softcap: 1.5 }, { opset: 24 });
+const rotary = (name, inputs, attrs = {}) => net(`RotaryEmbedding ${name}`, 'RotaryEmbedding', inputs, attrs,
+  { opset: 23, float: true, linear: true, only: [0], known: inputs[0].length === 3 ? [2] : [1, 3] });
+const places = { ints: [0, 1, 2, 5, 3, 1], dims: [2, 3] };
+rotary('', [[2, 2, 3, 4], [6, 2], [6, 2], places]);
+rotary('interleaved', [[2, 2, 3, 4], [6, 2], [6, 2], places], { interleaved: 1n });
+rotary('flat', [[2, 3, 8], [6, 2], [6, 2], places], { num_heads: 2n });
+rotary('part', [[2, 2, 3, 6], [6, 2], [6, 2], places], { rotary_embedding_dim: 4n });
+rotary('part interleaved flat', [[2, 3, 12], [6, 2], [6, 2], places],
+  { rotary_embedding_dim: 4n, interleaved: 1n, num_heads: 2n });
+rotary('by place', [[2, 2, 3, 4], [2, 3, 2], [2, 3, 2]]);
 
 // ---- convolutions ----
 const conv = (name, x, w, attrs, options = {}) => net(`Conv ${name}`, 'Conv', [x, w, [w[0]]], attrs,

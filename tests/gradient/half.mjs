@@ -37,6 +37,7 @@ const nets = [
   ['GroupNormalization', [drawn(600, 2, 4, 64), drawn(1, 4), drawn(1, 4)], { num_groups: 2n }, [2, 4, 64], 21],
   ['BatchNormalization', [drawn(600, 8, 3, 9), drawn(1, 3), drawn(1, 3), drawn(1, 3), ones(3)], {}, [8, 3, 9]],
   ['LpNormalization', [drawn(600, 4, 64)], {}, [4, 64]],
+  ['Attention', [drawn(30, 1, 2, 5, 8), drawn(30, 1, 2, 5, 8), drawn(1, 1, 2, 5, 8)], { scale: 0.01 }, [1, 2, 5, 8], 23],
   ['MaxPool', [drawn(1, 1, 2, 7, 7)], { kernel_shape: [3n, 3n] }, [1, 2, 5, 5]],
   ['Gather', [drawn(1, 5, 3), ints([4], 1, 4, 1, 0)], {}, [4, 3]],
   ['Gather', [drawn(1, 2, 5), ints([2, 2], 1, 4, 1, 0)], { axis: 1n }, [2, 2, 2]],

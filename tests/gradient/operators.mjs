@@ -53,9 +53,9 @@ function build(net, inputs, way, R) {
     const weight = !input.wanted || way === 'fixed' || (net.fixed && i > 0);
     if (weight) initializers[input.name] = input;
     else {
+      const known = (axis) => net.known?.includes(axis) || (net.sizes && axis > 1);
       const dims = input.dims.map((dim, axis) =>
-        (way === 'symbolic' && !(net.sizes && axis > 1) ? `${input.name}_${axis}`
-          : net.sizes && axis > 1 ? dim : way === 'bare' ? '' : dim));
+        (known(axis) ? dim : way === 'symbolic' ? `${input.name}_${axis}` : ''));
       declared.push(value(input.name, input.type, dims));
     }
   }

@@ -211,6 +211,21 @@ static const struct {
   {IN4("y = MaxPool <kernel_shape = [2, 2], auto_pad = \"SAME_LOWER\"> (p)"), NULL},
   {IN4("y = MaxPool <kernel_shape = [2, 2], auto_pad = \"VALID\"> (p)"), NULL},
   {IN4("y = AveragePool <kernel_shape = [1, 1], strides = [2, 2]> (p)"), NULL},
+  {OPSET(23) IN4("y = Attention (p, p, p)"), NULL},
+  {OPSET(23) IN4("y, k, v = Attention (p, p, p, , p, p)"), "keys and values of steps before"},
+  {OPSET(24) IN4("y = Attention (p, p, p, , , , x)"), "it has lengths of sequences"},
+  {OPSET(23) "(float[2,4,q,6] x, float[2,3,4,6] k) => (y) <float[6] w = raw {0 * 6}> {"
+             " p = Mul (x, w) y = Attention (p, k, k) }",
+   "its heads do not fit each other"},
+  {OPSET(23) "(float[2,h,4,6] x) => (y) <float[6] w = raw {0 * 6}> {"
+             " p = Mul (x, w) y = Attention (p, p, p) }",
+   "its heads, or their size, are not known"},
+  {OPSET(23) "(float[2,4,5,6] x, float[9,2] c, int64[2,5] at) => (y) <float[6] w = raw {0 * 6}> {"
+             " p = Mul (x, w) y = RotaryEmbedding <rotary_embedding_dim = 3> (p, c, c, at) }",
+   "the size that it turns is not even"},
+  {OPSET(23) "(float[2,4,5,4] p, float[9,2] x, int64[2,5] at) => (y) <float[2] w = raw {0 * 2}> {"
+             " c = Mul (x, w) y = RotaryEmbedding (p, c, x, at) }",
+   "its rule does not know this form of it"},
   {IN4("y = LRN <size = 2000> (p)"), "its size is out of range"},
   {IN4("y = LRN <size = 3> (p)"), NULL},
   {IN4("y = DepthToSpace <blocksize = 2> (p)"), NULL},
