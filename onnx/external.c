@@ -3,6 +3,12 @@
 
 #include "model.h"
 
+static psplit_code no_number(const char *key, const char *value, psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_INVALID,
+                       "external_data %s \"%s\" has to be a number of bytes, in decimal", key,
+                       value);
+}
+
 psplit_code psplit_i_external_parse(const Onnx__TensorProto *tensor, psplit_diag *diag,
                                     psplit_i_external *out) {
   psplit_i_external external = {.bytes = UINT64_MAX};
@@ -16,13 +22,14 @@ psplit_code psplit_i_external_parse(const Onnx__TensorProto *tensor, psplit_diag
         return psplit_i_fail(diag, PSPLIT_INVALID, "two external_data locations");
       external.location = value;
     } else if (strcmp(key, "offset") == 0) {
-      if (has_offset || !psplit_i_parse_u64(value, &external.offset))
-        return psplit_i_fail(diag, PSPLIT_INVALID, "external_data offset \"%s\"", value);
+      if (has_offset) return psplit_i_fail(diag, PSPLIT_INVALID, "two external_data offsets");
+      if (!psplit_i_parse_u64(value, &external.offset)) return no_number("offset", value, diag);
       has_offset = true;
     } else if (strcmp(key, "length") == 0) {
-      if (external.bytes != UINT64_MAX || !psplit_i_parse_u64(value, &external.bytes) ||
-          external.bytes == UINT64_MAX)
-        return psplit_i_fail(diag, PSPLIT_INVALID, "external_data length \"%s\"", value);
+      if (external.bytes != UINT64_MAX)
+        return psplit_i_fail(diag, PSPLIT_INVALID, "two external_data lengths");
+      if (!psplit_i_parse_u64(value, &external.bytes) || external.bytes == UINT64_MAX)
+        return no_number("length", value, diag);
     }
   }
   if (!external.location || !*external.location)

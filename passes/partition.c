@@ -80,8 +80,9 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
   if (code == PSPLIT_INFEASIBLE && first.code == PSPLIT_OK)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
-                         " nodes besides constants; ask for fewer stages",
-                         n_stages, planner->grouping.n_groups);
+                         " node%s besides constants; ask for fewer stages",
+                         n_stages, planner->grouping.n_groups,
+                         planner->grouping.n_groups == 1 ? "" : "s");
   return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &first);
 }
 

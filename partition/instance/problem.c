@@ -57,7 +57,8 @@ int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t cl
 
 static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
   char buffer[32];
-  int64_t total = 0;
+  int64_t total = 0, most = -1;
+  uint32_t slowest = 0;
   uint64_t bytes = 0;
   for (uint32_t v = 0; v < p->n_nodes; v++) {
     int64_t largest = 0;
@@ -69,6 +70,8 @@ static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
                              psplit_i_node_name(p, v, buffer), ns);
       if (ns > largest) largest = ns;
     }
+    if (largest > most) slowest = v;
+    if (largest > most) most = largest;
     total = psplit_i_sat_add_i64(total, largest);
     if (p->weight_bytes) bytes = psplit_i_sat_add_u64(bytes, p->weight_bytes[v]);
     if (p->activation_bytes) bytes = psplit_i_sat_add_u64(bytes, p->activation_bytes[v]);
@@ -78,7 +81,9 @@ static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
   if (total >= kSumLimit)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
                          "the nodes' times add up to more than 2^60 ticks, 36 years of "
-                         "a model's nanoseconds; use a coarser unit, or faster devices");
+                         "a model's nanoseconds, most of them of node %s; see what sizes it has, "
+                         "use a coarser unit, or faster devices",
+                         psplit_i_node_name(p, slowest, buffer));
   if (bytes >= (uint64_t)1 << 53)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "the nodes' memory adds up to more than 2^53 bytes");
   return PSPLIT_OK;
@@ -138,7 +143,9 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
   if (code != PSPLIT_OK) return code;
   const uint32_t n_stages = psplit_problem_n_stages(p);
   const int64_t message = most_of_message(p);
-  int64_t total = 0;
+  int64_t total = 0, most = -1;
+  uint32_t slowest = 0;
+  char buffer[32];
   if (message < 0) return psplit_i_fail(diag, PSPLIT_INVALID, "negative time of a message");
   for (uint32_t e = 0; e < p->n_nets; e++) {
     if (p->net_producer[e] >= p->n_nodes)
@@ -151,12 +158,17 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
     const uint32_t fan = p->net_off[e + 1] - p->net_off[e];
     const uint32_t times = fan < n_stages && !p->next_hop ? fan : n_stages;
     const uint64_t paid = psplit_i_sat_mul_u64((uint64_t)largest, times);
-    total = psplit_i_sat_add_i64(total, paid > INT64_MAX ? INT64_MAX : (int64_t)paid);
+    const int64_t all = paid > INT64_MAX ? INT64_MAX : (int64_t)paid;
+    if (all > most) slowest = p->net_producer[e];
+    if (all > most) most = all;
+    total = psplit_i_sat_add_i64(total, all);
   }
   if (total >= kSumLimit)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
-                         "the transfer times add up to more than 2^60 ticks, 36 years of "
-                         "a model's nanoseconds; use a coarser unit, or faster links");
+                         "the transfer times add up to more than 2^60 ticks, 36 years of a "
+                         "model's nanoseconds, most of them of what node %s gives; see what sizes "
+                         "it has, use a coarser unit, or faster links",
+                         psplit_i_node_name(p, slowest, buffer));
   return PSPLIT_OK;
 }
 

@@ -65,6 +65,7 @@ static void broken_tensors_are_refused_wherever_they_stand(void **state) {
     {"?[0] t = {}", PSPLIT_INVALID, "no element type"},
     {"?(0)[0] t = {}", PSPLIT_INVALID, "no element type"},
     {"?(99)[0] t = {}", PSPLIT_UNSUPPORTED, "number 99"},
+    {"?(-5)[0] t = {}", PSPLIT_UNSUPPORTED, "number -5, is none that this version knows"},
     {"string[1] t = raw \"a\"", PSPLIT_INVALID, "strings cannot be raw_data"},
     {"int64[1] t = raw {1} @{int64_data: [1]}", PSPLIT_INVALID, "both raw_data and typed"},
     {"int64[1] t = {} @{int32_data: [1]}", PSPLIT_INVALID, "another type"},
