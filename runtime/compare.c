@@ -241,6 +241,27 @@ static psplit_code find_rounded(const psplit_i_pipe *pipe, psplit_diag *diag,
   return PSPLIT_OK;
 }
 
+/* Stages that train take weights as inputs, which ONNX Runtime cannot pack once for all. With the
+ * model's packed, products would add up in another order: no session packs any. */
+static psplit_code pack_nothing(psplit_i_session_options *session, psplit_diag *diag,
+                                const char ***out_lists) {
+  const size_t n = session->n_config;
+  const char **lists = calloc(2 * (n + 1), sizeof *lists);
+  if (!lists) return psplit_i_nomem(diag);
+  const char **values = lists + n + 1;
+  for (size_t i = 0; i < n; i++) {
+    lists[i] = session->config_keys[i];
+    values[i] = session->config_values[i];
+  }
+  lists[n] = "session.disable_prepacking";
+  values[n] = "1";
+  session->config_keys = lists;
+  session->config_values = values;
+  session->n_config = n + 1;
+  *out_lists = lists;
+  return PSPLIT_OK;
+}
+
 static psplit_code compare_run(const psplit_i_ort *ort, const char *model_path,
                                const psplit_i_pipe *pipe, const psplit_i_run_options *options,
                                psplit_diag *diag, psplit_output_difference *out) {
@@ -248,22 +269,25 @@ static psplit_code compare_run(const psplit_i_ort *ort, const char *model_path,
   comparison c = {pipe, calloc(n + 1, sizeof *c.whole), out};
   psplit_i_run_options run = *options;
   psplit_i_timeline timeline = {0};
+  const char **lists = NULL;
   psplit_code code = c.whole ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code != PSPLIT_OK) return code;
   memset(out, 0, pipe->manifest.n_outputs * sizeof *out);
+  if (pipe->manifest.training) PSPLIT_TRY(pack_nothing(&run.session, diag, &lists));
   run.logger = compare;
   run.user = &c;
-  PSPLIT_TRY(run_whole(ort, model_path, pipe, options, 1, c.whole, diag));
+  PSPLIT_TRY(run_whole(ort, model_path, pipe, &run, 1, c.whole, diag));
   PSPLIT_TRY(psplit_i_run_threads(ort, pipe, &run, diag, &timeline));
   bool differ = false;
   for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) differ |= out[o].n_different != 0;
   if (differ) PSPLIT_TRY(find_rounded(pipe, diag, out));
   if (differ && options->session.optimization == 0)
-    PSPLIT_TRY(find_random(ort, model_path, &c, options, diag));
+    PSPLIT_TRY(find_random(ort, model_path, &c, &run, diag));
 out:
   psplit_i_timeline_fini(&timeline);
   release(c.whole, n);
   free(c.whole);
+  free(lists);
   return code;
 }
 

@@ -331,7 +331,8 @@ typedef struct psplit_output_difference {
 
 /* Runs the model `model_path` whole, then the pipeline as psplit_pipeline_run does, on the same
  * inputs and with options->sessions[0] for all stages (options->output, take_output, stream and
- * first_micro_batch are not used, and n_micro_batches is a number). out[info->n_outputs] is the
+ * first_micro_batch are not used, and n_micro_batches is a number). Where the pipeline trains, no
+ * session packs weights, which are inputs there. out[info->n_outputs] is the
  * caller's. Errors: MISMATCH where types or shapes differ; those of running. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_compare_run(
   const psplit_onnxruntime *ort, const char *model_path, psplit_pipeline *pipeline,
