@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rule.h"
+#include "site.h"
 
 /* Nodes looked at for one initializer: more than any parameter needs. */
 enum { MAX_VIEWS = 8, MAX_LOOKS = 4096 };
@@ -15,11 +16,6 @@ typedef struct parameter {
   int32_t rank;
   uint32_t looks;
 } parameter;
-
-static bool is_float(int32_t elem) {
-  return elem == PSPLIT_ELEM_FLOAT || elem == PSPLIT_ELEM_DOUBLE || elem == PSPLIT_ELEM_FLOAT16 ||
-         elem == PSPLIT_ELEM_BFLOAT16;
-}
 
 static bool reads(const psplit_i_node *node, uint32_t input, uint32_t value) {
   return input < node->n_inputs && node->inputs[input] == value;
@@ -66,7 +62,7 @@ static bool comes_to_place(parameter *p, uint32_t value, int depth) {
 static bool is_float_initializer(const psplit_i_graph *graph, uint32_t value) {
   const uint32_t initializer = graph->values[value].initializer;
   return initializer != PSPLIT_NONE &&
-         is_float(psplit_i_graph_initializer(graph, initializer).data_type);
+         psplit_i_is_float(psplit_i_graph_initializer(graph, initializer).data_type);
 }
 
 static bool is_name(const psplit_i_graph *graph, const char *pattern) {
@@ -125,7 +121,7 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
     const uint32_t v = graph->initializers[i];
     const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
     const char *name = graph->values[v].name;
-    if (!is_float(tensor.data_type)) continue;
+    if (!psplit_i_is_float(tensor.data_type)) continue;
     const bool frozen = matches(graph, options->freeze, options->n_freeze, name, freeze_used);
     parameter p = {.graph = graph, .name = name, .rank = (int32_t)tensor.n_dims};
     bool trained;
@@ -140,4 +136,19 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
 out:
   psplit_i_arena_fini(&scratch);
   return code;
+}
+
+bool psplit_i_weights_are_constants(const psplit_i_shapes *shapes) {
+  const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
+  bool any = false;
+  for (uint32_t i = 0; i < graph->n_initializers; i++)
+    if (psplit_i_is_float(psplit_i_graph_initializer(graph, i).data_type)) return false;
+  for (uint32_t n = 0; n < graph->n_nodes && !any; n++) {
+    const psplit_i_node *node = &graph->nodes[n];
+    const uint32_t value = node->n_outputs ? node->outputs[0] : PSPLIT_NONE;
+    if (value == PSPLIT_NONE || !psplit_i_node_is(node, "Constant")) continue;
+    const psplit_i_vtype *type = psplit_i_shapes_type(shapes, value);
+    any = psplit_i_is_float(type->elem) && type->rank >= 1;
+  }
+  return any;
 }

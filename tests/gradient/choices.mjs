@@ -76,6 +76,8 @@ tap.ok(make(plain, 'mse:', 'gradient_of=x', 'freeze=*').weights.x === 'x.grad', 
 
 // ---- options that cannot be meant ----
 const scores = around([node('Tanh', ['a'], ['b'])]);
+const constants = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
+  nodes: [node('Constant', [], ['w'], { value: weight(4) }), node('Mul', ['x', 'w'], ['y'])] });
 const old = around([node('Tanh', ['a'], ['b'])], { opset: 11 });
 for (const [what, bytes, pattern, code, ...line] of [
   ['no such loss', plain, /no such loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
@@ -89,6 +91,8 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['a pattern for nothing', plain, /train "q" matches no/, 'USAGE', 'mse:', 'train=q'],
   ['another', plain, /freeze "q" matches no/, 'USAGE', 'mse:', 'freeze=q'],
   ['nothing to train', plain, /nothing to train/, 'USAGE', 'mse:', 'freeze=*'],
+  ['nothing named', plain, /initializer in a parameter's place/, 'USAGE', 'mse:', 'freeze=*'],
+  ['weights of constants', constants, /results of Constant nodes, which are never trained; make init/, 'USAGE', 'mse:'],
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
   ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],
   ['an old opset', old, /opset 12/, 'UNSUPPORTED', 'softmax-cross-entropy:'],
