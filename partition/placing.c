@@ -492,6 +492,8 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
   out_result->solver = PSPLIT_I_SOLVER_CONTIGUOUS;
   PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AT_ONCE));
   PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_WITH_A_SPLIT));
+  /* The search takes all that is left: once before it, and again with what it finds. */
+  if (with_bounds) PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AFTER_SEARCH));
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && p.value < PSPLIT_I_INF; i++)
     if (STEPS[i].improve) PSPLIT_TRY(STEPS[i].improve(&p));
   if (with_bounds && p.value > out_result->bound) PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AFTER_SEARCH));

@@ -277,6 +277,27 @@ static void test_limit_is_deterministic(void **state) {
   free(w);
 }
 
+/* The search for a free placement takes all that it is given: the bound that is dearest, which was
+ * asked behind it alone, was not asked at all. */
+static void test_search_leaves_a_bound(void **state) {
+  (void)state;
+  bench b;
+  open_bench_on(&b, make_wide(200, 4, 20));
+  psplit_diag diag = {0};
+  psplit_solution *solution;
+  b.options.noncontiguous = b.options.limit_by_work = true;
+  b.options.time_limit_s = 0.2;
+  assert_int_equal(psplit_partition_solve(&b.w->problem, &b.options, &diag, &solution), PSPLIT_OK);
+  psplit_i_budget whole = psplit_i_budget_unlimited();
+  const int64_t bound = share_bound(&b, solution->objective_ns, 1, &whole);
+  print_message("# value %lld, bound %lld, by shares %lld\n", (long long)solution->objective_ns,
+                (long long)solution->lower_bound_ns, (long long)bound);
+  assert_string_equal(solution->bound, "shares of communication");
+  assert_true(solution->lower_bound_ns >= bound - bound / 200);
+  psplit_solution_destroy(solution);
+  close_bench(&b);
+}
+
 /* Work that is counted is work that is done: a twentieth of the limit takes a fraction of the
  * time. Sanitizers slow both alike. */
 static void test_limit_binds(void **state) {
@@ -306,6 +327,7 @@ int main(void) {
     cmocka_unit_test(test_small_stays_alone),      cmocka_unit_test(test_bounds_stop),
     cmocka_unit_test(test_first_split_stops),      cmocka_unit_test(test_flow_stops),
     cmocka_unit_test(test_limit_is_deterministic), cmocka_unit_test(test_limit_binds),
+    cmocka_unit_test(test_search_leaves_a_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
