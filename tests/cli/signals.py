@@ -18,9 +18,9 @@ import time
 
 from bad_input import Tap, chain, listing
 from durable import ONNXRUNTIME
-from interrupt import heed_signals
+from interrupt import Watch, heed_signals, sleeps, wait_until
 
-SOON_S, AT_ONCE_S = 1.7, 0.7  # 1 s and 0, and what a busy machine takes
+SOON_S, AT_ONCE_S = 1.7, 0.7  # 1 s and 0, and what the machine takes
 INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 PROBLEM = {"format": "psplit-problem", "devices": [{"count": 2}], "nodes": [{"time_ns": 5}] * 2,
            "tensors": [{"producer": 0, "consumers": [1]}]}
@@ -83,6 +83,16 @@ def full_pipe():
     return reader, writer
 
 
+def is_pending(pid, number):
+    """Whether a signal has been sent that a process has not begun to handle."""
+    try:
+        with open("/proc/%d/status" % pid) as status:
+            masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigPnd:", "ShdPnd:"))]
+        return any(mask >> (number - 1) & 1 for mask in masks)
+    except OSError:
+        return False
+
+
 class Bed:
     """A directory with what the rows name, and the commands."""
 
@@ -134,45 +144,27 @@ class Bed:
         running = subprocess.Popen([*self.commands[tool], *args.split()], cwd=self.cwd, env=env, text=True,
                                    stdin=subprocess.DEVNULL, preexec_fn=heed_signals, stderr=subprocess.PIPE,
                                    stdout=writer if writer is not None else subprocess.DEVNULL)
-        begun = time.monotonic()
-        while running.poll() is None and time.monotonic() - begun < 20:
-            if os.path.exists(told) or (" " not in block and self.sleeps(running.pid)):
-                break
-            time.sleep(0.05)
+        wait_until(running, lambda: os.path.exists(told) or (" " not in block and sleeps(running.pid)))
         return running, [end for end in (reader, writer) if end is not None]
-
-    @staticmethod
-    def sleeps(pid):
-        """Whether all its threads have slept for a while."""
-        def used():
-            fields = [open("/proc/%d/task/%s/stat" % (pid, task)).read().rpartition(")")[2].split()
-                      for task in os.listdir("/proc/%d/task" % pid)]
-            return None if any(each[0] == "R" for each in fields) else [each[11:13] for each in fields]
-        try:
-            first = used()
-            time.sleep(0.25)
-            return first is not None and first == used()
-        except OSError:
-            return False
 
     def signalled(self, row, numbers):
         """(status, stderr, seconds behind the last signal, whether it was there for all)"""
         running, ends = self.start(row)
         there = running.poll() is None
+        watch = Watch(running)
         for i, number in enumerate(numbers):
             if i:
+                wait_until(running, lambda: not is_pending(running.pid, numbers[i - 1]))
                 time.sleep(0.25)
             there = there and running.poll() is None
-            since = time.monotonic()
+            watch = Watch(running)
             if running.poll() is None:
                 running.send_signal(number)
-        try:
-            _, err = running.communicate(timeout=4)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            _, err = running.communicate()
-            err += "(killed)"
-        took_s = time.monotonic() - since
+        took_s = watch.until_ended() if there else 0
+        killed = running.poll() is None
+        running.kill()
+        _, err = running.communicate()
+        err += "(killed)" if killed else ""
         for end in ends:
             os.close(end)
         return running.returncode, err, took_s, there

@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Runner, env, hasEnded, processesBelow, rankBelow, sleep, within } from './runner.mjs';
+import { Runner, Watch, env, hasEnded, processesBelow, rankBelow, settled, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -43,7 +43,7 @@ const used = (pid) => {
 };
 // Until the process is in its long node.
 async function busy(pid) {
-  for (let i = 0; i < 600 && used(pid) < 1.2; i++) await sleep(50);
+  for (let i = 0; i < 2400 && used(pid) < 1.2 && !hasEnded(pid); i++) await sleep(50);
 }
 // Sends signals, 0.3 s apart, and says how long after the last the process has ended: a launcher may take longer.
 async function endBy(run, pid, signals) {
@@ -51,9 +51,8 @@ async function endBy(run, pid, signals) {
     if (i) await sleep(300);
     process.kill(pid, signal);
   }
-  const since = Date.now();
-  while (!hasEnded(pid) && Date.now() - since < 20000) await sleep(20);
-  const ms = Date.now() - since;
+  const watch = new Watch(pid);
+  const ms = await watch.untilEnded();
   const end = await within(10000, run.ended);
   if (!end) run.child.kill('SIGKILL');
   return { ...end, ms };
@@ -71,7 +70,7 @@ async function computing(title, signals, options) {
   const run = startRun(...long);
   let pid = run.child.pid;
   if (launcher) { // the rank that works
-    for (let i = 0; i < 600; i++) {
+    for (let i = 0; i < 2400; i++) {
       pid = processesBelow(run.child.pid, runner).sort((a, b) => used(b) - used(a))[0];
       if (pid && used(pid) > 1) break;
       await sleep(50);
@@ -115,7 +114,7 @@ if (!launcher) {
   spawnSync('mkfifo', [fifo]);
   const waits = async (title, args, pattern, most) => {
     const run = startRun(...args);
-    await sleep(1500);
+    await settled(run.child.pid);
     await ends(title, run, run.child.pid, ['SIGTERM'], { pattern, most });
   };
   const unread = ['--random', '--dim', 'n=3', '-o', fifo];

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { decoders } from '../generate/decoder.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner, env, hasEnded, library, rankBelow, sleep, within } from './runner.mjs';
+import { Runner, Watch, env, hasEnded, library, rankBelow, settled, sleep, within } from './runner.mjs';
 
 const [splitter, train, generator, learn, odd, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, splitter, launcher, 2);
@@ -65,22 +65,25 @@ async function run({ program, args, ranks }, signals, gapMs) {
   let stderr = '';
   child.stderr.on('data', (data) => { stderr += data; });
   const ended = new Promise((resolve) => { child.on('close', resolve); });
-  await sleep(2000);
-  const pid = ranks && launcher ? rankBelow(child.pid, program, 1) : child.pid;
-  let since = NaN;
+  let pid = child.pid;
+  if (ranks && launcher) {
+    for (let i = 0; i < 600 && !(pid = rankBelow(child.pid, program, 1)); i++) await sleep(100);
+    await sleep(1000);
+  }
+  await settled(pid, 2);
+  let watch = new Watch(pid);
   for (const [i, signal] of signals.entries()) {
     if (i) await sleep(gapMs);
-    since = Date.now();
+    watch = new Watch(pid);
     try {
       if (pid) process.kill(pid, signal);
     } catch { /* the first one has ended it */ }
   }
-  while (!hasEnded(pid) && Date.now() - since < 20000) await sleep(10);
-  const ms = Date.now() - since, status = await within(20000, ended);
+  const ms = await watch.untilEnded(), status = await within(20000, ended);
   if (status === undefined) child.kill('SIGKILL');
   // The launcher may be gone before what it has killed.
   let ranksLeft = launcher ? ranksOfThis() : [];
-  for (let i = 0; i < 40 && ranksLeft.length; i++) {
+  for (let i = 0; i < 400 && ranksLeft.length; i++) {
     await sleep(50);
     ranksLeft = ranksOfThis();
   }

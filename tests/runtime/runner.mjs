@@ -108,3 +108,68 @@ export const hasEnded = (pid) => {
     return true;
   }
 };
+
+// A file of each thread of a process.
+function ofThreads(pid, name) {
+  const found = new Map();
+  try {
+    for (const task of readdirSync(`/proc/${pid}/task`)) found.set(task, readFileSync(`/proc/${pid}/task/${task}/${name}`, 'latin1'));
+  } catch { /* the process, or one of them, has ended */ }
+  return found;
+}
+
+// What the first thread of a process, which ends it, has waited for a processor that others had.
+function waitedMs(pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
+// Since when: how long a process takes, but for what it waits for a processor.
+export class Watch {
+  #pid;
+  #since = performance.now();
+  #first;
+  #last;
+
+  constructor(pid) {
+    this.#pid = pid;
+    this.#first = this.#last = waitedMs(pid);
+  }
+
+  ms() {
+    this.#last = Math.max(this.#last, waitedMs(this.#pid)); // none of one that is gone
+    return performance.now() - this.#since - (this.#last - this.#first);
+  }
+
+  // Once it has ended, or should have long ago.
+  async untilEnded() {
+    let ms = this.ms();
+    while (!hasEnded(this.#pid) && ms < 20000) {
+      const own = waitedMs(process.pid);
+      await sleep(10);
+      ms = this.ms() - (waitedMs(process.pid) - own); // it may have ended while this one waited to look again
+    }
+    return ms;
+  }
+}
+
+// Until a process takes SIGTERM and all its threads sleep, or it has used `most` seconds of a processor.
+export async function settled(pid, most = Infinity) {
+  const look = () => {
+    const stats = [...ofThreads(pid, 'stat').values()].map((text) => text.replace(/^.*\) /s, '').split(' '));
+    return stats.some(([state]) => state === 'R') ? undefined : stats.map((fields) => fields.slice(11, 13).join()).join(' ');
+  };
+  for (const since = Date.now(); !hasEnded(pid) && Date.now() - since < 120000;) {
+    const before = look();
+    await sleep(300);
+    let taken = 0;
+    try {
+      taken = parseInt(/^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1].slice(-8), 16) >> 14 & 1;
+    } catch { /* it has ended */ }
+    const used = [...ofThreads(pid, 'schedstat').values()].reduce((sum, text) => sum + Number(text.split(' ')[0]) / 1e9, 0);
+    if (taken && ((before !== undefined && before === look()) || used > most)) return;
+  }
+}

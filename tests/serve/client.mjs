@@ -52,7 +52,7 @@ export class Clients {
     child.stdout.on('data', (data) => { run.stdout += data; });
     child.stderr.on('data', (data) => { run.stderr += data; });
     run.ended = new Promise((resolve) => { child.on('exit', (status) => resolve(status ?? -1)); });
-    for (let i = 0; i < 500 && !/:(\d+)\/v2/.test(run.stdout) && child.exitCode === null; i++) await sleep(20);
+    for (let i = 0; i < 6000 && !/:(\d+)\/v2/.test(run.stdout) && child.exitCode === null; i++) await sleep(20);
     run.port = Number(/:(\d+)\/v2/.exec(run.stdout)?.[1]);
     if (!run.port) this.tap.ok(false, 'it starts', run.stderr);
     run.pid = launcher ? processesBelow(child.pid, server).find((pid) =>
@@ -95,7 +95,7 @@ export class Clients {
 
   async stop(run, signal = 'SIGTERM') {
     process.kill(run.pid, signal);
-    const status = await within(20000, run.ended);
+    const status = await within(120000, run.ended);
     if (status === undefined) run.child.kill('SIGKILL');
     return status;
   }

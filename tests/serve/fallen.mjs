@@ -21,7 +21,7 @@ const isAlive = (pid) => {
   }
 };
 const gone = async (pids) => {
-  for (let i = 0; i < 250 && pids.some(isAlive); i++) await sleep(20);
+  for (let i = 0; i < 3000 && pids.some(isAlive); i++) await sleep(20);
   return !pids.some(isAlive);
 };
 
@@ -36,10 +36,10 @@ const gone = async (pids) => {
   const client = async () => {
     for (; !over; asked++) {
       const seed = asked % KINDS;
-      const answer = await within(30000, all.ask(run, 'POST', INFER, all.request(seed, 2)));
+      const answer = await within(120000, all.ask(run, 'POST', INFER, all.request(seed, 2)));
       if (answer?.status === 200 && all.isRight(answer.json?.outputs[0].data, seed)) counts.right++;
       else if (answer?.status === 500 && /^stage \d.*its process ended twice while it computed this: signal 9$/.test(answer.json?.error)) counts.told++;
-      else wrong.push(answer ? `${answer.status} ${answer.error ?? answer.bytes}` : 'no answer within 30 s');
+      else wrong.push(answer ? `${answer.status} ${answer.error ?? answer.bytes}` : 'no answer within 120 s');
     }
   };
   const load = Array.from({ length: Number(clients) }, client);
@@ -73,7 +73,7 @@ const gone = async (pids) => {
   const idle = stageProcesses(run.pid).get(1);
   process.kill(idle, 'SIGKILL');
   let back;
-  for (let i = 0; i < 250 && !(back && back !== idle); i++) {
+  for (let i = 0; i < 3000 && !(back && back !== idle); i++) {
     await sleep(20);
     back = stageProcesses(run.pid).get(1);
   }

@@ -54,7 +54,7 @@ async function open(title, { status, stderr, file }, hash = '', how = {}) {
   page.busy = async () => (await session.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration').value * 1000;
   const before = await page.busy();
   await page.goto(`${pathToFileURL(file).href}${hash}`);
-  await page.waitForFunction(() => window.page?.shown, null, { timeout: 60000 });
+  await page.waitForFunction(() => window.page?.shown, null, { timeout: 300000 });
   page.milliseconds = await page.busy() - before;
   return page;
 }
