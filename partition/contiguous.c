@@ -41,7 +41,9 @@ enum {
   FEW_PARTS = 4,    /* the same in between */
   WIDE_GAP = 50,    /* is more than one of so many parts of the value, */
   SMALL_GAIN = 16,  /* and a small gain less than one of so many parts of the gap */
+  PRICED_STEPS = 2, /* times as many for labels that prices may rule out, */
   FAR_STEPS = 4,    /* times as many for an exact program that gets far */
+  LITTLE = 1000,    /* a gap of more than one of so many parts of the value is halved */
   FEW_GAINS = 4,    /* close what is not worth half a step: just below the value again */
   FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
   SOON = 1 << 16    /* steps of the exact program behind the first few orders */
@@ -78,16 +80,34 @@ out:
   return code;
 }
 
-static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  (void)turn;
-  const psplit_code code = narrow(a, psplit_i_state_exact, MOST_PARTS);
-  return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart, MOST_PARTS)
-                                          : code;
-}
-
 /* Where little is open, the exact program closes it best by itself, a little at a time. */
 static bool is_wide(const psplit_i_solver_state *a) {
   return a->best.value - a->result->bound > a->best.value / WIDE_GAP;
+}
+
+/* Whether a limit in the middle of the gap says more than one just below the value. */
+static bool may_halve(const psplit_i_solver_state *a) {
+  return a->best.value - a->result->bound > a->best.value / LITTLE;
+}
+
+/* By halves of the gap, where prices of clusters rule out labels. */
+static psplit_code halve(psplit_i_solver_state *a) {
+  psplit_i_verdict verdict = PSPLIT_I_NO;
+  while (verdict != PSPLIT_I_UNKNOWN && may_halve(a) && !psplit_i_state_done(a)) {
+    const int64_t limit = a->result->bound + (a->best.value - a->result->bound) / 2;
+    const psplit_code code =
+      psplit_i_state_exact_priced(a, limit, PRICED_STEPS * a->budget, &verdict);
+    if (code != PSPLIT_OK) return code;
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  (void)turn;
+  if (a->by_price) return narrow(a, psplit_i_state_exact_priced, MOST_PARTS);
+  const psplit_code code = narrow(a, psplit_i_state_exact, MOST_PARTS);
+  return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart, MOST_PARTS)
+                                          : code;
 }
 
 /* Whether a better split took many steps and closes little of the gap. */
@@ -107,10 +127,12 @@ static psplit_code ask_stuck(psplit_i_solver_state *a) {
 /* Where the exact program is undecided, or dear: bounds that take longer. Where it gets far and
  * much is open, limits between bound and value as well, once, and more steps from now on. */
 static psplit_code go_deeper(psplit_i_solver_state *a) {
-  const psplit_code code = psplit_i_state_ask_late(a);
+  psplit_code code = psplit_i_state_ask_late(a);
   if (code == PSPLIT_OK && psplit_i_state_stuck(a)) return ask_stuck(a);
   if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_done(a)) return code;
   a->gets_far = true;
+  code = halve(a);
+  if (code != PSPLIT_OK || a->by_price) return code;
   return narrow(a, a->by_apart ? psplit_i_state_exact_apart : psplit_i_state_exact, FEW_PARTS);
 }
 
@@ -136,11 +158,12 @@ static int64_t next_leap(psplit_i_solver_state *a, psplit_i_verdict verdict, int
 /* A limit below the best value. */
 static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t before = a->best.value, leap = a->leap;
-  const int64_t limit = before - 1 - leap;
+  const int64_t half = (before - a->result->bound) / 2;
+  const int64_t limit = a->by_price && may_halve(a) ? before - half : before - 1 - leap;
   psplit_i_verdict verdict;
   if (psplit_i_state_stuck(a)) return psplit_i_state_ask_late(a);
-  psplit_code code =
-    psplit_i_state_exact(a, limit > a->result->bound ? limit : a->result->bound,
+  exact_run *run = a->by_price ? psplit_i_state_exact_priced : psplit_i_state_exact;
+  psplit_code code = run(a, limit > a->result->bound ? limit : a->result->bound,
                          a->gets_far ? FAR_STEPS * a->budget : a->budget, &verdict);
   const bool dear = verdict == PSPLIT_I_YES && !a->gets_far && gains_little(a, before);
   turn->again = (verdict != PSPLIT_I_UNKNOWN && !dear) || leap > 0;

@@ -28,6 +28,10 @@ typedef struct psplit_i_exact_options {
   /* Of the splits within the limit, with as many stages or fewer, one whose first stage has the
    * least load, where no split is within it whose first stage would have been two. Forward nets. */
   bool least_front;
+  /* [n] Prices, none below 0, by which no stage of a split within the limit is worth more than
+   * PSPLIT_I_WORTH_ONE: labels of which more is left than their stages are worth are dropped. Not
+   * with send_once, unless prices know no more than that of what stages send. NULL: none. */
+  const int32_t *price;
   bool send_once; /* charge a tensor's producer once: NO holds, YES may be above the limit */
   /* By shared memory, where psplit_i_exact_counts_bypasses(): what a stage passes on counts, so
    * that NO holds for splits whose tensors go by any way; YES may be above the limit. */

@@ -27,6 +27,7 @@
 #include "instance.h"
 #include "load_tracker.h"
 #include "message_floor.h"
+#include "stage_worth.h"
 #include "weight_axis.h"
 
 /* Bytes between what one thread writes and what others read: caches move whole lines, in pairs. */
@@ -230,6 +231,7 @@ typedef struct expander {
   uint64_t n_stages, n_pushed; /* stages that were formed, labels that they led to */
   recent *recent;              /* [N_RECENT] */
   int64_t omega;               /* of what is left */
+  int64_t worth;               /* of what is left, by options->price */
   const label *from;
   uint32_t from_id;
   char apart[APART];

@@ -97,10 +97,12 @@ void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const u
   d->receivers = d->from->receivers;
   d->hash = d->from->hash ^ d->receivers;
   d->omega = 0;
+  d->worth = 0;
   d->check = 0;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (!(d->left[i / 64] >> (i % 64) & 1)) continue;
     d->omega += x->automaton->omega[i];
+    if (x->options->price) d->worth += x->options->price[i];
     d->check ^= x->zobrist2[i];
     uint32_t n_succ = 0;
     for (uint32_t l = instance->succ_off[i]; l < instance->succ_off[i + 1]; l++)

@@ -7,6 +7,8 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
   const exact *x = d->x;
   const uint32_t next = move->next;
   if (d->omega < x->low[next] || d->omega > x->high[next]) return;
+  const uint32_t n_in_front = x->automaton->n_stages - x->automaton->used[next];
+  if (d->worth > (int64_t)n_in_front * PSPLIT_I_WORTH_ONE) return;
   if (x->open_share > 0) {
     const double needed = (double)d->omega + (double)d->open * x->open_share;
     if (needed > x->room[next] || needed + psplit_i_messages_in_front(d, move) > x->room[next])

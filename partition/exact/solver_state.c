@@ -10,6 +10,7 @@
 #include "instance.h"
 #include "label_annealing.h"
 #include "local_search.h"
+#include "prices.h"
 #include "problem.h"
 #include "recombine.h"
 #include "reductions.h"
@@ -28,9 +29,12 @@ enum {
   /* Rates between budgets: steps of the exact program that take as long as ANNEAL_STEPS, and
    * clusters added to load trackers in the time of one step. */
   STEPS_PER_ANNEAL = 3750000,
-  STUCK_PART = 8, /* a run is stuck where it has not tried one of so many parts of all stages, */
-  LESS_STUCK = 2, /* and stays so until the gap is one of so many parts */
-  TO_THE_END = 2, /* times its steps: what the exact program may take where little seems left */
+  STUCK_PART = 8,    /* a run is stuck where it has not tried one of so many parts of all stages, */
+  LESS_STUCK = 2,    /* and stays so until the gap is one of so many parts */
+  TO_THE_END = 2,    /* times its steps: what the exact program may take where little seems left */
+  PRICE_ROUNDS = 10, /* in which prices grow, */
+  PRICE_AGAIN = 4,   /* and where they begin as those of another limit, */
+  PRICE_SHARE = 4,   /* for no more than one of so many parts of the budget */
   ADDED_PER_STEP = 32,
   WINDOW_PART = 2, /* windows, where the gap is wide, have one of so many parts of the steps each */
   ROUNDS_ANEW = 4, /* of search, where annealing brought nothing, */
@@ -207,7 +211,8 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   psplit_i_state_charge(a, steps);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   a->last_steps = steps;
-  if (!apart && *out_verdict == PSPLIT_I_UNKNOWN) note_progress(a, options.max_steps, rounds);
+  if (!apart && !options.price && *out_verdict == PSPLIT_I_UNKNOWN)
+    note_progress(a, options.max_steps, rounds);
   if (*out_verdict == PSPLIT_I_YES && apart)
     psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
   if (*out_verdict == PSPLIT_I_YES) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_EXACT);
@@ -292,6 +297,69 @@ out:
     psplit_i_result_raise(a->result, limit + 1, PSPLIT_I_SOLVER_EXACT);
   if (*out_verdict == PSPLIT_I_YES && a->trial.value > limit) *out_verdict = PSPLIT_I_UNKNOWN;
   return PSPLIT_OK;
+}
+
+static bool may_price(const psplit_i_solver_state *a) {
+  const psplit_i_instance *in = &a->instance;
+  return !a->request->relaxed && in->n <= PSPLIT_I_LARGE && in->n_types == 1 &&
+         in->n_stages <= PSPLIT_I_PRICED_STAGES && in->all_forward &&
+         in->total_w[0] < PSPLIT_I_INF &&
+         psplit_i_takes(PSPLIT_I_RULE_PRICES, a->automaton.features);
+}
+
+/* Prices by which no stage of a split within the limit is worth more than ONE: of the instance in
+ * which receivers are apart. NULL: they would take too long. *out_no: there is no such split, by
+ * the prices alone. */
+static psplit_code price_clusters(psplit_i_solver_state *a, int64_t limit,
+                                  const int32_t **out_price, bool *out_no) {
+  psplit_i_budget part = psplit_i_budget_share(a->request->budget, PRICE_SHARE);
+  psplit_i_worth *worth = NULL;
+  psplit_i_prices *prices = &a->prices;
+  const bool again = prices->n == a->instance.n;
+  psplit_i_apart apart;
+  int64_t sum = 0;
+  *out_price = NULL;
+  psplit_code code = take_apart(a, limit, &apart);
+  if (code != PSPLIT_OK) return code;
+  *out_no = apart.impossible;
+  if (apart.impossible) goto out;
+  const psplit_i_instance *instance = apart.changed ? &apart.instance : &a->instance;
+  PSPLIT_TRY(psplit_i_worth_make(instance, &part, &worth));
+  if (!worth || psplit_i_worth_ops(worth, PSPLIT_I_WORTH_PARTS) > psplit_i_budget_left(&part))
+    goto out;
+  if (!again) PSPLIT_TRY(psplit_i_prices_init(instance, limit, &a->arena, prices));
+  PSPLIT_TRY(psplit_i_prices_grow(prices, worth, limit, again ? PRICE_AGAIN : PRICE_ROUNDS, true,
+                                  &part, &sum));
+  if (sum > 0) *out_price = prices->price;
+  *out_no = sum > prices->needed;
+out:
+  psplit_i_spend(a->request->budget, part.spent);
+  psplit_i_worth_free(worth);
+  psplit_i_apart_fini(&apart);
+  return code == PSPLIT_OK ? code : psplit_i_nomem(a->request->diag);
+}
+
+psplit_code psplit_i_state_exact_priced(psplit_i_solver_state *a, int64_t limit, uint64_t budget,
+                                        psplit_i_verdict *out_verdict) {
+  const uint64_t spent = a->spent;
+  const int32_t *price;
+  bool no;
+  *out_verdict = PSPLIT_I_UNKNOWN;
+  if (!may_price(a)) return PSPLIT_OK;
+  psplit_code code = price_clusters(a, limit, &price, &no);
+  if (code == PSPLIT_OK && no) {
+    *out_verdict = PSPLIT_I_NO;
+    psplit_i_result_raise(a->result, limit + 1, PSPLIT_I_BOUND_PRICES);
+  } else if (code == PSPLIT_OK && price) {
+    /* Receivers are counted: what dominates is within the limit then, and so not ruled out. */
+    const psplit_i_exact_options options = {.limit = limit, .price = price, .max_steps = budget};
+    code = run_exact(a, options, NULL, &a->axis, out_verdict);
+    if (*out_verdict == PSPLIT_I_NO)
+      psplit_i_result_raise(a->result, limit + 1, PSPLIT_I_SOLVER_EXACT);
+  }
+  a->spent = spent; /* the time that is left bounds it, not the steps of the others */
+  a->by_price = a->by_price || *out_verdict != PSPLIT_I_UNKNOWN;
+  return code;
 }
 
 psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,

@@ -11,6 +11,7 @@
 #include "downsets.h"
 #include "exact.h"
 #include "instance.h"
+#include "prices.h"
 #include "result.h"
 #include "weight_axis.h"
 
@@ -45,6 +46,8 @@ typedef struct psplit_i_solver_state {
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
   bool gets_far;            /* it takes many steps, but seems to end */
+  psplit_i_prices prices;   /* of the clusters, once they have been asked for, */
+  bool by_price;            /* by which the exact program has decided a limit */
   uint64_t last_steps;      /* of its last run */
   uint64_t stuck_steps;     /* with so many it tried few stages only; 0: it went on */
   int64_t stuck_gap;        /* when that was so */
@@ -110,6 +113,12 @@ bool psplit_i_state_stuck(const psplit_i_solver_state *a);
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact_apart(psplit_i_solver_state *a, int64_t limit,
                                                        uint64_t budget,
                                                        psplit_i_verdict *out_verdict);
+/* The same of the instance itself where prices of clusters apply: a label is dropped where what is
+ * left is worth more than all stages that are left. Its steps are not counted, and it has some more
+ * than `budget`. a->by_price: it has decided a limit. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_exact_priced(psplit_i_solver_state *a, int64_t limit,
+                                                        uint64_t budget,
+                                                        psplit_i_verdict *out_verdict);
 /* Of the splits with the best value one that sends least; `lexicographic`: which of these,
  * or NULL. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apart.h"
 #include "boundary_annealing.h"
 #include "exact.h"
 #include "messages.h"
+#include "prices.h"
 #include "sweep.h"
 #include "weight_axis_inside.h"
 
@@ -354,6 +356,110 @@ static void following_changes_no_verdict(void **state) {
   assert_true(n_fewer > n_decided / 4);
 }
 
+/* Prices at a limit, of the instance or of that in which receivers are apart; NULL: it is too wide,
+ * or no split is within the limit for certain. */
+static const int32_t *prices_at(bed *b, int64_t limit, bool with_apart) {
+  const int32_t *price = NULL;
+  psplit_i_worth *worth = NULL;
+  psplit_i_apart apart = {0};
+  psplit_i_prices prices;
+  int64_t sum = 0;
+  if (with_apart)
+    assert_int_equal(psplit_i_apart_make(&b->instance, &b->automaton, &b->closure, &b->options,
+                                         limit, NULL, &apart),
+                     PSPLIT_OK);
+  const psplit_i_instance *instance = apart.changed ? &apart.instance : &b->instance;
+  if (!apart.impossible) assert_int_equal(psplit_i_worth_make(instance, NULL, &worth), PSPLIT_OK);
+  if (worth) {
+    assert_int_equal(psplit_i_prices_init(instance, limit, &b->arena, &prices), PSPLIT_OK);
+    assert_int_equal(psplit_i_prices_grow(&prices, worth, limit, 6, true, NULL, &sum), PSPLIT_OK);
+    if (sum > 0 && sum <= prices.needed) price = prices.price;
+  }
+  psplit_i_worth_free(worth);
+  if (with_apart) psplit_i_apart_fini(&apart);
+  return price;
+}
+
+static const unsigned kPriced[] = {0, WITH_TOGETHER, WITH_MEMORY, WITH_MEMORY | WITH_STASH,
+                                   WITH_PINS | WITH_TOGETHER};
+enum { N_PRICED = sizeof kPriced / sizeof *kPriced };
+
+static bool has_prices(const bed *b) {
+  return b->instance.n_types == 1 && b->instance.all_forward &&
+         psplit_i_takes(PSPLIT_I_RULE_PRICES, b->automaton.features);
+}
+
+/* Where receivers are counted prices may be those with receivers apart. */
+static void no_best_split_is_missed_by_prices(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_all = 0, n_found = 0, n_apart = 0;
+  sweep s = {.n_seeds = 40,
+             .order = EVERY_SHAPE,
+             .features = kPriced,
+             .n_features = N_PRICED,
+             .nodes = {4, 5},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    int64_t comm;
+    if (!has_prices(&b)) continue;
+    const int64_t best = best_by_enumeration(&b.r.problem, &b.options, &comm, NULL);
+    for (int way = 0; way < 3 && best < INT64_MAX; way++) {
+      const psplit_i_exact_options options = {.limit = best,
+                                              .price = prices_at(&b, best, way == 2),
+                                              .send_once = way == 1,
+                                              .max_steps = 400000};
+      const psplit_i_verdict verdict = run_exact(&b, options);
+      if (verdict == PSPLIT_I_NO) fail_msg("%s: no split of %lld", s.what, (long long)best);
+      n_found += verdict == PSPLIT_I_YES;
+      n_apart += way == 2 && options.price;
+      n_all++;
+    }
+  }
+  assert_true(n_all > percent(200) && n_found == n_all);
+  assert_true(n_apart > percent(60));
+}
+
+/* The same verdicts of larger problems, and never by more steps. */
+static void prices_change_no_verdict(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_decided = 0, n_found = 0, n_fewer = 0;
+  sweep s = {.n_seeds = 160,
+             .order = ONE_EACH,
+             .features = kPriced,
+             .n_features = N_PRICED,
+             .nodes = {14, 8},
+             .stages = {3, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    const int64_t value = has_prices(&b) ? some_split(&b, 2) : PSPLIT_I_INF;
+    for (uint32_t i = 0; i < 6 && value < PSPLIT_I_INF; i++) {
+      uint64_t all = 0, fewer = 0;
+      psplit_i_exact_options options = {.limit = value - 1 - value * (i / 2) / 40,
+                                        .send_once = i % 2 == 1,
+                                        .max_steps = 400000,
+                                        .out_steps = &all};
+      const psplit_i_verdict truth = run_exact(&b, options);
+      options.price = prices_at(&b, options.limit, i % 4 == 2);
+      options.out_steps = &fewer;
+      const psplit_i_verdict verdict = run_exact(&b, options);
+      if (truth == PSPLIT_I_UNKNOWN || verdict == PSPLIT_I_UNKNOWN) continue;
+      if (verdict != truth)
+        fail_msg("%s, limit %lld: %s with prices", s.what, (long long)options.limit,
+                 truth == PSPLIT_I_YES ? "no split" : "a split");
+      assert_true(fewer <= all || truth == PSPLIT_I_YES);
+      n_decided++;
+      n_found += truth == PSPLIT_I_YES;
+      n_fewer += fewer < all;
+    }
+  }
+  assert_true(n_decided > percent(160));
+  assert_true(n_found > n_decided / 20);
+  assert_true(n_fewer > n_decided / 10);
+}
+
 static void bounds_hold_for_the_exact_program(void **state) {
   (void)state;
   static bed b;
@@ -508,6 +614,8 @@ int main(void) {
     cmocka_unit_test(no_best_split_is_missed_with_messages),
     cmocka_unit_test(no_best_split_is_missed_by_following),
     cmocka_unit_test(following_changes_no_verdict),
+    cmocka_unit_test(no_best_split_is_missed_by_prices),
+    cmocka_unit_test(prices_change_no_verdict),
     cmocka_unit_test(more_steps_get_further),
     cmocka_unit_test(what_makes_a_message_is_not_weightless),
     cmocka_unit_test(annealed_stages_are_in_order_and_valued_right),
