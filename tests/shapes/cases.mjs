@@ -124,6 +124,7 @@ export const cases = [
   ['GroupNormalization', 21, ['f n=2,4,h=5', 'f 4', 'f 4'], { num_groups: 2 }],
   ['LayerNormalization', 17, ['f n=2,s=3,8', 'f 8', 'f 8'], { axis: -1 }, 3],
   ['RMSNormalization', 23, ['f n=2,s=3,8', 'f 8']],
+  ['OptionalHasElement', 18, []], ['OptionalHasElement', 18, ['-']], ['OptionalHasElement', 18, ['f n=2,3']],
   ['Mish', 18, ['f n=2,3']], ['Gelu', 20, ['f n=2,3']], ['Swish', 24, ['f n=2,3']],
   ['DFT', 20, ['f n=2,10,1', '-', 'i64 : 1']],
   ['DFT', 20, ['f n=2,10,1', '-', 'i64 : 1'], { onesided: 1 }],
