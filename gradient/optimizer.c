@@ -271,6 +271,21 @@ static void name_values(update *u) {
   }
 }
 
+/* Squares of gradients below 2.4e-4 are 0 in float16, as is epsilon: what is divided by their root
+ * is lost, or infinite. */
+static psplit_code check_moments(const update *u, const char *how, uint32_t trainable,
+                                 psplit_diag *diag) {
+  const uint32_t value = u->gradient->trainables[trainable].value;
+  if ((u->how.method != ADAM && u->how.method != ADAMW) ||
+      psplit_i_shapes_type(u->gradient->shapes, value)->elem != PSPLIT_ELEM_FLOAT16)
+    return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "optimizer \"%s\": weight \"%s\" is float16, which cannot hold squares of "
+                       "small gradients; take sgd or momentum, freeze it, or convert the model to "
+                       "float32",
+                       how, u->b.forward->values[value].name);
+}
+
 /* The graph of an update; `u` is ended with fini_update in any case. */
 static psplit_code build(update *u, const char *how, const uint32_t *trainables, uint32_t n,
                          psplit_diag *diag) {
@@ -279,6 +294,7 @@ static psplit_code build(update *u, const char *how, const uint32_t *trainables,
   start(u);
   for (uint32_t i = 0; i < n && !u->b.failed; i++) {
     u->trainable = trainables[i];
+    PSPLIT_TRY(check_moments(u, how, trainables[i], diag));
     update_weight(u, &u->gradient->trainables[trainables[i]]);
   }
   name_values(u);

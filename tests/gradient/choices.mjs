@@ -78,6 +78,11 @@ tap.ok(make(plain, 'mse:', 'gradient_of=x', 'freeze=*').weights.x === 'x.grad', 
 const scores = around([node('Tanh', ['a'], ['b'])]);
 const constants = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
   nodes: [node('Constant', [], ['w'], { value: weight(4) }), node('Mul', ['x', 'w'], ['y'])] });
+const half = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
+  initializers: { w: { type: 'float16', dims: [4], data: Uint16Array.of(0x3c00, 0x3c00, 0x3c00, 0x3c00) } },
+  nodes: [node('Cast', ['w'], ['v'], { to: 1n }), node('Mul', ['x', 'v'], ['y'])] });
+tap.ok(!make(half, 'mse:', 'train=w', 'update=momentum').error, 'float16 is trained by momentum',
+  JSON.stringify(make(half, 'mse:', 'train=w', 'update=momentum')));
 const old = around([node('Tanh', ['a'], ['b'])], { opset: 11 });
 for (const [what, bytes, pattern, code, ...line] of [
   ['no such loss', plain, /no such loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
@@ -97,6 +102,7 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],
   ['an old opset', old, /opset 12/, 'UNSUPPORTED', 'softmax-cross-entropy:'],
   ['no such optimizer', plain, /no such method/, 'USAGE', 'mse:', 'update=lion'],
+  ['squares in float16', half, /weight "w" is float16, which cannot hold squares/, 'UNSUPPORTED', 'mse:', 'train=w', 'update=adamw'],
   ['a beta of one', plain, /out of range/, 'USAGE', 'mse:', 'update=adam:beta1=1'],
   ['an entry of another optimizer', plain, /does not have/, 'USAGE', 'mse:', 'update=sgd:beta1=0.5'],
 ]) {

@@ -15,7 +15,7 @@ const all = (...parts) => Buffer.concat(parts.flat(Infinity));
 
 export const types = {
   float32: [1, Float32Array], float64: [11, Float64Array], int64: [7, BigInt64Array],
-  int32: [6, Int32Array], bool: [9, Uint8Array], uint8: [2, Uint8Array],
+  float16: [10, Uint16Array], int32: [6, Int32Array], bool: [9, Uint8Array], uint8: [2, Uint8Array],
 };
 
 const product = (dims) => dims.reduce((a, b) => a * b, 1);
