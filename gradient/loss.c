@@ -23,6 +23,7 @@ typedef struct loss {
   bool has_ignore, has_axis;
   uint32_t value; /* of the prediction */
   const psplit_i_vtype *type;
+  int32_t elem; /* that the loss is computed in */
   uint32_t n_named;
 } loss;
 
@@ -155,6 +156,30 @@ static void put(loss *l, const char *op_type, const char *a, const char *b, cons
   psplit_i_put_node(l->fields, op_type, y, inputs, outputs, attributes);
 }
 
+static bool is_half(int32_t elem) {
+  return elem == PSPLIT_ELEM_FLOAT16 || elem == PSPLIT_ELEM_BFLOAT16;
+}
+
+/* What is of half precision as float32: sums over a batch are beyond it, and so is a loss that is
+ * told to many digits. */
+static const char *widened(loss *l, const char *name, int32_t elem) {
+  if (!is_half(elem)) return name;
+  const char *wide = fresh(l, "loss.wide");
+  psplit_i_text attributes = {0};
+  psplit_i_put_attr_int(&attributes, "to", PSPLIT_ELEM_FLOAT);
+  put(l, "Cast", name, NULL, wide, &attributes);
+  if (attributes.failed) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+  return wide;
+}
+
+/* The target as it is computed with: a value of the model may be of half precision, too. */
+static const char *target_of(loss *l) {
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
+  return value == PSPLIT_NONE ? l->target
+                              : widened(l, l->target, psplit_i_shapes_type(l->shapes, value)->elem);
+}
+
 static void put_mean(loss *l, const char *a, const char *y) {
   psplit_i_text attributes = {0};
   psplit_i_put_attr_int(&attributes, "keepdims", 0);
@@ -220,8 +245,8 @@ out:
 
 static void squared_error(loss *l, const char *y) {
   const char *difference = fresh(l, "loss.difference"), *square = fresh(l, "loss.square");
-  add_target(l, l->type->elem, -1);
-  put(l, "Sub", l->prediction, l->target, difference, NULL);
+  add_target(l, l->elem, -1);
+  put(l, "Sub", l->prediction, target_of(l), difference, NULL);
   put(l, "Mul", difference, difference, square, NULL);
   put_mean(l, square, y);
 }
@@ -230,9 +255,9 @@ static void squared_error(loss *l, const char *y) {
 static void binary_cross_entropy(loss *l, const char *y) {
   const char *softplus = fresh(l, "loss.softplus"), *part = fresh(l, "loss.product"),
              *each = fresh(l, "loss.each");
-  add_target(l, l->type->elem, -1);
+  add_target(l, l->elem, -1);
   put(l, "Softplus", l->prediction, NULL, softplus, NULL);
-  put(l, "Mul", l->prediction, l->target, part, NULL);
+  put(l, "Mul", l->prediction, target_of(l), part, NULL);
   put(l, "Sub", softplus, part, each, NULL);
   put_mean(l, each, y);
 }
@@ -249,6 +274,8 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
   PSPLIT_TRY(parse(&l, text));
   PSPLIT_TRY(find_prediction(&l, text));
   const char *y = fresh(&l, "loss");
+  l.prediction = widened(&l, l.prediction, l.type->elem);
+  l.elem = is_half(l.type->elem) ? PSPLIT_ELEM_FLOAT : l.type->elem;
   if (strcmp(l.kind, "softmax-cross-entropy") == 0)
     PSPLIT_TRY(cross_entropy(&l, text, y));
   else if (strcmp(l.kind, "mse") == 0)
@@ -256,7 +283,7 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
   else
     binary_cross_entropy(&l, y);
   const psplit_i_emit_dim none = {0};
-  psplit_i_put_value(out_fields, PSPLIT_GRAPH_OUTPUT, y, l.type->elem, 0, &none);
+  psplit_i_put_value(out_fields, PSPLIT_GRAPH_OUTPUT, y, l.elem, 0, &none);
   if (out_fields->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_loss = y;
 out:

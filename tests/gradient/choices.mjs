@@ -83,6 +83,18 @@ const half = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y
   nodes: [node('Cast', ['w'], ['v'], { to: 1n }), node('Mul', ['x', 'v'], ['y'])] });
 tap.ok(!make(half, 'mse:', 'train=w', 'update=momentum').error, 'float16 is trained by momentum',
   JSON.stringify(make(half, 'mse:', 'train=w', 'update=momentum')));
+for (const [loss, target] of [['mse:', 'target'], ['bce-with-logits:', 'labels'], ['softmax-cross-entropy:', 'labels'], ['mse:target=x', 'x']]) {
+  const bytes = model({ inputs: [value('x', 'float16', [2, 4])], outputs: [value('y', 'float16', [2, 4])],
+    initializers: { w: { type: 'float16', dims: [4], data: Uint16Array.of(0x3c00, 0x3800, 0x3400, 0x4000) } },
+    nodes: [node('Mul', ['x', 'w'], ['y'])] });
+  const made = make(bytes, loss);
+  const ones = { x: new ort.Tensor('float16', new Uint16Array(8).fill(0x3c00), [2, 4]), w: new ort.Tensor('float16', Uint16Array.of(0x3c00, 0x3800, 0x3400, 0x4000), [4]),
+    target: new ort.Tensor('float32', new Float32Array(8), [2, 4]), labels: loss.startsWith('bce') ? new ort.Tensor('float32', new Float32Array(8), [2, 4])
+      : new ort.Tensor('int64', BigInt64Array.of(0n, 3n), [2]) };
+  const session = made.error ? null : await ort.InferenceSession.create(join(tmp, 'forward.onnx'), { logSeverityLevel: 3 });
+  const got = session && await session.run(Object.fromEntries(session.inputNames.map((each) => [each, ones[each]])));
+  tap.ok(got?.[made.loss].type === 'float32' && got[made.loss].data[0] > 0, `${loss} of float16 is float32`, JSON.stringify([made, target]));
+}
 const old = around([node('Tanh', ['a'], ['b'])], { opset: 11 });
 for (const [what, bytes, pattern, code, ...line] of [
   ['no such loss', plain, /no such loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
