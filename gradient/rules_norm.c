@@ -115,6 +115,9 @@ static void batch_norm_frozen(psplit_i_at *at, int32_t rank, double epsilon) {
 static void batch_norm_training(psplit_i_at *at, int32_t rank, double epsilon) {
   int64_t axes[PSPLIT_MAX_RANK];
   const uint32_t n = other_axes(rank, axes);
+  /* The running statistics are not read. */
+  psplit_i_give_nothing(at, 3);
+  psplit_i_give_nothing(at, 4);
   const ref g = wide_grad(at);
   const normalised s = normalise(at, wide_in(at, 0), axes, n, epsilon, true);
   const ref along = mul(at, g, s.unit);

@@ -204,6 +204,7 @@ void psplit_i_gradient_pad(psplit_i_at *at) {
   if (psplit_i_attr_string(at->node, "mode", &mode, &n) &&
       !psplit_i_text_equals(at, "mode", "constant") && n > 0) {
     const ref all = positions(at);
+    psplit_i_give_nothing(at, 2);
     with_text(at, "mode",
               psplit_i_text_equals(at, "mode", "edge")   ? "edge"
               : psplit_i_text_equals(at, "mode", "wrap") ? "wrap"

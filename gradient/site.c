@@ -80,10 +80,14 @@ bool psplit_i_wanted(const psplit_i_at *at, uint32_t input) {
          psplit_i_carries(at->pass, at->node->inputs[input]);
 }
 
+void psplit_i_give_nothing(psplit_i_at *at, uint32_t input) {
+  at->given |= UINT64_C(1) << (input < 63 ? input : 63);
+}
+
 void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient) {
   if (!wanted(at, input) || gradient == PSPLIT_NONE) return;
   const uint32_t value = at->node->inputs[input];
-  at->given |= UINT64_C(1) << (input < 63 ? input : 63);
+  psplit_i_give_nothing(at, input);
   if (at->b->apart && at->b->apart[value]) {
     const psplit_i_contribution one = {value, at->id, gradient};
     if (!psplit_i_vec_push(&at->b->contributions, one)) at->b->failed = true;

@@ -95,6 +95,16 @@ for (const [loss, target] of [['mse:', 'target'], ['bce-with-logits:', 'labels']
   const got = session && await session.run(Object.fromEntries(session.inputNames.map((each) => [each, ones[each]])));
   tap.ok(got?.[made.loss].type === 'float32' && got[made.loss].data[0] > 0, `${loss} of float16 is float32`, JSON.stringify([made, target]));
 }
+const ones = (n) => tensor('float32', [n], Array(n).fill(1));
+const running = model({ inputs: [value('x', 'float32', [4, 3])], outputs: [value('y', 'float32', [4, 3])],
+  initializers: { s: ones(3), b: ones(3), m: ones(3), v: ones(3) },
+  nodes: [node('BatchNormalization', ['x', 's', 'b', 'm', 'v'], ['y'], { training_mode: 1n })] });
+const unread = make(running, 'mse:', 'train=*');
+tap.ok(unread.weights?.s === 's.grad' && unread.weights.m === null, 'statistics that are not read have no gradient', JSON.stringify(unread));
+const reflected = make(model({ inputs: [value('x', 'float32', [4])], outputs: [value('y', 'float32', [6])],
+  initializers: { w: ones(4), c: tensor('float32', [], [1]), p: tensor('int64', [2], [1, 1]) },
+  nodes: [node('Mul', ['x', 'w'], ['a']), node('Pad', ['a', 'p', 'c'], ['y'], { mode: 'reflect' })] }), 'mse:', 'train=*');
+tap.ok(reflected.weights?.w === 'w.grad' && reflected.weights.c === null, 'nor has a number that is not padded with', JSON.stringify(reflected));
 const old = around([node('Tanh', ['a'], ['b'])], { opset: 11 });
 for (const [what, bytes, pattern, code, ...line] of [
   ['no such loss', plain, /no such loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
