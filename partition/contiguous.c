@@ -478,6 +478,7 @@ static psplit_code solve_relaxed(const psplit_i_solver_request *request,
   relaxed.problem = &least;
   relaxed.options = &options;
   relaxed.budget = &part;
+  relaxed.is_start = true;
   code = solve(&relaxed, out_result);
   psplit_i_spend(request->budget, part.spent);
   return code;

@@ -10,6 +10,7 @@
 #include "instance.h"
 #include "label_annealing.h"
 #include "local_search.h"
+#include "pair_links.h"
 #include "prices.h"
 #include "problem.h"
 #include "recombine.h"
@@ -402,6 +403,7 @@ static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint6
                                   uint64_t most) {
   const int64_t before = a->best.value;
   const uint64_t spent = a->request->budget->spent;
+  bool low_won;
   for (uint64_t k = 1; a->best.value == before && !psplit_i_state_done(a) &&
                        a->request->budget->spent - spent < most;
        k++) {
@@ -415,7 +417,14 @@ static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint6
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
   return psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
-                                    psplit_i_splitmix64(salt, 0), n_steps, &a->trial);
+                                    psplit_i_splitmix64(salt, 0), n_steps, a->anneals_high,
+                                    &low_won, &a->trial);
+}
+
+/* Over pairs, and for the start of a search there, a split with less in the slowest stage alone is
+ * not a better one to go on from. */
+static bool may_anneal_high(const psplit_i_solver_state *a) {
+  return !a->request->is_start && !a->instance.makes_message && !psplit_i_pairs_count(&a->instance);
 }
 
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
@@ -429,13 +438,15 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   const uint64_t times = a->instance.n > BRUTE_CLUSTERS ? ANNEAL_TIMES : 1;
   const uint64_t n_steps = share * times * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
   const uint64_t spent = a->request->budget->spent;
+  bool low_won;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
-                                                n_steps, &a->trial);
+                                                n_steps, a->anneals_high, &low_won, &a->trial);
   if (code == PSPLIT_OK && may_anneal_another(a))
     code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
   if (code == PSPLIT_OK && may_anneal_windows(a))
     code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,
-                                   n_steps / WINDOW_PART, &a->trial);
+                                   n_steps / WINDOW_PART, a->anneals_high, &a->trial);
+  a->anneals_high |= !low_won && may_anneal_high(a); /* the same chains again would find nothing */
   if (code == PSPLIT_LIMIT)
     code = psplit_i_anneal_labels(&a->instance, 1, a->request, a->trial.device, turn->salt, n_steps,
                                   a->trial.stage, &a->trial.value);
@@ -459,6 +470,8 @@ psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *tu
                                               a->request->budget, a->scratch, &a->trial);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_RECOMBINATION);
+  /* Little time is left, and little to change. */
+  a->anneals_high |= a->best.value < before && may_anneal_high(a);
   turn->again = a->gets_far && a->best.value < before;
   return PSPLIT_OK;
 }

@@ -22,7 +22,8 @@ typedef struct psplit_i_solver_request {
   psplit_i_budget *budget;
   psplit_i_arena *arena; /* owns the result */
   psplit_diag *diag;
-  bool relaxed; /* a relaxation of another: nothing is left out again, and ties stay as they are */
+  bool relaxed;  /* a relaxation of another: nothing is left out again, and ties stay as they are */
+  bool is_start; /* its split is where another search begins, which counts more */
 } psplit_i_solver_request;
 
 PSPLIT_MUST_USE psplit_code psplit_i_result_init(psplit_i_result *result,

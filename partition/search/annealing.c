@@ -18,11 +18,23 @@ bool psplit_i_anneal_accepts(psplit_i_annealing *a, double gain) {
   return chance < exp(gain / a->temperature);
 }
 
+static double factor_of(double hot, double cold, uint64_t n_steps) {
+  return pow(cold / hot, 1.0 / (double)(n_steps + 1));
+}
+
 void psplit_i_anneal(psplit_i_annealing *a, double hot, double cold, uint64_t n_steps,
-                     bool (*step)(void *with, uint64_t i), void *with) {
-  const double factor = pow(cold / hot, 1.0 / (double)(n_steps + 1));
+                     const psplit_i_budget *budget, bool (*step)(void *with, uint64_t i),
+                     void *with) {
+  enum { LOOK = 1024 };
+  const uint64_t before = budget ? budget->spent : 0;
+  double factor = factor_of(hot, cold, n_steps);
   a->temperature = hot;
   for (uint64_t i = 0; i < n_steps; i++) {
+    if (budget && i > 0 && i % LOOK == 0) {
+      const uint64_t each = (budget->spent - before + i - 1) / i;
+      const uint64_t affords = psplit_i_budget_left(budget) / (each ? each : 1);
+      if (affords < n_steps - i) factor = factor_of(a->temperature, cold, affords);
+    }
     if (!step(with, i)) return;
     a->temperature *= factor;
   }

@@ -22,9 +22,11 @@ uint32_t psplit_i_anneal_below(psplit_i_annealing *a, uint32_t n); /* 0 .. n - 1
 bool psplit_i_anneal_accepts(psplit_i_annealing *a, double gain);
 
 /* n_steps calls of step(with, i), while it returns true, at temperatures that fall from hot to
- * cold by the same factor each. */
+ * cold by the same factor each; faster where the budget, which steps charge, affords fewer: a chain
+ * that is cut short while it is hot has found nothing. NULL: no budget. */
 void psplit_i_anneal(psplit_i_annealing *a, double hot, double cold, uint64_t n_steps,
-                     bool (*step)(void *with, uint64_t i), void *with);
+                     const psplit_i_budget *budget, bool (*step)(void *with, uint64_t i),
+                     void *with);
 
 /* Calls run(with, i, thread) for each of the chains, side by side. Each has budgets[i], a share of
  * the request's that does not depend on threads; what they spend is charged in the end. */

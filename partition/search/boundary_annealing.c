@@ -25,12 +25,15 @@ enum {
 };
 #define END_TEMPERATURE 1e-4
 
-/* With low powers all stages count, which wide graphs need; with high ones the few that are
- * full. */
-static const struct {
-  uint32_t n_squares; /* the power is 6 times 2 to this */
+/* The power is 6 times 2 to n_squares. With low powers all stages count, which wide graphs need;
+ * with high ones the few that are full, and all others are free to change. */
+typedef struct power {
+  uint32_t n_squares;
   double heat;
-} kChains[N_CHAINS] = {{0, 0.1}, {0, 0.3}, {1, 0.1}, {2, 0.3}};
+} power;
+enum { N_LOW = 2 }; /* of the first set */
+static const power kPowers[2][N_CHAINS] = {{{0, 0.1}, {0, 0.3}, {1, 0.1}, {2, 0.3}},
+                                           {{3, 0.3}, {4, 0.3}, {4, 1}, {5, 3}}};
 
 typedef struct chain {
   psplit_i_placement placement;
@@ -44,6 +47,8 @@ typedef struct chain {
   uint32_t first, last;      /* stages among which clusters move, */
   uint32_t *inside;          /* [n_inside] which are those of these */
   uint32_t n_inside;
+  power power;
+  bool high;
   psplit_i_budget *budget;
 } chain;
 
@@ -145,11 +150,13 @@ static void settle(chain *c) {
     memcpy(c->best_stage, b->label, b->instance->n * sizeof *b->label);
 }
 
-/* Where there are few steps a cluster, a hot start would only spoil the split it starts from. */
-static double first_temperature(const chain *c, uint64_t n_steps, double heat) {
+/* Where there are few steps a cluster, a hot start would only spoil the split it starts from; of
+ * high powers none is hot: the slowest stage may get a percent slower. */
+static double first_temperature(const chain *c, uint64_t n_steps) {
   const double cool = 2 * END_TEMPERATURE;
   const double per_cluster = (double)n_steps / c->n_inside / STEPS_PER_ITEM;
-  if (per_cluster < 1) heat *= per_cluster;
+  double heat = c->power.heat;
+  if (per_cluster < 1 && !c->high) heat *= per_cluster;
   return heat > cool ? heat : cool;
 }
 
@@ -180,8 +187,9 @@ static bool step(void *with, uint64_t i) {
   return true;
 }
 
-static void run_chain(chain *c, uint64_t n_steps, double heat) {
-  psplit_i_anneal(&c->run, first_temperature(c, n_steps, heat), END_TEMPERATURE, n_steps, step, c);
+static void run_chain(chain *c, uint64_t n_steps) {
+  psplit_i_anneal(&c->run, first_temperature(c, n_steps), END_TEMPERATURE, n_steps,
+                  c->high ? c->budget : NULL, step, c);
 }
 
 /* The split with its devices, in the arena. Errors: NOMEM. */
@@ -224,17 +232,18 @@ typedef struct boundary_chains {
 static void run_one(void *with, size_t i, int thread) {
   const boundary_chains *all = with;
   (void)thread;
-  run_chain(&all->chains[i], all->n_steps, kChains[i].heat);
+  run_chain(&all->chains[i], all->n_steps);
 }
 
 /* Among the clusters of stages first .. last. */
 static psplit_code anneal_among(const psplit_i_instance *instance,
                                 const psplit_i_automaton *automaton,
                                 const psplit_i_solver_request *request, uint64_t salt,
-                                uint64_t n_steps, uint32_t first, uint32_t last,
-                                psplit_i_assignment *assignment) {
+                                uint64_t n_steps, uint32_t first, uint32_t last, bool high,
+                                bool *out_low_won, psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
   psplit_i_budget budgets[N_CHAINS];
+  *out_low_won = false;
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
@@ -243,7 +252,9 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
     chains[i].automaton = automaton;
     chains[i].budget = &budgets[i];
     chains[i].energy.of_sixths = true;
-    chains[i].energy.n_squares = kChains[i].n_squares;
+    chains[i].high = high;
+    chains[i].power = kPowers[high][i];
+    chains[i].energy.n_squares = chains[i].power.n_squares;
     PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
                           (request->options->seed + salt) * N_CHAINS + i));
   }
@@ -251,6 +262,7 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
   if (chains[0].n_inside > 0) psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].energy.best < assignment->value) {
+      *out_low_won = !high && i < N_LOW;
       assignment->value = chains[i].energy.best;
       memcpy(assignment->stage, chains[i].best_stage, instance->n * sizeof *assignment->stage);
     }
@@ -269,10 +281,12 @@ static bool suits(const psplit_i_instance *instance, const psplit_i_automaton *a
 psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        const psplit_i_automaton *automaton,
                                        const psplit_i_solver_request *request, uint64_t salt,
-                                       uint64_t n_steps, psplit_i_assignment *assignment) {
+                                       uint64_t n_steps, bool high, bool *out_low_won,
+                                       psplit_i_assignment *assignment) {
+  *out_low_won = false;
   if (!suits(instance, automaton)) return PSPLIT_LIMIT;
-  return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1,
-                      assignment);
+  return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1, high,
+                      out_low_won, assignment);
 }
 
 static psplit_code find_slowest(const psplit_i_instance *instance,
@@ -292,7 +306,7 @@ static psplit_code find_slowest(const psplit_i_instance *instance,
 psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton,
                                     const psplit_i_solver_request *request, uint64_t salt,
-                                    uint64_t n_steps, psplit_i_assignment *assignment) {
+                                    uint64_t n_steps, bool high, psplit_i_assignment *assignment) {
   enum { WIDTH = 3 };
   const uint32_t n_stages = instance->n_stages;
   psplit_code code = PSPLIT_OK;
@@ -300,11 +314,12 @@ psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
   for (uint32_t idle = 0, k = 1; idle < WIDTH && !psplit_i_expired(request->budget); k++) {
     const int64_t before = assignment->value;
     uint32_t slowest;
+    bool low_won;
     PSPLIT_TRY(find_slowest(instance, request, assignment, &slowest));
     const uint32_t after = slowest > idle ? slowest - idle : 0;
     const uint32_t first = after < n_stages - WIDTH ? after : n_stages - WIDTH;
     PSPLIT_TRY(anneal_among(instance, automaton, request, psplit_i_splitmix64(salt, k), n_steps,
-                            first, first + WIDTH - 1, assignment));
+                            first, first + WIDTH - 1, high, &low_won, assignment));
     idle = assignment->value < before ? 0 : idle + 1;
   }
 out:

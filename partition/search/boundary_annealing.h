@@ -5,12 +5,15 @@
 #include "result.h"
 
 /* Simulated annealing for contiguous throughput without memory limits, replicas and relays, in time
- * that does not depend on the number of stages. Improves *assignment's stages and value. Errors:
- * NOMEM, LIMIT (not for this problem). */
+ * that does not depend on the number of stages. Improves *assignment's stages and value. `high`:
+ * with high powers of the loads, which see the slowest stages alone, and never cut short while it
+ * is hot. *out_low_won: a chain that sees all stages found the best. Errors: NOMEM, LIMIT (not for
+ * this problem). */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                                        const psplit_i_automaton *automaton,
                                                        const psplit_i_solver_request *request,
-                                                       uint64_t salt, uint64_t n_steps,
+                                                       uint64_t salt, uint64_t n_steps, bool high,
+                                                       bool *out_low_won,
                                                        psplit_i_assignment *assignment);
 /* The same of three stages in a row with the slowest among them, as long as that helps: with as
  * many steps for a few clusters it begins hotter, and what is elsewhere stays. Nothing happens
@@ -19,7 +22,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
                                                     const psplit_i_automaton *automaton,
                                                     const psplit_i_solver_request *request,
-                                                    uint64_t salt, uint64_t n_steps,
+                                                    uint64_t salt, uint64_t n_steps, bool high,
                                                     psplit_i_assignment *assignment);
 
 #endif

@@ -188,7 +188,7 @@ static void run_chain(chain *c) {
   c->work = look * (16 + (c->whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1)));
   if (c->whole) c->now = whole_energy(c, &value);
   psplit_i_placement_forget_touched(b);
-  psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, step, c);
+  psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, NULL, step, c);
 }
 
 psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint32_t chunks,
