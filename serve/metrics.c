@@ -13,7 +13,6 @@ void serve_metrics_add(serve_metrics *m, int64_t total_ns) {
   int bucket = 0;
   while (bucket < SERVE_N_BUCKETS && 1e-9 * (double)total_ns > BOUNDS[bucket]) bucket++;
   atomic_fetch_add(&m->n_by_bucket[bucket], 1);
-  atomic_fetch_add(&m->n_answers, 1);
   atomic_fetch_add(&m->total_ns, total_ns);
 }
 

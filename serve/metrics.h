@@ -8,7 +8,7 @@
 
 enum { SERVE_N_BUCKETS = 14 };
 typedef struct serve_metrics {
-  _Atomic uint64_t n_by_bucket[SERVE_N_BUCKETS + 1], n_answers;
+  _Atomic uint64_t n_by_bucket[SERVE_N_BUCKETS + 1];
   _Atomic uint64_t n_good, n_failed; /* of those that were accepted */
   _Atomic uint64_t n_no_room, n_bad; /* not accepted */
   _Atomic int64_t total_ns;

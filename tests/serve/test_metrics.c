@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,37 @@ static void has_not(const char *text, const char *part) {
   if (strstr(text, part)) fail_msg("%s in:\n%s", part, text);
 }
 
+/* "psplit_NAME" of a sample, without what a histogram puts behind it, at most. */
+static void family_of(const char *line, char out[100]) {
+  static const char *const ENDS[] = {"_bucket", "_sum", "_count"};
+  snprintf(out, 100, "%.*s", (int)strcspn(line, "{ "), line);
+  for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+    const size_t n = strlen(out), n_end = strlen(ENDS[i]);
+    if (n > n_end && strcmp(out + n - n_end, ENDS[i]) == 0) out[n - n_end] = '\0';
+  }
+}
+
+/* Prometheus takes a sample without a type for anything. */
+static void families_are_told(void **state) {
+  serve_metrics metrics = {0};
+  (void)state;
+  char *text = serve_metrics_text(&metrics, NULL);
+  unsigned n = 0;
+  assert_non_null(text);
+  for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+    char family[100], told[120];
+    if (*line == '#') continue;
+    n++;
+    family_of(line, family);
+    snprintf(told, sizeof told, "# TYPE %s ", family);
+    has(text, told);
+    snprintf(told, sizeof told, "# HELP %s ", family);
+    has(text, told);
+  }
+  assert_true(n > 30);
+  free(text);
+}
+
 /* A duration on a bound is in its bucket; one beyond the last bound counts, too. */
 static void durations(void **state) {
   static const int64_t took_ns[] = {0, 500000, 500001, 10000000000, 10000000001, 600000000000};
@@ -111,6 +143,7 @@ static void stages(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(stages)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
+                                     cmocka_unit_test(families_are_told), cmocka_unit_test(stages)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

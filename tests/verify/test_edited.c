@@ -52,6 +52,16 @@ static const char OLD[] =
   "  [y] y = MatMul (b, v)\n"
   "}\n";
 
+/* From version 4 on, an initializer that is an input is a default, which the manifest lists. */
+static const char DEFAULTS[] =
+  "<ir_version: 4, opset_import: [\"\": 9]>\n"
+  "main (float[2,8] x, float[8,8] w, float[8,8] v) => (float[2,8] y, float[2,8] a)\n"
+  "<float[8,8] w = random(1), float[8,8] v = random(2)> {\n"
+  "  [a] a = MatMul (x, w)\n"
+  "  [b] b = Tanh (a)\n"
+  "  [y] y = MatMul (b, v)\n"
+  "}\n";
+
 /* What may have copies and what may not; values of all kinds; one node without outputs, and one
  * annotation; an input whose default is sparse. */
 static const char COPIES[] =
@@ -340,6 +350,14 @@ static const edited_split OF_OLD[] = {
      "{\"name\": \"x\", \"tensor\": \"x\", \"from\": \"model\"}, {\"name\": \"w\", \"tensor\": "
      "\"w\", \"from\": \"model\"}",
      NULL}}},
+};
+
+static const edited_split OF_DEFAULTS[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest does not list the model's input \"w\"",
+   {{MANIFEST, "{\"name\": \"w\", \"dtype\": \"float32\", \"shape\": [8, 8]},", "", NULL},
+    {MANIFEST, "{\"name\": \"w\", \"tensor\": \"w\", \"from\": \"model\"}", "", NULL}}},
 };
 
 /* A copy of the model's node `index` in stage 1. */
@@ -634,6 +652,13 @@ static void of_old_models(void **state) {
   forget();
 }
 
+static void of_defaults(void **state) {
+  (void)state;
+  split(DEFAULTS, old_pins, 2, PSPLIT_BOUNDARY_IO);
+  each_is_told(OF_DEFAULTS, sizeof OF_DEFAULTS / sizeof *OF_DEFAULTS, true);
+  forget();
+}
+
 static void of_copies(void **state) {
   (void)state;
   split(COPIES, copies_pins, 2, PSPLIT_BOUNDARY_SENDRECV);
@@ -693,8 +718,12 @@ static void what_is_asked_wrongly(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
-  const struct CMUnitTest tests[] = {TEST(over_send_and_recv), TEST(over_inputs_and_outputs),
-                                     TEST(of_old_models),      TEST(of_copies),
-                                     TEST(one_file),           TEST(what_is_asked_wrongly)};
+  const struct CMUnitTest tests[] = {TEST(over_send_and_recv),
+                                     TEST(over_inputs_and_outputs),
+                                     TEST(of_old_models),
+                                     TEST(of_defaults),
+                                     TEST(of_copies),
+                                     TEST(one_file),
+                                     TEST(what_is_asked_wrongly)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
