@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "text.h"
 
 /* What analysers read in their place. */
@@ -48,6 +49,7 @@ static void put_args(char out[PSPLIT_DIAG_BYTES], const char *format, va_list ar
   enum { HEAD = PSPLIT_DIAG_BYTES / 2, DOTS = 3, TAIL = PSPLIT_DIAG_BYTES - 1 - HEAD - DOTS };
   va_list again;
   va_copy(again, args);
+  const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   const int n = vsnprintf(out, PSPLIT_DIAG_BYTES, format, args);
   char *whole = n >= PSPLIT_DIAG_BYTES ? malloc((size_t)n + 1) : NULL;
   if (whole) {
@@ -56,6 +58,7 @@ static void put_args(char out[PSPLIT_DIAG_BYTES], const char *format, va_list ar
     memcpy(out + HEAD + DOTS, whole + n - TAIL, TAIL + 1);
   }
   free(whole);
+  psplit_i_plain_numbers_end(numbers);
   va_end(again);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
+
 void psplit_i_json_init(psplit_i_json *json, psplit_i_text *out) {
   *json = (psplit_i_json){.out = out};
 }
@@ -86,11 +88,8 @@ void psplit_i_json_double(psplit_i_json *json, double value) {
     return;
   }
   begin_item(json);
-  char text[40];
-  for (int digits = 1; digits <= 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
-  }
+  char text[PSPLIT_I_NUMBER_BYTES];
+  psplit_i_number_print(value, 1, PSPLIT_I_MOST_DIGITS, text);
   psplit_i_text_puts(json->out, text);
   if (!strpbrk(text, ".e")) psplit_i_text_puts(json->out, ".0");
   json->need_comma = true;

@@ -9,6 +9,7 @@
 
 #include "diag.h"
 #include "json_tree.h"
+#include "number.h"
 #include "unknown.h"
 
 enum { PATH_BYTES = 400, KEY_BYTES = 100, MOST_LISTED = 12 };
@@ -100,6 +101,7 @@ void psplit_i_json_must_be(const psplit_i_json_item *item, const char *format, .
   char must[300], what[64] = "";
   va_list args;
   if (!reads(item)) return;
+  const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   va_start(args, format);
   vsnprintf(must, sizeof must, format, args);
   va_end(args);
@@ -118,6 +120,7 @@ void psplit_i_json_must_be(const psplit_i_json_item *item, const char *format, .
     case PSPLIT_I_JSON_FALSE: snprintf(what, sizeof what, "false"); break;
     case PSPLIT_I_JSON_NULL: snprintf(what, sizeof what, "null"); break;
   }
+  psplit_i_plain_numbers_end(numbers);
   psplit_i_json_wrong(item, "must be %s, not %s", must, what);
 }
 

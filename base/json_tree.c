@@ -1,13 +1,13 @@
 #include "json_tree.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "foreign.h"
+#include "number.h"
 #include "text.h"
 #include "vec.h"
 
@@ -255,14 +255,6 @@ static size_t number_end(const parser *p, size_t at, bool *out_real) {
   return at;
 }
 
-/* What a program that holds this library has as its locale may not change what a number is. */
-static double real_of(char *digits_of_it) {
-  char *point = strchr(digits_of_it, '.');
-  const char *local = localeconv()->decimal_point;
-  if (point && *local && !local[1]) *point = *local;
-  return strtod(digits_of_it, NULL);
-}
-
 /* False where 64 bits do not hold it: writers put large reals without a fraction, too. */
 static bool read_integer(const char *copy, psplit_i_json_value *out) {
   errno = 0;
@@ -288,7 +280,7 @@ static bool read_number(parser *p, psplit_i_json_value *out) {
   if (!real && read_integer(copy, out)) return true;
   errno = 0;
   out->kind = PSPLIT_I_JSON_REAL;
-  out->real = real_of(copy);
+  out->real = psplit_i_number_parse(copy, NULL);
   if (errno == ERANGE && (out->real > 1 || out->real < -1))
     return fail(p, end, "real number overflow");
   return true;

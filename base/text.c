@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "vec.h"
 
 void psplit_i_text_fini(psplit_i_text *text) {
@@ -37,6 +38,7 @@ void psplit_i_text_addf(psplit_i_text *text, const char *format, ...) {
   va_start(args, format);
   va_list again;
   va_copy(again, args);
+  const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   const int need = vsnprintf(NULL, 0, format, args);
   va_end(args);
   if (need >= 0 && reserve(text, (size_t)need)) {
@@ -45,6 +47,7 @@ void psplit_i_text_addf(psplit_i_text *text, const char *format, ...) {
   } else {
     text->failed = true;
   }
+  psplit_i_plain_numbers_end(numbers);
   va_end(again);
 }
 

@@ -7,6 +7,7 @@
 
 #include "gradient.h"
 #include "model_pieces.h"
+#include "number.h"
 #include "opsets.h"
 #include "write.h"
 
@@ -89,7 +90,7 @@ static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *d
     char *value = strchr(entry, '=');
     if (!value) return bad(text, "an entry without a value", diag);
     *value++ = '\0';
-    const double number = strtod(value, &end);
+    const double number = psplit_i_number_parse(value, &end);
     if (!*value || *end || !isfinite(number) || !set(out, entry, number))
       return bad(text, "an entry that it does not have, or a value out of range", diag);
   }

@@ -1,6 +1,7 @@
 /* Bytes and times as people read them: three digits and a unit. */
 #include <stdio.h>
 
+#include "number.h"
 #include "view.h"
 
 static const char *scaled(double value, double step, const char *const *units, unsigned n,
@@ -8,7 +9,9 @@ static const char *scaled(double value, double step, const char *const *units, u
   unsigned unit = 0;
   for (; value >= 999.5 && unit + 1 < n; unit++) value /= step;
   const int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   snprintf(out, PSPLIT_I_VIEW_UNIT, "%.*f %s", decimals, value, units[unit]);
+  psplit_i_plain_numbers_end(numbers);
   return out;
 }
 

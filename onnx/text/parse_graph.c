@@ -1,8 +1,8 @@
 /* Nodes, graphs, functions and the model around them. */
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "parse.h"
 
 /* Names of a node's inputs or outputs, up to a mark that ends them. One may be left out, which is
@@ -193,14 +193,8 @@ psplit_code psplit_i_text_parse(const char *text, size_t n_text,
                                 const psplit_parse_text_options *options, psplit_i_arena *arena,
                                 psplit_diag *diag, Onnx__ModelProto **out_model) {
   psplit_i_parser *parser = calloc(1, sizeof *parser);
-  /* Numbers are read as C does, whatever the program's locale. */
-  const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!parser || !c) {
-    if (c) freelocale(c);
-    free(parser);
-    return psplit_i_nomem(diag);
-  }
-  const locale_t before = uselocale(c);
+  if (!parser) return psplit_i_nomem(diag);
+  const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   parser->arena = arena;
   parser->syntax = message_syntax;
   parser->fill_left_out = options && options->fill_left_out;
@@ -208,8 +202,7 @@ psplit_code psplit_i_text_parse(const char *text, size_t n_text,
                       diag);
   Onnx__ModelProto *model = parse_model(parser);
   const psplit_code code = parser->lexer.code;
-  uselocale(before);
-  freelocale(c);
+  psplit_i_plain_numbers_end(numbers);
   free(parser);
   if (code == PSPLIT_OK) *out_model = model;
   return code;

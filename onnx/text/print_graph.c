@@ -1,10 +1,10 @@
 /* Attributes, nodes, graphs, functions and the model around them. */
 #include <inttypes.h>
-#include <locale.h>
 #include <string.h>
 
 #include "lexer.h"
 #include "names.h"
+#include "number.h"
 #include "print.h"
 
 #define TYPE(name) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##name
@@ -331,10 +331,7 @@ psplit_code psplit_i_text_print(const Onnx__ModelProto *model,
                                 const psplit_print_text_options *options,
                                 psplit_i_payload_reader reader, void *user, psplit_diag *diag,
                                 psplit_i_text *out) {
-  /* Numbers are written as C does, whatever the program's locale. */
-  const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!c) return psplit_i_nomem(diag);
-  const locale_t before = uselocale(c);
+  const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   psplit_i_printer printer = {.out = out,
                               .max_data_bytes = options ? options->max_data_bytes : 1024,
                               .reader = reader,
@@ -342,8 +339,7 @@ psplit_code psplit_i_text_print(const Onnx__ModelProto *model,
                               .diag = diag,
                               .syntax = message_syntax};
   print_model(&printer, model);
-  uselocale(before);
-  freelocale(c);
+  psplit_i_plain_numbers_end(numbers);
   if (printer.code == PSPLIT_OK && out->failed) printer.code = psplit_i_nomem(diag);
   return printer.code;
 }

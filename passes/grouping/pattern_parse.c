@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "foreign.h"
+#include "number.h"
 #include "pattern.h"
 #include "pattern_alternatives.h"
 
@@ -134,7 +135,7 @@ static psplit_code parse_operand(parser *p, psplit_i_operand *out) {
   if (!text) return wrong(p, "an operand is missing before", p->at);
   if (out->kind == PSPLIT_I_OPERAND_VALUE) {
     char *end;
-    out->number = strtod(text, &end);
+    out->number = psplit_i_number_parse(text, &end);
     if (strcmp(text, "_") == 0)
       out->kind = PSPLIT_I_OPERAND_ANY;
     else if (strcmp(text, "const") == 0)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
+
 bool psplit_i_option_parse(const psplit_i_option *option, const char *text,
                            psplit_i_option_value *out_value) {
   char *end;
@@ -21,7 +23,7 @@ bool psplit_i_option_parse(const psplit_i_option *option, const char *text,
       return true;
     }
     case PSPLIT_I_OPTION_REAL: {
-      const double real = strtod(text, &end);
+      const double real = psplit_i_number_parse(text, &end);
       if (!*text || *end || !(real >= option->low && real <= option->high)) return false;
       out_value->real = real;
       return true;

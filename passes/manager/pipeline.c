@@ -1,5 +1,6 @@
 #include "pipeline.h"
 
+#include "number.h"
 #include "passes.h"
 
 #include <errno.h>
@@ -99,13 +100,9 @@ out:
   return code;
 }
 
-/* The shortest text that is the number again. */
 static void print_real(psplit_i_text *out, double real) {
-  char text[32];
-  for (int digits = 12; digits <= 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, real);
-    if (strtod(text, NULL) == real) break;
-  }
+  char text[PSPLIT_I_NUMBER_BYTES];
+  psplit_i_number_print(real, 12, PSPLIT_I_MOST_DIGITS, text);
   psplit_i_text_puts(out, text);
 }
 

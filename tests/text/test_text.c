@@ -6,12 +6,13 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "comma_locale.h"
 #include "same.h"
+#include "scratch.h"
 
 /* A text parsed, which has to succeed; the arena is the caller's to end. */
 static Onnx__ModelProto *parsed(const char *text, psplit_i_arena *arena) {
@@ -355,17 +356,13 @@ static void data_can_be_left_out(void **state) {
 /* Programs that embed the library may have set a locale that writes 0,5. */
 static void the_locale_does_not_matter(void **state) {
   (void)state;
-  static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "de_AT.UTF-8"};
-  const char *found = NULL;
-  for (size_t i = 0; i < sizeof commas / sizeof *commas && !found; i++)
-    found = setlocale(LC_NUMERIC, commas[i]);
-  if (!found) return; /* none is installed */
+  use_point(&POINTS[0]);
   psplit_i_arena arena;
   psplit_i_text out = printed(parsed("() => () <float[1] w = {0.5}> {}", &arena), UINT64_MAX);
   assert_non_null(strstr(out.bytes, "{0.5}"));
   psplit_i_text_fini(&out);
   psplit_i_arena_fini(&arena);
-  setlocale(LC_NUMERIC, "C");
+  use_plain_point();
 }
 
 int main(void) {
@@ -377,7 +374,7 @@ int main(void) {
     cmocka_unit_test(depth_and_size_are_limited),
     cmocka_unit_test(made_up_data_fits),
     cmocka_unit_test(data_can_be_left_out),
-    cmocka_unit_test(the_locale_does_not_matter),
+    cmocka_unit_test_setup_teardown(the_locale_does_not_matter, enter_scratch, leave_scratch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
