@@ -131,7 +131,7 @@ static psplit_code go_deeper(psplit_i_solver_state *a) {
   if (code == PSPLIT_OK && psplit_i_state_stuck(a)) return ask_stuck(a);
   if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_done(a)) return code;
   a->gets_far = true;
-  code = halve(a);
+  if (a->decides) code = halve(a); /* else prices and steps would be for nothing, mostly */
   if (code != PSPLIT_OK || a->by_price) return code;
   return narrow(a, a->by_apart ? psplit_i_state_exact_apart : psplit_i_state_exact, FEW_PARTS);
 }

@@ -214,6 +214,7 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   a->last_steps = steps;
   if (!apart && !options.price && *out_verdict == PSPLIT_I_UNKNOWN)
     note_progress(a, options.max_steps, rounds);
+  a->decides = a->decides || *out_verdict != PSPLIT_I_UNKNOWN;
   if (*out_verdict == PSPLIT_I_YES && apart)
     psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
   if (*out_verdict == PSPLIT_I_YES) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_EXACT);

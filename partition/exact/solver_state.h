@@ -47,6 +47,7 @@ typedef struct psplit_i_solver_state {
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
   bool gets_far;            /* it takes many steps, but seems to end */
+  bool decides;             /* and has decided a limit */
   psplit_i_prices prices;   /* of the clusters, once they have been asked for, */
   bool by_price;            /* by which the exact program has decided a limit */
   uint64_t last_steps;      /* of its last run */
