@@ -1,6 +1,6 @@
 /* base: the ground every other folder stands on. Arenas, diagnostics, checked sizes, growable
- * arrays, string interning, hashing, numbers as text, JSON read and written, input and output files,
- * routes over links. Knows no graph and no file format.
+ * arrays, string interning, hashing, numbers as text, JSON read and written, input
+ * and output files, routes over links. Knows no graph and no file format.
  *
  * Conventions: functions that can fail return psplit_code and describe the first failure in a
  * caller-owned psplit_diag. Nothing here has global or static mutable state. */
