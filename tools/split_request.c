@@ -207,6 +207,7 @@ static int check_rules(const rule *rules, size_t n) {
 static int check_aims(const split_request *r) {
   const bool some = r->n_stages || r->plan.devices;
   const bool fewest = !some && r->plan.max_stage_bytes;
+  const bool takes_one = r->target || r->annotate || r->certificate; /* which says so itself */
   if (!r->n_stages && r->plan.devices && cli_is_preset(r->plan.devices))
     return cli_usage(&PROGRAM, "-k N is needed: --devices %s says what a device is, not how many",
                      r->plan.devices);
@@ -215,7 +216,7 @@ static int check_aims(const split_request *r) {
      "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed; -k 1..8 --plan-only compares"},
     {fewest && (r->training.enabled || r->tune.n_rounds),
      "--training and --autotune need -k N or --devices FILE"},
-    {split_is_range(r) && !r->plan_only, "a range of stages is for --plan-only"},
+    {split_is_range(r) && !r->plan_only && !takes_one, "a range of stages is for --plan-only"},
     {!r->plan_only && !r->directory && !r->annotate && !target_prints(r->target),
      "-o DIR, --annotate FILE or --plan-only is needed"},
   };
