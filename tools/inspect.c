@@ -11,6 +11,7 @@
 #include <psplit/view.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,12 +101,18 @@ static psplit_code parse_format(request *r, const char *text) {
   return PSPLIT_OK;
 }
 
-/* A page that is called page.html, and no text. */
-static void format_by_ending(request *r) {
+/* A page that is called page.html, and no text: 0; a picture that is none: the exit status. */
+static int format_by_ending(request *r) {
   static const char *const ENDINGS[] = {"json", "dot", "html", "svg", "onnx", "onnxtxt"};
+  static const char *const PICTURES[] = {"png", "jpg", "jpeg", "gif", "webp", "pdf"};
   const char *dot = r->output ? strrchr(r->output, '.') : NULL;
-  for (size_t i = 0; dot && !r->formatted && i < sizeof ENDINGS / sizeof *ENDINGS; i++)
-    if (strcmp(dot + 1, ENDINGS[i]) == 0) (void)!parse_format(r, ENDINGS[i]);
+  if (!dot || r->formatted) return 0;
+  for (size_t i = 0; i < sizeof ENDINGS / sizeof *ENDINGS; i++)
+    if (strcasecmp(dot + 1, ENDINGS[i]) == 0) (void)!parse_format(r, ENDINGS[i]);
+  for (size_t i = 0; i < sizeof PICTURES / sizeof *PICTURES; i++)
+    if (strcasecmp(dot + 1, PICTURES[i]) == 0)
+      return cli_usage(&PROGRAM, "-o: of pictures, SVG alone is written: a FILE that ends in .svg");
+  return 0;
 }
 
 /* Options that stand in tables of their own. */
@@ -199,8 +206,8 @@ static int parse(request *r, int argc, char **argv) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
       return cli_exit_status(PSPLIT_USAGE);
-  format_by_ending(r);
-  int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
+  int status = format_by_ending(r);
+  if (!status) status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (!status) status = training_check(&PROGRAM, &r->training);
   if (!status && r->training.print)
     status = cli_usage(&PROGRAM, "--print-trainable is for onnx-pipeline-split");

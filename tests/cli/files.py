@@ -348,6 +348,19 @@ def odd():
       }""")
 
 
+def endings(s):
+    """What a file's name ends in says what inspect writes."""
+    for ending, begins in (("html", b"<!DOCTYPE html"), ("svg", b"<svg"), ("json", b"{"), ("dot", b"digraph"),
+                           ("txt", b"")):
+        for name in ("shown." + ending, "shown." + ending.upper()):
+            made = s.run(s.inspect, "m.onnx", "-k", "2", "-q", "-o", name)
+            written = read(name) if made.returncode == OK else b""
+            others = (b"<", b"{", b"digraph")
+            good = written.lower().startswith(begins.lower()) if begins else not written.startswith(others)
+            s.tap.ok(written and good, "inspect -o " + name, made.stderr + str(written[:80]))
+            remove(name)
+
+
 def main(argv):
     if len(argv) != 3:
         sys.exit("usage: files.py SPLIT INSPECT")
@@ -355,7 +368,7 @@ def main(argv):
     with scratch("files"):
         write("m.onnx", chain(8))
         for test in (fifos, devices, links, modes, full_disks, few_descriptors, planted, kills,
-                     read_as_well, before_work):
+                     read_as_well, before_work, endings):
             test(s)
     return s.tap.end()
 
