@@ -494,6 +494,7 @@ psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *tur
   psplit_i_spend(a->request->budget, half.spent);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_BY_WORTH);
+  a->anneals_high |= a->best.value < before && may_anneal_high(a);
   return PSPLIT_OK;
 }
 
