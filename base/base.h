@@ -22,6 +22,7 @@
 #include "out_file.h"
 #include "route.h"
 #include "text.h"
+#include "units.h"
 #include "unknown.h"
 #include "vec.h"
 

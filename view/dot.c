@@ -27,8 +27,8 @@ static void put_box(psplit_i_text *out, char kind, uint32_t id, const char *name
 static void put_arrow(psplit_i_text *out, const psplit_snapshot *s, char kind, uint32_t from,
                       uint32_t to, uint32_t v) {
   const psplit_snapshot_value *value = &s->values[v];
-  char bytes[PSPLIT_I_VIEW_UNIT] = "";
-  if (s->facts & PSPLIT_SNAPSHOT_COSTS) psplit_i_view_size(value->bytes, bytes);
+  char bytes[PSPLIT_I_UNIT_BYTES] = "";
+  if (s->facts & PSPLIT_SNAPSHOT_COSTS) psplit_i_in_bytes(value->bytes, bytes);
   psplit_i_text_addf(out, "  %c%" PRIu32 " -> %c%" PRIu32 " [tooltip=", kind, from, kind, to);
   psplit_i_view_dot_string(out, value->name);
   psplit_i_text_addf(out, ", label=\"%s\"];\n", bytes);
@@ -38,9 +38,9 @@ static void put_arrow(psplit_i_text *out, const psplit_snapshot *s, char kind, u
 static void put_groups(psplit_i_text *out, const psplit_snapshot *s, uint32_t stage) {
   for (uint32_t g = 0; g < s->n_groups; g++) {
     const psplit_snapshot_group *group = &s->groups[g];
-    char time[PSPLIT_I_VIEW_UNIT] = "", detail[80];
+    char time[PSPLIT_I_UNIT_BYTES] = "", detail[80];
     if (group->stage != stage) continue;
-    if (s->facts & PSPLIT_SNAPSHOT_COSTS) psplit_i_view_time(group->cost_ns, time);
+    if (s->facts & PSPLIT_SNAPSHOT_COSTS) psplit_i_in_seconds(group->cost_ns, time);
     snprintf(detail, sizeof detail, "%" PRIu32 " operator%s%s%s", group->n_nodes,
              group->n_nodes == 1 ? "" : "s", *time ? ", " : "", time);
     put_box(out, 'g', g, group->title, detail);
@@ -88,8 +88,8 @@ static void put_node_arrows(psplit_i_text *out, const psplit_snapshot *s) {
 static void put_stages(psplit_i_text *out, const psplit_snapshot *s) {
   for (uint32_t i = 0; i < s->n_stages; i++) {
     const psplit_plan_stage *stage = &s->plan->stages[i];
-    char time[PSPLIT_I_VIEW_UNIT], detail[80], name[160];
-    psplit_i_view_time(stage->load_ns, time);
+    char time[PSPLIT_I_UNIT_BYTES], detail[80], name[160];
+    psplit_i_in_seconds(stage->load_ns, time);
     snprintf(detail, sizeof detail, "%" PRIu32 " operators, %s", stage->n_nodes, time);
     snprintf(name, sizeof name, "stage %" PRIu32 ": %.100s", i, stage->device);
     put_box(out, 's', i, name, detail);

@@ -91,7 +91,7 @@ static void put_text(psplit_i_text *out, const char *class_name, int64_t x, int6
 /* A part of a column from `from_ns` on; `end` of its title follows the words. */
 static void put_part(const canvas *c, uint32_t column, const char *class_name, int64_t from_ns,
                      int64_t ns, const char *words, const char *name) {
-  char time[PSPLIT_I_VIEW_UNIT];
+  char time[PSPLIT_I_UNIT_BYTES];
   const int64_t y = TOP + height_of(c, column, from_ns),
                 end = TOP + height_of(c, column, from_ns + ns);
   const int64_t h = end - y;
@@ -105,7 +105,7 @@ static void put_part(const canvas *c, uint32_t column, const char *class_name, i
   psplit_i_view_html(c->out, words);
   psplit_i_text_puts(c->out, *words && *name ? " " : "");
   psplit_i_view_html(c->out, name);
-  psplit_i_text_addf(c->out, ": %s</title>", psplit_i_view_time(ns, time));
+  psplit_i_text_addf(c->out, ": %s</title>", psplit_i_in_seconds(ns, time));
   if (h >= LINE) {
     open_text(c->out, "on", left_of(column) + 60, y + h / 2 + 40);
     const size_t used = strlen(words), room = 23;
@@ -176,7 +176,7 @@ static void put_track(const canvas *c, uint32_t column) {
 static void put_stage(canvas *c, uint32_t column) {
   const psplit_plan_stage *stage = &c->s->plan->stages[column];
   const uint64_t limit = c->s->memory_limit_bytes[column];
-  char a[PSPLIT_I_VIEW_UNIT], b[PSPLIT_I_VIEW_UNIT], line[160];
+  char a[PSPLIT_I_UNIT_BYTES], b[PSPLIT_I_UNIT_BYTES], line[160];
   const bool slowest = stage->turn_ns >= c->s->plan->bottleneck_ns;
   put_track(c, column);
   open_text(c->out, "stage", left_of(column), 150);
@@ -184,12 +184,12 @@ static void put_stage(canvas *c, uint32_t column) {
   put_end(c->out, stage->device, 20);
   if (stage->n_replicas > 1) psplit_i_text_addf(c->out, " x%" PRIu32, stage->n_replicas);
   psplit_i_text_puts(c->out, "</text>\n");
-  snprintf(line, sizeof line, "%s%s", psplit_i_view_time(stage->turn_ns, a),
+  snprintf(line, sizeof line, "%s%s", psplit_i_in_seconds(stage->turn_ns, a),
            slowest ? ", slowest" : "");
   put_text(c->out, slowest ? "big hot" : "big", left_of(column), 370, line);
-  snprintf(line, sizeof line, "%s%s%s", psplit_i_view_size(stage->memory_bytes, a),
+  snprintf(line, sizeof line, "%s%s%s", psplit_i_in_bytes(stage->memory_bytes, a),
            limit == UINT64_MAX ? "" : " of ",
-           limit == UINT64_MAX ? "" : psplit_i_view_size(limit, b));
+           limit == UINT64_MAX ? "" : psplit_i_in_bytes(limit, b));
   put_text(c->out, limit != UINT64_MAX && stage->memory_bytes > limit ? "small hot" : "small",
            left_of(column), 530, line);
   put_part(c, column, "recv", 0, stage->recv_ns, "receive", "");
@@ -307,12 +307,12 @@ static void put_bundle(const canvas *c, const bundle *b, uint32_t lane, traffic 
     TOP + height_of(c, b->from, c->send_at[b->from]) + share(send, from->given, from->sent);
   const int64_t y2 = TOP + share(recv, to->taken, to->received);
   const int64_t h1 = share(send, b->bytes, from->sent), h2 = share(recv, b->bytes, to->received);
-  char amount[PSPLIT_I_VIEW_UNIT], label[PSPLIT_I_VIEW_UNIT + 1];
+  char amount[PSPLIT_I_UNIT_BYTES], label[PSPLIT_I_UNIT_BYTES + 1];
   psplit_i_text_puts(c->out, "<g>");
   put_band(c, (band_end){left_of(b->from) + WIDE, y1, h1 > LEAST ? h1 : LEAST},
            (band_end){left_of(b->to), y2, h2 > LEAST ? h2 : LEAST},
            lane ? TOP + TALL + 60 + (int64_t)(lane - 1) * LANE : 0);
-  snprintf(label, sizeof label, "%s%s", b->known ? "" : "~", psplit_i_view_size(b->bytes, amount));
+  snprintf(label, sizeof label, "%s%s", b->known ? "" : "~", psplit_i_in_bytes(b->bytes, amount));
   psplit_i_text_addf(
     c->out, "<title>stage %" PRIu32 " to %" PRIu32 ": %s, %" PRIu32 " tensor%s</title></g>\n",
     b->from, b->to, label, b->n, b->n == 1 ? "" : "s");
@@ -345,7 +345,7 @@ static void put_bands(const canvas *c) {
 
 static void put_bound(const canvas *c, int64_t width) {
   const psplit_plan *plan = c->s->plan;
-  char time[PSPLIT_I_VIEW_UNIT], line[64];
+  char time[PSPLIT_I_UNIT_BYTES], line[64];
   const int64_t y = TOP + height_of(c, PSPLIT_NONE, plan->lower_bound_ns);
   if (plan->lower_bound_ns <= 0 || plan->objective[0] == 'l') return;
   psplit_i_text_puts(c->out, "<line class=\"bound\"");
@@ -353,7 +353,7 @@ static void put_bound(const canvas *c, int64_t width) {
   put_attribute(c->out, "x2", width);
   put_attribute(c->out, "y1", y);
   put_attribute(c->out, "y2", y);
-  snprintf(line, sizeof line, "lower bound %s", psplit_i_view_time(plan->lower_bound_ns, time));
+  snprintf(line, sizeof line, "lower bound %s", psplit_i_in_seconds(plan->lower_bound_ns, time));
   psplit_i_text_puts(c->out, "/>\n");
   put_text(c->out, "bound", width - 40, y + 130, line);
 }
@@ -400,10 +400,10 @@ static void put_all(canvas *c, const char *title) {
   psplit_i_text_addf(c->out, ", %" PRIu32 " stage%s</title>\n%s", c->n_columns,
                      c->n_columns == 1 ? "" : "s", STYLE);
   if (!s->plan) {
-    char time[PSPLIT_I_VIEW_UNIT];
+    char time[PSPLIT_I_UNIT_BYTES];
     put_track(c, 0);
     put_text(c->out, "stage", left_of(0), 150, "not split");
-    put_text(c->out, "big", left_of(0), 370, psplit_i_view_time(c->most_ns, time));
+    put_text(c->out, "big", left_of(0), 370, psplit_i_in_seconds(c->most_ns, time));
     (void)put_supernodes(c, 0, 0);
   }
   for (uint32_t i = 0; s->plan && i < c->n_columns; i++) put_stage(c, i);

@@ -21,11 +21,6 @@ void psplit_i_view_escaped(psplit_i_text *out, const char *text, size_t n);
 /* A name as a quoted DOT string: always valid UTF-8, and no escape that Graphviz would expand. */
 void psplit_i_view_dot_string(psplit_i_text *out, const char *name);
 
-/* Bytes and times with three digits and a unit; `out` is returned. */
-enum { PSPLIT_I_VIEW_UNIT = 32 };
-const char *psplit_i_view_size(uint64_t bytes, char *out);
-const char *psplit_i_view_time(int64_t ns, char *out);
-
 /* Text for HTML, in element content and in quoted attributes. */
 void psplit_i_view_html(psplit_i_text *out, const char *text);
 

@@ -157,14 +157,6 @@ static void say_unknown(const psplit_planner *planner, const psplit_plan *plan,
                      data->n_nodes && data->n_transfers ? "" : "s");
 }
 
-static void say_bytes(uint64_t bytes, psplit_i_text *out) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = (double)bytes;
-  size_t planner = 0;
-  for (; value >= 1024 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1024;
-  psplit_i_text_addf(out, "%.3g %s", value, units[planner]);
-}
-
 /* Sizes that nobody gave, but the run that the costs are of. */
 static void say_measured_sizes(const psplit_planner *planner, psplit_i_text *out) {
   enum { SHOWN = 6 };
@@ -185,6 +177,7 @@ static void say_measured_sizes(const psplit_planner *planner, psplit_i_text *out
 static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t model_bytes,
                        psplit_diag *diag) {
   psplit_i_text line = {0};
+  char bytes[PSPLIT_I_UNIT_BYTES];
   const bool told = plan->speed_up >= 0;
   if (psplit_i_plan_value_ns(planner, plan) <= 0) return PSPLIT_OK;
   plan->headline_hint = PSPLIT_HINT_NONE;
@@ -195,7 +188,7 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
     say_unknown(planner, plan, &line);
   } else if (!plan->single_device) {
     psplit_i_text_puts(&line, "no speed-up over one device: none holds the whole model (");
-    say_bytes(model_bytes, &line);
+    psplit_i_text_puts(&line, psplit_i_in_bytes(model_bytes, bytes));
     psplit_i_text_puts(&line, planner->node_refused ? ") and supports all of it" : ")");
   } else if (psplit_i_devices_all_same(planner->devices)) {
     psplit_i_text_addf(&line, "expected speed-up over one device %.2fx of %" PRIu32, plan->speed_up,

@@ -100,8 +100,31 @@ static void may_stand_inside_each_other(void **state) {
   use_plain_point();
 }
 
+/* 1010 KiB was 1.01e+03 KiB. */
+static void units_have_three_digits(void **state) {
+  static const struct {
+    uint64_t bytes;
+    const char *text;
+  } SIZES[] = {{0, "0 B"},
+               {999, "999 B"},
+               {1000, "0.98 KiB"},
+               {UINT64_C(1010) << 10, "0.99 MiB"},
+               {UINT64_C(99) << 20, "99.0 MiB"},
+               {UINT64_C(100) << 20, "100 MiB"},
+               {UINT64_C(3) << 29, "1.50 GiB"},
+               {UINT64_MAX, "16.0 EiB"}};
+  char out[PSPLIT_I_UNIT_BYTES];
+  (void)state;
+  for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
+    assert_string_equal(psplit_i_in_bytes(SIZES[i].bytes, out), SIZES[i].text);
+  assert_string_equal(psplit_i_in_seconds(999, out), "999 ns");
+  assert_string_equal(psplit_i_in_seconds(9520000, out), "9.52 ms");
+  assert_string_equal(psplit_i_in_seconds(INT64_MAX, out), "9223372037 s");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(units_have_three_digits),
     cmocka_unit_test(are_those_of_locale_c),
     cmocka_unit_test_setup_teardown(are_so_in_another, enter_scratch, leave_scratch),
     cmocka_unit_test_setup_teardown(may_stand_inside_each_other, enter_scratch, leave_scratch),
