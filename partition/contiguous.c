@@ -80,15 +80,15 @@ out:
   return code;
 }
 
-/* Where little is open, the exact program closes it best by itself, a little at a time. */
-static bool is_wide(const psplit_i_solver_state *a) {
-  return a->best.value - a->result->bound > a->best.value / WIDE_GAP;
+static bool is_open(const psplit_i_solver_state *a, int64_t part) {
+  return a->best.value - a->result->bound > a->best.value / part;
 }
 
+/* Where little is open, the exact program closes it best by itself, a little at a time. */
+static bool is_wide(const psplit_i_solver_state *a) { return is_open(a, WIDE_GAP); }
+
 /* Whether a limit in the middle of the gap says more than one just below the value. */
-static bool may_halve(const psplit_i_solver_state *a) {
-  return a->best.value - a->result->bound > a->best.value / LITTLE;
-}
+static bool may_halve(const psplit_i_solver_state *a) { return is_open(a, LITTLE); }
 
 /* By halves of the gap, where prices of clusters rule out labels. */
 static psplit_code halve(psplit_i_solver_state *a) {

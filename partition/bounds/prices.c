@@ -30,6 +30,11 @@ typedef struct pricing {
   psplit_i_prices prices;
 } pricing;
 
+bool psplit_i_prices_suit(const psplit_i_instance *instance) {
+  return instance->n > 0 && instance->n <= MOST_CLUSTERS && instance->n_stages <= MOST_STAGES &&
+         instance->n_types == 1 && instance->all_forward && instance->total_w[0] < PSPLIT_I_INF;
+}
+
 psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limit,
                                  psplit_i_arena *arena, psplit_i_prices *out) {
   *out = (psplit_i_prices){.n = instance->n, .needed = (int64_t)ONE * instance->n_stages};
@@ -154,10 +159,7 @@ static psplit_code try_receivers(pricing *p, int64_t *inout_bound) {
 }
 
 static bool suits(const psplit_i_instance *instance, int64_t value, int64_t bound) {
-  if (instance->n > MOST_CLUSTERS || instance->n == 0 || value >= PSPLIT_I_INF) return false;
-  if (instance->n_stages > MOST_STAGES) return false;
-  return instance->n_types == 1 && instance->all_forward && instance->total_w[0] < PSPLIT_I_INF &&
-         value - bound > value / WIDE_GAP;
+  return psplit_i_prices_suit(instance) && value < PSPLIT_I_INF && value - bound > value / WIDE_GAP;
 }
 
 /* Whether a few rounds are within the budget: one takes less than it is reckoned to. */

@@ -16,6 +16,8 @@ typedef struct psplit_i_prices {
   int32_t *price, *most; /* [n] */
 } psplit_i_prices;
 
+/* Whether there are prices of its clusters: devices are alike, and it is not too large. */
+bool psplit_i_prices_suit(const psplit_i_instance *instance);
 /* Prices in proportion to times. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limit,
                                                  psplit_i_arena *arena, psplit_i_prices *out);

@@ -302,10 +302,7 @@ out:
 }
 
 static bool may_price(const psplit_i_solver_state *a) {
-  const psplit_i_instance *in = &a->instance;
-  return !a->request->relaxed && in->n <= PSPLIT_I_LARGE && in->n_types == 1 &&
-         in->n_stages <= PSPLIT_I_PRICED_STAGES && in->all_forward &&
-         in->total_w[0] < PSPLIT_I_INF &&
+  return !a->request->relaxed && psplit_i_prices_suit(&a->instance) &&
          psplit_i_takes(PSPLIT_I_RULE_PRICES, a->automaton.features);
 }
 
@@ -404,7 +401,6 @@ static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint6
                                   uint64_t most) {
   const int64_t before = a->best.value;
   const uint64_t spent = a->request->budget->spent;
-  bool low_won;
   for (uint64_t k = 1; a->best.value == before && !psplit_i_state_done(a) &&
                        a->request->budget->spent - spent < most;
        k++) {
@@ -418,8 +414,8 @@ static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint6
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
   return psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
-                                    psplit_i_splitmix64(salt, 0), n_steps, a->anneals_high,
-                                    &low_won, &a->trial);
+                                    psplit_i_splitmix64(salt, 0), n_steps, a->anneals_high, NULL,
+                                    &a->trial);
 }
 
 /* Over pairs, and for the start of a search there, a split with less in the slowest stage alone is

@@ -243,7 +243,7 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
                                 bool *out_low_won, psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
   psplit_i_budget budgets[N_CHAINS];
-  *out_low_won = false;
+  if (out_low_won) *out_low_won = false;
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
@@ -262,7 +262,7 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
   if (chains[0].n_inside > 0) psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].energy.best < assignment->value) {
-      *out_low_won = !high && i < N_LOW;
+      if (out_low_won) *out_low_won = !high && i < N_LOW;
       assignment->value = chains[i].energy.best;
       memcpy(assignment->stage, chains[i].best_stage, instance->n * sizeof *assignment->stage);
     }
@@ -283,7 +283,7 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        const psplit_i_solver_request *request, uint64_t salt,
                                        uint64_t n_steps, bool high, bool *out_low_won,
                                        psplit_i_assignment *assignment) {
-  *out_low_won = false;
+  if (out_low_won) *out_low_won = false;
   if (!suits(instance, automaton)) return PSPLIT_LIMIT;
   return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1, high,
                       out_low_won, assignment);
@@ -314,12 +314,11 @@ psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
   for (uint32_t idle = 0, k = 1; idle < WIDTH && !psplit_i_expired(request->budget); k++) {
     const int64_t before = assignment->value;
     uint32_t slowest;
-    bool low_won;
     PSPLIT_TRY(find_slowest(instance, request, assignment, &slowest));
     const uint32_t after = slowest > idle ? slowest - idle : 0;
     const uint32_t first = after < n_stages - WIDTH ? after : n_stages - WIDTH;
     PSPLIT_TRY(anneal_among(instance, automaton, request, psplit_i_splitmix64(salt, k), n_steps,
-                            first, first + WIDTH - 1, high, &low_won, assignment));
+                            first, first + WIDTH - 1, high, NULL, assignment));
     idle = assignment->value < before ? 0 : idle + 1;
   }
 out:

@@ -7,8 +7,8 @@
 /* Simulated annealing for contiguous throughput without memory limits, replicas and relays, in time
  * that does not depend on the number of stages. Improves *assignment's stages and value. `high`:
  * with high powers of the loads, which see the slowest stages alone, and never cut short while it
- * is hot. *out_low_won: a chain that sees all stages found the best. Errors: NOMEM, LIMIT (not for
- * this problem). */
+ * is hot. *out_low_won: a chain that sees all stages found the best; NULL: not asked. Errors:
+ * NOMEM, LIMIT (not for this problem). */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                                        const psplit_i_automaton *automaton,
                                                        const psplit_i_solver_request *request,

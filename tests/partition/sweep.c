@@ -58,6 +58,20 @@ bool proved_best(const bed *b, int64_t *out_best) {
   return proved;
 }
 
+int64_t bound_by(const bed *b, bound_function asked, int64_t value, int64_t bound) {
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  psplit_diag diag = {0};
+  const psplit_i_solver_request request = {
+    .problem = &b->r.problem, .options = &b->options, .budget = &budget, .diag = &diag};
+  const psplit_i_bound_query query = {.request = &request,
+                                      .instance = &b->instance,
+                                      .automaton = &b->automaton,
+                                      .variant = PSPLIT_I_STAGES,
+                                      .value = value};
+  assert_int_equal(asked(&query, &budget, &bound), PSPLIT_OK);
+  return bound;
+}
+
 void expect_bound_holds(const sweep *s, int64_t limit, int64_t bound, int64_t best) {
   if (bound > best)
     fail_msg("%s, limit %lld: bound %lld above the optimum %lld", s->what, (long long)limit,

@@ -8,6 +8,7 @@
 #define PSPLIT_TESTS_SWEEP_H
 
 #include "bed.h"
+#include "bounds.h"
 
 /* Of each seed: problems of every shape with every set of features; of every shape, with the sets
  * in turn; or one, shapes and sets in turn. */
@@ -42,6 +43,11 @@ bool next_problem(sweep *s, bed *b);
 
 /* What the bed's problem takes at best; false where there is no split, or none is proved best. */
 bool proved_best(const bed *b, int64_t *out_best);
+
+/* What one of bounds.h says of splits better than `value`, where `bound` is known; all in ns. */
+typedef psplit_code (*bound_function)(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                      int64_t *inout_bound);
+int64_t bound_by(const bed *b, bound_function asked, int64_t value, int64_t bound);
 
 /* A bound for splits within a limit is no more than the best of them; all in ns. */
 void expect_bound_holds(const sweep *s, int64_t limit, int64_t bound, int64_t best);

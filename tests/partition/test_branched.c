@@ -157,13 +157,7 @@ static void no_downset_drawn_costs_less(void **state) {
 }
 
 static int64_t bound_of(const bed *b, int64_t value, int64_t bound) {
-  psplit_i_budget budget = psplit_i_budget_unlimited();
-  const psplit_i_bound_query query = {.instance = &b->instance,
-                                      .automaton = &b->automaton,
-                                      .variant = PSPLIT_I_STAGES,
-                                      .value = value};
-  assert_int_equal(psplit_i_bound_branched_cuts(&query, &budget, &bound), PSPLIT_OK);
-  return bound;
+  return bound_by(b, psplit_i_bound_branched_cuts, value, bound);
 }
 
 /* What follows for splits, for limits at the optimum and far above. */

@@ -7,27 +7,15 @@
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
 
-#include "bed.h"
-#include "bounds.h"
 #include "lattice.h"
 #include "node_cut.h"
+#include "sweep.h"
 
 enum { MOST_DOWNSETS = 1 << 9, MOST_STATES = 1 << 13 };
 
 /* What the bound says of splits better than `value`. */
 static int64_t ask(const bed *b, int64_t value) {
-  psplit_i_budget budget = psplit_i_budget_unlimited();
-  psplit_diag diag = {0};
-  int64_t bound = 0;
-  const psplit_i_solver_request request = {
-    .problem = &b->r.problem, .options = &b->options, .budget = &budget, .diag = &diag};
-  const psplit_i_bound_query query = {.request = &request,
-                                      .instance = &b->instance,
-                                      .automaton = &b->automaton,
-                                      .variant = PSPLIT_I_STAGES,
-                                      .value = value};
-  assert_int_equal(psplit_i_bound_fan_row(&query, &budget, &bound), PSPLIT_OK);
-  return bound;
+  return bound_by(b, psplit_i_bound_fan_row, value, 0);
 }
 
 static void no_split_is_below(void **state) {
