@@ -7,6 +7,14 @@
 
 #include "wire.h"
 
+bool psplit_i_is_half(int32_t elem) {
+  return elem == PSPLIT_ELEM_FLOAT16 || elem == PSPLIT_ELEM_BFLOAT16;
+}
+
+bool psplit_i_is_float(int32_t elem) {
+  return elem == PSPLIT_ELEM_FLOAT || elem == PSPLIT_ELEM_DOUBLE || psplit_i_is_half(elem);
+}
+
 /* Fields of AttributeProto and its types. */
 enum {
   ATTR_NAME = 1,
@@ -195,9 +203,8 @@ size_t psplit_i_number_bytes(int32_t elem, double value, uint8_t out[8]) {
 psplit_i_ref psplit_i_backward_number(psplit_i_backward *b, int32_t elem, double value) {
   uint8_t bytes[8];
   const size_t n = psplit_i_number_bytes(elem, value, bytes);
-  const bool is_float =
-    elem == PSPLIT_ELEM_DOUBLE || elem == PSPLIT_ELEM_FLOAT16 || elem == PSPLIT_ELEM_BFLOAT16;
-  return psplit_i_backward_constant(b, is_float ? elem : PSPLIT_ELEM_FLOAT, 0, NULL, bytes, n);
+  return psplit_i_backward_constant(b, psplit_i_is_float(elem) ? elem : PSPLIT_ELEM_FLOAT, 0, NULL,
+                                    bytes, n);
 }
 
 /* A NodeProto's attribute: `payload` holds the fields behind name and type. */

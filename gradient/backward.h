@@ -23,6 +23,9 @@ enum {
   PSPLIT_ELEM_DOUBLE = 11,
   PSPLIT_ELEM_BFLOAT16 = 16
 };
+/* Whether an element type holds reals; whether it has 16 bits for one. */
+bool psplit_i_is_float(int32_t elem);
+bool psplit_i_is_half(int32_t elem);
 
 typedef enum psplit_i_origin {
   PSPLIT_ORIGIN_NODE,

@@ -59,7 +59,7 @@ static uint32_t omitted_input(const psplit_i_at *at, const psplit_i_gradient_rul
 static void check_given(psplit_i_at *at, const psplit_i_gradient_rule *rule) {
   for (uint32_t i = 0; i < at->node->n_inputs; i++)
     if (psplit_i_edge(at->pass, at->node, rule, i) != PSPLIT_NONE && wanted(at, i) &&
-        !(at->given >> (i < 63 ? i : 63) & 1))
+        !(at->given & psplit_i_given_bit(i)))
       psplit_i_refuse(at, "its rule does not know this form of it");
 }
 

@@ -131,8 +131,7 @@ static psplit_code find_prediction(loss *l, const char *text) {
     l->prediction = l->graph->values[l->value].name;
   }
   l->type = psplit_i_shapes_type(l->shapes, l->value);
-  if (l->type->elem != PSPLIT_ELEM_FLOAT && l->type->elem != PSPLIT_ELEM_DOUBLE &&
-      l->type->elem != PSPLIT_ELEM_FLOAT16 && l->type->elem != PSPLIT_ELEM_BFLOAT16)
+  if (!psplit_i_is_float(l->type->elem))
     return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": \"%s\" is no floating-point tensor",
                          text, l->prediction);
   return PSPLIT_OK;
@@ -156,14 +155,10 @@ static void put(loss *l, const char *op_type, const char *a, const char *b, cons
   psplit_i_put_node(l->fields, op_type, y, inputs, outputs, attributes);
 }
 
-static bool is_half(int32_t elem) {
-  return elem == PSPLIT_ELEM_FLOAT16 || elem == PSPLIT_ELEM_BFLOAT16;
-}
-
 /* What is of half precision as float32: sums over a batch are beyond it, and so is a loss that is
  * told to many digits. */
 static const char *widened(loss *l, const char *name, int32_t elem) {
-  if (!is_half(elem)) return name;
+  if (!psplit_i_is_half(elem)) return name;
   const char *wide = fresh(l, "loss.wide");
   psplit_i_text attributes = {0};
   psplit_i_put_attr_int(&attributes, "to", PSPLIT_ELEM_FLOAT);
@@ -275,7 +270,7 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
   PSPLIT_TRY(find_prediction(&l, text));
   const char *y = fresh(&l, "loss");
   l.prediction = widened(&l, l.prediction, l.type->elem);
-  l.elem = is_half(l.type->elem) ? PSPLIT_ELEM_FLOAT : l.type->elem;
+  l.elem = psplit_i_is_half(l.type->elem) ? PSPLIT_ELEM_FLOAT : l.type->elem;
   if (strcmp(l.kind, "softmax-cross-entropy") == 0)
     PSPLIT_TRY(cross_entropy(&l, text, y));
   else if (strcmp(l.kind, "mse") == 0)

@@ -103,8 +103,7 @@ static psplit_code differentiate(lowering *l, psplit_i_ref *gradients) {
   psplit_i_backward *b = &l->b;
   const int32_t elem = psplit_i_shapes_type(l->shapes, l->y)->elem;
   b->twin = l->graph->values[l->y].producer;
-  if (elem != PSPLIT_ELEM_FLOAT && elem != PSPLIT_ELEM_DOUBLE && elem != PSPLIT_ELEM_FLOAT16 &&
-      elem != PSPLIT_ELEM_BFLOAT16)
+  if (!psplit_i_is_float(elem))
     return refuse(l, PSPLIT_UNSUPPORTED, "no floating-point tensor, as far as is known, is",
                   l->graph->values[l->y].name);
   PSPLIT_TRY(psplit_i_differentiate(l->shapes, l->y, filled(l, 1, l->y), l->node->inputs, l->n_xs,

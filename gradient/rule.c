@@ -169,20 +169,18 @@ psplit_i_ref psplit_i_out_value(psplit_i_at *at, uint32_t output) {
   return psplit_i_backward_forward(at->b, at->node->outputs[output]);
 }
 
-static bool half(int32_t elem) {
-  return elem == PSPLIT_ELEM_FLOAT16 || elem == PSPLIT_ELEM_BFLOAT16;
-}
-
 void psplit_i_widen(psplit_i_at *at) {
-  if (half(at->elem)) at->elem = PSPLIT_ELEM_FLOAT;
+  if (psplit_i_is_half(at->elem)) at->elem = PSPLIT_ELEM_FLOAT;
 }
 
 psplit_i_ref psplit_i_wide(psplit_i_at *at, psplit_i_ref a, int32_t elem) {
-  return a != PSPLIT_NONE && half(elem) && !half(at->elem) ? cast(at, a, at->elem) : a;
+  return a != PSPLIT_NONE && psplit_i_is_half(elem) && !psplit_i_is_half(at->elem)
+           ? cast(at, a, at->elem)
+           : a;
 }
 
 void psplit_i_give_narrowed(psplit_i_at *at, uint32_t input, psplit_i_ref gradient) {
   if (!wanted(at, input) || gradient == PSPLIT_NONE) return;
   const int32_t known = psplit_i_type_in(at, input)->elem, elem = known ? known : at->narrow;
-  give(at, input, half(elem) && elem != at->elem ? cast(at, gradient, elem) : gradient);
+  give(at, input, psplit_i_is_half(elem) && elem != at->elem ? cast(at, gradient, elem) : gradient);
 }

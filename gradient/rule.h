@@ -99,6 +99,9 @@ psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output);
 /* Whether the input's gradient is needed, and giving a part of it. */
 bool psplit_i_wanted(const psplit_i_at *at, uint32_t input);
 void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient);
+static inline uint64_t psplit_i_given_bit(uint32_t input) {
+  return UINT64_C(1) << (input < 63 ? input : 63);
+}
 /* The result does not depend on the input: said, as a part that a rule leaves out is refused. */
 void psplit_i_give_nothing(psplit_i_at *at, uint32_t input);
 

@@ -5,11 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool psplit_i_is_float(int32_t elem) {
-  return elem == PSPLIT_ELEM_FLOAT || elem == PSPLIT_ELEM_DOUBLE || elem == PSPLIT_ELEM_FLOAT16 ||
-         elem == PSPLIT_ELEM_BFLOAT16;
-}
-
 /* Whether a value can carry a gradient at all; an unknown type may. Integers do not, but for those
  * that an operator without a rule makes of floats: a gradient that ended at a quantised tensor
  * would be wrong without a word, so the operator has to be met, and refused. */
@@ -81,7 +76,7 @@ bool psplit_i_wanted(const psplit_i_at *at, uint32_t input) {
 }
 
 void psplit_i_give_nothing(psplit_i_at *at, uint32_t input) {
-  at->given |= UINT64_C(1) << (input < 63 ? input : 63);
+  at->given |= psplit_i_given_bit(input);
 }
 
 void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient) {

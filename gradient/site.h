@@ -5,8 +5,6 @@
 #include "differentiate.h"
 #include "rule.h"
 
-/* Whether an element type holds reals. */
-bool psplit_i_is_float(int32_t elem);
 /* Whether a value can carry a gradient at all; an unknown type may. */
 bool psplit_i_carries(const psplit_i_pass *pass, uint32_t value);
 /* Input i of the node where it exists and carries gradients from it, or PSPLIT_NONE. Captures come

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "rule.h"
-#include "site.h"
 
 /* Nodes looked at for one initializer: more than any parameter needs. */
 enum { MAX_VIEWS = 8, MAX_LOOKS = 4096 };
