@@ -21,16 +21,14 @@ static bool is(const psplit_i_json_item *item, psplit_i_json_kind kind) {
 }
 
 static bool is_number(const psplit_i_json_item *item) {
-  return is(item, PSPLIT_I_JSON_INTEGER) || is(item, PSPLIT_I_JSON_UNSIGNED) ||
-         is(item, PSPLIT_I_JSON_REAL);
+  double number;
+  return item->value && psplit_i_json_as_double(item->value, &number);
 }
 
 /* 0 where it is none. */
 static double number_of(const psplit_i_json_item *item) {
-  return is(item, PSPLIT_I_JSON_REAL)       ? item->value->real
-         : is(item, PSPLIT_I_JSON_INTEGER)  ? (double)item->value->integer
-         : is(item, PSPLIT_I_JSON_UNSIGNED) ? (double)item->value->natural
-                                            : 0;
+  double number;
+  return item->value && psplit_i_json_as_double(item->value, &number) ? number : 0;
 }
 
 /* Members or elements; 0 of what has none. */

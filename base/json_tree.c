@@ -421,3 +421,12 @@ psplit_code psplit_i_json_parse(const char *text, size_t n, psplit_i_arena *aren
   if (p.code == PSPLIT_OK) *out = root;
   return p.code;
 }
+
+bool psplit_i_json_as_double(const psplit_i_json_value *value, double *out) {
+  switch (value->kind) {
+    case PSPLIT_I_JSON_INTEGER: *out = (double)value->integer; return true;
+    case PSPLIT_I_JSON_UNSIGNED: *out = (double)value->natural; return true;
+    case PSPLIT_I_JSON_REAL: *out = value->real; return true;
+    default: return false;
+  }
+}

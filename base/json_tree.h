@@ -50,4 +50,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_json_parse(const char *text, size_t n, pspl
                                                 psplit_i_json_place *out_place,
                                                 const psplit_i_json_value **out);
 
+/* A number of any kind, rounded where a double does not hold it; false where it is none. */
+bool psplit_i_json_as_double(const psplit_i_json_value *value, double *out);
+
 #endif

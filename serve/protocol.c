@@ -95,12 +95,7 @@ static bool put_integer(reading *r, const json *value) {
 
 static bool put_float(reading *r, const json *value) {
   double given;
-  switch (value->kind) {
-    case PSPLIT_I_JSON_INTEGER: given = (double)value->integer; break;
-    case PSPLIT_I_JSON_UNSIGNED: given = (double)value->natural; break;
-    case PSPLIT_I_JSON_REAL: given = value->real; break;
-    default: return false;
-  }
+  if (!psplit_i_json_as_double(value, &given)) return false;
   if (r->type->bytes == sizeof(float)) {
     const float narrow = (float)given;
     if (isinf(narrow)) return false; /* JSON has no such numbers */
