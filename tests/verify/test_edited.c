@@ -42,25 +42,21 @@ static const char MODEL[] =
   "<domain: \"local\", opset_import: [\"\": 17]>\n"
   "Layer (X, W) => (Y) { M = Mul (X, W) Y = Tanh (M) }\n";
 
+#define WITH_IR_VERSION(version)                                                      \
+  "<ir_version: " version                                                             \
+  ", opset_import: [\"\": 9]>\n"                                                      \
+  "main (float[2,8] x, float[8,8] w, float[8,8] v) => (float[2,8] y, float[2,8] a)\n" \
+  "<float[8,8] w = random(1), float[8,8] v = random(2)> {\n"                          \
+  "  [a] a = MatMul (x, w)\n"                                                         \
+  "  [b] b = Tanh (a)\n"                                                              \
+  "  [y] y = MatMul (b, v)\n"                                                         \
+  "}\n"
+
 /* Before IR version 4, initializers are inputs, which nobody gives. */
-static const char OLD[] =
-  "<ir_version: 3, opset_import: [\"\": 9]>\n"
-  "main (float[2,8] x, float[8,8] w, float[8,8] v) => (float[2,8] y, float[2,8] a)\n"
-  "<float[8,8] w = random(1), float[8,8] v = random(2)> {\n"
-  "  [a] a = MatMul (x, w)\n"
-  "  [b] b = Tanh (a)\n"
-  "  [y] y = MatMul (b, v)\n"
-  "}\n";
+static const char OLD[] = WITH_IR_VERSION("3");
 
 /* From version 4 on, an initializer that is an input is a default, which the manifest lists. */
-static const char DEFAULTS[] =
-  "<ir_version: 4, opset_import: [\"\": 9]>\n"
-  "main (float[2,8] x, float[8,8] w, float[8,8] v) => (float[2,8] y, float[2,8] a)\n"
-  "<float[8,8] w = random(1), float[8,8] v = random(2)> {\n"
-  "  [a] a = MatMul (x, w)\n"
-  "  [b] b = Tanh (a)\n"
-  "  [y] y = MatMul (b, v)\n"
-  "}\n";
+static const char DEFAULTS[] = WITH_IR_VERSION("4");
 
 /* What may have copies and what may not; values of all kinds; one node without outputs, and one
  * annotation; an input whose default is sparse. */
