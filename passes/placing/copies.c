@@ -210,9 +210,9 @@ static uint32_t next_piece(const pieces *p, uint32_t node, uint32_t value) {
 }
 
 /* Whether all that read the node are in one other supernode: wherever that is, the node's own stage
- * would have no use for it if it were copied there, so that the results are sent (drop_idle in
- * replicate.c): its readers pay for all of that, for what is not in their sets by a piece that is
- * closed. Copies of the readers may have copies of it all the same. */
+ * would have no use for it if it were copied there, so that the results are sent
+ * (copies_idle.c): its readers pay for all of that, for what is not in their sets by a piece that
+ * is closed. Copies of the readers may have copies of it all the same. */
 static bool is_left(const psplit_i_builder *b, uint32_t n) {
   const psplit_i_graph *graph = b->planner->graph;
   uint32_t reader = PSPLIT_NONE;
