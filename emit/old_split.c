@@ -133,3 +133,31 @@ void psplit_i_old_split_remove(const psplit_i_old_split *old, int fd) {
   }
   psplit_i_text_fini(&data);
 }
+
+static psplit_split_place place_in(const psplit_i_old_split *old, const char *directory,
+                                   const char *name, psplit_diag *why) {
+  if (!old->found) return PSPLIT_PLACE_FREE;
+  if (psplit_i_old_split_wrote(old, name)) return PSPLIT_PLACE_OWN;
+  return psplit_i_old_split_alone(old, old->fd, directory, why) == PSPLIT_OK ? PSPLIT_PLACE_FOREIGN
+                                                                             : PSPLIT_PLACE_FREE;
+}
+
+psplit_code psplit_emit_place(const char *path, psplit_diag *diag, psplit_split_place *out_place) {
+  psplit_i_old_split old;
+  psplit_diag why = {0};
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  char *whole = strndup(path, n); /* without slashes at its end */
+  if (!whole) return psplit_i_nomem(diag);
+  char *slash = strrchr(whole, '/');
+  const char *name = slash ? slash + 1 : whole;
+  const char *directory = !slash ? "." : slash == whole ? "/" : whole;
+  if (slash) *slash = '\0';
+  *out_place = PSPLIT_PLACE_FREE;
+  if (psplit_i_old_split_open(directory, &why, &old) == PSPLIT_OK) {
+    *out_place = place_in(&old, directory, name, &why);
+    psplit_i_old_split_close(&old);
+  }
+  free(whole);
+  return why.code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
+}

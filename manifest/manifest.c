@@ -151,6 +151,8 @@ static void read_root(const item *root, psplit_i_manifest *m) {
   uint32_t boundary = 0;
   psplit_i_json_choice(psplit_i_json_need(root, "boundary"), boundaries, 2, &boundary);
   m->sendrecv = boundary == 1;
+  if (psplit_i_json_is_string(psplit_i_json_find(root, "model")))
+    psplit_i_json_text(psplit_i_json_find(root, "model"), &m->model);
   read_inlined(psplit_i_json_find(root, "inlined"), m);
   read_values(inputs, psplit_i_json_find(root, "optional_inputs"), &m->input_values, &m->inputs,
               &m->n_inputs);

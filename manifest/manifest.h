@@ -223,6 +223,7 @@ typedef struct psplit_i_training_table {
 } psplit_i_training_table;
 
 typedef struct psplit_i_manifest {
+  const char *model; /* base name of the file that was split; NULL: it is not told */
   bool sendrecv;
   uint32_t n_inputs, n_outputs; /* of the model */
   uint32_t n_needed;            /* inputs that are not optional: the first ones */

@@ -333,10 +333,11 @@ static void stop_before_stages(plan_options *plan) {
 }
 
 static psplit_code check_output(const request *r, const psplit_model *model, psplit_diag *diag) {
-  const psplit_code code = check_unread(r, r->output, diag);
+  psplit_code code = check_unread(r, r->output, diag);
   if (code != PSPLIT_OK) return code;
-  return r->onnx ? psplit_emit_file_check(model, r->output, r->force, diag)
-                 : place_check(r->output, model, diag);
+  if (!r->onnx) return place_check(r->output, model, diag);
+  code = psplit_emit_file_check(model, r->output, r->force, diag);
+  return code == PSPLIT_OK ? place_check_split(r->output, diag) : code;
 }
 
 /* A plan for training belongs to its differentiated model, which outlives it. */

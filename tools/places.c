@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <psplit/emit.h>
 #include <psplit/file.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,11 +50,26 @@ static bool holds_model(const char *path) {
          memchr("\x12\x1a\x22\x2a\x32\x3a\x42", head[2], 7);
 }
 
+psplit_code place_check_split(const char *path, psplit_diag *diag) {
+  psplit_split_place place;
+  const psplit_code code = psplit_emit_place(path, diag, &place);
+  if (code != PSPLIT_OK || place == PSPLIT_PLACE_FREE) return code;
+  if (place == PSPLIT_PLACE_OWN)
+    return psplit_diag_fail(diag, PSPLIT_IO, "%s is a file of the split itself; give another name",
+                            path);
+  cli_warn(
+    "%s comes into a split, which is not replaced (onnx-pipeline-split --force) until that is "
+    "moved",
+    path);
+  return PSPLIT_OK;
+}
+
 static psplit_code check_place(const char *path, const psplit_model *model, psplit_diag *diag) {
   for (uint32_t i = 0; model && i < psplit_model_n_files(model); i++)
     if (cli_same_file(path, psplit_model_file_path(model, i)))
       return psplit_diag_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
-  return psplit_file_check(path, diag);
+  const psplit_code code = psplit_file_check(path, diag);
+  return code == PSPLIT_OK ? place_check_split(path, diag) : code;
 }
 
 psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {

@@ -13,6 +13,11 @@ PSPLIT_MUST_USE psplit_code place_check(const char *path, const psplit_model *mo
 PSPLIT_MUST_USE psplit_code place_check_new(const char *path, bool replace,
                                             const psplit_model *model, psplit_diag *diag);
 
+/* What becomes of a split in whose directory `path` is to be written: none of its own files is
+ * replaced, and where it alone stands there, a warning tells that it will not be any more. The
+ * functions above ask this. Errors: IO, NOMEM. */
+PSPLIT_MUST_USE psplit_code place_check_split(const char *path, psplit_diag *diag);
+
 /* Whether it is another file, or directory, than `input`, which the command reads. Errors: IO. */
 PSPLIT_MUST_USE psplit_code place_check_unread(const char *path, const char *input,
                                                psplit_diag *diag);

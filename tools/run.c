@@ -277,6 +277,17 @@ static psplit_code check_results(const settings *s, psplit_diag *diag) {
   return code;
 }
 
+/* -o DIR may lie in a split, or be one, which is told. */
+static psplit_code check_place(const settings *s, psplit_diag *diag) {
+  psplit_code code = place_check_split(s->run.output, diag);
+  char *inside;
+  if (code != PSPLIT_OK) return code;
+  if (asprintf(&inside, "%s/outputs.json", s->run.output) < 0) return cli_nomem(diag);
+  code = place_check_split(inside, diag);
+  free(inside);
+  return code;
+}
+
 /* A file that is written, before the run: nor one of the split. */
 static psplit_code check_written(const settings *s, const char *path,
                                  const psplit_pipeline_info *pipeline, psplit_diag *diag) {
@@ -423,6 +434,8 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   if (code == PSPLIT_OK && s->run.output && !psplit_is_tensor_stream(s->run.output))
     code = check_results(s, diag);
+  if (code == PSPLIT_OK && s->run.output && rank == 0 && !psplit_is_tensor_stream(s->run.output))
+    code = check_place(s, diag);
   if (code == PSPLIT_OK && s->resume)
     code = resume(s, psplit_pipeline_get_info(pipeline), rank, diag, &over);
   if (code == PSPLIT_OK && !over) code = take_through(s, ort, pipeline, diag, &made);

@@ -140,6 +140,7 @@ psplit_code split_check_outputs(const split_request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const bool emits = r->directory && !r->plan_only;
   if (emits) code = psplit_emit_check(r->opened, r->directory, &r->emit, diag);
+  if (code == PSPLIT_OK && emits) code = place_check_split(r->directory, diag);
   char *name = NULL; /* a wrong template is told of even where no stage is written */
   if (code == PSPLIT_OK) code = psplit_stage_file_name(r->opened, 0, 1, &r->emit, diag, &name);
   free(name);
@@ -158,8 +159,10 @@ psplit_code split_check_outputs(const split_request *r, psplit_diag *diag) {
   }
   if (code == PSPLIT_OK && r->annotate && r->by_names)
     code = check_text(r, diag);
-  else if (code == PSPLIT_OK && r->annotate)
+  else if (code == PSPLIT_OK && r->annotate) {
     code = psplit_emit_file_check(r->opened, r->annotate, r->emit.replace, diag);
+    if (code == PSPLIT_OK) code = place_check_split(r->annotate, diag);
+  }
   if (code == PSPLIT_OK && r->depfile) code = place_check(r->depfile, r->opened, diag);
   return code;
 }

@@ -430,6 +430,7 @@ static psplit_code check_export(const settings *s, const char *checkpoint, pspli
   if (code == PSPLIT_OK) code = check_outside(s->export, checkpoint, diag);
   if (code == PSPLIT_OK && s->train.resume) code = check_outside(s->export, s->train.resume, diag);
   if (code == PSPLIT_OK) code = psplit_emit_file_check(model, s->export, s->force, diag);
+  if (code == PSPLIT_OK) code = place_check_split(s->export, diag);
   psplit_model_close(model);
   return code == PSPLIT_OK ? check_unread(s, s->export, diag) : code;
 }
@@ -465,6 +466,8 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK && s->export && s->leads)
     code = ort_check_unread(s->export, s->directory, info, diag);
   if (code == PSPLIT_OK && s->export && s->leads) code = check_export(s, s->train.checkpoint, diag);
+  if (code == PSPLIT_OK && s->train.checkpoint && s->leads)
+    code = place_check_split(s->train.checkpoint, diag);
   if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
   s->train.sessions = s->ort.stages;
   s->train.n_sessions = info ? info->n_stages : 0;

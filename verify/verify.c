@@ -86,6 +86,7 @@ static psplit_code verify(const char *directory, const psplit_model *model,
     PSPLIT_TRY(psplit_i_prove(&p, directory, &options));
   if (out_report) report(&p, out_report);
 out:
+  if (code == PSPLIT_MISMATCH && p.manifest.n_stages && !file) psplit_i_tell_whole(&p);
   psplit_i_proof_fini(&p);
   return code;
 }

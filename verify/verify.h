@@ -15,6 +15,7 @@
  *   training.c   what belongs to training: the model differentiated again, weights, loss
  *   update.c     of training: updates and first weights
  *   verify.c     a directory, by its manifest
+ *   whole.c      whether the model is another one on the whole
  *   new_values.c a model with other values of some weights
  *   payloads.c   weights, byte for byte, in parallel
  * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and
@@ -166,6 +167,10 @@ void psplit_i_proof_fini(psplit_i_proof *p);
 /* That the stages which p->manifest names are p->model. Errors: as psplit_verify. */
 PSPLIT_MUST_USE psplit_code psplit_i_prove(psplit_i_proof *p, const char *directory,
                                            const psplit_verify_options *options);
+
+/* Says before the difference in p->diag, where the manifest was read, what is another on the whole:
+ * inputs, outputs, the number of nodes, else the name. */
+void psplit_i_tell_whole(psplit_i_proof *p);
 
 /* That the one file `path` is p->model. */
 PSPLIT_MUST_USE psplit_code psplit_i_prove_file(psplit_i_proof *p, const char *path,

@@ -181,6 +181,17 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_check(const psplit_model *mod
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_clean(const char *directory, uint32_t *out_n,
                                                          psplit_diag *diag);
 
+/* What it means to a split in the directory of `path` to have something written there. */
+typedef enum psplit_split_place {
+  PSPLIT_PLACE_FREE,   /* there is none, or one among other files */
+  PSPLIT_PLACE_OWN,    /* a file of the split stands there */
+  PSPLIT_PLACE_FOREIGN /* psplit_emit replaces the split as it is, and not with that beside it */
+} psplit_split_place;
+
+/* Errors: NOMEM; what cannot be looked at is FREE. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_place(const char *path, psplit_diag *diag,
+                                                         psplit_split_place *out_place);
+
 /* The same as psplit_emit_check for the functions below that write a file. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_file_check(const psplit_model *model,
                                                               const char *path, bool replace,

@@ -146,6 +146,30 @@ def names(s):
            "2", "--annotate", "nodir/m.onnx", "-q")
 
 
+def in_a_split(s):
+    """What comes into a split keeps --force from replacing it, which is told before; its own files stay."""
+    s.run(s.split, "m.onnx", "-k", "2", "-o", "whole", "-q", "--weights", "inline")
+    manifest = open("whole/pipeline.json").read()
+    told = "comes into a split, which is not replaced"
+    s.each("a page in the manifest's place", FILE, "is a file of the split itself", s.inspect,
+           "m.onnx", "-o", "whole/pipeline.json")
+    s.tap.ok(open("whole/pipeline.json").read() == manifest, "the manifest stays")
+    page = [s.inspect, "m.onnx", "-o", "whole/page"]
+    again = [s.split, "m.onnx", "-k", "2", "-o", "whole", "--force"]
+    for name, tool, *args in (("a page", *page), ("a page by another way", *page[:-1], "./whole//page"),
+                              ("an annotated model", s.split, "m.onnx", "-k", "2", "--annotate", "whole/page"),
+                              ("a split", *again[:-2], "whole/page"), ("its slash", *again[:-2], "whole/page/")):
+        s.each(name + " in a split", OK, "warning: %s %s" % (args[-1], told), tool, *args)
+        made = s.run(tool, *args, *(["--force"] if "-k" in args else []))
+        s.tap.ok(made.returncode == OK and told not in made.stderr, name + ": known the second time", made.stderr)
+        s.each(name + " is in the way", FILE, "whole holds page, which is not of the split there", *again)
+        (shutil.rmtree if os.path.isdir("whole/page") else os.remove)("whole/page")
+    made = s.run(*again)
+    s.tap.ok(made.returncode == OK and told not in made.stderr, "the split is replaced without it", made.stderr)
+    made = s.run(*page[:-1], "whole/../page")
+    s.tap.ok(made.returncode == OK and told not in made.stderr, "beside it nothing is told", made.stderr)
+
+
 def places(s):
     """Weights of 34 MiB a layer: only the stage of two layers is too large to be one file."""
     with open("heavy.onnx", "wb") as file:
@@ -169,7 +193,7 @@ def main(argv):
         for name, n in (("m.onnx", 8), ("wide.onnx", 64)):
             with open(name, "wb") as file:
                 file.write(chain(8, n))
-        for test in (full_disk, make_rules, tables, ranges, words, names, places):
+        for test in (full_disk, make_rules, tables, ranges, words, names, in_a_split, places):
             test(s)
     return s.tap.end()
 

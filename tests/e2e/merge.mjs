@@ -181,6 +181,9 @@ function refusals(file, dir, merged) {
   usage(3, /stage1\.onnx is a file of the split itself/, dir, '-o', join(dir, 'stage1.onnx'), '--force');
   usage(3, /No such file/, join(tmp, 'nowhere'), '-o', merged);
   usage(2, /--weights/, dir, '-o', merged, '--weights', 'reference');
+  const within = join(dir, 'merged.onnx');
+  usage(0, /warning: .*merged\.onnx comes into a split, which is not replaced/, dir, '-o', within);
+  rmSync(within);
   writeFileSync(merged, 'mine');
   usage(3, /exists/, dir, '-o', merged);
   tap.ok(readFileSync(merged, 'utf8') === 'mine', 'what was there stays there');

@@ -4,7 +4,7 @@
 //
 // Files and streams with something wrong in the middle, stages that fail or are late (ODD: odd_onnxruntime.c). What
 // was before it is delivered, to the bit; with --on-error skip also what comes behind, and the report names it.
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
 import { Runner, env, library } from './runner.mjs';
@@ -35,6 +35,15 @@ function suite(model) {
   const wanted = join(tmp, `${model}-wanted`);
   const made = each.run([dir, ...of('good'), '-m', `${M}`, '-o', wanted, '-q']);
   tap.ok(made.status === 0, `${model}: the bits of good micro-batches`, made.stderr);
+
+  for (const place of launcher ? [] : [join(dir, 'results'), dir]) {
+    const ran = each.run([dir, ...of('good'), '-m', '1', '-o', place, '-q']);
+    const told = (ran.stderr.match(/results comes into a split|outputs\.json comes into a split/g) ?? []).length;
+    tap.ok(ran.status === 0 && told === 1, `${model}: results that come into a split are told once`, ran.stderr);
+    outputs.forEach((_, o) => rmSync(join(place, `0-${o}.npy`)));
+    rmSync(join(place, 'outputs.json'));
+    if (place !== dir) rmSync(place, { recursive: true });
+  }
 
   // Runs it; exactly these micro-batches are delivered, each of them whole.
   let n = 0;

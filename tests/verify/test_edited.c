@@ -690,6 +690,42 @@ static void one_file(void **state) {
   }
 }
 
+/* The model that was split is another one: that is said before the first difference. */
+static void is_told(const char *path, const char *text, const char *beginning) {
+  psplit_diag diag = {0};
+  psplit_model *other;
+  write_model_text(path, text);
+  assert_int_equal(psplit_model_open(path, NULL, &diag, &other), PSPLIT_OK);
+  assert_int_equal(psplit_verify("out", other, NULL, &diag, NULL), PSPLIT_MISMATCH);
+  if (strncmp(diag.message, beginning, strlen(beginning)) != 0) fail_msg("%s", diag.message);
+  psplit_model_close(other);
+}
+
+static void of_another_model(void **state) {
+  (void)state;
+#define HEAD "<ir_version: 4, opset_import: [\"\": 9]>\nmain "
+  split(HEAD "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Neg (a) [y] y = Abs (b) }",
+        old_pins, 2, PSPLIT_BOUNDARY_IO);
+#define NOT(name) name " is not the model that was split (by pipeline.json model.onnx): it has "
+  is_told("other.onnx", HEAD "(float[2,8] z) => (float[2,8] y) { y = Abs (z) }",
+          NOT("other.onnx") "input \"z\", which that has not: ");
+  is_told("other.onnx", HEAD "(float[2,8] x) => (float[2,8] u) { u = Abs (x) }",
+          NOT("other.onnx") "output \"u\", which that has not: ");
+  is_told("other.onnx", HEAD "(float[2,8] x) => (float[2,8] y) { y = Abs (x) }",
+          NOT("other.onnx") "1 node, that 3: transfer 0: ");
+  is_told("sub.onnx",
+          HEAD
+          "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Exp (a) [y] y = Abs (b) "
+          "}",
+          "pipeline.json tells of model.onnx, and this is sub.onnx: stage 0: node b is not as in ");
+  is_told("model.onnx",
+          HEAD
+          "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Exp (a) [y] y = Abs (b) "
+          "}",
+          "stage 0: node b is not as in ");
+  forget();
+}
+
 static void what_is_asked_wrongly(void **state) {
   (void)state;
   const psplit_inline_if taken = {.node = "f", .then_branch = true};
@@ -714,12 +750,9 @@ static void what_is_asked_wrongly(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
-  const struct CMUnitTest tests[] = {TEST(over_send_and_recv),
-                                     TEST(over_inputs_and_outputs),
-                                     TEST(of_old_models),
-                                     TEST(of_defaults),
-                                     TEST(of_copies),
-                                     TEST(one_file),
-                                     TEST(what_is_asked_wrongly)};
+  const struct CMUnitTest tests[] = {TEST(over_send_and_recv), TEST(over_inputs_and_outputs),
+                                     TEST(of_old_models),      TEST(of_defaults),
+                                     TEST(of_copies),          TEST(one_file),
+                                     TEST(of_another_model),   TEST(what_is_asked_wrongly)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
