@@ -1,9 +1,6 @@
 #include "http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "protocol.h"
+#include "send.h"
 
-static const char JSON_TYPE[] = "application/json", BINARY_TYPE[] = "application/octet-stream",
-                  METRICS_TYPE[] = "text/plain; version=0.0.4",
-                  HEADER_LENGTH[] = "Inference-Header-Content-Length";
+static const char BINARY_TYPE[] = "application/octet-stream",
+                  METRICS_TYPE[] = "text/plain; version=0.0.4";
 
 enum { TOO_LARGE = 413 }; /* its name has changed with the library */
 
@@ -81,44 +79,11 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* `allowed`: which methods are, where the one was not; `n_json`: of bytes with binary data, else 0.
- */
-static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned status,
-                                  const char *type, char *bytes, size_t n, size_t n_json,
-                                  const char *allowed) {
-  struct MHD_Response *response = MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);
-  char length[32];
-  if (!response) {
-    free(bytes);
-    return MHD_NO;
-  }
-  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-  if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-    MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-  snprintf(length, sizeof length, "%zu", n_json);
-  if (n_json) MHD_add_response_header(response, HEADER_LENGTH, length);
-  if (allowed) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
-  const enum MHD_Result result = MHD_queue_response(connection, status, response);
-  MHD_destroy_response(response);
-  return result;
-}
-
-static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
-                                 const char *type, char *text) {
-  if (!text) return MHD_NO; /* out of memory: the connection ends */
-  return send_bytes(connection, status, type, text, strlen(text), 0, NULL);
-}
-
-static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned status,
-                                  const char *message) {
-  return send_text(connection, status, JSON_TYPE, serve_error_text(message));
-}
-
 static enum MHD_Result send_refusal(struct MHD_Connection *connection, const refusal *refused) {
   char *text = serve_error_text(refused->why);
   if (!text) return MHD_NO;
-  return send_bytes(connection, refused->status, JSON_TYPE, text, strlen(text), 0,
-                    refused->allowed);
+  return serve_send_bytes(connection, refused->status, SERVE_JSON_TYPE, text, strlen(text), 0,
+                          refused->allowed);
 }
 
 static unsigned status_of(psplit_code code, bool accepted) {
@@ -154,7 +119,7 @@ static void respond(void *user, const psplit_response *response) {
 
 /* How much of the body is JSON. False where the header is no such number. */
 static bool json_length(call *c, size_t *out) {
-  const char *text = header(c, HEADER_LENGTH);
+  const char *text = header(c, SERVE_HEADER_LENGTH);
   *out = c->n;
   if (!text) return true;
   char *end;
@@ -179,7 +144,8 @@ static psplit_code parse(call *c, psplit_diag *diag) {
   enum { JSON_COST = 32 }; /* a value of two bytes takes some 64 */
   size_t n_json;
   if (!json_length(c, &n_json))
-    return psplit_diag_fail(diag, PSPLIT_USAGE, "%s is no length within the body", HEADER_LENGTH);
+    return psplit_diag_fail(diag, PSPLIT_USAGE, "%s is no length within the body",
+                            SERVE_HEADER_LENGTH);
   if (JSON_COST * (uint64_t)n_json + c->cost > c->http->options.max_memory_bytes) {
     c->refused = LARGE_JSON; /* nor would there ever be room for it */
     return psplit_diag_fail(diag, PSPLIT_USAGE, "%s", c->refused.why);
@@ -249,14 +215,15 @@ static enum MHD_Result answer(call *c) {
   if (!c->response) {
     char *text = c->text;
     c->text = NULL;
-    return send_text(c->connection, c->status, JSON_TYPE, text);
+    return serve_send_text(c->connection, c->status, SERVE_JSON_TYPE, text);
   }
   const psplit_code code =
     serve_reply_make(c->http->options.model, &c->request, c->response, &diag, &reply);
-  if (code != PSPLIT_OK) return send_error(c->connection, status_of(code, false), diag.message);
+  if (code != PSPLIT_OK)
+    return serve_send_error(c->connection, status_of(code, false), diag.message);
   const bool binary = reply.n != reply.n_json;
-  return send_bytes(c->connection, MHD_HTTP_OK, binary ? BINARY_TYPE : JSON_TYPE, reply.bytes,
-                    reply.n, binary ? reply.n_json : 0, NULL);
+  return serve_send_bytes(c->connection, MHD_HTTP_OK, binary ? BINARY_TYPE : SERVE_JSON_TYPE,
+                          reply.bytes, reply.n, binary ? reply.n_json : 0, NULL);
 }
 
 /* What is asked for: clients of proxies say it with scheme and host (RFC 9112, 3.2.2). */
@@ -288,15 +255,15 @@ static bool is_ready(serve_http *h) {
 
 static enum MHD_Result send_health(serve_http *h, struct MHD_Connection *connection, bool good) {
   (void)h;
-  return send_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE,
-                   strdup(good ? "{\"ready\":true}" : "{\"ready\":false}"));
+  return serve_send_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                         SERVE_JSON_TYPE, strdup(good ? "{\"ready\":true}" : "{\"ready\":false}"));
 }
 
 static enum MHD_Result send_metadata(serve_http *h, struct MHD_Connection *connection) {
   serve_model *model = serve_current_hold(h->current);
   char *text = serve_metadata_text(h->options.model, serve_model_info(model));
   serve_model_release(model);
-  return send_text(connection, MHD_HTTP_OK, JSON_TYPE, text);
+  return serve_send_text(connection, MHD_HTTP_OK, SERVE_JSON_TYPE, text);
 }
 
 static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, const char *url) {
@@ -308,12 +275,12 @@ static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, con
   if (strcmp(url, "/v2/health/ready") == 0 || (rest && strcmp(rest, "/ready") == 0))
     return send_health(h, connection, is_ready(h));
   if (strcmp(url, "/v2") == 0 || strcmp(url, "/v2/") == 0)
-    return send_text(connection, MHD_HTTP_OK, JSON_TYPE, strdup(SERVER));
+    return serve_send_text(connection, MHD_HTTP_OK, SERVE_JSON_TYPE, strdup(SERVER));
   if (strcmp(url, "/metrics") == 0)
-    return send_text(connection, MHD_HTTP_OK, METRICS_TYPE,
-                     serve_metrics_text(&h->metrics, h->current));
+    return serve_send_text(connection, MHD_HTTP_OK, METRICS_TYPE,
+                           serve_metrics_text(&h->metrics, h->current));
   if (rest && !*rest) return send_metadata(h, connection);
-  return send_error(connection, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
+  return serve_send_error(connection, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
 }
 
 /* Of the protocol's extension for repositories. */
@@ -433,60 +400,17 @@ static void end_call(void *user, struct MHD_Connection *connection, void **io_ca
   *io_call = NULL;
 }
 
-/* A numeric address with its port. */
-static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo **out) {
-  const struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-                                  .ai_socktype = SOCK_STREAM};
-  const char *colon = strrchr(text, ':');
-  char host[64];
-  const size_t n = colon ? (size_t)(colon - text) : 0;
-  const bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
-  const char *port = colon ? colon + 1 : "";
-  /* More would be taken modulo 65536. */
-  if (!n || n >= sizeof host || !*port || strspn(port, "0123456789") != strlen(port) ||
-      strtoul(port, NULL, 10) > UINT16_MAX)
-    return psplit_diag_fail(
-      diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
-  snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
-  if (getaddrinfo(host, port, &wanted, out) != 0)
-    return psplit_diag_fail(
-      diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
-  return PSPLIT_OK;
-}
-
 static void say_nothing(void *user, const char *format, va_list arguments) {
   (void)user;
   (void)format;
   (void)arguments;
 }
 
-static bool is_loopback(const struct sockaddr *address) {
-  if (address->sa_family == AF_INET6)
-    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-  const struct sockaddr_in *v4 = (const void *)address;
-  return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-/* As above; `admin`: of the loopback. */
-static psplit_code resolve_entrance(const char *where, bool admin, psplit_diag *diag,
-                                    struct addrinfo **out) {
-  struct addrinfo *address = NULL;
-  const psplit_code code = resolve(where, diag, &address);
-  if (code != PSPLIT_OK) return code;
-  if (admin && !is_loopback(address->ai_addr)) {
-    freeaddrinfo(address);
-    return psplit_diag_fail(diag, PSPLIT_USAGE,
-                            "%s: who may reload comes in by an address of this host alone", where);
-  }
-  *out = address;
-  return PSPLIT_OK;
-}
-
 psplit_code serve_http_check(const serve_http_options *options, psplit_diag *diag) {
   struct addrinfo *clients = NULL, *admin = NULL;
-  psplit_code code = resolve_entrance(options->listen, false, diag, &clients);
+  psplit_code code = serve_address_resolve(options->listen, false, diag, &clients);
   if (code == PSPLIT_OK && options->admin)
-    code = resolve_entrance(options->admin, true, diag, &admin);
+    code = serve_address_resolve(options->admin, true, diag, &admin);
   if (clients) freeaddrinfo(clients);
   if (admin) freeaddrinfo(admin);
   return code;
@@ -495,7 +419,7 @@ psplit_code serve_http_check(const serve_http_options *options, psplit_diag *dia
 static psplit_code listen_at(entrance *at, const char *where, psplit_diag *diag) {
   const serve_http_options *o = &at->http->options;
   struct addrinfo *address = NULL;
-  psplit_code code = resolve_entrance(where, at->admin, diag, &address);
+  psplit_code code = serve_address_resolve(where, at->admin, diag, &address);
   if (code != PSPLIT_OK) return code;
   /* poll: select knows no descriptor from 1024 on. */
   const unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
