@@ -9,310 +9,36 @@
 #include "bounds.h"
 #include "branch_and_bound.h"
 #include "budget.h"
-#include "contiguous.h"
 #include "instance.h"
 #include "label_annealing.h"
 #include "latency_blocks.h"
 #include "latency_calls.h"
-#include "local_search.h"
 #include "multilevel_annealing.h"
 #include "placement.h"
 #include "placing.h"
+#include "placing_state.h"
 #include "problem.h"
 #include "reductions.h"
 #include "result.h"
 
 enum {
   BRUTE_STEPS = 3000000,
-  MAX_STEPS = 64,
   ANNEAL_STEPS = 3000000,   /* of a chain */
   STEPS_PER_CLUSTER = 4000, /* of one descent from coarse to fine */
   MOST_STEPS = 1300000,
 };
-static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
-/* The best contiguous throughput split, by node: where every other search starts. */
-static psplit_code contiguous_start(const psplit_i_solver_request *request,
-                                    psplit_i_result *result) {
-  psplit_partition_options options = *request->options;
-  options.objective = PSPLIT_THROUGHPUT;
-  options.noncontiguous = false;
-  options.chunks = 1;
-  const double limit = request->options->time_limit_s;
-  options.time_limit_s = limit < 0 || limit > 4 ? 2 : limit / 2;
-  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
-  const psplit_i_solver_request inner = {.problem = request->problem,
-                                         .options = &options,
-                                         .budget = &budget,
-                                         .arena = request->arena,
-                                         .diag = request->diag};
-  const psplit_code code = psplit_i_contiguous(&inner, result);
-  psplit_i_spend(request->budget, budget.spent);
-  return code;
-}
-
-/* The links of the devices, repeated. False: out of memory. */
-static bool repeat_links(const psplit_i_solver_request *request, uint32_t chunks,
-                         psplit_problem *problem) {
-  const uint32_t n = problem->n_devices, all = n * chunks;
-  uint32_t *link = psplit_i_arena_array(request->arena, all, all * sizeof *link);
-  for (size_t i = 0; link && i < all; i++)
-    for (size_t j = 0; j < all; j++) link[i * all + j] = problem->device_link[i % n * n + j % n];
-  problem->device_link = link;
-  return link != NULL;
-}
-
-/* Start for chunks: the devices, repeated, as stages of their own; labels 0 .. chunks * K - 1.
- * Memory may not fit then, and the placement says so. */
-static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t chunks,
-                                uint32_t *stage) {
-  psplit_problem problem = *request->problem;
-  psplit_partition_options options = *request->options;
-  const uint32_t n = problem.n_devices;
-  psplit_device *devices = PSPLIT_NEW(request->arena, psplit_device, (size_t)n * chunks);
-  psplit_i_result result;
-  psplit_diag ignored = {0};
-  if (!devices) return PSPLIT_NOMEM;
-  for (uint32_t c = 0; c < chunks; c++)
-    memcpy(devices + (size_t)c * n, problem.devices, n * sizeof *devices);
-  if (problem.n_link_classes && !repeat_links(request, chunks, &problem)) return PSPLIT_NOMEM;
-  problem.devices = devices;
-  problem.n_devices = n * chunks;
-  problem.any_device_order = false;
-  problem.pin = NULL;
-  options.chunks = 1;
-  options.noncontiguous = options.require_nonempty = false;
-  options.objective = PSPLIT_THROUGHPUT;
-  options.time_limit_s = 1;
-  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
-  const psplit_i_solver_request inner = {.problem = &problem,
-                                         .options = &options,
-                                         .budget = &budget,
-                                         .arena = request->arena,
-                                         .diag = &ignored};
-  psplit_code code = psplit_i_result_init(&result, &inner);
-  if (code == PSPLIT_OK) code = psplit_i_contiguous(&inner, &result);
-  psplit_i_spend(request->budget, budget.spent);
-  if (code == PSPLIT_OK) memcpy(stage, result.stage, problem.n_nodes * sizeof *stage);
-  return code;
-}
-
-/* Value of a full placement, INF when it breaks a rule. Leaves the placement empty. */
-static int64_t judge(psplit_i_placement *placement, const uint32_t *types, const uint32_t *label) {
-  const psplit_i_instance *instance = placement->instance;
-  memcpy(placement->type, types, placement->n_devices * sizeof *types);
-  bool ok = true;
-  for (uint32_t v = 0; v < instance->n; v++) {
-    const uint32_t k = label[v] % placement->n_devices;
-    ok &= instance->w[(size_t)types[k] * instance->n + v] < PSPLIT_I_INF;
-    ok &= instance->pin[v] == PSPLIT_NONE || instance->pin[v] == k;
-  }
-  if (!ok) return PSPLIT_I_INF;
-  for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(placement, v, label[v]);
-  for (uint32_t k = 0; k < placement->n_devices; k++) {
-    ok &= psplit_i_placement_fits(placement, k);
-    ok &= !placement->nonempty || placement->n_counted[k] > 0;
-  }
-  const int64_t value = ok ? psplit_i_placement_settle(placement, NULL) : PSPLIT_I_INF;
-  for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_remove(placement, v);
-  return value;
-}
-
-/* Stages for which a contiguous result names no device, because they hold nothing, get what is left
- * of each type. */
-static void complete_types(const psplit_i_solver_request *request, const psplit_i_result *result,
-                           uint32_t *types) {
-  const psplit_problem *p = request->problem;
-  const uint32_t n_stages = psplit_problem_n_stages(p);
-  if (!p->any_device_order || (request->options->noncontiguous && !p->pin)) {
-    uint32_t k = 0;
-    for (uint32_t d = 0; d < p->n_devices; d++)
-      for (uint32_t i = 0; i < p->devices[d].count; i++) types[k++] = d;
-    return;
-  }
-  for (uint32_t s = 0; s < n_stages; s++) types[s] = PSPLIT_NONE;
-  for (uint32_t v = 0; v < p->n_nodes; v++)
-    types[result->stage[v]] = result->device[result->stage[v]];
-  for (uint32_t d = 0; d < p->n_devices; d++) {
-    uint32_t left = p->devices[d].count;
-    for (uint32_t s = 0; s < n_stages; s++) left -= types[s] == d;
-    for (uint32_t s = 0; s < n_stages && left > 0; s++)
-      if (types[s] == PSPLIT_NONE) types[s] = d, left--;
-  }
-}
-
-/* A contiguous result may use its devices in another order than the placement lists them. */
-static void labels_of(const psplit_i_solver_request *request, const psplit_i_instance *instance,
-                      const psplit_i_result *result, const uint32_t *types, uint32_t *label,
-                      uint32_t *slot) {
-  const uint32_t n_stages = instance->n_stages;
-  for (uint32_t s = 0; s < n_stages; s++) slot[s] = s;
-  if (request->options->noncontiguous && request->problem->any_device_order &&
-      !request->problem->pin) {
-    bool *taken = PSPLIT_NEW(request->arena, bool, n_stages);
-    bool *in_use = PSPLIT_NEW(request->arena, bool, n_stages);
-    if (!taken || !in_use) return;
-    for (uint32_t v = 0; v < request->problem->n_nodes; v++) in_use[result->stage[v]] = true;
-    for (uint32_t s = 0; s < n_stages; s++) {
-      uint32_t k = 0;
-      while (in_use[s] && k < n_stages && (taken[k] || types[k] != result->device[s])) k++;
-      if (!in_use[s] || k == n_stages) continue;
-      taken[k] = true;
-      slot[s] = k;
-    }
-  }
-  for (uint32_t v = 0; v < request->problem->n_nodes; v++)
-    label[instance->cluster_of_node[v]] = slot[result->stage[v]];
-}
-
-/* A placement by node, and the instance it is being improved on. */
-typedef struct placing {
-  const psplit_i_solver_request *request;
-  psplit_i_result *result;  /* bound, and who found the placement */
-  bool none;                /* branch and bound has finished without any */
-  int64_t contiguous_bound; /* on the throughput of contiguous stages */
-  psplit_i_instance instance;
-  psplit_i_automaton automaton;
-  psplit_partition_options loose; /* the automaton is only asked for measures */
-  uint32_t *node_label, *types, *parent;
-  int64_t value;
-} placing;
-
-static psplit_code bind(placing *p) {
+static psplit_code bind(psplit_i_placing *p) {
   psplit_i_automaton_fini(&p->automaton);
   return psplit_i_automaton_init(&p->automaton, &p->instance, &p->loose, p->request->diag);
 }
 
-static void to_nodes(placing *p, const uint32_t *label, int64_t value) {
-  for (uint32_t v = 0; v < p->request->problem->n_nodes; v++)
-    p->node_label[v] = label[p->instance.cluster_of_node[v]];
-  p->value = value;
-}
-
 /* A solver's steps in the table: each may be NULL. */
 typedef struct placement_steps {
-  psplit_code (*first)(placing *);   /* where all others start */
-  psplit_code (*improve)(placing *); /* with a placement */
-  psplit_code (*last)(placing *);
+  psplit_code (*first)(psplit_i_placing *);   /* where all others start */
+  psplit_code (*improve)(psplit_i_placing *); /* with a placement */
+  psplit_code (*last)(psplit_i_placing *);
 } placement_steps;
-
-static psplit_code place(const psplit_i_solver_request *request, bool with_bounds,
-                         psplit_i_result *out_result);
-
-/* Another problem or other options as a start for the request: no bounds, and a part of its
- * time. */
-static psplit_code place_first(const psplit_i_solver_request *request,
-                               const psplit_problem *problem, psplit_partition_options options,
-                               psplit_i_result *result) {
-  psplit_diag ignored = {0};
-  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
-  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
-  const psplit_i_solver_request inner = {.problem = problem,
-                                         .options = &options,
-                                         .budget = &budget,
-                                         .arena = request->arena,
-                                         .diag = &ignored};
-  const psplit_code code = place(&inner, false, result);
-  psplit_i_spend(request->budget, budget.spent);
-  return code;
-}
-
-/* A split into two chunks per device, as a start for free placement. */
-static psplit_code two_chunks(const psplit_i_solver_request *request, psplit_i_result *result) {
-  psplit_partition_options options = *request->options;
-  options.noncontiguous = false;
-  options.chunks = 2;
-  return place_first(request, request->problem, options, result);
-}
-
-/* A start without the devices that pay no communication: these draw work to them that annealing
- * seldom takes away again. UNSUPPORTED where there is no such device, or no other. */
-static psplit_code paying_alone(const psplit_i_solver_request *request, psplit_i_result *result) {
-  psplit_problem problem = *request->problem;
-  psplit_device *devices = PSPLIT_NEW(request->arena, psplit_device, problem.n_devices);
-  if (!devices) return PSPLIT_NOMEM;
-  memcpy(devices, problem.devices, problem.n_devices * sizeof *devices);
-  for (uint32_t d = 0; d < problem.n_devices; d++)
-    if (devices[d].free_comm) devices[d].count = 0;
-  problem.devices = devices;
-  const uint32_t n_stages = psplit_problem_n_stages(&problem);
-  if (n_stages == 0 || n_stages == psplit_problem_n_stages(request->problem) || problem.pin ||
-      request->options->require_nonempty)
-    return PSPLIT_UNSUPPORTED;
-  return place_first(request, &problem, *request->options, result);
-}
-
-/* For latency: search for a split whose loads add up to the least, which is its latency where each
- * stage waits for the one before. */
-static psplit_code adding_start(placing *p, psplit_i_placement *placement, uint32_t *label) {
-  const psplit_i_instance *instance = &p->instance;
-  const uint64_t one_order =
-    1 + (uint64_t)instance->n * instance->n / 2 * p->automaton.move_off[p->automaton.n_states];
-  if (one_order > ORDER_WORK) return PSPLIT_OK;
-  psplit_i_local_search_options options = {.seed = p->request->options->seed,
-                                           .n_threads = p->request->options->n_threads,
-                                           .n_rounds = 4,
-                                           .budget = p->request->budget};
-  const uint64_t n_steps = ORDER_WORK / one_order / 8;
-  options.n_steps = n_steps < MAX_STEPS ? (uint32_t)n_steps : MAX_STEPS;
-  psplit_i_assignment assignment;
-  psplit_code code = psplit_i_assignment_init(&assignment, instance, p->request->arena);
-  if (code != PSPLIT_OK) return code;
-  p->automaton.adds_up = true;
-  code = psplit_i_local_search(instance, &p->automaton, &options, &assignment);
-  p->automaton.adds_up = false;
-  if (code != PSPLIT_OK || assignment.value >= PSPLIT_I_INF) return code;
-  const int64_t value = judge(placement, assignment.device, assignment.stage);
-  if (value < p->value) {
-    memcpy(label, assignment.stage, instance->n * sizeof *label);
-    memcpy(p->types, assignment.device, instance->n_stages * sizeof *p->types);
-    to_nodes(p, label, value);
-  }
-  return PSPLIT_OK;
-}
-
-static psplit_code start(placing *p) {
-  const psplit_i_solver_request *request = p->request;
-  psplit_i_result *result = p->result;
-  const psplit_problem *problem = request->problem;
-  const uint32_t chunks = request->options->chunks;
-  psplit_i_placement placement;
-  psplit_code code;
-  uint32_t *label = PSPLIT_NEW(request->arena, uint32_t, p->instance.n);
-  uint32_t *slot = PSPLIT_NEW(request->arena, uint32_t, p->instance.n_stages);
-  uint32_t *folded = PSPLIT_NEW(request->arena, uint32_t, problem->n_nodes);
-  PSPLIT_TRY(label && slot && folded ? PSPLIT_OK : PSPLIT_NOMEM);
-  PSPLIT_TRY(
-    psplit_i_placement_init(&placement, &p->instance, chunks, request->options, request->arena));
-  code = contiguous_start(request, result);
-  p->contiguous_bound = result->bound;
-  complete_types(request, result, p->types);
-  if (code == PSPLIT_INFEASIBLE) { /* a freer placement may still exist */
-    *request->diag = (psplit_diag){0};
-    code = PSPLIT_OK;
-  } else {
-    PSPLIT_TRY(code);
-    labels_of(request, &p->instance, result, p->types, label, slot);
-    to_nodes(p, label, judge(&placement, p->types, label));
-  }
-  if (request->options->objective == PSPLIT_LATENCY) PSPLIT_TRY(adding_start(p, &placement, label));
-  if (chunks > 1 && folded_start(request, chunks, folded) == PSPLIT_OK) {
-    for (uint32_t v = 0; v < problem->n_nodes; v++)
-      label[p->instance.cluster_of_node[v]] = folded[v];
-    const int64_t value = judge(&placement, p->types, label);
-    if (value < p->value) to_nodes(p, label, value);
-  }
-  psplit_code (*const starts[])(const psplit_i_solver_request *, psplit_i_result *) = {
-    two_chunks, paying_alone};
-  for (uint32_t i = 0; request->options->noncontiguous && i < 2; i++) {
-    if (starts[i](request, result) != PSPLIT_OK) continue;
-    labels_of(request, &p->instance, result, p->types, label, slot);
-    const int64_t value = judge(&placement, p->types, label);
-    if (value < p->value) to_nodes(p, label, value);
-  }
-out:
-  return code;
-}
 
 /* Steps of one descent from coarse to fine. */
 static uint64_t steps_of(const psplit_i_instance *instance) {
@@ -324,7 +50,7 @@ static uint64_t steps_of(const psplit_i_instance *instance) {
 
 /* Rounds of annealing single clusters, long and hot, and of multilevel annealing, in turn: the
  * first mixes, the second moves whole aggregates. */
-static psplit_code anneal_round(placing *p, uint64_t round) {
+static psplit_code anneal_round(psplit_i_placing *p, uint64_t round) {
   const psplit_i_solver_request *request = p->request;
   const uint32_t chunks = request->options->chunks;
   if (round % 2)
@@ -337,12 +63,12 @@ static psplit_code anneal_round(placing *p, uint64_t round) {
   int64_t value = p->value;
   const psplit_code code = psplit_i_anneal_labels(&p->instance, chunks, request, p->types, round,
                                                   ANNEAL_STEPS, label, &value);
-  if (code == PSPLIT_OK && value < p->value) to_nodes(p, label, value);
+  if (code == PSPLIT_OK && value < p->value) psplit_i_placing_take(p, label, value);
   return code;
 }
 
 /* Solves on an instance that shrinks as the limit rule is applied with better values. */
-static psplit_code anneal(placing *p) {
+static psplit_code anneal(psplit_i_placing *p) {
   const psplit_i_solver_request *request = p->request;
   const double limit = request->options->time_limit_s;
   const uint64_t n_rounds = limit < 0 || limit > 1000 ? 1000 : (uint64_t)(limit + 0.99);
@@ -365,7 +91,8 @@ out:
 }
 
 /* Latency: blocks of calls. */
-static psplit_code call_blocks(placing *p, psplit_i_placement *placement, uint32_t *label) {
+static psplit_code call_blocks(psplit_i_placing *p, psplit_i_placement *placement,
+                               uint32_t *label) {
   const psplit_i_solver_request *request = p->request;
   psplit_i_latency_split split = {
     .stage = PSPLIT_NEW(request->arena, uint32_t, request->problem->n_nodes),
@@ -380,10 +107,10 @@ static psplit_code call_blocks(placing *p, psplit_i_placement *placement, uint32
   if (split.value < p->value) {
     for (uint32_t v = 0; v < request->problem->n_nodes; v++)
       label[p->instance.cluster_of_node[v]] = split.stage[v];
-    const int64_t value = judge(placement, split.type, label);
+    const int64_t value = psplit_i_placing_judge(placement, split.type, label);
     if (value < p->value) {
       memcpy(p->types, split.type, p->instance.n_stages * sizeof *p->types);
-      to_nodes(p, label, value);
+      psplit_i_placing_take(p, label, value);
       psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BLOCKS);
     }
   }
@@ -392,7 +119,7 @@ static psplit_code call_blocks(placing *p, psplit_i_placement *placement, uint32
 }
 
 /* Latency: all ways to cut a graph that is blocks in a row. */
-static psplit_code blocks(placing *p) {
+static psplit_code blocks(psplit_i_placing *p) {
   const psplit_i_solver_request *request = p->request;
   if (request->options->objective != PSPLIT_LATENCY || p->value <= p->result->bound)
     return PSPLIT_OK;
@@ -409,18 +136,19 @@ static psplit_code blocks(placing *p) {
                          &split, &bound);
   psplit_i_spend(request->budget, budget.spent);
   if (code != PSPLIT_OK) return code;
-  const int64_t value =
-    split.value < PSPLIT_I_INF ? judge(&placement, split.device, split.stage) : PSPLIT_I_INF;
+  const int64_t value = split.value < PSPLIT_I_INF
+                          ? psplit_i_placing_judge(&placement, split.device, split.stage)
+                          : PSPLIT_I_INF;
   if (value < p->value) {
     memcpy(p->types, split.device, p->instance.n_stages * sizeof *p->types);
-    to_nodes(p, split.stage, value);
+    psplit_i_placing_take(p, split.stage, value);
     psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BLOCKS);
   }
   psplit_i_result_raise(p->result, bound, PSPLIT_I_SOLVER_BLOCKS);
   return PSPLIT_OK;
 }
 
-static psplit_code brute(placing *p) {
+static psplit_code brute(psplit_i_placing *p) {
   bool finished;
   if (p->value <= p->result->bound) return PSPLIT_OK;
   uint32_t *label = PSPLIT_NEW(p->request->arena, uint32_t, p->instance.n);
@@ -431,7 +159,7 @@ static psplit_code brute(placing *p) {
                               BRUTE_STEPS, label, &value, &finished);
   if (code != PSPLIT_OK) return code;
   if (psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND))
-    to_nodes(p, label, value);
+    psplit_i_placing_take(p, label, value);
   p->none = finished && value >= PSPLIT_I_INF;
   if (finished && value < PSPLIT_I_INF)
     psplit_i_result_raise(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
@@ -453,7 +181,7 @@ static const placement_steps STEPS[PSPLIT_I_N_METHODS] = {
 #undef STRIP
 };
 
-static psplit_code ask_bounds(placing *p, psplit_i_bound_time when) {
+static psplit_code ask_bounds(psplit_i_placing *p, psplit_i_bound_time when) {
   const psplit_i_bound_query query = {.request = p->request,
                                       .instance = &p->instance,
                                       .automaton = &p->automaton,
@@ -470,8 +198,11 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
                          psplit_i_result *out_result) {
   const psplit_problem *problem = request->problem;
   const uint32_t n_stages = psplit_problem_n_stages(problem);
-  placing p = {
-    .request = request, .result = out_result, .loose = *request->options, .value = PSPLIT_I_INF};
+  psplit_i_placing p = {.request = request,
+                        .place = place,
+                        .result = out_result,
+                        .loose = *request->options,
+                        .value = PSPLIT_I_INF};
   p.loose.require_nonempty = false;
   psplit_code code;
   p.node_label = PSPLIT_NEW(request->arena, uint32_t, problem->n_nodes);

@@ -18,7 +18,7 @@ INPUT = "what a problem may be"
 ANOTHER = "another problem is made, without it"
 EFFORT = "how long a step takes"
 READERS = {
-    "partition/baselines.c": INPUT, "partition/check.c": LOADS, "partition/check_transfers.c": LOADS, "partition/feasible.c": ANOTHER, "partition/placing.c": EFFORT,
+    "partition/baselines.c": INPUT, "partition/check.c": LOADS, "partition/check_transfers.c": LOADS, "partition/feasible.c": ANOTHER, "partition/placing.c": EFFORT, "partition/placing_start.c": ANOTHER,
     "partition/solve.c": INPUT, "partition/instance/assignment.c": LOADS,
     "partition/instance/automaton.c": LOADS, "partition/instance/automaton.h": LOADS,
     "partition/instance/device_merge.c": INPUT, "partition/instance/instance.c": LOADS,

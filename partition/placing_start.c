@@ -1,0 +1,241 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "assignment.h"
+#include "budget.h"
+#include "contiguous.h"
+#include "local_search.h"
+#include "placing_state.h"
+#include "problem.h"
+
+enum { MAX_STEPS = 64 };
+static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
+
+/* The best contiguous throughput split, by node: where every other search starts. */
+static psplit_code contiguous_start(const psplit_i_solver_request *request,
+                                    psplit_i_result *result) {
+  psplit_partition_options options = *request->options;
+  options.objective = PSPLIT_THROUGHPUT;
+  options.noncontiguous = false;
+  options.chunks = 1;
+  const double limit = request->options->time_limit_s;
+  options.time_limit_s = limit < 0 || limit > 4 ? 2 : limit / 2;
+  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
+  const psplit_i_solver_request inner = {.problem = request->problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = request->diag};
+  const psplit_code code = psplit_i_contiguous(&inner, result);
+  psplit_i_spend(request->budget, budget.spent);
+  return code;
+}
+
+/* The links of the devices, repeated. False: out of memory. */
+static bool repeat_links(const psplit_i_solver_request *request, uint32_t chunks,
+                         psplit_problem *problem) {
+  const uint32_t n = problem->n_devices, all = n * chunks;
+  uint32_t *link = psplit_i_arena_array(request->arena, all, all * sizeof *link);
+  for (size_t i = 0; link && i < all; i++)
+    for (size_t j = 0; j < all; j++) link[i * all + j] = problem->device_link[i % n * n + j % n];
+  problem->device_link = link;
+  return link != NULL;
+}
+
+/* Start for chunks: the devices, repeated, as stages of their own; labels 0 .. chunks * K - 1.
+ * Memory may not fit then, and the placement says so. */
+static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t chunks,
+                                uint32_t *stage) {
+  psplit_problem problem = *request->problem;
+  psplit_partition_options options = *request->options;
+  const uint32_t n = problem.n_devices;
+  psplit_device *devices = PSPLIT_NEW(request->arena, psplit_device, (size_t)n * chunks);
+  psplit_i_result result;
+  psplit_diag ignored = {0};
+  if (!devices) return PSPLIT_NOMEM;
+  for (uint32_t c = 0; c < chunks; c++)
+    memcpy(devices + (size_t)c * n, problem.devices, n * sizeof *devices);
+  if (problem.n_link_classes && !repeat_links(request, chunks, &problem)) return PSPLIT_NOMEM;
+  problem.devices = devices;
+  problem.n_devices = n * chunks;
+  problem.any_device_order = false;
+  problem.pin = NULL;
+  options.chunks = 1;
+  options.noncontiguous = options.require_nonempty = false;
+  options.objective = PSPLIT_THROUGHPUT;
+  options.time_limit_s = 1;
+  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
+  const psplit_i_solver_request inner = {.problem = &problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = &ignored};
+  psplit_code code = psplit_i_result_init(&result, &inner);
+  if (code == PSPLIT_OK) code = psplit_i_contiguous(&inner, &result);
+  psplit_i_spend(request->budget, budget.spent);
+  if (code == PSPLIT_OK) memcpy(stage, result.stage, problem.n_nodes * sizeof *stage);
+  return code;
+}
+
+/* Stages for which a contiguous result names no device, because they hold nothing, get what is left
+ * of each type. */
+static void complete_types(const psplit_i_solver_request *request, const psplit_i_result *result,
+                           uint32_t *types) {
+  const psplit_problem *p = request->problem;
+  const uint32_t n_stages = psplit_problem_n_stages(p);
+  if (!p->any_device_order || (request->options->noncontiguous && !p->pin)) {
+    uint32_t k = 0;
+    for (uint32_t d = 0; d < p->n_devices; d++)
+      for (uint32_t i = 0; i < p->devices[d].count; i++) types[k++] = d;
+    return;
+  }
+  for (uint32_t s = 0; s < n_stages; s++) types[s] = PSPLIT_NONE;
+  for (uint32_t v = 0; v < p->n_nodes; v++)
+    types[result->stage[v]] = result->device[result->stage[v]];
+  for (uint32_t d = 0; d < p->n_devices; d++) {
+    uint32_t left = p->devices[d].count;
+    for (uint32_t s = 0; s < n_stages; s++) left -= types[s] == d;
+    for (uint32_t s = 0; s < n_stages && left > 0; s++)
+      if (types[s] == PSPLIT_NONE) types[s] = d, left--;
+  }
+}
+
+/* A contiguous result may use its devices in another order than the placement lists them. */
+static void labels_of(const psplit_i_solver_request *request, const psplit_i_instance *instance,
+                      const psplit_i_result *result, const uint32_t *types, uint32_t *label,
+                      uint32_t *slot) {
+  const uint32_t n_stages = instance->n_stages;
+  for (uint32_t s = 0; s < n_stages; s++) slot[s] = s;
+  if (request->options->noncontiguous && request->problem->any_device_order &&
+      !request->problem->pin) {
+    bool *taken = PSPLIT_NEW(request->arena, bool, n_stages);
+    bool *in_use = PSPLIT_NEW(request->arena, bool, n_stages);
+    if (!taken || !in_use) return;
+    for (uint32_t v = 0; v < request->problem->n_nodes; v++) in_use[result->stage[v]] = true;
+    for (uint32_t s = 0; s < n_stages; s++) {
+      uint32_t k = 0;
+      while (in_use[s] && k < n_stages && (taken[k] || types[k] != result->device[s])) k++;
+      if (!in_use[s] || k == n_stages) continue;
+      taken[k] = true;
+      slot[s] = k;
+    }
+  }
+  for (uint32_t v = 0; v < request->problem->n_nodes; v++)
+    label[instance->cluster_of_node[v]] = slot[result->stage[v]];
+}
+
+/* Another problem or other options as a start for the request: no bounds, and a part of its
+ * time. */
+static psplit_code place_first(psplit_i_placing *p, const psplit_problem *problem,
+                               psplit_partition_options options) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_diag ignored = {0};
+  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
+  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
+  const psplit_i_solver_request inner = {.problem = problem,
+                                         .options = &options,
+                                         .budget = &budget,
+                                         .arena = request->arena,
+                                         .diag = &ignored};
+  const psplit_code code = p->place(&inner, false, p->result);
+  psplit_i_spend(request->budget, budget.spent);
+  return code;
+}
+
+/* A split into two chunks per device, as a start for free placement. */
+static psplit_code two_chunks(psplit_i_placing *p) {
+  psplit_partition_options options = *p->request->options;
+  options.noncontiguous = false;
+  options.chunks = 2;
+  return place_first(p, p->request->problem, options);
+}
+
+/* A start without the devices that pay no communication: these draw work to them that annealing
+ * seldom takes away again. UNSUPPORTED where there is no such device, or no other. */
+static psplit_code paying_alone(psplit_i_placing *p) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_problem problem = *request->problem;
+  psplit_device *devices = PSPLIT_NEW(request->arena, psplit_device, problem.n_devices);
+  if (!devices) return PSPLIT_NOMEM;
+  memcpy(devices, problem.devices, problem.n_devices * sizeof *devices);
+  for (uint32_t d = 0; d < problem.n_devices; d++)
+    if (devices[d].free_comm) devices[d].count = 0;
+  problem.devices = devices;
+  const uint32_t n_stages = psplit_problem_n_stages(&problem);
+  if (n_stages == 0 || n_stages == psplit_problem_n_stages(request->problem) || problem.pin ||
+      request->options->require_nonempty)
+    return PSPLIT_UNSUPPORTED;
+  return place_first(p, &problem, *request->options);
+}
+
+/* For latency: search for a split whose loads add up to the least, which is its latency where each
+ * stage waits for the one before. */
+static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placement,
+                                uint32_t *label) {
+  const psplit_i_instance *instance = &p->instance;
+  const uint64_t one_order =
+    1 + (uint64_t)instance->n * instance->n / 2 * p->automaton.move_off[p->automaton.n_states];
+  if (one_order > ORDER_WORK) return PSPLIT_OK;
+  psplit_i_local_search_options options = {.seed = p->request->options->seed,
+                                           .n_threads = p->request->options->n_threads,
+                                           .n_rounds = 4,
+                                           .budget = p->request->budget};
+  const uint64_t n_steps = ORDER_WORK / one_order / 8;
+  options.n_steps = n_steps < MAX_STEPS ? (uint32_t)n_steps : MAX_STEPS;
+  psplit_i_assignment assignment;
+  psplit_code code = psplit_i_assignment_init(&assignment, instance, p->request->arena);
+  if (code != PSPLIT_OK) return code;
+  p->automaton.adds_up = true;
+  code = psplit_i_local_search(instance, &p->automaton, &options, &assignment);
+  p->automaton.adds_up = false;
+  if (code != PSPLIT_OK || assignment.value >= PSPLIT_I_INF) return code;
+  const int64_t value = psplit_i_placing_judge(placement, assignment.device, assignment.stage);
+  if (value < p->value) {
+    memcpy(label, assignment.stage, instance->n * sizeof *label);
+    memcpy(p->types, assignment.device, instance->n_stages * sizeof *p->types);
+    psplit_i_placing_take(p, label, value);
+  }
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_placing_start(psplit_i_placing *p) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_i_result *result = p->result;
+  const psplit_problem *problem = request->problem;
+  const uint32_t chunks = request->options->chunks;
+  psplit_i_placement placement;
+  psplit_code code;
+  uint32_t *label = PSPLIT_NEW(request->arena, uint32_t, p->instance.n);
+  uint32_t *slot = PSPLIT_NEW(request->arena, uint32_t, p->instance.n_stages);
+  uint32_t *folded = PSPLIT_NEW(request->arena, uint32_t, problem->n_nodes);
+  PSPLIT_TRY(label && slot && folded ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(
+    psplit_i_placement_init(&placement, &p->instance, chunks, request->options, request->arena));
+  code = contiguous_start(request, result);
+  p->contiguous_bound = result->bound;
+  complete_types(request, result, p->types);
+  if (code == PSPLIT_INFEASIBLE) { /* a freer placement may still exist */
+    *request->diag = (psplit_diag){0};
+    code = PSPLIT_OK;
+  } else {
+    PSPLIT_TRY(code);
+    labels_of(request, &p->instance, result, p->types, label, slot);
+    psplit_i_placing_take(p, label, psplit_i_placing_judge(&placement, p->types, label));
+  }
+  if (request->options->objective == PSPLIT_LATENCY) PSPLIT_TRY(adding_start(p, &placement, label));
+  if (chunks > 1 && folded_start(request, chunks, folded) == PSPLIT_OK) {
+    for (uint32_t v = 0; v < problem->n_nodes; v++)
+      label[p->instance.cluster_of_node[v]] = folded[v];
+    const int64_t value = psplit_i_placing_judge(&placement, p->types, label);
+    if (value < p->value) psplit_i_placing_take(p, label, value);
+  }
+  psplit_code (*const starts[])(psplit_i_placing *) = {two_chunks, paying_alone};
+  for (uint32_t i = 0; request->options->noncontiguous && i < 2; i++) {
+    if (starts[i](p) != PSPLIT_OK) continue;
+    labels_of(request, &p->instance, result, p->types, label, slot);
+    const int64_t value = psplit_i_placing_judge(&placement, p->types, label);
+    if (value < p->value) psplit_i_placing_take(p, label, value);
+  }
+out:
+  return code;
+}
