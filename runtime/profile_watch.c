@@ -1,16 +1,11 @@
 #include "profile_watch.h"
 
-#include <stdio.h>
 #include <time.h>
 
 #include "queue.h"
 
-/* With the mutex held. */
-static void stop(psplit_i_profile_watch *w, psplit_code code, psplit_hint hint,
-                 const char *message) {
-  w->diag.code = code;
-  w->diag.hint = hint;
-  snprintf(w->diag.message, sizeof w->diag.message, "%s", message);
+/* With the mutex held, and w->diag said. */
+static void stop(psplit_i_profile_watch *w) {
   w->stopped_ns = psplit_i_now_ns();
   if (w->session) psplit_i_session_stop(w->session);
 }
@@ -19,15 +14,17 @@ static void stop(psplit_i_profile_watch *w, psplit_code code, psplit_hint hint,
 static bool look(psplit_i_profile_watch *w) {
   const psplit_i_run_options *o = w->options;
   const int64_t now_ns = psplit_i_now_ns();
-  char late[128];
   if (w->diag.code != PSPLIT_OK)
     return w->doing && o->give_up && now_ns - w->stopped_ns > psplit_i_stop_ns(o);
   if (o->interrupted && atomic_load(o->interrupted)) {
-    stop(w, PSPLIT_CANCELLED, PSPLIT_HINT_NONE, "interrupted");
+    w->diag.code = psplit_i_fail(&w->diag, PSPLIT_CANCELLED, "interrupted");
+    stop(w);
   } else if (w->doing && o->stall_timeout_s > 0 &&
              1e-9 * (double)(now_ns - w->since_ns) > o->stall_timeout_s) {
-    snprintf(late, sizeof late, "the model %s for more than %g s", w->doing, o->stall_timeout_s);
-    stop(w, PSPLIT_IO, PSPLIT_HINT_TIMEOUT, late);
+    w->diag.code =
+      psplit_i_fail_about(&w->diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
+                          "the model %s for more than %g s", w->doing, o->stall_timeout_s);
+    stop(w);
   }
   return false;
 }

@@ -75,11 +75,13 @@ bool psplit_i_workers_wait(psplit_i_workers *w, int64_t most_ns) {
 
 /* Who is still at work, as the end of a message. */
 static void name_left(psplit_i_workers *w, psplit_i_text *out) {
+  const char *before = "";
   pthread_mutex_lock(&w->mutex);
   for (uint32_t i = 0; i < w->n; i++) {
     const psplit_i_worker *one = &w->each[i];
     if (one->ended) continue;
-    if (out->n) psplit_i_text_puts(out, ", ");
+    psplit_i_text_puts(out, before);
+    before = ", ";
     if (one->stage)
       psplit_i_text_addf(out, "stage %u (%s)", one->stage->index,
                          w->ends->pipe->manifest.stages[one->stage->index].file);
@@ -96,9 +98,10 @@ void psplit_i_workers_join(psplit_i_workers *w, int64_t since_ns, const psplit_d
   if (options->give_up && !psplit_i_workers_wait(w, left_ns)) {
     psplit_diag told = *diag;
     psplit_i_text left = {0};
+    psplit_i_text_addf(&left, "not ended within %g s: ", 1e-9 * (double)stop_ns);
     name_left(w, &left);
-    snprintf(told.message, sizeof told.message, "%.1000s; not ended within %g s: %.450s",
-             diag->message, 1e-9 * (double)stop_ns, left.failed ? "?" : left.bytes);
+    snprintf(told.message, sizeof told.message, "%.1000s; %.480s", diag->message,
+             left.failed ? "not ended in time" : left.bytes);
     options->give_up(options->give_up_user, &told);
   }
   for (uint32_t i = 0; i < w->n; i++) pthread_join(w->each[i].thread, NULL);
