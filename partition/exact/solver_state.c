@@ -38,7 +38,9 @@ enum {
   PRICE_SHARE = 4,   /* for no more than one of so many parts of the budget */
   ADDED_PER_STEP = 32,
   WINDOW_PART = 2, /* windows, where the gap is wide, have one of so many parts of the steps each */
-  ROUNDS_ANEW = 4, /* of search, where annealing brought nothing, */
+  LITTLE_GAIN = 8, /* annealing brought little where it closed one of so many parts of the gap */
+  FEW_ANEW = 4,    /* searches that may each find a better split than it has, */
+  ROUNDS_ANEW = 4, /* of so many rounds, */
   MOST_ANEW = 40,  /* and orders in each, at most, */
   ANEW_TIMES = 3   /* for so many times what annealing took of the budget */
 };
@@ -386,36 +388,66 @@ static bool may_anneal_windows(const psplit_i_solver_state *a) {
          a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
 }
 
-/* Whether annealing brought nothing from what search found; the time is branch and bound's where
- * that decides. */
+/* Whether annealing brought nothing, or little, from what search found; the time is branch and
+ * bound's where that decides. */
 static bool may_anneal_another(const psplit_i_solver_state *a) {
+  const int64_t gained = a->best.value - a->trial.value;
   return !a->request->relaxed && a->instance.n > BRUTE_CLUSTERS &&
-         a->result->solver == PSPLIT_I_SOLVER_SEARCH && a->trial.value == a->best.value &&
-         may_anneal_windows(a);
+         a->result->solver == PSPLIT_I_SOLVER_SEARCH &&
+         gained <= (a->best.value - a->result->bound) / LITTLE_GAIN && may_anneal_windows(a);
 }
 
-/* A split that most orders lead to, and that annealing leaves as it is, is not the best for that.
- * Others, until one is better, for no more than `most` of the budget; that is annealed. They do not
- * hang on the caller's seed, so that seeds differ less. */
-static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
-                                  uint64_t most) {
+/* Searches anew for no more than `most` of the budget, until one finds a better split, or a few
+ * have found another one. *out_other: that, with no value where all came to the best one's. They do
+ * not hang on the caller's seed, so that seeds differ less. */
+static psplit_code search_another(psplit_i_solver_state *a, uint64_t salt, uint64_t most,
+                                  psplit_i_assignment *out_other) {
   const int64_t before = a->best.value;
   const uint64_t spent = a->request->budget->spent;
+  out_other->value = out_other->comm = PSPLIT_I_INF;
   for (uint64_t k = 1; a->best.value == before && !psplit_i_state_done(a) &&
-                       a->request->budget->spent - spent < most;
+                       a->request->budget->spent - spent < most &&
+                       (k <= FEW_ANEW || out_other->value >= PSPLIT_I_INF);
        k++) {
-    const uint32_t n_steps_anew =
+    const uint32_t n_steps =
       psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, ROUNDS_ANEW, MOST_ANEW);
     forget_trial(a);
     const psplit_code code =
-      search_from_trial(a, ROUNDS_ANEW, n_steps_anew, psplit_i_splitmix64(salt, k));
+      search_from_trial(a, ROUNDS_ANEW, n_steps, psplit_i_splitmix64(salt, k));
     if (code != PSPLIT_OK) return code;
+    if (a->trial.value != before && a->trial.value < out_other->value)
+      psplit_i_assignment_copy(out_other, &a->trial, &a->instance);
   }
-  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
-  return psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
-                                    psplit_i_splitmix64(salt, 0), n_steps, a->anneals_high, NULL,
-                                    &a->trial);
+  return PSPLIT_OK;
+}
+
+/* Another start is annealed; a->trial is what comes of it where that is better. */
+static psplit_code anneal_from(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
+                               psplit_i_assignment *io_start) {
+  const psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
+                                                      psplit_i_splitmix64(salt, 0), n_steps,
+                                                      a->anneals_high, NULL, io_start);
+  if (code == PSPLIT_OK && io_start->value < a->trial.value)
+    psplit_i_assignment_copy(&a->trial, io_start, &a->instance);
+  return code;
+}
+
+/* A split that most orders lead to, and that annealing leaves nearly as it is, is not the best for
+ * that: another one is annealed. a->trial is the best of all. */
+static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
+                                  uint64_t most) {
+  psplit_code code;
+  psplit_i_assignment annealed, other;
+  PSPLIT_TRY(psplit_i_assignment_init(&annealed, &a->instance, &a->arena));
+  PSPLIT_TRY(psplit_i_assignment_init(&other, &a->instance, &a->arena));
+  psplit_i_assignment_copy(&annealed, &a->trial, &a->instance);
+  PSPLIT_TRY(search_another(a, salt, most, &other));
+  psplit_i_assignment_copy(&a->trial, a->best.value < annealed.value ? &a->best : &annealed,
+                           &a->instance);
+  if (other.value < PSPLIT_I_INF && !psplit_i_state_done(a))
+    PSPLIT_TRY(anneal_from(a, salt, n_steps, &other));
+out:
+  return code;
 }
 
 /* Over pairs, and for the start of a search there, a split with less in the slowest stage alone is
