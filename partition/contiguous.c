@@ -14,7 +14,9 @@
  * strikes first. docs/partitioning/method.md states the theorems. */
 #include <math.h>
 
+#include "assignment.h"
 #include "baselines.h"
+#include "budget.h"
 #include "chain.h"
 #include "check_merged.h"
 #include "contiguous.h"
@@ -46,6 +48,7 @@ enum {
   LITTLE = 1000,    /* a gap of more than one of so many parts of the value is halved */
   FEW_GAINS = 4,    /* close what is not worth half a step: just below the value again */
   FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
+  BOUNDS_PART = 16, /* of the time that annealing leaves to them where it comes first */
   SOON = 1 << 16    /* steps of the exact program behind the first few orders */
 };
 
@@ -206,16 +209,37 @@ static psplit_code multilevel_first(psplit_i_solver_state *a) {
   return code;
 }
 
+/* Annealing where pairs count: small moves, valued truly, see skips that the division of an order
+ * can only guess. With messages, what the relaxation came to is annealed as well as the best split:
+ * that has less in the slowest stage, but is more often one that annealing does not get out of. Some
+ * time is left for the bounds then. */
+static psplit_code anneal_pairs(psplit_i_solver_state *a, psplit_i_assignment *start) {
+  psplit_i_budget *budget = a->request->budget;
+  const psplit_i_budget whole = *budget;
+  if (a->instance.makes_message && start->value > a->best.value) {
+    a->start = start;
+    psplit_i_budget_hold_back(budget, BOUNDS_PART);
+  }
+  const psplit_code code = psplit_i_state_anneal(a, &(psplit_i_turn){.before = a->best.value});
+  a->start = NULL;
+  budget->most = whole.most;
+  budget->end = whole.end;
+  return code;
+}
+
 static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
   psplit_code code = PSPLIT_OK;
+  psplit_i_assignment start;
   if (a->instance.n > PSPLIT_I_LARGE && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
   /* Over links between pairs the start is of the least links: not all searches begin there. */
   const bool pairs = psplit_i_pairs_count(&a->instance) && a->best.value < PSPLIT_I_INF;
-  if (pairs && !psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
+  if (pairs) {
+    PSPLIT_TRY(psplit_i_assignment_init(&start, &a->instance, &a->arena));
+    psplit_i_assignment_copy(&start, &a->best, &a->instance);
+    if (!psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
+  }
   PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
-  /* Small moves, valued truly, see skips that the division of an order can only guess. */
-  if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO)
-    PSPLIT_TRY(psplit_i_state_anneal(a, &(psplit_i_turn){.before = a->best.value}));
+  if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO) PSPLIT_TRY(anneal_pairs(a, &start));
 out:
   return code;
 }
@@ -528,6 +552,23 @@ out:
   return code;
 }
 
+/* The bounds of the problem itself that ask for no split. */
+static psplit_code bound_at_once(const psplit_i_solver_request *request, int64_t *out_bound) {
+  psplit_diag ignored = {0};
+  psplit_i_result result;
+  psplit_i_solver_request quiet = *request;
+  quiet.diag = &ignored;
+  psplit_i_solver_state a = {.request = &quiet, .result = &result};
+  *out_bound = 0;
+  psplit_code code = psplit_i_result_init(&result, request);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_i_state_init(&a);
+  if (code == PSPLIT_OK) code = psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE);
+  if (code == PSPLIT_OK) *out_bound = result.bound;
+  psplit_i_state_fini(&a);
+  return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : PSPLIT_OK;
+}
+
 /* Over links between pairs of devices the relaxation to the least links comes first, with messages
  * that to the trunk, for half the budget: all reductions hold there, and the exact program decides.
  * Its bound is a bound, and its split a start. */
@@ -535,8 +576,11 @@ static psplit_code solve_pairs(const psplit_i_solver_request *request, bool link
                                psplit_i_result *out_result) {
   carry_over left = {0};
   bool stopped;
+  int64_t at_once = 0;
   psplit_code code = solve_relaxed(request, request->problem, links_matter, 2, out_result);
-  if (code == PSPLIT_OK && request->problem->message_ns)
+  if (code == PSPLIT_OK && request->problem->message_ns) code = bound_at_once(request, &at_once);
+  /* Where a trunk tells less than all devices together, another one hardly tells more. */
+  if (code == PSPLIT_OK && request->problem->message_ns && at_once <= out_result->bound)
     code = ask_other_trunk(request, links_matter, out_result);
   if (code != PSPLIT_OK) return code;
   return run(request, NULL, &left, out_result, &left, &stopped);

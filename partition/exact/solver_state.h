@@ -30,6 +30,7 @@ typedef struct psplit_i_solver_state {
   psplit_i_automaton automaton;
   psplit_i_weight_axis axis;
   psplit_i_assignment best, trial;
+  psplit_i_assignment *start; /* annealing takes this, too; NULL: the best alone */
   int64_t *scratch;
   psplit_i_result *result; /* bound, and best split by node: survives a new instance */
   uint64_t budget, spent, most;
