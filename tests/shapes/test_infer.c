@@ -361,6 +361,28 @@ static void work_is_known_or_says_what_is_missing(void **state) {
   psplit_model_close(model);
 }
 
+static void work_of_nothing_and_of_branches(void **state) {
+  (void)state;
+  psplit_model *model = model_of(
+    "(float[0,4] none, bool c, float[2,2] x, float[n,2] open) => (a, y, z) { a = Relu (none)"
+    "  y = If (c) <then_branch = t () => (r) { r = MatMul (x, x) },"
+    "              else_branch = e () => (s) { s = Relu (x) }>"
+    "  z = If (c) <then_branch = u () => (v) { v = MatMul (x, x) },"
+    "              else_branch = o () => (w) { w = Relu (open) }>"
+    "}",
+    17);
+  static const bool known[] = {true, true, false};
+  psplit_i_shapes *shapes = infer(model, NULL, 0);
+  psplit_i_costs *costs;
+  assert_int_equal(psplit_i_costs_create(shapes, NULL, NULL, &costs), PSPLIT_OK);
+  for (uint32_t n = 0; n < 3; n++) assert_int_equal(psplit_i_costs_node(costs, n).known, known[n]);
+  assert_int_equal(psplit_i_costs_node(costs, 0).bytes_read, 0);
+  assert_int_equal(psplit_i_costs_node(costs, 1).flops, 2 * 2 * 2 * 2); /* of the dearer branch */
+  psplit_i_costs_destroy(costs);
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(model);
+}
+
 /* Sizes of inputs are the caller's to give; what is found, or made by nobody knows what, is not. */
 static void what_the_data_decides_is_told_from_what_is_open(void **state) {
   (void)state;
@@ -442,6 +464,7 @@ int main(void) {
     cmocka_unit_test(rules_give_the_shapes_of_exports),
     cmocka_unit_test(bindings_reach_branches_and_results),
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
+    cmocka_unit_test(work_of_nothing_and_of_branches),
     cmocka_unit_test(what_the_data_decides_is_told_from_what_is_open),
     cmocka_unit_test(a_missing_rule_is_said_once),
     cmocka_unit_test(sizes_that_double_are_cut_off),

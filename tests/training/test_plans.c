@@ -132,6 +132,50 @@ static void what_is_asked_for_stays(void **state) {
   }
 }
 
+/* A table speaks of the forward pass; the backward pass is longer by as much. Devices are asked for
+ * anew by each plan. */
+static void measured_times_are_of_both_passes(void **state) {
+  (void)state;
+  enum { N_NODES = 9, NODE_NS = 50000000 };
+  int64_t node_ns[N_NODES];
+  psplit_diag diag = {0};
+  psplit_cost_table *table = NULL;
+  psplit_devices *devices = NULL;
+  psplit_training_stage stages[2];
+  double forward[3] = {0}, backward[3] = {0};
+  for (int n = 0; n < N_NODES; n++) node_ns[n] = NODE_NS;
+  open_training(PSPLIT_WEIGHT_GRADIENTS_TOGETHER, PSPLIT_RECOMPUTE_NONE);
+  if (psplit_cost_table_of_nodes(node_ns, N_NODES, &diag, &table) != PSPLIT_OK ||
+      psplit_devices_preset("cpu", 2, &diag, &devices) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  const psplit_cost_table *const costs[] = {table};
+  for (int i = 0; i < 3; i++) { /* by the roofline, as measured, by the roofline */
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = 2;
+    options.n_threads = 1;
+    options.devices = i == 1 ? devices : NULL;
+    options.costs = costs;
+    options.n_costs = i == 1;
+    psplit_planner_destroy(planner);
+    planner = NULL;
+    if (psplit_training_plan(training, &options, NULL, &diag, &planner) != PSPLIT_OK ||
+        psplit_training_stages(training, psplit_planner_plan(planner), &diag, stages) != PSPLIT_OK)
+      fail_msg("%s", diag.message);
+    for (int s = 0; s < 2; s++) {
+      forward[i] += (double)stages[s].forward_ns;
+      backward[i] += (double)stages[s].backward_ns;
+    }
+  }
+  assert_true(forward[1] == (double)N_NODES * NODE_NS);
+  const double longer = forward[1] / forward[0], as_much = backward[1] / backward[0];
+  assert_true(longer > 2 && as_much > 0.99 * longer && as_much < 1.01 * longer);
+  assert_true(forward[2] == forward[0] && backward[2] == backward[0]);
+  psplit_cost_table_destroy(table);
+  psplit_devices_destroy(devices);
+  forget();
+}
+
 static psplit_schedule_kind kind;
 
 static psplit_code ask(psplit_diag *diag) {
@@ -249,6 +293,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     TEST(memory_decides_what_is_computed_again),
     TEST(what_is_asked_for_stays),
+    TEST(measured_times_are_of_both_passes),
     TEST(stages_are_of_the_plan),
     TEST(wrong_forms_are_refused),
   };
