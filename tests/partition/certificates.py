@@ -127,6 +127,31 @@ def large_problem(rng):
             "nodes": nodes, "tensors": tensors}, ["--no-empty-stages"] * (rng.random() < 0.3)
 
 
+def two_kinds_of_devices(seed):
+    """As large_problem, where the second kind has other times and other links."""
+    rng = random.Random(seed)
+    problem, _ = large_problem(rng)
+    problem["devices"] = [{"class": c, "count": rng.randint(1, 2)} for c in range(2)]
+    for node in problem["nodes"]:
+        node["time_ns"] = [node["time_ns"], rng.randint(1, 60)]
+    for tensor in problem["tensors"]:
+        for key in ("send_ns", "recv_ns"):
+            tensor[key] = [tensor[key], rng.randint(1, 40)]
+    return problem
+
+
+def many_clusters(seed, n=84):
+    """More clusters than a word has bits, and no more memory than they need."""
+    rng = random.Random(seed)
+    nodes = [{"time_ns": rng.randint(1, 40), "weight_bytes": rng.randint(1, 9)} for _ in range(n)]
+    tensors = [{"producer": u, "consumers": sorted({u + rng.randint(1, 2),
+                                                    min(n - 1, u + rng.randint(2, 4))}),
+                "send_ns": rng.randint(8, 40), "recv_ns": rng.randint(8, 40)} for u in range(n - 2)]
+    memory = sum(node["weight_bytes"] for node in nodes) // 3 + 12
+    return {"format": "psplit-problem", "devices": [{"count": 3, "memory_bytes": memory}],
+            "nodes": nodes, "tensors": tensors}
+
+
 def shared_messages():
     """A chain by shared memory whose bound is that of messages: without them it is half."""
     return {"format": "psplit-problem", "comm": "shared", "message_latency": "per_pair",
@@ -314,6 +339,17 @@ def main():
         claim = checker.Claim(problem, checker.Lines(data))
         check("messages by shared memory are in the certificate", plan["proved_optimal"] and
               spoiler.verdict(problem, data) is None and claim.bound == claim.value == 20)
+        for name, content, more, line in (
+                ("cases over two kinds of devices", two_kinds_of_devices(0), [], b"proof cases"),
+                ("cases of more than 64 clusters", many_clusters(2), [], b"proof cases"),
+                ("flows", random_problem(random.Random(1120))[0], ["--non-contiguous"], b"send "),
+                ("flows of 1", random_problem(random.Random(1104))[0], ["--non-contiguous"],
+                 b"receive 0 3 1")):
+            problem, data, plan = make(content, more)
+            claim, verdict = checker.Claim(problem, checker.Lines(data)), spoiler.verdict(problem, data)
+            check(f"{name} prove the whole bound", plan["proved_optimal"] and not verdict and
+                  claim.bound == claim.claimed == claim.value and b"\n" + line in data,
+                  verdict or data.decode())
         others = []
         for i in range(options.problems):
             small = i % 3 != 2
@@ -344,7 +380,7 @@ def main():
             others.append((problem, data))
         check(f"certificates of {n_made} random problems hold ({n_optimal} optimal, {partial} of "
               f"less than the program's bound; {kinds})", not wrong, "\n".join(wrong[:3]))
-        check("most are of the whole bound", partial <= n_made // 5, partial)
+        check("most are of the whole bound", partial <= n_made // 10, partial)
         check(f"{spoiler.refused + spoiler.true} spoilt ones: {spoiler.refused} refused with a "
               f"line, {spoiler.true} still true", not spoiler.false, "\n".join(spoiler.false[:3]))
         check("some of both", spoiler.refused > 0 and spoiler.true > 0)
