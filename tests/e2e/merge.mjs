@@ -179,6 +179,7 @@ function refusals(file, dir, merged) {
   };
   usage(2, /one directory and -o FILE are needed/, dir);
   usage(3, /stage1\.onnx is a file of the split itself/, dir, '-o', join(dir, 'stage1.onnx'), '--force');
+  usage(3, /pipeline\.json is a file of the split itself/, dir, '-o', join(dir, 'pipeline.json'), '--force');
   usage(3, /No such file/, join(tmp, 'nowhere'), '-o', merged);
   usage(2, /--weights/, dir, '-o', merged, '--weights', 'reference');
   const within = join(dir, 'merged.onnx');

@@ -66,6 +66,9 @@ static const psplit_session PLAIN = {.optimization = -1}, LEVEL0 = {.optimizatio
                                    .config_values = SET};
 
 #define NUMBERED "hands on one or two tensors a layer, numbered from 0, and \""
+#define LOG_OF_1                         \
+  "            \"session_options\": {\n" \
+  "              \"log_id\": \"stage1\""
 static const decoder DECODERS[] = {
   {.says = "\"past_names\": \"past%d\""},
   {.says = "\"present_names\": \"now%d\""},
@@ -74,6 +77,11 @@ static const decoder DECODERS[] = {
   {.says = "\"head_size\": 4"},
   {.says = "\"input_ids\": \"input_ids\""},
   {.says = "\"a.send1\": \"a.recv0\""},
+  /* who computes the logits of a prompt's last token alone: a stage without state */
+  {.says = "\"is_lm_head\": false,\n" LOG_OF_1},
+  {.says = "\"is_lm_head\": true,\n" LOG_OF_1,
+   .states = {{"past0", "now0", 0, 0}, {"past1", "now1", 0, 0}},
+   .n_states = 2},
   /* keys and values */
   {.says = "\"past_key_names\": \"k%dp\"",
    .edits = {{"past0", "k0p"}, {"past1", "v0p"}, {"now0", "n0k"}, {"now1", "n0v"}},
@@ -250,7 +258,7 @@ static void fail_each(psplit_code (*call)(void *user, psplit_diag *diag), void *
 
 static psplit_code describe_it(void *user, psplit_diag *diag) {
   char *text = NULL;
-  const psplit_code code = describe(user, &DECODERS[7], diag, &text);
+  const psplit_code code = describe(user, &DECODERS[9], diag, &text);
   free(text);
   return code;
 }
@@ -258,7 +266,7 @@ static psplit_code describe_it(void *user, psplit_diag *diag) {
 static void every_allocation_of_decoders(void **state) {
   (void)state;
   planned p;
-  begin(&p, &DECODERS[7]);
+  begin(&p, &DECODERS[9]);
   fail_each(describe_it, &p);
   psplit_model_close(p.model);
 }
