@@ -185,7 +185,7 @@ psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, p
   psplit_code code = PSPLIT_OK;
   if (path.failed)
     code = psplit_i_nomem(diag);
-  else if (feed->counts && access(path.bytes, F_OK) != 0 && errno == ENOENT)
+  else if (feed->counts && micro_batch && access(path.bytes, F_OK) != 0 && errno == ENOENT)
     *out = NULL;
   else
     code = psplit_i_array_read(feed->ort, path.bytes, feed->input, &feed->wanted, diag, out);

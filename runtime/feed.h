@@ -26,7 +26,7 @@ typedef struct psplit_i_feed {
   psplit_i_records *records; /* where tensors come one after the other */
   psplit_give_input give;    /* asked for each micro-batch */
   void *give_user;
-  bool counts; /* the first file that is not there is the end */
+  bool counts; /* the first file that is not there is the end, behind file 0 */
   psplit_i_array_wanted wanted;
   int64_t dims[PSPLIT_I_MAX_RANK];
   psplit_i_tensor *ready[PSPLIT_I_DISTINCT];

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else
@@ -16,6 +17,16 @@ struct serve_model {
   atomic_uint n_holders;
 };
 
+/* Requests give tensors alone: without one of these inputs no request is complete. */
+static psplit_code check_inputs(const psplit_pipeline_info *info, psplit_diag *diag) {
+  for (uint32_t i = 0; i < info->n_needed; i++)
+    if (info->input_values[i].dtype && strchr(info->input_values[i].dtype, '('))
+      return psplit_diag_fail(diag, PSPLIT_UNSUPPORTED,
+                              "input %s is of type %s, and the protocol has tensors alone",
+                              info->inputs[i], info->input_values[i].dtype);
+  return PSPLIT_OK;
+}
+
 psplit_code serve_model_open(const serve_model_options *options, psplit_diag *diag,
                              serve_model **out) {
   psplit_pipeline_options reading;
@@ -27,6 +38,7 @@ psplit_code serve_model_open(const serve_model_options *options, psplit_diag *di
   psplit_pipeline_options_init(&reading);
   reading.max_text_bytes = options->ort->max_text_bytes;
   psplit_code code = psplit_pipeline_open(options->directory, &reading, diag, &m->pipeline);
+  if (code == PSPLIT_OK) code = check_inputs(serve_model_info(m), diag);
   if (code == PSPLIT_OK) code = ort_settings_apply(&m->ort, serve_model_info(m), diag);
   if (code == PSPLIT_OK) {
     m->options.run.sessions = m->ort.stages;

@@ -273,6 +273,17 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
   return code;
 }
 
+/* What is wrong with it is told with its name, where it has one. */
+static psplit_code read_named(const json *input, const char *binary, size_t n_binary, size_t *io_at,
+                              psplit_diag *diag, serve_request *out) {
+  const char *name = text_at(input, "name");
+  psplit_diag why = {0};
+  const psplit_code code = read_input(input, binary, n_binary, io_at, &why, out);
+  if (code == PSPLIT_OK) return code;
+  return name ? psplit_diag_fail(diag, code, "input %s: %s", name, why.message)
+              : psplit_diag_fail(diag, code, "%s", why.message);
+}
+
 static psplit_code read_wanted(const json *outputs, psplit_diag *diag, serve_request *out) {
   const size_t n = length(outputs);
   psplit_code code = PSPLIT_OK;
@@ -333,7 +344,7 @@ psplit_code serve_request_parse(const char *body, size_t n_body, size_t n_json, 
     if (!made.inputs || !made.owned) code = no_memory(diag);
   }
   for (size_t i = 0; i < n && code == PSPLIT_OK; i++)
-    code = read_input(&inputs->children[i], body + n_json, n_body - n_json, &at, diag, &made);
+    code = read_named(&inputs->children[i], body + n_json, n_body - n_json, &at, diag, &made);
   if (code == PSPLIT_OK && at != n_body - n_json)
     code = bad(diag, "there is more binary data than inputs");
   if (code == PSPLIT_OK) code = read_wanted(find_given(root, "outputs"), diag, &made);

@@ -18,6 +18,7 @@ typedef void (*entry)(void);
 static entry table[N_ENTRIES];
 
 static void *nothing(void) { return NULL; }
+static const char *line(void) { return "cannot do that \n"; }
 static void *something(void) { return table; }
 static int sound(void) { return 0; }
 
@@ -37,6 +38,10 @@ static const void *get_api(uint32_t version) {
   if (told("an error without a message")) {
     table[CREATE_ENV] = (entry)something;
     table[GET_ERROR_MESSAGE] = (entry)nothing;
+  }
+  if (told("an error that ends a line")) {
+    table[CREATE_ENV] = (entry)something;
+    table[GET_ERROR_MESSAGE] = (entry)line;
   }
   return table;
 }

@@ -50,6 +50,8 @@ if (runs('at most three', 'three', [...stdin, '-m', '3'], { input: records })) {
   tap.ok(JSON.parse(readFileSync(join(tmp, 'three', 'outputs.json'))).micro_batches === 3 &&
     readdirSync(join(tmp, 'three')).length === 4, 'three are run');
 }
+each.fails('numbered files of which there is none', 3, /nowhere\/0\.npy: cannot be read: No such file/,
+  [dir, '--quiet', '--stream', '--input', `${input}=${join(tmp, 'nowhere', '{}.npy')}`]);
 runs('an empty stream', 'none', stdin, { input: '' });
 const raw = Buffer.concat([0, 1].map((i) => Buffer.from(tensor(3, i).data.buffer)));
 runs('raw numbers on standard input', 'raw',

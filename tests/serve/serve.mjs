@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
 import { sleep, within } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, values } from './client.mjs';
 
@@ -89,7 +90,8 @@ const wanted = clients.wanted;
     ['an unknown datatype', 400, /datatype/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP99' })],
     ['another datatype', 400, /float64/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP64' })],
     ['another shape', 400, /dimension 1 is 4/, 'POST', INFER, request(1, 2, {}, { shape: [4, 4] })],
-    ['too few values', 400, /as many values/, 'POST', INFER, request(1, 2, {}, { shape: [3, 8] })],
+    ['too few values', 400, new RegExp(`^input ${input}: data has not as many values`), 'POST', INFER, request(1, 2, {}, { shape: [3, 8] })],
+    ['an input without a name', 400, /^an input has a name/, 'POST', INFER, request(1, 2, {}, { name: 7 })],
     ['a huge shape', 400, /as many values|too large/, 'POST', INFER, request(1, 2, {}, { shape: [1e15, 8] })],
     ['a negative shape', 400, /shape/, 'POST', INFER, request(1, 2, {}, { shape: [-2, 8] })],
     ['texts for numbers', 400, /another type/, 'POST', INFER, request(1, 1, {}, { data: Array(8).fill('1') })],
@@ -267,6 +269,10 @@ for (const [limits, most] of launcher ? [] : [['-Sn 100', 400], ['-n 300', 172]]
 
 // Mistakes of who starts it.
 if (!launcher) {
+  const taking = join(tmp, 'taking');
+  writeModel('<ir_version: 8, opset_import: [{version: 17}]> taking (seq(float[2]) s, int64 i) => (float[2] y) { a = SequenceAt (s, i) y = Relu (a) }',
+    `${taking}.onnx`);
+  tap.ok(each.start(splitter, [`${taking}.onnx`, '-k', '1', '-o', taking, '-q']).status === 0, 'a model that takes a sequence is split');
   for (const [title, status, pattern, ...args] of [
     ['no address', 2, /ADDRESS:PORT/, dir, '--listen', 'nowhere'], ['a port that is none', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:http'],
     ['a port beyond them all', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:99999'], ['a port with a sign', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:-1'],
@@ -274,6 +280,7 @@ if (!launcher) {
     ['an address before anything is opened', 2, /ADDRESS:PORT/, join(tmp, 'nix'), '--listen', '127.0.0.1:0', '--admin', 'nowhere'],
     ['an address of another, the last port', 3, /cannot be listened at/, dir, '--listen', '192.0.2.1:65535'],
     ['no directory', 2, /directory/], ['another directory', 3, /nix: cannot be read: No such file/, join(tmp, 'nix')],
+    ['a model that takes a sequence', 5, /input s is of type sequence\(float32\), and the protocol has tensors alone/, taking],
     ['a dimension that is none', 2, /no input has a dimension/, dir, '--max-batch', '2', '--listen', '127.0.0.1:0'],
   ]) {
     const result = each.start(server, args);
