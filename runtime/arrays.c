@@ -85,6 +85,11 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
   uint64_t bytes;
   int fd;
   const bool npz = ends_with(path, ".npz");
+  if (wanted->is_sequence && !ends_with(path, ".pb"))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "%s: a sequence is read from a .pb, a SequenceProto, as outputs that are "
+                         "sequences are written",
+                         path);
   psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
   if (code != PSPLIT_OK) return code;
   code = npz ? read_member(path, fd, bytes, member, wanted, diag, &data, &bytes)
@@ -92,7 +97,9 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
   close(fd);
   if (code != PSPLIT_OK) return code;
   const size_t n = (size_t)bytes;
-  if (npz || ends_with(path, ".npy"))
+  if (wanted->is_sequence)
+    code = psplit_i_sequence_parse(ort, path, data, n, diag, out);
+  else if (npz || ends_with(path, ".npy"))
     code = psplit_i_npy_parse(ort, path, data, n, wanted, diag, out);
   else if (ends_with(path, ".pb"))
     code = psplit_i_pb_parse(ort, path, data, n, wanted, diag, out);

@@ -4,10 +4,11 @@
 
 #include "ort.h"
 
-/* What a file has to give: the type, and where `n_dims` is not PSPLIT_NONE, the size of a raw file.
- */
+/* What a file has to give: the type (0: any), and where `n_dims` is not PSPLIT_NONE, the size of a
+ * raw file. */
 typedef struct psplit_i_array_wanted {
   int32_t data_type;
+  bool is_sequence; /* of tensors: nothing else of this counts */
   uint32_t n_dims;
   const int64_t *dims;
   bool safe_casts;             /* also of a file whose type data_type holds all values of */
@@ -105,6 +106,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const cha
                                               const unsigned char *data, size_t n,
                                               const psplit_i_array_wanted *wanted,
                                               psplit_diag *diag, psplit_i_tensor **out);
+/* A SequenceProto of tensors, one at least. */
+PSPLIT_MUST_USE psplit_code psplit_i_sequence_parse(const psplit_i_ort *ort, const char *path,
+                                                    const unsigned char *data, size_t n,
+                                                    psplit_diag *diag, psplit_i_tensor **out);
 PSPLIT_MUST_USE psplit_code psplit_i_pb_format(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                psplit_i_text *out);
 

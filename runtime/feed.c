@@ -79,6 +79,25 @@ out:
   return code;
 }
 
+/* Of what is no tensor sequences alone have files, which are read whole. */
+static psplit_code check_no_tensor(const psplit_i_session_port *port, const char *name,
+                                   const char *path, const psplit_i_feed_options *options,
+                                   psplit_diag *diag) {
+  if (options->records || options->given.give)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "input %s is no tensor: neither streams nor programs give others", name);
+  if (!port->is_sequence)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "input %s is neither a tensor nor a sequence of tensors, and no file "
+                         "gives it; a program of yours can, to one stage after the other",
+                         name);
+  if (path && strcmp(path, "-") != 0) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_USAGE,
+                       "nothing is given for input %s, a sequence, and none is made: a .pb has "
+                       "one, as a SequenceProto",
+                       name);
+}
+
 psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_port *port,
                                const char *name, bool optional,
                                const psplit_i_feed_options *options, uint32_t n_micro_batches,
@@ -98,8 +117,8 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "input %s has a default that ONNX Runtime does not let one override",
                          name);
-  if (!port->is_tensor)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s is not a dense tensor", name);
+  if (!port->is_tensor) PSPLIT_TRY(check_no_tensor(port, name, path, options, diag));
+  feed.wanted.is_sequence = !port->is_tensor;
   feed.wanted.data_type = port->data_type;
   unknown = find_dims(port, name, options, &feed);
   feed.wanted.dims = feed.dims;

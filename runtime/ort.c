@@ -126,8 +126,12 @@ static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_session_port *po
   PSPLIT_TRY(
     psplit_i_ort_check(ort, ort->api.CastTypeInfoToTensorInfo(port->type, &info), path, diag));
   port->is_tensor = info != NULL;
-  if (!info) return PSPLIT_OK;
-  int type;
+  int type = 0;
+  if (!info) {
+    code = psplit_i_ort_check(ort, ort->api.GetOnnxTypeFromTypeInfo(port->type, &type), path, diag);
+    port->is_sequence = type == ORT_TYPE_SEQUENCE;
+    return code;
+  }
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorElementType(info, &type), path, diag));
   port->data_type = psplit_i_element_from_ort(type);
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetDimensionsCount(info, &port->n_dims), path, diag));

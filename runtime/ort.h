@@ -63,6 +63,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_provider_append(const psplit_i_ort *ort,
 typedef struct psplit_i_session_port {
   char *name;     /* allocated by ONNX Runtime */
   bool is_tensor; /* inputs only, like all below */
+  bool is_sequence;
   int32_t data_type;
   size_t n_dims;
   int64_t dims[PSPLIT_I_MAX_RANK];        /* -1: not fixed */

@@ -86,6 +86,7 @@ enum {
   X(54, OrtStatus *, GetStringTensorContent,                                                      \
     (const OrtValue *, void *text, size_t n_bytes, size_t *offsets, size_t n_offsets))            \
   X(55, OrtStatus *, CastTypeInfoToTensorInfo, (const OrtTypeInfo *, const OrtShapeInfo **))      \
+  X(56, OrtStatus *, GetOnnxTypeFromTypeInfo, (const OrtTypeInfo *, int *))                       \
   X(60, OrtStatus *, GetTensorElementType, (const OrtShapeInfo *, int *))                         \
   X(61, OrtStatus *, GetDimensionsCount, (const OrtShapeInfo *, size_t *))                        \
   X(62, OrtStatus *, GetDimensions, (const OrtShapeInfo *, int64_t *, size_t))                    \
@@ -99,6 +100,8 @@ enum {
   X(78, OrtStatus *, GetAllocatorWithDefaultOptions, (OrtAllocator **))                           \
   X(80, OrtStatus *, GetValue, (const OrtValue *, int index, OrtAllocator *, OrtValue **))        \
   X(81, OrtStatus *, GetValueCount, (const OrtValue *, size_t *))                                 \
+  X(82, OrtStatus *, CreateValue,                                                                 \
+    (const OrtValue *const *values, size_t n, int type, OrtValue **))                             \
   X(92, void, ReleaseEnv, (OrtEnv *))                                                             \
   X(93, void, ReleaseStatus, (OrtStatus *))                                                       \
   X(94, void, ReleaseMemoryInfo, (OrtMemoryInfo *))                                               \

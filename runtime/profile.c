@@ -205,9 +205,12 @@ static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, ps
   profile->inputs = psplit_i_arena_array(arena, w->n_given, sizeof *profile->inputs);
   if (!profile->inputs) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < w->n_given; i++) {
+    psplit_i_value_view kind;
     psplit_i_tensor_view view;
     PSPLIT_TRY(
       psplit_i_feed_get(&w->feeds[i], (uint32_t)(last % PSPLIT_I_DISTINCT), diag, &w->given[i]));
+    PSPLIT_TRY(psplit_i_value_look(w->given[i], diag, &kind));
+    if (kind.is_sequence) continue; /* it has no shape */
     PSPLIT_TRY(psplit_i_tensor_look(w->given[i], diag, &view));
     int64_t *dims = psplit_i_arena_array(arena, view.n_dims, sizeof *dims);
     assert(w->names[i]); /* by open_whole() */

@@ -111,11 +111,12 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
     code = psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s has external data", path);
     goto out;
   }
-  if (proto->data_type != wanted->data_type &&
-      !(wanted->safe_casts && psplit_i_cast_is_safe(proto->data_type, wanted->data_type))) {
+  const int32_t type = wanted->data_type ? wanted->data_type : proto->data_type;
+  if (proto->data_type != type &&
+      !(wanted->safe_casts && psplit_i_cast_is_safe(proto->data_type, type))) {
     const char *name = psplit_i_element_name(proto->data_type);
     code = psplit_i_fail(diag, PSPLIT_INVALID, "%s holds %s, the input is %s", path,
-                         name ? name : "no known type", psplit_i_element_name(wanted->data_type));
+                         name ? name : "no known type", psplit_i_element_name(type));
     goto out;
   }
   PSPLIT_TRY(check_counts(proto, path, diag, &of, &found));
@@ -125,8 +126,7 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
     PSPLIT_TRY(fill_strings(proto, diag, tensor));
   else
     fill_numbers(&of, &found, view.data);
-  if (proto->data_type != wanted->data_type)
-    PSPLIT_TRY(psplit_i_tensor_cast(ort, wanted->data_type, diag, &tensor));
+  if (proto->data_type != type) PSPLIT_TRY(psplit_i_tensor_cast(ort, type, diag, &tensor));
   *out = tensor;
 out:
   if (code != PSPLIT_OK) psplit_i_tensor_release(tensor);

@@ -91,8 +91,8 @@ typedef struct psplit_tensor_view {
   uint64_t n_bytes;
 } psplit_tensor_view;
 
-/* A file for an input: .npy, .npz, .pb (TensorProto), else raw bytes. In the path, {} stands for
- * the number of the micro-batch. */
+/* A file for an input: .npy, .npz, .pb (TensorProto; SequenceProto of a sequence), else raw bytes.
+ * In the path, {} stands for the number of the micro-batch. */
 typedef struct psplit_feed_file {
   const char *input; /* NULL: an .npz with arrays named like inputs */
   const char *path;

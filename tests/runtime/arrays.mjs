@@ -189,6 +189,33 @@ for (let at = 2; at < bytes.length; at += 2 + bytes[at + 1]) {
 }
 tap.ok(bytes[0] === 0x10 && bytes[1] === 1 && columns.length === 8 &&
   columns.every((column, c) => column.every((value, row) => value === y.data[8 * row + c])), 'with their values');
+
+// Sequences as inputs: what was written is read, and written as it was.
+const taken = split('taken', `<ir_version: 8, opset_import: [{version: 17}]>
+taken (seq(float[n,1]) s, float[n,8] x) => (seq(float[n,1]) same, float[n,8] y, float[n,1] last)
+<${WEIGHTS}, int64 i = {-1}> {
+  ${BODY}
+  [n_same] same = Identity (s)
+  [n_last] last = SequenceAt (s, i)
+}`);
+const given = (file, ...more) => [taken, '-q', '-i', `x=${join(tmp, 'x-plain.npy')}`, '-i', `s=${file}`, ...more];
+const again = join(tmp, 'taken-out');
+const ran = each.run(given(join(out, '{}-0.pb'), '-o', again));
+tap.ok(ran.status === 0 && readFileSync(join(again, '0-0.pb')).equals(bytes), 'a sequence is read', ran.stderr);
+tap.ok(readNpy(join(again, '0-2.npy')).data.every((value, row) => value === columns[7][row]), 'with its values');
+const name = join(tmp, 'other.pb');
+const refused = (title, code, pattern, content, ...more) => {
+  writeFileSync(name, content);
+  each.fails(title, code, pattern, given(name, ...more));
+};
+refused('a torn sequence', 4, /other\.pb: not a SequenceProto/, bytes.subarray(0, bytes.length - 1));
+refused('a length beyond the file', 4, /not a SequenceProto/, Buffer.from([0x10, 1, 0x1a, 0xff, 0xff, 0xff, 0xff, 0xff, 1]));
+refused('a sequence of sequences', 5, /no sequence of tensors/, Buffer.from([0x10, 3]));
+refused('an empty sequence', 5, /an empty sequence/, Buffer.from([0x10, 1]));
+refused('a sequence of no tensors', 4, /not a TensorProto|data and dims|holds|too large|type/, Buffer.from([0x10, 1, 0x1a, 1, 0xff]));
+refused('a sequence from a stream', 5, /input s is no tensor/, bytes, '--stream');
+each.fails('a sequence from an array', 5, /x-plain\.npy: a sequence is read from a \.pb/, given(join(tmp, 'x-plain.npy')));
+each.fails('no sequence is made', 2, /nothing is given for input s, a sequence/, [taken, '-q', '--random']);
 each.fails('a sequence into a stream', 5, /output s: .*not a dense tensor/,
   [sequences, '-q', '-o', '-', '-i', `x=${join(tmp, 'x-plain.npy')}`]);
 tap.done();
