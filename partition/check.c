@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check_inside.h"
+#include "methods.h"
 
 static bool backward(const psplit_i_check *c, uint32_t v) {
   return c->p->node_flags && (c->p->node_flags[v] & PSPLIT_NODE_BACKWARD);
@@ -249,6 +250,9 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   code = psplit_i_problem_validate(problem, diag);
   if (code != PSPLIT_OK) return code;
+  if (options->objective == PSPLIT_FILL_DRAIN)
+    code = psplit_i_features_check(psplit_i_features_of(problem, options), diag);
+  if (code != PSPLIT_OK) return code;
   psplit_i_check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out),
                       diag,    NULL,    NULL,  NULL};
   const uint32_t n = problem->n_nodes;
@@ -287,6 +291,7 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
     PSPLIT_TRY(psplit_i_check_latency(&c, &c.out->objective_ns));
   if (options->objective == PSPLIT_CALL_LATENCY)
     PSPLIT_TRY(psplit_i_check_call_latency(&c, &c.out->objective_ns));
+  if (options->objective == PSPLIT_FILL_DRAIN) c.out->objective_ns = psplit_i_check_directions(&c);
   c.out->gap_frac = c.out->objective_ns > 0 ? 1 : 0;
   *out_solution = c.out;
   c.out = NULL;

@@ -1,5 +1,6 @@
 /* The parts of the independent checker: constraints (check.c), what stages send and receive
- * (check_transfers.c), and when a run has ended (check_latency.c). */
+ * (check_transfers.c), what of it is forward (check_directions.c), and when a run has ended
+ * (check_latency.c). */
 #ifndef PSPLIT_PARTITION_CHECK_INSIDE_H
 #define PSPLIT_PARTITION_CHECK_INSIDE_H
 
@@ -24,5 +25,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_add_transfers(psplit_i_check *c);
  * calls. Errors: NOMEM; of calls MISMATCH (devices wait for each other). */
 PSPLIT_MUST_USE psplit_code psplit_i_check_latency(psplit_i_check *c, int64_t *out_ns);
 PSPLIT_MUST_USE psplit_code psplit_i_check_call_latency(psplit_i_check *c, int64_t *out_ns);
+
+/* The largest forward and the largest backward load, added up; sets the stages' own. For what
+ * fill-drain takes: direct links of one kind, no messages, no copies. */
+int64_t psplit_i_check_directions(psplit_i_check *c);
 
 #endif

@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "contiguous.h"
 #include "device_merge.h"
+#include "directions.h"
 #include "instance.h"
 #include "methods.h"
 #include "placing.h"
@@ -153,18 +154,27 @@ psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution
   return PSPLIT_OK;
 }
 
+/* A split of another problem or by another objective. */
+static psplit_code split_bounded(const psplit_problem *problem,
+                                 const psplit_partition_options *options, psplit_diag *diag,
+                                 uint32_t *out_stage, uint32_t *out_entry, int64_t *out_bound) {
+  psplit_solution *split = NULL;
+  const psplit_code code = psplit_partition_solve(problem, options, diag, &split);
+  if (code != PSPLIT_OK) return code;
+  memcpy(out_stage, split->stage, problem->n_nodes * sizeof *out_stage);
+  for (uint32_t s = 0; s < split->n_stages; s++) out_entry[s] = split->stages[s].device;
+  *out_bound = split->lower_bound_ns;
+  psplit_solution_destroy(split);
+  return PSPLIT_OK;
+}
+
 /* Splits from which the placement of calls begins; that there is none says nothing of it. */
 static psplit_code split_stages(const psplit_problem *problem,
                                 const psplit_partition_options *options, uint32_t *out_stage,
                                 uint32_t *out_entry) {
   psplit_diag ignored = {0};
-  psplit_solution *split = NULL;
-  const psplit_code code = psplit_partition_solve(problem, options, &ignored, &split);
-  if (code != PSPLIT_OK) return code;
-  memcpy(out_stage, split->stage, problem->n_nodes * sizeof *out_stage);
-  for (uint32_t s = 0; s < split->n_stages; s++) out_entry[s] = split->stages[s].device;
-  psplit_solution_destroy(split);
-  return PSPLIT_OK;
+  int64_t bound;
+  return split_bounded(problem, options, &ignored, out_stage, out_entry, &bound);
 }
 
 /* The result as a solution, by the checker and its own account of the bound. Errors: INTERNAL. */
@@ -218,7 +228,9 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   listed.problem = problem;
   PSPLIT_TRY(calls   ? psplit_i_calls_place(&listed, split_stages, &result)
              : plain ? psplit_i_contiguous(&request, &result)
-                     : psplit_i_place(&request, &result));
+             : options->objective == PSPLIT_FILL_DRAIN
+               ? psplit_i_directions_place(&request, split_bounded, &result)
+               : psplit_i_place(&request, &result));
   PSPLIT_TRY(psplit_i_go_on(options->cancel, diag));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
   PSPLIT_TRY(number ? PSPLIT_OK : PSPLIT_NOMEM);

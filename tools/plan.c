@@ -42,8 +42,9 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to solve:"},
   {'k', "stages", "N", "number of accelerators (default: the file's)"},
   {OPT_CPUS, "cpus", "N", "number of CPUs beside them, for problems that have any"},
-  {OPT_OBJECTIVE, "objective", "throughput|latency|call-latency",
-   "slowest stage; time of one sample; the same for accelerators that are called"},
+  {OPT_OBJECTIVE, "objective", "throughput|latency|call-latency|fill-drain",
+   "slowest stage; time of one sample; the same for accelerators that are called; slowest forward "
+   "and slowest backward part of a stage, added up"},
   {OPT_NONCONTIGUOUS, "non-contiguous", NULL, "any node on any device"},
   {OPT_CHUNKS, "chunks", "C", "virtual stages per device, for interleaved schedules (1)"},
   {OPT_REPLICAS, "replicas", "R", "data-parallel copies of one stage, at most (1)"},
@@ -73,7 +74,7 @@ static const cli_option OPTIONS[] = {
   CLI_LAST_OPTIONS,
 };
 
-static const char *const OBJECTIVES[] = {"throughput", "latency", "call-latency"};
+static const char *const OBJECTIVES[] = {"throughput", "latency", "call-latency", "fill-drain"};
 
 static const cli PROGRAM = {
   "onnx-pipeline-plan",
@@ -211,6 +212,12 @@ static void join_devices(const psplit_problem *problem, psplit_device *list) {
   }
 }
 
+/* Of fill-drain: what of a stage's load is forward, and what backward. */
+static void print_directions(const psplit_stage_load *load, double unit) {
+  printf(", \"forward\": %.15g, \"backward\": %.15g", (double)load->forward_ns / unit,
+         (double)load->backward_ns / unit);
+}
+
 static void print_json(const psplit_problem *p, const settings *s, const psplit_solution *plan) {
   const double planner = p->ticks_per_unit;
   printf("{\n  \"format\": \"psplit-plan\",\n  \"version\": 1,\n");
@@ -232,10 +239,12 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
     printf("%s\n    {\"index\": %" PRIu32 ", \"device\": %" PRIu32 ", \"nodes\": %" PRIu32
            ", \"replicas\": %" PRIu32
            ", \"compute\": %.15g, \"recv\": %.15g, \"send\": %.15g, "
-           "\"load\": %.15g, \"memory_bytes\": %" PRIu64 "}",
+           "\"load\": %.15g, \"memory_bytes\": %" PRIu64,
            k ? "," : "", k, l->device, l->n_nodes, l->replicas, (double)l->compute_ns / planner,
            (double)l->recv_ns / planner, (double)l->send_ns / planner, (double)l->load_ns / planner,
            l->memory_bytes);
+    if (s->options.objective == PSPLIT_FILL_DRAIN) print_directions(l, planner);
+    printf("}");
   }
   printf("\n  ],\n  \"stage\": {");
   for (uint32_t v = 0; v < plan->n_nodes; v++)
@@ -256,8 +265,10 @@ static const char *name_of(const psplit_problem *p, uint32_t device) {
   return p->devices[device].name ? p->devices[device].name : "device";
 }
 
-static void print_table(const psplit_problem *p, const psplit_solution *plan) {
+static void print_table(const psplit_problem *p, psplit_objective objective,
+                        const psplit_solution *plan) {
   const double planner = p->ticks_per_unit;
+  int64_t forward = 0, backward = 0;
   int width = 12;
   for (uint32_t k = 0; k < plan->n_stages; k++)
     width = cli_width(width, name_of(p, plan->stages[k].device));
@@ -271,7 +282,12 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
     printf("%5" PRIu32 "  %-*s %8" PRIu32 " %14.6f %14.6f %14.6f %14.6f %16" PRIu64 "\n", k, width,
            text, l->n_nodes, (double)l->load_ns / planner, (double)l->compute_ns / planner,
            (double)l->recv_ns / planner, (double)l->send_ns / planner, l->memory_bytes);
+    forward = l->forward_ns > forward ? l->forward_ns : forward;
+    backward = l->backward_ns > backward ? l->backward_ns : backward;
   }
+  if (objective == PSPLIT_FILL_DRAIN)
+    printf("slowest forward %.6f, slowest backward %.6f\n", (double)forward / planner,
+           (double)backward / planner);
   const bool given = strcmp(plan->device_order, "given") == 0;
   printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s%s%s; solver %s, bound %s, %.3f s\n",
          (double)plan->objective_ns / planner, (double)plan->lower_bound_ns / planner,
@@ -365,7 +381,7 @@ static psplit_code print(const settings *s, const job *j, const psplit_problem *
   if (s->json)
     print_json(problem, s, j->plan);
   else
-    print_table(problem, j->plan);
+    print_table(problem, s->options.objective, j->plan);
   if (s->limits.wanted) code = print_limits(problem, s, j->plan, diag);
   if (s->json && s->choose.n_samples) printf(",\n  \"schedule\": ");
   if (code == PSPLIT_OK && s->choose.n_samples)

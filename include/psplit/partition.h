@@ -137,7 +137,11 @@ typedef enum psplit_objective {
    * nodes that no path leaves and enters again, and CPUs (devices that pay no communication) have a
    * core for every node. Source: the latency model of Tarnawski et al., NeurIPS 2020. All nodes on
    * CPUs are in the stage of the first CPU, whose load is all that they compute. */
-  PSPLIT_CALL_LATENCY
+  PSPLIT_CALL_LATENCY,
+  /* Of bare problems with backward nodes: the largest forward load and the largest backward load,
+   * added up, of whatever stages. A net counts with its producer. What a micro-batch takes where
+   * all of them run forward before any runs backward. Source: the same, of GPipe's schedule. */
+  PSPLIT_FILL_DRAIN
 } psplit_objective;
 
 typedef struct psplit_partition_options {
@@ -184,6 +188,7 @@ typedef struct psplit_stage_load {
   uint32_t replicas;
   int64_t compute_ns, recv_ns, send_ns;
   int64_t load_ns; /* what the objective counts; with replicas: divided, plus sync */
+  int64_t forward_ns, backward_ns; /* of load_ns, with PSPLIT_FILL_DRAIN; else 0 */
   uint64_t memory_bytes;
 } psplit_stage_load;
 

@@ -123,6 +123,8 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
   if (options.objective == PSPLIT_CALL_LATENCY)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "there are no certificates of the latency of calls");
+  if (options.objective == PSPLIT_FILL_DRAIN)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates of fill-drain");
   if (problem->n_link_classes)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "there are no certificates of problems whose links differ between pairs "

@@ -70,6 +70,7 @@ uint32_t psplit_i_features_of(const psplit_problem *p, const psplit_partition_op
   if (o->noncontiguous) f |= FREE_PLACEMENT;
   if (o->objective == PSPLIT_LATENCY) f |= LATENCY;
   if (o->objective == PSPLIT_CALL_LATENCY) f |= CALLS;
+  if (o->objective == PSPLIT_FILL_DRAIN) f |= FILL_DRAIN;
   if (any_node(p->pin, p->n_nodes)) f |= PINS;
   if (p->n_weights) f |= SHARED_WEIGHTS;
   if (o->require_nonempty) f |= NONEMPTY;

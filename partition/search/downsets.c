@@ -58,6 +58,10 @@ bool psplit_i_downsets_add(psplit_i_downsets *set, const uint64_t *bits) {
   return true;
 }
 
+uint32_t psplit_i_downsets_number(psplit_i_downsets *set, const uint64_t *bits) {
+  return *slot_of(set, bits) - 1;
+}
+
 bool psplit_i_downsets_add_split(psplit_i_downsets *set, const psplit_i_instance *instance,
                                  const uint32_t *stage) {
   const size_t words = set->words;

@@ -24,6 +24,8 @@ static inline const uint64_t *psplit_i_downset(const psplit_i_downsets *set, uin
 
 /* Adds one that is not in it yet; false: out of memory. */
 bool psplit_i_downsets_add(psplit_i_downsets *set, const uint64_t *bits);
+/* The number of one that is in it. */
+uint32_t psplit_i_downsets_number(psplit_i_downsets *set, const uint64_t *bits);
 /* Drops all but the first n. */
 void psplit_i_downsets_forget(psplit_i_downsets *set, uint32_t n);
 /* What is before each stage of a split but the first, in the order of stages; false: out of

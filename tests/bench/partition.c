@@ -12,7 +12,8 @@
  * or a model of random graphs (erdos-renyi, barabasi-albert, watts-strogatz, stochastic-block);
  * all tensors cost FACTOR times as much.
  *
- * VARIANT: free (placement in any order), chunks (two a device), latency; default: throughput.
+ * VARIANT: free (placement in any order), chunks (two a device), latency, fill-drain (of
+ * problems with backward nodes); default: throughput.
  *
  * --seeds: each problem with seeds 1 to N, and how far values differ: the largest over the least.
  *
@@ -414,6 +415,7 @@ int main(int argc, char **argv) {
       b.options.noncontiguous = strcmp(value, "free") == 0;
       if (strcmp(value, "chunks") == 0) b.options.chunks = 2;
       if (strcmp(value, "latency") == 0) b.options.objective = PSPLIT_LATENCY;
+      if (strcmp(value, "fill-drain") == 0) b.options.objective = PSPLIT_FILL_DRAIN;
     }
     if (strcmp(argv[i], "--comm") == 0) b.comm = strtol(value, NULL, 10);
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;

@@ -85,6 +85,8 @@ def commands(split, inspect, verify, plan, merge, learn):
         ("verify a file", (verify, "m.onnx", "--model", "m.onnx", "--threads", "1")),
         ("plan --objective call-latency", (plan, "calls", "--objective", "call-latency", "--json",
                                            "--threads", "1")),
+        ("plan --objective fill-drain", (plan, "trained", "--objective", "fill-drain", "--json",
+                                         "--threads", "1")),
         ("plan, baselines", (plan, "problem", "--solver", "pipedream", "--limits", "8", "--threads", "1")),
         ("learn", (learn, "problem", "-o", "learned", "--log", os.devnull, *FEW_STEPS)),
         ("learn --resume", (learn, "problem", "-o", "policy", "--state", "old-state", "--resume",
@@ -97,6 +99,11 @@ CALLS = {"format": "psplit-problem",
          "devices": [{"class": 0, "count": 2}, {"class": 1, "count": 1, "free_comm": True}],
          "nodes": [{"time_ns": [2 + i % 3, 9 + i]} for i in range(6)],
          "tensors": [{"producer": i, "consumers": [i + 1], "send_ns": 1, "recv_ns": 2} for i in range(5)]}
+TRAINED = {"format": "psplit-problem", "devices": [{"count": 3}],
+           "nodes": [{"time_ns": 2 + i % 3, "together": i} for i in range(6)]
+           + [{"time_ns": 5 - i % 2, "together": i, "backward": True} for i in range(6)],
+           "tensors": [{"producer": i, "consumers": [i + 1], "send_ns": 1, "recv_ns": 2} for i in range(5)]
+           + [{"producer": i + 7, "consumers": [i + 6], "send_ns": 1, "recv_ns": 1} for i in range(5)]}
 CHOICE = """(float[2] x, bool flag) => (float[2] y) { [choice] y = If (flag) <
     then_branch = t () => (float[2] a) { b = Relu (x) a = Exp (b) },
     else_branch = e () => (float[2] c) { c = Neg (x) }> }"""
@@ -116,6 +123,7 @@ def prepare(home, split, merge, learn):
     with open("if.onnx", "wb") as file:
         file.write(model(CHOICE))
     write("calls", json.dumps(CALLS))
+    write("trained", json.dumps(TRAINED))
     for name, depth in (("wide", 4), ("older", 3)): # whose weights are large enough for a file of their own
         with open(name + ".onnx", "wb") as file:
             file.write(chain(depth, 20))

@@ -42,7 +42,7 @@ static void draw_options(uint32_t choice, psplit_partition_options *out) {
   static const char *const solvers[] = {"auto",   "auto",  "auto",   "exact",
                                         "search", "slice", "anneal", "islands"};
   static const psplit_objective objectives[] = {PSPLIT_LATENCY, PSPLIT_CALL_LATENCY,
-                                                PSPLIT_THROUGHPUT, PSPLIT_THROUGHPUT};
+                                                PSPLIT_THROUGHPUT, PSPLIT_FILL_DRAIN};
   psplit_partition_options_init(out);
   out->objective = objectives[choice / 8 % 4];
   out->solver = out->objective == PSPLIT_CALL_LATENCY ? "auto" : solvers[choice % 8];
