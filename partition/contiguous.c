@@ -210,9 +210,9 @@ static psplit_code multilevel_first(psplit_i_solver_state *a) {
 }
 
 /* Annealing where pairs count: small moves, valued truly, see skips that the division of an order
- * can only guess. With messages, what the relaxation came to is annealed as well as the best split:
- * that has less in the slowest stage, but is more often one that annealing does not get out of. Some
- * time is left for the bounds then. */
+ * can only guess. With messages, what the relaxation came to is annealed as well as the best
+ * split: that has less in the slowest stage, but is more often one that annealing does not get out
+ * of. Some time is left for the bounds then. */
 static psplit_code anneal_pairs(psplit_i_solver_state *a, psplit_i_assignment *start) {
   psplit_i_budget *budget = a->request->budget;
   const psplit_i_budget whole = *budget;
