@@ -18,6 +18,7 @@ typedef struct psplit_i_pairs {
   const uint32_t *off;  /* [n + 1] */
   const uint32_t *to;   /* [off[n]] each pair in both of its lists */
   const double *cost;   /* [off[n]] */
+  const double *alone;  /* [off[n]] what the part of one of both pays by itself; NULL: not known */
 } psplit_i_pairs;
 
 /* Multipliers: any numbers are valid, and say the more the better they are. */

@@ -1,0 +1,235 @@
+/* Balls, each with an amount, are packed: what is behind a pair in all balls together is no more
+ * than the pair costs. Then pairs in different parts cost no less than the sum of amounts times
+ * (weight - T): the dual of a linear program over spreading metrics (Even, Naor, Rao and Schieber,
+ * JACM 2000).
+ *
+ * As Garg and Koenemann do (SIAM Journal on Computing 2007), pairs have lengths, and a ball with
+ * about the least ratio is packed until a pair of it is full. Lengths grow by how full pairs are.
+ * The balls of the first part of the budget only find lengths. Amounts of the others grow and
+ * shrink at the end, while they do not change: in the norm of a high power of how full pairs are,
+ * which sees the fullest ones alone, each by the root of how its pairs' fullness is against the
+ * mean. Last, each ball is divided by how full the fullest of its pairs is. */
+#include "ball_packing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "balls.h"
+
+enum {
+  FIRST = 3,              /* one of so many parts of the budget for lengths alone, */
+  MOST_FIRST = 16,        /* and balls for each cluster */
+  MOST_EACH = 64,         /* balls for each cluster that are kept */
+  MOST_ENTRIES = 6 << 20, /* pairs of all balls that are kept */
+  ENTRY_OPS = 64,         /* of the budget for an entry, or there are fewer */
+  BALL_PAIRS = 8,         /* a ball kept has so many pairs in the mean, or fewer are kept */
+  LEVELS = 6,             /* squarings: the power is 2^LEVELS */
+  IMPROVEMENTS = 100,
+  LOOK_OPS = 6, /* operations that a look at a neighbour stands for */
+  PACK_OPS = 16
+};
+#define GROWTH 0.3     /* of lengths, where a pair is filled once */
+#define LIKELY 0.93    /* of what lengths say is more at most, is proved in the end */
+#define SURELY 1e-6    /* relative error of an amount and what it fills, at most */
+#define MOST_FACTOR 2. /* by which an amount changes at once */
+
+typedef struct packing {
+  psplit_i_ball_graph graph;
+  psplit_i_balls balls;
+  psplit_i_budget *budget;
+  double work, n_parts, most; /* most: T as balls are chosen */
+  double *length, *full;      /* [n_pairs] */
+  double *ratio;              /* [n] of the last ball around a cluster: no more than now */
+  double level;               /* balls whose ratio is less are packed */
+  uint64_t n_packed;
+  bool keeps;                 /* balls that it packs */
+  uint32_t n_kept, most_kept; /* balls */
+  uint32_t most_entries;
+  uint32_t *off;           /* [most_kept + 1] */
+  uint32_t *pair;          /* [most_entries] */
+  float *fills;            /* [most_entries] behind it, over its cost */
+  double *weight, *amount; /* [most_kept] */
+} packing;
+
+static psplit_code packing_init(packing *p, const psplit_i_pairs *pairs, psplit_i_arena *arena) {
+  psplit_code code = psplit_i_ball_graph_make(pairs, arena, &p->graph);
+  if (code == PSPLIT_OK) code = psplit_i_balls_init(&p->balls, &p->graph, arena);
+  if (code != PSPLIT_OK) return code;
+  p->length = PSPLIT_NEW(arena, double, p->graph.n_pairs);
+  p->full = PSPLIT_NEW(arena, double, p->graph.n_pairs);
+  p->ratio = PSPLIT_NEW(arena, double, p->graph.n);
+  if (arena->failed) return PSPLIT_NOMEM;
+  for (uint32_t e = 0; e < p->graph.n_pairs; e++) p->length[e] = 1 / p->graph.cost[e];
+  for (uint32_t i = 0; i < p->graph.n; i++) p->work += p->graph.weight[i];
+  return PSPLIT_OK;
+}
+
+static psplit_code make_room(packing *p, psplit_i_arena *arena) {
+  const uint64_t affordable = psplit_i_budget_left(p->budget) / ENTRY_OPS + p->graph.n;
+  p->most_entries = affordable < MOST_ENTRIES ? (uint32_t)affordable : MOST_ENTRIES;
+  p->most_kept = MOST_EACH * p->graph.n;
+  if (p->most_kept > p->most_entries / BALL_PAIRS) p->most_kept = p->most_entries / BALL_PAIRS + 1;
+  p->off = PSPLIT_NEW(arena, uint32_t, p->most_kept + 1);
+  p->weight = PSPLIT_NEW(arena, double, p->most_kept);
+  p->amount = PSPLIT_NEW(arena, double, p->most_kept);
+  p->pair = psplit_i_arena_array(arena, p->most_entries, sizeof *p->pair);
+  p->fills = psplit_i_arena_array(arena, p->most_entries, sizeof *p->fills);
+  p->keeps = true;
+  return arena->failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
+
+/* Whether there is room and time for one more ball, with improvements behind it. */
+static bool may_go_on(const packing *p) {
+  if (!p->keeps) return true;
+  const uint64_t n = p->off[p->n_kept];
+  return p->n_kept < p->most_kept && n + p->graph.n <= p->most_entries &&
+         psplit_i_budget_left(p->budget) > (n / 2 + p->graph.n_pairs) * IMPROVEMENTS;
+}
+
+static bool grow(packing *p, uint32_t root) {
+  p->ratio[root] = psplit_i_ball_grow(&p->balls, root, p->length, p->most);
+  return psplit_i_spend(p->budget, LOOK_OPS * p->balls.n_looks + PACK_OPS);
+}
+
+static void keep(packing *p, double weight, double amount) {
+  const psplit_i_balls *b = &p->balls;
+  uint32_t end = p->off[p->n_kept];
+  for (uint32_t k = 1; k < b->n_ball; k++) {
+    const uint32_t i = b->order[k], e = b->entry[i];
+    if (!(b->behind[i] > 0)) continue;
+    p->pair[end] = e;
+    p->fills[end++] = (float)(b->behind[i] / p->graph.cost[e]);
+  }
+  p->weight[p->n_kept] = weight;
+  p->amount[p->n_kept] = amount;
+  p->off[++p->n_kept] = end;
+}
+
+/* Packs the last ball until a pair is full, once more. False where it has no pair. */
+static bool pack(packing *p) {
+  const psplit_i_balls *b = &p->balls;
+  const double weight = psplit_i_ball_weigh(&p->balls);
+  double most = 0; /* full a pair becomes by an amount of 1 */
+  for (uint32_t k = 1; k < b->n_ball; k++) {
+    const double fills = b->behind[b->order[k]] / p->graph.cost[b->entry[b->order[k]]];
+    if (fills > most) most = fills;
+  }
+  if (!(most > 0) || !isfinite(most)) return false;
+  for (uint32_t k = 1; k < b->n_ball; k++) {
+    const uint32_t e = b->entry[b->order[k]];
+    p->length[e] *= 1 + GROWTH * b->behind[b->order[k]] / p->graph.cost[e] / most;
+  }
+  p->n_packed++;
+  if (p->keeps) keep(p, weight, 1 / most);
+  return true;
+}
+
+/* Packs balls around all clusters whose ratio is about the least; false: no budget or room. */
+static bool pack_round(packing *p) {
+  const double most = p->level * (1 + GROWTH);
+  double least = INFINITY;
+  for (uint32_t i = 0; i < p->graph.n; i++) {
+    while (p->ratio[i] <= most) {
+      if (!may_go_on(p) || !grow(p, i)) return false;
+      if (p->ratio[i] <= most && !pack(p)) p->ratio[i] = INFINITY;
+    }
+    if (p->ratio[i] < least) least = p->ratio[i];
+  }
+  p->level = least;
+  return isfinite(least);
+}
+
+/* Ratios as lengths and p->most are. */
+static bool look_at_all(packing *p) {
+  p->level = INFINITY;
+  for (uint32_t i = 0; i < p->graph.n; i++) {
+    if (!grow(p, i)) return false;
+    if (p->ratio[i] < p->level) p->level = p->ratio[i];
+  }
+  return isfinite(p->level);
+}
+
+/* Whatever is packed, balls say no more of T as it is: lengths over the least ratio would be what
+ * is cut. */
+static double most_to_gain(const packing *p) {
+  double sum = 0;
+  for (uint32_t e = 0; e < p->graph.n_pairs; e++) sum += p->length[e] * p->graph.cost[e];
+  return sum / p->level;
+}
+
+static void fill(packing *p) {
+  memset(p->full, 0, p->graph.n_pairs * sizeof *p->full);
+  for (uint32_t k = 0; k < p->n_kept; k++)
+    for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
+      p->full[p->pair[l]] += p->amount[k] * (double)p->fills[l];
+}
+
+/* Amounts change by how full the pairs of each ball are, once. scratch: [n_kept]. */
+static void improve(packing *p, double *scratch) {
+  double most = 0, sum = 0, gain = 0;
+  fill(p);
+  for (uint32_t e = 0; e < p->graph.n_pairs; e++)
+    if (p->full[e] > most) most = p->full[e];
+  for (uint32_t e = 0; e < p->graph.n_pairs; e++) {
+    double power = p->full[e] / most;
+    for (int k = 0; k < LEVELS; k++) power *= power;
+    p->full[e] = power;
+  }
+  for (uint32_t k = 0; k < p->n_kept; k++) {
+    double pays = 0;
+    for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
+      pays += (double)p->fills[l] * p->full[p->pair[l]];
+    scratch[k] = pays / (p->weight[k] - p->most);
+    sum += p->amount[k] * pays;
+    gain += p->amount[k] * (p->weight[k] - p->most);
+  }
+  for (uint32_t k = 0; k < p->n_kept; k++) {
+    double factor = sum / gain / scratch[k];
+    for (int i = 0; i < LEVELS; i++) factor = sqrt(factor);
+    p->amount[k] *= factor < MOST_FACTOR ? factor : MOST_FACTOR;
+  }
+}
+
+/* Each ball over how full the fullest of its pairs is: then no pair is more than full. */
+static psplit_i_packed sum_up(packing *p) {
+  psplit_i_packed sum = {0};
+  fill(p);
+  for (uint32_t k = 0; k < p->n_kept; k++) {
+    double most = 0;
+    for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
+      if (p->full[p->pair[l]] > most) most = p->full[p->pair[l]];
+    const double amount = p->amount[k] / most * (1 - SURELY);
+    if (!isfinite(amount)) continue;
+    sum.weight += amount * p->weight[k] * (1 - SURELY);
+    sum.balls += amount;
+  }
+  return sum;
+}
+
+psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, double most,
+                                psplit_i_budget *budget, psplit_i_arena *arena,
+                                psplit_i_packed *out) {
+  packing p = {.budget = budget, .n_parts = n_parts, .most = most};
+  const uint64_t end = psplit_i_budget_left(budget) - psplit_i_budget_left(budget) / FIRST;
+  *out = (psplit_i_packed){0};
+  const psplit_code code = packing_init(&p, pairs, arena);
+  if (code != PSPLIT_OK) return code;
+  if (!look_at_all(&p)) return PSPLIT_OK;
+  while (psplit_i_budget_left(budget) > end && p.n_packed < MOST_FIRST * (uint64_t)p.graph.n) {
+    if (!pack_round(&p)) return PSPLIT_OK;
+    if (p.work + most_to_gain(&p) < p.n_parts * most) return PSPLIT_OK;
+  }
+  p.most = (p.work + LIKELY * most_to_gain(&p)) / p.n_parts;
+  if (p.most < most) p.most = most;
+  if (!look_at_all(&p)) return PSPLIT_OK;
+  if (make_room(&p, arena) != PSPLIT_OK) return PSPLIT_NOMEM;
+  while (pack_round(&p)) continue;
+  double *scratch = PSPLIT_NEW(arena, double, p.n_kept + 1);
+  if (arena->failed) return PSPLIT_NOMEM;
+  for (int k = 0; k < IMPROVEMENTS && p.n_kept > 0; k++) {
+    if (!psplit_i_spend(budget, p.off[p.n_kept] / 2 + p.graph.n_pairs)) break;
+    improve(&p, scratch);
+  }
+  *out = sum_up(&p);
+  return PSPLIT_OK;
+}

@@ -1,0 +1,21 @@
+/* What cutting clusters into parts of limited load takes at least, by balls around them. */
+#ifndef PSPLIT_PARTITION_BALL_PACKING_H
+#define PSPLIT_PARTITION_BALL_PACKING_H
+
+#include "arena.h"
+#include "budget.h"
+#include "cluster_vectors.h"
+
+/* Balls in all: with any T, pairs in different parts of load T at most cost no less than
+ * weight - balls T. */
+typedef struct psplit_i_packed {
+  double weight, balls;
+} psplit_i_packed;
+
+/* The packing that says most of n_parts parts, as far as the budget goes; nothing where it finds
+ * that `most`, a load that was proved, stays. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts,
+                                                double most, psplit_i_budget *budget,
+                                                psplit_i_arena *arena, psplit_i_packed *out);
+
+#endif

@@ -1,0 +1,291 @@
+/* Balls around clusters: however clusters are divided, each ball and whatever is packed of them say
+ * no more than is cut, and no split is below what follows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "ball_packing.h"
+#include "balls.h"
+#include "bounds.h"
+#include "draws.h"
+#include "node_cut.h"
+#include "pair_costs.h"
+#include "sweep.h"
+
+static const unsigned kFeatures[] = {
+  0,          WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER,
+  WITH_TWINS, WITH_MEMORY,    WITH_STASH | WITH_TWINS,
+  WITH_PAIRS,
+};
+enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, MOST = 8, MOST_PAIRS = 2 * 28 };
+
+/* A few clusters, some pairs of them twice. */
+typedef struct few {
+  psplit_i_pairs pairs;
+  double weight[MOST], cost[2 * MOST_PAIRS], alone[2 * MOST_PAIRS], total;
+  uint32_t off[MOST + 1], to[2 * MOST_PAIRS];
+} few;
+
+static void draw_few(few *f) {
+  const uint32_t n = 2 + draw(MOST - 1);
+  uint32_t times[MOST][MOST] = {{0}};
+  double cost[MOST][MOST], alone[MOST][MOST];
+  memset(f, 0, sizeof *f);
+  for (uint32_t i = 0; i < n; i++) {
+    f->weight[i] = draw(8) ? (double)(1 + draw(16)) / 8 : 0;
+    f->total += f->weight[i];
+    for (uint32_t j = 0; j < i; j++) {
+      times[i][j] = times[j][i] = draw(2) + draw(2);
+      cost[i][j] = cost[j][i] = (double)(1 + draw(32)) / 16;
+      alone[i][j] = alone[j][i] = draw(3) ? (double)draw(16) / 16 : 0;
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    f->off[i + 1] = f->off[i];
+    for (uint32_t j = 0; j < n; j++)
+      for (uint32_t k = 0; i != j && k < times[i][j]; k++) {
+        f->to[f->off[i + 1]] = j;
+        f->cost[f->off[i + 1]] = cost[i][j];
+        f->alone[f->off[i + 1]++] = alone[i][j];
+      }
+  }
+  f->pairs = (psplit_i_pairs){
+    .n = n, .weight = f->weight, .off = f->off, .to = f->to, .cost = f->cost, .alone = f->alone};
+}
+
+/* What the part of a cluster weighs and pays. */
+static double load_of(const few *f, const uint32_t *part, uint32_t which) {
+  double load = 0;
+  for (uint32_t i = 0; i < f->pairs.n; i++) {
+    if (part[i] != which) continue;
+    load += f->weight[i];
+    for (uint32_t l = f->off[i]; l < f->off[i + 1]; l++)
+      if (part[f->to[l]] != which) load += f->alone[l];
+  }
+  return load;
+}
+
+static double cut_of(const few *f, const uint32_t *part) {
+  double cut = 0;
+  for (uint32_t i = 0; i < f->pairs.n; i++)
+    for (uint32_t l = f->off[i]; l < f->off[i + 1]; l++)
+      if (part[f->to[l]] != part[i]) cut += f->cost[l] / 2;
+  return cut;
+}
+
+/* The next division, numbered by first clusters; false behind the last. */
+static bool next_division(uint32_t *part, uint32_t n) {
+  for (uint32_t i = n; i-- > 1;) {
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < i; k++)
+      if (part[k] > most) most = part[k];
+    if (part[i] > most) continue;
+    part[i]++;
+    memset(part + i + 1, 0, (n - i - 1) * sizeof *part);
+    return true;
+  }
+  return false;
+}
+
+/* The ball says of every division what it should, and its ratio is that of its clusters. */
+static void check_ball(const few *f, psplit_i_balls *balls, uint32_t root, const double *length,
+                       double most, double ratio) {
+  uint32_t part[MOST] = {0};
+  const double weight = psplit_i_ball_weigh(balls);
+  double paths = 0;
+  for (uint32_t k = 1; k < balls->n_ball; k++)
+    paths += balls->behind[balls->order[k]] * length[balls->entry[balls->order[k]]];
+  assert_true(fabs(paths - ratio * (weight - most)) < 1e-9);
+  do {
+    double cut = 0;
+    for (uint32_t k = 1; k < balls->n_ball; k++) {
+      const uint32_t i = balls->order[k];
+      if (part[i] != part[balls->before[i]]) cut += balls->behind[i];
+    }
+    assert_true(cut >= weight - load_of(f, part, part[root]) - 1e-9);
+  } while (next_division(part, f->pairs.n));
+}
+
+static void balls_hold_for_every_division(void **state) {
+  (void)state;
+  uint32_t n_balls = 0;
+  const uint32_t n_asked = percent(200);
+  for (uint32_t seed = 0; seed < n_asked; seed++) {
+    few f;
+    psplit_i_arena arena;
+    psplit_i_ball_graph graph;
+    psplit_i_balls balls;
+    double length[MOST_PAIRS];
+    draw_state = seed;
+    draw_few(&f);
+    psplit_i_arena_init(&arena, 0);
+    assert_int_equal(psplit_i_ball_graph_make(&f.pairs, &arena, &graph), PSPLIT_OK);
+    assert_int_equal(psplit_i_balls_init(&balls, &graph, &arena), PSPLIT_OK);
+    for (uint32_t e = 0; e < graph.n_pairs; e++) length[e] = (double)(1 + draw(16)) / 16;
+    const double most = f.total * (1 + draw(8)) / 10;
+    for (uint32_t root = 0; root < f.pairs.n; root++) {
+      const double ratio = psplit_i_ball_grow(&balls, root, length, most);
+      if (!isfinite(ratio)) continue;
+      check_ball(&f, &balls, root, length, most, ratio);
+      n_balls++;
+    }
+    psplit_i_arena_fini(&arena);
+  }
+  assert_true(n_balls > 2 * n_asked);
+}
+
+static void no_division_cuts_less(void **state) {
+  (void)state;
+  uint32_t n_positive = 0, n_near = 0;
+  const uint32_t n_asked = percent(200);
+  for (uint32_t seed = 0; seed < n_asked; seed++) {
+    few f;
+    psplit_i_arena arena;
+    psplit_i_packed packed;
+    psplit_i_budget budget = psplit_i_budget_unlimited();
+    uint32_t part[MOST] = {0};
+    bool near = false;
+    draw_state = seed;
+    draw_few(&f);
+    const uint32_t n_parts = 2 + draw(3);
+    psplit_i_arena_init(&arena, 0);
+    assert_int_equal(
+      psplit_i_pack_balls(&f.pairs, n_parts, f.total / n_parts, &budget, &arena, &packed),
+      PSPLIT_OK);
+    psplit_i_arena_fini(&arena);
+    do {
+      double most = 0;
+      for (uint32_t i = 0; i < f.pairs.n; i++) {
+        const double load = load_of(&f, part, part[i]);
+        if (load > most) most = load;
+      }
+      const double cut = cut_of(&f, part), least = packed.weight - packed.balls * most;
+      if (cut < least) fail_msg("seed %u: %f, and %f is cut", seed, least, cut);
+      near |= least > 0.7 * cut && cut > 0;
+    } while (next_division(part, f.pairs.n));
+    n_positive += packed.weight > 0;
+    n_near += near;
+  }
+  assert_true(n_positive > n_asked / 3 && n_near > n_asked / 20);
+}
+
+/* Pins of a net in a part; *out_parts: parts that hold some. */
+static uint32_t pins_in(const psplit_i_instance *in, uint32_t e, const uint32_t *part,
+                        uint32_t which, uint32_t *out_parts) {
+  uint32_t n = 0, held = 0;
+  for (uint32_t k = in->net_off[e]; k < in->net_off[e + 1]; k++) {
+    n += part[in->net_pin[k]] == which;
+    held |= 1u << part[in->net_pin[k]];
+  }
+  *out_parts = 0;
+  for (; held; held &= held - 1) ++*out_parts;
+  return n;
+}
+
+/* What a part pays at least, and its share of what all pay. */
+static void pay(const psplit_i_instance *in, const uint32_t *part, uint32_t which,
+                double *out_alone, double *out_all) {
+  *out_alone = *out_all = 0;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const double send = (double)in->send[e], recv = (double)in->recv[e];
+    uint32_t n_parts;
+    const uint32_t n = pins_in(in, e, part, which, &n_parts);
+    if (n == 0 || n_parts == 1) continue;
+    const double times = in->net_forward[e] ? n_parts - 1 : 1;
+    if (in->net_forward[e]) *out_alone += send < recv ? send : recv;
+    *out_all += ((in->p2p ? send * times : send) + recv * times) / n_parts;
+  }
+}
+
+static void check_pairs(const bed *b, const psplit_i_pairs *pairs, double unit, uint32_t n_parts) {
+  uint32_t part[64];
+  double all = 0, cut = 0;
+  for (uint32_t i = 0; i < pairs->n; i++) part[i] = draw(n_parts);
+  for (uint32_t k = 0; k < n_parts; k++) {
+    double alone = 0, least, share;
+    pay(&b->instance, part, k, &least, &share);
+    all += share;
+    for (uint32_t i = 0; i < pairs->n; i++)
+      for (uint32_t l = pairs->off[i]; part[i] == k && l < pairs->off[i + 1]; l++) {
+        if (part[pairs->to[l]] == k) continue;
+        alone += pairs->alone[l] * unit;
+        cut += pairs->cost[l] / 2 * unit;
+      }
+    assert_true(alone <= least * (1 + 1e-9));
+  }
+  assert_true(cut <= all * (1 + 1e-9));
+}
+
+/* Shared out among pairs, no net costs more than is paid for it, by all or by one. */
+static void pairs_cost_no_more_than_is_paid(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0;
+  sweep s = {.n_seeds = 4,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, 40},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    const psplit_i_bound_query query = {
+      .instance = &b.instance, .automaton = &b.automaton, .value = 1 << 20};
+    psplit_i_arena arena;
+    psplit_i_pairs pairs;
+    psplit_i_pair_units units;
+    if (!psplit_i_pairs_suit(&query)) continue;
+    psplit_i_arena_init(&arena, 0);
+    assert_int_equal(psplit_i_pairs_make(&query, 1 << 20, true, &arena, &pairs, &units), PSPLIT_OK);
+    assert_true(pairs.n <= 64 && units.cost == units.weight);
+    for (int k = 0; k < 16; k++) check_pairs(&b, &pairs, units.cost, 2 + draw(4));
+    n_asked += pairs.off[pairs.n] > 0;
+    psplit_i_arena_fini(&arena);
+  }
+  assert_true(n_asked > percent(40));
+}
+
+static int64_t bound_of(const bed *b, int64_t value, int64_t bound) {
+  return bound_by(b, psplit_i_bound_balls, value, bound);
+}
+
+/* What follows for splits, from bounds that are known and from less. */
+static void no_split_is_below(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_raised = 0;
+  int64_t best;
+  sweep s = {.n_seeds = 2,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {4, 15},
+             .stages = {2, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    if (!psplit_i_takes(PSPLIT_I_BOUND_BALLS, b.automaton.features)) continue;
+    const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
+    const int64_t average = b.automaton.total_omega / b.automaton.n_stages;
+    if (!proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
+    const int64_t value = best + best / 4 + 1;
+    expect_bound_holds(&s, value, bound_of(&b, value, simple), best);
+    const int64_t bound = bound_of(&b, value, average);
+    expect_bound_holds(&s, value, bound, best);
+    n_asked++;
+    n_raised += bound > average + 1;
+  }
+  assert_true(n_asked > percent(30) && n_raised > percent(7));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(balls_hold_for_every_division),
+    cmocka_unit_test(no_division_cuts_less),
+    cmocka_unit_test(pairs_cost_no_more_than_is_paid),
+    cmocka_unit_test(no_split_is_below),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
