@@ -16,7 +16,10 @@ enum {
   WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
   FINE_GAP = 1000, /* limits with receivers differ by more than one of so many parts */
   LIMITS = 6,
-  ROUNDS = 10, /* at one limit */
+  ROUNDS = 10,   /* at one limit, */
+  STEPS = 60,    /* and then, where they are worth all that is needed but for */
+  RAISED = 32,   /* one of so many parts, */
+  SHORT_OF = 64, /* mostly by one of so many */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
@@ -46,13 +49,6 @@ psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limi
   return PSPLIT_OK;
 }
 
-/* Prices keep their proportions where all together would be too large a number. */
-static void keep_small(psplit_i_prices *p, int64_t sum) {
-  uint32_t shift = 0;
-  while (sum >> shift > INT32_MAX) shift++;
-  for (uint32_t v = 0; v < p->n && shift > 0; v++) p->price[v] >>= shift;
-}
-
 /* Divides each price by what stages with its cluster are worth. *out_sum: what all are worth then;
  * 0: the budget did not do. */
 static psplit_code round_of(psplit_i_prices *p, psplit_i_worth *worth, int64_t limit,
@@ -69,7 +65,7 @@ static psplit_code round_of(psplit_i_prices *p, psplit_i_worth *worth, int64_t l
     if (p->most[v] > 0) p->price[v] = (int32_t)((int64_t)p->price[v] * ONE / p->most[v]);
     *out_sum += p->price[v];
   }
-  keep_small(p, *out_sum);
+  psplit_i_prices_keep_small(p, *out_sum);
   return PSPLIT_OK;
 }
 
@@ -105,6 +101,9 @@ static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *
   PSPLIT_TRY(psplit_i_worth_make(instance, p->budget, &worth));
   if (worth)
     PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
+  const bool open = *out_sum > 0 && *out_sum <= p->prices.needed;
+  if (worth && open && *out_sum > p->prices.needed - p->prices.needed / RAISED)
+    PSPLIT_TRY(psplit_i_prices_raise(&p->prices, worth, limit, STEPS, false, p->budget, out_sum));
   if (worth && receivers && *out_sum > 0)
     PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth, instance, limit, RECEIVER_ROUNDS,
                                             p->budget, out_sum));
@@ -136,10 +135,11 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
     int64_t sum;
     const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    /* Clusters are worth the more the lower the limit is: at least so much. */
-    if (k == 0 && (double)limit * (double)sum < (double)*inout_bound * (double)needed) break;
+    /* Clusters are worth the more the lower the limit is: at least so much, and they are raised. */
+    const double least = (double)limit * (double)sum / (double)needed;
+    if (k == 0 && least + least / SHORT_OF < (double)*inout_bound) break;
     *out_near = true;
-    const int64_t next = (int64_t)((double)limit * (double)sum / (double)needed);
+    const int64_t next = (int64_t)least;
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
   }
   return PSPLIT_OK;

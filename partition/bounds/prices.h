@@ -27,11 +27,24 @@ PSPLIT_MUST_USE psplit_code psplit_i_prices_init(const psplit_i_instance *instan
 PSPLIT_MUST_USE psplit_code psplit_i_prices_grow(psplit_i_prices *prices, psplit_i_worth *worth,
                                                  int64_t limit, uint32_t n_rounds, bool to_the_end,
                                                  psplit_i_budget *budget, int64_t *out_sum);
-/* The same with prices for receivers as well (receiver_prices.c), in so many rounds: *inout_sum
+/* Prices by which no stage is worth more than ONE are raised by cutting planes (price_planes.c), in
+ * up to so many steps, until all clusters are worth more than `needed`, or little more is to be
+ * had; not `to_the_end`: only while that may still be. *out_sum: what they are worth then. Errors:
+ * NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_prices_raise(psplit_i_prices *prices, psplit_i_worth *worth,
+                                                  int64_t limit, uint32_t n_steps, bool to_the_end,
+                                                  psplit_i_budget *budget, int64_t *out_sum);
+/* Growth with prices for receivers as well (receiver_prices.c), in so many rounds: *inout_sum
  * becomes what all clusters are worth then if that is more. `prices`, by which no stage is worth
  * more than ONE, stay as they are. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_prices_of_receivers(
   const psplit_i_prices *prices, psplit_i_worth *worth, const psplit_i_instance *instance,
   int64_t limit, uint32_t n_rounds, psplit_i_budget *budget, int64_t *inout_sum);
+/* Prices keep their proportions where all together, `sum`, would be too large a number. */
+static inline void psplit_i_prices_keep_small(psplit_i_prices *p, int64_t sum) {
+  uint32_t shift = 0;
+  while (sum >> shift > INT32_MAX) shift++;
+  for (uint32_t v = 0; v < p->n && shift > 0; v++) p->price[v] >>= shift;
+}
 
 #endif

@@ -36,6 +36,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t l
                                                 const int32_t *receiver, psplit_i_budget *budget,
                                                 int64_t *out_most, int32_t *most, bool *out_done);
 
+/* After psplit_i_worth_most() without receivers: a stage that is worth what was said, or with
+ * nth > 0 the nth of those that are worth and take less. out_side[v]: where clusters are by it. Its
+ * load may be above the limit by what rounding hides, and nets that were left out may run back.
+ * false: there is none. */
+bool psplit_i_worth_trace(psplit_i_worth *worth, uint32_t nth, uint8_t *out_side);
+
 /* A stage of load <= limit that is worth about the most of those with each cluster v on one of the
  * sides whose bits sides[v] has; out_side[v]: where it is. Work and tensors count as the instance
  * has them. *out_found is false where none was found, or the budget did not do. Errors: NOMEM. */

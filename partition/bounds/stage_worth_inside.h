@@ -6,6 +6,7 @@
  *   worth_tables.c  tables forth: each step's from those that it joins
  *   stage_worth.c   the most that a stage is worth; tables back, for the most with each cluster
  *   worth_stage.c   a stage that is worth the most, traced from the last table on
+ *   worth_trace.c   a stage that is worth exactly what the last table says
  *
  * Whatever makes lists may run out of memory (p->failed, and p->late with it) or out of the budget
  * (p->late): what it says then says nothing. */
@@ -94,6 +95,7 @@ struct psplit_i_worth {
   const int32_t *receiver;     /* by net; NULL: there are no such prices */
   const uint8_t *sides;        /* that clusters may be on, as bits; NULL: all */
   int32_t *room;               /* [n_vars] load that the table of a step may take */
+  entry *goal;                 /* [n_vars] of the table of a step, which a stage is traced from */
   bin *bins, *child_bins;      /* of the list at work; of those outside the tables of a step */
   entry *row[MOST_JOINED + 2]; /* [n_bins] each */
   uint32_t loose;              /* table of what is not connected to the rest, or NONE */
@@ -112,10 +114,14 @@ static inline const entry *psplit_i_worth_at(const psplit_i_worth *p, list l) {
   return p->pool.entries + l.first;
 }
 
+static inline uint32_t psplit_i_worth_bin_of(const psplit_i_worth *p, int32_t load) {
+  return (uint32_t)(((uint64_t)(uint32_t)load * p->scale) >> 32);
+}
+
 /* bins[n_bins], load <= cap. */
 static inline void psplit_i_worth_put(const psplit_i_worth *p, bin *bins, int32_t load,
                                       int32_t price) {
-  bin *b = &bins[((uint64_t)(uint32_t)load * p->scale) >> 32];
+  bin *b = &bins[psplit_i_worth_bin_of(p, load)];
   if (load < b->load) b->load = load;
   if (price > b->price) b->price = price;
 }
@@ -158,6 +164,8 @@ static inline bool psplit_i_worth_may_be(const psplit_i_worth *p, uint32_t var, 
 
 /* What a stage that pays for net e, or does not, spends on it, by the label of its producer. */
 int64_t psplit_i_worth_net_cost(const psplit_i_worth *p, uint32_t e, bool pays, uint8_t producer);
+/* The only label that the variable may have; LABELS: there are several. */
+uint8_t psplit_i_worth_only_label(const psplit_i_worth *p, uint32_t var);
 /* Sets the labels of the scope; false: some variable may not have its own. */
 bool psplit_i_worth_set_labels(psplit_i_worth *p, const step *s, uint32_t index);
 /* Sets the label of the step's own variable; false: it may not have it, or nothing fits with it.
@@ -174,5 +182,11 @@ uint32_t psplit_i_worth_ways_of(const psplit_i_worth *p, const step *s, entry ow
 PSPLIT_MUST_USE psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
                                                 const int32_t *price, const uint8_t *sides,
                                                 psplit_i_budget *budget);
+
+/* --- worth_stage.c --- */
+
+/* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
+ * with labels as they are: n_row[t] entries. */
+void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row);
 
 #endif

@@ -86,6 +86,16 @@ uint32_t psplit_i_worth_ways_of(const psplit_i_worth *p, const step *s, entry ow
   return n;
 }
 
+uint8_t psplit_i_worth_only_label(const psplit_i_worth *p, uint32_t var) {
+  uint8_t only = LABELS, n = 0;
+  for (uint8_t x = 0; x < LABELS; x++)
+    if (psplit_i_worth_may_be(p, var, x)) {
+      only = x;
+      n++;
+    }
+  return n == 1 ? only : LABELS;
+}
+
 bool psplit_i_worth_set_labels(psplit_i_worth *p, const step *s, uint32_t index) {
   bool all = true;
   for (uint32_t i = 0; i < s->n_scope; i++, index /= LABELS) {

@@ -144,6 +144,7 @@ bool psplit_i_worth_build(psplit_i_worth *p, uint32_t most_pins) {
   p->steps = PSPLIT_NEW(&p->arena, step, p->n_vars);
   p->label = PSPLIT_NEW(&p->arena, uint8_t, p->n_vars);
   p->room = PSPLIT_NEW(&p->arena, int32_t, p->n_vars);
+  p->goal = PSPLIT_NEW(&p->arena, entry, p->n_vars);
   p->n_parts = p->n_uses = p->n_lists = 0;
   if (p->arena.failed) return !(p->failed = true);
   memset(p->first_use, 0xff, p->n_vars * sizeof *p->first_use);

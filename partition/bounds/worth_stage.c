@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-/* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
- * with labels as they are. */
-static void join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row) {
+void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row) {
   for (uint32_t t = 0; t + 1 < s->n_tables; t++) {
     const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
     n_row[t] = l.n;
@@ -37,7 +35,7 @@ static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t
   for (uint8_t x = 0; x < LABELS; x++) {
     if (!psplit_i_worth_set_own(p, s, x, &own) || own.load > room) continue;
     pick best = {0, 0, 0};
-    join_inside(p, s, n_row);
+    psplit_i_worth_join_inside(p, s, n_row);
     if (s->n_tables > 0) best = best_at(p, s, s->n_tables - 1, n_row, room - own.load);
     if (best.price < 0 || best.price + own.price <= most) continue;
     most = best.price + own.price;
@@ -51,7 +49,7 @@ static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t
  * is needed, so what is too much is shared as well. */
 static bool share_out(psplit_i_worth *p, const step *s, int32_t rest) {
   uint32_t n_row[MOST_JOINED];
-  join_inside(p, s, n_row);
+  psplit_i_worth_join_inside(p, s, n_row);
   for (uint32_t t = s->n_tables; t-- > 0;) {
     const pick best = best_at(p, s, t, n_row, rest);
     if (best.price < 0) return false;

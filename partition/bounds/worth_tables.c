@@ -23,17 +23,6 @@ static void put_joined(psplit_i_worth *p, const step *s, entry own, bin *out) {
     psplit_i_worth_put_sums(p, out, so_far, n, psplit_i_worth_at(p, l), l.n, own);
 }
 
-/* The only label that the variable may have; LABELS: there are several. */
-static uint8_t only_label(const psplit_i_worth *p, uint32_t var) {
-  uint8_t only = LABELS, n = 0;
-  for (uint8_t x = 0; x < LABELS; x++)
-    if (psplit_i_worth_may_be(p, var, x)) {
-      only = x;
-      n++;
-    }
-  return n == 1 ? only : LABELS;
-}
-
 /* Where one label is left to a step's variable and one of its tables at most has several entries,
  * its list is that table's, moved. false: it is not so. */
 static bool move_list(psplit_i_worth *p, const step *s, uint8_t label, list *out) {
@@ -66,7 +55,7 @@ static bool move_list(psplit_i_worth *p, const step *s, uint8_t label, list *out
 }
 
 static void go_forth(psplit_i_worth *p, const step *s) {
-  const uint8_t only = only_label(p, s->var);
+  const uint8_t only = psplit_i_worth_only_label(p, s->var);
   entry own, ways[MOST_OWN];
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     list *l = &p->inside[s->first_list + index];

@@ -86,6 +86,50 @@ static bool hold_worth(const bed *b, uint32_t n_parts) {
   return same;
 }
 
+/* The stage that is traced is worth what was said, negative prices too, and takes no more than the
+ * limit where loads are not rounded. */
+static void hold_trace(const bed *b, uint32_t n_parts) {
+  const psplit_i_instance *in = &b->instance;
+  int32_t price[SMALL];
+  uint8_t side[SMALL];
+  int label[SMALL];
+  psplit_i_worth *worth;
+  int64_t best, traced = 0;
+  bool done;
+  const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
+  for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 100;
+  assert_int_equal(psplit_i_worth_make(in, NULL, &worth), PSPLIT_OK);
+  assert_non_null(worth);
+  assert_int_equal(
+    psplit_i_worth_most(worth, limit, n_parts, price, NULL, NULL, &best, NULL, &done), PSPLIT_OK);
+  assert_true(done);
+  assert_true(psplit_i_worth_trace(worth, 0, side));
+  for (uint32_t v = 0; v < in->n; v++) {
+    label[v] = side[v];
+    traced += side[v] == PSPLIT_I_INSIDE ? price[v] : 0;
+  }
+  assert_int_equal(traced, best);
+  assert_true(load_of(in, label) >= 0);
+  assert_true(load_of(in, label) <= limit || n_parts < PARTS);
+  assert_false(psplit_i_worth_trace(worth, n_parts, side));
+  psplit_i_worth_free(worth);
+}
+
+static void stages_are_traced(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0;
+  sweep s = {.n_seeds = 30, .nodes = {2, 6}, .stages = {2, 1}, .shared_every = 3};
+  draw_state = 13;
+  while (next_problem(&s, &b)) {
+    if (!is_for(&b)) continue;
+    n_asked++;
+    hold_trace(&b, 8);
+    hold_trace(&b, PARTS);
+  }
+  assert_true(n_asked > percent(100));
+}
+
 /* With as many parts as there are loads it is the same. */
 static void stages_are_worth_no_more(void **state) {
   (void)state;
@@ -302,6 +346,36 @@ static void bounds_are_below_optima(void **state) {
   assert_true(n_met > percent(30));
 }
 
+/* No stage is worth more than ONE by prices that were raised, and all clusters no less than before,
+ * nor more than the stages of a split within the limit. */
+static void raised_prices_are_valid(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_more = 0;
+  int64_t best;
+  sweep s = {.n_seeds = 30, .nodes = {3, 7}, .stages = {2, 3}, .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    psplit_i_prices prices;
+    psplit_i_worth *worth;
+    int64_t before = 0, after;
+    int32_t most[SMALL];
+    if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best)) continue;
+    assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices), PSPLIT_OK);
+    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
+    assert_non_null(worth);
+    for (uint32_t v = 0; v < b.instance.n; v++) before += prices.price[v];
+    assert_int_equal(psplit_i_prices_raise(&prices, worth, best, 40, true, NULL, &after),
+                     PSPLIT_OK);
+    assert_true(after >= before && after <= prices.needed);
+    assert_true(most_of_all(&b.instance, best, prices.price, most) <= PSPLIT_I_WORTH_ONE);
+    n_asked++;
+    n_more += after > before;
+    psplit_i_worth_free(worth);
+  }
+  assert_true(n_asked > percent(80));
+  assert_true(n_more > n_asked / 2);
+}
+
 /* What clusters are worth at a limit within which there is a split: no more than its stages can be.
  * Prices of receivers say more on some problems. */
 static void receivers_say_more(void **state) {
@@ -348,7 +422,8 @@ static void bounds_are_below_splits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(stages_are_worth_no_more),  cmocka_unit_test(receivers_are_counted),
+    cmocka_unit_test(stages_are_worth_no_more),  cmocka_unit_test(stages_are_traced),
+    cmocka_unit_test(raised_prices_are_valid),   cmocka_unit_test(receivers_are_counted),
     cmocka_unit_test(stages_are_found_on_sides), cmocka_unit_test(bounds_are_below_optima),
     cmocka_unit_test(receivers_say_more),        cmocka_unit_test(bounds_are_below_splits),
   };

@@ -1,0 +1,248 @@
+/* Prices raised by cutting planes: of prices p by which the best stage is worth m(p), all clusters
+ * are worth sum p(v) / m(p) stages, and that is to be as much as it can be. Every stage S that was
+ * found bounds m(p) >= p(S) from below. So prices are looked for that are worth most where only
+ * these stages count, less the square of how far they are from the best so far (a proximal bundle
+ * method: Lemarechal 1975, Kiwiel 1990). That has a dual over the shares of stages in an average,
+ * which is solved by moving share from one stage to another. What it finds is inexact, and need not
+ * be exact: m(p) is computed by the tables for whole numbers p, and p / m(p) are valid prices. */
+#include <string.h>
+
+#include "hash.h"
+#include "prices.h"
+
+enum {
+  MOST_PLANES = 160,
+  TRACES = 3,         /* stages from one pricing, */
+  LITTLE = 100,       /* the others worth no less than the first by one of so many parts */
+  MOST_SHIFTS = 4000, /* of share */
+  FLAT = 8192,        /* what prices are raised by is less than one of so many parts of them */
+  OUTLOOK = 8,        /* times what the planes say is next has to reach what is needed, */
+  FIRST_LOOK = 16,    /* from this step on */
+  PATIENCE = 3,       /* steps that bring nothing, before the next ones are shorter */
+  PARTS = PSPLIT_I_WORTH_PARTS,
+  ONE = PSPLIT_I_WORTH_ONE
+};
+
+static const double kShorter = 0.8, kLonger = 1.5, kFlatShare = 1e-4, kLeastWeight = 0.1;
+
+typedef struct planes {
+  psplit_i_prices *prices;
+  psplit_i_worth *worth;
+  psplit_i_budget *budget;
+  int64_t limit;
+  uint32_t n, n_planes;
+  double *center;  /* [n] the best prices so far, by which the best stage is worth 1 */
+  double *weight;  /* [n] how far each may go */
+  double *slope;   /* [n] of the average of stages */
+  int32_t *price;  /* [n] that are tried */
+  uint8_t *side;   /* [n] */
+  uint8_t *holds;  /* [MOST_PLANES * n] whether the stage holds the cluster */
+  double *product; /* [MOST_PLANES * MOST_PLANES] of two stages, by weight */
+  double share[MOST_PLANES], gradient[MOST_PLANES];
+  uint64_t hash[MOST_PLANES];
+  uint32_t used[MOST_PLANES]; /* the last step with a share in it */
+  double sum;                 /* of the center */
+  double hope;                /* what the planes say that the next prices are worth more */
+  double length;
+} planes;
+
+static psplit_code planes_init(planes *x, psplit_i_arena *arena) {
+  x->n = x->prices->n;
+  x->center = PSPLIT_NEW(arena, double, x->n);
+  x->weight = PSPLIT_NEW(arena, double, x->n);
+  x->slope = PSPLIT_NEW(arena, double, x->n);
+  x->price = PSPLIT_NEW(arena, int32_t, x->n);
+  x->side = PSPLIT_NEW(arena, uint8_t, x->n);
+  x->holds = PSPLIT_NEW(arena, uint8_t, (size_t)MOST_PLANES * x->n);
+  x->product = PSPLIT_NEW(arena, double, (size_t)MOST_PLANES *MOST_PLANES);
+  if (arena->failed) return PSPLIT_NOMEM;
+  for (uint32_t v = 0; v < x->n; v++) {
+    x->price[v] = x->prices->price[v];
+    x->center[v] = (double)x->price[v] / ONE;
+    x->sum += x->center[v];
+  }
+  for (uint32_t v = 0; v < x->n; v++) {
+    const double far = x->center[v] + kLeastWeight * x->sum / x->n;
+    x->weight[v] = far * far;
+  }
+  x->length = 1;
+  return PSPLIT_OK;
+}
+
+/* What a stage is worth by `value`. */
+static double over(const planes *x, uint32_t plane, const double *value) {
+  const uint8_t *holds = x->holds + (size_t)plane * x->n;
+  double sum = 0;
+  for (uint32_t v = 0; v < x->n; v++) sum += holds[v] ? value[v] : 0;
+  return sum;
+}
+
+/* Where a new plane goes; MOST_PLANES: each has its share. */
+static uint32_t place_of_new(const planes *x) {
+  uint32_t at = MOST_PLANES;
+  if (x->n_planes < MOST_PLANES) return x->n_planes;
+  for (uint32_t i = 0; i < MOST_PLANES; i++)
+    if (x->share[i] <= 0 && (at == MOST_PLANES || x->used[i] < x->used[at])) at = i;
+  return at;
+}
+
+/* The stage by `side`, unless it is there. */
+static void add_plane(planes *x, uint64_t hash, uint32_t step) {
+  for (uint32_t i = 0; i < x->n_planes; i++)
+    if (x->hash[i] == hash) return;
+  const uint32_t at = place_of_new(x);
+  if (at == MOST_PLANES) return;
+  uint8_t *to = x->holds + (size_t)at * x->n;
+  x->n_planes += at == x->n_planes;
+  for (uint32_t v = 0; v < x->n; v++) to[v] = x->side[v] == PSPLIT_I_INSIDE;
+  x->hash[at] = hash;
+  x->used[at] = step;
+  x->share[at] = 0;
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    const uint8_t *other = x->holds + (size_t)i * x->n;
+    double sum = 0;
+    for (uint32_t v = 0; v < x->n; v++) sum += (to[v] & other[v]) ? x->weight[v] : 0;
+    x->product[at * MOST_PLANES + i] = x->product[i * MOST_PLANES + at] = sum;
+  }
+  psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 4);
+}
+
+/* Stages that are worth about the most by the prices that are tried. */
+static void add_planes(planes *x, int64_t most, uint32_t step) {
+  for (uint32_t k = 0; k < TRACES; k++) {
+    int64_t worth = 0;
+    uint64_t hash = 0;
+    if (!psplit_i_worth_trace(x->worth, k, x->side)) continue;
+    for (uint32_t v = 0; v < x->n; v++)
+      if (x->side[v] == PSPLIT_I_INSIDE) {
+        worth += x->price[v];
+        hash = psplit_i_splitmix64(hash, v);
+      }
+    if (k == 0 || worth > most - most / LITTLE) add_plane(x, hash, step);
+  }
+}
+
+/* Shares of stages by which what is left of the planes' problem is least. */
+static void share_out(planes *x) {
+  const double square = x->length * x->sum * x->sum;
+  double all = 0;
+  for (uint32_t i = 0; i < x->n_planes; i++) all += x->share[i];
+  if (all <= 0) x->share[0] = all = 1;
+  for (uint32_t i = 0; i < x->n_planes; i++) x->share[i] /= all;
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    double with = 0;
+    for (uint32_t j = 0; j < x->n_planes; j++)
+      with += x->product[i * MOST_PLANES + j] * x->share[j];
+    x->gradient[i] =
+      square * with - x->sum * (over(x, i, x->center) + x->length * over(x, i, x->weight));
+  }
+  uint32_t k = 0;
+  for (; k < MOST_SHIFTS; k++) {
+    uint32_t low = 0, high = PSPLIT_NONE;
+    for (uint32_t i = 0; i < x->n_planes; i++) {
+      if (x->gradient[i] < x->gradient[low]) low = i;
+      if (x->share[i] > 0 && (high == PSPLIT_NONE || x->gradient[i] > x->gradient[high])) high = i;
+    }
+    const double *to = x->product + (size_t)low * MOST_PLANES,
+                 *from = x->product + (size_t)high * MOST_PLANES;
+    const double gap = x->gradient[high] - x->gradient[low];
+    if (gap < kFlatShare) break;
+    const double curve = square * (to[low] + from[high] - 2 * to[high]);
+    double part = curve > 0 ? gap / curve : 1;
+    if (part > x->share[high]) part = x->share[high];
+    x->share[low] += part;
+    x->share[high] -= part;
+    for (uint32_t i = 0; i < x->n_planes; i++) x->gradient[i] += square * part * (to[i] - from[i]);
+  }
+  psplit_i_spend(x->budget, (uint64_t)x->n_planes * (x->n_planes + x->n + k) / 4);
+}
+
+/* The prices that the planes say, in `slope` and then in `price`; what is hoped of them. */
+static void next_prices(planes *x, uint32_t step) {
+  double sum = 0, most = 0;
+  share_out(x);
+  for (uint32_t v = 0; v < x->n; v++) x->slope[v] = 1;
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    if (x->share[i] <= 0) continue;
+    const uint8_t *holds = x->holds + (size_t)i * x->n;
+    for (uint32_t v = 0; v < x->n; v++) x->slope[v] -= holds[v] ? x->sum * x->share[i] : 0;
+    x->used[i] = step;
+  }
+  for (uint32_t v = 0; v < x->n; v++) {
+    const double next = x->center[v] + x->length * x->weight[v] * x->slope[v];
+    x->slope[v] = next > 0 ? next : 0;
+    sum += x->slope[v];
+  }
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    const double worth = over(x, i, x->slope);
+    if (worth > most) most = worth;
+  }
+  x->hope = most > 0 ? sum / most - x->sum : 0;
+  /* Only proportions count; together they are as much as is needed at most. */
+  const double scale = sum > x->sum ? x->sum / sum : 1;
+  for (uint32_t v = 0; v < x->n; v++) x->price[v] = (int32_t)(scale * x->slope[v] * ONE);
+  psplit_i_spend(x->budget, (uint64_t)x->n_planes * x->n / 2);
+}
+
+/* A price as a part of `most`; of a cluster that no stage holds it might be any number. */
+static int32_t part_of(int32_t price, int64_t most) {
+  const int64_t part = (int64_t)price * ONE / most;
+  return part < ONE ? (int32_t)part : ONE;
+}
+
+/* Prices that were tried become the best if they are worth more. */
+static bool take(planes *x, int64_t most) {
+  int64_t sum = 0;
+  double all = 0;
+  for (uint32_t v = 0; v < x->n; v++) sum += part_of(x->price[v], most);
+  if ((double)sum / ONE <= x->sum) return false;
+  for (uint32_t v = 0; v < x->n; v++) {
+    const int32_t price = part_of(x->price[v], most);
+    x->prices->price[v] = price;
+    x->center[v] = (double)price / ONE;
+    all += x->center[v];
+  }
+  x->sum = all;
+  return true;
+}
+
+static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
+  const double needed = (double)x->prices->needed / ONE;
+  uint32_t n_idle = 0;
+  for (uint32_t k = 0; k < n_steps && x->sum <= needed; k++) {
+    int64_t most;
+    bool done;
+    if (k > 0) next_prices(x, k);
+    if (k > 0 && x->hope < x->sum / FLAT) break;
+    if (k >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed) break;
+    const psplit_code code =
+      psplit_i_worth_most(x->worth, x->limit, PARTS, x->price, NULL, x->budget, &most, NULL, &done);
+    if (code != PSPLIT_OK || !done || most <= 0) return code;
+    add_planes(x, most, k);
+    const double before = x->sum;
+    if (k > 0 && take(x, most)) {
+      if (x->sum - before > x->hope / 2) x->length *= kLonger;
+      n_idle = 0;
+    } else if (k > 0 && ++n_idle % PATIENCE == 0) {
+      x->length *= kShorter;
+    }
+    if (x->n_planes == 0) break;
+  }
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_prices_raise(psplit_i_prices *prices, psplit_i_worth *worth, int64_t limit,
+                                  uint32_t n_steps, bool to_the_end, psplit_i_budget *budget,
+                                  int64_t *out_sum) {
+  planes x = {.prices = prices, .worth = worth, .budget = budget, .limit = limit};
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_code code = planes_init(&x, &arena);
+  if (code == PSPLIT_OK) code = go_up(&x, n_steps, to_the_end);
+  psplit_i_arena_fini(&arena);
+  int64_t sum = 0;
+  for (uint32_t v = 0; v < prices->n; v++) sum += prices->price[v];
+  *out_sum = sum;
+  psplit_i_prices_keep_small(prices, sum);
+  return code;
+}
