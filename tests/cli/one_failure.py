@@ -99,10 +99,12 @@ CALLS = {"format": "psplit-problem",
          "devices": [{"class": 0, "count": 2}, {"class": 1, "count": 1, "free_comm": True}],
          "nodes": [{"time_ns": [2 + i % 3, 9 + i]} for i in range(6)],
          "tensors": [{"producer": i, "consumers": [i + 1], "send_ns": 1, "recv_ns": 2} for i in range(5)]}
+# Of which no bound on throughput says all: the program of two limits has to.
 TRAINED = {"format": "psplit-problem", "devices": [{"count": 3}],
-           "nodes": [{"time_ns": 2 + i % 3, "together": i} for i in range(6)]
-           + [{"time_ns": 5 - i % 2, "together": i, "backward": True} for i in range(6)],
-           "tensors": [{"producer": i, "consumers": [i + 1], "send_ns": 1, "recv_ns": 2} for i in range(5)]
+           "nodes": [{"time_ns": 2 + 2 * i % 5, "together": i} for i in range(6)]
+           + [{"time_ns": 9 - 2 * i % 5, "together": i, "backward": True} for i in range(6)],
+           "tensors": [{"producer": i, "consumers": [i + 1, min(i + 2, 5)], "send_ns": 1, "recv_ns": 2}
+                       for i in range(5)]
            + [{"producer": i + 7, "consumers": [i + 6], "send_ns": 1, "recv_ns": 1} for i in range(5)]}
 CHOICE = """(float[2] x, bool flag) => (float[2] y) { [choice] y = If (flag) <
     then_branch = t () => (float[2] a) { b = Relu (x) a = Exp (b) },
