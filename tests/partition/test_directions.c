@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bed.h"
+#include "reductions.h"
 #include "two_limits.h"
 #include "weigh.h"
 
@@ -298,7 +299,69 @@ static void the_program_says_the_same_without_axes(void **unused) {
   assert_true(n_compared > percent(BARE_ROUNDS) / 2 && n_better > 0);
 }
 
-/* No more than what it can be in one stage, and the same for any number of threads. */
+/* The least that the program says of the problem with what is united for splits up to `limit`;
+ * *io_merged grows by the clusters that are gone. */
+static int64_t least_united(const psplit_problem *p, int64_t limit, uint32_t *io_merged) {
+  psplit_problem of[PSPLIT_I_N_PARTS];
+  psplit_i_directions d;
+  psplit_i_instance both;
+  psplit_i_automaton automaton;
+  psplit_i_assignment split;
+  psplit_i_two_limits_result found;
+  psplit_i_arena arena;
+  psplit_diag diag = {0};
+  uint32_t parent[MAX_NODES];
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  const psplit_i_two_limits_options o = {
+    .limit = limit + 1, .memory_cap_bytes = 1 << 28, .budget = &budget};
+  psplit_i_arena_init(&arena, 0);
+  for (uint32_t v = 0; v < p->n_nodes; v++) parent[v] = v;
+  assert_int_equal(psplit_i_instance_init(&both, p, NULL, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_automaton_init(&automaton, &both, &options, &diag), PSPLIT_OK);
+  *io_merged += both.n;
+  assert_int_equal(psplit_i_reduce(&both, &automaton, limit, parent, &budget, &diag), PSPLIT_OK);
+  *io_merged -= both.n;
+  for (int k = 0; k < PSPLIT_I_N_PARTS; k++)
+    assert_int_equal(
+      psplit_i_weigh(p, k != PSPLIT_I_BACKWARD, k != PSPLIT_I_FORWARD, &arena, &of[k]), PSPLIT_OK);
+  assert_int_equal(psplit_i_directions_init(&d, of, &options, parent, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_assignment_init(&split, &d.instance[0], &arena), PSPLIT_OK);
+  assert_int_equal(psplit_i_two_limits(&d, &o, &split, &found), PSPLIT_OK);
+  psplit_i_directions_fini(&d);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&both);
+  psplit_i_arena_fini(&arena);
+  return found.least;
+}
+
+/* Of what is united before the program runs. The tensor from u to v is as dear as v, so that v
+ * moves to u without any load growing; but backward that would be 20, and x is slowest forward. */
+static void what_is_united_leaves_a_best_split(void **unused) {
+  (void)unused;
+  psplit_problem *p = parsed_problem(
+    "{\"format\": \"psplit-problem\", \"comm\": \"shared\", \"devices\": [{\"count\": 3}],"
+    " \"nodes\": [{\"time_ns\": 30}, {\"time_ns\": 10, \"together\": 1}, {\"time_ns\": 0, "
+    "\"together\": 2},"
+    " {\"time_ns\": 10, \"together\": 1, \"backward\": true},"
+    " {\"time_ns\": 10, \"together\": 2, \"backward\": true}],"
+    " \"tensors\": [{\"producer\": 1, \"consumers\": [2], \"send_ns\": 10, \"recv_ns\": 10}]}");
+  uint32_t n_merged = 0, n_asked = 0;
+  psplit_partition_options_init(&options);
+  options.objective = PSPLIT_FILL_DRAIN;
+  assert_int_equal(least_united(p, 40, &n_merged), 40);
+  psplit_problem_destroy(p);
+  for (uint32_t seed = 0; seed < percent(BARE_ROUNDS); seed++) {
+    make(seed);
+    if (r.problem.comm != PSPLIT_COMM_SHARED) continue;
+    const int64_t best = best_of_all();
+    if (best == INT64_MAX) continue;
+    assert_int_equal(least_united(&r.problem, best, &n_merged), best);
+    n_asked++;
+  }
+  assert_true(n_merged > 0 && n_asked > percent(BARE_ROUNDS) / 4);
+}
+
+/* The same for any number of threads. */
 static void the_same_for_any_number_of_threads(void **unused) {
   (void)unused;
   make_random_problem(&r, 5, LAYERED, 20, 4, WITH_TWINS);
@@ -349,6 +412,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_problems_are_split_best),
     cmocka_unit_test(the_program_says_the_same_without_axes),
+    cmocka_unit_test(what_is_united_leaves_a_best_split),
     cmocka_unit_test(the_same_for_any_number_of_threads),
     cmocka_unit_test(what_has_no_meaning_is_refused),
   };
