@@ -20,7 +20,7 @@ struct psplit_service {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   bool started, ready, ended, joined;
-  const volatile int *cancel_start; /* the caller's, until it is ready */
+  const volatile int *cancel_start; /* the caller's */
   volatile int cancel;              /* looked at by the run */
   psplit_code code;
   psplit_diag diag; /* of the run */
@@ -183,15 +183,31 @@ void psplit_service_get_stage(const psplit_service *s, uint32_t stage,
 
 bool psplit_service_is_ready(psplit_service *s) { return psplit_i_requests_are_open(s->requests); }
 
-/* Whether the run ends by itself within that time. */
+/* Whether its stages alone are left, and who started it wants an end. Other ranks end by
+ * themselves. */
+static bool only_closes(psplit_service *s) {
+  psplit_service_stats now = {.struct_size = sizeof now};
+  if (s->way.transport != PSPLIT_I_OVER_THREADS.transport || !psplit_i_cancelled(s->cancel_start))
+    return false;
+  psplit_i_requests_get_stats(s->requests, &now);
+  return !now.n_waiting && !now.n_under_way;
+}
+
+/* Whether the run ends by itself within that time, or STOP_S where it only closes. */
 static bool wait_end(psplit_service *s, double most_s) {
   static const long LOOK_NS = 5000000;
-  const int64_t until_ns = psplit_i_now_ns() + (int64_t)(1e9 * (most_s < 1e9 ? most_s : 1e9));
-  for (;;) {
+  int64_t until_ns = psplit_i_now_ns() + (int64_t)(1e9 * (most_s < 1e9 ? most_s : 1e9));
+  for (bool closes = false;;) {
     pthread_mutex_lock(&s->mutex);
     const bool ended = s->ended;
     pthread_mutex_unlock(&s->mutex);
-    if (ended || psplit_i_now_ns() >= until_ns) return ended;
+    const int64_t now_ns = psplit_i_now_ns();
+    if (ended || now_ns >= until_ns) return ended;
+    if (!closes && only_closes(s)) {
+      const int64_t soon_ns = now_ns + PSPLIT_I_STOP_S * INT64_C(1000000000);
+      until_ns = until_ns < soon_ns ? until_ns : soon_ns;
+      closes = true;
+    }
     nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
   }
 }
@@ -200,8 +216,10 @@ psplit_code psplit_service_stop(psplit_service *s, double most_s, psplit_diag *d
   if (s->joined) return PSPLIT_OK;
   psplit_i_requests_close(s->requests);
   if (!wait_end(s, most_s)) {
+    const bool closes = most_s > PSPLIT_I_STOP_S && only_closes(s);
     psplit_i_requests_cancel_all(s->requests, &OVER);
-    if (!wait_end(s, PSPLIT_I_STOP_S)) s->cancel = 1; /* what is under way does not come through */
+    /* What is under way does not come through. */
+    if (closes || !wait_end(s, PSPLIT_I_STOP_S)) s->cancel = 1;
   }
   pthread_join(s->thread, NULL);
   s->joined = true;

@@ -100,6 +100,7 @@ typedef struct settings {
   psplit_session session;
   serve_model_options model;
   serve_http_options http;
+  serve_current *current; /* NULL: not yet */
 } settings;
 
 static volatile sig_atomic_t hung_up; /* SIGHUP: a reload is asked for */
@@ -172,9 +173,24 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
-/* Ends the process, and so threads that do not. */
+/* Whether no more requests are taken, and none is left. */
+static bool is_over(serve_current *current) {
+  psplit_service_stats now = {.struct_size = sizeof now};
+  if (!current || serve_current_is_ready(current)) return false;
+  serve_model *model = serve_current_hold(current);
+  psplit_service_get_stats(serve_model_service(model), &now);
+  serve_model_release(model);
+  return !now.n_waiting && !now.n_under_way;
+}
+
+/* Ends the process, and so threads that do not: stages that are not closed, too. */
 static void give_up(void *user, const psplit_diag *diag) {
-  (void)user;
+  const settings *s = user;
+  if (diag->code == PSPLIT_CANCELLED && cli_ended_by() && is_over(s->current)) {
+    cli_say_line("note", "all requests are answered; what did not end behind them was left", true);
+    fflush(stdout);
+    _exit(0);
+  }
   const int status = cli_fail(diag);
 #if PSPLIT_HAS_MPI
   if (ranks) psplit_mpi_abort(status);
@@ -278,6 +294,7 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   psplit_code code = name_model(s, diag);
   if (code == PSPLIT_OK)
     code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
+  s->current = current;
   /* What was accepted is answered before the end. */
   if (code == PSPLIT_OK) cli_ends(CLI_ENDS_BEHIND);
   make_room_for_connections(&s->http);
@@ -342,6 +359,7 @@ int main(int argc, char **argv) {
   psplit_run_options_init(&s.model.run);
   psplit_service_options_init(&s.model.service);
   s.model.run.give_up = give_up;
+  s.model.run.give_up_user = &s;
   int status = parse(argc, argv, &s);
   if (status < 0) {
 #if PSPLIT_HAS_MPI

@@ -41,9 +41,10 @@ static inline void psplit_service_options_init(psplit_service_options *options) 
 
 /* Opens all stages and returns when they can take requests. Of `run` are used: sessions, depth,
  * pin, one_at_a_time, give_up, the timeouts, deadline_s for requests that say none, and `cancel`,
- * which ends the opening (CANCELLED), and nothing once it is done; NULL: their defaults. `own` may
- * be NULL. One service or run of a pipeline at a time; `ort` and `pipeline`
- * outlive *out_service, which the caller owns. Errors: those of psplit_pipeline_run. */
+ * which ends the opening (CANCELLED), and nothing once it is done, but see psplit_service_stop;
+ * NULL: their defaults. `own` may be NULL. One service or run of a pipeline at a time; `ort`,
+ * `pipeline` and the flag outlive *out_service, which the caller owns. Errors: those of
+ * psplit_pipeline_run. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_start(
   const psplit_onnxruntime *ort, psplit_pipeline *pipeline, const psplit_run_options *run,
   const psplit_service_options *own, psplit_diag *diag, psplit_service **out_service);
@@ -141,9 +142,9 @@ PSPLIT_API void psplit_service_get_stage(const psplit_service *service, uint32_t
 PSPLIT_API bool psplit_service_is_ready(psplit_service *service);
 
 /* Takes no more requests, and returns when all that were accepted have been answered, after most_s
- * (0: at once) with failures, and the stages have ended, which after 2 s more they are made to.
- * Once. Errors: that of a stage that broke down; over MPI also CANCELLED, where ranks are
- * left that did not end. */
+ * (0: at once) with failures, and the stages have ended, which after 2 s more they are made to; 2 s
+ * behind the last answer where run->cancel is set. Once. Errors: that of a stage that broke down;
+ * over MPI also CANCELLED, where ranks are left that did not end. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_stop(psplit_service *service, double most_s,
                                                            psplit_diag *diag);
 /* Stops it at once where it was not; NULL is fine. */

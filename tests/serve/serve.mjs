@@ -176,6 +176,17 @@ if (!launcher) {
   }
 }
 
+// All is answered when stages are closed: one that is not soon, with thousands of threads for one, is left.
+if (!launcher) {
+  const run = await serve([], oddly('hang-close stage1'));
+  const answer = await ask(run, 'POST', INFER, request(1, 2));
+  const since = Date.now();
+  const status = await within(20000, stop(run));
+  if (status === undefined) run.child.kill('SIGKILL');
+  tap.ok(answer.status === 200 && status === 0 && Date.now() - since < 20000 && /^note: all requests are answered; /m.test(run.stderr),
+    'SIGTERM where a stage does not close', `${status} after ${Date.now() - since} ms: ${run.stderr}`);
+}
+
 // A slow stage: no room, late, and what is under way when it ends.
 {
   const run = await serve(['--max-waiting', '1', '--depth', '1'], oddly('slow-run stage1 200'));
