@@ -58,6 +58,11 @@ static bool comes_to_place(parameter *p, uint32_t value, int depth) {
   return false;
 }
 
+static bool is_parameter(const psplit_i_graph *graph, uint32_t value, int32_t rank) {
+  parameter p = {.graph = graph, .name = graph->values[value].name, .rank = rank};
+  return rank >= 1 && comes_to_place(&p, value, MAX_VIEWS);
+}
+
 static bool is_float_initializer(const psplit_i_graph *graph, uint32_t value) {
   const uint32_t initializer = graph->values[value].initializer;
   return initializer != PSPLIT_NONE &&
@@ -122,12 +127,11 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
     const char *name = graph->values[v].name;
     if (!psplit_i_is_float(tensor.data_type)) continue;
     const bool frozen = matches(graph, options->freeze, options->n_freeze, name, freeze_used);
-    parameter p = {.graph = graph, .name = name, .rank = (int32_t)tensor.n_dims};
     bool trained;
     if (options->n_train)
       trained = matches(graph, options->train, options->n_train, name, train_used);
     else
-      trained = tensor.n_dims >= 1 && comes_to_place(&p, v, MAX_VIEWS);
+      trained = is_parameter(graph, v, (int32_t)tensor.n_dims);
     out_trained[v] = trained && !frozen;
   }
   PSPLIT_TRY(all_used(graph, "train", options->train, options->n_train, train_used, diag));
@@ -140,14 +144,18 @@ out:
 bool psplit_i_weights_are_constants(const psplit_i_shapes *shapes) {
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   bool any = false;
-  for (uint32_t i = 0; i < graph->n_initializers; i++)
-    if (psplit_i_is_float(psplit_i_graph_initializer(graph, i).data_type)) return false;
+  for (uint32_t i = 0; i < graph->n_initializers; i++) {
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
+    if (psplit_i_is_float(tensor.data_type) &&
+        is_parameter(graph, graph->initializers[i], (int32_t)tensor.n_dims))
+      return false;
+  }
   for (uint32_t n = 0; n < graph->n_nodes && !any; n++) {
     const psplit_i_node *node = &graph->nodes[n];
     const uint32_t value = node->n_outputs ? node->outputs[0] : PSPLIT_NONE;
     if (value == PSPLIT_NONE || !psplit_i_node_is(node, "Constant")) continue;
     const psplit_i_vtype *type = psplit_i_shapes_type(shapes, value);
-    any = psplit_i_is_float(type->elem) && type->rank >= 1;
+    any = psplit_i_is_float(type->elem) && is_parameter(graph, value, type->rank);
   }
   return any;
 }

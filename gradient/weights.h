@@ -15,8 +15,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shape
                                                     const psplit_training_options *options,
                                                     psplit_diag *diag, bool *out_trained);
 
-/* Whether the model's weights, as far as it has any, are results of Constant nodes, as Paddle
- * exports them. O(nodes) */
+/* Whether all that stands where operators have parameters are results of Constant nodes, as Paddle
+ * exports weights. O(initializers + nodes), and a few thousand looks at nodes for each. */
 bool psplit_i_weights_are_constants(const psplit_i_shapes *shapes);
 
 #endif

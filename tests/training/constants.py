@@ -18,7 +18,9 @@ SAMPLE = os.path.join(HERE, "..", "..", "samples", "initializers_of_constants.py
 GRAPH, NODE, INITIALIZER, OPERATOR, OUTPUT, ATTRIBUTE, TENSOR, NAME = 7, 1, 5, 4, 2, 5, 5, 8
 MODEL = """
 <ir_version: %d, opset_import: ["": 17]>
-main (float[n,2] x) => (float[n,2] y, float[1] told) <int64[2] old = {-1, 2}> {
+main (float[n,2] x) => (float[n,2] y, float[1] told) <
+  int64[2] old = {-1, 2}, float[2] unused = {5, 6}
+> {
   [a] w = Constant <value = float[2,2] {1, 2, 3, 4}> ()
   [b] b = Constant <value = float[2] {0.5, -0.5}> ()
   [c] half = Constant <value = float {0.5}> ()
@@ -74,7 +76,7 @@ def main(splitter, verifier):
         got = {Message(each).text(NAME): Message(each) for each in after.all(INITIALIZER)}
         for each in got.values():
             each.fields = [field for field in each.fields if field[0] >> 3 != NAME]
-        tap.ok(sorted(got) == ["b", "old", "w"] and all(got[name].bytes() == wanted[name] for name in wanted),
+        tap.ok(sorted(got) == ["b", "old", "unused", "w"] and all(got[name].bytes() == wanted[name] for name in wanted),
                "with their bytes", "%s %s" % (got, wanted))
         before.edit(NODE, lambda _: None, lambda node: node.text(OPERATOR) == "Constant" and node.text(OUTPUT) in wanted)
         after.edit(INITIALIZER, lambda _: None, lambda tensor: tensor.text(NAME) in wanted)
