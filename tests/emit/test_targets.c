@@ -317,7 +317,7 @@ static void configurations_have_names_of_their_own(void **state) {
   size_t n;
   psplit_diag diag = {0};
   assert_int_equal(psplit_model_print_text(p.model, NULL, &diag, &text, &n), PSPLIT_OK);
-  says(text, "\"pipeline\"");
+  says(text, "{name: \"pipeline\", num_devices: 1, device: [\"a\"]}");
   says(text, "\"pipeline-2\"");
   says(text, "\"pipeline-3\"");
   free(text);

@@ -88,6 +88,11 @@ const [busy, planned] = ['busy_ns', 'predicted_compute_ns'].map((key) => told.st
 const [all, most] = [busy, planned].map((list) => list.reduce((a, b) => a + b, 0));
 tap.ok(Math.abs(told.drift.ratio - all / most) < 1e-3 * told.drift.ratio && Math.abs(told.drift.worst_ratio -
   Math.max(...busy.map((ns, i) => ns / planned[i])) / told.drift.ratio) < 1e-3, 'drift from the plan', report.stdout);
+const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
+tap.ok(told.cost_source === manifest.plan.cost_source &&
+  told.predicted_bottleneck_ns === manifest.plan.bottleneck_ns && told.stages.every((stage, s) => stage.replicas === 1 &&
+  ['compute', 'recv', 'send', 'load'].every((part) => stage[`predicted_${part}_ns`] ===
+    manifest.stages[s][`${part}_ns`])), 'what was predicted is the plan\'s', report.stdout);
 const trace = JSON.parse(readFileSync(join(tmp, 'trace.json'))).traceEvents;
 tap.ok(trace.filter(({ name }) => name === 'compute').length === 15, 'the trace has 15 runs');
 

@@ -105,6 +105,9 @@ static void split(const char *text, const psplit_training_form *form, psplit_bou
 
 static const edited_split BY_STATES[] = {
   {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_INVALID,
+   "training.stages[0].index",
+   {{MANIFEST, "\"index\": 0", "\"index\": 1", "\"recompute\""}}},
   /* rows of states */
   {PSPLIT_MISMATCH,
    "stage 0: output \"next_mean\" goes nowhere, and is not kept",
