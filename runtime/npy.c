@@ -118,9 +118,11 @@ static bool find_header(const unsigned char *data, size_t n, size_t *out) {
 /* The header, which ends at `end`. False: it is none, or *out_nomem. */
 static bool read_header(const unsigned char *data, size_t end, header *out, bool *out_nomem) {
   const size_t begin = data[6] == 1 ? 10 : 12;
-  char *text = strndup((const char *)data + begin, end - begin);
+  char *text = malloc(end - begin + 1); /* strndup() is for strings, and nothing ends this one */
   memset(out, 0, sizeof *out);
   *out_nomem = !text;
+  if (text) memcpy(text, data + begin, end - begin);
+  if (text) text[end - begin] = 0;
   const bool good = text && parse_header(text, out);
   free(text);
   return good;

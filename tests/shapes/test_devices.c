@@ -181,6 +181,13 @@ static void presets_are_usable(void **state) {
       const int64_t ns = psplit_devices_work_ns(devices, 1, &typed);
       assert_true(ns > 0 && ns < 1000000000);
     }
+    for (int product = 0; product < 2; product++) { /* two bytes are as fast in either form */
+      psplit_work half = {.flops = UINT64_C(1000000000000), .launches = 1, .data_type = 10};
+      half.op_class = product ? PSPLIT_CLASS_MATMUL : PSPLIT_CLASS_ELEMENTWISE;
+      const int64_t ns = psplit_devices_work_ns(devices, 1, &half);
+      half.data_type = 16;
+      assert_int_equal(psplit_devices_work_ns(devices, 1, &half), ns);
+    }
     psplit_devices_destroy(devices);
   }
   assert_true(n > 5);
