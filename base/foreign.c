@@ -61,12 +61,16 @@ static bool is_binary(const char *text, size_t n) {
   return n_controls > 2 && n_controls > n / 32;
 }
 
-const psplit_i_foreign *psplit_i_foreign_to_text(const char *text, size_t n) {
-  static const psplit_i_foreign MODEL = {"an ONNX model", ""}, BINARY = {"no text", ""};
+const psplit_i_foreign *psplit_i_foreign_marked(const char *text, size_t n) {
+  static const psplit_i_foreign MODEL = {"an ONNX model", ""};
   const psplit_i_foreign *found = psplit_i_foreign_find(text, n);
-  const size_t looked = n < HEAD_BYTES ? n : HEAD_BYTES;
-  if (found) return found;
-  return is_model(text, looked) ? &MODEL : is_binary(text, looked) ? &BINARY : NULL;
+  return found || !is_model(text, n < HEAD_BYTES ? n : HEAD_BYTES) ? found : &MODEL;
+}
+
+const psplit_i_foreign *psplit_i_foreign_to_text(const char *text, size_t n) {
+  static const psplit_i_foreign BINARY = {"no text", ""};
+  const psplit_i_foreign *found = psplit_i_foreign_marked(text, n);
+  return found || !is_binary(text, n < HEAD_BYTES ? n : HEAD_BYTES) ? found : &BINARY;
 }
 
 const psplit_i_foreign *psplit_i_foreign_find(const char *text, size_t n) {

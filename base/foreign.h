@@ -13,7 +13,9 @@ typedef struct psplit_i_foreign {
 /* NULL where the n bytes at `text`, of which the first 512 count, may be UTF-8 text or something
  * else that has no mark of its own. */
 const psplit_i_foreign *psplit_i_foreign_find(const char *text, size_t n);
-/* The same for what has to be text: an ONNX model and other bytes, too. */
+/* The same, and an ONNX model. */
+const psplit_i_foreign *psplit_i_foreign_marked(const char *text, size_t n);
+/* The same for what has to be text: other bytes, too. */
 const psplit_i_foreign *psplit_i_foreign_to_text(const char *text, size_t n);
 
 #endif

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "diag.h"
+#include "foreign.h"
 
-enum { FIRST_BYTES = 4096, BYTES_PER_VALUE = 16 };
+enum { HEAD_BYTES = 512, FIRST_BYTES = 4096, BYTES_PER_VALUE = 16 };
 
 static psplit_code cannot(const char *path, const char *why, psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path, why);
@@ -47,6 +48,15 @@ psplit_code psplit_i_in_open(const char *path, psplit_diag *diag, int *out_fd,
   return open_regular(path, false, diag, out_fd, out_bytes);
 }
 
+/* A larger limit is no help to what is no text. */
+static psplit_code refuse_foreign(int fd, const char *path, psplit_diag *diag) {
+  char head[HEAD_BYTES];
+  const ssize_t got = pread(fd, head, sizeof head, 0);
+  const psplit_i_foreign *found = got > 0 ? psplit_i_foreign_marked(head, (size_t)got) : NULL;
+  if (!found) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: it is %s%s", path, found->is, found->helps);
+}
+
 static psplit_code too_large(const char *path, const psplit_i_text_options *options, const char *of,
                              uint64_t limit, psplit_diag *diag) {
   return psplit_i_fail_about(diag, PSPLIT_LIMIT, (psplit_i_advice){.hint = options->lifted_by},
@@ -58,7 +68,10 @@ static psplit_code read_all(int fd, const char *path, const psplit_i_text_option
                             uint64_t expected, psplit_diag *diag, char **out_text, size_t *out_n) {
   const uint64_t limit = options->max_bytes;
   size_t capacity = FIRST_BYTES, n = 0;
-  if (expected > limit) return too_large(path, options, "bytes", limit, diag);
+  if (expected > limit) {
+    const psplit_code code = refuse_foreign(fd, path, diag);
+    return code == PSPLIT_OK ? too_large(path, options, "bytes", limit, diag) : code;
+  }
   if (expected + 2 > capacity) capacity = (size_t)expected + 2;
   char *text = malloc(capacity);
   psplit_code code = text ? PSPLIT_OK : psplit_i_nomem(diag);

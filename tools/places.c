@@ -39,7 +39,7 @@ psplit_code place_make_directory(const char *path, psplit_diag *diag) {
 }
 
 /* As models begin: ir_version, which is small, then one of the other fields. */
-static bool holds_model(const char *path) {
+bool place_holds_model(const char *path) {
   char head[3] = "";
   struct stat status;
   if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -74,7 +74,7 @@ static psplit_code check_place(const char *path, const psplit_model *model, pspl
 
 psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {
   const psplit_code code = check_place(path, model, diag);
-  if (code != PSPLIT_OK || !holds_model(path)) return code;
+  if (code != PSPLIT_OK || !place_holds_model(path)) return code;
   return psplit_diag_fail(
     diag, PSPLIT_IO, "%s holds an ONNX model, which a text does not replace; give another name",
     path);

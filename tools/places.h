@@ -4,6 +4,9 @@
 
 #include <psplit/model.h>
 
+/* Whether the file `path` begins as a model does. */
+bool place_holds_model(const char *path);
+
 /* Whether the text `path` can be written: its place takes it, no model stands there, and it is none
  * of the files that make up the model (NULL: whatever they are). Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code place_check(const char *path, const psplit_model *model,

@@ -365,6 +365,11 @@ static psplit_code load(const settings *s, job *j, psplit_diag *diag) {
   if (code == PSPLIT_OK && s->policy)
     code = psplit_policy_proposer_create(j->policy, s->n_proposals, diag, &j->proposer);
   if (code != PSPLIT_OK) return code;
+  if (strcmp(s->path, "-") != 0 && place_holds_model(s->path))
+    return psplit_diag_fail(diag, PSPLIT_MALFORMED,
+                            "%s is an ONNX model, not a problem; onnx-pipeline-inspect MODEL -k K "
+                            "--format problem writes the problem of one",
+                            s->path);
   cli_doing("reading %s", s->path);
   code = cli_read_problem(s->path, s->max_text_bytes, true, diag, &j->file);
   if (code != PSPLIT_OK) return code;

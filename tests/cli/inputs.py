@@ -133,6 +133,9 @@ def too_large(s, title, content, command, what):
         file.truncate((64 << 20) + 1)
     s.each("%s: larger than 64 MiB" % title, LIMIT, "large: has more than 67108864 bytes; the limit is "
            "lifted by --max-text", command("large"))
+    with open(path, "r+b") as file:
+        file.write(b"\x08\x08\x12\x07pytorch")
+    s.each("%s: a large model" % title, MALFORMED, "is an ONNX model", command("large"))
     if what == "json":
         with open(path, "w") as file:
             file.write(" " * (64 << 20) + text)
