@@ -210,13 +210,13 @@ static psplit_code multilevel_first(psplit_i_solver_state *a) {
 }
 
 /* Annealing where pairs count: small moves, valued truly, see skips that the division of an order
- * can only guess. With messages, what the relaxation came to is annealed as well as the best
- * split: that has less in the slowest stage, but is more often one that annealing does not get out
- * of. Some time is left for the bounds then. */
+ * can only guess. Where asked, what the relaxation came to is annealed as well as the best split:
+ * that has less in the slowest stage, but is more often one that annealing does not get out of.
+ * Some time is left for the bounds then. */
 static psplit_code anneal_pairs(psplit_i_solver_state *a, psplit_i_assignment *start) {
   psplit_i_budget *budget = a->request->budget;
   const psplit_i_budget whole = *budget;
-  if (a->instance.makes_message && start->value > a->best.value) {
+  if (a->anneals_start && start->value > a->best.value) {
     a->start = start;
     psplit_i_budget_hold_back(budget, BOUNDS_PART);
   }
@@ -388,6 +388,7 @@ static const char *why_open(const psplit_i_solver_state *a) {
 typedef struct carry_over {
   int64_t value;
   uint64_t spent;
+  bool anneals_start; /* its split as well as the best one */
 } carry_over;
 
 /* One run of steps 1 to 5. With `from`, what an earlier run left: it starts from that and makes no
@@ -412,6 +413,7 @@ static psplit_code run(const psplit_i_solver_request *request,
   for (uint32_t v = 0; v < request->problem->n_nodes; v++) parent[v] = v;
   if (from) {
     a.spent = from->spent;
+    a.anneals_start = from->anneals_start;
     if (from->value < PSPLIT_I_INF)
       psplit_i_result_give(result, &a.instance, &a.automaton, &a.best, a.scratch);
     result->value = a.best.value;
@@ -449,7 +451,7 @@ out:
                                "no split was found that satisfies memory limits and pins (that "
                                "there is none was not proved)");
   if (code == PSPLIT_OK) result->unproved = why_open(&a);
-  *out_left = (carry_over){a.best.value, a.spent};
+  *out_left = (carry_over){.value = a.best.value, .spent = a.spent};
   psplit_i_state_fini(&a);
   return code;
 }
@@ -579,8 +581,10 @@ static psplit_code solve_pairs(const psplit_i_solver_request *request, bool link
   int64_t at_once = 0;
   psplit_code code = solve_relaxed(request, request->problem, links_matter, 2, out_result);
   if (code == PSPLIT_OK && request->problem->message_ns) code = bound_at_once(request, &at_once);
-  /* Where a trunk tells less than all devices together, another one hardly tells more. */
-  if (code == PSPLIT_OK && request->problem->message_ns && at_once <= out_result->bound)
+  /* Where a trunk tells less than all devices together, another one hardly tells more: annealing
+   * has that time. */
+  left.anneals_start = at_once > out_result->bound;
+  if (code == PSPLIT_OK && request->problem->message_ns && !left.anneals_start)
     code = ask_other_trunk(request, links_matter, out_result);
   if (code != PSPLIT_OK) return code;
   return run(request, NULL, &left, out_result, &left, &stopped);

@@ -44,6 +44,7 @@ typedef struct psplit_i_solver_state {
   bool recombined;          /* splits have been put together from downsets */
   bool by_worth;            /* and from stages that are worth much, */
   psplit_i_downsets set;    /* between these downsets */
+  bool anneals_start;       /* the first annealing takes what the relaxation came to, too */
   bool anneals_high;        /* annealing looks at the slowest stages alone from now on */
   bool undercounted;        /* the exact program cannot decide near the best value */
   bool full;                /* it has run out of the memory that it may take */
