@@ -147,8 +147,9 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
     code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, name),
                                "nothing is given for input %s", name);
   } else if (unknown) {
-    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT_SHAPE, name),
-                               "the size of %s in input %s is not known",
+    const psplit_i_advice helps = {.hint = PSPLIT_HINT_INPUT_SHAPE,
+                                   .arguments = {name, *unknown ? unknown : NULL}};
+    code = psplit_i_fail_about(diag, PSPLIT_USAGE, helps, "the size of %s in input %s is not known",
                                *unknown ? unknown : "an unnamed dimension", name);
   } else {
     /* As many as a run from 0 on has: which one a micro-batch gets hangs on that. */

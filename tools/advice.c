@@ -44,7 +44,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "; the limit is lifted by fewer --micro-batches",
   [PSPLIT_HINT_INPUT] = ": --input $1=FILE, or --random",
   [PSPLIT_HINT_INPUT_SIZE] = ", with --dim or --shape",
-  [PSPLIT_HINT_INPUT_SHAPE] = ": --dim NAME=VALUE, or --shape $1=...",
+  [PSPLIT_HINT_INPUT_SHAPE] = ": --shape $1=...",
   [PSPLIT_HINT_INPUT_SIZES] = "; see --dim and --shape",
   [PSPLIT_HINT_STREAM] = " and needs --stream",
   [PSPLIT_HINT_WEIGHT_INPUTS] = "; --trained-weights input makes them plain inputs",
@@ -141,15 +141,24 @@ static void add_open_sizes(line *out, const psplit_diag *diag) {
   add_text(out, " to cost them");
 }
 
+/* What is of a dimension with a name. */
+static void add_dimension(line *out, const char *name) {
+  add_text(out, ": --dim ");
+  add_word(out, name, "N");
+  add_text(out, ", or");
+}
+
 const char *cli_advice(const psplit_diag *diag, char *buffer, size_t bytes) {
   line out = {.text = buffer, .most = bytes};
   add(&out, "", 0);
   if ((unsigned)diag->subject < PSPLIT_N_SUBJECTS && OPTIONS[diag->subject])
     add_text(&out, OPTIONS[diag->subject]);
   add_text(&out, diag->message);
+  const bool has_dimension = diag->hint == PSPLIT_HINT_INPUT_SHAPE && diag->n_hint_arguments == 2;
+  if (has_dimension) add_dimension(&out, psplit_hint_argument(diag, 1));
   if (diag->hint == PSPLIT_HINT_DIMS)
     add_open_sizes(&out, diag);
   else if ((unsigned)diag->hint < PSPLIT_N_HINTS && WORDS[diag->hint])
-    add_words(&out, diag, WORDS[diag->hint]);
+    add_words(&out, diag, WORDS[diag->hint] + has_dimension);
   return buffer;
 }

@@ -48,6 +48,9 @@ static void arguments_take_their_places(void **state) {
        "m; its condition is constant: --inline-if 'an If=else' takes it");
   says(with(PSPLIT_HINT_INLINE_ASSUMED, 1, "f", 2),
        "m; where it is known which one runs, --inline-if f=then or --inline-if f=else takes it");
+  says(with(PSPLIT_HINT_INPUT_SHAPE, 1, "x", 2), "m: --shape x=...");
+  says(with(PSPLIT_HINT_INPUT_SHAPE, 2, "x\0length / 2", 13),
+       "m: --dim 'length / 2=N', or --shape x=...");
   psplit_diag pin = {.message = "x=1 matches no node", .subject = PSPLIT_SUBJECT_PIN};
   says(pin, "--pin x=1 matches no node");
 }
