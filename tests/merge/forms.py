@@ -301,6 +301,20 @@ def main(argv):
                        " (float[4] z) { z = Sqrt (i) }> (c) }"])
         refused("an output of the model whose name is something else's", 4,
                 r'output "z" of the model is the name of something else in a stage')
+        # A node of both stages, until a tool changed it in one of them.
+        manifest = copy.deepcopy(whole)
+        stage(manifest, 1).update(duplicated_nodes=1)
+        first, second = ("(float[2,4] %s) => (%s) { k = Constant <value_float = %s> () %s }" % row for row in (
+            ("x", "float[2,4] c", "%d", "c = Mul (x, k)"),
+            ("c", "float[2,4] y, float[2,4] z", "2", "y = Mul (c, k) z = Sin (c)")))
+        for value, two, name in ((2, "", "k"), (3, '"k.stage1" = Constant <value_float = 2> ()', '"k.stage1"')):
+            put(manifest, [first % value, second])
+            write("expected.onnx", "(float[2,4] x) => (float[2,4] y, float[2,4] z) { k = Constant <value_float = %d> ()"
+                  " c = Mul (x, k) %s y = Mul (c, %s) z = Sin (c) }" % (value, two, name))
+            done = run(merge, "s", "-o", "merged.onnx", "--force")
+            found, wanted = printed("merged.onnx"), printed("expected.onnx")
+            tap.ok(done.returncode == 0 and found == wanted, "a node of both stages, %s" % (two or "alike"),
+                   done.stderr + found + "wanted\n" + wanted)
         # One value under two names of the model.
         manifest = copy.deepcopy(whole)
         stage(manifest, 1)["outputs"][1].update(name="y")

@@ -167,6 +167,18 @@ static void measured_times_are_of_both_passes(void **state) {
       backward[i] += (double)stages[s].backward_ns;
     }
   }
+  char *text = NULL, line[128]; /* what is written is what is planned */
+  const psplit_emit_options plainly = {.struct_size = sizeof plainly};
+  if (psplit_training_manifest(training, psplit_planner_plan(planner), &plainly, &diag, &text) !=
+      PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  for (int s = 0; s < 2; s++) {
+    snprintf(line, sizeof line, "\"forward_ns\": %lld,", (long long)stages[s].forward_ns);
+    assert_non_null(strstr(text, line));
+    snprintf(line, sizeof line, "\"backward_ns\": %lld,", (long long)stages[s].backward_ns);
+    assert_non_null(strstr(text, line));
+  }
+  free(text);
   assert_true(forward[1] == (double)N_NODES * NODE_NS);
   const double longer = forward[1] / forward[0], as_much = backward[1] / backward[0];
   assert_true(longer > 2 && as_much > 0.99 * longer && as_much < 1.01 * longer);
