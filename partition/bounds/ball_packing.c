@@ -211,16 +211,17 @@ psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, d
                                 psplit_i_packed *out) {
   packing p = {.budget = budget, .n_parts = n_parts, .most = most};
   const uint64_t end = psplit_i_budget_left(budget) - psplit_i_budget_left(budget) / FIRST;
+  double likely = most;
   *out = (psplit_i_packed){0};
   const psplit_code code = packing_init(&p, pairs, arena);
   if (code != PSPLIT_OK) return code;
   if (!look_at_all(&p)) return PSPLIT_OK;
   while (psplit_i_budget_left(budget) > end && p.n_packed < MOST_FIRST * (uint64_t)p.graph.n) {
     if (!pack_round(&p)) return PSPLIT_OK;
-    if (p.work + most_to_gain(&p) < p.n_parts * most) return PSPLIT_OK;
+    likely = (p.work + LIKELY * most_to_gain(&p)) / p.n_parts;
+    if (likely < most) return PSPLIT_OK; /* balls would take time and say nothing */
   }
-  p.most = (p.work + LIKELY * most_to_gain(&p)) / p.n_parts;
-  if (p.most < most) p.most = most;
+  p.most = likely;
   if (!look_at_all(&p)) return PSPLIT_OK;
   if (make_room(&p, arena) != PSPLIT_OK) return PSPLIT_NOMEM;
   while (pack_round(&p)) continue;
