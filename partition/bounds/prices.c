@@ -16,10 +16,10 @@ enum {
   WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
   FINE_GAP = 1000, /* limits with receivers differ by more than one of so many parts */
   LIMITS = 6,
-  ROUNDS = 10,   /* at one limit, */
-  STEPS = 60,    /* and then, where they are worth all that is needed but for */
-  RAISED = 32,   /* one of so many parts, */
-  SHORT_OF = 64, /* mostly by one of so many */
+  ROUNDS = 10,    /* at one limit, */
+  STEPS = 60,     /* and then, where they are worth all that is needed but for */
+  RAISED = 32,    /* one of so many parts, */
+  SHORT_OF = 100, /* mostly by one of so many */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
