@@ -16,10 +16,11 @@ enum {
   WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
   FINE_GAP = 1000, /* limits with receivers differ by more than one of so many parts */
   LIMITS = 6,
-  ROUNDS = 10,    /* at one limit, */
-  STEPS = 60,     /* and then, where they are worth all that is needed but for */
-  RAISED = 32,    /* one of so many parts, */
-  SHORT_OF = 100, /* mostly by one of so many */
+  ROUNDS = 10,        /* at one limit, */
+  STEPS = 60,         /* and then, where they are worth all that is needed but for */
+  RAISED = 32,        /* one of so many parts, */
+  SHORT_OF = 100,     /* mostly by one of so many */
+  STEPS_IN_ROUND = 5, /* a step goes forward alone */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
@@ -31,6 +32,7 @@ typedef struct pricing {
   psplit_i_budget *budget;
   psplit_i_closure closure;
   psplit_i_prices prices;
+  bool raises; /* there is time for raising prices */
 } pricing;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
@@ -102,7 +104,7 @@ static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *
   if (worth)
     PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
   const bool open = *out_sum > 0 && *out_sum <= p->prices.needed;
-  if (worth && open && *out_sum > p->prices.needed - p->prices.needed / RAISED)
+  if (worth && open && p->raises && *out_sum > p->prices.needed - p->prices.needed / RAISED)
     PSPLIT_TRY(psplit_i_prices_raise(&p->prices, worth, limit, STEPS, false, p->budget, out_sum));
   if (worth && receivers && *out_sum > 0)
     PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth, instance, limit, RECEIVER_ROUNDS,
@@ -135,9 +137,9 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
     int64_t sum;
     const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    /* Clusters are worth the more the lower the limit is: at least so much, and they are raised. */
+    /* Clusters are worth the more the lower the limit is: at least so much, and may be raised. */
     const double least = (double)limit * (double)sum / (double)needed;
-    if (k == 0 && least + least / SHORT_OF < (double)*inout_bound) break;
+    if (k == 0 && least + (p->raises ? least / SHORT_OF : 0) < (double)*inout_bound) break;
     *out_near = true;
     const int64_t next = (int64_t)least;
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
@@ -162,12 +164,15 @@ static bool suits(const psplit_i_instance *instance, int64_t value, int64_t boun
   return psplit_i_prices_suit(instance) && value < PSPLIT_I_INF && value - bound > value / WIDE_GAP;
 }
 
-/* Whether a few rounds are within the budget: one takes less than it is reckoned to. */
-static psplit_code can_afford(const psplit_i_instance *instance, psplit_i_budget *budget,
-                              bool *out_afford) {
+/* Whether a few rounds are within the budget: one takes less than it is reckoned to. And whether
+ * half of the steps that raise prices are. */
+static psplit_code can_afford(pricing *p, bool *out_afford) {
   psplit_i_worth *worth;
-  const psplit_code code = psplit_i_worth_make(instance, budget, &worth);
-  *out_afford = worth && psplit_i_worth_ops(worth, PARTS) < psplit_i_budget_left(budget);
+  const psplit_code code = psplit_i_worth_make(p->query->instance, p->budget, &worth);
+  const uint64_t round = worth ? psplit_i_worth_ops(worth, PARTS) : UINT64_MAX;
+  const uint64_t left = psplit_i_budget_left(p->budget);
+  *out_afford = worth && round < left;
+  p->raises = *out_afford && round / STEPS_IN_ROUND < left / (STEPS / 2);
   psplit_i_worth_free(worth);
   return code;
 }
@@ -179,7 +184,7 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
   psplit_i_arena arena;
   if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
   bool affordable;
-  psplit_code code = can_afford(instance, budget, &affordable);
+  psplit_code code = can_afford(&p, &affordable);
   if (code != PSPLIT_OK || !affordable) return code;
   code = psplit_i_closure_make(instance, budget, &p.closure);
   if (code != PSPLIT_OK) return code;
