@@ -149,6 +149,17 @@ static bool look_at_all(packing *p) {
   return isfinite(p->level);
 }
 
+/* A round of lengths, and whether the budget does, at the pace of it, for as many balls as there are
+ * clusters: fewer say little. */
+static bool first_round(packing *p) {
+  const uint64_t n_before = p->n_packed, left_before = psplit_i_budget_left(p->budget);
+  if (!pack_round(p)) return false;
+  const uint64_t left = psplit_i_budget_left(p->budget);
+  if (p->n_packed >= p->graph.n || p->n_packed == n_before) return true;
+  const uint64_t each = (left_before - left) / (p->n_packed - n_before);
+  return each * (p->graph.n - p->n_packed) <= left;
+}
+
 /* Whatever is packed, balls say no more of T as it is: lengths over the least ratio would be what
  * is cut. */
 static double most_to_gain(const packing *p) {
@@ -217,7 +228,7 @@ psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, d
   if (code != PSPLIT_OK) return code;
   if (!look_at_all(&p)) return PSPLIT_OK;
   while (psplit_i_budget_left(budget) > end && p.n_packed < MOST_FIRST * (uint64_t)p.graph.n) {
-    if (!pack_round(&p)) return PSPLIT_OK;
+    if (!first_round(&p)) return PSPLIT_OK;
     likely = (p.work + LIKELY * most_to_gain(&p)) / p.n_parts;
     if (likely < most) return PSPLIT_OK; /* balls would take time and say nothing */
   }
