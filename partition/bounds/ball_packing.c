@@ -149,8 +149,8 @@ static bool look_at_all(packing *p) {
   return isfinite(p->level);
 }
 
-/* A round of lengths, and whether the budget does, at the pace of it, for as many balls as there are
- * clusters: fewer say little. */
+/* A round of lengths, and whether the budget does, at the pace of it, for as many balls as there
+ * are clusters: fewer say little. */
 static bool first_round(packing *p) {
   const uint64_t n_before = p->n_packed, left_before = psplit_i_budget_left(p->budget);
   if (!pack_round(p)) return false;
