@@ -5,6 +5,7 @@
 #include "arrays.h"
 #include "casts.h"
 #include "onnx.pb-c.h"
+#include "wire.h"
 
 enum { F32 = 1, I64 = 7, STRING = 8, F64 = 11, C64 = 14, C128 = 15 };
 
@@ -192,11 +193,6 @@ out:
   return code;
 }
 
-static void put_varint(psplit_i_text *out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) psplit_i_text_add(out, &(char){(char)(value | 0x80)}, 1);
-  psplit_i_text_add(out, &(char){(char)value}, 1);
-}
-
 /* SequenceProto: field 2 is the kind of its values, field 3 each of them. An OptionalProto of
  * nothing is one without them. */
 static psplit_code format_sequence(const psplit_i_tensor *value, const psplit_i_value_view *kind,
@@ -210,7 +206,7 @@ static psplit_code format_sequence(const psplit_i_tensor *value, const psplit_i_
     code = psplit_i_value_of(value, i, diag, &one);
     if (code == PSPLIT_OK) code = format_tensor(one, diag, &text);
     psplit_i_text_add(out, VALUE, sizeof VALUE);
-    put_varint(out, text.n);
+    psplit_i_wire_varint(out, text.n);
     psplit_i_text_add(out, text.bytes, text.n);
     out->failed |= text.failed;
     psplit_i_text_fini(&text);

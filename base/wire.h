@@ -1,6 +1,6 @@
 /* The protobuf wire format: varints and tags. */
-#ifndef PSPLIT_ONNX_WIRE_H
-#define PSPLIT_ONNX_WIRE_H
+#ifndef PSPLIT_BASE_WIRE_H
+#define PSPLIT_BASE_WIRE_H
 
 #include <stdint.h>
 
