@@ -3,10 +3,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base_name.h"
 #include "emit.h"
 
 void psplit_i_deployed_name(const char *path, char joint, char *out, size_t bytes) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *name = psplit_i_base_name(path);
   const char *dot = strrchr(name, '.');
   size_t n = 0;
   for (; *name && name != dot && n + 1 < bytes; name++) {

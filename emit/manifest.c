@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base_name.h"
 #include "emit.h"
 #include "json_put.h"
 #include "promise.h"
@@ -385,11 +386,6 @@ static void write_inlined(const psplit_model *model, psplit_i_json *json) {
   psplit_i_json_close(json, ']');
 }
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   const psplit_i_graph *graph = split->graph;
   psplit_i_json json;
@@ -402,7 +398,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   if (producer.failed) out->failed = true;
   key_string(&json, "producer", producer.bytes);
   psplit_i_text_fini(&producer);
-  key_string(&json, "model", base_name(psplit_i_model_path(split->model)));
+  key_string(&json, "model", psplit_i_base_name(psplit_i_model_path(split->model)));
   if (split->model->inlined.n) write_inlined(split->model, &json);
   key_string(&json, "boundary", split->boundary == PSPLIT_BOUNDARY_IO ? "io" : "sendrecv");
   write_values(&json, graph, "inputs", graph->inputs, graph->n_inputs, graph->proto->input, true,

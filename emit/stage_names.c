@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base_name.h"
 #include "emit.h"
 
 #define FIELDS "{model}, {stage}, {stage:02}, {stages} and {stages:02}"
@@ -41,8 +42,8 @@ static field read_field(const char *at, int *out_width, size_t *out_bytes) {
 
 /* The model file's name without its folder and ending; other characters become '_'. */
 static void add_model(const psplit_model *model, psplit_i_text *out) {
-  const char *path = psplit_i_model_path(model), *slash = strrchr(path, '/');
-  const char *name = slash ? slash + 1 : path, *dot = strchr(name, '.');
+  const char *name = psplit_i_base_name(psplit_i_model_path(model));
+  const char *dot = strchr(name, '.');
   const size_t n = dot ? (size_t)(dot - name) : strlen(name);
   if (!n || (n == 1 && *name == '-')) {
     psplit_i_text_puts(out, "model");

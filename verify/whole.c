@@ -3,12 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base_name.h"
 #include "verify.h"
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
 
 static bool add_all(psplit_i_intern *set, const char *const *names, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
@@ -54,7 +50,7 @@ static uint64_t nodes_of_manifest(const psplit_i_manifest *m) {
 
 void psplit_i_tell_whole(psplit_i_proof *p) {
   const psplit_i_manifest *m = &p->manifest;
-  const char *kind = "", *name = base_name(psplit_i_model_path(p->model));
+  const char *kind = "", *name = psplit_i_base_name(psplit_i_model_path(p->model));
   const char *split = m->model ? m->model : "another";
   const char *port = other_port(p, &kind);
   const uint64_t n_nodes = nodes_of_manifest(m);

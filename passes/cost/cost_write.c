@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base_name.h"
 #include "cost_table.h"
 #include "json_put.h"
 #include "operator.h"
@@ -316,7 +317,7 @@ out:
 psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_model *optimized,
                                       const psplit_profiled_run *run, psplit_diag *diag,
                                       char **out_text) {
-  const char *path = psplit_i_model_path(model), *slash = strrchr(path, '/');
+  const char *name = psplit_i_base_name(psplit_i_model_path(model));
   const psplit_profiled_stage whole = {.model = model, .optimized = optimized, .run = *run};
-  return psplit_cost_table_profile_stages(slash ? slash + 1 : path, &whole, 1, diag, out_text);
+  return psplit_cost_table_profile_stages(name, &whole, 1, diag, out_text);
 }
