@@ -216,12 +216,12 @@ static psplit_code multilevel_first(psplit_i_solver_state *a) {
 static psplit_code anneal_pairs(psplit_i_solver_state *a, psplit_i_assignment *start) {
   psplit_i_budget *budget = a->request->budget;
   const psplit_i_budget whole = *budget;
+  psplit_i_turn turn = {.before = a->best.value};
   if (a->anneals_start && start->value > a->best.value) {
-    a->start = start;
+    turn.start = start;
     psplit_i_budget_hold_back(budget, BOUNDS_PART);
   }
-  const psplit_code code = psplit_i_state_anneal(a, &(psplit_i_turn){.before = a->best.value});
-  a->start = NULL;
+  const psplit_code code = psplit_i_state_anneal(a, &turn);
   budget->most = whole.most;
   budget->end = whole.end;
   return code;

@@ -30,7 +30,6 @@ typedef struct psplit_i_solver_state {
   psplit_i_automaton automaton;
   psplit_i_weight_axis axis;
   psplit_i_assignment best, trial;
-  psplit_i_assignment *start; /* annealing takes this, too; NULL: the best alone */
   int64_t *scratch;
   psplit_i_result *result; /* bound, and best split by node: survives a new instance */
   uint64_t budget, spent, most;
@@ -62,9 +61,10 @@ typedef struct psplit_i_solver_state {
 
 /* A solver's turn: what it is told, and what it says. */
 typedef struct psplit_i_turn {
-  uint64_t salt;  /* turns before this one, and one more */
-  int64_t before; /* best value when the solvers' turns began */
-  bool again;     /* so much has changed that they should begin anew */
+  uint64_t salt;              /* turns before this one, and one more */
+  int64_t before;             /* best value when the solvers' turns began */
+  psplit_i_assignment *start; /* annealing takes this, too, and changes it; NULL: the best alone */
+  bool again;                 /* so much has changed that they should begin anew */
 } psplit_i_turn;
 
 /* The rest is zero; everything is freed by fini. Errors: INFEASIBLE, NOMEM. */
