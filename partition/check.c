@@ -7,10 +7,6 @@
 #include "check_inside.h"
 #include "methods.h"
 
-static bool backward(const psplit_i_check *c, uint32_t v) {
-  return c->p->node_flags && (c->p->node_flags[v] & PSPLIT_NODE_BACKWARD);
-}
-
 static uint64_t virtual_stage(const psplit_i_check *c, uint32_t v) {
   return (uint64_t)(c->chunk ? c->chunk[v] : 0) * c->out->n_stages + c->stage[v];
 }
@@ -41,7 +37,7 @@ static psplit_code check_labels(psplit_i_check *c) {
  * has a forward node. */
 static psplit_code check_together(psplit_i_check *c, bool *twin) {
   const uint32_t n = c->p->n_nodes;
-  for (uint32_t v = 0; v < n; v++) twin[v] = !backward(c, v);
+  for (uint32_t v = 0; v < n; v++) twin[v] = !psplit_i_check_is_backward(c, v);
   if (!c->p->together) return PSPLIT_OK;
   uint32_t largest = 0;
   for (uint32_t v = 0; v < n; v++)
@@ -65,7 +61,7 @@ static psplit_code check_together(psplit_i_check *c, bool *twin) {
       while (first[slot] != PSPLIT_NONE && c->p->together[first[slot]] != c->p->together[v])
         slot = (slot + 1) & (size - 1);
       if (first[slot] == PSPLIT_NONE) first[slot] = v;
-      any_forward[slot] |= !backward(c, v);
+      any_forward[slot] |= !psplit_i_check_is_backward(c, v);
       if (pass == 1) twin[v] = any_forward[slot];
       if (virtual_stage(c, v) != virtual_stage(c, first[slot])) {
         code = mismatch_nodes(c, first[slot], v, "they must stay together");
@@ -79,7 +75,8 @@ out:
 }
 
 static psplit_code check_edge(psplit_i_check *c, const bool *twin, uint32_t from, uint32_t to) {
-  const bool back_from = backward(c, from), back_to = backward(c, to);
+  const bool back_from = psplit_i_check_is_backward(c, from),
+             back_to = psplit_i_check_is_backward(c, to);
   if (back_from != back_to) return PSPLIT_OK;
   if (!back_from && virtual_stage(c, from) > virtual_stage(c, to))
     return mismatch_nodes(c, from, to, "the edge between them goes back to an earlier stage");

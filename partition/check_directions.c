@@ -1,9 +1,5 @@
 #include "check_inside.h"
 
-static bool backward(const psplit_problem *p, uint32_t v) {
-  return p->node_flags && (p->node_flags[v] & PSPLIT_NODE_BACKWARD);
-}
-
 static int64_t *part(psplit_i_check *c, uint32_t stage, bool back) {
   psplit_stage_load *load = &c->out->stages[stage];
   return back ? &load->backward_ns : &load->forward_ns;
@@ -19,12 +15,13 @@ int64_t psplit_i_check_directions(psplit_i_check *c) {
   int64_t forward = 0, back = 0;
   for (uint32_t v = 0; v < p->n_nodes; v++) {
     const uint32_t s = c->stage[v], class_id = p->devices[c->out->stages[s].device].class_id;
-    *part(c, s, backward(p, v)) += p->time_ns[(size_t)v * p->n_classes + class_id];
+    *part(c, s, psplit_i_check_is_backward(c, v)) +=
+      p->time_ns[(size_t)v * p->n_classes + class_id];
   }
   for (uint32_t s = 0; s < c->out->n_stages; s++) c->mark[s] = PSPLIT_NONE;
   for (uint32_t e = 0; e < p->n_nets; e++) {
     const uint32_t home = c->stage[p->net_producer[e]];
-    const bool of = backward(p, p->net_producer[e]);
+    const bool of = psplit_i_check_is_backward(c, p->net_producer[e]);
     bool sent = false;
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
       const uint32_t s = c->stage[p->net_consumer[k]];

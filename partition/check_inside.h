@@ -17,6 +17,10 @@ typedef struct psplit_i_check {
   bool *sent;     /* [n_stages^2] where tensors are passed on and messages count; or NULL */
 } psplit_i_check;
 
+static inline bool psplit_i_check_is_backward(const psplit_i_check *c, uint32_t v) {
+  return c->p->node_flags && (c->p->node_flags[v] & PSPLIT_NODE_BACKWARD);
+}
+
 /* Adds to the stages' send_ns and recv_ns what tensors and their messages take. Errors: NOMEM,
  * MISMATCH (no way leads from a stage to another). */
 PSPLIT_MUST_USE psplit_code psplit_i_check_add_transfers(psplit_i_check *c);

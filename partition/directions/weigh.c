@@ -3,11 +3,6 @@
 #include "checked.h"
 #include "classes.h"
 
-/* Sums that overflow are found where the problem is checked. */
-static int64_t times(int64_t ns, int64_t weight) {
-  return ns > 0 && weight > INT64_MAX / ns ? INT64_MAX : ns * weight;
-}
-
 psplit_code psplit_i_weigh(const psplit_problem *p, int64_t forward, int64_t backward,
                            psplit_i_arena *arena, psplit_problem *out_problem) {
   const size_t n_times = (size_t)p->n_nodes * p->n_classes,
@@ -21,14 +16,14 @@ psplit_code psplit_i_weigh(const psplit_problem *p, int64_t forward, int64_t bac
       const size_t at = (size_t)v * p->n_classes + c;
       time[at] = p->time_ns[at];
       if (time[at] == PSPLIT_TIME_FORBIDDEN) continue;
-      time[at] = times(time[at], psplit_i_is_backward(p, v) ? backward : forward);
+      time[at] = psplit_i_sat_mul_i64(time[at], psplit_i_is_backward(p, v) ? backward : forward);
     }
   for (uint32_t e = 0; e < p->n_nets; e++)
     for (uint32_t c = 0; c < p->n_classes; c++) {
       const int64_t weight = psplit_i_is_backward(p, p->net_producer[e]) ? backward : forward;
       const size_t at = (size_t)e * p->n_classes + c;
-      send[at] = times(psplit_i_net_ns(p, e, c, true), weight);
-      recv[at] = times(psplit_i_net_ns(p, e, c, false), weight);
+      send[at] = psplit_i_sat_mul_i64(psplit_i_net_ns(p, e, c, true), weight);
+      recv[at] = psplit_i_sat_mul_i64(psplit_i_net_ns(p, e, c, false), weight);
     }
   *out_problem = *p;
   out_problem->time_ns = time;
