@@ -3,8 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { HEAD_BYTES = 512 };
-
 #define AS_UTF8 "; save it as UTF-8"
 
 /* What stands at a place. UTF-32 begins as UTF-16 does. */
@@ -32,7 +30,8 @@ static const struct {
 
 /* Letters with a NUL before or behind each; more NULs are of something else. */
 static bool is_wide(const char *text, size_t n) {
-  const size_t nul = n && !text[0] ? 0 : 1, looked = n < HEAD_BYTES ? n : HEAD_BYTES;
+  const size_t nul = n && !text[0] ? 0 : 1,
+               looked = n < PSPLIT_I_FOREIGN_BYTES ? n : PSPLIT_I_FOREIGN_BYTES;
   if (n < 2 || n % 2) return false;
   for (size_t i = 0; i < looked; i++)
     if ((i % 2 == nul) != !text[i]) return false;
@@ -64,20 +63,23 @@ static bool is_binary(const char *text, size_t n) {
 const psplit_i_foreign *psplit_i_foreign_marked(const char *text, size_t n) {
   static const psplit_i_foreign MODEL = {"an ONNX model", ""};
   const psplit_i_foreign *found = psplit_i_foreign_find(text, n);
-  return found || !is_model(text, n < HEAD_BYTES ? n : HEAD_BYTES) ? found : &MODEL;
+  return found || !is_model(text, n < PSPLIT_I_FOREIGN_BYTES ? n : PSPLIT_I_FOREIGN_BYTES) ? found
+                                                                                           : &MODEL;
 }
 
 const psplit_i_foreign *psplit_i_foreign_to_text(const char *text, size_t n) {
   static const psplit_i_foreign BINARY = {"no text", ""};
   const psplit_i_foreign *found = psplit_i_foreign_marked(text, n);
-  return found || !is_binary(text, n < HEAD_BYTES ? n : HEAD_BYTES) ? found : &BINARY;
+  return found || !is_binary(text, n < PSPLIT_I_FOREIGN_BYTES ? n : PSPLIT_I_FOREIGN_BYTES)
+           ? found
+           : &BINARY;
 }
 
 const psplit_i_foreign *psplit_i_foreign_find(const char *text, size_t n) {
   static const psplit_i_foreign WIDE = {"UTF-16 text", AS_UTF8};
   static const psplit_i_foreign PAGE = {"a web page (HTML), as failed downloads leave", ""};
   static const psplit_i_foreign EMPTY = {"empty", ""}, NULS = {"NUL bytes", ""};
-  const size_t looked = n < HEAD_BYTES ? n : HEAD_BYTES;
+  const size_t looked = n < PSPLIT_I_FOREIGN_BYTES ? n : PSPLIT_I_FOREIGN_BYTES;
   size_t nuls = 0;
   if (!n) return &EMPTY;
   for (size_t k = 0; k < sizeof MARKS / sizeof *MARKS; k++)

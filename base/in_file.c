@@ -11,7 +11,7 @@
 #include "diag.h"
 #include "foreign.h"
 
-enum { HEAD_BYTES = 512, FIRST_BYTES = 4096, BYTES_PER_VALUE = 16 };
+enum { FIRST_BYTES = 4096, BYTES_PER_VALUE = 16 };
 
 static psplit_code cannot(const char *path, const char *why, psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path, why);
@@ -50,7 +50,7 @@ psplit_code psplit_i_in_open(const char *path, psplit_diag *diag, int *out_fd,
 
 /* A larger limit is no help to what is no text. */
 static psplit_code refuse_foreign(int fd, const char *path, psplit_diag *diag) {
-  char head[HEAD_BYTES];
+  char head[PSPLIT_I_FOREIGN_BYTES];
   const ssize_t got = pread(fd, head, sizeof head, 0);
   const psplit_i_foreign *found = got > 0 ? psplit_i_foreign_marked(head, (size_t)got) : NULL;
   if (!found) return PSPLIT_OK;
