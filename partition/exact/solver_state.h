@@ -93,6 +93,8 @@ bool psplit_i_state_done(const psplit_i_solver_state *a);
 /* Steps per chain and round that adding `work` clusters to load trackers pays for, 1 to `most`. */
 uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, uint32_t n_rounds,
                                 uint32_t most);
+/* Local search over orders from the best split on, n_steps orders for each chain and round; `salt`:
+ * mixed into the seed. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds,
                                                   uint32_t n_steps, uint64_t salt);
 /* The same from no split at all, whatever is known. */
@@ -108,10 +110,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, ps
 /* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
  * left). */
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);
+
+/* --- the exact program, state_exact.c --- */
+
+/* Whether there is a split of at most `limit`, by up to `budget` steps. YES: it is a->trial, and
+ * taken where it is the best; NO raises the bound above the limit; UNKNOWN: the steps, time or
+ * memory do not suffice, or the instance has what the program does not count. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit,
                                                  uint64_t budget, psplit_i_verdict *out_verdict);
-/* Whether it had as many steps as it would have now, and tried few stages only. */
-bool psplit_i_state_stuck(const psplit_i_solver_state *a);
 /* The same by the instance in which receivers are apart, where a->by_apart; its steps are not
  * counted. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact_apart(psplit_i_solver_state *a, int64_t limit,
@@ -123,8 +129,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_exact_apart(psplit_i_solver_state *a,
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact_priced(psplit_i_solver_state *a, int64_t limit,
                                                         uint64_t budget,
                                                         psplit_i_verdict *out_verdict);
+/* Whether the last undecided run of the instance itself had as many steps as one would have now,
+ * and tried few stages only. */
+bool psplit_i_state_stuck(const psplit_i_solver_state *a);
 /* Of the splits with the best value one that sends least; `lexicographic`: which of these,
- * or NULL. */
+ * or NULL. Verdict and errors as psplit_i_state_exact. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                                                       const psplit_i_lexicographic *lexicographic,
                                                       uint64_t budget,
