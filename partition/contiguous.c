@@ -11,378 +11,24 @@
  *      limits between bound and value.
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
- * strikes first. docs/partitioning/method.md states the theorems. */
+ * strikes first. Steps 2 and 4 to 6 are in turns.c. docs/partitioning/method.md states the
+ * theorems. */
 #include <math.h>
 
 #include "assignment.h"
 #include "baselines.h"
 #include "budget.h"
-#include "chain.h"
 #include "check_merged.h"
 #include "contiguous.h"
-#include "exact.h"
 #include "feasible.h"
 #include "fill_stages.h"
-#include "heavy_nodes.h"
 #include "messages.h"
-#include "multilevel.h"
 #include "pair_links.h"
 #include "problem.h"
-#include "proposals.h"
 #include "result.h"
 #include "solver_state.h"
-#include "span_row.h"
 #include "tie_breaking.h"
-
-#define VERY_LARGE_GAP 5e-4
-
-enum {
-  VERY_LARGE = 1 << 14,
-  MOST_IDLE = 4,    /* rounds of search that bring nothing */
-  MOST_PARTS = 16,  /* of the gap, the first of which is asked for a limit */
-  FEW_PARTS = 4,    /* the same in between */
-  WIDE_GAP = 50,    /* is more than one of so many parts of the value, */
-  SMALL_GAIN = 16,  /* and a small gain less than one of so many parts of the gap */
-  PRICED_STEPS = 2, /* times as many for labels that prices may rule out, */
-  FAR_STEPS = 4,    /* times as many for an exact program that gets far */
-  LITTLE = 1000,    /* a gap of more than one of so many parts of the value is halved */
-  FEW_GAINS = 4,    /* close what is not worth half a step: just below the value again */
-  FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
-  BOUNDS_PART = 16, /* of the time that annealing leaves to them where it comes first */
-  SOON = 1 << 16    /* steps of the exact program behind the first few orders */
-};
-
-/* A solver's steps in the table: each may be NULL. */
-typedef struct solver_steps {
-  psplit_code (*first)(psplit_i_solver_state *);                 /* a split, before any bound */
-  psplit_code (*turn)(psplit_i_solver_state *, psplit_i_turn *); /* again and again */
-  psplit_code (*late)(psplit_i_solver_state *, psplit_i_turn *); /* when turns did not help */
-  psplit_code (*last)(psplit_i_solver_state *, psplit_i_turn *); /* when they never will */
-  uint32_t turns_alone; /* of a solver that users ask for; ALL_IN_TURN: it is with all others */
-} solver_steps;
-
-enum { ALL_IN_TURN = UINT16_MAX };
-
-typedef psplit_code exact_run(psplit_i_solver_state *a, int64_t limit, uint64_t budget,
-                              psplit_i_verdict *out_verdict);
-
-/* Narrows the gap by exact runs with limits between bound and value: the middle first, then closer
- * to the bound, where fewer labels fit and the program is faster. */
-static psplit_code narrow(psplit_i_solver_state *a, exact_run *run, int64_t most_parts) {
-  psplit_code code = PSPLIT_OK;
-  for (int64_t part = 2; part <= most_parts && !psplit_i_state_done(a); part *= 2) {
-    const int64_t limit = a->result->bound + (a->best.value - a->result->bound) / part;
-    psplit_i_verdict verdict;
-    if (limit >= a->best.value - 1) break;
-    PSPLIT_TRY(run(a, limit, a->budget, &verdict));
-    if (verdict == PSPLIT_I_YES) break; /* a run just below the new value may be quick now */
-    if (verdict == PSPLIT_I_NO) part = 1;
-    if (a->spent > a->most) break;
-  }
-out:
-  return code;
-}
-
-static bool is_open(const psplit_i_solver_state *a, int64_t part) {
-  return a->best.value - a->result->bound > a->best.value / part;
-}
-
-/* Where little is open, the exact program closes it best by itself, a little at a time. */
-static bool is_wide(const psplit_i_solver_state *a) { return is_open(a, WIDE_GAP); }
-
-/* Whether a limit in the middle of the gap says more than one just below the value. */
-static bool may_halve(const psplit_i_solver_state *a) { return is_open(a, LITTLE); }
-
-/* By halves of the gap, where prices of clusters rule out labels. */
-static psplit_code halve(psplit_i_solver_state *a) {
-  psplit_i_verdict verdict = PSPLIT_I_NO;
-  while (verdict != PSPLIT_I_UNKNOWN && may_halve(a) && !psplit_i_state_done(a)) {
-    const int64_t limit = a->result->bound + (a->best.value - a->result->bound) / 2;
-    const psplit_code code =
-      psplit_i_state_exact_priced(a, limit, PRICED_STEPS * a->budget, &verdict);
-    if (code != PSPLIT_OK) return code;
-  }
-  return PSPLIT_OK;
-}
-
-static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  (void)turn;
-  if (a->by_price) return narrow(a, psplit_i_state_exact_priced, MOST_PARTS);
-  const psplit_code code = narrow(a, psplit_i_state_exact, MOST_PARTS);
-  return code == PSPLIT_OK && a->by_apart ? narrow(a, psplit_i_state_exact_apart, MOST_PARTS)
-                                          : code;
-}
-
-/* Whether a better split took many steps and closes little of the gap. */
-static bool gains_little(const psplit_i_solver_state *a, int64_t before) {
-  return is_wide(a) && a->last_steps > a->budget / 2 &&
-         before - a->best.value < (before - a->result->bound) / SMALL_GAIN;
-}
-
-/* The bounds that take longest, once. */
-static psplit_code ask_stuck(psplit_i_solver_state *a) {
-  if (a->stuck_asked || a->request->relaxed || !is_wide(a) || psplit_i_state_done(a))
-    return PSPLIT_OK;
-  a->stuck_asked = true;
-  return psplit_i_state_ask_all(a, PSPLIT_I_WHERE_STUCK);
-}
-
-/* Where the exact program is undecided, or dear: bounds that take longer. Where it gets far and
- * much is open, limits between bound and value as well, once, and more steps from now on. */
-static psplit_code go_deeper(psplit_i_solver_state *a) {
-  psplit_code code = psplit_i_state_ask_late(a);
-  if (code == PSPLIT_OK && psplit_i_state_stuck(a)) return ask_stuck(a);
-  if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_done(a)) return code;
-  a->gets_far = true;
-  if (a->decides) code = halve(a); /* else prices and steps would be for nothing, mostly */
-  if (code != PSPLIT_OK || a->by_price) return code;
-  return narrow(a, a->by_apart ? psplit_i_state_exact_apart : psplit_i_state_exact, FEW_PARTS);
-}
-
-/* How far below the value just under the best one the next limit is, behind a run that was `leap`
- * below it: not at all until better splits by little are found again and again, then by leaps that
- * double; or, where one took many steps, by half of what is open, as long as that is much more than
- * a better split closes. */
-static int64_t next_leap(psplit_i_solver_state *a, psplit_i_verdict verdict, int64_t before,
-                         int64_t leap) {
-  const int64_t open = a->best.value - a->result->bound, gained = before - a->best.value;
-  if (verdict == PSPLIT_I_YES) {
-    const bool dear = a->last_steps > a->budget / 2;
-    a->n_improved++;
-    a->gained = dear && gained < open / SMALL_GAIN ? gained : a->gained;
-  } else if (verdict == PSPLIT_I_UNKNOWN || leap == 0) {
-    a->gained = 0;
-  }
-  if (a->gained > 0 && open > FEW_GAINS * a->gained) return open / 2;
-  if (verdict != PSPLIT_I_YES) a->n_improved = 0;
-  return a->n_improved < FEW_IMPROVED ? 0 : 2 * leap + gained;
-}
-
-/* A limit below the best value. */
-static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  const int64_t before = a->best.value, leap = a->leap;
-  const int64_t half = (before - a->result->bound) / 2;
-  const int64_t limit = a->by_price && may_halve(a) ? before - half : before - 1 - leap;
-  psplit_i_verdict verdict;
-  if (psplit_i_state_stuck(a)) return psplit_i_state_ask_late(a);
-  exact_run *run = a->by_price ? psplit_i_state_exact_priced : psplit_i_state_exact;
-  psplit_code code = run(a, limit > a->result->bound ? limit : a->result->bound,
-                         a->gets_far ? FAR_STEPS * a->budget : a->budget, &verdict);
-  const bool dear = verdict == PSPLIT_I_YES && !a->gets_far && gains_little(a, before);
-  turn->again = (verdict != PSPLIT_I_UNKNOWN && !dear) || leap > 0;
-  a->leap = next_leap(a, verdict, before, leap);
-  if (code == PSPLIT_OK && !turn->again && !psplit_i_state_done(a)) {
-    code = go_deeper(a);
-    turn->again = dear && !a->gets_far; /* those bounds may have left little open */
-  }
-  return code;
-}
-
-static psplit_code search_on(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  return psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40),
-                               turn->salt);
-}
-
-static bool proposals_alone(const psplit_i_solver_state *a) {
-  return a->asked == PSPLIT_I_SOLVER_DRLPP || a->asked == PSPLIT_I_SOLVER_DRLPP_SLICE;
-}
-
-/* Proposals that the checker refused leave nothing: then one order is divided, as with "slice". */
-static psplit_code drlpp_first(psplit_i_solver_state *a) {
-  if (a->asked != PSPLIT_I_SOLVER_DRLPP) return PSPLIT_OK;
-  return psplit_i_propose(a, false);
-}
-
-static psplit_code drlpp_slice_first(psplit_i_solver_state *a) {
-  if (a->asked == PSPLIT_I_SOLVER_DRLPP || a->asked == PSPLIT_I_SOLVER_SLICE ||
-      a->asked == PSPLIT_I_SOLVER_MULTILEVEL)
-    return PSPLIT_OK;
-  return psplit_i_propose(a, true);
-}
-
-static psplit_code multilevel_first(psplit_i_solver_state *a) {
-  if (a->instance.n <= PSPLIT_I_LARGE && a->asked != PSPLIT_I_SOLVER_MULTILEVEL) return PSPLIT_OK;
-  if (proposals_alone(a) && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
-  const psplit_code code = psplit_i_multilevel(&a->instance, &a->automaton, a->request, &a->trial);
-  if (code == PSPLIT_OK && a->trial.value < PSPLIT_I_INF)
-    psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_MULTILEVEL);
-  return code;
-}
-
-/* Annealing where pairs count: small moves, valued truly, see skips that the division of an order
- * can only guess. Where asked, what the relaxation came to is annealed as well as the best split:
- * that has less in the slowest stage, but is more often one that annealing does not get out of.
- * Some time is left for the bounds then. */
-static psplit_code anneal_pairs(psplit_i_solver_state *a, psplit_i_assignment *start) {
-  psplit_i_budget *budget = a->request->budget;
-  const psplit_i_budget whole = *budget;
-  psplit_i_turn turn = {.before = a->best.value};
-  if (a->anneals_start && start->value > a->best.value) {
-    turn.start = start;
-    psplit_i_budget_hold_back(budget, BOUNDS_PART);
-  }
-  const psplit_code code = psplit_i_state_anneal(a, &turn);
-  budget->most = whole.most;
-  budget->end = whole.end;
-  return code;
-}
-
-static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
-  psplit_code code = PSPLIT_OK;
-  psplit_i_assignment start;
-  if (a->instance.n > PSPLIT_I_LARGE && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
-  /* Over links between pairs the start is of the least links: not all searches begin there. */
-  const bool pairs = psplit_i_pairs_count(&a->instance) && a->best.value < PSPLIT_I_INF;
-  if (pairs) {
-    PSPLIT_TRY(psplit_i_assignment_init(&start, &a->instance, &a->arena));
-    psplit_i_assignment_copy(&start, &a->best, &a->instance);
-    if (!psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
-  }
-  PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
-  if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO) PSPLIT_TRY(anneal_pairs(a, &start));
-out:
-  return code;
-}
-
-/* Orders that each chain of the first search draws. */
-static uint32_t first_steps(const psplit_i_solver_state *a) {
-  return a->instance.n > 1000 ? 4 : 12;
-}
-
-/* Whether a few orders are tried first, as the exact program may decide at once: most problems are
- * proved from there, in less time than more orders take. */
-static bool soon_proved(const psplit_i_solver_state *a) {
-  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
-  return all && a->instance.n <= PSPLIT_I_LARGE && !psplit_i_pairs_count(&a->instance);
-}
-
-static psplit_code slice_first(psplit_i_solver_state *a) {
-  return a->asked == PSPLIT_I_SOLVER_SLICE ? divide_orders(a, 0) : PSPLIT_OK;
-}
-
-static psplit_code search_first(psplit_i_solver_state *a) {
-  if (a->asked == PSPLIT_I_SOLVER_SLICE) return PSPLIT_OK;
-  if (proposals_alone(a)) return a->best.value < PSPLIT_I_INF ? PSPLIT_OK : divide_orders(a, 0);
-  return divide_orders(a, soon_proved(a) ? 1 : first_steps(a));
-}
-
-static psplit_code chain_first(psplit_i_solver_state *a) {
-  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
-  return all ? psplit_i_state_cut_chain(a) : PSPLIT_OK;
-}
-
-static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
-#define STRIP(...) __VA_ARGS__
-#define PSPLIT_I_BOUND(...)
-#define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
-  [PSPLIT_I_SOLVER_##id] = {STRIP stages},
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
-#include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
-#undef STRIP
-};
-
-/* --- the portfolio --- */
-
-static psplit_code first_split(psplit_i_solver_state *a) {
-  psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++) {
-    if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(a));
-    if (a->best.value <= a->result->bound) break;
-  }
-  if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(psplit_i_state_find_any(a));
-out:
-  return code;
-}
-
-static psplit_code bounds(psplit_i_solver_state *a) {
-  if (a->instance.n > PSPLIT_I_LARGE && psplit_i_state_done(a)) return PSPLIT_OK;
-  /* Very large graphs are hardly ever proved to the last bit: for a smaller gap than this, the
-   * seconds that the bound takes would be lost. */
-  if (a->instance.n > VERY_LARGE &&
-      (double)(a->best.value - a->result->bound) <= VERY_LARGE_GAP * (double)a->best.value)
-    return PSPLIT_OK;
-  const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
-  /* No solver behind them decides large graphs, or would be asked before those. */
-  const bool late = a->instance.n > PSPLIT_I_LARGE && !psplit_i_state_done(a);
-  return code == PSPLIT_OK && late ? psplit_i_state_ask_late(a) : code;
-}
-
-/* All solvers in turn. */
-static psplit_code improve(psplit_i_solver_state *a) {
-  psplit_code code = PSPLIT_OK;
-  uint32_t n_idle = 0;
-  /* Over links between pairs the exact program seldom decides, and few nodes are soon tried. */
-  if (psplit_i_pairs_count(&a->instance)) PSPLIT_TRY(psplit_i_state_brute(a, NULL));
-  for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
-    psplit_i_turn turn = {.salt = salt, .before = a->best.value};
-    if (a->axis.limit != a->best.value)
-      PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
-    if (psplit_i_state_done(a)) break;
-    for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && !turn.again; i++)
-      if (STEPS[i].turn) PSPLIT_TRY(STEPS[i].turn(a, &turn));
-    if (turn.again || a->best.value < turn.before) continue;
-    for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
-      if (STEPS[i].late) PSPLIT_TRY(STEPS[i].late(a, &turn));
-    if (a->best.value < turn.before) continue;
-    /* More steps would not help; over links between pairs more search may. */
-    if (a->undercounted && (!psplit_i_pairs_count(&a->instance) || ++n_idle == MOST_IDLE)) break;
-    a->budget *= 4;
-  }
-  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
-    if (STEPS[i].last) PSPLIT_TRY(STEPS[i].last(a, NULL));
-out:
-  return code;
-}
-
-/* What a few orders came to may be the optimum; if that is not soon decided, the search that was
- * cut short is made, and what follows from its limit. parent NULL: nothing is reduced. */
-static psplit_code search_in_full(psplit_i_solver_state *a, uint32_t *parent) {
-  const int64_t before = a->best.value;
-  psplit_i_verdict verdict;
-  psplit_code code;
-  PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, SOON, &verdict));
-  if (psplit_i_state_done(a)) return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_state_search_anew(a, 1, first_steps(a), 0));
-  if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
-  if (parent) PSPLIT_TRY(psplit_i_state_reduce(a, a->best.value, false, parent));
-  PSPLIT_TRY(bounds(a));
-out:
-  return code;
-}
-
-/* Runs the solver that the caller asked for, or all of them in turn. */
-static psplit_code close_gap(psplit_i_solver_state *a) {
-  const solver_steps *asked = &STEPS[a->asked];
-  psplit_code code = PSPLIT_OK;
-  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE) return code; /* no windows */
-  if (asked->turns_alone == ALL_IN_TURN) return improve(a);
-  for (uint64_t salt = 1; salt <= asked->turns_alone && !psplit_i_state_done(a); salt++)
-    PSPLIT_TRY(asked->turn(a, &(psplit_i_turn){.salt = salt, .before = a->best.value}));
-out:
-  return code;
-}
-
-/* What keeps value and bound apart in the end. */
-static const char *why_open(const psplit_i_solver_state *a) {
-  const uint32_t features = a->automaton.features;
-  if (STEPS[a->asked].turns_alone != ALL_IN_TURN) return "the solver asked for proves nothing";
-  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE)
-    return "too large for the exact program";
-  if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, features))
-    return "the exact program does not take replicas with pins or stashes on several kinds of "
-           "device";
-  if (a->undercounted && !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS, features))
-    return "the exact program counts neither what stages pass on nor who sends to whom, and branch "
-           "and bound has spent its steps or takes no more than a few nodes";
-  if (a->full) return "the exact program has no memory left";
-  if (psplit_i_expired(a->request->budget) || a->spent >= a->most) return "the time is spent";
-  return "the gap that was asked for is reached";
-}
+#include "turns.h"
 
 /* What the run that allows no empty stages takes over from the one that allowed them. */
 typedef struct carry_over {
@@ -391,7 +37,7 @@ typedef struct carry_over {
   bool anneals_start; /* its split as well as the best one */
 } carry_over;
 
-/* One run of steps 1 to 5. With `from`, what an earlier run left: it starts from that and makes no
+/* One run of steps 1 to 6. With `from`, what an earlier run left: it starts from that and makes no
  * reductions, which may empty a stage. `strict`, if any, is the request that allows no empty
  * stages: when the first split cannot be made to meet it, the run ends there, and *out_stopped says
  * so. */
@@ -423,7 +69,7 @@ static psplit_code run(const psplit_i_solver_request *request,
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
-  PSPLIT_TRY(first_split(&a));
+  PSPLIT_TRY(psplit_i_turns_first(&a));
   if (strict && !psplit_i_all_stages_used(request, result)) {
     int64_t value;
     PSPLIT_TRY(psplit_i_fill_stages(strict, a.best.value, false, result, &value));
@@ -433,10 +79,7 @@ static psplit_code run(const psplit_i_solver_request *request,
     const bool late = a.instance.n > PSPLIT_I_LARGE && psplit_i_expired(request->budget);
     if ((!from || psplit_i_pairs_count(&a.instance)) && !late)
       PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
-    PSPLIT_TRY(bounds(&a));
-    if (soon_proved(&a) && !psplit_i_state_done(&a))
-      PSPLIT_TRY(search_in_full(&a, from ? NULL : parent));
-    PSPLIT_TRY(close_gap(&a));
+    PSPLIT_TRY(psplit_i_turns_close(&a, from ? NULL : parent));
     /* Smaller problems have ties broken from their own clusters: tie_breaking.c. */
     if (request->problem->n_nodes > PSPLIT_I_TIE_NODES)
       PSPLIT_TRY(psplit_i_ties_descend(
@@ -450,7 +93,7 @@ out:
     code = psplit_i_fail_about(request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
                                "no split was found that satisfies memory limits and pins (that "
                                "there is none was not proved)");
-  if (code == PSPLIT_OK) result->unproved = why_open(&a);
+  if (code == PSPLIT_OK) result->unproved = psplit_i_turns_why_open(&a);
   *out_left = (carry_over){.value = a.best.value, .spent = a.spent};
   psplit_i_state_fini(&a);
   return code;
@@ -599,6 +242,6 @@ psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
   const bool by_pair = request->problem->message_ns && request->problem->comm == PSPLIT_COMM_P2P;
   code = pairs || by_pair ? solve_pairs(request, pairs, out_result) : solve(request, out_result);
-  if (code != PSPLIT_OK || request->relaxed || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
+  if (code != PSPLIT_OK || request->relaxed || !psplit_i_turns_prove(asked)) return code;
   return psplit_i_ties_break(request, out_result);
 }
