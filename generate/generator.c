@@ -31,7 +31,7 @@ struct psplit_generator {
   pthread_t thread;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  bool started, ready, ended, joined;
+  bool running, ready, ended;
   volatile int stop; /* looked at by the run, where nobody gave another flag */
   psplit_code code;
   psplit_diag diag; /* of the run */
@@ -226,7 +226,7 @@ psplit_code psplit_i_generator_start_over(const psplit_i_way *way, const psplit_
   PSPLIT_TRY(make(g, diag));
   if (pthread_create(&g->thread, NULL, generator_main, g))
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
-  g->started = true;
+  g->running = true;
   pthread_mutex_lock(&g->mutex);
   while (!g->ready && !g->ended) pthread_cond_wait(&g->changed, &g->mutex);
   const bool good = g->ready;
@@ -264,22 +264,25 @@ void psplit_generator_get_stats(psplit_generator *g, psplit_generator_stats *out
   psplit_i_options_defaults(out, out->struct_size, &now, sizeof now);
 }
 
-psplit_code psplit_generator_finish(psplit_generator *g, psplit_diag *diag) {
-  if (!g->started || g->joined) return PSPLIT_OK;
+/* Ends the stages, if any run. */
+static void join_stages(psplit_generator *g) {
+  if (!g->running) return;
   psplit_i_sequences_close(g->sequences);
   pthread_join(g->thread, NULL);
-  g->joined = true;
+  g->running = false;
+}
+
+psplit_code psplit_generator_finish(psplit_generator *g, psplit_diag *diag) {
+  join_stages(g);
   return g->code == PSPLIT_OK ? PSPLIT_OK : psplit_i_fail_as(diag, &g->diag);
 }
 
 const psplit_run *psplit_generator_get_run(const psplit_generator *g) { return g->measured; }
 
 void psplit_generator_destroy(psplit_generator *g) {
-  psplit_diag ignored = {0};
   if (!g) return;
   g->stop = 1;
-  if (g->started && !g->joined && psplit_generator_finish(g, &ignored) != PSPLIT_OK)
-    g->joined = true; /* its sequences were told */
+  join_stages(g); /* what stopped them was told to the sequences */
   psplit_i_sequences_destroy(g->sequences);
   psplit_run_destroy(g->measured);
   part_fini(&g->part);

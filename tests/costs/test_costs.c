@@ -140,15 +140,18 @@ static void a_profile_is_mapped_back(void **state) {
   static const char profile[] =
     "[{\"cat\": \"Session\", \"name\": \"model_run\", \"ts\": 0, \"dur\": 500}," KERNEL(
       "ReorderInput_token_3", "ReorderInput", 1, 2) "," KERNEL("r1_nchwc", "Conv", 10, 90) ","
-    KERNEL("c2_nchwc", "Conv", 20, 60) "," KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 4)
+    KERNEL("c2_nchwc", "Conv", 20, 60) ","
+    KERNEL("ReorderOutput_token_4", "ReorderOutput", 25, 9) ","
+    KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 4)
     ",{\"cat\": \"Session\", \"name\": \"model_run\", \"ts\": 600, \"dur\": 500}," KERNEL(
       "ReorderInput_token_3", "ReorderInput", 1, 2) "," KERNEL("r1_nchwc", "Conv", 10, 50) ","
-    KERNEL("c2_nchwc", "Conv", 20, 30) "," KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 3)
-    "]";
+    KERNEL("c2_nchwc", "Conv", 20, 30) ","
+    KERNEL("ReorderOutput_token_4", "ReorderOutput", 25, 6) ","
+    KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 3) "]";
   psplit_model *model = block();
   bench b = costed(model, profile, NULL);
   assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 50500 + 2500); /* with what reorders its input */
-  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500);
+  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500 + 6500); /* its result */
   assert_int_equal(b.ns[POOL], 3500);
   assert_true(b.ns[RELU1] > 0 && b.ns[ADD] > 0 && b.ns[RELU2] > 0);
   assert_string_equal(b.planner->cost_source, "measured");

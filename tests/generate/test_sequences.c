@@ -190,6 +190,7 @@ static void make(const struct making *m, bool tells) {
   assert_int_equal(stats.n_prompt_tokens, 3);
   assert_int_equal(stats.n_tokens, m->n);
   assert_int_equal(stats.n_steps, m->n);
+  assert_true(stats.seconds > 0);
   psplit_i_sequences_close(ss);
   assert_false(take(&source, &taken));
   psplit_i_sequences_destroy(ss);
