@@ -267,6 +267,9 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_MAX_UNPACKED] =
       "max_unpacked_bytes of psplit_feed_options, or of psplit_train_options, raises the limit",
     [PSPLIT_HINT_TIME_LIMIT] = "a larger time_limit_s may find one",
+    [PSPLIT_HINT_TRAINER] = "psplit_train runs them",
+    [PSPLIT_HINT_TRAINING] =
+      "psplit_training_form with PSPLIT_WEIGHTS_INPUT and an optimizer makes such",
     [PSPLIT_HINT_WEIGHT_GRADIENTS] =
       "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients parts them",
   };

@@ -16,6 +16,7 @@ typedef uint32_t psplit_i_ref;
 /* TensorProto.DataType of what rules make. */
 enum {
   PSPLIT_ELEM_FLOAT = 1,
+  PSPLIT_ELEM_INT32 = 6,
   PSPLIT_ELEM_INT64 = 7,
   PSPLIT_ELEM_STRING = 8,
   PSPLIT_ELEM_BOOL = 9,

@@ -157,7 +157,8 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   if (!any)
     PSPLIT_FAIL(psplit_i_fail(
       diag, PSPLIT_USAGE, "there is nothing to train: %s",
-      psplit_i_weights_are_constants(gradient->shapes)
+      options->n_freeze ? "what is to be frozen leaves none of the weights"
+      : psplit_i_weights_are_constants(gradient->shapes)
         ? "the model's weights are results of Constant nodes, which are never trained; make "
           "initializers of them first"
         : "the model has no floating-point initializer in a parameter's place; name some to be "

@@ -137,6 +137,21 @@ static psplit_code find_prediction(loss *l, const char *text) {
   return PSPLIT_OK;
 }
 
+/* Labels or targets that are values of the model are of a type that the loss takes. */
+static psplit_code check_target(loss *l, const char *text, bool classes) {
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
+  const int32_t elem = value == PSPLIT_NONE ? 0 : psplit_i_shapes_type(l->shapes, value)->elem;
+  if (!elem || !psplit_i_dtype_name(elem)) return PSPLIT_OK;
+  if (classes ? elem == PSPLIT_ELEM_INT32 || elem == PSPLIT_ELEM_INT64
+              : elem == l->elem || (psplit_i_is_half(elem) && l->elem == PSPLIT_ELEM_FLOAT))
+    return PSPLIT_OK;
+  return psplit_i_fail(l->diag, PSPLIT_USAGE,
+                       "loss \"%s\": \"%s\" is %s in the model, and %s are needed; a name that the "
+                       "model does not have makes an input",
+                       text, l->target, psplit_i_dtype_name(elem),
+                       classes ? "labels of int64 or int32" : psplit_i_dtype_name(l->elem));
+}
+
 /* The input for labels or targets, unless a value has its name: of the prediction's shape, without
  * axis `skip` where that is not negative. */
 static void add_target(loss *l, int32_t elem, int32_t skip) {
@@ -271,7 +286,9 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
   const char *y = fresh(&l, "loss");
   l.prediction = widened(&l, l.prediction, l.type->elem);
   l.elem = psplit_i_is_half(l.type->elem) ? PSPLIT_ELEM_FLOAT : l.type->elem;
-  if (strcmp(l.kind, "softmax-cross-entropy") == 0)
+  const bool classes = strcmp(l.kind, "softmax-cross-entropy") == 0;
+  PSPLIT_TRY(check_target(&l, text, classes));
+  if (classes)
     PSPLIT_TRY(cross_entropy(&l, text, y));
   else if (strcmp(l.kind, "mse") == 0)
     squared_error(&l, y);

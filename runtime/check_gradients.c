@@ -420,7 +420,8 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
     return psplit_i_fail(diag, PSPLIT_USAGE, "gradients are checked in one direction at least");
   PSPLIT_TRY(psplit_i_pipe_read(directory, c->options->max_text_bytes, diag, pipe));
   if (!pipe->manifest.training)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "the stages of %s do not train", directory);
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(TRAINING),
+                               "the stages of %s do not train", directory);
   PSPLIT_TRY(list_findings(c->check, diag));
   PSPLIT_TRY(psplit_i_train_pass_open(&ort->ort, pipe, &session, diag, &c->pass));
   PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_SENT, table_of(c)->loss_stage,

@@ -173,10 +173,10 @@ out:
 psplit_code psplit_i_pipe_check_runs(const psplit_i_pipe *pipe, psplit_diag *diag) {
   const psplit_i_training_table *training = pipe->manifest.training;
   if (!training || !training->plain_weights) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                       "the stages of %s train: their weights are inputs without first values, "
-                       "which a trainer gives",
-                       pipe->directory);
+  return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(TRAINER),
+                             "the stages of %s train: their weights are inputs without first "
+                             "values",
+                             pipe->directory);
 }
 
 void psplit_i_pipe_fini(psplit_i_pipe *pipe) { psplit_i_arena_fini(&pipe->arena); }

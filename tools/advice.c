@@ -47,12 +47,16 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_INPUT_SHAPE] = ": --shape $1=...",
   [PSPLIT_HINT_INPUT_SIZES] = "; see --dim and --shape",
   [PSPLIT_HINT_STREAM] = " and needs --stream",
-  [PSPLIT_HINT_WEIGHT_INPUTS] = "; --trained-weights input makes them plain inputs",
+  [PSPLIT_HINT_WEIGHT_INPUTS] =
+    "; onnx-pipeline-split --trained-weights input makes plain inputs of them",
   [PSPLIT_HINT_TRAIN_DATA] = ": --data $1=FILE",
   [PSPLIT_HINT_WEIGHT_GRADIENTS] = "; onnx-pipeline-split --weight-gradients apart parts them",
   [PSPLIT_HINT_MAX_UNPACKED] = "; the limit is lifted by --max-unpacked MIB",
   [PSPLIT_HINT_TIME_LIMIT] = "; a larger --time-limit may find one",
   [PSPLIT_HINT_TIMEOUT] = " (see --timeout)",
+  [PSPLIT_HINT_TRAINER] = "; onnx-pipeline-train runs them",
+  [PSPLIT_HINT_TRAINING] = ("; onnx-pipeline-split --training --loss LOSS --optimizer adamw "
+                            "--trained-weights input makes such"),
 };
 
 /* What comes before the message; no colon where that starts with the option's value. */

@@ -161,8 +161,10 @@ static int parse(int argc, char **argv, settings *s) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (!take(s, id, argument)) return 2;
   if (optind + 1 != argc)
-    return cli_usage(&PROGRAM,
-                     s->profile ? "one model or directory is needed" : "one directory is needed");
+    return cli_usage(&PROGRAM, s->profile
+                                 ? "one model or directory is needed, besides --profile FILE, "
+                                   "which is written"
+                                 : "one directory is needed");
   if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
     return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
   if (s->profile && s->resume) return cli_usage(&PROGRAM, "--profile FILE takes no --resume-from");

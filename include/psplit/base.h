@@ -122,6 +122,8 @@ typedef enum psplit_hint {
   PSPLIT_HINT_MAX_UNPACKED,        /* psplit_feed_options.max_unpacked_bytes */
   /* INFEASIBLE with this one: no split was found in the time, nor proved that there is none. */
   PSPLIT_HINT_TIME_LIMIT, /* psplit_partition_options.time_limit_s, psplit_planner_options's */
+  PSPLIT_HINT_TRAINER,    /* psplit_train: the stages are for it */
+  PSPLIT_HINT_TRAINING,   /* a split by psplit_training_options, weights as inputs, an optimizer */
   PSPLIT_N_HINTS
 } psplit_hint;
 

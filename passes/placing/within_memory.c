@@ -46,10 +46,11 @@ static const char *name_of_node(const psplit_planner *planner, uint32_t node) {
   return *n->name || !n->n_outputs ? n->name : name_of_value(planner, n->outputs[0]);
 }
 
-/* Bytes as people read them in an error: whole MiB where that loses little. */
+/* Bytes as people read them in an error: whole MiB or KiB where that loses little. */
 static const char *amount(uint64_t bytes, char out[32]) {
-  const bool large = bytes >= UINT64_C(10) << 20;
-  snprintf(out, 32, "%" PRIu64 " %s", large ? bytes >> 20 : bytes >> 10, large ? "MiB" : "KiB");
+  static const char *const UNITS[] = {"B", "KiB", "MiB"};
+  const uint32_t unit = bytes >= UINT64_C(10) << 20 ? 2 : bytes >= UINT64_C(10) << 10 ? 1 : 0;
+  snprintf(out, 32, "%" PRIu64 " %s", bytes >> 10 * unit, UNITS[unit]);
   return out;
 }
 

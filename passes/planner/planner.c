@@ -74,7 +74,9 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
   psplit_i_advice advice = {0};
   char label[128];
   psplit_i_text_addf(&why, "%" PRIu32 " stages cannot all have work: ", n_stages);
-  if (only && only->n_bodies)
+  if (!n_nodes)
+    psplit_i_text_puts(&why, "the model has no nodes, so there is nothing to split");
+  else if (only && only->n_bodies)
     psplit_i_text_addf(&why, "the whole model is one %s node", only->op_type);
   else
     psplit_i_text_addf(&why, "the model has %" PRIu32 " node%s", n_nodes, n_nodes == 1 ? "" : "s");
@@ -82,7 +84,7 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
     psplit_i_text_addf(&why, ", and no cut goes through the branches of If %s",
                        psplit_i_node_label(planner->graph, largest, label, sizeof label));
     why.failed |= !psplit_i_inline_hint(planner->graph, largest, &advice);
-  } else {
+  } else if (n_nodes) {
     psplit_i_text_puts(&why, only && only->n_bodies ? ", and no cut goes through a node's bodies"
                                                     : "; ask for fewer stages");
   }

@@ -87,12 +87,12 @@ static psplit_code check_split(const psplit_i_pipe *pipe, const psplit_train_opt
                                psplit_diag *diag) {
   const psplit_i_training_table *t = pipe->manifest.training;
   if (!t)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "the stages of %s were not made for training",
-                         pipe->directory);
+    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(TRAINING),
+                               "the stages of %s were not made for training", pipe->directory);
   if (!t->optimizer)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "the stages of %s have no updates: they were made without an optimizer",
-                         pipe->directory);
+    return psplit_i_fail_about(
+      diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(TRAINING),
+      "the stages of %s have no updates: they were made without an optimizer", pipe->directory);
   const psplit_code code = check_states(t, o, diag);
   if (code != PSPLIT_OK) return code;
   if (o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE && !has_weight_gradients(&pipe->manifest))

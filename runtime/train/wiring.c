@@ -177,7 +177,10 @@ psplit_code psplit_i_wiring_make(const psplit_i_pipe *pipe, uint32_t n_chunks, u
   /* In each replica: what crosses, and two wires for each stage and each device. */
   size_t most = pipe->n_links + (size_t)training->n_transfers + 4 * (size_t)n_stages;
   if (!n_chunks || n_stages % n_chunks)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " stages are not %" PRIu32 " for a device",
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%" PRIu32 " stages cannot be given to devices %" PRIu32
+                         " to each: their "
+                         "number has to be a multiple of it",
                          n_stages, n_chunks);
   w.n_line = n_stages / n_chunks;
   w.n_devices = w.n_line * n_replicas;

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 
-from bad_input import Tap, chain, listing, write
+from bad_input import Tap, chain, listing, model, write
 
 
 def make_files(cwd, split):
@@ -65,9 +65,14 @@ def make_files(cwd, split):
     write(cwd, "list.json", b'[{"name": "a"}, {"name": "b"}]')
     write(cwd, "a100.json", b'{"devices": [{"name": "a", "preset": "a100"}]}')
     write(cwd, "smi.csv", b"name, memory.total [MiB]\nNVIDIA A100, 40960 MiB\n")
+    write(cwd, "none.onnx", model("g (float[2] x) => (float[2] x) {}"))
+    write(cwd, "constants.onnx", model("g () => (float[1] y, float[1] z) { y = Constant <value = float[1] {1}> () "
+                                       "z = Constant <value = float[1] {2}> () }"))
     os.makedirs(os.path.join(cwd, "mine"))
     write(os.path.join(cwd, "mine"), "notes.txt", b"kept\n")
     subprocess.run([split, "m.onnx", "-k", "2", "-o", "s", "-q", "--dim", "batch=2"], cwd=cwd, check=True)
+    subprocess.run([split, "m.onnx", "-k", "2", "-o", "trains", "-q", "--dim", "batch=2", "--training", "--loss", "mse:",
+                    "--trained-weights", "input"], cwd=cwd, check=True)
     # c.onnx has device configurations: one, called pipeline.
     subprocess.run([split, "m.onnx", "-k", "2", "--plan-only", "-q", "--dim", "batch=2", "--annotate", "c.onnx"],
                    cwd=cwd, check=True)

@@ -75,6 +75,8 @@ tap.ok(make(plain, 'mse:', 'train=*').weights.unused === null, 'a weight that th
 tap.ok(make(plain, 'mse:', 'gradient_of=x', 'freeze=*').weights.x === 'x.grad', 'the gradient of an input alone');
 
 // ---- options that cannot be meant ----
+const unweighted = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
+  nodes: [node('Tanh', ['x'], ['y'])] });
 const scores = around([node('Tanh', ['a'], ['b'])]);
 const constants = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
   nodes: [node('Constant', [], ['w'], { value: weight(4) }), node('Mul', ['x', 'w'], ['y'])] });
@@ -118,7 +120,8 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['a pattern for nothing', plain, /train "q" matches no/, 'USAGE', 'mse:', 'train=q'],
   ['another', plain, /freeze "q" matches no/, 'USAGE', 'mse:', 'freeze=q'],
   ['nothing to train', plain, /nothing to train/, 'USAGE', 'mse:', 'freeze=*'],
-  ['nothing named', plain, /initializer in a parameter's place/, 'USAGE', 'mse:', 'freeze=*'],
+  ['all of it frozen', plain, /what is to be frozen leaves none of the weights/, 'USAGE', 'mse:', 'freeze=*'],
+  ['nothing in a place of parameters', unweighted, /initializer in a parameter's place/, 'USAGE', 'mse:'],
   ['weights of constants', constants, /results of Constant nodes, which are never trained; make init/, 'USAGE', 'mse:'],
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
   ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],

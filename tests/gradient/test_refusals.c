@@ -39,6 +39,9 @@ static const char TWO_OUTPUTS[] =
 static const char IMAGE[] = "(float[2,5,3] x) => (y) <float[3] w = raw {0 * 3}> { y = Mul (x, w) }";
 static const char WHOLE[] =
   "(float[2,5] x) => (y) <float[5] w = raw {0 * 5}> { p = Mul (x, w) y = Cast <to = 7> (p) }";
+static const char MIXED[] =
+  "(float[2,5] x, int64[2,5] k, double[2,5] d) => (y) <float[5] w = raw {0 "
+  "* 5}> { y = Mul (x, w) }";
 static const char DOUBLES[] =
   "(double[2,5] x) => (y) <double[5] w = raw {0 * 5}> { y = Mul (x, w) }";
 static const char OLD[] =
@@ -82,6 +85,10 @@ static const struct {
   {IMAGE, "mse:prediction=q", PSPLIT_USAGE, "the model has no value \"q\""},
   {TWO_OUTPUTS, "mse:", PSPLIT_USAGE, "the model has several outputs, so it has to say which"},
   {WHOLE, "mse:", PSPLIT_USAGE, "\"y\" is no floating-point tensor"},
+  {MIXED, "softmax-cross-entropy:labels=x", PSPLIT_USAGE,
+   "\"x\" is float32 in the model, and labels of int64 or int32 are needed; a name that"},
+  {MIXED, "mse:target=k", PSPLIT_USAGE, "\"k\" is int64 in the model, and float32 are needed"},
+  {MIXED, "bce-with-logits:labels=d", PSPLIT_USAGE, "\"d\" is float64 in the model, and float32"},
   {OLD, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED, "opset 12 or later, this one has 11"},
 };
 

@@ -135,9 +135,9 @@ static void ways_that_there_are_not_are_told(void **state) {
   says = "no such learning rate, or way with NaN";
   WITH(o.rate = PSPLIT_RATE_COSINE + 1);
   WITH(o.on_nan = PSPLIT_ON_NAN_SKIP + 1);
-  says = "2 stages are not 0 for a device";
+  says = "2 stages cannot be given to devices 0 to each: their number has to be a multiple of it";
   WITH(o.n_chunks = 0);
-  says = "2 stages are not 3 for a device";
+  says = "2 stages cannot be given to devices 3 to each: their number has to be a multiple of it";
   WITH((o.schedule = PSPLIT_SCHEDULE_INTERLEAVED, o.n_chunks = 3));
 }
 
