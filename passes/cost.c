@@ -214,6 +214,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   planner->solution = NULL;
   PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, diag)); /* costs are of the first */
   PSPLIT_TRY(evaluate(planner, bindings, diag));
+  PSPLIT_TRY(psplit_i_planner_find_folded(planner, diag));
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     planner->node_class[n] = psplit_i_costs_node(planner->costs, n).op_class;
   PSPLIT_TRY(classify_devices(planner, diag));

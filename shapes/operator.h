@@ -21,7 +21,9 @@ typedef enum psplit_i_op_flag {
    * blocks. */
   PSPLIT_I_OP_BLOCKED = 1 << 7,
   PSPLIT_I_OP_KEEPS_BLOCKS = 1 << 8,
-  PSPLIT_I_OP_FOLDS = 1 << 9 /* behind a convolution, with constants: becomes part of its weights */
+  PSPLIT_I_OP_FOLDS =
+    1 << 9, /* behind a convolution, with constants: becomes part of its weights */
+  PSPLIT_I_OP_FIXED = 1 << 10 /* tells sizes: where the file fixes these, runtimes fold it */
 } psplit_i_op_flag;
 
 /* Number of an operator's first row in rules.def, PSPLIT_NONE for one that has none. Rows of one

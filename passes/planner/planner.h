@@ -133,6 +133,8 @@ struct psplit_planner {
    * can tell; NULL where no node's work hangs on that. */
   int64_t *node_plenty_ns;
   uint8_t *node_flags; /* [n_nodes] PSPLIT_I_NODE_* */
+  /* [n_nodes] with COSTS. 1: it runs, but once, when a session is opened. NULL: none does. */
+  uint8_t *node_folded;
 
   psplit_i_grouping grouping;
   const psplit_i_pattern_count *patterns; /* [n_patterns] of the last `fuse`; NULL before one */
@@ -230,7 +232,11 @@ void psplit_i_name_refused(const psplit_planner *planner, psplit_diag *diag);
 /* Time of the whole model on a device, used by the plan or not. O(nodes). */
 int64_t psplit_i_planner_total_ns(const psplit_planner *planner, uint32_t device);
 
-/* Roofline of a node; 0 for dead and free ones, since runtimes drop or fold them. */
+/* Finds what is folded besides free nodes. Needs SHAPES and LIVE. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_find_folded(psplit_planner *planner,
+                                                         psplit_diag *diag);
+
+/* Roofline of a node; 0 for dead, free and folded ones, since runtimes drop or fold them. */
 int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs *costs,
                              uint32_t device, uint32_t node);
 

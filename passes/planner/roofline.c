@@ -9,6 +9,7 @@ int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs
   const psplit_i_kernel kernel = psplit_i_costs_kernel(costs, node);
   const psplit_i_part *part = psplit_i_costs_parts(costs, node);
   if (!psplit_i_node_runs(planner->node_flags[node])) return 0;
+  if (planner->node_folded && planner->node_folded[node]) return 0;
   if (!part) return psplit_i_kernel_ns(model, &work, &kernel);
   int64_t ns = 0;
   for (; part; part = part->next)

@@ -456,6 +456,43 @@ static void another_device_is_as_much_slower_as_its_roofline(void **state) {
   psplit_model_close(model);
 }
 
+/* Runtimes fold what follows from sizes that the file fixes, not from those that a caller tells the
+ * planner: a session does not know them. */
+static void what_follows_from_fixed_sizes_takes_no_time(void **state) {
+  (void)state;
+  enum { SHAPE, GATHER, CONCAT, SIZE, RESHAPE, N };
+  static const psplit_dim_value one = {"batch", 1};
+  static const struct {
+    const char *size;
+    bool given, folded;
+  } cases[] = {{"1", false, true}, {"batch", false, false}, {"batch", true, false}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "(float[%s,8,16,16] x) => (float[p,q] y, int64 n)"
+             "<int64[1] which = {1}, int64[1] rest = {-1}> {"
+             "  s = Shape (x) g = Gather (s, which)"
+             "  to = Concat <axis = 0> (g, rest) n = Size (x) y = Reshape (x, to)"
+             "}",
+             cases[c].size);
+    psplit_model *model = opened_text(text);
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.dims = &one;
+    options.n_dims = cases[c].given;
+    psplit_diag diag = {0};
+    psplit_planner *planner;
+    int64_t ns[N];
+    assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+    assert_int_equal(psplit_planner_run(planner, "infer-shapes,cost", &diag), PSPLIT_OK);
+    psplit_planner_node_ns(planner, 0, ns);
+    for (uint32_t n = SHAPE; n < SIZE; n++) assert_int_equal(ns[n] == 0, cases[c].folded);
+    assert_true(ns[SIZE] > 0); /* which ONNX Runtime counts in each run */
+    psplit_planner_destroy(planner);
+    psplit_model_close(model);
+  }
+}
+
 /* Whatever bytes a file has, it is taken or refused; what is taken gives times that can be. */
 static void spoilt_files_are_taken_or_refused(void **state) {
   (void)state;
@@ -520,6 +557,7 @@ int main(void) {
     cmocka_unit_test(profiles_of_stages_become_one_file),
     cmocka_unit_test(a_busy_machine_makes_all_kernels_longer_by_as_much),
     cmocka_unit_test(another_device_is_as_much_slower_as_its_roofline),
+    cmocka_unit_test(what_follows_from_fixed_sizes_takes_no_time),
     cmocka_unit_test(spoilt_files_are_taken_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
