@@ -52,7 +52,9 @@ static psplit_model *model_of(const block *b) {
   psplit_i_text whole = {0};
   psplit_i_text_addf(&whole,
                      "<ir_version: 8, opset_import: [\"\": %ld, \"com.microsoft\": 1, "
-                     "\"ai.onnx.ml\": 5, \"ai.onnx.preview.training\": 1]>\n%.*s => (%s) %.*s {%s}",
+                     "\"ai.onnx.ml\": 5, \"ai.onnx.preview.training\": 1, \"onnx.brevitas\": 1, "
+                     "\"qonnx.custom_op.general\": 1, \"finn.custom_op.general\": 1]>\n"
+                     "%.*s => (%s) %.*s {%s}",
                      opset, (int)(inputs_end - text), text, b->values.bytes,
                      (int)(nodes - constants), constants, nodes);
   psplit_model *model = opened_text(whole.bytes);
