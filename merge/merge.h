@@ -5,7 +5,8 @@
  *   copies.c  nodes and weights that stand in several stages, found once
  *   names.c   what each value is called in the whole
  *   rename.c  a node or a declaration with other names in it, bodies included
- *   graph.c   the whole model's fields, from those of the stages
+ *   graph.c   the fields of the whole graph, from those of the stages
+ *   model.c   what stands around the graph, likewise
  *   merge.c   where weights go, and the file
  * Values are numbered over all stages: those of stage s follow those of stage s - 1. */
 #ifndef PSPLIT_MERGE_MERGE_INTERNAL_H
@@ -84,10 +85,16 @@ void psplit_i_comparer_fini(psplit_i_comparer *comparer);
 PSPLIT_MUST_USE psplit_code psplit_i_merge_copies(psplit_i_merger *m);
 /* Names all values. Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_names(psplit_i_merger *m);
-/* Fills m->graph. Errors: INVALID, NOMEM. */
+/* graph.c: fills m->graph. Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_graph(psplit_i_merger *m);
-/* The other fields of the ModelProto. Errors: UNSUPPORTED, NOMEM. */
+/* model.c: the other fields of the ModelProto. Errors: UNSUPPORTED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_model(psplit_i_merger *m, psplit_i_segments *head);
+
+/* Puts a field of stage s, n bytes in skeleton form, behind `out`, with its tensors where they
+ * belong: in one data file for all stages. Errors: those of psplit_i_rewrite_field. */
+PSPLIT_MUST_USE psplit_code psplit_i_merge_rewrite(psplit_i_merger *m, uint32_t stage,
+                                                   const ProtobufCMessageDescriptor *descriptor,
+                                                   const void *bytes, size_t n, psplit_i_rope *out);
 
 /* The value that a value of stage s is in the end. */
 uint32_t psplit_i_merge_value(psplit_i_merger *m, uint32_t stage, uint32_t value);
