@@ -4,6 +4,7 @@
  *   backward.c   of training: backward passes
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
+ *   coverage.c   whether all of the model is in the stages
  *   declared.c   what is stated of training besides: types, and what is kept
  *   file.c       one file that is to be the whole model
  *   inlined.c    Ifs that were taken for one branch
@@ -11,8 +12,9 @@
  *   types.c      types and shapes that the manifest and the ports state
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   rim.c        what stages that train take and give besides
- *   proof.c      the proof: nodes, weights, descriptions, coverage
+ *   proof.c      the proof: nodes, weights, descriptions
  *   training.c   what belongs to training: the model differentiated again, weights, loss
+ *   training_masks.c  of training: random operators that read masks
  *   update.c     of training: updates and first weights
  *   verify.c     a directory, by its manifest
  *   whole.c      whether the model is another one on the whole
@@ -182,8 +184,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_open_part(psplit_i_proof *p, const char *di
                                                const psplit_verify_options *options);
 void psplit_i_close_part(psplit_i_proof *p);
 
-/* Whether a node may give something else when it runs again. */
+/* Whether a node may give something else when it runs again, as its operator draws random numbers
+ * or is one that nobody here knows. Independent of the list that the passes use. */
 bool psplit_i_may_vary(const psplit_i_node *node);
+
+/* After all stages: every node, output and initializer of the model was seen, nodes as often as the
+ * manifest says, and copies agree. Transfers need no look: each row of a port was found to be
+ * joined by a node with the tag of its transfer, and each transfer to have a row at both ends. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_coverage(psplit_i_proof *p);
 
 /* --- stages that train; without a rim nothing is trained, and there are no rim nodes --- */
 
