@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gradient.h"
+#include "mask_expression.h"
 #include "onnx.pb-c.h"
 #include "operator.h"
 
@@ -14,21 +15,9 @@ enum {
   RATIO_INPUT = 1,
   FLOAT = 1,
   BOOL = 9,
-  MOST_NODES = 8 /* that one operator becomes */
 };
 
-/* Both models, read side by side. */
-typedef struct walk {
-  const psplit_i_proof *p;
-  const psplit_model *before, *after;
-  const psplit_i_graph *whole, *edited; /* their graphs */
-  const psplit_i_shapes *shapes;        /* of `edited` */
-  const psplit_i_training_table *table;
-  uint32_t n, m; /* the next node of each */
-  uint32_t mask; /* the next row of the table */
-} walk;
-
-static psplit_code differs(const walk *w, const char *why) {
+static psplit_code differs(const psplit_i_mask_walk *w, const char *why) {
   char label[128];
   return PSPLIT_I_DIFFERS(w->p, "node %s of the model is trained otherwise: %s",
                           psplit_i_node_label(w->whole, w->n, label, sizeof label), why);
@@ -37,7 +26,7 @@ static psplit_code differs(const walk *w, const char *why) {
 /* ---- what an operator says ---- */
 
 /* The number that inference knows a value to be. */
-static bool is_inferred(const walk *w, uint32_t value, double *out) {
+static bool is_inferred(const psplit_i_mask_walk *w, uint32_t value, double *out) {
   const uint32_t edited = psplit_i_graph_find_value(w->edited, w->whole->values[value].name);
   if (edited == PSPLIT_NONE) return false;
   const psplit_i_vtype *type = psplit_i_shapes_type(w->shapes, edited);
@@ -46,7 +35,8 @@ static bool is_inferred(const walk *w, uint32_t value, double *out) {
 }
 
 /* The number in a constant of one element. */
-static psplit_code read_number(const walk *w, uint32_t value, bool *out_known, double *out) {
+static psplit_code read_number(const psplit_i_mask_walk *w, uint32_t value, bool *out_known,
+                               double *out) {
   psplit_code code;
   const psplit_i_value *v = &w->whole->values[value];
   psplit_i_arena scratch;
@@ -77,12 +67,8 @@ out:
   return code;
 }
 
-static bool is_given(const psplit_i_node *node, uint32_t input) {
-  return input < node->n_inputs && node->inputs[input] != PSPLIT_NONE;
-}
-
 /* Whether a Dropout has to read a mask, and what it drops. */
-static psplit_code dropout(const walk *w, const psplit_i_node *node, bool *out_masked,
+static psplit_code dropout(const psplit_i_mask_walk *w, const psplit_i_node *node, bool *out_masked,
                            double *out_ratio) {
   psplit_code code = PSPLIT_OK;
   float ratio = 0.5F;
@@ -92,169 +78,18 @@ static psplit_code dropout(const walk *w, const psplit_i_node *node, bool *out_m
   if (node->opset < 7) {
     psplit_i_attr_int(node, "is_test", &is_test);
     mode = !is_test;
-  } else if (node->opset >= 12 && is_given(node, MODE_INPUT)) {
+  } else if (node->opset >= 12 && psplit_i_is_given(node, MODE_INPUT)) {
     PSPLIT_TRY(read_number(w, node->inputs[MODE_INPUT], &known, &mode));
     if (!known) mode = 0;
   }
   if (node->opset < 12) psplit_i_attr_float(node, "ratio", &ratio);
   *out_ratio = (double)ratio;
-  if (node->opset >= 12 && is_given(node, RATIO_INPUT))
+  if (node->opset >= 12 && psplit_i_is_given(node, RATIO_INPUT))
     PSPLIT_TRY(read_number(w, node->inputs[RATIO_INPUT], &known, out_ratio));
   *out_masked = *out_ratio != 0 && (w->table->dropout == PSPLIT_DROPOUT_TRAIN ||
                                     (w->table->dropout == PSPLIT_DROPOUT_AS_IS && mode != 0));
 out:
   return code;
-}
-
-/* ---- expressions ---- */
-
-/* The nodes of the edited model that stand for one of the whole model. */
-typedef struct part {
-  const walk *w;
-  uint32_t first, n;
-  bool used[MOST_NODES];
-} part;
-
-static void put_constant(const Onnx__TensorProto *tensor, psplit_i_text *out) {
-  psplit_i_text_addf(out, "#%d:", tensor ? tensor->data_type : 0);
-  for (size_t i = 0; tensor && i < tensor->raw_data.len; i++)
-    psplit_i_text_addf(out, "%02x", tensor->raw_data.data[i]);
-}
-
-/* What a value is as an expression: the next mask is @, values of the whole model are 'NAME'. */
-static void put_value(part *at, uint32_t value, psplit_i_text *out) {
-  const psplit_i_graph *graph = at->w->edited;
-  const char *name = graph->values[value].name;
-  const uint32_t producer = graph->values[value].producer;
-  const psplit_i_training_table *table = at->w->table;
-  if (producer == PSPLIT_NONE || producer < at->first || producer >= at->first + at->n) {
-    const bool is_next = strcmp(table->masks[at->w->mask].tensor, name) == 0;
-    psplit_i_text_addf(out, is_next ? "@" : "'%s'", name);
-    return;
-  }
-  const psplit_i_node *node = &graph->nodes[producer];
-  int64_t to = 0;
-  at->used[producer - at->first] = true;
-  psplit_i_text_addf(out, "%s%s", node->domain, node->op_type);
-  const bool is_constant = psplit_i_node_is(node, "Constant");
-  const bool is_cast = psplit_i_attr_int(node, "to", &to);
-  if (is_cast) psplit_i_text_addf(out, "<%" PRId64 ">", to);
-  if (node->n_attributes != (size_t)(is_cast || is_constant)) psplit_i_text_puts(out, "<?>");
-  psplit_i_text_puts(out, "(");
-  if (is_constant) put_constant(psplit_i_attr_tensor(node, "value"), out);
-  for (uint32_t i = 0; i < node->n_inputs; i++) {
-    if (i) psplit_i_text_puts(out, ",");
-    if (node->inputs[i] != PSPLIT_NONE) put_value(at, node->inputs[i], out);
-  }
-  psplit_i_text_puts(out, ")");
-}
-
-static void put_number(psplit_i_text *out, int32_t elem, double value) {
-  uint8_t bytes[8];
-  const size_t n = psplit_i_number_bytes(elem, value, bytes);
-  psplit_i_text_addf(out, "Constant(#%d:", elem);
-  for (size_t i = 0; i < n; i++) psplit_i_text_addf(out, "%02x", bytes[i]);
-  psplit_i_text_puts(out, ")");
-}
-
-/* What is drawn, of the shape of `like`. */
-static void put_drawn(psplit_i_text *out, const char *like, bool is_shaped) {
-  if (is_shaped)
-    psplit_i_text_addf(out, "Reshape(@,Shape('%s'))", like);
-  else
-    psplit_i_text_puts(out, "@");
-}
-
-/* An operator as it has to be. */
-typedef struct expected {
-  psplit_draw_kind kind;
-  double ratio;
-  int32_t elem;     /* of x, or where there is none of y */
-  int32_t y_elem;   /* of the result */
-  const char *like; /* "" where nothing is */
-  double factor, term;
-} expected;
-
-static void put_expected(const expected *e, const psplit_i_node *node, bool is_shaped,
-                         psplit_i_text *out) {
-  const bool is_bernoulli = psplit_i_node_is(node, "Bernoulli");
-  if (e->kind == PSPLIT_DRAW_KEEP) {
-    psplit_i_text_puts(out, "Where(");
-    put_drawn(out, e->like, is_shaped);
-    psplit_i_text_addf(out, ",Mul('%s',", e->like);
-    put_number(out, e->elem, 1 / (1 - e->ratio));
-    psplit_i_text_puts(out, "),");
-    put_number(out, e->elem, 0);
-    psplit_i_text_puts(out, ")");
-    return;
-  }
-  const bool is_cast = is_bernoulli || e->y_elem != FLOAT;
-  if (is_cast) psplit_i_text_addf(out, "Cast<%d>(", e->y_elem);
-  psplit_i_text_puts(out, is_bernoulli ? "Less(" : "Add(Mul(");
-  if (is_bernoulli && e->elem != FLOAT) psplit_i_text_addf(out, "Cast<%d>(", e->elem);
-  put_drawn(out, e->like, is_shaped);
-  if (is_bernoulli) {
-    psplit_i_text_addf(out, "%s,'%s')", e->elem != FLOAT ? ")" : "", e->like);
-  } else {
-    psplit_i_text_puts(out, ",");
-    put_number(out, FLOAT, e->factor);
-    psplit_i_text_puts(out, "),");
-    put_number(out, FLOAT, e->term);
-    psplit_i_text_puts(out, ")");
-  }
-  if (is_cast) psplit_i_text_puts(out, ")");
-}
-
-/* Types of inputs are those that the edited model has, which is inferred from what both have. */
-static void expect(const walk *w, const psplit_gradient *gradient, const psplit_i_node *node,
-                   expected *out) {
-  float low = 0, high = 1, mean = 0, scale = 1;
-  int64_t dtype = 0;
-  const char *y = w->whole->values[node->outputs[0]].name;
-  const uint32_t in_edited = psplit_i_graph_find_value(w->edited, y);
-  const char *x = is_given(node, 0) ? w->whole->values[node->inputs[0]].name : NULL;
-  const uint32_t x_edited = x ? psplit_i_graph_find_value(w->edited, x) : in_edited;
-  out->like = x ? x : "";
-  out->elem = psplit_i_shapes_type(gradient->shapes, x_edited)->elem;
-  out->y_elem = psplit_i_attr_int(node, "dtype", &dtype) ? (int32_t)dtype : x ? out->elem : FLOAT;
-  psplit_i_attr_float(node, "low", &low);
-  psplit_i_attr_float(node, "high", &high);
-  psplit_i_attr_float(node, "mean", &mean);
-  psplit_i_attr_float(node, "scale", &scale);
-  const bool is_normal =
-    psplit_i_node_is(node, "RandomNormal") || psplit_i_node_is(node, "RandomNormalLike");
-  out->kind = psplit_i_node_is(node, "Dropout") ? PSPLIT_DRAW_KEEP
-              : is_normal                       ? PSPLIT_DRAW_NORMAL
-                                                : PSPLIT_DRAW_UNIFORM;
-  out->factor = is_normal ? (double)scale : (double)high - (double)low;
-  out->term = is_normal ? (double)mean : (double)low;
-}
-
-/* Whether the nodes are the operator's expression, and its second output the mask. */
-static bool is_expression(part *at, const expected *e, const psplit_i_node *node, bool is_shaped,
-                          psplit_i_text *scratch) {
-  const psplit_i_graph *whole = at->w->whole, *edited = at->w->edited;
-  size_t half;
-  bool good = true;
-  memset(at->used, 0, sizeof at->used);
-  scratch->n = 0;
-  put_expected(e, node, is_shaped, scratch);
-  if (node->n_outputs > 1 && node->outputs[1] != PSPLIT_NONE) {
-    psplit_i_text_puts(scratch, ";Identity(");
-    put_drawn(scratch, e->like, is_shaped);
-    psplit_i_text_puts(scratch, ")");
-  }
-  half = scratch->n;
-  for (uint32_t o = 0; o < node->n_outputs; o++) {
-    if (node->outputs[o] == PSPLIT_NONE) continue;
-    const uint32_t value = psplit_i_graph_find_value(edited, whole->values[node->outputs[o]].name);
-    if (value == PSPLIT_NONE) return false;
-    if (o) psplit_i_text_puts(scratch, ";");
-    put_value(at, value, scratch);
-  }
-  for (uint32_t i = 0; i < at->n; i++) good &= at->used[i];
-  return good && !scratch->failed && scratch->n == 2 * half &&
-         memcmp(scratch->bytes, scratch->bytes + half, half) == 0;
 }
 
 /* ---- the manifest's row ---- */
@@ -278,7 +113,7 @@ static bool is_size(const psplit_i_dims *dims, psplit_dim dim, const psplit_i_ma
 }
 
 /* Whether the stage takes it. */
-static bool is_taken(const walk *w, const psplit_i_mask_row *row) {
+static bool is_taken(const psplit_i_mask_walk *w, const psplit_i_mask_row *row) {
   const psplit_i_manifest_stage *stage = &w->p->manifest.stages[row->stage];
   for (uint32_t i = 0; i < stage->n_inputs; i++)
     if (stage->inputs[i].from == PSPLIT_I_FROM_MODEL &&
@@ -288,8 +123,8 @@ static bool is_taken(const walk *w, const psplit_i_mask_row *row) {
   return false;
 }
 
-static psplit_code check_row(const walk *w, const psplit_gradient *gradient,
-                             const psplit_i_node *node, const expected *e) {
+static psplit_code check_row(const psplit_i_mask_walk *w, const psplit_gradient *gradient,
+                             const psplit_i_node *node, const psplit_i_mask_expected *e) {
   const psplit_i_mask_row *row = &w->table->masks[w->mask];
   const psplit_i_shapes *shapes = gradient->shapes;
   const char *like = *e->like ? e->like : w->whole->values[node->outputs[0]].name;
@@ -365,7 +200,7 @@ static bool is_frozen(const Onnx__NodeProto *whole, const Onnx__NodeProto *edite
 
 /* How many nodes of the edited model come before that of the next one: up to the one that makes
  * the last output. */
-static uint32_t count_part(const walk *w, const psplit_i_node *node) {
+static uint32_t count_part(const psplit_i_mask_walk *w, const psplit_i_node *node) {
   uint32_t n = 0;
   for (uint32_t o = 0; o < node->n_outputs; o++) {
     if (node->outputs[o] == PSPLIT_NONE) continue;
@@ -380,25 +215,25 @@ static uint32_t count_part(const walk *w, const psplit_i_node *node) {
 }
 
 /* Whether the next row is an input that the whole model does not have. */
-static bool is_mask(const walk *w) {
+static bool is_mask(const psplit_i_mask_walk *w) {
   const char *name = w->table->masks[w->mask].tensor;
   const uint32_t value = psplit_i_graph_find_value(w->edited, name);
   return value != PSPLIT_NONE && w->edited->values[value].input != PSPLIT_NONE &&
          psplit_i_graph_find_value(w->whole, name) == PSPLIT_NONE;
 }
 
-static psplit_code check_masked(walk *w, const psplit_gradient *gradient, const psplit_i_node *node,
-                                double ratio) {
+static psplit_code check_masked(psplit_i_mask_walk *w, const psplit_gradient *gradient,
+                                const psplit_i_node *node, double ratio) {
   psplit_code code;
-  part at = {.w = w, .first = w->m, .n = count_part(w, node)};
-  expected e = {.ratio = ratio};
+  psplit_i_mask_part at = {.w = w, .first = w->m, .n = count_part(w, node)};
+  psplit_i_mask_expected e = {.ratio = ratio};
   psplit_i_text scratch = {0};
   if (w->mask >= w->table->n_masks) return differs(w, "the manifest lists no mask for it");
   if (!is_mask(w)) return differs(w, "the mask that the manifest lists for it is none");
-  if (at.n == 0 || at.n > MOST_NODES) return differs(w, "it reads no mask");
-  expect(w, gradient, node, &e);
-  if (!is_expression(&at, &e, node, false, &scratch) &&
-      !is_expression(&at, &e, node, true, &scratch))
+  if (at.n == 0 || at.n > PSPLIT_I_MASK_MOST_NODES) return differs(w, "it reads no mask");
+  psplit_i_mask_expect(w, gradient, node, &e);
+  if (!psplit_i_mask_is_expression(&at, &e, node, false, &scratch) &&
+      !psplit_i_mask_is_expression(&at, &e, node, true, &scratch))
     PSPLIT_TRY(scratch.failed ? psplit_i_nomem(w->p->diag)
                               : differs(w, "what it computes from its mask"));
   PSPLIT_TRY(check_row(w, gradient, node, &e));
@@ -411,7 +246,7 @@ out:
 }
 
 /* Whether a node is the model's own but for what tells it to train. */
-static psplit_code compare_messages(const walk *w, uint32_t norm, bool *out_same) {
+static psplit_code compare_messages(const psplit_i_mask_walk *w, uint32_t norm, bool *out_same) {
   psplit_code code;
   const psplit_i_node *node = &w->whole->nodes[w->n];
   const Onnx__NodeProto *whole, *edited;
@@ -428,7 +263,7 @@ out:
 }
 
 /* A node that is not the model's own. */
-static psplit_code check_edit(walk *w, const psplit_gradient *gradient) {
+static psplit_code check_edit(psplit_i_mask_walk *w, const psplit_gradient *gradient) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_node *node = &w->whole->nodes[w->n];
   const uint32_t norm = w->table->batch_norm;
@@ -450,18 +285,18 @@ out:
 }
 
 /* A Dropout that stays has to be one that does. */
-static psplit_code check_kept(const walk *w) {
+static psplit_code check_kept(const psplit_i_mask_walk *w) {
   const psplit_i_node *node = &w->whole->nodes[w->n];
   bool masked = false;
   double ratio;
-  if (!psplit_i_node_is(node, "Dropout") || !is_given(node, 0)) return PSPLIT_OK;
+  if (!psplit_i_node_is(node, "Dropout") || !psplit_i_is_given(node, 0)) return PSPLIT_OK;
   const psplit_code code = dropout(w, node, &masked, &ratio);
   return code != PSPLIT_OK ? code : masked ? differs(w, "it reads no mask") : PSPLIT_OK;
 }
 
 /* ---- both models ---- */
 
-static bool same_field(const walk *w, size_t i, size_t j) {
+static bool same_field(const psplit_i_mask_walk *w, size_t i, size_t j) {
   const psplit_i_skeleton *a = &w->before->skeleton, *b = &w->after->skeleton;
   if (j >= b->graph_fields.n) return false;
   const psplit_i_span *x = &a->graph_fields.items[i], *y = &b->graph_fields.items[j];
@@ -474,13 +309,13 @@ psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *be
                                  const psplit_gradient *gradient,
                                  const psplit_i_training_table *table) {
   psplit_code code = PSPLIT_OK;
-  walk w = {.p = p,
-            .before = before,
-            .after = gradient->model,
-            .whole = psplit_i_model_graph(before),
-            .edited = psplit_i_model_graph(gradient->model),
-            .shapes = gradient->shapes,
-            .table = table};
+  psplit_i_mask_walk w = {.p = p,
+                          .before = before,
+                          .after = gradient->model,
+                          .whole = psplit_i_model_graph(before),
+                          .edited = psplit_i_model_graph(gradient->model),
+                          .shapes = gradient->shapes,
+                          .table = table};
   const psplit_i_spans *fields = &before->skeleton.graph_fields;
   for (size_t i = 0, j = 0; i < fields->n; i++) {
     const bool is_node = fields->items[i].field == GRAPH_NODE;

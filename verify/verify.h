@@ -9,6 +9,7 @@
  *   file.c       one file that is to be the whole model
  *   inlined.c    Ifs that were taken for one branch
  *   lookup.c     tables over the manifest, so that no check searches
+ *   mask_expression.c  of training: what a random operator becomes that reads a mask
  *   types.c      types and shapes that the manifest and the ports state
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   rim.c        what stages that train take and give besides

@@ -41,13 +41,15 @@ ALLOWED = {
     ("verify/coverage.c", "Bernoulli"): PROOF,
     ("verify/coverage.c", "Dropout"): PROOF,
     ("verify/coverage.c", "Multinomial"): PROOF,
+    ("verify/mask_expression.c", "Bernoulli"): PROOF,
+    ("verify/mask_expression.c", "Constant"): FOLDED,
+    ("verify/mask_expression.c", "Dropout"): PROOF,
+    ("verify/mask_expression.c", "RandomNormal"): PROOF,
+    ("verify/mask_expression.c", "RandomNormalLike"): PROOF,
     ("verify/rim.c", "Shape"): PROOF,
     ("verify/training_masks.c", "BatchNormalization"): PROOF,
-    ("verify/training_masks.c", "Bernoulli"): PROOF,
     ("verify/training_masks.c", "Constant"): FOLDED,
     ("verify/training_masks.c", "Dropout"): PROOF,
-    ("verify/training_masks.c", "RandomNormal"): PROOF,
-    ("verify/training_masks.c", "RandomNormalLike"): PROOF,
 }
 ROW = re.compile(r'^PSPLIT_(?:NO_)?RULE\("([^"]*)", "(\w+)"', re.M)
 # Not asked: what is no part of the library, and what writes graphs of operators by its own table.
