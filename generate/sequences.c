@@ -56,9 +56,9 @@ static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
     ss->is_fed[i] = true;
     if (ss->like[i] != i) continue;
     psplit_i_declared_port(&m->input_values[i], &port);
-    code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false,
-                              ss->is_made[i] ? &none : &feed, UINT32_MAX, diag, &ss->feeds[i],
-                              &ss->is_fed[i]);
+    const psplit_i_feed_input input = {ss->options.ort, &port, m->inputs[i], false};
+    code = psplit_i_feed_open(&input, ss->is_made[i] ? &none : &feed, UINT32_MAX, diag,
+                              &ss->feeds[i], &ss->is_fed[i]);
   }
   return code;
 }

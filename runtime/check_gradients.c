@@ -128,10 +128,10 @@ static psplit_code put_data(checker *c, psplit_diag *diag) {
     bool used;
     psplit_i_feed feed = {0};
     psplit_i_tensor *tensor = NULL;
-    const psplit_i_session_port *port = find_input(c, m->inputs[i], &stage);
+    const psplit_i_feed_input input = {c->pass.ort, find_input(c, m->inputs[i], &stage),
+                                       m->inputs[i], i >= m->n_needed};
     if (stage == PSPLIT_NONE) continue; /* no stage reads it */
-    PSPLIT_TRY(psplit_i_feed_open(c->pass.ort, port, m->inputs[i], i >= m->n_needed, &options, 1,
-                                  diag, &feed, &used));
+    PSPLIT_TRY(psplit_i_feed_open(&input, &options, 1, diag, &feed, &used));
     code = used ? psplit_i_feed_get(&feed, 0, diag, &tensor) : PSPLIT_OK;
     if (used) psplit_i_feed_close(&feed);
     if (code != PSPLIT_OK) goto out;

@@ -28,69 +28,101 @@ static bool has_output(const psplit_i_session *session, const char *name) {
   return false;
 }
 
-/* Keeps the outputs of the last of n_times runs of each micro-batch; NULL: training adds it. */
+/* The whole model, opened, and what its session is given and asked for. */
+typedef struct whole_model {
+  const psplit_i_pipe *pipe;
+  psplit_i_session session;
+  psplit_i_feed *feeds;    /* [n_given] */
+  const char **names;      /* [n_given] */
+  psplit_i_tensor **given; /* [n_given] of the micro-batch at hand */
+  const char **asked;      /* [n_asked] outputs */
+  uint32_t *place;         /* [n_asked] of the output among the pipeline's */
+  psplit_i_tensor **made;  /* [n_asked] */
+  uint32_t n_given, n_asked;
+} whole_model;
+
+static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
+                              const psplit_i_run_options *options, psplit_diag *diag,
+                              whole_model *w) {
+  psplit_code code;
+  const psplit_i_manifest *m = &w->pipe->manifest;
+  const bool trains = m->training != NULL;
+  const size_t n_inputs = (size_t)m->n_inputs + 1, n_outputs = (size_t)m->n_outputs + 1;
+  w->feeds = calloc(n_inputs, sizeof *w->feeds);
+  w->names = calloc(n_inputs, sizeof *w->names);
+  w->given = calloc(n_inputs, sizeof *w->given);
+  w->asked = calloc(n_outputs, sizeof *w->asked);
+  w->place = calloc(n_outputs, sizeof *w->place);
+  w->made = calloc(n_outputs, sizeof *w->made);
+  if (!w->feeds || !w->names || !w->given || !w->asked || !w->place || !w->made)
+    return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_session_open(ort, path, &options->session, diag, &w->session));
+  for (uint32_t i = 0; i < m->n_inputs; i++) {
+    bool used;
+    const psplit_i_feed_input input = {ort, psplit_i_session_input(&w->session, m->inputs[i]),
+                                       m->inputs[i], i >= m->n_needed};
+    if (trains && !input.port) continue; /* labels, masks */
+    PSPLIT_TRY(psplit_i_feed_open(&input, &options->feed, options->n_micro_batches, diag,
+                                  &w->feeds[w->n_given], &used));
+    if (used) w->names[w->n_given++] = m->inputs[i];
+  }
+  for (uint32_t o = 0; o < m->n_outputs; o++) {
+    if (trains && !has_output(&w->session, m->outputs[o])) continue;
+    w->place[w->n_asked] = o;
+    w->asked[w->n_asked++] = m->outputs[o];
+  }
+out:
+  return code;
+}
+
+/* Runs a micro-batch n_times, and keeps what the last run gives, by the pipeline's outputs. */
+static psplit_code run_micro_batch(whole_model *w, uint32_t micro_batch, uint32_t n_times,
+                                   psplit_diag *diag, psplit_i_tensor **outputs) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < w->n_given && code == PSPLIT_OK; i++)
+    code = psplit_i_feed_get(&w->feeds[i], micro_batch, diag, &w->given[i]);
+  for (uint32_t time = 0; time < n_times && code == PSPLIT_OK; time++) {
+    release(outputs, w->pipe->manifest.n_outputs);
+    code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->asked, w->made,
+                                w->n_asked, diag);
+    for (uint32_t o = 0; o < w->n_asked; o++) {
+      outputs[w->place[o]] = w->made[o];
+      w->made[o] = NULL;
+    }
+  }
+  for (uint32_t i = 0; i < w->n_given; i++) {
+    psplit_i_tensor_release(w->given[i]);
+    w->given[i] = NULL;
+  }
+  return code;
+}
+
+static void close_whole(whole_model *w) {
+  for (uint32_t i = 0; w->feeds && i < w->n_given; i++) psplit_i_feed_close(&w->feeds[i]);
+  psplit_i_session_close(&w->session);
+  free(w->made);
+  free(w->place);
+  free(w->asked);
+  free(w->given);
+  free(w->names);
+  free(w->feeds);
+}
+
+/* Fills whole[micro_batch * n_outputs + output] with what the last of n_times runs of each gives;
+ * NULL: an output that training adds. */
 static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const psplit_i_pipe *pipe,
                              const psplit_i_run_options *options, uint32_t n_times,
                              psplit_i_tensor **whole, psplit_diag *diag) {
-  psplit_i_session session = {0};
-  uint32_t n_given = 0, n_asked = 0;
-  const bool trains = pipe->manifest.training != NULL;
-  const size_t n = (size_t)pipe->manifest.n_inputs + 1;
-  const size_t n_outputs = (size_t)pipe->manifest.n_outputs + 1;
-  psplit_i_feed *feeds = calloc(n, sizeof *feeds);
-  psplit_i_tensor **given = calloc(n, sizeof *given);
-  const char **names = calloc(n, sizeof *names), **asked = calloc(n_outputs, sizeof *asked);
-  uint32_t *place = calloc(n_outputs, sizeof *place);
-  psplit_i_tensor **made = calloc(n_outputs, sizeof *made);
-  psplit_code code;
-  if (!feeds || !given || !names || !asked || !place || !made) {
-    code = psplit_i_nomem(diag);
-    goto out;
-  }
-  PSPLIT_TRY(psplit_i_session_open(ort, path, &options->session, diag, &session));
-  for (uint32_t i = 0; i < pipe->manifest.n_inputs; i++) {
-    bool used;
-    const psplit_i_session_port *port = psplit_i_session_input(&session, pipe->manifest.inputs[i]);
-    if (trains && !port) continue; /* labels, masks */
-    PSPLIT_TRY(psplit_i_feed_open(ort, port, pipe->manifest.inputs[i], i >= pipe->manifest.n_needed,
-                                  &options->feed, options->n_micro_batches, diag, &feeds[n_given],
-                                  &used));
-    if (used) names[n_given++] = pipe->manifest.inputs[i];
-  }
-  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) {
-    if (trains && !has_output(&session, pipe->manifest.outputs[o])) continue;
-    place[n_asked] = o;
-    asked[n_asked++] = pipe->manifest.outputs[o];
-  }
+  whole_model w = {.pipe = pipe};
+  psplit_code code = open_whole(ort, path, options, diag, &w);
   for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
     if (options->interrupted && atomic_load(options->interrupted))
       code = psplit_i_interrupted(diag);
-    for (uint32_t i = 0; i < n_given && code == PSPLIT_OK; i++)
-      code = psplit_i_feed_get(&feeds[i], m, diag, &given[i]);
-    psplit_i_tensor **outputs = whole + (size_t)m * pipe->manifest.n_outputs;
-    for (uint32_t time = 0; time < n_times && code == PSPLIT_OK; time++) {
-      release(outputs, pipe->manifest.n_outputs);
-      code = psplit_i_session_run(&session, names, given, n_given, asked, made, n_asked, diag);
-      for (uint32_t o = 0; o < n_asked; o++) {
-        outputs[place[o]] = made[o];
-        made[o] = NULL;
-      }
-    }
-    for (uint32_t i = 0; i < n_given; i++) {
-      psplit_i_tensor_release(given[i]);
-      given[i] = NULL;
-    }
+    else
+      code = run_micro_batch(&w, m, n_times, diag, whole + (size_t)m * pipe->manifest.n_outputs);
   }
-out:
   if (code != PSPLIT_OK && code != PSPLIT_CANCELLED) psplit_i_diag_context(diag, "%s", path);
-  for (uint32_t i = 0; feeds && i < n_given; i++) psplit_i_feed_close(&feeds[i]);
-  psplit_i_session_close(&session);
-  free(made);
-  free(place);
-  free(asked);
-  free(names);
-  free(given);
-  free(feeds);
+  close_whole(&w);
   return code;
 }
 

@@ -48,8 +48,9 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   for (uint32_t i = 0; i < m->n_needed; i++) {
     psplit_i_session_port port;
     psplit_i_declared_port(&m->input_values[i], &port);
-    PSPLIT_TRY(psplit_i_feed_open(f->ends->ort, &port, m->inputs[i], false, &feed,
-                                  options->n_micro_batches, diag, &f->feeds[i], &used));
+    const psplit_i_feed_input input = {f->ends->ort, &port, m->inputs[i], false};
+    PSPLIT_TRY(
+      psplit_i_feed_open(&input, &feed, options->n_micro_batches, diag, &f->feeds[i], &used));
     ends |= f->feeds[i].records || f->feeds[i].counts;
   }
   if (!ends)

@@ -98,59 +98,74 @@ static psplit_code check_no_tensor(const psplit_i_session_port *port, const char
                        name);
 }
 
-psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_port *port,
-                               const char *name, bool optional,
+/* By a file, whose tensor is one for all micro-batches, one for each, or the next of a stream. */
+static psplit_code open_path(psplit_i_feed *feed, const char *path,
+                             const psplit_i_feed_options *options, psplit_diag *diag) {
+  if (strstr(path, "{}")) {
+    feed->path = path;
+    feed->counts = options->records != NULL;
+    return PSPLIT_OK;
+  }
+  if (options->records && psplit_i_records_are_in(path)) {
+    if (options->first)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "%s, for input %s, cannot be read from micro-batch %" PRIu32
+                           " on: what comes through it has no numbers",
+                           path, feed->input, options->first);
+    return psplit_i_records_open(options->records, path, diag, &feed->records);
+  }
+  if (strcmp(path, "-") == 0)
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(STREAM),
+                               "standard input, for input %s, is a stream", feed->input);
+  const psplit_code code =
+    psplit_i_array_read(feed->ort, path, feed->input, &feed->wanted, diag, &feed->ready[0]);
+  if (code == PSPLIT_OK) feed->n_ready = 1;
+  return code;
+}
+
+static psplit_code size_unknown(const char *name, const char *symbol, psplit_diag *diag) {
+  const psplit_i_advice helps = {.hint = PSPLIT_HINT_INPUT_SHAPE,
+                                 .arguments = {name, *symbol ? symbol : NULL}};
+  return psplit_i_fail_about(diag, PSPLIT_USAGE, helps, "the size of %s in input %s is not known",
+                             *symbol ? symbol : "an unnamed dimension", name);
+}
+
+psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
                                const psplit_i_feed_options *options, uint32_t n_micro_batches,
                                psplit_diag *diag, psplit_i_feed *out, bool *out_used) {
-  psplit_i_feed feed = {.ort = ort, .input = name};
-  const char *unknown, *path;
+  const psplit_i_session_port *port = input->port;
+  psplit_i_feed feed = {.ort = input->ort, .input = input->name};
+  const char *path;
   psplit_i_made made;
   psplit_code code;
   *out_used = true;
-  PSPLIT_TRY(find_file(options, name, diag, &path));
-  const bool is_made = find_made(options, name, &made);
-  if (!path && !made.asked && optional) {
+  PSPLIT_TRY(find_file(options, input->name, diag, &path));
+  const bool is_made = find_made(options, input->name, &made);
+  if (!path && !made.asked && input->optional) {
     *out_used = false;
     return PSPLIT_OK;
   }
   if (!port)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "input %s has a default that ONNX Runtime does not let one override",
-                         name);
-  if (!port->is_tensor) PSPLIT_TRY(check_no_tensor(port, name, path, options, diag));
+                         input->name);
+  if (!port->is_tensor) PSPLIT_TRY(check_no_tensor(port, input->name, path, options, diag));
   feed.wanted.is_sequence = !port->is_tensor;
   feed.wanted.data_type = port->data_type;
-  unknown = find_dims(port, name, options, &feed);
+  const char *unknown = find_dims(port, input->name, options, &feed);
   feed.wanted.dims = feed.dims;
   feed.wanted.safe_casts = options->given.safe_casts;
   feed.wanted.max_unpacked_bytes = options->given.max_unpacked_bytes;
-  if (path && strstr(path, "{}")) {
-    feed.path = path;
-    feed.counts = options->records != NULL;
-  } else if (path && options->records && psplit_i_records_are_in(path)) {
-    if (options->first)
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "%s, for input %s, cannot be read from micro-batch %" PRIu32
-                           " on: what comes through it has no numbers",
-                           path, name, options->first);
-    PSPLIT_TRY(psplit_i_records_open(options->records, path, diag, &feed.records));
-  } else if (path && strcmp(path, "-") == 0) {
-    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(STREAM),
-                               "standard input, for input %s, is a stream", name);
-  } else if (path) {
-    PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
-    feed.n_ready = 1;
+  if (path) {
+    code = open_path(&feed, path, options, diag);
   } else if (options->given.give && !made.asked) {
     feed.give = options->given.give;
     feed.give_user = options->given.give_user;
   } else if (!is_made) {
-    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, name),
-                               "nothing is given for input %s", name);
+    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, input->name),
+                               "nothing is given for input %s", input->name);
   } else if (unknown) {
-    const psplit_i_advice helps = {.hint = PSPLIT_HINT_INPUT_SHAPE,
-                                   .arguments = {name, *unknown ? unknown : NULL}};
-    code = psplit_i_fail_about(diag, PSPLIT_USAGE, helps, "the size of %s in input %s is not known",
-                               *unknown ? unknown : "an unnamed dimension", name);
+    code = size_unknown(input->name, unknown, diag);
   } else {
     /* As many as a run from 0 on has: which one a micro-batch gets hangs on that. */
     const uint64_t n = (uint64_t)options->first + n_micro_batches;

@@ -33,13 +33,20 @@ typedef struct psplit_i_feed {
   uint32_t n_ready;
 } psplit_i_feed;
 
-/* Prepares input `name` of the model, which the session has as `port` (NULL: only as a constant),
- * for at most n_micro_batches from options->first on. Where the input is `optional` and no file
- * gives it, *out_used is false. Errors: USAGE (nothing given, a size is not known, or what comes
- * through a pipe is not wanted from its beginning), and those of psplit_i_array_read. */
-PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort,
-                                               const psplit_i_session_port *port, const char *name,
-                                               bool optional, const psplit_i_feed_options *options,
+/* An input of the model to be fed. */
+typedef struct psplit_i_feed_input {
+  const psplit_i_ort *ort;
+  const psplit_i_session_port *port; /* as the session has it; NULL: only as a constant */
+  const char *name;                  /* in the model; lives as long as the feed */
+  bool optional;                     /* the model has a default */
+} psplit_i_feed_input;
+
+/* Prepares it for at most n_micro_batches from options->first on. Where it is optional and no file
+ * gives it, *out_used is false. *out is the caller's to close. Errors: USAGE (nothing given, a size
+ * is not known, or what comes through a pipe is not wanted from its beginning), UNSUPPORTED (no
+ * tensor, or a default that cannot be overridden), and those of psplit_i_array_read. */
+PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
+                                               const psplit_i_feed_options *options,
                                                uint32_t n_micro_batches, psplit_diag *diag,
                                                psplit_i_feed *out, bool *out_used);
 /* The tensor for a micro-batch, which the caller releases; NULL at the end of a stream. */

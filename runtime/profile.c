@@ -96,8 +96,9 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
   for (size_t i = 0; i < n_in; i++) {
     const char *name = w->session.inputs[i].name;
     bool used;
-    PSPLIT_TRY(psplit_i_feed_open(ort, &w->session.inputs[i], name, i >= n_needed, &feed,
-                                  PSPLIT_I_DISTINCT, diag, &w->feeds[w->n_given], &used));
+    const psplit_i_feed_input input = {ort, &w->session.inputs[i], name, i >= n_needed};
+    PSPLIT_TRY(
+      psplit_i_feed_open(&input, &feed, PSPLIT_I_DISTINCT, diag, &w->feeds[w->n_given], &used));
     if (used) w->names[w->n_given++] = name;
   }
   for (size_t o = 0; o < n_out; o++) w->outputs[o] = w->session.outputs[o].name;

@@ -62,9 +62,9 @@ static psplit_code open_feeds(const psplit_i_stage *stage, uint32_t phase, pspli
       const psplit_i_session_port *port = psplit_i_session_input(&w->sessions[phase], rows[i].name);
       if (!port && !rows[i].optional)
         return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no input %s", own->file, rows[i].name);
-      PSPLIT_TRY(psplit_i_feed_open(stage->ort, port, rows[i].tensor, rows[i].optional,
-                                    &stage->options->feed, stage->options->n_micro_batches, diag,
-                                    &w->feeds[i], &used));
+      const psplit_i_feed_input input = {stage->ort, port, rows[i].tensor, rows[i].optional};
+      PSPLIT_TRY(psplit_i_feed_open(&input, &stage->options->feed, stage->options->n_micro_batches,
+                                    diag, &w->feeds[i], &used));
       w->is_fed[i] = used;
     }
     if (!used) continue;

@@ -20,8 +20,7 @@ psplit_code __wrap_psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_di
 psplit_i_tensor *__wrap_psplit_i_tensor_hold(psplit_i_tensor *tensor);
 void __wrap_psplit_i_tensor_release(psplit_i_tensor *tensor);
 void __wrap_psplit_i_tensors_release(psplit_i_tensor **tensors, size_t n);
-psplit_code __wrap_psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_port *port,
-                                      const char *name, bool optional,
+psplit_code __wrap_psplit_i_feed_open(const psplit_i_feed_input *input,
                                       const psplit_i_feed_options *options,
                                       uint32_t n_micro_batches, psplit_diag *diag,
                                       psplit_i_feed *out, bool *out_used);
@@ -92,16 +91,15 @@ void __wrap_psplit_i_tensors_release(psplit_i_tensor **tensors, size_t n) {
   }
 }
 
-psplit_code __wrap_psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_port *port,
-                                      const char *name, bool optional,
+psplit_code __wrap_psplit_i_feed_open(const psplit_i_feed_input *input,
                                       const psplit_i_feed_options *options,
                                       uint32_t n_micro_batches, psplit_diag *diag,
                                       psplit_i_feed *out, bool *out_used) {
-  (void)ort, (void)port, (void)optional, (void)n_micro_batches;
-  *out = (psplit_i_feed){.input = name, .give = options->given.give};
+  (void)n_micro_batches;
+  *out = (psplit_i_feed){.input = input->name, .give = options->given.give};
   *out_used = true;
   made.needs_prompts |= options->given.give != NULL;
-  if (made.file_fails) return psplit_i_fail(diag, PSPLIT_IO, "no file %s", name);
+  if (made.file_fails) return psplit_i_fail(diag, PSPLIT_IO, "no file %s", input->name);
   return PSPLIT_OK;
 }
 
