@@ -1,4 +1,4 @@
-#include "learner.h"
+#include "learner_inside.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -6,10 +6,6 @@
 #include <string.h>
 
 #include "smoothing.h"
-
-static const psplit_i_training_table *table_of(const psplit_i_learner *l) {
-  return l->pipe->manifest.training;
-}
 
 static void put(psplit_i_tensor **slot, psplit_i_tensor *tensor) {
   psplit_i_tensor_release(*slot);
@@ -154,7 +150,7 @@ static void keep_stash(psplit_i_learner *l, psplit_i_held *held) {
 
 /* A state is what the last micro-batch made of it. */
 static void move_on(psplit_i_learner *l) {
-  for (uint32_t w = 0; w < table_of(l)->n_weights; w++)
+  for (uint32_t w = 0; w < psplit_i_learner_table(l)->n_weights; w++)
     if (l->next_at[w] != PSPLIT_NONE)
       put(&l->weights[w], psplit_i_tensor_hold(l->forward.got[l->next_at[w]]));
 }
@@ -201,11 +197,12 @@ static psplit_code perturb(psplit_i_learner *l, const psplit_i_held *held, pspli
       (l->has_drawn && l->drawn_step == held->step && l->drawn_sample == held->sample))
     return code;
   l->has_drawn = false;
-  for (uint32_t w = 0; w < table_of(l)->n_weights && code == PSPLIT_OK; w++) {
+  for (uint32_t w = 0; w < psplit_i_learner_table(l)->n_weights && code == PSPLIT_OK; w++) {
     if (!l->weights[w] || l->first_gradient[w] == l->first_gradient[w + 1]) continue;
     const psplit_i_perturbation at = {l->gamma, l->seed, held->step, held->sample, w};
     code = psplit_i_perturb(l->ort, l->weights[w], &at, diag, &l->perturbed[w]);
-    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", table_of(l)->weights[w].name);
+    if (code != PSPLIT_OK)
+      psplit_i_diag_context(diag, "%s", psplit_i_learner_table(l)->weights[w].name);
   }
   l->has_drawn = code == PSPLIT_OK;
   l->drawn_step = held->step;
@@ -216,7 +213,7 @@ static psplit_code perturb(psplit_i_learner *l, const psplit_i_held *held, pspli
 /* Keeps, or puts back, copies of states: a kernel may write where it reads. */
 static psplit_code copy_states(psplit_i_learner *l, psplit_i_tensor **copies, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  for (uint32_t w = 0; w < table_of(l)->n_weights; w++) {
+  for (uint32_t w = 0; w < psplit_i_learner_table(l)->n_weights; w++) {
     psplit_i_tensor_view from, to;
     if (l->next_at[w] == PSPLIT_NONE) continue;
     PSPLIT_TRY(psplit_i_learner_zeros(l->ort, l->weights[w], diag, &copies[w]));
@@ -229,14 +226,14 @@ out:
 }
 
 static void put_copies(psplit_i_learner *l, psplit_i_tensor **copies) {
-  for (uint32_t w = 0; w < table_of(l)->n_weights; w++) {
+  for (uint32_t w = 0; w < psplit_i_learner_table(l)->n_weights; w++) {
     if (copies[w]) put(&l->weights[w], copies[w]);
     copies[w] = NULL;
   }
 }
 
 psplit_code psplit_i_learner_keep(psplit_i_learner *l, psplit_diag *diag) {
-  psplit_i_tensors_release(l->before, table_of(l)->n_weights);
+  psplit_i_tensors_release(l->before, psplit_i_learner_table(l)->n_weights);
   return copy_states(l, l->before, diag);
 }
 
@@ -246,7 +243,8 @@ void psplit_i_learner_put_back(psplit_i_learner *l) { put_copies(l, l->before); 
 static psplit_code evaluate(psplit_i_learner *l, psplit_i_held *held, psplit_diag *diag) {
   scalars none = {0};
   psplit_code code;
-  psplit_i_tensor **copies = calloc((size_t)table_of(l)->n_weights + 1, sizeof *copies);
+  psplit_i_tensor **copies =
+    calloc((size_t)psplit_i_learner_table(l)->n_weights + 1, sizeof *copies);
   if (!copies) return psplit_i_nomem(diag);
   PSPLIT_TRY(copy_states(l, copies, diag));
   PSPLIT_TRY(run_file(l, &l->forward, held, l->n_essential, &none, diag));
@@ -394,12 +392,12 @@ void psplit_i_learner_drop_sums(psplit_i_learner *l) {
 }
 
 bool psplit_i_learner_owns(const psplit_i_learner *l, uint32_t weight) {
-  return table_of(l)->weights[weight].owner == l->index;
+  return psplit_i_learner_table(l)->weights[weight].owner == l->index;
 }
 
 uint64_t psplit_i_learner_bytes(const psplit_i_learner *l) {
   uint64_t n = 0;
-  for (uint32_t w = 0; l->weights && w < table_of(l)->n_weights; w++)
+  for (uint32_t w = 0; l->weights && w < psplit_i_learner_table(l)->n_weights; w++)
     n += bytes_of(l->weights[w]) + bytes_of(l->perturbed[w]);
   for (uint32_t k = 0; l->states && k < l->parts->update.n_kept; k++) n += bytes_of(l->states[k]);
   return n;

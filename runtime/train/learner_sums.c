@@ -1,11 +1,7 @@
 /* Gradients of weights at the end of a step: sums over replicas, and how large they are. */
 #include <stdlib.h>
 
-#include "learner.h"
-
-static const psplit_i_training_table *table_of(const psplit_i_learner *l) {
-  return l->pipe->manifest.training;
-}
+#include "learner_inside.h"
 
 psplit_code psplit_i_learner_fill_sums(psplit_i_learner *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
@@ -78,12 +74,14 @@ static psplit_code weight_squares(const psplit_i_learner *l, uint32_t first, uin
   if (!parts) return psplit_i_nomem(diag);
   for (uint32_t p = 0; p < n_parts; p++) {
     if (!l->sums[first + p])
-      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not come",
-                                table_of(l)->weights[l->gradient_weight[first]].name));
+      PSPLIT_FAIL(
+        psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not come",
+                      psplit_i_learner_table(l)->weights[l->gradient_weight[first]].name));
     PSPLIT_TRY(psplit_i_tensor_look(l->sums[first + p], diag, &view));
     if (p && view.n_elements != n)
-      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "gradients of %s differ in size",
-                                table_of(l)->weights[l->gradient_weight[first]].name));
+      PSPLIT_FAIL(
+        psplit_i_fail(diag, PSPLIT_INVALID, "gradients of %s differ in size",
+                      psplit_i_learner_table(l)->weights[l->gradient_weight[first]].name));
     parts[p] = view.data;
     n = view.n_elements;
   }
@@ -95,7 +93,7 @@ out:
 
 psplit_code psplit_i_learner_squares(const psplit_i_learner *l, psplit_diag *diag, double *out) {
   psplit_code code = PSPLIT_OK;
-  for (uint32_t w = 0; w < table_of(l)->n_weights && code == PSPLIT_OK; w++) {
+  for (uint32_t w = 0; w < psplit_i_learner_table(l)->n_weights && code == PSPLIT_OK; w++) {
     const uint32_t first = l->first_gradient[w], n = l->first_gradient[w + 1] - first;
     if (n && psplit_i_learner_owns(l, w)) code = weight_squares(l, first, n, diag, &out[w]);
   }
