@@ -117,6 +117,24 @@ out:
   return code;
 }
 
+/* Which outputs there are to choose from: what a loss is made of is of floating point. */
+static psplit_code one_of_outputs(loss *l, const char *text) {
+  enum { MOST = 8 };
+  const psplit_i_graph *graph = l->graph;
+  psplit_i_text why = {0};
+  uint32_t n = 0;
+  psplit_i_text_puts(&why, "the model has several outputs, so it has to say which one");
+  for (uint32_t o = 0; o < graph->n_outputs; o++) {
+    const uint32_t value = graph->outputs[o];
+    if (!psplit_i_is_float(psplit_i_shapes_type(l->shapes, value)->elem) || ++n > MOST) continue;
+    psplit_i_text_addf(&why, "%s%.100s", n == 1 ? ", of " : ", ", graph->values[value].name);
+  }
+  if (n > MOST) psplit_i_text_addf(&why, " and %" PRIu32 " more", n - MOST);
+  const psplit_code code = why.failed ? psplit_i_nomem(l->diag) : bad(l, text, why.bytes);
+  psplit_i_text_fini(&why);
+  return code;
+}
+
 static psplit_code find_prediction(loss *l, const char *text) {
   if (*l->prediction) {
     l->value = psplit_i_graph_find_value(l->graph, l->prediction);
@@ -125,8 +143,7 @@ static psplit_code find_prediction(loss *l, const char *text) {
                                          "loss \"%s\": the model has no value \"%s\"", text,
                                          l->prediction);
   } else {
-    if (l->graph->n_outputs != 1)
-      return bad(l, text, "the model has several outputs, so it has to say which one");
+    if (l->graph->n_outputs != 1) return one_of_outputs(l, text);
     l->value = l->graph->outputs[0];
     l->prediction = l->graph->values[l->value].name;
   }

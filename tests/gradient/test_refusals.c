@@ -36,6 +36,10 @@ static psplit_code differentiate(const psplit_model *model, const char *loss, bo
 
 static const char TWO_OUTPUTS[] =
   "(float[2,5] x) => (y, z) <float[5] w = raw {0 * 5}> { y = Mul (x, w) z = Neg (x) }";
+static const char MANY_OUTPUTS[] =
+  "(float[5] x, int64 n) => (n, y0, y1, y2, y3, y4, y5, y6, y7, y8, y9) <float[5] w = raw {0 * 5}> "
+  "{ y0 = Mul (x, w) y1 = Neg (x) y2 = Neg (x) y3 = Neg (x) y4 = Neg (x) y5 = Neg (x) y6 = Neg (x) "
+  "y7 = Neg (x) y8 = Neg (x) y9 = Neg (x) }";
 static const char IMAGE[] = "(float[2,5,3] x) => (y) <float[3] w = raw {0 * 3}> { y = Mul (x, w) }";
 static const char WHOLE[] =
   "(float[2,5] x) => (y) <float[5] w = raw {0 * 5}> { p = Mul (x, w) y = Cast <to = 7> (p) }";
@@ -83,7 +87,9 @@ static const struct {
   {IMAGE, "msee:", PSPLIT_USAGE, "no such loss, did you mean mse? " BAD_LOSS},
   {IMAGE, "zzzzzzzzzzzzz:", PSPLIT_USAGE, "no such loss; " BAD_LOSS},
   {IMAGE, "mse:prediction=q", PSPLIT_USAGE, "the model has no value \"q\""},
-  {TWO_OUTPUTS, "mse:", PSPLIT_USAGE, "the model has several outputs, so it has to say which"},
+  {TWO_OUTPUTS, "mse:", PSPLIT_USAGE,
+   "the model has several outputs, so it has to say which one, of y, z; " BAD_LOSS},
+  {MANY_OUTPUTS, "mse:", PSPLIT_USAGE, "which one, of y0, y1, y2, y3, y4, y5, y6, y7 and 2 more; "},
   {WHOLE, "mse:", PSPLIT_USAGE, "\"y\" is no floating-point tensor"},
   {MIXED, "softmax-cross-entropy:labels=x", PSPLIT_USAGE,
    "\"x\" is float32 in the model, and labels of int64 or int32 are needed; a name that"},
