@@ -16,7 +16,11 @@ static psplit_code size_fault(psplit_planner *planner, psplit_diag *diag, const 
   psplit_i_shapes *unbound;
   const psplit_code code = psplit_i_shapes_create(planner->graph, NULL, 0, NULL, diag, &unbound);
   if (code != PSPLIT_OK) return code;
-  if (!psplit_i_shapes_size_fault(unbound)) *out_fault = NULL;
+  if (!psplit_i_shapes_size_fault(unbound)) {
+    psplit_i_say(planner->options.logger, PSPLIT_WARNING, "of the sizes that were given %s",
+                 *out_fault);
+    *out_fault = NULL;
+  }
   psplit_i_shapes_destroy(unbound);
   return PSPLIT_OK;
 }

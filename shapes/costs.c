@@ -46,6 +46,18 @@ static bool mark_input_symbols(psplit_i_costs *costs, bool *out) {
   return ok;
 }
 
+/* The first that was seen counts. What nodes take counts for sizes of inputs alone: others are what
+ * a rule could tell of them. */
+static void take_learned(const psplit_i_costs *costs, bool implied, bool *told, bool *fixed,
+                         int64_t *symbol_value) {
+  for (size_t i = costs->shapes->learned.n; i-- > 0;) {
+    const psplit_i_learned *learned = &costs->shapes->learned.items[i];
+    if (learned->implied != implied || (implied && !told[learned->symbol])) continue;
+    symbol_value[learned->symbol] = learned->value;
+    fixed[learned->symbol] = told[learned->symbol] = true;
+  }
+}
+
 static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options) {
   const psplit_i_dims *dims = costs->shapes->dims;
   const uint32_t n = psplit_i_dims_count(dims), n_symbols = psplit_i_dims_n_symbols(dims);
@@ -63,20 +75,19 @@ static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options
       !costs->needed || !symbol_value || !fixed || !told || !mark_input_symbols(costs, told))
     return false;
   for (uint32_t s = 0; s < n_symbols; s++) {
-    const char *name = psplit_i_dims_symbol_name(dims, s);
     const int64_t assume = told[s] ? options->assume_input : options->assume_data;
     symbol_value[s] = assume < 0 ? 1 : assume;
+  }
+  take_learned(costs, true, told, fixed, symbol_value);
+  for (uint32_t s = 0; s < n_symbols; s++) {
+    const char *name = psplit_i_dims_symbol_name(dims, s);
     for (size_t b = 0; name && b < options->n_bindings; b++)
       if (strcmp(options->bindings[b].name, name) == 0) {
         symbol_value[s] = options->bindings[b].value;
         fixed[s] = told[s] = true;
       }
   }
-  for (size_t i = costs->shapes->learned.n; i-- > 0;) { /* the first that was seen counts */
-    const psplit_i_learned *learned = &costs->shapes->learned.items[i];
-    symbol_value[learned->symbol] = learned->value;
-    fixed[learned->symbol] = told[learned->symbol] = true;
-  }
+  take_learned(costs, false, told, fixed, symbol_value);
   psplit_i_dims_eval(dims, symbol_value, told, costs->value, costs->known);
   for (uint32_t i = 0; i < n; i++) costs->data[i] = !costs->known[i];
   psplit_i_dims_eval(dims, symbol_value, fixed, costs->value, costs->known);

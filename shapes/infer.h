@@ -84,9 +84,10 @@ struct psplit_i_scope {
 
 typedef struct psplit_i_memo psplit_i_memo;
 
-/* The number that a symbol stood for in a run. */
+/* The number that a symbol stood for in a run; or, `implied`, the only one that a node takes. */
 typedef struct psplit_i_learned {
   uint32_t symbol;
+  bool implied;
   int64_t value;
 } psplit_i_learned;
 
@@ -233,6 +234,8 @@ int32_t psplit_i_broadcast_of(psplit_i_site *at, const uint32_t *inputs, uint32_
  * that a node needs to be equal and that differ; where they may: */
 void psplit_i_sizes_differ(psplit_i_site *at, psplit_dim a, psplit_dim b);
 void psplit_i_must_agree(psplit_i_site *at, psplit_dim a, psplit_dim b);
+/* Nothing where `dim` is no symbol. */
+void psplit_i_learn_size(psplit_i_shapes *s, psplit_dim dim, int64_t value, bool implied);
 /* Operator set, inputs and their types by inputs.def. */
 void psplit_i_fault_node(psplit_i_site *at);
 /* The inferred element type of an output against the declared one, before the latter is taken. */

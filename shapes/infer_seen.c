@@ -28,9 +28,11 @@ static bool can_be(psplit_i_shapes *s, const psplit_i_vtype *type, const psplit_
   return true;
 }
 
-static void learn(psplit_i_shapes *s, psplit_dim dim, int64_t value) {
+void psplit_i_learn_size(psplit_i_shapes *s, psplit_dim dim, int64_t value, bool implied) {
   const uint32_t symbol = psplit_i_dim_symbol_number(s->dims, dim);
-  if (symbol != PSPLIT_NONE && !psplit_i_vec_push(&s->learned, ((psplit_i_learned){symbol, value})))
+  const psplit_i_learned *last = s->learned.n ? &s->learned.items[s->learned.n - 1] : NULL;
+  if (symbol == PSPLIT_NONE || (last && last->symbol == symbol && last->implied == implied)) return;
+  if (!psplit_i_vec_push(&s->learned, ((psplit_i_learned){symbol, implied, value})))
     s->failed = true;
 }
 
@@ -45,7 +47,7 @@ void psplit_i_type_see(psplit_i_shapes *s, psplit_i_vtype *type, uint32_t value)
   for (int32_t axis = 0; axis < seen->rank; axis++) {
     dims[axis] = psplit_i_dim_const(s->dims, seen->dims[axis]);
     if (type->rank >= 0 && type->dims[axis] != dims[axis])
-      learn(s, type->dims[axis], seen->dims[axis]);
+      psplit_i_learn_size(s, type->dims[axis], seen->dims[axis], false);
   }
   type->rank = seen->rank;
   type->dims = dims;

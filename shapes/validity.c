@@ -102,9 +102,12 @@ void psplit_i_sizes_differ(psplit_i_site *at, psplit_dim a, psplit_dim b) {
 
 void psplit_i_must_agree(psplit_i_site *at, psplit_dim a, psplit_dim b) {
   int64_t x, y;
-  if (a != b && psplit_i_dim_is_const(at->dims, a, &x) && psplit_i_dim_is_const(at->dims, b, &y) &&
-      x != y)
-    psplit_i_sizes_differ(at, a, b);
+  const bool x_known = psplit_i_dim_is_const(at->dims, a, &x);
+  const bool y_known = psplit_i_dim_is_const(at->dims, b, &y);
+  if (x_known && y_known && x != y) psplit_i_sizes_differ(at, a, b);
+  /* A body may hold what never runs. */
+  if (x_known != y_known && at->scope == at->s->root)
+    psplit_i_learn_size(at->s, x_known ? b : a, x_known ? x : y, true);
 }
 
 static const char *type_name(int32_t elem) {

@@ -361,6 +361,42 @@ static void work_is_known_or_says_what_is_missing(void **state) {
   psplit_model_close(model);
 }
 
+/* A speech model's number of features was counted as 1, though its first convolution takes 80. */
+static void sizes_that_a_node_takes_alone_are_known(void **state) {
+  (void)state;
+  psplit_model *model = model_of(
+    "(float[n,c,9] x, float[n,k] u, float[found] t, bool q, float[r,3] s) => (y, v, z, g)"
+    "<float[4,40,3] w = random(1), float[5,2] p = random(2)> {"
+    "  y = Conv <group = 2> (x, w) v = MatMul (u, p) f = NonZero (t)"
+    "  z = If (q) <then_branch = a () => (b) { b = MatMul (s, p) },"
+    "              else_branch = d () => (e) { e = Relu (s) }>"
+    "  h = Shape (f) g = Reshape (t, h)"
+    "}",
+    17);
+  psplit_i_shapes *shapes = infer(model, NULL, 0);
+  psplit_i_costs *costs;
+  psplit_i_cost_options options = {NULL, 0, -1, -1};
+  assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
+  assert_string_equal(psplit_i_costs_missing(costs, 0), "n");
+  assert_string_equal(psplit_i_costs_missing(costs, 1), "found");
+  assert_string_equal(psplit_i_costs_missing(costs, 2), "r"); /* the branch may never run */
+  assert_null(psplit_i_costs_missing(costs, 3));
+  psplit_i_costs_destroy(costs);
+  options.assume_input = options.assume_data = 1;
+  assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
+  assert_int_equal(psplit_i_costs_node(costs, 0).bytes_read, 4 * (80 * 9 + 4 * 40 * 3));
+  assert_int_equal(psplit_i_costs_node(costs, 1).flops, 2 * 5 * 2);
+  psplit_i_costs_destroy(costs);
+  const psplit_i_binding given = {"c", 6}; /* the caller's own goes before */
+  options.bindings = &given;
+  options.n_bindings = 1;
+  assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
+  assert_int_equal(psplit_i_costs_node(costs, 0).bytes_read, 4 * (6 * 9 + 4 * 40 * 3));
+  psplit_i_costs_destroy(costs);
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(model);
+}
+
 static void work_of_nothing_and_of_branches(void **state) {
   (void)state;
   psplit_model *model = model_of(
@@ -464,6 +500,7 @@ int main(void) {
     cmocka_unit_test(rules_give_the_shapes_of_exports),
     cmocka_unit_test(bindings_reach_branches_and_results),
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
+    cmocka_unit_test(sizes_that_a_node_takes_alone_are_known),
     cmocka_unit_test(work_of_nothing_and_of_branches),
     cmocka_unit_test(what_the_data_decides_is_told_from_what_is_open),
     cmocka_unit_test(a_missing_rule_is_said_once),
