@@ -83,6 +83,10 @@ const right = [
   ['a Reshape with an open size', graph('(float[2,5] x) => (y) <int64[2] s = {5,-1}> {a = Reshape (x, s) y = Relu (a)}')],
   ['optional inputs left out', graph('(float[2] x) => (y) <float m = {1}> {a = Clip (x, "", m) y = Relu (a)}')],
   ['Slice before opset 10', graph('(float[2,5] x) => (y) {a = Slice <starts = [0], ends = [1]> (x) y = Relu (a)}', 9)],
+  ['a Loop that carries nothing', graph('(float[2] x) => (y, n) <int64 m = {3}> {y = Relu (x) n = Loop (m, "") '
+    + '<body = b (int64 i, bool c) => (bool d, int64 k) {d = Identity (c) k = Identity (i)}>}')],
+  ['a SequenceMap of a sequence alone', graph('(float[2] x) => (y) <int64 p = {0}> {s = SequenceConstruct (x, x) '
+    + 't = SequenceMap (s) <body = b (float[2] i) => (float[2] o) {o = Relu (i)}> y = SequenceAt (t, p)}')],
   ['com.microsoft without an import', graph('(float[2] x) => (float[2] y) {a = com.microsoft.QuickGelu (x) y = Relu (a)}')],
 ];
 
