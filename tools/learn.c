@@ -431,8 +431,8 @@ static psplit_code add_corpus(const settings *s, int argc, char **argv, const sc
   if (code == PSPLIT_OK) code = measure_check_names(in->runs, diag);
   cli_make_room();
   if (code == PSPLIT_OK && !s->quiet)
-    printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
-           all.n_problems, psplit_policy_n_parameters(in->policy),
+    printf("%" PRIu32 " problem%s, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
+           all.n_problems, all.n_problems == 1 ? "" : "s", psplit_policy_n_parameters(in->policy),
            (double)clock() / CLOCKS_PER_SEC);
   fflush(stdout);
   return code;

@@ -31,9 +31,9 @@ void print_training_table(const psplit_train_report *r, FILE *out) {
   }
   fprintf(out,
           "\n%" PRIu64
-          " steps in %.3g s: %.4g a second\nidle %.1f %% of the devices' time within "
+          " step%s in %.3g s: %.4g a second\nidle %.1f %% of the devices' time within "
           "steps, simulated %.1f %%\n",
-          r->n_steps, r->seconds, r->steps_per_s, 100 * r->bubble_frac,
+          r->n_steps, r->n_steps == 1 ? "" : "s", r->seconds, r->steps_per_s, 100 * r->bubble_frac,
           100 * r->simulated_bubble_frac);
   if (r->n_skipped) fprintf(out, "%" PRIu64 " updates were skipped\n", r->n_skipped);
 }
