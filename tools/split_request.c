@@ -287,6 +287,10 @@ static int check(split_request *r, int argc, char **argv) {
   if (r->clean) return 0;
   int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (!status) status = training_check(&PROGRAM, &r->training);
+  if (!status && split_is_of_model(r) && r->directory)
+    return cli_usage(&PROGRAM,
+                     "--print-trainable, --lower-gradient and --training-info make no "
+                     "stages: -o DIR is for a call without");
   if (status || split_is_of_model(r)) return status;
   status = check_aims(r);
   if (!status) status = check_outputs(r);
