@@ -5,10 +5,11 @@
  *
  * As Garg and Koenemann do (SIAM Journal on Computing 2007), pairs have lengths, and a ball with
  * about the least ratio is packed until a pair of it is full. Lengths grow by how full pairs are.
- * The balls of the first part of the budget only find lengths. Amounts of the others grow and
- * shrink at the end, while they do not change: in the norm of a high power of how full pairs are,
- * which sees the fullest ones alone, each by the root of how its pairs' fullness is against the
- * mean. Last, each ball is divided by how full the fullest of its pairs is. */
+ * The balls of the first part of the budget only find lengths. Behind it lengths grow the slower,
+ * the more balls there is time for. Amounts of these grow and shrink at the end, while lengths do
+ * not change: in the norm of a high power of how full pairs are, which sees the fullest ones alone,
+ * each by the root of how its pairs' fullness is against the mean; the power grows, too. Then each
+ * ball is divided by how full the fullest of its pairs is. Last, what pairs have left is filled. */
 #include "ball_packing.h"
 
 #include <math.h>
@@ -19,16 +20,21 @@
 enum {
   FIRST = 3,              /* one of so many parts of the budget for lengths alone, */
   MOST_FIRST = 16,        /* and balls for each cluster */
-  MOST_EACH = 64,         /* balls for each cluster that are kept */
+  MOST_EACH = 64,         /* balls for each cluster that are kept, */
+  MOST_MORE = 1024,       /* and in all */
   MOST_ENTRIES = 6 << 20, /* pairs of all balls that are kept */
   ENTRY_OPS = 64,         /* of the budget for an entry, or there are fewer */
   BALL_PAIRS = 8,         /* a ball kept has so many pairs in the mean, or fewer are kept */
-  LEVELS = 6,             /* squarings: the power is 2^LEVELS */
+  LEVELS = 6,             /* squarings: the power is 2^LEVELS at first, */
   IMPROVEMENTS = 100,
-  LOOK_OPS = 6, /* operations that a look at a neighbour stands for */
+  SQUARED = 50,       /* improvements before it is squared, */
+  SQUARED_AGAIN = 80, /* and once more */
+  LOOK_OPS = 6,       /* operations that a look at a neighbour stands for */
   PACK_OPS = 16
 };
-#define GROWTH 0.3     /* of lengths, where a pair is filled once */
+#define GROWTH 0.3 /* of lengths, where a pair is filled once, at most */
+#define STEADY \
+  0.4 /* the same, over the root of how many balls for each cluster follow, up to MOST_FIRST */
 #define LIKELY 0.93    /* of what lengths say is more at most, is proved in the end */
 #define SURELY 1e-6    /* relative error of an amount and what it fills, at most */
 #define MOST_FACTOR 2. /* by which an amount changes at once */
@@ -41,6 +47,7 @@ typedef struct packing {
   double *length, *full;      /* [n_pairs] */
   double *ratio;              /* [n] of the last ball around a cluster: no more than now */
   double level;               /* balls whose ratio is less are packed */
+  double growth;              /* of lengths */
   uint64_t n_packed;
   bool keeps;                 /* balls that it packs */
   uint32_t n_kept, most_kept; /* balls */
@@ -67,7 +74,7 @@ static psplit_code packing_init(packing *p, const psplit_i_pairs *pairs, psplit_
 static psplit_code make_room(packing *p, psplit_i_arena *arena) {
   const uint64_t affordable = psplit_i_budget_left(p->budget) / ENTRY_OPS + p->graph.n;
   p->most_entries = affordable < MOST_ENTRIES ? (uint32_t)affordable : MOST_ENTRIES;
-  p->most_kept = MOST_EACH * p->graph.n;
+  p->most_kept = MOST_MORE + MOST_EACH * p->graph.n;
   if (p->most_kept > p->most_entries / BALL_PAIRS) p->most_kept = p->most_entries / BALL_PAIRS + 1;
   p->off = PSPLIT_NEW(arena, uint32_t, p->most_kept + 1);
   p->weight = PSPLIT_NEW(arena, double, p->most_kept);
@@ -117,7 +124,7 @@ static bool pack(packing *p) {
   if (!(most > 0) || !isfinite(most)) return false;
   for (uint32_t k = 1; k < b->n_ball; k++) {
     const uint32_t e = b->entry[b->order[k]];
-    p->length[e] *= 1 + GROWTH * b->behind[b->order[k]] / p->graph.cost[e] / most;
+    p->length[e] *= 1 + p->growth * b->behind[b->order[k]] / p->graph.cost[e] / most;
   }
   p->n_packed++;
   if (p->keeps) keep(p, weight, 1 / most);
@@ -126,7 +133,7 @@ static bool pack(packing *p) {
 
 /* Packs balls around all clusters whose ratio is about the least; false: no budget or room. */
 static bool pack_round(packing *p) {
-  const double most = p->level * (1 + GROWTH);
+  const double most = p->level * (1 + p->growth);
   double least = INFINITY;
   for (uint32_t i = 0; i < p->graph.n; i++) {
     while (p->ratio[i] <= most) {
@@ -160,6 +167,15 @@ static bool first_round(packing *p) {
   return each * (p->graph.n - p->n_packed) <= left;
 }
 
+/* Lengths that grow fast are found sooner, and those that grow slowly are better where there is
+ * time for many balls, at the pace so far. */
+static double growth_behind(const packing *p, uint64_t spent) {
+  const double each = (double)spent / (double)p->n_packed;
+  const double balls = (double)psplit_i_budget_left(p->budget) / each / p->graph.n;
+  const double growth = STEADY / sqrt(balls < MOST_FIRST ? balls : MOST_FIRST);
+  return growth < GROWTH ? growth : GROWTH;
+}
+
 /* Whatever is packed, balls say no more of T as it is: lengths over the least ratio would be what
  * is cut. */
 static double most_to_gain(const packing *p) {
@@ -176,14 +192,14 @@ static void fill(packing *p) {
 }
 
 /* Amounts change by how full the pairs of each ball are, once. scratch: [n_kept]. */
-static void improve(packing *p, double *scratch) {
+static void improve(packing *p, int levels, double *scratch) {
   double most = 0, sum = 0, gain = 0;
   fill(p);
   for (uint32_t e = 0; e < p->graph.n_pairs; e++)
     if (p->full[e] > most) most = p->full[e];
   for (uint32_t e = 0; e < p->graph.n_pairs; e++) {
     double power = p->full[e] / most;
-    for (int k = 0; k < LEVELS; k++) power *= power;
+    for (int k = 0; k < levels; k++) power *= power;
     p->full[e] = power;
   }
   for (uint32_t k = 0; k < p->n_kept; k++) {
@@ -196,23 +212,44 @@ static void improve(packing *p, double *scratch) {
   }
   for (uint32_t k = 0; k < p->n_kept; k++) {
     double factor = sum / gain / scratch[k];
-    for (int i = 0; i < LEVELS; i++) factor = sqrt(factor);
+    for (int i = 0; i < levels; i++) factor = sqrt(factor);
     p->amount[k] *= factor < MOST_FACTOR ? factor : MOST_FACTOR;
   }
 }
 
 /* Each ball over how full the fullest of its pairs is: then no pair is more than full. */
-static psplit_i_packed sum_up(packing *p) {
-  psplit_i_packed sum = {0};
+static void shrink(packing *p) {
   fill(p);
   for (uint32_t k = 0; k < p->n_kept; k++) {
     double most = 0;
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
       if (p->full[p->pair[l]] > most) most = p->full[p->pair[l]];
     const double amount = p->amount[k] / most * (1 - SURELY);
-    if (!isfinite(amount)) continue;
-    sum.weight += amount * p->weight[k] * (1 - SURELY);
-    sum.balls += amount;
+    p->amount[k] = isfinite(amount) ? amount : 0;
+  }
+}
+
+/* Each ball in turn, the last first, grows until one of its pairs is full. */
+static void top_up(packing *p) {
+  fill(p);
+  for (uint32_t k = p->n_kept; k-- > 0;) {
+    double more = INFINITY;
+    for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++) {
+      const double room = (1 - 2 * SURELY - p->full[p->pair[l]]) / (double)p->fills[l];
+      if (room < more) more = room;
+    }
+    if (!(more > 0) || !isfinite(more)) continue;
+    p->amount[k] += more;
+    for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
+      p->full[p->pair[l]] += more * (double)p->fills[l];
+  }
+}
+
+static psplit_i_packed sum_up(const packing *p) {
+  psplit_i_packed sum = {0};
+  for (uint32_t k = 0; k < p->n_kept; k++) {
+    sum.weight += p->amount[k] * p->weight[k] * (1 - SURELY);
+    sum.balls += p->amount[k];
   }
   return sum;
 }
@@ -220,8 +257,8 @@ static psplit_i_packed sum_up(packing *p) {
 psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, double most,
                                 psplit_i_budget *budget, psplit_i_arena *arena,
                                 psplit_i_packed *out) {
-  packing p = {.budget = budget, .n_parts = n_parts, .most = most};
-  const uint64_t end = psplit_i_budget_left(budget) - psplit_i_budget_left(budget) / FIRST;
+  packing p = {.budget = budget, .n_parts = n_parts, .most = most, .growth = GROWTH};
+  const uint64_t start = psplit_i_budget_left(budget), end = start - start / FIRST;
   double likely = most;
   *out = (psplit_i_packed){0};
   const psplit_code code = packing_init(&p, pairs, arena);
@@ -233,6 +270,7 @@ psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, d
     if (likely < most) return PSPLIT_OK; /* balls would take time and say nothing */
   }
   p.most = likely;
+  if (p.n_packed > 0) p.growth = growth_behind(&p, start - psplit_i_budget_left(budget));
   if (!look_at_all(&p)) return PSPLIT_OK;
   if (make_room(&p, arena) != PSPLIT_OK) return PSPLIT_NOMEM;
   while (pack_round(&p)) continue;
@@ -240,8 +278,10 @@ psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, d
   if (arena->failed) return PSPLIT_NOMEM;
   for (int k = 0; k < IMPROVEMENTS && p.n_kept > 0; k++) {
     if (!psplit_i_spend(budget, p.off[p.n_kept] / 2 + p.graph.n_pairs)) break;
-    improve(&p, scratch);
+    improve(&p, LEVELS + (k >= SQUARED) + (k >= SQUARED_AGAIN), scratch);
   }
+  shrink(&p);
+  top_up(&p);
   *out = sum_up(&p);
   return PSPLIT_OK;
 }

@@ -171,7 +171,7 @@ static void no_division_cuts_less(void **state) {
     n_positive += packed.weight > 0;
     n_near += near;
   }
-  assert_true(n_positive > n_asked / 3 && n_near > n_asked / 20);
+  assert_true(n_positive > n_asked / 3 && n_near > n_asked / 5);
 }
 
 /* Pins of a net in a part; *out_parts: parts that hold some. */
