@@ -14,6 +14,11 @@
 /* How floating-point operations are counted; docs/costs.md has the formulas. */
 typedef enum psplit_i_flops {
   PSPLIT_FLOPS_NONE,
+  /* None, but what is moved goes in pieces of what lies together: */
+  PSPLIT_FLOPS_PART,     /* of the larger side, a part: Slice */
+  PSPLIT_FLOPS_JOIN,     /* all of it, from or to several tensors */
+  PSPLIT_FLOPS_PICK,     /* as indices along `axis` say */
+  PSPLIT_FLOPS_SPREAD,   /* with others between them, or several times */
   PSPLIT_FLOPS_OUT,      /* 1 per output element */
   PSPLIT_FLOPS_OUT_FEW,  /* 4 per output element: clip-like and simple compositions */
   PSPLIT_FLOPS_OUT_MANY, /* 10 per output element: exp, tanh, erf and what is made of them */

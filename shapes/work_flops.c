@@ -261,6 +261,10 @@ static uint64_t sort(psplit_i_tally *t, const psplit_i_site *at) {
 uint64_t psplit_i_count_flops(psplit_i_tally *t, const psplit_i_site *at, psplit_i_flops how) {
   switch (how) {
     case PSPLIT_FLOPS_NONE:
+    case PSPLIT_FLOPS_PART:
+    case PSPLIT_FLOPS_JOIN:
+    case PSPLIT_FLOPS_PICK:
+    case PSPLIT_FLOPS_SPREAD:
     case PSPLIT_FLOPS_CONTROL: return 0;
     case PSPLIT_FLOPS_OUT: return out_elements(t, at);
     case PSPLIT_FLOPS_OUT_FEW: return mul(4, out_elements(t, at));

@@ -1,5 +1,6 @@
 /* Inside of psplit_i_costs, shared by work.c (nodes, scopes), work_flops.c (formulas) and
- * work_kernel.c (what kernels do besides). */
+ * work_kernel.c and
+ * work_pieces.c (what kernels do besides). */
 #ifndef PSPLIT_ONNX_WORK_INSIDE_H
 #define PSPLIT_ONNX_WORK_INSIDE_H
 
@@ -63,6 +64,10 @@ uint64_t psplit_i_count_flops(psplit_i_tally *tally, const psplit_i_site *at, ps
 /* How it runs as a kernel, given its work. */
 psplit_i_kernel psplit_i_kernel_of(psplit_i_tally *tally, const psplit_i_site *at,
                                    const psplit_i_rule *rule, const psplit_work *work);
+
+/* Steps (psplit_i_kernel) for pieces that are too short for vectors. */
+uint64_t psplit_i_count_pieces(psplit_i_costs *costs, const psplit_i_site *at,
+                               const psplit_i_rule *rule, const psplit_work *work);
 
 /* Whether runtimes make the node part of the kernel of the convolution in front: normalisation,
  * scale and bias by constants, then one sum, then one activation. */

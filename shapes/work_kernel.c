@@ -164,6 +164,7 @@ psplit_i_kernel psplit_i_kernel_of(psplit_i_tally *t, const psplit_i_site *at,
       break;
     default: break;
   }
+  add(&k.steps, psplit_i_count_pieces(t->costs, at, rule, work));
   return k;
 }
 
