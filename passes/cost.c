@@ -225,6 +225,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(psplit_i_planner_find_refusals(planner, diag));
   say_what_is_missing(planner);
   psplit_i_say_heavy_if(planner);
+  PSPLIT_TRY(psplit_i_say_heavy_state(planner, diag));
 out:
   return code;
 }

@@ -269,6 +269,8 @@ bool psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_a
 /* Says so of an If with more than half of the work, where there are stages to make. Needs
  * node_ns. */
 void psplit_i_say_heavy_if(const psplit_planner *planner);
+/* The same for a state that was known by name. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_say_heavy_state(psplit_planner *planner, psplit_diag *diag);
 
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 

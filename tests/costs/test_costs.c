@@ -493,6 +493,52 @@ static void what_follows_from_fixed_sizes_takes_no_time(void **state) {
   }
 }
 
+static void keep_line(void *user, psplit_severity severity, const char *line) {
+  (void)severity;
+  if (strstr(line, "the state ")) snprintf(user, PSPLIT_DIAG_BYTES, "%s", line);
+}
+
+/* All between what reads a state and what writes it shares a stage: where that is the work, the
+ * user is told. */
+static void a_state_that_holds_the_work_is_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *nodes;
+    bool none, told;
+  } cases[] = {
+    {"a = Add (x, cache_in) b = MatMul (a, a) c = MatMul (b, b) cache_out = Add (c, x)"
+     " y = Relu (c)",
+     false, true},
+    {"a = Add (x, cache_in) b = MatMul (a, a) c = MatMul (b, b) cache_out = Add (c, x)"
+     " y = Relu (c)",
+     true, false},
+    {"cache_out = MatMul (x, cache_in) y = Relu (x)", false, false},
+    {"cache_out = Add (x, cache_in) b = MatMul (cache_out, x) y = MatMul (b, b)", false, false},
+    {"a = Neg (cache_in) b = MatMul (x, x) y = MatMul (b, b) cache_out = Relu (a)", false, false},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char text[512], said[PSPLIT_DIAG_BYTES] = "";
+    snprintf(text, sizeof text,
+             "(float[64,64] x, float[64,64] cache_in) => (float[64,64] y, float[64,64] cache_out)"
+             " { %s }",
+             cases[c].nodes);
+    psplit_model *model = opened_text(text);
+    const psplit_logger logger = {.emit = keep_line, .user = said};
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = 2;
+    options.no_states = cases[c].none;
+    options.logger = &logger;
+    psplit_diag diag = {0};
+    psplit_planner *planner;
+    assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+    assert_int_equal(psplit_planner_run(planner, "infer-shapes,cost", &diag), PSPLIT_OK);
+    assert_int_equal(strstr(said, "cache_in") != NULL, cases[c].told);
+    psplit_planner_destroy(planner);
+    psplit_model_close(model);
+  }
+}
+
 /* Whatever bytes a file has, it is taken or refused; what is taken gives times that can be. */
 static void spoilt_files_are_taken_or_refused(void **state) {
   (void)state;
@@ -558,6 +604,7 @@ int main(void) {
     cmocka_unit_test(a_busy_machine_makes_all_kernels_longer_by_as_much),
     cmocka_unit_test(another_device_is_as_much_slower_as_its_roofline),
     cmocka_unit_test(what_follows_from_fixed_sizes_takes_no_time),
+    cmocka_unit_test(a_state_that_holds_the_work_is_named),
     cmocka_unit_test(spoilt_files_are_taken_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
