@@ -10,6 +10,7 @@
  *
  * Only nets that run ahead count. */
 #include "fan_lines.h"
+#include "fan_network.h"
 #include "node_cut.h"
 #include "problem.h"
 #include "separators.h"
@@ -18,9 +19,6 @@
 
 enum {
   ONE = PSPLIT_I_FAN_ONE,
-  SOURCE = 0,
-  SINK = 1,
-  INNER = 2,      /* flow node of the first cluster of H */
   MOST_CUTS = 10, /* for a hull */
   FEW_CUTS = 3,
   MANY = 1 << 14, /* clusters in all from which on there are few */
@@ -28,174 +26,24 @@ enum {
   MIDDLES = 8 /* multipliers tried for the middle */
 };
 
-typedef struct builder {
-  const psplit_i_instance *instance;
-  const int64_t *omega;
-  int64_t *send, *recv;  /* [n_nets] */
-  uint32_t *last;        /* [n] last consumer of its nets that run ahead, or itself */
-  uint32_t *net, n_nets; /* those that meet the fan */
-  uint32_t *seen;        /* [n_nets] of the fan that listed it last, + 1 */
-  psplit_i_fans *fans;
-  psplit_i_fan *fan;
-  int64_t limit, constant; /* of the cut that is built */
-  uint32_t most_cuts;
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) sides;
-  psplit_i_budget *budget;
-  bool failed;
-} builder;
-
 /* A point of a hull. */
 typedef struct point {
   int64_t time, cost;
 } point;
 
-static void arc(builder *b, uint32_t from, uint32_t to, int64_t cap) {
-  if (cap > 0 && !psplit_i_flow_arc_add(&b->flow, from, to, cap)) b->failed = true;
-}
-
-static uint32_t new_node(builder *b) {
-  const uint32_t node = psplit_i_flow_node(&b->flow);
-  if (node == PSPLIT_NONE) b->failed = true;
-  return b->failed ? SINK : node;
-}
-
-static uint32_t inner_of(const builder *b, uint32_t cluster) {
-  return INNER + cluster - b->fan->first;
-}
-
-static bool is_inner(const builder *b, uint32_t cluster) {
-  return cluster >= b->fan->first && cluster < b->fan->end;
-}
-
-/* Consumers of a net in H: how many, and one of them; whether one is z, or behind it. */
-typedef struct readers {
-  uint32_t n_inner, one;
-  bool back, behind;
-} readers;
-
-static readers readers_of(const builder *b, uint32_t e) {
-  const psplit_i_instance *instance = b->instance;
-  readers r = {0};
-  for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
-    const uint32_t pin = instance->net_pin[k];
-    if (is_inner(b, pin)) r.n_inner++, r.one = pin;
-    if (pin == b->fan->end) r.back = true;
-    if (pin > b->fan->end) r.behind = true;
-  }
-  return r;
-}
-
-/* Where the producer of net e is: in H, or the source, PSPLIT_NONE where it is no part of the
- * stage of a for certain. `d`: open producers that are. */
-static uint32_t sender(const builder *b, uint32_t e, uint32_t d) {
-  const uint32_t producer = b->instance->net_pin[b->instance->net_off[e]];
-  if (is_inner(b, producer)) return inner_of(b, producer);
-  if (b->fan->has_front && producer + 1 == b->fan->first) return SOURCE;
-  for (uint32_t k = 0; k < d; k++)
-    if (b->fan->open[k] == producer) return SOURCE;
-  return PSPLIT_NONE;
-}
-
-/* The network of downsets of H, whose source side is one. */
-static void begin_network(builder *b, bool ordered) {
-  const psplit_i_instance *instance = b->instance;
-  const psplit_i_fan *f = b->fan;
-  psplit_i_flow_reset(&b->flow);
-  b->constant = 0;
-  for (uint32_t i = 0; i < INNER + f->end - f->first && !b->failed; i++)
-    b->failed |= psplit_i_flow_node(&b->flow) == PSPLIT_NONE;
-  for (uint32_t i = f->first; i < f->end && ordered && !b->failed; i++)
-    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
-      if (is_inner(b, instance->pred[k]))
-        arc(b, inner_of(b, i), inner_of(b, instance->pred[k]), PSPLIT_I_INF);
-}
-
-/* `cost` is paid where `from` is on the source side, and a consumer of e in H is not, or where one
- * is elsewhere (`beyond`). */
-static void pay_ahead(builder *b, uint32_t e, uint32_t from, bool beyond, int64_t cost) {
-  const psplit_i_instance *instance = b->instance;
-  if (cost <= 0) return;
-  if (beyond && from == SOURCE) {
-    b->constant += cost;
-  } else if (beyond) {
-    arc(b, from, SINK, ONE * cost);
-  } else {
-    const uint32_t hub = new_node(b);
-    arc(b, from, hub, ONE * cost);
-    for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
-      if (is_inner(b, instance->net_pin[k]))
-        arc(b, hub, inner_of(b, instance->net_pin[k]), PSPLIT_I_INF);
-  }
-}
-
-/* What stages in front of that of z send. */
-static void add_sends(builder *b, uint32_t d) {
-  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
-    const uint32_t e = b->net[k], from = sender(b, e, d);
-    const readers r = readers_of(b, e);
-    if (from == PSPLIT_NONE || (r.n_inner == 0 && !r.back && !r.behind)) continue;
-    pay_ahead(b, e, from, r.back || r.behind, b->send[e]);
-  }
-}
-
-/* What the stage of z receives. */
-static void add_receipts(builder *b) {
-  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
-    const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
-    const readers r = readers_of(b, e);
-    if (producer >= b->fan->end || (r.n_inner == 0 && !r.back)) continue;
-    pay_ahead(b, e, is_inner(b, producer) ? inner_of(b, producer) : SOURCE, r.back, b->recv[e]);
-  }
-}
-
-/* Time on the side where it counts against the slope. */
-static void add_times(builder *b, int64_t slope) {
-  for (uint32_t i = b->fan->first; i < b->fan->end && !b->failed; i++) {
-    if (slope > 0) arc(b, SOURCE, inner_of(b, i), slope * b->omega[i]);
-    if (slope < 0) arc(b, inner_of(b, i), SINK, -slope * b->omega[i]);
-  }
-}
-
-static int64_t run(builder *b) {
-  int64_t value = 0;
-  psplit_i_spend(b->budget, 4 * (uint64_t)b->flow.head.n + b->flow.arcs.n);
-  if (!b->failed && !psplit_i_flow_run(&b->flow, SOURCE, SINK, PSPLIT_I_INF, b->budget, &value))
-    b->failed = true;
-  return value;
-}
-
-/* Time of the source side of the last cut. */
-static int64_t time_inside(builder *b) {
-  int64_t time = 0;
-  if (!psplit_i_vec_reserve(&b->sides, b->flow.head.n)) b->failed = true;
-  if (b->failed || !psplit_i_flow_side(&b->flow, SOURCE, b->sides.items)) {
-    b->failed = true;
-    return 0;
-  }
-  for (uint32_t i = b->fan->first; i < b->fan->end; i++)
-    if (b->sides.items[inner_of(b, i)]) time += b->omega[i];
-  return time;
-}
-
-static void keep_line(builder *b, int64_t at_zero, int64_t slope) {
+static void keep_line(psplit_i_fan_builder *b, int64_t at_zero, int64_t slope) {
   if (!psplit_i_vec_push(&b->fans->lines, ((psplit_i_fan_line){at_zero, slope}))) b->failed = true;
 }
 
 /* The line of a slope, and where it touches; `d` NONE: of what is received. */
-static point touch(builder *b, uint32_t d, int64_t slope) {
-  begin_network(b, true);
-  if (d == PSPLIT_NONE)
-    add_receipts(b);
-  else
-    add_sends(b, d);
-  add_times(b, slope);
+static point touch(psplit_i_fan_builder *b, uint32_t d, int64_t slope) {
+  psplit_i_fan_network(b, d, slope);
   /* Of slope x: what is outside was paid for in place of what is inside. */
-  const int64_t value = run(b) - (slope > 0 ? slope * b->fan->time : 0);
+  const int64_t value = psplit_i_fan_cut(b) - (slope > 0 ? slope * b->fan->time : 0);
   const int64_t constant = b->constant;
   if (b->failed) return (point){0};
   keep_line(b, value + ONE * constant, slope);
-  const int64_t time = time_inside(b);
+  const int64_t time = psplit_i_fan_time_inside(b);
   return (point){time, psplit_i_floor_div(value + slope * time, ONE) + constant};
 }
 
@@ -207,20 +55,23 @@ static int64_t slope_between(point p, point q) {
 }
 
 /* What it costs with nothing, or all, of H in front. */
-static int64_t cost_of_end(builder *b, uint32_t d, bool all) {
+static int64_t cost_of_end(psplit_i_fan_builder *b, uint32_t d, bool all) {
   int64_t cost = 0;
   for (uint32_t k = 0; k < b->n_nets; k++) {
     const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
-    const readers r = readers_of(b, e);
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     const bool beyond = r.back || (r.behind && d != PSPLIT_NONE);
-    const bool from = d == PSPLIT_NONE ? producer < b->fan->first : sender(b, e, d) == SOURCE;
-    if (!from && !(all && is_inner(b, producer))) continue;
+    const bool from = d == PSPLIT_NONE ? producer < b->fan->first
+                                       : psplit_i_fan_sender(b, e, d) == PSPLIT_I_FAN_SOURCE;
+    if (!from && !(all && psplit_i_fan_holds(b, producer))) continue;
     if (beyond || (r.n_inner > 0 && !all)) cost += (d == PSPLIT_NONE ? b->recv : b->send)[e];
   }
   return cost;
 }
 
-static psplit_i_fan_lines hull(builder *b, uint32_t d) {
+/* Lines below what all downsets of H cost, `d` as psplit_i_fan_network: from none and all of H on,
+ * the line through two points that are known touches at a third, until there are most_cuts. */
+static psplit_i_fan_lines hull(psplit_i_fan_builder *b, uint32_t d) {
   psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
   point from[2 * MOST_CUTS + 2], to[2 * MOST_CUTS + 2];
   uint32_t n = 0;
@@ -244,7 +95,7 @@ static psplit_i_fan_lines hull(builder *b, uint32_t d) {
   return lines;
 }
 
-static psplit_i_fan_lines shifted(builder *b, psplit_i_fan_lines of, int64_t more) {
+static psplit_i_fan_lines shifted(psplit_i_fan_builder *b, psplit_i_fan_lines of, int64_t more) {
   psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
   if (more == 0) return of;
   for (uint32_t k = of.first; k < of.end && !b->failed; k++)
@@ -254,19 +105,20 @@ static psplit_i_fan_lines shifted(builder *b, psplit_i_fan_lines of, int64_t mor
 }
 
 /* Whether what is received depends on what is in front as what is sent does. */
-static bool alike(const builder *b) {
+static bool alike(const psplit_i_fan_builder *b) {
   for (uint32_t k = 0; k < b->n_nets; k++) {
     const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
-    const readers r = readers_of(b, e);
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     if (producer >= b->fan->end || (r.n_inner == 0 && !r.back && !r.behind)) continue;
-    const bool sends = sender(b, e, 0) != PSPLIT_NONE, certain = !is_inner(b, producer) && r.back;
+    const bool sends = psplit_i_fan_sender(b, e, 0) != PSPLIT_NONE,
+               certain = !psplit_i_fan_holds(b, producer) && r.back;
     if (!certain && sends && (b->send[e] != b->recv[e] || (r.behind && !r.back))) return false;
     if (!certain && !sends && r.n_inner > 0) return false;
   }
   return true;
 }
 
-static psplit_i_fan_lines receipts(builder *b) {
+static psplit_i_fan_lines receipts(psplit_i_fan_builder *b) {
   if (!alike(b)) return hull(b, PSPLIT_NONE);
   return shifted(b, b->fan->send[0], cost_of_end(b, PSPLIT_NONE, false) - cost_of_end(b, 0, false));
 }
@@ -274,11 +126,11 @@ static psplit_i_fan_lines receipts(builder *b) {
 /* --- stages with neither separator --- */
 
 /* Of nets that enter H from in front: some that most of it reads. */
-static uint32_t list_broad(builder *b, uint32_t *out_net) {
+static uint32_t list_broad(psplit_i_fan_builder *b, uint32_t *out_net) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < b->n_nets; k++) {
     const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
-    if (producer >= b->fan->first || readers_of(b, e).n_inner < 2) continue;
+    if (producer >= b->fan->first || psplit_i_fan_readers_of(b, e).n_inner < 2) continue;
     uint32_t at = n;
     while (at > 0 && b->recv[e] > b->recv[out_net[at - 1]]) at--;
     if (at >= PSPLIT_I_FAN_BROAD) continue;
@@ -289,52 +141,17 @@ static uint32_t list_broad(builder *b, uint32_t *out_net) {
   return n;
 }
 
-static bool is_listed(const uint32_t *list, uint32_t n, uint32_t e) {
-  for (uint32_t k = 0; k < n; k++)
-    if (list[k] == e) return true;
-  return false;
-}
-
-/* Source sides are stages in H. `paid` of the nets are left out; consumers of `missed` as well. */
-static void build_middle(builder *b, const uint32_t *paid, uint32_t n_paid, uint32_t missed,
-                         int64_t multiplier) {
-  const psplit_i_instance *instance = b->instance;
-  begin_network(b, false);
-  for (uint32_t i = b->fan->first; i < b->fan->end; i++)
-    arc(b, SOURCE, inner_of(b, i), (ONE - multiplier) * b->omega[i]);
-  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
-    const uint32_t e = b->net[k], producer = instance->net_pin[instance->net_off[e]];
-    const readers r = readers_of(b, e);
-    if (producer >= b->fan->end || is_listed(paid, n_paid, e)) continue;
-    if (is_inner(b, producer) && (r.n_inner > 0 || r.back || r.behind)) {
-      const uint32_t from = inner_of(b, producer), cost = r.back || r.behind;
-      const uint32_t hub = cost ? SINK : new_node(b);
-      arc(b, from, hub, multiplier * b->send[e]);
-      for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1] && !cost; l++)
-        if (is_inner(b, instance->net_pin[l]))
-          arc(b, hub, inner_of(b, instance->net_pin[l]), PSPLIT_I_INF);
-    }
-    if (r.n_inner == 0) continue;
-    const uint32_t hub = new_node(b);
-    arc(b, hub, is_inner(b, producer) ? inner_of(b, producer) : SINK,
-        e == missed ? PSPLIT_I_INF : multiplier * b->recv[e]);
-    for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1]; l++)
-      if (is_inner(b, instance->net_pin[l]))
-        arc(b, inner_of(b, instance->net_pin[l]), hub, PSPLIT_I_INF);
-  }
-}
-
 /* Lines above what a stage in H has of it, by its time T beside what is paid. */
-static psplit_i_fan_lines middle_lines(builder *b, const uint32_t *paid, uint32_t n_paid,
-                                       uint32_t missed) {
+static psplit_i_fan_lines middle_lines(psplit_i_fan_builder *b, const uint32_t *paid,
+                                       uint32_t n_paid, uint32_t missed) {
   psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
   int64_t low = 0, high = ONE, limit = b->limit;
   for (uint32_t k = 0; k < n_paid; k++) limit -= b->recv[paid[k]];
   for (int step = 0; step < MIDDLES && high - low > 1 && !b->failed; step++) {
     const int64_t m = low + (high - low) / 2;
     if (psplit_i_expired(b->budget)) break;
-    build_middle(b, paid, n_paid, missed, m);
-    const int64_t value = run(b), time = time_inside(b);
+    psplit_i_fan_stage_network(b, paid, n_paid, missed, m);
+    const int64_t value = psplit_i_fan_cut(b), time = psplit_i_fan_time_inside(b);
     if (b->failed) break;
     keep_line(b, (ONE - m) * b->fan->time - value, m);
     const int64_t comm = (value - (ONE - m) * (b->fan->time - time)) / m;
@@ -345,17 +162,17 @@ static psplit_i_fan_lines middle_lines(builder *b, const uint32_t *paid, uint32_
   return lines;
 }
 
-static void add_middle(builder *b) {
+static void add_middle(psplit_i_fan_builder *b) {
   psplit_i_fan *f = b->fan;
   uint32_t broad[PSPLIT_I_FAN_BROAD];
   if (f->time <= b->limit / 2) return; /* whatever a stage has of it */
   const uint32_t n = list_broad(b, broad);
   f->n_broad = n;
   for (uint32_t k = 0; k < n; k++) {
-    const readers r = readers_of(b, broad[k]);
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, broad[k]);
     f->broad_recv += b->recv[broad[k]];
     for (uint32_t d = 0; d <= f->n_open && b->instance->p2p; d++) {
-      if (sender(b, broad[k], d) != SOURCE) continue;
+      if (psplit_i_fan_sender(b, broad[k], d) != PSPLIT_I_FAN_SOURCE) continue;
       f->broad_send[d] += b->send[broad[k]];
       if (r.back || r.behind) f->certain_send[d] += b->send[broad[k]];
     }
@@ -366,13 +183,13 @@ static void add_middle(builder *b) {
 
 /* --- all fans --- */
 
-static void list_net(builder *b, uint32_t e, uint32_t fan) {
+static void list_net(psplit_i_fan_builder *b, uint32_t e, uint32_t fan) {
   if (b->seen[e] == fan + 1 || !b->instance->net_forward[e]) return;
   b->seen[e] = fan + 1;
   b->net[b->n_nets++] = e;
 }
 
-static void list_nets(builder *b, uint32_t fan) {
+static void list_nets(psplit_i_fan_builder *b, uint32_t fan) {
   const psplit_i_instance *instance = b->instance;
   const psplit_i_fan *f = b->fan;
   const uint32_t first = f->has_front ? f->first - 1 : f->first;
@@ -388,7 +205,7 @@ static void list_nets(builder *b, uint32_t fan) {
 }
 
 /* The latest producers before a that clusters behind a read, from those of the fan in front. */
-static void list_open(const builder *b, const psplit_i_fan *before, psplit_i_fan *f) {
+static void list_open(const psplit_i_fan_builder *b, const psplit_i_fan *before, psplit_i_fan *f) {
   const uint32_t front = f->first - 1; /* a */
   uint32_t i = front;
   while (i-- > before->first && f->n_open < PSPLIT_I_FAN_OPEN)
@@ -400,20 +217,20 @@ static void list_open(const builder *b, const psplit_i_fan *before, psplit_i_fan
 }
 
 /* Whether an open producer, d of them known, changes more than what is certain. */
-static bool reads_inside_alone(const builder *b, uint32_t d) {
+static bool reads_inside_alone(const psplit_i_fan_builder *b, uint32_t d) {
   const psplit_i_instance *instance = b->instance;
   const uint32_t producer = b->fan->open[d - 1];
   for (uint32_t k = instance->inc_off[producer]; k < instance->inc_off[producer + 1]; k++) {
     const uint32_t e = instance->inc[k] >> 1;
     if (!(instance->inc[k] & 1) || !instance->net_forward[e]) continue;
-    const readers r = readers_of(b, e);
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     if (r.n_inner > 0 && !r.back && !r.behind) return true;
   }
   return false;
 }
 
 /* Of d open producers, from the lines of one less where what they send besides is certain. */
-static psplit_i_fan_lines sends(builder *b, uint32_t d) {
+static psplit_i_fan_lines sends(psplit_i_fan_builder *b, uint32_t d) {
   if (d == 0 || reads_inside_alone(b, d)) return hull(b, d);
   return shifted(b, b->fan->send[d - 1], cost_of_end(b, d, false) - cost_of_end(b, d - 1, false));
 }
@@ -431,7 +248,7 @@ static int64_t best_front(const psplit_i_fans *fans, const psplit_i_fan *f) {
   return low;
 }
 
-static void make_fan(builder *b, uint32_t k) {
+static void make_fan(psplit_i_fan_builder *b, uint32_t k) {
   psplit_i_fan *f = &b->fans->fan[k];
   b->fan = f;
   for (uint32_t i = f->first; i < f->end; i++) f->time += b->omega[i];
@@ -447,7 +264,8 @@ static void make_fan(builder *b, uint32_t k) {
 }
 
 /* The blocks; false: numbers are too large. */
-static bool lay_out(builder *b, const uint32_t *ends, uint32_t n_blocks, bool ends_in_separator) {
+static bool lay_out(psplit_i_fan_builder *b, const uint32_t *ends, uint32_t n_blocks,
+                    bool ends_in_separator) {
   psplit_i_fans *fans = b->fans;
   int64_t most = 0;
   for (uint32_t i = 0; i < b->instance->n; i++) most = psplit_i_sat_add_i64(most, b->omega[i]);
@@ -477,17 +295,17 @@ psplit_code psplit_i_fans_make(const psplit_i_instance *instance,
   psplit_i_arena_init(&out_fans->arena, 0);
   uint32_t *sinks = PSPLIT_NEW(&scratch, uint32_t, n), *ends = PSPLIT_NEW(&scratch, uint32_t, n);
   int64_t *least = PSPLIT_NEW(&scratch, int64_t, n);
-  builder b = {.instance = instance,
-               .omega = automaton->omega,
-               .send = PSPLIT_NEW(&scratch, int64_t, n_nets),
-               .recv = PSPLIT_NEW(&scratch, int64_t, n_nets),
-               .last = PSPLIT_NEW(&scratch, uint32_t, n),
-               .net = PSPLIT_NEW(&scratch, uint32_t, n_nets),
-               .seen = PSPLIT_NEW(&scratch, uint32_t, n_nets),
-               .fans = out_fans,
-               .limit = limit,
-               .most_cuts = n > MANY ? FEW_CUTS : MOST_CUTS,
-               .budget = budget};
+  psplit_i_fan_builder b = {.instance = instance,
+                            .omega = automaton->omega,
+                            .send = PSPLIT_NEW(&scratch, int64_t, n_nets),
+                            .recv = PSPLIT_NEW(&scratch, int64_t, n_nets),
+                            .last = PSPLIT_NEW(&scratch, uint32_t, n),
+                            .net = PSPLIT_NEW(&scratch, uint32_t, n_nets),
+                            .seen = PSPLIT_NEW(&scratch, uint32_t, n_nets),
+                            .fans = out_fans,
+                            .limit = limit,
+                            .most_cuts = n > MANY ? FEW_CUTS : MOST_CUTS,
+                            .budget = budget};
   psplit_code code = PSPLIT_NOMEM;
   if (scratch.failed) goto out;
   const uint32_t n_blocks = psplit_i_separators(instance, sinks, ends);

@@ -1,0 +1,174 @@
+/* The networks of a fan: one node for each cluster of H, a hub for each net that several of them
+ * read. */
+#include "fan_network.h"
+
+enum {
+  ONE = PSPLIT_I_FAN_ONE,
+  SINK = 1,
+  INNER = 2 /* flow node of the first cluster of H */
+};
+
+static void arc(psplit_i_fan_builder *b, uint32_t from, uint32_t to, int64_t cap) {
+  if (cap > 0 && !psplit_i_flow_arc_add(&b->flow, from, to, cap)) b->failed = true;
+}
+
+static uint32_t new_node(psplit_i_fan_builder *b) {
+  const uint32_t node = psplit_i_flow_node(&b->flow);
+  if (node == PSPLIT_NONE) b->failed = true;
+  return b->failed ? SINK : node;
+}
+
+static uint32_t inner_of(const psplit_i_fan_builder *b, uint32_t cluster) {
+  return INNER + cluster - b->fan->first;
+}
+
+bool psplit_i_fan_holds(const psplit_i_fan_builder *b, uint32_t cluster) {
+  return cluster >= b->fan->first && cluster < b->fan->end;
+}
+
+psplit_i_fan_readers psplit_i_fan_readers_of(const psplit_i_fan_builder *b, uint32_t e) {
+  const psplit_i_instance *instance = b->instance;
+  psplit_i_fan_readers r = {0};
+  for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
+    const uint32_t pin = instance->net_pin[k];
+    if (psplit_i_fan_holds(b, pin)) r.n_inner++;
+    if (pin == b->fan->end) r.back = true;
+    if (pin > b->fan->end) r.behind = true;
+  }
+  return r;
+}
+
+uint32_t psplit_i_fan_sender(const psplit_i_fan_builder *b, uint32_t e, uint32_t d) {
+  const uint32_t producer = b->instance->net_pin[b->instance->net_off[e]];
+  if (psplit_i_fan_holds(b, producer)) return inner_of(b, producer);
+  if (b->fan->has_front && producer + 1 == b->fan->first) return PSPLIT_I_FAN_SOURCE;
+  for (uint32_t k = 0; k < d; k++)
+    if (b->fan->open[k] == producer) return PSPLIT_I_FAN_SOURCE;
+  return PSPLIT_NONE;
+}
+
+/* A node for each cluster of H; `ordered`: source sides are downsets. */
+static void begin_network(psplit_i_fan_builder *b, bool ordered) {
+  const psplit_i_instance *instance = b->instance;
+  const psplit_i_fan *f = b->fan;
+  psplit_i_flow_reset(&b->flow);
+  b->constant = 0;
+  for (uint32_t i = 0; i < INNER + f->end - f->first && !b->failed; i++)
+    b->failed |= psplit_i_flow_node(&b->flow) == PSPLIT_NONE;
+  for (uint32_t i = f->first; i < f->end && ordered && !b->failed; i++)
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
+      if (psplit_i_fan_holds(b, instance->pred[k]))
+        arc(b, inner_of(b, i), inner_of(b, instance->pred[k]), PSPLIT_I_INF);
+}
+
+/* `cost` is paid where `from` is on the source side, and a consumer of e in H is not, or where one
+ * is elsewhere (`beyond`). */
+static void pay_ahead(psplit_i_fan_builder *b, uint32_t e, uint32_t from, bool beyond,
+                      int64_t cost) {
+  const psplit_i_instance *instance = b->instance;
+  if (cost <= 0) return;
+  if (beyond && from == PSPLIT_I_FAN_SOURCE) {
+    b->constant += cost;
+  } else if (beyond) {
+    arc(b, from, SINK, ONE * cost);
+  } else {
+    const uint32_t hub = new_node(b);
+    arc(b, from, hub, ONE * cost);
+    for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
+      if (psplit_i_fan_holds(b, instance->net_pin[k]))
+        arc(b, hub, inner_of(b, instance->net_pin[k]), PSPLIT_I_INF);
+  }
+}
+
+/* What stages in front of that of z send. */
+static void add_sends(psplit_i_fan_builder *b, uint32_t d) {
+  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
+    const uint32_t e = b->net[k], from = psplit_i_fan_sender(b, e, d);
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
+    if (from == PSPLIT_NONE || (r.n_inner == 0 && !r.back && !r.behind)) continue;
+    pay_ahead(b, e, from, r.back || r.behind, b->send[e]);
+  }
+}
+
+/* What the stage of z receives. */
+static void add_receipts(psplit_i_fan_builder *b) {
+  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
+    const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
+    if (producer >= b->fan->end || (r.n_inner == 0 && !r.back)) continue;
+    pay_ahead(b, e, psplit_i_fan_holds(b, producer) ? inner_of(b, producer) : PSPLIT_I_FAN_SOURCE,
+              r.back, b->recv[e]);
+  }
+}
+
+/* Time on the side where it counts against the slope. */
+static void add_times(psplit_i_fan_builder *b, int64_t slope) {
+  for (uint32_t i = b->fan->first; i < b->fan->end && !b->failed; i++) {
+    if (slope > 0) arc(b, PSPLIT_I_FAN_SOURCE, inner_of(b, i), slope * b->omega[i]);
+    if (slope < 0) arc(b, inner_of(b, i), SINK, -slope * b->omega[i]);
+  }
+}
+
+void psplit_i_fan_network(psplit_i_fan_builder *b, uint32_t d, int64_t slope) {
+  begin_network(b, true);
+  if (d == PSPLIT_NONE)
+    add_receipts(b);
+  else
+    add_sends(b, d);
+  add_times(b, slope);
+}
+
+static bool is_listed(const uint32_t *list, uint32_t n, uint32_t e) {
+  for (uint32_t k = 0; k < n; k++)
+    if (list[k] == e) return true;
+  return false;
+}
+
+void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, uint32_t n_paid,
+                                uint32_t missed, int64_t multiplier) {
+  const psplit_i_instance *instance = b->instance;
+  begin_network(b, false);
+  for (uint32_t i = b->fan->first; i < b->fan->end; i++)
+    arc(b, PSPLIT_I_FAN_SOURCE, inner_of(b, i), (ONE - multiplier) * b->omega[i]);
+  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
+    const uint32_t e = b->net[k], producer = instance->net_pin[instance->net_off[e]];
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
+    if (producer >= b->fan->end || is_listed(paid, n_paid, e)) continue;
+    if (psplit_i_fan_holds(b, producer) && (r.n_inner > 0 || r.back || r.behind)) {
+      const uint32_t from = inner_of(b, producer), cost = r.back || r.behind;
+      const uint32_t hub = cost ? SINK : new_node(b);
+      arc(b, from, hub, multiplier * b->send[e]);
+      for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1] && !cost; l++)
+        if (psplit_i_fan_holds(b, instance->net_pin[l]))
+          arc(b, hub, inner_of(b, instance->net_pin[l]), PSPLIT_I_INF);
+    }
+    if (r.n_inner == 0) continue;
+    const uint32_t hub = new_node(b);
+    arc(b, hub, psplit_i_fan_holds(b, producer) ? inner_of(b, producer) : SINK,
+        e == missed ? PSPLIT_I_INF : multiplier * b->recv[e]);
+    for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1]; l++)
+      if (psplit_i_fan_holds(b, instance->net_pin[l]))
+        arc(b, inner_of(b, instance->net_pin[l]), hub, PSPLIT_I_INF);
+  }
+}
+
+int64_t psplit_i_fan_cut(psplit_i_fan_builder *b) {
+  int64_t value = 0;
+  psplit_i_spend(b->budget, 4 * (uint64_t)b->flow.head.n + b->flow.arcs.n);
+  if (!b->failed &&
+      !psplit_i_flow_run(&b->flow, PSPLIT_I_FAN_SOURCE, SINK, PSPLIT_I_INF, b->budget, &value))
+    b->failed = true;
+  return value;
+}
+
+int64_t psplit_i_fan_time_inside(psplit_i_fan_builder *b) {
+  int64_t time = 0;
+  if (!psplit_i_vec_reserve(&b->sides, b->flow.head.n)) b->failed = true;
+  if (b->failed || !psplit_i_flow_side(&b->flow, PSPLIT_I_FAN_SOURCE, b->sides.items)) {
+    b->failed = true;
+    return 0;
+  }
+  for (uint32_t i = b->fan->first; i < b->fan->end; i++)
+    if (b->sides.items[inner_of(b, i)]) time += b->omega[i];
+  return time;
+}
