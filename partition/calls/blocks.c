@@ -48,7 +48,7 @@ static bool measure(blocks *b) {
   int64_t *end = PSPLIT_NEW(&b->arena, int64_t, x->n), all = 0;
   if (!end) return false;
   for (uint32_t k = 0; k < b->row.n; k++)
-    all = psplit_i_calls_add(all, least_of(b, x->separator[k]));
+    all = psplit_i_sum_or_inf(all, least_of(b, x->separator[k]));
   for (uint32_t k = 0; k <= b->row.n; k++) {
     psplit_i_calls_block *block = &b->row.block[k];
     for (uint32_t i = (uint32_t)(block->first + 1); i < block->last; i++) {
@@ -57,10 +57,10 @@ static bool measure(blocks *b) {
         const uint32_t from = x->from[x->in[l]];
         if (from > block->first && end[from] > start) start = end[from];
       }
-      end[i] = psplit_i_calls_add(start, least_of(b, i));
+      end[i] = psplit_i_sum_or_inf(start, least_of(b, i));
       if (end[i] > block->path) block->path = end[i];
     }
-    all = psplit_i_calls_add(all, block->path);
+    all = psplit_i_sum_or_inf(all, block->path);
   }
   for (uint32_t k = 0; k <= b->row.n; k++)
     b->row.block[k].limit = all < PSPLIT_I_INF ? b->row.limit - (all - b->row.block[k].path) : 0;

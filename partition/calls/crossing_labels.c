@@ -34,14 +34,14 @@ static int64_t recv_of(const enumeration *n, uint32_t part, uint32_t e) {
 }
 
 static void add_load(label *l, uint32_t part, int64_t ns) {
-  l->load[part - CALL] = psplit_i_calls_add(l->load[part - CALL], ns);
+  l->load[part - CALL] = psplit_i_sum_or_inf(l->load[part - CALL], ns);
 }
 
 /* When the device of the producer of net e can have it sent, at least. */
 static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint32_t e) {
   const uint32_t home = part_in(l, slot);
-  if (is_one(n, home)) return psplit_i_calls_add(l->start[home - CALL], l->load[home - CALL]);
-  if (is_inside(home)) return psplit_i_calls_add(l->end[slot], send_of(n, home, e));
+  if (is_one(n, home)) return psplit_i_sum_or_inf(l->start[home - CALL], l->load[home - CALL]);
+  if (is_inside(home)) return psplit_i_sum_or_inf(l->end[slot], send_of(n, home, e));
   return home == CPU ? l->end[slot] : 0;
 }
 
@@ -89,12 +89,12 @@ static bool read_all(const enumeration *n, uint32_t v, uint32_t to, label *l, in
     const int64_t at = sent_at(n, l, slot, e);
     if (to == RIGHT && at > l->last) l->last = at;
     if (at > *out_start) *out_start = at;
-    received = psplit_i_calls_add(received, recv);
+    received = psplit_i_sum_or_inf(received, recv);
   }
   if (is_one(n, to)) {
     add_load(l, to, received);
   } else if (is_inside(to)) {
-    *out_start = psplit_i_calls_add(*out_start, received);
+    *out_start = psplit_i_sum_or_inf(*out_start, received);
     if (called > *out_start) *out_start = called;
   }
   return true;
@@ -106,18 +106,18 @@ static int64_t rest_of(const psplit_i_calls_sides *sides, uint64_t memory, uint6
 }
 
 bool psplit_i_calls_is_below(const enumeration *n, const label *l) {
-  int64_t own = psplit_i_calls_add(l->cost, l->last);
+  int64_t own = psplit_i_sum_or_inf(l->cost, l->last);
   for (uint32_t t = 0; t < n->x->n_types; t++)
-    if (l->state >> (TYPE_BIT + t) & 1) own = psplit_i_calls_add(own, n->block->price[t]);
+    if (l->state >> (TYPE_BIT + t) & 1) own = psplit_i_sum_or_inf(own, n->block->price[t]);
   return own < n->limit &&
-         psplit_i_calls_add(
-           own, psplit_i_calls_add(rest_of(n->before, n->left_memory, l->left),
-                                   rest_of(n->behind, n->right_memory, l->right))) < n->limit;
+         psplit_i_sum_or_inf(
+           own, psplit_i_sum_or_inf(rest_of(n->before, n->left_memory, l->left),
+                                    rest_of(n->behind, n->right_memory, l->right))) < n->limit;
 }
 
 void psplit_i_calls_end_calls(const enumeration *n, label *l) {
   for (uint32_t t = 0; t < n->x->n_types; t++) {
-    const int64_t end = psplit_i_calls_add(l->start[t], l->load[t]);
+    const int64_t end = psplit_i_sum_or_inf(l->start[t], l->load[t]);
     if (end > l->last) l->last = end;
   }
 }
@@ -130,11 +130,11 @@ static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64
   if (!read_all(n, v, to, l, &start)) return false;
   *out_end = 0;
   if (to == LEFT) {
-    l->cost = psplit_i_calls_add(l->cost, x->time[(size_t)n->a * x->n + v]);
+    l->cost = psplit_i_sum_or_inf(l->cost, x->time[(size_t)n->a * x->n + v]);
     l->left = psplit_i_sat_add_u64(l->left, x->bytes[v]);
     if (l->left > n->most_left) return false;
   } else if (to == RIGHT) {
-    l->cost = psplit_i_calls_add(l->cost, x->time[(size_t)n->b * x->n + v]);
+    l->cost = psplit_i_sum_or_inf(l->cost, x->time[(size_t)n->b * x->n + v]);
     l->right = psplit_i_sat_add_u64(l->right, x->bytes[v]);
     if (l->right > n->most_right) return false;
   } else {
@@ -144,7 +144,7 @@ static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64
       if (start > l->start[to - CALL]) l->start[to - CALL] = start;
       add_load(l, to, ns);
     } else {
-      *out_end = psplit_i_calls_add(start, ns);
+      *out_end = psplit_i_sum_or_inf(start, ns);
       if (*out_end > l->last) l->last = *out_end;
     }
   }

@@ -131,10 +131,10 @@ static void finish(enumeration *n, psplit_i_calls_crossings *list) {
     label *l = &n->now.items[i];
     psplit_i_calls_end_calls(n, l);
     psplit_i_calls_crossing crossing = {
-      .cost = psplit_i_calls_add(l->cost, l->last),
+      .cost = psplit_i_sum_or_inf(l->cost, l->last),
       .left = l->left,
       .right = l->right,
-      .own_cost = psplit_i_calls_add(l->cost, psplit_i_calls_add(l->last, l->less)),
+      .own_cost = psplit_i_sum_or_inf(l->cost, psplit_i_sum_or_inf(l->last, l->less)),
       .parts = l->parts};
     for (uint32_t t = 0; t < n->x->n_types; t++)
       crossing.calls[t] = (uint8_t)(l->state >> (TYPE_BIT + t) & 1);

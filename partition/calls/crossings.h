@@ -82,11 +82,6 @@ static inline int64_t psplit_i_calls_least_with(const psplit_i_calls_sides *side
   return at ? sides->items[at - 1].cost : PSPLIT_I_INF;
 }
 
-/* INF where one of them is. */
-static inline int64_t psplit_i_calls_add(int64_t a, int64_t b) {
-  return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
-}
-
 typedef struct psplit_i_calls_block {
   int64_t path;        /* longest path of least times */
   int64_t first, last; /* its clusters are first + 1 .. last - 1; -1, n: there is no separator */

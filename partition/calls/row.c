@@ -55,7 +55,7 @@ static void insert(psplit_i_calls_row *r, front *f, label l) {
 static label whole(const psplit_i_calls_row *r, uint32_t k, uint32_t kind) {
   label all = {0};
   for (int64_t v = r->block[k].first + 1; v < r->block[k].last; v++) {
-    all.cost = psplit_i_calls_add(all.cost, r->x->time[(size_t)kind * r->x->n + (size_t)v]);
+    all.cost = psplit_i_sum_or_inf(all.cost, r->x->time[(size_t)kind * r->x->n + (size_t)v]);
     all.bytes = psplit_i_sat_add_u64(all.bytes, r->x->bytes[v]);
   }
   return all;
@@ -63,7 +63,7 @@ static label whole(const psplit_i_calls_row *r, uint32_t k, uint32_t kind) {
 
 /* Adds separator k, on a device of that kind, to what its call has in the block beside it. */
 static bool add_separator(const psplit_i_calls_row *r, uint32_t k, uint32_t kind, label *l) {
-  l->cost = psplit_i_calls_add(l->cost, time_of(r, k, kind));
+  l->cost = psplit_i_sum_or_inf(l->cost, time_of(r, k, kind));
   l->bytes = is_call(r, kind) ? psplit_i_sat_add_u64(l->bytes, bytes_of(r, k, kind)) : 0;
   return l->cost < r->limit + r->all_price && l->bytes <= memory_of(r, kind);
 }
@@ -77,7 +77,7 @@ static int64_t priced(const psplit_i_calls_row *r, const psplit_i_calls_crossing
                       uint32_t kind) {
   int64_t cost = c->cost;
   for (uint32_t t = 0; t < r->x->n_types; t++)
-    cost = psplit_i_calls_add(cost, (c->calls[t] + (kind == t)) * r->price[t]);
+    cost = psplit_i_sum_or_inf(cost, (c->calls[t] + (kind == t)) * r->price[t]);
   return cost;
 }
 
@@ -99,7 +99,7 @@ static void reach(psplit_i_calls_row *r, uint32_t k, uint32_t k_block, uint32_t 
         if (from != PSPLIT_NONE)
           l.cost = there > memory
                      ? PSPLIT_I_INF
-                     : psplit_i_calls_add(
+                     : psplit_i_sum_or_inf(
                          l.cost, least_with(&fronts[(size_t)from * KINDS + other], memory - there));
         if (add_separator(r, k, kind, &l)) insert(r, to, l);
       }
@@ -110,7 +110,7 @@ static void reach(psplit_i_calls_row *r, uint32_t k, uint32_t k_block, uint32_t 
     const label all = whole(r, k_block, kind);
     for (size_t i = 0; i < same->n; i++) {
       label l = {psplit_i_sat_add_u64(same->items[i].bytes, all.bytes),
-                 psplit_i_calls_add(same->items[i].cost, all.cost)};
+                 psplit_i_sum_or_inf(same->items[i].cost, all.cost)};
       if (add_separator(r, k, kind, &l)) insert(r, to, l);
     }
     charge(r, 8 * same->n);
@@ -148,7 +148,7 @@ static int64_t value_of_prices(psplit_i_calls_row *r) {
       const psplit_i_calls_crossing *c = &list->items[i];
       if (c->left > memory_of(r, kind)) continue;
       const int64_t cost =
-        psplit_i_calls_add(priced(r, c, outside), least_with(f, memory_of(r, kind) - c->left));
+        psplit_i_sum_or_inf(priced(r, c, outside), least_with(f, memory_of(r, kind) - c->left));
       if (cost < best) best = cost;
     }
   }
@@ -234,7 +234,7 @@ static void keep(psplit_i_calls_row *r, uint32_t k, uint32_t state, uint32_t kin
   const int64_t rest = least_with(&r->behind[(size_t)k * KINDS + kind],
                                   memory_of(r, kind) == UINT64_MAX ? UINT64_MAX : room);
   const int64_t unused = price_of_unused(r, state) + (is_call(r, kind) ? r->price[kind] : 0);
-  if (psplit_i_calls_add(l.cost - time_of(r, k, kind), rest) >= r->limit + unused) return;
+  if (psplit_i_sum_or_inf(l.cost - time_of(r, k, kind), rest) >= r->limit + unused) return;
   insert(r, &fronts_of(r, k)[(size_t)state * KINDS + kind], l);
 }
 
@@ -244,14 +244,14 @@ static void cross(psplit_i_calls_row *r, uint32_t k, uint32_t state, uint32_t ki
     const psplit_i_calls_crossings *list = &r->block[k].list[kind][to];
     const front *rest = &r->behind[(size_t)k * KINDS + to];
     const int64_t least = rest->n ? rest->items[rest->n - 1].cost : PSPLIT_I_INF;
-    const int64_t sofar = psplit_i_calls_add(from.cost, least);
+    const int64_t sofar = psplit_i_sum_or_inf(from.cost, least);
     size_t i = 0;
     for (; i < list->n; i++) {
       const psplit_i_calls_crossing *c = &list->items[i];
-      if (psplit_i_calls_add(sofar, c->cost) >= r->limit + r->all_price) break;
+      if (psplit_i_sum_or_inf(sofar, c->cost) >= r->limit + r->all_price) break;
       if (psplit_i_sat_add_u64(from.bytes, left_of(r, c)) > memory_of(r, kind)) continue;
       keep(r, k, state_behind(r, state, to, c), to,
-           (label){right_of(r, c), psplit_i_calls_add(from.cost, cost_of(r, c))});
+           (label){right_of(r, c), psplit_i_sum_or_inf(from.cost, cost_of(r, c))});
     }
     charge(r, 16 * i + 1);
   }
@@ -274,7 +274,7 @@ static void step(psplit_i_calls_row *r, uint32_t k) {
         if (is_call(r, kind))
           keep(r, k, state, kind,
                (label){psplit_i_sat_add_u64(f->items[i].bytes, all.bytes),
-                       psplit_i_calls_add(f->items[i].cost, all.cost)});
+                       psplit_i_sum_or_inf(f->items[i].cost, all.cost)});
       }
     }
 }
@@ -293,7 +293,7 @@ static int64_t end_row(psplit_i_calls_row *r, psplit_i_calls_ending *out_end) {
           continue;
         const size_t at = psplit_i_calls_more_than(f, memory_of(r, kind) - left_of(r, c));
         const int64_t cost =
-          at ? psplit_i_calls_add(cost_of(r, c), f->items[at - 1].cost) : PSPLIT_I_INF;
+          at ? psplit_i_sum_or_inf(cost_of(r, c), f->items[at - 1].cost) : PSPLIT_I_INF;
         if (cost >= best) continue;
         best = cost;
         *out_end = (psplit_i_calls_ending){state, kind, f->items[at - 1], c};
@@ -321,7 +321,7 @@ static bool find_before(const psplit_i_calls_row *r, uint32_t k, psplit_i_calls_
       for (size_t j = 0; j < f->n; j++) {
         const label from = f->items[j];
         label l = {psplit_i_sat_add_u64(from.bytes, all.bytes),
-                   psplit_i_calls_add(from.cost, all.cost)};
+                   psplit_i_sum_or_inf(from.cost, all.cost)};
         *choice = (psplit_i_calls_choice){.right = kind};
         if (is_call(r, kind) && kind == io->kind && state == io->state &&
             add_separator(r, k, kind, &l) && l.cost == io->from.cost && l.bytes == io->from.bytes) {
@@ -330,7 +330,7 @@ static bool find_before(const psplit_i_calls_row *r, uint32_t k, psplit_i_calls_
         }
         for (size_t i = 0; i < list->n; i++) {
           const psplit_i_calls_crossing *c = &list->items[i];
-          l = (label){right_of(r, c), psplit_i_calls_add(from.cost, cost_of(r, c))};
+          l = (label){right_of(r, c), psplit_i_sum_or_inf(from.cost, cost_of(r, c))};
           if (!add_separator(r, k, io->kind, &l) || l.cost != io->from.cost ||
               l.bytes != io->from.bytes || state_behind(r, state, io->kind, c) != io->state ||
               psplit_i_sat_add_u64(from.bytes, left_of(r, c)) > memory_of(r, kind))

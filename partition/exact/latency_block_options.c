@@ -45,10 +45,6 @@ typedef struct enumeration {
   uint32_t *cell;  /* [lists * (GRID + 1)^2] 1 + the option with these bytes, rounded */
 } enumeration;
 
-static int64_t add(int64_t a, int64_t b) {
-  return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
-}
-
 static int64_t send_of(const enumeration *x, uint32_t t, uint32_t e) {
   return x->free[t] ? 0 : x->instance->send[(size_t)t * x->instance->n_nets + e];
 }
@@ -76,7 +72,7 @@ static int64_t least_end(const enumeration *x, uint32_t cluster, uint32_t e) {
   int64_t least = PSPLIT_I_INF;
   for (uint32_t t = 0; t < x->n_types; t++) {
     const int64_t sent = e == PSPLIT_NONE ? 0 : send_of(x, t, e);
-    const int64_t end = add(x->end[local_of(x, cluster)][t], sent);
+    const int64_t end = psplit_i_sum_or_inf(x->end[local_of(x, cluster)][t], sent);
     if (end < least) least = end;
   }
   return least;
@@ -100,14 +96,14 @@ static void time_inside(enumeration *x, uint32_t cluster, sums *s) {
     const bool inside = is_inside(x, part_of(x, from));
     const int64_t sent = inside ? least_end(x, from, e) : 0;
     for (uint32_t t = 0; t < x->n_types; t++) {
-      int64_t ready = add(sent, recv_of(x, t, e));
+      int64_t ready = psplit_i_sum_or_inf(sent, recv_of(x, t, e));
       if (inside && x->end[local_of(x, from)][t] < ready) ready = x->end[local_of(x, from)][t];
       if (ready > start[t]) start[t] = ready;
     }
   }
   for (uint32_t t = 0; t < x->n_types; t++) {
     const int64_t w = x->there[t] ? instance->w[(size_t)t * instance->n + cluster] : PSPLIT_I_INF;
-    const int64_t end = add(start[t], w);
+    const int64_t end = psplit_i_sum_or_inf(start[t], w);
     x->end[local_of(x, cluster)][t] = end;
     if (end < least) least = end;
   }
@@ -122,8 +118,8 @@ static void add_receiver(enumeration *x, uint32_t e, uint32_t from, uint32_t par
   if (count[part]++ > 0) return;
   const bool sends = count[0]++ == 0 || x->sends_to_each;
   for (uint32_t t = 0; t < x->n_types; t++) {
-    if (sends) s->time[home][t] = add(s->time[home][t], send_of(x, t, e));
-    s->time[part][t] = add(s->time[part][t], recv_of(x, t, e));
+    if (sends) s->time[home][t] = psplit_i_sum_or_inf(s->time[home][t], send_of(x, t, e));
+    s->time[part][t] = psplit_i_sum_or_inf(s->time[part][t], recv_of(x, t, e));
   }
   if (x->n_inside == 1 && home == 1) {
     const int64_t end = least_end(x, from, e);
@@ -156,7 +152,8 @@ static void place(enumeration *x, uint32_t cluster, uint32_t part, sums *s) {
   const uint32_t local = local_of(x, cluster);
   x->part[local] = (uint8_t)part;
   for (uint32_t t = 0; t < x->n_types; t++)
-    s->time[part][t] = add(s->time[part][t], instance->w[(size_t)t * instance->n + cluster]);
+    s->time[part][t] =
+      psplit_i_sum_or_inf(s->time[part][t], instance->w[(size_t)t * instance->n + cluster]);
   s->bytes[part] = psplit_i_sat_add_u64(s->bytes[part], psplit_i_cluster_bytes(instance, cluster));
   s->clusters[part] |= UINT64_C(1) << local;
   /* Edges that carry nothing make a stage wait, too. */
@@ -270,7 +267,7 @@ static int64_t chain_of(const enumeration *x, const sums *s, uint32_t code) {
     int64_t ready = 0;
     for (uint32_t q = 1; q < p; q++)
       if ((s->waits_for[p] >> q & 1) && end[q] > ready) ready = end[q];
-    end[p] = add(end[p], ready);
+    end[p] = psplit_i_sum_or_inf(end[p], ready);
     if (end[p] > most) most = end[p];
   }
   return most;
@@ -285,12 +282,12 @@ static void keep_inside(enumeration *x, const sums *s, uint32_t a, uint32_t b, i
   uint32_t n_codes = 1;
   for (uint32_t p = 0; p < n_inside; p++) n_codes *= n;
   for (uint32_t code = 0; code < n_codes; code++) {
-    option.cost = add(ends, n_inside ? chain_of(x, s, code) : 0);
+    option.cost = psplit_i_sum_or_inf(ends, n_inside ? chain_of(x, s, code) : 0);
     if (option.cost < x->limit)
       keep(x, psplit_i_block_list(n, a, b, psplit_i_block_inside(n, n_inside, code)), a, b, option);
   }
   const uint64_t inside = s->clusters[1];
-  option.cost = add(ends, s->chain);
+  option.cost = psplit_i_sum_or_inf(ends, s->chain);
   if (x->n_inside == 1 && (inside & (inside - 1)) && option.cost < x->limit)
     keep(x, psplit_i_block_list(n, a, b, psplit_i_block_several(n)), a, b, option);
 }
@@ -305,9 +302,10 @@ static void keep_all(enumeration *x, const sums *s) {
     if (before && (!x->there[a] || s->bytes[0] > x->memory[a])) continue;
     for (uint32_t b = behind ? 0 : n; b < (behind ? n : n + 1); b++) {
       if (behind && (!x->there[b] || s->bytes[right] > x->memory[b])) continue;
-      const int64_t ends = add(before ? s->time[0][a] : 0, behind ? s->time[right][b] : 0);
-      const int64_t rest =
-        add(rest_of(x, x->before, a, s->bytes[0]), rest_of(x, x->behind, b, s->bytes[right]));
+      const int64_t ends =
+        psplit_i_sum_or_inf(before ? s->time[0][a] : 0, behind ? s->time[right][b] : 0);
+      const int64_t rest = psplit_i_sum_or_inf(rest_of(x, x->before, a, s->bytes[0]),
+                                               rest_of(x, x->behind, b, s->bytes[right]));
       const int64_t limit = x->limit;
       x->limit -= rest < limit ? rest : limit;
       if (ends < x->limit) keep_inside(x, s, a, b, ends);
@@ -320,7 +318,8 @@ static int64_t least_of(const enumeration *x, const int64_t *cost, const psplit_
                         uint64_t bytes) {
   int64_t least = PSPLIT_I_INF;
   for (uint32_t t = 0; t < x->n_types; t++) {
-    const int64_t all = x->there[t] ? add(cost[t], rest_of(x, rest, t, bytes)) : PSPLIT_I_INF;
+    const int64_t all =
+      x->there[t] ? psplit_i_sum_or_inf(cost[t], rest_of(x, rest, t, bytes)) : PSPLIT_I_INF;
     if (all < least) least = all;
   }
   return least;
@@ -331,9 +330,10 @@ static bool is_above(const enumeration *x, const sums *s) {
   const uint32_t right = x->n_inside + 1;
   int64_t sum = least_of(x, s->time[1], NULL, 0);
   if (x->n_inside == 1 && s->chain < sum) sum = s->chain;
-  if (x->block->first >= 0) sum = add(sum, least_of(x, s->time[0], x->before, s->bytes[0]));
+  if (x->block->first >= 0)
+    sum = psplit_i_sum_or_inf(sum, least_of(x, s->time[0], x->before, s->bytes[0]));
   if (x->block->last < x->instance->n)
-    sum = add(sum, least_of(x, s->time[right], x->behind, s->bytes[right]));
+    sum = psplit_i_sum_or_inf(sum, least_of(x, s->time[right], x->behind, s->bytes[right]));
   return sum >= x->limit;
 }
 

@@ -9,6 +9,11 @@
 /* Above every sum of a valid problem (they stay below 2^60), and safe to add twice. */
 #define PSPLIT_I_INF (INT64_C(1) << 61)
 
+/* The sum of two times; INF where one of them is. */
+static inline int64_t psplit_i_sum_or_inf(int64_t a, int64_t b) {
+  return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
+}
+
 PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
                                                       psplit_diag *diag);
 

@@ -234,7 +234,7 @@ static int64_t try_all(way *w, uint32_t v, int64_t limit, uint64_t seed) {
   int64_t best = PSPLIT_I_INF;
   if (v == r.block.last) {
     const int64_t cost = cost_of(w);
-    if (psplit_i_calls_add(cost, price_of(w)) < limit) hold(w, cost, seed);
+    if (psplit_i_sum_or_inf(cost, price_of(w)) < limit) hold(w, cost, seed);
     return cost;
   }
   for (uint32_t part = LEFT; part < CALL + n_calls; part++) {
