@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "local_search.h"
+#include "node_cut.h"
 
 static uint32_t in_range(sweep_range range, uint32_t seed) { return range.least + seed % range.n; }
 
@@ -76,6 +77,38 @@ void expect_bound_holds(const sweep *s, int64_t limit, int64_t bound, int64_t be
   if (bound > best)
     fail_msg("%s, limit %lld: bound %lld above the optimum %lld", s->what, (long long)limit,
              (long long)bound, (long long)best);
+}
+
+/* For one limit; `known`: a bound that is below it. */
+static void hold_for(const sweep *s, const bed *b, bound_function asked, int64_t limit,
+                     int64_t best, int64_t known, bound_tally *tally) {
+  const int64_t bound = bound_by(b, asked, limit, known);
+  expect_bound_holds(s, limit, bound, best);
+  if (!tally) return;
+  tally->n_asked++;
+  tally->n_raised += bound > known + 1; /* an average is rounded down */
+  tally->n_met += bound == best && best > known;
+}
+
+bound_tally hold_bound(sweep *s, psplit_i_method method, bound_function asked, int first_limit,
+                       int n_limits, bool from_average) {
+  static bed b;
+  bound_tally tally = {0};
+  int64_t best;
+  while (next_problem(s, &b)) {
+    const bool takes = psplit_i_takes(method, b.automaton.features);
+    tally.n_left_out += !takes;
+    if (!takes || !proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
+    const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
+    const int64_t average = b.automaton.total_omega / b.automaton.n_stages;
+    for (int k = first_limit; k < first_limit + n_limits; k++) {
+      const int64_t limit = best + k * best / 4 + (k > 0);
+      hold_for(s, &b, asked, limit, best, simple, from_average ? NULL : &tally);
+      if (from_average)
+        hold_for(s, &b, asked, limit, best, average < limit - 1 ? average : 0, &tally);
+    }
+  }
+  return tally;
 }
 
 int64_t some_split(bed *b, uint32_t n_steps) {

@@ -52,6 +52,19 @@ int64_t bound_by(const bed *b, bound_function asked, int64_t value, int64_t boun
 /* A bound for splits within a limit is no more than the best of them; all in ns. */
 void expect_bound_holds(const sweep *s, int64_t limit, int64_t bound, int64_t best);
 
+/* What hold_bound met. */
+typedef struct bound_tally {
+  uint32_t n_left_out;               /* problems that the method does not take */
+  uint32_t n_asked, n_raised, n_met; /* asked from what was known; more than that; the optimum */
+} bound_tally;
+
+/* Holds that a method says no more than the optimum of every problem that it takes and whose best
+ * split is proved: for n_limits limits from number first_limit on, the optimum (0) and a quarter of
+ * it more each time, where the simple bound is known. With `from_average` also where no more than a
+ * share of all times is, and that is what is counted then. */
+bound_tally hold_bound(sweep *s, psplit_i_method method, bound_function asked, int first_limit,
+                       int n_limits, bool from_average);
+
 /* Any split, on the bed, after so many steps of local search; its value, INF where none is
  * found. */
 int64_t some_split(bed *b, uint32_t n_steps);

@@ -249,35 +249,17 @@ static void pairs_cost_no_more_than_is_paid(void **state) {
   assert_true(n_asked > percent(40));
 }
 
-static int64_t bound_of(const bed *b, int64_t value, int64_t bound) {
-  return bound_by(b, psplit_i_bound_balls, value, bound);
-}
-
 /* What follows for splits, from bounds that are known and from less. */
 static void no_split_is_below(void **state) {
   (void)state;
-  static bed b;
-  uint32_t n_asked = 0, n_raised = 0;
-  int64_t best;
   sweep s = {.n_seeds = 2,
              .features = kFeatures,
              .n_features = N_FEATURES,
              .nodes = {4, 15},
              .stages = {2, 3},
              .shared_every = 3};
-  while (next_problem(&s, &b)) {
-    if (!psplit_i_takes(PSPLIT_I_BOUND_BALLS, b.automaton.features)) continue;
-    const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
-    const int64_t average = b.automaton.total_omega / b.automaton.n_stages;
-    if (!proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
-    const int64_t value = best + best / 4 + 1;
-    expect_bound_holds(&s, value, bound_of(&b, value, simple), best);
-    const int64_t bound = bound_of(&b, value, average);
-    expect_bound_holds(&s, value, bound, best);
-    n_asked++;
-    n_raised += bound > average + 1;
-  }
-  assert_true(n_asked > percent(30) && n_raised > percent(7));
+  const bound_tally t = hold_bound(&s, PSPLIT_I_BOUND_BALLS, psplit_i_bound_balls, 1, 1, true);
+  assert_true(t.n_asked > percent(30) && t.n_raised > percent(7));
 }
 
 int main(void) {

@@ -163,29 +163,16 @@ static int64_t bound_of(const bed *b, int64_t value, int64_t bound) {
 /* What follows for splits, for limits at the optimum and far above. */
 static void no_split_is_below(void **state) {
   (void)state;
-  static bed b;
-  uint32_t n_asked = 0, n_raised = 0, n_met = 0;
-  int64_t best;
   sweep s = {.n_seeds = 24,
              .features = kFeatures,
              .n_features = N_FEATURES,
              .nodes = {4, 15},
              .stages = {2, 3},
              .shared_every = 3};
-  while (next_problem(&s, &b)) {
-    assert_true(psplit_i_takes(PSPLIT_I_BOUND_BRANCHED_CUTS, b.automaton.features));
-    const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
-    if (!proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
-    for (int more = 0; more < 3; more++) {
-      const int64_t value = best + more * best / 4 + (more > 0);
-      const int64_t bound = bound_of(&b, value, simple);
-      expect_bound_holds(&s, value, bound, best);
-      n_asked++;
-      n_raised += bound > simple;
-      n_met += bound == best && best > simple;
-    }
-  }
-  assert_true(n_asked > percent(1000) && n_raised > percent(200) && n_met > percent(20));
+  const bound_tally t =
+    hold_bound(&s, PSPLIT_I_BOUND_BRANCHED_CUTS, psplit_i_bound_branched_cuts, 0, 3, false);
+  assert_true(t.n_left_out == 0 && t.n_asked > percent(1000) && t.n_raised > percent(200) &&
+              t.n_met > percent(20));
 }
 
 /* A row of four nodes whose first sends the last a dear tensor: it crosses three boundaries, and is

@@ -152,37 +152,17 @@ static void prices_that_are_too_large_prove_nothing(void **state) {
   assert_true(proved(&f, &m) == 0);
 }
 
-static int64_t bound_of(const bed *b, int64_t value, int64_t bound) {
-  return bound_by(b, psplit_i_bound_vectors, value, bound);
-}
-
 /* What follows for splits, for limits at the optimum and above. */
 static void no_split_is_below(void **state) {
   (void)state;
-  static bed b;
-  uint32_t n_asked = 0, n_raised = 0;
-  int64_t best;
   sweep s = {.n_seeds = 2,
              .features = kFeatures,
              .n_features = N_FEATURES,
              .nodes = {4, 15},
              .stages = {2, 3},
              .shared_every = 3};
-  while (next_problem(&s, &b)) {
-    assert_true(psplit_i_takes(PSPLIT_I_BOUND_VECTORS, b.automaton.features));
-    const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
-    const int64_t average = b.automaton.total_omega / b.automaton.n_stages;
-    if (!proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
-    for (int more = 0; more < 2; more++) {
-      const int64_t value = best + more * best / 4 + (more > 0);
-      expect_bound_holds(&s, value, bound_of(&b, value, simple), best);
-      const int64_t bound = bound_of(&b, value, average < value - 1 ? average : 0);
-      expect_bound_holds(&s, value, bound, best);
-      n_asked++;
-      n_raised += bound > average + 1;
-    }
-  }
-  assert_true(n_asked > percent(60) && n_raised > percent(14));
+  const bound_tally t = hold_bound(&s, PSPLIT_I_BOUND_VECTORS, psplit_i_bound_vectors, 0, 2, true);
+  assert_true(t.n_left_out == 0 && t.n_asked > percent(60) && t.n_raised > percent(14));
 }
 
 int main(void) {
