@@ -18,12 +18,7 @@ static bool meet(psplit_i_host *host) {
 
 static void fail(psplit_i_host *host, const psplit_diag *diag) {
   psplit_i_rank *r = (psplit_i_rank *)host;
-  pthread_mutex_lock(&r->mutex);
-  const bool first = !atomic_exchange(&host->stopped, true);
-  if (first) r->diag = *diag;
-  pthread_cond_broadcast(&r->changed);
-  pthread_mutex_unlock(&r->mutex);
-  if (!first) return;
+  if (!psplit_i_host_stop(host, &r->mutex, &r->changed, diag, &r->diag)) return;
   if (r->failed) atomic_store(r->failed, true);
   for (uint32_t l = 0; r->queue_list && l < r->n_links; l++)
     if (r->queue_list[l]) psplit_i_queue_close(r->queue_list[l]);

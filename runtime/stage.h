@@ -16,6 +16,19 @@ typedef struct psplit_i_host {
   atomic_bool stopped; /* there was a failure */
 } psplit_i_host;
 
+/* Notes a failure, the first of them in *out_first, and wakes who waits. Whether it was the first:
+ * then the caller closes queues and stops sessions. */
+static inline bool psplit_i_host_stop(psplit_i_host *host, pthread_mutex_t *mutex,
+                                      pthread_cond_t *changed, const psplit_diag *diag,
+                                      psplit_diag *out_first) {
+  pthread_mutex_lock(mutex);
+  const bool first = !atomic_exchange(&host->stopped, true);
+  if (first) *out_first = *diag;
+  pthread_cond_broadcast(changed);
+  pthread_mutex_unlock(mutex);
+  return first;
+}
+
 /* What a stage does that may never end: calls of ONNX Runtime. */
 typedef enum psplit_i_activity {
   PSPLIT_I_WAITS,

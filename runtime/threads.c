@@ -39,12 +39,7 @@ static bool meet(psplit_i_host *host) {
 
 static void fail(psplit_i_host *host, const psplit_diag *diag) {
   crew *c = (crew *)host;
-  pthread_mutex_lock(&c->mutex);
-  const bool first = !atomic_exchange(&host->stopped, true);
-  if (first) c->diag = *diag;
-  pthread_cond_broadcast(&c->changed);
-  pthread_mutex_unlock(&c->mutex);
-  if (!first) return;
+  if (!psplit_i_host_stop(host, &c->mutex, &c->changed, diag, &c->diag)) return;
   atomic_bool *failed = c->ends.options->failed;
   if (failed) atomic_store(failed, true);
   for (uint32_t l = 0; l < c->n_links; l++) psplit_i_queue_close(&c->queues[l]);

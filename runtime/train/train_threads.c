@@ -32,12 +32,7 @@ static bool meet(psplit_i_host *host) {
 
 static void fail(psplit_i_host *host, const psplit_diag *diag) {
   crew *c = (crew *)host;
-  pthread_mutex_lock(&c->mutex);
-  const bool first = !atomic_exchange(&host->stopped, true);
-  if (first) c->diag = *diag;
-  pthread_cond_broadcast(&c->changed);
-  pthread_mutex_unlock(&c->mutex);
-  if (!first) return;
+  if (!psplit_i_host_stop(host, &c->mutex, &c->changed, diag, &c->diag)) return;
   for (uint32_t i = 0; i < c->n_queues; i++) psplit_i_queue_close(&c->queues[i]);
   for (uint32_t d = 0; d < c->n_ready; d++) psplit_i_device_stop(&c->devices[d]);
 }
