@@ -17,6 +17,7 @@ typedef struct psplit_i_check {
   bool *sent;     /* [n_stages^2] where tensors are passed on and messages count; or NULL */
 } psplit_i_check;
 
+/* Whether a node is of the backward pass. */
 static inline bool psplit_i_check_is_backward(const psplit_i_check *c, uint32_t v) {
   return c->p->node_flags && (c->p->node_flags[v] & PSPLIT_NODE_BACKWARD);
 }

@@ -54,6 +54,8 @@ void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s)
 void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_counting(psplit_i_json *json, const psplit_snapshot *s);
 
+/* The page of n snapshots, levels or steps of one model, with all scripts in it. Errors:
+ * those of reading JSON (options->trace), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
                                                const psplit_view_options *options,
                                                psplit_diag *diag, psplit_i_text *out);

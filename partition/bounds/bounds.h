@@ -34,6 +34,7 @@ typedef struct psplit_i_bound_query {
   psplit_i_weight_axis *axis; /* of stages: the weight axis' tables are made anew there */
 } psplit_i_bound_query;
 
+/* What the options ask for. */
 psplit_i_variant psplit_i_variant_of(const psplit_partition_options *options);
 
 /* Whether the method is a bound for the query's variant, and asked then. */

@@ -43,10 +43,12 @@ typedef struct psplit_i_heavy_build {
   int64_t *cost[PSPLIT_I_N_SIDES]; /* [n_types * n_nets] */
 } psplit_i_heavy_build;
 
+/* Whether a cluster is heavy, and so kept. */
 static inline bool psplit_i_is_kept(const psplit_i_heavy_build *x, uint32_t i) {
   return x->number[i] != PSPLIT_NONE;
 }
 
+/* Whether a set is empty. */
 static inline bool psplit_i_no_bits(const uint64_t *row, uint32_t words) {
   for (uint32_t k = 0; k < words; k++)
     if (row[k]) return false;

@@ -71,6 +71,7 @@ typedef struct psplit_i_weight_axis_reader {
   uint8_t at_out;
 } psplit_i_weight_axis_reader;
 
+/* Turns to the next q2; q1 falls from here on. */
 static inline void psplit_i_weight_axis_turn(psplit_i_weight_axis_reader *r, uint32_t q2) {
   r->q2 = q2;
   r->at_out = 0;

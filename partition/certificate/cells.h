@@ -100,6 +100,7 @@ typedef struct psplit_i_cell_messages {
   int64_t send_ns, recv_ns; /* of what goes past; receiving what it reads as well is not in it */
 } psplit_i_cell_messages;
 
+/* `type`: of the device that the stage is on. O(what crosses). */
 psplit_i_cell_messages psplit_i_cells_messages(const psplit_i_cells *cells,
                                                const psplit_i_cell *from, const psplit_i_cell *to,
                                                uint32_t type);

@@ -239,6 +239,7 @@ typedef struct expander {
 
 /* --- labels.c --- */
 
+/* The table without labels; fini frees it. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_labels_init(exact *x);
 void psplit_i_labels_fini(exact *x);
 /* Inserts the expander's downset as a label with `fresh`'s state, or improves an equal one.
@@ -255,6 +256,7 @@ bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits);
 /* Flag of a net in the pairs of a label: the count is a receiver budget. */
 #define PSPLIT_I_RECEIVER_BUDGET (UINT32_C(1) << 31)
 
+/* What a count of receivers adds to the hash of all of them. */
 static inline uint64_t psplit_i_count_key(uint32_t net, uint32_t count) {
   return psplit_i_splitmix64(net, (UINT64_C(1) << 32) + count);
 }
@@ -262,6 +264,7 @@ static inline uint64_t psplit_i_count_key(uint32_t net, uint32_t count) {
 /* Numbers of a label's list for each net and group, or net. */
 enum { GROUP_SHIFT = 16 };
 
+/* Whether a cluster is in the loaded label's downset; the stage that grows may hold it. */
 static inline bool psplit_i_is_left(const expander *d, uint32_t cluster) {
   return psplit_i_holds(d->left, cluster);
 }
@@ -301,6 +304,7 @@ bool psplit_i_groups_apply(const exact *x);
 bool psplit_i_groups_prepare(exact *x);
 /* Scratch of an expander, if there is x->alike. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_groups_init(expander *d);
+/* Each as of receivers. */
 void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs);
 void psplit_i_groups_take(expander *d, uint32_t cluster, bool add);
 uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs);
@@ -318,6 +322,7 @@ bool psplit_i_groups_bar(expander *d, const psplit_i_transition *move, uint64_t 
 bool psplit_i_messages_apply(const exact *x);
 /* Scratch of an expander, if x->messages. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_messages_init(expander *d);
+/* Each as of receivers. */
 void psplit_i_messages_load(expander *d, const uint32_t *list, uint32_t n);
 void psplit_i_messages_take(expander *d, uint32_t cluster, bool add);
 /* What the stage sends in truth above what its tracker has. Monotonicity: the sum of both only
@@ -334,6 +339,7 @@ double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *
 
 /* --- bypasses.c: what stages pass on, if x->bypasses --- */
 
+/* Each as of receivers: from a label, to a label, and a cluster in or out of the stage. */
 void psplit_i_bypasses_load(expander *d, const uint32_t *list, uint32_t n);
 uint32_t psplit_i_bypasses_list(const expander *d, uint32_t *out_list);
 void psplit_i_bypasses_take(expander *d, uint32_t cluster, bool add);
@@ -424,12 +430,16 @@ void psplit_i_expander_push_stage(expander *d);
 
 /* --- stage.c --- */
 
+/* The stage takes a maximal cluster of what is left. O(its pins). */
 void psplit_i_expander_take(expander *d, uint32_t cluster);
 void psplit_i_expander_give_back(expander *d); /* the cluster that was taken last */
 
 /* --- expand.c --- */
 
+/* Scratch of one thread, in an arena of its own. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_expander_init(expander *d, exact *x);
+/* Makes a label, with its downset, key and list of counts, the one behind which stages grow. `from`
+ * is borrowed until the next one is loaded. O(clusters + pins). */
 void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const uint64_t *left,
                             const uint8_t *keys, const uint32_t *counts, uint32_t n_counts);
 /* Pushes every label that one more stage behind the loaded label leads to. */

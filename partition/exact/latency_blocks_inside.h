@@ -47,10 +47,12 @@ static inline uint32_t psplit_i_block_inside(uint32_t n_types, uint32_t n_inside
   return at + code;
 }
 
+/* That of several stages inside, of which the cost is no more than a bound. */
 static inline uint32_t psplit_i_block_several(uint32_t n_types) {
   return psplit_i_block_inside(n_types, psplit_i_block_most_inside(n_types) + 1, 0);
 }
 
+/* The number of a list, from its three parts; and how many lists there are. */
 static inline size_t psplit_i_block_list(uint32_t n_types, uint32_t left, uint32_t right,
                                          uint32_t inside) {
   return ((size_t)left * (n_types + 1) + right) * (psplit_i_block_several(n_types) + 1) + inside;
@@ -60,6 +62,7 @@ static inline size_t psplit_i_block_n_lists(uint32_t n_types) {
   return psplit_i_block_list(n_types, n_types + 1, 0, 0);
 }
 
+/* Memory of a cluster: weights and activations. */
 static inline uint64_t psplit_i_cluster_bytes(const psplit_i_instance *instance, uint32_t i) {
   return psplit_i_sat_add_u64(instance->weight_bytes[i], instance->act_bytes[i]);
 }

@@ -14,9 +14,11 @@ typedef struct psplit_i_assignment {
   uint8_t *hops;       /* [n_stages^2] with messages and missing links: likewise */
 } psplit_i_assignment;
 
+/* None yet: value is INF. Arrays live in `arena`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_assignment_init(psplit_i_assignment *assignment,
                                                      const psplit_i_instance *instance,
                                                      psplit_i_arena *arena);
+/* Both are of this instance. O(clusters). */
 void psplit_i_assignment_copy(psplit_i_assignment *to, const psplit_i_assignment *from,
                               const psplit_i_instance *instance);
 /* True when a is strictly better: by value, communication, then stages, lexicographically. */

@@ -69,6 +69,7 @@ psplit_i_transition psplit_i_automaton_between(const psplit_i_automaton *automat
 void psplit_i_automaton_name_devices(const psplit_i_automaton *automaton, const uint32_t *replicas,
                                      uint32_t *device);
 
+/* Whether all stages may have been formed in the state: any, unless every device must be used. */
 static inline bool psplit_i_automaton_final(const psplit_i_automaton *automaton, uint32_t state) {
   return !automaton->all_used || automaton->used[state] == automaton->n_stages;
 }

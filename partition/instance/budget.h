@@ -22,6 +22,7 @@ enum {
   PSPLIT_I_STEPS_PER_SECOND = 4000000 /* of a time limit that counts work */
 };
 
+/* Seconds on the clock that psplit_i_budget.end is of. */
 double psplit_i_now(void);
 
 /* What the options allow, from now on: their work and a tenth, so that what is planned by steps
@@ -55,6 +56,7 @@ bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops);
 bool psplit_i_expired(const psplit_i_budget *budget);
 /* Only looks at the clock and `cancel`: any number of threads may, while none charges. */
 bool psplit_i_late(const psplit_i_budget *budget);
+/* Operations that are left. */
 uint64_t psplit_i_budget_left(const psplit_i_budget *budget);
 
 /* Threads of a parallel region that will be charged about `work`: `asked`, or for 0 one where that

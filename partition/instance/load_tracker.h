@@ -36,9 +36,11 @@ typedef struct psplit_i_load_tracker {
   uint32_t *paid, n_paid; /* types that pay communication */
 } psplit_i_load_tracker;
 
+/* An empty set, without a guess. Arrays live in `arena`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_load_tracker_init(psplit_i_load_tracker *tracker,
                                                        const psplit_i_instance *instance,
                                                        psplit_i_arena *arena);
+/* A cluster that is not in the set joins it; one that is leaves it. */
 void psplit_i_load_tracker_add(psplit_i_load_tracker *tracker, uint32_t cluster);
 void psplit_i_load_tracker_remove(psplit_i_load_tracker *tracker, uint32_t cluster);
 /* Empties the set; `clusters` are exactly those inside. */

@@ -19,6 +19,7 @@ typedef struct psplit_i_message_floor {
   bool one_message; /* for all that a stage sends */
 } psplit_i_message_floor;
 
+/* What is known of an instance. O(types). */
 psplit_i_message_floor psplit_i_message_floor_of(const psplit_i_instance *instance,
                                                  const psplit_i_automaton *automaton);
 

@@ -34,6 +34,7 @@ static inline bool psplit_i_makes_message(const psplit_problem *problem, uint32_
          !(problem->net_flags && (problem->net_flags[e] & PSPLIT_NET_NO_MESSAGE));
 }
 
+/* Whether net e is one of the trunk, once that is marked. */
 static inline bool psplit_i_on_trunk(const psplit_problem *problem, uint32_t e) {
   return problem->message_ns && problem->net_flags && (problem->net_flags[e] & PSPLIT_I_NET_TRUNK);
 }

@@ -33,24 +33,29 @@ typedef struct psplit_i_placement {
   psplit_i_relay relay;
 } psplit_i_placement;
 
-/* Errors: NOMEM, LIMIT (tables above 2^28 cells). */
+/* Nothing is placed; `chunks`: labels of each device. Arrays live in `arena`. Errors: NOMEM,
+ * LIMIT (tables above 2^28 cells). */
 PSPLIT_MUST_USE psplit_code psplit_i_placement_init(psplit_i_placement *placement,
                                                     const psplit_i_instance *instance,
                                                     uint32_t chunks,
                                                     const psplit_partition_options *options,
                                                     psplit_i_arena *arena);
+/* Places a cluster that is not placed, and takes it away. O(its pins). */
 void psplit_i_placement_add(psplit_i_placement *placement, uint32_t cluster, uint32_t label);
 void psplit_i_placement_remove(psplit_i_placement *placement, uint32_t cluster);
 /* Moves a cluster on a full placement: O(its nets), whatever the number of devices. Devices whose
  * load or memory changes are added to placement->touched. */
 void psplit_i_placement_move(psplit_i_placement *placement, uint32_t cluster, uint32_t label);
+/* Empties placement->touched. */
 void psplit_i_placement_forget_touched(psplit_i_placement *placement);
+/* Load of a device by what is placed; relays are not counted. O(1). */
 int64_t psplit_i_placement_load(const psplit_i_placement *placement, uint32_t device);
 /* Largest load, or latency; relays are not counted. */
 int64_t psplit_i_placement_value(psplit_i_placement *placement);
 /* The value of a full placement with everything counted; INF where a tensor cannot reach a stage.
  * With relays O(pins), otherwise as above. load[n_devices] are the loads; may be NULL. */
 int64_t psplit_i_placement_settle(psplit_i_placement *placement, int64_t *out_load);
+/* Whether what is placed on a device is within its memory. */
 bool psplit_i_placement_fits(const psplit_i_placement *placement, uint32_t device);
 /* Labels that the placed neighbours and the pin leave to a cluster; false: none. */
 bool psplit_i_placement_range(const psplit_i_placement *placement, uint32_t cluster, uint32_t *low,

@@ -14,6 +14,8 @@ static inline int64_t psplit_i_sum_or_inf(int64_t a, int64_t b) {
   return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
 }
 
+/* That a problem is what psplit/partition.h asks for, before anything else reads it. Errors: USAGE,
+ * INVALID (which field, and where), UNSUPPORTED, LIMIT. */
 PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
                                                       psplit_diag *diag);
 

@@ -26,6 +26,7 @@ typedef struct psplit_i_solver_request {
   bool is_start; /* its split is where another search begins, which counts more */
 } psplit_i_solver_request;
 
+/* No split, and the bound 0. Arrays live in request->arena. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_result_init(psplit_i_result *result,
                                                  const psplit_i_solver_request *request);
 /* The one place that raises a bound, in the name of who proved it. */

@@ -16,6 +16,7 @@ typedef struct psplit_i_annealing {
   double temperature;
 } psplit_i_annealing;
 
+/* The next number of the chain, all 64 bits at random. */
 uint64_t psplit_i_anneal_draw(psplit_i_annealing *a);
 uint32_t psplit_i_anneal_below(psplit_i_annealing *a, uint32_t n); /* 0 .. n - 1 */
 /* Metropolis' rule for a move that lowers the energy by `gain`; draws only where it is below 0. */

@@ -18,6 +18,7 @@ typedef struct psplit_i_downsets {
 void psplit_i_downsets_init(psplit_i_downsets *set, const psplit_i_instance *instance);
 void psplit_i_downsets_fini(psplit_i_downsets *set);
 
+/* Downset i as bits, until another one is added. */
 static inline const uint64_t *psplit_i_downset(const psplit_i_downsets *set, uint32_t i) {
   return set->bits.items + (size_t)i * set->words;
 }

@@ -4,12 +4,14 @@
 
 #include <stdint.h>
 
+/* Adds a key. O(log *size). */
 static inline void psplit_i_heap_push(uint64_t *heap, uint32_t *size, uint64_t key) {
   uint32_t i = (*size)++;
   for (; i > 0 && heap[(i - 1) / 2] > key; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
   heap[i] = key;
 }
 
+/* Takes out the least key of those that there are, one at least. O(log *size). */
 static inline uint64_t psplit_i_heap_pop(uint64_t *heap, uint32_t *size) {
   const uint64_t top = heap[0], last = heap[--*size];
   uint32_t at = 0;

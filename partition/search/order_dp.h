@@ -37,6 +37,7 @@ typedef struct psplit_i_order_dp {
   bool use_guess;            /* else what pairs take at least; times_sent does not count with it */
 } psplit_i_order_dp;
 
+/* For any order of the instance, which it borrows, as it does the automaton. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,
                                                    const psplit_i_instance *instance,
                                                    const psplit_i_automaton *automaton);

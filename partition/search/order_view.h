@@ -12,6 +12,7 @@ typedef struct psplit_i_order_view {
   uint32_t *times_sent;       /* [n_nets] */
 } psplit_i_order_view;
 
+/* With no order yet. Arrays live in `arena`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_order_view_init(psplit_i_order_view *view,
                                                      const psplit_i_instance *instance,
                                                      psplit_i_arena *arena);

@@ -9,6 +9,7 @@ typedef struct psplit_i_toll {
   int64_t slowest_ns, sum_ns;
 } psplit_i_toll;
 
+/* The slowest stage decides, then the sum. */
 static inline bool psplit_i_toll_is_less(psplit_i_toll a, psplit_i_toll b) {
   return a.slowest_ns != b.slowest_ns ? a.slowest_ns < b.slowest_ns : a.sum_ns < b.sum_ns;
 }

@@ -14,6 +14,7 @@ typedef struct psplit_i_request {
   bool quick;            /* is there a split at all? */
 } psplit_i_request;
 
+/* Whether users of any tied weight are to share a stage. */
 bool psplit_i_request_joins_any(const psplit_i_request *r);
 /* Which solver: the request's, else the planner's, else "auto". */
 const char *psplit_i_request_solver(const psplit_planner *planner, const psplit_i_request *r);
