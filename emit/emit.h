@@ -255,6 +255,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_file_begin(int fd, const char *directory, c
                                                 const psplit_model *model, psplit_diag *diag,
                                                 psplit_i_file *out);
 
+/* Append bytes; a range of model->files[source]; a rope. Errors: IO, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_file_bytes(psplit_i_file *file, const uint8_t *bytes, size_t n,
                                                 psplit_diag *diag);
 PSPLIT_MUST_USE psplit_code psplit_i_file_range(psplit_i_file *file, uint32_t source,

@@ -94,6 +94,7 @@ const psplit_i_graph *psplit_i_model_graph(const psplit_model *model);
 uint32_t psplit_i_model_n_functions(const psplit_model *model);
 const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index);
 
+/* ModelProto.ir_version. */
 int64_t psplit_i_model_ir_version(const psplit_model *model);
 /* Whether a tensor of the model has its data in another file. */
 bool psplit_i_model_has_external_data(const psplit_model *model);
@@ -212,6 +213,7 @@ typedef struct psplit_i_declared_dim {
   const char *denotation; /* what it stands for ("DATA_BATCH"), or NULL */
 } psplit_i_declared_dim;
 
+/* Which kind of value a type declares. */
 psplit_i_value_kind psplit_i_type_kind(const struct Onnx__TypeProto *type);
 /* Element type of a (sparse) tensor type; 0 if none. */
 int32_t psplit_i_type_elem(const struct Onnx__TypeProto *type);

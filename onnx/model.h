@@ -95,6 +95,8 @@ typedef struct psplit_i_external {
   uint64_t bytes; /* as stated, or UINT64_MAX where the file does not say */
 } psplit_i_external;
 
+/* Texts are the tensor's. Errors: INVALID (a key twice, an empty entry, a number that
+ * is none, no location). */
 PSPLIT_MUST_USE psplit_code psplit_i_external_parse(const Onnx__TensorProto *tensor,
                                                     psplit_diag *diag, psplit_i_external *out);
 
@@ -104,6 +106,7 @@ struct stat;
 psplit_i_data_file psplit_i_data_file_of(const char *location, const char *path,
                                          const struct stat *status);
 
+/* The descriptors of a model's data files, none open yet. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_open_files_create(psplit_model *model, psplit_diag *diag);
 /* Closes them all; a model without is fine. */
 void psplit_i_open_files_close(psplit_model *model);

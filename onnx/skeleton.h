@@ -52,6 +52,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
 /* The failure LIMIT for a structure that would take over `max_bytes`. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag);
 
+/* A zeroed one is fine. */
 void psplit_i_skeleton_fini(psplit_i_skeleton *skeleton);
 
 #endif

@@ -34,6 +34,7 @@ typedef struct psplit_i_node_names {
   uint32_t field;
 } psplit_i_node_names;
 
+/* Of a node of the main graph or of a body. */
 psplit_i_node_names psplit_i_node_inputs(const psplit_i_graph *graph, uint32_t node);
 psplit_i_node_names psplit_i_node_outputs(const psplit_i_graph *graph, uint32_t node);
 /* The next name, "" for an omitted one, without a NUL behind its bytes where the node is one of the

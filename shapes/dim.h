@@ -8,8 +8,8 @@
  * A symbol is named (a dim_param; one symbol per name and model; stands for an integer >= 0) or
  * anonymous (a size or an integer that only a run can tell). An id is never reused, and an
  * expression's id is above the ids it is made of. Nothing here reads an unknown as a number. */
-#ifndef PSPLIT_ONNX_DIM_H
-#define PSPLIT_ONNX_DIM_H
+#ifndef PSPLIT_SHAPES_DIM_H
+#define PSPLIT_SHAPES_DIM_H
 
 #include "base.h"
 

@@ -1,6 +1,6 @@
 /* Inside of psplit_i_dims, shared by dim.c (sums and products), dim_quotient.c and dim_eval.c. */
-#ifndef PSPLIT_ONNX_DIM_TABLE_H
-#define PSPLIT_ONNX_DIM_TABLE_H
+#ifndef PSPLIT_SHAPES_DIM_TABLE_H
+#define PSPLIT_SHAPES_DIM_TABLE_H
 
 #include "dim.h"
 

@@ -1,7 +1,7 @@
 /* Arithmetic on single elements of small tensors: integers as expressions, floats as reals and
  * exact quotients. What cannot be told is a fresh integer, or PSPLIT_NONE for floats. */
-#ifndef PSPLIT_ONNX_INFER_FOLD_H
-#define PSPLIT_ONNX_INFER_FOLD_H
+#ifndef PSPLIT_SHAPES_INFER_FOLD_H
+#define PSPLIT_SHAPES_INFER_FOLD_H
 
 #include "infer.h"
 

@@ -5,8 +5,8 @@
  * anonymous symbol, a rank -1, an element type 0. Declared types (inputs, outputs, value_info)
  * complete what inference leaves open; where a declaration contradicts it, inference wins and the
  * value is marked. Integer tensors of up to PSPLIT_MAX_ELEMENTS elements carry their contents. */
-#ifndef PSPLIT_ONNX_SHAPE_H
-#define PSPLIT_ONNX_SHAPE_H
+#ifndef PSPLIT_SHAPES_SHAPE_H
+#define PSPLIT_SHAPES_SHAPE_H
 
 #include "dim.h"
 #include "graph.h"
@@ -68,6 +68,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_shapes_create_seen(const psplit_i_graph *gr
                                                         psplit_i_shapes **out_shapes);
 void psplit_i_shapes_destroy(psplit_i_shapes *shapes);
 
+/* The graph that they are of, and the table of their dimensions; both live as long as `shapes`. */
 const psplit_i_graph *psplit_i_shapes_graph(const psplit_i_shapes *shapes);
 const psplit_i_dims *psplit_i_shapes_dims(const psplit_i_shapes *shapes);
 
@@ -86,6 +87,7 @@ typedef struct psplit_i_emit_dim {
   const char *symbol;
 } psplit_i_emit_dim;
 
+/* How a dimension is written into a file. The symbol lives as long as `shapes`. */
 psplit_i_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *shapes, psplit_dim dim);
 
 /* "float32[batch, 3, 224, 224]", "int64[...]" for an unknown rank, "?" for an unknown type. */

@@ -1,8 +1,8 @@
 /* Work of nodes and sizes of values, as numbers: shapes evaluated under given symbols.
  *
  * Formulas and their sources: docs/costs.md. */
-#ifndef PSPLIT_ONNX_WORK_H
-#define PSPLIT_ONNX_WORK_H
+#ifndef PSPLIT_SHAPES_WORK_H
+#define PSPLIT_SHAPES_WORK_H
 
 #include <psplit/work.h>
 
@@ -60,6 +60,7 @@ const psplit_i_part *psplit_i_costs_parts(const psplit_i_costs *costs, uint32_t 
 /* Whether the node's work rests on an assumed symbol. */
 bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node);
 
+/* What the data decides of a node's work. */
 psplit_i_data_dependence psplit_i_costs_node_data(const psplit_i_costs *costs, uint32_t node);
 
 /* Whether only a run can tell the bytes of a value of the graph. */

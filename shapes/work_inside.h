@@ -1,8 +1,7 @@
 /* Inside of psplit_i_costs, shared by work.c (nodes, scopes), work_flops.c (formulas) and
- * work_kernel.c and
- * work_pieces.c (what kernels do besides). */
-#ifndef PSPLIT_ONNX_WORK_INSIDE_H
-#define PSPLIT_ONNX_WORK_INSIDE_H
+ * work_kernel.c and work_pieces.c (what kernels do besides). */
+#ifndef PSPLIT_SHAPES_WORK_INSIDE_H
+#define PSPLIT_SHAPES_WORK_INSIDE_H
 
 #include "infer.h"
 #include "work.h"

@@ -114,6 +114,9 @@ typedef struct psplit_policy_learn_options {
   void *measure_user;
 } psplit_policy_learn_options;
 
+/* 600 steps by example at a rate of 2e-3, 400 by trial at 1e-3 falling to 1e-4, 200 on schedules;
+ * 8 graphs of 12 rollouts in a step, gone over 3 times; entropy 0.03 falling to 0.003, clip 0.2,
+ * kl_stop 0.02; batch 64, fixed_cost 0.05, a second of work for a graph's optimum, seed 1. */
 PSPLIT_API void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,
                                                      size_t struct_size);
 static inline void psplit_policy_learn_options_init(psplit_policy_learn_options *options) {

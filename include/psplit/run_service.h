@@ -86,6 +86,7 @@ typedef struct psplit_request {
   void *user;
 } psplit_request;
 
+/* No inputs, and no function to be called with the answer. */
 PSPLIT_API void psplit_request_defaults(psplit_request *request, size_t struct_size);
 static inline void psplit_request_init(psplit_request *request) {
   psplit_request_defaults(request, sizeof *request);

@@ -80,6 +80,7 @@ void psplit_i_leave(psplit_i_parser *parser);
 
 /* --- types and tensors (parse_type.c, parse_tensor.c) --- */
 
+/* Whether a type stands here; reads one; reads `type name`. NULL: an error is noted. */
 bool psplit_i_at_type(const psplit_i_parser *parser);
 Onnx__TypeProto *psplit_i_parse_type(psplit_i_parser *parser);
 Onnx__ValueInfoProto *psplit_i_parse_value_info(psplit_i_parser *parser);

@@ -33,6 +33,7 @@ struct psplit_i_printer {
 
 /* --- values (print_value.c) --- */
 
+/* Text as it is. */
 void psplit_i_print(psplit_i_printer *printer, const char *text);
 void psplit_i_print_line(psplit_i_printer *printer); /* a new one, indented */
 /* The separator between items; none before the first. */
@@ -63,6 +64,7 @@ void psplit_i_print_pairs(psplit_i_printer *printer, size_t n,
 
 /* --- types and tensors (print_type.c, print_tensor.c) --- */
 
+/* As the text form has them, docs/text-form.md. */
 void psplit_i_print_type(psplit_i_printer *printer, const Onnx__TypeProto *type);
 void psplit_i_print_value_info(psplit_i_printer *printer, const Onnx__ValueInfoProto *info);
 void psplit_i_print_tensor(psplit_i_printer *printer, const Onnx__TensorProto *tensor,
