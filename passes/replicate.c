@@ -140,7 +140,7 @@ static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bo
                               psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const uint32_t n_nodes = planner->graph->n_nodes;
-  const int64_t best_ns = planner->plan->bottleneck_ns, bound_ns = planner->copies_bound_ns;
+  const int64_t best_ns = planner->plan->bottleneck_ns;
   psplit_solution *solution = planner->solution;
   const size_t n_copies = planner->copies.n;
   *out_taken = false;
@@ -152,12 +152,10 @@ static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bo
   if (n_copies) memcpy(copies, planner->copies.items, n_copies * sizeof *copies);
   /* Bounds are not asked until it is known whether the split counts: stages that do not fit their
    * devices may be faster than all that do. */
-  planner->copies_bound_ns = 0;
   planner->solution = NULL;
   code = psplit_i_builder_adopt(planner, other, diag);
   if (code == PSPLIT_OK) code = replicate(planner, diag);
   planner->solution = solution;
-  planner->copies_bound_ns = bound_ns;
   if (code != PSPLIT_OK) goto out;
   *out_taken = planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner);
   if (*out_taken) goto out;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "copies.h"
 #include "open.h"
@@ -219,6 +220,78 @@ static void a_split_that_only_copies_make_best_is_found(void **state) {
   }
   psplit_devices_destroy(devices);
   psplit_model_close(model);
+}
+
+/* Two halves of nine products each, which begin with three cheap results and end with another one:
+ * the best split without copies cuts both in their middles, and the one where each stage has a half
+ * and makes all that is cheap itself sends nothing. */
+typedef struct moved {
+  int64_t before_ns, after_ns, bound_ns;
+  uint64_t bytes; /* of the second stage */
+  bool differs;   /* the split is another one */
+} moved;
+
+static moved move_with_copies(uint64_t memory_bytes) {
+  psplit_i_text nodes = {0};
+  char text[512];
+  psplit_i_text_puts(&nodes,
+                     "<ir_version: 8, opset_import: [\"\": 13]> m (float[256,256] x, float[1,8] m) "
+                     "=> (float[256,256] y, float[256,256] z) <float[1] one = {1}");
+  for (int i = 0; i < 8; i++)
+    psplit_i_text_addf(&nodes, ", float[256,256] v%d = random(2), float[256,256] w%d = random(3)",
+                       i, i);
+  psplit_i_text_puts(&nodes,
+                     "> { d0 = Neg (m)\n d = ReduceMean <keepdims = 0> (d0)\n c1 = Add (x, d)\n"
+                     " c2 = Abs (x)\n c3 = Relu (x)\n a0 = Gemm (c2, c1, c3)\n"
+                     " b0 = Gemm (c1, c2, c3)\n");
+  for (int i = 0; i < 8; i++)
+    psplit_i_text_addf(&nodes, " a%d = MatMul (a%d, v%d)\n b%d = MatMul (b%d, w%d)\n", i + 1, i, i,
+                       i + 1, i, i);
+  psplit_i_text_puts(&nodes, " y = Add (a8, d)\n z = Add (b8, d)}");
+  psplit_model *model = opened_text(nodes.bytes);
+  snprintf(text, sizeof text,
+           "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+           " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %lu}], \"topology\": "
+           "{\"same_host\": {\"bytes_per_second\": 1e13, \"latency_ns\": 300000}}}",
+           (unsigned long)memory_bytes);
+  psplit_devices *devices = parsed(text);
+  psplit_planner_options options = options_for(2, devices);
+  options.slack_frac = 0;
+  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+  psplit_planner *planner = unit_of(model, &options);
+  psplit_diag diag = {0};
+  moved found = {0};
+  assert_true(plan_of(planner));
+  const uint32_t n = planner->graph->n_nodes;
+  uint32_t *stage = malloc(n * sizeof *stage);
+  assert_non_null(stage);
+  memcpy(stage, planner->stage, n * sizeof *stage);
+  found.before_ns = psplit_planner_plan(planner)->bottleneck_ns;
+  if (psplit_planner_run(planner, "replicate", &diag)) fail_msg("%s", diag.message);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  found.after_ns = plan->bottleneck_ns;
+  found.bound_ns = plan->lower_bound_ns;
+  found.bytes = plan->stages[1].memory_bytes;
+  found.differs = memcmp(stage, planner->stage, n * sizeof *stage) != 0;
+  free(stage);
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+  psplit_i_text_fini(&nodes);
+  return found;
+}
+
+static void another_split_is_taken_for_its_copies(void **state) {
+  (void)state;
+  const moved found = move_with_copies(UINT64_C(1) << 30);
+  assert_true(found.differs && found.after_ns < found.before_ns);
+  assert_true(found.bound_ns > 0 && found.bound_ns <= found.after_ns);
+  /* Where the second device has room for few of the weights, the plan is slower than that split
+   * is without copies. */
+  const moved limited = move_with_copies(found.bytes - 7 * (UINT64_C(1) << 18));
+  assert_true(!limited.differs && limited.after_ns < limited.before_ns);
+  assert_true(limited.bound_ns > 0 && limited.bound_ns <= limited.after_ns);
 }
 
 /* The plan on two devices, of which the second has so much memory; what that holds. */
@@ -604,6 +677,7 @@ int main(void) {
     cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
     cmocka_unit_test(a_split_that_only_copies_make_best_is_found),
+    cmocka_unit_test(another_split_is_taken_for_its_copies),
     cmocka_unit_test(no_split_is_below_the_bound),
     cmocka_unit_test(none_is_where_stages_send_while_they_compute),
     cmocka_unit_test(none_is_where_latency_is_a_messages),
