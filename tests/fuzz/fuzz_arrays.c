@@ -1,7 +1,7 @@
-/* Fuzz target: tensors in files, .npy, .npz, .pb and raw. What is read takes no more memory than
- * the file allows, and is the same again once it was written and read. The input's first byte says
- * the kind of file and whether types are widened, the second the type that is wanted. Tensors are
- * held by what stands in for ONNX Runtime here. */
+/* Fuzz target: tensors in files, .npy, .npz, .pb and raw, and sequences of them. What is read takes
+ * no more memory than the file allows, and is the same again once it was written and read. The
+ * input's first byte says the kind of file and whether types are widened, the second the type that
+ * is wanted. Tensors are held by what stands in for ONNX Runtime here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +66,27 @@ static void check(read_function *read, const uint8_t *data, size_t n,
   psplit_i_tensor_release(tensor);
 }
 
+static void check_sequence(const uint8_t *data, size_t n) {
+  psplit_diag diag = {0};
+  psplit_i_text out = {0};
+  psplit_i_tensor *values = NULL, *again = NULL;
+  most_held_bytes = most_held_elements = 10 * (uint64_t)n;
+  const psplit_code code = psplit_i_sequence_parse(&HELD_VALUES, "f", data, n, &diag, &values);
+  must((code == PSPLIT_OK) == (values != NULL), "a sequence and none");
+  must((code == PSPLIT_OK) == !*diag.message, "a failure without a reason");
+  most_held_bytes = most_held_elements = UINT64_MAX;
+  if (values) {
+    must(psplit_i_pb_format(values, &diag, &out) == PSPLIT_OK, "format a sequence");
+    must(psplit_i_sequence_parse(&HELD_VALUES, "f", (const unsigned char *)out.bytes, out.n, &diag,
+                                 &again) == PSPLIT_OK,
+         diag.message);
+    must(same_values(values, again), "another sequence is read back");
+  }
+  psplit_i_tensor_release(again);
+  psplit_i_tensor_release(values);
+  psplit_i_text_fini(&out);
+}
+
 static void check_measure(const uint8_t *data, size_t n) {
   psplit_diag diag = {0};
   uint64_t needed;
@@ -98,7 +119,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   switch (data[0] % 4) {
     case 0: check(psplit_i_npy_parse, bytes, n - 2, &wanted); break;
     case 1: check_archive(bytes, n - 2, &wanted); break;
-    case 2: check(psplit_i_pb_parse, bytes, n - 2, &wanted); break;
+    case 2:
+      if (data[0] & 16)
+        check_sequence(bytes, n - 2);
+      else
+        check(psplit_i_pb_parse, bytes, n - 2, &wanted);
+      break;
     default: check(psplit_i_raw_parse, bytes, n - 2, &wanted); break;
   }
   check_measure(bytes, n - 2);

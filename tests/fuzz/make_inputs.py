@@ -176,6 +176,10 @@ def arrays():
         "pb-strings": b"\2\7" + tensor((1, 2), (2, 8), (6, b"a"), (6, b"bc")),
         "pb-int4": b"\2\25" + tensor((1, 3), (2, 22), (5, b"\1\2")),
         "pb-int64": b"\2\6" + tensor((1, 2), (2, 7), (7, b"\5\6")),
+        "sequence": b"\22\0" + tensor((2, 1), (3, tensor((1, 2), (2, 1), (4, floats[:8]))),
+                                      (3, tensor((1, 2), (2, 8), (6, b"a"), (6, b"bc")))),
+        "sequence-of-little": b"\22\0" + tensor(*[(3, tensor((1, 0), (2, 1)))] * 40),
+        "sequence-of-maps": b"\22\0" + tensor((2, 5)),
         "raw": b"\13\0" + floats,
         # For these memory was once taken before it was asked whether the file has as much.
         "npy-shape-without-data": b"\0\0" + npy("<f4", "(1073741824, 8)", b""),
@@ -192,6 +196,16 @@ def stages():
     seeds = {"same-%02d" % which: edits(which) for which in range(24)}
     seeds["one-byte"] = edits(0, (100, 1, b"7"))
     seeds["two-places"] = edits(4, (20, 0, b"\x0a\x01x"), (60, 2, b"{}"))
+    return seeds
+
+
+def pipelines():
+    """Edits of pipeline.json (fuzz_pipeline.c): the first byte says of which and how it is run, then place, what, by what."""
+    def edits(how, *each):
+        return bytes([how]) + b"".join(struct.pack("<HBB", *one) for one in each)
+    seeds = {"same-%02d" % how: edits(how) for how in range(48)}
+    seeds.update({"number": edits(0, (700, 0, 5)), "text": edits(1, (900, 1, 60)), "twice": edits(2, (2000, 2, 0)),
+                  "gone": edits(1, (400, 3, 0)), "several": edits(2, (5000, 0, 2), (300, 2, 0), (4000, 1, 9))})
     return seeds
 
 
@@ -331,6 +345,7 @@ def seeds():
     made = {}
     for target, of in (("fuzz_devices", devices()), ("fuzz_costs", costs()), ("fuzz_problem", problems()),
                        ("fuzz_passes", passes()), ("fuzz_arrays", arrays()), ("fuzz_stages", stages()),
+                       ("fuzz_pipeline", pipelines()),
                        ("fuzz_lane", lanes()), ("fuzz_prompts", prompts()), ("fuzz_pins", pins()), ("fuzz_probe", probes()),
                        ("fuzz_policy", policies())):
         for name, content in of.items():

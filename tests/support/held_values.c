@@ -53,21 +53,62 @@ static OrtStatus *create(OrtAllocator *allocator, const int64_t *dims, size_t n_
 }
 
 static void release(OrtValue *value) {
+  if (value->n_others) {
+    value->n_others--;
+    return;
+  }
+  for (uint64_t i = 0; value->parts && i < value->n_elements; i++) release(value->parts[i]);
+  free(value->parts);
   for (uint64_t i = 0; value->strings && i < value->n_elements; i++) free(value->strings[i].bytes);
   free(value->strings);
   free(value->data);
   free(value);
 }
 
-static OrtStatus *is_tensor(const OrtValue *value, int *out) {
+static OrtStatus *create_sequence(const OrtValue *const *values, size_t n, int type,
+                                  OrtValue **out) {
+  OrtValue *value = calloc(1, sizeof *value);
+  must(n && type == ORT_TYPE_SEQUENCE, "sequence");
+  must(n <= most_held_elements, "more values than the file has");
+  if (value) value->parts = calloc(n, sizeof *value->parts);
+  if (!value || !value->parts) {
+    free(value);
+    return no_memory();
+  }
+  value->n_elements = n;
+  memcpy(value->parts, values, n * sizeof *value->parts);
+  for (size_t i = 0; i < n; i++) value->parts[i]->n_others++;
+  *out = value;
+  return NULL;
+}
+
+static OrtStatus *has_value(const OrtValue *value, int *out) {
   (void)value;
   *out = 1;
   return NULL;
 }
 
+static OrtStatus *is_tensor(const OrtValue *value, int *out) {
+  *out = !value->parts;
+  return NULL;
+}
+
 static OrtStatus *value_type(const OrtValue *value, int *out) {
-  (void)value;
-  *out = ORT_TYPE_TENSOR;
+  *out = value->parts ? ORT_TYPE_SEQUENCE : ORT_TYPE_TENSOR;
+  return NULL;
+}
+
+static OrtStatus *count_of(const OrtValue *value, size_t *out) {
+  *out = (size_t)value->n_elements;
+  return NULL;
+}
+
+static OrtStatus *part_of(const OrtValue *value, int index, OrtAllocator *allocator,
+                          OrtValue **out) {
+  (void)allocator;
+  must(index >= 0 && (uint64_t)index < value->n_elements, "index");
+  *out = value->parts[index];
+  (*out)->n_others++;
   return NULL;
 }
 
@@ -136,7 +177,10 @@ const psplit_i_ort HELD_VALUES = {.api = {.GetErrorMessage = message_of,
                                           .CreateTensorAsOrtValue = create,
                                           .ReleaseValue = release,
                                           .IsTensor = is_tensor,
-                                          .HasValue = is_tensor,
+                                          .HasValue = has_value,
+                                          .CreateValue = create_sequence,
+                                          .GetValueCount = count_of,
+                                          .GetValue = part_of,
                                           .GetValueType = value_type,
                                           .GetTensorMutableData = data_of,
                                           .GetStringTensorDataLength = text_length,
@@ -148,9 +192,13 @@ const psplit_i_ort HELD_VALUES = {.api = {.GetErrorMessage = message_of,
                                           .GetDimensions = dims_of,
                                           .ReleaseTensorTypeAndShapeInfo = keep_shape}};
 
-bool same_values(const psplit_i_tensor *a, const psplit_i_tensor *b) {
-  const OrtValue *x = psplit_i_tensor_value(a), *y = psplit_i_tensor_value(b);
+static bool same(const OrtValue *x, const OrtValue *y) {
   uint64_t n_elements, n_bytes;
+  if (x->parts || y->parts) {
+    bool alike = x->parts && y->parts && x->n_elements == y->n_elements;
+    for (uint64_t i = 0; alike && i < x->n_elements; i++) alike = same(x->parts[i], y->parts[i]);
+    return alike;
+  }
   if (x->type != y->type || x->n_dims != y->n_dims ||
       memcmp(x->dims, y->dims, x->n_dims * sizeof *x->dims) != 0)
     return false;
@@ -163,4 +211,8 @@ bool same_values(const psplit_i_tensor *a, const psplit_i_tensor *b) {
         (x->strings[i].n && memcmp(x->strings[i].bytes, y->strings[i].bytes, x->strings[i].n) != 0))
       return false;
   return true;
+}
+
+bool same_values(const psplit_i_tensor *a, const psplit_i_tensor *b) {
+  return same(psplit_i_tensor_value(a), psplit_i_tensor_value(b));
 }

@@ -17,6 +17,8 @@ struct OrtValue {
   uint64_t n_elements;
   void *data;         /* of numbers */
   held_text *strings; /* [n_elements] */
+  OrtValue **parts;   /* [n_elements] of a sequence, which is nothing else */
+  size_t n_others;    /* that hold it besides */
 };
 
 /* More than a tensor may have ends the program. */
