@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 /* A numeric address with its port. */
 static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo **out) {
   const struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -15,15 +17,15 @@ static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo 
   const bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
   const char *port = colon ? colon + 1 : "";
   /* More would be taken modulo 65536. */
-  if (!n || n >= sizeof host || !*port || strspn(port, "0123456789") != strlen(port) ||
-      strtoul(port, NULL, 10) > UINT16_MAX)
-    return psplit_diag_fail(
-      diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
-  snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
-  if (getaddrinfo(host, port, &wanted, out) != 0)
-    return psplit_diag_fail(
-      diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
-  return PSPLIT_OK;
+  bool good = n && n < sizeof host && *port && strspn(port, "0123456789") == strlen(port) &&
+              strtoul(port, NULL, 10) <= UINT16_MAX;
+  if (good) {
+    snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
+    good = getaddrinfo(host, port, &wanted, out) == 0;
+  }
+  if (good) return PSPLIT_OK;
+  return psplit_diag_fail(diag, PSPLIT_USAGE,
+                          "\"%s\" is not ADDRESS:PORT with numbers, such as 127.0.0.1:8000", text);
 }
 
 static bool is_loopback(const struct sockaddr *address) {

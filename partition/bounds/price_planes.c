@@ -138,10 +138,10 @@ static void share_out(planes *x) {
   }
   uint32_t k = 0;
   for (; k < MOST_SHIFTS; k++) {
-    uint32_t low = 0, high = PSPLIT_NONE;
+    uint32_t low = 0, high = 0;
     for (uint32_t i = 0; i < x->n_planes; i++) {
       if (x->gradient[i] < x->gradient[low]) low = i;
-      if (x->share[i] > 0 && (high == PSPLIT_NONE || x->gradient[i] > x->gradient[high])) high = i;
+      if (x->share[i] > 0 && (x->share[high] <= 0 || x->gradient[i] > x->gradient[high])) high = i;
     }
     const double *to = x->product + (size_t)low * MOST_PLANES,
                  *from = x->product + (size_t)high * MOST_PLANES;
