@@ -91,7 +91,8 @@ psplit_code psplit_i_stage_name(const psplit_model *model, const char *template,
   psplit_i_text name = {0};
   if (!template) template = "stage{stage}" ENDING;
   PSPLIT_TRY(psplit_i_stage_template_check(template, diag));
-  for (const char *c = template; *c;) {
+  const char *c = template; /* it ends in something */
+  do {
     int width = 1;
     size_t bytes = 1;
     switch (*c == '{' ? read_field(c, &width, &bytes) : FIELD_NONE) {
@@ -101,10 +102,10 @@ psplit_code psplit_i_stage_name(const psplit_model *model, const char *template,
       case FIELD_NONE: psplit_i_text_addf(&name, "%c", *c); break;
     }
     c += bytes;
-  }
+  } while (*c);
   if (name.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (name.n > MOST_BYTES)
-    PSPLIT_TRY(wrong(template, "a stage's name would take more bytes than files' names do", diag));
+    PSPLIT_FAIL(wrong(template, "a stage's name would take more bytes than files' names do", diag));
   memcpy(out, name.bytes, name.n + 1);
 out:
   psplit_i_text_fini(&name);
