@@ -38,7 +38,8 @@ static double cost_of_pair(const psplit_i_instance *in, uint32_t e) {
   for (uint32_t t = 2; t <= k; t++) {
     const uint32_t low = k / t, n_high = k % t;
     const uint32_t within = (t - n_high) * low * (low - 1) / 2 + n_high * (low + 1) * low / 2;
-    const double each = paid(in, e, t) / (k * (k - 1) / 2 - within);
+    const uint32_t apart = k * (k - 1) / 2 - within;
+    const double each = paid(in, e, t) / apart;
     if (each < least) least = each;
   }
   return least * (1 - 4 * DBL_EPSILON);
@@ -47,10 +48,10 @@ static double cost_of_pair(const psplit_i_instance *in, uint32_t e) {
 /* Of each two of k pins, what a stage that holds some of them, and not all, pays: its part of the
  * net is sent or received, and most pairs are apart where it holds half of the pins. */
 static double alone_of_pair(const psplit_i_instance *in, uint32_t e) {
-  const uint32_t k = in->net_off[e + 1] - in->net_off[e];
+  const uint32_t k = in->net_off[e + 1] - in->net_off[e], half = k / 2;
   const int64_t least = in->send[e] < in->recv[e] ? in->send[e] : in->recv[e];
   if (!in->net_forward[e]) return 0; /* not every stage pays */
-  return (double)least / (k / 2 * (k - k / 2)) * (1 - 4 * DBL_EPSILON);
+  return (double)least / (half * (k - half)) * (1 - 4 * DBL_EPSILON);
 }
 
 static bool counts(const psplit_i_instance *in, uint32_t e) {

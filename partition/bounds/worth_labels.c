@@ -88,9 +88,9 @@ uint32_t psplit_i_worth_ways_of(const psplit_i_worth *p, const step *s, entry ow
 
 uint8_t psplit_i_worth_only_label(const psplit_i_worth *p, uint32_t var) {
   uint8_t only = LABELS, n = 0;
-  for (uint8_t x = 0; x < LABELS; x++)
-    if (psplit_i_worth_may_be(p, var, x)) {
-      only = x;
+  for (uint32_t x = 0; x < LABELS; x++)
+    if (psplit_i_worth_may_be(p, var, (uint8_t)x)) {
+      only = (uint8_t)x;
       n++;
     }
   return n == 1 ? only : LABELS;

@@ -32,14 +32,14 @@ static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t
   uint32_t n_row[MOST_JOINED];
   int32_t most = -1;
   entry own;
-  for (uint8_t x = 0; x < LABELS; x++) {
-    if (!psplit_i_worth_set_own(p, s, x, &own) || own.load > room) continue;
+  for (uint32_t x = 0; x < LABELS; x++) {
+    if (!psplit_i_worth_set_own(p, s, (uint8_t)x, &own) || own.load > room) continue;
     pick best = {0, 0, 0};
     psplit_i_worth_join_inside(p, s, n_row);
     if (s->n_tables > 0) best = best_at(p, s, s->n_tables - 1, n_row, room - own.load);
     if (best.price < 0 || best.price + own.price <= most) continue;
     most = best.price + own.price;
-    *out_label = x;
+    *out_label = (uint8_t)x;
     *out_rest = room - own.load;
   }
   return most >= 0;

@@ -64,8 +64,8 @@ static bool part_moved(psplit_i_worth *p, const step *s, entry goal, entry own) 
 static bool follow(psplit_i_worth *p, const step *s, entry goal) {
   entry own;
   for (int moved = 1; moved >= 0; moved--)
-    for (uint8_t x = 0; x < LABELS; x++)
-      if (psplit_i_worth_set_own(p, s, x, &own) &&
+    for (uint32_t x = 0; x < LABELS; x++)
+      if (psplit_i_worth_set_own(p, s, (uint8_t)x, &own) &&
           (moved ? psplit_i_worth_only_label(p, s->var) < LABELS && part_moved(p, s, goal, own)
                  : part_joined(p, s, goal, own)))
         return true;
