@@ -38,7 +38,8 @@ static psplit_code solve(const psplit_i_solver_state *a, const psplit_i_heavy *h
                                            .budget = &budget,
                                            .arena = arena,
                                            .diag = &ignored,
-                                           .relaxed = true};
+                                           .relaxed = true,
+                                           .enough = a->result->bound + heavy->slack};
   psplit_code code = psplit_i_result_init(out_result, &relaxed);
   if (code == PSPLIT_OK) code = a->solve(&relaxed, out_result);
   psplit_i_spend(request->budget, budget.spent);
@@ -83,18 +84,24 @@ out:
   return code;
 }
 
-/* *out_proved: the relaxation's own value and bound have met. */
+/* What became of a relaxation. */
+typedef struct answer {
+  bool proved; /* its own value and bound have met */
+  bool less;   /* or its value is no more than the bound that is known: it says nothing new */
+} answer;
+
 static psplit_code ask(psplit_i_solver_state *a, const psplit_i_heavy *heavy, uint32_t share,
-                       psplit_i_arena *arena, bool *out_proved) {
+                       psplit_i_arena *arena, answer *out) {
   const int64_t most = a->best.value; /* the instance may hold only what is better than that */
   psplit_i_result result;
   bool found;
-  *out_proved = false;
+  *out = (answer){0};
   psplit_code code = solve(a, heavy, share, arena, &result, &found);
   if (code != PSPLIT_OK || !found) return code;
   const int64_t bound = result.bound - heavy->slack;
+  out->less = result.value - heavy->slack <= a->result->bound;
   psplit_i_result_raise(a->result, bound < most ? bound : most, PSPLIT_I_SOLVER_HEAVY);
-  *out_proved = result.bound >= result.value;
+  out->proved = result.bound >= result.value;
   for (int late = 0; late < 2 && !psplit_i_state_done(a); late++) {
     uint32_t *order;
     PSPLIT_TRY(order_of(&a->instance, heavy, result.stage, late, arena, &order));
@@ -108,7 +115,7 @@ out:
  * nodes of the last. */
 static psplit_code ask_without(psplit_i_solver_state *a, const psplit_i_closure *closure,
                                double light, bool take_over, uint32_t known, uint32_t *out_n,
-                               bool *out_proved) {
+                               answer *out_answer) {
   const uint32_t most = light > 0 ? MOST_NODES : MOST_PAID;
   const uint32_t most_kept = light > 0 ? a->instance.n / FEWER : most;
   psplit_i_heavy heavy;
@@ -121,25 +128,25 @@ static psplit_code ask_without(psplit_i_solver_state *a, const psplit_i_closure 
   if (code == PSPLIT_OK && heavy.problem.n_nodes <= most && heavy.n_kept <= most_kept) {
     *out_n = heavy.n_kept;
     if (heavy.n_kept > known)
-      code = ask(a, &heavy, take_over ? LAST_SHARE : SHARE, &arena, out_proved);
+      code = ask(a, &heavy, take_over ? LAST_SHARE : SHARE, &arena, out_answer);
   }
   psplit_i_arena_fini(&arena);
   return code;
 }
 
-/* With less and less left out, until one is not proved; *out_light: of the last
+/* With less and less left out, until one is not proved that might say more; *out_light: of the last
  * that was. `known`: nodes of one that says more than smaller ones. */
 static psplit_code ask_with_more(psplit_i_solver_state *a, const psplit_i_closure *closure,
                                  uint32_t known, double *out_light) {
   const size_t n_parts = sizeof kLight / sizeof *kLight;
   psplit_code code = PSPLIT_OK;
-  bool proved = true;
+  answer last = {.proved = true};
   *out_light = 0;
-  for (size_t k = 0; k < n_parts && proved && !psplit_i_state_done(a); k++) {
+  for (size_t k = 0; k < n_parts && (last.proved || last.less) && !psplit_i_state_done(a); k++) {
     uint32_t n;
-    PSPLIT_TRY(ask_without(a, closure, kLight[k], false, known, &n, &proved));
+    PSPLIT_TRY(ask_without(a, closure, kLight[k], false, known, &n, &last));
     if (n == 0) break;
-    if (n > known && proved) *out_light = kLight[k];
+    if (n > known && last.proved) *out_light = kLight[k];
     if (n > known) known = n;
   }
 out:
@@ -153,11 +160,11 @@ static psplit_code ask_all(psplit_i_solver_state *a, const psplit_i_closure *clo
   psplit_code code;
   uint32_t n, ignored;
   double light;
-  bool proved = false;
-  PSPLIT_TRY(ask_without(a, closure, 0, true, 0, &n, &proved));
-  PSPLIT_TRY(ask_with_more(a, closure, proved ? n : 0, &light));
+  answer last = {0};
+  PSPLIT_TRY(ask_without(a, closure, 0, true, 0, &n, &last));
+  PSPLIT_TRY(ask_with_more(a, closure, last.proved ? n : 0, &light));
   if (n == 0 && light > 0 && !psplit_i_state_done(a))
-    PSPLIT_TRY(ask_without(a, closure, light, true, 0, &ignored, &proved));
+    PSPLIT_TRY(ask_without(a, closure, light, true, 0, &ignored, &last));
 out:
   return code;
 }

@@ -77,7 +77,7 @@ void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps) { a->spen
 
 bool psplit_i_state_done(const psplit_i_solver_state *a) {
   if (a->best.value >= PSPLIT_I_INF) return psplit_i_expired(a->request->budget);
-  return a->result->bound >= a->best.value ||
+  return a->result->bound >= a->best.value || a->best.value <= a->request->enough ||
          (double)(a->best.value - a->result->bound) <=
            a->request->options->gap_frac * (double)a->best.value ||
          psplit_i_expired(a->request->budget);

@@ -24,6 +24,7 @@ typedef struct psplit_i_solver_request {
   psplit_diag *diag;
   bool relaxed;  /* a relaxation of another: nothing is left out again, and ties stay as they are */
   bool is_start; /* its split is where another search begins, which counts more */
+  int64_t enough; /* of a relaxation: a split of no more shows that it says nothing new; or 0 */
 } psplit_i_solver_request;
 
 /* No split, and the bound 0. Arrays live in request->arena. Errors: NOMEM. */

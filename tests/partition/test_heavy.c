@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../support/plain_problem.h"
+#include "contiguous.h"
 #include "heavy.h"
 #include "sweep.h"
 
@@ -123,6 +124,61 @@ static bool solve(const psplit_problem *problem, const psplit_partition_options 
   *out_bound = best->lower_bound_ns;
   psplit_solution_destroy(best);
   return true;
+}
+
+/* The bed's problem as a relaxation of which a split of `enough` is enough; *out_ops: the work. */
+static bool solve_for(const bed *b, int64_t enough, psplit_i_result *out, uint64_t *out_ops) {
+  psplit_i_arena arena;
+  psplit_diag diag = {0};
+  psplit_i_budget budget = psplit_i_budget_of(&b->options);
+  const psplit_i_solver_request request = {.problem = &b->r.problem,
+                                           .options = &b->options,
+                                           .budget = &budget,
+                                           .arena = &arena,
+                                           .diag = &diag,
+                                           .relaxed = true,
+                                           .enough = enough};
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_result_init(out, &request), PSPLIT_OK);
+  const psplit_code code = psplit_i_contiguous(&request, out);
+  *out_ops = budget.spent;
+  psplit_i_arena_fini(&arena);
+  assert_true(code == PSPLIT_OK || code == PSPLIT_INFEASIBLE);
+  return code == PSPLIT_OK;
+}
+
+/* A relaxation whose best split is seen to be no more than a bound that is known says nothing new,
+ * and is left; one with more than that is solved as ever. */
+static void what_says_nothing_new_is_left(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_less = 0;
+  sweep s = {.first_seed = 2000,
+             .n_seeds = 100,
+             .order = ONE_EACH,
+             .features = kFeatures,
+             .n_features = N_FEATURES,
+             .nodes = {20, 40},
+             .stages = {3, 3},
+             .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    psplit_i_result whole, less, same;
+    uint64_t n_ops, n_less_ops, n_same_ops;
+    b.options.time_limit_s = 0.05;
+    if (!solve_for(&b, 0, &whole, &n_ops) || whole.bound < whole.value) continue;
+    assert_true(solve_for(&b, whole.value - 1, &same, &n_same_ops));
+    if (same.value != whole.value || same.bound != whole.bound || n_same_ops != n_ops)
+      fail_msg("%s: another answer where nothing is enough", s.what);
+    const int64_t enough = whole.value + whole.value / 10;
+    assert_true(solve_for(&b, enough, &less, &n_less_ops));
+    if (less.value > enough || less.bound > whole.value || n_less_ops > n_ops)
+      fail_msg("%s: %lld of %lld, bound %lld", s.what, (long long)less.value,
+               (long long)whole.value, (long long)less.bound);
+    n_asked++;
+    n_less += n_less_ops < n_ops;
+  }
+  assert_true(n_asked > percent(60));
+  assert_true(n_less > percent(30));
 }
 
 /* With fluids: the best split of the relaxation, and what the pieces may add. */
@@ -244,7 +300,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_load_grows),      cmocka_unit_test(the_optimum_is_no_less),
     cmocka_unit_test(large_pieces_count), cmocka_unit_test(work_stays),
-    cmocka_unit_test(pieces_stay_few),
+    cmocka_unit_test(pieces_stay_few),    cmocka_unit_test(what_says_nothing_new_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
