@@ -158,7 +158,10 @@ static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
   return code;
 }
 
+/* What has just been put together has no better orders near it: there is most to gain from
+ * annealing that, and little time is left. */
 static psplit_code search_on(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  if (a->anneals_high && a->best.value < turn->before) return PSPLIT_OK;
   return psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40),
                                turn->salt);
 }

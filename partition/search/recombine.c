@@ -31,7 +31,8 @@ typedef struct search {
   uint32_t *order[N_ORDERS], *sorted; /* [n] */
   uint32_t *first;                    /* [n_stages + 1] */
   uint64_t *base, *bits;              /* [words] */
-  bool is_costly;                     /* a round took all that it was given */
+  bool is_costly; /* a round took all that it was given, or the next one would */
+  uint64_t last;  /* what the last round took */
 } search;
 
 /* A cluster and its place in an order. */
@@ -164,9 +165,16 @@ static psplit_code improve_once(search *s, int64_t *scratch, psplit_i_assignment
   *out_better = io_split->value < before;
 out:
   s->is_costly = psplit_i_expired(&part);
+  s->last = part.spent;
   s->budget = whole;
   psplit_i_spend(whole, part.spent);
   return code;
+}
+
+/* Whether another round would end before its part of what is left is spent: one that is cut short
+ * has found nothing. */
+static bool affords_round(const search *s) {
+  return psplit_i_budget_left(s->budget) / ROUND_PART > s->last;
 }
 
 /* Rounds from a split on, while its bottleneck falls. The set keeps its first n_kept. */
@@ -175,6 +183,8 @@ static psplit_code improve(search *s, uint32_t n_kept, int64_t *scratch, psplit_
   psplit_code code = PSPLIT_OK;
   bool better = true;
   for (uint32_t round = 0; better && round < MOST_ROUNDS && !psplit_i_expired(s->budget); round++) {
+    s->is_costly |= !affords_round(s);
+    if (s->is_costly) break;
     psplit_i_downsets_forget(&s->set, n_kept);
     PSPLIT_TRY(improve_once(s, scratch, trial, io_split, &better));
   }
