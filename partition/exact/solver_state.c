@@ -30,7 +30,6 @@ enum {
   STEPS_PER_ANNEAL = 3750000,
   ADDED_PER_STEP = 32,
   WINDOW_PART = 2, /* windows, where the gap is wide, have one of so many parts of the steps each */
-  LITTLE_GAIN = 8, /* annealing brought little where it closed one of so many parts of the gap */
   FEW_ANEW = 4,    /* searches that may each find a better split than it has, */
   ROUNDS_ANEW = 4, /* of so many rounds, */
   MOST_ANEW = 40,  /* and orders in each, at most, */
@@ -188,13 +187,11 @@ static bool may_anneal_windows(const psplit_i_solver_state *a) {
          a->trial.value - a->result->bound > a->trial.value / WIDE_GAP;
 }
 
-/* Whether annealing brought nothing, or little, from what search found; the time is branch and
- * bound's where that decides. */
+/* Whether another start is annealed, besides what search found; the time is branch and bound's
+ * where that decides. */
 static bool may_anneal_another(const psplit_i_solver_state *a) {
-  const int64_t gained = a->best.value - a->trial.value;
   return !a->request->relaxed && a->instance.n > BRUTE_CLUSTERS &&
-         a->result->solver == PSPLIT_I_SOLVER_SEARCH &&
-         gained <= (a->best.value - a->result->bound) / LITTLE_GAIN && may_anneal_windows(a);
+         a->result->solver == PSPLIT_I_SOLVER_SEARCH && may_anneal_windows(a);
 }
 
 /* Searches anew for no more than `most` of the budget, until one finds a better split, or a few
@@ -232,8 +229,8 @@ static psplit_code anneal_from(psplit_i_solver_state *a, uint64_t salt, uint64_t
   return code;
 }
 
-/* A split that most orders lead to, and that annealing leaves nearly as it is, is not the best for
- * that: another one is annealed. a->trial is the best of all. */
+/* What chains end with hangs on where they start, and a split that most orders lead to is not the
+ * best for that: another one is annealed. a->trial is the best of all. */
 static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
                                   uint64_t most) {
   psplit_code code;

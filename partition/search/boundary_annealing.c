@@ -311,15 +311,21 @@ psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
   const uint32_t n_stages = instance->n_stages;
   psplit_code code = PSPLIT_OK;
   if (!suits(instance, automaton) || n_stages < 2 * WIDTH) return PSPLIT_OK;
+  uint32_t last = PSPLIT_NONE; /* the window that brought nothing last */
   for (uint32_t idle = 0, k = 1; idle < WIDTH && !psplit_i_expired(request->budget); k++) {
     const int64_t before = assignment->value;
     uint32_t slowest;
     PSPLIT_TRY(find_slowest(instance, request, assignment, &slowest));
     const uint32_t after = slowest > idle ? slowest - idle : 0;
     const uint32_t first = after < n_stages - WIDTH ? after : n_stages - WIDTH;
+    if (first == last) { /* at an end of the row there are fewer windows */
+      idle++;
+      continue;
+    }
     PSPLIT_TRY(anneal_among(instance, automaton, request, psplit_i_splitmix64(salt, k), n_steps,
                             first, first + WIDTH - 1, high, NULL, assignment));
     idle = assignment->value < before ? 0 : idle + 1;
+    last = idle ? first : PSPLIT_NONE;
   }
 out:
   return code;
