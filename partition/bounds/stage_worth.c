@@ -65,17 +65,17 @@ static bool join_from_outside(psplit_i_worth *p, const step *s, entry own, list 
 
 /* With labels as they are: what is outside each table of `s`, and the most with its variable. */
 static void put_outside(psplit_i_worth *p, const step *s, entry own, list outside,
-                        const size_t *first_bin, int32_t *most) {
+                        const uint32_t *first, int32_t *most) {
   uint32_t n_row[MOST_JOINED + 1], n = 1;
   if (!join_from_outside(p, s, own, outside, n_row)) return;
   entry *behind = p->row[MOST_JOINED], *other = p->row[MOST_JOINED + 1];
   behind[0] = (entry){0, 0};
   for (uint32_t t = s->n_tables; t-- > 0;) {
     const uint32_t place = psplit_i_worth_place_of(p, s, t);
-    const size_t index = place - psplit_i_worth_step_of(p, s, t)->first_list;
+    const uint32_t index = place - psplit_i_worth_step_of(p, s, t)->first_list;
     const list l = p->inside[place];
-    psplit_i_worth_put_sums(p, p->child_bins + first_bin[t] + index * p->n_bins, p->row[t],
-                            n_row[t], behind, n, (entry){0, 0});
+    psplit_i_worth_put_sums(p, &p->outer[first[t] + index], p->row[t], n_row[t], behind, n,
+                            (entry){0, 0});
     n = psplit_i_worth_sums(p, behind, n, psplit_i_worth_at(p, l), l.n, other);
     entry *const joined = other;
     other = behind;
@@ -89,12 +89,11 @@ static void put_outside(psplit_i_worth *p, const step *s, entry own, list outsid
 }
 
 static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
-  size_t first_bin[MOST_JOINED + 1] = {0};
+  uint32_t first[MOST_JOINED + 1] = {0}; /* of `outer`, those outside each table */
   entry own, ways[MOST_OWN];
   for (uint32_t t = 0; t < s->n_tables; t++)
-    first_bin[t + 1] = first_bin[t] + (size_t)psplit_i_worth_step_of(p, s, t)->n_lists * p->n_bins;
-  for (size_t b = 0; b < first_bin[s->n_tables]; b += p->n_bins)
-    psplit_i_worth_clear(p, p->child_bins + b);
+    first[t + 1] = first[t] + psplit_i_worth_step_of(p, s, t)->n_lists;
+  for (uint32_t i = 0; i < first[s->n_tables]; i++) psplit_i_worth_clear(&p->outer[i]);
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     const list outside = p->outside[s->first_list + index];
     if (outside.n == 0) continue;
@@ -102,17 +101,18 @@ static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
     for (uint8_t x = 0; x < LABELS; x++) {
       const uint32_t n =
         psplit_i_worth_set_own(p, s, x, &own) ? psplit_i_worth_ways_of(p, s, own, ways) : 0;
-      for (uint32_t i = 0; i < n; i++) put_outside(p, s, ways[i], outside, first_bin, most);
+      for (uint32_t i = 0; i < n; i++) put_outside(p, s, ways[i], outside, first, most);
     }
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts)) p->late = true;
   }
   for (uint32_t t = 0; t < s->n_tables; t++) {
     const step *of = psplit_i_worth_step_of(p, s, t);
     for (uint32_t i = 0; i < of->n_lists; i++)
-      p->outside[of->first_list + i] =
-        psplit_i_worth_keep(p, p->child_bins + first_bin[t] + (size_t)i * p->n_bins);
+      p->outside[of->first_list + i] = psplit_i_worth_keep(p, &p->outer[first[t] + i]);
   }
-  if (!psplit_i_spend(p->budget, first_bin[s->n_tables] / 8)) p->late = true;
+  uint64_t ops = first[s->n_tables];
+  for (uint32_t i = 0; i < first[s->n_tables]; i++) ops += p->outer[i].end - p->outer[i].first;
+  if (!psplit_i_spend(p->budget, ops / 8)) p->late = true;
 }
 
 /* Operations of a step, about: list lengths are at most the products and sums of those they are
@@ -165,9 +165,9 @@ psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n
   }
   if (most && !p->late) {
     for (uint32_t v = 0; v < p->instance->n; v++) most[v] = -1;
-    psplit_i_worth_clear(p, p->bins);
-    psplit_i_worth_put(p, p->bins, 0, 0);
-    p->outside[last->first_list] = psplit_i_worth_keep(p, p->bins);
+    psplit_i_worth_clear(&p->at_work);
+    psplit_i_worth_put(p, &p->at_work, 0, 0);
+    p->outside[last->first_list] = psplit_i_worth_keep(p, &p->at_work);
     for (uint32_t k = p->n_vars; k-- > 0 && !p->late;) go_back(p, &p->steps[k], most);
   }
   *out_done = !p->late;

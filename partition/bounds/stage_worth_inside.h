@@ -53,6 +53,12 @@ typedef struct bin {
   int32_t load, price;
 } bin;
 
+/* Bins of a list that is made: those from `first` to `end` hold something, or were cleared. */
+typedef struct shelf {
+  bin *bins; /* [n_bins] */
+  uint32_t first, end;
+} shelf;
+
 typedef struct list {
   uint32_t first, n; /* of the pool */
 } list;
@@ -96,7 +102,7 @@ struct psplit_i_worth {
   const uint8_t *sides;        /* that clusters may be on, as bits; NULL: all */
   int32_t *room;               /* [n_vars] load that the table of a step may take */
   entry *goal;                 /* [n_vars] of the table of a step, which a stage is traced from */
-  bin *bins, *child_bins;      /* of the list at work; of those outside the tables of a step */
+  shelf at_work, *outer;       /* the list at work; those outside the tables of a step */
   entry *row[MOST_JOINED + 2]; /* [n_bins] each */
   uint32_t loose;              /* table of what is not connected to the rest, or NONE */
   psplit_i_budget *budget;
@@ -118,25 +124,19 @@ static inline uint32_t psplit_i_worth_bin_of(const psplit_i_worth *p, int32_t lo
   return (uint32_t)(((uint64_t)(uint32_t)load * p->scale) >> 32);
 }
 
-/* bins[n_bins], load <= cap. */
-static inline void psplit_i_worth_put(const psplit_i_worth *p, bin *bins, int32_t load,
-                                      int32_t price) {
-  bin *b = &bins[psplit_i_worth_bin_of(p, load)];
-  if (load < b->load) b->load = load;
-  if (price > b->price) b->price = price;
-}
-
-void psplit_i_worth_clear(const psplit_i_worth *p, bin *bins);
+static inline void psplit_i_worth_clear(shelf *to) { to->first = to->end = 0; }
+/* load <= cap. */
+void psplit_i_worth_put(const psplit_i_worth *p, shelf *to, int32_t load, int32_t price);
 /* Puts each entry of a with each of b, and with `more`. */
-void psplit_i_worth_put_sums(psplit_i_worth *p, bin *bins, const entry *a, uint32_t n_a,
+void psplit_i_worth_put_sums(psplit_i_worth *p, shelf *to, const entry *a, uint32_t n_a,
                              const entry *b, uint32_t n_b, entry more);
-/* The same as a list, out[n_bins]: its length. By p->bins. */
+/* The same as a list, out[n_bins]: its length. By p->at_work. */
 uint32_t psplit_i_worth_sums(psplit_i_worth *p, const entry *a, uint32_t n_a, const entry *b,
                              uint32_t n_b, entry *out);
 /* Room in the pool for one more list; false: p->failed. Moves what psplit_i_worth_at() gave. */
 bool psplit_i_worth_more_room(psplit_i_worth *p);
-/* What bins hold, in the pool; empty if p->failed. */
-list psplit_i_worth_keep(psplit_i_worth *p, const bin *bins);
+/* What a shelf holds, in the pool; empty if p->failed. */
+list psplit_i_worth_keep(psplit_i_worth *p, const shelf *from);
 /* Of those with no larger load than `room` the one that is worth most; NO_PRICE: there is none. */
 pick psplit_i_worth_best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b,
                             uint32_t n_b);

@@ -5,30 +5,55 @@
 
 #include <stdlib.h>
 
-void psplit_i_worth_clear(const psplit_i_worth *p, bin *bins) {
-  for (uint32_t b = 0; b < p->n_bins; b++) bins[b] = (bin){INT32_MAX, NO_PRICE};
+static void clear(bin *bins, uint32_t first, uint32_t end) {
+  for (uint32_t b = first; b < end; b++) bins[b] = (bin){INT32_MAX, NO_PRICE};
 }
 
-/* What bins hold, without what takes more and is worth no more. */
-static uint32_t take(const psplit_i_worth *p, const bin *bins, entry *out) {
+/* Makes bins ready that were not in use. */
+static void reach(shelf *x, uint32_t first, uint32_t end) {
+  if (x->first == x->end) x->first = x->end = first;
+  if (first < x->first) clear(x->bins, first, x->first);
+  if (end > x->end) clear(x->bins, x->end, end);
+  if (first < x->first) x->first = first;
+  if (end > x->end) x->end = end;
+}
+
+static inline void put(bin *b, int32_t load, int32_t price) {
+  if (load < b->load) b->load = load;
+  if (price > b->price) b->price = price;
+}
+
+void psplit_i_worth_put(const psplit_i_worth *p, shelf *to, int32_t load, int32_t price) {
+  const uint32_t at = psplit_i_worth_bin_of(p, load);
+  reach(to, at, at + 1);
+  put(&to->bins[at], load, price);
+}
+
+/* What a shelf holds, without what takes more and is worth no more. */
+static uint32_t take(const shelf *from, entry *out) {
   uint32_t n = 0;
   int32_t last = NO_PRICE;
-  for (uint32_t b = 0; b < p->n_bins; b++) {
-    if (bins[b].price <= last) continue;
-    last = bins[b].price;
-    out[n++] = (entry){bins[b].load, last};
+  for (uint32_t b = from->first; b < from->end; b++) {
+    if (from->bins[b].price <= last) continue;
+    last = from->bins[b].price;
+    out[n++] = (entry){from->bins[b].load, last};
   }
   return n;
 }
 
-void psplit_i_worth_put_sums(psplit_i_worth *p, bin *bins, const entry *a, uint32_t n_a,
+void psplit_i_worth_put_sums(psplit_i_worth *p, shelf *to, const entry *a, uint32_t n_a,
                              const entry *b, uint32_t n_b, entry more) {
   uint64_t ops = n_a;
+  if (n_a == 0 || n_b == 0 || a[0].load + b[0].load + more.load > p->cap) return;
+  const int32_t most = a[n_a - 1].load + b[n_b - 1].load + more.load;
+  reach(to, psplit_i_worth_bin_of(p, a[0].load + b[0].load + more.load),
+        psplit_i_worth_bin_of(p, most < p->cap ? most : p->cap) + 1);
   for (uint32_t i = 0; i < n_a; i++) {
     const int32_t load = a[i].load + more.load, price = a[i].price + more.price;
     uint32_t j = 0;
     for (; j < n_b && load + b[j].load <= p->cap; j++)
-      psplit_i_worth_put(p, bins, load + b[j].load, price + b[j].price);
+      put(&to->bins[psplit_i_worth_bin_of(p, load + b[j].load)], load + b[j].load,
+          price + b[j].price);
     if (j == 0) break;
     ops += j;
   }
@@ -37,9 +62,9 @@ void psplit_i_worth_put_sums(psplit_i_worth *p, bin *bins, const entry *a, uint3
 
 uint32_t psplit_i_worth_sums(psplit_i_worth *p, const entry *a, uint32_t n_a, const entry *b,
                              uint32_t n_b, entry *out) {
-  psplit_i_worth_clear(p, p->bins);
-  psplit_i_worth_put_sums(p, p->bins, a, n_a, b, n_b, (entry){0, 0});
-  return take(p, p->bins, out);
+  psplit_i_worth_clear(&p->at_work);
+  psplit_i_worth_put_sums(p, &p->at_work, a, n_a, b, n_b, (entry){0, 0});
+  return take(&p->at_work, out);
 }
 
 bool psplit_i_worth_more_room(psplit_i_worth *p) {
@@ -52,9 +77,9 @@ bool psplit_i_worth_more_room(psplit_i_worth *p) {
   return true;
 }
 
-list psplit_i_worth_keep(psplit_i_worth *p, const bin *bins) {
+list psplit_i_worth_keep(psplit_i_worth *p, const shelf *from) {
   if (!psplit_i_worth_more_room(p)) return (list){0, 0};
-  const list l = {(uint32_t)p->pool.n, take(p, bins, p->pool.entries + p->pool.n)};
+  const list l = {(uint32_t)p->pool.n, take(from, p->pool.entries + p->pool.n)};
   p->pool.n += l.n;
   return l;
 }

@@ -2,7 +2,7 @@
  * of the variable, joined from the tables of earlier steps that it is a neighbour in. */
 #include "stage_worth_inside.h"
 
-static void put_joined(psplit_i_worth *p, const step *s, entry own, bin *out) {
+static void put_joined(psplit_i_worth *p, const step *s, entry own, shelf *out) {
   if (s->n_tables == 0) {
     psplit_i_worth_put(p, out, own.load, own.price);
     return;
@@ -63,14 +63,14 @@ static void go_forth(psplit_i_worth *p, const step *s) {
     if (!psplit_i_worth_set_labels(p, s, index)) continue;
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts / 2)) p->late = true;
     if (only < LABELS && move_list(p, s, only, l)) continue;
-    psplit_i_worth_clear(p, p->child_bins);
+    psplit_i_worth_clear(&p->outer[0]);
     for (uint8_t x = 0; x < LABELS; x++) {
       const uint32_t n =
         psplit_i_worth_set_own(p, s, x, &own) ? psplit_i_worth_ways_of(p, s, own, ways) : 0;
-      for (uint32_t i = 0; i < n; i++) put_joined(p, s, ways[i], p->child_bins);
+      for (uint32_t i = 0; i < n; i++) put_joined(p, s, ways[i], &p->outer[0]);
     }
-    *l = psplit_i_worth_keep(p, p->child_bins);
-    if (!psplit_i_spend(p->budget, p->n_bins / 8)) p->late = true;
+    *l = psplit_i_worth_keep(p, &p->outer[0]);
+    if (!psplit_i_spend(p->budget, (p->outer[0].end - p->outer[0].first) / 8)) p->late = true;
   }
 }
 
@@ -85,11 +85,14 @@ static bool make_room(psplit_i_worth *p, uint32_t n_bins) {
       n += psplit_i_worth_step_of(p, &p->steps[k], t)->n_lists;
     if (n > most) most = n;
   }
-  p->bins = PSPLIT_NEW(&p->arena, bin, n_bins);
-  p->child_bins = PSPLIT_NEW(&p->arena, bin, most * n_bins);
+  p->at_work.bins = PSPLIT_NEW(&p->arena, bin, n_bins);
+  p->outer = PSPLIT_NEW(&p->arena, shelf, most);
+  bin *bins = PSPLIT_NEW(&p->arena, bin, most * n_bins);
   for (uint32_t r = 0; r < MOST_JOINED + 2; r++) p->row[r] = PSPLIT_NEW(&p->arena, entry, n_bins);
+  if (p->arena.failed) return false;
+  for (size_t i = 0; i < most; i++) p->outer[i].bins = bins + i * n_bins;
   p->most_bins = n_bins;
-  return !p->arena.failed;
+  return true;
 }
 
 psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
