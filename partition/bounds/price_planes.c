@@ -4,7 +4,10 @@
  * these stages count, less the square of how far they are from the best so far (a proximal bundle
  * method: Lemarechal 1975, Kiwiel 1990). That has a dual over the shares of stages in an average,
  * which is solved by moving share from one stage to another. What it finds is inexact, and need not
- * be exact: m(p) is computed by the tables for whole numbers p, and p / m(p) are valid prices. */
+ * be exact: m(p) is computed by the tables for whole numbers p, and p / m(p) are valid prices, also
+ * negative ones: a split holds each cluster once. Stages that were found stay where the limit
+ * grows, so a few steps do there. */
+#include <math.h>
 #include <string.h>
 
 #include "hash.h"
@@ -15,17 +18,20 @@ enum {
   TRACES = 3,         /* stages from one pricing, */
   LITTLE = 100,       /* the others worth no less than the first by one of so many parts */
   MOST_SHIFTS = 4000, /* of share */
+  MOST_ALL = 480,     /* stages, that all prices come to, negative ones counted as positive */
   FLAT = 8192,        /* what prices are raised by is less than one of so many parts of them */
-  OUTLOOK = 8,        /* times what the planes say is next has to reach what is needed, */
+  OUTLOOK = 4,        /* times what the planes say is next has to reach what is needed, */
   FIRST_LOOK = 16,    /* from this step on */
   PATIENCE = 3,       /* steps that bring nothing, before the next ones are shorter */
+  RESERVED = 8,       /* steps that are left to ask at a lower limit */
+  MOST_LOST = 20,     /* steps that promise nothing, as shares are inexact */
   PARTS = PSPLIT_I_WORTH_PARTS,
   ONE = PSPLIT_I_WORTH_ONE
 };
 
-static const double kShorter = 0.8, kLonger = 1.5, kFlatShare = 1e-4, kLeastWeight = 0.1;
+static const double kShorter = 0.8, kLonger = 1.5, kFlatShare = 1e-4, kLeastWeight = 0.3;
 
-typedef struct planes {
+struct psplit_i_planes {
   psplit_i_prices *prices;
   psplit_i_worth *worth;
   psplit_i_budget *budget;
@@ -44,10 +50,16 @@ typedef struct planes {
   double sum;                 /* of the center */
   double hope;                /* what the planes say that the next prices are worth more */
   double length;
-} planes;
+  bool impossible; /* no stage within the limit is worth anything by prices that were tried */
+};
 
-static psplit_code planes_init(planes *x, psplit_i_arena *arena) {
-  x->n = x->prices->n;
+typedef struct psplit_i_planes planes;
+
+psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena, planes **out) {
+  planes *x = PSPLIT_NEW(arena, planes, 1);
+  if (!x) return PSPLIT_NOMEM;
+  x->prices = prices;
+  x->n = prices->n;
   x->center = PSPLIT_NEW(arena, double, x->n);
   x->weight = PSPLIT_NEW(arena, double, x->n);
   x->slope = PSPLIT_NEW(arena, double, x->n);
@@ -56,17 +68,28 @@ static psplit_code planes_init(planes *x, psplit_i_arena *arena) {
   x->holds = PSPLIT_NEW(arena, uint8_t, (size_t)MOST_PLANES * x->n);
   x->product = PSPLIT_NEW(arena, double, (size_t)MOST_PLANES *MOST_PLANES);
   if (arena->failed) return PSPLIT_NOMEM;
+  *out = x;
+  return PSPLIT_OK;
+}
+
+/* Begins with the prices as they are. Stages of a larger limit are of no use. */
+static void begin(planes *x, int64_t limit) {
+  double sum = 0;
+  if (limit < x->limit) x->n_planes = 0;
+  x->limit = limit;
+  x->sum = x->hope = 0;
+  x->impossible = false;
   for (uint32_t v = 0; v < x->n; v++) {
     x->price[v] = x->prices->price[v];
     x->center[v] = (double)x->price[v] / ONE;
-    x->sum += x->center[v];
+    sum += fabs(x->center[v]);
   }
+  if (x->n_planes > 0) return;
   for (uint32_t v = 0; v < x->n; v++) {
-    const double far = x->center[v] + kLeastWeight * x->sum / x->n;
+    const double far = fabs(x->center[v]) + kLeastWeight * sum / x->n;
     x->weight[v] = far * far;
   }
   x->length = 1;
-  return PSPLIT_OK;
 }
 
 /* What a stage is worth by `value`. */
@@ -159,7 +182,7 @@ static void share_out(planes *x) {
 
 /* The prices that the planes say, in `slope` and then in `price`; what is hoped of them. */
 static void next_prices(planes *x, uint32_t step) {
-  double sum = 0, most = 0;
+  double sum = 0, all = 0, most = 0;
   share_out(x);
   for (uint32_t v = 0; v < x->n; v++) x->slope[v] = 1;
   for (uint32_t i = 0; i < x->n_planes; i++) {
@@ -169,35 +192,41 @@ static void next_prices(planes *x, uint32_t step) {
     x->used[i] = step;
   }
   for (uint32_t v = 0; v < x->n; v++) {
-    const double next = x->center[v] + x->length * x->weight[v] * x->slope[v];
-    x->slope[v] = next > 0 ? next : 0;
+    x->slope[v] = x->center[v] + x->length * x->weight[v] * x->slope[v];
     sum += x->slope[v];
+    all += fabs(x->slope[v]);
   }
   for (uint32_t i = 0; i < x->n_planes; i++) {
     const double worth = over(x, i, x->slope);
     if (worth > most) most = worth;
   }
-  x->hope = most > 0 ? sum / most - x->sum : 0;
+  x->hope = most > 0 ? sum / most - x->sum : -1;
   /* Only proportions count; together they are as much as is needed at most. */
-  const double scale = sum > x->sum ? x->sum / sum : 1;
+  double scale = sum > x->sum ? x->sum / sum : 1;
+  if (all * scale > MOST_ALL) scale = MOST_ALL / all;
   for (uint32_t v = 0; v < x->n; v++) x->price[v] = (int32_t)(scale * x->slope[v] * ONE);
   psplit_i_spend(x->budget, (uint64_t)x->n_planes * x->n / 2);
 }
 
-/* A price as a part of `most`; of a cluster that no stage holds it might be any number. */
-static int32_t part_of(int32_t price, int64_t most) {
-  const int64_t part = (int64_t)price * ONE / most;
-  return part < ONE ? (int32_t)part : ONE;
+/* A price as a part of `most`, rounded down; of a cluster that no stage holds it might be any
+ * number. */
+static int64_t part_of(int32_t price, int64_t most) {
+  const int64_t all = (int64_t)price * ONE, part = all / most - (all % most < 0);
+  return part < ONE ? part : ONE;
 }
 
 /* Prices that were tried become the best if they are worth more. */
 static bool take(planes *x, int64_t most) {
-  int64_t sum = 0;
+  int64_t sum = 0, large = 0;
   double all = 0;
-  for (uint32_t v = 0; v < x->n; v++) sum += part_of(x->price[v], most);
-  if ((double)sum / ONE <= x->sum) return false;
   for (uint32_t v = 0; v < x->n; v++) {
-    const int32_t price = part_of(x->price[v], most);
+    const int64_t part = part_of(x->price[v], most);
+    sum += part;
+    large += part < 0 ? -part : part;
+  }
+  if ((double)sum / ONE <= x->sum || large / ONE >= MOST_ALL) return false;
+  for (uint32_t v = 0; v < x->n; v++) {
+    const int32_t price = (int32_t)part_of(x->price[v], most);
     x->prices->price[v] = price;
     x->center[v] = (double)price / ONE;
     all += x->center[v];
@@ -206,43 +235,51 @@ static bool take(planes *x, int64_t most) {
   return true;
 }
 
+static int64_t together(const planes *x) {
+  int64_t sum = 0;
+  for (uint32_t v = 0; v < x->n; v++) sum += x->price[v];
+  return sum;
+}
+
 static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
   const double needed = (double)x->prices->needed / ONE;
-  uint32_t n_idle = 0;
+  uint32_t n_idle = 0, n_lost = 0;
   for (uint32_t k = 0; k < n_steps && x->sum <= needed; k++) {
     int64_t most;
     bool done;
+    const uint64_t spent = x->budget ? x->budget->spent : 0;
     if (k > 0) next_prices(x, k);
-    if (k > 0 && x->hope < x->sum / FLAT) break;
+    if (k > 0 && x->hope < x->sum / FLAT && (x->hope >= 0 || ++n_lost > MOST_LOST)) break;
     if (k >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed) break;
     const psplit_code code =
       psplit_i_worth_most(x->worth, x->limit, PARTS, x->price, NULL, x->budget, &most, NULL, &done);
-    if (code != PSPLIT_OK || !done || most <= 0) return code;
+    if (code != PSPLIT_OK || !done) return code;
+    x->impossible = most <= 0 && together(x) > 0;
+    if (most <= 0) break;
     add_planes(x, most, k);
     const double before = x->sum;
-    if (k > 0 && take(x, most)) {
+    if (take(x, most) && k > 0) {
       if (x->sum - before > x->hope / 2) x->length *= kLonger;
       n_idle = 0;
     } else if (k > 0 && ++n_idle % PATIENCE == 0) {
       x->length *= kShorter;
     }
     if (x->n_planes == 0) break;
+    if (!to_the_end && psplit_i_budget_left(x->budget) < RESERVED * (x->budget->spent - spent))
+      break;
   }
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_prices_raise(psplit_i_prices *prices, psplit_i_worth *worth, int64_t limit,
-                                  uint32_t n_steps, bool to_the_end, psplit_i_budget *budget,
-                                  int64_t *out_sum) {
-  planes x = {.prices = prices, .worth = worth, .budget = budget, .limit = limit};
-  psplit_i_arena arena;
-  psplit_i_arena_init(&arena, 0);
-  psplit_code code = planes_init(&x, &arena);
-  if (code == PSPLIT_OK) code = go_up(&x, n_steps, to_the_end);
-  psplit_i_arena_fini(&arena);
-  int64_t sum = 0;
-  for (uint32_t v = 0; v < prices->n; v++) sum += prices->price[v];
-  *out_sum = sum;
-  psplit_i_prices_keep_small(prices, sum);
+psplit_code psplit_i_prices_raise(planes *x, psplit_i_worth *worth, int64_t limit, uint32_t n_steps,
+                                  bool to_the_end, psplit_i_budget *budget, int64_t *out_sum) {
+  x->worth = worth;
+  x->budget = budget;
+  begin(x, limit);
+  const psplit_code code = go_up(x, n_steps, to_the_end);
+  x->prices->hope = x->hope;
+  *out_sum = 0;
+  for (uint32_t v = 0; v < x->n && x->sum > 0; v++) *out_sum += x->prices->price[v];
+  if (x->impossible) *out_sum = x->prices->needed + 1;
   return code;
 }

@@ -16,11 +16,15 @@ enum {
   WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
   FINE_GAP = 1000, /* limits with receivers differ by more than one of so many parts */
   LIMITS = 6,
+  RAISED_LIMITS = 20, /* where prices are raised at each, from what they were at the last one */
   ROUNDS = 10,        /* at one limit, */
-  STEPS = 60,         /* and then, where they are worth all that is needed but for */
+  FIRST_ROUNDS = 2,   /* of which so many tell whether they may be worth all that is needed, */
+  STEPS = 120,        /* and then, where they are worth that but for */
   RAISED = 32,        /* one of so many parts, */
   SHORT_OF = 100,     /* mostly by one of so many */
-  STEPS_IN_ROUND = 5, /* a step goes forward alone */
+  STEPS_IN_ROUND = 8, /* a step goes forward alone */
+  LEAST_STEPS = 30,   /* that the budget has to do for */
+  FINE = 2000,        /* limits differ by more than one of so many parts */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
@@ -32,6 +36,7 @@ typedef struct pricing {
   psplit_i_budget *budget;
   psplit_i_closure closure;
   psplit_i_prices prices;
+  psplit_i_planes *planes;
   bool raises; /* there is time for raising prices */
 } pricing;
 
@@ -101,11 +106,10 @@ static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *
   if (apart.impossible) goto out;
   const psplit_i_instance *instance = apart.changed ? &apart.instance : query->instance;
   PSPLIT_TRY(psplit_i_worth_make(instance, p->budget, &worth));
-  if (worth)
+  if (worth && !p->raises)
     PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
-  const bool open = *out_sum > 0 && *out_sum <= p->prices.needed;
-  if (worth && open && p->raises && *out_sum > p->prices.needed - p->prices.needed / RAISED)
-    PSPLIT_TRY(psplit_i_prices_raise(&p->prices, worth, limit, STEPS, false, p->budget, out_sum));
+  else if (worth)
+    PSPLIT_TRY(psplit_i_prices_raise(p->planes, worth, limit, STEPS, false, p->budget, out_sum));
   if (worth && receivers && *out_sum > 0)
     PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth, instance, limit, RECEIVER_ROUNDS,
                                             p->budget, out_sum));
@@ -128,21 +132,64 @@ static psplit_code ask(pricing *p, int64_t limit, bool receivers, int64_t *io_bo
   return PSPLIT_OK;
 }
 
+/* What clusters are worth below the value, by a few rounds and then by more: at what limit they are
+ * worth all that is needed, *out_least, and whether that is near the bound. Whether there is time
+ * for raising prices. */
+static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_least,
+                        bool *out_near) {
+  const psplit_i_bound_query *query = p->query;
+  const double needed = (double)p->prices.needed;
+  psplit_i_worth *worth = NULL;
+  psplit_i_apart apart;
+  int64_t sum = 0;
+  psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
+                                         query->request->options, limit, p->budget, &apart);
+  if (code != PSPLIT_OK) return code;
+  *out_near = apart.impossible;
+  *out_least = limit;
+  if (apart.impossible) goto out;
+  PSPLIT_TRY(
+    psplit_i_worth_make(apart.changed ? &apart.instance : query->instance, p->budget, &worth));
+  const uint64_t before = p->budget->spent;
+  for (uint32_t k = 0; worth && k < 2; k++) {
+    const uint32_t n = k ? ROUNDS - FIRST_ROUNDS : FIRST_ROUNDS;
+    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, n, k == 0, p->budget, &sum));
+    if (sum == 0) break;
+    if (k == 0) {
+      const uint64_t step = (p->budget->spent - before) / (FIRST_ROUNDS * STEPS_IN_ROUND);
+      p->raises = step < psplit_i_budget_left(p->budget) / LEAST_STEPS;
+    }
+    /* Clusters are worth the more the lower the limit is: at least so much, and may be raised. */
+    const double least = (double)limit * (double)sum / needed;
+    *out_least = (int64_t)least;
+    *out_near = least + (p->raises ? least / SHORT_OF : 0) >= (double)bound;
+    if ((*out_near && p->raises) || least + least / RAISED < (double)bound) break;
+  }
+out:
+  psplit_i_worth_free(worth);
+  psplit_i_apart_fini(&apart);
+  return code;
+}
+
 /* By prices of clusters alone. *out_near: whether they came near the bound. */
 static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
   const int64_t needed = p->prices.needed;
-  int64_t high = p->query->value, limit = high - 1;
-  *out_near = false;
-  for (int k = 0; k < LIMITS && limit >= *inout_bound && limit < high; k++) {
+  int64_t high = p->query->value, least;
+  psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
+  if (code != PSPLIT_OK || !*out_near) return code;
+  int64_t limit = p->raises ? least + least / SHORT_OF : least;
+  const int n_limits = p->raises ? RAISED_LIMITS : LIMITS;
+  if (limit >= high) limit = high - 1;
+  if (limit < *inout_bound) limit = *inout_bound + (high - *inout_bound) / 2;
+  for (int k = 0; k < n_limits && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
-    const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
+    code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    /* Clusters are worth the more the lower the limit is: at least so much, and may be raised. */
-    const double least = (double)limit * (double)sum / (double)needed;
-    if (k == 0 && least + (p->raises ? least / SHORT_OF : 0) < (double)*inout_bound) break;
-    *out_near = true;
-    const int64_t next = (int64_t)least;
+    /* Half of what planes promise is had, about. */
+    const double more = sum > needed ? p->prices.hope * ONE / 2 : 0;
+    const int64_t next = (int64_t)((double)limit * ((double)sum + more) / (double)needed);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
+    if (limit - *inout_bound < *inout_bound / FINE) break;
   }
   return PSPLIT_OK;
 }
@@ -164,15 +211,13 @@ static bool suits(const psplit_i_instance *instance, int64_t value, int64_t boun
   return psplit_i_prices_suit(instance) && value < PSPLIT_I_INF && value - bound > value / WIDE_GAP;
 }
 
-/* Whether a few rounds are within the budget: one takes less than it is reckoned to. And whether
- * half of the steps that raise prices are. */
+/* Whether a few rounds are within the budget: one takes less than it is reckoned to. */
 static psplit_code can_afford(pricing *p, bool *out_afford) {
   psplit_i_worth *worth;
   const psplit_code code = psplit_i_worth_make(p->query->instance, p->budget, &worth);
   const uint64_t round = worth ? psplit_i_worth_ops(worth, PARTS) : UINT64_MAX;
   const uint64_t left = psplit_i_budget_left(p->budget);
   *out_afford = worth && round < left;
-  p->raises = *out_afford && round / STEPS_IN_ROUND < left / (STEPS / 2);
   psplit_i_worth_free(worth);
   return code;
 }
@@ -190,9 +235,10 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(psplit_i_prices_init(instance, query->value, &arena, &p.prices));
+  PSPLIT_TRY(psplit_i_planes_make(&p.prices, &arena, &p.planes));
   bool near;
   PSPLIT_TRY(try_limits(&p, inout_bound, &near));
-  if (near && instance->p2p) PSPLIT_TRY(try_receivers(&p, inout_bound));
+  if (near && instance->p2p && !p.raises) PSPLIT_TRY(try_receivers(&p, inout_bound));
 out:
   psplit_i_arena_fini(&arena);
   psplit_i_closure_fini(&p.closure);

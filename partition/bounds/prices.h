@@ -14,6 +14,7 @@ typedef struct psplit_i_prices {
   uint32_t n;
   int64_t needed;        /* what all stages that there are are worth at most */
   int32_t *price, *most; /* [n] */
+  double hope;           /* stages, that all may be worth more where prices are raised further */
 } psplit_i_prices;
 
 /* Whether there are prices of its clusters: devices are alike, and it is not too large. */
@@ -27,11 +28,16 @@ PSPLIT_MUST_USE psplit_code psplit_i_prices_init(const psplit_i_instance *instan
 PSPLIT_MUST_USE psplit_code psplit_i_prices_grow(psplit_i_prices *prices, psplit_i_worth *worth,
                                                  int64_t limit, uint32_t n_rounds, bool to_the_end,
                                                  psplit_i_budget *budget, int64_t *out_sum);
-/* Prices by which no stage is worth more than ONE are raised by cutting planes (price_planes.c), in
- * up to so many steps, until all clusters are worth more than `needed`, or little more is to be
- * had; not `to_the_end`: only while that may still be. *out_sum: what they are worth then. Errors:
- * NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_prices_raise(psplit_i_prices *prices, psplit_i_worth *worth,
+/* Stages that bound what any is worth by prices, and what is known of these. It is the arena's, and
+ * keeps `prices`. Errors: NOMEM. */
+typedef struct psplit_i_planes psplit_i_planes;
+PSPLIT_MUST_USE psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena,
+                                                 psplit_i_planes **out);
+/* Its prices become ones by which no stage is worth more than ONE, and are raised by cutting planes
+ * (price_planes.c), in up to so many steps, until all clusters are worth more than `needed`, or
+ * little more is to be had; not `to_the_end`: only while that may still be. They may be negative.
+ * *out_sum: what all are worth then, 0: the budget did not do. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_prices_raise(psplit_i_planes *planes, psplit_i_worth *worth,
                                                   int64_t limit, uint32_t n_steps, bool to_the_end,
                                                   psplit_i_budget *budget, int64_t *out_sum);
 /* Growth with prices for receivers as well (receiver_prices.c), in so many rounds: *inout_sum

@@ -346,34 +346,65 @@ static void bounds_are_below_optima(void **state) {
   assert_true(n_met > percent(30));
 }
 
-/* No stage is worth more than ONE by prices that were raised, and all clusters no less than before,
- * nor more than the stages of a split within the limit. */
+static int64_t prices_together(const psplit_i_prices *prices) {
+  int64_t sum = 0;
+  for (uint32_t v = 0; v < prices->n; v++) sum += prices->price[v];
+  return sum;
+}
+
+/* Prices that are raised at the limit: no stage is worth more than ONE by them, and all clusters no
+ * more than the stages of a split within the limit. What all are worth; *out_negative: whether some
+ * price is. */
+static int64_t raise_at(const bed *b, psplit_i_worth *worth, int64_t limit, int64_t best,
+                        psplit_i_planes *planes, const psplit_i_prices *prices,
+                        bool *out_negative) {
+  int32_t most[SMALL];
+  int64_t sum;
+  *out_negative = false;
+  assert_int_equal(psplit_i_prices_raise(planes, worth, limit, 20, true, NULL, &sum), PSPLIT_OK);
+  assert_true(limit < best || sum <= prices->needed);
+  if (sum == prices->needed + 1) return sum; /* no split is within it, whatever prices are */
+  for (uint32_t v = 0; v < b->instance.n; v++)
+    *out_negative = *out_negative || prices->price[v] < 0;
+  assert_int_equal(sum, prices_together(prices));
+  assert_true(most_of_all(&b->instance, limit, prices->price, most) <= PSPLIT_I_WORTH_ONE);
+  return sum;
+}
+
+/* At limits that rise and fall, as planes of one are used at the next. */
 static void raised_prices_are_valid(void **state) {
   (void)state;
   static bed b;
-  uint32_t n_asked = 0, n_more = 0;
+  uint32_t n_asked = 0, n_more = 0, n_negative = 0;
   int64_t best;
   sweep s = {.n_seeds = 30, .nodes = {3, 7}, .stages = {2, 3}, .shared_every = 3};
   while (next_problem(&s, &b)) {
     psplit_i_prices prices;
+    psplit_i_planes *planes;
     psplit_i_worth *worth;
-    int64_t before = 0, after;
-    int32_t most[SMALL];
-    if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best)) continue;
+    int64_t before, after;
+    bool done, negative;
+    if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best) || best == 0) continue;
     assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices), PSPLIT_OK);
+    assert_int_equal(psplit_i_planes_make(&prices, &b.arena, &planes), PSPLIT_OK);
     assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
     assert_non_null(worth);
-    for (uint32_t v = 0; v < b.instance.n; v++) before += prices.price[v];
-    assert_int_equal(psplit_i_prices_raise(&prices, worth, best, 40, true, NULL, &after),
-                     PSPLIT_OK);
-    assert_true(after >= before && after <= prices.needed);
-    assert_true(most_of_all(&b.instance, best, prices.price, most) <= PSPLIT_I_WORTH_ONE);
+    assert_int_equal(
+      psplit_i_worth_most(worth, best, PARTS, prices.price, NULL, NULL, &before, NULL, &done),
+      PSPLIT_OK);
+    before = prices_together(&prices) * PSPLIT_I_WORTH_ONE / (before > 0 ? before : 1);
+    after = raise_at(&b, worth, best, best, planes, &prices, &negative);
+    n_negative += negative;
     n_asked++;
-    n_more += after > before;
+    n_more += after > before + (int64_t)b.instance.n;
+    raise_at(&b, worth, best + best / 4, best, planes, &prices, &negative);
+    n_negative += negative;
+    raise_at(&b, worth, best - best / 8, best, planes, &prices, &negative);
     psplit_i_worth_free(worth);
   }
   assert_true(n_asked > percent(80));
   assert_true(n_more > n_asked / 2);
+  assert_true(n_negative > n_asked / 20);
 }
 
 /* What clusters are worth at a limit within which there is a split: no more than its stages can be.
