@@ -24,6 +24,8 @@ enum {
   SHORT_OF = 100,     /* mostly by one of so many */
   STEPS_IN_ROUND = 8, /* a step goes forward alone */
   LEAST_STEPS = 30,   /* that the budget has to do for */
+  FINER = 8192,       /* where asking at one takes less than one of */
+  CHEAP = 10,         /* so many parts of what is left of the budget, else */
   FINE = 2000,        /* limits differ by more than one of so many parts */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
@@ -183,13 +185,15 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
   if (limit < *inout_bound) limit = *inout_bound + (high - *inout_bound) / 2;
   for (int k = 0; k < n_limits && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
+    const uint64_t before = p->budget->spent;
     code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     /* Half of what planes promise is had, about. */
     const double more = sum > needed ? p->prices.hope * ONE / 2 : 0;
     const int64_t next = (int64_t)((double)limit * ((double)sum + more) / (double)needed);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
-    if (limit - *inout_bound < *inout_bound / FINE) break;
+    const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
+    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : FINE)) break;
   }
   return PSPLIT_OK;
 }
