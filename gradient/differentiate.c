@@ -6,6 +6,7 @@
 
 #include "rule.h"
 #include "site.h"
+#include "weights.h"
 
 static void mark_depends(psplit_i_pass *pass) {
   const psplit_i_graph *graph = pass->graph;
@@ -55,6 +56,26 @@ static uint32_t omitted_input(const psplit_i_at *at, const psplit_i_gradient_rul
   return PSPLIT_NONE;
 }
 
+static bool computes_with_quantised(const psplit_i_at *at) {
+  bool any = false;
+  for (uint32_t i = 0; i < at->node->n_inputs; i++)
+    any |= psplit_i_given(at, i) && psplit_i_is_quantised(psplit_i_type_in(at, i)->elem);
+  for (uint32_t o = 0; o < at->node->n_outputs; o++)
+    any |= psplit_i_is_quantised(psplit_i_type_out(at, o)->elem);
+  return any;
+}
+
+/* What a node without a rule is refused for. */
+static const char *why_no_rule(const psplit_i_at *at) {
+  if (at->node->n_bodies) return "its bodies are not looked into";
+  if (at->node->function != PSPLIT_NONE)
+    return "it calls a function of the model, which is not looked into";
+  if (computes_with_quantised(at))
+    return "it computes with quantised numbers, which have no gradients: train the model as it was "
+           "before it was quantised";
+  return "there is no rule for this operator";
+}
+
 /* A gradient that a rule left out would be missing from a sum without a word. */
 static void check_given(psplit_i_at *at, const psplit_i_gradient_rule *rule) {
   for (uint32_t i = 0; i < at->node->n_inputs; i++)
@@ -84,10 +105,7 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
   at.elem = at.narrow = psplit_i_shapes_type(pass->shapes, arrives)->elem;
   pass->b->twin = id;
   if (!rule) {
-    psplit_i_refuse(&at, node->n_bodies ? "its bodies are not looked into"
-                         : node->function != PSPLIT_NONE
-                           ? "it calls a function of the model, which is not looked into"
-                           : "there is no rule for this operator");
+    psplit_i_refuse(&at, "%s", why_no_rule(&at));
   } else if (omitted != PSPLIT_NONE) {
     psplit_i_refuse(&at, "its input %" PRIu32 " is omitted", omitted);
   } else if (!psplit_i_is_float(at.elem)) {

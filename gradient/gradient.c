@@ -154,15 +154,11 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   }
   bool any = false;
   for (uint32_t i = 0; i < gradient->n_trainables; i++) any |= !gradient->trainables[i].is_state;
-  if (!any)
-    PSPLIT_FAIL(psplit_i_fail(
-      diag, PSPLIT_USAGE, "there is nothing to train: %s",
-      options->n_freeze ? "what is to be frozen leaves none of the weights"
-      : psplit_i_weights_are_constants(gradient->shapes)
-        ? "the model's weights are results of Constant nodes, which are never trained; make "
-          "initializers of them first"
-        : "the model has no floating-point initializer in a parameter's place; name some to be "
-          "trained"));
+  if (!any && options->n_freeze)
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "there is nothing to train: what is to be frozen leaves none of the "
+                              "weights"));
+  if (!any) PSPLIT_FAIL(psplit_i_weights_fail_none(gradient->shapes, diag));
 out:
   return code;
 }

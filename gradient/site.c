@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "inline_hint.h"
+
 /* Whether a value can carry a gradient at all; an unknown type may. Integers do not, but for those
  * that an operator without a rule makes of floats: a gradient that ended at a quantised tensor
  * would be wrong without a word, so the operator has to be met, and refused. */
@@ -55,13 +57,16 @@ void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
     if (value != PSPLIT_NONE && pass->reaches[value]) from = pass->origin[value];
   }
   const char *weight = from == PSPLIT_NONE ? "?" : pass->graph->values[from].name;
-  pass->code = psplit_i_fail(
-    pass->diag, PSPLIT_UNSUPPORTED,
+  psplit_i_advice advice = {0};
+  at->b->failed = true;
+  if (psplit_i_node_is(at->node, "If") && !psplit_i_inline_hint(pass->graph, at->id, &advice))
+    return;
+  pass->code = psplit_i_fail_about(
+    pass->diag, PSPLIT_UNSUPPORTED, advice,
     "node \"%s\" (%s%s%s), on the path from the loss to \"%s\", cannot be differentiated: %s; "
     "freeze \"%s\", and all else that it is on the path to, or change the model",
     psplit_i_node_label(pass->graph, at->id, label, sizeof label), at->node->domain,
     *at->node->domain ? "." : "", at->node->op_type, weight, why, weight);
-  at->b->failed = true;
 }
 
 psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output) {

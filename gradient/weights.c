@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "inline_hint.h"
 #include "rule.h"
 
 /* Nodes looked at for one initializer: more than any parameter needs. */
@@ -141,7 +142,7 @@ out:
   return code;
 }
 
-bool psplit_i_weights_are_constants(const psplit_i_shapes *shapes) {
+static bool are_constants(const psplit_i_shapes *shapes) {
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   bool any = false;
   for (uint32_t i = 0; i < graph->n_initializers; i++) {
@@ -158,4 +159,92 @@ bool psplit_i_weights_are_constants(const psplit_i_shapes *shapes) {
     any = psplit_i_is_float(type->elem) && is_parameter(graph, value, type->rank);
   }
   return any;
+}
+
+bool psplit_i_is_quantised(int32_t elem) {
+  const uint32_t bits = psplit_i_dtype_bits(elem);
+  return bits > 0 && bits <= 8 && elem != PSPLIT_ELEM_BOOL;
+}
+
+/* Only scales and points of zero are not matrices there. */
+static bool are_quantised(const psplit_i_graph *graph) {
+  uint32_t i = 0;
+  for (; i < graph->n_initializers; i++) {
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
+    if (tensor.n_dims > 1 && psplit_i_is_quantised(tensor.data_type)) break;
+  }
+  return i < graph->n_initializers;
+}
+
+static uint64_t float_bytes(const psplit_i_tensor *tensor) {
+  return tensor->n_dims > 0 && psplit_i_is_float(tensor->data_type) ? tensor->data_bytes : 0;
+}
+
+/* Floating-point constants of a body and of those inside it. Depth is bounded by the scan. */
+static uint64_t floats_inside(const psplit_i_graph *body) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < body->n_initializers; i++) {
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(body, i);
+    bytes = psplit_i_sat_add_u64(bytes, float_bytes(&tensor));
+  }
+  for (uint32_t n = 0; n < body->n_nodes; n++) {
+    const psplit_i_node *node = &body->nodes[n];
+    if (psplit_i_node_is(node, "Constant") && psplit_i_attr_tensor(node, "value")) {
+      const psplit_i_tensor tensor = psplit_i_tensor_of(psplit_i_attr_tensor(node, "value"));
+      bytes = psplit_i_sat_add_u64(bytes, float_bytes(&tensor));
+    }
+    for (uint32_t b = 0; b < node->n_bodies; b++)
+      bytes = psplit_i_sat_add_u64(bytes, floats_inside(node->bodies[b]));
+  }
+  return bytes;
+}
+
+/* The node whose bodies read the most that could be trained, or PSPLIT_NONE: constants of their
+ * own, and initializers of the main graph. */
+static uint32_t with_weights_inside(const psplit_i_graph *graph) {
+  uint32_t heaviest = PSPLIT_NONE;
+  uint64_t most = 0;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const psplit_i_node *node = &graph->nodes[n];
+    uint64_t bytes = 0;
+    for (uint32_t b = 0; b < node->n_bodies; b++)
+      bytes = psplit_i_sat_add_u64(bytes, floats_inside(node->bodies[b]));
+    for (uint32_t c = 0; c < node->n_captures; c++) {
+      const uint32_t initializer = graph->values[node->captures[c]].initializer;
+      if (initializer == PSPLIT_NONE) continue;
+      const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, initializer);
+      bytes = psplit_i_sat_add_u64(bytes, float_bytes(&tensor));
+    }
+    if (bytes > most) {
+      most = bytes;
+      heaviest = n;
+    }
+  }
+  return heaviest;
+}
+
+psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes, psplit_diag *diag) {
+  const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
+  if (are_constants(shapes))
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "there is nothing to train: the model's weights are results of Constant "
+                         "nodes, which are never trained; make initializers of them first");
+  const uint32_t inside = with_weights_inside(graph);
+  if (inside != PSPLIT_NONE) {
+    char label[160];
+    psplit_i_advice advice = {0};
+    const psplit_i_node *node = &graph->nodes[inside];
+    if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, inside, &advice))
+      return psplit_i_nomem(diag);
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, advice,
+                               "there is nothing to train: weights are read in the bodies of %s "
+                               "\"%s\", which are not looked into",
+                               node->op_type,
+                               psplit_i_node_label(graph, inside, label, sizeof label));
+  }
+  return psplit_i_fail(diag, PSPLIT_USAGE, "there is nothing to train: %s",
+                       are_quantised(graph)
+                         ? "the model's weights are quantised; train the model as it was before"
+                         : "the model has no floating-point initializer in a parameter's place; "
+                           "name some to be trained");
 }

@@ -15,8 +15,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shape
                                                     const psplit_training_options *options,
                                                     psplit_diag *diag, bool *out_trained);
 
-/* Whether all that stands where operators have parameters are results of Constant nodes, as Paddle
- * exports weights. O(initializers + nodes), and a few thousand looks at nodes for each. */
-bool psplit_i_weights_are_constants(const psplit_i_shapes *shapes);
+/* USAGE: that the model has nothing to train, and why: all that stands where operators have
+ * parameters are results of Constant nodes, as Paddle exports weights, or it is read in bodies, or
+ * weights are quantised. O(initializers + nodes), and a few thousand looks at nodes for each. */
+PSPLIT_MUST_USE psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes,
+                                                       psplit_diag *diag);
+/* Whether numbers are so short that only quantised models compute with them. */
+bool psplit_i_is_quantised(int32_t elem);
 
 #endif

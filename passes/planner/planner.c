@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "devices_inside.h"
+#include "inline_hint.h"
 #include "keep_state.h"
 #include "pins.h"
 #include "placement.h"

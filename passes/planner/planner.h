@@ -260,14 +260,8 @@ void psplit_i_copies_sort(psplit_planner *planner);
 /* Whether the stage holds a copy of a node that another stage owns. O(log copies). */
 bool psplit_i_planner_is_copied(const psplit_planner *planner, uint32_t node, uint32_t stage);
 
-/* The If of the main graph whose branches hold the most nodes, if these are more than the graph's
- * own; PSPLIT_NONE without one. O(nodes). */
-uint32_t psplit_i_largest_if(const psplit_i_graph *graph);
-/* How an If of the main graph can be taken for a branch that runs, as advice that points into the
- * graph; left as it is where that cannot be said. False when out of memory. */
-bool psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_advice *out);
-/* Says so of an If with more than half of the work, where there are stages to make. Needs
- * node_ns. */
+/* Says how an If with more than half of the work can be inlined, where there are stages to make.
+ * Needs node_ns. */
 void psplit_i_say_heavy_if(const psplit_planner *planner);
 /* The same for a state that was known by name. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_say_heavy_state(psplit_planner *planner, psplit_diag *diag);

@@ -200,6 +200,11 @@ static void of_optimizers(void **state) {
 #define WITH(inputs, body) \
   "(float[2,6] x, " inputs ") => (y) <float[6] w = raw {0 * 6}> { p = Mul (x, w) " body " }"
 
+#define UNKNOWN(type)                                  \
+  "(float[2,6] x, " type                               \
+  " q) => (float[2,6] y) <float[6] w = raw {0 * 6}> {" \
+  " p = Mul (x, w) y = com.example.Product (p, q) }"
+
 static const struct {
   const char *model;
   const char *why; /* NULL: it has a gradient */
@@ -243,6 +248,10 @@ static const struct {
   {IN4("y = LRN <size = 3> (p)"), NULL},
   {IN4("y = DepthToSpace <blocksize = 2> (p)"), NULL},
   {IN4("y = LpPool <kernel_shape = [2, 2]> (p)"), "there is no rule for this operator"},
+  {UNKNOWN("uint8[6,6]"), "it computes with quantised numbers"},
+  {WITH("float s, uint8 z", "q = QuantizeLinear (p, s, z) y = DequantizeLinear (q, s, z)"),
+   "it computes with quantised numbers, which have no gradients: train the model as it was before"},
+  {UNKNOWN("bool[6,6]"), "there is no rule for this operator"},
   {IN4("y = Transpose <perm = [3, 1, 0, 2]> (p)"), NULL},
   {IN4("y = Einsum <equation = \"abcd->dcba\"> (p)"), NULL},
   {IN4("y = Einsum <equation = \"a b c d -> a b\"> (p)"), NULL},
@@ -326,6 +335,91 @@ static void of_operators(void **state) {
     const char *why = operators[i].why;
     if (code != (why ? PSPLIT_UNSUPPORTED : PSPLIT_OK) || (why && !strstr(diag.message, why)))
       fail_msg("%s: %s, %s", operators[i].model, psplit_code_name(code), diag.message);
+    psplit_model_close(model);
+  }
+}
+
+/* --- weights that nothing looks at --- */
+
+#define IF(inputs, weights, then, otherwise)  \
+  "(float[2,6] x" inputs ") => (y) <" weights \
+  "> { [choice] y = If (c) <"                 \
+  "then_branch = t () => (a) { " then " }, else_branch = e () => (b) { " otherwise " }> }"
+#define W "float[6] w = raw {0 * 6}"
+#define CONSTANT_W "k = Constant <value = float[6] raw {0 * 6}> () "
+#define LOOP(weights, body)                                                                       \
+  "(float[2,6] x) => (y) <int64 n = {2}, bool c = raw {1}" weights                                \
+  ">"                                                                                             \
+  " { [turns] y = Loop (n, c, x) <body = t (int64 i, bool c2, float[2,6] x2) => (c3, y2) { " body \
+  " c3 = Identity (c2) }> }"
+
+static const struct {
+  const char *model;
+  psplit_code code;
+  const char *message;
+  psplit_hint hint;
+  const char *arguments[2];
+} bodies[] = {
+  {IF(", bool c", W, "a = Mul (x, w)", "b = Neg (x)"),
+   PSPLIT_USAGE,
+   "nothing to train: weights are read in the bodies of If \"choice\", which are not looked into",
+   PSPLIT_HINT_INLINE_ASSUMED,
+   {"choice"}},
+  {IF("", W ", bool c = raw {1}", "a = Mul (x, w)", "b = Neg (x)"),
+   PSPLIT_USAGE,
+   "the bodies of If \"choice\"",
+   PSPLIT_HINT_INLINE_KNOWN,
+   {"choice", "then"}},
+  {IF(", bool c", "float[1] o = {1}", "a = Neg (x)", CONSTANT_W "b = Mul (x, k)"),
+   PSPLIT_USAGE,
+   "the bodies of If \"choice\"",
+   PSPLIT_HINT_INLINE_ASSUMED,
+   {"choice"}},
+  {IF(", bool c", "float o = {1}", "a = Mul (x, o)", "b = Neg (x)"),
+   PSPLIT_USAGE,
+   "no floating-point initializer in a parameter's place",
+   PSPLIT_HINT_NONE,
+   {0}},
+  {LOOP(", " W, "y2 = Mul (x2, w)"),
+   PSPLIT_USAGE,
+   "weights are read in the bodies of Loop \"turns\"",
+   PSPLIT_HINT_NONE,
+   {0}},
+  {LOOP(", int64[2,6] w = {0 * 12}", "z = Cast <to = 1> (w) y2 = Mul (x2, z)"),
+   PSPLIT_USAGE,
+   "no floating-point initializer in a parameter's place",
+   PSPLIT_HINT_NONE,
+   {0}},
+  {"(float[2,6] x, bool c) => (y) <" W "> { p = Mul (x, w) [choice] y = If (c) <"
+   "then_branch = t () => (a) { a = Neg (p) }, else_branch = e () => (b) { b = Abs (p) }> }",
+   PSPLIT_UNSUPPORTED,
+   "its bodies are not looked into",
+   PSPLIT_HINT_INLINE_ASSUMED,
+   {"choice"}},
+  {"(float[2,6] x) => (y) <int8[6,6] q = raw {0 * 36}, float s = {1}> {"
+   " w = DequantizeLinear (q, s) y = MatMul (x, w) }",
+   PSPLIT_USAGE,
+   "the model's weights are quantised; train the model as it was",
+   PSPLIT_HINT_NONE,
+   {0}},
+};
+
+static void of_bodies(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+    psplit_diag diag = {0};
+    psplit_model *model = opened_text(bodies[i].model);
+    psplit_gradient *gradient = NULL;
+    const psplit_training_options options = {.loss = "mse:"};
+    const psplit_code code = psplit_gradient_create(model, &options, NULL, &diag, &gradient);
+    bool right = code == bodies[i].code && strstr(diag.message, bodies[i].message) &&
+                 diag.hint == bodies[i].hint;
+    for (uint32_t a = 0; a < 2 && bodies[i].arguments[a]; a++)
+      right &= strcmp(psplit_hint_argument(&diag, a), bodies[i].arguments[a]) == 0;
+    if (!right)
+      fail_msg("%s: %s, %s, hint %d", bodies[i].model, psplit_code_name(code), diag.message,
+               (int)diag.hint);
+    psplit_gradient_destroy(gradient);
     psplit_model_close(model);
   }
 }
@@ -553,10 +647,11 @@ static void of_gradients(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(of_losses),         cmocka_unit_test(of_values),
-    cmocka_unit_test(of_optimizers),     cmocka_unit_test(of_operators),
-    cmocka_unit_test(of_omitted_inputs), cmocka_unit_test(of_draws),
-    cmocka_unit_test(of_ratios),         cmocka_unit_test(of_gradients),
+    cmocka_unit_test(of_losses),     cmocka_unit_test(of_values),
+    cmocka_unit_test(of_optimizers), cmocka_unit_test(of_operators),
+    cmocka_unit_test(of_bodies),     cmocka_unit_test(of_omitted_inputs),
+    cmocka_unit_test(of_draws),      cmocka_unit_test(of_ratios),
+    cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
-/* What to type where an If holds the work: no cut goes through its branches, but one that is known
- * to run can be inlined. */
-#include <inttypes.h>
-#include <string.h>
-
-#include "planner.h"
+/* What to type where an If holds the work: nothing looks into its branches, but one that is known to
+ * run can be inlined. */
+#include "inline_hint.h"
 
 static bool is_only_if_named(const psplit_i_graph *graph, uint32_t node, const char *name) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
@@ -60,25 +57,4 @@ uint32_t psplit_i_largest_if(const psplit_i_graph *graph) {
     }
   }
   return most > graph->n_nodes ? largest : PSPLIT_NONE;
-}
-
-void psplit_i_say_heavy_if(const psplit_planner *planner) {
-  const psplit_i_graph *graph = planner->graph;
-  int64_t total_ns = 0;
-  uint32_t heavy = PSPLIT_NONE;
-  if (planner->options.n_stages < 2) return;
-  for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    total_ns = psplit_i_sat_add_i64(total_ns, planner->node_ns[n]);
-    if (psplit_i_node_is(&graph->nodes[n], "If") &&
-        (heavy == PSPLIT_NONE || planner->node_ns[n] > planner->node_ns[heavy]))
-      heavy = n;
-  }
-  if (heavy == PSPLIT_NONE || planner->node_ns[heavy] <= total_ns / 2) return;
-  char label[128];
-  psplit_i_advice advice = {0};
-  if (psplit_i_inline_hint(graph, heavy, &advice))
-    psplit_i_advise(planner->options.logger, PSPLIT_NOTE, advice,
-                    "%.0f %% of the work is in If %s, and no cut goes through its branches",
-                    100 * (double)planner->node_ns[heavy] / (double)total_ns,
-                    psplit_i_node_label(graph, heavy, label, sizeof label));
 }

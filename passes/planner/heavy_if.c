@@ -1,0 +1,24 @@
+/* An If with most of the work, which no cut goes through. */
+#include "inline_hint.h"
+#include "planner.h"
+
+void psplit_i_say_heavy_if(const psplit_planner *planner) {
+  const psplit_i_graph *graph = planner->graph;
+  int64_t total_ns = 0;
+  uint32_t heavy = PSPLIT_NONE;
+  if (planner->options.n_stages < 2) return;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    total_ns = psplit_i_sat_add_i64(total_ns, planner->node_ns[n]);
+    if (psplit_i_node_is(&graph->nodes[n], "If") &&
+        (heavy == PSPLIT_NONE || planner->node_ns[n] > planner->node_ns[heavy]))
+      heavy = n;
+  }
+  if (heavy == PSPLIT_NONE || planner->node_ns[heavy] <= total_ns / 2) return;
+  char label[128];
+  psplit_i_advice advice = {0};
+  if (psplit_i_inline_hint(graph, heavy, &advice))
+    psplit_i_advise(planner->options.logger, PSPLIT_NOTE, advice,
+                    "%.0f %% of the work is in If %s, and no cut goes through its branches",
+                    100 * (double)planner->node_ns[heavy] / (double)total_ns,
+                    psplit_i_node_label(graph, heavy, label, sizeof label));
+}
