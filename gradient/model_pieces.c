@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "onnx.pb-c.h"
 #include "onnx_fields.h"
 #include "out_file.h"
+#include "wire.h"
 
 enum { COPY_BYTES = 1 << 20 };
 
@@ -29,6 +31,72 @@ void psplit_i_pieces_text(psplit_i_pieces *pieces, const psplit_i_text *text) {
   psplit_i_pieces_memory(pieces, text->bytes, text->n);
 }
 
+static void put_head(psplit_i_pieces *pieces, uint32_t number, uint64_t bytes) {
+  psplit_i_piece piece = {.is_head = true};
+  const uint64_t tag = (uint64_t)number << 3 | PSPLIT_I_WIRE_BYTES;
+  const unsigned n_tag = psplit_i_varint_width(tag), n_bytes = psplit_i_varint_width(bytes);
+  psplit_i_varint_write(piece.head, n_tag, tag);
+  psplit_i_varint_write(piece.head + n_tag, n_bytes, bytes);
+  piece.bytes = n_tag + n_bytes;
+  push(pieces, piece);
+}
+
+/* The field that a view stands for, its payload from the file. */
+static void put_viewed(psplit_i_pieces *pieces, const psplit_i_field *f) {
+  ProtobufCAllocator *plain = NULL;
+  Onnx__PayloadView *view =
+    onnx__payload_view__unpack(plain, (size_t)(f->end - f->content), f->content);
+  if (!view) {
+    pieces->failed = true;
+    return;
+  }
+  put_head(pieces, view->field, view->bytes);
+  push(pieces, (psplit_i_piece){.offset = view->offset, .bytes = view->bytes});
+  onnx__payload_view__free_unpacked(view, plain);
+}
+
+/* A message as the skeleton has it, with what stayed in the file. Depth is bounded by the scan. */
+static void put_scattered(psplit_i_pieces *pieces, const ProtobufCMessageDescriptor *descriptor,
+                          const psplit_i_field *message) {
+  enum { TENSOR_PAYLOAD_VIEW = 536870911 };
+  const bool tensor = descriptor == &onnx__tensor_proto__descriptor;
+  psplit_i_pieces inner = {0};
+  psplit_i_field f;
+  for (const uint8_t *at = message->content; at < message->end && !inner.lost;) {
+    if (!psplit_i_next_field(&at, message->end, &f)) {
+      inner.lost = true;
+      break;
+    }
+    const ProtobufCFieldDescriptor *known =
+      f.wire_type == PSPLIT_I_WIRE_BYTES
+        ? protobuf_c_message_descriptor_get_field(descriptor, f.number)
+        : NULL;
+    if (tensor && f.number == TENSOR_PAYLOAD_VIEW)
+      put_viewed(&inner, &f);
+    else if (known && known->type == PROTOBUF_C_TYPE_MESSAGE)
+      put_scattered(&inner, known->descriptor, &f);
+    else
+      psplit_i_pieces_memory(&inner, f.start, (size_t)(f.end - f.start));
+  }
+  put_head(pieces, message->number, inner.bytes);
+  psplit_i_pieces_all(pieces, &inner);
+  psplit_i_pieces_fini(&inner);
+}
+
+/* A field of the graph whose bytes are not together in the file. */
+static void put_graph_field(psplit_i_pieces *pieces, const psplit_model *model,
+                            const psplit_i_span *span) {
+  const uint8_t *at = model->skeleton.bytes + span->skeleton_offset;
+  const ProtobufCFieldDescriptor *known =
+    protobuf_c_message_descriptor_get_field(&onnx__graph_proto__descriptor, span->field);
+  psplit_i_field f;
+  if (known && known->type == PROTOBUF_C_TYPE_MESSAGE &&
+      psplit_i_next_field(&at, at + span->skeleton_bytes, &f))
+    put_scattered(pieces, known->descriptor, &f);
+  else
+    pieces->lost = true;
+}
+
 void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
                           const psplit_i_span *span) {
   if (!span->has_view)
@@ -37,7 +105,7 @@ void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
   else if (span->file_bytes)
     push(pieces, (psplit_i_piece){.offset = span->file_offset, .bytes = span->file_bytes});
   else
-    pieces->lost = true;
+    put_graph_field(pieces, model, span);
 }
 
 void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others) {
@@ -77,8 +145,9 @@ static psplit_code write_pieces(const psplit_i_pieces *pieces, const psplit_mode
       const uint64_t left = piece->bytes - done;
       size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
       const char *bytes = buffer;
-      if (piece->memory) {
-        bytes = (const char *)piece->memory + done;
+      const void *memory = piece->is_head ? piece->head : piece->memory;
+      if (memory) {
+        bytes = (const char *)memory + done;
         n = (size_t)left;
       } else {
         PSPLIT_TRY(psplit_i_model_read(model, 0, piece->offset + done, buffer, n, diag));
@@ -96,8 +165,7 @@ out:
 static psplit_code check(const psplit_i_pieces *pieces, const char *name, psplit_diag *diag) {
   if (pieces->failed) return psplit_i_nomem(diag);
   if (pieces->lost)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "a model with an If inlined is only written in stages");
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message changed since it was scanned");
   if (pieces->bytes > INT32_MAX)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "%s would be over 2 GiB, which ONNX files cannot be",
                          name);

@@ -7,21 +7,23 @@
 #include "model.h"
 
 typedef struct psplit_i_piece {
-  const void *memory; /* NULL: a range of the model's file */
+  const void *memory; /* NULL: a range of the model's file, or a head */
   uint64_t offset, bytes;
+  uint8_t head[16]; /* a field's tag and length, where is_head */
+  bool is_head;
 } psplit_i_piece;
 
 typedef struct psplit_i_pieces {
   PSPLIT_VEC(psplit_i_piece) items;
   uint64_t bytes;
-  bool failed, lost; /* lost: a field whose bytes are not together in the file */
+  bool failed, lost; /* lost: a field that is not what the scan has seen */
 } psplit_i_pieces;
 
 void psplit_i_pieces_fini(psplit_i_pieces *pieces);
 /* `memory` is borrowed until the file is written. */
 void psplit_i_pieces_memory(psplit_i_pieces *pieces, const void *memory, size_t n);
 void psplit_i_pieces_text(psplit_i_pieces *pieces, const psplit_i_text *text);
-/* One field of the model as it is in the file. */
+/* One field of the model or of its graph as it is in the file; in pieces, where an If was inlined. */
 void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
                           const psplit_i_span *span);
 void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others);

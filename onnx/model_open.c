@@ -141,17 +141,13 @@ out:
   return code;
 }
 
-/* Takes over what was inlined before and this one, with strings of its own. */
-static psplit_code note_inlined(psplit_model *model, const psplit_model *before,
-                                const psplit_inlined *last, psplit_diag *diag) {
-  for (size_t i = 0; i <= before->inlined.n; i++) {
-    psplit_inlined one = i < before->inlined.n ? before->inlined.items[i] : *last;
-    one.node = psplit_i_arena_strndup(&model->arena, one.node, strlen(one.node));
-    one.condition = psplit_i_arena_strndup(&model->arena, one.condition, strlen(one.condition));
-    if (!one.node || !one.condition || !psplit_i_vec_push(&model->inlined, one))
-      return psplit_i_nomem(diag);
-  }
-  return PSPLIT_OK;
+/* Takes over what was inlined, with strings of its own. */
+static psplit_code note_inlined(psplit_model *model, psplit_inlined one, psplit_diag *diag) {
+  one.node = psplit_i_arena_strndup(&model->arena, one.node, strlen(one.node));
+  one.condition = psplit_i_arena_strndup(&model->arena, one.condition, strlen(one.condition));
+  return one.node && one.condition && psplit_i_vec_push(&model->inlined, one)
+           ? PSPLIT_OK
+           : psplit_i_nomem(diag);
 }
 
 psplit_code psplit_i_model_rebuild(const psplit_model *before, psplit_i_skeleton *skeleton,
@@ -168,6 +164,8 @@ psplit_code psplit_i_model_rebuild(const psplit_model *before, psplit_i_skeleton
   *skeleton = (psplit_i_skeleton){0};
   PSPLIT_TRY(psplit_i_open_files_create(after, diag));
   PSPLIT_TRY(build(after, max_bytes ? max_bytes : default_limit(b->bytes), diag));
+  for (size_t i = 0; i < before->inlined.n; i++)
+    PSPLIT_TRY(note_inlined(after, before->inlined.items[i], diag));
   *out_model = after;
   return PSPLIT_OK;
 out:
@@ -185,7 +183,7 @@ static psplit_code inline_one(psplit_model **io_model, const psplit_inline_if *c
   psplit_inlined inlined;
   PSPLIT_TRY(psplit_i_inline_if(before, choice, diag, &skeleton, &inlined));
   PSPLIT_TRY(psplit_i_model_rebuild(before, &skeleton, max_bytes, diag, &after));
-  PSPLIT_TRY(note_inlined(after, before, &inlined, diag));
+  PSPLIT_TRY(note_inlined(after, inlined, diag));
   *io_model = after;
   psplit_model_close(before);
   return PSPLIT_OK;

@@ -143,7 +143,7 @@ typedef enum psplit_weight_form {
 
 /* Write one of the models to `path`, replacing a file that is there. External data is referred to
  * by its location, so a model that has some is written into its own directory.
- * Errors: IO, LIMIT (over 2 GiB), UNSUPPORTED (an If was inlined), NOMEM; nothing is left then. */
+ * Errors: IO, LIMIT (over 2 GiB), NOMEM; nothing is left then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_forward(
   const psplit_gradient *gradient, psplit_weight_form weights, const char *path, psplit_diag *diag);
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_backward(

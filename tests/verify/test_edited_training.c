@@ -7,6 +7,7 @@
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
 #include <psplit/training.h>
+#include <psplit/verify.h>
 
 #include "edited.h"
 #include "scratch.h"
@@ -52,6 +53,23 @@ static const char GIVEN[] =
   "  [l] loss = ReduceMean <keepdims = 0> (d)\n"
   "}\n";
 
+/* A branch with a weight, and with constants of both kinds that the backward pass reads and that are
+ * too large for the scan to take into memory. */
+static const char BRANCH[] =
+  "<ir_version: 8, opset_import: [\"\": 17]>\n"
+  "main (float[n,8] x, bool flag) => (float loss) <float[8,8] w1 = random(1)> {\n"
+  "  [a] a = MatMul (x, w1)\n"
+  "  [b] b = If (flag) <then_branch = t () => (s) <float[8,8] w2 = random(2), float[8,40] k = "
+  "random(3)> {\n"
+  "    [p] p = MatMul (a, k)\n"
+  "    [o] o = Constant <value = float[40,8] = random(4)> ()\n"
+  "    [r] r = MatMul (p, o)\n"
+  "    [s] s = MatMul (r, w2)\n"
+  "  }, else_branch = e () => (m) { [m] m = Neg (a) }>\n"
+  "  [q] q = Tanh (b)\n"
+  "  [l] loss = ReduceMean <keepdims = 0> (q)\n"
+  "}\n";
+
 enum {
   FORWARD0,
   FORWARD1,
@@ -76,9 +94,17 @@ static const char *const OF_GIVEN[] = {"out/stage0.onnx", "out/stage1.onnx", "ou
 
 static void split(const char *text, const psplit_training_form *form, psplit_boundary boundary) {
   static const char *const pins[] = {"[abq]=0", "[cdl]=1"};
-  static const char *const given[] = {"x"};
-  const psplit_training_options options = {
-    .loss_output = "loss", .gradient_of = given, .n_gradient_of = text == GIVEN};
+  static const char *const pins_of_branch[] = {"[ap]=0", "[rsql]=1"};
+  static const char *const given[] = {"x"}, *const frozen[] = {"k"};
+  static const psplit_inline_if taken = {"b", true};
+  const bool inlines = text == BRANCH;
+  const psplit_read_options reading = {
+    .struct_size = sizeof reading, .inline_ifs = &taken, .n_inline_ifs = inlines};
+  const psplit_training_options options = {.loss_output = "loss",
+                                           .freeze = frozen,
+                                           .n_freeze = inlines,
+                                           .gradient_of = given,
+                                           .n_gradient_of = text == GIVEN};
   const psplit_emit_options emitting = {.struct_size = sizeof emitting,
                                         .boundary = boundary,
                                         .weights = PSPLIT_WEIGHTS_INLINE,
@@ -89,10 +115,10 @@ static void split(const char *text, const psplit_training_form *form, psplit_bou
   psplit_planner *planner = NULL;
   psplit_planner_options_init(&planning);
   planning.n_stages = 2;
-  planning.pins = pins;
+  planning.pins = inlines ? pins_of_branch : pins;
   planning.n_pins = 2;
   write_model_text("model.onnx", text);
-  psplit_code code = psplit_model_open("model.onnx", NULL, &diag, &model);
+  psplit_code code = psplit_model_open("model.onnx", &reading, &diag, &model);
   if (code == PSPLIT_OK)
     code = psplit_training_create(model, &options, form, NULL, &diag, &training);
   if (code == PSPLIT_OK) code = psplit_training_plan(training, &planning, NULL, &diag, &planner);
@@ -741,6 +767,13 @@ static const edited_split BY_APART[] = {
    {{AGAIN0, "Tanh (a)", "Sigmoid (a)", NULL}}},
 };
 
+static const edited_split BY_BRANCH[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "what the manifest trains cannot be",
+   {{MANIFEST, "\"branch\": \"then\"", "\"branch\": \"else\"", NULL}}},
+};
+
 static void with_states(void **state) {
   (void)state;
   psplit_training_form form;
@@ -778,9 +811,29 @@ static void with_gradients_of_inputs(void **state) {
   forget();
 }
 
+/* The stages say what was inlined, without which they are of another model than the file's. */
+static void with_a_branch(void **state) {
+  (void)state;
+  psplit_training_form form;
+  psplit_training_form_init(&form);
+  form.weights = PSPLIT_WEIGHTS_INPUT;
+  split(BRANCH, &form, PSPLIT_BOUNDARY_IO);
+  psplit_diag diag = {0};
+  psplit_model_close(model);
+  model = NULL;
+  psplit_verify_report report;
+  psplit_code code = psplit_model_open("model.onnx", NULL, &diag, &model);
+  if (code == PSPLIT_OK) code = psplit_verify("out", model, NULL, &diag, &report);
+  if (code != PSPLIT_OK) fail_msg("%s", diag.message);
+  assert_int_equal(report.n_assumed, 1);
+  read_split(OF_GIVEN, N_OF_GIVEN);
+  each_is_told(BY_BRANCH, sizeof BY_BRANCH / sizeof *BY_BRANCH, false);
+  forget();
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
   const struct CMUnitTest tests[] = {TEST(with_states), TEST(with_weights_apart),
-                                     TEST(with_gradients_of_inputs)};
+                                     TEST(with_gradients_of_inputs), TEST(with_a_branch)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
