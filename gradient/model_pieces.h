@@ -23,7 +23,8 @@ void psplit_i_pieces_fini(psplit_i_pieces *pieces);
 /* `memory` is borrowed until the file is written. */
 void psplit_i_pieces_memory(psplit_i_pieces *pieces, const void *memory, size_t n);
 void psplit_i_pieces_text(psplit_i_pieces *pieces, const psplit_i_text *text);
-/* One field of the model or of its graph as it is in the file; in pieces, where an If was inlined. */
+/* One field of the model or of its graph as it is in the file; in pieces, where an If was
+ * inlined. */
 void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
                           const psplit_i_span *span);
 void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others);
