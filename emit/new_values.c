@@ -109,6 +109,19 @@ static psplit_code add_graph(const psplit_model *model, const psplit_i_intern *n
   return PSPLIT_OK;
 }
 
+/* Whether a body has an initializer of that name. Depth is bounded by the scan. */
+static bool is_inside(const psplit_i_graph *graph, const char *name) {
+  bool found = false;
+  for (uint32_t n = 0; n < graph->n_nodes && !found; n++)
+    for (uint32_t b = 0; b < graph->nodes[n].n_bodies && !found; b++) {
+      const psplit_i_graph *body = graph->nodes[n].bodies[b];
+      const uint32_t value = psplit_i_graph_find_value(body, name);
+      found = (value != PSPLIT_NONE && body->values[value].initializer != PSPLIT_NONE) ||
+              is_inside(body, name);
+    }
+  return found;
+}
+
 static psplit_code name_values(const psplit_model *model, const psplit_weight_value *values,
                                size_t n, psplit_i_intern *names, psplit_diag *diag) {
   psplit_i_intern own;
@@ -125,9 +138,13 @@ static psplit_code name_values(const psplit_model *model, const psplit_weight_va
     if (id != i)
       PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "two new values of %s", values[i].name));
     if (psplit_i_intern_find(&own, values[i].name) == PSPLIT_NONE)
-      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
-                                "%s has no initializer %s: the weights are another model's",
-                                model->path, values[i].name));
+      PSPLIT_FAIL(psplit_i_fail(
+        diag, PSPLIT_INVALID,
+        is_inside(psplit_i_model_graph(model), values[i].name)
+          ? "%s has initializer %s in a body: give the model with the same Ifs inlined, which is "
+            "the stage of a split with them in one stage"
+          : "%s has no initializer %s: the weights are another model's",
+        model->path, values[i].name));
   }
 out:
   psplit_i_intern_fini(&own);

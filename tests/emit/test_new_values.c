@@ -184,6 +184,29 @@ static void expect_emit(const psplit_weight_value *values, size_t n, const char 
   psplit_model_close(model);
 }
 
+static void a_weight_of_a_branch_is_said(void **state) {
+  (void)state;
+  psplit_weight_value values[N_VALUES];
+  make_model();
+  all_values(values);
+  values[0].name = "w";
+  write_model_text("m.onnx",
+                   "<ir_version: 8, opset_import: [\"\": 17]>\n"
+                   "main (float[4] x, bool c, bool d) => (float[4] y) {\n"
+                   "  y = If (c) <then_branch = t () => (a) {\n"
+                   "    a = If (d) <then_branch = u () => (p) <float[4] w = {1, 2, 3, 4}> {\n"
+                   "      p = Mul (x, w)\n"
+                   "    }, else_branch = v () => (q) { q = Neg (x) }>\n"
+                   "  }, else_branch = e () => (b) { b = Neg (x) }>\n"
+                   "}\n");
+  expect_emit(values, 1, "n.onnx", PSPLIT_INVALID,
+              "m.onnx has initializer w in a body: give the model with the same Ifs inlined, which "
+              "is the stage of a split with them in one stage");
+  values[0].name = "x";
+  expect_emit(values, 1, "n.onnx", PSPLIT_INVALID,
+              "m.onnx has no initializer x: the weights are another model's");
+}
+
 static void what_cannot_be_is_said(void **state) {
   (void)state;
   psplit_weight_value values[N_VALUES];
@@ -313,11 +336,9 @@ static void data_is_read_to_its_end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    IN_SCRATCH(values_take_the_place_of_any_form),
-    IN_SCRATCH(no_other_byte_changes),
-    IN_SCRATCH(every_other_change_is_told),
-    IN_SCRATCH(what_cannot_be_is_said),
-    IN_SCRATCH(another_model_is_told),
+    IN_SCRATCH(values_take_the_place_of_any_form), IN_SCRATCH(no_other_byte_changes),
+    IN_SCRATCH(every_other_change_is_told),        IN_SCRATCH(what_cannot_be_is_said),
+    IN_SCRATCH(a_weight_of_a_branch_is_said),      IN_SCRATCH(another_model_is_told),
     IN_SCRATCH(data_is_read_to_its_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
