@@ -37,6 +37,7 @@ typedef struct checker {
   psplit_gradient_check *check;
   const psplit_gradient_check_options *options;
   const psplit_model *model;
+  psplit_model *inlined; /* where the stages are of a model with Ifs inlined: that, as c->model */
   psplit_i_train_pass pass;
   variable at; /* the one at hand */
   uint32_t loss_slot;
@@ -57,6 +58,32 @@ static const psplit_i_training_table *table_of(const checker *c) {
 }
 
 /* --- what goes in --- */
+
+/* Weights of a branch that was inlined are not in the main graph of the model as its file has it. */
+static psplit_code inline_ifs(checker *c, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_i_manifest *m = &c->check->pipe.manifest;
+  psplit_inline_if *choices = calloc((size_t)m->n_inlined + 1, sizeof *choices);
+  psplit_read_options read;
+  psplit_read_options_init(&read);
+  if (!choices) return psplit_i_nomem(diag);
+  if (!c->options->model_path)
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
+                              "the stages are of the model with Ifs inlined, and it is not said "
+                              "where it can be read again"));
+  for (uint32_t r = 0; r < m->n_inlined; r++)
+    choices[r] = (psplit_inline_if){m->inlined[r].node, m->inlined[r].then_branch};
+  if (c->options->read)
+    PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, c->options->read, &read, diag));
+  read.inline_ifs = choices;
+  read.n_inline_ifs = m->n_inlined;
+  read.cancel = c->options->cancel;
+  PSPLIT_TRY(psplit_model_open(c->options->model_path, &read, diag, &c->inlined));
+  c->model = c->inlined;
+out:
+  free(choices);
+  return code;
+}
 
 /* Puts a tensor, which is taken over, in the slot of that name. */
 static psplit_code put(checker *c, psplit_i_pass_kind kind, const char *name,
@@ -422,6 +449,7 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
   if (!pipe->manifest.training)
     return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(TRAINING),
                                "the stages of %s do not train", directory);
+  if (pipe->manifest.n_inlined) PSPLIT_TRY(inline_ifs(c, diag));
   PSPLIT_TRY(list_findings(c->check, diag));
   PSPLIT_TRY(psplit_i_train_pass_open(&ort->ort, pipe, &session, diag, &c->pass));
   PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_SENT, table_of(c)->loss_stage,
@@ -451,6 +479,7 @@ psplit_code psplit_check_gradients(const psplit_onnxruntime *ort, const char *di
   PSPLIT_TRY(check(&c, ort, directory, diag));
 out:
   psplit_i_train_pass_close(&c.pass);
+  psplit_model_close(c.inlined);
   if (code == PSPLIT_OK)
     *out_check = c.check;
   else

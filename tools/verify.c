@@ -212,8 +212,8 @@ static psplit_code verify(request *r, const psplit_model *model, psplit_diag *di
   if (!r->quiet) print_report(r, &report);
 #if PSPLIT_HAS_RUNTIME
   if (r->run.wanted || r->run.gradients) cli_doing("running the model and its stages");
-  code =
-    verify_run_finish(&r->run, r->path, r->model, model, r->options.max_text_bytes, r->quiet, diag);
+  const verified_model of = {r->model, model, &r->read};
+  code = verify_run_finish(&r->run, r->path, &of, r->options.max_text_bytes, r->quiet, diag);
 #endif
   return code;
 }

@@ -128,7 +128,7 @@ static psplit_code judge(const psplit_gradient_check *check, bool quiet, psplit_
 }
 
 static psplit_code check_gradients(const verify_run *run, const psplit_onnxruntime *ort,
-                                   const char *directory, const psplit_model *model,
+                                   const char *directory, const verified_model *of,
                                    uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
   const psplit_session session = {.optimization = run->optimization, .n_threads = 1};
   psplit_gradient_check_options options;
@@ -139,7 +139,9 @@ static psplit_code check_gradients(const verify_run *run, const psplit_onnxrunti
   options.n_directions = run->n_directions;
   options.max_text_bytes = max_text_bytes;
   options.cancel = cli_ends(CLI_ENDS_SOON);
-  psplit_code code = psplit_check_gradients(ort, directory, model, &options, diag, &check);
+  options.model_path = of->path;
+  options.read = of->read;
+  psplit_code code = psplit_check_gradients(ort, directory, of->model, &options, diag, &check);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   if (code == PSPLIT_OK) code = judge(check, quiet, diag);
   psplit_gradient_check_destroy(check);
@@ -160,16 +162,15 @@ static psplit_code compare_stages(const verify_run *run, const psplit_onnxruntim
   return code;
 }
 
-psplit_code verify_run_finish(verify_run *run, const char *directory, const char *model_path,
-                              const psplit_model *model, uint64_t max_text_bytes, bool quiet,
-                              psplit_diag *diag) {
+psplit_code verify_run_finish(verify_run *run, const char *directory, const verified_model *of,
+                              uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
   psplit_onnxruntime *ort = NULL;
   psplit_code code = PSPLIT_OK;
   if (run->wanted || run->gradients) code = psplit_onnxruntime_open(run->onnxruntime, diag, &ort);
   if (code == PSPLIT_OK && run->wanted)
-    code = compare_stages(run, ort, directory, model_path, max_text_bytes, quiet, diag);
+    code = compare_stages(run, ort, directory, of->path, max_text_bytes, quiet, diag);
   if (code == PSPLIT_OK && run->gradients)
-    code = check_gradients(run, ort, directory, model, max_text_bytes, quiet, diag);
+    code = check_gradients(run, ort, directory, of, max_text_bytes, quiet, diag);
   psplit_onnxruntime_close(ort);
   feed_fini(&run->feed);
   return code;

@@ -28,12 +28,18 @@ void verify_run_init(verify_run *run);
 /* Takes an option; false after an error line. */
 bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument);
 
+/* The model that a directory is the stages of, its file and how that was read. */
+typedef struct verified_model {
+  const char *path;
+  const psplit_model *model;
+  const psplit_read_options *read;
+} verified_model;
+
 /* With --run compares and prints a line for each output, with --gradients for each weight; frees
  * `run`. Errors: MISMATCH where a bit differs with optimisation off, or a gradient by more than
  * rounding explains. */
 PSPLIT_MUST_USE psplit_code verify_run_finish(verify_run *run, const char *directory,
-                                              const char *model_path, const psplit_model *model,
-                                              uint64_t max_text_bytes, bool quiet,
-                                              psplit_diag *diag);
+                                              const verified_model *of, uint64_t max_text_bytes,
+                                              bool quiet, psplit_diag *diag);
 
 #endif

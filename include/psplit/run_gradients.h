@@ -20,6 +20,10 @@ typedef struct psplit_gradient_check_options {
   uint32_t n_directions;           /* for each weight, at least 1 */
   uint64_t max_text_bytes;         /* of pipeline.json; 0: 64 MiB */
   const volatile int *cancel;      /* see base.h */
+  /* Where stages are of the model with Ifs inlined, it is read again to inline them: from this
+   * file, with these options (NULL: plainly). */
+  const char *model_path;
+  const psplit_read_options *read;
 } psplit_gradient_check_options;
 
 /* Two directions, else 0 or NULL. */

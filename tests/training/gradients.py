@@ -76,6 +76,21 @@ main (float[n,8] x, float[8,8] w2 = random(3), float[8] frozen = random(4)) => (
   [m4] y = MatMul (h2, w3)
 }
 """
+# Weights of the main graph and of a branch.
+BRANCH = """
+<ir_version: 8, opset_import: ["": 17]>
+main (float[n,8] x, bool flag) => (float[n,8] y) <float[8,8] w1 = random(1)> {
+  [a] a = MatMul (x, w1)
+  [choice] b = If (flag) <then_branch = t () => (s) <float[8,8] w2 = random(2), float[8,40] w3 = random(3)> {
+    [p] p = MatMul (a, w2)
+    [o] o = Constant <value = float[40,8] = random(4)> ()
+    [q] q = MatMul (p, w3)
+    [r] r = Tanh (q)
+    [s] s = MatMul (r, o)
+  }, else_branch = e () => (m) { [m] m = Neg (a) }>
+  [y] y = Tanh (b)
+}
+"""
 # A move to either side changes the loss by something else: no derivative is that of differences.
 EDGE = """
 <ir_version: 8, opset_import: ["": 17]>
@@ -244,6 +259,12 @@ sums (float[n,300] x) => (float[n,40] y)
         for (path, loss, feed), stages in ((smooth, 2), (kinks, 2)):
             split(split_tool, path, directory, stages, loss)
             spoil(tap, check, path, directory, feed, os.path.basename(path))
+        branch = model("branch", BRANCH)
+        split(split_tool, branch, directory, 2, "mse:target=t", "--inline-if", "choice=then")
+        status, said, wrong = run(verify, directory, "--model", branch, "--gradients", "--dim", "n=5",
+                                  "--input", "flag=ones")
+        tap.ok(status == 0 and "3 of 3 hold" in said, "an If inlined: gradients of its branch's weights hold",
+               said + wrong)
         check_defaults(tap, split_tool, verify, model, directory, work)
         check_messages(tap, split_tool, verify, model, smooth, directory, work)
     finally:
