@@ -53,8 +53,8 @@ static const char GIVEN[] =
   "  [l] loss = ReduceMean <keepdims = 0> (d)\n"
   "}\n";
 
-/* A branch with a weight, and with constants of both kinds that the backward pass reads and that are
- * too large for the scan to take into memory. */
+/* A branch with a weight, and with constants of both kinds that the backward pass reads and that
+ * are too large for the scan to take into memory. */
 static const char BRANCH[] =
   "<ir_version: 8, opset_import: [\"\": 17]>\n"
   "main (float[n,8] x, bool flag) => (float loss) <float[8,8] w1 = random(1)> {\n"
