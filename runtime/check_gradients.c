@@ -59,7 +59,8 @@ static const psplit_i_training_table *table_of(const checker *c) {
 
 /* --- what goes in --- */
 
-/* Weights of a branch that was inlined are not in the main graph of the model as its file has it. */
+/* Weights of a branch that was inlined are not in the main graph of the model as its file has
+ * it. */
 static psplit_code inline_ifs(checker *c, psplit_diag *diag) {
   psplit_code code;
   const psplit_i_manifest *m = &c->check->pipe.manifest;
