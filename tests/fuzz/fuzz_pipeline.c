@@ -71,7 +71,7 @@ static void train(psplit_model *model, const char *directory) {
 static void make(uint32_t which) {
   split *s = &splits[which];
   psplit_model *model = fuzz_model_of(MODELS[which]);
-  char name[16];
+  char name[32];
   snprintf(name, sizeof name, "split%u", which);
   fuzz_path(name, s->directory);
   if (which == TRAINS) {
@@ -87,7 +87,8 @@ static void make(uint32_t which) {
     psplit_planner_destroy(planner);
   }
   psplit_model_close(model);
-  snprintf(s->path, sizeof s->path, "%s/pipeline.json", s->directory);
+  snprintf(name, sizeof name, "split%u/pipeline.json", which);
+  fuzz_path(name, s->path);
   FILE *in = fopen(s->path, "rb");
   s->text = malloc(MOST_BYTES);
   FUZZ_HOLDS(in && s->text);
