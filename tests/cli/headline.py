@@ -108,6 +108,12 @@ def one_group(s):
                             "{ a = MatMul (x, w) y = Relu (a) }"))
     said = s.run("split", "one.onnx", "-k", "2", "--plan-only").stderr
     s.ok("1 supernode allows no such split" in said, "one supernode is spoken of in the singular", said)
+    page = s.run("inspect", "one.onnx", "-k", "1..4", "--format", "html")
+    s.ok(page.returncode == OK and "</html>" in page.stdout
+             and page.stderr.count("no plan for -k 3:") == page.stderr.count("no plan for -k 4:") == 1,
+         "a page has the numbers of stages that have a plan, and names the others", page.stderr)
+    none = s.run("inspect", "one.onnx", "-k", "3..4", "--format", "html")
+    s.ok(none.returncode != OK and not none.stdout and "error:" in none.stderr, "no page is of no plan", none.stderr)
 
 
 def slower(s):
