@@ -45,24 +45,6 @@ static void settle_functions(const psplit_model *model, bool *repeatable) {
   }
 }
 
-/* Whether every value the node reads is a constant: an initializer that no caller can override, or
- * the result of a free node. */
-static bool reads_constants_only(const psplit_planner *planner, const psplit_i_node *node) {
-  if (node->n_captures || node->n_bodies) return false;
-  for (uint32_t i = 0; i < node->n_inputs; i++) {
-    if (node->inputs[i] == PSPLIT_NONE) continue;
-    const psplit_i_value *value = &planner->graph->values[node->inputs[i]];
-    if (value->producer != PSPLIT_NONE) {
-      if (!(planner->node_flags[value->producer] & PSPLIT_I_NODE_FREE)) return false;
-    } else if (value->input != PSPLIT_NONE && psplit_i_model_ir_version(planner->model) >= 4) {
-      return false;
-    } else if (value->initializer == PSPLIT_NONE && value->sparse_initializer == PSPLIT_NONE) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static bool has_live_reader(const psplit_planner *planner, uint32_t value) {
   const psplit_i_graph *graph = planner->graph;
   if (graph->values[value].is_output) return true;
@@ -84,7 +66,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
     planner->node_flags[n] = 0;
     if (!node_is_repeatable(&graph->nodes[n], planner->model, repeatable)) continue;
     planner->node_flags[n] |= PSPLIT_I_NODE_REPEATABLE;
-    if (reads_constants_only(planner, &graph->nodes[n]))
+    if (psplit_i_node_reads_constants(graph, planner->node_flags, &graph->nodes[n]))
       planner->node_flags[n] |= PSPLIT_I_NODE_FREE;
   }
   for (uint32_t i = graph->n_nodes; i-- > 0;) {

@@ -23,5 +23,8 @@ static inline bool psplit_i_node_runs(uint8_t flags) {
  * makes that node_flags[n_nodes] call free. */
 bool psplit_i_value_is_constant(const psplit_i_graph *graph, const uint8_t *node_flags,
                                 uint32_t value);
+/* Whether all that a node reads is such a value, which no caller can override. */
+bool psplit_i_node_reads_constants(const psplit_i_graph *graph, const uint8_t *node_flags,
+                                   const psplit_i_node *node);
 
 #endif

@@ -17,20 +17,6 @@ static bool measures_fixed(const psplit_i_shapes *open, const psplit_i_node *nod
   return fixed;
 }
 
-/* Whether all that a node reads is there before the model runs. */
-static bool reads_constants(const psplit_planner *planner, const psplit_i_node *node,
-                            const uint8_t *flags) {
-  if (node->n_captures || node->n_bodies) return false;
-  for (uint32_t i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i] != PSPLIT_NONE) {
-      const psplit_i_value *value = &planner->graph->values[node->inputs[i]];
-      if (!psplit_i_value_is_constant(planner->graph, flags, node->inputs[i])) return false;
-      if (value->input != PSPLIT_NONE && psplit_i_model_ir_version(planner->model) >= 4)
-        return false; /* a default, which a caller may replace */
-    }
-  return true;
-}
-
 /* Flags of nodes in which all that is folded is free. */
 static void fold(const psplit_planner *planner, const psplit_i_shapes *open, uint8_t *flags) {
   const psplit_i_graph *graph = planner->graph;
@@ -38,7 +24,7 @@ static void fold(const psplit_planner *planner, const psplit_i_shapes *open, uin
     const uint32_t n = graph->topo[i];
     const psplit_i_node *node = &graph->nodes[n];
     if (!psplit_i_node_runs(flags[n]) || !(flags[n] & PSPLIT_I_NODE_REPEATABLE)) continue;
-    if (measures_fixed(open, node) || reads_constants(planner, node, flags))
+    if (measures_fixed(open, node) || psplit_i_node_reads_constants(graph, flags, node))
       flags[n] |= PSPLIT_I_NODE_FREE;
   }
 }
