@@ -94,30 +94,51 @@ psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_worth *worth, int6
   return PSPLIT_OK;
 }
 
+/* What there is for a limit: receivers apart, and what stages are worth then. */
+typedef struct at_limit {
+  psplit_i_apart apart;
+  psplit_i_worth *worth; /* NULL: no tables, or no split is within the limit */
+} at_limit;
+
+static void at_limit_fini(at_limit *at) {
+  psplit_i_worth_free(at->worth);
+  psplit_i_apart_fini(&at->apart);
+}
+
+static const psplit_i_instance *instance_at(const pricing *p, const at_limit *at) {
+  return at->apart.changed ? &at->apart.instance : p->query->instance;
+}
+
+static psplit_code at_limit_init(pricing *p, int64_t limit, at_limit *out) {
+  const psplit_i_bound_query *query = p->query;
+  out->worth = NULL;
+  psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
+                                         query->request->options, limit, p->budget, &out->apart);
+  if (code != PSPLIT_OK) return code;
+  if (!out->apart.impossible)
+    code = psplit_i_worth_make(instance_at(p, out), p->budget, &out->worth);
+  if (code != PSPLIT_OK) at_limit_fini(out);
+  return code;
+}
+
 /* *out_sum: what all clusters are worth at the limit, with receivers apart, and with prices for
  * them where those of clusters do not do; 0: it is not known. */
 static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *out_sum) {
-  const psplit_i_bound_query *query = p->query;
-  psplit_i_worth *worth = NULL;
-  psplit_i_apart apart;
+  at_limit at;
   *out_sum = 0;
-  psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
-                                         query->request->options, limit, p->budget, &apart);
+  psplit_code code = at_limit_init(p, limit, &at);
   if (code != PSPLIT_OK) return code;
-  if (apart.impossible) *out_sum = p->prices.needed + 1;
-  if (apart.impossible) goto out;
-  const psplit_i_instance *instance = apart.changed ? &apart.instance : query->instance;
-  PSPLIT_TRY(psplit_i_worth_make(instance, p->budget, &worth));
-  if (worth && !p->raises)
-    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, ROUNDS, false, p->budget, out_sum));
-  else if (worth)
-    PSPLIT_TRY(psplit_i_prices_raise(p->planes, worth, limit, STEPS, false, p->budget, out_sum));
-  if (worth && receivers && *out_sum > 0)
-    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, worth, instance, limit, RECEIVER_ROUNDS,
-                                            p->budget, out_sum));
+  if (at.apart.impossible) *out_sum = p->prices.needed + 1;
+  if (at.worth && !p->raises)
+    PSPLIT_TRY(
+      psplit_i_prices_grow(&p->prices, at.worth, limit, ROUNDS, false, p->budget, out_sum));
+  else if (at.worth)
+    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.worth, limit, STEPS, false, p->budget, out_sum));
+  if (at.worth && receivers && *out_sum > 0)
+    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, at.worth, instance_at(p, &at), limit,
+                                            RECEIVER_ROUNDS, p->budget, out_sum));
 out:
-  psplit_i_worth_free(worth);
-  psplit_i_apart_fini(&apart);
+  at_limit_fini(&at);
   return code;
 }
 
@@ -139,23 +160,17 @@ static psplit_code ask(pricing *p, int64_t limit, bool receivers, int64_t *io_bo
  * for raising prices. */
 static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_least,
                         bool *out_near) {
-  const psplit_i_bound_query *query = p->query;
   const double needed = (double)p->prices.needed;
-  psplit_i_worth *worth = NULL;
-  psplit_i_apart apart;
+  at_limit at;
   int64_t sum = 0;
-  psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
-                                         query->request->options, limit, p->budget, &apart);
+  psplit_code code = at_limit_init(p, limit, &at);
   if (code != PSPLIT_OK) return code;
-  *out_near = apart.impossible;
+  *out_near = at.apart.impossible;
   *out_least = limit;
-  if (apart.impossible) goto out;
-  PSPLIT_TRY(
-    psplit_i_worth_make(apart.changed ? &apart.instance : query->instance, p->budget, &worth));
   const uint64_t before = p->budget->spent;
-  for (uint32_t k = 0; worth && k < 2; k++) {
+  for (uint32_t k = 0; at.worth && k < 2; k++) {
     const uint32_t n = k ? ROUNDS - FIRST_ROUNDS : FIRST_ROUNDS;
-    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, worth, limit, n, k == 0, p->budget, &sum));
+    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, at.worth, limit, n, k == 0, p->budget, &sum));
     if (sum == 0) break;
     if (k == 0) {
       const uint64_t step = (p->budget->spent - before) / (FIRST_ROUNDS * STEPS_IN_ROUND);
@@ -168,8 +183,7 @@ static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_l
     if ((*out_near && p->raises) || least + least / RAISED < (double)bound) break;
   }
 out:
-  psplit_i_worth_free(worth);
-  psplit_i_apart_fini(&apart);
+  at_limit_fini(&at);
   return code;
 }
 
