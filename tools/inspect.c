@@ -380,25 +380,31 @@ static psplit_code load(request *r, psplit_diag *diag, char **out_trace, psplit_
   return code;
 }
 
-static psplit_code plan_and_snapshot(request *r, psplit_model *model, uint32_t k, psplit_diag *diag,
-                                     planned *plan, psplit_training **training,
-                                     psplit_snapshot **snapshot) {
-  psplit_code code = make_plan(r, model, k, diag, plan, training);
+/* One more plan. On failure what there is of it stays, for leave_out or the end. */
+static psplit_code add_plan(request *r, psplit_model *model, uint32_t k, psplit_diag *diag,
+                            all_plans *all) {
+  planned *plan = &all->plans[all->n];
+  psplit_snapshot **snapshot = &all->snapshots[all->n];
+  psplit_code code = make_plan(r, model, k, diag, plan, &all->trainings[all->n]);
   if (code == PSPLIT_OK && !r->dump_after && !r->problem)
     code = psplit_snapshot_take(plan->planner, diag, snapshot);
   if (code == PSPLIT_OK && *snapshot && r->view.format == PSPLIT_VIEW_HTML)
     code = psplit_snapshot_count(plan->planner, *snapshot, diag);
+  if (code == PSPLIT_OK) all->n++;
   return code;
 }
 
 /* Says that the page goes on without a number of stages for which there is no plan. */
-static void leave_out(const request *r, uint32_t k, psplit_diag *diag) {
+static void leave_out(const request *r, uint32_t k, psplit_diag *diag, all_plans *all) {
   char why[CLI_ADVICE_BYTES], line[CLI_ADVICE_BYTES + 64];
   const psplit_logger always = cli_sink(&r->quiet);
   cli_advice(diag, why, sizeof why);
   snprintf(line, sizeof line, "no plan for -k %" PRIu32 ": %s", k, why);
   always.emit(always.user, PSPLIT_WARNING, line);
   *diag = (psplit_diag){0};
+  planned_fini(&all->plans[all->n]);
+  psplit_training_destroy(all->trainings[all->n]);
+  all->trainings[all->n] = NULL;
 }
 
 /* A plan for each number of stages that there is one for; none at all is an error. */
@@ -406,19 +412,13 @@ static psplit_code make_plans(request *r, psplit_model *model, psplit_logger *lo
                               psplit_diag *diag, all_plans *all) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++) {
-    planned *plan = &all->plans[all->n];
-    psplit_training **training = &all->trainings[all->n];
     cli_series(k - r->first_k + 1, r->last_k - r->first_k + 1);
-    code = plan_and_snapshot(r, model, wants_stages(r) ? k : 1, diag, plan, training,
-                             &all->snapshots[all->n]);
+    code = add_plan(r, model, wants_stages(r) ? k : 1, diag, all);
     *logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
-    if (code == PSPLIT_OK) all->n++;
-    if (code != PSPLIT_INFEASIBLE || (k == r->last_k && !all->n)) continue;
-    leave_out(r, k, diag);
-    planned_fini(plan);
-    psplit_training_destroy(*training);
-    *training = NULL;
-    code = PSPLIT_OK;
+    if (code == PSPLIT_INFEASIBLE && (all->n || k < r->last_k)) {
+      leave_out(r, k, diag, all);
+      code = PSPLIT_OK;
+    }
   }
   cli_series(0, 0);
   return code;
