@@ -17,8 +17,7 @@ enum {
   DOUBLE_DATA = 10,
   UINT64_DATA = 11,
   EXTERNAL_DATA = 13,
-  DATA_LOCATION = 14,
-  PAYLOAD_VIEW = 536870911
+  DATA_LOCATION = 14
 };
 
 static bool is_data(uint32_t field) {
@@ -32,7 +31,7 @@ static bool is_data(uint32_t field) {
     case UINT64_DATA:
     case EXTERNAL_DATA:
     case DATA_LOCATION:
-    case PAYLOAD_VIEW: return true;
+    case PSPLIT_I_VIEW_FIELD: return true;
     default: return false;
   }
 }

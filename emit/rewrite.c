@@ -8,12 +8,7 @@
 #include "emit.h"
 #include "wire.h"
 
-enum {
-  TENSOR_RAW_DATA = 9,
-  TENSOR_EXTERNAL_DATA = 13,
-  TENSOR_DATA_LOCATION = 14,
-  TENSOR_PAYLOAD_VIEW = 536870911
-};
+enum { TENSOR_RAW_DATA = 9, TENSOR_EXTERNAL_DATA = 13, TENSOR_DATA_LOCATION = 14 };
 
 typedef struct rewriter {
   psplit_i_weights *weights;
@@ -123,7 +118,7 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   while (at < end) {
     psplit_i_field f;
     if (!psplit_i_next_field(&at, end, &f)) PSPLIT_TRY(lost(r));
-    if (f.number == TENSOR_PAYLOAD_VIEW) {
+    if (f.number == PSPLIT_I_VIEW_FIELD) {
       PSPLIT_TRY(add_view(r, &f, place.external, out));
       continue;
     }

@@ -58,7 +58,6 @@ static void put_viewed(psplit_i_pieces *pieces, const psplit_i_field *f) {
 /* A message as the skeleton has it, with what stayed in the file. Depth is bounded by the scan. */
 static void put_scattered(psplit_i_pieces *pieces, const ProtobufCMessageDescriptor *descriptor,
                           const psplit_i_field *message) {
-  enum { TENSOR_PAYLOAD_VIEW = 536870911 };
   const bool tensor = descriptor == &onnx__tensor_proto__descriptor;
   psplit_i_pieces inner = {0};
   psplit_i_field f;
@@ -71,7 +70,7 @@ static void put_scattered(psplit_i_pieces *pieces, const ProtobufCMessageDescrip
       f.wire_type == PSPLIT_I_WIRE_BYTES
         ? protobuf_c_message_descriptor_get_field(descriptor, f.number)
         : NULL;
-    if (tensor && f.number == TENSOR_PAYLOAD_VIEW)
+    if (tensor && f.number == PSPLIT_I_VIEW_FIELD)
       put_viewed(&inner, &f);
     else if (known && known->type == PROTOBUF_C_TYPE_MESSAGE)
       put_scattered(&inner, known->descriptor, &f);
