@@ -3,7 +3,6 @@
  * (16 bits), what is done there (8 bits) and a number (8 bits): another number, another text of the
  * file, an element once more or no more. What is taken sends whole tensors between stages that
  * there are; what is refused has a reason. */
-#include <psplit/training.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,26 +47,6 @@ typedef struct split {
 
 static split splits[N_SPLITS];
 
-static void train(psplit_model *model, const char *directory) {
-  const psplit_training_options options = {.loss_output = "loss"};
-  psplit_training_form form;
-  psplit_planner_options planner_options;
-  psplit_training *training = NULL;
-  psplit_planner *planner = NULL;
-  psplit_diag diag = {0};
-  psplit_training_form_init(&form);
-  form.optimizer = "adam";
-  form.weights = PSPLIT_WEIGHTS_INPUT;
-  fuzz_planner_options(&planner_options, 2);
-  if (psplit_training_create(model, &options, &form, NULL, &diag, &training) != PSPLIT_OK ||
-      psplit_training_plan(training, &planner_options, NULL, &diag, &planner) != PSPLIT_OK ||
-      psplit_training_emit(training, psplit_planner_plan(planner), directory, NULL, &diag) !=
-        PSPLIT_OK)
-    fuzz_fail("a split that trains", &diag);
-  psplit_planner_destroy(planner);
-  psplit_training_destroy(training);
-}
-
 static void make(uint32_t which) {
   split *s = &splits[which];
   psplit_model *model = fuzz_model_of(MODELS[which]);
@@ -75,16 +54,13 @@ static void make(uint32_t which) {
   snprintf(name, sizeof name, "split%u", which);
   fuzz_path(name, s->directory);
   if (which == TRAINS) {
-    train(model, s->directory);
+    psplit_training_form form;
+    psplit_training_form_init(&form);
+    form.optimizer = "adam";
+    form.weights = PSPLIT_WEIGHTS_INPUT;
+    fuzz_must_train(model, s->directory, &form);
   } else {
-    psplit_planner_options options;
-    psplit_planner *planner = NULL;
-    psplit_diag diag = {0};
-    fuzz_planner_options(&options, 2);
-    fuzz_must(psplit_planner_create(model, &options, &diag, &planner) == PSPLIT_OK, "make", &diag);
-    FUZZ_HOLDS(fuzz_plan(planner) &&
-               fuzz_emit(model, psplit_planner_plan(planner), s->directory, 0));
-    psplit_planner_destroy(planner);
+    fuzz_must_split(model, s->directory, 0);
   }
   psplit_model_close(model);
   snprintf(name, sizeof name, "split%u/pipeline.json", which);

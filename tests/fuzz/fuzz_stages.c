@@ -4,7 +4,6 @@
  * split; what it refuses, has a reason. */
 #include <dirent.h>
 #include <psplit/merge.h>
-#include <psplit/training.h>
 #include <psplit/verify.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,44 +71,19 @@ static void list_files(fixed_split *split) {
   }
 }
 
-static void make_trained(const fixed_split *split) {
-  const psplit_training_options options = {.loss_output = "loss"};
-  psplit_training_form form;
-  psplit_planner_options planner_options;
-  psplit_training *training = NULL;
-  psplit_planner *planner = NULL;
-  psplit_diag diag = {0};
-  psplit_training_form_init(&form);
-  form.optimizer = "sgd";
-  fuzz_planner_options(&planner_options, 2);
-  if (psplit_training_create(split->model, &options, &form, NULL, &diag, &training) != PSPLIT_OK ||
-      psplit_training_plan(training, &planner_options, NULL, &diag, &planner) != PSPLIT_OK ||
-      psplit_training_emit(training, psplit_planner_plan(planner), split->directory, NULL, &diag) !=
-        PSPLIT_OK)
-    fuzz_fail("a split that trains", &diag);
-  psplit_planner_destroy(planner);
-  psplit_training_destroy(training);
-}
-
 static void make(size_t which, fixed_split *split) {
-  psplit_planner_options options;
-  psplit_planner *planner = NULL;
-  psplit_diag diag = {0};
   char name[16];
   snprintf(name, sizeof name, "split%zu", which);
   fuzz_path(name, split->directory);
   split->trains = which == 2;
   split->model = fuzz_model_of(split->trains ? TRAINED : MODEL);
   if (split->trains) {
-    make_trained(split);
+    psplit_training_form form;
+    psplit_training_form_init(&form);
+    form.optimizer = "sgd";
+    fuzz_must_train(split->model, split->directory, &form);
   } else {
-    fuzz_planner_options(&options, 2);
-    if (psplit_planner_create(split->model, &options, &diag, &planner) != PSPLIT_OK)
-      fuzz_fail("planner", &diag);
-    if (!fuzz_plan(planner) ||
-        !fuzz_emit(split->model, psplit_planner_plan(planner), split->directory, which ? 5 : 0))
-      abort();
-    psplit_planner_destroy(planner);
+    fuzz_must_split(split->model, split->directory, which ? 5 : 0);
   }
   list_files(split);
 }

@@ -126,3 +126,14 @@ bool fuzz_emit(const psplit_model *model, const psplit_plan *plan, const char *d
     default: fuzz_fail("emit", &diag);
   }
 }
+
+void fuzz_must_split(const psplit_model *model, const char *directory, uint32_t choice) {
+  psplit_planner_options options;
+  psplit_planner *planner = NULL;
+  psplit_diag diag = {0};
+  fuzz_planner_options(&options, 2);
+  fuzz_must(psplit_planner_create(model, &options, &diag, &planner) == PSPLIT_OK, "planner", &diag);
+  FUZZ_HOLDS(fuzz_plan(planner) &&
+             fuzz_emit(model, psplit_planner_plan(planner), directory, choice));
+  psplit_planner_destroy(planner);
+}

@@ -4,6 +4,7 @@
 
 #include <psplit/emit.h>
 #include <psplit/passes.h>
+#include <psplit/training.h>
 
 #include "fuzz.h"
 
@@ -39,4 +40,9 @@ bool fuzz_plan(psplit_planner *planner);
 /* Whether psplit_emit wrote `directory`; boundary and weights are drawn from `choice`. */
 bool fuzz_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
                uint32_t choice);
+/* Write two stages of a model for which nothing may go wrong; `form`: that train it by its output
+ * "loss". */
+void fuzz_must_split(const psplit_model *model, const char *directory, uint32_t choice);
+void fuzz_must_train(const psplit_model *model, const char *directory,
+                     const psplit_training_form *form);
 #endif

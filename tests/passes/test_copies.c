@@ -185,6 +185,25 @@ static void a_mask_is_computed_again_from_the_models_inputs(void **state) {
   psplit_model_close(model);
 }
 
+/* Two, of which the second has so much memory. */
+static psplit_devices *two_devices(uint64_t memory_bytes, double bytes_per_second, int latency_ns) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+           " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %lu}], \"topology\": "
+           "{\"same_host\": {\"bytes_per_second\": %.0f, \"latency_ns\": %d}}}",
+           (unsigned long)memory_bytes, bytes_per_second, latency_ns);
+  return parsed(text);
+}
+
+/* In their order, with a latency for each tensor. */
+static psplit_planner_options options_for_two(const psplit_devices *devices) {
+  psplit_planner_options options = options_for(2, devices);
+  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+  return options;
+}
+
 /* What two results follow from is cheap beside a message: another split is far better with a copy,
  * though the best one without has no use for any. */
 static void a_split_that_only_copies_make_best_is_found(void **state) {
@@ -233,7 +252,6 @@ typedef struct moved {
 
 static moved move_with_copies(uint64_t memory_bytes) {
   psplit_i_text nodes = {0};
-  char text[512];
   psplit_i_text_puts(&nodes,
                      "<ir_version: 8, opset_import: [\"\": 13]> m (float[256,256] x, float[1,8] m) "
                      "=> (float[256,256] y, float[256,256] z) <float[1] one = {1}");
@@ -249,16 +267,9 @@ static moved move_with_copies(uint64_t memory_bytes) {
                        i + 1, i, i);
   psplit_i_text_puts(&nodes, " y = Add (a8, d)\n z = Add (b8, d)}");
   psplit_model *model = opened_text(nodes.bytes);
-  snprintf(text, sizeof text,
-           "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
-           " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %lu}], \"topology\": "
-           "{\"same_host\": {\"bytes_per_second\": 1e13, \"latency_ns\": 300000}}}",
-           (unsigned long)memory_bytes);
-  psplit_devices *devices = parsed(text);
-  psplit_planner_options options = options_for(2, devices);
+  psplit_devices *devices = two_devices(memory_bytes, 1e13, 300000);
+  psplit_planner_options options = options_for_two(devices);
   options.slack_frac = 0;
-  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
-  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
   psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
   moved found = {0};
@@ -297,17 +308,9 @@ static void another_split_is_taken_for_its_copies(void **state) {
 /* The plan on two devices, of which the second has so much memory; what that holds. */
 static uint64_t held_by_second(const psplit_model *model, uint64_t memory_bytes,
                                const char *pipeline, uint32_t *out_n_copies) {
-  char text[512];
   psplit_diag diag = {0};
-  snprintf(text, sizeof text,
-           "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
-           " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %lu}], \"topology\": "
-           "{\"same_host\": {\"bytes_per_second\": 1e10, \"latency_ns\": 100000}}}",
-           (unsigned long)memory_bytes);
-  psplit_devices *devices = parsed(text);
-  psplit_planner_options options = options_for(2, devices);
-  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
-  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+  psplit_devices *devices = two_devices(memory_bytes, 1e10, 100000);
+  const psplit_planner_options options = options_for_two(devices);
   psplit_planner *planner = unit_of(model, &options);
   if (psplit_planner_run(planner, pipeline, &diag)) fail_msg("%s", diag.message);
   const psplit_plan *plan = psplit_planner_plan(planner);
