@@ -17,79 +17,175 @@ enum {
   MAX_CLUSTERS = 1 << 14, /* for which windows are made, or ancestors counted exactly */
   MAX_BUCKETS = 1 << 12,
   MAX_CELLS = 1 << 24,
-  WEIGHED_BUCKETS = 512
+  WEIGHED_BUCKETS = 512,
+  BLOCK = 16 /* buckets that are passed over at once */
 };
 
 typedef struct stage_bound {
   int64_t omega, in, out;
 } stage_bound;
 
-static int64_t load_bound(const psplit_i_weight_axis_build *x, const psplit_i_transition *move,
-                          stage_bound part) {
+/* Of a stage on one device of the type. */
+static int64_t load_bound(const psplit_i_weight_axis_build *x, uint32_t type, stage_bound part) {
   int64_t in = part.in, out = part.out;
   const int64_t omega = part.omega;
-  const bool free_comm = x->instance->problem->devices[move->type].free_comm;
   int64_t w = omega;
-  if (x->automaton->ratio[move->type] > 1)
-    w = (int64_t)((double)omega * x->automaton->ratio[move->type] * (1 - 1e-12));
+  if (x->automaton->ratio[type] > 1)
+    w = (int64_t)((double)omega * x->automaton->ratio[type] * (1 - 1e-12));
   if (w < omega) w = omega;
-  if (free_comm) in = out = 0;
-  const int64_t load = psplit_i_load(x->instance, w, in, out);
-  return move->replicas > 1 ? (load + move->replicas - 1) / move->replicas : load;
+  if (x->instance->problem->devices[type].free_comm) in = out = 0;
+  return psplit_i_load(x->instance, w, in, out);
+}
+
+/* The program over buckets, and what it knows while it fills the row of bucket q2. */
+typedef struct program {
+  const psplit_i_weight_axis_build *x;
+  uint32_t q2, n_active;
+  uint32_t *active; /* [n_active] states, more used up first */
+  uint32_t *from;   /* [n_states] bucket where the best stage began at the last q2 */
+  int64_t *load;    /* [n_types] of the stage at hand */
+  int64_t *least;   /* [blocks][n_states] least value of the block's rows so far */
+  psplit_i_weight_axis_reader reader;
+} program;
+
+static bool program_init(program *p, psplit_i_weight_axis_build *x) {
+  const uint32_t n_states = x->automaton->n_states, n_buckets = x->out->n_buckets;
+  const size_t n_least = (size_t)(n_buckets / BLOCK + 1) * n_states;
+  *p = (program){.x = x,
+                 .active = psplit_i_arena_array(&x->arena, n_states, sizeof *p->active),
+                 .from = PSPLIT_NEW(&x->arena, uint32_t, n_states),
+                 .load = psplit_i_arena_array(&x->arena, x->automaton->n_types, sizeof *p->load),
+                 .least = psplit_i_arena_array(&x->arena, n_least, sizeof *p->least),
+                 .reader = {.x = x, .at_in = PSPLIT_NEW(&x->arena, uint8_t, n_buckets)}};
+  if (!p->active || !p->from || !p->load || !p->least || !p->reader.at_in) return false;
+  for (size_t k = 0; k < n_least; k++) p->least[k] = PSPLIT_I_INF;
+  return true;
+}
+
+/* Turns to a bucket, and to the states that leave enough devices for what is before it, and used
+ * enough for what is behind. */
+static void turn(program *p, uint32_t q2) {
+  const psplit_i_automaton *m = p->x->automaton;
+  const psplit_i_weight_axis *axis = p->x->out;
+  const double limit = (double)p->x->limit * (1 + 1e-9);
+  p->q2 = q2;
+  p->n_active = 0;
+  for (uint32_t c = m->n_states; c-- > 0;)
+    if ((double)axis->low[q2] <= limit * m->capacity[c] &&
+        (double)(m->total_omega - axis->high[q2]) <= limit * m->taken[c])
+      p->active[p->n_active++] = c;
+  psplit_i_weight_axis_turn(&p->reader, q2);
+}
+
+/* Least weight of a stage from a downset in bucket q1. */
+static int64_t weight_from(const program *p, uint32_t q1) {
+  return p->x->out->low[p->q2] - p->x->out->high[q1];
 }
 
 /* Stages from a downset in bucket q1 to one in q2. */
-static void relax(const psplit_i_weight_axis_build *x, uint32_t q1, uint32_t q2,
-                  const uint32_t *states, uint32_t n_active, stage_bound part) {
+static void relax(program *p, uint32_t q1, stage_bound part) {
+  const psplit_i_weight_axis_build *x = p->x;
   const psplit_i_automaton *m = x->automaton;
   const int64_t *before = x->out->before + (size_t)q1 * m->n_states;
-  int64_t *here = x->out->before + (size_t)q2 * m->n_states;
-  for (uint32_t i = 0; i < n_active; i++)
-    for (uint32_t k = m->move_off[states[i]]; k < m->move_off[states[i] + 1]; k++) {
-      const int64_t rest = before[m->moves[k].next];
-      if (rest >= here[states[i]]) continue;
-      int64_t load = load_bound(x, &m->moves[k], part);
+  int64_t *here = x->out->before + (size_t)p->q2 * m->n_states;
+  for (uint32_t t = 0; t < m->n_types; t++) p->load[t] = load_bound(x, t, part);
+  for (uint32_t i = 0; i < p->n_active; i++) {
+    const uint32_t state = p->active[i];
+    for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {
+      const psplit_i_transition *move = &m->moves[k];
+      const int64_t rest = before[move->next];
+      if (rest >= here[state]) continue;
+      int64_t load = p->load[move->type];
+      if (move->replicas > 1) load = (load + move->replicas - 1) / move->replicas;
       if (load < rest) load = rest;
-      if (load <= x->limit && load < here[states[i]]) here[states[i]] = load;
+      if (load > x->limit || load >= here[state]) continue;
+      here[state] = load;
+      p->from[state] = q1;
     }
+  }
+}
+
+static void relax_from(program *p, uint32_t q1) {
+  const int64_t omega = weight_from(p, q1);
+  int64_t in, out;
+  psplit_i_weight_axis_read(&p->reader, q1, &in, &out);
+  relax(p, q1, (stage_bound){omega > 0 ? omega : 0, in, out});
+}
+
+/* Stages from where the best of the last bucket began: nearly the best values of this one, by which
+ * most blocks are passed over. */
+static void relax_likely(program *p) {
+  for (uint32_t i = 0; i < p->n_active; i++) {
+    const uint32_t q1 = p->from[p->active[i]];
+    if (q1 >= p->q2 || weight_from(p, q1) > p->x->reach) continue;
+    relax_from(p, q1);
+    psplit_i_weight_axis_turn(&p->reader, p->q2);
+  }
+}
+
+/* Whether no stage from the block [a, b) betters a state: by its weight, or what is before it. */
+static bool no_better(program *p, uint32_t a, uint32_t b) {
+  const psplit_i_automaton *m = p->x->automaton;
+  const int64_t *least = p->least + (size_t)(a / BLOCK) * m->n_states;
+  const int64_t *here = p->x->out->before + (size_t)p->q2 * m->n_states;
+  const int64_t omega = weight_from(p, b - 1);
+  const stage_bound part = {omega > 0 ? omega : 0, 0, 0};
+  for (uint32_t t = 0; t < m->n_types; t++) p->load[t] = load_bound(p->x, t, part) / m->most_copies;
+  for (uint32_t i = 0; i < p->n_active; i++) {
+    const uint32_t state = p->active[i];
+    const int64_t value = here[state] <= p->x->limit ? here[state] : p->x->limit + 1;
+    for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
+      if (least[m->moves[k].next] < value && p->load[m->moves[k].type] < value) return false;
+  }
+  return true;
+}
+
+/* The row of p->q2; false: the budget is spent. Charged as if no block were passed over: what there
+ * is time for does not hang on it. */
+static bool fill_row(program *p) {
+  const psplit_i_weight_axis_build *x = p->x;
+  const psplit_i_automaton *m = x->automaton;
+  const uint64_t ops = 2 + 2 * (uint64_t)p->n_active * m->move_off[m->n_states] / m->n_states;
+  relax_likely(p);
+  for (uint32_t b = p->q2; b > 0;) {
+    const uint32_t a = (b - 1) / BLOCK * BLOCK;
+    if (weight_from(p, a) <= x->reach && no_better(p, a, b)) {
+      if (!psplit_i_spend(x->budget, ops * (b - a))) return false;
+      b = a;
+      continue;
+    }
+    for (; b > a; b--) {
+      if (weight_from(p, b - 1) > x->reach) return true;
+      if (!psplit_i_spend(x->budget, ops)) return false;
+      relax_from(p, b - 1);
+    }
+  }
+  return true;
 }
 
 /* Unfinished tables bound nothing: then the bound is 0, and *out_done false. */
 static psplit_code run_program(psplit_i_weight_axis_build *x, bool *out_done) {
   psplit_i_weight_axis *axis = x->out;
-  const psplit_i_automaton *m = x->automaton;
-  const uint32_t n_buckets = axis->n_buckets, n_states = m->n_states;
+  const uint32_t n_buckets = axis->n_buckets, n_states = x->automaton->n_states;
   const size_t cells = (size_t)n_buckets * n_states;
+  program p;
   *out_done = false;
   axis->n_states = n_states;
   axis->before = psplit_i_arena_array(&axis->arena, cells, sizeof *axis->before);
-  uint32_t *states = psplit_i_arena_array(&x->arena, n_states, sizeof *states);
-  psplit_i_weight_axis_reader reader = {.x = x, .at_in = PSPLIT_NEW(&x->arena, uint8_t, n_buckets)};
-  if (!axis->before || !states || !reader.at_in) return PSPLIT_NOMEM;
+  if (!axis->before || !program_init(&p, x)) return PSPLIT_NOMEM;
   for (size_t k = 0; k < cells; k++) axis->before[k] = PSPLIT_I_INF;
   for (uint32_t c = 0; c < n_states; c++)
-    if (psplit_i_automaton_final(m, c)) axis->before[c] = 0;
-  const double limit = (double)x->limit * (1 + 1e-9);
+    if (psplit_i_automaton_final(x->automaton, c)) axis->before[c] = p.least[c] = 0;
   for (uint32_t q2 = 1; q2 < n_buckets; q2++) {
-    /* States that leave enough devices for what is before, and used enough for what is behind. */
-    uint32_t n_active = 0;
-    for (uint32_t c = n_states; c-- > 0;)
-      if ((double)axis->low[q2] <= limit * m->capacity[c] &&
-          (double)(m->total_omega - axis->high[q2]) <= limit * m->taken[c])
-        states[n_active++] = c;
-    if (n_active == 0) continue;
-    const uint64_t ops = 2 + 2 * (uint64_t)n_active * m->move_off[n_states] / n_states;
-    psplit_i_weight_axis_turn(&reader, q2);
-    for (uint32_t q1 = q2; q1-- > 0;) {
-      const int64_t omega = axis->low[q2] - axis->high[q1];
-      if (omega > x->reach) break;
-      int64_t in, out;
-      if (!psplit_i_spend(x->budget, ops)) return PSPLIT_OK;
-      psplit_i_weight_axis_read(&reader, q1, &in, &out);
-      relax(x, q1, q2, states, n_active, (stage_bound){omega > 0 ? omega : 0, in, out});
-    }
+    turn(&p, q2);
+    if (p.n_active == 0) continue;
+    if (!fill_row(&p)) return PSPLIT_OK;
     /* Last, and more used up first: stages within one bucket build on each other. */
-    if (q2 + 1 < n_buckets) relax(x, q2, q2, states, n_active, (stage_bound){0, 0, 0});
+    if (q2 + 1 < n_buckets) relax(&p, q2, (stage_bound){0, 0, 0});
+    int64_t *least = p.least + (size_t)(q2 / BLOCK) * n_states;
+    const int64_t *row = axis->before + (size_t)q2 * n_states;
+    for (uint32_t c = 0; c < n_states; c++)
+      if (row[c] < least[c]) least[c] = row[c];
   }
   const int64_t bound = axis->before[(size_t)(n_buckets - 1) * n_states];
   axis->bound = bound > x->limit ? x->limit + 1 : bound;
