@@ -34,7 +34,7 @@ ALLOWED = {
     ("verify/inlined.c", "If"): INLINED,
     ("verify/inlined.c", "Identity"): INLINED,
     ("emit/boundary.c", "Identity"): PORT,
-    ("runtime/placement.c", "Identity"): PORT,
+    ("runtime/sessions/placement.c", "Identity"): PORT,
     ("verify/compare.c", "Identity"): PORT,
     ("tune/probe.c", "Gather"): MADE,
     ("tune/probe.c", "Shape"): MADE,
