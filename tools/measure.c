@@ -20,8 +20,7 @@
 /* What makes the problem and nothing that changes the split behind it. */
 static const char kPasses[] = "infer-shapes,cost,mark,attach,fuse,coarsen,partition";
 
-enum { MOST_RUNS = 3, LEAST_MICRO_BATCHES = 12, MOST_MICRO_BATCHES = 100000 };
-static const double kRunNs = 5e8;
+enum { MOST_RUNS = 3, LEAST_MICRO_BATCHES = 12, MOST_MICRO_BATCHES = 100000, RUN_NS = 500000000 };
 
 /* A model of the corpus. */
 typedef struct subject {
@@ -265,7 +264,7 @@ static psplit_code run_long(const measure *m, subject *of, psplit_diag *diag, do
     n = next;
     const psplit_code code = run(m, of, (uint32_t)n, diag, out_ns);
     if (code != PSPLIT_OK) return code;
-    next = *out_ns > 0 ? kRunNs / *out_ns : n;
+    next = *out_ns > 0 ? RUN_NS / *out_ns : n;
     next = next > MOST_MICRO_BATCHES ? MOST_MICRO_BATCHES : next;
   } while (next > 1.25 * n);
   of->n_micro_batches = (uint32_t)n;
