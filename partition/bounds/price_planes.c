@@ -24,8 +24,8 @@ enum {
   FIRST_LOOK = 16,    /* from this step on */
   PATIENCE = 3,       /* steps that bring nothing, before the next ones are shorter */
   RESERVED = 8,       /* steps that are left to ask at a lower limit */
+  CLOSE = 2048,       /* limits differ by less than one of so many parts */
   MOST_LOST = 20,     /* steps that promise nothing, as shares are inexact */
-  PARTS = PSPLIT_I_WORTH_PARTS,
   ONE = PSPLIT_I_WORTH_ONE
 };
 
@@ -37,13 +37,14 @@ struct psplit_i_planes {
   psplit_i_budget *budget;
   int64_t limit;
   uint32_t n, n_planes;
-  double *center;  /* [n] the best prices so far, by which the best stage is worth 1 */
-  double *weight;  /* [n] how far each may go */
-  double *slope;   /* [n] of the average of stages */
-  int32_t *price;  /* [n] that are tried */
-  uint8_t *side;   /* [n] */
-  uint8_t *holds;  /* [MOST_PLANES * n] whether the stage holds the cluster */
-  double *product; /* [MOST_PLANES * MOST_PLANES] of two stages, by weight */
+  uint32_t n_parts; /* to which loads are rounded */
+  double *center;   /* [n] the best prices so far, by which the best stage is worth 1 */
+  double *weight;   /* [n] how far each may go */
+  double *slope;    /* [n] of the average of stages */
+  int32_t *price;   /* [n] that are tried */
+  uint8_t *side;    /* [n] */
+  uint8_t *holds;   /* [MOST_PLANES * n] whether the stage holds the cluster */
+  double *product;  /* [MOST_PLANES * MOST_PLANES] of two stages, by weight */
   double share[MOST_PLANES], gradient[MOST_PLANES];
   uint64_t hash[MOST_PLANES];
   uint32_t used[MOST_PLANES]; /* the last step with a share in it */
@@ -72,11 +73,32 @@ psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena,
   return PSPLIT_OK;
 }
 
-/* Begins with the prices as they are. Stages of a larger limit are of no use. */
-static void begin(planes *x, int64_t limit) {
+/* Of stages that were found at a larger limit, or where more is rounded, those stay that fit. */
+static void leave_out(planes *x, int64_t limit) {
+  uint32_t n = 0;
+  psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 2);
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    const uint8_t *holds = x->holds + (size_t)i * x->n;
+    if (psplit_i_worth_load(x->worth, holds) > limit) continue;
+    memmove(x->holds + (size_t)n * x->n, holds, x->n);
+    for (uint32_t j = 0; j < x->n_planes; j++)
+      x->product[n * MOST_PLANES + j] = x->product[i * MOST_PLANES + j];
+    for (uint32_t j = 0; j < x->n_planes; j++)
+      x->product[j * MOST_PLANES + n] = x->product[j * MOST_PLANES + i];
+    x->share[n] = x->share[i];
+    x->hash[n] = x->hash[i];
+    x->used[n++] = x->used[i];
+  }
+  x->n_planes = n;
+}
+
+/* Begins with the prices as they are. Of stages of a much larger limit few fit. */
+static void begin(planes *x, int64_t limit, uint32_t n_parts) {
   double sum = 0;
-  if (limit < x->limit) x->n_planes = 0;
+  if (limit < x->limit - x->limit / CLOSE) x->n_planes = 0;
+  if (limit < x->limit || n_parts > x->n_parts) leave_out(x, limit);
   x->limit = limit;
+  x->n_parts = n_parts;
   x->sum = x->hope = 0;
   x->impossible = false;
   for (uint32_t v = 0; v < x->n; v++) {
@@ -251,8 +273,8 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
     if (k > 0) next_prices(x, k);
     if (k > 0 && x->hope < x->sum / FLAT && (x->hope >= 0 || ++n_lost > MOST_LOST)) break;
     if (k >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed) break;
-    const psplit_code code =
-      psplit_i_worth_most(x->worth, x->limit, PARTS, x->price, NULL, x->budget, &most, NULL, &done);
+    const psplit_code code = psplit_i_worth_most(x->worth, x->limit, x->n_parts, x->price, NULL,
+                                                 x->budget, &most, NULL, &done);
     if (code != PSPLIT_OK || !done) return code;
     x->impossible = most <= 0 && together(x) > 0;
     if (most <= 0) break;
@@ -271,11 +293,12 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_prices_raise(planes *x, psplit_i_worth *worth, int64_t limit, uint32_t n_steps,
-                                  bool to_the_end, psplit_i_budget *budget, int64_t *out_sum) {
+psplit_code psplit_i_prices_raise(planes *x, psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
+                                  uint32_t n_steps, bool to_the_end, psplit_i_budget *budget,
+                                  int64_t *out_sum) {
   x->worth = worth;
   x->budget = budget;
-  begin(x, limit);
+  begin(x, limit, n_parts);
   const psplit_code code = go_up(x, n_steps, to_the_end);
   x->prices->hope = x->hope;
   *out_sum = 0;

@@ -30,6 +30,8 @@ enum {
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
+  MOST_PARTS = 2 * PARTS, /* where these are cheap, */
+  LITTLE_MORE = 1024,     /* and bring one of so many parts of the bound */
   ONE = PSPLIT_I_WORTH_ONE
 };
 
@@ -39,7 +41,8 @@ typedef struct pricing {
   psplit_i_closure closure;
   psplit_i_prices prices;
   psplit_i_planes *planes;
-  bool raises; /* there is time for raising prices */
+  uint32_t n_parts; /* to which loads are rounded where prices are raised */
+  bool raises;      /* there is time for raising prices */
 } pricing;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
@@ -133,7 +136,8 @@ static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *
     PSPLIT_TRY(
       psplit_i_prices_grow(&p->prices, at.worth, limit, ROUNDS, false, p->budget, out_sum));
   else if (at.worth)
-    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.worth, limit, STEPS, false, p->budget, out_sum));
+    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.worth, limit, p->n_parts, STEPS, false,
+                                     p->budget, out_sum));
   if (at.worth && receivers && *out_sum > 0)
     PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, at.worth, instance_at(p, &at), limit,
                                             RECEIVER_ROUNDS, p->budget, out_sum));
@@ -187,29 +191,46 @@ out:
   return code;
 }
 
-/* By prices of clusters alone. *out_near: whether they came near the bound. */
-static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
+/* Asks at limits, from the given one on. *out_cheap: until they differed by little, and the budget
+ * does for many more. */
+static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, bool *out_cheap) {
   const int64_t needed = p->prices.needed;
-  int64_t high = p->query->value, least;
-  psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
-  if (code != PSPLIT_OK || !*out_near) return code;
-  int64_t limit = p->raises ? least + least / SHORT_OF : least;
   const int n_limits = p->raises ? RAISED_LIMITS : LIMITS;
-  if (limit >= high) limit = high - 1;
-  if (limit < *inout_bound) limit = *inout_bound + (high - *inout_bound) / 2;
+  int64_t high = p->query->value;
+  *out_cheap = false;
   for (int k = 0; k < n_limits && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
     const uint64_t before = p->budget->spent;
-    code = ask(p, limit, false, inout_bound, &high, &sum);
+    const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     /* Half of what planes promise is had, about. */
     const double more = sum > needed ? p->prices.hope * ONE / 2 : 0;
     const int64_t next = (int64_t)((double)limit * ((double)sum + more) / (double)needed);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
     const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
-    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : FINE)) break;
+    *out_cheap = cheap;
+    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : FINE)) return PSPLIT_OK;
   }
+  *out_cheap = false;
   return PSPLIT_OK;
+}
+
+/* By prices of clusters alone. *out_near: whether they came near the bound. */
+static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
+  const int64_t high = p->query->value;
+  int64_t least;
+  bool cheap;
+  psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
+  if (code != PSPLIT_OK || !*out_near) return code;
+  int64_t limit = p->raises ? least + least / SHORT_OF : least;
+  if (limit >= high) limit = high - 1;
+  if (limit < *inout_bound) limit = *inout_bound + (high - *inout_bound) / 2;
+  code = try_from(p, limit, inout_bound, &cheap);
+  while (code == PSPLIT_OK && p->raises && cheap && p->n_parts < MOST_PARTS) {
+    p->n_parts *= 2;
+    code = try_from(p, *inout_bound + *inout_bound / LITTLE_MORE, inout_bound, &cheap);
+  }
+  return code;
 }
 
 /* With prices of receivers, which bring about a 100th: what may be won is halved. */
@@ -243,7 +264,7 @@ static psplit_code can_afford(pricing *p, bool *out_afford) {
 psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                   int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
-  pricing p = {.query = query, .budget = budget};
+  pricing p = {.query = query, .budget = budget, .n_parts = PARTS};
   psplit_i_arena arena;
   if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
   bool affordable;

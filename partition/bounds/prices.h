@@ -38,8 +38,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit
  * little more is to be had; not `to_the_end`: only while that may still be. They may be negative.
  * *out_sum: what all are worth then, 0: the budget did not do. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_prices_raise(psplit_i_planes *planes, psplit_i_worth *worth,
-                                                  int64_t limit, uint32_t n_steps, bool to_the_end,
-                                                  psplit_i_budget *budget, int64_t *out_sum);
+                                                  int64_t limit, uint32_t n_parts, uint32_t n_steps,
+                                                  bool to_the_end, psplit_i_budget *budget,
+                                                  int64_t *out_sum);
 /* Growth with prices for receivers as well (receiver_prices.c), in so many rounds: *inout_sum
  * becomes what all clusters are worth then if that is more. `prices`, by which no stage is worth
  * more than ONE, stay as they are. Errors: NOMEM. */

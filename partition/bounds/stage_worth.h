@@ -42,6 +42,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t l
  * false: there is none. */
 bool psplit_i_worth_trace(psplit_i_worth *worth, uint32_t nth, uint8_t *out_side);
 
+/* The load of a stage by the instance, nets that were left out as well. side[v]: whether v is
+ * inside; what is not need not be known to be before it or behind it. */
+int64_t psplit_i_worth_load(const psplit_i_worth *worth, const uint8_t *side);
+
 /* A stage of load <= limit that is worth about the most of those with each cluster v on one of the
  * sides whose bits sides[v] has; out_side[v]: where it is. Work and tensors count as the instance
  * has them. *out_found is false where none was found, or the budget did not do. Errors: NOMEM. */

@@ -87,17 +87,16 @@ static bool take_along(psplit_i_worth *p) {
   return true;
 }
 
-/* The load of the stage by the instance. */
-static int64_t load_of(const psplit_i_worth *p) {
-  const psplit_i_instance *in = p->instance;
+int64_t psplit_i_worth_load(const psplit_i_worth *worth, const uint8_t *side) {
+  const psplit_i_instance *in = worth->instance;
   int64_t load = 0;
-  for (uint32_t v = 0; v < in->n; v++) load += p->label[v] == PSPLIT_I_INSIDE ? in->w[v] : 0;
+  for (uint32_t v = 0; v < in->n; v++) load += side[v] == PSPLIT_I_INSIDE ? in->w[v] : 0;
   for (uint32_t e = 0; e < in->n_nets; e++) {
-    const uint8_t producer = p->label[in->net_pin[in->net_off[e]]];
-    bool pays = false;
+    const bool sends = side[in->net_pin[in->net_off[e]]] == PSPLIT_I_INSIDE;
+    bool crosses = false;
     for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++)
-      pays = pays || p->label[in->net_pin[q]] == producer + 1;
-    load += psplit_i_worth_net_cost(p, e, pays, producer);
+      crosses = crosses || (side[in->net_pin[q]] == PSPLIT_I_INSIDE) != sends;
+    if (crosses) load += (sends ? in->send : in->recv)[e];
   }
   return load;
 }
@@ -112,7 +111,7 @@ psplit_code psplit_i_worth_stage(psplit_i_worth *worth, int64_t limit, uint32_t 
   if (code != PSPLIT_OK || p->late) return code;
   for (int64_t cap = limit, k = 0; k < MOST_TRACES && cap >= 0 && !*out_found; k++) {
     if (!trace(p, (int32_t)(cap >> p->shift)) || !take_along(p)) break;
-    const int64_t load = load_of(p);
+    const int64_t load = psplit_i_worth_load(p, p->label);
     *out_found = load <= limit;
     cap -= load - limit;
   }

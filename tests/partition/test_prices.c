@@ -111,6 +111,7 @@ static void hold_trace(const bed *b, uint32_t n_parts) {
   assert_int_equal(traced, best);
   assert_true(load_of(in, label) >= 0);
   assert_true(load_of(in, label) <= limit || n_parts < PARTS);
+  assert_int_equal(psplit_i_worth_load(worth, side), load_of(in, label));
   assert_false(psplit_i_worth_trace(worth, n_parts, side));
   psplit_i_worth_free(worth);
 }
@@ -355,13 +356,14 @@ static int64_t prices_together(const psplit_i_prices *prices) {
 /* Prices that are raised at the limit: no stage is worth more than ONE by them, and all clusters no
  * more than the stages of a split within the limit. What all are worth; *out_negative: whether some
  * price is. */
-static int64_t raise_at(const bed *b, psplit_i_worth *worth, int64_t limit, int64_t best,
-                        psplit_i_planes *planes, const psplit_i_prices *prices,
+static int64_t raise_at(const bed *b, psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
+                        int64_t best, psplit_i_planes *planes, const psplit_i_prices *prices,
                         bool *out_negative) {
   int32_t most[SMALL];
   int64_t sum;
   *out_negative = false;
-  assert_int_equal(psplit_i_prices_raise(planes, worth, limit, 20, true, NULL, &sum), PSPLIT_OK);
+  assert_int_equal(psplit_i_prices_raise(planes, worth, limit, n_parts, 20, true, NULL, &sum),
+                   PSPLIT_OK);
   assert_true(limit < best || sum <= prices->needed);
   if (sum == prices->needed + 1) return sum; /* no split is within it, whatever prices are */
   for (uint32_t v = 0; v < b->instance.n; v++)
@@ -371,7 +373,8 @@ static int64_t raise_at(const bed *b, psplit_i_worth *worth, int64_t limit, int6
   return sum;
 }
 
-/* At limits that rise and fall, as planes of one are used at the next. */
+/* At limits that rise and fall, and with loads rounded less and more, as planes of one are used at
+ * the next. */
 static void raised_prices_are_valid(void **state) {
   (void)state;
   static bed b;
@@ -393,18 +396,52 @@ static void raised_prices_are_valid(void **state) {
       psplit_i_worth_most(worth, best, PARTS, prices.price, NULL, NULL, &before, NULL, &done),
       PSPLIT_OK);
     before = prices_together(&prices) * PSPLIT_I_WORTH_ONE / (before > 0 ? before : 1);
-    after = raise_at(&b, worth, best, best, planes, &prices, &negative);
+    after = raise_at(&b, worth, best, PARTS, best, planes, &prices, &negative);
     n_negative += negative;
     n_asked++;
     n_more += after > before + (int64_t)b.instance.n;
-    raise_at(&b, worth, best + best / 4, best, planes, &prices, &negative);
+    raise_at(&b, worth, best + best / 4, 16, best, planes, &prices, &negative);
     n_negative += negative;
-    raise_at(&b, worth, best - best / 8, best, planes, &prices, &negative);
+    raise_at(&b, worth, best - best / 8, 32, best, planes, &prices, &negative);
+    raise_at(&b, worth, best - best / 16, PARTS, best, planes, &prices, &negative);
     psplit_i_worth_free(worth);
   }
   assert_true(n_asked > percent(80));
   assert_true(n_more > n_asked / 2);
   assert_true(n_negative > n_asked / 20);
+}
+
+/* Where loads are rounded less all are worth more: behind stages that do not fit then as much as
+ * without those. */
+static void finer_loads_say_more(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_more = 0, n_as_much = 0;
+  int64_t best;
+  sweep s = {.n_seeds = 30, .nodes = {4, 7}, .stages = {2, 3}, .shared_every = 3};
+  while (next_problem(&s, &b)) {
+    psplit_i_prices prices[2];
+    psplit_i_planes *planes[2];
+    psplit_i_worth *worth;
+    bool negative;
+    if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best) || best == 0) continue;
+    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
+    for (int k = 0; k < 2; k++) {
+      assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices[k]), PSPLIT_OK);
+      assert_int_equal(psplit_i_planes_make(&prices[k], &b.arena, &planes[k]), PSPLIT_OK);
+    }
+    const int64_t coarse = raise_at(&b, worth, best, 4, best, planes[0], &prices[0], &negative);
+    const int64_t finer = raise_at(&b, worth, best, PARTS, best, planes[0], &prices[0], &negative);
+    const int64_t alone = raise_at(&b, worth, best, PARTS, best, planes[1], &prices[1], &negative);
+    assert_true(finer >= coarse - (int64_t)b.instance.n);
+    n_asked++;
+    n_more += finer > coarse + (int64_t)b.instance.n;
+    n_as_much += finer >= alone - alone / 100;
+    psplit_i_worth_free(worth);
+  }
+  assert_true(n_asked > percent(50));
+  assert_true(n_more > n_asked / 20);
+  assert_true(n_as_much >= n_asked - n_asked / 50);
 }
 
 /* What clusters are worth at a limit within which there is a split: no more than its stages can be.
@@ -453,10 +490,11 @@ static void bounds_are_below_splits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(stages_are_worth_no_more),  cmocka_unit_test(stages_are_traced),
-    cmocka_unit_test(raised_prices_are_valid),   cmocka_unit_test(receivers_are_counted),
-    cmocka_unit_test(stages_are_found_on_sides), cmocka_unit_test(bounds_are_below_optima),
-    cmocka_unit_test(receivers_say_more),        cmocka_unit_test(bounds_are_below_splits),
+    cmocka_unit_test(finer_loads_say_more),    cmocka_unit_test(stages_are_worth_no_more),
+    cmocka_unit_test(stages_are_traced),       cmocka_unit_test(raised_prices_are_valid),
+    cmocka_unit_test(receivers_are_counted),   cmocka_unit_test(stages_are_found_on_sides),
+    cmocka_unit_test(bounds_are_below_optima), cmocka_unit_test(receivers_say_more),
+    cmocka_unit_test(bounds_are_below_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
