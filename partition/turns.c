@@ -29,7 +29,12 @@ enum {
   FEW_GAINS = 4,    /* close what is not worth half a step: just below the value again */
   FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
   BOUNDS_PART = 16, /* of the time that annealing leaves to them where it comes first */
-  SOON = 1 << 16    /* steps of the exact program behind the first few orders */
+  SOON = 1 << 16,   /* steps of the exact program behind the first few orders */
+  /* Where messages count, of so many clusters, it has up to so many times these steps for a run,
+   * before the annealing: four times as many again and again, and up to so many runs of each. */
+  FEW_CLUSTERS = 128,
+  SOON_TIMES = 16,
+  SOON_RUNS = 16
 };
 
 /* A solver's steps in the table: each may be NULL. */
@@ -210,6 +215,29 @@ static psplit_code anneal_pairs(psplit_i_solver_state *a, psplit_i_assignment *s
   return code;
 }
 
+/* Where messages count, annealing takes seconds, and few steps of the exact program decide narrow
+ * graphs, if they begin from a split that is good: that takes little annealing. */
+static psplit_code decide_messages(psplit_i_solver_state *a) {
+  psplit_code code = PSPLIT_OK;
+  if (a->instance.n > FEW_CLUSTERS || a->request->is_start ||
+      !psplit_i_exact_counts_messages(&a->instance, &a->automaton))
+    return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_state_anneal_briefly(a));
+  for (uint64_t times = 1, runs = 0; times <= SOON_TIMES && !psplit_i_state_done(a); runs++) {
+    psplit_i_verdict verdict;
+    if (a->axis.limit != a->best.value)
+      PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
+    if (psplit_i_state_done(a)) break;
+    PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, times * SOON, &verdict));
+    if (verdict == PSPLIT_I_YES && runs < SOON_RUNS) continue;
+    if (a->stuck_steps == times * SOON) break;
+    times *= 4;
+    runs = 0;
+  }
+out:
+  return code;
+}
+
 static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
   psplit_code code = PSPLIT_OK;
   psplit_i_assignment start;
@@ -222,7 +250,9 @@ static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
     if (!psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
   }
   PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
-  if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO) PSPLIT_TRY(anneal_pairs(a, &start));
+  if (!pairs || a->asked != PSPLIT_I_SOLVER_AUTO) return code;
+  PSPLIT_TRY(decide_messages(a));
+  if (!psplit_i_state_done(a)) PSPLIT_TRY(anneal_pairs(a, &start));
 out:
   return code;
 }

@@ -19,7 +19,8 @@
 
 enum {
   ANNEAL_STEPS = 500000,
-  ANNEAL_TIMES = 3, /* as many where branch and bound does not decide: that needs the time */
+  ANNEAL_TIMES = 3,  /* as many where branch and bound does not decide: that needs the time */
+  BRIEF_STEPS = 500, /* for each cluster */
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
   WIDE_GAP = 50,       /* is more than one of so many parts of the value */
@@ -281,6 +282,21 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   if (code == PSPLIT_LIMIT) return PSPLIT_OK;
   if (code != PSPLIT_OK) return code;
   if (a->trial.value >= a->best.value) return PSPLIT_OK;
+  psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
+  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a) {
+  if (!psplit_i_takes(PSPLIT_I_SOLVER_ANNEAL, a->automaton.features) || psplit_i_state_done(a))
+    return PSPLIT_OK;
+  const uint64_t n_steps = BRIEF_STEPS * (uint64_t)a->instance.n;
+  psplit_i_state_charge(a, n_steps * (STEPS_PER_ANNEAL / ANNEAL_STEPS));
+  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  const psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, 0,
+                                                      n_steps, false, NULL, &a->trial);
+  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
+  if (code != PSPLIT_OK || a->trial.value >= a->best.value) return code;
   psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
   psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
   return PSPLIT_OK;

@@ -102,6 +102,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a,
                                                        uint32_t n_steps, uint64_t salt);
 /* Annealing of the boundaries between stages: better than orders on wide graphs. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
+/* The same with few steps, for a start. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a);
 /* Splits put together from downsets where little is cut, once: the same whatever the seed. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Splits of stages that are worth much by prices, once, where much is open: the same whatever the

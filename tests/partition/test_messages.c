@@ -433,6 +433,38 @@ static void all_stages_but_those_with_a_root_receive_a_message(void **state) {
   expect_decided(tiny, 2);
 }
 
+/* Steps of a scan, each of which reads the input: hardly any downsets, in which the time limit would
+ * go to annealing. */
+static void narrow_graphs_are_decided_before_they_are_annealed(void **state) {
+  (void)state;
+  enum { STEPS = 4, NODES = 1 + 6 * STEPS, NETS = 10 * STEPS, DEVICES = 6 };
+  static const uint32_t kPins[10][2] = {
+    /* from and to the nodes of a step; 0 is the input */
+    {0, 1}, {0, 2}, {1, 3}, {2, 3}, {3, 4}, {1, 5}, {4, 6}, {5, 6}, {0, 4}, {6, 7}};
+  const psplit_device device = {.count = DEVICES};
+  int64_t time_ns[NODES], net_ns[NETS] = {0};
+  uint32_t producer[NETS], consumer[NETS], off[NETS + 1] = {0}, n = 0;
+  for (uint32_t v = 0; v < NODES; v++) time_ns[v] = v ? 20 + 7 * v % 13 : 100;
+  for (uint32_t e = 0; e < NETS; e++) {
+    const uint32_t *pins = kPins[e % 10], step = 6 * (e / 10);
+    if (step + pins[1] >= NODES) continue;
+    producer[n] = pins[0] ? step + pins[0] : 0;
+    consumer[n++] = step + pins[1];
+    off[n] = n;
+  }
+  psplit_problem p = plain_problem(&device, NODES, time_ns, n, producer, off, consumer, net_ns);
+  p.message_ns = (const int64_t[]){100};
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.limit_by_work = true;
+  o.time_limit_s = 0.5;
+  o.n_threads = 1;
+  psplit_solution *s;
+  assert_int_equal(psplit_partition_solve(&p, &o, NULL, &s), PSPLIT_OK);
+  assert_true(s->proved_optimal);
+  psplit_solution_destroy(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(by_shared_memory_no_stage_sends_for_who_joins_it),
@@ -445,6 +477,7 @@ int main(void) {
     cmocka_unit_test(every_solver_values_messages),
     cmocka_unit_test(a_stage_receives_from_no_sender_too_many),
     cmocka_unit_test(a_stage_sends_one_message_for_all_its_nodes),
+    cmocka_unit_test(narrow_graphs_are_decided_before_they_are_annealed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
