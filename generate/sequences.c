@@ -56,6 +56,7 @@ static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
     ss->is_fed[i] = true;
     if (ss->like[i] != i) continue;
     psplit_i_declared_port(&m->input_values[i], &port);
+    port.any_rank |= role != PSPLIT_I_ROLE_OTHER; /* a column for each token that there will be */
     const psplit_i_feed_input input = {ss->options.ort, &port, m->inputs[i], false};
     code = psplit_i_feed_open(&input, ss->is_made[i] ? &none : &feed, UINT32_MAX, diag,
                               &ss->feeds[i], &ss->is_fed[i]);

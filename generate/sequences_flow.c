@@ -48,8 +48,7 @@ static psplit_code admit(psplit_i_sequences *ss, psplit_i_sequence *s, psplit_di
   for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++) {
     if (!ss->is_fed[i]) continue;
     if (s->files && s->files[i])
-      code = psplit_i_array_read(ss->options.ort, s->files[i], ss->feeds[i].input,
-                                 &ss->feeds[i].wanted, diag, &s->same[i]);
+      code = psplit_i_feed_read(&ss->feeds[i], s->files[i], diag, &s->same[i]);
     else if (ss->like[i] != i && s->same[ss->like[i]])
       s->same[i] = psplit_i_tensor_hold(s->same[ss->like[i]]);
     else if (ss->like[i] == i && !ss->is_made[i])

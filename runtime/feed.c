@@ -98,6 +98,24 @@ static psplit_code check_no_tensor(const psplit_i_session_port *port, const char
                        name);
 }
 
+/* Takes what was read where it fits. */
+static psplit_code take(const psplit_i_feed *feed, const char *path, psplit_i_tensor **inout,
+                        psplit_diag *diag) {
+  const psplit_code code = *inout ? psplit_i_feed_fits(feed, path, *inout, diag) : PSPLIT_OK;
+  if (code == PSPLIT_OK) return code;
+  psplit_i_tensor_release(*inout);
+  *inout = NULL;
+  return code;
+}
+
+psplit_code psplit_i_feed_read(const psplit_i_feed *feed, const char *path, psplit_diag *diag,
+                               psplit_i_tensor **out) {
+  const psplit_code code =
+    psplit_i_array_read(feed->ort, path, feed->input, &feed->wanted, diag, out);
+  if (code == PSPLIT_INVALID) psplit_i_diag_context(diag, "input %s", feed->input);
+  return code == PSPLIT_OK ? take(feed, path, out, diag) : code;
+}
+
 /* By a file, whose tensor is one for all micro-batches, one for each, or the next of a stream. */
 static psplit_code open_path(psplit_i_feed *feed, const char *path,
                              const psplit_i_feed_options *options, psplit_diag *diag) {
@@ -117,8 +135,7 @@ static psplit_code open_path(psplit_i_feed *feed, const char *path,
   if (strcmp(path, "-") == 0)
     return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(STREAM),
                                "standard input, for input %s, is a stream", feed->input);
-  const psplit_code code =
-    psplit_i_array_read(feed->ort, path, feed->input, &feed->wanted, diag, &feed->ready[0]);
+  const psplit_code code = psplit_i_feed_read(feed, path, diag, &feed->ready[0]);
   if (code == PSPLIT_OK) feed->n_ready = 1;
   return code;
 }
@@ -150,6 +167,7 @@ psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
                          "input %s has a default that ONNX Runtime does not let one override",
                          input->name);
   if (!port->is_tensor) PSPLIT_TRY(check_no_tensor(port, input->name, path, options, diag));
+  feed.port = *port;
   feed.wanted.is_sequence = !port->is_tensor;
   feed.wanted.data_type = port->data_type;
   const char *unknown = find_dims(port, input->name, options, &feed);
@@ -200,14 +218,18 @@ static psplit_code ask(const psplit_i_feed *feed, uint32_t micro_batch, psplit_d
   PSPLIT_TRY(
     psplit_i_tensor_make(feed->ort, given.data_type, given.dims, given.n_dims, diag, out, &made));
   if (n_bytes) memcpy(made.data, given.data, (size_t)n_bytes);
+  code = take(feed, "what the program gives", out, diag);
 out:
   return code;
 }
 
 psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, psplit_diag *diag,
                               psplit_i_tensor **out) {
-  if (feed->records)
-    return psplit_i_records_next(feed->records, feed->ort, &feed->wanted, diag, out);
+  if (feed->records) {
+    const psplit_code read =
+      psplit_i_records_next(feed->records, feed->ort, &feed->wanted, diag, out);
+    return read == PSPLIT_OK ? take(feed, psplit_i_records_path(feed->records), out, diag) : read;
+  }
   if (feed->give) return ask(feed, micro_batch, diag, out);
   if (!feed->path) {
     *out = psplit_i_tensor_hold(feed->ready[micro_batch % feed->n_ready]);
@@ -223,7 +245,7 @@ psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, p
   else if (feed->counts && micro_batch && access(path.bytes, F_OK) != 0 && errno == ENOENT)
     *out = NULL;
   else
-    code = psplit_i_array_read(feed->ort, path.bytes, feed->input, &feed->wanted, diag, out);
+    code = psplit_i_feed_read(feed, path.bytes, diag, out);
   psplit_i_text_fini(&path);
   return code;
 }

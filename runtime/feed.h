@@ -28,6 +28,7 @@ typedef struct psplit_i_feed {
   void *give_user;
   bool counts; /* the first file that is not there is the end, behind file 0 */
   psplit_i_array_wanted wanted;
+  psplit_i_session_port port; /* what it is fed to */
   int64_t dims[PSPLIT_I_MAX_RANK];
   psplit_i_tensor *ready[PSPLIT_I_DISTINCT];
   uint32_t n_ready;
@@ -52,6 +53,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
 /* The tensor for a micro-batch, which the caller releases; NULL at the end of a stream. */
 PSPLIT_MUST_USE psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch,
                                               psplit_diag *diag, psplit_i_tensor **out);
+/* The tensor of a file in place of the feed's own. Errors: those of psplit_i_array_read, and of
+ * psplit_i_feed_fits. */
+PSPLIT_MUST_USE psplit_code psplit_i_feed_read(const psplit_i_feed *feed, const char *path,
+                                               psplit_diag *diag, psplit_i_tensor **out);
+/* Errors: INVALID (it has another shape than the input), those of psplit_i_tensor_look. `from` says
+ * in a message where the tensor is from. */
+PSPLIT_MUST_USE psplit_code psplit_i_feed_fits(const psplit_i_feed *feed, const char *from,
+                                               const psplit_i_tensor *tensor, psplit_diag *diag);
 void psplit_i_feed_close(psplit_i_feed *feed); /* a zeroed one is fine */
 
 /* Looks for what declared inputs say of sequences: options->sizes. `port` as a session or

@@ -98,6 +98,7 @@ void psplit_i_declared_port(const psplit_i_manifest_value *value, psplit_i_sessi
   out->is_tensor = out->data_type != 0;
   if (shape->rank < 0 || shape->rank > PSPLIT_I_MAX_RANK) {
     out->n_dims = 1; /* of a size that is not known */
+    out->any_rank = true;
     out->dims[0] = -1;
     out->symbols[0] = "";
     return;

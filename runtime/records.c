@@ -67,6 +67,8 @@ psplit_code psplit_i_records_open(psplit_i_record_files *files, const char *path
 
 bool psplit_i_records_are_lost(const psplit_i_records *records) { return records->lost; }
 
+const char *psplit_i_records_path(const psplit_i_records *records) { return records->path; }
+
 void psplit_i_records_close_all(psplit_i_record_files *files) {
   while (files->first) {
     psplit_i_records *each = files->first;

@@ -25,6 +25,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_records_open(psplit_i_record_files *files, 
                                                   psplit_diag *diag, psplit_i_records **out);
 /* Whether nothing can be read from there any more: where a tensor would begin is not known. */
 bool psplit_i_records_are_lost(const psplit_i_records *records);
+const char *psplit_i_records_path(const psplit_i_records *records);
 void psplit_i_records_close_all(psplit_i_record_files *files);
 
 /* Reads the next tensor: .npy with its header where the name is "-" or ends in .npy, else as many

@@ -65,7 +65,8 @@ typedef struct psplit_i_session_port {
   bool is_tensor; /* inputs only, like all below */
   bool is_sequence;
   int32_t data_type;
-  size_t n_dims;
+  size_t n_dims;                          /* 0: a scalar, or ONNX Runtime is not told */
+  bool any_rank;                          /* pipeline.json is not: n_dims is made up */
   int64_t dims[PSPLIT_I_MAX_RANK];        /* -1: not fixed */
   const char *symbols[PSPLIT_I_MAX_RANK]; /* "" where there is none; the session's */
   OrtTypeInfo *type;

@@ -237,7 +237,14 @@ mistake('an input that is a pipe', 3, /x-fifo\.npy.*is a pipe/, dir, '--input',
 mistake('an input that is a directory', 3, /is a directory/, dir, '--input', `${input}=${tmp}`);
 fails('a file that is not there', 3, /nix\.npy/, dir, '--input', `${input}=nix.npy`);
 writeNpy(join(tmp, 'double.npy'), { ...tensor, type: 'float64', data: Float64Array.from(tensor.data) });
-mistake('a file of another type', 4, /float32/, dir, '--input', `${input}=${join(tmp, 'double.npy')}`);
+mistake('a file of another type', 4, /input \S+: \S+double\.npy holds <f8, the input is float32/, dir, '--input', `${input}=${join(tmp, 'double.npy')}`);
+// A shape that the input does not take is told before ONNX Runtime would, whoever reads the file.
+for (const [what, dims, args] of [['rank', [24], [dir]], ['size', [6, 4], [dir]],
+  ['size, given to a whole model', [6, 4], ['--profile', join(tmp, 'never.json'), model]]]) {
+  writeNpy(join(tmp, 'odd.npy'), { ...tensor, dims });
+  mistake(`a file of another ${what}`, 4, new RegExp(`input ${input}: \\S+odd\\.npy has shape \\[${dims}\\], the input is \\[n,8\\]`),
+    ...args, '--input', `${input}=${join(tmp, 'odd.npy')}`);
+}
 mistake('a raw file of another size', 4, /bytes/, dir, '--input', `${input}=${join(tmp, 'x.raw')}`,
   '--dim', 'n=4');
 writeFileSync(join(tmp, 'cut.npy'), readFileSync(join(tmp, 'x.npy')).subarray(0, 150));
@@ -249,7 +256,7 @@ mistake('no directory', 3, /nix: cannot be read: No such file/, join(tmp, 'nix')
 for (let i = 0; i < 9; i++) {
   writeNpy(join(tmp, `m${i}.npy`), i === 5 ? { ...tensor, dims: [24] } : tensor);
 }
-fails('a micro-batch that fails', 4, /stage \d.*micro-batch 5/, dir, '-m', '9', '--warmup', '0',
+fails('a micro-batch that fails', 4, /stage \d.*micro-batch 5: input \S+: \S+m5\.npy has shape \[24\]/, dir, '-m', '9', '--warmup', '0',
   '--input', `${input}=${join(tmp, 'm{}.npy')}`, '--output', join(tmp, 'failing'));
 tap.none(readdirSync(join(tmp, 'failing')).filter((name) => !/^\d+-0\.npy$|^outputs\.json$/.test(name)),
   'no file is left in part');
