@@ -236,12 +236,12 @@ static psplit_code mask(editor *e) {
   bool known;
   double ratio;
   PSPLIT_TRY(ratio_of(e->shapes, e->node, e->diag, &known, &ratio));
-  if (!known) PSPLIT_TRY(refuse(e, "its ratio is no constant"));
+  if (!known) PSPLIT_FAIL(refuse(e, "its ratio is no constant"));
   if (ratio == 0) return PSPLIT_OK;
-  if (!(ratio > 0 && ratio < 1)) PSPLIT_TRY(refuse(e, "its ratio is not in [0, 1)"));
+  if (!(ratio > 0 && ratio < 1)) PSPLIT_FAIL(refuse(e, "its ratio is not in [0, 1)"));
   if (e->node->opset < FIRST_OPSET_WITH_WHERE)
-    PSPLIT_TRY(refuse(e, "no operator before opset 9 takes a mask: convert the model"));
-  if (elem == 0) PSPLIT_TRY(refuse(e, "its element type is not known: declare it in value_info"));
+    PSPLIT_FAIL(refuse(e, "no operator before opset 9 takes a mask: convert the model"));
+  if (elem == 0) PSPLIT_FAIL(refuse(e, "its element type is not known: declare it in value_info"));
   PSPLIT_TRY(draw(e, PSPLIT_DRAW_KEEP, ratio, x, &keep));
   const char *scale = number(e, "scale", elem, 1 / (1 - ratio)), *zero = number(e, "zero", elem, 0);
   const char *scaled = fresh(e, "scaled");
@@ -284,7 +284,7 @@ static psplit_code edit_scaled(editor *e, psplit_draw_kind kind, double factor, 
   const bool is_like = e->node->n_inputs > 0;
   const char *drawn;
   if (e->node->opset < FIRST_OPSET_WITH_BROADCAST)
-    PSPLIT_TRY(refuse(e, "operators before opset 7 do not broadcast: convert the model"));
+    PSPLIT_FAIL(refuse(e, "operators before opset 7 do not broadcast: convert the model"));
   PSPLIT_TRY(draw(e, kind, 0, is_like ? e->node->inputs[0] : e->node->outputs[0], &drawn));
   const char *scale = number(e, "scale", PSPLIT_ELEM_FLOAT, factor);
   const char *shift = number(e, "shift", PSPLIT_ELEM_FLOAT, term);
@@ -314,7 +314,7 @@ static psplit_code edit_bernoulli(editor *e) {
   const uint32_t x = e->node->inputs[0];
   const int32_t elem = psplit_i_shapes_type(e->shapes, x)->elem;
   const char *drawn;
-  if (elem == 0) PSPLIT_TRY(refuse(e, "the element type of its input is not known"));
+  if (elem == 0) PSPLIT_FAIL(refuse(e, "the element type of its input is not known"));
   PSPLIT_TRY(draw(e, PSPLIT_DRAW_UNIFORM, 0, x, &drawn));
   if (elem != PSPLIT_ELEM_FLOAT) {
     const char *typed = fresh(e, "typed");

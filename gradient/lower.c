@@ -74,15 +74,15 @@ static psplit_code read_node(lowering *l) {
   PSPLIT_TRY(check_names(l, "xs", 0, &l->n_xs));
   PSPLIT_TRY(check_names(l, "zs", l->n_xs, &n_zs));
   if (!l->n_xs || l->n_xs + n_zs != l->node->n_inputs || l->node->n_outputs > l->n_xs)
-    PSPLIT_TRY(refuse(l, PSPLIT_INVALID, "its inputs and outputs are not those of", "xs, zs"));
+    PSPLIT_FAIL(refuse(l, PSPLIT_INVALID, "its inputs and outputs are not those of", "xs, zs"));
   if (!psplit_i_attr_string(l->node, "y", &y, &n))
-    PSPLIT_TRY(refuse(l, PSPLIT_INVALID, "it has no attribute", "y"));
+    PSPLIT_FAIL(refuse(l, PSPLIT_INVALID, "it has no attribute", "y"));
   snprintf(name, sizeof name, "%.*s", (int)(n < 1000 ? n : 1000), y);
   l->y = psplit_i_graph_find_value(l->graph, name);
-  if (l->y == PSPLIT_NONE) PSPLIT_TRY(refuse(l, PSPLIT_INVALID, "the graph has no value", name));
+  if (l->y == PSPLIT_NONE) PSPLIT_FAIL(refuse(l, PSPLIT_INVALID, "the graph has no value", name));
   const uint32_t producer = l->graph->values[l->y].producer;
   if (producer != PSPLIT_NONE && producer > l->place)
-    PSPLIT_TRY(refuse(l, PSPLIT_UNSUPPORTED, "it stands before the node that gives", name));
+    PSPLIT_FAIL(refuse(l, PSPLIT_UNSUPPORTED, "it stands before the node that gives", name));
 out:
   return code;
 }
@@ -169,7 +169,7 @@ static psplit_code lower(const psplit_model *model, uint32_t place, psplit_diag 
   if (!gradients) return psplit_i_nomem(diag);
   PSPLIT_TRY(psplit_i_backward_init(&l.b, l.graph, diag));
   if (psplit_i_model_ir_version(model) < 4)
-    PSPLIT_TRY(refuse(&l, PSPLIT_UNSUPPORTED, "its constants need IR version 4 of", "the model"));
+    PSPLIT_FAIL(refuse(&l, PSPLIT_UNSUPPORTED, "its constants need IR version 4 of", "the model"));
   PSPLIT_TRY(psplit_i_shapes_create(l.graph, NULL, 0, NULL, diag, &l.shapes));
   PSPLIT_TRY(read_node(&l));
   PSPLIT_TRY(differentiate(&l, gradients));

@@ -178,7 +178,7 @@ psplit_code psplit_plugins_load(psplit_plugins *plugins, const char *path, pspli
   const psplit_plugin *(*query)(void) = NULL;
   void *symbol = dlsym(handle, "psplit_plugin_query");
   if (!symbol)
-    PSPLIT_TRY(refuse(path, diag, "not a pass plugin: it exports no psplit_plugin_query"));
+    PSPLIT_FAIL(refuse(path, diag, "not a pass plugin: it exports no psplit_plugin_query"));
   memcpy(&query, &symbol, sizeof query); /* ISO C has no cast from void * to a function */
   const psplit_plugin *plugin = query();
   PSPLIT_TRY(check_plugin(path, plugin, diag));
