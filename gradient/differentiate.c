@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rule.h"
 #include "site.h"
@@ -73,6 +74,9 @@ static const char *why_no_rule(const psplit_i_at *at) {
   if (computes_with_quantised(at))
     return "it computes with quantised numbers, which have no gradients: train the model as it was "
            "before it was quantised";
+  if (strcmp(at->node->domain, "com.microsoft") == 0)
+    return "there is no rule for this operator, which optimisers for one runtime write: train the "
+           "model as it was before";
   return "there is no rule for this operator";
 }
 
@@ -87,7 +91,8 @@ static void check_given(psplit_i_at *at, const psplit_i_gradient_rule *rule) {
 /* Runs the rule of one node, if a gradient arrives and one is needed. */
 static void visit(psplit_i_pass *pass, uint32_t id) {
   const psplit_i_node *node = &pass->graph->nodes[id];
-  psplit_i_at at = {.pass = pass, .b = pass->b, .node = node, .id = id};
+  psplit_i_at at = {
+    .pass = pass, .b = pass->b, .node = node, .id = id, .before_activation = PSPLIT_NONE};
   const psplit_i_gradient_rule *rule = psplit_i_gradient_rule_of(node);
   uint32_t arrives = PSPLIT_NONE, goes = PSPLIT_NONE, beyond = PSPLIT_NONE;
   for (uint32_t o = node->n_outputs; o-- > 0;) {

@@ -3,8 +3,8 @@
  * A rule is asked for one node of the forward graph that has a gradient at an output and an input
  * that needs one. It gives each input that is wanted its part of the gradient: a value of the
  * backward graph with the shape and type of that input. Rules of one family stand in one file;
- * rules.def names them all. A rule that cannot go on says why by psplit_i_refuse; after that, and
- * after a failed allocation, every call is a no-op.
+ * rules.def and rules_contrib.def name them all. A rule that cannot go on says why by
+ * psplit_i_refuse; after that, and after a failed allocation, every call is a no-op.
  *
  * Short names at the end of this header make rules read like the formulas they are. */
 #ifndef PSPLIT_GRADIENT_RULE_H
@@ -20,9 +20,10 @@ typedef struct psplit_i_at {
   psplit_i_backward *b;
   const psplit_i_node *node;
   uint32_t id;
-  int32_t elem;   /* of the gradients at hand, or what they are widened to */
-  int32_t narrow; /* of the gradients at hand */
-  uint64_t given; /* bit i: input i got a part, bit 63: one from 63 on */
+  int32_t elem;                   /* of the gradients at hand, or what they are widened to */
+  int32_t narrow;                 /* of the gradients at hand */
+  uint64_t given;                 /* bit i: input i got a part, bit 63: one from 63 on */
+  psplit_i_ref before_activation; /* of operators fused with one: the gradient there, or NONE */
   /* What is computed of the arguments of calls that are not yet made: `hold`, below. */
   uint32_t n_held;
   psplit_i_ref held[32];
@@ -40,7 +41,7 @@ enum {
 };
 
 typedef struct psplit_i_gradient_rule {
-  const char *op_type;
+  const char *domain, *op_type;
   uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
   psplit_i_gradient_fn
     rule;           /* NULL: no gradient passes, the result is constant almost everywhere */
@@ -52,7 +53,7 @@ typedef struct psplit_i_gradient_rule {
 
 /* Rule of a node, or NULL. */
 const psplit_i_gradient_rule *psplit_i_gradient_rule_of(const psplit_i_node *node);
-/* All of them, in the order of their names. */
+/* All of them, by domains, in the order of their names. */
 const psplit_i_gradient_rule *psplit_i_gradient_rules(uint32_t *out_n);
 
 /* Says that the node cannot be differentiated; the message names it, its operator and a weight. */
@@ -94,7 +95,8 @@ bool psplit_i_axes_of(psplit_i_at *at, uint32_t input, int32_t rank, int64_t *ou
 /* The node's inputs and outputs as the forward pass has them. */
 psplit_i_ref psplit_i_in_value(psplit_i_at *at, uint32_t input);
 psplit_i_ref psplit_i_out_value(psplit_i_at *at, uint32_t output);
-/* Gradient at an output; PSPLIT_NONE where none arrives. */
+/* Gradient at an output, at output 0 before the activation where one has been gone through;
+ * PSPLIT_NONE where none arrives. */
 psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output);
 /* Whether the input's gradient is needed, and giving a part of it. */
 bool psplit_i_wanted(const psplit_i_at *at, uint32_t input);
@@ -104,6 +106,11 @@ static inline uint64_t psplit_i_given_bit(uint32_t input) {
 }
 /* The result does not depend on the input: said, as a part that a rule leaves out is refused. */
 void psplit_i_give_nothing(psplit_i_at *at, uint32_t input);
+
+/* Goes back through the activation that is fused into the node, whose attributes are
+ * "activation", and `parameters`, a list, or activation_alpha, _beta and _gamma; false, refused,
+ * where it is not known. What it was given is told by what came out. */
+bool psplit_i_through_activation(psplit_i_at *at, const char *parameters);
 
 /* Shapes (shapes.c). The int64 shape of an input or output: a constant where all is known; else
  * from the shapes of gradients that are at hand, else stashed. */
@@ -231,6 +238,7 @@ static inline void give(psplit_i_at *at, uint32_t i, ref g) { psplit_i_give(at, 
   void psplit_i_gradient_##fn(psplit_i_at *at);
 #define PSPLIT_NO_GRADIENT(op)
 #include "rules.def"
+#include "rules_contrib.def"
 #undef PSPLIT_GRADIENT
 #undef PSPLIT_NO_GRADIENT
 

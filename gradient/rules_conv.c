@@ -43,6 +43,13 @@ void psplit_i_gradient_conv(psplit_i_at *at) {
   give_bias(at, conv.window.n);
 }
 
+/* y = activation(conv + z) */
+void psplit_i_gradient_fused_conv(psplit_i_at *at) {
+  if (!psplit_i_through_activation(at, "activation_params")) return;
+  if (wanted(at, 3)) give(at, 3, psplit_i_sum_like(at, grad(at), psplit_i_type_out(at, 0), 3));
+  if (wanted(at, 0) || wanted(at, 1) || wanted(at, 2)) psplit_i_gradient_conv(at);
+}
+
 /* The gradient of its input is a convolution; of its weight, that of a convolution's weight with
  * data and gradient exchanged. */
 void psplit_i_gradient_conv_transpose(psplit_i_at *at) {

@@ -1,5 +1,6 @@
 /* Rules: functions of one tensor, element by element. Where a function has a kink, the gradient at
  * the kink is what PyTorch takes. */
+#include <float.h>
 #include <math.h>
 
 #include "draws.h"
@@ -128,27 +129,108 @@ void psplit_i_gradient_mish(psplit_i_at *at) {
   const ref slope = mul(at, rest(at, square(at, t)), op1(at, "Sigmoid", x));
   chain(at, add(at, t, mul(at, x, slope)));
 }
-void psplit_i_gradient_swish(psplit_i_at *at) {
-  const double alpha = (double)psplit_i_float_or(at, "alpha", 1);
-  const ref ax = times(at, in(at, 0), alpha), s = op1(at, "Sigmoid", ax);
+static void sigmoid_weighted(psplit_i_at *at, float alpha) {
+  const ref ax = times(at, in(at, 0), (double)psplit_i_float_or(at, "alpha", alpha));
+  const ref s = op1(at, "Sigmoid", ax);
   chain(at, mul(at, s, plus(at, mul(at, ax, rest(at, s)), 1)));
 }
-void psplit_i_gradient_gelu(psplit_i_at *at) {
-  const ref x = in(at, 0), x2 = square(at, x);
-  const double pi = acos(-1);
-  if (psplit_i_text_equals(at, "approximate", "tanh")) {
-    /* y = x/2 (1 + t), t = tanh(c (x + 0.044715 x^3)) */
-    const double c = sqrt(2 / pi), k = 0.044715;
-    const ref inner = mul(at, times(at, x, c), plus(at, times(at, x2, k), 1));
-    const ref t = op1(at, "Tanh", inner);
-    const ref slope = plus(at, times(at, x2, 3 * k * c), c);
-    const ref curve = mul(at, mul(at, times(at, x, 0.5), rest(at, square(at, t))), slope);
-    chain(at, add(at, times(at, plus(at, t, 1), 0.5), curve));
-    return;
-  }
+void psplit_i_gradient_swish(psplit_i_at *at) { sigmoid_weighted(at, 1); }
+void psplit_i_gradient_quick_gelu(psplit_i_at *at) { sigmoid_weighted(at, 1.702f); }
+
+/* The slope of y = x/2 (1 + t), t = tanh(c (x + 0.044715 x^3)) */
+static ref slope_of_tanh_gelu(psplit_i_at *at, ref x) {
+  const double c = sqrt(2 / acos(-1)), k = 0.044715;
+  const ref x2 = square(at, x);
+  const ref inner = mul(at, times(at, x, c), plus(at, times(at, x2, k), 1));
+  const ref t = op1(at, "Tanh", inner);
+  const ref slope = plus(at, times(at, x2, 3 * k * c), c);
+  const ref curve = mul(at, mul(at, times(at, x, 0.5), rest(at, square(at, t))), slope);
+  return add(at, times(at, plus(at, t, 1), 0.5), curve);
+}
+
+static ref slope_of_gelu(psplit_i_at *at, ref x) {
+  const ref x2 = square(at, x);
   const ref phi = times(at, plus(at, op1(at, "Erf", times(at, x, sqrt(0.5))), 1), 0.5);
-  const ref bell = times(at, op1(at, "Exp", times(at, x2, -0.5)), 1 / sqrt(2 * pi));
-  chain(at, add(at, phi, mul(at, x, bell)));
+  const ref bell = times(at, op1(at, "Exp", times(at, x2, -0.5)), 1 / sqrt(2 * acos(-1)));
+  return add(at, phi, mul(at, x, bell));
+}
+
+void psplit_i_gradient_gelu(psplit_i_at *at) {
+  const ref x = in(at, 0);
+  chain(at, psplit_i_text_equals(at, "approximate", "tanh") ? slope_of_tanh_gelu(at, x)
+                                                            : slope_of_gelu(at, x));
+}
+
+/* Of x and a bias, which may be omitted. */
+static void biased(psplit_i_at *at, ref (*slope)(psplit_i_at *, ref)) {
+  const ref x = psplit_i_given(at, 1) ? add(at, in(at, 0), in(at, 1)) : in(at, 0);
+  const ref part = mul(at, grad(at), slope(at, x));
+  give(at, 0, part);
+  if (wanted(at, 1)) give(at, 1, psplit_i_sum_like(at, part, psplit_i_type_in(at, 0), 1));
+}
+void psplit_i_gradient_bias_gelu(psplit_i_at *at) { biased(at, slope_of_gelu); }
+void psplit_i_gradient_fast_gelu(psplit_i_at *at) { biased(at, slope_of_tanh_gelu); }
+
+/* ---- activations that are fused into another operator ---- */
+
+/* Parameter i of it: of a list, or by itself. */
+static double activation_parameter(const psplit_i_at *at, const char *list, uint32_t i,
+                                   float fallback) {
+  static const char *const names[] = {"activation_alpha", "activation_beta", "activation_gamma"};
+  const float *given;
+  size_t n;
+  if (!list) return (double)psplit_i_float_or(at, names[i], fallback);
+  return psplit_i_attr_floats(at->node, list, &given, &n) && i < n ? (double)given[i]
+                                                                   : (double)fallback;
+}
+
+/* Its slope where `y` came out; PSPLIT_NONE where that is not known. */
+static ref slope_of_activation(psplit_i_at *at, const char *list, ref y) {
+  const char *const name = "activation";
+  const double first = activation_parameter(at, list, 0, 1);
+  if (psplit_i_text_equals(at, name, "Relu")) return indicator(at, greater(at, y, 0));
+  if (psplit_i_text_equals(at, name, "Tanh")) return rest(at, square(at, y));
+  if (psplit_i_text_equals(at, name, "Sigmoid")) return mul(at, y, rest(at, y));
+  if (psplit_i_text_equals(at, name, "Softplus")) return rest(at, op1(at, "Exp", neg(at, y)));
+  if (psplit_i_text_equals(at, name, "Softsign")) return square(at, rest(at, op1(at, "Abs", y)));
+  if (psplit_i_text_equals(at, name, "ThresholdedRelu") && first >= 0)
+    return indicator(at, greater(at, y, 0));
+  if (psplit_i_text_equals(at, name, "LeakyRelu")) {
+    const double alpha = activation_parameter(at, list, 0, 0.01f);
+    if (alpha < 0) return PSPLIT_NONE;
+    return choose(at, greater(at, y, 0), number(at, 1), number(at, alpha));
+  }
+  if (psplit_i_text_equals(at, name, "Elu") && first >= 0)
+    return choose(at, greater(at, y, 0), number(at, 1), plus(at, y, first));
+  if (psplit_i_text_equals(at, name, "Selu")) {
+    const double alpha = activation_parameter(at, list, 0, 1.67326319217681884765625f);
+    const double gamma = activation_parameter(at, list, 2, 1.05070102214813232421875f);
+    if (alpha < 0 || gamma <= 0) return PSPLIT_NONE;
+    return choose(at, greater(at, y, 0), number(at, gamma), plus(at, y, alpha * gamma));
+  }
+  if (psplit_i_text_equals(at, name, "HardSigmoid")) {
+    const ref inside = op2(at, "And", greater(at, y, 0), less(at, y, 1));
+    return times(at, indicator(at, inside), activation_parameter(at, list, 0, 0.2f));
+  }
+  if (psplit_i_text_equals(at, name, "Clip")) {
+    const ref above = greater(at, y, activation_parameter(at, list, 0, -FLT_MAX));
+    const ref below = less(at, y, activation_parameter(at, list, 1, FLT_MAX));
+    return indicator(at, op2(at, "And", above, below));
+  }
+  return PSPLIT_NONE;
+}
+
+bool psplit_i_through_activation(psplit_i_at *at, const char *parameters) {
+  const char *name;
+  size_t n;
+  if (!psplit_i_attr_string(at->node, "activation", &name, &n) || n == 0) return true;
+  const ref slope = slope_of_activation(at, parameters, out(at, 0));
+  if (slope == PSPLIT_NONE) {
+    psplit_i_refuse(at, "its activation is none whose gradient its result tells");
+    return false;
+  }
+  at->before_activation = mul(at, grad(at), slope);
+  return true;
 }
 
 /* The bound of a Clip: an attribute up to opset 10, an input since. */

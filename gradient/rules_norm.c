@@ -31,29 +31,133 @@ static ref through_statistics(psplit_i_at *at, const normalised *s, ref g, const
 
 /* ---- over the last axes ---- */
 
-static void layer_norm(psplit_i_at *at, bool centre) {
-  const int32_t rank = psplit_i_need_rank(at, 0);
+/* What is normalised, of which type, over its last `n` axes, and the inputs that it is multiplied
+ * by and that is added then: */
+typedef struct layer {
+  const psplit_i_vtype *type;
+  uint32_t scale, bias;
+  double epsilon;
   int64_t axes[PSPLIT_MAX_RANK];
-  uint32_t n = 0;
+  uint32_t n;
+  bool centre;
+} layer;
+
+/* Gives scale and bias their parts of the gradient at output 0; the rest goes to `x`. */
+static ref through_layer(psplit_i_at *at, const layer *l, ref x, bool x_wanted) {
+  const uint32_t scale = l->scale, bias = l->bias;
+  const ref g = wide_grad(at);
+  if (wanted(at, bias)) psplit_i_give_narrowed(at, bias, psplit_i_sum_like(at, g, l->type, bias));
+  if (!x_wanted && !wanted(at, scale)) return PSPLIT_NONE;
+  const normalised s = normalise(at, x, l->axes, l->n, l->epsilon, l->centre);
+  if (wanted(at, scale))
+    psplit_i_give_narrowed(at, scale, psplit_i_sum_like(at, mul(at, g, s.unit), l->type, scale));
+  if (!x_wanted) return PSPLIT_NONE;
+  const ref scaled = psplit_i_given(at, scale) ? mul(at, g, wide_in(at, scale)) : g;
+  return through_statistics(at, &s, scaled, l->axes, l->n, l->centre);
+}
+
+static void layer_norm(psplit_i_at *at, bool centre) {
+  layer l = {.type = psplit_i_type_in(at, 0), .scale = 1, .bias = 2, .centre = centre};
+  const int32_t rank = psplit_i_need_rank(at, 0);
   if (rank < 1) return;
   const int32_t first = psplit_i_axis_of(at, psplit_i_int_or(at, "axis", -1), rank);
-  for (int32_t axis = first; axis < rank; axis++) axes[n++] = axis;
-  const double epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-5f);
-  const psplit_i_vtype *type = psplit_i_type_in(at, 0);
+  for (int32_t axis = first; axis < rank; axis++) l.axes[l.n++] = axis;
+  l.epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-5f);
   psplit_i_widen(at);
-  const ref g = wide_grad(at);
-  if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, psplit_i_sum_like(at, g, type, 2));
-  if (!wanted(at, 0) && !wanted(at, 1)) return;
-  const normalised s = normalise(at, wide_in(at, 0), axes, n, epsilon, centre);
-  if (wanted(at, 1))
-    psplit_i_give_narrowed(at, 1, psplit_i_sum_like(at, mul(at, g, s.unit), type, 1));
-  if (!wanted(at, 0)) return;
-  const ref scaled = psplit_i_given(at, 1) ? mul(at, g, wide_in(at, 1)) : g;
-  psplit_i_give_narrowed(at, 0, through_statistics(at, &s, scaled, axes, n, centre));
+  psplit_i_give_narrowed(at, 0, through_layer(at, &l, wide_in(at, 0), wanted(at, 0)));
 }
 
 void psplit_i_gradient_layer_normalization(psplit_i_at *at) { layer_norm(at, true); }
 void psplit_i_gradient_rms_normalization(psplit_i_at *at) { layer_norm(at, false); }
+
+/* ---- of sums ---- */
+
+enum { SKIP_SUM = 3, EMBEDDING_SUM = 2, IDS = 0, SEGMENTS = 1, FIRST_TABLE = 2, POSITIONS = 8 };
+
+static ref plus(psplit_i_at *at, ref a, ref b) { return b == PSPLIT_NONE ? a : add(at, a, b); }
+
+/* The gradient at a sum that is normalised over its last axis to output 0, and itself is output
+ * `output`. */
+static ref through_sum(psplit_i_at *at, layer *l, ref sum, uint32_t output, bool sum_wanted) {
+  const ref direct = psplit_i_wide(at, psplit_i_gradient_at(at, output), at->narrow);
+  ref all = PSPLIT_NONE;
+  l->n = 1;
+  l->axes[0] = -1;
+  l->epsilon = (double)psplit_i_float_or(at, "epsilon", 1e-12f);
+  if (psplit_i_gradient_at(at, 0) != PSPLIT_NONE) {
+    all = through_layer(at, l, sum, sum_wanted);
+  } else {
+    psplit_i_give_nothing(at, l->scale);
+    psplit_i_give_nothing(at, l->bias);
+  }
+  return all == PSPLIT_NONE ? direct : plus(at, all, direct);
+}
+
+/* x + skip, and a bias where there is one. */
+static void skip_norm(psplit_i_at *at, layer *l, uint32_t bias) {
+  bool any = false;
+  for (uint32_t i = 0; i < at->node->n_inputs; i++) any |= (i < 2 || i == bias) && wanted(at, i);
+  psplit_i_widen(at);
+  const ref two = add(at, wide_in(at, 0), wide_in(at, 1)), shift = wide_in(at, bias);
+  const ref x = plus(at, two, shift);
+  const ref g = through_sum(at, l, x, SKIP_SUM, any);
+  if (!any) return;
+  psplit_i_give_narrowed(at, 0, g);
+  if (wanted(at, 1)) psplit_i_give_narrowed(at, 1, psplit_i_sum_like(at, g, l->type, 1));
+  if (wanted(at, bias)) psplit_i_give_narrowed(at, bias, psplit_i_sum_like(at, g, l->type, bias));
+}
+
+void psplit_i_gradient_skip_layer_normalization(psplit_i_at *at) {
+  layer l = {.type = psplit_i_type_in(at, 0), .scale = 2, .bias = 3, .centre = true};
+  skip_norm(at, &l, 4);
+}
+void psplit_i_gradient_skip_rms_normalization(psplit_i_at *at) {
+  layer l = {.type = psplit_i_type_in(at, 0), .scale = 2, .bias = PSPLIT_NONE};
+  skip_norm(at, &l, 3);
+}
+
+/* Of each word [batch, sequence] the row of table i: of words, of positions, of segments. */
+static ref rows_of_table(psplit_i_at *at, uint32_t i) {
+  static const uint32_t where[] = {IDS, POSITIONS, SEGMENTS};
+  const ref shape = op1(at, "Shape", in(at, IDS));
+  ref rows = in(at, where[i]);
+  if (rows == PSPLIT_NONE) {
+    const ref length = gathered(at, shape, psplit_i_backward_int(at->b, 1), 0);
+    rows =
+      op3(at, "Range", psplit_i_backward_int(at->b, 0), length, psplit_i_backward_int(at->b, 1));
+  } else {
+    rows = cast(at, rows, PSPLIT_ELEM_INT64);
+  }
+  return expanded(at, rows, shape);
+}
+
+void psplit_i_gradient_embed_layer_normalization(psplit_i_at *at) {
+  layer l = {.type = psplit_i_type_out(at, 0), .scale = 5, .bias = 6, .centre = true};
+  ref rows[3] = {PSPLIT_NONE, PSPLIT_NONE, PSPLIT_NONE}, sum = PSPLIT_NONE;
+  bool any = false;
+  const bool segments = psplit_i_given(at, SEGMENTS);
+  if (!psplit_i_given(at, IDS) || !psplit_i_given(at, FIRST_TABLE) ||
+      !psplit_i_given(at, FIRST_TABLE + 1) || segments != psplit_i_given(at, FIRST_TABLE + 2)) {
+    psplit_i_refuse(at, "words, positions or one of the tables are missing");
+    return;
+  }
+  psplit_i_widen(at);
+  for (uint32_t i = 0; i < 2 + (uint32_t)segments; i++) {
+    any |= wanted(at, FIRST_TABLE + i);
+    rows[i] = rows_of_table(at, i);
+    const ref table = wide_in(at, FIRST_TABLE + i), part = gathered(at, table, rows[i], 0);
+    sum = sum == PSPLIT_NONE ? part : add(at, sum, part);
+  }
+  const ref g = through_sum(at, &l, sum, EMBEDDING_SUM, any);
+  const int64_t last = -1;
+  for (uint32_t i = 0; i < 2 + (uint32_t)segments; i++) {
+    if (!wanted(at, FIRST_TABLE + i)) continue;
+    const ref index = unsqueezed(at, rows[i], &last, 1);
+    const ref shape = psplit_i_shape_in(at, FIRST_TABLE + i);
+    psplit_i_give_narrowed(at, FIRST_TABLE + i,
+                           psplit_i_scattered(at, shape, index, g, PSPLIT_BY_INDEX));
+  }
+}
 
 /* (x - mean) / (deviation + 1e-9) */
 void psplit_i_gradient_mean_variance(psplit_i_at *at) {

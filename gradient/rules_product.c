@@ -111,6 +111,91 @@ void psplit_i_gradient_gemm(psplit_i_at *at) {
   give(at, 2, beta == 1 ? sum : mul(at, sum, number(at, (double)beta)));
 }
 
+void psplit_i_gradient_fused_gemm(psplit_i_at *at) {
+  if (psplit_i_through_activation(at, NULL)) psplit_i_gradient_gemm(at);
+}
+
+/* ---- products of matrices that are turned first ---- */
+
+/* An operand of the product: its axes in another order. */
+typedef struct turned {
+  uint32_t input;
+  int32_t rank;
+  bool flip, outer; /* the last two axes; the first one behind those between */
+  int64_t perm[PSPLIT_MAX_RANK], back[PSPLIT_MAX_RANK];
+} turned;
+
+static bool read_turned(psplit_i_at *at, uint32_t input, const char *flip, const char *outer,
+                        turned *t) {
+  *t = (turned){.input = input, .rank = psplit_i_need_rank(at, input)};
+  if (t->rank < 0) return false;
+  t->flip = t->rank > 1 && psplit_i_int_or(at, flip, 0) != 0;
+  t->outer = t->rank > 2 && psplit_i_int_or(at, outer, 0) != 0;
+  const int32_t n = t->rank;
+  for (int32_t i = 0; i < n; i++) t->perm[i] = i;
+  for (int32_t i = 0; t->outer && i < n - 1; i++) t->perm[i] = i < n - 2 ? i + 1 : 0;
+  if (t->flip) {
+    const int64_t row = t->perm[n - 2];
+    t->perm[n - 2] = t->perm[n - 1];
+    t->perm[n - 1] = row;
+  }
+  for (int32_t i = 0; i < n; i++) t->back[t->perm[i]] = i;
+  return true;
+}
+
+static ref turn(psplit_i_at *at, const turned *t) {
+  const ref a = in(at, t->input);
+  return t->flip || t->outer ? transposed(at, a, t->perm, (size_t)t->rank) : a;
+}
+
+/* A part of the operand as it was turned, with the product's batch axes: `rank` axes. */
+static void give_turned(psplit_i_at *at, const turned *t, ref part, int32_t rank) {
+  static const psplit_i_vtype any = {.rank = -1};
+  const psplit_i_vtype *type = psplit_i_type_in(at, t->input);
+  psplit_dim dims[PSPLIT_MAX_RANK];
+  if (t->outer) {
+    give(at, t->input, transposed(at, part, t->back, (size_t)t->rank));
+    return;
+  }
+  if (t->flip) part = flipped(at, part, rank);
+  const psplit_i_vtype wide = batched(psplit_i_type_out(at, 0), type, dims);
+  give(at, t->input, psplit_i_sum_like(at, part, wide.rank == rank ? &wide : &any, t->input));
+}
+
+/* The right operand is one matrix, the left one not turned. */
+static void turned_product_of_rows(psplit_i_at *at, const turned *b, ref g, int64_t k, int64_t n) {
+  if (wanted(at, 0)) give(at, 0, product(at, g, b->flip ? in(at, 1) : flipped(at, in(at, 1), 2)));
+  if (!wanted(at, 1)) return;
+  const ref rows = reshaped(at, in(at, 0), ints(at, (int64_t[]){-1, b->flip ? n : k}, 2));
+  const ref g_rows = reshaped(at, g, ints(at, (int64_t[]){-1, b->flip ? k : n}, 2));
+  give(at, 1,
+       b->flip ? product(at, flipped(at, g_rows, 2), rows)
+               : product(at, flipped(at, rows, 2), g_rows));
+}
+
+void psplit_i_gradient_fused_mat_mul(psplit_i_at *at) {
+  turned a, b;
+  int64_t k, n;
+  if (!read_turned(at, 0, "transA", "transBatchA", &a) ||
+      !read_turned(at, 1, "transB", "transBatchB", &b))
+    return;
+  if (a.rank < 2 || b.rank < 2 || ((a.outer || b.outer) && a.rank != b.rank)) {
+    psplit_i_refuse(at, "its operands are no matrices, or not as many of them");
+    return;
+  }
+  const float alpha = psplit_i_float_or(at, "alpha", 1);
+  const ref g = alpha == 1 ? grad(at) : mul(at, grad(at), number(at, (double)alpha));
+  const psplit_i_vtype *b_type = psplit_i_type_in(at, 1);
+  if (b.rank == 2 && !a.flip && !a.outer && psplit_i_size(at, b_type, 0, &k) &&
+      psplit_i_size(at, b_type, 1, &n)) {
+    turned_product_of_rows(at, &b, g, k, n);
+    return;
+  }
+  const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
+  if (wanted(at, 0)) give_turned(at, &a, product(at, g, flipped(at, turn(at, &b), b.rank)), rank);
+  if (wanted(at, 1)) give_turned(at, &b, product(at, flipped(at, turn(at, &a), a.rank), g), rank);
+}
+
 /* ---- Einsum ---- */
 
 enum { MAX_TERMS = 8, MAX_LETTERS = 52 };

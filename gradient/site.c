@@ -71,6 +71,7 @@ void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
 
 psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output) {
   if (output >= at->node->n_outputs || at->node->outputs[output] == PSPLIT_NONE) return PSPLIT_NONE;
+  if (output == 0 && at->before_activation != PSPLIT_NONE) return at->before_activation;
   return at->pass->gradient[at->node->outputs[output]];
 }
 

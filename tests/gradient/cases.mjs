@@ -4,7 +4,7 @@
 // positions of inputs whose gradient is checked (all float ones); float: float32, where ONNX Runtime
 // has no float64 kernel; linear: in each input by itself, so that a large step is exact; fixed: the
 // inputs from 1 on are always weights; sizes: axes from 2 on are always known; known: these axes
-// are; parts: outputs that count; omit: outputs that are left out.
+// are; parts: outputs that count; omit: outputs that are left out; domain: of the operator.
 const list = [];
 const net = (name, op, inputs, attrs = {}, options = {}) =>
   list.push({ name, op, inputs, attrs, ...options });
@@ -390,5 +390,92 @@ for (const direction of ['forward', 'reverse', 'bidirectional']) {
   net(`GRU ${direction} bare`, 'GRU', [small(3, 2, 3), small(d, 6, 3), small(d, 6, 2)], { hidden_size: 2n, direction },
     { float: true });
 }
+
+// ---- what optimisers of transformers write ----
+const fused = (name, op, inputs, attrs = {}, options = {}) => net(`${op} ${name}`, op, inputs, attrs,
+  { domain: 'com.microsoft', float: true, ...options });
+const words = (dims, ...values) => ({ ints: values, dims, type: 'int32' });
+fused('', 'Gelu', [range(-3, 3, 3, 5)]);
+fused('', 'QuickGelu', [range(-3, 3, 3, 5)]);
+fused('alpha', 'QuickGelu', [range(-3, 3, 3, 5)], { alpha: 1.2 });
+fused('', 'BiasGelu', [range(-3, 3, 2, 3, 5), range(-1, 1, 5)]);
+fused('', 'FastGelu', [range(-3, 3, 2, 3, 5), range(-1, 1, 5)]);
+fused('alone', 'FastGelu', [range(-3, 3, 3, 5)]);
+for (const [a, b, attrs] of [[[2, 3, 4], [4, 5], {}], [[2, 3, 4], [5, 4], { transB: 1n, alpha: 0.5 }],
+  [[2, 4, 3], [4, 5], { transA: 1n }], [[2, 2, 4, 3], [2, 2, 5, 4], { transA: 1n, transB: 1n, alpha: 2 }],
+  [[1, 4, 3], [2, 5, 4], { transA: 1n, transB: 1n }]]) {
+  fused(`[${a}] [${b}] ${Object.keys(attrs)}`, 'FusedMatMul', [a, b], attrs, { linear: true });
+}
+fused('', 'TransposeMatMul', [[2, 3, 4], [2, 5, 4]], { transB: 1n, alpha: 0.5 }, { linear: true });
+fused('batch', 'FusedMatMul', [[3, 2, 4], [2, 4, 5]], { transBatchA: 1n }, { linear: true });
+fused('batch both', 'FusedMatMul', [[4, 2, 3], [5, 2, 4]],
+  { transBatchA: 1n, transA: 1n, transBatchB: 1n, transB: 1n }, { linear: true });
+for (const [activation, ...values] of [['Relu'], ['Tanh'], ['Sigmoid'], ['Softplus'], ['Softsign'], ['LeakyRelu', 0.2],
+  ['ThresholdedRelu', 0.7], ['Elu', 0.6], ['Selu', 1.5, 0.7], ['HardSigmoid', 0.15, 0.5]]) {
+  const named = ['activation_alpha', 'activation_beta'];
+  const gamma = activation === 'Selu' ? ['activation_alpha', 'activation_gamma'] : named;
+  fused(activation, 'FusedGemm', [range(-1, 1, 3, 4), range(-1, 1, 4, 5), range(-1, 1, 5)],
+    { activation, ...Object.fromEntries(values.map((x, i) => [gamma[i], x])) });
+}
+fused('turned', 'FusedGemm', [[3, 4], [5, 4], [5]], { activation: 'Tanh', transB: 1n, alpha: 0.5, beta: 2 });
+for (const [activation, ...activation_params] of [['Relu'], ['Tanh'], ['Sigmoid'], ['LeakyRelu', 0.2], ['Clip', -1, 2],
+  ['HardSigmoid', 0.15, 0.5]]) {
+  fused(activation, 'FusedConv', [range(-1, 1, 1, 2, 4, 4), range(-1, 1, 3, 2, 3, 3), range(-1, 1, 3)],
+    { activation, ...(activation_params.length ? { activation_params } : {}), pads: [0n, 1n, 1n, 0n] }, { fixed: true });
+}
+fused('sum', 'FusedConv', [range(-1, 1, 1, 2, 4, 4), range(-1, 1, 3, 2, 3, 3), range(-1, 1, 3), range(-1, 1, 1, 3, 2, 2)],
+  { activation: 'Relu' }, { fixed: true });
+const skips = [[[2, 3, 6], [2, 3, 6]], [[2, 3, 6], [3, 6]], [[2, 3, 6], [1, 3, 6]]];
+for (const [x, skip] of skips) {
+  fused(`[${skip}]`, 'SkipLayerNormalization', [x, skip, range(0.5, 1.5, 6), [6], [6]], { epsilon: 0.01 });
+}
+fused('short', 'SkipLayerNormalization', [[2, 3, 6], [2, 3, 6], range(0.5, 1.5, 6)], { epsilon: 0.01 });
+fused('sum', 'SkipLayerNormalization', [[2, 3, 6], [2, 3, 6], range(0.5, 1.5, 6), [6], [6]], { epsilon: 0.01 },
+  { outputs: 4, omit: [1, 2], parts: [0, 3] });
+fused('sum alone', 'SkipLayerNormalization', [[2, 3, 6], [2, 3, 6], range(0.5, 1.5, 6), [6], [6]], { epsilon: 0.01 },
+  { outputs: 4, omit: [1, 2], parts: [3], only: [0, 1, 4] });
+fused('', 'SkipSimplifiedLayerNormalization', [[2, 3, 6], [2, 3, 6], range(0.5, 1.5, 6), [6]], { epsilon: 0.01 },
+  { outputs: 4, omit: [1, 2], parts: [0, 3] });
+fused('short', 'SkipSimplifiedLayerNormalization', [[2, 3, 6], [2, 3, 6], range(0.5, 1.5, 6)], { epsilon: 0.01 });
+const ids = words([2, 3], 1, 4, 1, 0, 2, 4), kinds = words([2, 3], 0, 1, 1, 0, 0, 1);
+const embed = (name, inputs, attrs = {}, options = {}) => fused(name, 'EmbedLayerNormalization', inputs,
+  { epsilon: 0.01, ...attrs }, { outputs: 2, parts: [0], known: [0, 1], ...options });
+embed('', [ids, kinds, [5, 6], [4, 6], [2, 6], range(0.5, 1.5, 6), [6]]);
+embed('two tables', [ids, null, [5, 6], [4, 6], null, range(0.5, 1.5, 6), [6]]);
+embed('positions', [ids, kinds, [5, 6], [4, 6], [2, 6], range(0.5, 1.5, 6), [6], null, words([2, 3], 3, 1, 0, 2, 2, 1)]);
+embed('sum', [ids, kinds, [5, 6], [4, 6], [2, 6], range(0.5, 1.5, 6), [6], null, words([1, 3], 3, 1, 0)],
+  {}, { outputs: 3, parts: [0, 2] });
+const small = (...dims) => range(-0.8, 0.8, ...dims);
+const qkv = (name, more, attrs = {}, options = {}) => fused(name, 'Attention',
+  [small(2, 3, 5), small(5, 12), small(12), ...more], { num_heads: 2n, ...attrs }, { known: [0], fixed: true, ...options });
+qkv('', []);
+qkv('no bias', [], {}, { only: [0, 1] });
+qkv('causal', [], { unidirectional: 1n });
+qkv('lengths', [words([2], 2, 3)]);
+qkv('keys', [words([2, 3], 1, 1, 0, 1, 0, 1)]);
+qkv('keys causal', [words([2, 3], 1, 1, 0, 1, 0, 1)], { unidirectional: 1n, scale: 0.7 });
+qkv('queries and keys', [words([2, 3, 3], 1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 1)]);
+qkv('light mask', [words([2, 3], 1, 1, 0, 1, 0, 1)], { mask_filter_value: -1 });
+qkv('added', [null, null, small(2, 2, 3, 3)]);
+qkv('added once', [words([2, 3], 1, 1, 0, 1, 0, 1), null, small(1, 2, 3, 3)]);
+fused('sizes', 'Attention', [small(2, 3, 5), small(5, 14), small(14)],
+  { num_heads: 2n, qkv_hidden_sizes: [4n, 4n, 6n] }, { fixed: true });
+const heads = (name, inputs, attrs = {}, options = {}) => fused(name, 'MultiHeadAttention', inputs,
+  { num_heads: 2n, ...attrs }, { known: [0, 2], ...options });
+heads('', [small(2, 3, 4), small(2, 5, 4), small(2, 5, 6)]);
+heads('bias', [small(2, 3, 4), small(2, 5, 4), small(2, 5, 6), small(14)]);
+heads('causal', [small(2, 3, 4), small(2, 3, 4), small(2, 3, 4), small(12)], { unidirectional: 1n });
+heads('keys', [small(2, 3, 4), small(2, 3, 4), small(2, 3, 4), small(12), words([2, 3], 1, 1, 0, 1, 0, 1)]);
+heads('lengths', [small(2, 3, 4), small(2, 5, 4), small(2, 5, 4), null, words([2], 2, 4)]);
+heads('added', [small(2, 3, 4), small(2, 5, 4), small(2, 5, 4), small(12), null, small(1, 2, 3, 5)], { scale: 0.6 });
+heads('apart', [small(2, 3, 4), small(2, 2, 5, 2), small(2, 2, 5, 2)], {}, { known: [0, 1, 2, 3] });
+const angle = { ...range(-1, 1, 6, 2), type: 'float32' }, wide = { ...range(-1, 1, 6, 1), type: 'float32' };
+const positions = (...dims) => ({ ints: Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, i) => (i * 5) % 6), dims });
+const turn = (name, inputs, attrs = {}) => fused(name, 'RotaryEmbedding', inputs, attrs,
+  { linear: true, only: [0], known: [1, 2, 3] });
+turn('first', [[2, 3, 8], { ints: [2], dims: [1] }, angle, angle]);
+turn('each', [[2, 3, 8], positions(2, 3), angle, angle], { interleaved: 1n });
+turn('apart', [[2, 2, 3, 4], positions(2, 3), angle, angle]);
+turn('part', [[2, 3, 8], positions(2, 3), wide, wide], { num_heads: 2n, rotary_embedding_dim: 2n });
 
 export { list as cases };

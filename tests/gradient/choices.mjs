@@ -36,7 +36,7 @@ const branch = (op) => graph({ nodes: [node(op, ['a'], ['out'])], outputs: [valu
 const refused = {
   If: around([node('If', ['yes'], ['b'], { then_branch: branch('Tanh'), else_branch: branch('Neg') })],
     { initializers: { yes: tensor('bool', [], [1]) } }),
-  'com.microsoft.FastGelu': around([node('FastGelu', ['a'], ['b'], {}, 'com.microsoft')], { domains: ['com.microsoft'] }),
+  'com.microsoft.Inverse': around([node('Inverse', ['a'], ['b'], {}, 'com.microsoft')], { domains: ['com.microsoft'] }),
   'local.Twist': around([node('Twist', ['a'], ['b'], {}, 'local')],
     { domains: ['local'], functions: [localFunction('Twist', 'Tanh')] }),
   Det: around([node('Det', ['a'], ['d']), node('Expand', ['d', 'shape'], ['b'])],

@@ -30,7 +30,7 @@ function prepare(net, at) {
     const name = `x${i}`;
     const dims = Array.isArray(input) ? input : input.dims;
     const count = product(dims);
-    if (input.ints) return { name, ...tensor('int64', dims, input.ints) };
+    if (input.ints) return { name, ...tensor(input.type ?? 'int64', dims, input.ints) };
     if (input.bools) return { name, ...tensor('bool', dims, input.bools) };
     const wanted = !input.type && (net.only?.includes(i) ?? true);
     if (input.reals) return { name, wanted, ...tensor(input.type ?? type, dims, input.reals) };
@@ -46,7 +46,8 @@ const outputNames = (net) => Array.from({ length: net.outputs ?? 1 }, (_, o) =>
 // The model in one of the three ways; `weights` maps outputs to R, or is null for y itself.
 function build(net, inputs, way, R) {
   const outputs = outputNames(net);
-  const nodes = [node(net.op, inputs.map((input) => input?.name ?? ''), outputs, net.attrs)];
+  const nodes = [node(net.op, inputs.map((input) => input?.name ?? ''), outputs, net.attrs, net.domain)];
+  const domains = net.domain ? [net.domain] : [];
   const initializers = {}, declared = [];
   for (const [i, input] of inputs.entries()) {
     if (!input) continue;
@@ -60,7 +61,7 @@ function build(net, inputs, way, R) {
     }
   }
   if (!R) {
-    return model({ nodes, initializers, inputs: declared, opset: net.opset,
+    return model({ nodes, initializers, inputs: declared, opset: net.opset, domains,
       outputs: outputs.filter((name) => name).map((name) => block(name)) });
   }
   const sums = [];
@@ -76,7 +77,7 @@ function build(net, inputs, way, R) {
     last = `sum${i}`;
   }
   const type = Object.values(R)[0].type;
-  return { loss: last, bytes: model({ nodes, initializers, inputs: declared, opset: net.opset,
+  return { loss: last, bytes: model({ nodes, initializers, inputs: declared, opset: net.opset, domains,
     outputs: [value(last, type, [])] }) };
 }
 const block = (name) => Buffer.concat([Buffer.from([10, name.length]), Buffer.from(name)]);

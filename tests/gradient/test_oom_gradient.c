@@ -86,6 +86,13 @@ static const char *const OPERATORS[][2] = {
    " f = LogSoftmax (e) g = ReduceMax <axes = [2]> (f) h = Sub (f, g)"
    " i = ReduceLogSumExp <axes = [-1], keepdims = 1> (h) j = Div (h, i)"
    " y = Mul (j, x) }"},
+  {"fused",
+   "<ir_version: 8, opset_import: [\"\": 18, \"com.microsoft\": 1]>"
+   "(float[2,3,4] x) => (float[2,3,4] y) <float[4] w = raw {0 * 4}, float[4,12] q = raw {0 * 48},"
+   " float[4,4] m = raw {0 * 16}, int32[2] n = {2, 3}> {"
+   " a = com.microsoft.SkipLayerNormalization (x, x, w, w) b = com.microsoft.BiasGelu (a, w)"
+   " c = com.microsoft.Attention <num_heads = 2> (b, q, , n)"
+   " y = com.microsoft.FusedMatMul <transB = 1, alpha = 0.5> (c, m) }"},
 };
 
 int main(int argc, char **argv) {

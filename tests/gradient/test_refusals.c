@@ -15,6 +15,7 @@
 
 #define BAD_LOSS "it is softmax-cross-entropy:logits=L,labels=Y"
 #define OPSET(n) "<ir_version: 8, opset_import: [\"\": " #n "]>"
+#define FUSED "<ir_version: 8, opset_import: [\"\": 18, \"com.microsoft\": 1]>"
 
 /* `output`: the loss is a value of the model, not of a kind. */
 static psplit_code differentiate(const psplit_model *model, const char *loss, bool output,
@@ -205,10 +206,72 @@ static void of_optimizers(void **state) {
   " q) => (float[2,6] y) <float[6] w = raw {0 * 6}> {" \
   " p = Mul (x, w) y = com.example.Product (p, q) }"
 
+/* x [2, 6] and p [2, 3, 8], of 4 heads. */
+#define TOKENS(inputs, body)                                                                \
+  FUSED "(float[2,3,8] x" inputs                                                            \
+        ") => (float[2,3,8] y) <float[8] w = raw {0 * 8}, float[8,24] w2 = raw {0 * 192}, " \
+        "float[24] w3 = raw {0 * 24}, float[9,2] table = raw {0 * 18}> {"                   \
+        " p = Mul (x, w) " body " }"
+#define HEADS "<num_heads = 4"
+
 static const struct {
   const char *model;
   const char *why; /* NULL: it has a gradient */
 } operators[] = {
+  {TOKENS("", "y = com.microsoft.Attention " HEADS "> (p, w2, w3)"), NULL},
+  {TOKENS("", "y = com.microsoft.Attention " HEADS ", do_rotary = 1> (p, w2, w3)"),
+   "by a table that no input gives"},
+  {TOKENS("", "y = com.microsoft.Attention <num_heads = 5> (p, w2, w3)"),
+   "its heads do not fit its weight"},
+  {TOKENS("", "y = com.microsoft.Attention (p, w2, w3)"), "its heads, or the shape of its weight"},
+  {TOKENS("", "y = com.microsoft.Attention " HEADS ", qkv_hidden_sizes = [8, 8, 4]> (p, w2, w3)"),
+   "its heads do not fit its weight"},
+  {TOKENS(", float[2,2,4,5,2] past",
+          "y, now = com.microsoft.Attention " HEADS "> (p, w2, w3, , past)"),
+   "without a cache"},
+  {TOKENS(", int32[4] mask", "y = com.microsoft.Attention " HEADS "> (p, w2, w3, mask)"),
+   "its mask is none of lengths"},
+  {TOKENS(", int32[2] mask", "y = com.microsoft.Attention " HEADS "> (p, w2, w3, mask)"), NULL},
+  {TOKENS("", "y = com.microsoft.MultiHeadAttention " HEADS "> (p, p, p, w3)"), NULL},
+  {TOKENS("", "y = com.microsoft.MultiHeadAttention <num_heads = 3> (p, p, p, w3)"),
+   "its heads, or their size, are not known"},
+  {TOKENS("", "y = com.microsoft.MultiHeadAttention " HEADS "> (p)"), "its input 1 is omitted"},
+  {TOKENS(", float[2,4,5,2] k", "y = com.microsoft.MultiHeadAttention " HEADS "> (p, k, k)"), NULL},
+  {TOKENS(", float[2,4,5,2] k", "y = com.microsoft.MultiHeadAttention " HEADS "> (p, k, k, w3)"),
+   "do not fit each other"},
+  {TOKENS(", float[2,4,5,2] k",
+          "y, k2, v2 = com.microsoft.MultiHeadAttention " HEADS "> (p, p, p, w3, , , k, k)"),
+   "without a cache"},
+  {TOKENS(", int32[2] seqlens, int32 total", "y, k, v = com.microsoft.GroupQueryAttention " HEADS
+                                             ", kv_num_heads = 4> (p, p, p, , , seqlens, total)"),
+   "which optimisers for one runtime write: train the model as it was before"},
+  {TOKENS(", uint8[8,1,16] q, float[8] s",
+          "y = com.microsoft.MatMulNBits <K = 8, N = 8, bits = 4, block_size = 32> (p, q, s)"),
+   "it computes with quantised numbers, which have no gradients: train the model as it was before"},
+  {TOKENS("", "y = com.microsoft.SkipLayerNormalization (p, p, w)"), NULL},
+  {TOKENS("", "y, m = com.microsoft.SkipLayerNormalization (p, p, w) "), NULL},
+  {TOKENS("", "z, m, i, y = com.microsoft.SkipLayerNormalization (p, p, w)"), NULL},
+  {TOKENS("", "z, m = com.microsoft.SkipLayerNormalization (p, p, w) y = Mul (z, m)"),
+   "the loss is made of its output 1"},
+  {TOKENS(", int64[1] at", "y = com.microsoft.RotaryEmbedding (p, at, table, table)"), NULL},
+  {TOKENS(", int64[1] at", "y = com.microsoft.RotaryEmbedding <scale = 2.0> (p, at, table, table)"),
+   "its positions are scaled or packed"},
+  {TOKENS(", int64[1] at",
+          "y = com.microsoft.RotaryEmbedding <num_heads = 8, rotary_embedding_dim = 3> (p, at, "
+          "table, table)"),
+   "the size that it turns is not even"},
+  {TOKENS("", "y = com.microsoft.FusedMatMul <transBatchA = 1> (p, w2)"),
+   "its operands are no matrices, or not as many of them"},
+  {FUSED "(float[2,6] x) => (y) <float[6,6] w = raw {0 * 36}> {"
+         " y = com.microsoft.FusedGemm <activation = \"Sin\"> (x, w) }",
+   "its activation is none whose gradient its result tells"},
+  {FUSED "(float[2,6] x) => (y) <float[6,6] w = raw {0 * 36}> {"
+         " y = com.microsoft.FusedGemm <activation = \"LeakyRelu\", activation_alpha = -0.5>"
+         " (x, w) }",
+   "its activation is none whose gradient its result tells"},
+  {FUSED "(int32[2,3] x, float[2,3,6] target) => (y) <float[9,6] w = raw {0 * 54}> {"
+         " y, i = com.microsoft.EmbedLayerNormalization (x, x, w, w, , , ) }",
+   "one of the tables are missing"},
   {LSTM("", ""), NULL},
   {LSTM(", activations = [\"sigmoid\", \"Tanh\", \"tanh\"]", ""), NULL},
   {LSTM("", ", , lens"), "it has sequence_lens"},
@@ -436,9 +499,11 @@ static void of_omitted_inputs(void **state) {
     for (uint32_t omitted = 0; omitted + all < needs && needs > 1; omitted++) {
       psplit_i_text text = {0};
       psplit_diag diag = {0};
-      psplit_i_text_addf(&text, OPSET(18) "(float[1,1,1,1] x) => (y) <float[1] w = {0}> {"
-                                          " p = Mul (x, w) y = %s (",
-                         rules[r].op_type);
+      psplit_i_text_addf(&text,
+                         FUSED
+                         "(float[1,1,1,1] x) => (y) <float[1] w = {0}> {"
+                         " p = Mul (x, w) y = %s%s%s (",
+                         rules[r].domain, *rules[r].domain ? "." : "", rules[r].op_type);
       for (uint32_t i = 0; i < needs; i++)
         psplit_i_text_addf(&text, "%s%s", i ? ", " : "", i == omitted ? "" : "p");
       psplit_i_text_puts(&text, ") }");

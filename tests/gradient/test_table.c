@@ -15,9 +15,13 @@ static void every_entry_is_found(void **state) {
   const psplit_i_gradient_rule *rules = psplit_i_gradient_rules(&n);
   assert_true(n > 100);
   for (uint32_t i = 0; i < n; i++) {
-    if (i > 0) assert_true(strcmp(rules[i - 1].op_type, rules[i].op_type) < 0);
+    if (i > 0) {
+      const int domains = strcmp(rules[i - 1].domain, rules[i].domain);
+      assert_true(domains < 0 ||
+                  (domains == 0 && strcmp(rules[i - 1].op_type, rules[i].op_type) < 0));
+    }
     const psplit_i_node node = {
-      .op_type = rules[i].op_type, .domain = "", .opset = 18, .function = PSPLIT_NONE};
+      .op_type = rules[i].op_type, .domain = rules[i].domain, .opset = 18, .function = PSPLIT_NONE};
     assert_ptr_equal(psplit_i_gradient_rule_of(&node), &rules[i]);
   }
 }
@@ -28,11 +32,17 @@ static void others_are_not(void **state) {
     .op_type = "Loop", .domain = "", .opset = 18, .function = PSPLIT_NONE};
   const psplit_i_node elsewhere = {
     .op_type = "Relu", .domain = "other", .opset = 1, .function = PSPLIT_NONE};
+  const psplit_i_node standard = {
+    .op_type = "Relu", .domain = "com.microsoft", .opset = 1, .function = PSPLIT_NONE};
+  const psplit_i_node fused = {
+    .op_type = "FusedConv", .domain = "", .opset = 18, .function = PSPLIT_NONE};
   const psplit_i_node local = {.op_type = "Relu", .domain = "", .opset = 18, .function = 0};
   const psplit_i_node early = {
     .op_type = "SoftmaxCrossEntropyLoss", .domain = "", .opset = 11, .function = PSPLIT_NONE};
   assert_null(psplit_i_gradient_rule_of(&unknown));
   assert_null(psplit_i_gradient_rule_of(&elsewhere));
+  assert_null(psplit_i_gradient_rule_of(&standard));
+  assert_null(psplit_i_gradient_rule_of(&fused));
   assert_null(psplit_i_gradient_rule_of(&local));
   assert_null(psplit_i_gradient_rule_of(&early));
 }
