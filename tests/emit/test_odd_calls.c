@@ -294,6 +294,56 @@ static void merged_models_are_old_or_new(void **state) {
   }
 }
 
+/* A weight of both stages, of many pieces that are compared. */
+static const char LONG_MODEL[] =
+  "(float[n,400000] x) => (float[n,400000] y)"
+  " <float[400000] w = random(1)> { a = Add (x, w) y = Add (a, w) }";
+
+static psplit_code split_long(psplit_diag *diag) {
+  static const uint32_t node_stage[] = {0, 1};
+  static const psplit_plan_stage stages[] = {{.device = "d", .n_nodes = 1},
+                                             {.device = "d", .n_nodes = 1}};
+  psplit_model *whole = NULL;
+  write_model_text("long.onnx", LONG_MODEL);
+  psplit_code code = psplit_model_open("long.onnx", NULL, diag, &whole);
+  if (code != PSPLIT_OK) return code;
+  const psplit_plan_transfer transfers[] = {
+    {.value = psplit_i_graph_find_value(psplit_i_model_graph(whole), "a"),
+     .tensor = "a",
+     .from = 0,
+     .to = 1}};
+  const psplit_plan long_plan = hand_plan(2, node_stage, 2, stages, 1, transfers);
+  const psplit_emit_options inlining = {.struct_size = sizeof inlining, .n_threads = 1};
+  code = psplit_emit(whole, &long_plan, "s", &inlining, diag);
+  psplit_model_close(whole);
+  return code;
+}
+
+static void a_merge_ends_soon_after_it_is_cancelled(void **state) {
+  enum { MOST_CALLS = 32 }; /* writing the weight takes 25, comparing it 50 */
+  (void)state;
+  psplit_code code = PSPLIT_CANCELLED;
+  begin_state(split_long);
+  psplit_i_text old = snapshot();
+  for (long nth = 0; code != PSPLIT_OK; nth++) {
+    volatile int flag = 0;
+    psplit_diag diag = {0};
+    psplit_merge_options merging;
+    psplit_merge_options_init(&merging);
+    merging.cancel = &flag;
+    cancel_at_call(nth, &flag);
+    code = psplit_merge("s", "m.onnx", &merging, &diag, NULL);
+    const long more = calls_since_cancelled();
+    stop_failing_calls();
+    if (code == PSPLIT_OK) continue;
+    if (code != PSPLIT_CANCELLED || more > MOST_CALLS)
+      fail_msg("call %ld: %s: %s, and %ld more calls", nth, psplit_code_name(code), diag.message,
+               more);
+    assert_true(is_as(&old));
+  }
+  psplit_i_text_fini(&old);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_model, leave_model)
   const struct CMUnitTest tests[] = {
@@ -301,6 +351,7 @@ int main(void) {
     TEST(splits_are_old_or_new),
     TEST(references_are_old_or_new),
     TEST(merged_models_are_old_or_new),
+    TEST(a_merge_ends_soon_after_it_is_cancelled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -504,7 +504,7 @@ static void own_format_is_read(void **state) {
 static void published_format_is_read(void **state) {
   (void)state;
   static const char text[] =
-    "{\"maxSizePerFPGA\": 100.0, \"maxFPGAs\": 2, \"maxCPUs\": 1, \"nodes\": ["
+    "{\"maxSizePerFPGA\": 100.0, \"maxFPGAs\": 2, \"maxCPUs\": 3, \"nodes\": ["
     "{\"id\": 4, \"supportedOnFpga\": 1, \"cpuLatency\": 20, \"fpgaLatency\": 2.5, \"size\": 60.5,"
     " \"isBackwardNode\": 0, \"colorClass\": -3},"
     "{\"id\": 2, \"supportedOnFpga\": false, \"cpuLatency\": 1, \"fpgaLatency\": 0, \"size\": 1,"
@@ -520,6 +520,9 @@ static void published_format_is_read(void **state) {
   assert_int_equal(p->together[0], p->together[1]);
   assert_int_equal(p->node_flags[1], PSPLIT_NODE_BACKWARD);
   assert_true(p->devices[0].count == 2 && p->devices[1].free_comm && p->any_device_order);
+  assert_true(!p->devices[0].free_comm && p->devices[1].count == 3);
+  assert_true(p->devices[0].memory_bytes == 100 && p->devices[1].memory_bytes == 0);
+  assert_true(p->net_send_ns[0] == (int64_t)(0.25 * p->ticks_per_unit));
   assert_int_equal(p->comm, PSPLIT_COMM_SHARED);
   psplit_problem_destroy(p);
 }

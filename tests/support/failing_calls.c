@@ -7,8 +7,11 @@
 
 static atomic_long n_until_failure = -1; /* of all threads */
 static int reason, reason_of_exchanges;
+static volatile int *cancelled; /* NULL: nobody cancels */
+static atomic_long n_until_cancelled;
 
 static bool fails(void) {
+  if (cancelled && atomic_fetch_sub(&n_until_cancelled, 1) == 0) *cancelled = 1;
   if (n_until_failure < 0 || atomic_fetch_sub(&n_until_failure, 1) != 0) return false;
   errno = reason;
   return true;
@@ -21,7 +24,15 @@ void fail_call_after(long nth, int why) {
 
 void fail_exchanges(int why) { reason_of_exchanges = why; }
 
+void cancel_at_call(long nth, volatile int *flag) {
+  n_until_cancelled = nth;
+  cancelled = flag;
+}
+
+long calls_since_cancelled(void) { return -1 - n_until_cancelled; }
+
 bool stop_failing_calls(void) {
+  cancelled = NULL;
   const bool failed = n_until_failure < 0;
   reason_of_exchanges = 0;
   n_until_failure = -1;

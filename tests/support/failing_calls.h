@@ -11,6 +11,10 @@
 void fail_call_after(long nth, int why);
 /* A file system that cannot exchange files: all calls of renameat2 fail. */
 void fail_exchanges(int why);
+/* Has the call after the next `nth` set the flag of a user who cancels; none fails for that. */
+void cancel_at_call(long nth, volatile int *flag);
+/* How many calls were made since: of no use before it is set. */
+long calls_since_cancelled(void);
 /* No call fails any more. Tells whether one has. */
 bool stop_failing_calls(void);
 

@@ -53,6 +53,20 @@ static const char GIVEN[] =
   "  [l] loss = ReduceMean <keepdims = 0> (d)\n"
   "}\n";
 
+/* A weight that stays as it is, and that whoever runs the model may give: an input with a default,
+ * which the backward pass reads too. */
+static const char FROZEN[] =
+  "<ir_version: 8, opset_import: [\"\": 17]>\n"
+  "main (float[n,8] x, float[8] k) => (float loss) <float[8,8] w1 = random(1), float[8,8] w2 = "
+  "random(2), float[8] k = random(3)> {\n"
+  "  [a] a = MatMul (x, w1)\n"
+  "  [b] b = Tanh (a)\n"
+  "  [q] q = Mul (b, k)\n"
+  "  [c] c = MatMul (q, w2)\n"
+  "  [d] d = Mul (c, q)\n"
+  "  [l] loss = ReduceMean <keepdims = 0> (d)\n"
+  "}\n";
+
 /* A branch with a weight, and with constants of both kinds that the backward pass reads and that
  * are too large for the scan to take into memory. */
 static const char BRANCH[] =
@@ -81,7 +95,9 @@ enum {
   N_OF_STATES,
   WEIGHTS0 = N_SHARED,
   N_OF_APART,
-  N_OF_GIVEN = MANIFEST + 1
+  N_OF_GIVEN = MANIFEST + 1,
+  FROZEN0 = N_OF_GIVEN,
+  N_OF_FROZEN
 };
 
 static const char *const OF_STATES[] = {"out/stage0.onnx",          "out/stage1.onnx",
@@ -91,6 +107,8 @@ static const char *const OF_APART[] = {"out/stage0.onnx", "out/stage1.onnx", "ou
                                        "out/stage0.again.onnx", "out/stage0.weights.onnx"};
 
 static const char *const OF_GIVEN[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json"};
+static const char *const OF_FROZEN[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json",
+                                        "out/stage0.backward.onnx"};
 
 static void split(const char *text, const psplit_training_form *form, psplit_boundary boundary) {
   static const char *const pins[] = {"[abq]=0", "[cdl]=1"};
@@ -102,7 +120,7 @@ static void split(const char *text, const psplit_training_form *form, psplit_bou
     .struct_size = sizeof reading, .inline_ifs = &taken, .n_inline_ifs = inlines};
   const psplit_training_options options = {.loss_output = "loss",
                                            .freeze = frozen,
-                                           .n_freeze = inlines,
+                                           .n_freeze = inlines || text == FROZEN,
                                            .gradient_of = given,
                                            .n_gradient_of = text == GIVEN};
   const psplit_emit_options emitting = {.struct_size = sizeof emitting,
@@ -767,6 +785,17 @@ static const edited_split BY_APART[] = {
    {{AGAIN0, "Tanh (a)", "Sigmoid (a)", NULL}}},
 };
 
+static const edited_split BY_FROZEN[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: stage 0: the manifest does not list input \"k\"",
+   {{MANIFEST, "\"optional_inputs\": [\n            {\"name\": \"k\", \"from\": \"model\"}",
+     "\"optional_inputs\": [", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: stage 0: initializer \"z\" is not the model's",
+   {{FROZEN0, "float[8] k = raw", "float[8] z = raw", NULL}}},
+};
+
 static const edited_split BY_BRANCH[] = {
   {PSPLIT_OK, "", {{0, "", "", NULL}}},
   {PSPLIT_MISMATCH,
@@ -811,6 +840,16 @@ static void with_gradients_of_inputs(void **state) {
   forget();
 }
 
+static void with_a_default(void **state) {
+  (void)state;
+  psplit_training_form form;
+  psplit_training_form_init(&form);
+  split(FROZEN, &form, PSPLIT_BOUNDARY_IO);
+  read_split(OF_FROZEN, N_OF_FROZEN);
+  each_is_told(BY_FROZEN, sizeof BY_FROZEN / sizeof *BY_FROZEN, false);
+  forget();
+}
+
 /* The stages say what was inlined, without which they are of another model than the file's. */
 static void with_a_branch(void **state) {
   (void)state;
@@ -834,6 +873,7 @@ static void with_a_branch(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
   const struct CMUnitTest tests[] = {TEST(with_states), TEST(with_weights_apart),
-                                     TEST(with_gradients_of_inputs), TEST(with_a_branch)};
+                                     TEST(with_gradients_of_inputs), TEST(with_a_branch),
+                                     TEST(with_a_default)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
