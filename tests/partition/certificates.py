@@ -167,6 +167,53 @@ def seal(lines):
     return (text + f"end {zlib.crc32(text.encode()):08x}\n").encode()
 
 
+# Two nodes and a message between them, of which one may be at its reader's without one; two devices.
+PAIR = {"format": "psplit-problem", "devices": [{"count": 2}], "nodes": [{"time_ns": 10}, {"time_ns": 10}],
+        "tensors": [{"producer": 0, "consumers": [1], "send_ns": 1, "recv_ns": 2}]}
+KINDS = PAIR | {"devices": [{"class": 0}, {"class": 1}],
+                "nodes": [{"time_ns": [10, 9]}, {"time_ns": [10, 9]}]}
+MESSAGE = {"format": "psplit-problem", "comm": "shared", "message_latency": "per_pair", "devices": [{"count": 2}],
+           "links": [{"latency_ns": 5}], "nodes": [{"time_ns": 10}, {"time_ns": 0}, {"time_ns": 10}],
+           "tensors": [{"producer": 0, "consumers": [1], "send_ns": 0, "recv_ns": 0},
+                       {"producer": 1, "consumers": [2], "send_ns": 0, "recv_ns": 0, "no_message": True}]}
+# Problem, what differs from the head below, bound, proof, and what the refusal says; "": it is true.
+BY_HAND = (
+    (PAIR, {}, 11, ["proof cut", "node 0", "send 0 1 1"], ""),
+    (PAIR, {}, 12, ["proof cut", "node 1", "receive 0 1 2"], ""),
+    (PAIR, {}, 13, ["proof cut", "node 1", "receive 0 1 3"], "more flow than the tensor costs"),
+    (PAIR, {}, 12, ["proof cut", "node 0", "send 0 1 1"], "the cut is 11, less than the bound"),
+    (PAIR, {}, 11, ["proof cut", "node 1", "send 0 1 1"], "the flow does not add up at the items of node 0"),
+    (PAIR, {}, 11, ["proof cut", "node 0", "send 0 0 1"], "the node does not read the tensor"),
+    (PAIR, {}, 11, ["proof cut", "node 0", "send 1 1 1"], "the node does not read the tensor"),
+    (PAIR, {"overlap": 1}, 11, ["proof cut", "node 0", "send 0 1 1"], "a cut proves nothing with overlap"),
+    (PAIR, {}, 10, ["proof totals"], ""),
+    (PAIR, {}, 11, ["proof totals"], "devices have room for all with loads of 10"),
+    (PAIR, {}, 12, ["round", "limit 0 1", "proof totals"], "the two may be in different stages"),
+    (PAIR, {}, 11, ["round", "limit 0 1", "proof totals"], ""),
+    (PAIR, {}, 20, ["round", "join 0 1", "proof totals"], "the one may not join the other"),
+    (PAIR, {"contiguous": 0}, 11, ["round", "limit 0 1", "proof totals"], "no rule unites nodes here"),
+    (PAIR, {"devices": "0"}, 10, ["proof totals"], "no such number of devices"),
+    (PAIR, {"relays": ""}, 10, ["proof totals"], "with relays a tensor counts once"),
+    (PAIR, {"messages": ""}, 10, ["proof totals"], "no messages count here"),
+    (KINDS, {"devices": "1 1", "stage": "0 1", "device": "0 1", "value": 11}, 10, ["proof totals"], ""),
+    (KINDS, {"devices": "1 1", "stage": "0 1", "device": "1 0", "value": 12}, 10, ["proof totals"],
+     "devices are out of order"),
+    (MESSAGE, {"messages": ""}, 15, ["proof cut", "node 0", "sent 5"], "the cut is 10, less than the bound"),
+    (MESSAGE, {"messages": ""}, 15, ["proof cut", "node 0", "sent 6"], "more than a message"),
+    (MESSAGE, {"messages": ""}, 15, ["round", "join 1 2", "proof totals"], "the one may not join the other"),
+)
+
+
+def by_hand(checker, content, changes, bound, proof):
+    """A certificate that nobody made, whose split is all in the first stage."""
+    problem = checker.Problem(content)
+    head = {"psplit-certificate": 1, "problem": f"{problem.digest()} {problem.n} {len(problem.nets)}",
+            "objective": "throughput", "contiguous": 1, "no-empty-stages": 0, "chunks": 1,
+            "comm": content.get("comm", "p2p"), "overlap": 0, "devices": 2, "stage": " ".join("0" * problem.n),
+            "device": "0 0", "value": 20} | changes | {"claimed": bound, "bound": bound}
+    return problem, seal([f"{word} {value}".rstrip() for word, value in head.items()] + proof)
+
+
 def mutate(rng, lines):
     lines = list(lines)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -342,6 +389,8 @@ def main():
         for name, content, more, line in (
                 ("cases over two kinds of devices", two_kinds_of_devices(0), [], b"proof cases"),
                 ("cases of more than 64 clusters", many_clusters(2), [], b"proof cases"),
+                ("cases with overlap", large_problem(random.Random(176))[0] | {"overlap": True},
+                 ["--no-empty-stages"], b"proof cases"),
                 ("flows", random_problem(random.Random(1120))[0], ["--non-contiguous"], b"send "),
                 ("flows of 1", random_problem(random.Random(1104))[0], ["--non-contiguous"],
                  b"receive 0 3 1")):
@@ -394,6 +443,13 @@ def main():
         flipped = [spoiler.verdict(problem, data[:n] + bytes([data[n] ^ 1]) + data[n + 1:])
                    for n in range(len(data))]
         check("one with another byte is refused", all(flipped))
+
+        wrong = []
+        for *lie, words in BY_HAND:
+            verdict = spoiler.verdict(*by_hand(checker, *lie))
+            if (verdict or (0, "no"))[1].find(words) < 0 or bool(verdict) != bool(words):
+                wrong.append(f"{lie[1:]}: {verdict}, not: {words or 'it holds'}")
+        check("what is written by hand is told", not wrong, "\n".join(wrong))
 
         def outside(*arguments):
             return subprocess.run([sys.executable, options.checker, *arguments],
