@@ -433,8 +433,8 @@ static void all_stages_but_those_with_a_root_receive_a_message(void **state) {
   expect_decided(tiny, 2);
 }
 
-/* Steps of a scan, each of which reads the input: hardly any downsets, in which the time limit would
- * go to annealing. */
+/* Steps of a scan, each of which reads the input: hardly any downsets, in which the time limit
+ * would go to annealing. */
 static void narrow_graphs_are_decided_before_they_are_annealed(void **state) {
   (void)state;
   enum { STEPS = 4, NODES = 1 + 6 * STEPS, NETS = 10 * STEPS, DEVICES = 6 };
