@@ -193,6 +193,8 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *
   psplit_i_json_put_int(json, "recv_ns", plan->recv_ns);
   psplit_i_json_put_int(json, "send_ns", plan->send_ns);
   psplit_i_json_put_int(json, "load_ns", plan->load_ns);
+  if (psplit_plan_is_fill_drain(split->plan))
+    psplit_i_json_put_int(json, "backward_load_ns", plan->backward_load_ns);
   psplit_i_json_put_int(json, "layout_ns", plan->layout_ns);
   write_inputs(split, json, "inputs", &split->stages[s], false);
   if (overridable(split) && any_optional(split->graph))
@@ -338,6 +340,8 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   key_string(json, "bound", plan->bound);
   psplit_i_json_put_int(json, "bottleneck_ns", plan->bottleneck_ns);
   psplit_i_json_put_int(json, "latency_ns", plan->latency_ns);
+  if (psplit_plan_is_fill_drain(plan))
+    psplit_i_json_put_int(json, "fill_drain_ns", plan->fill_drain_ns);
   if (plan->latency_per_pair) key_string(json, "message_latency", "per_pair");
   psplit_i_json_put_int(json, "lower_bound_ns", plan->lower_bound_ns);
   psplit_i_json_put_double(json, "gap_frac", plan->gap_frac);

@@ -170,6 +170,8 @@ static void read_root(const item *root, psplit_i_manifest *m) {
                            &m->n_duplicates);
   need_text(&plan, "cost_source", &m->cost_source);
   m->bottleneck_ns = read_ns(&plan, "bottleneck_ns");
+  const item objective = psplit_i_json_find(&plan, "objective");
+  m->fill_drain = strcmp(psplit_i_json_borrow(objective), "fill-drain") == 0;
   m->total_compute_ns = read_ns(&plan, "total_compute_ns");
   psplit_i_read_training(psplit_i_json_find(root, "training"), m);
   read_files(psplit_i_json_find(root, "files"), m);

@@ -239,6 +239,7 @@ typedef struct psplit_i_manifest {
   uint32_t n_inlined;
   const psplit_i_inlined_row *inlined;
   int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
+  bool fill_drain;                         /* planned to train by that schedule */
   const char *cost_source;
   const char *const *training_files; /* of the object "training": all that it names */
   uint32_t n_training_files;

@@ -226,6 +226,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_code code = PSPLIT_OK;
   if (planner->segmented || planner->n_replicas) return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  if (planner->options.objective == PSPLIT_FILL_DRAIN) return PSPLIT_OK; /* of loads as a whole */
   PSPLIT_TRY(replicate(planner, diag));
   if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
       (has_copies(planner) || mostly_moves(planner)))

@@ -179,6 +179,8 @@ static int check_format(const request *r) {
 /* Which options need a format; 0, else the exit status. */
 static int check_options(const request *r) {
   const bool several = r->first_k != r->last_k;
+  if (r->plan.planner.objective == PSPLIT_FILL_DRAIN && !r->training.enabled)
+    return cli_usage(&PROGRAM, "--objective fill-drain needs --training");
   if (r->has_max_data && !r->onnxtxt)
     return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
   if (r->view.fold && (r->onnx || r->onnxtxt || r->problem || r->view.format != PSPLIT_VIEW_TEXT))

@@ -224,7 +224,7 @@ psplit_code limits_print_plan(const limits_options *given, const psplit_training
     forward[s] = plan->stages[s].load_ns;
   if (training && options.automatic_dimension) options.dimension = n_trained(training);
   const psplit_schedule_input input = {
-    .kind = training ? PSPLIT_SCHEDULE_1F1B : PSPLIT_SCHEDULE_STREAM,
+    .kind = training ? psplit_training_schedule_of(plan) : PSPLIT_SCHEDULE_STREAM,
     .n_stages = plan->n_stages,
     .n_chunks = 1,
     .n_micro_batches = options.n_micro_batches,

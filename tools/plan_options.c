@@ -143,6 +143,8 @@ static bool add_state(const cli *program, plan_options *o, char *argument) {
   return true;
 }
 
+static const psplit_objective OBJECTIVES[] = {PSPLIT_THROUGHPUT, PSPLIT_LATENCY, PSPLIT_FILL_DRAIN};
+
 bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
   int which;
   switch (id) {
@@ -182,7 +184,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;
     case PLAN_OBJECTIVE:
       if (!cli_choice(program, "objective", argument, &which)) return false;
-      o->planner.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      o->planner.objective = OBJECTIVES[which];
       return true;
     case PLAN_SOLVER: o->planner.solver = argument; return true;
     case PLAN_POLICY: o->policy_file = argument; return true;

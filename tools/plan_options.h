@@ -102,8 +102,9 @@ enum {
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
    "OUTPUT is INPUT of the next run, and stays on its device (repeatable)"}, \
   {PLAN_NO_STATE, "no-state", NULL, "do not look for state by name"}, \
-  {PLAN_OBJECTIVE, "objective", "throughput|latency", \
-   "what to optimise; default: throughput, the slowest stage"}, \
+  {PLAN_OBJECTIVE, "objective", "throughput|latency|fill-drain", \
+   "what to optimise; default: throughput, the slowest stage. fill-drain, with --training: the " \
+   "slowest stage forward and the slowest backward, added up (GPipe)"}, \
   {PLAN_SOLVER, "solver", "SOLVER", CLI_SOLVERS}, \
   {PLAN_POLICY, "policy", "FILE", "a learned policy; solvers start from its proposals"}, \
   {PLAN_PROPOSALS, "proposals", "N", "number of proposals to ask the policy for; default: 8"}, \

@@ -9,11 +9,20 @@ static void print_share(const char *label, int64_t ns) {
   printf("%s %s", label, cli_time(ns, text));
 }
 
-static bool is_latency(const psplit_plan *plan) { return plan->objective[0] == 'l'; }
-
-/* What the objective makes small, and the bound is of. */
-static int64_t value_ns(const psplit_plan *plan) {
-  return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
+/* The bottleneck, and what the bound is of, where that is another. */
+static void print_value(const psplit_plan *plan) {
+  print_share("bottleneck", plan->bottleneck_ns);
+  if (strcmp(plan->objective, "throughput") == 0) return;
+  printf("\n");
+  print_share(plan->objective, plan->value_ns);
+  if (psplit_plan_is_fill_drain(plan)) {
+    int64_t backward_ns = 0;
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+      if (plan->stages[s].backward_load_ns > backward_ns)
+        backward_ns = plan->stages[s].backward_load_ns;
+    print_share(": slowest forward", plan->value_ns - backward_ns);
+    print_share(", slowest backward", backward_ns);
+  }
 }
 
 /* Whether its sender has the tensor from another stage. Transfers stand by sender. */
@@ -188,8 +197,7 @@ void print_plan(const psplit_plan *plan, const plan_report *report, double secon
   print_states(plan);
   printf("\n");
   if (plan->data.matters) printf("as counted: ");
-  if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
-  print_share(is_latency(plan) ? "\nlatency" : "bottleneck", value_ns(plan));
+  print_value(plan);
   print_share(", lower bound", plan->lower_bound_ns);
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
          proof(plan->proof_scope, ", proved optimal ", line), plan->solver, plan->bound);
@@ -201,15 +209,21 @@ void print_plan(const psplit_plan *plan, const plan_report *report, double secon
 }
 
 void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches, bool trains) {
+  const bool fills = objective == PSPLIT_FILL_DRAIN;
   printf("stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
          "%s\n",
-         objective == PSPLIT_LATENCY ? "latency" : "bottleneck", n_micro_batches,
-         trains ? " by 1F1B" : "");
+         objective == PSPLIT_LATENCY ? "latency"
+         : fills                     ? "fill-drain"
+                                     : "bottleneck",
+         n_micro_batches,
+         fills    ? " by fill-drain"
+         : trains ? " by 1F1B"
+                  : "");
 }
 
 static void note(const psplit_plan *plan, comparison_notes *notes) {
-  if (value_ns(plan) != notes->same_ns) notes->first_same = plan->n_stages;
-  notes->same_ns = value_ns(plan);
+  if (plan->value_ns != notes->same_ns) notes->first_same = plan->n_stages;
+  notes->same_ns = plan->value_ns;
   notes->last_same = plan->n_stages;
   if (plan->n_stages > 1 && plan->speed_up > notes->most_speed_up)
     notes->most_speed_up = plan->speed_up;
@@ -236,7 +250,7 @@ void print_comparison_json(const psplit_plan *plan, const psplit_schedule *sched
   const bool sure = sum_up(plan, &memory, &wire);
   printf("%s  {\"n_stages\": %" PRIu32 ", \"value_ns\": %" PRId64 ", \"lower_bound_ns\": %" PRId64
          ", \"gap_frac\": %.9g, \"proved_optimal\": %s, \"speed_up\": ",
-         first ? "[\n" : ",\n", plan->n_stages, value_ns(plan), plan->lower_bound_ns,
+         first ? "[\n" : ",\n", plan->n_stages, plan->value_ns, plan->lower_bound_ns,
          plan->gap_frac, plan->proved_optimal ? "true" : "false");
   printf(plan->speed_up >= 0 ? "%.6g" : "null", plan->speed_up);
   if (plan->proof_scope) {
@@ -264,7 +278,7 @@ void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
   const bool sure = sum_up(plan, &memory, &wire);
   if (plan->speed_up >= 0) snprintf(speed_up, sizeof speed_up, "%.2fx", plan->speed_up);
   printf("%6" PRIu32 " %11s %11s %6.2f %% %9s %11s %s%10s %10.1f %%%s\n", plan->n_stages,
-         cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
+         cli_time(plan->value_ns, a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
          speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
          100 * schedule->bubble_frac, proof(plan->proof_scope, "  optimal ", line));
   note(plan, notes);

@@ -4,6 +4,13 @@
 
 #include "cli.h"
 
+static const char *name_of(psplit_schedule_kind kind) {
+  return kind == PSPLIT_SCHEDULE_FILL_DRAIN    ? "fill-drain"
+         : kind == PSPLIT_SCHEDULE_1F1B        ? "1F1B"
+         : kind == PSPLIT_SCHEDULE_ZERO_BUBBLE ? "ZB-H1"
+                                               : "interleaved 1F1B";
+}
+
 void print_training_step(const psplit_train_step *t, FILE *out) {
   fprintf(out, "step %" PRIu64 "/%" PRIu64 "  loss %.6g  gradient %.4g  rate %.4g  %.3g s", t->step,
           t->n_steps, t->loss, t->gradient_norm, t->learning_rate, t->seconds);
@@ -35,5 +42,10 @@ void print_training_table(const psplit_train_report *r, FILE *out) {
           "steps, simulated %.1f %%\n",
           r->n_steps, r->n_steps == 1 ? "" : "s", r->seconds, r->steps_per_s, 100 * r->bubble_frac,
           100 * r->simulated_bubble_frac);
+  fprintf(out, "by %s", name_of(r->schedule));
+  if (r->planned_schedule == r->schedule)
+    fprintf(out, ", which the stages were planned for\n");
+  else
+    fprintf(out, "; the stages were planned for %s\n", name_of(r->planned_schedule));
   if (r->n_skipped) fprintf(out, "%" PRIu64 " updates were skipped\n", r->n_skipped);
 }

@@ -8,8 +8,8 @@
 static psplit_code simulate(const split_request *r, const psplit_plan *plan, psplit_diag *diag,
                             psplit_schedule **out) {
   if (!r->trained) return psplit_plan_schedule(plan, r->n_micro_batches, diag, out);
-  return psplit_training_schedule(r->trained, plan, PSPLIT_SCHEDULE_1F1B, r->n_micro_batches, diag,
-                                  out);
+  return psplit_training_schedule(r->trained, plan, psplit_training_schedule_of(plan),
+                                  r->n_micro_batches, diag, out);
 }
 
 psplit_code split_compare(split_request *r, psplit_diag *diag) {

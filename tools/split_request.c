@@ -250,6 +250,7 @@ static int check_ways(const split_request *r) {
   const bool is_range = split_is_range(r), tunes = r->tune.n_rounds > 0;
   const bool trains = r->training.enabled, in_pieces = r->plan.planner.max_segments > 1;
   const bool replicated = r->plan.planner.max_replicas > 1;
+  const bool fills = r->plan.planner.objective == PSPLIT_FILL_DRAIN;
   const bool apart = trains || tunes || r->certificate || r->limits.wanted || is_range;
 #if PSPLIT_HAS_RUNTIME
   const bool fed = r->tune.feed.options.n_files || r->tune.feed.options.n_ranges;
@@ -258,6 +259,8 @@ static int check_ways(const split_request *r) {
 #endif
   const rule rules[] = {
     {trains && (r->annotate || tunes), "--training does not go with --annotate or --autotune"},
+    {fills && !trains, "--objective fill-drain needs --training"},
+    {fills && r->certificate, "--objective fill-drain does not go with --certificate"},
     {in_pieces && apart,
      "--segments and --non-contiguous do not go with --training, --autotune, --certificate, "
      "--limits or a range of stages"},
@@ -309,6 +312,7 @@ int split_parse(split_request *r, int argc, char **argv) {
       return cli_exit_status(PSPLIT_USAGE);
   }
   r->emit.n_threads = r->plan.planner.n_threads;
+  r->plan.planner.n_micro_batches = r->n_micro_batches;
   r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   return check(r, argc, argv);
 }

@@ -117,7 +117,7 @@ void print_stage_chart(const psplit_plan *plan, stage_chart_color color) {
     put_bar(&c, &turn, turn.load_ns >= plan->bottleneck_ns);
   }
   const int at = column_of(&c, plan->lower_bound_ns);
-  if (plan->objective[0] == 'l' || at < 1 || at > c.n_columns) return;
+  if (plan->objective[0] != 't' || at < 1 || at > c.n_columns) return;
   cli_time(plan->lower_bound_ns, time);
   char line[CLI_TEXT + 16];
   snprintf(line, sizeof line, "lower bound %s", time);

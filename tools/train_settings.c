@@ -62,7 +62,8 @@ static const cli_option OPTIONS[] = {
   {'n', "steps", "N", "steps in all; default: as --epochs says"},
   {OPT_EPOCHS, "epochs", "N", "how often all data is gone through, instead of --steps; default: 1"},
   {OPT_SCHEDULE, "schedule", "fill-drain|1f1b|interleaved[:CHUNKS]|zb-h1",
-   "order of the work; default: 1f1b. zb-h1 needs stages made with --weight-gradients apart; "
+   "order of the work; default: what the split was planned for, fill-drain or 1f1b. zb-h1 needs "
+   "stages made with --weight-gradients apart; "
    "interleaved gives each device CHUNKS stages, default: 2"},
   {OPT_REPLICAS, "replicas", "R",
    "copies of all devices, which share the micro-batches; default: 1"},
@@ -142,6 +143,7 @@ static bool take_schedule(train_settings *s, const char *argument) {
     return false;
   }
   s->train.schedule = KINDS[choice];
+  s->train.as_planned = false;
   s->train.n_chunks = s->train.schedule == PSPLIT_SCHEDULE_INTERLEAVED ? (uint32_t)n_chunks : 1;
   return true;
 }
@@ -273,6 +275,7 @@ int train_settings_parse(int argc, char **argv, train_settings *s) {
 void train_settings_init(train_settings *s) {
   *s = (train_settings){.ort = {.trains = true, .no_replicas = true}};
   psplit_train_options_init(&s->train);
+  s->train.as_planned = true;
 }
 
 void train_settings_fini(train_settings *s) {

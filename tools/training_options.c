@@ -145,8 +145,9 @@ static psplit_code print_stages(const psplit_training *training, const psplit_pl
   const psplit_code code = psplit_training_stages(training, plan, diag, stages);
   if (code == PSPLIT_OK)
     fprintf(out,
-            "\ntraining, recompute %s\nstage   forward     again  backward      stash of a "
+            "\ntraining by %s, recompute %s\nstage   forward     again  backward      stash of a "
             "micro-batch\n",
+            psplit_plan_is_fill_drain(plan) ? "fill-drain" : "1F1B",
             recomputes[psplit_training_recompute(training)]);
   for (uint32_t s = 0; s < plan->n_stages && code == PSPLIT_OK; s++)
     fprintf(out, "%5" PRIu32 " %9s %9s %9s %10s\n", s, cli_time(stages[s].forward_ns, a),
@@ -156,16 +157,20 @@ static psplit_code print_stages(const psplit_training *training, const psplit_pl
   return code;
 }
 
+/* That of the plan first. */
 static psplit_code print_schedules(const psplit_training *training, const training_options *o,
                                    const psplit_plan *plan, uint32_t n_micro_batches, FILE *out,
                                    psplit_diag *diag) {
-  static const struct {
+  typedef struct order {
     psplit_schedule_kind kind;
     const char *name;
-  } schedules[] = {{PSPLIT_SCHEDULE_1F1B, "1F1B"},
-                   {PSPLIT_SCHEDULE_FILL_DRAIN, "fill-drain"},
-                   {PSPLIT_SCHEDULE_ZERO_BUBBLE, "ZB-H1"}};
+  } order;
+  static const order KNOWN[] = {{PSPLIT_SCHEDULE_1F1B, "1F1B"},
+                                {PSPLIT_SCHEDULE_FILL_DRAIN, "fill-drain"},
+                                {PSPLIT_SCHEDULE_ZERO_BUBBLE, "ZB-H1"}};
   const size_t n_schedules = o->form.weight_gradients == PSPLIT_WEIGHT_GRADIENTS_APART ? 3 : 2;
+  const int first = psplit_plan_is_fill_drain(plan);
+  const order schedules[] = {KNOWN[first], KNOWN[!first], KNOWN[2]};
   fprintf(out, "a step of %" PRIu32 " micro-batch%s:", n_micro_batches,
           n_micro_batches == 1 ? "" : "es");
   for (size_t i = 0; i < n_schedules; i++) {

@@ -282,6 +282,12 @@ void psplit_i_times_fini(psplit_i_times *times) {
 
 /* --- what a plan is made of --- */
 
+/* Micro-batches whose stash the plan counts. */
+static uint32_t held(const psplit_plan *plan, uint32_t stage) {
+  const uint32_t n = plan->stages[stage].n_in_flight;
+  return n ? n : 1;
+}
+
 psplit_code psplit_training_stages(const psplit_training *training, const psplit_plan *plan,
                                    psplit_diag *diag, psplit_training_stage *out_stages) {
   const psplit_i_times *times = &training->times;
@@ -298,7 +304,7 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
   for (uint32_t s = 0; s < plan->n_stages; s++)
     out_stages[s] =
       (psplit_training_stage){.forward_ns = plan->stages[s].layout_ns,
-                              .stash_bytes = plan->stages[s].stash_bytes / (plan->n_stages - s)};
+                              .stash_bytes = plan->stages[s].stash_bytes / held(plan, s)};
   for (uint32_t n = 0; n < plan->n_nodes; n++) {
     const uint32_t s = plan->node_stage[n];
     const int64_t ns = times->forward_ns[plan->stages[s].device_id * (size_t)plan->n_nodes + n];

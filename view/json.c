@@ -274,6 +274,8 @@ void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_put_string(json, "bound", plan->bound);
   psplit_i_json_put_int(json, "bottleneck_ns", plan->bottleneck_ns);
   psplit_i_json_put_int(json, "latency_ns", plan->latency_ns);
+  if (psplit_plan_is_fill_drain(plan))
+    psplit_i_json_put_int(json, "fill_drain_ns", plan->fill_drain_ns);
   if (plan->latency_per_pair) psplit_i_json_put_string(json, "message_latency", "per_pair");
   psplit_i_json_put_int(json, "lower_bound_ns", plan->lower_bound_ns);
   psplit_i_json_put_double(json, "gap_frac", plan->gap_frac);

@@ -347,7 +347,7 @@ static void put_bound(const canvas *c, int64_t width) {
   const psplit_plan *plan = c->s->plan;
   char time[PSPLIT_I_UNIT_BYTES], line[64];
   const int64_t y = TOP + height_of(c, PSPLIT_NONE, plan->lower_bound_ns);
-  if (plan->lower_bound_ns <= 0 || plan->objective[0] == 'l') return;
+  if (plan->lower_bound_ns <= 0 || plan->objective[0] != 't') return;
   psplit_i_text_puts(c->out, "<line class=\"bound\"");
   put_attribute(c->out, "x1", 0);
   put_attribute(c->out, "x2", width);

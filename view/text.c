@@ -260,11 +260,12 @@ static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s%s solver=%s bound=", plan->objective,
                      plan->overlap ? " overlap" : "", plan->solver);
   psplit_i_view_word(out, plan->bound);
-  psplit_i_text_addf(out,
-                     " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64
-                     " proved_optimal=%s device_order=%s%s\n",
-                     plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns,
-                     plan->proved_optimal ? "yes" : "no", plan->device_order,
+  psplit_i_text_addf(out, " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64, plan->bottleneck_ns,
+                     plan->latency_ns);
+  if (psplit_plan_is_fill_drain(plan))
+    psplit_i_text_addf(out, " fill_drain_ns=%" PRId64, plan->fill_drain_ns);
+  psplit_i_text_addf(out, " lower_bound_ns=%" PRId64 " proved_optimal=%s device_order=%s%s\n",
+                     plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no", plan->device_order,
                      plan->latency_per_pair ? " message_latency=per_pair" : "");
   if (plan->proof_scope) {
     psplit_i_text_puts(out, "proved_optimal ");

@@ -138,9 +138,10 @@ typedef enum psplit_objective {
    * core for every node. Source: the latency model of Tarnawski et al., NeurIPS 2020. All nodes on
    * CPUs are in the stage of the first CPU, whose load is all that they compute. */
   PSPLIT_CALL_LATENCY,
-  /* Of bare problems with backward nodes: the largest forward load and the largest backward load,
-   * added up, of whatever stages. A net counts with its producer. What a micro-batch takes where
-   * all of them run forward before any runs backward. Source: the same, of GPipe's schedule. */
+  /* Of bare problems with backward nodes, and of plans that train: the largest forward load and the
+   * largest backward load, added up, of whatever stages. A net counts with its producer. What a
+   * micro-batch takes where all of them run forward before any runs backward. Source: the same, of
+   * GPipe's schedule. */
   PSPLIT_FILL_DRAIN
 } psplit_objective;
 

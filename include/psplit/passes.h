@@ -49,7 +49,8 @@ typedef enum psplit_tied_weights {
 typedef struct psplit_planner_training {
   const int64_t *node_ns; /* [n_stages][nodes] more, on the stage's device: backward, recomputing */
   /* [values] 1: a stage that makes or receives it keeps it until the micro-batch comes back, which
-   * is so for as many micro-batches as stages are from this one to the last (1F1B). */
+   * is so for as many micro-batches as stages are from this one to the last (1F1B), and with
+   * PSPLIT_FILL_DRAIN for all of a step. */
   const uint8_t *stashed;
   const uint8_t *weight_copies; /* [values] of a weight: how many more of its size are kept */
 } psplit_planner_training;
@@ -100,11 +101,11 @@ typedef struct psplit_planner_options {
   /* Micro-batches that wait between two stages besides the one computed: their tensors take memory
    * on both devices. */
   uint32_t queue_depth;
-  psplit_objective objective;
-  const char *solver;  /* NULL: auto */
-  double time_limit_s; /* of the partitioner; < 0: none */
-  bool limit_by_work;  /* the limit counts work, not the clock: see partition.h */
-  uint32_t n_threads;  /* 0: as many as OpenMP gives; never changes the result */
+  psplit_objective objective; /* not CALL_LATENCY; FILL_DRAIN to train alone */
+  const char *solver;         /* NULL: auto */
+  double time_limit_s;        /* of the partitioner; < 0: none */
+  bool limit_by_work;         /* the limit counts work, not the clock: see partition.h */
+  uint32_t n_threads;         /* 0: as many as OpenMP gives; never changes the result */
   uint64_t seed;
   bool verify_each;                /* check grouping after every pass; always in debug builds */
   const psplit_logger *logger;     /* warnings, notes, progress; may be NULL */
@@ -164,9 +165,12 @@ typedef struct psplit_planner_options {
    * begin with '#' are passed over. Messages call it pins_name. NULL: there are none. */
   const char *pins_text, *pins_name;
   size_t n_pins_text; /* bytes */
+  uint32_t
+    n_micro_batches; /* of a step, with PSPLIT_FILL_DRAIN: stages keep what all of them stash */
 } psplit_planner_options;
 
-/* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
+/* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, 8 micro-batches, everything else 0 or
+ * NULL. */
 PSPLIT_API void psplit_planner_options_defaults(psplit_planner_options *options,
                                                 size_t struct_size);
 static inline void psplit_planner_options_init(psplit_planner_options *options) {
@@ -177,7 +181,8 @@ static inline void psplit_planner_options_init(psplit_planner_options *options) 
  * Errors: USAGE (a dimension or a state that the model does not have, a pin that is not
  * PATTERN=STAGE, a text of pins that is none, a pattern that matches nothing, a working point of
  * what is no decoder, annotations with more stages or of several configurations), UNSUPPORTED
- * (overlap with latency or training), INVALID (annotations that break a rule), NOMEM. */
+ * (overlap with latency or training, fill-drain with what does not train, has two kinds of steps or
+ * is to be certified), INVALID (annotations that break a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_create(const psplit_model *model,
                                                              const psplit_planner_options *options,
                                                              psplit_diag *diag,

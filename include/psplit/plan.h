@@ -33,6 +33,9 @@ typedef struct psplit_plan_stage {
   int64_t
     turn_ns; /* load_ns over their number, rounded up: what the bottleneck is the largest of */
   const char *const *replica_devices; /* [n_replicas] names; NULL: `device` alone */
+  int64_t backward_load_ns; /* to train: of load_ns, what is not forward: backward_ns, and of what
+                               crosses the half that comes back */
+  uint32_t n_in_flight;     /* to train: micro-batches whose stash is kept at a time */
 } psplit_plan_stage;
 
 /* A tensor that crosses: sent once to each stage that receives it. */
@@ -97,7 +100,7 @@ typedef struct psplit_plan {
   /* By sending stage, then value, then receiving stage; the position is the message tag. */
   const psplit_plan_transfer *transfers;
   bool trains;                /* times and memory are those of training */
-  const char *objective;      /* "throughput" or "latency" */
+  const char *objective;      /* "throughput", "latency" or "fill-drain" */
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */
   double measured_frac;       /* part of total_compute_ns that costs files speak of */
@@ -105,9 +108,9 @@ typedef struct psplit_plan {
   int64_t latency_ns;         /* of one micro-batch: a stage starts when all that send to it ended;
                              receives, computes and sends then, one after the other */
   bool latency_per_pair;      /* a link's latency counts once for all that a stage sends another */
-  int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
-  double gap_frac;        /* of latency_ns for latency */
-  bool proved_optimal;    /* never where data.matters */
+  int64_t lower_bound_ns;     /* these three are of the objective, value_ns */
+  double gap_frac;
+  bool proved_optimal; /* never where data.matters */
   /* Bound and proof are "given": for the devices in the order that they were given; "chosen": for
    * all orders, of which the plan has the best that was found; "alike": no order of them is better
    * than another. */
@@ -154,7 +157,17 @@ typedef struct psplit_plan {
   /* Among which plans it is proved_optimal, of these costs: "among plans without copies that send
    * directly, for this order of devices". NULL where it is not. The other is best_proved's. */
   const char *proof_scope, *best_proof_scope;
+  /* To train: the largest forward load of a stage and the largest backward load of one, added up,
+   * which is what a micro-batch takes where all run forward before any runs backward. */
+  int64_t fill_drain_ns;
+  /* What the objective makes small: bottleneck_ns for throughput, latency_ns, fill_drain_ns. */
+  int64_t value_ns;
 } psplit_plan;
+
+/* Whether its stages' times are to be read by fill-drain, not by 1F1B. */
+static inline bool psplit_plan_is_fill_drain(const psplit_plan *plan) {
+  return strcmp(plan->objective, "fill-drain") == 0;
+}
 
 #ifdef __cplusplus
 }

@@ -100,6 +100,9 @@ typedef struct psplit_train_options {
   void *saving_user;
   /* Of a compressed array in an .npz that unpacks to more than ten times the file; 0: 64 MiB. */
   uint64_t max_unpacked_bytes;
+  /* `schedule` becomes what the split was planned for: FILL_DRAIN where that was its objective,
+   * else 1F1B. */
+  bool as_planned;
 } psplit_train_options;
 
 /* 1F1B of 8 micro-batches, one epoch of all samples, seed 1, constant rate 0.001, no smoothing,
@@ -134,6 +137,7 @@ typedef struct psplit_train_report {
   uint64_t weights_digest;            /* of the bits of all weights */
   const psplit_train_device *devices; /* [n_devices] */
   uint64_t all_steps; /* that the options ask for, with first_step; at most that: none was left */
+  psplit_schedule_kind schedule, planned_schedule; /* of the run; that the split was planned for */
 } psplit_train_report;
 
 typedef struct psplit_training_run psplit_training_run;

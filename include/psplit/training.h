@@ -103,6 +103,11 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_pieces(
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_schedule(
   const psplit_training *training, const psplit_plan *plan, psplit_schedule_kind kind,
   uint32_t n_micro_batches, psplit_diag *diag, psplit_schedule **out_schedule);
+/* By which schedule a plan's times are to be read, which its objective was of: FILL_DRAIN, or
+ * 1F1B. */
+static inline psplit_schedule_kind psplit_training_schedule_of(const psplit_plan *plan) {
+  return psplit_plan_is_fill_drain(plan) ? PSPLIT_SCHEDULE_FILL_DRAIN : PSPLIT_SCHEDULE_1F1B;
+}
 /* How it computes again: not AUTO. */
 PSPLIT_API psplit_recompute psplit_training_recompute(const psplit_training *training);
 

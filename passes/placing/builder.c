@@ -10,14 +10,6 @@
 
 enum { MOST_LINK_TIMES = 1 << 26 }; /* of all tensors over all kinds of links */
 
-void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
-  return psplit_i_arena_zeroed(b->arena, n, size);
-}
-
-uint32_t psplit_i_builder_n_together(const psplit_planner *planner) {
-  return planner->n_together + planner->n_state_classes;
-}
-
 /* Group `g` joins a class: that of its other members becomes a part of it. */
 static void unite(uint32_t *together, uint32_t g, uint32_t *merged, uint32_t class_id) {
   if (class_id == PSPLIT_NONE) return;
@@ -75,9 +67,8 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   b->problem.node_flags = flags;
   b->problem.pin = pin;
   b->together = together;
-  b->problem.together = n_together ? together : NULL;
   b->problem.node_name = names;
-  return PSPLIT_OK;
+  return psplit_i_builder_share(b, n_together);
 }
 
 /* Nets under construction: tensors, then what cuts cost for layouts. */
@@ -255,6 +246,7 @@ static psplit_code build_nets(psplit_i_builder *b) {
     nets.message[e] = !b->layouts_alone && !(b->copied && b->copied[p]);
     nets.charged[e] = nets.message[e] && !b->charges;
   }
+  b->n_tensors = nets.n;
   for (uint32_t i = 0; i < prices->n; i++) {
     const uint32_t p = prices->maker[i], first = prices->off[i], e = nets.n;
     if (!add_net(b, &nets, p, prices->reader + first, prices->off[i + 1] - first)) continue;
@@ -373,6 +365,8 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));
   PSPLIT_TRY(build_devices(b, memory_bytes));
+  if (b->planner->options.objective == PSPLIT_FILL_DRAIN)
+    PSPLIT_TRY(psplit_i_builder_add_backward(b));
 out:
   return code;
 }

@@ -36,14 +36,19 @@ typedef struct psplit_i_builder {
    * nothing; else what cuts add is left out, and tensors overlap. A plan is above both. */
   bool layouts_alone;
   bool charges_messages; /* where latency is a message's: `charges` are all that it adds */
+  uint32_t n_tensors;    /* nets that are tensors: the first */
   psplit_problem problem;
 } psplit_i_builder;
 
 /* n zeroed items in the builder's arena; NULL when out of memory. */
-void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size);
+static inline void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
+  return psplit_i_arena_zeroed(b->arena, n, size);
+}
 
 /* Classes of `together`: those that were asked for, and of state. */
-uint32_t psplit_i_builder_n_together(const psplit_planner *planner);
+static inline uint32_t psplit_i_builder_n_together(const psplit_planner *planner) {
+  return planner->n_together + planner->n_state_classes;
+}
 
 /* Numbers the supernodes: the first step. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_number(psplit_i_builder *b);
@@ -52,6 +57,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
                                                    const uint64_t *memory_bytes);
 /* The same without limits of memory, and for any order of devices where the planner's is free. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_unlimited(psplit_i_builder *b);
+/* Beside the forward nodes of the problem that was built, and what crosses between them, what comes
+ * back: node n_groups + g is supernode g's backward pass. Errors: UNSUPPORTED (links that differ,
+ * or are missing), LIMIT, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_add_backward(psplit_i_builder *b);
+/* Says in the problem which nodes share a stage: supernodes of one class of `together`, of which
+ * there are n_classes, and backward nodes with their supernodes. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_share(psplit_i_builder *b, uint32_t n_classes);
 /* Gives each free node to the stages that read its result, once the other nodes have theirs: the
  * least owns it, the others hold copies. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_place_free(psplit_i_builder *b);

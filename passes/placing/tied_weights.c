@@ -127,8 +127,7 @@ psplit_code psplit_i_tied_weights_join(psplit_i_builder *b, const psplit_i_tied_
       psplit_i_unite(parent, b->group[users[0]], b->group[users[k]]);
   }
   for (uint32_t g = 0; g < n_groups; g++) b->together[g] = psplit_i_find(parent, g);
-  b->problem.together = b->together;
-  return PSPLIT_OK;
+  return psplit_i_builder_share(b, n_groups);
 }
 
 /* A split of the planner, laid aside. */

@@ -211,13 +211,24 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   return keep_text(planner, &line, diag, &plan->headline);
 }
 
+/* Layouts are forward: of fill-drain they are in that part of a load. */
+static int64_t load_with_layouts(const psplit_planner *planner, const psplit_plan_stage *stage) {
+  const bool apart = planner->options.objective == PSPLIT_FILL_DRAIN;
+  return apart ? stage->load_ns - stage->backward_load_ns : stage->load_ns;
+}
+
 /* What layouts take of what the objective makes small. */
 static int64_t layout_part(const psplit_planner *planner, const psplit_plan *plan) {
-  int64_t all_ns = 0, slowest_ns = 0;
+  int64_t all_ns = 0, slowest_ns = 0, most_ns = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    const int64_t ns = load_with_layouts(planner, &plan->stages[s]);
+    if (ns > most_ns) most_ns = ns;
+  }
+  if (planner->options.objective != PSPLIT_FILL_DRAIN) most_ns = plan->bottleneck_ns;
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
     all_ns = psplit_i_sat_add_i64(all_ns, stage->layout_ns);
-    if (stage->load_ns == plan->bottleneck_ns && !slowest_ns) slowest_ns = stage->layout_ns;
+    if (load_with_layouts(planner, stage) == most_ns && !slowest_ns) slowest_ns = stage->layout_ns;
   }
   return planner->options.objective == PSPLIT_LATENCY ? all_ns : slowest_ns;
 }

@@ -249,8 +249,8 @@ uint64_t psplit_i_stage_buffers(const psplit_planner *planner,
 
 uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
                               const psplit_i_stage_memory *memory) {
-  const uint32_t n_stages = planner->options.n_stages;
-  return psplit_i_sat_mul_u64(memory->stashed_bytes, stage < n_stages ? n_stages - stage : 1);
+  return psplit_i_sat_mul_u64(memory->stashed_bytes,
+                              psplit_i_planner_in_flight(&planner->options, stage));
 }
 
 /* Whether a stage's weights stand in a file of their own unless somebody says otherwise. */

@@ -20,6 +20,10 @@ static psplit_code charge_transfers(psplit_planner *planner, psplit_plan_stage *
     const int64_t ns = psplit_i_pairs_transfer_ns(&met, &transfers[t], transfers[t].bytes);
     psplit_i_add_ns(&stages[transfers[t].from].send_ns, ns);
     psplit_i_add_ns(&stages[transfers[t].to].recv_ns, ns);
+    if (!planner->options.training) continue;
+    const int64_t back_ns = psplit_i_planner_returning_ns(ns);
+    psplit_i_add_ns(&stages[transfers[t].from].backward_load_ns, back_ns);
+    psplit_i_add_ns(&stages[transfers[t].to].backward_load_ns, back_ns);
   }
   return PSPLIT_OK;
 }
@@ -104,6 +108,18 @@ static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, ps
   return PSPLIT_OK;
 }
 
+/* Of a step in which all micro-batches run forward before any runs backward. */
+static void set_fill_drain(psplit_plan *plan) {
+  int64_t forward_ns = 0, backward_ns = 0;
+  for (uint32_t s = 0; s < plan->n_stages && plan->trains; s++) {
+    const psplit_plan_stage *stage = &plan->stages[s];
+    const int64_t ahead_ns = stage->load_ns - stage->backward_load_ns;
+    if (ahead_ns > forward_ns) forward_ns = ahead_ns;
+    if (stage->backward_load_ns > backward_ns) backward_ns = stage->backward_load_ns;
+  }
+  plan->fill_drain_ns = psplit_i_sat_add_i64(forward_ns, backward_ns);
+}
+
 /* Of one micro-batch, which is there before it is computed, and sent behind that. */
 static int64_t one_after_the_other(const psplit_plan_stage *stage) {
   return psplit_i_sat_add_i64(stage->compute_ns,
@@ -182,7 +198,7 @@ static void describe(const psplit_planner *planner, psplit_plan *plan) {
   plan->trains = planner->options.training != NULL;
   plan->overlap = planner->options.overlap;
   plan->latency_per_pair = planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR;
-  plan->objective = planner->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
+  plan->objective = psplit_i_plan_objective(planner);
   plan->solver = solution ? solution->solver : none;
   plan->bound = solution ? solution->bound : none;
   plan->cost_source = planner->cost_source;
@@ -200,6 +216,7 @@ static void sum_loads(const psplit_planner *planner, uint32_t n_stages, psplit_p
   for (uint32_t s = 0; s < n_stages; s++) {
     stages[s].load_ns =
       psplit_i_planner_load_ns(planner, stages[s].compute_ns, stages[s].recv_ns, stages[s].send_ns);
+    psplit_i_add_ns(&stages[s].backward_load_ns, stages[s].backward_ns);
     const int64_t n = stages[s].n_replicas;
     stages[s].turn_ns = stages[s].load_ns / n + (stages[s].load_ns % n > 0);
   }
@@ -232,6 +249,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   sum_loads(planner, n_stages, stages);
   PSPLIT_TRY(set_bottleneck(planner, plan, diag));
   PSPLIT_TRY(set_latency(planner, plan, diag));
+  set_fill_drain(plan);
+  plan->value_ns = psplit_i_plan_value_ns(planner, plan);
   PSPLIT_TRY(psplit_i_plan_phases(planner, plan, diag));
   PSPLIT_TRY(psplit_i_plan_bound(planner, plan, diag, &bound_of));
   PSPLIT_TRY(psplit_i_plan_headline(planner, plan, diag));

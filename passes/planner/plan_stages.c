@@ -151,8 +151,7 @@ static void sum_nodes(const psplit_planner *planner, const stage_nodes *l,
     for (uint32_t p = l->off[s]; p < l->off[s + 1]; p++) {
       const size_t cell = planner->device_class[s] * n_nodes + l->node[p];
       psplit_i_add_ns(&stages[s].compute_ns, planner->node_ns[cell]);
-      if (planner->node_more_ns)
-        psplit_i_add_ns(&stages[s].backward_ns, planner->node_more_ns[cell]);
+      psplit_i_add_ns(&stages[s].backward_ns, psplit_i_planner_backward_ns(planner, cell));
       stages[s].n_duplicated += planner->stage[l->node[p]] != s;
     }
 }
@@ -170,6 +169,8 @@ psplit_code psplit_i_plan_stages(psplit_planner *planner, psplit_plan_stage *sta
     stages[s].device = psplit_devices_name(planner->devices, s);
     stages[s].device_id = planner->device_id[s];
     stages[s].n_replicas = planner->n_replicas ? planner->n_replicas[s] : 1;
+    if (planner->options.training)
+      stages[s].n_in_flight = psplit_i_planner_in_flight(&planner->options, s);
     if (planner->n_replicas) stages[s].replica_devices = planner->replica_devices[s];
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
     PSPLIT_TRY(find_transfers(&w, &l, s, diag));

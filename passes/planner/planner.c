@@ -16,7 +16,8 @@ static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
                                                 .queue_depth = 2,
                                                 .time_limit_s = 10,
                                                 .limit_by_work = true,
-                                                .seed = 1};
+                                                .seed = 1,
+                                                .n_micro_batches = 8};
 
 void psplit_planner_options_defaults(psplit_planner_options *options, size_t struct_size) {
   psplit_planner_options defaults = DEFAULTS;
@@ -135,6 +136,24 @@ static psplit_code check_overlap(const psplit_planner_options *options, psplit_d
                        "sending while a stage computes (overlap) does not go with %s", what);
 }
 
+/* Forward and backward loads are of one kind of steps, and nobody proves a sum of two maxima to
+ * others. Segments and replicas do not train at all. */
+static psplit_code check_objective(const psplit_planner_options *options, psplit_diag *diag) {
+  const char *what = options->prefill   ? "two kinds of steps"
+                     : options->certify ? "a certificate"
+                                        : NULL;
+  if (options->objective == PSPLIT_CALL_LATENCY)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "the latency of calls is of bare problems alone");
+  if (options->objective != PSPLIT_FILL_DRAIN) return PSPLIT_OK;
+  if (!options->training)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "fill-drain counts a forward and a backward pass, and this plan does not "
+                         "train; of a forward pass alone ask for throughput");
+  if (!what) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "fill-drain does not go with %s", what);
+}
+
 psplit_code psplit_planner_create(const psplit_model *model, const psplit_planner_options *given,
                                   psplit_diag *diag, psplit_planner **out_planner) {
   psplit_planner_options taken = DEFAULTS;
@@ -146,6 +165,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   if (!(options->slack_frac >= 0 && options->slack_frac <= 1))
     return psplit_i_fail(diag, PSPLIT_USAGE, "the slack is a part from 0 to 1");
   code = check_overlap(options, diag);
+  if (code == PSPLIT_OK) code = check_objective(options, diag);
   if (code != PSPLIT_OK) return code;
   if (options->devices && psplit_devices_count(options->devices) < options->n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE,

@@ -255,6 +255,27 @@ static inline int64_t psplit_i_planner_load_ns(const psplit_planner *planner, in
   return compute_ns > moved_ns ? compute_ns : moved_ns;
 }
 
+/* Of a node's time, cell [class][node] of node_ns: what is not forward. Plugins may have made
+ * node_ns less than that. */
+static inline int64_t psplit_i_planner_backward_ns(const psplit_planner *planner, size_t cell) {
+  if (!planner->node_more_ns) return 0;
+  const int64_t more_ns = planner->node_more_ns[cell], all_ns = planner->node_ns[cell];
+  return more_ns < all_ns ? more_ns : all_ns;
+}
+
+/* Of what crosses, there and back: what comes back. */
+static inline int64_t psplit_i_planner_returning_ns(int64_t crossing_ns) {
+  return crossing_ns - crossing_ns / 2;
+}
+
+/* How many micro-batches a stage that trains holds at a time. */
+static inline uint32_t psplit_i_planner_in_flight(const psplit_planner_options *options,
+                                                  uint32_t stage) {
+  if (options->objective == PSPLIT_FILL_DRAIN)
+    return options->n_micro_batches ? options->n_micro_batches : 1;
+  return stage < options->n_stages ? options->n_stages - stage : 1;
+}
+
 /* Puts planner->copies in their order. */
 void psplit_i_copies_sort(psplit_planner *planner);
 /* Whether the stage holds a copy of a node that another stage owns. O(log copies). */
@@ -293,6 +314,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_planner *planner, pspl
                                                    psplit_diag *diag);
 /* What the objective makes small. */
 int64_t psplit_i_plan_value_ns(const psplit_planner *planner, const psplit_plan *plan);
+/* In words, static. */
+const char *psplit_i_plan_objective(const psplit_planner *planner);
 
 /* Independent proof that groups partition the nodes and that the quotient graph is acyclic (which
  * implies that every group is convex). INTERNAL with the names of two nodes otherwise. */

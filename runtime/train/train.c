@@ -148,6 +148,7 @@ static psplit_code set_up(psplit_i_train_setup *s, const psplit_i_pipe *pipe,
   psplit_code code;
   psplit_train_options_init(o);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_train_options, options, o, diag));
+  if (o->as_planned) o->schedule = psplit_i_planned_schedule(&pipe->manifest);
   PSPLIT_TRY(check(o, n_stages, diag));
   PSPLIT_TRY(check_split(pipe, o, diag));
   PSPLIT_TRY(psplit_i_feeding_check(&pipe->manifest, o, diag));

@@ -46,6 +46,11 @@ static inline uint32_t psplit_i_train_depth(const psplit_i_train_setup *setup) {
   return setup->given.n_micro_batches * setup->given.smooth_samples + 1;
 }
 
+/* That the split was planned for. */
+static inline psplit_schedule_kind psplit_i_planned_schedule(const psplit_i_manifest *manifest) {
+  return manifest->fill_drain ? PSPLIT_SCHEDULE_FILL_DRAIN : PSPLIT_SCHEDULE_1F1B;
+}
+
 /* Fills in the report from what else the run has. */
 PSPLIT_MUST_USE psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *diag);
 

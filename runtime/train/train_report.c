@@ -108,18 +108,21 @@ static psplit_code find_bubbles(psplit_training_run *run, psplit_diag *diag) {
 psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *diag) {
   const psplit_i_train_result *r = &run->result;
   psplit_train_report *out = &run->report;
-  *out = (psplit_train_report){.n_devices = run->setup.wiring.n_devices,
-                               .n_stages = run->pipeline->pipe.manifest.n_stages,
-                               .n_micro_batches = run->setup.given.n_micro_batches,
-                               .first_step = r->first_step,
-                               .n_steps = r->n_steps,
-                               .n_skipped = r->n_skipped,
-                               .seconds = 1e-9 * (double)(r->ended_ns - r->began_ns),
-                               .losses = r->losses,
-                               .eval_loss = r->eval_loss,
-                               .weights_digest = r->digest,
-                               .all_steps = r->all_steps,
-                               .devices = r->devices};
+  *out = (psplit_train_report){
+    .n_devices = run->setup.wiring.n_devices,
+    .n_stages = run->pipeline->pipe.manifest.n_stages,
+    .n_micro_batches = run->setup.given.n_micro_batches,
+    .first_step = r->first_step,
+    .n_steps = r->n_steps,
+    .n_skipped = r->n_skipped,
+    .seconds = 1e-9 * (double)(r->ended_ns - r->began_ns),
+    .losses = r->losses,
+    .eval_loss = r->eval_loss,
+    .weights_digest = r->digest,
+    .all_steps = r->all_steps,
+    .schedule = run->setup.given.schedule,
+    .planned_schedule = psplit_i_planned_schedule(&run->pipeline->pipe.manifest),
+    .devices = r->devices};
   if (out->seconds > 0) out->steps_per_s = (double)r->n_steps / out->seconds;
   return find_bubbles(run, diag);
 }
@@ -155,7 +158,8 @@ static void put_report(const psplit_training_run *run, psplit_i_json *json) {
   psplit_i_json_open(json, '{');
   psplit_i_json_put_string(json, "transport", run->transport);
   psplit_i_json_put_string(json, "onnxruntime", run->ort->ort.version);
-  psplit_i_json_put_string(json, "schedule", schedule_name(run->setup.given.schedule));
+  psplit_i_json_put_string(json, "schedule", schedule_name(r->schedule));
+  psplit_i_json_put_string(json, "planned_schedule", schedule_name(r->planned_schedule));
   psplit_i_json_put_uint(json, "devices", r->n_devices);
   psplit_i_json_put_uint(json, "stages", r->n_stages);
   psplit_i_json_put_uint(json, "replicas", run->setup.wiring.n_replicas);

@@ -91,7 +91,7 @@ const state = {
   plan: 0, view: 'pipeline', selected: null, mode: 'time', colour: 'class',
   moved: null, // [supernodes] stages, where cuts were moved
   other: -1, // a plan to compare with; -1: none
-  batches: data.micro_batches, trace: null, order: '1f1b', scale: null,
+  batches: data.micro_batches, trace: null, order: data.plans.some((p) => p.plan?.objective === 'fill-drain') ? 'fill' : '1f1b', scale: null,
 };
 let plan = data.plans[0];
 // How wide a drawing in it may be.

@@ -291,16 +291,17 @@ function valueOf(p, stages, transfers) {
     latency_ns = Math.max(latency_ns, end);
   }
   const bottleneck_ns = stages.reduce((most, s) => Math.max(most, s.load_ns), 0);
-  const value = p.plan.objective === 'latency' ? latency_ns : bottleneck_ns;
-  return { bottleneck_ns, latency_ns, gap_frac: value > 0 ? (value - p.plan.lower_bound_ns) / value : 0 };
+  const value_ns = p.plan.objective === 'latency' ? latency_ns : bottleneck_ns;
+  return { bottleneck_ns, latency_ns, value_ns, gap_frac: value_ns > 0 ? (value_ns - p.plan.lower_bound_ns) / value_ns : 0 };
 }
 
 // The plan as it was made, or as it was moved.
 // Of a stage that several devices compute in turn: over their number, which the bottleneck counts too.
 const turnOf = (s) => (s.replicas > 1 ? { ...s, device: `${s.device} x${s.replicas}`,
   ...Object.fromEntries(['compute_ns', 'recv_ns', 'send_ns', 'layout_ns', 'load_ns'].map((key) => [key, Math.ceil(s[key] / s.replicas)])) } : s);
+const valuePlanned = (p) => ({ latency: p.plan.latency_ns, 'fill-drain': p.plan.fill_drain_ns })[p.plan.objective] ?? p.plan.bottleneck_ns;
 function planned(p) {
-  return { stages: p.stages.map(turnOf), transfers: p.transfers, stageOf: stagesOf(p), bottleneck_ns: p.plan.bottleneck_ns, latency_ns: p.plan.latency_ns, gap_frac: p.plan.gap_frac, moved: false };
+  return { stages: p.stages.map(turnOf), transfers: p.transfers, stageOf: stagesOf(p), bottleneck_ns: p.plan.bottleneck_ns, latency_ns: p.plan.latency_ns, value_ns: valuePlanned(p), gap_frac: p.plan.gap_frac, moved: false };
 }
 const counted = new WeakMap();
 function split(p = plan) {

@@ -174,7 +174,7 @@ function handle(i, place, axis, svg, { base, text, y }) {
 // The slowest stage by number of stages, over the lower bound; a click chooses.
 function rangeDrawing(width) {
   const plans = data.plans.map((p, i) => ({ p, i })).filter(({ p }) => p.stages);
-  const height = 200, base = height - 36, value = (p) => (p.plan.objective === 'latency' ? p.plan.latency_ns : p.plan.bottleneck_ns);
+  const height = 200, base = height - 36, value = valuePlanned;
   const top = plans.reduce((m, { p }) => Math.max(m, value(p)), 1), step = Math.min(90, (width - 16) / plans.length);
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'range', role: 'group', 'aria-label': 'slowest stage by number of stages' });
   const half = ({ p }) => Math.max(widthOf(time(value(p)), '11px system-ui, sans-serif'), p.plan.proved_optimal ? 46 : 0) / 2 + 1;
@@ -205,7 +205,7 @@ function loadDrawing(cut, width) {
   const top = Math.max(...cut.stages.map(workOf), ...was.stages.map(workOf), 1);
   const height = cut.stages.length * row + 22, x = (ns) => left + (width - left - right) * ns / top;
   const svg = drawing('svg', { viewBox: `0 0 ${width} ${height}`, width, height, class: 'loads', role: 'img', 'aria-label': 'load of each stage' });
-  const bound = plan.plan.objective === 'latency' ? 0 : plan.plan.lower_bound_ns;
+  const bound = plan.plan.objective === 'throughput' ? plan.plan.lower_bound_ns : 0;
   cut.stages.forEach((s, i) => {
     const y = i * row;
     svg.append(drawing('text', { x: 0, y: y + row / 2 + 4 }, fitted(`${i} · ${s.device}`, left - 8, undefined, false)));

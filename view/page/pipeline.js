@@ -54,7 +54,7 @@ function pipelineDrawing(cut, { width, height, most, lanesTall = 0, title }) {
   const full = cut.stages.map((s) => (memory ? s.memory_bytes : workOf(s)));
   const limits = memory ? cut.stages.map((s) => s.memory_limit_bytes).filter((l) => l !== null) : [];
   const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
-  const phone = width < 560, bounded = !memory && plan.plan.objective !== 'latency', margin = phone ? 4 : bounded ? 88 : 8; // on the right: what the bound is
+  const phone = width < 560, bounded = !memory && plan.plan.objective === 'throughput', margin = phone ? 4 : bounded ? 88 : 8; // on the right: what the bound is
   const wish = Math.max(phone ? 14 : 20, Math.min(COLUMN.gap, width / n / (phone ? 6 : 3)));
   const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - wish * (n - 1) - margin - 8) / n));
   const gap = n > 1 ? Math.max(phone ? 10 : 20, Math.min(wish, (width - 8 - margin - n * wide) / (n - 1))) : wish;
@@ -238,10 +238,10 @@ function figures(cut) {
   const box = element('dl', { class: 'figures' });
   const put = (name, value, small, kind = '') => box.append(element('div', { class: kind }, element('dt', {}, name), element('dd', {}, value, ...(small ? [element('small', {}, small)] : []))));
   const p = plan.plan, was = cut.moved ? planned(plan) : null;
-  const latency = p.objective === 'latency', value = latency ? cut.latency_ns : cut.bottleneck_ns;
+  const latency = p.objective === 'latency', fills = p.objective === 'fill-drain', value = cut.value_ns;
   const slow = cut.stages.findIndex((s) => s.load_ns >= cut.bottleneck_ns), segments = inSegments(cut);
-  const change = was ? value - (latency ? was.latency_ns : was.bottleneck_ns) : 0;
-  put(latency ? 'one input takes' : segments ? 'slowest device' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : latency ? '' : segments ? slowestDevice(cut) : `stage ${slow}`, change > 0 ? 'worse' : '');
+  const change = was ? value - was.value_ns : 0;
+  put(fills ? 'fill-drain' : latency ? 'one input takes' : segments ? 'slowest device' : 'slowest stage', time(value), was ? (change ? `${signed(time(change), change)} by moving` : 'as before, moved') : fills ? 'slowest forward and slowest backward' : latency ? '' : segments ? slowestDevice(cut) : `stage ${slow}`, change > 0 ? 'worse' : '');
   put('lower bound', time(p.lower_bound_ns), p.bound === 'none' ? '' : p.data_dependent ? 'as counted' : '');
   put('gap', cut.gap_frac < 0 ? 'none' : percent(cut.gap_frac), cut.moved ? (cut.gap_frac < 0 ? 'the bound is of sending directly' : '') : p.proved_optimal ? `proved optimal ${p.proof_scope}` : 'not proved optimal', p.proved_optimal && !cut.moved ? 'good' : '');
   if (!cut.moved && p.speed_up > 0) put('speed-up', `${fixed(p.speed_up, 2)}x`, `by ${count(devicesOf(plan).length || plan.stages.reduce((n, s) => n + (s.replicas ?? 1), 0), 'device')}, over ${p.single_device ?? 'one'}`);
@@ -316,7 +316,7 @@ function pipelineLegend() {
   }
   key(swatch('recv'), 'receive');
   key(swatch('send'), 'send');
-  if (plan.plan.lower_bound_ns && plan.plan.objective !== 'latency') key(element('i', { class: 'bound-line' }), `lower bound ${time(plan.plan.lower_bound_ns)}`);
+  if (plan.plan.lower_bound_ns && plan.plan.objective === 'throughput') key(element('i', { class: 'bound-line' }), `lower bound ${time(plan.plan.lower_bound_ns)}`);
   if (split().stages.some((s) => s.layout_ns > 0)) key(swatch('layout'), PART_NAMES.layout);
   return box;
 }
@@ -327,12 +327,12 @@ function compared() {
 }
 function drawOther(box, other, size) {
   const before = plan, moved = state.moved;
-  const same = other === plan, a = split(), value = (c) => (plan.plan.objective === 'latency' ? c.latency_ns : c.bottleneck_ns);
+  const same = other === plan, a = split();
   const was = same ? planned(plan) : split(other);
-  const change = value(was) / value(a);
+  const change = was.value_ns / a.value_ns;
   const frame = element('div', { class: 'frame other' });
   box.append(element('div', { style: `width:${size.width}px` }, element('h2', {}, same ? 'As it was planned' : count(other.stages.length, 'stage'), ' ',
-    element('small', {}, `${time(value(was))}, ${change >= 1 ? `${change.toFixed(2)} times as long` : `${(1 / change).toFixed(2)} times as fast`}`)), frame));
+    element('small', {}, `${time(was.value_ns)}, ${change >= 1 ? `${change.toFixed(2)} times as long` : `${(1 / change).toFixed(2)} times as fast`}`)), frame));
   plan = other;
   state.moved = null;
   try {

@@ -158,7 +158,7 @@ function drawSchedule(box) {
   const ends = [run.makespan, head?.makespan ?? run.makespan], both = Math.max(...ends), own = state.scale ? state.scale === 'own' : both > 4 * Math.min(...ends);
   const rows = Math.max(cut.stages.length, trace?.stages ?? 0);
   const figure = (what, value, small) => element('div', {}, element('dt', {}, what), element('dd', {}, value, element('small', {}, small)));
-  const list = element('dl', { class: 'figures' }, figure('all done after', time(run.makespan), count(n, 'micro-batch').replace('batchs', 'batches')), figure('idle', percent(run.bubble), 'the bubble: filling, draining, waiting'), figure('one every', time(cut.bottleneck_ns), 'once filled'), figure('latency', time(cut.latency_ns), 'of one by itself'));
+  const list = element('dl', { class: 'figures' }, figure('all done after', time(run.makespan), count(n, 'micro-batch').replace('batchs', 'batches')), figure('idle', percent(run.bubble), 'the bubble: filling, draining, waiting'), figure('one every', time(plan.plan.objective === 'fill-drain' ? cut.value_ns : cut.bottleneck_ns), 'once filled'), figure('latency', time(cut.latency_ns), 'of one by itself'));
   if (head) list.append(figure('measured', time(head.makespan), `${(head.makespan / run.makespan).toFixed(2)} times the prediction, ${percent(head.bubble)} idle`));
   const input = element('input', { id: 'batches', type: 'number', min: 1, max: 1000, step: 1, value: n, oninput: (event) => { state.batches = event.target.value; redrawSchedule(); } });
   const file = element('input', { id: 'trace', type: 'file', accept: '.json', 'aria-label': 'a trace of onnx-pipeline-run', onchange: (event) => takeTrace(event.target.files[0]) });
