@@ -51,6 +51,8 @@ export type Stage = {
   send_ns: Quantity;
   /** compute + receive + send, or with overlap the largest of them */
   load_ns: Quantity;
+  /** of load_ns, what is backward; there where fill-drain is the objective */
+  backward_load_ns?: Quantity;
   /** of compute_ns: what cuts cost in layouts */
   layout_ns: Quantity;
   inputs: Array<Input>;
@@ -269,7 +271,7 @@ export type Training = {
 };
 
 export type Plan = {
-  objective: "throughput" | "latency";
+  objective: "throughput" | "latency" | "fill-drain";
   /** stages send and receive while they compute: load_ns is the largest of the three; absent where it is their sum */
   overlap?: true;
   solver: Name;
@@ -278,9 +280,11 @@ export type Plan = {
   bottleneck_ns: Quantity;
   /** of one input by itself through all stages */
   latency_ns?: Quantity;
+  /** the largest forward load of a stage and the largest backward load of one, added up; there where fill-drain is the objective */
+  fill_drain_ns?: Quantity;
   /** a link's latency counts once for all that one stage sends another; absent: for each tensor */
   message_latency?: "per_pair";
-  /** of bottleneck_ns, or of latency_ns where that is the objective */
+  /** of bottleneck_ns, or where that is the objective of latency_ns or fill_drain_ns */
   lower_bound_ns: Quantity;
   gap_frac: number | null;
   /** never with data_dependent */

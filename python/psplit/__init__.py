@@ -131,6 +131,7 @@ class Stage:
     state_bytes: Optional[int]
     replicas: int
     devices: Tuple[str, ...]
+    backward_load_ns: Optional[int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +207,8 @@ _MOST_STAGES = 1024  # that a memory limit alone is met with
 
 # What a manifest leaves out where it is so.
 _LEFT_OUT: Dict[str, Any] = {
-    "overlap": False, "message_latency": "per_tensor", "bound": None, "latency_ns": None, "device_order": None, "proof_scope": None,
+    "overlap": False, "message_latency": "per_tensor", "bound": None, "latency_ns": None,
+    "fill_drain_ns": None, "device_order": None, "proof_scope": None,
     "single_device": None, "single_device_ns": None, "speed_up": None, "headline": None, "data_dependent": None,
     "measured_frac": 0.0, "total_compute_ns": None, "supernodes": None, "unknown_nodes": None, "dead_nodes": None,
     "given_up": None, "phases": [], "assumed_dims": {},
@@ -223,6 +225,7 @@ class Plan:
     bound: Optional[str]
     bottleneck_ns: Optional[int]
     latency_ns: Optional[int]
+    fill_drain_ns: Optional[int]
     message_latency: str
     lower_bound_ns: Optional[int]
     gap_frac: Optional[float]
@@ -307,7 +310,8 @@ _PORTS = ("inputs", "optional_inputs", "outputs")
 
 
 def _stage(row: Mapping[str, Any]) -> Stage:
-    full = {"state_bytes": None, "replicas": 1, "devices": [row["device"]], "optional_inputs": [], **row}
+    full = {"state_bytes": None, "replicas": 1, "devices": [row["device"]], "optional_inputs": [],
+            "backward_load_ns": None, **row}
     full["devices"] = tuple(full["devices"])
     names = [field.name for field in dataclasses.fields(Stage) if field.name not in _PORTS]
     return Stage(**{name: full[name] for name in names}, **{name: tuple(map(_port, full[name])) for name in _PORTS})
@@ -435,7 +439,7 @@ class Model:
         slack         percent of the best bottleneck that may be given up for fewer crossing tensors
         message_latency  "per_pair": a link's latency counts once for all that a stage sends another; or "per_tensor"
         states        {output: input} that takes it in the next run, besides those found by name, unless no_state
-        objective     "throughput" (the slowest stage) or "latency"
+        objective     "throughput" (the slowest stage) or "latency"; fill-drain is of training, which is the command's
         policy        a learned policy's file, which is asked for so many `proposals`
         time_limit    seconds by the clock; None: work worth about 10 seconds, with the same plan each time
         certify       Plan.certificate() is wanted
