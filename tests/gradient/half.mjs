@@ -22,7 +22,7 @@ const ints = (dims, ...list) => tensor('int64', dims, list);
 const ones = (n) => tensor('float32', [n], Array(n).fill(1));
 const MANY = [1, 2, 200, 200]; // 80,000 elements
 
-// operator, inputs, attributes, dimensions of the result, opset, outputs
+// operator, inputs, attributes, dimensions of the result, opset, outputs, domain
 const nets = [
   ['ReduceMean', [drawn(1, ...MANY)], { keepdims: 0n }, []],
   ['ReduceMean', [drawn(1, ...MANY)], { axes: [1n, 2n, 3n] }, [1, 1, 1, 1]],
@@ -37,6 +37,16 @@ const nets = [
   ['GroupNormalization', [drawn(600, 2, 4, 64), drawn(1, 4), drawn(1, 4)], { num_groups: 2n }, [2, 4, 64], 21],
   ['BatchNormalization', [drawn(600, 8, 3, 9), drawn(1, 3), drawn(1, 3), drawn(1, 3), ones(3)], {}, [8, 3, 9]],
   ['LpNormalization', [drawn(600, 4, 64)], {}, [4, 64]],
+  ['SkipLayerNormalization', [drawn(600, 1, 4, 64), drawn(600, 1, 4, 64), drawn(1, 64), drawn(1, 64)], {},
+    [1, 4, 64], 17, 1, 'com.microsoft'],
+  ['SkipSimplifiedLayerNormalization', [drawn(600, 1, 4, 64), drawn(600, 1, 4, 64), drawn(1, 64)], {},
+    [1, 4, 64], 17, 1, 'com.microsoft'],
+  ['Gelu', [drawn(3, 4, 64)], {}, [4, 64], 17, 1, 'com.microsoft'],
+  ['QuickGelu', [drawn(3, 4, 64)], {}, [4, 64], 17, 1, 'com.microsoft'],
+  ['FastGelu', [drawn(3, 4, 64), drawn(1, 64)], {}, [4, 64], 17, 1, 'com.microsoft'],
+  ['BiasGelu', [drawn(3, 4, 64), drawn(1, 64)], {}, [4, 64], 17, 1, 'com.microsoft'],
+  ['FusedMatMul', [drawn(3, 4, 16), drawn(1, 16, 5)], {}, [4, 5], 17, 1, 'com.microsoft'],
+  ['MultiHeadAttention', [drawn(3, 1, 2, 8), drawn(3, 1, 2, 8), drawn(3, 1, 2, 8)], { num_heads: 2n }, [1, 2, 8], 17, 1, 'com.microsoft'],
   ['Attention', [drawn(30, 1, 2, 5, 8), drawn(30, 1, 2, 5, 8), drawn(1, 1, 2, 5, 8)], { scale: 0.01 }, [1, 2, 5, 8], 23],
   ['MaxPool', [drawn(1, 1, 2, 7, 7)], { kernel_shape: [3n, 3n] }, [1, 2, 5, 5]],
   ['Gather', [drawn(1, 5, 3), ints([4], 1, 4, 1, 0)], {}, [4, 3]],
@@ -49,7 +59,7 @@ const nets = [
 ];
 
 // The net's gradients, by weight.
-async function gradients([op, inputs, attrs, dims, opset, outputs = 1], half) {
+async function gradients([op, inputs, attrs, dims, opset, outputs = 1, domain = ''], half) {
   const dir = mkdtempSync(join(tmp, 'net-'));
   const nodes = [], initializers = {}, r = random(99);
   const names = inputs.map((each, i) => {
@@ -58,12 +68,12 @@ async function gradients([op, inputs, attrs, dims, opset, outputs = 1], half) {
     nodes.push(node('Cast', [`x${i}`], [`h${i}`], { to: 10n }));
     return `h${i}`;
   });
-  nodes.push(node(op, names, ['y', 'y1'].slice(0, outputs), attrs));
+  nodes.push(node(op, names, ['y', 'y1'].slice(0, outputs), attrs, domain));
   if (half) nodes.push(node('Cast', ['y'], ['f'], { to: 1n }));
   initializers.R = tensor('float32', dims, Array.from({ length: product(dims) }, () => dims.length ? r() + 0.5 : 64));
   nodes.push(node('Mul', [half ? 'f' : 'y', 'R'], ['r']), node('ReduceSum', ['r'], ['s'], { keepdims: 0n }));
   const file = join(dir, 'model.onnx');
-  writeFileSync(file, model({ nodes, initializers, opset, outputs: [value('s', 'float32', [])] }));
+  writeFileSync(file, model({ nodes, initializers, opset, domains: domain ? [domain] : [], outputs: [value('s', 'float32', [])] }));
   // Running statistics are no weights, nor are the classes'.
   const trained = inputs.flatMap((each, i) => (each.type === 'float32' && i < 3 ? [`train=x${i}`] : []));
   const info = JSON.parse(spawnSync(tool, { input: `${[file, dir, '=s', ...trained].join('\t')}\n`, encoding: 'utf8' }).stdout);
