@@ -114,16 +114,32 @@ uint32_t psplit_i_batch_norm_running(const psplit_i_graph *graph, uint32_t n,
   return n_found;
 }
 
+/* Whether it is one of these of the standard domain or, as optimisers fuse it, of com.microsoft. */
+static bool is_any(const psplit_i_node *node, const char *const *standard,
+                   const char *const *fused) {
+  const bool other = strcmp(node->domain, "com.microsoft") == 0;
+  for (size_t i = 0; !other && standard[i]; i++)
+    if (psplit_i_node_is(node, standard[i])) return true;
+  for (size_t i = 0; other && fused[i]; i++)
+    if (strcmp(node->op_type, fused[i]) == 0) return true;
+  return false;
+}
+
 void psplit_i_say_inference_export(const psplit_i_graph *graph, psplit_batch_norm how,
                                    const psplit_logger *logger) {
+  static const char *const convolutions[] = {"Conv", NULL}, *const fused_convolutions[] = {
+                                                              "FusedConv", NULL};
+  static const char *const norms[] = {"BatchNormalization", "InstanceNormalization",
+                                      "LayerNormalization", "GroupNormalization", NULL};
+  static const char *const fused_norms[] = {
+    "EmbedLayerNormalization",          "GroupNorm", "SkipGroupNorm", "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization", NULL};
   uint32_t n_convolutions = 0, n_norms = 0, n_frozen = 0, n_dropouts = 0;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const psplit_i_node *node = &graph->nodes[n];
-    n_convolutions += psplit_i_node_is(node, "Conv");
+    n_convolutions += is_any(node, convolutions, fused_convolutions);
     n_dropouts += psplit_i_node_is(node, "Dropout");
-    n_norms += is_batch_norm(node) || psplit_i_node_is(node, "InstanceNormalization") ||
-               psplit_i_node_is(node, "LayerNormalization") ||
-               psplit_i_node_is(node, "GroupNormalization");
+    n_norms += is_any(node, norms, fused_norms);
     n_frozen += is_batch_norm(node) && !trains(node);
   }
   const bool fixed = n_frozen && how == PSPLIT_BATCH_NORM_AS_IS;

@@ -589,6 +589,13 @@ static const struct {
   {"(float[1,2,9,9] x) => (y) <float[2,2,1,1] w = raw {0 * 4}> {"
    " a = Conv (x, w) b = Conv (a, w) y = Conv (b, w) }",
    AS_IS, PSPLIT_OK, "the model has 3 convolutions and no normalisation"},
+  {FUSED "(float[1,2,9,9] x) => (y) <float[2,2,1,1] w = raw {0 * 4}> {"
+         " a = com.microsoft.FusedConv (x, w) b = Conv (a, w) y = com.microsoft.FusedConv (b, w) }",
+   AS_IS, PSPLIT_OK, "the model has 3 convolutions and no normalisation"},
+  {FUSED "(float[1,2,2,2] x) => (y) <float[2,2,1,1] w = raw {0 * 4}, float[2] w2 = {1, 1}> {"
+         " a = Conv (x, w) b = Conv (a, w) c = Conv (b, w)"
+         " y = com.microsoft.SkipSimplifiedLayerNormalization (c, c, w2) }",
+   AS_IS, PSPLIT_OK, ""},
   {NORM(9, "y = BatchNormalization (x, w, w2, m, v)"), TRAIN, PSPLIT_UNSUPPORTED,
    "convert the model to opset 14 or later"},
 };
