@@ -171,6 +171,37 @@ static void biased(psplit_i_at *at, ref (*slope)(psplit_i_at *, ref)) {
 void psplit_i_gradient_bias_gelu(psplit_i_at *at) { biased(at, slope_of_gelu); }
 void psplit_i_gradient_fast_gelu(psplit_i_at *at) { biased(at, slope_of_tanh_gelu); }
 
+/* y = x + bias + skip */
+void psplit_i_gradient_bias_add(psplit_i_at *at) {
+  const psplit_i_vtype *type = psplit_i_type_in(at, 0);
+  give(at, 0, grad(at));
+  for (uint32_t i = 1; i < 3; i++)
+    if (wanted(at, i)) give(at, i, psplit_i_sum_like(at, grad(at), type, i));
+}
+
+/* The first half of x + bias, times the gelu of the second. */
+void psplit_i_gradient_bias_split_gelu(psplit_i_at *at) {
+  int64_t width;
+  if (!psplit_i_size(at, psplit_i_type_in(at, 1), 0, &width) || width < 2 || width % 2) {
+    psplit_i_refuse(at, "the size of its bias is not known");
+    return;
+  }
+  const int64_t begins[] = {0, width / 2}, ends[] = {width / 2, width};
+  const ref x = add(at, in(at, 0), in(at, 1));
+  ref halves[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    const ref inputs[] = {x, int1(at, begins[i]), int1(at, ends[i]), int1(at, -1)};
+    halves[i] = psplit_i_backward_node(at->b, "Slice", 4, inputs, 1);
+  }
+  const ref phi = plus(at, op1(at, "Erf", times(at, halves[1], sqrt(0.5))), 1);
+  const ref gelu = mul(at, times(at, halves[1], 0.5), phi);
+  const ref to_first = mul(at, grad(at), gelu), to_gelu = mul(at, grad(at), halves[0]);
+  const ref to_second = mul(at, to_gelu, slope_of_gelu(at, halves[1]));
+  const ref part = concat(at, (ref[]){to_first, to_second}, 2, -1);
+  give(at, 0, part);
+  if (wanted(at, 1)) give(at, 1, psplit_i_sum_like(at, part, psplit_i_type_in(at, 0), 1));
+}
+
 /* ---- activations that are fused into another operator ---- */
 
 /* Parameter i of it: of a list, or by itself. */

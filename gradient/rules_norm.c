@@ -305,6 +305,73 @@ void psplit_i_gradient_group_normalization(psplit_i_at *at) {
     at, 0, psplit_i_reshape_like(at, through_statistics(at, &s, scaled, &last, 1, true), 0));
 }
 
+/* Channels last, [n, ..., c], or first: the groups of `x` normalised, multiplied, added to, and with
+ * `activation` z * sigmoid(z) of that. The gradient at x. */
+static ref through_group_norm(psplit_i_at *at, ref x, int32_t rank, bool x_wanted) {
+  const bool last = psplit_i_int_or(at, "channels_last", 1) != 0;
+  const int64_t groups = psplit_i_int_or(at, "groups", 1), axis = 2;
+  int64_t first[PSPLIT_MAX_RANK] = {0, rank - 1}, back[PSPLIT_MAX_RANK] = {0},
+          others[PSPLIT_MAX_RANK];
+  const uint32_t n_others = other_axes(rank, others);
+  for (int32_t i = 2; i < rank; i++) first[i] = i - 1;
+  for (int32_t i = 1; i < rank; i++) back[first[i]] = i;
+  ref g = wide_grad(at);
+  if (last) x = transposed(at, x, first, (size_t)rank);
+  if (last) g = transposed(at, g, first, (size_t)rank);
+  const ref shape = op1(at, "Shape", x), grouped = ints(at, (int64_t[]){0, groups, -1}, 3);
+  const normalised s = normalise(at, reshaped(at, x, grouped), &axis, 1,
+                                 (double)psplit_i_float_or(at, "epsilon", 1e-5f), true);
+  const ref unit = reshaped(at, s.unit, shape);
+  const ref scale = by_channel(at, wide_in(at, 1), rank);
+  if (psplit_i_int_or(at, "activation", 0)) {
+    const ref scaled = mul(at, unit, scale);
+    const ref z = add(at, scaled, by_channel(at, wide_in(at, 2), rank));
+    const ref share = op1(at, "Sigmoid", z), rest = sub(at, number(at, 1), share);
+    g = mul(at, g, mul(at, share, add(at, mul(at, z, rest), number(at, 1))));
+  }
+  if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g, others, n_others, false));
+  if (wanted(at, 1))
+    psplit_i_give_narrowed(at, 1, sum_over(at, mul(at, g, unit), others, n_others, false));
+  if (!x_wanted) return PSPLIT_NONE;
+  const ref part =
+    through_statistics(at, &s, reshaped(at, mul(at, g, scale), grouped), &axis, 1, true);
+  const ref all = reshaped(at, part, shape);
+  return last ? transposed(at, all, back, (size_t)rank) : all;
+}
+
+void psplit_i_gradient_group_norm(psplit_i_at *at) {
+  const int32_t rank = psplit_i_need_rank(at, 0);
+  if (rank < 3) return;
+  psplit_i_widen(at);
+  psplit_i_give_narrowed(at, 0, through_group_norm(at, wide_in(at, 0), rank, wanted(at, 0)));
+}
+
+/* x + skip, and a bias where there is one; its sum is output 1. */
+void psplit_i_gradient_skip_group_norm(psplit_i_at *at) {
+  enum { SKIP = 3, BIAS = 4, SUM = 1 };
+  const int32_t rank = psplit_i_need_rank(at, 0), skip_rank = psplit_i_need_rank(at, SKIP);
+  const bool any = wanted(at, 0) || wanted(at, SKIP) || wanted(at, BIAS);
+  const psplit_i_vtype *type = psplit_i_type_in(at, 0);
+  if (rank < 3 || skip_rank < 0) return;
+  if (skip_rank != rank || !psplit_i_int_or(at, "channels_last", 1)) {
+    psplit_i_refuse(at, "it adds no tensor of as many axes, or channels are first");
+    return;
+  }
+  psplit_i_widen(at);
+  const ref two = add(at, wide_in(at, 0), wide_in(at, SKIP)), shift = wide_in(at, BIAS);
+  ref all = psplit_i_wide(at, psplit_i_gradient_at(at, SUM), at->narrow);
+  if (psplit_i_gradient_at(at, 0) != PSPLIT_NONE) {
+    const ref normal = through_group_norm(at, plus(at, two, shift), rank, any);
+    all = normal == PSPLIT_NONE ? all : plus(at, normal, all);
+  } else {
+    psplit_i_give_nothing(at, 1);
+    psplit_i_give_nothing(at, 2);
+  }
+  psplit_i_give_narrowed(at, 0, all);
+  if (wanted(at, SKIP)) psplit_i_give_narrowed(at, SKIP, psplit_i_sum_like(at, all, type, SKIP));
+  if (wanted(at, BIAS)) psplit_i_give_narrowed(at, BIAS, psplit_i_sum_like(at, all, type, BIAS));
+}
+
 /* x over its norm along an axis; 0 where the norm is 0. */
 void psplit_i_gradient_lp_normalization(psplit_i_at *at) {
   const int64_t axis = psplit_i_int_or(at, "axis", -1), p = psplit_i_int_or(at, "p", 2);
