@@ -305,8 +305,8 @@ void psplit_i_gradient_group_normalization(psplit_i_at *at) {
     at, 0, psplit_i_reshape_like(at, through_statistics(at, &s, scaled, &last, 1, true), 0));
 }
 
-/* Channels last, [n, ..., c], or first: the groups of `x` normalised, multiplied, added to, and with
- * `activation` z * sigmoid(z) of that. The gradient at x. */
+/* Channels last, [n, ..., c], or first: the groups of `x` normalised, multiplied, added to, and
+ * with `activation` z * sigmoid(z) of that. The gradient at x. */
 static ref through_group_norm(psplit_i_at *at, ref x, int32_t rank, bool x_wanted) {
   const bool last = psplit_i_int_or(at, "channels_last", 1) != 0;
   const int64_t groups = psplit_i_int_or(at, "groups", 1), axis = 2;
