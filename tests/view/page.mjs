@@ -328,7 +328,7 @@ async function cuts() {
     for (const latency of have(name) ? LATENCIES : []) await moved(`${name}, ${latency}`, real(name), [...args, '--message-latency', latency], [[1, -3], [0, 2]], 2);
   }
   for (const [name, k] of [['ppocr_cls', '8'], ['ppocr_det', '8'], ['densenet121', '12']]) if (have(name)) passing += await moved(`${name} in ${k} stages`, real(name), ['-k', k, '--time-limit', '2'], [[1, -1], [4, 1]], 4);
-  tap.ok(passing > 2, 'moved cuts: some pass tensors on', `${passing}`);
+  tap.ok(passing > (have('ppocr_cls') ? 2 : 0), 'moved cuts: some pass tensors on', `${passing}`);
   if (have('ppocr_det')) await sent('ppocr_det', real('ppocr_det'), '--time-limit', '2');
   for (const [name, ...args] of [['retinaface', '-k', '4'], ['ppocr_det', '-k', '4'], ['moonshine_tiny_encoder', '-k', '3']]) {
     const file = join(cache, `${name}.onnx`), page = existsSync(file) ? await open(`the model of ${name}`, inspect(file, ...args, '--time-limit', '0'), '#view=model') : null;
