@@ -49,6 +49,9 @@ typedef enum psplit_i_flops {
   PSPLIT_FLOPS_RESIZE,
   PSPLIT_FLOPS_DFT,
   PSPLIT_FLOPS_ROI,
+  PSPLIT_FLOPS_TREES,  /* ai.onnx.ml: 2 for each node on the way from the roots to a leaf, */
+  PSPLIT_FLOPS_SVM,    /* distances to all vectors, */
+  PSPLIT_FLOPS_LINEAR, /* products by all coefficients */
   PSPLIT_FLOPS_CONTROL
 } psplit_i_flops;
 

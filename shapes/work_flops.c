@@ -258,6 +258,47 @@ static uint64_t sort(psplit_i_tally *t, const psplit_i_site *at) {
   return mul(n, log2_of(length));
 }
 
+/* Rows of what a model of ai.onnx.ml is asked about; a list is one row. */
+static uint64_t rows(psplit_i_tally *t, const psplit_i_site *at) {
+  return psplit_i_in(at, 0)->rank == 1 ? 1 : in_dim(t, at, 0, 0);
+}
+
+static uint64_t length_of(const psplit_i_site *at, const char *attribute) {
+  const Onnx__AttributeProto *list = psplit_i_attribute(at, attribute);
+  return list ? list->n_ints + list->n_floats : 0;
+}
+
+/* Each row goes down each tree, which counts as one that is as high on all sides, and adds up what
+ * stands at the leaf. */
+static uint64_t trees(psplit_i_tally *t, const psplit_i_site *at) {
+  const uint64_t n_roots = length_of(at, "tree_roots"); /* since opset 5, of branches alone */
+  size_t n_nodes;
+  const int64_t *tree_of = psplit_i_int_list(at, "nodes_treeids", &n_nodes);
+  uint64_t n_trees = n_roots ? n_roots : n_nodes > 0;
+  for (size_t i = 1; i < n_nodes && !n_roots; i++) n_trees += tree_of[i] != tree_of[i - 1];
+  if (!n_trees) {
+    t->unknown = true;
+    return 0;
+  }
+  const uint64_t n_leaves =
+    n_roots ? add(n_roots, length_of(at, "nodes_featureids")) : (n_nodes + n_trees) / 2;
+  const uint64_t n_weights = add(add(length_of(at, "class_ids"), length_of(at, "target_ids")),
+                                 length_of(at, "leaf_targetids"));
+  const uint64_t way = mul(2, log2_of(n_leaves / n_trees));
+  return mul(mul(rows(t, at), n_trees), add(way, n_weights / n_leaves));
+}
+
+static uint64_t products(psplit_i_tally *t, const psplit_i_site *at, const char *numbers) {
+  return mul(mul(2, rows(t, at)), length_of(at, numbers));
+}
+
+/* A linear one has no vectors. */
+static uint64_t svm(psplit_i_tally *t, const psplit_i_site *at) {
+  const uint64_t vectors = products(t, at, "support_vectors");
+  return vectors ? add(vectors, mul(5, products(t, at, "coefficients")))
+                 : products(t, at, "coefficients");
+}
+
 uint64_t psplit_i_count_flops(psplit_i_tally *t, const psplit_i_site *at, psplit_i_flops how) {
   switch (how) {
     case PSPLIT_FLOPS_NONE:
@@ -298,6 +339,9 @@ uint64_t psplit_i_count_flops(psplit_i_tally *t, const psplit_i_site *at, psplit
     case PSPLIT_FLOPS_RESIZE: return resize(t, at);
     case PSPLIT_FLOPS_DFT: return dft(t, at);
     case PSPLIT_FLOPS_ROI: return roi(t, at);
+    case PSPLIT_FLOPS_TREES: return trees(t, at);
+    case PSPLIT_FLOPS_SVM: return svm(t, at);
+    case PSPLIT_FLOPS_LINEAR: return products(t, at, "coefficients");
   }
   return 0;
 }

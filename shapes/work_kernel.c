@@ -18,6 +18,7 @@ enum {
   STEPS_COLUMN_INTEGER = 6, /* of integers along one axis, */
   STEPS_SCATTER = 4,        /* and one that is summed up behind a product: of an image, */
   STEPS_SCATTER_1D = 10,    /* along one axis */
+  STEPS_BRANCH = 8,         /* a node of a tree */
   STEPS_LINEAR = 3,         /* an element between others, by weights made for each axis; */
   STEPS_CUBIC = 170         /* by weights made for each element */
 };
@@ -158,6 +159,9 @@ psplit_i_kernel psplit_i_kernel_of(psplit_i_tally *t, const psplit_i_site *at,
     case PSPLIT_FLOPS_NORM: norm(t, at, &k); break;
     case PSPLIT_FLOPS_RNN: rnn(t, at, &k); break;
     case PSPLIT_FLOPS_RESIZE: resize(t, at, &k); break;
+    case PSPLIT_FLOPS_TREES: add(&k.steps, mul(STEPS_BRANCH / 2, k.issued)); break;
+    case PSPLIT_FLOPS_SVM: add(&k.steps, k.issued / 2); break;
+    case PSPLIT_FLOPS_LINEAR: add(&k.steps, mul(STEPS_ROW, dim(t, psplit_i_in(at, 0), 0))); break;
     case PSPLIT_FLOPS_NONE:
       if (psplit_i_attribute(at, "perm")) /* every other element, as it were */
         add(&k.steps, psplit_i_tally_elements(t, psplit_i_site_output(at, 0)) / 2);

@@ -144,6 +144,39 @@ static const struct {
    "(float[4420,4] x, float[4420,1] z) => (y) { y = Add (x, z) }", 6, 14},
   {"or for each element of it: 10", "(float[4420,4] x, float[4420,4] z) => (y) { y = Add (x, z) }",
    "(float[4420,4] x, float[4] z) => (y) { y = Add (x, z) }", 6, 14},
+  {"every row goes down every tree",
+   "(float[10000,8] x) => (y) { y = ai.onnx.ml.TreeEnsembleRegressor <nodes_treeids = [0, 0, 0],"
+   " target_ids = [0, 0]> (x) }",
+   "(float[10000,8] x) => (y) { y = ai.onnx.ml.TreeEnsembleRegressor <nodes_treeids = [0, 0, 0, 1,"
+   " 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5], target_ids = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]>"
+   " (x) }",
+   4, 6.1},
+  {"and down to a leaf",
+   "(float[10000,8] x) => (y, s) { y, s = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids ="
+   " [0, 0, 0, 1, 1, 1], classlabels_int64s = [0, 1], class_ids = [0, 1, 0, 1]> (x) }",
+   "(float[10000,8] x) => (y, s) { y, s = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids ="
+   " [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1], classlabels_int64s = [0, 1], class_ids ="
+   " [0, 1, 0, 1, 0, 1, 0, 1]> (x) }",
+   1.4, 2},
+  {"a tree has no leaves among its nodes in the newer operator",
+   "(float[10000,8] x) => (y) { y = ai.onnx.ml.TreeEnsembleRegressor <nodes_treeids ="
+   " [0, 0, 0, 1, 1, 1], target_ids = [0, 0, 0, 0]> (x) }",
+   "(float[10000,8] x) => (y) { y = ai.onnx.ml.TreeEnsemble <tree_roots = [0, 1],"
+   " nodes_featureids = [3, 4], leaf_targetids = [0, 0, 0, 0]> (x) }",
+   0.99, 1.01},
+  {"distances to four times as many vectors",
+   "(float[10000,4] x) => (y) { y = ai.onnx.ml.SVMRegressor <support_vectors = [0.1, 0.2, 0.3,"
+   " 0.4], coefficients = [1.0]> (x) }",
+   "(float[10000,4] x) => (y) { y = ai.onnx.ml.SVMRegressor <support_vectors = [0.1, 0.2, 0.3,"
+   " 0.4, 0.1, 0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.4], coefficients ="
+   " [1.0, 1.0, 1.0, 1.0]> (x) }",
+   2.5, 4.1},
+  {"a row of coefficients is short: 20 ns, where a large product takes less than 1",
+   "(float[1,4] x) => (y) { y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 1.0, 1.0, 1.0]>"
+   " (x) }",
+   "(float[1000,4] x) => (y) { y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 1.0, 1.0, 1.0]>"
+   " (x) }",
+   5, 20},
   {"what a body runs takes what it takes outside",
    "(float[197,768] x, bool[] c) => (y) <float[768,768] w = raw {0 * 589824}> {"
    " y = MatMul (x, w) }",
