@@ -176,6 +176,16 @@ MESSAGE = {"format": "psplit-problem", "comm": "shared", "message_latency": "per
            "links": [{"latency_ns": 5}], "nodes": [{"time_ns": 10}, {"time_ns": 0}, {"time_ns": 10}],
            "tensors": [{"producer": 0, "consumers": [1], "send_ns": 0, "recv_ns": 0},
                        {"producer": 1, "consumers": [2], "send_ns": 0, "recv_ns": 0, "no_message": True}]}
+PASSED_ON = MESSAGE | {"devices": [{"count": 3}], "nodes": [{"time_ns": 10}] * 3,
+                       "tensors": [{"producer": 0, "consumers": [1, 2], "send_ns": 0, "recv_ns": 0}]}
+APART = {"devices": "3", "device": "0 0 0", "stage": "0 1 2", "no-empty-stages": 1, "messages": "", "any-way": ""}
+FORK = PASSED_ON | {"tensors": [{"producer": 0, "consumers": [v], "send_ns": 0, "recv_ns": 0} for v in (1, 2)]}
+UNCUTTABLE = PAIR | {"tensors": [PAIR["tensors"][0] | {"uncuttable": True}]}
+FULL = PAIR | {"devices": [{"count": 2, "memory_bytes": 5}], "nodes": [{"time_ns": 10, "weight_bytes": 3}] * 2}
+BACK = MESSAGE | {"nodes": [{"time_ns": 10}, {"time_ns": 0, "backward": True}, {"time_ns": 10, "backward": True}]}
+MANY = KINDS | {"any_device_order": True, "devices": [{"class": 0, "count": 64}, {"class": 1, "count": 64}]}
+NOWHERE = KINDS | {"nodes": [{"time_ns": [None, 9]}, {"time_ns": [10, 9]}]}
+CASES = ["proof cases", "empty-stages 1", "receivers 0"]
 # Problem, what differs from the head below, bound, proof, and what the refusal says; "": it is true.
 BY_HAND = (
     (PAIR, {}, 11, ["proof cut", "node 0", "send 0 1 1"], ""),
@@ -201,6 +211,53 @@ BY_HAND = (
     (MESSAGE, {"messages": ""}, 15, ["proof cut", "node 0", "sent 5"], "the cut is 10, less than the bound"),
     (MESSAGE, {"messages": ""}, 15, ["proof cut", "node 0", "sent 6"], "more than a message"),
     (MESSAGE, {"messages": ""}, 15, ["round", "join 1 2", "proof totals"], "the one may not join the other"),
+    (BACK, {"messages": ""}, 15, ["proof cut", "node 0", "sent 5"], "more than a message"),
+    (BACK, {"messages": ""}, 10, [*CASES, "cell"], "messages do not count where tensors run back"),
+    (PAIR, {"objective": "none"}, 10, ["proof totals"], "\"objective\" is one of throughput, latency"),
+    (PAIR, {"objective": "latency", "contiguous": 0}, 10, ["proof totals"], "latency goes with contiguous stages"),
+    (PAIR, {"no-empty-stages": 1}, 10, ["proof totals"], "stage 1 is empty"),
+    (UNCUTTABLE, {"stage": "0 1"}, 10, ["proof totals"], "a tensor of node 0 cannot be sent"),
+    (FULL, {}, 10, ["proof totals"], "stage 0 holds 6 bytes, more than its device"),
+    (KINDS, {"devices": "2 0", "stage": "0 1", "device": "0 1"}, 10, ["proof totals"],
+     "more devices are in use than there are"),
+    (NOWHERE, {"devices": "2 0", "comm": "shared", "relays": ""}, 10, ["proof totals"], "a node can run on no device"),
+    (MESSAGE, {"messages": "", "any-way": ""}, 10, ["proof totals"], "what stages pass on does not count here"),
+    (PASSED_ON, APART | {"way": "0 0 1 1 2"}, 10, ["proof totals"], ""),
+    (PASSED_ON, APART | {"way": "0 0 1 1"}, 10, ["proof totals"], "no such tensor is passed on"),
+    (PASSED_ON, APART | {"way": "1 0 1 1 2"}, 10, ["proof totals"], "no such tensor is passed on"),
+    (PASSED_ON, APART | {"way": "0 0 1 1 2 2 3"}, 10, ["proof totals"], "no such tensor is passed on"),
+    (PASSED_ON, APART | {"way": "0 1 2 0 1"}, 10, ["proof totals"], "stage 1 cannot pass it on to 2"),
+    (PASSED_ON, APART | {"way": "0 0 1 1 2 0 2"}, 10, ["proof totals"], "stage 0 cannot pass it on to 2"),
+    (PASSED_ON, APART | {"way": "0 0 1"}, 10, ["proof totals"], "it does not come to all that read it"),
+    (MESSAGE, {"trunk": "0"}, 10, ["proof totals"], ""),
+    (MESSAGE, {"trunk": "0 0"}, 10, ["proof totals"], "nothing orders stages and messages, or it is there twice"),
+    (MESSAGE, {"trunk": "0", "contiguous": 0}, 10, ["proof totals"], "nothing orders stages and messages"),
+    (PAIR, {"trunk": "0"}, 10, ["proof totals"], "nothing orders stages and messages"),
+    (MESSAGE, {"trunk": "1"}, 10, ["proof totals"], "it makes no message, or is of the backward pass"),
+    (BACK, {"trunk": "0"}, 10, ["proof totals"], "it makes no message, or is of the backward pass"),
+    (FORK, {"devices": "3", "device": "0 0 0", "value": 30, "trunk": "0 1"}, 10, ["proof totals"],
+     "a consumer is not before the producer of tensor 1"),
+    (PAIR, {}, 10, [*CASES, "cell"], ""),
+    (PAIR, {"contiguous": 0}, 10, [*CASES, "cell"], "that proves nothing here"),
+    (PAIR, {}, 10, ["proof cases", "empty-stages 0", "receivers 0", "cell"], "that proves nothing here"),
+    (PAIR, {}, 10, [*CASES, "in 0", "cell", "in 1", "cell", "send 1 0 1", "cell"], "tensor 0 has no such cost left"),
+    (PAIR, {}, 10, [*CASES, "in 0", "cell", "cell", "send 2 0 1"], "tensor 0 has no such cost left"),
+    (PAIR, {}, 10, [*CASES, "in 0", "cell", "cell", "send 1 0 1"], "the path does not end with what is out"),
+    (PAIR, {}, 10, [*CASES, "in 0", "cell", "cell", "send 1 0"], "the path does not end with what is out"),
+    (PAIR, {}, 12, [*CASES, "in 0", "cell", "in 1", "cell", "cell"], ""),
+    (PAIR, {}, 13, [*CASES, "in 0", "cell", "in 1", "cell", "cell"], "the cases leave a chain of stages within 12"),
+    (PAIR, {}, 10, [*CASES, "in 0", "cell", "send 1 0 1", "cell"], "the path does not hang together"),
+    (MANY, {"devices": "64 64", "device": " ".join(["0"] * 128)}, 9, [*CASES, "cell"],
+     "too many combinations of devices"),
+    (PAIR, {"value": 21}, 10, ["proof totals"], "the value of the split is 20, the bound 10"),
+    (PAIR, {}, 21, ["proof totals"], "the value of the split is 20, the bound 21"),
+    (PAIR, {"stage": "1 0"}, 10, ["proof totals"], "nodes 0 and 1 are in the wrong order"),
+    (PAIR | {"nodes": [{"time_ns": 10, "pin": 1}, {"time_ns": 10}]}, {}, 10, ["proof totals"],
+     "node 0 is pinned to stage 1"),
+    (PAIR | {"nodes": [{"time_ns": 10, "together": 0}] * 2}, {"stage": "0 1"}, 10, ["proof totals"],
+     "nodes 0 and 1 must stay together"),
+    (NOWHERE, {"devices": "1 1"}, 10, ["proof totals"], "node 0 cannot run on the device of stage 0"),
+    (PAIR, {}, 10, ["proof totals", "end 00000000"], "more lines behind the end"),
 )
 
 
