@@ -78,6 +78,18 @@ for (const [schedule, devices, held] of [['fill-drain', 4, '4,4,4,4'], ['interle
   tap.ok(got.device?.map(({ peak_stashes: n }) => n).join() === held &&
     got.device.every((each) => each.peak_stashes === each.scheduled_stashes), `${schedule}: holds what the simulator says`, JSON.stringify(got.device));
 }
+// Who asks for no schedule gets what the split was planned for.
+{
+  const filled = stages(2, 'none', ['--objective', 'fill-drain']);
+  for (const [dir, more, schedule, planned, held] of [[filled, [], 'fill-drain', 'fill-drain', '4,4'],
+    [filled, ['--schedule', '1f1b'], '1f1b', 'fill-drain', '2,1'], [stages(2, 'none'), [], '1f1b', '1f1b', '2,1']]) {
+    const got = trains(2, dir, [...USUAL, '--steps', '2', ...more]);
+    tap.ok(got.schedule === schedule && got.planned_schedule === planned && got.device.map(({ peak_stashes: n }) => n).join() === held,
+      `planned for ${planned}, ${more.join(' ') || 'no --schedule'}: ${schedule}`, JSON.stringify(got));
+  }
+  const told = r.run([filled, ...USUAL, '--steps', '2', '--schedule', '1f1b']).stdout;
+  tap.ok(/^by 1F1B; the stages were planned for fill-drain$/m.test(told), 'which the table says', told);
+}
 
 // Gradients of weights apart from those of inputs, which zero-bubble schedules run later.
 const APART = ['--weight-gradients', 'apart'];

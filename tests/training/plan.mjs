@@ -106,4 +106,30 @@ const text = (...more) => spawnSync(split, [file, '--plan-only', '--micro-batche
 const rows = [...text('-k', '2..4').stdout.matchAll(/^ +(\d) .* ([\d.]+) %/gm)].map(([, k, bubble]) => [k, bubble]);
 const reports = [2, 3, 4].map((k) => [`${k}`, /1F1B [^,]*, bubble ([\d.]+) %/.exec(text('-k', `${k}`).stdout)?.[1]]);
 tap.ok(`${rows}` === `${reports}` && rows.length === 3, 'a range of stages tells the bubble of training', `${rows}; ${reports}`);
+
+// Fill-drain: its value is of two maxima, which may be of two stages, and stages hold what a whole step stashes.
+{
+  const { plan, stages, training: { stages: parts } } = run('-k', '3', '--devices', devices(3), ...training, '--recompute', 'none',
+    '--objective', 'fill-drain', '--micro-batches', '6');
+  const most = (list) => Math.max(...list);
+  const back = stages.map((s) => s.backward_load_ns), there = stages.map((s) => s.load_ns - s.backward_load_ns);
+  const wrong = stages.flatMap((s, i) => {
+    const crossing = s.recv_ns + s.send_ns, { forward_ns: f, backward_ns: b, stash_bytes: stash } = parts[i];
+    const memory = s.weight_bytes + s.peak_activation_bytes + s.buffer_bytes + s.workspace_bytes + 6 * stash;
+    return Math.abs(back[i] - b - crossing / 2) < 4 && Math.abs(there[i] - f - crossing / 2) < 4 && s.memory_bytes === memory ? [] : [JSON.stringify(s)];
+  });
+  tap.none(wrong, 'fill-drain: loads are told by direction, and memory is of six stashes');
+  tap.ok(plan.objective === 'fill-drain' && plan.fill_drain_ns === most(there) + most(back) && plan.lower_bound_ns <= plan.fill_drain_ns,
+    'its value is the slowest forward and the slowest backward', JSON.stringify(plan));
+  const report = text('-k', '3', '--devices', devices(3), '--objective', 'fill-drain', '--limits', '6').stdout;
+  tap.ok(/^fill-drain [^:]*: slowest forward .*, slowest backward .*, lower bound/m.test(report) && /^training by fill-drain, /m.test(report) &&
+    /^a step of 6 micro-batches: fill-drain .*; 1F1B /m.test(report) && /; fill-drain takes /.test(report), 'the report says so', report);
+  const other = text('-k', '3').stdout;
+  tap.ok(/^training by 1F1B, /m.test(other) && !/slowest forward/.test(other), 'and 1F1B where it is that', other);
+  const head = text('-k', '2..3', '--objective', 'fill-drain').stdout.split('\n')[0];
+  tap.ok(/^stages  fill-drain .* bubble of 6 by fill-drain$/.test(head), 'a range of stages, too', head);
+  const page = spawnSync(inspect, [file, '-k', '2', '--level', 'stages', '--format', 'json', ...training, '--objective', 'fill-drain'], { encoding: 'utf8' });
+  const shown = JSON.parse(page.stdout || '{}').plan;
+  tap.ok(shown?.objective === 'fill-drain' && shown.fill_drain_ns > 0, 'inspect shows it', page.stderr);
+}
 tap.done();
