@@ -5,6 +5,8 @@
  *
  * As Garg and Koenemann do (SIAM Journal on Computing 2007), pairs have lengths, and a ball with
  * about the least ratio is packed until a pair of it is full. Lengths grow by how full pairs are.
+ * Balls are grown around a class of clusters at a time, with the smaller classes the more a ball
+ * changes others.
  * The balls of the first part of the budget only find lengths. Behind it lengths grow the slower,
  * the more balls there is time for. Amounts of these grow and shrink at the end, while lengths do
  * not change: in the norm of a high power of how full pairs are, which sees the fullest ones alone,
@@ -25,6 +27,10 @@ enum {
   MOST_ENTRIES = 6 << 20, /* pairs of all balls that are kept */
   ENTRY_OPS = 64,         /* of the budget for an entry, or there are fewer */
   BALL_PAIRS = 8,         /* a ball kept has so many pairs in the mean, or fewer are kept */
+  MOST_CLASSES = 16,      /* of clusters; */
+  LEAST_IN_CLASS = 4,     /* as many in each, or all are one */
+  FEW_PACKED = 4,         /* balls: less than one of so many grown; */
+  MANY_PACKED = 2,        /* more */
   LEVELS = 6,             /* squarings: the power is 2^LEVELS at first, */
   IMPROVEMENTS = 100,
   SQUARED = 50,       /* improvements before it is squared, */
@@ -36,6 +42,7 @@ enum {
 #define STEADY \
   0.4 /* the same, over the root of how many balls for each cluster follow, up to MOST_FIRST */
 #define LIKELY 0.93    /* of what lengths say is more at most, is proved in the end */
+#define WORTH 5e-4     /* of the bound: less is not worth the time */
 #define SURELY 1e-6    /* relative error of an amount and what it fills, at most */
 #define MOST_FACTOR 2. /* by which an amount changes at once */
 
@@ -48,7 +55,12 @@ typedef struct packing {
   double *ratio;              /* [n] of the last ball around a cluster: no more than now */
   double level;               /* balls whose ratio is less are packed */
   double growth;              /* of lengths */
+  uint32_t n_classes;         /* of clusters: the i-th is of class i % n_classes */
+  uint32_t class_at;          /* that is looked at next */
+  uint32_t n_empty;           /* classes in a row, none of whose clusters has a ball */
+  bool of_all;                /* level is of all clusters, not of a class alone */
   uint64_t n_packed;
+  uint64_t left_behind;       /* of the budget, to balls that are kept */
   bool keeps;                 /* balls that it packs */
   uint32_t n_kept, most_kept; /* balls */
   uint32_t most_entries;
@@ -85,9 +97,9 @@ static psplit_code make_room(packing *p, psplit_i_arena *arena) {
   return arena->failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
-/* Whether there is room and time for one more ball, with improvements behind it. */
+/* Whether there is room and time for one more ball, with what comes behind it. */
 static bool may_go_on(const packing *p) {
-  if (!p->keeps) return true;
+  if (!p->keeps) return psplit_i_budget_left(p->budget) > p->left_behind;
   const uint64_t n = p->off[p->n_kept];
   return p->n_kept < p->most_kept && n + p->graph.n <= p->most_entries &&
          psplit_i_budget_left(p->budget) > (n / 2 + p->graph.n_pairs) * IMPROVEMENTS;
@@ -131,40 +143,47 @@ static bool pack(packing *p) {
   return true;
 }
 
-/* Packs balls around all clusters whose ratio is about the least; false: no budget or room. */
+/* The next class of clusters: of half as many where few of the balls that are grown are packed, and
+ * of twice as many where most are. */
+static void next_class(packing *p, uint64_t n_grown, uint64_t n_packed) {
+  if (n_packed * FEW_PACKED < n_grown && p->graph.n / p->n_classes >= 2 * LEAST_IN_CLASS &&
+      p->n_classes < MOST_CLASSES)
+    p->n_classes *= 2;
+  else if (n_packed * MANY_PACKED > n_grown && p->n_classes > 1)
+    p->n_classes /= 2;
+  p->class_at = (p->class_at + 1) % p->n_classes;
+}
+
+/* Packs balls around the clusters of a class whose ratio is about the least; false: no budget or
+ * room, or no cluster has a ball. */
 static bool pack_round(packing *p) {
   const double most = p->level * (1 + p->growth);
+  const uint64_t n_before = p->n_packed;
+  uint64_t n_grown = 0;
   double least = INFINITY;
-  for (uint32_t i = 0; i < p->graph.n; i++) {
-    while (p->ratio[i] <= most) {
+  for (uint32_t i = p->class_at; i < p->graph.n; i += p->n_classes) {
+    for (; p->ratio[i] <= most; n_grown++) {
       if (!may_go_on(p) || !grow(p, i)) return false;
       if (p->ratio[i] <= most && !pack(p)) p->ratio[i] = INFINITY;
     }
     if (p->ratio[i] < least) least = p->ratio[i];
   }
+  p->of_all = p->n_classes == 1;
+  p->n_empty = isfinite(least) ? 0 : p->n_empty + 1;
+  if (isfinite(least)) p->level = least;
+  next_class(p, n_grown, p->n_packed - n_before);
+  return p->n_empty < p->n_classes;
+}
+
+/* Ratios of a class as lengths and p->most are. False: no budget, or none has a ball. */
+static bool look(packing *p) {
+  double least = INFINITY;
+  for (uint32_t i = p->class_at; i < p->graph.n; i += p->n_classes) {
+    if (!grow(p, i)) return false;
+    if (p->ratio[i] < least) least = p->ratio[i];
+  }
   p->level = least;
   return isfinite(least);
-}
-
-/* Ratios as lengths and p->most are. */
-static bool look_at_all(packing *p) {
-  p->level = INFINITY;
-  for (uint32_t i = 0; i < p->graph.n; i++) {
-    if (!grow(p, i)) return false;
-    if (p->ratio[i] < p->level) p->level = p->ratio[i];
-  }
-  return isfinite(p->level);
-}
-
-/* A round of lengths, and whether the budget does, at the pace of it, for as many balls as there
- * are clusters: fewer say little. */
-static bool first_round(packing *p) {
-  const uint64_t n_before = p->n_packed, left_before = psplit_i_budget_left(p->budget);
-  if (!pack_round(p)) return false;
-  const uint64_t left = psplit_i_budget_left(p->budget);
-  if (p->n_packed >= p->graph.n || p->n_packed == n_before) return true;
-  const uint64_t each = (left_before - left) / (p->n_packed - n_before);
-  return each * (p->graph.n - p->n_packed) <= left;
 }
 
 /* Lengths that grow fast are found sooner, and those that grow slowly are better where there is
@@ -257,21 +276,28 @@ static psplit_i_packed sum_up(const packing *p) {
 psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, double most,
                                 psplit_i_budget *budget, psplit_i_arena *arena,
                                 psplit_i_packed *out) {
-  packing p = {.budget = budget, .n_parts = n_parts, .most = most, .growth = GROWTH};
-  const uint64_t start = psplit_i_budget_left(budget), end = start - start / FIRST;
+  packing p = {
+    .budget = budget, .n_parts = n_parts, .most = most, .growth = GROWTH, .n_classes = 1};
+  const uint64_t start = psplit_i_budget_left(budget);
   double likely = most;
   *out = (psplit_i_packed){0};
   const psplit_code code = packing_init(&p, pairs, arena);
   if (code != PSPLIT_OK) return code;
-  if (!look_at_all(&p)) return PSPLIT_OK;
-  while (psplit_i_budget_left(budget) > end && p.n_packed < MOST_FIRST * (uint64_t)p.graph.n) {
-    if (!first_round(&p)) return PSPLIT_OK;
+  while (p.n_classes < MOST_CLASSES && p.graph.n / p.n_classes >= 2 * LEAST_IN_CLASS)
+    p.n_classes *= 2;
+  p.left_behind = start - start / FIRST;
+  if (!look(&p)) return PSPLIT_OK;
+  for (bool more = true; more && p.n_packed < MOST_FIRST * (uint64_t)p.graph.n;) {
+    more = pack_round(&p);
     likely = (p.work + LIKELY * most_to_gain(&p)) / p.n_parts;
-    if (likely < most) return PSPLIT_OK; /* balls would take time and say nothing */
+    if (likely >= most * (1 + WORTH)) continue;
+    if (p.of_all) return PSPLIT_OK; /* balls would take time and say next to nothing */
+    p.n_classes = 1;
+    p.class_at = 0;
   }
-  p.most = likely;
+  p.most = likely > most ? likely : most;
   if (p.n_packed > 0) p.growth = growth_behind(&p, start - psplit_i_budget_left(budget));
-  if (!look_at_all(&p)) return PSPLIT_OK;
+  if (!look(&p)) return PSPLIT_OK;
   if (make_room(&p, arena) != PSPLIT_OK) return PSPLIT_NOMEM;
   while (pack_round(&p)) continue;
   double *scratch = PSPLIT_NEW(arena, double, p.n_kept + 1);

@@ -174,6 +174,39 @@ static void no_division_cuts_less(void **state) {
   assert_true(n_positive > n_asked / 3 && n_near > n_asked / 5);
 }
 
+/* Each cluster of a torus has four neighbours. There is no time for a ball around each: those around
+ * some say something all the same. */
+static void some_balls_do_where_time_is_short(void **state) {
+  (void)state;
+  enum { WIDE = 16, LONG = 64, N = WIDE * LONG, PARTS = 16 };
+  static double weight[N], cost[4 * N], alone[4 * N];
+  static uint32_t off[N + 1], to[4 * N];
+  for (uint32_t i = 0; i < N; i++) {
+    const uint32_t x = i % WIDE, y = i / WIDE;
+    const uint32_t next[] = {y * WIDE + (x + 1) % WIDE, y * WIDE + (x + WIDE - 1) % WIDE,
+                             (y + 1) % LONG * WIDE + x, (y + LONG - 1) % LONG * WIDE + x};
+    weight[i] = 1;
+    off[i + 1] = 4 * (i + 1);
+    for (uint32_t k = 0; k < 4; k++) {
+      to[4 * i + k] = next[k];
+      cost[4 * i + k] = 1;
+    }
+  }
+  const psplit_i_pairs pairs = {
+    .n = N, .weight = weight, .off = off, .to = to, .cost = cost, .alone = alone};
+  psplit_i_arena arena;
+  psplit_i_packed packed;
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  budget.most = 4000000; /* a ball takes about 8,000 */
+  psplit_i_arena_init(&arena, 0);
+  assert_int_equal(psplit_i_pack_balls(&pairs, PARTS, N / PARTS, &budget, &arena, &packed),
+                   PSPLIT_OK);
+  psplit_i_arena_fini(&arena);
+  /* 16 squares of 64 clusters have sides of 8: 256 pairs are cut. */
+  const double least = packed.weight - packed.balls * (N / PARTS);
+  assert_true(least > 40 && least < 256);
+}
+
 /* Pins of a net in a part; *out_parts: parts that hold some. */
 static uint32_t pins_in(const psplit_i_instance *in, uint32_t e, const uint32_t *part,
                         uint32_t which, uint32_t *out_parts) {
@@ -266,6 +299,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(balls_hold_for_every_division),
     cmocka_unit_test(no_division_cuts_less),
+    cmocka_unit_test(some_balls_do_where_time_is_short),
     cmocka_unit_test(pairs_cost_no_more_than_is_paid),
     cmocka_unit_test(no_split_is_below),
   };
