@@ -32,7 +32,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_fail_about(psplit_diag *diag, psplit_code c
 PSPLIT_MUST_USE psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from);
 
 /* Puts "<text>: " before the recorded failure, if there is one; not before a cancellation, which is
- * of no place. */
+ * of no place, and not where the failure begins with it already. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
 /* Puts "; <text>" behind it, likewise. */
