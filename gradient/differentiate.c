@@ -74,7 +74,8 @@ static const char *why_no_rule(const psplit_i_at *at) {
   if (computes_with_quantised(at))
     return "it computes with quantised numbers, which have no gradients: train the model as it was "
            "before it was quantised";
-  if (strcmp(at->node->domain, "com.microsoft") == 0)
+  static const char runtime[] = "com.microsoft"; /* and com.microsoft.nchwc */
+  if (strncmp(at->node->domain, runtime, sizeof runtime - 1) == 0)
     return "there is no rule for this operator, which optimisers for one runtime write: train the "
            "model as it was before";
   return "there is no rule for this operator";

@@ -245,6 +245,10 @@ static const struct {
   {TOKENS(", int32[2] seqlens, int32 total", "y, k, v = com.microsoft.GroupQueryAttention " HEADS
                                              ", kv_num_heads = 4> (p, p, p, , , seqlens, total)"),
    "which optimisers for one runtime write: train the model as it was before"},
+  {"<ir_version: 8, opset_import: [\"\": 18, \"com.microsoft.nchwc\": 1]>"
+   "(float[1,8,4,4] x) => (float[1,8,4,4] y) <float[8,8,1,1] w = raw {0 * 64}> {"
+   " y = com.microsoft.nchwc.Conv (x, w) }",
+   "which optimisers for one runtime write: train the model as it was before"},
   {TOKENS(", uint8[8,1,16] q, float[8] s",
           "y = com.microsoft.MatMulNBits <K = 8, N = 8, bits = 4, block_size = 32> (p, q, s)"),
    "it computes with quantised numbers, which have no gradients: train the model as it was before"},
