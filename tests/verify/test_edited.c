@@ -289,6 +289,13 @@ static const edited_split SENDRECV[] = {
 };
 
 static const edited_split IO[] = {
+  {PSPLIT_MISMATCH,
+   "\"b\" crosses as float64, the model says float32",
+   {{0, "float[2,8] b", "double[2,8] b", NULL},
+    {1, "float[2,8] b", "double[2,8] b", NULL},
+    {MANIFEST, "\"dtype\": \"float32\", \"shape\": [2, 8], \"bytes\": 64",
+     "\"dtype\": \"float64\", \"shape\": [2, 8], \"bytes\": 128",
+     "\"tensor\": \"b\", \"from\": 0, \"to\": 1"}}},
   {PSPLIT_OK, "", {{0, "", "", NULL}}},
   {PSPLIT_MISMATCH,
    "stage 1: opset import",
