@@ -54,13 +54,13 @@ static const char GIVEN[] =
   "}\n";
 
 /* A weight that stays as it is, and that whoever runs the model may give: an input with a default,
- * which the backward pass reads too. */
+ * which the backward pass reads too. And an operator of ONNX Runtime's own, computed again. */
 static const char FROZEN[] =
-  "<ir_version: 8, opset_import: [\"\": 17]>\n"
+  "<ir_version: 8, opset_import: [\"\": 17, \"com.microsoft\": 1]>\n"
   "main (float[n,8] x, float[8] k) => (float loss) <float[8,8] w1 = random(1), float[8,8] w2 = "
   "random(2), float[8] k = random(3)> {\n"
   "  [a] a = MatMul (x, w1)\n"
-  "  [b] b = Tanh (a)\n"
+  "  [b] b = \"com.microsoft\".FastGelu (a)\n"
   "  [q] q = Mul (b, k)\n"
   "  [c] c = MatMul (q, w2)\n"
   "  [d] d = Mul (c, q)\n"
@@ -840,10 +840,11 @@ static void with_gradients_of_inputs(void **state) {
   forget();
 }
 
-static void with_a_default(void **state) {
+static void with_a_default_and_others_operators(void **state) {
   (void)state;
   psplit_training_form form;
   psplit_training_form_init(&form);
+  form.recompute = PSPLIT_RECOMPUTE_ALL;
   split(FROZEN, &form, PSPLIT_BOUNDARY_IO);
   read_split(OF_FROZEN, N_OF_FROZEN);
   each_is_told(BY_FROZEN, sizeof BY_FROZEN / sizeof *BY_FROZEN, false);
@@ -874,6 +875,6 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
   const struct CMUnitTest tests[] = {TEST(with_states), TEST(with_weights_apart),
                                      TEST(with_gradients_of_inputs), TEST(with_a_branch),
-                                     TEST(with_a_default)};
+                                     TEST(with_a_default_and_others_operators)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
