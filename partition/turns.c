@@ -34,7 +34,8 @@ enum {
    * before the annealing: four times as many again and again, and up to so many runs of each. */
   FEW_CLUSTERS = 128,
   SOON_TIMES = 16,
-  SOON_RUNS = 16
+  SOON_RUNS = 16,
+  SOON_PART = 8 /* if it gets through more than one of so many parts of the stages */
 };
 
 /* A solver's steps in the table: each may be NULL. */
@@ -224,16 +225,36 @@ static psplit_code decide_messages(psplit_i_solver_state *a) {
     return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_state_anneal_briefly(a));
   for (uint64_t times = 1, runs = 0; times <= SOON_TIMES && !psplit_i_state_done(a); runs++) {
-    psplit_i_verdict verdict;
-    if (a->axis.limit != a->best.value)
-      PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
-    if (psplit_i_state_done(a)) break;
+    psplit_i_verdict verdict; /* without windows, which would take longer */
     PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, times * SOON, &verdict));
     if (verdict == PSPLIT_I_YES && runs < SOON_RUNS) continue;
-    if (a->stuck_steps == times * SOON) break;
+    if (a->last_rounds * SOON_PART <= a->instance.n_stages) break; /* more steps hardly end it */
     times *= 4;
     runs = 0;
   }
+out:
+  return code;
+}
+
+/* What is not decided so is annealed from where it was before: a split that little annealing leads
+ * to is one that more of it does not get out of. The better of the two counts. */
+static psplit_code decide_or_anneal(psplit_i_solver_state *a, psplit_i_assignment *start) {
+  psplit_code code;
+  psplit_i_assignment before, soon;
+  const psplit_i_method before_by = a->result->solver;
+  PSPLIT_TRY(psplit_i_assignment_init(&before, &a->instance, &a->arena));
+  PSPLIT_TRY(psplit_i_assignment_init(&soon, &a->instance, &a->arena));
+  psplit_i_assignment_copy(&before, &a->best, &a->instance);
+  PSPLIT_TRY(decide_messages(a));
+  if (psplit_i_state_done(a)) goto out;
+  const psplit_i_method soon_by = a->result->solver;
+  psplit_i_assignment_copy(&soon, &a->best, &a->instance);
+  psplit_i_assignment_copy(&a->best, &before, &a->instance);
+  psplit_i_result_take(a->result, &a->instance, &before);
+  a->result->value = before.value;
+  a->result->solver = before_by;
+  code = anneal_pairs(a, start);
+  psplit_i_state_take(a, &soon, soon_by);
 out:
   return code;
 }
@@ -250,9 +271,7 @@ static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
     if (!psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
   }
   PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
-  if (!pairs || a->asked != PSPLIT_I_SOLVER_AUTO) return code;
-  PSPLIT_TRY(decide_messages(a));
-  if (!psplit_i_state_done(a)) PSPLIT_TRY(anneal_pairs(a, &start));
+  if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO) PSPLIT_TRY(decide_or_anneal(a, &start));
 out:
   return code;
 }

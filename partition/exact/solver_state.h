@@ -51,7 +51,8 @@ typedef struct psplit_i_solver_state {
   bool decides;             /* and has decided a limit */
   psplit_i_prices prices;   /* of the clusters, once they have been asked for, */
   bool by_price;            /* by which the exact program has decided a limit */
-  uint64_t last_steps;      /* of its last run */
+  uint64_t last_steps;      /* of its last run, */
+  uint32_t last_rounds;     /* and stages, from the last, of which it tried all */
   uint64_t stuck_steps;     /* with so many it tried few stages only; 0: it went on */
   int64_t stuck_gap;        /* when that was so */
   uint32_t n_improved;      /* runs of it in a row that found a better split */

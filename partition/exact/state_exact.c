@@ -50,6 +50,7 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   psplit_i_state_charge(a, steps);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   a->last_steps = steps;
+  a->last_rounds = rounds;
   if (!apart && !options.price && *out_verdict == PSPLIT_I_UNKNOWN)
     note_progress(a, options.max_steps, rounds);
   a->decides = a->decides || *out_verdict != PSPLIT_I_UNKNOWN;
