@@ -5,6 +5,7 @@
 
 #include "device_merge.h"
 #include "exact.h"
+#include "node_cut.h"
 #include "reductions.h"
 #include "result.h"
 
@@ -86,6 +87,31 @@ out:
 /* Whether the last run ended far from the first stage: less of a limit would not help. */
 static bool is_stuck(const any_way *a) {
   return a->n_rounds < psplit_problem_n_stages(a->problem) / 2;
+}
+
+psplit_code psplit_i_bound_any_way_at_once(const psplit_problem *problem,
+                                           const psplit_partition_options *options,
+                                           int64_t *io_bound_ns, psplit_diag *diag) {
+  psplit_code code;
+  psplit_problem merged;
+  psplit_i_instance instance = {0};
+  psplit_i_automaton automaton = {0};
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
+  if (!entry || psplit_i_devices_merge(problem, options, &arena, &merged, entry) != PSPLIT_OK)
+    PSPLIT_FAIL(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_instance_init(&instance, &merged, NULL, diag));
+  PSPLIT_TRY(psplit_i_automaton_init(&automaton, &instance, options, diag));
+  if (psplit_i_exact_counts_bypasses(&instance, &automaton)) {
+    const int64_t bound = psplit_i_total_any_way(&instance, &automaton);
+    if (bound > *io_bound_ns) *io_bound_ns = bound;
+  }
+out:
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
+  psplit_i_arena_fini(&arena);
+  return code;
 }
 
 psplit_code psplit_i_bound_any_way(const psplit_problem *problem,

@@ -19,4 +19,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_bound_any_way(const psplit_problem *problem
                                                    int64_t *io_bound_ns, int64_t *io_value_ns,
                                                    psplit_diag *diag);
 
+/* The same by work and messages alone, at once; up to any value. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_bound_any_way_at_once(const psplit_problem *problem,
+                                                           const psplit_partition_options *options,
+                                                           int64_t *io_bound_ns, psplit_diag *diag);
+
 #endif

@@ -14,24 +14,20 @@
 /* The share of each device in the work and in the messages that as many stages need at least, where
  * `share`, that in the work alone, leaves it time for a message both ways. */
 static int64_t share_with_messages(const psplit_i_instance *instance,
-                                   const psplit_i_automaton *automaton, int64_t share) {
+                                   const psplit_i_automaton *automaton, int64_t share,
+                                   bool any_way) {
   const psplit_i_message_floor floor = psplit_i_message_floor_of(instance, automaton);
+  const bool pairs = floor.by_pairs || any_way;
   const double messages = psplit_i_message_floor_within(
-    &floor, automaton->n_stages, instance->n_roots, instance->n_leaves, 0, share);
+    &floor, automaton->n_stages, pairs ? instance->n_parts : instance->n_roots,
+    pairs ? instance->n_parts : instance->n_leaves, 0, share);
   const double sum = (double)automaton->total_omega + messages;
   return messages > 0 ? (int64_t)ceil(sum / automaton->capacity[0] * (1 - 1e-12)) : share;
 }
 
-int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
-                              const psplit_i_automaton *automaton) {
-  uint32_t copies = 1;
-  for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
-    if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
-  int64_t bound = 0;
-  for (uint32_t i = 0; i < instance->n; i++) {
-    const int64_t least = (automaton->omega[i] + copies - 1) / copies;
-    if (least > bound) bound = least;
-  }
+/* Of all work. */
+static int64_t share_of_work(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                             bool any_way) {
   /* Whole devices of one speed divide exactly; otherwise doubles, rounded down. */
   const double devices = automaton->capacity[0];
   int64_t share = (int64_t)((double)automaton->total_omega / devices * (1 - 1e-12));
@@ -39,8 +35,25 @@ int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
     const int64_t n = (int64_t)devices;
     share = (automaton->total_omega + n - 1) / n;
   }
-  share = share_with_messages(instance, automaton, share);
-  return share > bound ? share : bound;
+  return share_with_messages(instance, automaton, share, any_way);
+}
+
+int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
+                              const psplit_i_automaton *automaton) {
+  uint32_t copies = 1;
+  for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
+    if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
+  int64_t bound = share_of_work(instance, automaton, false);
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const int64_t least = (automaton->omega[i] + copies - 1) / copies;
+    if (least > bound) bound = least;
+  }
+  return bound;
+}
+
+int64_t psplit_i_total_any_way(const psplit_i_instance *instance,
+                               const psplit_i_automaton *automaton) {
+  return share_of_work(instance, automaton, true);
 }
 
 /* A net among the clusters with a number in local[]; its producer has one. */

@@ -320,6 +320,7 @@ static psplit_code prepare(exact *x) {
     x->receiver_budget |= x->mixed[e];
   }
   x->bypasses = x->options->bypasses && psplit_i_exact_counts_bypasses(instance, m);
+  x->floor.by_pairs |= x->bypasses;
   x->count_receivers |= x->messages || x->bypasses;
   if (psplit_i_exact_follow(x, 0, 0) != PSPLIT_OK) return PSPLIT_NOMEM;
   uint32_t copies = 1;

@@ -214,6 +214,7 @@ typedef struct expander {
   uint32_t n_messages;    /* that this stage sends */
   uint32_t n_trunk_times; /* that the tracker has in the times of nets of the trunk for them */
   uint32_t *sender_seen, n_sender_seen; /* [n] stamps */
+  uint32_t *part;                       /* [n] of what is left; union-find */
   uint32_t *seen, n_seen;               /* [n_nets] stamps */
   uint32_t *sources, n_sources;         /* [n_nets] mixed nets with their producer in the stage */
   /* Where stages pass on: whether this one is bypassed, what the label says of it, what the one
@@ -333,9 +334,9 @@ int64_t psplit_i_messages_more_sent(const expander *d, uint32_t type);
 bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
                             uint64_t *inout_receivers);
 uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list);
-/* Reference time that messages take the devices left at least, once the stage is formed by `move`,
- * besides what d->open counts; also where messages are not counted. */
-double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *move);
+/* Whether messages take the devices left more reference time than `spare`, besides what d->open
+ * counts, once the stage is formed by `move`; also where messages are not counted. */
+bool psplit_i_messages_exceed(expander *d, const psplit_i_transition *move, double spare);
 
 /* --- bypasses.c: what stages pass on, if x->bypasses --- */
 

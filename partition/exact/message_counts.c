@@ -9,6 +9,7 @@
 #include "exact_inside.h"
 #include "instance.h"
 #include "methods.h"
+#include "union_find.h"
 
 bool psplit_i_exact_counts_messages(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton) {
@@ -24,11 +25,16 @@ bool psplit_i_messages_apply(const exact *x) {
 psplit_code psplit_i_messages_init(expander *d) {
   const psplit_i_instance *instance = d->x->instance;
   const size_t n_pins = instance->net_off[instance->n_nets], n_stages = instance->n_stages;
+  if (d->x->floor.by_pairs && instance->n_roots > 0) {
+    d->part = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
+    d->sender_seen = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
+    if (!d->part || !d->sender_seen) return PSPLIT_NOMEM;
+  }
   if (!d->x->messages) return PSPLIT_OK;
   d->waiting = PSPLIT_NEW(&d->arena, waiting_stage, n_stages);
   d->awaited = PSPLIT_NEW(&d->arena, awaited_cluster, n_pins);
   d->first_awaited = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
-  d->sender_seen = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
+  if (!d->sender_seen) d->sender_seen = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
   d->next_waiting = PSPLIT_NEW(&d->arena, uint32_t, n_pins + 2 * n_stages);
   d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)instance->n_nets + n_pins + 2 * n_stages);
   if (!d->waiting || !d->awaited || !d->first_awaited || !d->sender_seen || !d->next_waiting ||
@@ -175,24 +181,73 @@ bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
   return true;
 }
 
-double psplit_i_messages_in_front(const expander *d, const psplit_i_transition *move) {
+/* Parts of what is left. *out_silent: where messages are counted, as if stages behind that wait for
+ * clusters joined these, so that each has one more; where stages pass on, without the parts that
+ * something is sent from to a stage behind. */
+static uint32_t count_parts(expander *d, uint32_t *out_silent) {
+  const exact *x = d->x;
+  const psplit_i_instance *instance = x->instance;
+  uint32_t n_parts = 0, n_joined = 0, n_open = 0;
+  for (uint32_t word = 0; word < x->words; word++)
+    for (uint64_t bits = d->left[word]; bits; bits &= bits - 1) {
+      const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
+      d->part[v] = v;
+      n_parts += !psplit_i_is_weightless(x, v);
+    }
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const uint32_t from = psplit_i_net_producer(instance, e);
+    if (!instance->makes_message[e] || !psplit_i_is_left(d, from)) continue;
+    for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
+      if (psplit_i_is_left(d, instance->net_pin[k]))
+        n_parts -= psplit_i_unite(d->part, from, instance->net_pin[k]);
+  }
+  for (uint32_t i = 0; x->messages && i < d->n_next_waiting;) {
+    const uint32_t n = d->next_waiting[i] & ~PSPLIT_I_WAITING;
+    for (uint32_t k = 1; k < n; k++)
+      n_joined += psplit_i_unite(d->part, d->next_waiting[i + 2], d->next_waiting[i + 2 + k]);
+    i += 2 + n;
+  }
+  d->n_sender_seen++;
+  for (uint32_t e = 0; x->bypasses && e < instance->n_nets; e++) {
+    const uint32_t from = psplit_i_net_producer(instance, e);
+    if (!instance->makes_message[e] || d->n_placed[e] == 0 || !psplit_i_is_left(d, from)) continue;
+    uint32_t *seen = &d->sender_seen[psplit_i_find(d->part, from)];
+    n_open += *seen != d->n_sender_seen;
+    *seen = d->n_sender_seen;
+  }
+  *out_silent = n_parts - n_joined - n_open;
+  return n_parts;
+}
+
+bool psplit_i_messages_exceed(expander *d, const psplit_i_transition *move, double spare) {
+  enum { NETS_PER_STEP = 16 };
   const exact *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
+  const uint32_t n_devices = x->automaton->n_stages - x->automaton->used[move->next];
+  const int64_t limit = x->options->limit;
   uint32_t n_roots = 0, n_leaves = 0;
-  if (x->instance->n_roots == 0) return 0;
+  if (x->instance->n_roots == 0) return false;
   for (uint32_t word = 0; word < x->words; word++)
     for (uint64_t bits = d->left[word]; bits; bits &= bits - 1) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
       n_roots += x->instance->is_root[v];
       n_leaves += x->instance->is_leaf[v];
     }
+  const psplit_i_message_floor *floor = &x->floor;
+  if (!floor->by_pairs)
+    return psplit_i_message_floor_within(floor, n_devices, n_roots, n_leaves, 0, limit) > spare;
   /* Each stage that waits is sent a message at least; else this one, unless by the trunk, which it
    * may pass on where links are missing. */
   const bool apart = tracker->n_messages[1] > 0 && tracker->n_on_trunk[1] == 0;
-  const uint32_t behind = x->messages ? d->n_still_waiting : apart && x->instance->p2p;
-  return psplit_i_message_floor_within(&x->floor,
-                                       x->automaton->n_stages - x->automaton->used[move->next],
-                                       n_roots, n_leaves, behind, x->options->limit);
+  const uint32_t n_behind = x->messages ? d->n_still_waiting : apart && x->instance->p2p;
+  uint32_t n_quiet = n_roots > 0, n_silent = x->bypasses ? 0 : n_quiet;
+  if (psplit_i_message_floor_within(floor, n_devices, n_quiet, n_silent, n_behind, limit) <= spare)
+    return false; /* however many parts there are */
+  n_quiet = count_parts(d, &n_silent);
+  d->n_steps += x->instance->n_nets / NETS_PER_STEP;
+  if (x->bypasses && n_leaves < n_silent) n_silent = n_leaves;
+  return psplit_i_message_floor_within(floor, n_devices, n_quiet, n_silent, n_behind, limit) >
+         spare;
 }
 
 uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list) {

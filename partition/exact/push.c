@@ -11,8 +11,7 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
   if (d->worth > (int64_t)n_in_front * PSPLIT_I_WORTH_ONE) return;
   if (x->open_share > 0) {
     const double needed = (double)d->omega + (double)d->open * x->open_share;
-    if (needed > x->room[next] || needed + psplit_i_messages_in_front(d, move) > x->room[next])
-      return;
+    if (needed > x->room[next] || psplit_i_messages_exceed(d, move, x->room[next] - needed)) return;
   }
   bool empty = true;
   for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;

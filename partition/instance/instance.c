@@ -6,6 +6,7 @@
 #include "messages.h"
 #include "pair_links.h"
 #include "problem.h"
+#include "union_find.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -189,18 +190,26 @@ static psplit_code fill_messages(psplit_i_instance *instance, psplit_i_arena *sc
   return PSPLIT_OK;
 }
 
-/* Clusters that no message comes to, or leaves, where all nets run ahead. */
+/* Clusters that no message comes to, or leaves, and parts, where all nets run ahead. */
 static psplit_code fill_roots(psplit_i_instance *instance) {
   instance->is_root = PSPLIT_NEW(&instance->arena, bool, instance->n);
   instance->is_leaf = PSPLIT_NEW(&instance->arena, bool, instance->n);
-  if (!instance->is_root || !instance->is_leaf) return PSPLIT_NOMEM;
+  uint32_t *part = psplit_i_arena_array(&instance->arena, instance->n, sizeof *part);
+  if (!instance->is_root || !instance->is_leaf || !part) return PSPLIT_NOMEM;
   if (!instance->all_forward || instance->unordered) return PSPLIT_OK;
-  for (uint32_t v = 0; v < instance->n; v++) instance->is_root[v] = instance->is_leaf[v] = true;
+  for (uint32_t v = 0; v < instance->n; v++) {
+    instance->is_root[v] = instance->is_leaf[v] = true;
+    part[v] = v;
+  }
+  instance->n_parts = instance->n;
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     if (!instance->makes_message[e]) continue;
     instance->is_leaf[instance->net_pin[instance->net_off[e]]] = false;
     for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
       instance->is_root[instance->net_pin[k]] = false;
+    for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
+      instance->n_parts -=
+        psplit_i_unite(part, instance->net_pin[instance->net_off[e]], instance->net_pin[k]);
   }
   for (uint32_t v = 0; v < instance->n; v++) {
     instance->n_roots += instance->is_root[v];

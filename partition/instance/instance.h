@@ -31,10 +31,11 @@ typedef struct psplit_i_instance {
    * time in them. NULL: there are none. */
   bool *makes_message, *on_trunk; /* [n_nets] */
   int64_t *least_message;         /* [2 * n_types] what one takes at least to send, to receive */
-  /* Clusters that no message comes to, and how many no message leaves (message_floor.h). n_roots 0:
-   * nothing is known of them. */
+  /* Clusters that no message comes to, and that no message leaves (message_floor.h). n_roots 0:
+   * nothing is known of them, nor of parts. */
   bool *is_root, *is_leaf; /* [n] */
   uint32_t n_roots, n_leaves;
+  uint32_t n_parts; /* clusters that nets which make messages connect are one part */
   /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
   /* Shared weights: group g counts group_bytes[g] once per stage with a cluster of it. */

@@ -4,7 +4,7 @@
 
 psplit_i_message_floor psplit_i_message_floor_of(const psplit_i_instance *instance,
                                                  const psplit_i_automaton *automaton) {
-  psplit_i_message_floor floor = {.one_message = psplit_i_one_message(instance)};
+  psplit_i_message_floor floor = {.by_pairs = !psplit_i_one_message(instance)};
   double slowest = 1;
   bool any_pays = false;
   if (instance->n_roots == 0) return floor;

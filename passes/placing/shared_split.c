@@ -74,6 +74,28 @@ bool psplit_i_shared_split_is_within(const psplit_i_shared_split *shared, double
   return (double)shared->slowest_ns <= (double)shared->solution->lower_bound_ns * (1 + open);
 }
 
+static void raise_bound(trial *t, const psplit_partition_options *options, int64_t bound_ns,
+                        psplit_i_method by) {
+  psplit_solution *solution = t->best->solution;
+  if (bound_ns <= solution->lower_bound_ns) return;
+  solution->lower_bound_ns = bound_ns;
+  solution->bound = psplit_i_method_name(by);
+  if (t->best->slowest_ns < INT64_MAX)
+    psplit_i_record_any_way(t->planner, options, bound_ns, t->best->group_stage, t->best->next);
+}
+
+/* By shared memory a message goes to all receivers: where stages pass tensors on more are sent. */
+static psplit_code raise_at_once(trial *t, const psplit_problem *problem, psplit_diag *diag) {
+  psplit_code code;
+  psplit_partition_options options;
+  int64_t bound_ns = 0;
+  psplit_i_partition_options(t->planner, &options);
+  PSPLIT_TRY(psplit_i_bound_any_way_at_once(problem, &options, &bound_ns, diag));
+  raise_bound(t, &options, bound_ns, PSPLIT_I_BOUND_TOTAL);
+out:
+  return code;
+}
+
 /* Between the bound by shared memory and what its split takes: what counts then is which stages
  * pass tensors on. */
 static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag *diag) {
@@ -89,11 +111,7 @@ static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag
   options.logger = NULL;
   PSPLIT_TRY(
     psplit_i_bound_any_way(problem, &options, measure_split, t, &bound_ns, &value_ns, diag));
-  if (bound_ns > solution->lower_bound_ns) {
-    solution->lower_bound_ns = bound_ns;
-    solution->bound = psplit_i_method_name(PSPLIT_I_SOLVER_EXACT);
-    psplit_i_record_any_way(t->planner, &options, bound_ns, t->best->group_stage, t->best->next);
-  }
+  raise_bound(t, &options, bound_ns, PSPLIT_I_SOLVER_EXACT);
 out:
   return code;
 }
@@ -160,13 +178,15 @@ psplit_code psplit_i_shared_split_find(psplit_planner *planner, const psplit_i_t
   PSPLIT_TRY(ask(&t, &b.problem, large ? SEARCHED : DECIDED, joined, diag));
   if (!io->solution || joined) goto out;
   io->left_frac = BEHIND_ONE;
+  bool close = true;
   if (!large && !io->solution->proved_optimal && io->slowest_ns < INT64_MAX &&
       !psplit_i_shared_split_is_within(io, WIDE)) {
     PSPLIT_TRY(ask(&t, &b.problem, AGAIN, false, diag));
-    io->left_frac = io->solution->proved_optimal ? BEHIND_ALL : BEHIND_TWO;
-    if (!io->solution->proved_optimal) goto out;
+    close = io->solution->proved_optimal;
+    io->left_frac = close ? BEHIND_ALL : BEHIND_TWO;
   }
-  PSPLIT_TRY(close_in(&t, &b.problem, diag));
+  PSPLIT_TRY(raise_at_once(&t, &b.problem, diag));
+  if (close) PSPLIT_TRY(close_in(&t, &b.problem, diag));
 out:
   if (code == PSPLIT_OK && io->solution && !joined)
     planner->any_way_bound_ns = io->solution->lower_bound_ns;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/plain_problem.h"
 #include "all_splits.h"
 #include "any_way.h"
 #include "bed.h"
@@ -167,7 +168,11 @@ static void no_way_is_below_the_bound(void **state) {
       if (best == INT64_MAX) continue;
       psplit_solution *shared;
       assert_int_equal(psplit_partition_solve(&p, &o, &diag, &shared), PSPLIT_OK);
-      int64_t bound = shared->lower_bound_ns, value = best + 50;
+      int64_t bound = shared->lower_bound_ns, value = best + 50, at_once = 0;
+      assert_int_equal(psplit_i_bound_any_way_at_once(&p, &o, &at_once, &diag), PSPLIT_OK);
+      if (at_once > best)
+        fail_msg("seed %u, shape %d: bound %lld of work and messages, optimum %lld", seed,
+                 (int)kind, (long long)at_once, (long long)best);
       assert_int_equal(psplit_i_bound_any_way(&p, &o, measure, &p, &bound, &value, &diag),
                        PSPLIT_OK);
       if (bound > best || value < best || bound < shared->lower_bound_ns)
@@ -191,6 +196,27 @@ static void no_way_is_below_the_bound(void **state) {
     "certified\n",
     n_cases, n_proved, n_raised, n_certified);
   assert_true(n_cases > 0 && n_proved > n_cases / 2 && n_raised > 0 && n_certified > n_raised / 2);
+}
+
+/* By shared memory what reads two stages receives one message, which goes to it in two in truth. */
+static void stages_that_send_to_one_make_a_message_each(void **state) {
+  (void)state;
+  const psplit_device device = {.count = 3};
+  psplit_problem p =
+    plain_problem(&device, 3, (const int64_t[]){9, 9, 9}, 2, (const uint32_t[]){0, 1},
+                  (const uint32_t[]){0, 1, 2}, (const uint32_t[]){2, 2}, (const int64_t[]){0, 0});
+  p.comm = PSPLIT_COMM_SHARED;
+  p.message_ns = (const int64_t[]){2};
+  psplit_partition_options o;
+  int64_t bound = 0;
+  psplit_partition_options_init(&o);
+  o.require_nonempty = true;
+  assert_int_equal(psplit_i_bound_any_way_at_once(&p, &o, &bound, NULL), PSPLIT_OK);
+  assert_int_equal(bound, (27 + 2 * (2 + 2) + 2) / 3 /* rounded up */);
+  o.require_nonempty = false; /* an empty stage may pass on */
+  bound = 7;
+  assert_int_equal(psplit_i_bound_any_way_at_once(&p, &o, &bound, NULL), PSPLIT_OK);
+  assert_int_equal(bound, 7);
 }
 
 /* The verdict on splits whose tensors go by any way, and the steps that it takes. */
@@ -262,6 +288,7 @@ static void no_dominated_label_is_missed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_way_is_below_the_bound),
+    cmocka_unit_test(stages_that_send_to_one_make_a_message_each),
     cmocka_unit_test(no_dominated_label_is_missed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
