@@ -174,8 +174,8 @@ static void no_division_cuts_less(void **state) {
   assert_true(n_positive > n_asked / 3 && n_near > n_asked / 5);
 }
 
-/* Each cluster of a torus has four neighbours. There is no time for a ball around each: those around
- * some say something all the same. */
+/* Each cluster of a torus has four neighbours. There is no time for a ball around each: those
+ * around some say something all the same. */
 static void some_balls_do_where_time_is_short(void **state) {
   (void)state;
   enum { WIDE = 16, LONG = 64, N = WIDE * LONG, PARTS = 16 };
