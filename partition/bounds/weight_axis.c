@@ -82,44 +82,46 @@ static int64_t weight_from(const program *p, uint32_t q1) {
   return p->x->out->low[p->q2] - p->x->out->high[q1];
 }
 
-/* Stages from a downset in bucket q1 to one in q2. */
-static void relax(program *p, uint32_t q1, stage_bound part) {
+/* Least loads of stages from a downset in bucket q1 to one in q2, into p->load. */
+static void find_loads(program *p, uint32_t q1) {
+  const int64_t omega = weight_from(p, q1);
+  stage_bound part = {.omega = omega > 0 ? omega : 0};
+  psplit_i_weight_axis_read(&p->reader, q1, &part.in, &part.out);
+  for (uint32_t t = 0; t < p->x->automaton->n_types; t++) p->load[t] = load_bound(p->x, t, part);
+}
+
+/* One of these stages before what is behind in the state. */
+static void relax(program *p, uint32_t q1, uint32_t state) {
   const psplit_i_weight_axis_build *x = p->x;
   const psplit_i_automaton *m = x->automaton;
   const int64_t *before = x->out->before + (size_t)q1 * m->n_states;
   int64_t *here = x->out->before + (size_t)p->q2 * m->n_states;
-  for (uint32_t t = 0; t < m->n_types; t++) p->load[t] = load_bound(x, t, part);
-  for (uint32_t i = 0; i < p->n_active; i++) {
-    const uint32_t state = p->active[i];
-    for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {
-      const psplit_i_transition *move = &m->moves[k];
-      const int64_t rest = before[move->next];
-      if (rest >= here[state]) continue;
-      int64_t load = p->load[move->type];
-      if (move->replicas > 1) load = (load + move->replicas - 1) / move->replicas;
-      if (load < rest) load = rest;
-      if (load > x->limit || load >= here[state]) continue;
-      here[state] = load;
-      p->from[state] = q1;
-    }
+  for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {
+    const psplit_i_transition *move = &m->moves[k];
+    const int64_t rest = before[move->next];
+    if (rest >= here[state]) continue;
+    int64_t load = p->load[move->type];
+    if (move->replicas > 1) load = (load + move->replicas - 1) / move->replicas;
+    if (load < rest) load = rest;
+    if (load > x->limit || load >= here[state]) continue;
+    here[state] = load;
+    p->from[state] = q1;
   }
 }
 
-static void relax_from(program *p, uint32_t q1) {
-  const int64_t omega = weight_from(p, q1);
-  int64_t in, out;
-  psplit_i_weight_axis_read(&p->reader, q1, &in, &out);
-  relax(p, q1, (stage_bound){omega > 0 ? omega : 0, in, out});
+static void relax_all(program *p, uint32_t q1) {
+  for (uint32_t i = 0; i < p->n_active; i++) relax(p, q1, p->active[i]);
 }
 
-/* Stages from where the best of the last bucket began: nearly the best values of this one, by which
- * most blocks are passed over. */
+/* Of each state the stage from where its best one began at the last bucket: nearly the best value
+ * of this one, by which most blocks are passed over. */
 static void relax_likely(program *p) {
   for (uint32_t i = 0; i < p->n_active; i++) {
-    const uint32_t q1 = p->from[p->active[i]];
+    const uint32_t state = p->active[i], q1 = p->from[state];
     if (q1 >= p->q2 || weight_from(p, q1) > p->x->reach) continue;
-    relax_from(p, q1);
+    find_loads(p, q1);
     psplit_i_weight_axis_turn(&p->reader, p->q2);
+    relax(p, q1, state);
   }
 }
 
@@ -157,7 +159,8 @@ static bool fill_row(program *p) {
     for (; b > a; b--) {
       if (weight_from(p, b - 1) > x->reach) return true;
       if (!psplit_i_spend(x->budget, ops)) return false;
-      relax_from(p, b - 1);
+      find_loads(p, b - 1);
+      relax_all(p, b - 1);
     }
   }
   return true;
@@ -181,7 +184,8 @@ static psplit_code run_program(psplit_i_weight_axis_build *x, bool *out_done) {
     if (p.n_active == 0) continue;
     if (!fill_row(&p)) return PSPLIT_OK;
     /* Last, and more used up first: stages within one bucket build on each other. */
-    if (q2 + 1 < n_buckets) relax(&p, q2, (stage_bound){0, 0, 0});
+    memset(p.load, 0, x->automaton->n_types * sizeof *p.load);
+    if (q2 + 1 < n_buckets) relax_all(&p, q2);
     int64_t *least = p.least + (size_t)(q2 / BLOCK) * n_states;
     const int64_t *row = axis->before + (size_t)q2 * n_states;
     for (uint32_t c = 0; c < n_states; c++)
