@@ -1,6 +1,8 @@
 /* Gradients of weights at the end of a step: sums over replicas, and how large they are. */
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "casts.h"
 #include "learner_inside.h"
 
 psplit_code psplit_i_learner_fill_sums(psplit_i_learner *l, psplit_diag *diag) {
@@ -42,7 +44,7 @@ psplit_code psplit_i_learner_add(psplit_i_learner *l, uint32_t wire, const pspli
 }
 
 /* Eight sums side by side, which a compiler can add at once; always the same eight. Parts of a
- * gradient are added in the gradient's type and in their order, as the update does. */
+ * gradient of 32 or 64 bits are added in its type and in their order, as the update does. */
 enum { N_LANES = 8 };
 #define SUM_SQUARES(type)                                                      \
   do {                                                                         \
@@ -53,6 +55,19 @@ enum { N_LANES = 8 };
     }                                                                          \
   } while (0)
 
+/* Of 16 bits. Parts are added unrounded, since their sum may be one that the type does not hold. */
+static void add_short_squares(const void *const *parts, uint32_t n_parts, uint64_t n, int32_t type,
+                              double *sums) {
+  for (uint64_t i = 0; i < n; i++) {
+    double x = 0;
+    for (uint32_t p = 0; p < n_parts; p++) {
+      const psplit_i_tensor_view part = {.data = (void *)(uintptr_t)parts[p], .data_type = type};
+      x += psplit_i_tensor_number(&part, i);
+    }
+    sums[i % N_LANES] += x * x;
+  }
+}
+
 static double sum_squares(const void *const *parts, uint32_t n_parts, uint64_t n, int32_t type) {
   enum { FLOAT = 1, DOUBLE = 11 };
   double sums[N_LANES] = {0}, all = 0;
@@ -60,6 +75,8 @@ static double sum_squares(const void *const *parts, uint32_t n_parts, uint64_t n
     SUM_SQUARES(float);
   else if (type == DOUBLE)
     SUM_SQUARES(double);
+  else
+    add_short_squares(parts, n_parts, n, type, sums);
   for (int k = 0; k < N_LANES; k++) all += sums[k];
   return all;
 }
@@ -85,6 +102,9 @@ static psplit_code weight_squares(const psplit_i_learner *l, uint32_t first, uin
     parts[p] = view.data;
     n = view.n_elements;
   }
+  if (!psplit_i_element_is_float(view.data_type))
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "gradients of type %s",
+                              psplit_i_element_name(view.data_type)));
   *out = sum_squares(parts, n_parts, n, view.data_type);
 out:
   free(parts);

@@ -199,6 +199,25 @@ const scaled = trains(2, sgd, [...USUAL, '--steps', '2', '--lr', `${0.01 * CLIP 
 tap.ok(norm > CLIP && Math.abs(clipped.losses[1] - scaled.losses[1]) < 1e-6, 'clipping is torch\'s', `${norm}: ${clipped.losses} ${scaled.losses}`);
 tap.ok(result(trains(3, wide, [...USUAL, '--steps', '2', '--clip-norm', `${CLIP}`])) === result(clipped), 'and the same bits whatever the cut');
 
+// Gradients of 16 bits are counted: a norm of 0 would neither be clipped nor told from one that is not finite.
+const ODD = numbers(4, 2).data.map((each) => Math.fround(Math.round(each * 8) / 8));
+const bits = (each) => each === 0 ? 0 : (each < 0 ? 0x8000 : 0) | ((Math.floor(Math.log2(Math.abs(each))) + 15) << 10) | Math.round((Math.abs(each) / 2 ** Math.floor(Math.log2(Math.abs(each))) - 1) * 1024);
+const narrow = (type, to) => model({
+  nodes: [node('Cast', ['x'], ['h'], { to }), node('MatMul', ['h', 'w'], ['p']), node('Cast', ['p'], ['y'], { to: 1n })],
+  initializers: { w: type === 'float16' ? { type, dims: [4, 2], data: Uint16Array.from(ODD, bits) } : { type, dims: [4, 2], data: Float32Array.from(ODD) } },
+  inputs: [value('x', 'float32', ['n', 4])], outputs: [value('y', 'float32', ['n', 2])],
+});
+writeNpy(path('x.npy'), numbers(ROWS, 4));
+writeNpy(path('y.npy'), numbers(ROWS, 2));
+const norms = [['float16', 10n], ['float32', 1n]].map(([type, to]) => {
+  writeFileSync(path(`${type}.onnx`), narrow(type, to));
+  const made = r.start(split, [path(`${type}.onnx`), '-k', '1', '-o', path(type), '--quiet', '--dim', 'n=2', '--training', '--loss', 'mse:target=t', '--optimizer', 'sgd', '--trained-weights', 'input']);
+  r.ranks = 1;
+  const done = r.run([path(type), '--data', `x=${path('x.npy')}`, '--data', `t=${path('y.npy')}`, '--batch', `${BATCH}`, '-m', '4', '--lr', '0.01', '--steps', '1']);
+  return Number(/gradient ([\d.e+-]+)/.exec(done.stdout)?.[1]) || made.stderr + done.stderr;
+});
+tap.ok(norms[1] > 0 && Math.abs(norms[0] / norms[1] - 1) < 0.01, 'gradients in float16 are as large as in float32', `${norms}`);
+
 // Learning rates as they are printed.
 r.ranks = 2;
 for (const [kind, last, at] of [['constant', 0, () => 1], ['linear', 0.1, (p) => 1 - 0.9 * p], ['cosine', 0, (p) => (1 + Math.cos(Math.PI * p)) / 2]]) {
