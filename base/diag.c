@@ -132,8 +132,6 @@ void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
   va_start(args, format);
   put_args(context, format, args);
   va_end(args);
-  const size_t n = strlen(context);
-  if (strncmp(diag->message, context, n) == 0 && strncmp(diag->message + n, ": ", 2) == 0) return;
   join(diag, context, ": ", diag->message);
 }
 

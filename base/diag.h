@@ -2,6 +2,8 @@
 #ifndef PSPLIT_BASE_DIAG_H
 #define PSPLIT_BASE_DIAG_H
 
+#include <string.h>
+
 #include <psplit/base.h>
 
 /* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`.
@@ -32,8 +34,15 @@ PSPLIT_MUST_USE psplit_code psplit_i_fail_about(psplit_diag *diag, psplit_code c
 PSPLIT_MUST_USE psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from);
 
 /* Puts "<text>: " before the recorded failure, if there is one; not before a cancellation, which is
- * of no place, and not where the failure begins with it already. */
+ * of no place. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
+/* The same with a file's path, unless whoever opened it has put it there. */
+static inline void psplit_i_diag_file(psplit_diag *diag, const char *path) {
+  const size_t n = strlen(path);
+  if (diag && strncmp(diag->message, path, n) == 0 && strncmp(diag->message + n, ": ", 2) == 0)
+    return;
+  psplit_i_diag_context(diag, "%s", path);
+}
 
 /* Puts "; <text>" behind it, likewise. */
 void psplit_i_diag_add(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);

@@ -121,7 +121,7 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
     else
       code = run_micro_batch(&w, m, n_times, diag, whole + (size_t)m * pipe->manifest.n_outputs);
   }
-  if (code != PSPLIT_OK && code != PSPLIT_CANCELLED) psplit_i_diag_context(diag, "%s", path);
+  if (code != PSPLIT_OK && code != PSPLIT_CANCELLED) psplit_i_diag_file(diag, path);
   close_whole(&w);
   return code;
 }

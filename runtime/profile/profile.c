@@ -287,7 +287,7 @@ out:
   if (code == PSPLIT_OK) {
     *out = profile;
   } else {
-    psplit_i_diag_context(diag, "%s", path);
+    psplit_i_diag_file(diag, path);
     psplit_i_profile_fini(&profile);
   }
   return code;

@@ -242,9 +242,9 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   psplit_i_diag_context(&diag, "model.onnx");
   assert_int_equal(diag.code, PSPLIT_IO);
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
-  psplit_i_diag_context(&diag, "model.onnx"); /* whoever opened it has said so */
+  psplit_i_diag_file(&diag, "model.onnx"); /* whoever opened it has said so */
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
-  psplit_i_diag_context(&diag, "model");
+  psplit_i_diag_file(&diag, "model");
   assert_string_equal(diag.message, "model: model.onnx: no file a?[31mb");
 
   diag = (psplit_diag){0}; /* UTF-8 stays; a C1 control, a stray byte and a cut character do not */
