@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from bad_input import FILE, MALFORMED, OK, USAGE, Tap, chain
 from durable import ONNXRUNTIME
@@ -175,16 +176,30 @@ def linked(bed, row):
     bed.tap.ok(made.returncode == FILE and len(made.errors) == 1 and os.path.islink("place/link"), row.title + ": a link to itself", made.told)
 
 
+def read_until(ended, fd, content):
+    while True:
+        try:
+            part = os.read(fd, 1 << 16)
+        except BlockingIOError:  # it is open for writing
+            part = None
+        if part:
+            content.append(part)
+        elif part == b"" and ended.is_set():
+            return
+        else:
+            time.sleep(0.01)
+
+
 def piped(bed, row):
     os.mkfifo("place/fifo")
-    content = []
-    reader = threading.Thread(target=lambda: content.append(get("place/fifo")), daemon=True)
+    content, ended = [], threading.Event()
+    fd = os.open("place/fifo", os.O_RDONLY | os.O_NONBLOCK)  # before the command asks whether somebody reads
+    reader = threading.Thread(target=read_until, args=(ended, fd, content), daemon=True)
     reader.start()
     made = bed.run(row, "place/fifo")
+    ended.set()
     reader.join(5)
-    if reader.is_alive():  # where it was not opened at all
-        os.close(os.open("place/fifo", os.O_WRONLY | os.O_NONBLOCK))
-        reader.join(5)
+    content = [b"".join(content)]
     bed.tap.ok(made.returncode == OK and stat.S_ISFIFO(kind("place/fifo")) and content and len(content[0]) > 20,
                row.title + ": into a FIFO, which stays", made.told + str([len(each) for each in content]))
 
