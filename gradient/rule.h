@@ -154,6 +154,12 @@ static inline ref held_node(psplit_i_at *at, const char *op, uint32_t n) {
 }
 #define op2(at, op, a, b) (hold(at, a), hold(at, b), held_node(at, op, 2))
 #define op3(at, op, a, b, c) (hold(at, a), hold(at, b), hold(at, c), held_node(at, op, 3))
+#define add(at, a, b) op2(at, "Add", a, b)
+/* a + b, either of which may be PSPLIT_NONE: nothing. */
+static inline ref sum_given(psplit_i_at *at, ref a, ref b) {
+  if (a == PSPLIT_NONE) return b;
+  return b == PSPLIT_NONE ? a : add(at, a, b);
+}
 static inline ref number(psplit_i_at *at, double value) {
   return psplit_i_backward_number(at->b, at->elem, value);
 }
@@ -174,7 +180,6 @@ static inline void with_text(psplit_i_at *at, const char *name, const char *valu
   psplit_i_backward_attr_text(at->b, name, value);
 }
 
-#define add(at, a, b) op2(at, "Add", a, b)
 #define sub(at, a, b) op2(at, "Sub", a, b)
 #define mul(at, a, b) op2(at, "Mul", a, b)
 #define quotient(at, a, b) op2(at, "Div", a, b)

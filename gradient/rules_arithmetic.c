@@ -94,7 +94,7 @@ void psplit_i_gradient_extremum(psplit_i_at *at) {
   ref count = PSPLIT_NONE;
   for (uint32_t i = 0; i < n; i++) {
     const ref is = indicator(at, op2(at, "Equal", in(at, i), y));
-    count = count == PSPLIT_NONE ? is : add(at, count, is);
+    count = sum_given(at, count, is);
   }
   const ref share = quotient(at, grad(at), count);
   for (uint32_t i = 0; i < n; i++)

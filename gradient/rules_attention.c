@@ -82,7 +82,7 @@ void psplit_i_through_attention(psplit_i_at *at, psplit_i_attention *a) {
     scores = mul(at, bent, number(at, a->cap));
   }
   const ref counts = conditions(at, a, scores);
-  if (a->added != PSPLIT_NONE) scores = add(at, scores, a->added);
+  scores = sum_given(at, scores, a->added);
   /* Not minus infinity: of a row in which none counts nothing comes out, as in ONNX Runtime. */
   if (counts != PSPLIT_NONE) scores = choose(at, counts, scores, number(at, -(double)FLT_MAX));
   with_int(at, "axis", -1);

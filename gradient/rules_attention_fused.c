@@ -33,7 +33,7 @@ static ref key_mask(psplit_i_at *at, uint32_t i, ref keys) {
 static void read_added(psplit_i_at *at, uint32_t mask, uint32_t added, psplit_i_attention *a) {
   const ref masked = key_mask(at, mask, a->keys), more = wide_in(at, added);
   a->mask = PSPLIT_NONE;
-  a->added = masked == PSPLIT_NONE ? more : more == PSPLIT_NONE ? masked : add(at, masked, more);
+  a->added = sum_given(at, masked, more);
   a->causal = psplit_i_int_or(at, "unidirectional", 0) != 0;
 }
 
@@ -41,6 +41,16 @@ static void give_added(psplit_i_at *at, uint32_t added, const psplit_i_attention
   static const psplit_i_vtype any = {.rank = -1};
   if (wanted(at, added))
     psplit_i_give_narrowed(at, added, psplit_i_sum_like(at, a->to_added, &any, added));
+}
+
+/* Widens, and begins with the scores' factor and the gradient at what comes out. h: of queries,
+ * keys and values. */
+static psplit_i_attention attention_of(psplit_i_at *at, const psplit_i_heads *h) {
+  const psplit_i_heads results = {.at = at, .n = h[0].n, .size = h[2].size, .flat = true};
+  psplit_i_widen(at);
+  psplit_i_attention a = {.factor = psplit_i_attention_factor(at, h[0].size)};
+  a.gradient = psplit_i_heads_apart(&results, wide_grad(at));
+  return a;
 }
 
 static bool has_any(const psplit_i_at *at, uint32_t from) {
@@ -77,11 +87,8 @@ void psplit_i_gradient_multi_head_attention(psplit_i_at *at) {
     psplit_i_refuse(at, "%s", why);
     return;
   }
-  psplit_i_widen(at);
-  const psplit_i_heads results = {.at = at, .n = h[0].n, .size = h[2].size, .flat = true};
-  psplit_i_attention a = {.factor = psplit_i_attention_factor(at, h[0].size)};
+  psplit_i_attention a = attention_of(at, h);
   const ref bias = wide_in(at, BIAS);
-  a.gradient = psplit_i_heads_apart(&results, wide_grad(at));
   a.queries = biased(&h[0], 0, bias, &begin);
   a.keys = biased(&h[1], 1, bias, &begin);
   a.values = biased(&h[2], 2, bias, &begin);
@@ -154,12 +161,9 @@ void psplit_i_gradient_attention_qkv(psplit_i_at *at) {
     psplit_i_refuse(at, "%s", why);
     return;
   }
-  psplit_i_widen(at);
-  const psplit_i_heads results = {.at = at, .n = h[0].n, .size = h[2].size, .flat = true};
-  psplit_i_attention a = {.factor = psplit_i_attention_factor(at, h[0].size)};
-  a.gradient = psplit_i_heads_apart(&results, wide_grad(at));
+  psplit_i_attention a = attention_of(at, h);
   const ref projected = product(at, wide_in(at, 0), wide_in(at, 1)), bias = wide_in(at, BIAS);
-  const ref all = bias == PSPLIT_NONE ? projected : add(at, projected, bias);
+  const ref all = sum_given(at, projected, bias);
   ref *const parts[] = {&a.queries, &a.keys, &a.values};
   for (uint32_t i = 0; i < 3; i++) {
     const int64_t begin = end;

@@ -74,8 +74,6 @@ void psplit_i_gradient_rms_normalization(psplit_i_at *at) { layer_norm(at, false
 
 enum { SKIP_SUM = 3, EMBEDDING_SUM = 2, IDS = 0, SEGMENTS = 1, FIRST_TABLE = 2, POSITIONS = 8 };
 
-static ref plus(psplit_i_at *at, ref a, ref b) { return b == PSPLIT_NONE ? a : add(at, a, b); }
-
 /* The gradient at a sum that is normalised over its last axis to output 0, and itself is output
  * `output`. */
 static ref through_sum(psplit_i_at *at, layer *l, ref sum, uint32_t output, bool sum_wanted) {
@@ -90,7 +88,7 @@ static ref through_sum(psplit_i_at *at, layer *l, ref sum, uint32_t output, bool
     psplit_i_give_nothing(at, l->scale);
     psplit_i_give_nothing(at, l->bias);
   }
-  return all == PSPLIT_NONE ? direct : plus(at, all, direct);
+  return sum_given(at, all, direct);
 }
 
 /* x + skip, and a bias where there is one. */
@@ -99,7 +97,7 @@ static void skip_norm(psplit_i_at *at, layer *l, uint32_t bias) {
   for (uint32_t i = 0; i < at->node->n_inputs; i++) any |= (i < 2 || i == bias) && wanted(at, i);
   psplit_i_widen(at);
   const ref two = add(at, wide_in(at, 0), wide_in(at, 1)), shift = wide_in(at, bias);
-  const ref x = plus(at, two, shift);
+  const ref x = sum_given(at, two, shift);
   const ref g = through_sum(at, l, x, SKIP_SUM, any);
   if (!any) return;
   psplit_i_give_narrowed(at, 0, g);
@@ -146,7 +144,7 @@ void psplit_i_gradient_embed_layer_normalization(psplit_i_at *at) {
     any |= wanted(at, FIRST_TABLE + i);
     rows[i] = rows_of_table(at, i);
     const ref table = wide_in(at, FIRST_TABLE + i), part = gathered(at, table, rows[i], 0);
-    sum = sum == PSPLIT_NONE ? part : add(at, sum, part);
+    sum = sum_given(at, sum, part);
   }
   const ref g = through_sum(at, &l, sum, EMBEDDING_SUM, any);
   const int64_t last = -1;
@@ -361,8 +359,8 @@ void psplit_i_gradient_skip_group_norm(psplit_i_at *at) {
   const ref two = add(at, wide_in(at, 0), wide_in(at, SKIP)), shift = wide_in(at, BIAS);
   ref all = psplit_i_wide(at, psplit_i_gradient_at(at, SUM), at->narrow);
   if (psplit_i_gradient_at(at, 0) != PSPLIT_NONE) {
-    const ref normal = through_group_norm(at, plus(at, two, shift), rank, any);
-    all = normal == PSPLIT_NONE ? all : plus(at, normal, all);
+    const ref normal = through_group_norm(at, sum_given(at, two, shift), rank, any);
+    all = sum_given(at, normal, all);
   } else {
     psplit_i_give_nothing(at, 1);
     psplit_i_give_nothing(at, 2);
@@ -399,7 +397,7 @@ static ref channel_windows(psplit_i_at *at, ref a, int32_t rank, int64_t size, i
     const int64_t end = i - size + 1;
     const ref inputs[] = {padded, int1(at, i), int1(at, end ? end : INT64_MAX), int1(at, axis)};
     const ref part = psplit_i_backward_node(at->b, "Slice", 4, inputs, 1);
-    sum = sum == PSPLIT_NONE ? part : add(at, sum, part);
+    sum = sum_given(at, sum, part);
   }
   return sum;
 }

@@ -95,5 +95,5 @@ void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient) {
     return;
   }
   psplit_i_ref *sum = &at->pass->gradient[value];
-  *sum = *sum == PSPLIT_NONE ? gradient : add(at, *sum, gradient);
+  *sum = sum_given(at, *sum, gradient);
 }
