@@ -197,7 +197,7 @@ static psplit_code place_one_each(replicas *r, int64_t *out_ns) {
     r->n_of[s] = 1;
   }
   PSPLIT_TRY(name_devices(r));
-  *out_ns = psplit_i_plan_value_ns(planner, planner->plan);
+  *out_ns = planner->plan->value_ns;
   if (planner->solution) tell_bound(r, planner->solution, *out_ns);
   PSPLIT_TRY(psplit_i_plan_make(planner, r->diag));
 out:
@@ -213,7 +213,7 @@ static psplit_code place_within_memory(replicas *r) {
   bool fits;
   PSPLIT_TRY(place(r, &round, &fits));
   if (fits && round == 0) return PSPLIT_OK;
-  const int64_t several_ns = fits ? psplit_i_plan_value_ns(planner, planner->plan) : INT64_MAX;
+  const int64_t several_ns = fits ? planner->plan->value_ns : INT64_MAX;
   int64_t one_ns;
   several = planner->solution;
   planner->solution = NULL;

@@ -149,7 +149,7 @@ static psplit_code judge_segments(segments *s, const char *by) {
   s->best_by = s->best_by ? s->best_by : by;
   const psplit_code code = realise(s, s->segment, s->list, s->n_segments);
   if (code != PSPLIT_OK || !fits(s->planner)) return code;
-  const int64_t ns = psplit_i_plan_value_ns(s->planner, s->planner->plan);
+  const int64_t ns = s->planner->plan->value_ns;
   if (ns > s->best_ns || (ns == s->best_ns && s->n_segments >= s->n_best)) return PSPLIT_OK;
   s->best_ns = ns;
   s->best_by = by;

@@ -163,11 +163,11 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
     if (!fitting) return too_large(planner, solved, &fit, diag);
     goto out;
   }
-  const int64_t old_ns = fitting ? psplit_i_plan_value_ns(planner, planner->plan) : INT64_MAX;
+  const int64_t old_ns = fitting ? planner->plan->value_ns : INT64_MAX;
   PSPLIT_TRY(adopt(&b, cut));
   if (first_too_large(planner) < planner->options.n_stages) {
     if (!fitting) return too_large(planner, true, &fit, diag);
-  } else if (psplit_i_plan_value_ns(planner, planner->plan) < old_ns) {
+  } else if (planner->plan->value_ns < old_ns) {
     const char *by = psplit_i_method_name(PSPLIT_I_SOLVER_FIT);
     if (planner->solution) planner->solution->solver = by;
     planner->plan->solver = by;
@@ -263,7 +263,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     }
   }
   /* As counted, whatever a run may tell. */
-  const bool best = psplit_i_plan_value_ns(planner, planner->plan) <= planner->plan->lower_bound_ns;
+  const bool best = planner->plan->value_ns <= planner->plan->lower_bound_ns;
   if (first_too_large(planner) == n_stages && best) return PSPLIT_OK;
   return cut_to_fit(planner, r, true, diag);
 out:

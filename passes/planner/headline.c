@@ -179,7 +179,7 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   psplit_i_text line = {0};
   char bytes[PSPLIT_I_UNIT_BYTES];
   const bool told = plan->speed_up >= 0;
-  if (psplit_i_plan_value_ns(planner, plan) <= 0) return PSPLIT_OK;
+  if (plan->value_ns <= 0) return PSPLIT_OK;
   plan->headline_hint = PSPLIT_HINT_NONE;
   if (plan->data.matters) {
     plan->headline_hint = !plan->data.n_transfers ? PSPLIT_HINT_MEASURE_NODES
@@ -211,24 +211,17 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   return keep_text(planner, &line, diag, &plan->headline);
 }
 
-/* Layouts are forward: of fill-drain they are in that part of a load. */
-static int64_t load_with_layouts(const psplit_planner *planner, const psplit_plan_stage *stage) {
-  const bool apart = planner->options.objective == PSPLIT_FILL_DRAIN;
-  return apart ? stage->load_ns - stage->backward_load_ns : stage->load_ns;
-}
-
-/* What layouts take of what the objective makes small. */
+/* What layouts take of what the objective makes small. Layouts are forward: of fill-drain they are
+ * in that part of a load. */
 static int64_t layout_part(const psplit_planner *planner, const psplit_plan *plan) {
-  int64_t all_ns = 0, slowest_ns = 0, most_ns = 0;
-  for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const int64_t ns = load_with_layouts(planner, &plan->stages[s]);
-    if (ns > most_ns) most_ns = ns;
-  }
-  if (planner->options.objective != PSPLIT_FILL_DRAIN) most_ns = plan->bottleneck_ns;
+  const bool apart = planner->options.objective == PSPLIT_FILL_DRAIN;
+  const int64_t most_ns = apart ? psplit_i_plan_forward_ns(plan) : plan->bottleneck_ns;
+  int64_t all_ns = 0, slowest_ns = 0;
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
+    const int64_t ns = apart ? psplit_i_stage_forward_ns(stage) : stage->load_ns;
     all_ns = psplit_i_sat_add_i64(all_ns, stage->layout_ns);
-    if (load_with_layouts(planner, stage) == most_ns && !slowest_ns) slowest_ns = stage->layout_ns;
+    if (ns == most_ns && !slowest_ns) slowest_ns = stage->layout_ns;
   }
   return planner->options.objective == PSPLIT_LATENCY ? all_ns : slowest_ns;
 }
@@ -236,7 +229,7 @@ static int64_t layout_part(const psplit_planner *planner, const psplit_plan *pla
 psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code;
   uint64_t model_bytes;
-  const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+  const int64_t value_ns = plan->value_ns;
   plan->data = (psplit_plan_data){.heaviest = PSPLIT_NONE, .largest = PSPLIT_NONE};
   const bool chosen = planner->order_chosen || planner->segmented;
   plan->device_order = psplit_i_devices_alike(planner->devices) ? "alike"

@@ -110,14 +110,26 @@ static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, ps
 
 /* Of a step in which all micro-batches run forward before any runs backward. */
 static void set_fill_drain(psplit_plan *plan) {
-  int64_t forward_ns = 0, backward_ns = 0;
-  for (uint32_t s = 0; s < plan->n_stages && plan->trains; s++) {
-    const psplit_plan_stage *stage = &plan->stages[s];
-    const int64_t ahead_ns = stage->load_ns - stage->backward_load_ns;
-    if (ahead_ns > forward_ns) forward_ns = ahead_ns;
-    if (stage->backward_load_ns > backward_ns) backward_ns = stage->backward_load_ns;
+  int64_t backward_ns = 0;
+  if (!plan->trains) return;
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    if (plan->stages[s].backward_load_ns > backward_ns)
+      backward_ns = plan->stages[s].backward_load_ns;
+  plan->fill_drain_ns = psplit_i_sat_add_i64(psplit_i_plan_forward_ns(plan), backward_ns);
+}
+
+static void set_value(const psplit_planner *planner, psplit_plan *plan) {
+  switch (planner->options.objective) {
+    case PSPLIT_LATENCY:
+      plan->objective = "latency";
+      plan->value_ns = plan->latency_ns;
+      break;
+    case PSPLIT_FILL_DRAIN:
+      plan->objective = "fill-drain";
+      plan->value_ns = plan->fill_drain_ns;
+      break;
+    default: plan->objective = "throughput"; plan->value_ns = plan->bottleneck_ns;
   }
-  plan->fill_drain_ns = psplit_i_sat_add_i64(forward_ns, backward_ns);
 }
 
 /* Of one micro-batch, which is there before it is computed, and sent behind that. */
@@ -198,7 +210,6 @@ static void describe(const psplit_planner *planner, psplit_plan *plan) {
   plan->trains = planner->options.training != NULL;
   plan->overlap = planner->options.overlap;
   plan->latency_per_pair = planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR;
-  plan->objective = psplit_i_plan_objective(planner);
   plan->solver = solution ? solution->solver : none;
   plan->bound = solution ? solution->bound : none;
   plan->cost_source = planner->cost_source;
@@ -250,7 +261,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(set_bottleneck(planner, plan, diag));
   PSPLIT_TRY(set_latency(planner, plan, diag));
   set_fill_drain(plan);
-  plan->value_ns = psplit_i_plan_value_ns(planner, plan);
+  set_value(planner, plan);
   PSPLIT_TRY(psplit_i_plan_phases(planner, plan, diag));
   PSPLIT_TRY(psplit_i_plan_bound(planner, plan, diag, &bound_of));
   PSPLIT_TRY(psplit_i_plan_headline(planner, plan, diag));

@@ -126,7 +126,7 @@ static psplit_code bound_split(psplit_planner *planner, psplit_plan *plan, int64
 psplit_code psplit_i_plan_bound(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag,
                                 psplit_i_bound_of *out_of) {
   psplit_code code = PSPLIT_OK;
-  const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+  const int64_t value_ns = plan->value_ns;
   *out_of = PSPLIT_I_BOUND_OF_SOLVER;
   if (planner->segmented)
     PSPLIT_TRY(bound_segments(planner, plan, value_ns, diag, out_of));

@@ -312,10 +312,19 @@ PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_d
  * otherwise. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan,
                                                    psplit_diag *diag);
-/* What the objective makes small. */
-int64_t psplit_i_plan_value_ns(const psplit_planner *planner, const psplit_plan *plan);
-/* In words, static. */
-const char *psplit_i_plan_objective(const psplit_planner *planner);
+/* What of a load is not backward. */
+static inline int64_t psplit_i_stage_forward_ns(const psplit_plan_stage *stage) {
+  return stage->load_ns - stage->backward_load_ns;
+}
+/* Of the stage that takes most of that. */
+static inline int64_t psplit_i_plan_forward_ns(const psplit_plan *plan) {
+  int64_t most_ns = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    const int64_t ns = psplit_i_stage_forward_ns(&plan->stages[s]);
+    if (ns > most_ns) most_ns = ns;
+  }
+  return most_ns;
+}
 
 /* Independent proof that groups partition the nodes and that the quotient graph is acyclic (which
  * implies that every group is convex). INTERNAL with the names of two nodes otherwise. */

@@ -59,7 +59,7 @@ static const restriction RESTRICTIONS[] = {
 
 psplit_code psplit_i_plan_proof_scope(psplit_planner *planner, psplit_plan *plan,
                                       psplit_i_bound_of of, psplit_diag *diag) {
-  const question q = {planner, plan, psplit_i_plan_value_ns(planner, plan), of};
+  const question q = {planner, plan, plan->value_ns, of};
   psplit_i_text words = {0}, line = {0};
   plan->proof_scope = NULL;
   if (!plan->proved_optimal) return PSPLIT_OK;

@@ -63,7 +63,7 @@ static void a_cut_goes_over_the_link_it_uses(void **state) {
       }
       assert_int_equal(plan->n_transfers, 1);
       assert_int_equal(plan->stages[0].send_ns, near_ns);
-      assert_true(plan->lower_bound_ns <= psplit_i_plan_value_ns(planner, plan));
+      assert_true(plan->lower_bound_ns <= plan->value_ns);
       if (!latency) {
         assert_true(plan->proved_optimal);
         assert_int_equal(plan->bottleneck_ns, plan->stages[0].compute_ns + near_ns);
@@ -104,7 +104,7 @@ static void a_skip_from_host_to_host_is_paid_for(void **state) {
     assert_true(plan_of(planner));
     const psplit_plan *plan = psplit_planner_plan(planner);
     assert_true(plan->proved_optimal);
-    assert_int_equal(psplit_i_plan_value_ns(planner, plan), best_of_all(model, &options));
+    assert_int_equal(plan->value_ns, best_of_all(model, &options));
     psplit_planner_destroy(planner);
   }
   psplit_devices_destroy(devices);
@@ -130,7 +130,7 @@ static void plans_say_what_is_true(void **state) {
     if (any && best_ns == INT64_MAX) fail_msg("seed %u: a plan where none fits", (unsigned)seed);
     if (any) {
       const psplit_plan *plan = psplit_planner_plan(planner);
-      const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+      const int64_t value_ns = plan->value_ns;
       psplit_i_links links;
       assert_int_equal(psplit_i_links_find(planner, false, &planner->scratch, NULL, &links),
                        PSPLIT_OK);
