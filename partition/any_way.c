@@ -89,6 +89,15 @@ static bool is_stuck(const any_way *a) {
   return a->n_rounds < psplit_problem_n_stages(a->problem) / 2;
 }
 
+/* With equal devices as one kind, in the arena. */
+static psplit_code merge(const psplit_problem *problem, const psplit_partition_options *options,
+                         psplit_i_arena *arena, psplit_diag *diag, psplit_problem *out_merged) {
+  uint32_t *entry = PSPLIT_NEW(arena, uint32_t, problem->n_devices);
+  if (!entry || psplit_i_devices_merge(problem, options, arena, out_merged, entry) != PSPLIT_OK)
+    return psplit_i_nomem(diag);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_bound_any_way_at_once(const psplit_problem *problem,
                                            const psplit_partition_options *options,
                                            int64_t *io_bound_ns, psplit_diag *diag) {
@@ -98,9 +107,7 @@ psplit_code psplit_i_bound_any_way_at_once(const psplit_problem *problem,
   psplit_i_automaton automaton = {0};
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
-  if (!entry || psplit_i_devices_merge(problem, options, &arena, &merged, entry) != PSPLIT_OK)
-    PSPLIT_FAIL(psplit_i_nomem(diag));
+  PSPLIT_TRY(merge(problem, options, &arena, diag, &merged));
   PSPLIT_TRY(psplit_i_instance_init(&instance, &merged, NULL, diag));
   PSPLIT_TRY(psplit_i_automaton_init(&automaton, &instance, options, diag));
   if (psplit_i_exact_counts_bypasses(&instance, &automaton)) {
@@ -125,12 +132,9 @@ psplit_code psplit_i_bound_any_way(const psplit_problem *problem,
   a.most = psplit_i_budget_left(&a.budget);
   int64_t top = *io_value_ns; /* some split may be below it, or the program does not know */
   psplit_i_arena_init(&a.arena, 0);
-  uint32_t *entry = PSPLIT_NEW(&a.arena, uint32_t, problem->n_devices);
   a.stage = psplit_i_arena_array(&a.arena, problem->n_nodes, sizeof *a.stage);
-  if (!entry || !a.stage) PSPLIT_FAIL(psplit_i_nomem(diag));
-  if (psplit_i_devices_merge(problem, options, &a.arena, &merged, entry) != PSPLIT_OK)
-    PSPLIT_FAIL(psplit_i_nomem(diag));
-  code = PSPLIT_OK;
+  if (!a.stage) PSPLIT_FAIL(psplit_i_nomem(diag));
+  PSPLIT_TRY(merge(problem, options, &a.arena, diag, &merged));
   for (uint32_t i = 0; i < MOST_LIMITS && *io_bound_ns < top; i++) {
     /* Just below the value, as long as that goes down; then between. */
     const int64_t limit =

@@ -249,10 +249,8 @@ static psplit_code decide_or_anneal(psplit_i_solver_state *a, psplit_i_assignmen
   if (psplit_i_state_done(a)) goto out;
   const psplit_i_method soon_by = a->result->solver;
   psplit_i_assignment_copy(&soon, &a->best, &a->instance);
-  psplit_i_assignment_copy(&a->best, &before, &a->instance);
-  psplit_i_result_take(a->result, &a->instance, &before);
-  a->result->value = before.value;
-  a->result->solver = before_by;
+  a->best.value = a->result->value = PSPLIT_I_INF; /* the split before is worse than the one now */
+  psplit_i_state_take(a, &before, before_by);
   code = anneal_pairs(a, start);
   psplit_i_state_take(a, &soon, soon_by);
 out:
