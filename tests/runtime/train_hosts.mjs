@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { skipAll } from '../e2e/tap.mjs';
 import { drawnTensors, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner, env, library } from './runner.mjs';
+import { Runner, env, library, unlessItFalls } from './runner.mjs';
 import { joinHosts, sent } from './spaces.mjs';
 
 const [train, split, kind, mpirun] = process.argv.slice(2);
@@ -36,7 +36,8 @@ if (!tap.ok(made.status === 0, 'a model in two stages', made.stderr)) process.ex
 const usual = [dir, '--data', `x=${join(tmp, 'x.npy')}`, '--data', `goal=${join(tmp, 'goal.npy')}`, '-m', '8', '--optimization', '0', '--json'];
 // MPICH 4.0 may hang in MPI_Finalize, when all is done: what was printed counts.
 function run(program, args) {
-  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env, timeout: 60000, killSignal: 'SIGKILL' });
+  const { status, stdout, stderr } = unlessItFalls(() =>
+    spawnSync(program, args, { encoding: 'utf8', env, timeout: 60000, killSignal: 'SIGKILL' }));
   try {
     const report = JSON.parse(stdout);
     return { ...report, result: JSON.stringify([report.losses, report.weights_digest]) };
