@@ -99,6 +99,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (code != PSPLIT_OK) return code;
   psplit_code checked = check(planner, diag);
   if (checked == PSPLIT_OK) checked = check_zeros(planner, diag);
+  if (checked == PSPLIT_OK) checked = psplit_i_say_shared_names(planner, diag);
   return checked == PSPLIT_OK ? psplit_i_planner_find_states(planner, diag) : checked;
 }
 

@@ -287,6 +287,10 @@ void psplit_i_say_heavy_if(const psplit_planner *planner);
 /* The same for a state that was known by name. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_say_heavy_state(psplit_planner *planner, psplit_diag *diag);
 
+/* Warns where nodes of one graph share a name, which ONNX Runtime refuses. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_say_shared_names(const psplit_planner *planner,
+                                                      psplit_diag *diag);
+
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 
 /* By value, then by receiver. O(n log n). */

@@ -653,6 +653,46 @@ static void sparse_weights_count(void **state) {
   }
 }
 
+static void keep_last(void *user, psplit_severity severity, const char *line) {
+  if (severity == PSPLIT_WARNING) snprintf(user, 256, "%s", line);
+}
+
+/* ONNX Runtime refuses them, in bodies too. */
+static void names_that_nodes_share_are_warned_of(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *warns;
+  } kCases[] = {
+    {"(float[4] x) => (float[4] y) { [a] t = Relu (x) [b] y = Abs (t) }", ""},
+    {"(float[4] x) => (float[4] y) { t = Relu (x) y = Abs (t) }", ""},
+    {"(float[4] x) => (float[4] y) { [a] t = Relu (x) [a] y = Abs (t) }",
+     "two nodes of one graph are called \"a\": ONNX Runtime loads"},
+    {"(float[4] x) => (float[4] y) { [a] t = Relu (x) [b] u = Abs (t) [b] v = Neg (u)"
+     " [a] w = Abs (v) [b] y = Relu (w) }",
+     "called \"b\", and 2 more share one: ONNX"},
+    {"(float[4] x, bool c) => (float[4] y) { [a] t = Relu (x) [b] y = If (c) <then_branch = () =>"
+     " (p) { [a] p = Abs (t) }, else_branch = () => (q) { [a] q = Neg (t) }> }",
+     ""},
+    {"(float[4] x, bool c) => (float[4] y) { [a] t = Relu (x) [b] y = If (c) <then_branch = () =>"
+     " (p) { [c] o = Abs (t) [c] p = Neg (o) }, else_branch = () => (q) { [a] q = Neg (t) }> }",
+     "called \"c\": ONNX"},
+  };
+  for (size_t i = 0; i < sizeof kCases / sizeof *kCases; i++) {
+    char line[256] = "";
+    const psplit_logger logger = {.emit = keep_last, .user = line};
+    psplit_planner_options options = stages(1);
+    options.logger = &logger;
+    bench b = start(kCases[i].text, &options);
+    psplit_diag diag = {0};
+    assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_OK);
+    if (kCases[i].warns[0])
+      assert_non_null(strstr(line, kCases[i].warns));
+    else
+      assert_string_equal(line, "");
+    stop(&b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(fuse_follows_a_convolution),
@@ -671,6 +711,7 @@ int main(void) {
     cmocka_unit_test(sequences_are_never_cut),
     cmocka_unit_test(sparse_weights_count),
     cmocka_unit_test(any_order_of_passes_is_safe),
+    cmocka_unit_test(names_that_nodes_share_are_warned_of),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
