@@ -49,6 +49,8 @@ void psplit_i_process_look(psplit_i_process *process, double most_s);
 /* What a process makes of the text of PSPLIT_I_FRAME_OPEN. */
 typedef struct psplit_i_process_task {
   const char *library, *path;
+  const char *const *custom_ops; /* [n_custom_ops] */
+  size_t n_custom_ops;
   psplit_i_session_options session;
   const char **names; /* malloc'd: all lists of the rest, which the text holds */
   const char *const *input_names, *const *output_names;

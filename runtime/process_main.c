@@ -52,6 +52,8 @@ static psplit_code open_all(holder *h, psplit_diag *diag) {
   h->outputs = calloc((size_t)t->n_outputs + 1, sizeof *h->outputs);
   if (!h->inputs || !h->outputs) return psplit_i_nomem(diag);
   PSPLIT_TRY(psplit_i_ort_open(*t->library ? t->library : NULL, diag, &h->ort));
+  for (size_t i = 0; i < t->n_custom_ops; i++)
+    PSPLIT_TRY(psplit_i_ort_add_custom_ops(&h->ort, t->custom_ops[i], diag));
   PSPLIT_TRY(psplit_i_session_open(&h->ort, t->path, &t->session, diag, &h->session));
 out:
   return code;

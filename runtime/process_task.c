@@ -6,8 +6,9 @@
 #include "process.h"
 
 /* The text is strings, each with its NUL: the release, the library, the file, level, threads,
- * provider ("": none), then four lists, each with how long it is before it: provider options and
- * configuration entries (keys and values in turn), inputs, outputs. */
+ * provider ("": none), whether placement is asserted between lists, each with how long it is before
+ * it: provider options and configuration entries (keys and values in turn), nodes of the host,
+ * libraries of custom operators, inputs, outputs. */
 static void put(psplit_i_text *out, const char *string) {
   psplit_i_text_add(out, string, strlen(string) + 1);
 }
@@ -44,6 +45,7 @@ psplit_code psplit_i_process_task_write(const char *library, const psplit_i_proc
   put_pairs(out, s->n_config, s->config_keys, s->config_values);
   put_number(out, s->assert_placement);
   put_names(out, (uint32_t)s->n_host_nodes, s->host_nodes);
+  put_names(out, (uint32_t)o->ort->n_custom_ops, (const char *const *)o->ort->custom_ops);
   put_names(out, o->n_inputs, o->input_names);
   put_names(out, o->n_outputs, o->output_names);
   return out->failed ? psplit_i_nomem(diag) : PSPLIT_OK;
@@ -111,6 +113,7 @@ psplit_code psplit_i_process_task_read(const char *text, uint64_t n, psplit_diag
   s->n_config = get_list(&r, 2, &s->config_keys, &s->config_values);
   s->assert_placement = get_number(&r, 1);
   s->n_host_nodes = get_list(&r, 1, &s->host_nodes, NULL);
+  task.n_custom_ops = get_list(&r, 1, &task.custom_ops, NULL);
   task.n_inputs = (uint32_t)get_list(&r, 1, &task.input_names, NULL);
   task.n_outputs = (uint32_t)get_list(&r, 1, &task.output_names, NULL);
   if (r.bad || r.at != r.end) {

@@ -33,6 +33,11 @@ void psplit_onnxruntime_close(psplit_onnxruntime *ort) {
   free(ort);
 }
 
+psplit_code psplit_onnxruntime_add_custom_ops(psplit_onnxruntime *ort, const char *path,
+                                              psplit_diag *diag) {
+  return psplit_i_ort_add_custom_ops(&ort->ort, path, diag);
+}
+
 const char *psplit_onnxruntime_version(const psplit_onnxruntime *ort) { return ort->ort.version; }
 
 bool psplit_is_tensor_stream(const char *path) { return psplit_i_records_are_in(path); }

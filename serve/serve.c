@@ -13,6 +13,7 @@
 
 #include "cli.h"
 #include "http.h"
+#include "ort_library.h"
 #include "shared_options.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
@@ -23,7 +24,6 @@
 enum {
   OPT_LISTEN = 256,
   OPT_NAME,
-  OPT_ONNXRUNTIME,
   OPT_DEPTH,
   OPT_WAITING,
   OPT_DEADLINE,
@@ -63,7 +63,7 @@ static const cli_option OPTIONS[] = {
   {OPT_BATCH_DIM, "batch-dim", "NAME",
    "the symbolic dimension they are joined along; default: batch"},
   {0, NULL, NULL, "How it runs:"},
-  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
+  ORT_LIBRARY_OPTIONS,
   {OPT_ISOLATE, "isolate", NULL,
    "each stage is a process of its own; one that ends is started again, and nothing is lost"},
   {OPT_DEPTH, "depth", "N", "requests that wait between two stages; default: 2"},
@@ -92,7 +92,7 @@ static const char STAGE_PROCESS[] = "--stage-process";
 static const char *const STAGE_COMMAND[] = {"/proc/self/exe", STAGE_PROCESS, NULL};
 
 typedef struct settings {
-  const char *onnxruntime;
+  ort_library library;
   char *name;
   bool quiet;
   double grace_s;
@@ -126,7 +126,8 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_LISTEN: s->http.listen = argument; return true;
     case OPT_ADMIN: s->http.admin = argument; return true;
     case OPT_NAME: free(s->name); return (s->name = strdup(argument)) != NULL;
-    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
     case OPT_BATCH_DIM: s->model.service.batch_dim = argument; return true;
     case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->model.run.depth);
     case OPT_WAITING:
@@ -334,7 +335,7 @@ static psplit_code work(settings *s, psplit_diag *diag) {
 static psplit_code run(settings *s, uint32_t rank, psplit_diag *diag) {
   psplit_onnxruntime *ort = NULL;
   psplit_code code = rank ? PSPLIT_OK : serve_http_check(&s->http, diag);
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   s->model.library = ort;
   s->model.ort = &s->ort;
   if (code == PSPLIT_OK) code = rank ? work(s, diag) : serve(s, diag);

@@ -57,6 +57,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_TRAINER] = "; onnx-pipeline-train runs them",
   [PSPLIT_HINT_TRAINING] = ("; onnx-pipeline-split --training --loss LOSS --optimizer adamw "
                             "--trained-weights input makes such"),
+  [PSPLIT_HINT_CUSTOM_OPS] = "; --custom-ops FILE gives it a library of custom operators",
 };
 
 /* What comes before the message; no colon where that starts with the option's value. */

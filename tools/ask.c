@@ -10,6 +10,8 @@
 #if PSPLIT_HAS_RUNTIME
 #include <psplit/profile.h>
 
+#include "ort_library.h"
+
 static void describe(const psplit_probe *probe, const plan_options *options, char *out) {
   const uint32_t n_taken = probe->n_nodes - probe->n_left - probe->n_host;
   int n = snprintf(out, CLI_ADVICE_BYTES, "%.200s: %.60s takes %" PRIu32 " of %" PRIu32 " nodes",
@@ -25,7 +27,7 @@ psplit_code ask_provider(void *user, const char *path, const psplit_model *model
                          psplit_diag *diag, char **out_text, char *out_line) {
   psplit_onnxruntime *ort = NULL;
   psplit_probe probe = {0};
-  psplit_code code = psplit_onnxruntime_open(user, diag, &ort);
+  psplit_code code = ort_library_open(user, diag, &ort);
   if (code == PSPLIT_OK)
     code = psplit_probe_provider(ort, path, model, session, &options->planner, diag, &probe);
   if (code == PSPLIT_OK) {

@@ -16,6 +16,7 @@
 #include <getopt.h>
 
 #include "feed_options.h"
+#include "ort_library.h"
 #include "ort_options.h"
 #include "prompts.h"
 #ifdef PSPLIT_HAS_MPI
@@ -39,7 +40,6 @@ enum {
   OPT_STATE,
   OPT_ENCODER,
   OPT_PROMPT_SPLIT,
-  OPT_ONNXRUNTIME,
   OPT_DEPTH,
   OPT_TRANSPORT,
   OPT_TIMEOUT,
@@ -78,7 +78,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "How it runs:"},
   {OPT_SEQUENCES, "sequences", "N",
    "sequences at work at once; default: one more than there are stages"},
-  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
+  ORT_LIBRARY_OPTIONS,
   {OPT_DEPTH, "depth", "N", "steps that wait between two stages; default: 2"},
   SHARED_TIMEOUT(OPT_TIMEOUT, "longest time to open a stage, or for a step of it"),
 #if PSPLIT_HAS_MPI
@@ -104,7 +104,8 @@ static const cli PROGRAM = {
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct settings {
-  const char *directory, *encoder, *prompt_split, *onnxruntime;
+  const char *directory, *encoder, *prompt_split;
+  ort_library library;
   bool json, quiet, mpi, stream;
   prompts_list given;  /* --prompt-ids */
   const char *prompts; /* --prompts */
@@ -190,7 +191,8 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_ENCODER: s->encoder = argument; return true;
     case OPT_PROMPT_SPLIT: s->prompt_split = argument; return true;
     case OPT_RANDOM: return s->feed.options.random = true;
-    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
     case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->run.depth);
     case OPT_TIMEOUT:
       if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
@@ -428,7 +430,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (code == PSPLIT_OK) code = open_split(s, s->prompt_split, diag, &s->own.prompt);
   if (code == PSPLIT_OK)
     code = ort_settings_apply(&s->ort, psplit_pipeline_get_info(pipeline), diag);
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   if (code == PSPLIT_OK) {
     s->run.sessions = s->ort.stages;
     s->run.n_sessions = psplit_pipeline_get_info(pipeline)->n_stages;

@@ -36,7 +36,6 @@ enum {
   OPT_RESUME,
   OPT_LOG,
   OPT_FROM,
-  OPT_ONNXRUNTIME,
   OPT_RUNS
 };
 
@@ -72,7 +71,7 @@ static const cli_option OPTIONS[] = {
   {PLAN_SHAPE, "shape", "NAME=N,N,...", "fix all open dimensions of an input (repeatable)"},
   {OPT_RUNS, "runs", "N",
    "with --reward measured: micro-batches of a run; default: those of half a second, at least 12"},
-  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
+  ORT_LIBRARY_OPTIONS,
   {0, NULL, NULL, "How:"},
   CLI_MAX_TEXT(PLAN_MAX_TEXT),
   {OPT_STATE, "state", "FILE", "written every 20 steps, for --resume; default: nowhere"},
@@ -141,7 +140,8 @@ static bool take_option(settings *s, int id, char *text) {
     case PLAN_MAX_TEXT: return plan_option(&PROGRAM, &s->plan, id, text);
     case OPT_RUNS:
       return cli_count32(&PROGRAM, "runs", text, 2, 1000000, &s->measured.n_micro_batches);
-    case OPT_ONNXRUNTIME: s->measured.onnxruntime = text; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->measured.library, id, text);
     default: return false;
   }
 }

@@ -65,7 +65,7 @@ psplit_code measure_create(const measure_options *options, psplit_diag *diag, me
   m->options = *options;
   psplit_code code = PSPLIT_OK;
 #if PSPLIT_HAS_RUNTIME
-  if (options->run) code = psplit_onnxruntime_open(options->onnxruntime, diag, &m->ort);
+  if (options->run) code = ort_library_open(&options->library, diag, &m->ort);
 #endif
   if (code == PSPLIT_OK && options->run) {
     snprintf(m->scratch, sizeof m->scratch, "/tmp/psplit-learn-XXXXXX");

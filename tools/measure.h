@@ -4,13 +4,14 @@
 
 #include <psplit/policy.h>
 
+#include "ort_library.h"
 #include "plan_options.h"
 
 typedef struct measure_options {
   const plan_options *plan; /* devices, costs, and sizes that models leave open; loaded */
   uint32_t n_stages;        /* of models; 0: one for each device */
   uint32_t n_micro_batches; /* of a run; 0: as many as take half a second, 12 at least */
-  const char *onnxruntime;  /* the library; NULL: as onnx-pipeline-run finds it */
+  ort_library library;
   bool run;                 /* else models are planned alone */
   const volatile int *cancel;
 } measure_options;

@@ -14,6 +14,7 @@
 #include <getopt.h>
 
 #include "feed_options.h"
+#include "ort_library.h"
 #include "ort_options.h"
 #include "places.h"
 #include "print_run.h"
@@ -26,7 +27,6 @@
 
 enum {
   OPT_WARMUP = 256,
-  OPT_ONNXRUNTIME,
   OPT_DEPTH,
   OPT_PIN,
   OPT_NO_PIN,
@@ -57,7 +57,7 @@ static const cli_option OPTIONS[] = {
   {OPT_RESUME, "resume-from", "N|last",
    "begin at micro-batch N, from 0, or behind those that -o DIR has; --micro-batches counts all"},
   {OPT_WARMUP, "warmup", "N", "run so many before timing starts; default: 1"},
-  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
+  ORT_LIBRARY_OPTIONS,
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2 to 32"},
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
   {OPT_NO_PIN, "no-pin", NULL, "leave that to the operating system; this is the default"},
@@ -98,7 +98,8 @@ static const cli PROGRAM = {
 enum { PROFILE_RUNS = 20, EXIT_SKIPPED = 1 };
 
 typedef struct settings {
-  const char *directory, *onnxruntime, *trace, *profile;
+  const char *directory, *trace, *profile;
+  ort_library library;
   bool json, quiet, mpi;
   bool skipped; /* some micro-batches were */
   feed_settings feed;
@@ -123,7 +124,8 @@ static bool take(settings *s, int id, const char *argument) {
       return cli_count32(&PROGRAM, "micro-batches", argument, 1, 10000000, &s->run.n_micro_batches);
     case OPT_RESUME: return resume_parse(&PROGRAM, argument, &s->resume);
     case OPT_WARMUP: return cli_count32(&PROGRAM, "warmup", argument, 0, 1000000, &s->run.n_warmup);
-    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
     case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->run.depth);
     case OPT_PIN: s->run.pin = true; return true;
     case OPT_NO_PIN: s->run.pin = false; return true;
@@ -341,7 +343,7 @@ static psplit_code profile_model(const settings *s, psplit_diag *diag, char **ou
   if (code == PSPLIT_OK) code = psplit_feed_check_model(&s->feed.options, model, diag);
   if (code == PSPLIT_OK) code = check_unread(s, s->profile, diag);
   if (code == PSPLIT_OK) code = place_check(s->profile, model, diag);
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   cli_doing("running %s, %" PRIu32 " times and more", s->directory, s->run.n_micro_batches);
   if (code == PSPLIT_OK)
     code = psplit_profile_model(ort, s->directory, NULL, &s->run, diag, out_text);
@@ -358,7 +360,7 @@ static psplit_code profile_stages(settings *s, psplit_diag *diag, char **out_tex
   read.max_text_bytes = s->ort.max_text_bytes;
   psplit_code code = psplit_pipeline_open(s->directory, &read, diag, &pipeline);
   if (code == PSPLIT_OK) code = check(s, pipeline, 0, diag);
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   if (code == PSPLIT_OK) code = psplit_profile_stages(ort, pipeline, &s->run, diag, out_text);
   psplit_onnxruntime_close(ort);
   psplit_pipeline_close(pipeline);
@@ -433,7 +435,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   cli_doing("reading %s", s->directory);
   psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
   if (code == PSPLIT_OK) code = check(s, pipeline, rank, diag);
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   if (code == PSPLIT_OK && s->run.output && !psplit_is_tensor_stream(s->run.output))
     code = check_results(s, diag);
   if (code == PSPLIT_OK && s->run.output && rank == 0 && !psplit_is_tensor_stream(s->run.output))

@@ -6,8 +6,6 @@
 #include "cli.h"
 
 /* clang-format off */
-#define SHARED_ONNXRUNTIME(id) \
-  {(id), "onnxruntime", "FILE", "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"}
 /* `what`: the time that is limited. */
 #define SHARED_TIMEOUT(id, what) \
   {(id), "timeout", "SECONDS", \

@@ -32,6 +32,6 @@ psplit_code split_make_plan(const split_request *r, const psplit_model *subject,
 }
 
 psplit_code split_probe(split_request *r, const psplit_model *model, psplit_diag *diag) {
-  const probe_asker asker = {ask_provider, (void *)(uintptr_t)r->tune.onnxruntime};
+  const probe_asker asker = {ask_provider, (void *)(uintptr_t)&r->tune.library};
   return probe_load(&r->plan, r->model, model, &asker, diag);
 }

@@ -25,7 +25,6 @@ enum {
   OPT_CLEAN,
   OPT_NAME_TEMPLATE,
   OPT_AUTOTUNE,
-  OPT_ONNXRUNTIME,
   OPT_OPTIMIZATION,
   OPT_COLOR,
   OPT_ALL_TRANSFERS
@@ -67,7 +66,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What it costs:"},
   PLAN_COST_OPTIONS,
   {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune and --probe: libonnxruntime.so"},
+  ORT_LIBRARY_OPTIONS_WHEN("with --autotune and --probe: ", ""),
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
 #if PSPLIT_HAS_RUNTIME
@@ -137,7 +136,8 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_VERIFY: r->verify = true; return true;
     case OPT_AUTOTUNE:
       return cli_count32(&PROGRAM, "autotune", argument, 1, 1000, &r->tune.n_rounds);
-    case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &r->tune.library, id, argument);
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
 #if PSPLIT_HAS_RUNTIME
     case OPT_INPUT:

@@ -195,7 +195,7 @@ static psplit_code train(train_settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
   s->train.sessions = s->ort.stages;
   s->train.n_sessions = info ? info->n_stages : 0;
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   cli_doing("training %s", s->directory);
   cli_count_by(count_steps, NULL, "steps");
   if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);

@@ -36,7 +36,6 @@ enum {
   OPT_MODEL,
   OPT_FORCE,
   OPT_LOG_EVERY,
-  OPT_ONNXRUNTIME,
   OPT_TIMEOUT,
   OPT_TRANSPORT,
   OPT_CHUNK,
@@ -91,7 +90,7 @@ static const cli_option OPTIONS[] = {
   {OPT_MODEL, "model", "FILE", "the model that was split, for --export"},
   {OPT_FORCE, "force", NULL, "replace the file that --export names"},
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
-  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
+  ORT_LIBRARY_OPTIONS,
   ORT_OPTIONS,
   {OPT_LEVEL, "optimization", "[STAGE=]LEVEL",
    "0, 1 (default), 2 or 99: of ONNX Runtime's graph optimiser"},
@@ -225,7 +224,8 @@ static bool take(train_settings *s, int id, const char *argument) {
                          &s->train.n_micro_batches);
     case OPT_IN_ORDER: s->train.in_order = true; return true;
     case OPT_SEED: return cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &s->train.seed);
-    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
     case OPT_TIMEOUT:
       if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->train.timeout_s)) return false;
       s->train.stall_timeout_s = s->train.timeout_s;

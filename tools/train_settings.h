@@ -4,6 +4,7 @@
 
 #include <psplit/train.h>
 
+#include "ort_library.h"
 #include "ort_options.h"
 
 /* A list of files, in the order of the options. */
@@ -14,10 +15,11 @@ typedef struct train_files {
 
 /* What the options say. */
 typedef struct train_settings {
-  const char *directory, *onnxruntime, *trace, *export, *model;
+  const char *directory, *trace, *export, *model;
   bool json, quiet, mpi, force, leads; /* leads: rank 0 */
   uint64_t log_every;
   train_files data, eval_data, fixed;
+  ort_library library;
   ort_settings ort;
   psplit_train_options train;
 } train_settings;

@@ -88,7 +88,7 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   tuning.give_up = give_up;
   tuning.give_up_user = &run;
   psplit_code code = planned_prepare(plan, n_stages, diag, &made, &planner);
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   cli_doing(plan->planner.n_costs ? "planning" : "profiling the whole model");
   if (code == PSPLIT_OK) code = psplit_autotune(ort, path, model, &tuning, diag, &costs);
   if (code == PSPLIT_OK) plan_add_costs(plan, costs);

@@ -5,6 +5,7 @@
 #include <psplit/emit.h>
 #include <stdio.h>
 
+#include "ort_library.h"
 #include "plan_options.h"
 #ifdef PSPLIT_HAS_RUNTIME
 #include "feed_options.h"
@@ -14,7 +15,7 @@
 
 typedef struct tune_settings {
   uint32_t n_rounds;       /* 0: none */
-  const char *onnxruntime; /* NULL: as onnx-pipeline-run finds it */
+  ort_library library;
   int optimization;        /* 0, 1, 2 or 99 */
 #if PSPLIT_HAS_RUNTIME
   feed_settings feed; /* files and shapes of inputs; else random ones, sizes of --dim */

@@ -35,7 +35,7 @@ static const cli_option OPTIONS[] = {
   {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "0 (default): bits must be equal; 1, 2, 99: differences are reported"},
-  SHARED_ONNXRUNTIME(OPT_ONNXRUNTIME),
+  ORT_LIBRARY_OPTIONS,
 #endif
   {'q', "quiet", NULL, "say nothing when it holds"},
   CLI_TALK_OPTIONS,

@@ -17,7 +17,8 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
     case OPT_GRADIENTS: run->gradients = true; return true;
     case OPT_DIRECTIONS:
       return cli_count32(program, "directions", argument, 1, 1000, &run->n_directions);
-    case OPT_ONNXRUNTIME: run->onnxruntime = argument; return true;
+    case OPT_ONNXRUNTIME:
+    case OPT_CUSTOM_OPS: return ort_library_option(program, &run->library, id, argument);
     case OPT_MICRO_BATCHES:
       return cli_count32(program, "micro-batches", argument, 1, 1000000, &run->n_micro_batches);
     case OPT_OPTIMIZATION: return cli_level(program, argument, &run->optimization);
@@ -166,7 +167,7 @@ psplit_code verify_run_finish(verify_run *run, const char *directory, const veri
                               uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
   psplit_onnxruntime *ort = NULL;
   psplit_code code = PSPLIT_OK;
-  if (run->wanted || run->gradients) code = psplit_onnxruntime_open(run->onnxruntime, diag, &ort);
+  if (run->wanted || run->gradients) code = ort_library_open(&run->library, diag, &ort);
   if (code == PSPLIT_OK && run->wanted)
     code = compare_stages(run, ort, directory, of->path, max_text_bytes, quiet, diag);
   if (code == PSPLIT_OK && run->gradients)

@@ -3,20 +3,20 @@
 #define PSPLIT_TOOLS_VERIFY_RUN_H
 
 #include "feed_options.h"
+#include "ort_library.h"
 
 enum {
   OPT_RUN = 3000,
   OPT_GRADIENTS,
   OPT_DIRECTIONS,
   OPT_MICRO_BATCHES,
-  OPT_OPTIMIZATION,
-  OPT_ONNXRUNTIME
+  OPT_OPTIMIZATION
 };
 
 typedef struct verify_run {
   bool wanted, gradients;
   uint32_t n_directions;
-  const char *onnxruntime;
+  ort_library library;
   feed_settings feed;
   int optimization;
   uint32_t n_micro_batches;

@@ -124,6 +124,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_TIME_LIMIT, /* psplit_partition_options.time_limit_s, psplit_planner_options's */
   PSPLIT_HINT_TRAINER,    /* psplit_train: the stages are for it */
   PSPLIT_HINT_TRAINING,   /* a split by psplit_training_options, weights as inputs, an optimizer */
+  PSPLIT_HINT_CUSTOM_OPS, /* psplit_onnxruntime_add_custom_ops: a library of the operator */
   PSPLIT_N_HINTS
 } psplit_hint;
 

@@ -27,6 +27,13 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_open(const char *path,
                                                                psplit_onnxruntime **out_ort);
 PSPLIT_API void psplit_onnxruntime_close(psplit_onnxruntime *ort); /* NULL is fine */
 
+/* Gives all sessions that are opened later the custom operators of a shared library, which exports
+ * RegisterCustomOps as ONNX Runtime has it. Not while others use `ort`. Errors: IO (no such file),
+ * UNSUPPORTED (no such library; ONNX Runtime's words), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_add_custom_ops(psplit_onnxruntime *ort,
+                                                                         const char *path,
+                                                                         psplit_diag *diag);
+
 /* Its version, "1.30.0"; owned by `ort`. */
 PSPLIT_API const char *psplit_onnxruntime_version(const psplit_onnxruntime *ort);
 

@@ -115,6 +115,8 @@ void psplit_i_ort_close(psplit_i_ort *ort) {
   if (ort->env) ort->api.ReleaseEnv(ort->env);
   if (ort->alone) pthread_mutex_destroy(ort->alone);
   free(ort->alone);
+  for (size_t i = 0; i < ort->n_custom_ops; i++) free(ort->custom_ops[i]);
+  free(ort->custom_ops);
   /* The library stays: its thread-local destructors may run later. */
   memset(ort, 0, sizeof *ort);
 }
@@ -230,6 +232,7 @@ static psplit_code apply(const psplit_i_ort *ort, OrtSessionOptions *settings,
       ort,
       ort->api.AddSessionConfigEntry(settings, options->config_keys[i], options->config_values[i]),
       options->config_keys[i], diag));
+  PSPLIT_TRY(psplit_i_custom_ops_register(ort, settings, diag));
   if (options->provider) PSPLIT_TRY(psplit_i_provider_append(ort, settings, options, diag));
   PSPLIT_TRY(psplit_i_placement_prepare(ort, settings, options, diag));
 out:
@@ -269,8 +272,10 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(psplit_i_binding_device(options, diag, &device));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
   PSPLIT_TRY(apply(ort, settings, options, path, diag));
-  PSPLIT_TRY(
-    psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag));
+  code =
+    psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag);
+  if (code != PSPLIT_OK) psplit_i_custom_ops_advise(ort, diag);
+  PSPLIT_TRY(code);
   PSPLIT_TRY(psplit_i_placement_check(&s, options, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));
   PSPLIT_TRY(read_ports(&s, path, diag));

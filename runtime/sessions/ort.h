@@ -16,6 +16,8 @@ struct psplit_i_ort {
   OrtEnv *env;
   OrtAllocator *allocator; /* of CPU memory, the library's own */
   pthread_mutex_t *alone;  /* held while a session of a provider of that kind is at work */
+  char **custom_ops;       /* [n_custom_ops] libraries that all sessions get, by absolute paths */
+  size_t n_custom_ops;
 };
 
 /* Opens `path`, else the file that PSPLIT_ONNXRUNTIME names, else libonnxruntime.so.1 or
@@ -24,6 +26,16 @@ struct psplit_i_ort {
 PSPLIT_MUST_USE psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag,
                                               psplit_i_ort *out);
 void psplit_i_ort_close(psplit_i_ort *ort); /* a zeroed one is fine */
+
+/* Behind psplit_onnxruntime_add_custom_ops; leaves `ort` as it is where it fails. */
+PSPLIT_MUST_USE psplit_code psplit_i_ort_add_custom_ops(psplit_i_ort *ort, const char *path,
+                                                        psplit_diag *diag);
+/* By psplit_i_session_open: those libraries before, and after a failure what would help where an
+ * operator is unknown and there are none. */
+PSPLIT_MUST_USE psplit_code psplit_i_custom_ops_register(const psplit_i_ort *ort,
+                                                         OrtSessionOptions *settings,
+                                                         psplit_diag *diag);
+void psplit_i_custom_ops_advise(const psplit_i_ort *ort, psplit_diag *diag);
 
 /* Turns a status into a failure "<what>: <message>" and releases it; NULL is OK. */
 PSPLIT_MUST_USE psplit_code psplit_i_ort_check(const psplit_i_ort *ort, OrtStatus *status,

@@ -146,6 +146,7 @@ enum {
   X(222, OrtStatus *, UpdateCANNProviderOptions,                                                  \
     (void *, const char *const *keys, const char *const *values, size_t n))                       \
   X(224, void, ReleaseCANNProviderOptions, (void *))                                              \
+  X(228, OrtStatus *, RegisterCustomOpsLibrary_V2, (OrtSessionOptions *, const char *path))       \
   X(239, OrtStatus *, AppendExecutionProvider_Dnnl, (OrtSessionOptions *, const void *))          \
   X(240, OrtStatus *, CreateDnnlProviderOptions, (void **))                                       \
   X(241, OrtStatus *, UpdateDnnlProviderOptions,                                                  \
