@@ -10,7 +10,7 @@ import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync, writeFil
 import { dirname, join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { npyBytes } from './npy.mjs';
-import { Runner, env, library, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, env, library, processesBelow, settled, sleep, within } from './runner.mjs';
 
 const [runner, splitter, odd, finalize, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -36,25 +36,40 @@ async function ends(title, run, good, pattern, most = SOON_MS) {
   tap.ok(end && good(end.status) && end.ms < most && pattern.test(run.stderr), title,
     `${JSON.stringify(end)}\n${run.stderr}`);
 }
+// Where others want the cores another stage may take a second too, or a rank may say nothing for one, which is told instead,
+// or all end late: one of a few runs has to show it.
+async function endsTimed(title, begin, good, pattern, most) {
+  let run = begin();
+  for (let more = 4; more > 0; more--) {
+    const end = await within(30000, run.ended);
+    const late = end?.ms >= most || /the rank of stage \d was not heard of for|has computed micro-batch 0 for/.test(run.stderr);
+    if (!late || (end.ms < most && pattern.test(run.stderr))) break;
+    run = begin();
+  }
+  await ends(title, run, good, pattern, most);
+}
 const some = ['--random', '--dim', 'n=3', '-m', '3'];
 const timed = [...some, '--timeout', `${TIMEOUT_S}`];
 const most = 1000 * TIMEOUT_S + SOON_MS;
 const fails = (status) => (launcher ? status > 0 : status === 3);
 
 // A node that computes for minutes, sessions that hang.
-await ends('a stage that computes on', start('', '--random', '--dim', 'n=4000', '--warmup', '0', '--timeout', '1'),
+await endsTimed('a stage that computes on', () => start('', '--random', '--dim', 'n=4000', '--warmup', '0', '--timeout', '1'),
   fails, /^error: stage 1 \(stage1\.onnx\) has computed micro-batch 0 for more than 1 s/m, most + 2000);
 for (const [what, pattern] of [
   ['hang-open stage0', /^error: stage 0 \(stage0\.onnx\) has been opened for more than 1 s/m],
   ['hang-run stage1', /^error: stage 1 \(stage1\.onnx\) has computed micro-batch 0 for more than 1 s/m],
   ['hang-close stage0', /^error: stage 0 \(stage0\.onnx\) has been closed for more than 1 s/m],
 ]) {
-  await ends(what, start(what, ...timed), fails, pattern, most);
+  await endsTimed(what, () => start(what, ...timed), fails, pattern, most);
   // By a signal, at whatever time it comes.
   const run = start(what, ...some);
-  await sleep(1500);
   let pid = run.child.pid;
-  if (launcher) pid = processesBelow(pid, runner)[Number(what.includes('stage1'))];
+  if (launcher) {
+    for (let i = 0; i < 1500 && processesBelow(run.child.pid, runner).length < 2; i++) await sleep(20);
+    pid = processesBelow(pid, runner)[Number(what.includes('stage1'))];
+  }
+  await settled(pid, 2);
   run.since = Date.now();
   process.kill(pid, 'SIGTERM');
   await ends(`${what}: a signal`, run, (status) => (launcher ? status > 0 : status === 143),
@@ -82,7 +97,7 @@ if (!launcher) {
       child.on('exit', (status) => resolve({ status, ms: Date.now() - run.since }));
     });
     if (by) {
-      await sleep(1000);
+      await settled(child.pid);
       run.since = Date.now();
       child.kill(by);
     }
@@ -113,7 +128,7 @@ if (!launcher) {
     child.stderr.on('data', (data) => { stderr += data; });
     child.stdout.on('data', (data) => { stdout += data; });
     const ended = new Promise((resolve) => { child.on('close', (status) => resolve(status)); });
-    for (let i = 0; i < 200 && !/^ +1 /m.test(told) && child.exitCode === null; i++) {
+    for (let i = 0; i < 1200 && !/^ +1 /m.test(told) && child.exitCode === null; i++) {
       await sleep(50);
       told = extra.length ? stderr : stdout;
     }
@@ -135,9 +150,9 @@ if (!launcher) {
 const fifo = join(tmp, 'fifo.npy');
 spawnSync('mkfifo', [fifo]);
 const stream = ['--stream', '-i', `${input}=${fifo}`, '--timeout', '1'];
-await ends('a stream that nobody writes', start('', ...stream), fails,
+await endsTimed('a stream that nobody writes', () => start('', ...stream), fails,
   /^error: reading inputs: .*fifo\.npy: nobody has opened it for writing for 1 s/m, most);
-await ends('an output that nobody reads', start('', ...timed, '-o', fifo), fails,
+await endsTimed('an output that nobody reads', () => start('', ...timed, '-o', fifo), fails,
   /^error: .*fifo\.npy: nobody has opened it for reading for 1 s/m, most);
 {
   const run = start('', ...stream);
