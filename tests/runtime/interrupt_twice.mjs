@@ -132,8 +132,8 @@ if (!launcher) {
   child.stderr.on('data', (data) => { stderr += data; });
   child.stdout.on('data', (data) => { stdout += data; });
   const ended = new Promise((resolve) => { child.on('close', resolve); });
-  for (let i = 0; i < 400 && !/^ +1 /m.test(stdout) && child.exitCode === null; i++) await sleep(50);
-  await sleep(1500);
+  for (let i = 0; i < 1200 && !/^ +1 /m.test(stdout) && child.exitCode === null; i++) await sleep(50);
+  await settled(child.pid);
   child.kill('SIGINT');
   await sleep(1200);
   const waits = child.exitCode === null;

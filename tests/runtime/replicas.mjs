@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
 import { writeModel } from '../support/text_model.mjs';
-import { Runner, env, sleep, within } from './runner.mjs';
+import { Runner, env, settled, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -73,7 +73,7 @@ if (!launcher) {
   const [program, ...rest] = each.command([dir, '--random', '--dim', 'n=3', '-q', '-m', '10000000', '--replicas', '3']);
   const child = spawn(program, rest, { env, stdio: 'ignore' });
   const ended = new Promise((resolve) => { child.on('close', (...how) => resolve(how)); });
-  await sleep(300);
+  await settled(child.pid, 0.3);
   child.kill('SIGINT');
   const how = await within(10000, ended);
   if (!how) child.kill('SIGKILL');

@@ -11,7 +11,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
-import { sleep, within } from '../runtime/runner.mjs';
+import { Watch, settled, sleep, within } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, values } from './client.mjs';
 
 const [server, runner, splitter, odd, launcher] = process.argv.slice(2);
@@ -159,20 +159,23 @@ if (!launcher) {
     [['SIGINT'], 130, /^error: interrupted; not ended within 0\.4 s: .*stage1\.onnx/m],
     [['SIGTERM', 'SIGTERM'], 143, /^error: interrupted again/m],
   ]) {
-    const child = spawn(server, [dir, '--listen', '127.0.0.1:0'], { env: oddly('hang-open stage1'), stdio: ['ignore', 'ignore', 'pipe'] });
-    let stderr = '';
-    child.stderr.on('data', (data) => { stderr += data; });
-    const ended = new Promise((resolve) => { child.on('exit', resolve); });
-    await sleep(1000);
-    for (const [i, signal] of signals.entries()) {
-      if (i) await sleep(150);
-      child.kill(signal);
+    let got, ms, stderr;
+    // Where this process is kept from the second signal until the first has ended all, once more.
+    for (let more = signals.length > 1 ? 4 : 1; more > 0 && !(stderr && pattern.test(stderr)); more--) {
+      const child = spawn(server, [dir, '--listen', '127.0.0.1:0'], { env: oddly('hang-open stage1'), stdio: ['ignore', 'ignore', 'pipe'] });
+      stderr = '';
+      child.stderr.on('data', (data) => { stderr += data; });
+      const ended = new Promise((resolve) => { child.on('close', resolve); });
+      await settled(child.pid);
+      for (const [i, signal] of signals.entries()) {
+        if (i) await sleep(150);
+        child.kill(signal);
+      }
+      ms = await new Watch(child.pid).untilEnded();
+      got = await within(10000, ended);
+      if (got === undefined) child.kill('SIGKILL');
     }
-    const since = Date.now();
-    const got = await within(10000, ended);
-    if (got === undefined) child.kill('SIGKILL');
-    tap.ok(got === status && Date.now() - since < 1500 && pattern.test(stderr), `${signals} while it opens`,
-      `${got} after ${Date.now() - since} ms: ${stderr}`);
+    tap.ok(got === status && ms < 1500 && pattern.test(stderr), `${signals} while it opens`, `${got} after ${ms} ms: ${stderr}`);
   }
 }
 
@@ -196,7 +199,7 @@ if (!launcher) {
     answers.every(({ status, json }, i) => status === 503 || isRight(json.outputs[0].data, i % KINDS)),
   'what has no room is to come back', answers.map(({ status }) => status).join());
   const under = Array.from({ length: 3 }, (_, i) => ask(run, 'POST', INFER, request(i, 2)));
-  await sleep(100);
+  for (let i = 0; i < 500 && !(await clients.metric(run, 'requests_under_way') > 0); i++) await sleep(5);
   const status = stop(run);
   const last = await Promise.all(under);
   tap.ok(last.every((answer, i) => answer.status === 503 || isRight(answer.json?.outputs[0].data, i)) &&
