@@ -58,7 +58,7 @@ async function ends(title, stop) {
   const ended = new Promise((resolve) => {
     child.on('exit', (status, signal) => resolve({ status, signal }));
   });
-  for (let i = 0; i < 500 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
+  for (let i = 0; i < 3000 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
   const pids = runners();
   tap.ok(pids.length === HOSTS, `${title}: it runs`, `${pids}\n${stderr}`);
   const start = Date.now();

@@ -55,7 +55,8 @@ if (launcher) {
   const [program, ...rest] = each.command([out, '-q', ...random, '-m', '1000000']);
   const child = spawn(program, rest, { env, stdio: 'ignore' });
   const ended = new Promise((resolve) => { child.on('close', (...how) => resolve(how)); });
-  await sleep(1000);
+  for (let i = 0; i < 1500 && processesBelow(child.pid, runner).length < 3; i++) await sleep(20);
+  await sleep(500);
   const ranks = processesBelow(child.pid, runner);
   if (ranks.length) process.kill(ranks[0], 'SIGKILL');
   const how = await within(20000, ended);

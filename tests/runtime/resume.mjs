@@ -82,7 +82,7 @@ suite('several_outputs');
   const [program, ...rest] = each.command(args);
   const child = spawn(program, rest, { ...oddly('slow-run stage1 50'), stdio: 'ignore' });
   const ended = new Promise((resolve) => { child.on('exit', resolve); });
-  for (let i = 0; i < 500 && !(existsSync(out) && whole(out).length > 3); i++) await sleep(20);
+  for (let i = 0; i < 3000 && !(existsSync(out) && whole(out).length > 3); i++) await sleep(20);
   const pids = launcher ? processesBelow(child.pid, runner) : [child.pid];
   process.kill(pids[pids.length - 1], 'SIGKILL');
   tap.ok(await within(20000, ended) !== 0, 'it is killed');

@@ -70,10 +70,12 @@ async function threadsOf(split, more, look) {
   const child = spawn(runner, [split, ...args.slice(1), '-m', '10000000', ...more],
     { env, stdio: ['ignore', 'ignore', 'inherit'] });
   const ended = new Promise((resolve) => { child.on('exit', resolve); });
-  let most = [];
-  for (let i = 0; i < 100; i++) {
+  let most = [], used = 0; // ticks of a processor: threads come late where others want it
+  for (let i = 0; i < 100 || (i < 3000 && used < 50 && child.exitCode === null); i++) {
     await sleep(20);
     try {
+      const stat = readFileSync(`/proc/${child.pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
+      used = Number(stat[11]) + Number(stat[12]);
       const tasks = `/proc/${child.pid}/task`;
       const seen = readdirSync(tasks).map((task) => look(readFileSync(join(tasks, task, 'status'), 'utf8')));
       if (seen.length >= most.length) most = seen;

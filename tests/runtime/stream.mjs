@@ -127,7 +127,7 @@ function start(...args) {
   for (let i = 0; i < 3; i++) {
     n += sizes[i];
     run.stdin.write(npyBytes(batches[i]));
-    for (let wait = 0; wait < 500 && got < n; wait++) await sleep(20);
+    for (let wait = 0; wait < 1500 && got < n; wait++) await sleep(20);
     if (i === 1) await sleep(2500); // longer than --timeout: a source may be slow
   }
   tap.ok(got === n, 'each output comes before the next input', `${got} bytes of ${n}\n${run.stderr}`);

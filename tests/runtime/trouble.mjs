@@ -275,7 +275,7 @@ async function stopped(title, stop, good, ...more) {
   const ended = new Promise((resolve) => {
     child.on('exit', (status, signal) => resolve({ status, signal }));
   });
-  for (let i = 0; i < 300 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
+  for (let i = 0; i < 3000 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
   const pids = launcher ? processesBelow(child.pid, runner) : [child.pid];
   tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
   const start = Date.now();

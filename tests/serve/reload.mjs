@@ -45,7 +45,7 @@ const factor = (answer, seed) => {
 };
 const serve = async (args, environment) => {
   const run = await all.serve(args, environment, served);
-  for (let i = 0; i < 100 && !/admin:/.test(run.stdout); i++) await sleep(20);
+  for (let i = 0; i < 1500 && !/admin:/.test(run.stdout); i++) await sleep(20);
   const port = Number(/admin: http:\/\/127.0.0.1:(\d+)/.exec(run.stdout)?.[1]);
   return Object.assign(run, { admin: port && { port } });
 };
@@ -78,7 +78,7 @@ for (const [title, ...args] of [['threads'], ['processes', '--isolate']]) {
       if (answer.status !== 200) wrong.push(`reload: ${answer.status} ${answer.bytes}`);
     } else {
       process.kill(run.pid, 'SIGHUP');
-      for (let k = 0; k < 500 && reloads(run) < i; k++) await sleep(20);
+      for (let k = 0; k < 1500 && reloads(run) < i; k++) await sleep(20);
     }
     after.push(factor(await all.ask(run, 'POST', INFER, request(1000)), 1000));
   }
@@ -89,7 +89,7 @@ for (const [title, ...args] of [['threads'], ['processes', '--isolate']]) {
   tap.ok(after.join() === '4,2,4,2,4,2', `${title}: the new split answers once it is told`, after.join());
   tap.ok(reloads(run) === 6 && await all.metric(run, 'reloads_total{outcome="ok"}') === 6, `${title}: reloads are told and counted`, run.stdout);
   if (title === 'processes') {
-    for (let i = 0; i < 100 && stageProcesses(run.pid).size !== 2; i++) await sleep(20);
+    for (let i = 0; i < 1500 && stageProcesses(run.pid).size !== 2; i++) await sleep(20);
     tap.ok(stageProcesses(run.pid).size === 2, 'processes of old stages have ended', `${[...stageProcesses(run.pid)]}`);
   }
 
@@ -133,7 +133,9 @@ for (const ends of [false, true]) {
   put('twice');
   const run = await serve(ADMIN, all.oddly('slow-run stage1 150'));
   const under = [0, 1, 2, 3].map((seed) => all.ask(run, 'POST', INFER, request(seed)));
-  await sleep(50);
+  const accepted = async () => await all.metric(run, 'requests_under_way') + await all.metric(run, 'requests_waiting') +
+    await all.metric(run, 'requests_total{outcome="ok"}');
+  for (let i = 0; i < 500 && await accepted() < under.length; i++) await sleep(5);
   put('four');
   const { status } = await all.ask(run.admin, 'POST', LOAD);
   const fresh = ends ? undefined : await all.ask(run, 'POST', INFER, request(4));
@@ -151,10 +153,10 @@ for (const ends of [false, true]) {
 // Two at one address would each get some of the requests: of another server, or what only --admin may be asked.
 {
   const run = await all.serve([], undefined, served);
-  const second = each.start(server, [served, '--listen', `127.0.0.1:${run.port}`], { timeout: 5000 });
+  const second = each.start(server, [served, '--listen', `127.0.0.1:${run.port}`], { timeout: 60000 });
   tap.ok(second.status === 3 && /cannot be listened at: Address already in use/.test(second.stderr), 'an address that is taken is refused',
     `${second.status} ${second.stderr}`);
-  const admin = each.start(server, [served, '--listen', '127.0.0.1:0', '--admin', `127.0.0.1:${run.port}`], { timeout: 5000 });
+  const admin = each.start(server, [served, '--listen', '127.0.0.1:0', '--admin', `127.0.0.1:${run.port}`], { timeout: 60000 });
   tap.ok(admin.status === 3 && /cannot be listened at: Address already in use/.test(admin.stderr), 'for --admin, too', `${admin.status} ${admin.stderr}`);
   await all.stop(run);
 }
