@@ -18,25 +18,29 @@ import tempfile
 import time
 
 from bad_input import FILE, OK, Tap, chain
-from interrupt import layers, problem
+from interrupt import MOST_WAIT_S, Watch, layers, problem
 
 BATCH = ("--dim", "batch=8")
+AFTER_S = 0.3  # until a signal comes
 ENDLESS = ("-k", "8", "--time-limit", "1e9", "--passes", "infer-shapes,cost,mark,partition:solver=exact")
 
 
-def on_terminal(cwd, seconds, command, number=None):
-    """What the command writes to a terminal as standard error, with times; ended after `seconds`,
-    by the signal where there is one. Also its status."""
+def on_terminal(cwd, seconds, command, number=None, words=None):
+    """What the command writes to a terminal as standard error, with the time, and the time but for what it waits for
+    a processor; ended after `seconds`, or where there are words a while after it has written these, by the signal
+    where there is one. Also when that was, the second way, and its status."""
     ours, theirs = pty.openpty()
-    begun = time.monotonic()
     running = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=theirs, env=os.environ | {"TERM": "xterm"})
     os.close(theirs)
-    chunks, sent = [], None
+    watch, begun = Watch(running), time.monotonic()
+    chunks, sent, most = [], None, seconds if words is None else MOST_WAIT_S
     while True:
-        now = time.monotonic() - begun
-        if sent is None and now > seconds:
-            sent = time.monotonic() - begun
+        now = watch.seconds()
+        if words is not None and words in text_of(chunks):
+            most, words = now + AFTER_S, None
+        if sent is None and now > most:
+            sent = watch.seconds()
             running.send_signal(number or signal.SIGTERM)
         if select.select([ours], [], [], 0.02)[0]:
             try:
@@ -45,13 +49,13 @@ def on_terminal(cwd, seconds, command, number=None):
                 break
             if not data:
                 break
-            chunks.append((time.monotonic() - begun, data.decode()))
+            chunks.append((time.monotonic() - begun, watch.seconds(), data.decode()))
     os.close(ours)
     return chunks, sent, running.wait(timeout=20)
 
 
 def text_of(chunks):
-    return "".join(text for _, text in chunks)
+    return "".join(text for _, _, text in chunks)
 
 
 def main(argv):
@@ -81,17 +85,17 @@ def main(argv):
                 ("split", "pass partition: ", split, "m.onnx", "-o", "out", *ENDLESS),
                 ("inspect", "pass partition: ", inspect, "m.onnx", *ENDLESS),
                 ("plan", "partitioning: ", plan, "--time-limit", "-1", "p.json")):
-            chunks, sent, status = on_terminal(cwd, 1.5, command, signal.SIGINT)
+            chunks, sent, status = on_terminal(cwd, None, command, signal.SIGINT, words)
             text = text_of(chunks)
-            first = next((at for at, part in chunks if words in part), 99)
-            tap.ok(words in text and 0.4 < first < 1.4, name + " says what it does, after half a second",
-                   "at %s: %r" % (first, text))
-            heard = next((at for at, part in chunks if "interrupted: ending" in part), 99)
+            first, own = next((each[:2] for each in chunks if words in each[2]), (99, 99))
+            tap.ok(words in text and 0.4 < first and own < 1.4, name + " says what it does, after half a second",
+                   "at %s, %s: %r" % (first, own, text))
+            heard = next((own for _, own, part in chunks if "interrupted: ending" in part), 99)
             tap.ok(sent and heard - sent < 0.5 and status == 130 and "error: interrupted" in text,
                    name + " answers Ctrl-C at once", "%s, %s: status %s %r" % (sent, heard, status, text))
         endless = [each if each != "8" else "8..9" for each in ENDLESS]
         for name, *command in (("split", split, "m.onnx", "--plan-only"), ("inspect", inspect, "m.onnx", "--format", "html")):
-            chunks, _, _ = on_terminal(cwd, 1.2, (*command, *endless))
+            chunks, _, _ = on_terminal(cwd, None, (*command, *endless), words="1 of 2, pass partition: ")
             tap.ok("1 of 2, pass partition: " in text_of(chunks), name + " says which plan of several it makes",
                    repr(text_of(chunks)))
         chunks, _, status = on_terminal(cwd, 1.2, (split, "m.onnx", "-q", "-o", "out", *ENDLESS))
@@ -101,8 +105,8 @@ def main(argv):
         text = text_of(chunks)
         tap.ok(status == OK and not text.split("\033[K")[-1].startswith("partitioning"),
                "the line goes when the work has ended", repr(text))
-        chunks, _, status = on_terminal(cwd, 1.5, (split, "m.onnx", "-o", "out", "-k", "8", "--passes",
-                                                   "infer-shapes,cost,mark,partition:solver=anneal"))
+        chunks, _, status = on_terminal(cwd, None, (split, "m.onnx", "-o", "out", "-k", "8", "--passes",
+                                                    "infer-shapes,cost,mark,partition:solver=anneal"), words=" left")
         tap.ok(re.search(r"pass partition: \d+ % of the limit, at most [0-9.]+ m?s left", text_of(chunks)),
                "the limit of work gives an estimate", repr(text_of(chunks)))
         chunks, _, status = on_terminal(cwd, 5, (split, "small.onnx", "-k", "2", "--plan-only", *BATCH))
