@@ -12,7 +12,7 @@ typedef struct measure_options {
   uint32_t n_stages;        /* of models; 0: one for each device */
   uint32_t n_micro_batches; /* of a run; 0: as many as take half a second, 12 at least */
   ort_library library;
-  bool run;                 /* else models are planned alone */
+  bool run; /* else models are planned alone */
   const volatile int *cancel;
 } measure_options;
 

@@ -14,9 +14,9 @@
 #endif
 
 typedef struct tune_settings {
-  uint32_t n_rounds;       /* 0: none */
+  uint32_t n_rounds; /* 0: none */
   ort_library library;
-  int optimization;        /* 0, 1, 2 or 99 */
+  int optimization; /* 0, 1, 2 or 99 */
 #if PSPLIT_HAS_RUNTIME
   feed_settings feed; /* files and shapes of inputs; else random ones, sizes of --dim */
 #endif

@@ -5,13 +5,7 @@
 #include "feed_options.h"
 #include "ort_library.h"
 
-enum {
-  OPT_RUN = 3000,
-  OPT_GRADIENTS,
-  OPT_DIRECTIONS,
-  OPT_MICRO_BATCHES,
-  OPT_OPTIMIZATION
-};
+enum { OPT_RUN = 3000, OPT_GRADIENTS, OPT_DIRECTIONS, OPT_MICRO_BATCHES, OPT_OPTIMIZATION };
 
 typedef struct verify_run {
   bool wanted, gradients;

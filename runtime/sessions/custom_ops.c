@@ -35,7 +35,7 @@ psplit_code psplit_i_ort_add_custom_ops(psplit_i_ort *ort, const char *path, psp
   absolute = realpath(path, NULL);
   grown = realloc(ort->custom_ops, (ort->n_custom_ops + 1) * sizeof *grown);
   if (grown) ort->custom_ops = grown;
-  if (!absolute || !grown) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!absolute || !grown) PSPLIT_FAIL(psplit_i_nomem(diag));
   /* It is tried at once: a session that fails later would name its model. */
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.CreateSessionOptions(&settings), path, diag));
   PSPLIT_TRY(add_to(ort, settings, absolute, diag));
