@@ -70,7 +70,7 @@ class Terminal:
         """What `line` becomes."""
         # C-a and "echo" before it: the line is said, not run.
         self.send(line + "\x1b*" + "\x01echo mark%d= \x05 =end\n" % mark)
-        read, deadline = "", time.monotonic() + 20
+        read, deadline = "", time.monotonic() + 60
         pattern = re.compile(r"^mark%d= (.*) =end" % mark, re.M)
         while not pattern.search(read) and time.monotonic() < deadline:
             if select.select([self.terminal], [], [], 0.2)[0]:
@@ -133,7 +133,7 @@ class Zsh:
 
     def offers(self, line):
         os.write(self.terminal, (line + "\t\x18a\x18t").encode())
-        told, deadline = "", time.monotonic() + 20
+        told, deadline = "", time.monotonic() + 60
         while not told.endswith("\n") and time.monotonic() < deadline:
             while select.select([self.terminal], [], [], 0.05)[0]:
                 os.read(self.terminal, 65536)

@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tap, skipAll } from '../e2e/tap.mjs';
-import { env, library, processesBelow } from '../runtime/runner.mjs';
+import { endOf, env, library, processesBelow } from '../runtime/runner.mjs';
 import { writeModel } from '../support/text_model.mjs';
 import { decoders } from './decoder.mjs';
 
@@ -272,13 +272,9 @@ if (launcher) {
       child.stdin.write(`${PROMPTS[2].join()}\n`);
     });
     child.stdin.write(`${PROMPTS.slice(0, 2).map(String).join('\n')}\n`);
-    const status = await new Promise((resolve) => {
-      const late = setTimeout(() => child.kill('SIGKILL'), 40000);
-      child.on('exit', (code) => { // a rank that is stopped keeps pipes open
-        clearTimeout(late);
-        resolve(code);
-      });
-    });
+    const late = setTimeout(() => child.kill('SIGKILL'), 40000);
+    const { status } = await endOf(child); // a rank that is stopped keeps pipes open
+    clearTimeout(late);
     if (victim && signal === 'SIGSTOP') try { process.kill(victim, 'SIGKILL'); } catch { /* it has gone */ }
     tap.ok(status !== 0 && same(lines(stdout).slice(0, 2), wanted.slice(0, 2)) && (!pattern || pattern.test(stderr)), `${signal} of a rank`,
       `${status} ${stdout}${stderr}`);

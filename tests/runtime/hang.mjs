@@ -10,7 +10,7 @@ import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync, writeFil
 import { dirname, join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { npyBytes } from './npy.mjs';
-import { Runner, env, library, processesBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, endOf, env, launcherFell, library, processesBelow, settled, sleep, within } from './runner.mjs';
 
 const [runner, splitter, odd, finalize, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -25,9 +25,7 @@ function start(what, ...args) {
   const child = spawn(program, rest, { env: what ? oddly(what) : env, stdio: ['ignore', 'ignore', 'pipe'] });
   const run = { child, stderr: '', since: Date.now() };
   child.stderr.on('data', (data) => { run.stderr += data; });
-  run.ended = new Promise((resolve) => {
-    child.on('exit', (status) => resolve({ status, ms: Date.now() - run.since }));
-  });
+  run.ended = endOf(child).then(({ status, signal, at }) => ({ status, signal, ms: at - run.since }));
   return run;
 }
 async function ends(title, run, good, pattern, most = SOON_MS) {
@@ -42,7 +40,8 @@ async function endsTimed(title, begin, good, pattern, most) {
   let run = begin();
   for (let more = 4; more > 0; more--) {
     const end = await within(30000, run.ended);
-    const late = end?.ms >= most || /the rank of stage \d was not heard of for|has computed micro-batch 0 for/.test(run.stderr);
+    const late = end?.ms >= most || launcherFell({ ...end, stderr: run.stderr }) ||
+      /the rank of stage \d was not heard of for|has computed micro-batch 0 for/.test(run.stderr);
     if (!late || (end.ms < most && pattern.test(run.stderr))) break;
     run = begin();
   }
@@ -72,7 +71,7 @@ for (const [what, pattern] of [
   await settled(pid, 2);
   run.since = Date.now();
   process.kill(pid, 'SIGTERM');
-  await ends(`${what}: a signal`, run, (status) => (launcher ? status > 0 : status === 143),
+  await ends(`${what}: a signal`, run, (status) => (launcher ? status !== 0 : status === 143),
     launcher ? /^/ : new RegExp(`^error: interrupted; not ended within 0.4 s: .*stage ${what.at(-1)}`, 'm'));
 }
 const slow = each.run([dir, '-q', ...some, '--timeout', '1'], { env: oddly('slow-run stage1 400') });
@@ -93,9 +92,7 @@ if (!launcher) {
       { env: { ...oddly(what), TMPDIR: place }, stdio: ['ignore', 'ignore', 'pipe'] });
     const run = { child, stderr: '', since: Date.now() };
     child.stderr.on('data', (data) => { run.stderr += data; });
-    run.ended = new Promise((resolve) => {
-      child.on('exit', (status) => resolve({ status, ms: Date.now() - run.since }));
-    });
+    run.ended = endOf(child).then(({ status, signal, at }) => ({ status, signal, ms: at - run.since }));
     if (by) {
       await settled(child.pid);
       run.since = Date.now();

@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Runner, Watch, env, hasEnded, processesBelow, rankBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, Watch, endOf, env, hasEnded, processesBelow, rankBelow, settled, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -23,9 +23,7 @@ function start(program, args, options = {}) {
   const run = { child, stderr: '' };
   child.stdout?.resume();
   child.stderr.on('data', (data) => { run.stderr += data; });
-  run.ended = new Promise((resolve) => {
-    child.on('exit', (status, signal) => resolve({ status, signal }));
-  });
+  run.ended = endOf(child);
   return run;
 }
 const startRun = (...args) => {
@@ -59,7 +57,7 @@ async function endBy(run, pid, signals) {
 }
 async function ends(title, run, pid, signals, { pattern, most = SOON_MS, status = STATUS[signals.at(-1)] }) {
   const { status: got, ms } = await endBy(run, pid, signals);
-  const good = launcher ? got > 0 : got === status;
+  const good = launcher ? got !== 0 && got !== undefined : got === status;
   tap.ok(good && ms < most && pattern.test(run.stderr), title, `exit status ${got} after ${ms} ms\n${run.stderr}`);
 }
 

@@ -80,6 +80,16 @@ export function within(ms, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+// How and when a process ended, once what it printed has come; a rank that is left may keep its pipes open for long.
+export const endOf = (child) => new Promise((resolve) => {
+  const closed = new Promise((done) => { child.on('close', done); });
+  child.on('exit', async (status, signal) => {
+    const at = Date.now();
+    await within(2000, closed);
+    resolve({ status, signal, at });
+  });
+});
+
 const parentOf = (pid) => {
   try {
     return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) . /s, '').split(' ')[0]);

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
-import { Runner, env, sleep, within } from './runner.mjs';
+import { Runner, endOf, env, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -110,9 +110,7 @@ function start(...args) {
   };
   child.stderr.on('data', (data) => { run.stderr += data; });
   run.stdin.on('error', () => {});
-  run.ended = new Promise((resolve) => {
-    child.on('exit', (status, signal) => resolve({ status, signal }));
-  });
+  run.ended = endOf(child);
   run.end = (ms = 20000) => within(ms, run.ended);
   return run;
 }

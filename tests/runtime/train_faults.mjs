@@ -8,7 +8,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drawnTensors, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner, Watch, env, library, processesBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, Watch, endOf, env, library, processesBelow, settled, sleep, within } from './runner.mjs';
 
 const [train, split, odd, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, split, launcher, 2);
@@ -38,9 +38,7 @@ function start(args, more = {}) {
   const run = { child, stderr: '', stdout: '', since: Date.now() };
   child.stderr.on('data', (data) => { run.stderr += data; });
   child.stdout.on('data', (data) => { run.stdout += data; });
-  run.ended = new Promise((resolve) => {
-    child.on('exit', (status, signal) => resolve({ status: status ?? signal, ms: Date.now() - run.since }));
-  });
+  run.ended = endOf(child).then(({ status, signal, at }) => ({ status: status ?? signal, ms: at - run.since }));
   return run;
 }
 

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
-import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, endOf, env, processesBelow, sleep, within } from './runner.mjs';
 
 const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -272,9 +272,7 @@ async function stopped(title, stop, good, ...more) {
   const child = spawn(program, rest, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let stderr = '';
   child.stderr.on('data', (data) => { stderr += data; });
-  const ended = new Promise((resolve) => {
-    child.on('exit', (status, signal) => resolve({ status, signal }));
-  });
+  const ended = endOf(child);
   for (let i = 0; i < 3000 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
   const pids = launcher ? processesBelow(child.pid, runner) : [child.pid];
   tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
