@@ -1,6 +1,8 @@
-/* The model with other values of some initializers: all other bytes are the file's. */
+/* The model with other values of some initializers: all other bytes are the file's. A Constant node
+ * whose value is another becomes an initializer. */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emit.h"
@@ -150,9 +152,10 @@ out:
   return code;
 }
 
-psplit_code psplit_emit_new_values(const psplit_model *model, const psplit_weight_value *values,
-                                   size_t n_values, const char *path,
-                                   const psplit_emit_options *options, psplit_diag *diag) {
+/* All values are those of initializers. */
+static psplit_code write_values(const psplit_model *model, const psplit_weight_value *values,
+                                size_t n_values, const char *path,
+                                const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
   psplit_i_arena arena;
   psplit_i_intern names;
@@ -186,5 +189,20 @@ out:
   psplit_i_rope_fini(&graph);
   psplit_i_intern_fini(&names);
   psplit_i_arena_fini(&arena);
+  return code;
+}
+
+psplit_code psplit_emit_new_values(const psplit_model *model, const psplit_weight_value *values,
+                                   size_t n_values, const char *path,
+                                   const psplit_emit_options *options, psplit_diag *diag) {
+  psplit_model *moved = NULL;
+  const char **names = calloc(n_values + 1, sizeof *names);
+  if (!names) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < n_values; i++) names[i] = values[i].name;
+  psplit_code code = psplit_model_move_constants(model, names, n_values, diag, &moved);
+  if (code == PSPLIT_OK)
+    code = write_values(moved ? moved : model, values, n_values, path, options, diag);
+  psplit_model_close(moved);
+  free(names);
   return code;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "moved_constants.h"
 #include "onnx_fields.h"
 #include "proto_text.h"
 
@@ -106,7 +107,9 @@ uint32_t psplit_i_batch_norm_running(const psplit_i_graph *graph, uint32_t n,
     if (FIRST_INPUT + k >= node->n_inputs || FIRST_OUTPUT + k >= node->n_outputs) break;
     const uint32_t value = node->inputs[FIRST_INPUT + k], next = node->outputs[FIRST_OUTPUT + k];
     if (value == PSPLIT_NONE || next == PSPLIT_NONE ||
-        graph->values[value].initializer == PSPLIT_NONE || graph->values[value].is_output ||
+        (graph->values[value].initializer == PSPLIT_NONE &&
+         !psplit_i_constant_is_movable(graph, value)) ||
+        graph->values[value].is_output ||
         graph->consumer_off[value + 1] - graph->consumer_off[value] != 1)
       continue;
     out[n_found++] = (psplit_i_running){value, next};

@@ -15,7 +15,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_batch_norm_edits(const psplit_model *model,
 
 /* A running mean or variance that a node reads and gives the next value of. */
 typedef struct psplit_i_running {
-  uint32_t value, next; /* an initializer that nothing else reads; an output of the node */
+  uint32_t value, next; /* what nothing else reads: an initializer, or a constant that is movable
+                           (moved_constants.h); an output of the node */
 } psplit_i_running;
 
 /* Those of node n, which trains, into out[2]; how many. */

@@ -10,6 +10,7 @@
 #include "differentiate.h"
 #include "loss.h"
 #include "model.h"
+#include "moved_constants.h"
 #include "onnx_fields.h"
 #include "parts.h"
 #include "weights.h"
@@ -113,6 +114,59 @@ static psplit_code find_input(const psplit_i_graph *graph, const char *name, psp
   return PSPLIT_OK;
 }
 
+/* Marks the constants among what is fed as weights are. */
+static bool mark_constants(const psplit_i_graph *graph, const bool *trained, bool *out) {
+  bool any = false;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (trained[v] && graph->values[v].initializer == PSPLIT_NONE) out[v] = any = true;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    psplit_i_running found[2];
+    const uint32_t n_found = psplit_i_batch_norm_running(graph, n, found);
+    for (uint32_t i = 0; i < n_found; i++)
+      if (graph->values[found[i].value].initializer == PSPLIT_NONE)
+        out[found[i].value] = any = true;
+  }
+  return any;
+}
+
+/* The same values by the names that another graph has of them. */
+static void mark_same(const psplit_i_graph *from, const bool *marked, const psplit_i_graph *to,
+                      bool *out) {
+  for (uint32_t v = 0; v < from->n_values; v++) {
+    const uint32_t same =
+      marked[v] ? psplit_i_graph_find_value(to, from->values[v].name) : PSPLIT_NONE;
+    if (same != PSPLIT_NONE) out[same] = true;
+  }
+}
+
+/* From here on a constant that is trained is an initializer. */
+static psplit_code move_constants(psplit_gradient *gradient, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_i_graph *before = psplit_i_model_graph(gradient->model);
+  psplit_model *after = NULL;
+  psplit_i_shapes *shapes = NULL;
+  bool *wanted = PSPLIT_NEW(&gradient->arena, bool, before->n_values);
+  if (!wanted) return psplit_i_nomem(diag);
+  if (!mark_constants(before, gradient->is_trainable, wanted)) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_constants_move(gradient->model, wanted, diag, &after));
+  const psplit_i_graph *graph = psplit_i_model_graph(after);
+  PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, diag, &shapes));
+  bool *trainable = PSPLIT_NEW(&gradient->arena, bool, graph->n_values);
+  if (!trainable) PSPLIT_FAIL(psplit_i_nomem(diag));
+  mark_same(before, gradient->is_trainable, graph, trainable);
+  gradient->loss = psplit_i_graph_find_value(graph, before->values[gradient->loss].name);
+  psplit_i_shapes_destroy(gradient->shapes);
+  psplit_model_close(gradient->model);
+  gradient->is_trainable = trainable;
+  gradient->shapes = shapes;
+  gradient->model = after;
+  return PSPLIT_OK;
+out:
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(after);
+  return code;
+}
+
 /* What trained nodes keep from micro-batch to micro-batch. */
 static void add_states(psplit_gradient *gradient) {
   const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
@@ -133,12 +187,15 @@ static void add_states(psplit_gradient *gradient) {
 static psplit_code choose(psplit_gradient *gradient, const psplit_training_options *options,
                           psplit_diag *diag) {
   psplit_code code;
+  gradient->is_trainable =
+    PSPLIT_NEW(&gradient->arena, bool, psplit_i_model_graph(gradient->model)->n_values);
+  if (!gradient->is_trainable) PSPLIT_FAIL(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_weights_choose(gradient->shapes, options, diag, gradient->is_trainable));
+  PSPLIT_TRY(move_constants(gradient, diag));
   const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
-  gradient->is_trainable = PSPLIT_NEW(&gradient->arena, bool, graph->n_values);
   gradient->trainables = PSPLIT_NEW(&gradient->arena, psplit_i_trainable,
                                     graph->n_initializers + options->n_gradient_of);
-  if (!gradient->is_trainable || !gradient->trainables) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_weights_choose(gradient->shapes, options, diag, gradient->is_trainable));
+  if (!gradient->trainables) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < graph->n_initializers; i++)
     if (gradient->is_trainable[graph->initializers[i]])
       gradient->trainables[gradient->n_trainables++] =

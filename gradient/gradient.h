@@ -14,7 +14,7 @@
  *   training_info.c   all in one file, as ONNX describes training
  *   opsets.h          what is made here in an older operator set
  *   loss.h            the nodes of a loss, put to the model's end
- *   weights.h         which initializers are trained
+ *   weights.h         which initializers and constants are trained
  *   parts.h           the gradient of a weight that several nodes read
  *   write.h           graphs to files
  *
@@ -47,7 +47,7 @@ typedef struct psplit_i_trainable {
 
 struct psplit_gradient {
   psplit_i_arena arena;
-  psplit_model *model; /* with the loss at its end */
+  psplit_model *model; /* with the loss at its end, its trained constants initializers */
   psplit_i_shapes *shapes;
   psplit_i_backward b;
   uint32_t loss;

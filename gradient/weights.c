@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inline_hint.h"
+#include "moved_constants.h"
 #include "rule.h"
 
 /* Nodes looked at for one initializer: more than any parameter needs. */
@@ -64,15 +65,30 @@ static bool is_parameter(const psplit_i_graph *graph, uint32_t value, int32_t ra
   return rank >= 1 && comes_to_place(&p, value, MAX_VIEWS);
 }
 
+/* The choice on its way. */
+typedef struct chooser {
+  const psplit_i_shapes *shapes;
+  const psplit_i_graph *graph;
+  const psplit_training_options *options;
+  bool by_constants; /* the model's parameters are results of Constant nodes, and none are not */
+  bool *train_used, *freeze_used;
+  bool *trained; /* [n_values] */
+} chooser;
+
 static bool is_float_initializer(const psplit_i_graph *graph, uint32_t value) {
   const uint32_t initializer = graph->values[value].initializer;
   return initializer != PSPLIT_NONE &&
          psplit_i_is_float(psplit_i_graph_initializer(graph, initializer).data_type);
 }
 
+/* What a name may say. */
+static bool is_weight(const psplit_i_graph *graph, uint32_t value) {
+  return is_float_initializer(graph, value) || psplit_i_constant_is_movable(graph, value);
+}
+
 static bool is_name(const psplit_i_graph *graph, const char *pattern) {
   const uint32_t v = psplit_i_graph_find_value(graph, pattern);
-  return v != PSPLIT_NONE && is_float_initializer(graph, v);
+  return v != PSPLIT_NONE && is_weight(graph, v);
 }
 
 static bool matches(const psplit_i_graph *graph, const char *const *patterns, size_t n,
@@ -84,6 +100,12 @@ static bool matches(const psplit_i_graph *graph, const char *const *patterns, si
     any = true;
   }
   return any;
+}
+
+static bool is_any(const char *const *names, size_t n, const char *name) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
 }
 
 static psplit_code all_used(const psplit_i_graph *graph, const char *option,
@@ -110,6 +132,49 @@ static psplit_code choose_names(const psplit_i_graph *graph, const char *const *
   return PSPLIT_OK;
 }
 
+/* Whether no initializer is a parameter. Then constants are; else they are numbers of the
+ * program. */
+static bool has_no_parameter(const psplit_i_graph *graph) {
+  for (uint32_t i = 0; i < graph->n_initializers; i++) {
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
+    if (psplit_i_is_float(tensor.data_type) &&
+        is_parameter(graph, graph->initializers[i], (int32_t)tensor.n_dims))
+      return false;
+  }
+  return true;
+}
+
+/* Whether patterns speak of a constant as they do of an initializer. */
+static bool is_meant(const chooser *c, const char *name, int32_t rank) {
+  return (c->by_constants && rank > 0) || is_any(c->options->train, c->options->n_train, name);
+}
+
+static void choose_value(const chooser *c, uint32_t v, int32_t rank, bool meant) {
+  const psplit_training_options *options = c->options;
+  const char *name = c->graph->values[v].name;
+  const bool frozen = matches(c->graph, options->freeze, options->n_freeze, name, c->freeze_used);
+  bool trained = false;
+  if (meant && options->n_train)
+    trained = matches(c->graph, options->train, options->n_train, name, c->train_used);
+  else if (meant)
+    trained = is_parameter(c->graph, v, rank);
+  c->trained[v] = trained && !frozen;
+}
+
+static void choose_values(const chooser *c) {
+  const psplit_i_graph *graph = c->graph;
+  for (uint32_t i = 0; i < graph->n_initializers; i++) {
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
+    if (psplit_i_is_float(tensor.data_type))
+      choose_value(c, graph->initializers[i], (int32_t)tensor.n_dims, true);
+  }
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    if (!psplit_i_constant_is_movable(graph, v)) continue;
+    const int32_t rank = psplit_i_shapes_type(c->shapes, v)->rank;
+    choose_value(c, v, rank, is_meant(c, graph->values[v].name, rank));
+  }
+}
+
 psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
                                     const psplit_training_options *options, psplit_diag *diag,
                                     bool *out_trained) {
@@ -119,46 +184,34 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
   if (options->train_names)
     return choose_names(graph, options->train, options->n_train, diag, out_trained);
   psplit_i_arena_init(&scratch, 0);
-  bool *train_used = PSPLIT_NEW(&scratch, bool, options->n_train);
-  bool *freeze_used = PSPLIT_NEW(&scratch, bool, options->n_freeze);
-  if (!train_used || !freeze_used) PSPLIT_FAIL(psplit_i_nomem(diag));
-  for (uint32_t i = 0; i < graph->n_initializers; i++) {
-    const uint32_t v = graph->initializers[i];
-    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
-    const char *name = graph->values[v].name;
-    if (!psplit_i_is_float(tensor.data_type)) continue;
-    const bool frozen = matches(graph, options->freeze, options->n_freeze, name, freeze_used);
-    bool trained;
-    if (options->n_train)
-      trained = matches(graph, options->train, options->n_train, name, train_used);
-    else
-      trained = is_parameter(graph, v, (int32_t)tensor.n_dims);
-    out_trained[v] = trained && !frozen;
-  }
-  PSPLIT_TRY(all_used(graph, "train", options->train, options->n_train, train_used, diag));
-  PSPLIT_TRY(all_used(graph, "freeze", options->freeze, options->n_freeze, freeze_used, diag));
+  const chooser c = {.shapes = shapes,
+                     .graph = graph,
+                     .options = options,
+                     .by_constants = has_no_parameter(graph),
+                     .train_used = PSPLIT_NEW(&scratch, bool, options->n_train),
+                     .freeze_used = PSPLIT_NEW(&scratch, bool, options->n_freeze),
+                     .trained = out_trained};
+  if (!c.train_used || !c.freeze_used) PSPLIT_FAIL(psplit_i_nomem(diag));
+  choose_values(&c);
+  PSPLIT_TRY(all_used(graph, "train", options->train, options->n_train, c.train_used, diag));
+  PSPLIT_TRY(all_used(graph, "freeze", options->freeze, options->n_freeze, c.freeze_used, diag));
 out:
   psplit_i_arena_fini(&scratch);
   return code;
 }
 
+/* Whether what stands where parameters do are constants that cannot be trained. */
 static bool are_constants(const psplit_i_shapes *shapes) {
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
-  bool any = false;
-  for (uint32_t i = 0; i < graph->n_initializers; i++) {
-    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
-    if (psplit_i_is_float(tensor.data_type) &&
-        is_parameter(graph, graph->initializers[i], (int32_t)tensor.n_dims))
-      return false;
-  }
-  for (uint32_t n = 0; n < graph->n_nodes && !any; n++) {
+  if (!has_no_parameter(graph)) return false;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const psplit_i_node *node = &graph->nodes[n];
     const uint32_t value = node->n_outputs ? node->outputs[0] : PSPLIT_NONE;
     if (value == PSPLIT_NONE || !psplit_i_node_is(node, "Constant")) continue;
     const psplit_i_vtype *type = psplit_i_shapes_type(shapes, value);
-    any = psplit_i_is_float(type->elem) && is_parameter(graph, value, type->rank);
+    if (psplit_i_is_float(type->elem) && is_parameter(graph, value, type->rank)) return true;
   }
-  return any;
+  return false;
 }
 
 bool psplit_i_is_quantised(int32_t elem) {
@@ -228,7 +281,8 @@ psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes, psplit_dia
   if (are_constants(shapes))
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "there is nothing to train: the model's weights are results of Constant "
-                         "nodes, which are never trained; make initializers of them first");
+                         "nodes that are sparse, outputs of the model or of an IR version before "
+                         "4; make initializers of them first");
   const uint32_t inside = with_weights_inside(graph);
   if (inside != PSPLIT_NONE) {
     char label[160];

@@ -147,10 +147,12 @@ typedef struct psplit_i_node_edit {
   uint32_t node;
   const void *fields; /* fields of the GraphProto, in place of the node's */
   size_t bytes;
+  bool has_view; /* they may hold payload views, which the node held */
 } psplit_i_node_edit;
 
 /* The skeleton of `model` with some nodes replaced and `fields` of the GraphProto added at its end.
- * edits[n_edits] ascend by node. What is new has file_bytes 0 in its span, and no view.
+ * edits[n_edits] ascend by node. What is new has file_bytes 0 in its span, and no view but those of
+ * an edit that says so.
  * Errors: MALFORMED (fields that are none), LIMIT (over 2 GiB), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_skeleton_edit(const psplit_model *model,
                                                    const psplit_i_node_edit *edits, size_t n_edits,

@@ -165,10 +165,9 @@ out:
   return code;
 }
 
-psplit_code psplit_verify_new_values(const psplit_model *before, const psplit_model *after,
-                                     const psplit_changed_value *changed,
-                                     const volatile int *cancel, psplit_diag *diag,
-                                     psplit_new_values_report *out_report) {
+static psplit_code compare(const psplit_model *before, const psplit_model *after,
+                           const psplit_changed_value *changed, const volatile int *cancel,
+                           psplit_diag *diag, psplit_new_values_report *out_report) {
   psplit_new_values_report report = {0};
   comparison c = {
     .before = before, .after = after, .cancel = cancel, .diag = diag, .report = &report};
@@ -184,5 +183,25 @@ out:
   psplit_i_text_fini(&c.b);
   psplit_i_vec_fini(&c.payload_a);
   psplit_i_vec_fini(&c.payload_b);
+  return code;
+}
+
+/* Constant nodes of `before` that are initializers of `after` are taken for initializers. */
+psplit_code psplit_verify_new_values(const psplit_model *before, const psplit_model *after,
+                                     const psplit_changed_value *changed,
+                                     const volatile int *cancel, psplit_diag *diag,
+                                     psplit_new_values_report *out_report) {
+  const psplit_i_graph *graph = psplit_i_model_graph(after);
+  psplit_model *moved = NULL;
+  const char **names = calloc((size_t)graph->n_initializers + 1, sizeof *names);
+  if (!names) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < graph->n_initializers; i++)
+    names[i] = graph->values[graph->initializers[i]].name;
+  psplit_code code =
+    psplit_model_move_constants(before, names, graph->n_initializers, diag, &moved);
+  if (code == PSPLIT_OK)
+    code = compare(moved ? moved : before, after, changed, cancel, diag, out_report);
+  psplit_model_close(moved);
+  free(names);
   return code;
 }

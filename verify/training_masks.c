@@ -11,6 +11,7 @@
 
 enum {
   GRAPH_NODE = 1,
+  GRAPH_INITIALIZER = 5,
   MODE_INPUT = 2,
   RATIO_INPUT = 1,
   FLOAT = 1,
@@ -294,6 +295,56 @@ static psplit_code check_kept(const psplit_i_mask_walk *w) {
   return code != PSPLIT_OK ? code : masked ? differs(w, "it reads no mask") : PSPLIT_OK;
 }
 
+/* ---- constants that are trained ---- */
+
+static bool same_numbers(const Onnx__AttributeProto *constant, const Onnx__TensorProto *tensor) {
+  const bool list = strcmp(constant->name, "value_floats") == 0;
+  const float *numbers = list ? constant->floats : &constant->f;
+  const size_t n = list ? constant->n_floats : 1;
+  return (list || strcmp(constant->name, "value_float") == 0) && tensor->data_type == FLOAT &&
+         tensor->n_dims == list && (!list || tensor->dims[0] == (int64_t)n) &&
+         tensor->n_float_data == n && !tensor->has_raw_data && !tensor->n_payload_view &&
+         (!n || memcmp(numbers, tensor->float_data, n * sizeof *numbers) == 0);
+}
+
+/* All of a tensor but its name. */
+static bool same_tensor(const Onnx__TensorProto *constant, const Onnx__TensorProto *tensor) {
+  Onnx__TensorProto a = *constant, b = *tensor;
+  a.name = b.name = NULL;
+  const size_t n = onnx__tensor_proto__get_packed_size(&a);
+  if (n != onnx__tensor_proto__get_packed_size(&b)) return false;
+  uint8_t *bytes = malloc(2 * n + 1);
+  if (!bytes) return false;
+  onnx__tensor_proto__pack(&a, bytes);
+  onnx__tensor_proto__pack(&b, bytes + n);
+  const bool same = memcmp(bytes, bytes + n, n) == 0;
+  free(bytes);
+  return same;
+}
+
+/* A node whose place an initializer has taken, the after'th of the model that is trained: the
+ * Constant of that name, which is fed as weights are. */
+static psplit_code check_moved(psplit_i_mask_walk *w, const psplit_gradient *gradient,
+                               uint32_t after) {
+  const psplit_i_node *node = &w->whole->nodes[w->n];
+  const uint32_t value = w->edited->initializers[after];
+  const Onnx__TensorProto *tensor = w->after->proto->graph->initializer[after];
+  bool good = psplit_i_node_is(node, "Constant") && node->n_attributes == 1 &&
+              node->n_outputs == 1 && node->outputs[0] != PSPLIT_NONE &&
+              strcmp(w->whole->values[node->outputs[0]].name, tensor->name) == 0;
+  if (good) {
+    const Onnx__TensorProto *constant = psplit_i_attr_tensor(node, "value");
+    good = constant ? same_tensor(constant, tensor) : same_numbers(node->attributes[0], tensor);
+  }
+  for (uint32_t i = 0, found = 0; good && !found; i++) {
+    good = i < gradient->n_trainables;
+    found = good && gradient->trainables[i].value == value && !gradient->trainables[i].is_input;
+  }
+  if (!good) return differs(w, "the initializer in its place is no trained constant");
+  w->n++;
+  return PSPLIT_OK;
+}
+
 /* ---- both models ---- */
 
 static bool same_field(const psplit_i_mask_walk *w, size_t i, size_t j) {
@@ -317,10 +368,16 @@ psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *be
                           .shapes = gradient->shapes,
                           .table = table};
   const psplit_i_spans *fields = &before->skeleton.graph_fields;
+  const psplit_i_spans *made = &gradient->model->skeleton.graph_fields;
+  uint32_t n_initializers = 0;
   for (size_t i = 0, j = 0; i < fields->n; i++) {
     const bool is_node = fields->items[i].field == GRAPH_NODE;
+    const bool is_tensor = j < made->n && made->items[j].field == GRAPH_INITIALIZER;
     const uint32_t m = w.m;
-    if (same_field(&w, i, j++)) {
+    if (is_node && is_tensor) {
+      PSPLIT_TRY(check_moved(&w, gradient, n_initializers));
+      j++;
+    } else if (same_field(&w, i, j++)) {
       if (is_node) PSPLIT_TRY(check_kept(&w));
       w.n += is_node;
       w.m += is_node;
@@ -330,6 +387,7 @@ psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *be
     } else {
       PSPLIT_FAIL(PSPLIT_I_DIFFERS(p, "the model that is trained has other parts"));
     }
+    n_initializers += is_tensor;
   }
   if (w.mask != table->n_masks)
     PSPLIT_FAIL(PSPLIT_I_DIFFERS(p, "the manifest lists mask \"%s\", which nothing reads",

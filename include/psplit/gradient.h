@@ -42,7 +42,9 @@ typedef struct psplit_training_options {
   const char *loss;
   const char *loss_output; /* a value of the model that is the loss already: one element */
   /* Names of initializers, or else shell patterns over them. Without `train`, the floating-point
-   * initializers that stand where operators have parameters; `freeze` takes away from either. */
+   * initializers that stand where operators have parameters, or where there are none the Constant
+   * nodes that do; `freeze` takes away from either. Constants go by the names of their outputs, and
+   * are initializers of the models that are made. */
   const char *const *train;
   size_t n_train;
   const char *const *freeze;

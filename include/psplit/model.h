@@ -129,6 +129,15 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_read_initializer(const pspli
                                                                      uint64_t n_bytes,
                                                                      psplit_diag *diag);
 
+/* The model with initializers in place of Constant nodes of the main graph, those whose values have
+ * one of these names: *out_model is the same file's, and the caller closes it. Moved are dense
+ * floating-point tensors that are no outputs, and of IR version 4 or later; other names count for
+ * nothing. *out_model is NULL where none of them is moved. Errors: as for psplit_model_open. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_move_constants(const psplit_model *model,
+                                                                   const char *const *names,
+                                                                   size_t n, psplit_diag *diag,
+                                                                   psplit_model **out_model);
+
 /* Closes and frees; NULL is fine. */
 PSPLIT_API void psplit_model_close(psplit_model *model);
 

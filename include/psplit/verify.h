@@ -88,7 +88,8 @@ typedef struct psplit_changed_value {
 
 /* Proves that `after` is `before` but for the data of initializers of the main graph: the same
  * nodes, types, names, attributes with their data, functions, metadata and unknown fields in the
- * same order, and initializers of the same names, types and shapes. Which of these have other data
+ * same order, and initializers of the same names, types and shapes. A Constant node of `before`
+ * whose name is an initializer's in `after` is taken for that. Which of these have other data
  * is told one by one, in the order of the file, also before a failure. `changed`, `cancel` and
  * out_report may be NULL. Errors: MISMATCH with the first other difference; IO; CANCELLED.
  * O(bytes). */

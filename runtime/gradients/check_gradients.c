@@ -38,6 +38,7 @@ typedef struct checker {
   const psplit_gradient_check_options *options;
   const psplit_model *model;
   psplit_model *inlined; /* where the stages are of a model with Ifs inlined: that, as c->model */
+  psplit_model *moved;   /* where weights are Constant nodes: with initializers, as c->model */
   psplit_i_train_pass pass;
   variable at; /* the one at hand */
   uint32_t loss_slot;
@@ -83,6 +84,19 @@ static psplit_code inline_ifs(checker *c, psplit_diag *diag) {
   c->model = c->inlined;
 out:
   free(choices);
+  return code;
+}
+
+/* Weights that are Constant nodes of the model are read as initializers. */
+static psplit_code move_constants(checker *c, psplit_diag *diag) {
+  const psplit_i_training_table *table = table_of(c);
+  const char **names = calloc((size_t)table->n_weights + 1, sizeof *names);
+  if (!names) return psplit_i_nomem(diag);
+  for (uint32_t w = 0; w < table->n_weights; w++) names[w] = table->weights[w].name;
+  const psplit_code code =
+    psplit_model_move_constants(c->model, names, table->n_weights, diag, &c->moved);
+  if (c->moved) c->model = c->moved;
+  free(names);
   return code;
 }
 
@@ -451,6 +465,7 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
     return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(TRAINING),
                                "the stages of %s do not train", directory);
   if (pipe->manifest.n_inlined) PSPLIT_TRY(inline_ifs(c, diag));
+  PSPLIT_TRY(move_constants(c, diag));
   PSPLIT_TRY(list_findings(c->check, diag));
   PSPLIT_TRY(psplit_i_train_pass_open(&ort->ort, pipe, &session, diag, &c->pass));
   PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_SENT, table_of(c)->loss_stage,
@@ -480,6 +495,7 @@ psplit_code psplit_check_gradients(const psplit_onnxruntime *ort, const char *di
   PSPLIT_TRY(check(&c, ort, directory, diag));
 out:
   psplit_i_train_pass_close(&c.pass);
+  psplit_model_close(c.moved);
   psplit_model_close(c.inlined);
   if (code == PSPLIT_OK)
     *out_check = c.check;

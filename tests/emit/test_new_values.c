@@ -99,6 +99,43 @@ static void must_emit(const psplit_weight_value *values, size_t n) {
   psplit_model_close(model);
 }
 
+/* A weight that was a node is an initializer then, wherever its numbers stood. */
+static void values_take_the_place_of_constants(void **state) {
+  (void)state;
+  static const char WITH[] =
+    "<ir_version: 8, opset_import: [\"\": 17]> g (float[4,4] x) => (float[4,4] y) {"
+    " raw = Constant <value = float[4,4] a = random(1)> () typed = Constant <value_floats = [1.0, "
+    "2.0]> ()"
+    " large = Constant <value = float[20,30] b = random(3)> ()"
+    " outside = Constant <value = float[3] o = [\"location\": \"d\", \"offset\": \"8\", "
+    "\"length\": \"12\"]> ()"
+    " real = Constant <value = double[2] {1, 2}> () kept = Constant <value = float[2] {5, 6}> ()"
+    " a = MatMul (x, raw) y = Relu (a) }";
+  psplit_weight_value values[N_VALUES];
+  psplit_new_values_report report;
+  psplit_diag diag = {0};
+  psplit_initializer found;
+  char names[200];
+  float back[600];
+  make_model();
+  write_model_text("m.onnx", WITH);
+  all_values(values);
+  must_emit(values, N_VALUES);
+  if (prove(names, &diag, &report) != PSPLIT_OK) fail_msg("%s", diag.message);
+  assert_string_equal(names, "raw typed large outside real ");
+  psplit_model *after = opened("n.onnx");
+  assert_int_equal(psplit_model_read_initializer(after, "large", back, 2400, &diag), PSPLIT_OK);
+  assert_memory_equal(back, numbers, 2400);
+  assert_int_equal(psplit_model_initializer(after, "typed", &diag, &found), PSPLIT_OK);
+  assert_int_equal(psplit_model_initializer(after, "kept", &diag, &found), PSPLIT_USAGE);
+  psplit_model_close(after);
+  values[0].data_type = DOUBLE;
+  psplit_model *model = opened("m.onnx");
+  assert_int_equal(psplit_emit_new_values(model, values, 1, "n.onnx", &REPLACING, &diag),
+                   PSPLIT_INVALID);
+  psplit_model_close(model);
+}
+
 static void values_take_the_place_of_any_form(void **state) {
   (void)state;
   psplit_weight_value values[N_VALUES];
@@ -336,9 +373,13 @@ static void data_is_read_to_its_end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    IN_SCRATCH(values_take_the_place_of_any_form), IN_SCRATCH(no_other_byte_changes),
-    IN_SCRATCH(every_other_change_is_told),        IN_SCRATCH(what_cannot_be_is_said),
-    IN_SCRATCH(a_weight_of_a_branch_is_said),      IN_SCRATCH(another_model_is_told),
+    IN_SCRATCH(values_take_the_place_of_constants),
+    IN_SCRATCH(values_take_the_place_of_any_form),
+    IN_SCRATCH(no_other_byte_changes),
+    IN_SCRATCH(every_other_change_is_told),
+    IN_SCRATCH(what_cannot_be_is_said),
+    IN_SCRATCH(a_weight_of_a_branch_is_said),
+    IN_SCRATCH(another_model_is_told),
     IN_SCRATCH(data_is_read_to_its_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

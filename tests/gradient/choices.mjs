@@ -80,6 +80,14 @@ const unweighted = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [va
 const scores = around([node('Tanh', ['a'], ['b'])]);
 const constants = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
   nodes: [node('Constant', [], ['w'], { value: weight(4) }), node('Mul', ['x', 'w'], ['y'])] });
+tap.ok(Object.keys(make(constants, 'mse:').weights ?? {}).join() === 'w', 'constants are weights where no initializer is', JSON.stringify(make(constants, 'mse:')));
+const given = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4]), value('w', 'float32', [4])],
+  nodes: [node('Constant', [], ['w'], { value: weight(4) }), node('Mul', ['x', 'w'], ['y'])] });
+const both = around([node('Constant', [], ['k'], { value: weight(4) }), node('Mul', ['a', 'k'], ['b'])]);
+const ofBoth = (...options) => Object.keys(make(both, 'mse:', ...options).weights ?? {}).sort().join();
+tap.ok(ofBoth() === 'w1,w2' && ofBoth('train=?*') === 'w1,w2', 'and numbers of the program where one is', `${ofBoth()} ${ofBoth('train=?*')}`);
+tap.ok(ofBoth('train=k') === 'k' && ofBoth('train=k', 'train=w1') === 'k,w1', 'unless they are named', `${ofBoth('train=k')}`);
+tap.ok(ofBoth('freeze=k') === 'w1,w2', 'and may be frozen', ofBoth('freeze=k'));
 const half = model({ inputs: [value('x', 'float32', [2, 4])], outputs: [value('y', 'float32', [2, 4])],
   initializers: { w: { type: 'float16', dims: [4], data: Uint16Array.of(0x3c00, 0x3c00, 0x3c00, 0x3c00) } },
   nodes: [node('Cast', ['w'], ['v'], { to: 1n }), node('Mul', ['x', 'v'], ['y'])] });
@@ -122,7 +130,7 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['nothing to train', plain, /nothing to train/, 'USAGE', 'mse:', 'freeze=*'],
   ['all of it frozen', plain, /what is to be frozen leaves none of the weights/, 'USAGE', 'mse:', 'freeze=*'],
   ['nothing in a place of parameters', unweighted, /initializer in a parameter's place/, 'USAGE', 'mse:'],
-  ['weights of constants', constants, /results of Constant nodes, which are never trained; make init/, 'USAGE', 'mse:'],
+  ['weights of constants that are outputs', given, /results of Constant nodes that are sparse, outputs/, 'USAGE', 'mse:prediction=y'],
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
   ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],
   ['an old opset', old, /opset 12/, 'UNSUPPORTED', 'softmax-cross-entropy:'],

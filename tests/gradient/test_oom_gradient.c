@@ -63,6 +63,11 @@ static bool try_both(const char *name, const psplit_model *model, int step) {
 
 /* Operators whose rules make many nodes, and so many allocations that are alike. */
 static const char *const OPERATORS[][2] = {
+  {"constants",
+   "(float[2,4] x) => (float[2,4] y) {"
+   " w = Constant <value = float[4,4] {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> ()"
+   " v = Constant <value_floats = [1.0, 2.0, 3.0, 4.0]> ()"
+   " p = MatMul (x, w) y = Add (p, v) }"},
   {"recurrent",
    "(float[2,1,3] x) => (float[1,1,4] y) <float[2,16,3] w = raw {0 * 96},"
    " float[2,16,4] r = raw {0 * 128}, float[1,12,8] w3 = raw {0 * 96},"
