@@ -7,15 +7,13 @@
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
 #include <psplit/gradient.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "open.h"
+#include "opsets.h"
 #include "rule.h"
 
 #define BAD_LOSS "it is softmax-cross-entropy:logits=L,labels=Y"
-#define OPSET(n) "<ir_version: 8, opset_import: [\"\": " #n "]>"
-#define FUSED "<ir_version: 8, opset_import: [\"\": 18, \"com.microsoft\": 1]>"
 
 /* `output`: the loss is a value of the model, not of a kind. */
 static psplit_code differentiate(const psplit_model *model, const char *loss, bool output,
@@ -522,212 +520,11 @@ static void of_omitted_inputs(void **state) {
   assert_true(n_refused > 40);
 }
 
-/* --- nodes that draw, and batches that are normalised --- */
-
-#define DRAW(opset, inputs, body)                                               \
-  OPSET(opset)                                                                  \
-  "(float[2,6] x" inputs                                                        \
-  ") => (float[2,6] y) <float[6] w = raw {0 * 6},"                              \
-  " float half = {0.5}, float zero = {0}, float one = {1}, bool yes = raw {1}," \
-  " bool no = raw {0}> { p = Mul (x, w) " body " }"
-#define NORM(opset, body)                                                          \
-  OPSET(opset)                                                                     \
-  "(float[2,4,6] x) => (float[2,4,6] y) <float[4] w = raw {0 * 4}, float[4] w2 = " \
-  "raw {0 * 4}, float[4] m = raw {0 * 4}, float[4] v = raw {0 * 4}> { " body " }"
-enum { AS_IS, TRAIN, FROZEN };
-
-static const struct {
-  const char *model;
-  int how; /* of Dropout and of BatchNormalization */
-  psplit_code code;
-  const char *message; /* of the failure, or what is said first; "": nothing is */
-} draws[] = {
-  {DRAW(18, "", "y = Dropout (p)"), AS_IS, PSPLIT_OK, "1 Dropout node hands on what comes"},
-  {DRAW(18, "", "a = Dropout (p) y = Dropout (a)"), AS_IS, PSPLIT_OK, "2 Dropout nodes hand on"},
-  {DRAW(18, "", "y = Dropout (p)"), TRAIN, PSPLIT_OK, ""},
-  {DRAW(18, "", "y = Dropout (p)"), FROZEN, PSPLIT_OK, ""},
-  {DRAW(18, "", "y = Dropout (p, half, yes)"), AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "y = Dropout (p, half, no)"), AS_IS, PSPLIT_OK, "1 Dropout node"},
-  {DRAW(18, "", "y, kept = Dropout (p, half, yes)"), AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "y = Dropout (p, half, yes)"), FROZEN, PSPLIT_OK, ""},
-  {DRAW(18, "", "y = Dropout (p, , yes)"), FROZEN, PSPLIT_OK, ""},
-  {DRAW(18, "", "y = Dropout (p, zero, yes)"), AS_IS, PSPLIT_OK, "1 Dropout node"},
-  {DRAW(18, "", "y = Dropout (p, one, yes)"), AS_IS, PSPLIT_UNSUPPORTED,
-   "its ratio is not in [0, 1)"},
-  {DRAW(18, ", float r", "y = Dropout (p, r, yes)"), AS_IS, PSPLIT_UNSUPPORTED,
-   "its ratio is no constant"},
-  {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), AS_IS, PSPLIT_UNSUPPORTED, "draws at random"},
-  {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), FROZEN, PSPLIT_OK, ""},
-  {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), TRAIN, PSPLIT_OK, ""},
-  {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), AS_IS, PSPLIT_OK, "1 Dropout node"},
-  {DRAW(8, "", "y = Dropout (p)"), TRAIN, PSPLIT_UNSUPPORTED, "no operator before opset 9"},
-  {DRAW(6, "", "y = Dropout (p)"), FROZEN, PSPLIT_UNSUPPORTED, "opset 7 and later say otherwise"},
-  {DRAW(6, "", "y = Dropout <is_test = 1> (p)"), FROZEN, PSPLIT_OK, ""},
-  {DRAW(18, "", "n = RandomNormalLike (p) y = Add (p, n)"), AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "n = RandomNormalLike <dtype = 11> (p) c = Cast <to = 1> (n) y = Add (p, c)"),
-   AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "n = RandomUniform <shape = [2, 6], low = 1.0> () y = Add (p, n)"), AS_IS,
-   PSPLIT_OK, ""},
-  {DRAW(18, "", "n = RandomNormal <shape = [2, 6]> () y = Add (p, n)"), AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "n = Bernoulli (x) y = Mul (p, n)"), AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "d = Cast <to = 11> (x) b = Bernoulli (d) n = Cast <to = 1> (b) y = Mul (p, n)"),
-   AS_IS, PSPLIT_OK, ""},
-  {DRAW(18, "", "n = Multinomial <sample_size = 6> (x) c = Cast <to = 1> (n) y = Add (p, c)"),
-   AS_IS, PSPLIT_UNSUPPORTED, "make what it draws an input of the model"},
-  {DRAW(18, ", int64[2] s", "e = Expand (w, s) n = RandomNormalLike (e) y = Add (p, n)"), AS_IS,
-   PSPLIT_UNSUPPORTED, "sizes that do not follow from symbols of the model's inputs"},
-  {NORM(18, "y = BatchNormalization (x, w, w2, m, v)"), AS_IS, PSPLIT_OK,
-   "1 node normalises batches by fixed statistics"},
-  {NORM(18, "a = BatchNormalization (x, w, w2, m, v) y = BatchNormalization (a, w, w2, m, v)"),
-   AS_IS, PSPLIT_OK, "2 nodes normalise batches by fixed statistics"},
-  {NORM(18, "y = BatchNormalization (x, w, w2, m, v)"), TRAIN, PSPLIT_OK,
-   "the model has no Dropout, which exports"},
-  {NORM(18, "y, m2, v2 = BatchNormalization <training_mode = 1> (x, w, w2, m, v)"), AS_IS,
-   PSPLIT_OK, ""},
-  {NORM(18, "y, m2, v2 = BatchNormalization <training_mode = 1> (x, w, w2, m, v)"), FROZEN,
-   PSPLIT_OK, ""},
-  {NORM(18,
-        "z, m2, v2 = BatchNormalization <training_mode = 1> (x, w, w2, m, v)"
-        " k = Add (m2, v2) s = ReduceSum (k) y = Mul (z, s)"),
-   FROZEN, PSPLIT_UNSUPPORTED, "are read or given by the model: it cannot be frozen"},
-  {"(float[1,2,9,9] x) => (y) <float[2,2,1,1] w = raw {0 * 4}> {"
-   " a = Conv (x, w) b = Conv (a, w) y = Conv (b, w) }",
-   AS_IS, PSPLIT_OK, "the model has 3 convolutions and no normalisation"},
-  {FUSED "(float[1,2,9,9] x) => (y) <float[2,2,1,1] w = raw {0 * 4}> {"
-         " a = com.microsoft.FusedConv (x, w) b = Conv (a, w) y = com.microsoft.FusedConv (b, w) }",
-   AS_IS, PSPLIT_OK, "the model has 3 convolutions and no normalisation"},
-  {FUSED "(float[1,2,2,2] x) => (y) <float[2,2,1,1] w = raw {0 * 4}, float[2] w2 = {1, 1}> {"
-         " a = Conv (x, w) b = Conv (a, w) c = Conv (b, w)"
-         " y = com.microsoft.SkipSimplifiedLayerNormalization (c, c, w2) }",
-   AS_IS, PSPLIT_OK, ""},
-  {NORM(9, "y = BatchNormalization (x, w, w2, m, v)"), TRAIN, PSPLIT_UNSUPPORTED,
-   "convert the model to opset 14 or later"},
-};
-
-/* The first line that is said. */
-static void note_first(void *user, psplit_severity severity, const char *message) {
-  char *said = user;
-  (void)severity;
-  if (!*said) snprintf(said, 256, "%s", message);
-}
-
-static void of_draws(void **state) {
-  (void)state;
-  for (size_t i = 0; i < sizeof draws / sizeof *draws; i++) {
-    static const char *const weights[] = {"w*"};
-    char said[256] = "";
-    const psplit_logger logger = {.emit = note_first, .user = said};
-    const psplit_training_options options = {.loss = "mse:",
-                                             .train = weights,
-                                             .n_train = 1,
-                                             .batch_norm = (psplit_batch_norm)draws[i].how,
-                                             .dropout = (psplit_dropout)draws[i].how};
-    psplit_diag diag = {0};
-    psplit_gradient *gradient = NULL;
-    psplit_model *model = opened_text(draws[i].model);
-    const psplit_code code = psplit_gradient_create(model, &options, &logger, &diag, &gradient);
-    const char *line = code == PSPLIT_OK ? said : diag.message;
-    if (code != draws[i].code || !strstr(line, draws[i].message) || (*line && !*draws[i].message))
-      fail_msg("%s, %d: %s, %s", draws[i].model, draws[i].how, psplit_code_name(code), line);
-    psplit_gradient_destroy(gradient);
-    psplit_model_close(model);
-  }
-}
-
-/* What is dropped of all: as the node says, else half. */
-static void of_ratios(void **state) {
-  static const struct {
-    const char *model;
-    double ratio;
-  } cases[] = {{DRAW(18, "", "y = Dropout (p)"), 0.5},
-               {DRAW(18, "", "y = Dropout (p, , yes)"), 0.5},
-               {DRAW(18, ", float r", "y = Dropout (p, half, yes)"), 0.5},
-               {DRAW(10, "", "y = Dropout (p)"), 0.5},
-               {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), 0.25},
-               {DRAW(18, "", "n = Bernoulli (x) y = Mul (p, n)"), 0}};
-  (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    static const char *const weights[] = {"w*"};
-    const psplit_training_options options = {
-      .loss = "mse:", .train = weights, .n_train = 1, .dropout = PSPLIT_DROPOUT_TRAIN};
-    psplit_diag diag = {0};
-    psplit_gradient *gradient = NULL;
-    psplit_model *model = opened_text(cases[i].model);
-    if (psplit_gradient_create(model, &options, NULL, &diag, &gradient) != PSPLIT_OK)
-      fail_msg("%s: %s", cases[i].model, diag.message);
-    assert_int_equal(psplit_gradient_n_masks(gradient), 1);
-    const psplit_mask mask = psplit_gradient_mask(gradient, 0);
-    assert_int_equal(mask.kind, cases[i].ratio > 0 ? PSPLIT_DRAW_KEEP : PSPLIT_DRAW_UNIFORM);
-    if (mask.ratio != cases[i].ratio) fail_msg("%s: a ratio of %g", cases[i].model, mask.ratio);
-    psplit_gradient_destroy(gradient);
-    psplit_model_close(model);
-  }
-}
-
-/* --- nodes Gradient --- */
-
-#define GRADIENT(ir, opset, outputs, type, more, attributes, inputs)           \
-  "<ir_version: " #ir ", opset_import: [\"\": " #opset                         \
-  ", \"ai.onnx.preview.training\": 1]>"                                        \
-  "(" type "[2,6] x, " type "[2,6] z) => (" outputs ") { y = Mul (x, z) " more \
-  " d, e = ai.onnx.preview.training.Gradient <" attributes "> (" inputs ") after = Neg (y) }"
-#define XS "xs = [\"x\", \"z\"]"
-
-static const struct {
-  const char *model;
-  psplit_code code; /* IO: it is lowered, and cannot be written there */
-  const char *message;
-} lowered[] = {
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
-  {GRADIENT(8, 18, "d, e", "double", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
-  {GRADIENT(8, 18, "d, e", "float16", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
-  {GRADIENT(8, 18, "d, e", "bfloat16", "", XS ", y = \"y\"", "x, z"), PSPLIT_IO, ""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"x\"", "x, z"), PSPLIT_IO, ""},
-  {GRADIENT(8, 18, "d, e", "float", "", "xs = [\"x\", \"y\"], zs = [\"z\"], y = \"y\"", "x, y, z"),
-   PSPLIT_IO, ""},
-  {GRADIENT(8, 18, "d, e", "int64", "", XS ", y = \"y\"", "x, z"), PSPLIT_UNSUPPORTED,
-   "no floating-point tensor, as far as is known, is \"y\""},
-  {GRADIENT(3, 7, "d, e", "float", "", XS ", y = \"y\"", "x, z"), PSPLIT_UNSUPPORTED,
-   "its constants need IR version 4 of \"the model\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS, "x, z"), PSPLIT_INVALID, "it has no attribute \"y\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"q\"", "x, z"), PSPLIT_INVALID,
-   "the graph has no value \"q\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"after\"", "x, z"), PSPLIT_UNSUPPORTED,
-   "it stands before the node that gives \"after\""},
-  {GRADIENT(8, 18, "d, e", "float", "", "y = \"y\"", "x, z"), PSPLIT_INVALID,
-   "its inputs and outputs are not those of \"xs, zs\""},
-  {GRADIENT(8, 18, "d, e", "float", "", "xs = [\"x\"], y = \"y\"", "x"), PSPLIT_INVALID,
-   "its inputs and outputs are not those of \"xs, zs\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x, z, y"), PSPLIT_INVALID,
-   "its inputs and outputs are not those of \"xs, zs\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x"), PSPLIT_INVALID,
-   "no input is bound to \"z\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "x, "), PSPLIT_INVALID,
-   "no input is bound to \"z\""},
-  {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"y\"", "z, x"), PSPLIT_UNSUPPORTED,
-   "an input is another tensor than the one that it is bound to, \"x\""},
-};
-
-static void of_gradients(void **state) {
-  (void)state;
-  for (size_t i = 0; i < sizeof lowered / sizeof *lowered; i++) {
-    psplit_diag diag = {0};
-    uint32_t n = 77;
-    psplit_model *model = opened_text(lowered[i].model);
-    const psplit_code code = psplit_lower_gradients(model, "/dev/null/x", &diag, &n);
-    if (code != lowered[i].code || !strstr(diag.message, lowered[i].message) || n != 77)
-      fail_msg("%s: %s, %s", lowered[i].model, psplit_code_name(code), diag.message);
-    psplit_model_close(model);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(of_losses),     cmocka_unit_test(of_values),
     cmocka_unit_test(of_optimizers), cmocka_unit_test(of_operators),
     cmocka_unit_test(of_bodies),     cmocka_unit_test(of_omitted_inputs),
-    cmocka_unit_test(of_draws),      cmocka_unit_test(of_ratios),
-    cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
