@@ -31,8 +31,10 @@ function small(name, ...args) {
   return inspect(model, ...args);
 }
 
+const WAIT_MS = 300000; // for what comes for certain, however busy the machine is
 // Flags that keep the browser from asking for anything on the network of its own accord.
 const browser = await chromium.launch({
+  timeout: WAIT_MS,
   executablePath: '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -42,6 +44,7 @@ const browser = await chromium.launch({
 async function open(title, { status, stderr, file }, hash = '', how = {}) {
   if (!tap.ok(status === 0, `${title}: the page is written`, stderr)) return null;
   const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, ...how });
+  page.setDefaultTimeout(WAIT_MS);
   page.problems = [];
   page.on('console', (m) => { if (m.type() !== 'log') page.problems.push(`console ${m.type()}: ${m.text()}`); });
   page.on('pageerror', (error) => page.problems.push(`${error}`));
@@ -54,7 +57,7 @@ async function open(title, { status, stderr, file }, hash = '', how = {}) {
   page.busy = async () => (await session.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration').value * 1000;
   const before = await page.busy();
   await page.goto(`${pathToFileURL(file).href}${hash}`);
-  await page.waitForFunction(() => window.page?.shown, null, { timeout: 300000 });
+  await page.waitForFunction(() => window.page?.shown);
   page.milliseconds = await page.busy() - before;
   return page;
 }
