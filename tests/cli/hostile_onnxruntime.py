@@ -50,7 +50,7 @@ def commands(serve, run, verify, split, learn, generate, train):
 def judge(tap, title, command, library, how=""):
     before = listing(".")
     try:
-        done = subprocess.run([*command, "--onnxruntime", library], capture_output=True, timeout=20,
+        done = subprocess.run([*command, "--onnxruntime", library], capture_output=True, timeout=120,
                               stdin=subprocess.DEVNULL, env={**os.environ, "HOSTILE": how})
     except subprocess.TimeoutExpired:
         tap.ok(False, title, "it does not end")

@@ -44,7 +44,7 @@ class Inputs:
     def each(self, title, status, says, command, stdin=subprocess.DEVNULL, **more):
         before = listing(self.cwd)
         try:
-            done = subprocess.run(command, cwd=self.cwd, capture_output=True, text=True, timeout=20,
+            done = subprocess.run(command, cwd=self.cwd, capture_output=True, text=True, timeout=120,
                                   stdin=None if "input" in more else stdin,
                                   preexec_fn=bounded if self.limited else None, **more)
         except subprocess.TimeoutExpired:

@@ -19,7 +19,7 @@ const outputs = () => readFileSync(join(out, '2-0.npy'));
 function run(rank, place) {
   rmSync(out, { recursive: true, force: true });
   const since = Date.now();
-  const ran = each.run([dir, '--random', '--dim', 'n=3', '-q', '-m', '3', '-o', out, '--timeout', '8'], { timeout: 30000, killSignal: 'SIGKILL',
+  const ran = each.run([dir, '--random', '--dim', 'n=3', '-q', '-m', '3', '-o', out, '--timeout', '8'], { timeout: 60000, killSignal: 'SIGKILL',
     env: { ...env, LD_PRELOAD: resolve(failing), PSPLIT_FAIL_PLACE: `${place}`, PSPLIT_FAIL_COUNT: count, ...(launcher ? { PSPLIT_FAIL_RANK: `${rank}` } : {}) } });
   return { ...ran, ms: Date.now() - since };
 }

@@ -31,7 +31,7 @@ const LARGE = 4096; // 128 KiB, which do not go with what they are
 const wanted = {};
 function run(rows, more) {
   return each.run([dir, '--random', '--dim', `n=${rows}`, '-q', '-m', '4', '-o', join(tmp, 'out'), '--timeout', '8'],
-    { env: { ...env, ...more }, timeout: 20000, killSignal: 'SIGKILL' });
+    { env: { ...env, ...more }, timeout: 60000, killSignal: 'SIGKILL' });
 }
 const last = () => readFileSync(join(tmp, 'out', '3-0.npy'));
 for (const rows of [SMALL, LARGE]) {

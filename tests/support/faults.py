@@ -53,7 +53,7 @@ class Made:
                     "PSPLIT_FAULT_FOR": str(n), "PSPLIT_FAULT_FILE": record}
         try:
             done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=30, env={**os.environ, **(environment or {}), **settings})
+                                  timeout=120, env={**os.environ, **(environment or {}), **settings})
             self.status = done.returncode
             self.out = re.sub(rb'"solve_seconds": [^,]*', b"", done.stdout)
             self.err = done.stderr.decode(errors="replace")
