@@ -96,6 +96,7 @@ static psplit_code bind_instance(psplit_i_solver_state *a) {
   psplit_i_automaton_fini(&a->automaton);
   psplit_i_downsets_fini(&a->set);
   psplit_i_downsets_init(&a->set, &a->instance);
+  a->equal = (psplit_i_equal_branches){0};
   const psplit_code code =
     psplit_i_automaton_init(&a->automaton, &a->instance, request->options, request->diag);
   if (code != PSPLIT_OK) return code;

@@ -9,6 +9,7 @@
 #include "bounds.h"
 #include "budget.h"
 #include "downsets.h"
+#include "equal_branches.h"
 #include "exact.h"
 #include "instance.h"
 #include "prices.h"
@@ -57,7 +58,9 @@ typedef struct psplit_i_solver_state {
   int64_t stuck_gap;        /* when that was so */
   uint32_t n_improved;      /* runs of it in a row that found a better split */
   int64_t leap;             /* the next one asks for one that is better by so much more than that */
-  int64_t gained;           /* by the last of them that was dear and found little; 0: none was */
+  /* Of the instance, once the exact program has been asked about it. */
+  psplit_i_equal_branches equal;
+  int64_t gained; /* by the last of them that was dear and found little; 0: none was */
 } psplit_i_solver_state;
 
 /* A solver's turn: what it is told, and what it says. */

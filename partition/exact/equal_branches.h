@@ -1,0 +1,26 @@
+/* Branches that are equal: clusters that change places without any stage of any split taking more
+ * or less. Some best split has them in order, so the exact program need not try the others. */
+#ifndef PSPLIT_PARTITION_EQUAL_BRANCHES_H
+#define PSPLIT_PARTITION_EQUAL_BRANCHES_H
+
+#include "budget.h"
+#include "instance.h"
+
+/* Order edges of an instance with those between equal branches. */
+typedef struct psplit_i_equal_branches {
+  uint32_t n;       /* clusters of the instance that it was asked for; 0: of none */
+  uint32_t n_edges; /* between equal branches */
+  uint32_t *pred_off, *pred, *succ_off, *succ;
+} psplit_i_equal_branches;
+
+/* Of `instance`, in the arena. n_edges stays 0 where the budget does not suffice, too. Errors:
+ * NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_equal_branches_make(const psplit_i_instance *instance,
+                                                         psplit_i_budget *budget,
+                                                         psplit_i_arena *arena,
+                                                         psplit_i_equal_branches *out);
+/* The instance with these edges; it owns nothing. */
+psplit_i_instance psplit_i_equal_branches_order(const psplit_i_equal_branches *branches,
+                                                const psplit_i_instance *instance);
+
+#endif
