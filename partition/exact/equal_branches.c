@@ -259,7 +259,6 @@ psplit_code psplit_i_equal_branches_make(const psplit_i_instance *instance, pspl
   finder f = {0};
   psplit_i_arena scratch;
   *out = (psplit_i_equal_branches){.n = n};
-  if (instance->problem->n_link_classes) return PSPLIT_OK; /* a stage's number tells its links */
   psplit_i_arena_init(&scratch, 0);
   uint64_t *edges = PSPLIT_NEW(&scratch, uint64_t, (size_t)n_known + n);
   PSPLIT_TRY(init(&f, instance, &scratch));

@@ -33,7 +33,9 @@ bool psplit_i_state_stuck(const psplit_i_solver_state *a) {
 /* The instance with equal branches in order, where there are any: found once for each instance. */
 static psplit_code order_equal(psplit_i_solver_state *a, psplit_i_instance *out) {
   *out = a->instance;
-  if (a->instance.n > EQUAL_CLUSTERS) return PSPLIT_OK;
+  if (a->instance.n > EQUAL_CLUSTERS ||
+      !psplit_i_takes(PSPLIT_I_RULE_EQUAL_BRANCHES, a->automaton.features))
+    return PSPLIT_OK;
   if (a->equal.n == 0 && psplit_i_equal_branches_make(&a->instance, a->request->budget, &a->arena,
                                                       &a->equal) != PSPLIT_OK)
     return psplit_i_nomem(a->request->diag);
