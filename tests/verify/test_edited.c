@@ -91,6 +91,20 @@ static const char COPIES[] =
   "<domain: \"local\", opset_import: [\"\": 17, \"local\": 1]>\n"
   "Drawn (X) => (Y) { M = local.Tame (X) Y = RandomNormalLike (M) }\n";
 
+/* Nodes without outputs are told apart by what they are: several of them. */
+static const char WATCHED[] =
+  "<ir_version: 8, opset_import: [\"\": 17, \"other\": 1]>\n"
+  "main (float[2,8] x) => (float[2,8] y) {\n"
+  "  [a] a = Neg (x)\n"
+  "  [s1] = other.Watch (a)\n"
+  "  [s2] = other.Log (a)\n"
+  "  [s3] = other.Watch (x)\n"
+  "  [s4] = other.Log (x)\n"
+  "  [s5] = other.Count (a)\n"
+  "  [s6] = other.Count (x)\n"
+  "  [y] y = Relu (a)\n"
+  "}\n";
+
 enum { N_FILES = 3, MANIFEST = 2 };
 
 static const char *const PATHS[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json"};
@@ -629,8 +643,14 @@ static const edited_split OF_COPIES[] = {
    {{1, "  [y1]", "  z = psplit.Recv <tag = 0, peer = 0, tensor = \"c0\"> ()\n  [y1]", NULL}}},
 };
 
+static const edited_split OF_WATCHED[] = {
+  {PSPLIT_OK, "", {{0, "", "", NULL}}},
+  {PSPLIT_MISMATCH, "node s2 is not in the model", {{0, "Log (a)", "Log (a, a)", NULL}}},
+};
+
 static const char *const copies_pins[] = {"[csbf]*=0", "y*=1"};
 
+static const char *const watched_pins[] = {"[as]*=0", "y=1"};
 static const char *const pins[] = {"[abkpq]=0", "[cyf]*=1"};
 static const char *const old_pins[] = {"[ab]=0", "y=1"};
 
@@ -666,6 +686,13 @@ static void of_copies(void **state) {
   (void)state;
   split(COPIES, copies_pins, 2, PSPLIT_BOUNDARY_SENDRECV);
   each_is_told(OF_COPIES, sizeof OF_COPIES / sizeof *OF_COPIES, true);
+  forget();
+}
+
+static void of_nodes_without_outputs(void **state) {
+  (void)state;
+  split(WATCHED, watched_pins, 2, PSPLIT_BOUNDARY_IO);
+  each_is_told(OF_WATCHED, sizeof OF_WATCHED / sizeof *OF_WATCHED, true);
   forget();
 }
 
@@ -757,9 +784,14 @@ static void what_is_asked_wrongly(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
-  const struct CMUnitTest tests[] = {TEST(over_send_and_recv), TEST(over_inputs_and_outputs),
-                                     TEST(of_old_models),      TEST(of_defaults),
-                                     TEST(of_copies),          TEST(one_file),
-                                     TEST(of_another_model),   TEST(what_is_asked_wrongly)};
+  const struct CMUnitTest tests[] = {TEST(over_send_and_recv),
+                                     TEST(over_inputs_and_outputs),
+                                     TEST(of_old_models),
+                                     TEST(of_defaults),
+                                     TEST(of_copies),
+                                     TEST(of_nodes_without_outputs),
+                                     TEST(one_file),
+                                     TEST(of_another_model),
+                                     TEST(what_is_asked_wrongly)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
