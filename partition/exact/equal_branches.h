@@ -13,8 +13,8 @@ typedef struct psplit_i_equal_branches {
   uint32_t *pred_off, *pred, *succ_off, *succ;
 } psplit_i_equal_branches;
 
-/* Of `instance`, where links are alike, in the arena. n_edges stays 0 where the budget does not suffice, too. Errors:
- * NOMEM. */
+/* Of `instance`, where links are alike, in the arena. n_edges stays 0 where the budget does not
+ * suffice, too. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_equal_branches_make(const psplit_i_instance *instance,
                                                          psplit_i_budget *budget,
                                                          psplit_i_arena *arena,

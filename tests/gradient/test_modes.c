@@ -1,5 +1,6 @@
 /* What depends on how a model is trained: nodes that draw, batches that are normalised, and nodes
- * Gradient, which say themselves what is differentiated. Each is taken, noted or refused by name. */
+ * Gradient, which say themselves what is differentiated. Each is taken, noted or refused by name.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@ extern const psplit_i_trained_weight WEIGHTS[N_WEIGHTS];
 extern bool cannot_exchange;
 
 /* A checkpoint of `step` in `path`; tensors are dealt to the stages in turn. */
-psplit_code save(const char *path, uint64_t step, uint32_t n_stages, const char *optimizer,
-                 psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code save(const char *path, uint64_t step, uint32_t n_stages,
+                                 const char *optimizer, psplit_diag *diag);
 void must_save(const char *path, uint64_t step, uint32_t n_stages);
 /* The step of the checkpoint in `path`, all of which is as it was written; -1 and *out_diag: it
  * cannot be opened. */

@@ -1,6 +1,6 @@
 /* Why: what is spoilt in stages that train is told, by the line that says what. The stages, what
- * belongs to them and the manifest are edited as text; training_changes.py spoils all else, and states have a test of their
- * own. */
+ * belongs to them and the manifest are edited as text; training_changes.py spoils all else, and
+ * states have a test of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
