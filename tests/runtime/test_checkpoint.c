@@ -1,6 +1,6 @@
 /* Why: a checkpoint is read as it was written, by any number of stages, and whoever looks for one
- * is told of one that does not fit or is not whole. What happens to who writes one, and what it leaves
- * behind: test_checkpoint_trouble.c. */
+ * is told of one that does not fit or is not whole. What happens to who writes one, and what it
+ * leaves behind: test_checkpoint_trouble.c. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
