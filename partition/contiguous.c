@@ -124,10 +124,11 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
 enum { WITHOUT_LIMIT_S = 30 }; /* for the relaxation, where nothing limits the rest */
 
 /* Solves the relaxation of `problem`, the request's own with another trunk perhaps, to the least
- * links if they matter, for one part in `share` of what is left of the budget. */
+ * links if they matter, for one part in `share` of what is left of the budget; less where it does
+ * not get to a bound that is known. */
 static psplit_code solve_relaxed(const psplit_i_solver_request *request,
                                  const psplit_problem *problem, bool links_matter, uint32_t share,
-                                 psplit_i_result *out_result) {
+                                 int64_t known, psplit_i_result *out_result) {
   psplit_problem least = *problem;
   psplit_code code = PSPLIT_OK;
   if (least.message_ns) code = psplit_i_messages_relax(problem, request->arena, &least);
@@ -148,6 +149,7 @@ static psplit_code solve_relaxed(const psplit_i_solver_request *request,
   relaxed.options = &options;
   relaxed.budget = &part;
   relaxed.is_start = true;
+  relaxed.known = known;
   code = solve(&relaxed, out_result);
   psplit_i_spend(request->budget, part.spent);
   return code;
@@ -189,7 +191,7 @@ static psplit_code ask_other_trunk(const psplit_i_solver_request *request, bool 
   psplit_diag ignored = {0}; /* that too little time finds no split says nothing */
   psplit_i_solver_request quiet = *request;
   quiet.diag = &ignored;
-  code = solve_relaxed(&quiet, &other, links_matter, SHARE, &result);
+  code = solve_relaxed(&quiet, &other, links_matter, SHARE, 0, &result);
   if (code == PSPLIT_NOMEM) PSPLIT_FAIL(psplit_i_nomem(request->diag));
   if (code == PSPLIT_OK) psplit_i_result_raise(io_result, result.bound, result.bound_by);
   code = PSPLIT_OK;
@@ -222,8 +224,10 @@ static psplit_code solve_pairs(const psplit_i_solver_request *request, bool link
   carry_over left = {0};
   bool stopped;
   int64_t at_once = 0;
-  psplit_code code = solve_relaxed(request, request->problem, links_matter, 2, out_result);
-  if (code == PSPLIT_OK && request->problem->message_ns) code = bound_at_once(request, &at_once);
+  psplit_code code = PSPLIT_OK;
+  if (request->problem->message_ns) code = bound_at_once(request, &at_once);
+  if (code == PSPLIT_OK)
+    code = solve_relaxed(request, request->problem, links_matter, 2, at_once, out_result);
   /* Where a trunk tells less than all devices together, another one hardly tells more: annealing
    * has that time. */
   left.anneals_start = at_once > out_result->bound;

@@ -340,6 +340,13 @@ static psplit_code bounds(psplit_i_solver_state *a) {
   return code == PSPLIT_OK && late ? psplit_i_state_ask_late(a) : code;
 }
 
+/* Of a start whose bounds say less than is known without it the split counts alone; and where
+ * annealing gets to from that does not hang on how much search it had. Few clusters may be decided
+ * yet. */
+static bool is_good_enough(const psplit_i_solver_state *a) {
+  return a->result->bound < a->request->known && a->instance.n > FEW_CLUSTERS;
+}
+
 /* All solvers in turn. */
 static psplit_code improve(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
@@ -351,8 +358,10 @@ static psplit_code improve(psplit_i_solver_state *a) {
     if (a->axis.limit != a->best.value)
       PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
     if (psplit_i_state_done(a)) break;
-    for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && !turn.again; i++)
+    for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && !turn.again; i++) {
       if (STEPS[i].turn) PSPLIT_TRY(STEPS[i].turn(a, &turn));
+      if (i == PSPLIT_I_SOLVER_EXACT && !turn.again && is_good_enough(a)) return PSPLIT_OK;
+    }
     if (turn.again || a->best.value < turn.before) continue;
     for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
       if (STEPS[i].late) PSPLIT_TRY(STEPS[i].late(a, &turn));

@@ -34,7 +34,8 @@ enum {
   FEW_ANEW = 4,    /* searches that may each find a better split than it has, */
   ROUNDS_ANEW = 4, /* of so many rounds, */
   MOST_ANEW = 40,  /* and orders in each, at most, */
-  ANEW_TIMES = 3   /* for so many times what annealing took of the budget */
+  ANEW_TIMES = 3,  /* for so many times what annealing took of the budget */
+  START_TIMES = 2  /* that a start is annealed, with other chains */
 };
 
 static psplit_i_bound_query query_of(psplit_i_solver_state *a) {
@@ -223,9 +224,8 @@ static psplit_code search_another(psplit_i_solver_state *a, uint64_t salt, uint6
 /* Another start is annealed; a->trial is what comes of it where that is better. */
 static psplit_code anneal_from(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
                                psplit_i_assignment *io_start) {
-  const psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
-                                                      psplit_i_splitmix64(salt, 0), n_steps,
-                                                      a->anneals_high, NULL, io_start);
+  const psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, salt,
+                                                      n_steps, a->anneals_high, NULL, io_start);
   if (code == PSPLIT_OK && io_start->value < a->trial.value)
     psplit_i_assignment_copy(&a->trial, io_start, &a->instance);
   return code;
@@ -244,7 +244,22 @@ static psplit_code anneal_another(psplit_i_solver_state *a, uint64_t salt, uint6
   psplit_i_assignment_copy(&a->trial, a->best.value < annealed.value ? &a->best : &annealed,
                            &a->instance);
   if (other.value < PSPLIT_I_INF && !psplit_i_state_done(a))
-    PSPLIT_TRY(anneal_from(a, salt, n_steps, &other));
+    PSPLIT_TRY(anneal_from(a, psplit_i_splitmix64(salt, 0), n_steps, &other));
+out:
+  return code;
+}
+
+/* The caller's start, by more chains than one set. */
+static psplit_code anneal_start(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
+                                const psplit_i_assignment *start) {
+  psplit_code code;
+  psplit_i_assignment now;
+  PSPLIT_TRY(psplit_i_assignment_init(&now, &a->instance, &a->arena));
+  for (uint64_t k = 0; k < START_TIMES && may_anneal_windows(a); k++) {
+    if (psplit_i_expired(a->request->budget)) break;
+    psplit_i_assignment_copy(&now, start, &a->instance);
+    PSPLIT_TRY(anneal_from(a, psplit_i_splitmix64(salt, k), n_steps, &now));
+  }
 out:
   return code;
 }
@@ -269,9 +284,8 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   bool low_won;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
                                                 n_steps, a->anneals_high, &low_won, &a->trial);
-  if (code == PSPLIT_OK && turn->start && may_anneal_windows(a))
-    code = anneal_from(a, turn->salt, n_steps, turn->start);
-  if (code == PSPLIT_OK && may_anneal_another(a))
+  if (code == PSPLIT_OK && turn->start) code = anneal_start(a, turn->salt, n_steps, turn->start);
+  if (code == PSPLIT_OK && !turn->start && may_anneal_another(a))
     code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
   if (code == PSPLIT_OK && may_anneal_windows(a))
     code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,

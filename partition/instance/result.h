@@ -25,6 +25,8 @@ typedef struct psplit_i_solver_request {
   bool relaxed;  /* a relaxation of another: nothing is left out again, and ties stay as they are */
   bool is_start; /* its split is where another search begins, which counts more */
   int64_t enough; /* of a relaxation: a split of no more shows that it says nothing new; or 0 */
+  int64_t known;  /* of a start: a bound that there is without it, or 0; below that only its split
+                     counts */
 } psplit_i_solver_request;
 
 /* No split, and the bound 0. Arrays live in request->arena. Errors: NOMEM. */
