@@ -79,7 +79,7 @@ OUTPUTS = {"split": "output annotate certificate depfile lower-gradient training
            "inspect": "output log dump-dir", "plan": "certificate log", "merge": "output log", "verify": "log",
            "learn": "output state log", "run": "output profile trace log", "train": "trace export log checkpoint",
            "generate": "log", "serve": "log"}
-READ = ("model prompts prompt-split encoder input onnxruntime devices costs pins policy load-pass-plugin data eval-data resume "
+READ = ("model prompts prompt-split encoder input onnxruntime custom-ops devices costs pins policy load-pass-plugin data eval-data resume "
         "weights-of trace probe")
 
 
