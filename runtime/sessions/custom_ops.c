@@ -47,6 +47,18 @@ out:
   return code;
 }
 
+/* Domains of operators are in a table of the process, which ONNX Runtime (1.30) looks into and then
+ * adds to: of two threads that create their first sessions with a domain, one fails. */
+OrtStatus *psplit_i_custom_ops_create(const psplit_i_ort *ort, const char *path,
+                                      const OrtSessionOptions *settings, OrtSession **out) {
+  static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+  if (!ort->n_custom_ops) return ort->api.CreateSession(ort->env, path, settings, out);
+  pthread_mutex_lock(&alone);
+  OrtStatus *status = ort->api.CreateSession(ort->env, path, settings, out);
+  pthread_mutex_unlock(&alone);
+  return status;
+}
+
 void psplit_i_custom_ops_advise(const psplit_i_ort *ort, psplit_diag *diag) {
   static const char *const UNKNOWN[] = {"is not a registered function/op", "No Op registered for"};
   if (ort->n_custom_ops) return;

@@ -272,8 +272,8 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(psplit_i_binding_device(options, diag, &device));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
   PSPLIT_TRY(apply(ort, settings, options, path, diag));
-  code =
-    psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag);
+  code = psplit_i_ort_check(ort, psplit_i_custom_ops_create(ort, path, settings, &s.session), path,
+                            diag);
   if (code != PSPLIT_OK) psplit_i_custom_ops_advise(ort, diag);
   PSPLIT_TRY(code);
   PSPLIT_TRY(psplit_i_placement_check(&s, options, diag));

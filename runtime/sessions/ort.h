@@ -30,11 +30,13 @@ void psplit_i_ort_close(psplit_i_ort *ort); /* a zeroed one is fine */
 /* Behind psplit_onnxruntime_add_custom_ops; leaves `ort` as it is where it fails. */
 PSPLIT_MUST_USE psplit_code psplit_i_ort_add_custom_ops(psplit_i_ort *ort, const char *path,
                                                         psplit_diag *diag);
-/* By psplit_i_session_open: those libraries before, and after a failure what would help where an
- * operator is unknown and there are none. */
+/* By psplit_i_session_open: those libraries before, creating the session, and after a failure what
+ * would help where an operator is unknown and there are none. */
 PSPLIT_MUST_USE psplit_code psplit_i_custom_ops_register(const psplit_i_ort *ort,
                                                          OrtSessionOptions *settings,
                                                          psplit_diag *diag);
+OrtStatus *psplit_i_custom_ops_create(const psplit_i_ort *ort, const char *path,
+                                      const OrtSessionOptions *settings, OrtSession **out);
 void psplit_i_custom_ops_advise(const psplit_i_ort *ort, psplit_diag *diag);
 
 /* Turns a status into a failure "<what>: <message>" and releases it; NULL is OK. */

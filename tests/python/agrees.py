@@ -26,7 +26,7 @@ ok = tap.ok
 
 # What the command does besides planning, splitting, annotating and certifying, or before it; what is said otherwise.
 COMMAND_ALONE = set("""help version quiet verbose log color json depfile plan-only print-pipeline help-passes
-    completion clean all-transfers micro-batches limits schedule target probe autotune onnxruntime optimization input
+    completion clean all-transfers micro-batches limits schedule target probe autotune onnxruntime custom-ops optimization input
     load-pass-plugin training loss loss-output train freeze print-trainable gradient-of lower-gradient training-info
     optimizer recompute trained-weights weight-gradients batch-norm dropout max-text max-unpacked""".split())
 SAID_OTHERWISE = {
