@@ -235,6 +235,29 @@ static psplit_code add_compute(psplit_i_check *c) {
   return PSPLIT_OK;
 }
 
+/* What the checker works on and fills, with the labels that it is given; false: no memory. */
+static bool begin(psplit_i_check *c) {
+  const psplit_problem *problem = c->p;
+  const uint32_t n = problem->n_nodes, n_stages = psplit_problem_n_stages(problem);
+  const bool hops = problem->next_hop && c->options->objective == PSPLIT_LATENCY;
+  const bool sent = problem->next_hop && problem->message_ns;
+  psplit_solution *out = c->out;
+  out->n_nodes = n;
+  out->n_stages = n_stages;
+  out->solver = out->bound = "check";
+  out->stage = malloc(n * sizeof *out->stage);
+  out->chunk = calloc(n, sizeof *out->chunk);
+  out->stages = calloc(n_stages, sizeof *out->stages);
+  c->mark = malloc(n_stages * sizeof *c->mark);
+  if (hops) c->hops = calloc((size_t)n_stages * n_stages, sizeof *c->hops);
+  if (sent) c->sent = calloc((size_t)n_stages * n_stages, sizeof *c->sent);
+  if (!out->stage || !out->chunk || !out->stages || !c->mark) return false;
+  if ((hops && !c->hops) || (sent && !c->sent)) return false;
+  memcpy(out->stage, c->stage, n * sizeof *out->stage);
+  if (c->chunk) memcpy(out->chunk, c->chunk, n * sizeof *out->chunk);
+  return true;
+}
+
 psplit_code psplit_partition_check(const psplit_problem *problem,
                                    const psplit_partition_options *given, const uint32_t *stage,
                                    const uint32_t *chunk, const uint32_t *stage_device,
@@ -252,25 +275,8 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   psplit_i_check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out),
                       diag,    NULL,    NULL,  NULL};
-  const uint32_t n = problem->n_nodes;
-  bool *twin = malloc(n);
-  if (!c.out || !twin) goto nomem;
-  c.out->n_nodes = n;
-  c.out->n_stages = psplit_problem_n_stages(problem);
-  c.out->stage = malloc(n * sizeof *c.out->stage);
-  c.out->chunk = calloc(n, sizeof *c.out->chunk);
-  c.out->stages = calloc(c.out->n_stages, sizeof *c.out->stages);
-  c.mark = malloc(c.out->n_stages * sizeof *c.mark);
-  const bool hops = problem->next_hop && options->objective == PSPLIT_LATENCY;
-  if (hops) c.hops = calloc((size_t)c.out->n_stages * c.out->n_stages, sizeof *c.hops);
-  const bool sent = problem->next_hop && problem->message_ns;
-  if (sent) c.sent = calloc((size_t)c.out->n_stages * c.out->n_stages, sizeof *c.sent);
-  if (!c.out->stage || !c.out->chunk || !c.out->stages || !c.mark || (hops && !c.hops) ||
-      (sent && !c.sent))
-    goto nomem;
-  memcpy(c.out->stage, stage, n * sizeof *stage);
-  if (chunk) memcpy(c.out->chunk, chunk, n * sizeof *chunk);
-  c.out->solver = c.out->bound = "check";
+  bool *twin = malloc(problem->n_nodes);
+  if (!c.out || !twin || !begin(&c)) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(check_labels(&c));
   PSPLIT_TRY(assign_devices(&c, stage_device, replicas));
   PSPLIT_TRY(check_together(&c, twin));
@@ -299,9 +305,6 @@ out:
   free(twin);
   psplit_solution_destroy(c.out);
   return code;
-nomem:
-  code = psplit_i_nomem(diag);
-  goto out;
 }
 
 void psplit_solution_destroy(psplit_solution *solution) {
