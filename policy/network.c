@@ -111,14 +111,12 @@ static void add_all(psplit_i_real *sum, const psplit_i_real *x, uint32_t n) {
   for (uint32_t j = 0; j < n; j++) sum[j] += x[j];
 }
 
-void psplit_i_encode_back(const psplit_i_policy_network *w, const psplit_i_policy_graph *g,
-                          const psplit_i_encoding *c, const psplit_i_real *d_score,
-                          const psplit_i_real *d_gru, const psplit_i_real *d_start,
-                          psplit_i_real *scratch, psplit_i_policy_network *d) {
-  const uint32_t n = g->n;
-  const size_t layer = (size_t)n * W;
-  psplit_i_real *d_e = scratch, *d_before = scratch + layer;
-  const psplit_i_real *last = c->e + PSPLIT_I_ROUNDS * layer;
+/* From scores, states and the beginning back to the last round's encodings, d_e [n][W]. */
+static void readout_back(const psplit_i_policy_network *w, uint32_t n, const psplit_i_encoding *c,
+                         const psplit_i_real *d_score, const psplit_i_real *d_gru,
+                         const psplit_i_real *d_start, psplit_i_real *d_e,
+                         psplit_i_policy_network *d) {
+  const psplit_i_real *last = c->e + PSPLIT_I_ROUNDS * (size_t)n * W;
   psplit_i_real d_pre[M], d_pooled[W] = {0};
   for (uint32_t j = 0; j < M; j++) d_pre[j] = d_start[j] * (1 - c->start[j] * c->start[j]);
   add_all(d->start_bias, d_pre, M);
@@ -136,36 +134,59 @@ void psplit_i_encode_back(const psplit_i_policy_network *w, const psplit_i_polic
     psplit_i_rows_grad(e, dg, W, 3 * M, d->gru_item);
     psplit_i_rows_back(dg, w->gru_item, W, 3 * M, de);
   }
+}
+
+/* Adds to d_before, of all items, what comes back through the mean over item i's predecessors, or
+ * successors, of z [W], the gradient of item i before the rectifier. */
+static void mean_back(const psplit_i_policy_graph *g, uint32_t i, bool successors,
+                      const psplit_i_real *z, const psplit_i_real *weight,
+                      psplit_i_real *d_before) {
+  const uint32_t *off = successors ? g->succ_off : g->pred_off;
+  const uint32_t *list = successors ? g->succ : g->pred;
+  const uint32_t degree = off[i + 1] - off[i];
+  psplit_i_real d_mean[W] = {0};
+  if (degree == 0) return;
+  psplit_i_rows_back(z, weight, W, W, d_mean);
+  for (uint32_t k = off[i]; k < off[i + 1]; k++)
+    for (uint32_t j = 0; j < W; j++)
+      d_before[(size_t)list[k] * W + j] += d_mean[j] / (psplit_i_real)degree;
+}
+
+/* Round r back: from d_e, of what it made, to d_before, of what it was given. */
+static void round_back(const psplit_i_policy_network *w, const psplit_i_policy_graph *g,
+                       const psplit_i_encoding *c, uint32_t r, const psplit_i_real *d_e,
+                       psplit_i_real *d_before, psplit_i_policy_network *d) {
+  const size_t layer = (size_t)g->n * W, square = (size_t)r * W * W;
+  const psplit_i_real *before = c->e + r * layer, *after = before + layer;
+  const psplit_i_real *pred = c->mean + 2 * r * layer, *succ = pred + layer;
+  memcpy(d_before, d_e, layer * sizeof *d_e); /* around the layer */
+  for (uint32_t i = 0; i < g->n; i++) {
+    psplit_i_real z[W];
+    const uint32_t off = i * W;
+    for (uint32_t j = 0; j < W; j++) z[j] = after[off + j] > before[off + j] ? d_e[off + j] : 0;
+    add_all(d->round_bias + r * W, z, W);
+    psplit_i_rows_grad(before + off, z, W, W, d->round_self + square);
+    psplit_i_rows_grad(pred + off, z, W, W, d->round_pred + square);
+    psplit_i_rows_grad(succ + off, z, W, W, d->round_succ + square);
+    psplit_i_rows_back(z, w->round_self + square, W, W, d_before + off);
+    mean_back(g, i, false, z, w->round_pred + square, d_before);
+    mean_back(g, i, true, z, w->round_succ + square, d_before);
+  }
+}
+
+void psplit_i_encode_back(const psplit_i_policy_network *w, const psplit_i_policy_graph *g,
+                          const psplit_i_encoding *c, const psplit_i_real *d_score,
+                          const psplit_i_real *d_gru, const psplit_i_real *d_start,
+                          psplit_i_real *scratch, psplit_i_policy_network *d) {
+  psplit_i_real *d_e = scratch, *d_before = scratch + (size_t)g->n * W;
+  readout_back(w, g->n, c, d_score, d_gru, d_start, d_e, d);
   for (uint32_t r = PSPLIT_I_ROUNDS; r-- > 0;) {
-    const psplit_i_real *before = c->e + r * layer, *after = before + layer;
-    const psplit_i_real *pred = c->mean + 2 * r * layer, *succ = pred + layer;
-    memcpy(d_before, d_e, layer * sizeof *d_e); /* around the layer */
-    for (uint32_t i = 0; i < n; i++) {
-      psplit_i_real z[W], d_mean[W];
-      uint32_t off = i * W;
-      for (uint32_t j = 0; j < W; j++) z[j] = after[off + j] > before[off + j] ? d_e[off + j] : 0;
-      add_all(d->round_bias + r * W, z, W);
-      psplit_i_rows_grad(before + off, z, W, W, d->round_self + r * W * W);
-      psplit_i_rows_grad(pred + off, z, W, W, d->round_pred + r * W * W);
-      psplit_i_rows_grad(succ + off, z, W, W, d->round_succ + r * W * W);
-      psplit_i_rows_back(z, w->round_self + r * W * W, W, W, d_before + off);
-      for (uint32_t side = 0; side < 2; side++) {
-        const uint32_t *list_off = side ? g->succ_off : g->pred_off;
-        const uint32_t *list = side ? g->succ : g->pred;
-        const uint32_t degree = list_off[i + 1] - list_off[i];
-        if (degree == 0) continue;
-        memset(d_mean, 0, sizeof d_mean);
-        psplit_i_rows_back(z, (side ? w->round_succ : w->round_pred) + r * W * W, W, W, d_mean);
-        for (uint32_t k = list_off[i]; k < list_off[i + 1]; k++)
-          for (uint32_t j = 0; j < W; j++)
-            d_before[(size_t)list[k] * W + j] += d_mean[j] / (psplit_i_real)degree;
-      }
-    }
+    round_back(w, g, c, r, d_e, d_before, d);
     psplit_i_real *swap = d_e;
     d_e = d_before;
     d_before = swap;
   }
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < g->n; i++) {
     psplit_i_real z[W];
     for (uint32_t j = 0; j < W; j++) {
       const size_t at = (size_t)i * W + j;
