@@ -228,6 +228,7 @@ psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, p
   if (feed->records) {
     const psplit_code read =
       psplit_i_records_next(feed->records, feed->ort, &feed->wanted, diag, out);
+    if (read == PSPLIT_INVALID) psplit_i_diag_context(diag, "input %s", feed->input);
     return read == PSPLIT_OK ? take(feed, psplit_i_records_path(feed->records), out, diag) : read;
   }
   if (feed->give) return ask(feed, micro_batch, diag, out);

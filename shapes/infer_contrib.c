@@ -181,7 +181,10 @@ void psplit_i_infer_gather_block_quantized(psplit_i_site *at) {
   int32_t n = 0;
   for (int32_t i = 0; i < indices->rank; i++) dims[n++] = indices->dims[i];
   for (int32_t i = 1; i < data->rank; i++) dims[n++] = data->dims[i];
-  /* uint8 data may hold several elements a byte. */
-  if (n > 0 && data->elem == 2) dims[n - 1] = psplit_i_dim_fresh(at->dims);
+  /* uint8 data holds two elements a byte, or one. */
+  const int64_t bits = psplit_i_int(at, "bits", 4);
+  if (data->rank > 1 && data->elem == 2)
+    dims[n - 1] = bits == 4 || bits == 8 ? psplit_i_dim_mul_const(at->dims, dims[n - 1], 8 / bits)
+                                         : psplit_i_dim_fresh(at->dims);
   psplit_i_out(at, 0, psplit_i_elem(at, 2), n, dims);
 }
