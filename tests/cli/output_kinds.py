@@ -178,13 +178,14 @@ def linked(bed, row):
 
 def read_until(ended, fd, content):
     while True:
+        last = ended.is_set()  # asked before: the command may write and end behind a look that finds nothing
         try:
             part = os.read(fd, 1 << 16)
         except BlockingIOError:  # it is open for writing
             part = None
         if part:
             content.append(part)
-        elif part == b"" and ended.is_set():
+        elif part == b"" and last:
             return
         else:
             time.sleep(0.01)
