@@ -3,16 +3,16 @@
 //   node custom_ops.mjs RUN SPLIT VERIFY SERVE LIBRARY OTHER_LIBRARY NO_LIBRARY
 //
 // LIBRARY has Twice of the domain test.ops, OTHER_LIBRARY Thrice of test.other (custom_ops.c); SERVE may be "".
-import { spawn } from 'node:child_process';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { Clients, INFER } from '../serve/client.mjs';
 import { writeModel } from '../support/text_model.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner, env } from './runner.mjs';
+import { env } from './runner.mjs';
 
 const [runner, splitter, verifier, server, library, other, none] = process.argv.slice(2).map((path) => path && resolve(path));
-const r = new Runner(runner, splitter);
-const { tap, tmp } = r;
+const all = new Clients(server, runner, splitter);
+const { tap, tmp, each: r } = all;
 
 const model = join(tmp, 'custom.onnx');
 writeModel(`<ir_version: 8, opset_import: ["": 17, "test.ops": 1, "test.other": 1]>
@@ -27,7 +27,7 @@ writeNpy(join(tmp, 'x.npy'), given);
 const want = Buffer.from(given.data.map((x) => -6 * Math.max(x, 0)).buffer);
 const dir = join(tmp, 'stages');
 const split = r.start(splitter, [model, '-k', '3', '-o', dir, '-q']);
-if (!tap.ok(split.status === 0, 'a model with custom operators is split', split.stderr)) tap.done();
+if (!tap.ok(split.status === 0, 'a model with custom operators is split', split.stderr)) process.exit(1);
 
 const both = ['--custom-ops', library, '--custom-ops', other];
 const says = (title, status, pattern, program, args, options) => {
@@ -61,27 +61,12 @@ if (server) {
   // Isolated stages are processes of their own, which open the libraries too.
   for (const isolate of [[], ['--isolate']]) {
     const title = isolate.length ? 'serve, stages in processes' : 'serve';
-    const child = spawn(server, [dir, '--listen', '127.0.0.1:0', '--model-name', 'custom', ...isolate, ...both], { env });
-    let said = '';
-    const address = await new Promise((done) => {
-      const look = (data) => {
-        said += data;
-        const found = /http:\/\/[\d.]+:\d+/.exec(said);
-        if (found) done(found[0]);
-      };
-      child.stdout.on('data', look);
-      child.stderr.on('data', look);
-      child.on('exit', () => done(null));
-    });
-    let got;
-    if (address) {
-      const answer = await fetch(`${address}/v2/models/custom/infer`, { method: 'POST',
-        body: JSON.stringify({ inputs: [{ name: 'x', datatype: 'FP32', shape: [2, 3], data: [...given.data] }] }) });
-      got = await answer.text();
-    }
-    const numbers = JSON.parse(got ?? '{}').outputs?.[0].data ?? [];
-    tap.ok(Buffer.from(Float32Array.from(numbers).buffer).equals(want), title, `${said}\n${got}`);
-    child.kill();
+    const run = await all.serve([...isolate, ...both], env, dir);
+    const { bytes, json } = await all.ask(run, 'POST', INFER,
+      JSON.stringify({ inputs: [{ name: 'x', datatype: 'FP32', shape: [2, 3], data: [...given.data] }] }));
+    const numbers = json?.outputs?.[0].data ?? [];
+    tap.ok(Buffer.from(Float32Array.from(numbers).buffer).equals(want), title, `${run.stderr}\n${bytes}`);
+    await all.stop(run);
   }
 }
-tap.done();
+all.done();
