@@ -284,8 +284,9 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   bool low_won;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
                                                 n_steps, a->anneals_high, &low_won, &a->trial);
-  if (code == PSPLIT_OK && turn->start) code = anneal_start(a, turn->salt, n_steps, turn->start);
-  if (code == PSPLIT_OK && !turn->start && may_anneal_another(a))
+  if (code == PSPLIT_OK && turn->start)
+    code = anneal_start(a, turn->salt, n_steps, turn->start);
+  else if (code == PSPLIT_OK && may_anneal_another(a))
     code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
   if (code == PSPLIT_OK && may_anneal_windows(a))
     code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,

@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static psplit_problem *parsed(const char *text) {
+  psplit_diag diag = {0};
+  psplit_problem *p = NULL;
+  if (psplit_problem_parse_json(text, strlen(text), "text", &diag, &p) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return p;
+}
+
 static void own_format_is_read(void **state) {
   (void)state;
   static const char text[] =
@@ -22,10 +30,7 @@ static void own_format_is_read(void **state) {
     "             {\"id\": 9, \"time_ns\": 4, \"pin\": 1, \"auxiliary\": true}],"
     " \"tensors\": [{\"producer\": 7, \"consumers\": [9], \"bytes\": 20}],"
     " \"order\": [[7, 9]], \"weights\": [{\"bytes\": 6, \"users\": [7, 9]}]}";
-  psplit_diag diag = {0};
-  psplit_problem *p = NULL;
-  if (psplit_problem_parse_json(text, sizeof text - 1, "text", &diag, &p) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
+  psplit_problem *p = parsed(text);
   assert_int_equal(p->n_nodes, 2);
   assert_int_equal(p->n_classes, 2);
   assert_int_equal(psplit_problem_n_stages(p), 3);
@@ -47,10 +52,7 @@ static void published_format_is_read(void **state) {
     "{\"id\": 2, \"supportedOnFpga\": false, \"cpuLatency\": 1, \"fpgaLatency\": 0, \"size\": 1,"
     " \"isBackwardNode\": true, \"colorClass\": -3}],"
     "\"edges\": [{\"sourceId\": 4, \"destId\": 2, \"cost\": 0.25, \"size\": 1}]}";
-  psplit_diag diag = {0};
-  psplit_problem *p = NULL;
-  if (psplit_problem_parse_json(text, sizeof text - 1, "text", &diag, &p) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
+  psplit_problem *p = parsed(text);
   assert_true(p->time_ns[0] == (int64_t)(2.5 * p->ticks_per_unit));
   assert_true(p->time_ns[2] == PSPLIT_TIME_FORBIDDEN);
   assert_int_equal(p->weight_bytes[0], 61);
