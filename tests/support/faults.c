@@ -97,7 +97,7 @@ int posix_memalign(void **out, size_t alignment, size_t bytes) {
 
 /* --- the clock --- */
 
-/* Each of the first readings is up to 97 ms later than the last: all in all less than one second. */
+/* Each of the first readings is up to 97 ms later than the last: all in all less than a second. */
 int clock_gettime(clockid_t clock, struct timespec *out) {
   static int (*real_clock)(clockid_t, struct timespec *);
   static atomic_uint n_readings;
