@@ -223,31 +223,38 @@ static void *spin(void *user) {
   return NULL;
 }
 
-/* What a machine can do does not depend on who else is at work. */
-static void calibration_does_not_mind_others(void **state) {
-  enum { N_OTHERS = 16 };
-  (void)state;
+/* A machine's rate, beside threads that never rest. */
+static double calibrated(int n_others) {
+  enum { MOST_OTHERS = 16 };
   psplit_diag diag = {0};
   char *text;
-  double rate[2];
-  for (int busy = 0; busy < 2; busy++) {
-    pthread_t others[N_OTHERS];
-    atomic_bool stop = false;
-    for (int i = 0; busy && i < N_OTHERS; i++)
-      assert_int_equal(pthread_create(&others[i], NULL, spin, &stop), 0);
-    const psplit_code code = psplit_devices_calibrate(&diag, &text);
-    atomic_store(&stop, true);
-    for (int i = 0; busy && i < N_OTHERS; i++) pthread_join(others[i], NULL);
-    assert_int_equal(code, PSPLIT_OK);
-    const char *at = strstr(text, "\"float32\":");
-    assert_non_null(at);
-    rate[busy] = strtod(at + strlen("\"float32\":"), NULL);
-    assert_true(rate[busy] > 0);
-    free(text);
+  pthread_t others[MOST_OTHERS];
+  atomic_bool stop = false;
+  assert_true(n_others <= MOST_OTHERS);
+  for (int i = 0; i < n_others; i++)
+    assert_int_equal(pthread_create(&others[i], NULL, spin, &stop), 0);
+  const psplit_code code = psplit_devices_calibrate(&diag, &text);
+  atomic_store(&stop, true);
+  for (int i = 0; i < n_others; i++) pthread_join(others[i], NULL);
+  assert_int_equal(code, PSPLIT_OK);
+  const char *at = strstr(text, "\"float32\":");
+  assert_non_null(at);
+  const double rate = strtod(at + strlen("\"float32\":"), NULL);
+  assert_true(rate > 0);
+  free(text);
+  return rate;
+}
+
+/* What a machine can do does not depend on who else is at work. Its clock does, and where cores
+ * share their units, others take some of them: one of a few tries has to show it. */
+static void calibration_does_not_mind_others(void **state) {
+  enum { MOST_TRIES = 5, N_OTHERS = 16 };
+  (void)state;
+  for (int tries = 1;; tries++) {
+    const double alone = calibrated(0), beside = calibrated(N_OTHERS);
+    if (beside >= 0.6 * alone && beside <= 1.7 * alone) return;
+    if (tries == MOST_TRIES) fail_msg("%g alone, %g beside others", alone, beside);
   }
-  /* Where cores share their units, others may take some of them. */
-  if (rate[1] < 0.6 * rate[0] || rate[1] > 1.7 * rate[0])
-    fail_msg("%g alone, %g beside others", rate[0], rate[1]);
 }
 
 int main(void) {
