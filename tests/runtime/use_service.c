@@ -295,7 +295,7 @@ static void slow(void) {
   request.respond = respond;
   psplit_code code = PSPLIT_OK;
   bool was_refused = false;
-  for (int tries = 0; tries < 100 && (n < 5 || !was_refused) && n < 32; tries++) {
+  for (int tries = 0; tries < 10000 && (n < 5 || !was_refused) && n < 32; tries++) {
     each[n].kind = 3;
     request.user = &each[n];
     code = submit(service, &request, &ids[n]);
