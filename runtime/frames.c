@@ -94,12 +94,17 @@ psplit_code psplit_i_frame_receive(int fd, psplit_i_frame_kind wanted, uint64_t 
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: it has %" PRIu32 " tensors, not %" PRIu32,
                          head.n_tensors, fails ? 0 : n_tensors);
-  if (head.n_text > (fails ? PSPLIT_DIAG_BYTES - 1 : PSPLIT_I_FRAME_TEXT_BYTES))
+  if (head.n_text > (fails ? PSPLIT_DIAG_BYTES + PSPLIT_HINT_BYTES : PSPLIT_I_FRAME_TEXT_BYTES))
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: its text has %" PRIu64 " bytes", head.n_text);
   if (fails && (head.code <= PSPLIT_OK || head.code > PSPLIT_CANCELLED))
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: a failure with code %" PRId32, head.code);
+  if (fails && (head.subject >= PSPLIT_N_SUBJECTS || head.hint >= PSPLIT_N_HINTS))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: a failure with subject %" PRIu32
+                         " and hint %" PRIu32,
+                         head.subject, head.hint);
   *out = head;
 out:
   return code;
@@ -116,6 +121,39 @@ psplit_code psplit_i_frame_text(int fd, const psplit_i_frame *frame, psplit_diag
   else
     free(text);
   return code;
+}
+
+psplit_code psplit_i_frame_send_failure(int fd, uint64_t number, const psplit_diag *why,
+                                        psplit_diag *diag) {
+  psplit_i_text text = {0};
+  psplit_code code;
+  psplit_i_text_add(&text, why->message, strlen(why->message) + 1);
+  for (uint32_t i = 0; i < why->n_hint_arguments; i++) {
+    const char *argument = psplit_hint_argument(why, i);
+    psplit_i_text_add(&text, argument, strlen(argument) + 1);
+  }
+  const psplit_i_frame frame = {.kind = PSPLIT_I_FRAME_FAILURE,
+                                .number = number,
+                                .n_text = text.n,
+                                .code = (int32_t)why->code,
+                                .subject = (uint32_t)why->subject,
+                                .hint = (uint32_t)why->hint};
+  code =
+    text.failed ? psplit_i_nomem(diag) : psplit_i_frame_send(fd, &frame, text.bytes, NULL, diag);
+  psplit_i_text_fini(&text);
+  return code;
+}
+
+psplit_code psplit_i_frame_failure(const psplit_i_frame *frame, const char *text,
+                                   psplit_diag *out) {
+  psplit_i_advice advice = {.hint = (psplit_hint)frame->hint,
+                            .subject = (psplit_subject)frame->subject};
+  const char *at = text + strlen(text) + 1, *end = text + frame->n_text;
+  for (uint32_t i = 0; i < PSPLIT_HINT_ARGUMENTS && at < end; i++) {
+    advice.arguments[i] = at;
+    at += strlen(at) + 1;
+  }
+  return psplit_i_fail_about(out, (psplit_code)frame->code, advice, "%s", text);
 }
 
 /* Numbers go where they belong; what a tensor of so many is given has no need of memory yet. */

@@ -12,7 +12,8 @@ typedef enum psplit_i_frame_kind {
   PSPLIT_I_FRAME_OPENED,
   PSPLIT_I_FRAME_RUN,     /* the tensors of a micro-batch */
   PSPLIT_I_FRAME_OUTPUTS, /* those it becomes */
-  PSPLIT_I_FRAME_FAILURE, /* text: why there are none; in place of OPENED or OUTPUTS */
+  PSPLIT_I_FRAME_FAILURE, /* text: why there are none, and what the hint has as arguments, each
+                           * with its NUL; in place of OPENED or OUTPUTS */
   PSPLIT_I_FRAME_N_KINDS
 } psplit_i_frame_kind;
 
@@ -24,10 +25,10 @@ typedef struct psplit_i_frame {
   uint64_t n_text; /* bytes */
   int32_t code;    /* psplit_code of a failure */
   uint32_t n_tensors;
+  uint32_t subject, hint; /* psplit_subject and psplit_hint of a failure */
 } psplit_i_frame;
 
-/* Sends kind, number, n_text, code and n_tensors of `frame` with text[n_text] and
- * tensors[n_tensors]. Errors: IO (the other end is gone), NOMEM, UNSUPPORTED (no dense tensor). */
+/* Sends what `frame` says but its magic number, with text[n_text] and tensors[n_tensors]. Errors: IO (the other end is gone), NOMEM, UNSUPPORTED (no dense tensor). */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_send(int fd, const psplit_i_frame *frame,
                                                 const char *text, psplit_i_tensor *const *tensors,
                                                 psplit_diag *diag);
@@ -40,6 +41,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_frame_receive(int fd, psplit_i_frame_kind w
 /* Of a head that has just come: its text, n_text bytes, which are malloc'd, and a NUL. */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_text(int fd, const psplit_i_frame *frame,
                                                 psplit_diag *diag, char **out_text);
+/* Sends why run `number` (0: none) has no answer, with what would help. Errors: IO, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_frame_send_failure(int fd, uint64_t number,
+                                                        const psplit_diag *why, psplit_diag *diag);
+/* Of a failure that has come with its text: what it says, in *out; its code. */
+PSPLIT_MUST_USE psplit_code psplit_i_frame_failure(const psplit_i_frame *frame, const char *text,
+                                                   psplit_diag *out);
 /* Its tensors, out[frame->n_tensors], which the caller releases. Errors: IO, INVALID (sizes that do
  * not agree), those of psplit_i_tensor_create. */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_tensors(int fd, const psplit_i_frame *frame,

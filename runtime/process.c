@@ -230,7 +230,7 @@ static psplit_code receive(psplit_i_process *p, psplit_i_frame_kind wanted, uint
   PSPLIT_TRY(psplit_i_frame_text(p->fd, &head, &failure, &text));
   *out_told = head.kind == PSPLIT_I_FRAME_FAILURE;
   if (*out_told)
-    code = psplit_i_fail(&failure, (psplit_code)head.code, "%s", text);
+    code = psplit_i_frame_failure(&head, text, &failure);
   else
     code = psplit_i_frame_tensors(p->fd, &head, p->options.ort, &failure, tensors);
 out:

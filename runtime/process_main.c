@@ -59,14 +59,6 @@ out:
   return code;
 }
 
-static psplit_code send_failure(uint64_t number, const psplit_diag *why, psplit_diag *diag) {
-  const psplit_i_frame frame = {.kind = PSPLIT_I_FRAME_FAILURE,
-                                .number = number,
-                                .n_text = strlen(why->message),
-                                .code = (int32_t)why->code};
-  return psplit_i_frame_send(PSPLIT_I_PROCESS_FD, &frame, why->message, NULL, diag);
-}
-
 /* One micro-batch. */
 static psplit_code serve_one(holder *h, psplit_diag *diag) {
   const psplit_i_process_task *t = &h->task;
@@ -88,8 +80,9 @@ static psplit_code serve_one(holder *h, psplit_diag *diag) {
     psplit_i_tensors_release(h->outputs, t->n_outputs);
   }
   /* An IO here is that nobody reads: the next message tells. */
-  code =
-    code == PSPLIT_OK || code == PSPLIT_IO ? PSPLIT_OK : send_failure(run.number, &failure, diag);
+  code = code == PSPLIT_OK || code == PSPLIT_IO
+           ? PSPLIT_OK
+           : psplit_i_frame_send_failure(PSPLIT_I_PROCESS_FD, run.number, &failure, diag);
 out:
   return code;
 }
@@ -108,7 +101,7 @@ static psplit_code begin(holder *h, psplit_diag *diag) {
     code = psplit_i_process_task_read(h->text, open.n_text, &failure, &h->task);
   if (code == PSPLIT_OK) code = open_all(h, &failure);
   if (code != PSPLIT_OK) {
-    PSPLIT_TRY(send_failure(0, &failure, diag));
+    PSPLIT_TRY(psplit_i_frame_send_failure(PSPLIT_I_PROCESS_FD, 0, &failure, diag));
     *diag = failure;
     return failure.code;
   }

@@ -58,6 +58,8 @@ says('too many', 2, /--custom-ops is given more than 16 times/, runner,
   [dir, '--random', ...Array(17).fill(['--custom-ops', library]).flat()]);
 
 if (server) {
+  says('a stage in a process of its own: its advice arrives', 4, /stage\d\.onnx.*is not a registered function\/op.*; --custom-ops FILE gives it/s, server,
+    [dir, '--listen', '127.0.0.1:0', '--isolate']);
   // Isolated stages are processes of their own, which open the libraries too.
   for (const isolate of [[], ['--isolate']]) {
     const title = isolate.length ? 'serve, stages in processes' : 'serve';

@@ -5,6 +5,7 @@
  * Each lie is named and costs the run it was told in, and the process; nothing is written past a
  * buffer (sanitizers look, tests/sanitize.sh), and the next process is asked as ever. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,26 @@ static void strings(reply *r) {
   memcpy(r->data, LENGTHS, sizeof LENGTHS);
 }
 
+/* A failure with advice; its text is as long as a row. */
+static void failure(reply *r) {
+  static const char TEXT[] = "it is broken.\0x\0(none)\0";
+  _Static_assert(sizeof TEXT == sizeof r->row, "");
+  r->head = (psplit_i_frame){.magic = MAGIC,
+                             .kind = PSPLIT_I_FRAME_FAILURE,
+                             .number = 1,
+                             .n_text = sizeof r->row,
+                             .code = PSPLIT_UNSUPPORTED,
+                             .subject = PSPLIT_SUBJECT_INLINE_IF,
+                             .hint = PSPLIT_HINT_INPUT_SHAPE};
+  memcpy(r->row, TEXT, sizeof r->row);
+}
+static bool is_failure(const psplit_diag *diag) {
+  return diag->code == PSPLIT_UNSUPPORTED && strcmp(diag->message, "it is broken.") == 0 &&
+         diag->subject == PSPLIT_SUBJECT_INLINE_IF && diag->hint == PSPLIT_HINT_INPUT_SHAPE &&
+         diag->n_hint_arguments == 3 && strcmp(psplit_hint_argument(diag, 0), "x") == 0 &&
+         strcmp(psplit_hint_argument(diag, 1), "(none)") == 0;
+}
+
 static void magic(reply *r) { r->head.magic++; }
 static void kind(reply *r) { r->head.kind = PSPLIT_I_FRAME_RUN; }
 static void wild_kind(reply *r) { r->head.kind = 0xffffffff; }
@@ -60,7 +81,18 @@ static void failure_text(reply *r) {
   r->head.kind = PSPLIT_I_FRAME_FAILURE;
   r->head.n_tensors = 0;
   r->head.code = PSPLIT_INVALID;
-  r->head.n_text = PSPLIT_DIAG_BYTES;
+  r->head.n_text = PSPLIT_DIAG_BYTES + PSPLIT_HINT_BYTES + 1;
+}
+static void failure_hint(reply *r) {
+  r->head.kind = PSPLIT_I_FRAME_FAILURE;
+  r->head.n_tensors = 0;
+  r->head.code = PSPLIT_INVALID;
+  r->head.hint = PSPLIT_N_HINTS;
+}
+static void failure_subject(reply *r) {
+  failure_hint(r);
+  r->head.hint = 0;
+  r->head.subject = 0x80000000;
 }
 static void failure_tensors(reply *r) {
   r->head.kind = PSPLIT_I_FRAME_FAILURE;
@@ -94,6 +126,7 @@ static const struct lie {
 } LIES[] = {
   {"numbers", numbers, none, NULL},
   {"strings", strings, none, NULL},
+  {"a failure with advice", failure, none, NULL},
   {"another magic number", numbers, magic, "makes no sense"},
   {"another kind", numbers, kind, "\"outputs\" has to come, not 3 (run)"},
   {"a kind that is none", numbers, wild_kind, "(unknown)"},
@@ -103,6 +136,9 @@ static const struct lie {
   {"a long text", numbers, long_text, "its text has"},
   {"a failure without a reason", numbers, failure_code, "a failure with code -3"},
   {"a failure of many words", numbers, failure_text, "its text has"},
+  {"a failure with a hint that is none", numbers, failure_hint,
+   "a failure with subject 0 and hint"},
+  {"a failure about nothing known", numbers, failure_subject, "a failure with subject 2147483648"},
   {"a failure with tensors", numbers, failure_tensors, "it has 1 tensors, not 0"},
   {"another type", numbers, type, "data type 99"},
   {"a type beyond 32 bits", numbers, wide_type, "data type"},
@@ -218,9 +254,11 @@ int main(int argc, char **argv) {
   for (unsigned i = 0; i < N_LIES; i++) {
     diag = (psplit_diag){0};
     const psplit_code code = ask(&ort, argv[1], i, &diag);
-    const bool good = LIES[i].word ? code == PSPLIT_PLUGIN && strstr(diag.message, LIES[i].word) &&
-                                       strstr(diag.message, "ended twice")
-                                   : code == PSPLIT_OK;
+    const bool good = LIES[i].truth == failure ? is_failure(&diag)
+                      : LIES[i].word
+                        ? code == PSPLIT_PLUGIN && strstr(diag.message, LIES[i].word) &&
+                            strstr(diag.message, "ended twice")
+                        : code == PSPLIT_OK;
     check(good, LIES[i].name, diag.message);
   }
   int n_kept = 0, n_refused = 0;
