@@ -28,6 +28,18 @@
 
 enum { MOST_WRONG = 20, MOST_ENUMERATED = 14, MOST_IN_LATTICE = 36 };
 
+static const psplit_i_method BOUNDS[] = {
+#define PSPLIT_I_BOUND(id, ...) PSPLIT_I_BOUND_##id,
+#define PSPLIT_I_SOLVER(...)
+#define PSPLIT_I_NAME(...)
+#define PSPLIT_I_RULE(...)
+#include "methods.def"
+#undef PSPLIT_I_BOUND
+#undef PSPLIT_I_SOLVER
+#undef PSPLIT_I_NAME
+#undef PSPLIT_I_RULE
+};
+
 /* Of an answer. */
 typedef struct counts {
   uint32_t feasible, infeasible, refused, in_lattice, proved, ties, united, wrong;
@@ -195,7 +207,7 @@ static void ask_bounds(const draw *d, int64_t best) {
         const psplit_i_bound_query query = {
           &request, &instance, &automaton, variant, best + more * (best / 3 + 1), 0, &axis};
         bool due = false;
-        for (uint32_t when = PSPLIT_I_AT_ONCE; when <= PSPLIT_I_AFTER_SEARCH; when++)
+        for (uint32_t when = PSPLIT_I_AT_ONCE; when <= PSPLIT_I_WHERE_STUCK; when++)
           due |= psplit_i_bound_is_due(i, &query, when);
         if (!due) continue;
         result.bound = 0;
@@ -400,6 +412,8 @@ static void every_statement_holds(void **state) {
   assert_true(n_of.proved > n_of.feasible / 2);
   assert_true(n_of.united > n_of.feasible / 20);
   assert_true(n_of.in_lattice > n_of.feasible / 50);
+  for (size_t i = 0; i < sizeof BOUNDS / sizeof *BOUNDS; i++)
+    if (!n_of.bounds[BOUNDS[i]]) fail_msg("%s was not asked", psplit_i_method_name(BOUNDS[i]));
 }
 
 int main(void) {
