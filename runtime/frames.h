@@ -28,7 +28,8 @@ typedef struct psplit_i_frame {
   uint32_t subject, hint; /* psplit_subject and psplit_hint of a failure */
 } psplit_i_frame;
 
-/* Sends what `frame` says but its magic number, with text[n_text] and tensors[n_tensors]. Errors: IO (the other end is gone), NOMEM, UNSUPPORTED (no dense tensor). */
+/* Sends what `frame` says but its magic number, with text[n_text] and tensors[n_tensors]. Errors:
+ * IO (the other end is gone), NOMEM, UNSUPPORTED (no dense tensor). */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_send(int fd, const psplit_i_frame *frame,
                                                 const char *text, psplit_i_tensor *const *tensors,
                                                 psplit_diag *diag);
