@@ -1,5 +1,4 @@
-/* Schedules of micro-batches: the simulator by formulas, the best order against enumeration, and
- * what no schedule beats against both. */
+/* Schedules of micro-batches: the simulator by formulas, and what no schedule beats against it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +11,8 @@
 
 #include <psplit/limits.h>
 #include <psplit/schedule.h>
+
+#include "pipelines.h"
 
 static psplit_schedule *simulate(psplit_schedule_kind kind, uint32_t k, uint32_t c, uint32_t m,
                                  int64_t f, int64_t b) {
@@ -84,57 +85,6 @@ static void uneven_schedules_keep_their_promises(void **state) {
   assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_LIMIT);
 }
 
-/* --- random pipelines --- */
-
-enum { MOST = 64 };
-
-typedef struct pipeline {
-  psplit_schedule_input in;
-  int64_t forward[MOST], backward[MOST], link[MOST], weights[MOST];
-} pipeline;
-
-static uint64_t next_random(uint64_t *io) { /* SplitMix64 */
-  uint64_t z = *io += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
-static uint32_t below(uint64_t *io, uint32_t n) { return (uint32_t)(next_random(io) % n); }
-
-/* Times of a few kinds: all alike, one that is much longer, some that are zero. */
-static void make(pipeline *p, uint64_t *random, psplit_schedule_kind kind, uint32_t k, uint32_t c,
-                 uint32_t m, bool links) {
-  const uint32_t n = k * c;
-  const uint32_t shape = below(random, 4);
-  for (uint32_t v = 0; v < n; v++) {
-    p->forward[v] = shape == 0 ? 7 : below(random, shape == 1 ? 3 : 20);
-    p->backward[v] = shape == 0 ? 13 : below(random, shape == 1 ? 3 : 40);
-    p->link[v] = links ? below(random, 12) : 0;
-    p->weights[v] = shape == 0 ? 6 : below(random, shape == 1 ? 3 : 30);
-  }
-  if (shape == 3) p->forward[below(random, n)] += 60;
-  p->in = (psplit_schedule_input){.kind = kind,
-                                  .n_stages = k,
-                                  .n_chunks = c,
-                                  .n_micro_batches = m,
-                                  .forward_ns = p->forward,
-                                  .backward_ns = p->backward,
-                                  .link_ns = links ? p->link : NULL};
-  if (kind == PSPLIT_SCHEDULE_STREAM) p->in.backward_ns = NULL;
-  if (kind == PSPLIT_SCHEDULE_ZERO_BUBBLE) p->in.weights_ns = p->weights;
-}
-
-static int64_t makespan(const psplit_schedule_input *in, uint32_t *peak) {
-  psplit_diag diag = {0};
-  psplit_schedule *s = NULL;
-  if (psplit_schedule_simulate(in, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
-  const int64_t ns = s->makespan_ns;
-  if (peak) memcpy(peak, s->peak_in_flight, in->n_stages * sizeof *peak);
-  psplit_schedule_destroy(s);
-  return ns;
-}
-
 static void no_schedule_beats_the_limit(void **state) {
   (void)state;
   uint64_t random = 1;
@@ -146,7 +96,7 @@ static void no_schedule_beats_the_limit(void **state) {
     uint32_t peak[MOST];
     psplit_step_limit limit;
     psplit_diag diag = {0};
-    make(&p, &random, kind, k, c, m, i % 3 == 0);
+    make_pipeline(&p, &random, kind, k, c, m, i % 3 == 0);
     const int64_t ns = makespan(&p.in, peak);
     assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
     if (limit.step_ns > ns)
@@ -174,7 +124,7 @@ static void zero_bubble_is_its_formula(void **state) {
     uint32_t peak[MOST];
     psplit_step_limit limit;
     psplit_diag diag = {0};
-    make(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, k, 1, m, false);
+    make_pipeline(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, k, 1, m, false);
     for (uint32_t v = 0; v < k; v++) p.forward[v] = f, p.backward[v] = b, p.weights[v] = w;
     const int64_t ns = makespan(&p.in, peak);
     assert_int_equal(ns, m * (f + b + w) + (k - 1) * (f + b - w));
@@ -194,7 +144,7 @@ static void zero_bubble_runs_each_piece_once(void **state) {
     pipeline p;
     psplit_diag diag = {0};
     psplit_schedule *s = NULL;
-    make(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, k, 1, m, i % 2);
+    make_pipeline(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, k, 1, m, i % 2);
     assert_int_equal(psplit_schedule_simulate(&p.in, &diag, &s), PSPLIT_OK);
     assert_int_equal(s->n_slots, 3 * k * m);
     for (uint32_t d = 0; d < k; d++) {
@@ -213,11 +163,11 @@ static void zero_bubble_runs_each_piece_once(void **state) {
   pipeline p;
   int64_t ns, bound;
   psplit_schedule *s = NULL;
-  make(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, 2, 1, 4, false);
+  make_pipeline(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, 2, 1, 4, false);
   assert_int_equal(psplit_schedule_optimum(&p.in, NULL, 1000, NULL, &ns, &bound), PSPLIT_USAGE);
   p.in.weights_ns = NULL;
   assert_int_equal(psplit_schedule_simulate(&p.in, NULL, &s), PSPLIT_USAGE);
-  make(&p, &random, PSPLIT_SCHEDULE_1F1B, 2, 1, 4, false);
+  make_pipeline(&p, &random, PSPLIT_SCHEDULE_1F1B, 2, 1, 4, false);
   p.in.weights_ns = p.weights;
   assert_int_equal(psplit_schedule_simulate(&p.in, NULL, &s), PSPLIT_USAGE);
 }
@@ -237,7 +187,7 @@ static void pieces_may_have_times_of_their_own(void **state) {
     pipeline p;
     psplit_diag diag = {0};
     psplit_schedule *s = NULL, *same = NULL, *longer = NULL;
-    make(&p, &random, kind, k, c, m, i % 2);
+    make_pipeline(&p, &random, kind, k, c, m, i % 2);
     assert_int_equal(psplit_schedule_simulate(&p.in, &diag, &s), PSPLIT_OK);
     int64_t *ns = calloc(s->n_slots, sizeof *ns);
     assert_non_null(ns);
@@ -270,7 +220,7 @@ static void fill_drain_is_its_formula(void **state) {
     const uint32_t k = 1 + below(&random, 8), m = 1 + below(&random, 24);
     pipeline p;
     int64_t sum = 0, f = 0, b = 0;
-    make(&p, &random, PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, m, false);
+    make_pipeline(&p, &random, PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, m, false);
     for (uint32_t v = 0; v < k; v++) {
       sum += p.forward[v] + p.backward[v];
       if (p.forward[v] > f) f = p.forward[v];
@@ -278,121 +228,6 @@ static void fill_drain_is_its_formula(void **state) {
     }
     assert_int_equal(makespan(&p.in, NULL), sum + (m - 1) * (f + b));
   }
-}
-
-/* --- the best order --- */
-
-typedef struct orders {
-  const psplit_schedule_input *in;
-  const uint32_t *max_in_flight;
-  bool backward[4][12]; /* of each stage, in its order */
-  int64_t best;
-} orders;
-
-/* The makespan of the orders, by running what can run until nothing is left; INT64_MAX: stuck. */
-static int64_t run_orders(const orders *o) {
-  const uint32_t k = o->in->n_stages, m = o->in->n_micro_batches;
-  int64_t end[2][4][6], clock[4] = {0}, most = 0;
-  uint32_t done[4] = {0}, n[2][4] = {{0}};
-  memset(end, 0xff, sizeof end);
-  for (uint32_t left = 2 * k * m; left > 0;) {
-    const uint32_t before = left;
-    for (uint32_t j = 0; j < k; j++)
-      while (done[j] < 2 * m) {
-        const bool b = o->backward[j][done[j]];
-        const uint32_t i = n[b][j];
-        int64_t at = 0;
-        if (b)
-          at = j == k - 1 ? end[0][j][i] : end[1][j + 1][i];
-        else if (j > 0)
-          at = end[0][j - 1][i];
-        if (at < 0) break;
-        if (o->in->link_ns && b && j < k - 1) at += o->in->link_ns[j];
-        if (o->in->link_ns && !b && j > 0) at += o->in->link_ns[j - 1];
-        clock[j] =
-          (at > clock[j] ? at : clock[j]) + (b ? o->in->backward_ns : o->in->forward_ns)[j];
-        end[b][j][i] = clock[j];
-        if (clock[j] > most) most = clock[j];
-        n[b][j]++;
-        done[j]++;
-        left--;
-      }
-    if (left == before) return INT64_MAX;
-  }
-  return most;
-}
-
-/* Every order of every stage, in which no backward piece comes before its forward piece. */
-static void enumerate(orders *o, uint32_t stage, uint32_t n_forward, uint32_t n_backward) {
-  const uint32_t k = o->in->n_stages, m = o->in->n_micro_batches;
-  if (stage == k) {
-    const int64_t ns = run_orders(o);
-    if (ns < o->best) o->best = ns;
-    return;
-  }
-  if (n_backward == m) {
-    enumerate(o, stage + 1, 0, 0);
-    return;
-  }
-  const uint32_t held = n_forward - n_backward;
-  if (n_forward < m && (!o->max_in_flight || held < o->max_in_flight[stage])) {
-    o->backward[stage][n_forward + n_backward] = false;
-    enumerate(o, stage, n_forward + 1, n_backward);
-  }
-  if (held > 0) {
-    o->backward[stage][n_forward + n_backward] = true;
-    enumerate(o, stage, n_forward, n_backward + 1);
-  }
-}
-
-static void best_order_is_that_of_enumeration(void **state) {
-  (void)state;
-  uint64_t random = 3;
-  for (int i = 0; i < 1000; i++) {
-    const uint32_t k = 1 + below(&random, 3), m = 1 + below(&random, k == 3 ? 3 : 4);
-    uint32_t held[4];
-    pipeline p;
-    psplit_diag diag = {0};
-    psplit_step_limit limit;
-    int64_t best, bound;
-    make(&p, &random, PSPLIT_SCHEDULE_1F1B, k, 1, m, i % 2);
-    for (uint32_t j = 0; j < k; j++) held[j] = 1 + below(&random, m);
-    const uint32_t *max_in_flight = i % 3 ? held : NULL;
-    orders o = {.in = &p.in, .max_in_flight = max_in_flight, .best = INT64_MAX};
-    enumerate(&o, 0, 0, 0);
-    assert_int_equal(
-      psplit_schedule_optimum(&p.in, max_in_flight, UINT64_MAX, &diag, &best, &bound), PSPLIT_OK);
-    if (best != o.best || bound != best)
-      fail_msg("pipeline %d: %lld, bound %lld, enumerated %lld", i, (long long)best,
-               (long long)bound, (long long)o.best);
-    assert_int_equal(psplit_limits_step(&p.in, max_in_flight, &diag, &limit), PSPLIT_OK);
-    assert_true(limit.step_ns <= best);
-  }
-}
-
-static void best_orders_of_four_stages_are_proved(void **state) {
-  (void)state;
-  uint64_t random = 4;
-  uint32_t n_proved = 0, n_tight = 0;
-  for (int i = 0; i < 100; i++) {
-    uint32_t held[4];
-    pipeline p;
-    psplit_diag diag = {0};
-    psplit_step_limit limit;
-    int64_t best, bound;
-    make(&p, &random, PSPLIT_SCHEDULE_1F1B, 4, 1, 8, i % 2);
-    for (uint32_t j = 0; j < 4; j++) held[j] = 4 - j;
-    const uint32_t *max_in_flight = i % 4 < 2 ? held : NULL;
-    assert_int_equal(psplit_schedule_optimum(&p.in, max_in_flight, 2000000, &diag, &best, &bound),
-                     PSPLIT_OK);
-    assert_int_equal(psplit_limits_step(&p.in, max_in_flight, &diag, &limit), PSPLIT_OK);
-    assert_true(limit.step_ns <= bound && bound <= best);
-    assert_true(best <= makespan(&p.in, NULL));
-    n_proved += bound == best;
-    n_tight += limit.step_ns == best;
-  }
-  print_message("# %u of 100 proved, %u where no time is below the limit\n", n_proved, n_tight);
-  assert_true(n_proved >= 95);
 }
 
 /* --- numbers of micro-batches --- */
@@ -406,7 +241,8 @@ static void fewer_micro_batches_are_not_enough(void **state) {
     psplit_step_limit limit, other;
     uint32_t n;
     const uint32_t k = 1 + below(&random, 6);
-    make(&p, &random, i % 2 ? PSPLIT_SCHEDULE_1F1B : PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, 4, i % 3);
+    make_pipeline(&p, &random, i % 2 ? PSPLIT_SCHEDULE_1F1B : PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, 4,
+                  i % 3);
     assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
     const uint32_t least = limit.micro_batches_90;
     assert_true(least >= 1);
@@ -434,7 +270,7 @@ static void fewer_micro_batches_are_not_enough(void **state) {
   psplit_diag diag = {0};
   psplit_step_limit limit;
   uint32_t n;
-  make(&p, &random, PSPLIT_SCHEDULE_1F1B, 8, 1, 32, false);
+  make_pipeline(&p, &random, PSPLIT_SCHEDULE_1F1B, 8, 1, 32, false);
   for (int v = 0; v < 8; v++) p.forward[v] = 10, p.backward[v] = 20;
   assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
   assert_int_equal(limit.step_ns, (32 + 7) * 30);
@@ -602,8 +438,6 @@ int main(void) {
     cmocka_unit_test(zero_bubble_is_its_formula),
     cmocka_unit_test(pieces_may_have_times_of_their_own),
     cmocka_unit_test(zero_bubble_runs_each_piece_once),
-    cmocka_unit_test(best_order_is_that_of_enumeration),
-    cmocka_unit_test(best_orders_of_four_stages_are_proved),
     cmocka_unit_test(fewer_micro_batches_are_not_enough),
     cmocka_unit_test(training_needs_what_the_theorems_say),
     cmocka_unit_test(numbers_out_of_range_are_refused),
