@@ -10,74 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost_table.h"
+#include "costing.h"
 #include "open.h"
-#include "planner.h"
-
-/* A residual block: two convolutions, a sum, activations, a pool without a name. */
-static psplit_model *block(void) {
-  return opened_text(
-    "(float[1,8,16,16] x) => (float[1,8,1,1] y) <float[8,8,1,1] w = raw {0 * 64}> {"
-    "  [\"/a/conv/Conv\"] c1 = Conv (x, w)"
-    "  [\"/a/act/Relu\"] r1 = Relu (c1)"
-    "  [\"/b/b.0/conv/Conv\"] c2 = Conv (r1, w)"
-    "  [\"/b/Add\"] sum = Add (c2, x)"
-    "  [\"/b/Relu\"] r2 = Relu (sum)"
-    "  y = GlobalAveragePool (r2)"
-    "}");
-}
-enum { CONV1, RELU1, CONV2, ADD, RELU2, POOL, N_NODES };
-
-static psplit_cost_table *parsed(const char *text) {
-  psplit_diag diag = {0};
-  psplit_cost_table *table;
-  if (psplit_cost_table_parse("costs", text, strlen(text), &diag, &table) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
-  return table;
-}
-
-/* A unit over `model` whose costs come from the texts. */
-typedef struct bench {
-  psplit_cost_table *tables[2];
-  psplit_planner *planner;
-  int64_t ns[N_NODES];
-} bench;
-
-static psplit_code cost(bench *b, psplit_model *model, const char *one, const char *two,
-                        psplit_diag *diag) {
-  *b = (bench){0};
-  psplit_planner_options options;
-  psplit_planner_options_init(&options);
-  if (one) b->tables[options.n_costs++] = parsed(one);
-  if (two) b->tables[options.n_costs++] = parsed(two);
-  options.costs = (const psplit_cost_table *const *)b->tables;
-  psplit_code code;
-  PSPLIT_TRY(psplit_planner_create(model, &options, diag, &b->planner));
-  PSPLIT_TRY(psplit_planner_run(b->planner, "infer-shapes,cost", diag));
-  psplit_planner_node_ns(b->planner, 0, b->ns);
-out:
-  return code;
-}
-
-static void stop(bench *b) {
-  psplit_planner_destroy(b->planner);
-  for (size_t i = 0; i < 2; i++) psplit_cost_table_destroy(b->tables[i]);
-}
-
-static bench costed(psplit_model *model, const char *one, const char *two) {
-  bench b;
-  psplit_diag diag = {0};
-  if (cost(&b, model, one, two, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
-  return b;
-}
 
 #define OWN(rest) "{\"format\": \"onnx-pipeline-split-costs\", \"version\": 1, " rest "}"
 
 static void what_is_given_overrides_and_the_rest_is_scaled(void **state) {
   (void)state;
-  psplit_model *model = block();
-  bench plain = costed(model, NULL, NULL);
-  bench b =
+  psplit_model *model = residual_block();
+  costing plain = costed(model, NULL, NULL);
+  costing b =
     costed(model, OWN("\"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"), NULL);
   assert_int_equal(b.ns[CONV1], 1000000);
   const double factor = 1e6 / (double)plain.ns[CONV1];
@@ -88,33 +30,33 @@ static void what_is_given_overrides_and_the_rest_is_scaled(void **state) {
   for (uint32_t n = 0; n < N_NODES; n++) sum += (double)b.ns[n];
   assert_true(b.planner->measured_frac > 0.99e6 / sum && b.planner->measured_frac < 1.01e6 / sum);
   assert_string_equal(plain.planner->cost_source, "analytic");
-  stop(&plain);
-  stop(&b);
+  costing_end(&plain);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
 static void a_complete_table_leaves_nothing_to_scale(void **state) {
   (void)state;
-  psplit_model *model = block();
-  bench b = costed(model,
-                   OWN("\"complete\": true, \"measured\": true, \"costs\": ["
-                       "{\"nodes\": [\"/a/conv/Conv\", \"/a/act/Relu\"], \"ns\": 1000},"
-                       "{\"outputs\": [\"y\"], \"ns\": 7.4, \"kernel\": \"Pool\"}]"),
-                   NULL);
+  psplit_model *model = residual_block();
+  costing b = costed(model,
+                     OWN("\"complete\": true, \"measured\": true, \"costs\": ["
+                         "{\"nodes\": [\"/a/conv/Conv\", \"/a/act/Relu\"], \"ns\": 1000},"
+                         "{\"outputs\": [\"y\"], \"ns\": 7.4, \"kernel\": \"Pool\"}]"),
+                     NULL);
   assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 1000);
   assert_true(b.ns[CONV1] > b.ns[RELU1] && b.ns[RELU1] > 0);
   assert_int_equal(b.ns[POOL], 7);
   assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 0);
   assert_string_equal(b.planner->cost_source, "measured");
   assert_true(b.planner->measured_frac == 1);
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
 static void a_later_table_overrides_an_earlier_one(void **state) {
   (void)state;
-  psplit_model *model = block();
-  bench b = costed(
+  psplit_model *model = residual_block();
+  costing b = costed(
     model,
     OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 5},"
         "{\"nodes\": [\"/b/Add\"], \"ns\": 9}]"),
@@ -122,16 +64,12 @@ static void a_later_table_overrides_an_earlier_one(void **state) {
   assert_int_equal(b.ns[CONV1], 5);
   assert_int_equal(b.ns[ADD], 10); /* rows of one table add up */
   assert_int_equal(b.ns[CONV2], 0);
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
 #define STATISTICS \
   "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\n"
-
-#define KERNEL(name, op, ts, dur)                                                           \
-  "{\"cat\": \"Node\", \"name\": \"" name "_kernel_time\", \"ts\": " #ts ", \"dur\": " #dur \
-  ", \"tid\": 1, \"args\": {\"op_name\": \"" op "\", \"node_index\": \"" #ts "\"}}"
 
 /* Two runs at level 99: layouts, a sum and activations inside convolutions, a pool by its number.
  * The first run is cold. */
@@ -148,14 +86,14 @@ static void a_profile_is_mapped_back(void **state) {
     KERNEL("c2_nchwc", "Conv", 20, 30) ","
     KERNEL("ReorderOutput_token_4", "ReorderOutput", 25, 6) ","
     KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 3) "]";
-  psplit_model *model = block();
-  bench b = costed(model, profile, NULL);
+  psplit_model *model = residual_block();
+  costing b = costed(model, profile, NULL);
   assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 50500 + 2500); /* with what reorders its input */
   assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500 + 6500); /* its result */
   assert_int_equal(b.ns[POOL], 3500);
   assert_true(b.ns[RELU1] > 0 && b.ns[ADD] > 0 && b.ns[RELU2] > 0);
   assert_string_equal(b.planner->cost_source, "measured");
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
@@ -185,13 +123,13 @@ static void kernels_of_bodies_do_not_count_twice(void **state) {
   (void)state;
   static const char profile[] = "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL(
     "/a/act/Relu", "Relu", 22, 3) "," KERNEL("/b/Add", "If", 20, 9) "]";
-  psplit_model *model = block();
-  bench b = costed(model, profile, NULL);
+  psplit_model *model = residual_block();
+  costing b = costed(model, profile, NULL);
   assert_int_equal(b.ns[CONV1], 5500);
   int64_t sum = 0;
   for (uint32_t n = 0; n < N_NODES; n++) sum += b.ns[n];
   assert_true(llabs(sum - 15000) <= 3);
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
@@ -203,19 +141,19 @@ static void a_nameless_kernel_gets_what_is_left_between(void **state) {
       "/b/b.0/conv/Conv", "Conv", 30, 5) "," KERNEL("AddRelu_token_8", "AddRelu", 40,
                                                     8) "," KERNEL("GlobalAveragePool_5",
                                                                   "GlobalAveragePool", 50, 1) "]";
-  psplit_model *model = block();
-  bench b = costed(model, profile, NULL);
+  psplit_model *model = residual_block();
+  costing b = costed(model, profile, NULL);
   assert_int_equal(b.ns[ADD] + b.ns[RELU2], 8500);
   assert_int_equal(b.ns[CONV2], 5500);
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
 static void memory_statistics_give_workspaces_alone(void **state) {
   (void)state;
-  psplit_model *model = block();
-  bench plain = costed(model, NULL, NULL);
-  bench b = costed(
+  psplit_model *model = residual_block();
+  costing plain = costed(model, NULL, NULL);
+  costing b = costed(
     model,
     "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\n"
     "r1_nchwc_13458112695043213455,8192,0,0,4096\n/b/Add_77,1,0,256,512\nReorderOutput_1,5,0,0,0\n",
@@ -225,39 +163,39 @@ static void memory_statistics_give_workspaces_alone(void **state) {
   assert_int_equal(b.planner->node_workspace_bytes[RELU1], 4096);
   assert_int_equal(b.planner->node_workspace_bytes[ADD], 512);
   assert_int_equal(b.planner->node_workspace_bytes[POOL], 0);
-  stop(&plain);
-  stop(&b);
+  costing_end(&plain);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
 static void olive_speaks_of_modules(void **state) {
   (void)state;
-  psplit_model *model = block();
-  bench b = costed(model,
-                   "module,num_params,num_bytes,num_flops\r\na.conv,64,256,960000000\r\n"
-                   "b.0.conv,64,128.5,480000000\r\n",
-                   NULL);
+  psplit_model *model = residual_block();
+  costing b = costed(model,
+                     "module,num_params,num_bytes,num_flops\r\na.conv,64,256,960000000\r\n"
+                     "b.0.conv,64,128.5,480000000\r\n",
+                     NULL);
   assert_string_equal(b.planner->cost_source, "given");
   /* Twice the work, but for the launch; and work that is all flops at the rate of a convolution. */
   assert_true(b.ns[CONV1] > 1000000);
   assert_true(llabs(b.ns[CONV1] - 2 * b.ns[CONV2]) < 100000);
   assert_true(b.ns[POOL] > 0); /* scaled */
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
 static void what_matches_nothing_is_an_error(void **state) {
   (void)state;
-  psplit_model *model = block();
-  bench b;
+  psplit_model *model = residual_block();
+  costing b;
   psplit_diag diag = {0};
   assert_int_equal(
-    cost(&b, model, OWN("\"costs\": [{\"nodes\": [\"other\"], \"ns\": 1}]"), NULL, &diag),
+    costing_start(&b, model, OWN("\"costs\": [{\"nodes\": [\"other\"], \"ns\": 1}]"), NULL, &diag),
     PSPLIT_INVALID);
   assert_non_null(strstr(diag.message, "none of its 1 rows"));
   assert_non_null(strstr(diag.message, "\"other\""));
   assert_non_null(strstr(diag.message, "/a/conv/Conv"));
-  stop(&b);
+  costing_end(&b);
   psplit_model_close(model);
 }
 
@@ -324,100 +262,6 @@ static void hostile_files_are_refused_with_the_place(void **state) {
   free(deep);
 }
 
-static const char FOUR_KERNELS[] =
-  "[" KERNEL("k0", "ReorderInput", 1, 1) "," KERNEL("r1_nchwc", "Conv", 2, 50) "," KERNEL(
-    "whatever", "FusedConv", 3, 30) "," KERNEL("k3", "GlobalAveragePool", 4, 3) "]";
-
-/* The model as it ran. */
-static psplit_model *four_kernels(void) {
-  return opened_text(
-    "(float[4] x, float[4] w) => (float[4] y) {"
-    "  [k0] t0 = ReorderInput (x)"
-    "  [r1_nchwc] t1 = Conv (t0, w)"
-    "  [whatever] r2 = FusedConv (t1, w, x)"
-    "  [k3] y = GlobalAveragePool (r2)"
-    "}");
-}
-
-/* A run of them, 86 us in all, that took least_ns. */
-static psplit_profiled_run run_of_four(int64_t least_ns) {
-  return (psplit_profiled_run){.profile = FOUR_KERNELS,
-                               .n_profile = strlen(FOUR_KERNELS),
-                               .least_ns = least_ns,
-                               .median_ns = least_ns,
-                               .onnxruntime = "1.99",
-                               .optimization = 99,
-                               .n_threads = 1,
-                               .n_runs = 1};
-}
-
-/* A costs file of it; the caller's to free. */
-static char *profiled(const psplit_model *model, int64_t least_ns) {
-  psplit_model *optimized = four_kernels();
-  const psplit_profiled_run run = run_of_four(least_ns);
-  psplit_diag diag = {0};
-  char *text;
-  if (psplit_cost_table_profile(model, optimized, &run, &diag, &text) != PSPLIT_OK)
-    fail_msg("%s", diag.message);
-  psplit_model_close(optimized);
-  return text;
-}
-
-/* The optimised model says exactly what a kernel does, whatever it is called; times fit the whole.
- */
-static void a_profiled_run_becomes_a_costs_file(void **state) {
-  (void)state;
-  psplit_model *model = block();
-  char *text = profiled(model, 94000);
-  bench b = costed(model, text, NULL);
-  /* 86 us in kernels, 8 us between them: 2 us for each of the four. */
-  assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 1500 + 50500 + 2 * 2000);
-  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500 + 2000);
-  assert_int_equal(b.ns[POOL], 3500 + 2000);
-  assert_non_null(strstr(text, "\"outputs\": [\"y\"]")); /* it has no name */
-  stop(&b);
-  free(text);
-  psplit_model_close(model);
-}
-
-/* Of two stages that compute the same nodes the first one counts; one that ran nothing has no
- * profile. Nodes go by what they make, as names of nodes may be in several stages. */
-static void profiles_of_stages_become_one_file(void **state) {
-  (void)state;
-  psplit_model *model = block(), *optimized = four_kernels();
-  const psplit_profiled_stage ran = {model, optimized, run_of_four(94000)};
-  const psplit_profiled_stage stages[] = {ran, {.model = model}, ran};
-  psplit_diag diag = {0};
-  char *text;
-  assert_int_equal(psplit_cost_table_profile_stages("split", stages, 3, &diag, &text), PSPLIT_OK);
-  bench b = costed(model, text, NULL);
-  assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 1500 + 50500 + 2 * 2000);
-  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500 + 2000);
-  assert_int_equal(b.ns[POOL], 3500 + 2000);
-  assert_non_null(strstr(text, "\"model\": \"split\""));
-  assert_null(strstr(text, "\"nodes\""));
-  stop(&b);
-  free(text);
-  assert_int_equal(psplit_cost_table_profile_stages("split", stages + 1, 1, &diag, &text),
-                   PSPLIT_INVALID);
-  psplit_model_close(optimized);
-  psplit_model_close(model);
-}
-
-/* To start a kernel takes so much and no more: what a busy machine took besides is not each
- * kernel's alike, which would shift work to where the small ones are. */
-static void a_busy_machine_makes_all_kernels_longer_by_as_much(void **state) {
-  (void)state;
-  psplit_model *model = block();
-  char *text = profiled(model, 2 * 86000 + 4 * 3000);
-  bench b = costed(model, text, NULL);
-  assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 2 * (1500 + 50500) + 2 * 3000);
-  assert_int_equal(b.ns[POOL], 2 * 3500 + 3000);
-  stop(&b);
-  free(text);
-  psplit_model_close(model);
-}
-
 /* Times are the first device's: on another kind a node takes as much longer as its roofline does.
  */
 static void another_device_is_as_much_slower_as_its_roofline(void **state) {
@@ -426,13 +270,13 @@ static void another_device_is_as_much_slower_as_its_roofline(void **state) {
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", "
     "\"flops_per_second\": "
     "{\"float32\": 9.6e9}, \"memory_bandwidth\": 1.6e9, \"overhead_ns\": 15000}]}";
-  psplit_model *model = block();
+  psplit_model *model = residual_block();
   psplit_diag diag = {0};
   psplit_devices *devices;
   psplit_planner *planner;
   int64_t ns[2][2][N_NODES]; /* by the roofline, by the file; on a, on b */
   assert_int_equal(psplit_devices_parse(text, strlen(text), &diag, &devices), PSPLIT_OK);
-  psplit_cost_table *table = parsed(
+  psplit_cost_table *table = parsed_costs(
     OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"));
   for (int with = 0; with < 2; with++) {
     psplit_planner_options options;
@@ -552,7 +396,7 @@ static void spoilt_files_are_taken_or_refused(void **state) {
     STATISTICS "/b/Add_7,1,2,3,4\n",
     "module,num_params,num_bytes,num_flops\na.conv,64,256,960\nb,1,2.5,3\n"};
   enum { ROUNDS = 2000 };
-  psplit_model *model = block();
+  psplit_model *model = residual_block();
   for (uint64_t seed = 0; seed < ROUNDS; seed++) {
     const char *text = texts[seed % 4];
     const size_t n = strlen(text);
@@ -599,9 +443,6 @@ int main(void) {
     cmocka_unit_test(olive_speaks_of_modules),
     cmocka_unit_test(what_matches_nothing_is_an_error),
     cmocka_unit_test(hostile_files_are_refused_with_the_place),
-    cmocka_unit_test(a_profiled_run_becomes_a_costs_file),
-    cmocka_unit_test(profiles_of_stages_become_one_file),
-    cmocka_unit_test(a_busy_machine_makes_all_kernels_longer_by_as_much),
     cmocka_unit_test(another_device_is_as_much_slower_as_its_roofline),
     cmocka_unit_test(what_follows_from_fixed_sizes_takes_no_time),
     cmocka_unit_test(a_state_that_holds_the_work_is_named),
