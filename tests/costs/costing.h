@@ -23,8 +23,8 @@ typedef struct costing {
 } costing;
 
 /* Either text may be NULL. costing_end() frees what there is, also where this fails. */
-psplit_code costing_start(costing *b, psplit_model *model, const char *one, const char *two,
-                          psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code costing_start(costing *b, psplit_model *model, const char *one,
+                                          const char *two, psplit_diag *diag);
 costing costed(psplit_model *model, const char *one, const char *two);
 void costing_end(costing *b);
 

@@ -17,7 +17,7 @@ void print_tensor(const psplit_i_tensor *tensor, char *out, size_t size);
 /* A .pb file of it. */
 made_bytes packed_proto(const Onnx__TensorProto *proto);
 /* Reads such a file named "f" for an input of type `wanted`; *out is the caller's, or NULL. */
-psplit_code read_proto(const Onnx__TensorProto *proto, int32_t wanted, bool safe_casts,
-                       psplit_diag *diag, psplit_i_tensor **out);
+PSPLIT_MUST_USE psplit_code read_proto(const Onnx__TensorProto *proto, int32_t wanted,
+                                       bool safe_casts, psplit_diag *diag, psplit_i_tensor **out);
 
 #endif
