@@ -13,6 +13,7 @@
 #include "proposals.h"
 #include "result.h"
 #include "span_row.h"
+#include "two_stages.h"
 
 #define VERY_LARGE_GAP 5e-4
 

@@ -9,7 +9,7 @@
  * branch may weigh forces clusters to either side as well. Whatever is still open bounds no less
  * than the least of its branches, so it can stop at any time. */
 #include "branched_cut.h"
-#include "bits.h"
+#include "branches.h"
 #include "flow.h"
 
 #include <string.h>
@@ -19,22 +19,8 @@ enum {
   SINK = 1,
   MULTIPLIERS = 12, /* for a branch */
   STEEPEST = 8,     /* multiplier */
-  MOST_SHIFT = 20,
-  MOST_BYTES = 1 << 25 /* of branches that are open */
+  MOST_SHIFT = 20
 };
-
-typedef enum side { FREE, INSIDE, OUTSIDE } side;
-
-/* The least that a branch may cost; a cluster to divide it by. */
-typedef struct branch {
-  int64_t least;
-  uint32_t number, cluster;
-  int64_t price;  /* the last multiplier */
-  uint8_t *where; /* [n] */
-  uint8_t *ends;  /* [n] of the hull: LIGHT and HEAVY as bits */
-} branch;
-
-enum { LIGHT = 1, HEAVY = 2 };
 
 typedef struct downset {
   bool *in; /* [n] */
@@ -47,85 +33,33 @@ typedef struct cutter {
   psplit_i_arena arena;
   psplit_i_flow flow;
   PSPLIT_VEC(bool) reached; /* by flow node: on the source's side of the last cut */
-  PSPLIT_VEC(branch) open;  /* a heap, the least first */
-  uint32_t *place;          /* [n] flow node of a cluster */
+  psplit_i_branches all;
+  uint32_t *place; /* [n] flow node of a cluster */
   downset now, light, heavy;
   int64_t *before, *behind; /* [n] weight of what is free there, with the cluster itself */
   int64_t inside, outside;  /* weight */
   int64_t known;            /* cost of a downset of the right weight; INF: none is known */
-  uint32_t n_branches;
-  int shift; /* costs in a network are times 2^shift */
+  int shift;                /* costs in a network are times 2^shift */
   bool failed;
 } cutter;
 
-static bool less(const branch *a, const branch *b) {
-  return a->least != b->least ? a->least < b->least : a->number < b->number;
-}
-
-static bool push(cutter *c, branch b) {
-  if (!psplit_i_vec_push(&c->open, b)) return false;
-  branch *heap = c->open.items;
-  size_t i = c->open.n - 1;
-  for (; i > 0 && less(&b, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = b;
-  return true;
-}
-
-static branch pop(cutter *c) {
-  branch *heap = c->open.items;
-  const branch top = heap[0], last = heap[--c->open.n];
-  size_t at = 0;
-  for (size_t child; (child = 2 * at + 1) < c->open.n; at = child) {
-    if (child + 1 < c->open.n && less(&heap[child + 1], &heap[child])) child++;
-    if (!less(&heap[child], &last)) break;
-    heap[at] = heap[child];
-  }
-  heap[at] = last;
-  return top;
-}
-
 /* --- what a branch may weigh --- */
-
-/* Weight of the free clusters among `bits`. */
-static int64_t free_weight(const cutter *c, const uint8_t *where, const uint64_t *bits) {
-  int64_t sum = 0;
-  for (uint32_t j = 0; j < c->query->closure->words; j++)
-    for (uint64_t rest = bits[j]; rest; rest &= rest - 1) {
-      const uint32_t i = 64 * j + (uint32_t)__builtin_ctzll(rest);
-      if (where[i] == FREE) sum += c->query->weight[i];
-    }
-  return sum;
-}
 
 static void weigh_sides(cutter *c, const uint8_t *where) {
   const psplit_i_closure *closure = c->query->closure;
   uint64_t n_free = 0;
   c->inside = c->outside = 0;
   for (uint32_t i = 0; i < closure->n; i++) {
-    if (where[i] == INSIDE) c->inside += c->query->weight[i];
-    if (where[i] == OUTSIDE) c->outside += c->query->weight[i];
-    if (where[i] != FREE) continue;
+    if (where[i] == PSPLIT_I_SIDE_INSIDE) c->inside += c->query->weight[i];
+    if (where[i] == PSPLIT_I_SIDE_OUTSIDE) c->outside += c->query->weight[i];
+    if (where[i] != PSPLIT_I_SIDE_FREE) continue;
     n_free++;
-    c->before[i] = free_weight(c, where, closure->before + (size_t)i * closure->words);
-    c->behind[i] = free_weight(c, where, closure->behind + (size_t)i * closure->words);
+    c->before[i] = psplit_i_branch_free_weight(
+      &c->all, where, closure->before + (size_t)i * closure->words, c->query->weight);
+    c->behind[i] = psplit_i_branch_free_weight(
+      &c->all, where, closure->behind + (size_t)i * closure->words, c->query->weight);
   }
   psplit_i_spend(c->budget, closure->n + n_free * (closure->words + n_free / 8) / 4);
-}
-
-/* Puts a cluster on a side with all that has to go along; false where some of it is on the other.
- */
-static bool force(const cutter *c, uint8_t *where, uint32_t cluster, side to) {
-  const psplit_i_closure *closure = c->query->closure;
-  const uint64_t *bits =
-    (to == INSIDE ? closure->before : closure->behind) + (size_t)cluster * closure->words;
-  bool fits = true;
-  for (uint32_t i = 0; i < closure->n; i++) {
-    if (!psplit_i_holds(bits, i)) continue;
-    if (where[i] != FREE && where[i] != to) fits = false;
-    where[i] = (uint8_t)to;
-  }
-  psplit_i_spend(c->budget, closure->n);
-  return fits;
 }
 
 /* Forces what the weight of the downset forces; false where nothing has such a weight. */
@@ -138,11 +72,14 @@ static bool force_by_weight(cutter *c, uint8_t *where) {
     weigh_sides(c, where);
     if (c->inside > q->high || total - c->outside < q->low) return false;
     for (uint32_t i = 0; i < q->closure->n; i++) {
-      if (where[i] != FREE) continue;
+      if (where[i] != PSPLIT_I_SIDE_FREE) continue;
       const bool too_heavy = c->inside + c->before[i] > q->high;
       const bool needed = total - c->outside - c->behind[i] < q->low;
       if (!too_heavy && !needed) continue;
-      if (!force(c, where, i, needed ? INSIDE : OUTSIDE) || (too_heavy && needed)) return false;
+      if (!psplit_i_branch_force(&c->all, where, i,
+                                 needed ? PSPLIT_I_SIDE_INSIDE : PSPLIT_I_SIDE_OUTSIDE) ||
+          (too_heavy && needed))
+        return false;
       again = true;
     }
   }
@@ -194,9 +131,11 @@ static void build(cutter *c, const uint8_t *where, int64_t price) {
   psplit_i_flow_reset(&c->flow);
   if (node(c) != SOURCE || node(c) != SINK) c->failed = true;
   for (uint32_t i = 0; i < instance->n; i++)
-    c->place[i] = where[i] == FREE ? node(c) : where[i] == INSIDE ? SOURCE : SINK;
+    c->place[i] = where[i] == PSPLIT_I_SIDE_FREE     ? node(c)
+                  : where[i] == PSPLIT_I_SIDE_INSIDE ? SOURCE
+                                                     : SINK;
   for (uint32_t i = 0; i < instance->n && !c->failed; i++) {
-    if (where[i] != FREE) continue;
+    if (where[i] != PSPLIT_I_SIDE_FREE) continue;
     for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
       arc(c, c->place[i], c->place[instance->pred[l]], PSPLIT_I_INF);
     arc(c, SOURCE, c->place[i], price * c->query->weight[i]);
@@ -238,7 +177,7 @@ static int64_t cut(cutter *c, const uint8_t *where, int64_t price, bool *out_who
   if (c->failed || psplit_i_expired(c->budget)) return 0;
   if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, PSPLIT_I_INF, c->budget, &value)) c->failed = true;
   for (uint32_t i = 0; i < q->closure->n; i++)
-    if (where[i] == FREE) n_free += q->weight[i];
+    if (where[i] == PSPLIT_I_SIDE_FREE) n_free += q->weight[i];
   if (price > 0) paid = price * (c->inside + n_free - q->low);
   if (price < 0) paid = -price * (q->high - c->inside);
   c->reached.n = 0;
@@ -262,15 +201,17 @@ static void take(const cutter *c, downset *to) {
 
 /* Ends of the hull: of a branch that this one is a half of, as far as they fit here, where that is
  * on its side of the weight asked for; else the lightest or heaviest there is. */
-static void recall(cutter *c, const branch *b, downset *end, uint8_t which, int64_t low,
+static void recall(cutter *c, const psplit_i_branch *b, downset *end, uint8_t which, int64_t low,
                    int64_t high) {
   const uint32_t n = c->query->closure->n;
   for (uint32_t i = 0; i < n; i++)
-    end->in[i] = b->where[i] == INSIDE || (b->where[i] == FREE && (b->ends[i] & which) != 0);
+    end->in[i] = b->where[i] == PSPLIT_I_SIDE_INSIDE ||
+                 (b->where[i] == PSPLIT_I_SIDE_FREE && (b->ends[i] & which) != 0);
   measure(c, end);
   if (end->weight >= low && end->weight <= high) return;
   for (uint32_t i = 0; i < n; i++)
-    end->in[i] = which == LIGHT ? b->where[i] == INSIDE : b->where[i] != OUTSIDE;
+    end->in[i] = which == PSPLIT_I_END_LIGHT ? b->where[i] == PSPLIT_I_SIDE_INSIDE
+                                             : b->where[i] != PSPLIT_I_SIDE_OUTSIDE;
   measure(c, end);
 }
 
@@ -288,7 +229,7 @@ static int64_t slope(const cutter *c, bool to_low) {
 /* Raises b->least to what a downset of the branch costs at least: multipliers along the slope
  * between the cheapest downset known that is too light, and the cheapest that is too heavy, from
  * b->price on. Leaves these in c->light and c->heavy. */
-static void bound(cutter *c, branch *b) {
+static void bound(cutter *c, psplit_i_branch *b) {
   const psplit_i_branched_query *q = c->query;
   bool whole = true, to_low = b->price >= 0, begun = false, free = false;
   int64_t price = b->price;
@@ -306,8 +247,8 @@ static void bound(cutter *c, branch *b) {
     }
     const bool fresh = !begun;
     if (fresh) {
-      recall(c, b, &c->light, LIGHT, 0, to_low ? q->low - 1 : q->high);
-      recall(c, b, &c->heavy, HEAVY, to_low ? q->low : q->high + 1, PSPLIT_I_INF);
+      recall(c, b, &c->light, PSPLIT_I_END_LIGHT, 0, to_low ? q->low - 1 : q->high);
+      recall(c, b, &c->heavy, PSPLIT_I_END_HEAVY, to_low ? q->low : q->high + 1, PSPLIT_I_INF);
       begun = true;
     }
     downset *end = light ? &c->light : &c->heavy;
@@ -320,51 +261,26 @@ static void bound(cutter *c, branch *b) {
 
 /* --- branches --- */
 
-/* The cluster whose halves force most, of those on which the ends of the hull differ. */
-static uint32_t choose(const cutter *c, const uint8_t *where) {
-  uint32_t best = PSPLIT_NONE;
-  double most = -1;
-  bool differs = false;
-  for (uint32_t i = 0; i < c->query->closure->n; i++) {
-    const bool apart = c->light.in[i] != c->heavy.in[i];
-    const double forced = (double)c->before[i] * (double)c->behind[i];
-    if (where[i] != FREE || (differs && !apart) || (differs == apart && forced <= most)) continue;
-    best = i;
-    most = forced;
-    differs = apart;
-  }
-  return best;
-}
-
 /* Opens a branch unless it has nothing that is less than what is known. */
-static void open_branch(cutter *c, branch *b) {
+static void open_branch(cutter *c, psplit_i_branch *b) {
   const uint32_t n = c->query->closure->n;
   if (!force_by_weight(c, b->where)) return;
   for (uint32_t i = 0; i < n; i++) c->light.in[i] = c->heavy.in[i] = false;
   bound(c, b);
   if (c->failed || b->least >= c->known) return;
-  b->cluster = choose(c, b->where);
-  b->number = c->n_branches++;
-  for (uint32_t i = 0; i < n; i++)
-    b->ends[i] = (uint8_t)((c->light.in[i] ? LIGHT : 0) | (c->heavy.in[i] ? HEAVY : 0));
-  if (!push(c, *b)) c->failed = true;
-}
-
-static bool branch_init(cutter *c, branch *b) {
-  b->where = PSPLIT_NEW(&c->arena, uint8_t, c->query->closure->n);
-  b->ends = PSPLIT_NEW(&c->arena, uint8_t, c->query->closure->n);
-  c->failed |= !b->where || !b->ends;
-  return !c->failed;
+  if (!psplit_i_branch_open(&c->all, b, c->light.in, c->heavy.in, c->before, c->behind))
+    c->failed = true;
 }
 
 static void divide(cutter *c) {
-  const uint32_t n = c->query->closure->n;
-  branch b = pop(c), other = b;
-  if (!branch_init(c, &other)) return;
-  memcpy(other.where, b.where, n);
-  memcpy(other.ends, b.ends, n);
-  if (force(c, other.where, b.cluster, INSIDE)) open_branch(c, &other);
-  if (force(c, b.where, b.cluster, OUTSIDE)) open_branch(c, &b);
+  psplit_i_branch half[2];
+  bool possible[2];
+  if (!psplit_i_branch_divide(&c->all, half, possible)) {
+    c->failed = true;
+    return;
+  }
+  for (int k = 0; k < 2; k++)
+    if (possible[k]) open_branch(c, &half[k]);
 }
 
 /* Weights and costs that stay in bounds in every network; false where they are too large. */
@@ -382,6 +298,7 @@ static bool scale(cutter *c) {
 static psplit_code cutter_init(cutter *c) {
   const uint32_t n = c->query->closure->n;
   psplit_i_arena_init(&c->arena, 0);
+  psplit_i_branches_init(&c->all, c->query->closure, c->budget);
   c->place = PSPLIT_NEW(&c->arena, uint32_t, n);
   c->before = PSPLIT_NEW(&c->arena, int64_t, n);
   c->behind = PSPLIT_NEW(&c->arena, int64_t, n);
@@ -394,29 +311,31 @@ static psplit_code cutter_init(cutter *c) {
 static void cutter_fini(cutter *c) {
   psplit_i_flow_fini(&c->flow);
   psplit_i_vec_fini(&c->reached);
-  psplit_i_vec_fini(&c->open);
+  psplit_i_branches_fini(&c->all);
   psplit_i_arena_fini(&c->arena);
 }
 
 psplit_code psplit_i_branched_cut(const psplit_i_branched_query *query, psplit_i_budget *budget,
                                   int64_t *out_least) {
-  const uint32_t n = query->closure->n, most = MOST_BYTES / 2 / (n + 1);
   cutter c = {.query = query, .budget = budget, .known = PSPLIT_I_INF};
   psplit_code code;
   *out_least = 0;
   PSPLIT_TRY(cutter_init(&c));
   if (!scale(&c)) goto out;
-  branch whole = {0};
-  if (branch_init(&c, &whole)) open_branch(&c, &whole);
-  for (uint32_t k = 0; k < query->n_branches && k < most && c.open.n > 0; k++) {
-    const branch *least = &c.open.items[0];
+  psplit_i_branch whole;
+  c.failed = !psplit_i_branch_init(&c.all, &whole);
+  if (!c.failed) open_branch(&c, &whole);
+  const uint32_t most = psplit_i_branches_most(&c.all);
+  for (uint32_t k = 0; k < query->n_branches && k < most && c.all.open.n > 0; k++) {
+    const psplit_i_branch *least = &c.all.open.items[0];
     if (c.failed || least->least >= c.known || least->cluster == PSPLIT_NONE ||
         psplit_i_expired(budget))
       break;
     divide(&c);
   }
   PSPLIT_TRY(c.failed ? PSPLIT_NOMEM : PSPLIT_OK);
-  *out_least = c.open.n > 0 && c.open.items[0].least < c.known ? c.open.items[0].least : c.known;
+  *out_least =
+    c.all.open.n > 0 && c.all.open.items[0].least < c.known ? c.all.open.items[0].least : c.known;
 out:
   cutter_fini(&c);
   return code;
