@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device_merge.h"
+#include "equal_branches.h"
 #include "exact.h"
 #include "node_cut.h"
 #include "reductions.h"
@@ -46,6 +47,8 @@ static psplit_code run(any_way *a, int64_t limit, const psplit_i_instance *insta
   psplit_code code;
   psplit_i_weight_axis axis = {0};
   psplit_i_assignment split;
+  psplit_i_instance ordered;
+  psplit_i_equal_branches equal = {0};
   const uint64_t cap = a->options->memory_cap_bytes;
   PSPLIT_TRY(psplit_i_assignment_init(&split, instance, &a->arena));
   PSPLIT_TRY(psplit_i_weight_axis_make(instance, automaton, limit, a->options->n_threads,
@@ -61,7 +64,9 @@ static psplit_code run(any_way *a, int64_t limit, const psplit_i_instance *insta
                                           .n_threads = a->options->n_threads,
                                           .budget = &a->budget,
                                           .out_rounds = &a->n_rounds};
-  PSPLIT_TRY(psplit_i_exact(instance, automaton, &axis, &options, &split, out_verdict));
+  PSPLIT_TRY(
+    psplit_i_equal_branches_apply(instance, automaton, &a->budget, &a->arena, &equal, &ordered));
+  PSPLIT_TRY(psplit_i_exact(&ordered, automaton, &axis, &options, &split, out_verdict));
   if (*out_verdict != PSPLIT_I_YES) goto out;
   for (uint32_t v = 0; v < a->problem->n_nodes; v++)
     a->stage[v] = split.stage[instance->cluster_of_node[v]];

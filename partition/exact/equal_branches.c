@@ -10,10 +10,14 @@
 
 #include "hash.h"
 #include "lists.h"
+#include "methods.h"
 
 #include <string.h>
 
-enum { ROUNDS = 8 /* in which colours are refined */ };
+enum {
+  ROUNDS = 8,          /* in which colours are refined */
+  MOST_CLUSTERS = 128, /* equal branches are looked for among no more */
+};
 
 typedef struct finder {
   const psplit_i_instance *instance;
@@ -292,4 +296,21 @@ psplit_i_instance psplit_i_equal_branches_order(const psplit_i_equal_branches *b
   ordered.pred_off = branches->pred_off;
   ordered.pred = branches->pred;
   return ordered;
+}
+
+psplit_code psplit_i_equal_branches_apply(const psplit_i_instance *instance,
+                                          const psplit_i_automaton *automaton,
+                                          psplit_i_budget *budget, psplit_i_arena *arena,
+                                          psplit_i_equal_branches *io_known,
+                                          psplit_i_instance *out) {
+  *out = *instance;
+  if (instance->n > MOST_CLUSTERS ||
+      !psplit_i_takes(PSPLIT_I_RULE_EQUAL_BRANCHES, automaton->features))
+    return PSPLIT_OK;
+  if (io_known->n == 0) {
+    const psplit_code code = psplit_i_equal_branches_make(instance, budget, arena, io_known);
+    if (code != PSPLIT_OK) return code;
+  }
+  if (io_known->n_edges > 0) *out = psplit_i_equal_branches_order(io_known, instance);
+  return PSPLIT_OK;
 }

@@ -16,7 +16,6 @@ enum {
   PRICE_ROUNDS = 10, /* in which prices grow, */
   PRICE_AGAIN = 4,   /* and where they begin as those of another limit, */
   PRICE_SHARE = 4,   /* for no more than one of so many parts of the budget */
-  EQUAL_CLUSTERS = 128, /* equal branches are looked for among no more */
 };
 
 /* Whether a run that ended undecided got anywhere. */
@@ -30,19 +29,6 @@ bool psplit_i_state_stuck(const psplit_i_solver_state *a) {
          a->best.value - a->result->bound > a->stuck_gap / LESS_STUCK;
 }
 
-/* The instance with equal branches in order, where there are any: found once for each instance. */
-static psplit_code order_equal(psplit_i_solver_state *a, psplit_i_instance *out) {
-  *out = a->instance;
-  if (a->instance.n > EQUAL_CLUSTERS ||
-      !psplit_i_takes(PSPLIT_I_RULE_EQUAL_BRANCHES, a->automaton.features))
-    return PSPLIT_OK;
-  if (a->equal.n == 0 && psplit_i_equal_branches_make(&a->instance, a->request->budget, &a->arena,
-                                                      &a->equal) != PSPLIT_OK)
-    return psplit_i_nomem(a->request->diag);
-  if (a->equal.n_edges > 0) *out = psplit_i_equal_branches_order(&a->equal, &a->instance);
-  return PSPLIT_OK;
-}
-
 /* One run of the exact program; fills in the options that are the same for all runs. `apart`: of
  * the instance in which receivers are apart, which it may be within the limit; or NULL. */
 static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options options,
@@ -52,8 +38,10 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   uint32_t rounds = 0;
   const uint64_t cap = a->request->options->memory_cap_bytes;
   psplit_i_instance own = a->instance;
-  psplit_code code = apart || options.least_comm ? PSPLIT_OK : order_equal(a, &own);
-  if (code != PSPLIT_OK) return code;
+  if (!apart && !options.least_comm &&
+      psplit_i_equal_branches_apply(&a->instance, &a->automaton, a->request->budget, &a->arena,
+                                    &a->equal, &own) != PSPLIT_OK)
+    return psplit_i_nomem(a->request->diag);
   options.memory_bytes = cap ? cap : UINT64_C(1) << 30;
   options.max_steps_behind = psplit_i_sat_mul_u64(options.max_steps, TO_THE_END);
   options.n_threads = a->request->options->n_threads;
@@ -61,8 +49,9 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   options.out_steps = &steps;
   options.out_full = &a->full;
   options.out_rounds = &rounds;
-  code = psplit_i_exact(apart ? &apart->instance : &own, apart ? &apart->automaton : &a->automaton,
-                        axis, &options, &a->trial, out_verdict);
+  const psplit_code code =
+    psplit_i_exact(apart ? &apart->instance : &own, apart ? &apart->automaton : &a->automaton, axis,
+                   &options, &a->trial, out_verdict);
   psplit_i_state_charge(a, steps);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   a->last_steps = steps;

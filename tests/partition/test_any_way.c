@@ -15,6 +15,7 @@
 #include "bed.h"
 #include "certificate.h"
 #include "exact.h"
+#include "hash.h"
 
 enum { STAGES = 4, NODES = 7, PAIRS = STAGES * STAGES, CASES = 120 };
 
@@ -219,6 +220,95 @@ static void stages_that_send_to_one_make_a_message_each(void **state) {
   assert_int_equal(bound, 7);
 }
 
+enum { MOST_BRANCHES = 40 };
+
+/* Nodes that another one sends to and that send to the last; or those alone, without the first. */
+typedef struct fan {
+  int64_t time_ns[MOST_BRANCHES + 2], net_ns[2 * MOST_BRANCHES], message_ns;
+  uint32_t producer[2 * MOST_BRANCHES], off[2 * MOST_BRANCHES + 1], consumer[2 * MOST_BRANCHES];
+  uint8_t node_flags[MOST_BRANCHES + 2], net_flags[2 * MOST_BRANCHES];
+  psplit_device device;
+  psplit_problem problem;
+} fan;
+
+static void make_fan(fan *f, uint32_t n_branches, bool headed, int64_t branch_ns, int64_t to_ns,
+                     int64_t from_ns, int64_t message_ns) {
+  const uint32_t first = headed ? 1 : 0, last = first + n_branches;
+  uint32_t n_nets = 0;
+  *f = (fan){.device = {.count = STAGES}};
+  f->message_ns = message_ns;
+  f->time_ns[0] = f->time_ns[last] = 3;
+  for (uint32_t v = first; v < last; v++) {
+    f->time_ns[v] = branch_ns;
+    if (headed) {
+      f->producer[n_nets] = 0, f->consumer[n_nets] = v, f->net_ns[n_nets] = to_ns;
+      n_nets++;
+    }
+    f->producer[n_nets] = v, f->consumer[n_nets] = last, f->net_ns[n_nets] = from_ns;
+    n_nets++;
+  }
+  for (uint32_t e = 0; e <= n_nets; e++) f->off[e] = e;
+  f->problem = plain_problem(&f->device, last + 1, f->time_ns, n_nets, f->producer, f->off,
+                             f->consumer, f->net_ns);
+  f->problem.comm = PSPLIT_COMM_SHARED;
+  f->problem.message_ns = &f->message_ns;
+  f->problem.node_flags = f->node_flags;
+  f->problem.net_flags = f->net_flags;
+}
+
+/* Some best split has them in order, with all the ways of others. One may be unlike the others. */
+static void equal_branches_are_in_order_whatever_the_ways(void **state) {
+  (void)state;
+  enum { N_BRANCHES = NODES - 2 };
+  uint32_t n_cases = 0, n_proved = 0;
+  for (uint32_t seed = 0; seed < percent(24); seed++) {
+    fan f;
+    uint64_t draw = 100 * seed;
+    int64_t x[4];
+    for (uint32_t k = 0; k < 4; k++) x[k] = (int64_t)(psplit_i_splitmix64(17, draw++) % 12);
+    const bool headed = seed % 2;
+    make_fan(&f, N_BRANCHES, headed, 1 + x[0], x[1] / 4, x[2] / 3, 1 + x[3]);
+    if (seed % 3 == 0) f.time_ns[1 + seed % N_BRANCHES] += 1 + x[1];
+    if (seed % 3 == 1) f.net_ns[seed % N_BRANCHES] += 1 + x[2];
+    psplit_partition_options o;
+    psplit_partition_options_init(&o);
+    o.require_nonempty = true;
+    o.n_threads = 1;
+    int64_t bound = 0;
+    const int64_t best = least_of_all_splits(&f.problem, STAGES, best_ways_of_all, NULL);
+    int64_t value = best;
+    assert_int_equal(
+      psplit_i_bound_any_way(&f.problem, &o, measure, &f.problem, &bound, &value, NULL), PSPLIT_OK);
+    if (bound > best || value != best)
+      fail_msg("seed %u: bound %lld <= optimum %lld = value %lld does not hold", seed,
+               (long long)bound, (long long)best, (long long)value);
+    n_cases++;
+    n_proved += bound == best;
+  }
+  print_message("# of %u fans %u are proved\n", n_cases, n_proved);
+  assert_true(n_proved > n_cases / 3);
+}
+
+/* 2^40 downsets, of which those in order are 41. */
+static void a_fan_of_equal_branches_is_decided(void **state) {
+  (void)state;
+  fan f;
+  psplit_partition_options o;
+  make_fan(&f, MOST_BRANCHES, true, 8, 2, 2, 30);
+  psplit_partition_options_init(&o);
+  o.require_nonempty = true;
+  o.n_threads = 1;
+  o.time_limit_s = 1;
+  int64_t at_once = 0;
+  uint32_t stage[MOST_BRANCHES + 2];
+  for (uint32_t v = 0; v < f.problem.n_nodes; v++) stage[v] = v * STAGES / f.problem.n_nodes;
+  assert_int_equal(psplit_i_bound_any_way_at_once(&f.problem, &o, &at_once, NULL), PSPLIT_OK);
+  int64_t bound = at_once, value = best_ways(&f.problem, stage);
+  assert_int_equal(
+    psplit_i_bound_any_way(&f.problem, &o, measure, &f.problem, &bound, &value, NULL), PSPLIT_OK);
+  assert_true(bound > at_once && bound <= value);
+}
+
 /* The verdict on splits whose tensors go by any way, and the steps that it takes. */
 static psplit_i_verdict decide(const psplit_i_instance *instance,
                                const psplit_i_automaton *automaton, int64_t limit,
@@ -290,6 +380,8 @@ int main(void) {
     cmocka_unit_test(no_way_is_below_the_bound),
     cmocka_unit_test(stages_that_send_to_one_make_a_message_each),
     cmocka_unit_test(no_dominated_label_is_missed),
+    cmocka_unit_test(equal_branches_are_in_order_whatever_the_ways),
+    cmocka_unit_test(a_fan_of_equal_branches_is_decided),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
