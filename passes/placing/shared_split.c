@@ -11,7 +11,10 @@
 #include "order_by_memory.h"
 #include "record.h"
 
-enum { LARGE = 512 /* supernodes: not soon decided */ };
+enum {
+  LARGE = 512,       /* supernodes: not soon decided */
+  MOST_FOLLOWED = 2, /* splits that follow ways */
+};
 
 /* Of the time that the split itself may take: for shared memory, where the exact program decides
  * soon or what stages pass on helps it more, and where it takes a search; for all ways; and for
@@ -21,6 +24,8 @@ static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
 static const double BEHIND_ONE = 0.5, BEHIND_TWO = 0.4, BEHIND_ALL = 0.1;
 /* Above which the exact program would not get far with all ways. */
 static const double WIDE = 0.01;
+/* Of the time: for splits that follow the ways of others; and what is settled for without any. */
+static const double FOLLOWED = 0.05, NEAR = 0.001;
 
 void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
   psplit_solution_destroy(shared->solution);
@@ -116,6 +121,40 @@ out:
   return code;
 }
 
+/* Splits for the ways of the best one, as where other links are missing: then it is known which
+ * stages send and receive more, so that these may compute less. For such a split other ways may be
+ * best, and for these another split. */
+static psplit_code follow_ways(trial *t, const psplit_problem *problem, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_partition_options options;
+  psplit_i_shared_split *best = t->best;
+  psplit_problem linked = *problem;
+  psplit_solution *found = NULL;
+  int64_t before_ns = INT64_MAX, ns;
+  psplit_i_partition_options(t->planner, &options);
+  options.time_limit_s *= FOLLOWED / MOST_FOLLOWED;
+  options.logger = NULL;
+  options.solver = psplit_i_method_name(PSPLIT_I_SOLVER_ANNEAL);
+  linked.comm = PSPLIT_COMM_P2P;
+  linked.next_hop = best->next;
+  for (uint32_t i = 0; i < MOST_FOLLOWED && best->slowest_ns < before_ns; i++) {
+    psplit_diag why = {0};
+    if (psplit_i_shared_split_is_within(best, NEAR)) break;
+    before_ns = best->slowest_ns;
+    code = psplit_partition_solve(&linked, &options, &why, &found);
+    options.seed++;
+    if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
+    code = PSPLIT_OK;
+    if (!found) break;
+    PSPLIT_TRY(measure_split(t, found->stage, diag, &ns));
+    psplit_solution_destroy(found);
+    found = NULL;
+  }
+out:
+  psplit_solution_destroy(found);
+  return code;
+}
+
 static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io, trial *out,
                              psplit_diag *diag) {
   const size_t n = planner->graph->n_nodes;
@@ -185,6 +224,7 @@ psplit_code psplit_i_shared_split_find(psplit_planner *planner, const psplit_i_t
     close = io->solution->proved_optimal;
     io->left_frac = close ? BEHIND_ALL : BEHIND_TWO;
   }
+  if (!large && io->slowest_ns < INT64_MAX) PSPLIT_TRY(follow_ways(&t, &b.problem, diag));
   PSPLIT_TRY(raise_at_once(&t, &b.problem, diag));
   if (close) PSPLIT_TRY(close_in(&t, &b.problem, diag));
 out:
