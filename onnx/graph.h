@@ -55,6 +55,7 @@ typedef struct psplit_i_node {
   uint32_t function;             /* index of the model-local function it calls, or PSPLIT_NONE */
   uint32_t n_attributes;
   struct Onnx__AttributeProto *const *attributes;
+  uint64_t table_bytes; /* of the larger tables among them; none of a Constant, which is a value */
 } psplit_i_node;
 
 struct psplit_i_graph {
@@ -177,9 +178,14 @@ typedef struct psplit_i_tensor {
 psplit_i_tensor psplit_i_graph_initializer(const psplit_i_graph *graph, uint32_t index);
 psplit_i_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto);
 
-/* Bytes of the constants that a node carries inside: initializers and Constant nodes of its bodies
- * and of the function it calls (not of functions called from there). Saturates. */
+/* Bytes of the constants that a node carries inside: tables in its attributes (trees, vectors,
+ * words), initializers and Constant nodes of its bodies and of the function it calls (not of
+ * functions called from there), and tables there. Saturates. */
 uint64_t psplit_i_node_inner_bytes(const psplit_i_graph *graph, uint32_t node);
+
+/* What a node holds in tables, as trees have it; a kernel size or a few labels are none. Saturates.
+ */
+uint64_t psplit_i_table_bytes(const psplit_i_node *node);
 
 /* Elements as int64, for integer and bool tensors of at most `max_elements`; *out_n elements in
  * `arena`. *out is NULL where the type is another, there are more, or it has no such data. Errors:

@@ -70,6 +70,7 @@ static psplit_code build_bodies(psplit_i_graph_builder *b, psplit_i_graph_scope 
   psplit_i_node *node = &s->graph->nodes[id];
   psplit_i_arena *arena = &b->model->arena;
   size_t n_bodies = 0;
+  node->table_bytes = psplit_i_table_bytes(node);
   for (size_t a = 0; a < node->n_attributes; a++)
     n_bodies += (node->attributes[a]->g != NULL) + node->attributes[a]->n_graphs;
   if (!n_bodies) return PSPLIT_OK;

@@ -106,21 +106,45 @@ static uint64_t constant_bytes(const psplit_i_graph *graph) {
                                        ? psplit_i_attr_tensor(&graph->nodes[n], "value")
                                        : NULL;
     if (value) sum = psplit_i_sat_add_u64(sum, psplit_i_tensor_of(value).data_bytes);
-    if (graph->nodes[n].n_bodies)
-      sum = psplit_i_sat_add_u64(sum, psplit_i_node_inner_bytes(graph, n));
+    sum = psplit_i_sat_add_u64(sum, graph->nodes[n].n_bodies ? psplit_i_node_inner_bytes(graph, n)
+                                                             : graph->nodes[n].table_bytes);
   }
   return sum;
 }
 
 uint64_t psplit_i_node_inner_bytes(const psplit_i_graph *graph, uint32_t node) {
   const psplit_i_node *data = &graph->nodes[node];
-  uint64_t sum = 0;
+  uint64_t sum = data->table_bytes;
   for (uint32_t b = 0; b < data->n_bodies; b++)
     sum = psplit_i_sat_add_u64(sum, constant_bytes(data->bodies[b]));
   /* A function's own calls are left out: following them could take exponential time. */
   if (data->function != PSPLIT_NONE)
     sum = psplit_i_sat_add_u64(
       sum, constant_bytes(psplit_i_model_function(graph->model, data->function)));
+  return sum;
+}
+
+/* Numbers and strings, but for bodies. */
+static uint64_t attribute_bytes(const struct Onnx__AttributeProto *attribute) {
+  uint64_t sum = psplit_i_sat_add_u64(psplit_i_sat_mul_u64(attribute->n_ints, sizeof(int64_t)),
+                                      psplit_i_sat_mul_u64(attribute->n_floats, sizeof(float)));
+  sum = psplit_i_sat_add_u64(sum, attribute->s.len);
+  for (size_t i = 0; i < attribute->n_strings; i++)
+    sum = psplit_i_sat_add_u64(sum, attribute->strings[i].len);
+  if (attribute->t) sum = psplit_i_sat_add_u64(sum, psplit_i_tensor_of(attribute->t).data_bytes);
+  for (size_t i = 0; i < attribute->n_tensors; i++)
+    sum = psplit_i_sat_add_u64(sum, psplit_i_tensor_of(attribute->tensors[i]).data_bytes);
+  return sum;
+}
+
+uint64_t psplit_i_table_bytes(const psplit_i_node *node) {
+  enum { SMALL_BYTES = 1024 }; /* which the structure is counted for */
+  uint64_t sum = 0;
+  if (psplit_i_node_is(node, "Constant")) return 0;
+  for (size_t a = 0; a < node->n_attributes; a++) {
+    const uint64_t bytes = attribute_bytes(node->attributes[a]);
+    if (bytes > SMALL_BYTES) sum = psplit_i_sat_add_u64(sum, bytes);
+  }
   return sum;
 }
 

@@ -197,6 +197,8 @@ static bool memory_may_bind(const psplit_planner *planner) {
   uint64_t total = 0;
   for (uint32_t v = 0; v < planner->graph->n_values; v++)
     total = psplit_i_sat_add_u64(total, psplit_i_planner_weight_bytes(planner, v));
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    total = psplit_i_sat_add_u64(total, psplit_i_node_inner_bytes(planner->graph, n));
   for (uint32_t s = 0; s < planner->options.n_stages; s++)
     if (total > psplit_devices_memory_bytes(planner->devices, s) / 2) return true;
   return false;

@@ -98,11 +98,11 @@ out:
   return code;
 }
 
-/* Whether the stage may and can hold the constants that a copy of `node` reads; *out_bytes are
- * those of the ones it does not hold yet. */
+/* Whether the stage may and can hold the constants that a copy of `node` reads or carries;
+ * *out_bytes are those of the ones it does not hold yet. */
 static bool has_room(const state *s, uint32_t node, uint32_t stage, uint64_t *out_bytes) {
   const psplit_planner *planner = s->planner;
-  *out_bytes = 0;
+  *out_bytes = psplit_i_node_inner_bytes(planner->graph, node);
   PSPLIT_FOR_EACH_READ(&planner->graph->nodes[node], value) {
     if (s->constant[value] == s->stamp || !psplit_i_planner_is_constant(planner, value)) continue;
     const uint64_t bytes = psplit_i_planner_weight_bytes(planner, value);

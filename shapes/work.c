@@ -79,12 +79,19 @@ static bool repeated(const psplit_i_node *node, uint32_t input) {
   return false;
 }
 
+/* Strings that are written are labels, which are short; those that are read may be texts. */
+static uint64_t written_bytes(psplit_i_tally *tally, const psplit_i_vtype *type) {
+  enum { STRING = 8, STRING_BYTES = 32 };
+  if (type->elem != STRING) return psplit_i_tally_bytes(tally, type);
+  return psplit_i_sat_mul_u64(psplit_i_tally_elements(tally, type), STRING_BYTES);
+}
+
 static void count_bytes(psplit_i_tally *tally, const psplit_i_site *at, psplit_work *work) {
   const bool part = psplit_i_node_has(at->node, PSPLIT_I_OP_READS_PART);
   for (uint32_t o = 0; o < at->node->n_outputs; o++)
     if (psplit_i_wants(at, o))
-      work->bytes_written = psplit_i_sat_add_u64(
-        work->bytes_written, psplit_i_tally_bytes(tally, psplit_i_site_output(at, o)));
+      work->bytes_written = psplit_i_sat_add_u64(work->bytes_written,
+                                                 written_bytes(tally, psplit_i_site_output(at, o)));
   for (uint32_t i = 0; i < at->node->n_inputs; i++) {
     if (!psplit_i_has(at, i) || repeated(at->node, i)) continue;
     const psplit_i_vtype *type = psplit_i_in(at, i);

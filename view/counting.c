@@ -107,7 +107,7 @@ static void put_memory(json *j, const psplit_snapshot *s) {
   for (uint32_t v = 0; v < s->n_values; v++) psplit_i_json_uint(j, c->value_copies[v]);
   close_list(j);
   put_uints(j, "copies_percent", c->copies_percent, c->n_copies_percent);
-  open_list(j, "bodies"); /* [operator, operators, has bodies, bytes of constants] */
+  open_list(j, "bodies"); /* [operator, operators, has bodies, bytes of constants, of copies] */
   for (uint32_t n = 0; n < s->n_nodes; n++) {
     if (c->node_nodes[n] == 1 && !c->node_has_bodies[n] && !c->node_bytes[n]) continue;
     psplit_i_json_open(j, '[');
@@ -115,6 +115,7 @@ static void put_memory(json *j, const psplit_snapshot *s) {
     psplit_i_json_uint(j, c->node_nodes[n]);
     psplit_i_json_uint(j, c->node_has_bodies[n]);
     psplit_i_json_uint(j, c->node_bytes[n]);
+    psplit_i_json_uint(j, c->node_copies_bytes[n]);
     psplit_i_json_close(j, ']');
   }
   close_list(j);

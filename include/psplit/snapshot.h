@@ -65,7 +65,7 @@ typedef struct psplit_snapshot_group {
   uint32_t stage;   /* PSPLIT_NONE while unknown */
   bool bytes_known; /* of bytes_in and bytes_out */
   int64_t cost_ns;
-  uint64_t weight_bytes; /* constants that it reads, each once */
+  uint64_t weight_bytes; /* constants that it reads, each once, or carries */
   uint64_t bytes_in,
     bytes_out; /* tensors from and to other supernodes and the model's own; each once */
 } psplit_snapshot_group;
@@ -138,7 +138,8 @@ typedef struct psplit_snapshot_counting {
   const uint32_t *copies_percent;
   const uint32_t *node_nodes;            /* [n_nodes] with those in bodies */
   const uint8_t *node_has_bodies;        /* [n_nodes] */
-  const uint64_t *node_bytes;            /* [n_nodes] constants in bodies and functions */
+  const uint64_t *node_bytes;            /* [n_nodes] constants in bodies, functions and tables */
+  const uint64_t *node_copies_bytes;     /* [n_nodes] what a runtime that copies holds besides */
   const uint64_t *node_workspace_bytes;  /* [n_nodes] while it runs */
   const uint64_t *stage_workspace_bytes; /* [n_stages] */
   const uint8_t *stage_keeps_copies;     /* [n_stages] its runtime does, with the rest below */

@@ -291,8 +291,7 @@ static psplit_code build_weights(psplit_i_builder *b) {
   if (b->arena->failed) return psplit_i_nomem(b->diag);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const uint32_t g = b->group[n];
-    if (g == PSPLIT_NONE || (!graph->nodes[n].n_bodies && graph->nodes[n].function == PSPLIT_NONE))
-      continue;
+    if (g == PSPLIT_NONE) continue;
     private_bytes[g] = psplit_i_sat_add_u64(private_bytes[g], psplit_i_node_inner_bytes(graph, n));
   }
   uint32_t weight = 0, at = 0;

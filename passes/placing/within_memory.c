@@ -204,6 +204,9 @@ static bool weights_exceed_memory(const psplit_planner *planner) {
           weights = psplit_i_sat_add_u64(weights, psplit_i_planner_weight_bytes(planner, v));
           break;
         }
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    if (!(planner->node_flags[n] & PSPLIT_I_NODE_FREE))
+      weights = psplit_i_sat_add_u64(weights, psplit_i_node_inner_bytes(graph, n));
   for (uint32_t s = 0; s < planner->options.n_stages; s++)
     room = psplit_i_sat_add_u64(room, psplit_devices_memory_bytes(planner->devices, s));
   return weights > room;

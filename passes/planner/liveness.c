@@ -130,6 +130,14 @@ uint32_t psplit_i_count_nodes(const psplit_i_node *node) {
   return n;
 }
 
+uint64_t psplit_i_inner_copies(const psplit_i_graph *graph, uint32_t node) {
+  const uint64_t inner = psplit_i_node_inner_bytes(graph, node);
+  const uint64_t tables = graph->nodes[node].table_bytes;
+  const uint64_t rest = inner > tables ? inner - tables : 0;
+  return psplit_i_sat_add_u64(part_of(rest, PSPLIT_I_BODY_PERCENT),
+                              part_of(tables, PSPLIT_I_TABLE_PERCENT));
+}
+
 /* Last uses, weights, and the bytes that are live before the first node. */
 static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                           const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
@@ -144,11 +152,12 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
   for (uint32_t p = 0; p < n; p++) {
     const psplit_i_node *node = &graph->nodes[nodes[p]];
     out->n_nodes += psplit_i_count_nodes(node);
-    if (node->n_bodies || node->function != PSPLIT_NONE) {
-      const uint64_t inner = psplit_i_node_inner_bytes(graph, nodes[p]);
+    const uint64_t inner = psplit_i_node_inner_bytes(graph, nodes[p]);
+    if (inner) {
+      const uint64_t copies = psplit_i_inner_copies(graph, nodes[p]);
       add(&out->weight_bytes, inner);
-      add(&out->copies_bytes, part_of(inner, PSPLIT_I_BODY_PERCENT));
-      add(&out->outside_copies_bytes, part_of(inner, PSPLIT_I_BODY_PERCENT));
+      add(&out->copies_bytes, copies);
+      add(&out->outside_copies_bytes, copies);
     }
     PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;

@@ -37,8 +37,9 @@ typedef struct psplit_i_stage_memory {
 enum {
   PSPLIT_I_SESSION_BYTES = 900000,
   PSPLIT_I_NODE_BYTES = 3000,
-  PSPLIT_I_ARENA_PERCENT = 240,     /* of activations */
-  PSPLIT_I_BODY_PERCENT = 350,      /* of what bodies hold: each has copies of its own */
+  PSPLIT_I_ARENA_PERCENT = 240, /* of activations */
+  PSPLIT_I_TABLE_PERCENT = 650, /* of tables in attributes: lists, and what kernels make of them */
+  PSPLIT_I_BODY_PERCENT = 350,  /* of what bodies hold: each has copies of its own */
   PSPLIT_I_OUTSIDE_BYTES = 64 << 20 /* of weights, as emit/ has it: more go into a file */
 };
 
@@ -56,6 +57,9 @@ psplit_i_copies psplit_i_copies_of(const psplit_planner *planner, uint32_t value
 /* Of the constant's bytes, what the runtime holds besides them: for a convolution, or another
  * reader; with weights outside of the model's file, or in it. */
 unsigned psplit_i_copies_percent(psplit_i_copies copies, bool conv, bool outside);
+
+/* What such a runtime holds of the constants that a node carries, besides them. */
+uint64_t psplit_i_inner_copies(const psplit_i_graph *graph, uint32_t node);
 
 /* The node and all in its bodies. */
 uint32_t psplit_i_count_nodes(const psplit_i_node *node);

@@ -142,18 +142,20 @@ static psplit_code count_nodes(counter *c) {
   uint32_t *nodes = PSPLIT_NEW(c->arena, uint32_t, n);
   uint8_t *bodies = PSPLIT_NEW(c->arena, uint8_t, n);
   uint64_t *bytes = PSPLIT_NEW(c->arena, uint64_t, n);
+  uint64_t *copies = PSPLIT_NEW(c->arena, uint64_t, n);
   uint64_t *workspace = PSPLIT_NEW(c->arena, uint64_t, n);
   if (c->arena->failed) return psplit_i_nomem(c->diag);
   for (uint32_t i = 0; i < n; i++) {
     nodes[i] = psplit_i_count_nodes(&graph->nodes[i]);
     bodies[i] = graph->nodes[i].n_bodies > 0;
-    if (bodies[i] || graph->nodes[i].function != PSPLIT_NONE)
-      bytes[i] = psplit_i_node_inner_bytes(graph, i);
+    bytes[i] = psplit_i_node_inner_bytes(graph, i);
+    copies[i] = psplit_i_inner_copies(graph, i);
     if (planner->node_workspace_bytes) workspace[i] = planner->node_workspace_bytes[i];
   }
   c->out->node_nodes = nodes;
   c->out->node_has_bodies = bodies;
   c->out->node_bytes = bytes;
+  c->out->node_copies_bytes = copies;
   c->out->node_workspace_bytes = workspace;
   return PSPLIT_OK;
 }

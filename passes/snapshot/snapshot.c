@@ -157,12 +157,14 @@ static void count_bytes(psplit_snapshot_group *group, const psplit_snapshot_valu
   if (!value->bytes_known) group->bytes_known = false;
 }
 
-/* Bytes of constants and of what comes from outside; `met`[value] is 1 + the last group that met
- * it. */
+/* Bytes of constants that are read or carried, and of what comes from outside; `met`[value] is 1 +
+ * the last group that met it. */
 static void count_reads(maker *m, uint32_t g, uint32_t *met) {
   psplit_snapshot_group *group = &m->groups[g];
   for (uint32_t i = 0; i < group->n_nodes; i++) {
     const psplit_snapshot_node *node = &m->nodes[group->nodes[i]];
+    group->weight_bytes = psplit_i_sat_add_u64(
+      group->weight_bytes, psplit_i_node_inner_bytes(m->graph, group->nodes[i]));
     for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
       const uint32_t v = r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
       if (v == PSPLIT_NONE || met[v] == g + 1) continue;

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <psplit/snapshot.h>
+
 #include "bench.h"
 #include "liveness.h"
 
@@ -319,6 +321,85 @@ static void sparse_weights_count(void **state) {
   }
 }
 
+/* The last of a chain has a table of n numbers, and words for labels; in bodies if `inside`. */
+static bench start_table(int n, bool inside, const psplit_planner_options *options) {
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text,
+                     "(float[2,4] x, bool t) => (string[2] l, float[2,2] c) {"
+                     " a = ai.onnx.ml.Scaler <offset = [0.5], scale = [2.0]> (x)"
+                     " b = ai.onnx.ml.Scaler <offset = [0.5], scale = [2.0]> (a)");
+  if (inside) psplit_i_text_puts(&text, " l, c = If (t) <then_branch = g1 () => (l1, c1) {");
+  for (int twice = 0; twice <= inside; twice++) {
+    const char *end = !inside ? "" : twice ? "2" : "1";
+    if (twice) psplit_i_text_puts(&text, "}, else_branch = g2 () => (l2, c2) {");
+    psplit_i_text_addf(&text, " l%s, c%s = ai.onnx.ml.LinearClassifier <coefficients = [", end,
+                       end);
+    for (int i = 0; i < n; i++) psplit_i_text_puts(&text, i ? ", 0.5" : "0.5");
+    psplit_i_text_puts(&text,
+                       "], intercepts = [0.0, 0.0], classlabels_strings = [\"cat\","
+                       " \"dog\"]> (b)");
+  }
+  psplit_i_text_puts(&text, inside ? "}> }" : "}");
+  const bench b = start(text.bytes, options);
+  psplit_i_text_fini(&text);
+  return b;
+}
+
+/* Tables in attributes of more than 1 KiB are weights, for plans and for their limits. */
+static void tables_in_attributes_count(void **state) {
+  (void)state;
+  for (int inside = 0; inside < 2; inside++)
+    for (int n = 256; n <= 4096; n *= 16) {
+      const psplit_planner_options options = stages(2);
+      bench b = start_table(n, inside, &options);
+      psplit_diag diag = {0};
+      assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_OK);
+      const psplit_plan *plan = psplit_planner_plan(b.planner);
+      const uint64_t bytes = n > 256 ? (uint64_t)n * sizeof(float) * (inside ? 2 : 1) : 0;
+      assert_int_equal(plan->stages[0].weight_bytes, 0);
+      assert_int_equal(plan->stages[1].weight_bytes, bytes);
+      psplit_snapshot *snapshot = NULL;
+      assert_int_equal(psplit_snapshot_take(b.planner, &diag, &snapshot), PSPLIT_OK);
+      uint64_t of_groups = 0;
+      for (uint32_t g = 0; g < snapshot->n_groups; g++)
+        of_groups += snapshot->groups[g].weight_bytes;
+      assert_int_equal(of_groups, bytes);
+      psplit_snapshot_destroy(snapshot);
+      stop(&b);
+    }
+  psplit_devices *devices = limited(2, 16384);
+  psplit_planner_options options = stages(2);
+  options.devices = devices;
+  for (int n = 256; n <= 4096; n *= 16) {
+    bench b = start_table(n, false, &options);
+    psplit_diag diag = {0};
+    assert_int_equal(psplit_planner_run(b.planner, NULL, &diag),
+                     n > 256 ? PSPLIT_INFEASIBLE : PSPLIT_OK);
+    stop(&b);
+  }
+  psplit_devices_destroy(devices);
+}
+
+/* What labels take to write is known though their lengths are not: they are short. Words that are
+ * read may be texts. */
+static void labels_are_counted(void **state) {
+  (void)state;
+  const psplit_planner_options options = stages(1);
+  bench b = start_table(8, false, &options);
+  run(&b, "infer-shapes,cost");
+  assert_true(psplit_i_costs_node(b.planner->costs, node_of(&b, "l")).known);
+  assert_int_equal(psplit_i_costs_node(b.planner->costs, node_of(&b, "l")).bytes_written,
+                   2 * 32 + 4 * sizeof(float));
+  stop(&b);
+  b = start(
+    "(string[2] x) => (int64[2] y) { y = ai.onnx.ml.LabelEncoder <keys_strings = [\"cat\"],"
+    " values_int64s = [1]> (x) }",
+    &options);
+  run(&b, "infer-shapes,cost");
+  assert_false(psplit_i_costs_node(b.planner->costs, node_of(&b, "y")).known);
+  stop(&b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_cache_is_held_once_for_each_sequence),
@@ -327,6 +408,8 @@ int main(void) {
     cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
     cmocka_unit_test(sparse_weights_count),
+    cmocka_unit_test(tables_in_attributes_count),
+    cmocka_unit_test(labels_are_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,8 +201,8 @@ function memoryOf(p, s, nodes, sent) {
     n += body ? body[1] : 1;
     if (body && body[3]) {
       weights = add(weights, body[3]);
-      copies = add(copies, part(body[3], c.body_percent));
-      outside = add(outside, part(body[3], c.body_percent));
+      copies = add(copies, body[4]);
+      outside = add(outside, body[4]);
     }
     for (const v of node.inputs) if (v !== null) read(v, node, at, body?.[2], conv);
     for (const v of node.captures) read(v, node, at, body?.[2], conv);
