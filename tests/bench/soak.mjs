@@ -10,7 +10,7 @@
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join, resolve } from 'node:path';
-import { sleep, within } from '../runtime/runner.mjs';
+import { sleep, until, within } from '../runtime/runner.mjs';
 import { Clients, INFER, stageProcesses, values } from '../serve/client.mjs';
 
 const [build, seconds = '7200', clients = '16', ...options] = process.argv.slice(2);
@@ -21,7 +21,7 @@ const all = new Clients(at('serve/onnx-pipeline-serve'), at('tools/onnx-pipeline
   at('tests/runtime/libodd_onnxruntime.so'));
 const { tap } = all;
 const run = await all.serve(['--max-waiting', '1000', '--admin', '127.0.0.1:0', ...options]);
-for (let i = 0; i < 100 && !/admin:/.test(run.stdout); i++) await sleep(20);
+await until(() => /admin:/.test(run.stdout));
 // A connection of its own for each reload: the server closes those on which nothing moves.
 const admin = { port: Number(/admin: http:\/\/127.0.0.1:(\d+)/.exec(run.stdout)?.[1]), agent: new http.Agent({ keepAlive: false }) };
 

@@ -10,7 +10,7 @@ import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync, writeFil
 import { dirname, join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { npyBytes } from './npy.mjs';
-import { Runner, endOf, env, launcherFell, library, processesBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, endOf, env, launcherFell, library, processesBelow, settled, sleep, until, within } from './runner.mjs';
 
 const [runner, splitter, odd, finalize, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -65,7 +65,7 @@ for (const [what, pattern] of [
   const run = start(what, ...some);
   let pid = run.child.pid;
   if (launcher) {
-    for (let i = 0; i < 1500 && processesBelow(run.child.pid, runner).length < 2; i++) await sleep(20);
+    await until(() => processesBelow(run.child.pid, runner).length >= 2);
     pid = processesBelow(pid, runner)[Number(what.includes('stage1'))];
   }
   await settled(pid, 2);

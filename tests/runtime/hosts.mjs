@@ -8,7 +8,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { skipAll } from '../e2e/tap.mjs';
-import { Runner, endOf, env, library, sleep, unlessItFalls, within } from './runner.mjs';
+import { Runner, endOf, env, library, sleep, unlessItFalls, until, within } from './runner.mjs';
 import { ip, joinHosts, sent, space } from './spaces.mjs';
 
 const [runner, splitter, kind, mpirun] = process.argv.slice(2);
@@ -56,7 +56,7 @@ async function ends(title, stop) {
   let stderr = '';
   child.stderr.on('data', (data) => { stderr += data; });
   const ended = endOf(child);
-  for (let i = 0; i < 3000 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
+  await until(() => existsSync(join(out, '9-0.npy')), 60);
   const pids = runners();
   tap.ok(pids.length === HOSTS, `${title}: it runs`, `${pids}\n${stderr}`);
   const start = Date.now();

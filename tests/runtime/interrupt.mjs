@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Runner, Watch, endOf, env, hasEnded, processesBelow, rankBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, Watch, endOf, env, hasEnded, processesBelow, rankBelow, settled, sleep, until, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -41,7 +41,7 @@ const used = (pid) => {
 };
 // Until the process is in its long node.
 async function busy(pid) {
-  for (let i = 0; i < 2400 && used(pid) < 1.2 && !hasEnded(pid); i++) await sleep(50);
+  await until(() => used(pid) >= 1.2 || hasEnded(pid), 120);
 }
 // Sends signals, 0.3 s apart, and says how long after the last the process has ended: a launcher may take longer.
 async function endBy(run, pid, signals) {

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { decoders } from '../generate/decoder.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner, Watch, env, hasEnded, library, rankBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, Watch, env, hasEnded, library, rankBelow, settled, sleep, until, within } from './runner.mjs';
 
 const [splitter, train, generator, learn, odd, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, splitter, launcher, 2);
@@ -67,7 +67,7 @@ async function run({ program, args, ranks }, signals, gapMs) {
   const ended = new Promise((resolve) => { child.on('close', resolve); });
   let pid = child.pid;
   if (ranks && launcher) {
-    for (let i = 0; i < 600 && !(pid = rankBelow(child.pid, program, 1)); i++) await sleep(100);
+    pid = await until(() => rankBelow(child.pid, program, 1), 60);
     await sleep(1000);
   }
   await settled(pid, 2);
@@ -82,11 +82,8 @@ async function run({ program, args, ranks }, signals, gapMs) {
   const ms = await watch.untilEnded(), status = await within(20000, ended);
   if (status === undefined) child.kill('SIGKILL');
   // The launcher may be gone before what it has killed.
-  let ranksLeft = launcher ? ranksOfThis() : [];
-  for (let i = 0; i < 400 && ranksLeft.length; i++) {
-    await sleep(50);
-    ranksLeft = ranksOfThis();
-  }
+  let ranksLeft = [];
+  if (launcher) await until(() => { ranksLeft = ranksOfThis(); return !ranksLeft.length; }, 20);
   return { status, ms, stderr, ranksLeft, again: /^error: interrupted again; what was under way was left$/m.test(stderr) };
 }
 const told = (got) => `exit status ${got.status} after ${got.ms} ms, left: ${got.ranksLeft}\n${got.stderr}`;
@@ -132,7 +129,7 @@ if (!launcher) {
   child.stderr.on('data', (data) => { stderr += data; });
   child.stdout.on('data', (data) => { stdout += data; });
   const ended = new Promise((resolve) => { child.on('close', resolve); });
-  for (let i = 0; i < 1200 && !/^ +1 /m.test(stdout) && child.exitCode === null; i++) await sleep(50);
+  await until(() => /^ +1 /m.test(stdout) || child.exitCode !== null, 60);
   await settled(child.pid);
   child.kill('SIGINT');
   await sleep(1200);

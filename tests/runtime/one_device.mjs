@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
-import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, env, processesBelow, sleep, until, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -55,7 +55,7 @@ if (launcher) {
   const [program, ...rest] = each.command([out, '-q', ...random, '-m', '1000000']);
   const child = spawn(program, rest, { env, stdio: 'ignore' });
   const ended = new Promise((resolve) => { child.on('close', (...how) => resolve(how)); });
-  for (let i = 0; i < 1500 && processesBelow(child.pid, runner).length < 3; i++) await sleep(20);
+  await until(() => processesBelow(child.pid, runner).length >= 3);
   await sleep(500);
   const ranks = processesBelow(child.pid, runner);
   if (ranks.length) process.kill(ranks[0], 'SIGKILL');

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
-import { Runner, env, library, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, env, library, processesBelow, until, within } from './runner.mjs';
 
 const [runner, splitter, odd, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -82,7 +82,7 @@ suite('several_outputs');
   const [program, ...rest] = each.command(args);
   const child = spawn(program, rest, { ...oddly('slow-run stage1 50'), stdio: 'ignore' });
   const ended = new Promise((resolve) => { child.on('exit', resolve); });
-  for (let i = 0; i < 3000 && !(existsSync(out) && whole(out).length > 3); i++) await sleep(20);
+  await until(() => existsSync(out) && whole(out).length > 3, 60);
   const pids = launcher ? processesBelow(child.pid, runner) : [child.pid];
   process.kill(pids[pids.length - 1], 'SIGKILL');
   tap.ok(await within(20000, ended) !== 0, 'it is killed');

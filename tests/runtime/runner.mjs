@@ -73,6 +73,17 @@ export class Runner {
 
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
+// What `holds` gives once that is true, or after so many seconds what it gave last. Looks are counted, not the clock: where
+// others have the processor, that is longer.
+export async function until(holds, seconds = 30) {
+  let held = await holds();
+  for (let left = 50 * seconds; !held && left > 0; left--) {
+    await sleep(20);
+    held = await holds();
+  }
+  return held;
+}
+
 // What `promise` gives, or undefined after so long. Node does not wait for the clock at its end.
 export function within(ms, promise) {
   let timer;

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
-import { Runner, endOf, env, sleep, within } from './runner.mjs';
+import { Runner, endOf, env, sleep, until, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -125,7 +125,7 @@ function start(...args) {
   for (let i = 0; i < 3; i++) {
     n += sizes[i];
     run.stdin.write(npyBytes(batches[i]));
-    for (let wait = 0; wait < 1500 && got < n; wait++) await sleep(20);
+    await until(() => got >= n);
     if (i === 1) await sleep(2500); // longer than --timeout: a source may be slow
   }
   tap.ok(got === n, 'each output comes before the next input', `${got} bytes of ${n}\n${run.stderr}`);

@@ -8,7 +8,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drawnTensors, model, node, random, value } from '../gradient/onnx.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner, Watch, endOf, env, library, processesBelow, settled, sleep, within } from './runner.mjs';
+import { Runner, Watch, endOf, env, library, processesBelow, settled, sleep, until, within } from './runner.mjs';
 
 const [train, split, odd, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, split, launcher, 2);
@@ -56,7 +56,7 @@ tap.ok(opened && opened.status !== 0 && /^error: .*stage0\.update\.onnx has been
 // Killed, with checkpoints at each step.
 const kept = path('kept');
 const killed = start([...USUAL, '--steps', '100000000', '--checkpoint', kept, '--checkpoint-every', '1', '--timeout', '2', '--quiet']);
-for (let i = 0; i < 1200 && !existsSync(join(kept, 'training.json')); i++) await sleep(50);
+await until(() => existsSync(join(kept, 'training.json')), 60);
 await sleep(300);
 const victim = launcher ? processesBelow(killed.child.pid, train).at(-1) : killed.child.pid;
 tap.ok(victim > 0, 'there is a process to kill');
@@ -86,7 +86,7 @@ const digest = (title, args, stages = norm) => {
 async function givenUp(title, more, shown, at, stages = norm, always = []) {
   const checkpoint = path(title.replace(/ /g, '-'));
   const run = start([stages, ...DATA, '--steps', '100', '--log-every', '1', '--checkpoint', checkpoint, ...more, ...always], ODD('slow-run stage1 120'));
-  for (let i = 0; i < 2400 && !run.stdout.includes(shown); i++) await sleep(25);
+  await until(() => run.stdout.includes(shown), 60);
   await sleep(at);
   const pids = launcher ? processesBelow(run.child.pid, train) : [run.child.pid];
   const watch = new Watch(pids[0]);
@@ -110,7 +110,7 @@ const evaluation = await givenUp('a long evaluation', ['--eval-every', '2', '--e
 tap.ok(evaluation.steps === 2 && /^step 2\/100 (?!.*evaluation)/m.test(evaluation.stdout), 'a long evaluation: the step before it counts', evaluation.stdout);
 // Without a step there is nothing to keep, and an older checkpoint stays.
 const first = start([norm, ...DATA, '--steps', '100', '--checkpoint', path('a-long-step')], ODD('slow-run stage1 400'));
-if (launcher) for (let i = 0; i < 1500 && processesBelow(first.child.pid, train).length < 2; i++) await sleep(20);
+if (launcher) await until(() => processesBelow(first.child.pid, train).length >= 2);
 for (const pid of launcher ? processesBelow(first.child.pid, train) : [first.child.pid]) await settled(pid, 2);
 for (const pid of launcher ? processesBelow(first.child.pid, train) : [first.child.pid]) process.kill(pid, 'SIGTERM');
 const none = await within(20000, first.ended);

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
-import { Runner, endOf, env, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, endOf, env, processesBelow, until, within } from './runner.mjs';
 
 const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -273,7 +273,7 @@ async function stopped(title, stop, good, ...more) {
   let stderr = '';
   child.stderr.on('data', (data) => { stderr += data; });
   const ended = endOf(child);
-  for (let i = 0; i < 3000 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
+  await until(() => existsSync(join(out, '9-0.npy')), 60);
   const pids = launcher ? processesBelow(child.pid, runner) : [child.pid];
   tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
   const start = Date.now();
@@ -282,7 +282,7 @@ async function stopped(title, stop, good, ...more) {
   tap.ok(end && good(end) && Date.now() - start < 10000, `${title}: it ends within seconds`,
     `${JSON.stringify(end)} after ${Date.now() - start} ms\n${stderr}`);
   if (!end) child.kill('SIGKILL');
-  for (let i = 0; i < 30 && pids.some((pid) => existsSync(`/proc/${pid}`)); i++) await sleep(100);
+  await until(() => !pids.some((pid) => existsSync(`/proc/${pid}`)), 3);
   tap.none(pids.filter((pid) => existsSync(`/proc/${pid}`)), `${title}: no process is left`);
   tap.none(readdirSync(out).filter((name) => name.endsWith('.part') && end?.status === 130),
     `${title}: no file is left in part`);

@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { readNpy, writeNpy } from '../runtime/npy.mjs';
-import { Runner, endOf, env, library, processesBelow, sleep, within } from '../runtime/runner.mjs';
+import { Runner, endOf, env, library, processesBelow, until, within } from '../runtime/runner.mjs';
 
 export const INFER = '/v2/models/m/infer';
 export const KINDS = 6;
@@ -52,7 +52,7 @@ export class Clients {
     child.stdout.on('data', (data) => { run.stdout += data; });
     child.stderr.on('data', (data) => { run.stderr += data; });
     run.ended = endOf(child).then(({ status }) => status ?? -1);
-    for (let i = 0; i < 6000 && !/:(\d+)\/v2/.test(run.stdout) && child.exitCode === null; i++) await sleep(20);
+    await until(() => /:(\d+)\/v2/.test(run.stdout) || child.exitCode !== null, 120);
     run.port = Number(/:(\d+)\/v2/.exec(run.stdout)?.[1]);
     if (!run.port) this.tap.ok(false, 'it starts', run.stderr);
     run.pid = launcher ? processesBelow(child.pid, server).find((pid) =>

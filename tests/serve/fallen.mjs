@@ -5,7 +5,7 @@
 // kill -9 of any of them at random moments, KILLS times (default 15), while CLIENTS (8) ask: each request is answered once, with the right bits
 // or with one error that says so; the process is there again. A request that ends its stage twice is told so, and only
 // that one; so is one that a stage does not get through with. The server ends its processes with itself, however it ends.
-import { sleep, within } from '../runtime/runner.mjs';
+import { sleep, until, within } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, stageProcesses } from './client.mjs';
 
 const [server, runner, splitter, odd, kills = '15', clients = '8'] = process.argv.slice(2);
@@ -21,7 +21,7 @@ const isAlive = (pid) => {
   }
 };
 const gone = async (pids) => {
-  for (let i = 0; i < 3000 && pids.some(isAlive); i++) await sleep(20);
+  await until(() => !pids.some(isAlive), 60);
   return !pids.some(isAlive);
 };
 
@@ -73,10 +73,7 @@ const gone = async (pids) => {
   const idle = stageProcesses(run.pid).get(1);
   process.kill(idle, 'SIGKILL');
   let back;
-  for (let i = 0; i < 3000 && !(back && back !== idle); i++) {
-    await sleep(20);
-    back = stageProcesses(run.pid).get(1);
-  }
+  await until(() => { back = stageProcesses(run.pid).get(1); return back && back !== idle; }, 60);
   tap.ok(back && back !== idle, 'one that had nothing to do is started again', `${idle} ${back}`);
   const last = [...stageProcesses(run.pid).values()];
   tap.ok(await all.stop(run) === 0 && await gone(last), 'SIGTERM ends the server and its processes', run.stderr);

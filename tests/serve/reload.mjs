@@ -7,7 +7,7 @@
 import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
-import { sleep, within } from '../runtime/runner.mjs';
+import { sleep, until, within } from '../runtime/runner.mjs';
 import { Clients, INFER, stageProcesses, values } from './client.mjs';
 
 const [server, runner, splitter, odd] = process.argv.slice(2);
@@ -45,7 +45,7 @@ const factor = (answer, seed) => {
 };
 const serve = async (args, environment) => {
   const run = await all.serve(args, environment, served);
-  for (let i = 0; i < 1500 && !/admin:/.test(run.stdout); i++) await sleep(20);
+  await until(() => /admin:/.test(run.stdout));
   const port = Number(/admin: http:\/\/127.0.0.1:(\d+)/.exec(run.stdout)?.[1]);
   return Object.assign(run, { admin: port && { port } });
 };
@@ -78,7 +78,7 @@ for (const [title, ...args] of [['threads'], ['processes', '--isolate']]) {
       if (answer.status !== 200) wrong.push(`reload: ${answer.status} ${answer.bytes}`);
     } else {
       process.kill(run.pid, 'SIGHUP');
-      for (let k = 0; k < 1500 && reloads(run) < i; k++) await sleep(20);
+      await until(() => reloads(run) >= i);
     }
     after.push(factor(await all.ask(run, 'POST', INFER, request(1000)), 1000));
   }
@@ -89,7 +89,7 @@ for (const [title, ...args] of [['threads'], ['processes', '--isolate']]) {
   tap.ok(after.join() === '4,2,4,2,4,2', `${title}: the new split answers once it is told`, after.join());
   tap.ok(reloads(run) === 6 && await all.metric(run, 'reloads_total{outcome="ok"}') === 6, `${title}: reloads are told and counted`, run.stdout);
   if (title === 'processes') {
-    for (let i = 0; i < 1500 && stageProcesses(run.pid).size !== 2; i++) await sleep(20);
+    await until(() => stageProcesses(run.pid).size === 2);
     tap.ok(stageProcesses(run.pid).size === 2, 'processes of old stages have ended', `${[...stageProcesses(run.pid)]}`);
   }
 
