@@ -7,17 +7,8 @@
 #include <string.h>
 
 #include "emit.h"
+#include "fields.h"
 #include "wire.h"
-
-enum {
-  MODEL_GRAPH = 7,
-  MODEL_METADATA = 14,
-  MODEL_CONFIGURATION = 26,
-  GRAPH_NODE = 1,
-  NODE_NAME = 3,
-  NODE_METADATA = 9,
-  NODE_DEVICE_CONFIGURATIONS = 10
-};
 
 /* A name that no configuration of the model has. */
 static void choose_name(const psplit_model *model, char *out, size_t n) {
@@ -50,12 +41,12 @@ static void put_stage(psplit_i_text *out, const char *configuration, uint32_t st
     psplit_i_wire_bytes(&entry, 1, configuration, strlen(configuration));
     psplit_i_wire_tag(&entry, 3, PSPLIT_I_WIRE_VARINT);
     psplit_i_wire_varint(&entry, stage);
-    psplit_i_wire_bytes(out, NODE_DEVICE_CONFIGURATIONS, entry.bytes, entry.n);
+    psplit_i_wire_bytes(out, PSPLIT_I_NODE_DEVICES, entry.bytes, entry.n);
     if (entry.failed) out->failed = true;
   } else {
     char value[24];
     snprintf(value, sizeof value, "stage%" PRIu32, stage);
-    put_metadata(out, NODE_METADATA, "layer_ann", value);
+    put_metadata(out, PSPLIT_I_NODE_METADATA, "layer_ann", value);
   }
   psplit_i_text_fini(&entry);
 }
@@ -79,7 +70,7 @@ static psplit_code add_node(const psplit_model *model, const psplit_i_span *span
   }
   if (field.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_rope_copy(&node, arena, field.bytes, field.n);
-  psplit_i_rope_message(graph, arena, GRAPH_NODE, &node);
+  psplit_i_rope_message(graph, arena, PSPLIT_I_GRAPH_NODE, &node);
 out:
   psplit_i_rope_fini(&node);
   psplit_i_text_fini(&field);
@@ -94,7 +85,7 @@ static void add_configuration(const psplit_plan *plan, const char *name, psplit_
   psplit_i_wire_varint(&message, plan->n_stages);
   for (uint32_t s = 0; s < plan->n_stages; s++)
     psplit_i_wire_bytes(&message, 3, plan->stages[s].device, strlen(plan->stages[s].device));
-  psplit_i_wire_bytes(&field, MODEL_CONFIGURATION, message.bytes, message.n);
+  psplit_i_wire_bytes(&field, PSPLIT_I_MODEL_CONFIGURATION, message.bytes, message.n);
   if (message.failed || field.failed)
     out->failed = true;
   else
@@ -183,7 +174,7 @@ static psplit_code put_split_assignments(const psplit_model *model, const psplit
   for (uint32_t i = 0; i < scopes.n; i++)
     if (i != first) psplit_i_text_addf(&value, ";%s=%" PRIu32, scopes.text[i], stage[i]);
   if (value.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  put_metadata(out, MODEL_METADATA, "split_assignments", value.bytes);
+  put_metadata(out, PSPLIT_I_MODEL_METADATA, "split_assignments", value.bytes);
 out:
   psplit_i_text_fini(&value);
   psplit_i_intern_fini(&scopes);
@@ -195,8 +186,8 @@ static void put_graph(const psplit_model *model, const psplit_i_rope *graph, psp
                       psplit_i_rope *out) {
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == MODEL_GRAPH)
-      psplit_i_rope_message(out, arena, MODEL_GRAPH, graph);
+    if (span->field == PSPLIT_I_MODEL_GRAPH)
+      psplit_i_rope_message(out, arena, PSPLIT_I_MODEL_GRAPH, graph);
     else
       psplit_i_rope_span(out, model, span);
   }
@@ -211,14 +202,15 @@ psplit_code psplit_emit_numbered(const psplit_model *model, const char *path,
   psplit_i_arena_init(&arena, 0);
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.graph_fields.items[i];
-    if (span->field != GRAPH_NODE) {
+    if (span->field != PSPLIT_I_GRAPH_NODE) {
       psplit_i_rope_span(&graph, model, span);
       continue;
     }
     psplit_i_text field = {0};
     char name[24];
     snprintf(name, sizeof name, "#%" PRIu32 "#", node++);
-    psplit_i_wire_bytes(&field, NODE_NAME, name, strlen(name)); /* the last one of a field counts */
+    psplit_i_wire_bytes(&field, PSPLIT_I_NODE_NAME, name,
+                        strlen(name)); /* the last one of a field counts */
     PSPLIT_TRY(add_node(model, span, field, &arena, diag, &graph));
   }
   put_graph(model, &graph, &arena, &out);
@@ -247,7 +239,7 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   uint32_t node = 0;
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.graph_fields.items[i];
-    if (span->field != GRAPH_NODE || annotation == PSPLIT_ANNOTATION_OLIVE) {
+    if (span->field != PSPLIT_I_GRAPH_NODE || annotation == PSPLIT_ANNOTATION_OLIVE) {
       psplit_i_rope_span(&graph, model, span);
       continue;
     }

@@ -7,26 +7,8 @@
 #include <string.h>
 
 #include "emit.h"
+#include "fields.h"
 #include "wire.h"
-
-enum {
-  MODEL_GRAPH = 7,
-  MODEL_OPSET_IMPORT = 8,
-  MODEL_FUNCTIONS = 25,
-  GRAPH_NODE = 1,
-  GRAPH_VALUE_INFO = 13,
-  NODE_INPUT = 1,
-  NODE_OUTPUT = 2,
-  NODE_NAME = 3,
-  NODE_OP_TYPE = 4,
-  NODE_DOMAIN = 7,
-  FUNCTION_NAME = 1,
-  FUNCTION_INPUT = 4,
-  FUNCTION_OUTPUT = 5,
-  FUNCTION_NODE = 7,
-  FUNCTION_OPSET_IMPORT = 9,
-  FUNCTION_DOMAIN = 10
-};
 
 typedef struct maker {
   const psplit_model *model;
@@ -164,7 +146,7 @@ static psplit_code add_node(maker *m, uint32_t node, uint32_t field, psplit_i_ro
   const psplit_i_span *span = &m->model->skeleton.graph_fields.items[m->model->node_spans[node]];
   psplit_i_rope content = {0};
   uint64_t offset, bytes;
-  if (field == GRAPH_NODE) {
+  if (field == PSPLIT_I_GRAPH_NODE) {
     psplit_i_rope_span(out, m->model, span);
     return PSPLIT_OK;
   }
@@ -186,8 +168,8 @@ static void add_inputs(maker *m, uint32_t block, psplit_i_text *head, psplit_i_t
       m->met[v] = block + 1;
       const uint32_t producer = m->graph->values[v].producer;
       if (producer != PSPLIT_NONE && m->home[producer] == block) continue;
-      add_string(head, FUNCTION_INPUT, m->graph->values[v].name);
-      add_string(call, NODE_INPUT, m->graph->values[v].name);
+      add_string(head, PSPLIT_I_FUNCTION_INPUT, m->graph->values[v].name);
+      add_string(call, PSPLIT_I_NODE_INPUT, m->graph->values[v].name);
     }
   }
 }
@@ -201,8 +183,8 @@ static void add_outputs(maker *m, uint32_t block, psplit_i_text *head, psplit_i_
       if (v == PSPLIT_NONE) continue;
       m->inside[v] = !leaves(m, v, block);
       if (m->inside[v]) continue;
-      add_string(head, FUNCTION_OUTPUT, m->graph->values[v].name);
-      add_string(call, NODE_OUTPUT, m->graph->values[v].name);
+      add_string(head, PSPLIT_I_FUNCTION_OUTPUT, m->graph->values[v].name);
+      add_string(call, PSPLIT_I_NODE_OUTPUT, m->graph->values[v].name);
     }
   }
 }
@@ -215,7 +197,7 @@ static void add_imports(const maker *m, psplit_i_text *out) {
     if (import->domain) add_string(&entry, 1, import->domain);
     psplit_i_wire_tag(&entry, 2, PSPLIT_I_WIRE_VARINT);
     psplit_i_wire_varint(&entry, (uint64_t)import->version);
-    psplit_i_wire_bytes(out, FUNCTION_OPSET_IMPORT, entry.bytes, entry.n);
+    psplit_i_wire_bytes(out, PSPLIT_I_FUNCTION_OPSETS, entry.bytes, entry.n);
     if (entry.failed) out->failed = true;
     psplit_i_text_fini(&entry);
   }
@@ -228,23 +210,23 @@ static psplit_code add_block(maker *m, uint32_t block) {
   psplit_i_text head = {0}, call = {0};
   psplit_i_rope function = {0};
   if (!name) PSPLIT_FAIL(psplit_i_nomem(m->diag));
-  add_string(&head, FUNCTION_NAME, name);
+  add_string(&head, PSPLIT_I_FUNCTION_NAME, name);
   add_inputs(m, block, &head, &call);
   add_outputs(m, block, &head, &call);
-  add_string(&call, NODE_NAME, m->blocks->titles[block]);
-  add_string(&call, NODE_OP_TYPE, name);
-  add_string(&call, NODE_DOMAIN, m->domain);
+  add_string(&call, PSPLIT_I_NODE_NAME, m->blocks->titles[block]);
+  add_string(&call, PSPLIT_I_NODE_OP_TYPE, name);
+  add_string(&call, PSPLIT_I_NODE_DOMAIN, m->domain);
   psplit_i_rope_copy(&function, &m->arena, head.bytes, head.n);
   for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++)
-    PSPLIT_TRY(add_node(m, m->nodes[i], FUNCTION_NODE, &function));
+    PSPLIT_TRY(add_node(m, m->nodes[i], PSPLIT_I_FUNCTION_NODE, &function));
   head.n = 0;
   add_imports(m, &head);
-  add_string(&head, FUNCTION_DOMAIN, m->domain);
+  add_string(&head, PSPLIT_I_FUNCTION_DOMAIN, m->domain);
   if (head.failed || call.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_rope_copy(&function, &m->arena, head.bytes, head.n);
-  psplit_i_rope_message(&m->functions, &m->arena, MODEL_FUNCTIONS, &function);
+  psplit_i_rope_message(&m->functions, &m->arena, PSPLIT_I_MODEL_FUNCTIONS, &function);
   head.n = 0;
-  psplit_i_wire_bytes(&head, GRAPH_NODE, call.bytes, call.n);
+  psplit_i_wire_bytes(&head, PSPLIT_I_GRAPH_NODE, call.bytes, call.n);
   if (head.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_rope_copy(&m->graph_rope, &m->arena, head.bytes, head.n);
 out:
@@ -272,12 +254,12 @@ static psplit_code add_nodes(maker *m) {
   for (uint32_t i = 0; i < m->graph->n_nodes; i++) {
     const uint32_t n = m->graph->topo[i];
     if (m->blocks->node_block[n] == PSPLIT_NONE && m->home[n] == PSPLIT_NONE)
-      PSPLIT_TRY(add_node(m, n, GRAPH_NODE, &m->graph_rope));
+      PSPLIT_TRY(add_node(m, n, PSPLIT_I_GRAPH_NODE, &m->graph_rope));
   }
   for (uint32_t b = 0; b < n_blocks; b++) {
     if (m->off[b + 1] > m->off[b]) PSPLIT_TRY(add_block(m, b));
     for (uint32_t n = first[b]; n != PSPLIT_NONE; n = next[n])
-      PSPLIT_TRY(add_node(m, n, GRAPH_NODE, &m->graph_rope));
+      PSPLIT_TRY(add_node(m, n, PSPLIT_I_GRAPH_NODE, &m->graph_rope));
   }
 out:
   return code;
@@ -288,8 +270,8 @@ static void add_other_fields(maker *m) {
   uint32_t n_infos = 0;
   for (size_t i = 0; i < m->model->skeleton.graph_fields.n; i++) {
     const psplit_i_span *span = &m->model->skeleton.graph_fields.items[i];
-    if (span->field == GRAPH_NODE) continue;
-    if (span->field == GRAPH_VALUE_INFO) {
+    if (span->field == PSPLIT_I_GRAPH_NODE) continue;
+    if (span->field == PSPLIT_I_GRAPH_VALUE_INFO) {
       const char *name = m->model->proto->graph->value_info[n_infos++]->name;
       const uint32_t v = name ? psplit_i_graph_find_value(m->graph, name) : PSPLIT_NONE;
       if (v != PSPLIT_NONE && m->inside[v]) continue;
@@ -303,7 +285,7 @@ static void add_import(maker *m, psplit_i_rope *out) {
   add_string(&entry, 1, m->domain);
   psplit_i_wire_tag(&entry, 2, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&entry, 1);
-  psplit_i_wire_bytes(&field, MODEL_OPSET_IMPORT, entry.bytes, entry.n);
+  psplit_i_wire_bytes(&field, PSPLIT_I_MODEL_OPSETS, entry.bytes, entry.n);
   if (entry.failed || field.failed)
     out->failed = true;
   else
@@ -329,8 +311,8 @@ psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *b
   add_other_fields(&m);
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == MODEL_GRAPH)
-      psplit_i_rope_message(&out, &m.arena, MODEL_GRAPH, &m.graph_rope);
+    if (span->field == PSPLIT_I_MODEL_GRAPH)
+      psplit_i_rope_message(&out, &m.arena, PSPLIT_I_MODEL_GRAPH, &m.graph_rope);
     else
       psplit_i_rope_span(&out, model, span);
   }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "emit.h"
+#include "fields.h"
 #include "proto_text.h"
 #include "shape.h"
 #include "wire.h"
 
 enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13, FIRST_IR_WITH_DOMAINS = 3 };
-enum { FIELD_NODE = 1, FIELD_OPSET_IMPORT = 8, FIELD_FUNCTION = 25 };
 
 /* --- types --- */
 
@@ -235,7 +235,7 @@ void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send,
   node.output = send ? &port : &value;
   node.n_attribute = attributes[4].ints ? 5 : 4;
   node.attribute = list;
-  add_packed(out, arena, FIELD_NODE, &node.base);
+  add_packed(out, arena, PSPLIT_I_GRAPH_NODE, &node.base);
 }
 
 /* Fields of the model's own value_info of the value, its name and type left out. */
@@ -317,7 +317,7 @@ static bool find_function(const psplit_model *model, const char *name, const psp
                           bool *out_same) {
   const psplit_i_spans *fields = &model->skeleton.model_fields;
   for (size_t i = 0, f = 0; i < fields->n; i++) {
-    if (fields->items[i].field != FIELD_FUNCTION) continue;
+    if (fields->items[i].field != PSPLIT_I_MODEL_FUNCTIONS) continue;
     const Onnx__FunctionProto *function = model->proto->functions[f++];
     if (!function->domain || strcmp(function->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0 ||
         !function->name || strcmp(function->name, name) != 0)
@@ -373,7 +373,7 @@ static psplit_code add_function(const psplit_i_split *split, const char *name,
   function.n_opset_import = 1;
   function.opset_import = &imports;
   psplit_i_rope ours = {0};
-  add_packed(&ours, arena, FIELD_FUNCTION, &function.base);
+  add_packed(&ours, arena, PSPLIT_I_MODEL_FUNCTIONS, &function.base);
   bool same = false;
   if (find_function(split->model, name, &ours, &same)) {
     if (!same) code = in_use("function", diag);
@@ -403,7 +403,7 @@ psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
     import.domain = psplit_i_proto_text(PSPLIT_I_BOUNDARY_DOMAIN);
     import.has_version = 1;
     import.version = DOMAIN_VERSION;
-    add_packed(out, arena, FIELD_OPSET_IMPORT, &import.base);
+    add_packed(out, arena, PSPLIT_I_MODEL_OPSETS, &import.base);
   }
   if (sends) PSPLIT_TRY(add_function(split, "Send", arena, diag, out));
   if (receives) PSPLIT_TRY(add_function(split, "Recv", arena, diag, out));

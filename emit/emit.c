@@ -7,6 +7,7 @@
 
 #include "activity.h"
 #include "emit.h"
+#include "fields.h"
 #include "team.h"
 
 /* Above the first AUTO moves initializers out, above the second it moves what stands in nodes, too,
@@ -232,7 +233,6 @@ psplit_code psplit_i_emission_weights(psplit_i_emission *e, const psplit_model *
                                       const uint32_t *initializers, uint32_t n,
                                       const psplit_i_text *head, const psplit_i_text *graph,
                                       const char *name) {
-  enum { MODEL_GRAPH = 7 };
   psplit_code code;
   char data_name[PSPLIT_I_FILE_NAME];
   snprintf(data_name, sizeof data_name, "%s.data", name);
@@ -251,7 +251,7 @@ psplit_code psplit_i_emission_weights(psplit_i_emission *e, const psplit_model *
     psplit_i_weights_reset(&weights);
   }
   psplit_i_rope_view(&whole, head->bytes, head->n);
-  psplit_i_rope_message(&whole, &arena, MODEL_GRAPH, &fields);
+  psplit_i_rope_message(&whole, &arena, PSPLIT_I_MODEL_GRAPH, &fields);
   if (fields.failed || whole.failed) PSPLIT_FAIL(psplit_i_nomem(e->diag));
   if (whole.bytes > MODEL_BYTES)
     PSPLIT_FAIL(psplit_i_fail(e->diag, PSPLIT_LIMIT,

@@ -6,42 +6,13 @@
 #include <string.h>
 
 #include "emit.h"
+#include "fields.h"
 #include "wire.h"
-
-enum {
-  MODEL_GRAPH = 7,
-  GRAPH_INITIALIZER = 5,
-  FLOAT_DATA = 4,
-  INT32_DATA = 5,
-  STRING_DATA = 6,
-  INT64_DATA = 7,
-  RAW_DATA = 9,
-  DOUBLE_DATA = 10,
-  UINT64_DATA = 11,
-  EXTERNAL_DATA = 13,
-  DATA_LOCATION = 14
-};
-
-static bool is_data(uint32_t field) {
-  switch (field) {
-    case FLOAT_DATA:
-    case INT32_DATA:
-    case STRING_DATA:
-    case INT64_DATA:
-    case RAW_DATA:
-    case DOUBLE_DATA:
-    case UINT64_DATA:
-    case EXTERNAL_DATA:
-    case DATA_LOCATION:
-    case PSPLIT_I_VIEW_FIELD: return true;
-    default: return false;
-  }
-}
 
 static void add_raw(psplit_i_rope *out, psplit_i_arena *arena, const psplit_weight_value *value) {
   psplit_i_rope data = {0};
   psplit_i_rope_view(&data, value->data, (size_t)value->n_bytes);
-  psplit_i_rope_message(out, arena, RAW_DATA, &data);
+  psplit_i_rope_message(out, arena, PSPLIT_I_TENSOR_RAW_DATA, &data);
   psplit_i_rope_fini(&data);
 }
 
@@ -56,13 +27,13 @@ static psplit_code add_tensor(const psplit_model *model, const psplit_i_span *sp
   for (at = whole.content; !lost && at < whole.end;) {
     lost = !psplit_i_next_field(&at, whole.end, &field);
     if (lost) break;
-    const bool data = is_data(field.number);
+    const bool data = psplit_i_is_tensor_data(field.number);
     if (data && !added) add_raw(&tensor, arena, value);
     added |= data;
     if (!data) psplit_i_rope_view(&tensor, field.start, (size_t)(field.end - field.start));
   }
   if (!added) add_raw(&tensor, arena, value);
-  if (!lost) psplit_i_rope_message(graph, arena, GRAPH_INITIALIZER, &tensor);
+  if (!lost) psplit_i_rope_message(graph, arena, PSPLIT_I_GRAPH_INITIALIZER, &tensor);
   psplit_i_rope_fini(&tensor);
   return lost ? psplit_i_fail(diag, PSPLIT_INTERNAL, "a tensor changed since it was scanned")
               : PSPLIT_OK;
@@ -95,7 +66,7 @@ static psplit_code add_graph(const psplit_model *model, const psplit_i_intern *n
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.graph_fields.items[i];
     const Onnx__TensorProto *tensor =
-      span->field == GRAPH_INITIALIZER ? model->proto->graph->initializer[next++] : NULL;
+      span->field == PSPLIT_I_GRAPH_INITIALIZER ? model->proto->graph->initializer[next++] : NULL;
     const uint32_t id =
       tensor && tensor->name ? psplit_i_intern_find(names, tensor->name) : PSPLIT_NONE;
     if (id == PSPLIT_NONE) {
@@ -172,8 +143,8 @@ static psplit_code write_values(const psplit_model *model, const psplit_weight_v
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "a weight has no place in %s", model->path));
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == MODEL_GRAPH)
-      psplit_i_rope_message(&out, &arena, MODEL_GRAPH, &graph);
+    if (span->field == PSPLIT_I_MODEL_GRAPH)
+      psplit_i_rope_message(&out, &arena, PSPLIT_I_MODEL_GRAPH, &graph);
     else
       psplit_i_rope_span(&out, model, span);
   }

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "emit.h"
+#include "fields.h"
 #include "wire.h"
-
-enum { TENSOR_RAW_DATA = 9, TENSOR_EXTERNAL_DATA = 13, TENSOR_DATA_LOCATION = 14 };
 
 typedef struct rewriter {
   psplit_i_weights *weights;
@@ -25,7 +24,7 @@ static void add_entry(psplit_i_rope *out, psplit_i_arena *arena, const char *key
   psplit_i_text entry = {0}, whole = {0};
   psplit_i_wire_bytes(&entry, 1, key, strlen(key));
   psplit_i_wire_bytes(&entry, 2, value, strlen(value));
-  psplit_i_wire_bytes(&whole, TENSOR_EXTERNAL_DATA, entry.bytes, entry.n);
+  psplit_i_wire_bytes(&whole, PSPLIT_I_TENSOR_EXTERNAL_DATA, entry.bytes, entry.n);
   if (entry.failed || whole.failed) out->failed = true;
   psplit_i_rope_copy(out, arena, whole.bytes, whole.n);
   psplit_i_text_fini(&entry);
@@ -40,7 +39,7 @@ static void add_external(psplit_i_rope *out, psplit_i_arena *arena, const psplit
   add_entry(out, arena, "offset", number);
   snprintf(number, sizeof number, "%" PRIu64, bytes);
   add_entry(out, arena, "length", number);
-  const uint8_t external[] = {TENSOR_DATA_LOCATION << 3 | PSPLIT_I_WIRE_VARINT,
+  const uint8_t external[] = {PSPLIT_I_TENSOR_DATA_LOCATION << 3 | PSPLIT_I_WIRE_VARINT,
                               ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL};
   if (!was_external) psplit_i_rope_copy(out, arena, external, sizeof external);
 }
@@ -72,7 +71,7 @@ static psplit_code add_view(rewriter *r, const psplit_i_field *f, bool external,
   Onnx__PayloadView *view =
     onnx__payload_view__unpack(plain, (size_t)(f->end - f->content), f->content);
   if (!view) return psplit_i_nomem(r->diag);
-  if (view->field != TENSOR_RAW_DATA || !external)
+  if (view->field != PSPLIT_I_TENSOR_RAW_DATA || !external)
     add_payload(out, r->arena, view->field, 0, view->offset, view->bytes);
   onnx__payload_view__free_unpacked(view, plain);
   return PSPLIT_OK;
@@ -106,7 +105,7 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   const bool was_external = tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   psplit_i_payload payload;
   psplit_i_place place = {0};
-  static const uint8_t no_data[] = {TENSOR_RAW_DATA << 3 | PSPLIT_I_WIRE_BYTES, 0};
+  static const uint8_t no_data[] = {PSPLIT_I_TENSOR_RAW_DATA << 3 | PSPLIT_I_WIRE_BYTES, 0};
   const bool found = psplit_i_tensor_payload(r->weights->model, tensor, &payload);
   if (was_external && !found && !is_empty(tensor))
     PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
@@ -118,14 +117,14 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   while (at < end) {
     psplit_i_field f;
     if (!psplit_i_next_field(&at, end, &f)) PSPLIT_TRY(lost(r));
-    if (f.number == PSPLIT_I_VIEW_FIELD) {
+    if (f.number == PSPLIT_I_TENSOR_VIEW) {
       PSPLIT_TRY(add_view(r, &f, place.external, out));
       continue;
     }
     const bool drop =
       was_external &&
-      ((f.number == TENSOR_EXTERNAL_DATA && (!place.external || is_place_entry(&f))) ||
-       (f.number == TENSOR_DATA_LOCATION && !place.external));
+      ((f.number == PSPLIT_I_TENSOR_EXTERNAL_DATA && (!place.external || is_place_entry(&f))) ||
+       (f.number == PSPLIT_I_TENSOR_DATA_LOCATION && !place.external));
     if (!drop) psplit_i_rope_view(out, f.start, (size_t)(f.end - f.start));
   }
   if (place.external)
@@ -133,7 +132,8 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   else if (was_external && !found)
     psplit_i_rope_copy(out, r->arena, no_data, sizeof no_data);
   else if (was_external)
-    add_payload(out, r->arena, TENSOR_RAW_DATA, payload.file, payload.offset, payload.bytes);
+    add_payload(out, r->arena, PSPLIT_I_TENSOR_RAW_DATA, payload.file, payload.offset,
+                payload.bytes);
 out:
   psplit_i_arena_fini(&scratch);
   return code;

@@ -2,19 +2,7 @@
 #include <stdlib.h>
 
 #include "emit.h"
-
-enum {
-  MODEL_GRAPH = 7,
-  MODEL_TRAINING_INFO = 20,
-  MODEL_FUNCTIONS = 25,
-  GRAPH_NODE = 1,
-  GRAPH_INITIALIZER = 5,
-  GRAPH_INPUT = 11,
-  GRAPH_OUTPUT = 12,
-  GRAPH_VALUE_INFO = 13,
-  GRAPH_ANNOTATION = 14,
-  GRAPH_SPARSE_INITIALIZER = 15
-};
+#include "fields.h"
 
 typedef enum presence {
   ABSENT = 0,
@@ -218,13 +206,15 @@ static psplit_code add_other_fields(const assembly *a) {
   for (size_t i = 0; i < fields->n; i++) {
     const psplit_i_span *span = &fields->items[i];
     switch (span->field) {
-      case GRAPH_NODE:
-      case GRAPH_INPUT:
-      case GRAPH_OUTPUT: break;
-      case GRAPH_INITIALIZER: PSPLIT_TRY(add_initializer(a, span, n_initializers++)); break;
-      case GRAPH_VALUE_INFO: add_value_info(a, span, n_infos++); break;
-      case GRAPH_ANNOTATION: add_annotation(a, span, n_annotations++); break;
-      case GRAPH_SPARSE_INITIALIZER: PSPLIT_TRY(add_sparse(a, span, n_sparse++)); break;
+      case PSPLIT_I_GRAPH_NODE:
+      case PSPLIT_I_GRAPH_INPUT:
+      case PSPLIT_I_GRAPH_OUTPUT: break;
+      case PSPLIT_I_GRAPH_INITIALIZER:
+        PSPLIT_TRY(add_initializer(a, span, n_initializers++));
+        break;
+      case PSPLIT_I_GRAPH_VALUE_INFO: add_value_info(a, span, n_infos++); break;
+      case PSPLIT_I_GRAPH_ANNOTATION: add_annotation(a, span, n_annotations++); break;
+      case PSPLIT_I_GRAPH_SPARSE: PSPLIT_TRY(add_sparse(a, span, n_sparse++)); break;
       default: add_span(a, span, a->graph);
     }
   }
@@ -261,8 +251,9 @@ static psplit_code index_ports(assembly *a) {
   const psplit_i_spans *fields = &a->model->skeleton.graph_fields;
   uint32_t n_inputs = 0, n_outputs = 0;
   for (size_t i = 0; i < fields->n; i++) {
-    if (fields->items[i].field == GRAPH_INPUT) a->inputs[n_inputs++] = &fields->items[i];
-    if (fields->items[i].field == GRAPH_OUTPUT) a->outputs[n_outputs++] = &fields->items[i];
+    if (fields->items[i].field == PSPLIT_I_GRAPH_INPUT) a->inputs[n_inputs++] = &fields->items[i];
+    if (fields->items[i].field == PSPLIT_I_GRAPH_OUTPUT)
+      a->outputs[n_outputs++] = &fields->items[i];
   }
   return PSPLIT_OK;
 }
@@ -270,14 +261,14 @@ static psplit_code index_ports(assembly *a) {
 /* Functions and training graphs may hold external data too. */
 static psplit_code add_model_field(const assembly *a, const psplit_i_span *span,
                                    psplit_i_rope *out) {
-  a->weights->in_node = span->field == MODEL_FUNCTIONS;
-  if (span->field == MODEL_GRAPH) {
-    psplit_i_rope_message(out, a->arena, MODEL_GRAPH, a->graph);
+  a->weights->in_node = span->field == PSPLIT_I_MODEL_FUNCTIONS;
+  if (span->field == PSPLIT_I_MODEL_GRAPH) {
+    psplit_i_rope_message(out, a->arena, PSPLIT_I_MODEL_GRAPH, a->graph);
     return PSPLIT_OK;
   }
-  if (a->model->has_external_data && span->field == MODEL_FUNCTIONS)
+  if (a->model->has_external_data && span->field == PSPLIT_I_MODEL_FUNCTIONS)
     return add_rewritten(a, span, &onnx__function_proto__descriptor, out);
-  if (a->model->has_external_data && span->field == MODEL_TRAINING_INFO)
+  if (a->model->has_external_data && span->field == PSPLIT_I_MODEL_TRAINING_INFO)
     return add_rewritten(a, span, &onnx__training_info_proto__descriptor, out);
   add_span(a, span, out);
   return PSPLIT_OK;
@@ -303,8 +294,8 @@ psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
   PSPLIT_TRY(add_nodes(&a));
   add_extra(&a, &a.extra.nodes);
   PSPLIT_TRY(add_other_fields(&a));
-  add_ports(&a, a.stage->inputs, a.stage->n_inputs, GRAPH_INPUT, a.inputs);
-  add_ports(&a, a.stage->outputs, a.stage->n_outputs, GRAPH_OUTPUT, a.outputs);
+  add_ports(&a, a.stage->inputs, a.stage->n_inputs, PSPLIT_I_GRAPH_INPUT, a.inputs);
+  add_ports(&a, a.stage->outputs, a.stage->n_outputs, PSPLIT_I_GRAPH_OUTPUT, a.outputs);
   add_extra(&a, &a.extra.ports);
   const psplit_i_spans *fields = &split->model->skeleton.model_fields;
   for (size_t i = 0; i < fields->n; i++) PSPLIT_TRY(add_model_field(&a, &fields->items[i], out));

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "fields.h"
 #include "wire.h"
 
 bool psplit_i_is_half(int32_t elem) {
@@ -15,22 +16,8 @@ bool psplit_i_is_float(int32_t elem) {
   return elem == PSPLIT_ELEM_FLOAT || elem == PSPLIT_ELEM_DOUBLE || psplit_i_is_half(elem);
 }
 
-/* Fields of AttributeProto and its types. */
-enum {
-  ATTR_NAME = 1,
-  ATTR_F = 2,
-  ATTR_I = 3,
-  ATTR_S = 4,
-  ATTR_G = 6,
-  ATTR_INTS = 8,
-  ATTR_TYPE = 20,
-  NODE_ATTRIBUTE = 5,
-  TYPE_FLOAT = 1,
-  TYPE_INT = 2,
-  TYPE_STRING = 3,
-  TYPE_GRAPH = 5,
-  TYPE_INTS = 7
-};
+/* Types of AttributeProto. */
+enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_STRING = 3, TYPE_GRAPH = 5, TYPE_INTS = 7 };
 
 psplit_code psplit_i_backward_init(psplit_i_backward *b, const psplit_i_graph *forward,
                                    psplit_diag *diag) {
@@ -211,11 +198,11 @@ psplit_i_ref psplit_i_backward_number(psplit_i_backward *b, int32_t elem, double
 static void add_attribute(psplit_i_backward *b, const char *name, int type,
                           psplit_i_text *payload) {
   psplit_i_text attribute = {0};
-  psplit_i_wire_bytes(&attribute, ATTR_NAME, name, strlen(name));
+  psplit_i_wire_bytes(&attribute, PSPLIT_I_ATTRIBUTE_NAME, name, strlen(name));
   psplit_i_text_add(&attribute, payload->bytes, payload->n);
-  psplit_i_wire_tag(&attribute, ATTR_TYPE, PSPLIT_I_WIRE_VARINT);
+  psplit_i_wire_tag(&attribute, PSPLIT_I_ATTRIBUTE_TYPE, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&attribute, (uint64_t)type);
-  psplit_i_wire_bytes(&b->attributes, NODE_ATTRIBUTE, attribute.bytes, attribute.n);
+  psplit_i_wire_bytes(&b->attributes, PSPLIT_I_NODE_ATTRIBUTE, attribute.bytes, attribute.n);
   if (payload->failed || attribute.failed || b->attributes.failed) b->failed = true;
   psplit_i_text_fini(&attribute);
   psplit_i_text_fini(payload);
@@ -223,14 +210,14 @@ static void add_attribute(psplit_i_backward *b, const char *name, int type,
 
 void psplit_i_backward_attr_int(psplit_i_backward *b, const char *name, int64_t value) {
   psplit_i_text payload = {0};
-  psplit_i_wire_tag(&payload, ATTR_I, PSPLIT_I_WIRE_VARINT);
+  psplit_i_wire_tag(&payload, PSPLIT_I_ATTRIBUTE_I, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&payload, (uint64_t)value);
   add_attribute(b, name, TYPE_INT, &payload);
 }
 
 void psplit_i_backward_attr_float(psplit_i_backward *b, const char *name, float value) {
   psplit_i_text payload = {0};
-  psplit_i_wire_tag(&payload, ATTR_F, PSPLIT_I_WIRE_FIXED32);
+  psplit_i_wire_tag(&payload, PSPLIT_I_ATTRIBUTE_F, PSPLIT_I_WIRE_FIXED32);
   psplit_i_text_add(&payload, &value, sizeof value);
   add_attribute(b, name, TYPE_FLOAT, &payload);
 }
@@ -239,7 +226,7 @@ void psplit_i_backward_attr_ints(psplit_i_backward *b, const char *name, const i
                                  size_t n) {
   psplit_i_text payload = {0};
   for (size_t i = 0; i < n; i++) {
-    psplit_i_wire_tag(&payload, ATTR_INTS, PSPLIT_I_WIRE_VARINT);
+    psplit_i_wire_tag(&payload, PSPLIT_I_ATTRIBUTE_INTS, PSPLIT_I_WIRE_VARINT);
     psplit_i_wire_varint(&payload, (uint64_t)values[i]);
   }
   add_attribute(b, name, TYPE_INTS, &payload);
@@ -247,7 +234,7 @@ void psplit_i_backward_attr_ints(psplit_i_backward *b, const char *name, const i
 
 void psplit_i_backward_attr_text(psplit_i_backward *b, const char *name, const char *value) {
   psplit_i_text payload = {0};
-  psplit_i_wire_bytes(&payload, ATTR_S, value, strlen(value));
+  psplit_i_wire_bytes(&payload, PSPLIT_I_ATTRIBUTE_S, value, strlen(value));
   add_attribute(b, name, TYPE_STRING, &payload);
 }
 
@@ -275,7 +262,7 @@ const char *psplit_i_backward_capture(psplit_i_backward *b, psplit_i_ref value) 
 void psplit_i_backward_attr_graph(psplit_i_backward *b, const char *name, const void *bytes,
                                   size_t n) {
   psplit_i_text payload = {0};
-  psplit_i_wire_bytes(&payload, ATTR_G, bytes, n);
+  psplit_i_wire_bytes(&payload, PSPLIT_I_ATTRIBUTE_GRAPH, bytes, n);
   add_attribute(b, name, TYPE_GRAPH, &payload);
 }
 

@@ -144,7 +144,7 @@ static psplit_code draw(editor *e, psplit_draw_kind kind, double ratio, uint32_t
   bool plain;
   PSPLIT_TRY(check_sizes(e, type, &plain));
   drawn.elem = kind == PSPLIT_DRAW_KEEP ? PSPLIT_ELEM_BOOL : PSPLIT_ELEM_FLOAT;
-  psplit_i_put_typed_value(e->inputs, PSPLIT_GRAPH_INPUT, input, e->shapes, &drawn);
+  psplit_i_put_typed_value(e->inputs, PSPLIT_I_GRAPH_INPUT, input, e->shapes, &drawn);
   const char *node = psplit_i_node_label(e->graph, e->place, label, sizeof label);
   const psplit_i_draw entry = {.kind = kind,
                                .place = e->place,

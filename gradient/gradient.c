@@ -19,7 +19,7 @@
 static void add_output(const psplit_i_shapes *shapes, uint32_t value, psplit_i_text *fields) {
   const psplit_i_value *v = &psplit_i_shapes_graph(shapes)->values[value];
   if (!v->is_output)
-    psplit_i_put_typed_value(fields, PSPLIT_GRAPH_OUTPUT, v->name, shapes,
+    psplit_i_put_typed_value(fields, PSPLIT_I_GRAPH_OUTPUT, v->name, shapes,
                              psplit_i_shapes_type(shapes, value));
 }
 

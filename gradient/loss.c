@@ -177,7 +177,7 @@ static void add_target(loss *l, int32_t elem, int32_t skip) {
   if (psplit_i_graph_find_value(l->graph, l->target) != PSPLIT_NONE) return;
   for (int32_t i = 0; i < l->type->rank; i++)
     if (i != skip) dims[rank++] = psplit_i_shapes_emit_dim(l->shapes, l->type->dims[i]);
-  psplit_i_put_value(l->fields, PSPLIT_GRAPH_INPUT, l->target, elem, rank,
+  psplit_i_put_value(l->fields, PSPLIT_I_GRAPH_INPUT, l->target, elem, rank,
                      l->type->rank < 0 ? NULL : dims);
 }
 
@@ -312,7 +312,7 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
   else
     binary_cross_entropy(&l, y);
   const psplit_i_emit_dim none = {0};
-  psplit_i_put_value(out_fields, PSPLIT_GRAPH_OUTPUT, y, l.elem, 0, &none);
+  psplit_i_put_value(out_fields, PSPLIT_I_GRAPH_OUTPUT, y, l.elem, 0, &none);
   if (out_fields->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   *out_loss = y;
 out:

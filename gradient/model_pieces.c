@@ -70,7 +70,7 @@ static void put_scattered(psplit_i_pieces *pieces, const ProtobufCMessageDescrip
       f.wire_type == PSPLIT_I_WIRE_BYTES
         ? protobuf_c_message_descriptor_get_field(descriptor, f.number)
         : NULL;
-    if (tensor && f.number == PSPLIT_I_VIEW_FIELD)
+    if (tensor && f.number == PSPLIT_I_TENSOR_VIEW)
       put_viewed(&inner, &f);
     else if (known && known->type == PROTOBUF_C_TYPE_MESSAGE)
       put_scattered(&inner, known->descriptor, &f);
@@ -120,10 +120,10 @@ void psplit_i_pieces_model(psplit_i_pieces *pieces, const psplit_model *model,
   for (size_t i = 0; i < skeleton->graph_fields.n; i++)
     psplit_i_pieces_span(&graph, model, &skeleton->graph_fields.items[i]);
   if (added) psplit_i_pieces_text(&graph, added);
-  psplit_i_wire_tag(head, PSPLIT_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_tag(head, PSPLIT_I_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(head, graph.bytes);
   for (size_t i = 0; i < skeleton->model_fields.n; i++) {
-    if (skeleton->model_fields.items[i].field == PSPLIT_MODEL_GRAPH) {
+    if (skeleton->model_fields.items[i].field == PSPLIT_I_MODEL_GRAPH) {
       psplit_i_pieces_text(pieces, head);
       psplit_i_pieces_all(pieces, &graph);
     } else {

@@ -45,7 +45,7 @@ psplit_code psplit_i_pack_node(const struct Onnx__NodeProto *node, psplit_i_text
   uint8_t *bytes = malloc(n + 1);
   if (!bytes) return psplit_i_nomem(diag);
   onnx__node_proto__pack(node, bytes);
-  psplit_i_wire_bytes(out, PSPLIT_GRAPH_NODE, bytes, n);
+  psplit_i_wire_bytes(out, PSPLIT_I_GRAPH_NODE, bytes, n);
   free(bytes);
   return out->failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }

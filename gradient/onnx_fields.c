@@ -2,23 +2,14 @@
 
 #include <string.h>
 
-/* TypeProto, TensorShapeProto and AttributeProto. */
+/* Fields of TypeProto and TensorShapeProto; types of AttributeProto. */
 enum {
-  VALUE_NAME = 1,
-  VALUE_TYPE = 2,
   TYPE_TENSOR = 1,
   TENSOR_ELEM = 1,
   TENSOR_SHAPE = 2,
   SHAPE_DIM = 1,
   DIM_VALUE = 1,
   DIM_PARAM = 2,
-  NODE_ATTRIBUTE = 5,
-  ATTR_NAME = 1,
-  ATTR_I = 3,
-  ATTR_S = 4,
-  ATTR_T = 5,
-  ATTR_INTS = 8,
-  ATTR_TYPE = 20,
   ATTR_TYPE_INT = 2,
   ATTR_TYPE_STRING = 3,
   ATTR_TYPE_TENSOR = 4,
@@ -55,8 +46,8 @@ void psplit_i_put_value(psplit_i_text *out, uint32_t field, const char *name, in
   }
   if (dims) put_message(&tensor, TENSOR_SHAPE, &shape);
   put_message(&type, TYPE_TENSOR, &tensor);
-  psplit_i_put_string(&value, VALUE_NAME, name);
-  put_message(&value, VALUE_TYPE, &type);
+  psplit_i_put_string(&value, PSPLIT_I_VALUE_INFO_NAME, name);
+  put_message(&value, PSPLIT_I_VALUE_INFO_TYPE, &type);
   put_message(out, field, &value);
 }
 
@@ -72,39 +63,39 @@ void psplit_i_put_node(psplit_i_text *out, const char *op_type, const char *name
                        const char *const *inputs, const char *const *outputs,
                        const psplit_i_text *attributes) {
   psplit_i_text node = {0};
-  for (; *inputs; inputs++) psplit_i_put_string(&node, PSPLIT_NODE_INPUT, *inputs);
-  for (; *outputs; outputs++) psplit_i_put_string(&node, PSPLIT_NODE_OUTPUT, *outputs);
-  if (name) psplit_i_put_string(&node, PSPLIT_NODE_NAME, name);
-  psplit_i_put_string(&node, PSPLIT_NODE_OP_TYPE, op_type);
+  for (; *inputs; inputs++) psplit_i_put_string(&node, PSPLIT_I_NODE_INPUT, *inputs);
+  for (; *outputs; outputs++) psplit_i_put_string(&node, PSPLIT_I_NODE_OUTPUT, *outputs);
+  if (name) psplit_i_put_string(&node, PSPLIT_I_NODE_NAME, name);
+  psplit_i_put_string(&node, PSPLIT_I_NODE_OP_TYPE, op_type);
   if (attributes && attributes->n) psplit_i_text_add(&node, attributes->bytes, attributes->n);
-  put_message(out, PSPLIT_GRAPH_NODE, &node);
+  put_message(out, PSPLIT_I_GRAPH_NODE, &node);
 }
 
 static void put_attribute(psplit_i_text *out, const char *name, int type, psplit_i_text *payload) {
   psplit_i_text attribute = {0};
-  psplit_i_put_string(&attribute, ATTR_NAME, name);
+  psplit_i_put_string(&attribute, PSPLIT_I_ATTRIBUTE_NAME, name);
   if (payload->n) psplit_i_text_add(&attribute, payload->bytes, payload->n);
-  psplit_i_put_int(&attribute, ATTR_TYPE, type);
+  psplit_i_put_int(&attribute, PSPLIT_I_ATTRIBUTE_TYPE, type);
   if (payload->failed) out->failed = true;
   psplit_i_text_fini(payload);
-  put_message(out, NODE_ATTRIBUTE, &attribute);
+  put_message(out, PSPLIT_I_NODE_ATTRIBUTE, &attribute);
 }
 
 void psplit_i_put_attr_int(psplit_i_text *out, const char *name, int64_t value) {
   psplit_i_text payload = {0};
-  psplit_i_put_int(&payload, ATTR_I, value);
+  psplit_i_put_int(&payload, PSPLIT_I_ATTRIBUTE_I, value);
   put_attribute(out, name, ATTR_TYPE_INT, &payload);
 }
 
 void psplit_i_put_attr_ints(psplit_i_text *out, const char *name, const int64_t *values, size_t n) {
   psplit_i_text payload = {0};
-  for (size_t i = 0; i < n; i++) psplit_i_put_int(&payload, ATTR_INTS, values[i]);
+  for (size_t i = 0; i < n; i++) psplit_i_put_int(&payload, PSPLIT_I_ATTRIBUTE_INTS, values[i]);
   put_attribute(out, name, ATTR_TYPE_INTS, &payload);
 }
 
 void psplit_i_put_attr_text(psplit_i_text *out, const char *name, const char *value) {
   psplit_i_text payload = {0};
-  psplit_i_put_string(&payload, ATTR_S, value);
+  psplit_i_put_string(&payload, PSPLIT_I_ATTRIBUTE_S, value);
   put_attribute(out, name, ATTR_TYPE_STRING, &payload);
 }
 
@@ -125,7 +116,7 @@ void psplit_i_add_numbers(psplit_i_text *out, int32_t elem, const void *bytes, s
 void psplit_i_put_raw(psplit_i_text *out, int32_t elem, const void *bytes, size_t n) {
   psplit_i_text raw = {0};
   psplit_i_add_numbers(&raw, elem, bytes, n);
-  psplit_i_wire_bytes(out, PSPLIT_TENSOR_RAW, raw.bytes, raw.n);
+  psplit_i_wire_bytes(out, PSPLIT_I_TENSOR_RAW_DATA, raw.bytes, raw.n);
   if (raw.failed) out->failed = true;
   psplit_i_text_fini(&raw);
 }
@@ -133,9 +124,9 @@ void psplit_i_put_raw(psplit_i_text *out, int32_t elem, const void *bytes, size_
 void psplit_i_put_attr_tensor(psplit_i_text *out, const char *name, int32_t elem, uint32_t rank,
                               const int64_t *dims, const void *bytes, size_t n) {
   psplit_i_text tensor = {0}, payload = {0};
-  for (uint32_t a = 0; a < rank; a++) psplit_i_put_int(&tensor, PSPLIT_TENSOR_DIMS, dims[a]);
-  psplit_i_put_int(&tensor, PSPLIT_TENSOR_TYPE, elem);
+  for (uint32_t a = 0; a < rank; a++) psplit_i_put_int(&tensor, PSPLIT_I_TENSOR_DIMS, dims[a]);
+  psplit_i_put_int(&tensor, PSPLIT_I_TENSOR_DATA_TYPE, elem);
   psplit_i_put_raw(&tensor, elem, bytes, n);
-  put_message(&payload, ATTR_T, &tensor);
+  put_message(&payload, PSPLIT_I_ATTRIBUTE_T, &tensor);
   put_attribute(out, name, ATTR_TYPE_TENSOR, &payload);
 }

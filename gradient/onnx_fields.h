@@ -1,30 +1,10 @@
-/* Field numbers of ONNX messages, and writing the ones that this folder makes. */
+/* Writing the fields of ONNX messages that this folder makes. */
 #ifndef PSPLIT_GRADIENT_ONNX_FIELDS_H
 #define PSPLIT_GRADIENT_ONNX_FIELDS_H
 
+#include "fields.h"
 #include "shape.h"
 #include "wire.h"
-
-enum {
-  PSPLIT_MODEL_IR_VERSION = 1,
-  PSPLIT_MODEL_PRODUCER = 2,
-  PSPLIT_MODEL_PRODUCER_VERSION = 3,
-  PSPLIT_MODEL_GRAPH = 7,
-  PSPLIT_MODEL_OPSET = 8,
-  PSPLIT_GRAPH_NODE = 1,
-  PSPLIT_GRAPH_NAME = 2,
-  PSPLIT_GRAPH_INITIALIZER = 5,
-  PSPLIT_GRAPH_INPUT = 11,
-  PSPLIT_GRAPH_OUTPUT = 12,
-  PSPLIT_NODE_INPUT = 1,
-  PSPLIT_NODE_OUTPUT = 2,
-  PSPLIT_NODE_NAME = 3,
-  PSPLIT_NODE_OP_TYPE = 4,
-  PSPLIT_TENSOR_DIMS = 1,
-  PSPLIT_TENSOR_TYPE = 2,
-  PSPLIT_TENSOR_NAME = 8,
-  PSPLIT_TENSOR_RAW = 9
-};
 
 /* A varint field. */
 void psplit_i_put_int(psplit_i_text *out, uint32_t field, int64_t value);

@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fields.h"
 #include "model.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
 
-enum { ATTRIBUTE_NAME = 1, PADS_WITH_AXES = 4 };
+enum { PADS_WITH_AXES = 4 };
 
 int64_t psplit_i_standard_opset(const psplit_i_graph *graph) {
   const Onnx__ModelProto *proto = graph->model->proto;
@@ -27,7 +28,8 @@ static bool has_attribute(const psplit_i_bnode *node, const char *name) {
   while (at < end && psplit_i_next_field(&at, end, &outer)) {
     const uint8_t *part = outer.content, *part_end = outer.end;
     while (part < part_end && psplit_i_next_field(&part, part_end, &inner))
-      if (inner.number == ATTRIBUTE_NAME && (size_t)(inner.end - inner.content) == strlen(name) &&
+      if (inner.number == PSPLIT_I_ATTRIBUTE_NAME &&
+          (size_t)(inner.end - inner.content) == strlen(name) &&
           memcmp(inner.content, name, strlen(name)) == 0)
         return true;
   }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "gradient.h"
 #include "model_pieces.h"
 #include "number.h"
@@ -119,7 +120,8 @@ static psplit_i_ref scalar_input(update *u, const char *name, int32_t elem) {
   const psplit_i_emit_dim none = {0};
   const psplit_i_ref value = psplit_i_backward_received(&u->b, name, elem);
   if (value == PSPLIT_NONE) return value;
-  psplit_i_put_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->b.values.items[value].name, elem, 0, &none);
+  psplit_i_put_value(&u->inputs, PSPLIT_I_GRAPH_INPUT, u->b.values.items[value].name, elem, 0,
+                     &none);
   return value;
 }
 
@@ -127,7 +129,7 @@ static psplit_i_ref scalar_input(update *u, const char *name, int32_t elem) {
 static psplit_i_ref weight_input(update *u, const char *name) {
   const psplit_i_ref value = psplit_i_backward_received(&u->b, name, u->elem);
   if (value == PSPLIT_NONE) return value;
-  psplit_i_put_typed_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->b.values.items[value].name,
+  psplit_i_put_typed_value(&u->inputs, PSPLIT_I_GRAPH_INPUT, u->b.values.items[value].name,
                            u->gradient->shapes, u->type);
   return value;
 }
@@ -174,7 +176,7 @@ static void result(update *u, psplit_i_ref from, psplit_i_ref value) {
   psplit_i_text_fini(&text);
   u->b.values.items[value].name = name;
   u->b.values.items[value].alive = true;
-  psplit_i_put_typed_value(&u->outputs, PSPLIT_GRAPH_OUTPUT, name, u->gradient->shapes, u->type);
+  psplit_i_put_typed_value(&u->outputs, PSPLIT_I_GRAPH_OUTPUT, name, u->gradient->shapes, u->type);
   keep(u, u->b.values.items[from].name, name);
 }
 
@@ -248,7 +250,7 @@ static void update_weight(update *u, const psplit_i_trainable *t) {
   u->elem = u->type->elem;
   u->name = u->b.forward->values[t->value].name;
   const psplit_i_ref w = psplit_i_backward_forward(&u->b, t->value);
-  psplit_i_put_typed_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->name, u->gradient->shapes, u->type);
+  psplit_i_put_typed_value(&u->inputs, PSPLIT_I_GRAPH_INPUT, u->name, u->gradient->shapes, u->type);
   psplit_i_ref g = weight_input(u, t->parts[0].names.gradient);
   for (uint32_t p = 1; p < t->n_parts; p++)
     g = op(u, "Add", g, weight_input(u, t->parts[p].names.gradient));
@@ -320,12 +322,12 @@ psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char
   PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
   PSPLIT_TRY(build(&u, how, trainables, n, diag));
   psplit_i_put_nodes(&u.b, &graph);
-  psplit_i_put_string(&graph, PSPLIT_GRAPH_NAME, "update");
+  psplit_i_put_string(&graph, PSPLIT_I_GRAPH_NAME, "update");
   psplit_i_put_constants(&u.b, &graph);
   psplit_i_text_add(&graph, u.inputs.bytes, u.inputs.n);
   psplit_i_text_add(&graph, u.outputs.bytes, u.outputs.n);
   psplit_i_put_model_head(out);
-  psplit_i_wire_bytes(out, PSPLIT_MODEL_GRAPH, graph.bytes, graph.n);
+  psplit_i_wire_bytes(out, PSPLIT_I_MODEL_GRAPH, graph.bytes, graph.n);
   if (graph.failed || out->failed || u.inputs.failed || u.outputs.failed)
     PSPLIT_FAIL(psplit_i_nomem(diag));
 out:

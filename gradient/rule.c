@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "constants.h"
+#include "fields.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
 
@@ -95,7 +96,6 @@ bool psplit_i_text_equals(const psplit_i_at *at, const char *name, const char *t
 }
 
 void psplit_i_copy_attributes(psplit_i_at *at) {
-  enum { NODE_ATTRIBUTE = 5 };
   for (size_t i = 0; i < at->node->n_attributes; i++) {
     const Onnx__AttributeProto *attribute = at->node->attributes[i];
     const size_t n = onnx__attribute_proto__get_packed_size(attribute);
@@ -103,7 +103,7 @@ void psplit_i_copy_attributes(psplit_i_at *at) {
     psplit_i_text field = {0};
     if (bytes) {
       onnx__attribute_proto__pack(attribute, bytes);
-      psplit_i_wire_bytes(&field, NODE_ATTRIBUTE, bytes, n);
+      psplit_i_wire_bytes(&field, PSPLIT_I_NODE_ATTRIBUTE, bytes, n);
       psplit_i_backward_attr_fields(at->b, field.bytes, field.n);
     }
     if (!bytes || field.failed) at->b->failed = true;

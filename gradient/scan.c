@@ -10,7 +10,7 @@ static const char *fresh(psplit_i_scan *scan) {
 
 static const char *add_input(psplit_i_scan *scan) {
   const char *name = fresh(scan);
-  psplit_i_put_value(&scan->inputs, PSPLIT_GRAPH_INPUT, name, scan->at->elem, 0, NULL);
+  psplit_i_put_value(&scan->inputs, PSPLIT_I_GRAPH_INPUT, name, scan->at->elem, 0, NULL);
   return name;
 }
 
@@ -51,7 +51,7 @@ const char *psplit_i_scan_concat(psplit_i_scan *scan, const char *const *parts, 
 void psplit_i_scan_output(psplit_i_scan *scan, const char *value) {
   /* An output has to be a node's, and no two the same. */
   const char *y = psplit_i_scan_op(scan, "Identity", value, NULL);
-  psplit_i_put_value(&scan->outputs, PSPLIT_GRAPH_OUTPUT, y, scan->at->elem, 0, NULL);
+  psplit_i_put_value(&scan->outputs, PSPLIT_I_GRAPH_OUTPUT, y, scan->at->elem, 0, NULL);
   scan->n_outputs++;
 }
 
@@ -64,7 +64,7 @@ psplit_i_ref psplit_i_scan_end(psplit_i_scan *scan, bool backwards) {
   for (size_t i = 0; i < scan->rows.n; i++) inputs[n++] = scan->rows.items[i];
   for (uint32_t i = 0; i < MAX_SCAN_VALUES; i++) directions[i] = 1;
   psplit_i_text *body = &scan->nodes;
-  psplit_i_put_string(body, PSPLIT_GRAPH_NAME, "step");
+  psplit_i_put_string(body, PSPLIT_I_GRAPH_NAME, "step");
   psplit_i_text_add(body, scan->inputs.bytes, scan->inputs.n);
   psplit_i_text_add(body, scan->outputs.bytes, scan->outputs.n);
   if (body->failed || scan->inputs.failed || scan->outputs.failed) b->failed = true;

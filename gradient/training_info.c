@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "gradient.h"
 #include "model.h"
 #include "model_pieces.h"
@@ -16,7 +17,6 @@
 #include "write.h"
 
 enum {
-  MODEL_TRAINING_INFO = 20,
   INFO_INITIALIZATION = 1,
   INFO_ALGORITHM = 2,
   INFO_INITIALIZATION_BINDING = 3,
@@ -66,12 +66,12 @@ static psplit_code check_model(const psplit_gradient *gradient, psplit_diag *dia
 static void put_tensor_head(psplit_i_text *out, const char *name, int32_t elem, uint32_t rank,
                             const int64_t *dims, uint64_t bytes) {
   psplit_i_text tensor = {0}, length = {0};
-  for (uint32_t a = 0; a < rank; a++) psplit_i_put_int(&tensor, PSPLIT_TENSOR_DIMS, dims[a]);
-  psplit_i_put_int(&tensor, PSPLIT_TENSOR_TYPE, elem);
-  psplit_i_put_string(&tensor, PSPLIT_TENSOR_NAME, name);
-  psplit_i_wire_tag(&length, PSPLIT_TENSOR_RAW, PSPLIT_I_WIRE_BYTES);
+  for (uint32_t a = 0; a < rank; a++) psplit_i_put_int(&tensor, PSPLIT_I_TENSOR_DIMS, dims[a]);
+  psplit_i_put_int(&tensor, PSPLIT_I_TENSOR_DATA_TYPE, elem);
+  psplit_i_put_string(&tensor, PSPLIT_I_TENSOR_NAME, name);
+  psplit_i_wire_tag(&length, PSPLIT_I_TENSOR_RAW_DATA, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(&length, bytes);
-  psplit_i_wire_tag(out, PSPLIT_GRAPH_INITIALIZER, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_tag(out, PSPLIT_I_GRAPH_INITIALIZER, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(out, tensor.n + length.n + bytes);
   psplit_i_text_add(out, tensor.bytes, tensor.n);
   psplit_i_text_add(out, length.bytes, length.n);
@@ -96,10 +96,10 @@ static void put_added(info *f) {
   const size_t n = skeleton->graph_fields.n, first = n - f->gradient->n_added;
   for (size_t i = first; i < n; i++) {
     const psplit_i_span *span = &skeleton->graph_fields.items[i];
-    psplit_i_text *out = i >= n - f->gradient->draws.n        ? &f->masks
-                         : span->field == PSPLIT_GRAPH_NODE   ? &f->nodes
-                         : span->field == PSPLIT_GRAPH_OUTPUT ? &f->outputs
-                                                              : &f->ports;
+    psplit_i_text *out = i >= n - f->gradient->draws.n          ? &f->masks
+                         : span->field == PSPLIT_I_GRAPH_NODE   ? &f->nodes
+                         : span->field == PSPLIT_I_GRAPH_OUTPUT ? &f->outputs
+                                                                : &f->ports;
     psplit_i_text_add(out, skeleton->bytes + span->skeleton_offset, span->skeleton_bytes);
   }
 }
@@ -145,7 +145,7 @@ static psplit_code put_scalars(info *f) {
                          gradient->b.forward->values[gradient->loss].name);
   put_scalar(&f->ports, psplit_gradient_loss_gradient(gradient), loss->elem, (uint32_t)loss->rank,
              bytes, psplit_i_number_bytes(loss->elem, 1, bytes));
-  psplit_i_put_value(&f->ports, PSPLIT_GRAPH_INPUT, f->update.lr, PSPLIT_ELEM_DOUBLE, 0, &none);
+  psplit_i_put_value(&f->ports, PSPLIT_I_GRAPH_INPUT, f->update.lr, PSPLIT_ELEM_DOUBLE, 0, &none);
   put_scalar(&f->ports, f->update.scale, PSPLIT_ELEM_DOUBLE, 0, &one, sizeof one);
   if (f->update.step)
     put_scalar(&f->ports, f->update.step, PSPLIT_ELEM_INT64, 0, &first, sizeof first);
@@ -190,7 +190,7 @@ static void put_first(info *f, const char *name, int32_t elem, uint32_t rank, co
     if (own.failed) f->initialization.failed = true;
     psplit_i_text_fini(&own);
   }
-  psplit_i_put_value(&f->initialization, PSPLIT_GRAPH_OUTPUT, name, elem, (int32_t)rank, sizes);
+  psplit_i_put_value(&f->initialization, PSPLIT_I_GRAPH_OUTPUT, name, elem, (int32_t)rank, sizes);
   if (value.failed || shape.failed) f->initialization.failed = true;
   psplit_i_text_fini(&value);
   psplit_i_text_fini(&shape);
@@ -223,7 +223,7 @@ static void count_steps(info *f) {
   put_scalar(&f->ports, by, PSPLIT_ELEM_INT64, 0, &one, sizeof one);
   psplit_i_put_node(&f->nodes, "Add", next, (const char *const[]){f->update.step, by, NULL},
                     (const char *const[]){next, NULL}, NULL);
-  psplit_i_put_value(&f->outputs, PSPLIT_GRAPH_OUTPUT, next, PSPLIT_ELEM_INT64, 0, &none);
+  psplit_i_put_value(&f->outputs, PSPLIT_I_GRAPH_OUTPUT, next, PSPLIT_ELEM_INT64, 0, &none);
   put_first(f, f->update.step, PSPLIT_ELEM_INT64, 0, NULL, 1);
   bind(f, INFO_UPDATE_BINDING, f->update.step, next);
 }
@@ -263,8 +263,8 @@ static psplit_code build(info *f, const char *optimizer) {
   if (!trainables) return psplit_i_nomem(f->diag);
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
     if (gradient->trainables[i].n_parts && !gradient->trainables[i].is_input) trainables[n++] = i;
-  psplit_i_put_string(&f->initialization, PSPLIT_GRAPH_NAME, "initialization");
-  psplit_i_put_string(&f->nodes, PSPLIT_GRAPH_NAME, "algorithm");
+  psplit_i_put_string(&f->initialization, PSPLIT_I_GRAPH_NAME, "initialization");
+  psplit_i_put_string(&f->nodes, PSPLIT_I_GRAPH_NAME, "algorithm");
   put_added(f);
   PSPLIT_TRY(put_backward(f, opset));
   PSPLIT_TRY(psplit_i_gradient_update_nodes(gradient, optimizer, trainables, n, opset, &f->arena,
@@ -296,13 +296,13 @@ static psplit_code write_file(info *f, psplit_i_text *heads, const char *path) {
   psplit_i_pieces_all(&training, &f->algorithm);
   psplit_i_pieces_text(&training, &f->bindings);
   for (size_t i = 0; i < skeleton->model_fields.n; i++)
-    if (skeleton->model_fields.items[i].field != PSPLIT_MODEL_GRAPH)
+    if (skeleton->model_fields.items[i].field != PSPLIT_I_MODEL_GRAPH)
       psplit_i_pieces_span(&whole, model, &skeleton->model_fields.items[i]);
-  psplit_i_wire_tag(&first, PSPLIT_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_tag(&first, PSPLIT_I_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(&first, graph.bytes);
   psplit_i_pieces_text(&whole, &first);
   psplit_i_pieces_all(&whole, &graph);
-  psplit_i_wire_tag(&head, MODEL_TRAINING_INFO, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_tag(&head, PSPLIT_I_MODEL_TRAINING_INFO, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(&head, training.bytes);
   psplit_i_pieces_text(&whole, &head);
   psplit_i_pieces_all(&whole, &training);

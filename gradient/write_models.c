@@ -1,11 +1,12 @@
 /* The forward model with its stash, and the backward model. */
+#include "fields.h"
 #include "gradient.h"
 #include "model_pieces.h"
 #include "write.h"
 
 /* The graph's field of a ModelProto, and what is around it. */
 static void put_graph_head(psplit_i_text *out, uint64_t graph_bytes) {
-  psplit_i_wire_tag(out, PSPLIT_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_tag(out, PSPLIT_I_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(out, graph_bytes);
 }
 
@@ -25,7 +26,7 @@ static void put_weight_inputs(const psplit_gradient *gradient, psplit_i_text *ou
   for (uint32_t i = 0; i < gradient->n_trainables; i++) {
     const uint32_t v = gradient->trainables[i].value;
     if (graph->values[v].input == PSPLIT_NONE)
-      psplit_i_put_typed_value(out, PSPLIT_GRAPH_INPUT, graph->values[v].name, gradient->shapes,
+      psplit_i_put_typed_value(out, PSPLIT_I_GRAPH_INPUT, graph->values[v].name, gradient->shapes,
                                psplit_i_shapes_type(gradient->shapes, v));
   }
 }
@@ -45,7 +46,7 @@ void psplit_i_gradient_put_shape(const psplit_gradient *gradient, uint32_t value
   const char *const outputs[] = {name, NULL};
   const psplit_i_emit_dim rank = {.value = psplit_i_shapes_type(gradient->shapes, value)->rank};
   psplit_i_put_node(nodes, "Shape", name, inputs, outputs, NULL);
-  psplit_i_put_value(ports, PSPLIT_GRAPH_OUTPUT, name, PSPLIT_ELEM_INT64, 1, &rank);
+  psplit_i_put_value(ports, PSPLIT_I_GRAPH_OUTPUT, name, PSPLIT_ELEM_INT64, 1, &rank);
 }
 
 static psplit_code put_stash(const psplit_gradient *gradient, psplit_i_text *out,
@@ -58,7 +59,7 @@ static psplit_code put_stash(const psplit_gradient *gradient, psplit_i_text *out
       psplit_i_gradient_put_shape(gradient, value->index, value->name, out, out);
     else if (!b->forward->values[value->index].is_output)
       PSPLIT_TRY(
-        psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, value->index, diag, out));
+        psplit_i_gradient_put_port(gradient, PSPLIT_I_GRAPH_OUTPUT, value->index, diag, out));
   }
 out:
   return code;
@@ -71,7 +72,7 @@ static psplit_code put_next_states(const psplit_gradient *gradient, psplit_i_tex
   for (uint32_t i = 0; i < gradient->n_trainables; i++) {
     const psplit_i_trainable *t = &gradient->trainables[i];
     if (t->is_state && !gradient->b.forward->values[t->next].is_output)
-      PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, t->next, diag, out));
+      PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_I_GRAPH_OUTPUT, t->next, diag, out));
   }
 out:
   return code;
@@ -80,7 +81,7 @@ out:
 /* Whether a field of the graph is the initializer of a weight that becomes a plain input. */
 static bool left_out(const psplit_gradient *gradient, psplit_weight_form weights, size_t field,
                      uint32_t *io_initializer) {
-  if (gradient->model->skeleton.graph_fields.items[field].field != PSPLIT_GRAPH_INITIALIZER)
+  if (gradient->model->skeleton.graph_fields.items[field].field != PSPLIT_I_GRAPH_INITIALIZER)
     return false;
   const uint32_t value = gradient->b.forward->initializers[(*io_initializer)++];
   return weights == PSPLIT_WEIGHTS_INPUT && gradient->is_trainable[value];
@@ -104,7 +105,7 @@ psplit_code psplit_gradient_write_forward(const psplit_gradient *gradient,
   put_graph_head(&head, graph.bytes);
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == PSPLIT_MODEL_GRAPH) {
+    if (span->field == PSPLIT_I_MODEL_GRAPH) {
       psplit_i_pieces_text(&whole, &head);
       psplit_i_pieces_all(&whole, &graph);
     } else {
@@ -139,17 +140,17 @@ static psplit_code put_sources(const psplit_gradient *gradient, psplit_i_text *i
     const psplit_i_bvalue *value = &b->values.items[r];
     if (!value->alive) continue;
     if (value->origin == PSPLIT_ORIGIN_RECEIVED) {
-      psplit_i_put_typed_value(inputs, PSPLIT_GRAPH_INPUT, value->name, gradient->shapes,
+      psplit_i_put_typed_value(inputs, PSPLIT_I_GRAPH_INPUT, value->name, gradient->shapes,
                                psplit_i_shapes_type(gradient->shapes, value->index));
     } else if (value->origin == PSPLIT_ORIGIN_SHAPE) {
       const psplit_i_emit_dim rank = {.value =
                                         psplit_i_shapes_type(gradient->shapes, value->index)->rank};
-      psplit_i_put_value(inputs, PSPLIT_GRAPH_INPUT, value->name, PSPLIT_ELEM_INT64, 1, &rank);
+      psplit_i_put_value(inputs, PSPLIT_I_GRAPH_INPUT, value->name, PSPLIT_ELEM_INT64, 1, &rank);
     } else if (value->origin == PSPLIT_ORIGIN_FORWARD) {
       const psplit_i_value *v = &b->forward->values[value->index];
       if (psplit_i_gradient_source(gradient, value->index) != PSPLIT_FROM_COPY) {
         PSPLIT_TRY(need_type(gradient, value->index, diag));
-        psplit_i_put_typed_value(inputs, PSPLIT_GRAPH_INPUT, value->name, gradient->shapes,
+        psplit_i_put_typed_value(inputs, PSPLIT_I_GRAPH_INPUT, value->name, gradient->shapes,
                                  psplit_i_shapes_type(gradient->shapes, value->index));
         if (!has_default(gradient, value->index)) continue;
       }
@@ -168,7 +169,7 @@ static void put_gradients(const psplit_gradient *gradient, psplit_i_text *out) {
   for (uint32_t i = 0; i < gradient->n_trainables; i++) {
     const psplit_i_trainable *t = &gradient->trainables[i];
     for (uint32_t p = 0; p < t->n_parts; p++)
-      psplit_i_put_typed_value(out, PSPLIT_GRAPH_OUTPUT, t->parts[p].names.gradient,
+      psplit_i_put_typed_value(out, PSPLIT_I_GRAPH_OUTPUT, t->parts[p].names.gradient,
                                gradient->shapes, psplit_i_shapes_type(gradient->shapes, t->value));
   }
 }
@@ -181,7 +182,7 @@ static psplit_code write_backward(const psplit_gradient *gradient, FILE *file, c
   psplit_i_text inputs = {0}, nodes = {0}, head = {0};
   PSPLIT_TRY(put_sources(gradient, &inputs, &graph, diag));
   psplit_i_put_nodes(&gradient->b, &nodes);
-  psplit_i_put_string(&nodes, PSPLIT_GRAPH_NAME, "backward");
+  psplit_i_put_string(&nodes, PSPLIT_I_GRAPH_NAME, "backward");
   psplit_i_put_constants(&gradient->b, &nodes);
   put_gradients(gradient, &inputs);
   psplit_i_pieces_text(&graph, &nodes);
@@ -219,14 +220,14 @@ psplit_code psplit_gradient_write_weights(const psplit_gradient *gradient, const
   const psplit_model *model = gradient->model;
   psplit_i_pieces graph = {0}, whole = {0};
   psplit_i_text fields = {0}, head = {0};
-  psplit_i_put_string(&fields, PSPLIT_GRAPH_NAME, "weights");
+  psplit_i_put_string(&fields, PSPLIT_I_GRAPH_NAME, "weights");
   for (uint32_t i = 0; i < gradient->n_trainables; i++) {
     const uint32_t v = gradient->trainables[i].value;
     const uint32_t initializer = gradient->b.forward->values[v].initializer;
     if (initializer == PSPLIT_NONE) continue;
     psplit_i_pieces_span(
       &graph, model, &model->skeleton.graph_fields.items[model->initializer_spans[initializer]]);
-    psplit_i_put_typed_value(&fields, PSPLIT_GRAPH_OUTPUT, gradient->b.forward->values[v].name,
+    psplit_i_put_typed_value(&fields, PSPLIT_I_GRAPH_OUTPUT, gradient->b.forward->values[v].name,
                              gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
   }
   psplit_i_pieces_text(&graph, &fields);

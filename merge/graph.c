@@ -2,12 +2,13 @@
  * only one may say (the graph's name) the first stage says. */
 #include <string.h>
 
+#include "fields.h"
 #include "merge.h"
 #include "verify.h"
 
-static const uint32_t NAME_OF_TENSOR[] = {8, 0};
-static const uint32_t NAME_OF_VALUE[] = {1, 0};
-static const uint32_t NAME_OF_SPARSE[] = {1, 8, 0};
+static const uint32_t NAME_OF_TENSOR[] = {PSPLIT_I_TENSOR_NAME, 0};
+static const uint32_t NAME_OF_VALUE[] = {PSPLIT_I_VALUE_INFO_NAME, 0};
+static const uint32_t NAME_OF_SPARSE[] = {1, PSPLIT_I_TENSOR_NAME, 0}; /* of its values */
 
 psplit_i_rope *psplit_i_last_rope(psplit_i_segments *list, const psplit_model *model) {
   const psplit_i_segment fresh = {.model = model};
@@ -84,9 +85,9 @@ out:
 static psplit_code add_identity(psplit_i_merger *m, const psplit_i_merge_identity *identity) {
   psplit_i_text node = {0}, field = {0};
   const char *from = m->names[identity->value];
-  psplit_i_wire_bytes(&node, 1, from, strlen(from));
-  psplit_i_wire_bytes(&node, 2, identity->name, strlen(identity->name));
-  psplit_i_wire_bytes(&node, 4, "Identity", 8);
+  psplit_i_wire_bytes(&node, PSPLIT_I_NODE_INPUT, from, strlen(from));
+  psplit_i_wire_bytes(&node, PSPLIT_I_NODE_OUTPUT, identity->name, strlen(identity->name));
+  psplit_i_wire_bytes(&node, PSPLIT_I_NODE_OP_TYPE, "Identity", 8);
   psplit_i_wire_bytes(&field, PSPLIT_I_GRAPH_NODE, node.bytes, node.n);
   psplit_i_rope *out = psplit_i_last_rope(&m->graph, m->stages[0].model);
   const bool failed = node.failed || field.failed || !out;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fields.h"
 #include "merge.h"
 #include "out_file.h"
 
@@ -13,8 +14,6 @@
  * as they can read it. */
 static const uint64_t INLINE_BYTES = UINT64_C(1) << 30;
 static const uint64_t MODEL_BYTES = INT32_MAX; /* above: protobuf does not read it */
-
-enum { MODEL_GRAPH = 7 };
 
 static uint64_t length(const psplit_i_segments *list) {
   uint64_t bytes = 0;
@@ -180,7 +179,7 @@ static psplit_code write_model(psplit_i_merger *m, const psplit_i_segments *head
   psplit_i_out_file place = {.fd = -1, .directory_fd = -1};
   psplit_i_file file = {.fd = -1};
   psplit_i_text tag = {0};
-  psplit_i_wire_tag(&tag, MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_tag(&tag, PSPLIT_I_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(&tag, length(&m->graph));
   if (tag.failed) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   m->report.bytes = length(head) + tag.n + length(&m->graph);

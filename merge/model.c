@@ -3,10 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fields.h"
 #include "merge.h"
 #include "verify.h"
-
-enum { MODEL_IR_VERSION = 1 }; /* the others: verify.h */
 
 static bool is_standard(const char *domain) { return !*domain || strcmp(domain, "ai.onnx") == 0; }
 
@@ -115,7 +114,7 @@ static psplit_code add_ir_version(psplit_i_merger *m, const psplit_i_span *span,
     return PSPLIT_OK;
   }
   psplit_i_text field = {0};
-  psplit_i_wire_tag(&field, MODEL_IR_VERSION, PSPLIT_I_WIRE_VARINT);
+  psplit_i_wire_tag(&field, PSPLIT_I_MODEL_IR_VERSION, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&field, (uint64_t)newest);
   const bool failed = field.failed;
   if (!failed) psplit_i_rope_copy(out, &m->arena, field.bytes, field.n);
@@ -140,7 +139,7 @@ static psplit_code add_field(psplit_i_merger *m, uint32_t s, const psplit_i_span
     default: break;
   }
   if (s > 0) return PSPLIT_OK;
-  if (span->field == MODEL_IR_VERSION) return add_ir_version(m, span, head);
+  if (span->field == PSPLIT_I_MODEL_IR_VERSION) return add_ir_version(m, span, head);
   psplit_i_rope *out = psplit_i_last_rope(head, model);
   if (!out) return psplit_i_nomem(m->diag);
   psplit_i_rope_span(out, model, span);

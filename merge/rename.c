@@ -2,23 +2,11 @@
  * there. */
 #include <string.h>
 
+#include "fields.h"
 #include "merge.h"
 #include "wire.h"
 
-enum {
-  GRAPH_NODE = 1,
-  GRAPH_OUTPUT = 12,
-  GRAPH_VALUE_INFO = 13,
-  GRAPH_ANNOTATION = 14,
-  NODE_INPUT = 1,
-  NODE_OUTPUT = 2,
-  NODE_ATTRIBUTE = 5,
-  ATTRIBUTE_GRAPH = 6,
-  ATTRIBUTE_GRAPHS = 11,
-  VALUE_INFO_NAME = 1,
-  ANNOTATION_PARAMETERS = 2,
-  ENTRY_VALUE = 2
-};
+enum { ANNOTATION_PARAMETERS = 2, ENTRY_VALUE = 2 };
 
 typedef struct renamer {
   psplit_i_merger *m;
@@ -75,7 +63,7 @@ static void add_value_info(renamer *r, const psplit_i_graph *graph, const psplit
   psplit_i_text inner = {0}, name = {0};
   psplit_i_field part;
   for (const uint8_t *at = f->content; next(r, &at, f->end, &part);) {
-    if (part.number != VALUE_INFO_NAME) {
+    if (part.number != PSPLIT_I_VALUE_INFO_NAME) {
       keep(&inner, &part);
       continue;
     }
@@ -86,7 +74,7 @@ static void add_value_info(renamer *r, const psplit_i_graph *graph, const psplit
     if (v == PSPLIT_NONE)
       keep(&inner, &part);
     else
-      put_name(&inner, VALUE_INFO_NAME, name_of(r, graph, v));
+      put_name(&inner, PSPLIT_I_VALUE_INFO_NAME, name_of(r, graph, v));
   }
   out->failed |= name.failed;
   psplit_i_text_fini(&name);
@@ -103,10 +91,10 @@ static void add_body(renamer *r, const psplit_i_graph *body, const psplit_i_fiel
   psplit_i_field part;
   uint32_t n = 0;
   for (const uint8_t *at = f->content; next(r, &at, f->end, &part);) {
-    if (part.number == GRAPH_NODE && n < body->n_nodes)
+    if (part.number == PSPLIT_I_GRAPH_NODE && n < body->n_nodes)
       add_node(r, body, n++, &part, &inner);
-    else if (part.number == GRAPH_OUTPUT || part.number == GRAPH_VALUE_INFO ||
-             part.number == GRAPH_ANNOTATION)
+    else if (part.number == PSPLIT_I_GRAPH_OUTPUT || part.number == PSPLIT_I_GRAPH_VALUE_INFO ||
+             part.number == PSPLIT_I_GRAPH_ANNOTATION)
       add_value_info(r, body, &part, &inner);
     else
       keep(&inner, &part);
@@ -119,13 +107,13 @@ static void add_attribute(renamer *r, const psplit_i_node *node, uint32_t *io_bo
   psplit_i_text inner = {0};
   psplit_i_field part;
   for (const uint8_t *at = f->content; next(r, &at, f->end, &part);) {
-    if ((part.number == ATTRIBUTE_GRAPH || part.number == ATTRIBUTE_GRAPHS) &&
+    if ((part.number == PSPLIT_I_ATTRIBUTE_GRAPH || part.number == PSPLIT_I_ATTRIBUTE_GRAPHS) &&
         *io_body < node->n_bodies)
       add_body(r, node->bodies[(*io_body)++], &part, &inner);
     else
       keep(&inner, &part);
   }
-  put_message(out, NODE_ATTRIBUTE, &inner);
+  put_message(out, PSPLIT_I_NODE_ATTRIBUTE, &inner);
 }
 
 static void add_node(renamer *r, const psplit_i_graph *graph, uint32_t n, const psplit_i_field *f,
@@ -135,12 +123,12 @@ static void add_node(renamer *r, const psplit_i_graph *graph, uint32_t n, const 
   psplit_i_field part;
   uint32_t n_inputs = 0, n_outputs = 0, body = 0;
   for (const uint8_t *at = f->content; next(r, &at, f->end, &part);) {
-    const uint32_t *values = part.number == NODE_INPUT    ? node->inputs
-                             : part.number == NODE_OUTPUT ? node->outputs
-                                                          : NULL;
-    uint32_t *io_at = part.number == NODE_INPUT ? &n_inputs : &n_outputs;
-    const uint32_t n_values = part.number == NODE_INPUT ? node->n_inputs : node->n_outputs;
-    if (part.number == NODE_ATTRIBUTE) {
+    const uint32_t *values = part.number == PSPLIT_I_NODE_INPUT    ? node->inputs
+                             : part.number == PSPLIT_I_NODE_OUTPUT ? node->outputs
+                                                                   : NULL;
+    uint32_t *io_at = part.number == PSPLIT_I_NODE_INPUT ? &n_inputs : &n_outputs;
+    const uint32_t n_values = part.number == PSPLIT_I_NODE_INPUT ? node->n_inputs : node->n_outputs;
+    if (part.number == PSPLIT_I_NODE_ATTRIBUTE) {
       add_attribute(r, node, &body, &part, &inner);
     } else if (values && *io_at < n_values && values[*io_at] != PSPLIT_NONE) {
       put_name(&inner, part.number, name_of(r, graph, values[*io_at]));
@@ -238,7 +226,7 @@ psplit_code psplit_i_merge_annotation(psplit_i_merger *m, uint32_t stage,
   }
   /* What the annotation speaks of is its field 1, as in a value_info. */
   psplit_i_text whole = {0};
-  put_message(&whole, GRAPH_ANNOTATION, &inner);
+  put_message(&whole, PSPLIT_I_GRAPH_ANNOTATION, &inner);
   const uint8_t *at = (const uint8_t *)whole.bytes;
   psplit_i_field renamed;
   if (!r.lost && !whole.failed && next(&r, &at, at + whole.n, &renamed))

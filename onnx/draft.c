@@ -1,8 +1,7 @@
 #include "draft.h"
 
+#include "fields.h"
 #include "wire.h"
-
-enum { MODEL_GRAPH = 7 };
 
 void psplit_i_draft_add(psplit_i_draft *draft, const void *bytes, size_t n, psplit_i_span span) {
   span.skeleton_offset = (uint32_t)draft->graph.n;
@@ -18,8 +17,8 @@ static bool add_model_fields(psplit_i_draft *draft, const psplit_i_skeleton *ske
     psplit_i_span span = skeleton->model_fields.items[i];
     const uint8_t *bytes = skeleton->bytes + span.skeleton_offset;
     span.skeleton_offset = (uint32_t)whole->n;
-    if (span.field == MODEL_GRAPH) {
-      psplit_i_wire_bytes(whole, MODEL_GRAPH, draft->graph.bytes, draft->graph.n);
+    if (span.field == PSPLIT_I_MODEL_GRAPH) {
+      psplit_i_wire_bytes(whole, PSPLIT_I_MODEL_GRAPH, draft->graph.bytes, draft->graph.n);
       span.file_bytes = 0;
       span.has_view = true;
       const uint32_t base = (uint32_t)(whole->n - draft->graph.n);

@@ -4,22 +4,11 @@
 #include <string.h>
 
 #include "draft.h"
+#include "fields.h"
 #include "model.h"
 #include "wire.h"
 
-enum {
-  GRAPH_NODE = 1,
-  GRAPH_INITIALIZER = 5,
-  GRAPH_OUTPUT = 12,
-  GRAPH_VALUE_INFO = 13,
-  GRAPH_ANNOTATION = 14,
-  GRAPH_SPARSE_INITIALIZER = 15,
-  NODE_ATTRIBUTE = 5,
-  ATTRIBUTE_NAME = 1,
-  ATTRIBUTE_GRAPH = 6,
-  SEQUENCE_IDENTITY_OPSET = 14,
-  OPTIONAL_IDENTITY_OPSET = 16
-};
+enum { SEQUENCE_IDENTITY_OPSET = 14, OPTIONAL_IDENTITY_OPSET = 16 };
 
 typedef struct inliner {
   const psplit_model *model;
@@ -92,7 +81,7 @@ static psplit_code find_body_bytes(inliner *in) {
   if (!psplit_i_next_field(&at, at + span->skeleton_bytes, &node)) goto lost;
   for (at = node.content; at < node.end;) {
     if (!psplit_i_next_field(&at, node.end, &attribute)) goto lost;
-    if (attribute.number != NODE_ATTRIBUTE) continue;
+    if (attribute.number != PSPLIT_I_NODE_ATTRIBUTE) continue;
     const uint8_t *inner = attribute.content;
     const char *name = branch_name(in);
     bool wanted = false;
@@ -100,9 +89,9 @@ static psplit_code find_body_bytes(inliner *in) {
     while (inner < attribute.end) {
       if (!psplit_i_next_field(&inner, attribute.end, &part)) goto lost;
       const size_t n = (size_t)(part.end - part.content);
-      if (part.number == ATTRIBUTE_NAME)
+      if (part.number == PSPLIT_I_ATTRIBUTE_NAME)
         wanted = n == strlen(name) && memcmp(part.content, name, n) == 0;
-      if (part.number == ATTRIBUTE_GRAPH) {
+      if (part.number == PSPLIT_I_ATTRIBUTE_GRAPH) {
         in->body_at = part.content;
         in->body_end = part.end;
       }
@@ -241,8 +230,9 @@ static psplit_code check_condition(inliner *in, psplit_inlined *out) {
 
 /* A field of the branch as one of the main graph. */
 static void add_body_field(inliner *in, const psplit_i_field *f) {
-  const bool tensors = f->number == GRAPH_NODE || f->number == GRAPH_INITIALIZER ||
-                       f->number == GRAPH_SPARSE_INITIALIZER;
+  const bool tensors = f->number == PSPLIT_I_GRAPH_NODE ||
+                       f->number == PSPLIT_I_GRAPH_INITIALIZER ||
+                       f->number == PSPLIT_I_GRAPH_SPARSE;
   const psplit_i_span *whole =
     &in->model->skeleton.graph_fields.items[in->model->node_spans[in->node]];
   psplit_i_draft_add(&in->draft, f->start, (size_t)(f->end - f->start),
@@ -262,10 +252,11 @@ static psplit_code add_body_fields(inliner *in, bool nodes) {
   for (const uint8_t *at = in->body_at; at < in->body_end;) {
     if (!psplit_i_next_field(&at, in->body_end, &f))
       return psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned");
-    const bool taken = f.number == GRAPH_INITIALIZER || f.number == GRAPH_VALUE_INFO ||
-                       f.number == GRAPH_ANNOTATION || f.number == GRAPH_SPARSE_INITIALIZER;
-    if (f.number == GRAPH_VALUE_INFO && !is_of_body(in, n_infos++)) continue;
-    if (nodes ? f.number == GRAPH_NODE : taken) add_body_field(in, &f);
+    const bool taken = f.number == PSPLIT_I_GRAPH_INITIALIZER ||
+                       f.number == PSPLIT_I_GRAPH_VALUE_INFO ||
+                       f.number == PSPLIT_I_GRAPH_ANNOTATION || f.number == PSPLIT_I_GRAPH_SPARSE;
+    if (f.number == PSPLIT_I_GRAPH_VALUE_INFO && !is_of_body(in, n_infos++)) continue;
+    if (nodes ? f.number == PSPLIT_I_GRAPH_NODE : taken) add_body_field(in, &f);
   }
   return PSPLIT_OK;
 }
@@ -297,13 +288,14 @@ static psplit_code add_identities(inliner *in) {
     PSPLIT_TRY(check_output_kind(in, from));
     inner.n = field.n = name.n = 0;
     psplit_i_text_addf(&name, "%s/%s", node->name, to);
-    psplit_i_wire_bytes(&inner, 1, from->name, strlen(from->name));
-    psplit_i_wire_bytes(&inner, 2, to, strlen(to));
-    if (!name.failed) psplit_i_wire_bytes(&inner, 3, name.bytes, name.n);
-    psplit_i_wire_bytes(&inner, 4, "Identity", 8);
-    psplit_i_wire_bytes(&field, GRAPH_NODE, inner.bytes, inner.n);
+    psplit_i_wire_bytes(&inner, PSPLIT_I_NODE_INPUT, from->name, strlen(from->name));
+    psplit_i_wire_bytes(&inner, PSPLIT_I_NODE_OUTPUT, to, strlen(to));
+    if (!name.failed) psplit_i_wire_bytes(&inner, PSPLIT_I_NODE_NAME, name.bytes, name.n);
+    psplit_i_wire_bytes(&inner, PSPLIT_I_NODE_OP_TYPE, "Identity", 8);
+    psplit_i_wire_bytes(&field, PSPLIT_I_GRAPH_NODE, inner.bytes, inner.n);
     if (name.failed || inner.failed || field.failed) PSPLIT_FAIL(psplit_i_nomem(in->diag));
-    psplit_i_draft_add(&in->draft, field.bytes, field.n, (psplit_i_span){.field = GRAPH_NODE});
+    psplit_i_draft_add(&in->draft, field.bytes, field.n,
+                       (psplit_i_span){.field = PSPLIT_I_GRAPH_NODE});
   }
 out:
   psplit_i_text_fini(&name);
@@ -323,7 +315,7 @@ static psplit_code add_output_infos(inliner *in) {
     if (!psplit_i_next_field(&at, in->body_end, &f))
       PSPLIT_FAIL(
         psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned"));
-    if (f.number != GRAPH_OUTPUT) continue;
+    if (f.number != PSPLIT_I_GRAPH_OUTPUT) continue;
     const uint32_t v = in->body->outputs[o++];
     const psplit_i_value *value = &in->body->values[v];
     bool repeated = false;
@@ -332,10 +324,10 @@ static psplit_code add_output_infos(inliner *in) {
         is_declared_outside(in, v) || !proto->output[o - 1]->type)
       continue;
     field.n = 0;
-    psplit_i_wire_bytes(&field, GRAPH_VALUE_INFO, f.content, (size_t)(f.end - f.content));
+    psplit_i_wire_bytes(&field, PSPLIT_I_GRAPH_VALUE_INFO, f.content, (size_t)(f.end - f.content));
     if (field.failed) PSPLIT_FAIL(psplit_i_nomem(in->diag));
     psplit_i_draft_add(&in->draft, field.bytes, field.n,
-                       (psplit_i_span){.field = GRAPH_VALUE_INFO});
+                       (psplit_i_span){.field = PSPLIT_I_GRAPH_VALUE_INFO});
   }
 out:
   psplit_i_text_fini(&field);

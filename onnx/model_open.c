@@ -1,3 +1,4 @@
+#include "fields.h"
 #include "model.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
  * fifty times. */
 static const uint64_t LEAST_GRAPH_BYTES = UINT64_C(256) << 20, MOST_GRAPH_BYTES = UINT64_C(2) << 30;
 static const uint64_t GRAPH_BYTES_PER_FILE_BYTE = 32;
-enum { NEWEST_IR_VERSION = 14, GRAPH_NODE = 1 };
+enum { NEWEST_IR_VERSION = 14 };
 
 /* The model file, files[0], whose descriptor is there. */
 static psplit_code look_at_file(psplit_model *model, psplit_diag *diag) {
@@ -43,13 +44,13 @@ static int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0
 static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
   const psplit_i_spans *fields = &model->skeleton.graph_fields;
   size_t n_nodes = 0;
-  for (size_t i = 0; i < fields->n; i++) n_nodes += fields->items[i].field == GRAPH_NODE;
+  for (size_t i = 0; i < fields->n; i++) n_nodes += fields->items[i].field == PSPLIT_I_GRAPH_NODE;
   model->n_nodes = (uint32_t)n_nodes;
   const struct {
     uint32_t field;
     size_t n;
     uint32_t **out;
-  } lists[] = {{GRAPH_NODE, n_nodes, &model->node_spans},
+  } lists[] = {{PSPLIT_I_GRAPH_NODE, n_nodes, &model->node_spans},
                {5, model->proto->graph->n_initializer, &model->initializer_spans},
                {15, model->proto->graph->n_sparse_initializer, &model->sparse_spans},
                {13, model->proto->graph->n_value_info, &model->value_info_spans}};

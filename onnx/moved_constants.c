@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
+#include "fields.h"
 #include "model.h"
 #include "proto_text.h"
 #include "wire.h"
 
-enum { GRAPH_INITIALIZER = 5, FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4 };
+enum { FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4 };
 
 /* What a Constant node makes, as a message. */
 typedef struct constant {
@@ -83,7 +84,7 @@ static psplit_code put_initializer(const psplit_i_graph *graph, uint32_t value, 
   uint8_t *bytes = malloc(n + 1);
   if (!bytes) return psplit_i_nomem(diag);
   onnx__tensor_proto__pack(&named, bytes);
-  psplit_i_wire_bytes(out, GRAPH_INITIALIZER, bytes, n);
+  psplit_i_wire_bytes(out, PSPLIT_I_GRAPH_INITIALIZER, bytes, n);
   free(bytes);
   return out->failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }

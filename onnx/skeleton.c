@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "activity.h"
+#include "fields.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
 #include "wire_rules.h"
@@ -207,8 +208,8 @@ static psplit_code leave_payload(scanner *s, uint32_t field, uint64_t bytes, siz
   view.offset = s->position;
   view.bytes = bytes;
   uint8_t packed[64];
-  unsigned n = psplit_i_varint_width((uint64_t)PSPLIT_I_VIEW_FIELD << 3);
-  psplit_i_varint_write(packed, n, ((uint64_t)PSPLIT_I_VIEW_FIELD << 3) | PSPLIT_I_WIRE_BYTES);
+  unsigned n = psplit_i_varint_width((uint64_t)PSPLIT_I_TENSOR_VIEW << 3);
+  psplit_i_varint_write(packed, n, ((uint64_t)PSPLIT_I_TENSOR_VIEW << 3) | PSPLIT_I_WIRE_BYTES);
   packed[n] = (uint8_t)onnx__payload_view__get_packed_size(&view);
   n += 1 + (unsigned)onnx__payload_view__pack(&view, packed + n + 1);
   s->out->n_bytes = tag_at;
@@ -368,17 +369,17 @@ static psplit_code scan_field(scanner *s) {
   uint64_t tag;
   const unsigned tag_width = psplit_i_varint_read(bytes, n, &tag);
   const uint64_t number = tag_width ? tag >> 3 : 0;
-  if (tag_width == 0 || tag_width > 5 || number == 0 || number > PSPLIT_I_VIEW_FIELD)
+  if (tag_width == 0 || tag_width > 5 || number == 0 || number > PSPLIT_I_TENSOR_VIEW)
     return malformed(s, start, "no field starts");
   const uint32_t field = (uint32_t)number;
   const unsigned wire_type = (unsigned)(tag & 7);
   const psplit_i_field_rule unknown = {0};
   const psplit_i_field_rule *rule =
     field < PSPLIT_I_MAX_FIELD ? &top->rule->fields[field] : &unknown;
-  if (field == PSPLIT_I_VIEW_FIELD && top->rule->descriptor == &onnx__tensor_proto__descriptor)
+  if (field == PSPLIT_I_TENSOR_VIEW && top->rule->descriptor == &onnx__tensor_proto__descriptor)
     return psplit_i_fail(s->diag, PSPLIT_UNSUPPORTED,
                          "a tensor uses field number %d, which is reserved, at byte %" PRIu64,
-                         PSPLIT_I_VIEW_FIELD, start);
+                         PSPLIT_I_TENSOR_VIEW, start);
   if (!wire_type_fits(rule, wire_type))
     return malformed(s, start, "a field has the wrong wire type");
 

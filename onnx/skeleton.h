@@ -11,11 +11,11 @@
 #include <psplit/activity.h>
 
 #include "base.h"
+#include "fields.h"
 
 enum {
-  PSPLIT_I_MAX_DEPTH = 100,       /* nested messages, the protobuf libraries' own default */
-  PSPLIT_I_VIEW_BYTES = 1024,     /* payloads above this stay in the file */
-  PSPLIT_I_VIEW_FIELD = 536870911 /* TensorProto.payload_view, which stands for one */
+  PSPLIT_I_MAX_DEPTH = 100,  /* nested messages, the protobuf libraries' own default */
+  PSPLIT_I_VIEW_BYTES = 1024 /* payloads above this stay in the file */
 };
 
 /* One field of a message, tag and length included. Its skeleton bytes equal its file bytes unless

@@ -2,19 +2,8 @@
 
 #include <string.h>
 
+#include "fields.h"
 #include "wire.h"
-
-enum { MODEL_GRAPH = 7, GRAPH_NODE = 1 };
-enum {
-  NODE_INPUT = 1,
-  NODE_OUTPUT = 2,
-  NODE_NAME = 3,
-  NODE_OP_TYPE = 4,
-  NODE_ATTRIBUTE = 5,
-  NODE_DOMAIN = 7,
-  NODE_OVERLOAD = 8,
-  NODE_DEVICE_CONFIGURATIONS = 10
-};
 
 /* Where protobuf-c allocates, and whether it ever could not, or was not to go on. */
 typedef struct unpacker {
@@ -66,14 +55,15 @@ psplit_code psplit_i_unpack_without_nodes(const psplit_i_skeleton *skeleton, psp
   bool has_graph = false;
   size_t graph_bytes = 0;
   for (size_t i = 0; i < fields->n; i++)
-    if (fields->items[i].field != GRAPH_NODE) graph_bytes += fields->items[i].skeleton_bytes;
+    if (fields->items[i].field != PSPLIT_I_GRAPH_NODE)
+      graph_bytes += fields->items[i].skeleton_bytes;
   for (size_t i = 0; i < skeleton->model_fields.n; i++)
-    has_graph |= skeleton->model_fields.items[i].field == MODEL_GRAPH;
-  add_fields(skeleton, &skeleton->model_fields, MODEL_GRAPH, &model);
+    has_graph |= skeleton->model_fields.items[i].field == PSPLIT_I_MODEL_GRAPH;
+  add_fields(skeleton, &skeleton->model_fields, PSPLIT_I_MODEL_GRAPH, &model);
   if (has_graph) {
-    psplit_i_wire_tag(&model, MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+    psplit_i_wire_tag(&model, PSPLIT_I_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
     psplit_i_wire_varint(&model, graph_bytes);
-    add_fields(skeleton, fields, GRAPH_NODE, &model);
+    add_fields(skeleton, fields, PSPLIT_I_GRAPH_NODE, &model);
   }
   if (model.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_unpack(&onnx__model_proto__descriptor, model.bytes, model.n, arena, cancel,
@@ -130,17 +120,17 @@ static psplit_i_node_names names_in(const psplit_i_graph *graph, uint32_t node, 
     return (psplit_i_node_names){.at = content.content, .end = content.end, .field = field};
   }
   const Onnx__NodeProto *proto = unpacked_node(graph, node);
-  return field == NODE_INPUT
+  return field == PSPLIT_I_NODE_INPUT
            ? (psplit_i_node_names){.unpacked = proto->input, .n_unpacked = proto->n_input}
            : (psplit_i_node_names){.unpacked = proto->output, .n_unpacked = proto->n_output};
 }
 
 psplit_i_node_names psplit_i_node_inputs(const psplit_i_graph *graph, uint32_t node) {
-  return names_in(graph, node, NODE_INPUT);
+  return names_in(graph, node, PSPLIT_I_NODE_INPUT);
 }
 
 psplit_i_node_names psplit_i_node_outputs(const psplit_i_graph *graph, uint32_t node) {
-  return names_in(graph, node, NODE_OUTPUT);
+  return names_in(graph, node, PSPLIT_I_NODE_OUTPUT);
 }
 
 bool psplit_i_next_name(psplit_i_node_names *names, const char **out, size_t *out_bytes) {
@@ -211,7 +201,7 @@ static psplit_code read_attributes(reader *r, const uint8_t *at, const uint8_t *
   if (!attributes) return psplit_i_nomem(r->diag);
   while (n < node->n_attributes && psplit_i_next_field(&at, end, &field)) {
     ProtobufCMessage *message;
-    if (field.number != NODE_ATTRIBUTE) continue;
+    if (field.number != PSPLIT_I_NODE_ATTRIBUTE) continue;
     PSPLIT_TRY(psplit_i_unpack(&onnx__attribute_proto__descriptor, field.content, bytes_of(&field),
                                arena, r->model->options.cancel, r->diag, &message));
     attributes[n++] = (Onnx__AttributeProto *)message;
@@ -233,14 +223,14 @@ static psplit_code read_node(reader *r, uint32_t id) {
     if (!psplit_i_next_field(&at, content.end, &field))
       return psplit_i_fail(r->diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
     switch (field.number) {
-      case NODE_INPUT: node->n_inputs++; break;
-      case NODE_OUTPUT: node->n_outputs++; break;
-      case NODE_NAME: name = field; break;
-      case NODE_OP_TYPE: op_type = field; break;
-      case NODE_ATTRIBUTE: node->n_attributes++; break;
-      case NODE_DOMAIN: domain = field; break;
-      case NODE_OVERLOAD: overload = field; break;
-      case NODE_DEVICE_CONFIGURATIONS: is_placed = true; break;
+      case PSPLIT_I_NODE_INPUT: node->n_inputs++; break;
+      case PSPLIT_I_NODE_OUTPUT: node->n_outputs++; break;
+      case PSPLIT_I_NODE_NAME: name = field; break;
+      case PSPLIT_I_NODE_OP_TYPE: op_type = field; break;
+      case PSPLIT_I_NODE_ATTRIBUTE: node->n_attributes++; break;
+      case PSPLIT_I_NODE_DOMAIN: domain = field; break;
+      case PSPLIT_I_NODE_OVERLOAD: overload = field; break;
+      case PSPLIT_I_NODE_DEVICES: is_placed = true; break;
       default: break;
     }
   }

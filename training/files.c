@@ -17,11 +17,11 @@ static psplit_code write_weights(const psplit_i_layout *layout, uint32_t s, pspl
   uint32_t *initializers = malloc((stage->n_owned + (size_t)1) * sizeof *initializers);
   if (!initializers) return psplit_i_nomem(e->diag);
   psplit_i_put_model_head(&head);
-  psplit_i_put_string(&graph, PSPLIT_GRAPH_NAME, "weights");
+  psplit_i_put_string(&graph, PSPLIT_I_GRAPH_NAME, "weights");
   for (uint32_t i = 0; i < stage->n_owned; i++) {
     const uint32_t v = gradient->trainables[stage->owned[i]].value;
     initializers[i] = gradient->b.forward->values[v].initializer;
-    psplit_i_put_typed_value(&graph, PSPLIT_GRAPH_OUTPUT, gradient->b.forward->values[v].name,
+    psplit_i_put_typed_value(&graph, PSPLIT_I_GRAPH_OUTPUT, gradient->b.forward->values[v].name,
                              gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
   }
   if (head.failed || graph.failed) PSPLIT_FAIL(psplit_i_nomem(e->diag));

@@ -284,7 +284,7 @@ static void put_weight(const psplit_gradient *gradient, uint32_t trainable, uint
                        psplit_i_stage_extra *out) {
   const uint32_t v = gradient->trainables[trainable].value;
   declared[v] = 1;
-  psplit_i_put_typed_value(&out->ports, PSPLIT_GRAPH_INPUT, gradient->b.forward->values[v].name,
+  psplit_i_put_typed_value(&out->ports, PSPLIT_I_GRAPH_INPUT, gradient->b.forward->values[v].name,
                            gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
 }
 
@@ -302,7 +302,8 @@ psplit_code psplit_i_stage_rim(const psplit_i_layout *layout, uint32_t s, psplit
   for (uint32_t i = 0; i < stage->n_states; i++) {
     const uint32_t next = gradient->trainables[stage->states[i]].next;
     declared[next] = 1;
-    PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, next, diag, &out->ports));
+    PSPLIT_TRY(
+      psplit_i_gradient_put_port(gradient, PSPLIT_I_GRAPH_OUTPUT, next, diag, &out->ports));
   }
   for (uint32_t i = 0; i < stage->n_stash; i++) {
     const psplit_i_stash *entry = &stage->stash[i];
@@ -313,7 +314,7 @@ psplit_code psplit_i_stage_rim(const psplit_i_layout *layout, uint32_t s, psplit
     }
     declared[entry->value] = 1;
     PSPLIT_TRY(
-      psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, entry->value, diag, &out->ports));
+      psplit_i_gradient_put_port(gradient, PSPLIT_I_GRAPH_OUTPUT, entry->value, diag, &out->ports));
   }
   out->declared = declared;
 out:
@@ -331,12 +332,12 @@ psplit_code psplit_i_again_rim(const psplit_i_layout *layout, uint32_t s, psplit
     put_weight(gradient, stage->again_weights[i], declared, out);
   for (uint32_t i = 0; i < stage->n_again_stash; i++) {
     declared[stage->again_stash[i]] = 1;
-    PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_INPUT, stage->again_stash[i], diag,
-                                          &out->ports));
+    PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_I_GRAPH_INPUT, stage->again_stash[i],
+                                          diag, &out->ports));
   }
   for (uint32_t i = 0; i < stage->n_again; i++) {
     declared[stage->again[i]] = 1;
-    PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, stage->again[i], diag,
+    PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_I_GRAPH_OUTPUT, stage->again[i], diag,
                                           &out->ports));
   }
   out->declared = declared;

@@ -1,5 +1,6 @@
 /* Where backward passes and what computes again take their inputs from, and the latter itself. */
 
+#include "fields.h"
 #include "training_inside.h"
 
 static bool is_input_of_model(const psplit_i_training_proof *c, const char *name) {

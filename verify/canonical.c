@@ -2,9 +2,8 @@
 
 #include <string.h>
 
+#include "fields.h"
 #include "wire.h"
-
-enum { RAW_DATA = 9, EXTERNAL_DATA = 13, DATA_LOCATION = 14, PAYLOAD_VIEW = 536870911 };
 
 typedef struct writer {
   const psplit_model *model;
@@ -27,14 +26,14 @@ static psplit_code write_payload(writer *w, const uint8_t *bytes, size_t n) {
   const bool external = tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   const bool has_data = w->n_raw || psplit_i_tensor_payload(w->model, tensor, &payload);
   if (has_data || tensor->has_raw_data || external) {
-    psplit_i_wire_tag(w->out, RAW_DATA, PSPLIT_I_WIRE_BYTES);
+    psplit_i_wire_tag(w->out, PSPLIT_I_TENSOR_RAW_DATA, PSPLIT_I_WIRE_BYTES);
     psplit_i_wire_varint(w->out, has_data ? payload.bytes : 0);
   }
   if (has_data && !psplit_i_vec_push(w->payloads, payload)) code = psplit_i_nomem(w->diag);
   /* Typed fields that stayed in the file. */
   for (size_t v = 0; v < tensor->n_payload_view && code == PSPLIT_OK; v++) {
     const Onnx__PayloadView *view = tensor->payload_view[v];
-    if (view->field == RAW_DATA) continue;
+    if (view->field == PSPLIT_I_TENSOR_RAW_DATA) continue;
     psplit_i_wire_tag(w->out, view->field, PSPLIT_I_WIRE_BYTES);
     psplit_i_wire_varint(w->out, view->bytes);
     const psplit_i_payload typed = {.file = 0, .offset = view->offset, .bytes = view->bytes};
@@ -52,7 +51,7 @@ static psplit_code write_field(writer *w, const ProtobufCMessageDescriptor *desc
   switch (field->wire_type) {
     case PSPLIT_I_WIRE_BYTES: break;
     case PSPLIT_I_WIRE_VARINT:
-      if (is_tensor && field->number == DATA_LOCATION) return PSPLIT_OK;
+      if (is_tensor && field->number == PSPLIT_I_TENSOR_DATA_LOCATION) return PSPLIT_OK;
       (void)psplit_i_varint_read(field->content, n, &value);
       psplit_i_wire_tag(w->out, field->number, PSPLIT_I_WIRE_VARINT);
       psplit_i_wire_varint(w->out, value);
@@ -62,12 +61,13 @@ static psplit_code write_field(writer *w, const ProtobufCMessageDescriptor *desc
       psplit_i_text_add(w->out, field->content, n);
       return PSPLIT_OK;
   }
-  if (is_tensor && field->number == RAW_DATA) {
+  if (is_tensor && field->number == PSPLIT_I_TENSOR_RAW_DATA) {
     w->raw = field->content;
     w->n_raw = n;
   }
-  if (is_tensor && (field->number == RAW_DATA || field->number == EXTERNAL_DATA ||
-                    field->number == PAYLOAD_VIEW))
+  if (is_tensor &&
+      (field->number == PSPLIT_I_TENSOR_RAW_DATA ||
+       field->number == PSPLIT_I_TENSOR_EXTERNAL_DATA || field->number == PSPLIT_I_TENSOR_VIEW))
     return PSPLIT_OK;
   const ProtobufCFieldDescriptor *known =
     protobuf_c_message_descriptor_get_field(descriptor, field->number);

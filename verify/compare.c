@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fields.h"
 #include "verify.h"
 
 /* Whether a field of the model and one of the stage have equal content, but for raw tensor data. */

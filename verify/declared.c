@@ -29,7 +29,7 @@ out:
 
 psplit_code psplit_i_is_declared(const psplit_i_proof *p, uint32_t position, uint32_t value,
                                  bool *out) {
-  return is_port(p, PSPLIT_GRAPH_OUTPUT, p->part_spans.outputs[position], value, out);
+  return is_port(p, PSPLIT_I_GRAPH_OUTPUT, p->part_spans.outputs[position], value, out);
 }
 
 psplit_code psplit_i_is_declared_input(psplit_i_proof *p, uint32_t position, bool *out) {
@@ -40,7 +40,7 @@ psplit_code psplit_i_is_declared_input(psplit_i_proof *p, uint32_t position, boo
   if (value == PSPLIT_NONE) return PSPLIT_OK;
   if (whole != PSPLIT_NONE && !psplit_i_is_trained(p, name))
     return psplit_i_compare(p, PSPLIT_I_GRAPH_INPUT, whole, position, name, out);
-  return is_port(p, PSPLIT_GRAPH_INPUT, p->part_spans.inputs[position], value, out);
+  return is_port(p, PSPLIT_I_GRAPH_INPUT, p->part_spans.inputs[position], value, out);
 }
 
 psplit_code psplit_i_is_declared_shape(const psplit_i_proof *p, uint32_t position, uint32_t value,
@@ -72,12 +72,12 @@ psplit_code psplit_i_is_weights_file(const psplit_i_proof *p, bool *out) {
   psplit_i_text head = {0}, name = {0};
   size_t at = 0, n_names = 0;
   psplit_i_put_model_head(&head);
-  psplit_i_put_string(&name, PSPLIT_GRAPH_NAME, "weights");
+  psplit_i_put_string(&name, PSPLIT_I_GRAPH_NAME, "weights");
   const bool failed = head.failed || name.failed;
   bool good = !failed;
   for (size_t i = 0; i < skeleton->model_fields.n && good; i++) {
     const psplit_i_span *span = &skeleton->model_fields.items[i];
-    if (span->field == PSPLIT_MODEL_GRAPH) continue;
+    if (span->field == PSPLIT_I_MODEL_GRAPH) continue;
     good =
       span->skeleton_bytes <= head.n - at &&
       memcmp(skeleton->bytes + span->skeleton_offset, head.bytes + at, span->skeleton_bytes) == 0;
@@ -85,7 +85,7 @@ psplit_code psplit_i_is_weights_file(const psplit_i_proof *p, bool *out) {
   }
   for (size_t i = 0; i < skeleton->graph_fields.n && good; i++) {
     const psplit_i_span *span = &skeleton->graph_fields.items[i];
-    if (span->field != PSPLIT_GRAPH_INITIALIZER && span->field != PSPLIT_GRAPH_OUTPUT)
+    if (span->field != PSPLIT_I_GRAPH_INITIALIZER && span->field != PSPLIT_I_GRAPH_OUTPUT)
       good = has_bytes(p->stage, span, &name) && n_names++ == 0;
   }
   *out = good && at == head.n;

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "verify.h"
 #include "wire.h"
 
-enum { BUFFER_BYTES = 1 << 20, EXTERNAL_DATA = 13, DATA_LOCATION = 14, PAYLOAD_VIEW = 536870911 };
+enum { BUFFER_BYTES = 1 << 20 };
 
 typedef struct comparison {
   const psplit_model *before, *after;
@@ -64,15 +65,6 @@ out:
 
 /* --- initializers --- */
 
-/* Fields of a TensorProto that hold its data or say where it is. */
-static bool is_data(uint32_t field) {
-  static const uint32_t fields[] = {4,           5, 6, 7, 9, 10, 11, EXTERNAL_DATA, DATA_LOCATION,
-                                    PAYLOAD_VIEW};
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (fields[i] == field) return true;
-  return false;
-}
-
 /* Fields of a tensor, in their order: all but its data, or with `places` where external data is
  * said to be. */
 static bool add_frame(const psplit_model *model, const psplit_i_span *span, bool places,
@@ -82,8 +74,9 @@ static bool add_frame(const psplit_model *model, const psplit_i_span *span, bool
   if (!psplit_i_next_field(&at, at + span->skeleton_bytes, &whole)) return false;
   for (at = whole.content; at < whole.end;) {
     if (!psplit_i_next_field(&at, whole.end, &field)) return false;
-    if (places ? field.number == EXTERNAL_DATA || field.number == DATA_LOCATION
-               : !is_data(field.number))
+    if (places ? field.number == PSPLIT_I_TENSOR_EXTERNAL_DATA ||
+                   field.number == PSPLIT_I_TENSOR_DATA_LOCATION
+               : !psplit_i_is_tensor_data(field.number))
       psplit_i_text_add(out, field.start, (size_t)(field.end - field.start));
   }
   return !out->failed;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "verify.h"
 
 static uint32_t find3(const psplit_i_proof *p, const psplit_i_table *table, const char *name,

@@ -5,6 +5,7 @@
  * that, equal nodes read equal values, so the stages compute what the model does. What is left is
  * coverage: every node, output and weight that something reads is somewhere, and nothing else is.
  */
+#include "fields.h"
 #include "verify.h"
 
 #include <inttypes.h>

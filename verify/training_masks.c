@@ -4,19 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "gradient.h"
 #include "mask_expression.h"
 #include "onnx.pb-c.h"
 #include "operator.h"
 
-enum {
-  GRAPH_NODE = 1,
-  GRAPH_INITIALIZER = 5,
-  MODE_INPUT = 2,
-  RATIO_INPUT = 1,
-  FLOAT = 1,
-  BOOL = 9,
-};
+enum { MODE_INPUT = 2, RATIO_INPUT = 1, FLOAT = 1, BOOL = 9 };
 
 static psplit_code differs(const psplit_i_mask_walk *w, const char *why) {
   char label[128];
@@ -371,8 +365,8 @@ psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *be
   const psplit_i_spans *made = &gradient->model->skeleton.graph_fields;
   uint32_t n_initializers = 0;
   for (size_t i = 0, j = 0; i < fields->n; i++) {
-    const bool is_node = fields->items[i].field == GRAPH_NODE;
-    const bool is_tensor = j < made->n && made->items[j].field == GRAPH_INITIALIZER;
+    const bool is_node = fields->items[i].field == PSPLIT_I_GRAPH_NODE;
+    const bool is_tensor = j < made->n && made->items[j].field == PSPLIT_I_GRAPH_INITIALIZER;
     const uint32_t m = w.m;
     if (is_node && is_tensor) {
       PSPLIT_TRY(check_moved(&w, gradient, n_initializers));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fields.h"
 #include "in_file.h"
 #include "training_inside.h"
 

@@ -216,20 +216,6 @@ static inline uint32_t psplit_i_called(const psplit_i_proof *p, uint32_t stage) 
 
 #define PSPLIT_I_DIFFERS(p, ...) psplit_i_fail((p)->diag, PSPLIT_MISMATCH, __VA_ARGS__)
 
-/* Field numbers of ModelProto and GraphProto that are compared by their own rules. */
-enum {
-  PSPLIT_I_MODEL_GRAPH = 7,
-  PSPLIT_I_MODEL_OPSETS = 8,
-  PSPLIT_I_MODEL_FUNCTIONS = 25,
-  PSPLIT_I_GRAPH_NODE = 1,
-  PSPLIT_I_GRAPH_INITIALIZER = 5,
-  PSPLIT_I_GRAPH_INPUT = 11,
-  PSPLIT_I_GRAPH_OUTPUT = 12,
-  PSPLIT_I_GRAPH_VALUE_INFO = 13,
-  PSPLIT_I_GRAPH_ANNOTATION = 14,
-  PSPLIT_I_GRAPH_SPARSE = 15
-};
-
 /* Fills the tables over the manifest; what stands twice in it is a MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_tables_init(psplit_i_proof *p);
 

@@ -3,20 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fields.h"
 #include "names.h"
 #include "print.h"
 #include "wire.h"
 
 /* TensorProto's fields. */
-enum {
-  DIMS = 1,
-  DATA_TYPE = 2,
-  STRING_DATA = 6,
-  NAME = 8,
-  RAW_DATA = 9,
-  EXTERNAL_DATA = 13,
-  DATA_LOCATION = 14
-};
 /* Values that stand more often in a row are printed as VALUE * COUNT; lines of values are this
  * wide. */
 enum { LONGEST_RUN = 16, LINE_BYTES = 96 };
@@ -163,7 +155,7 @@ static bool print_left_out(psplit_i_printer *printer, const Onnx__TensorProto *t
   const psplit_i_element *element = psplit_i_element_of(tensor->data_type);
   bool raw = tensor->has_raw_data;
   for (size_t i = 0; i < tensor->n_payload_view; i++)
-    raw |= tensor->payload_view[i]->field == RAW_DATA;
+    raw |= tensor->payload_view[i]->field == PSPLIT_I_TENSOR_RAW_DATA;
   if (!element->field || (raw && !element->bits)) return false;
   psplit_i_print(printer, raw ? "raw {...}" : "{...}");
   return true;
@@ -171,18 +163,21 @@ static bool print_left_out(psplit_i_printer *printer, const Onnx__TensorProto *t
 
 static void print_data(psplit_i_printer *printer, const Onnx__TensorProto *tensor) {
   const uint32_t field = psplit_i_element_of(tensor->data_type)->field;
-  uint64_t printed = PSPLIT_I_FIELD(DIMS) | PSPLIT_I_FIELD(DATA_TYPE) | PSPLIT_I_FIELD(NAME);
+  uint64_t printed = PSPLIT_I_FIELD(PSPLIT_I_TENSOR_DIMS) |
+                     PSPLIT_I_FIELD(PSPLIT_I_TENSOR_DATA_TYPE) |
+                     PSPLIT_I_FIELD(PSPLIT_I_TENSOR_NAME);
   numbers from;
   if (data_bytes(tensor) > printer->max_data_bytes && print_left_out(printer, tensor)) {
-    printed |= PSPLIT_I_FIELD(RAW_DATA) | PSPLIT_I_FIELD(field);
+    printed |= PSPLIT_I_FIELD(PSPLIT_I_TENSOR_RAW_DATA) | PSPLIT_I_FIELD(field);
   } else if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL &&
              tensor->n_external_data) {
     psplit_i_print_pairs(printer, tensor->n_external_data, tensor->external_data);
-    printed |= PSPLIT_I_FIELD(EXTERNAL_DATA) | PSPLIT_I_FIELD(DATA_LOCATION);
+    printed |=
+      PSPLIT_I_FIELD(PSPLIT_I_TENSOR_EXTERNAL_DATA) | PSPLIT_I_FIELD(PSPLIT_I_TENSOR_DATA_LOCATION);
   } else if (tensor->has_raw_data) {
     print_raw(printer, tensor);
-    printed |= PSPLIT_I_FIELD(RAW_DATA);
-  } else if (field == STRING_DATA && tensor->n_string_data) {
+    printed |= PSPLIT_I_FIELD(PSPLIT_I_TENSOR_RAW_DATA);
+  } else if (field == PSPLIT_I_TENSOR_STRING_DATA && tensor->n_string_data) {
     print_strings(printer, tensor);
     printed |= PSPLIT_I_FIELD(field);
   } else if (typed_numbers(tensor, &from)) {
