@@ -43,7 +43,8 @@ bool psplit_i_branch_init(psplit_i_branches *all, psplit_i_branch *out);
  * memory. */
 bool psplit_i_branch_open(psplit_i_branches *all, psplit_i_branch *branch, const bool *light,
                           const bool *heavy, const int64_t *before, const int64_t *behind);
-/* The least of all is taken out and divided; whether each half is possible. False: out of memory. */
+/* The least of all is taken out and divided; whether each half is possible. False: out of
+ * memory. */
 bool psplit_i_branch_divide(psplit_i_branches *all, psplit_i_branch out[2], bool out_possible[2]);
 
 /* Puts a cluster on a side with all that has to go along; false where some of it is on the other.

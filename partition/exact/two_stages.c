@@ -4,8 +4,8 @@
  *     max(front(D), back(D))  >=  p front(D) + (1 - p) back(D),
  *
  * and the least of the right side over all downsets is a minimum cut: a cluster costs p of its time
- * inside and 1 - p of it outside, a net that crosses p of what it takes the one and 1 - p of what it
- * takes the other. The best p is where the cheapest downset changes from one with the larger load
+ * inside and 1 - p of it outside, a net that crosses p of what it takes the one and 1 - p of what
+ * it takes the other. The best p is where the cheapest downset changes from one with the larger load
  * behind to one with the larger load in front, and every cut is a split by itself.
  *
  * What is still open is divided: a cluster is inside, with all that comes before it, or outside,
@@ -40,8 +40,10 @@ typedef struct divider {
   const psplit_i_instance *instance;
   uint32_t type[2]; /* of the devices */
   const int64_t *w[2];
-  int64_t *ahead[2]; /* [n_nets] what the stages take for a net that crosses forwards, */
-  int64_t *back[2];  /* and backwards; 0: it cannot */
+  int64_t *ahead[2];     /* [n_nets] what the stages take for a net that crosses forwards, */
+  int64_t *back[2];      /* and backwards; 0: it cannot */
+  int64_t message[2][2]; /* what the first and the second take for one forwards, backwards; or 0 */
+  bool surely;           /* a tensor goes forwards as soon as both stages have something */
   bool all_used;
   int bits;        /* shares are of 2^bits */
   double gap_frac; /* that is near enough */
@@ -54,21 +56,40 @@ typedef struct divider {
   uint32_t *place;          /* [n] flow node of a cluster */
   int64_t *before, *behind; /* [n] times of what is free there, with the cluster itself */
   downset now, light, heavy;
-  int64_t known; /* no larger split matters */
-  bool *best;    /* [n] inside; of a split of `known`, where one was found */
+  int64_t sure[2]; /* what both take for messages that cross in the branch for certain */
+  int64_t known;   /* no larger split matters */
+  bool *best;      /* [n] inside; of a split of `known`, where one was found */
   bool found;
   bool failed;
 } divider;
 
 /* --- what is forced --- */
 
-/* What both stages take already: times, and nets that cross for certain. */
-static void weigh(divider *d, const uint8_t *where, int64_t *out_front, int64_t *out_back) {
+typedef struct loads {
+  int64_t front, back;
+  bool message[2]; /* that it has one forwards, backwards */
+} loads;
+
+/* Adds a net that crosses, backwards where `back`. */
+static void cross(const divider *d, uint32_t e, bool back, loads *io) {
+  io->front += back ? d->back[0][e] : d->ahead[0][e];
+  io->back += back ? d->back[1][e] : d->ahead[1][e];
+  io->message[back] |= d->instance->makes_message && d->instance->makes_message[e];
+}
+
+/* What stage k takes for the messages. */
+static int64_t messages_of(const divider *d, const loads *sum, int k) {
+  return (sum->message[0] ? d->message[0][k] : 0) + (sum->message[1] ? d->message[1][k] : 0);
+}
+
+/* What both stages take already: times, and nets and messages that cross for certain; leaves the
+ * latter in d->sure. */
+static loads weigh(divider *d, const uint8_t *where) {
   const psplit_i_instance *instance = d->instance;
-  *out_front = *out_back = 0;
+  loads sum = {.message = {d->surely, false}};
   for (uint32_t i = 0; i < instance->n; i++) {
-    if (where[i] == PSPLIT_I_SIDE_INSIDE) *out_front = psplit_i_sat_add_i64(*out_front, d->w[0][i]);
-    if (where[i] == PSPLIT_I_SIDE_OUTSIDE) *out_back = psplit_i_sat_add_i64(*out_back, d->w[1][i]);
+    if (where[i] == PSPLIT_I_SIDE_INSIDE) sum.front = psplit_i_sat_add_i64(sum.front, d->w[0][i]);
+    if (where[i] == PSPLIT_I_SIDE_OUTSIDE) sum.back = psplit_i_sat_add_i64(sum.back, d->w[1][i]);
   }
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     const uint32_t first = instance->net_off[e];
@@ -79,30 +100,32 @@ static void weigh(divider *d, const uint8_t *where, int64_t *out_front, int64_t 
       const uint8_t there = where[instance->net_pin[k]];
       crosses |= there != PSPLIT_I_SIDE_FREE && there != home;
     }
-    if (!crosses) continue;
-    *out_front += home == PSPLIT_I_SIDE_INSIDE ? d->ahead[0][e] : d->back[0][e];
-    *out_back += home == PSPLIT_I_SIDE_INSIDE ? d->ahead[1][e] : d->back[1][e];
+    if (crosses) cross(d, e, home != PSPLIT_I_SIDE_INSIDE, &sum);
   }
+  d->sure[0] = messages_of(d, &sum, 0);
+  d->sure[1] = messages_of(d, &sum, 1);
+  sum.front += d->sure[0];
+  sum.back += d->sure[1];
   psplit_i_spend(d->budget, instance->n + instance->net_off[instance->n_nets]);
+  return sum;
 }
 
 /* Forces what would make a load reach the value known; false where both sides would. */
 static bool force_by_load(divider *d, uint8_t *where) {
   const psplit_i_closure *closure = &d->closure;
   for (bool again = true; again;) {
-    int64_t front, back;
+    const loads sum = weigh(d, where);
     uint64_t n_free = 0;
     again = false;
-    weigh(d, where, &front, &back);
-    if (front >= d->known || back >= d->known) return false;
+    if (sum.front >= d->known || sum.back >= d->known) return false;
     for (uint32_t i = 0; i < closure->n; i++) {
       if (where[i] != PSPLIT_I_SIDE_FREE) continue;
       const size_t at = (size_t)i * closure->words;
       n_free++;
       d->before[i] = psplit_i_branch_free_weight(&d->all, where, closure->before + at, d->w[0]);
       d->behind[i] = psplit_i_branch_free_weight(&d->all, where, closure->behind + at, d->w[1]);
-      const bool not_inside = psplit_i_sat_add_i64(front, d->before[i]) >= d->known;
-      const bool not_outside = psplit_i_sat_add_i64(back, d->behind[i]) >= d->known;
+      const bool not_inside = psplit_i_sat_add_i64(sum.front, d->before[i]) >= d->known;
+      const bool not_outside = psplit_i_sat_add_i64(sum.back, d->behind[i]) >= d->known;
       if (!not_inside && !not_outside) continue;
       if (not_inside && not_outside) return false;
       if (!psplit_i_branch_force(&d->all, where, i,
@@ -134,7 +157,8 @@ static int64_t mixed(const divider *d, int64_t share, int64_t front, int64_t bac
   return share * front + (whole_share(d) - share) * back;
 }
 
-/* Paid when the producer is inside and a consumer is not; where it can, also the other way round. */
+/* Paid when the producer is inside and a consumer is not; where it can, also the other way
+ * round. */
 static void add_net(divider *d, uint32_t e, int64_t share) {
   const psplit_i_instance *instance = d->instance;
   const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
@@ -202,9 +226,9 @@ static bool is_split(const divider *d, const downset *s) {
 /* Its loads; a split that is better than what is known is kept. */
 static void measure(divider *d, downset *s) {
   const psplit_i_instance *instance = d->instance;
-  s->front = s->back = 0;
+  loads sum = {0};
   for (uint32_t i = 0; i < instance->n; i++) {
-    int64_t *load = s->in[i] ? &s->front : &s->back;
+    int64_t *load = s->in[i] ? &sum.front : &sum.back;
     *load = psplit_i_sat_add_i64(*load, d->w[s->in[i] ? 0 : 1][i]);
   }
   for (uint32_t e = 0; e < instance->n_nets; e++) {
@@ -213,11 +237,11 @@ static void measure(divider *d, downset *s) {
     bool crosses = false;
     for (uint32_t k = first + 1; k < instance->net_off[e + 1] && !crosses; k++)
       crosses = s->in[instance->net_pin[k]] != home;
-    if (!crosses) continue;
-    s->front += home ? d->ahead[0][e] : d->back[0][e];
-    s->back += home ? d->ahead[1][e] : d->back[1][e];
+    if (crosses) cross(d, e, !home, &sum);
   }
   psplit_i_spend(d->budget, instance->n / 2 + instance->net_off[instance->n_nets] / 2);
+  s->front = sum.front + messages_of(d, &sum, 0);
+  s->back = sum.back + messages_of(d, &sum, 1);
   const int64_t value = s->front > s->back ? s->front : s->back;
   if (value >= d->known || !is_split(d, s)) return;
   d->known = value;
@@ -231,6 +255,7 @@ static int64_t cut(divider *d, const uint8_t *where, int64_t share, bool *out_wh
   int64_t value = 0, fixed;
   *out_whole = false;
   build(d, where, share, &fixed);
+  fixed += mixed(d, share, d->sure[0], d->sure[1]);
   if (d->failed || psplit_i_expired(d->budget)) return 0;
   if (!psplit_i_flow_run(&d->flow, SOURCE, SINK, PSPLIT_I_INF, d->budget, &value)) d->failed = true;
   d->reached.n = 0;
@@ -357,12 +382,19 @@ static void find_costs(divider *d) {
   const psplit_i_instance *instance = d->instance;
   const uint32_t front = d->type[0], back = d->type[1];
   for (uint32_t e = 0; e < instance->n_nets; e++) {
-    d->ahead[0][e] = psplit_i_send_ns(instance, e, front, back);
-    d->ahead[1][e] = psplit_i_recv_ns(instance, e, front, back);
+    d->ahead[0][e] = psplit_i_tensor_send_ns(instance, e, front, back);
+    d->ahead[1][e] = psplit_i_tensor_recv_ns(instance, e, front, back);
     if (instance->net_forward[e]) continue;
-    d->back[0][e] = psplit_i_recv_ns(instance, e, back, front);
-    d->back[1][e] = psplit_i_send_ns(instance, e, back, front);
+    d->back[0][e] = psplit_i_tensor_recv_ns(instance, e, back, front);
+    d->back[1][e] = psplit_i_tensor_send_ns(instance, e, back, front);
   }
+  if (!instance->makes_message) return;
+  for (int k = 0; k < 2; k++) {
+    const uint32_t from = k ? back : front, to = k ? front : back;
+    d->message[k][k] = psplit_i_message_ns(instance, from, to, true);
+    d->message[k][1 - k] = psplit_i_message_ns(instance, from, to, false);
+  }
+  d->surely = instance->all_forward && instance->n_roots > 0 && instance->n_parts == 1;
 }
 
 static psplit_code divider_init(divider *d) {
@@ -394,6 +426,11 @@ static void divider_fini(divider *d) {
   psplit_i_arena_fini(&d->arena);
 }
 
+static void measure_whole(divider *d, bool in_front) {
+  for (uint32_t i = 0; i < d->instance->n; i++) d->now.in[i] = in_front;
+  measure(d, &d->now);
+}
+
 /* Whether what is still open is closer to what is known than was asked for, or no better. */
 static bool is_near(const divider *d, int64_t least) {
   return least >= d->known - (int64_t)(d->gap_frac * (double)d->known);
@@ -406,6 +443,8 @@ static psplit_code solve(divider *d, int64_t *out_least) {
   psplit_i_branch whole;
   *out_least = 0;
   if (!scale(d)) return PSPLIT_OK;
+  measure_whole(d, false); /* all in one stage: what `surely` says is not of these */
+  measure_whole(d, true);
   d->failed = !psplit_i_branch_init(&d->all, &whole);
   if (!d->failed && force_forbidden(d, whole.where)) open_branch(d, &whole);
   while (d->all.open.n > 0 && !d->failed && d->all.n_opened < most &&
@@ -472,8 +511,9 @@ psplit_code psplit_i_two_stages(const psplit_i_instance *instance,
 
 static psplit_code ask(psplit_i_solver_state *a, uint32_t share) {
   int64_t least;
-  if (a->automaton.n_stages != 2 || a->instance.n > MOST_CLUSTERS || psplit_i_state_done(a) ||
-      a->best.value >= PSPLIT_I_INF ||
+  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
+  if (!all || a->automaton.n_stages != 2 || a->instance.n > MOST_CLUSTERS ||
+      psplit_i_state_done(a) || a->best.value >= PSPLIT_I_INF ||
       !psplit_i_takes(PSPLIT_I_SOLVER_TWO_STAGES, a->automaton.features))
     return PSPLIT_OK;
   psplit_i_budget part = psplit_i_budget_share(a->request->budget, share);
@@ -488,8 +528,12 @@ static psplit_code ask(psplit_i_solver_state *a, uint32_t share) {
   return PSPLIT_OK;
 }
 
+psplit_code psplit_i_two_stages_first(psplit_i_solver_state *a) {
+  return psplit_i_pairs_count(&a->instance) ? ask(a, SOON_PART) : PSPLIT_OK;
+}
+
 psplit_code psplit_i_two_stages_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  return turn->salt == 1 ? ask(a, SOON_PART) : PSPLIT_OK;
+  return turn->salt == 1 && !psplit_i_pairs_count(&a->instance) ? ask(a, SOON_PART) : PSPLIT_OK;
 }
 
 psplit_code psplit_i_two_stages_late(psplit_i_solver_state *a, psplit_i_turn *turn) {

@@ -13,10 +13,20 @@
 #include "two_stages.h"
 
 static const unsigned kFeatures[] = {
-  0,          WITH_CLASSES | WITH_ALIKE, WITH_FREE_COMM, WITH_TOGETHER,
-  WITH_TWINS, WITH_TWINS | WITH_CLASSES, WITH_PAIRS,     WITH_PAIRS | WITH_TWINS,
+  0,
+  WITH_CLASSES | WITH_ALIKE,
+  WITH_FREE_COMM,
+  WITH_TOGETHER,
+  WITH_TWINS,
+  WITH_TWINS | WITH_CLASSES,
+  WITH_PAIRS,
+  WITH_PAIRS | WITH_TWINS,
+  WITH_MESSAGES,
+  WITH_MESSAGES | WITH_CLASSES,
+  WITH_MESSAGES | WITH_TWINS,
+  WITH_MESSAGES | WITH_PAIRS,
 };
-enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, N_WITHOUT_PAIRS = N_FEATURES - 2 };
+enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, N_FOR_LATTICE = 6 };
 
 static psplit_i_budget draw_budget(void) {
   psplit_i_budget budget = psplit_i_budget_unlimited();
@@ -39,7 +49,7 @@ static void the_best_split_is_found_and_proved(void **state) {
   (void)state;
   static bed b;
   uint32_t n_asked = 0, n_filled = 0, n_less = 0;
-  sweep s = {.n_seeds = 40,
+  sweep s = {.n_seeds = 30,
              .features = kFeatures,
              .n_features = N_FEATURES,
              .nodes = {4, 9},
@@ -83,7 +93,7 @@ static void larger_problems_are_decided(void **state) {
   sweep s = {.n_seeds = 24,
              .order = EVERY_SHAPE,
              .features = kFeatures,
-             .n_features = N_WITHOUT_PAIRS,
+             .n_features = N_FOR_LATTICE,
              .nodes = {20, 30},
              .twins = {14, 6},
              .stages = {2, 1},
