@@ -142,11 +142,14 @@ def check_proof(tap, tmp, tools, paths, outputs):
     splitter, verifier = tools
     run = call(verifier, outputs[1], "--model", paths[0])
     tap.ok(run.returncode == 0, "trained initializers are not told from trained constants", run.stderr)
-    for old, new in (("{1, 2, 3, 4}", "{1, 2, 3, 5}"), ("[1.0, 2.0]", "[1.0, 2.5]")):
-        nodes = [(name, initializer, node.replace(old, new)) for name, initializer, node in WEIGHTS]
-        other = write(os.path.join(tmp, "other.onnx"), model(MODEL, nodes, True))
-        run = call(verifier, outputs[1], "--model", other)
-        tap.ok(run.returncode == 1, "another number is told: %s" % new, run.stdout + run.stderr)
+    for form in ("input", "default"):
+        run = split(splitter, paths[1], outputs[1], "--trained-weights", form)
+        tap.ok(run.returncode == 0, "trained as %s again" % form, run.stderr)
+        for old, new in (("{1, 2, 3, 4}", "{1, 2, 3, 5}"), ("[1.0, 2.0]", "[1.0, 2.5]"), ("random(1)", "random(3)")):
+            nodes = [(name, initializer, node.replace(old, new)) for name, initializer, node in WEIGHTS]
+            other = write(os.path.join(tmp, "other.onnx"), model(MODEL, nodes, True))
+            run = call(verifier, outputs[1], "--model", other)
+            tap.ok(run.returncode == 1, "another number is told, trained as %s: %s" % (form, new), run.stdout + run.stderr)
     run = split(splitter, paths[1], outputs[1], "--freeze", "l*")
     tap.ok(run.returncode == 0 and trained(outputs[1]) == ["b", "tied", "w"], "constants are frozen by patterns", run.stderr)
     run = call(verifier, outputs[1], "--model", paths[1])
