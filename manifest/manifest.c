@@ -115,6 +115,22 @@ static void read_values(item first, item second, const psplit_i_manifest_value *
   *out_n = (uint32_t)n;
 }
 
+/* Sizes that nobody fixed for the plan. */
+static void read_assumed(item object, psplit_i_manifest *m) {
+  uint32_t n = 0, most = 0;
+  item size;
+  for (void *at = NULL; psplit_i_json_next(&object, &at, &size);) most++;
+  const char **names = NEW(&object, const char *, most);
+  int64_t *sizes = NEW(&object, int64_t, most);
+  for (void *at = NULL; !failed(&object) && psplit_i_json_next(&object, &at, &size); n++) {
+    names[n] = psplit_i_json_copy(object.reader, size.key);
+    psplit_i_json_i64(size, 0, INT64_MAX, &sizes[n]);
+  }
+  m->n_assumed = n;
+  m->assumed_names = names;
+  m->assumed_sizes = sizes;
+}
+
 static void read_inlined(item list, psplit_i_manifest *m) {
   static const char *const branches[] = {"else", "then"};
   const size_t n = length(&list);
@@ -169,6 +185,7 @@ static void read_root(const item *root, psplit_i_manifest *m) {
   psplit_i_read_duplicates(psplit_i_json_find(root, "duplicates"), m->n_stages, &m->duplicates,
                            &m->n_duplicates);
   need_text(&plan, "cost_source", &m->cost_source);
+  read_assumed(psplit_i_json_find(&plan, "assumed_dims"), m);
   m->bottleneck_ns = read_ns(&plan, "bottleneck_ns");
   const item objective = psplit_i_json_find(&plan, "objective");
   m->fill_drain = strcmp(psplit_i_json_borrow(objective), "fill-drain") == 0;

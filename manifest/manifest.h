@@ -241,6 +241,9 @@ typedef struct psplit_i_manifest {
   int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
   bool fill_drain;                         /* planned to train by that schedule */
   const char *cost_source;
+  uint32_t n_assumed; /* sizes that nobody fixed for the plan, and what they were counted as */
+  const char *const *assumed_names;
+  const int64_t *assumed_sizes;
   const char *const *training_files; /* of the object "training": all that it names */
   uint32_t n_training_files;
   const psplit_i_training_table *training; /* NULL: none */

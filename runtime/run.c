@@ -87,7 +87,10 @@ static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
                                    .outputs = m->outputs,
                                    .bottleneck_ns = m->bottleneck_ns,
                                    .cost_source = m->cost_source,
-                                   .n_needed = m->n_needed};
+                                   .n_needed = m->n_needed,
+                                   .n_assumed = m->n_assumed,
+                                   .assumed_names = m->assumed_names,
+                                   .assumed_sizes = m->assumed_sizes};
   const psplit_code code = describe_values(p, diag);
   p->info.input_values = p->values;
   p->info.output_values = p->values ? p->values + m->n_inputs : NULL;

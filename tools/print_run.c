@@ -34,6 +34,19 @@ static double predicted_ns(const psplit_run_report *report, const psplit_pipelin
   return replicas ? slowest : (double)pipeline->bottleneck_ns;
 }
 
+/* What the prediction stands on. Sizes that were assumed for it need not be those of the run. */
+static void print_costs(const psplit_pipeline_info *pipeline, FILE *out) {
+  enum { MOST = 4 };
+  char name[CLI_NAME];
+  fprintf(out, " (costs %s", pipeline->cost_source);
+  for (uint32_t i = 0; i < pipeline->n_assumed && i < MOST; i++) {
+    cli_printable(pipeline->assumed_names[i], name, sizeof name);
+    fprintf(out, "%s%s = %" PRId64, i ? ", " : ", for ", name, pipeline->assumed_sizes[i]);
+  }
+  if (pipeline->n_assumed) fprintf(out, "%s (assumed)", pipeline->n_assumed > MOST ? ", ..." : "");
+  fprintf(out, ")\n");
+}
+
 void print_run_table(const psplit_run_report *report, const psplit_pipeline_info *pipeline,
                      FILE *out) {
   char text[6][CLI_TEXT], place[CLI_NAME + 16];
@@ -52,19 +65,19 @@ void print_run_table(const psplit_run_report *report, const psplit_pipeline_info
             cli_bytes(row->bytes, text[5]));
   }
   char batches[CLI_COUNT];
-  fprintf(out, "\n%s in %.3g s: %s a second",
-          cli_counted(report->n_micro_batches, "micro-batch", batches), report->seconds,
-          rate(report->throughput, text[0]));
+  fprintf(out, "\n%s in %s: %s a second",
+          cli_counted(report->n_micro_batches, "micro-batch", batches),
+          cli_time((int64_t)(1e9 * report->seconds), text[1]), rate(report->throughput, text[0]));
   if (report->steady_throughput > 0)
     fprintf(out, ", %s once filled", rate(report->steady_throughput, text[0]));
   if (pipeline->bottleneck_ns > 0)
     fprintf(out, ", predicted %s", rate(1e9 / predicted_ns(report, pipeline), text[0]));
+  print_costs(pipeline, out);
   fprintf(out,
-          " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
+          "latency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
           "draining alone is %.1f %%\n",
-          pipeline->cost_source, cli_time(report->latency_median_ns, text[0]),
-          cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
-          100 * report->bubble_fill_frac);
+          cli_time(report->latency_median_ns, text[0]), cli_time(report->latency_max_ns, text[1]),
+          100 * report->bubble_frac, 100 * report->bubble_fill_frac);
   if (report->n_ranges != 1 || report->first_micro_batch) {
     fprintf(out, "delivered: ");
     resume_print_ranges(report->delivered, report->n_ranges, out);

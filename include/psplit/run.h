@@ -65,6 +65,9 @@ typedef struct psplit_pipeline_info {
   int64_t bottleneck_ns;   /* of the slowest stage, as predicted; -1: not known */
   const char *cost_source; /* what the prediction stands on */
   uint32_t n_needed;       /* inputs that are not optional: the first ones */
+  uint32_t n_assumed; /* sizes that nobody fixed for the prediction, and what they counted as */
+  const char *const *assumed_names;
+  const int64_t *assumed_sizes;
   const psplit_pipeline_value *input_values, *output_values; /* as `inputs` and `outputs` */
 } psplit_pipeline_info;
 
