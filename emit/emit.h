@@ -1,17 +1,22 @@
 /* emit: a model and its plan to a directory of stage models.
  *
  * A stage file is put together from the bytes of the original file, never from unpacked messages:
+ *   emit.c         a plan to a directory: checks, the stages, the manifest, the rename at the end
  *   stages.c       what belongs to each stage, and whether the plan fits the model
+ *   stage_names.c  names of stages' files, from a template
  *   boundary.c     types, names and nodes of what crosses between stages
  *   weights.c      where a tensor's data goes: inline, into stageI.onnx.data, or left where it is
  *   rewrite.c      a message with tensors that move; everything else byte for byte
  *   stage_model.c  a stage's ModelProto as a rope: byte ranges of memory and of files, in order
+ *   rope.c         bytes to be written, in order
  *   file.c         a rope to a file, weights from file to file
  *   directory.c    a directory that appears complete or not at all
+ *   old_split.c    the split that stands where another is to go
  *   reference.c    stages that point into the model's files
  *   inside.c       files that take their places among others, all or none
  *   manifest.c     pipeline.json
  *   genai.c        genai_config.json
+ *   triton.c, mpi_job.c, deployed.c   what servers and clusters are told of the stages
  *   model_file.c   one model to one file
  *   new_values.c   the whole model with other values of some weights
  *   annotate.c     the whole model with its stages in the multi-device fields

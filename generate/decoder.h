@@ -3,7 +3,7 @@
  *   decoder.c     what each input and output of the models is for
  *   kept.c        the state that stages keep of each sequence
  *   sampler.c     from logits to a token
- *   sequences.c   which sequence takes its next step when
+ *   sequences.c, sequences_flow.c, sequence_lists.c   which sequence takes its next step when
  *   step_input.c  what a step gives inputs that follow from the tokens
  *   generator.c   what psplit/generate.h declares
  *   generator_mpi.c   the same over MPI

@@ -1,33 +1,29 @@
 /* runtime: runs the stages of a split with ONNX Runtime, each on its own micro-batch at a time.
  *
- *   ort_api.h, ort.c   ONNX Runtime, opened at run time: the table of its C API, sessions
- *   provider.c         execution providers of sessions
- *   binding.c          runs whose outputs stay in the memory of a device
- *   tensor.c           values of ONNX Runtime that several stages hold
- *   arrays.c, npy.c, npz.c, tensor_proto.c, casts.c   tensors in files
- *   feed.c             inputs of the model: files, the caller, random numbers
- *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom
  *   phases.c           several splits as one pipeline
+ *   feed.c, feed_shape.c, feed_check.c, made_input.c
+ *                      inputs of the model: files, the caller, made numbers
+ *   records.c          files that hold one tensor after another
+ *   outputs.c          outputs to files
  *   queue.c            bundles of tensors in bounded queues
+ *   turns.c            replicas of a stage take micro-batches in their order
  *   failures.c, delivered.c   micro-batches that cannot be computed, and those that are through
  *   frames.c, process.c, process_task.c, process_main.c
  *                      a stage in a process of its own, for services
- *   stage.c            one stage: take, run, give, for each micro-batch
+ *   stage.c, stage_open.c, stage_run.c, stage_state.c, stage_step.c
+ *                      one stage: take, run, give, for each micro-batch
  *   ends.c             before the first stage and behind the last: feeder, collector
  *   workers.c          the threads of a run
  *   threads.c          transport: all stages in this process
- *   mpi.c, mpi_agree.c, mpi_driver.c, mpi_lane.c, mpi_carrier.c, mpi_channel.c, mpi_shared.c,
- *   mpi_bell.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c
- *                      transport: one stage per MPI rank (optional)
- *   timeline.c, report.c   what was measured, beside what was predicted
- *   options.c, feed_check.c, run.c   what psplit/run.h declares
- *   requests.c, request_inputs.c, batching.c, answer.c, service.c, resident.c
- *                      what psplit/run_service.h declares
+ *   resident.c         how much memory a process has
+ *   clock.c, timeline.c, report.c, trace_json.c
+ *                      what was measured, beside what was predicted
+ *   options.c, run.c   what psplit/run.h declares
  *   compare.c          the whole model against the pipeline
- *   profile.c, profile_watch.c the whole model under ONNX Runtime's profiler, within its time
- *   train_pass.c       a micro-batch through the files of stages that train, forward and back
- *   differences.c, check_gradients.c   gradients against differences of the loss
+ *
+ * ONNX Runtime is in sessions/, tensors in files in arrays/, the transport over MPI in mpi/; on a
+ * pipeline stand service/, profile/, gradients/ and train/.
  *
  * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
  * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:

@@ -6,7 +6,8 @@
  *   recompute.c what is kept, and what computed again
  *   rim.c       what a stage's forward file gives and takes besides, and what computes again
  *   files.c     stageI.backward.onnx and what else a stage has, but for its own file
- *   manifest.c  the object "training" of pipeline.json
+ *   manifest.c, manifest_stages.c, manifest_trained.c
+ *               the object "training" of pipeline.json
  * The backward pass is split like a model: its plan is the forward plan mirrored, and emit/ checks
  * and writes its stages. Sees gradient/, emit/ and passes/. */
 #ifndef PSPLIT_TRAINING_TRAINING_H

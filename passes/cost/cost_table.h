@@ -6,9 +6,10 @@
  *   cost_names.c    which node a kernel's name speaks of
  *   cost_kernels.c  what a kernel does besides the node its name speaks of
  *   cost_match.c    rows to nodes
- *   cost_apply.c    times of nodes from the rows, and of those that no row speaks of
  *   cost_sizes.c    which sizes a profiled run has seen
- *   cost_write.c    a profiled run as our own JSON */
+ *   cost_write.c    a profiled run as our own JSON
+ *
+ * Times of nodes from the rows, and of those that no row speaks of: passes/planner/cost_apply.c. */
 #ifndef PSPLIT_PASSES_COST_TABLE_H
 #define PSPLIT_PASSES_COST_TABLE_H
 

@@ -27,6 +27,17 @@ def in_document(text, folders):
                    for pattern in (QUOTED, path) for match in pattern.finditer(text)})
 
 
+def in_opening(path, text):
+    """What the comment that opens a header lists, a line a file or some: their names, and whether these have to be all
+    .c files of the folder, since the comment is the room's and lists such alone."""
+    opening = re.match(r"/\*.*?\*/", text, re.S)
+    lines = re.findall(r"^ \*   ((?:\w+\.[ch](?:, |,?$| ))+)", opening[0] if opening else "", re.M)
+    names = [name for line in lines for name in re.findall(r"\w+\.[ch]", line)]
+    folder = os.path.basename(os.path.dirname(path))
+    whole = re.match(r"/\* %s/?: " % folder, text) and all(name.endswith(".c") for name in names)
+    return (names, bool(whole)) if len(lines) > 2 else ([], False)
+
+
 def exists(name, paths):
     """Whether one file, or with `*` some, can be meant by `name`."""
     if "/" in name:
@@ -57,6 +68,22 @@ def main(root):
             if name not in FOREIGN.get(path, []) and not exists(name, paths):
                 wrong.append("%s:%d: %s is no file, or several" % (path, line, name))
     report("files that documentation names exist", wrong + ["few were found"] * (n < 50))
+
+    sample = "/* a: does.\n *\n *   b.c   one\n *   c.c, d.c,\n *   e.c  more\n */\n"
+    report("a list that opens a header is read whole", [] if
+           [in_opening("a/a.h", sample), in_opening("x/a.h", sample), in_opening("a/a.h", "/* a: b.c */")]
+           == [(["b.c", "c.c", "d.c", "e.c"], True), (["b.c", "c.c", "d.c", "e.c"], False), ([], False)]
+           else ["the search has a hole"])
+    wrong, n = [], 0
+    for path, text in sources(root, ".h"):
+        names, whole = in_opening(path, text)
+        folder = os.path.dirname(path)
+        here = {os.path.basename(each) for each in paths if os.path.dirname(each) == folder and each.endswith(".c")}
+        n += whole
+        wrong += ["%s: %s is not in %s" % (path, name, folder) for name in names
+                  if os.path.join(folder, name) not in paths]
+        wrong += ["%s: says nothing of %s" % (path, name) for name in sorted(here - set(names) if whole else ())]
+    report("headers that open with their folder's files name them all", wrong + ["few were found"] * (n < 5))
 
     return tap.end()
 
