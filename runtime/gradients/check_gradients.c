@@ -9,7 +9,7 @@
 
 #include "counter_random.h"
 #include "differences.h"
-#include "feed_check.h"
+#include "fill_pass.h"
 #include "run.h"
 #include "train_pass.h"
 
@@ -36,9 +36,7 @@ typedef struct variable {
 typedef struct checker {
   psplit_gradient_check *check;
   const psplit_gradient_check_options *options;
-  const psplit_model *model;
-  psplit_model *inlined; /* where the stages are of a model with Ifs inlined: that, as c->model */
-  psplit_model *moved;   /* where weights are Constant nodes: with initializers, as c->model */
+  psplit_i_checked_model model;
   psplit_i_train_pass pass;
   variable at; /* the one at hand */
   uint32_t loss_slot;
@@ -56,131 +54,6 @@ static double set(const psplit_i_tensor_view *view, uint64_t i, double value) {
 
 static const psplit_i_training_table *table_of(const checker *c) {
   return c->check->pipe.manifest.training;
-}
-
-/* --- what goes in --- */
-
-/* Weights of a branch that was inlined are not in the main graph of the model as its file has
- * it. */
-static psplit_code inline_ifs(checker *c, psplit_diag *diag) {
-  psplit_code code;
-  const psplit_i_manifest *m = &c->check->pipe.manifest;
-  psplit_inline_if *choices = calloc((size_t)m->n_inlined + 1, sizeof *choices);
-  psplit_read_options read;
-  psplit_read_options_init(&read);
-  if (!choices) return psplit_i_nomem(diag);
-  if (!c->options->model_path)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
-                              "the stages are of the model with Ifs inlined, and it is not said "
-                              "where it can be read again"));
-  for (uint32_t r = 0; r < m->n_inlined; r++)
-    choices[r] = (psplit_inline_if){m->inlined[r].node, m->inlined[r].then_branch};
-  if (c->options->read)
-    PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, c->options->read, &read, diag));
-  read.inline_ifs = choices;
-  read.n_inline_ifs = m->n_inlined;
-  read.cancel = c->options->cancel;
-  PSPLIT_TRY(psplit_model_open(c->options->model_path, &read, diag, &c->inlined));
-  c->model = c->inlined;
-out:
-  free(choices);
-  return code;
-}
-
-/* Weights that are Constant nodes of the model are read as initializers. */
-static psplit_code move_constants(checker *c, psplit_diag *diag) {
-  const psplit_i_training_table *table = table_of(c);
-  const char **names = calloc((size_t)table->n_weights + 1, sizeof *names);
-  if (!names) return psplit_i_nomem(diag);
-  for (uint32_t w = 0; w < table->n_weights; w++) names[w] = table->weights[w].name;
-  const psplit_code code =
-    psplit_model_move_constants(c->model, names, table->n_weights, diag, &c->moved);
-  if (c->moved) c->model = c->moved;
-  free(names);
-  return code;
-}
-
-/* Puts a tensor, which is taken over, in the slot of that name. */
-static psplit_code put(checker *c, psplit_i_pass_kind kind, const char *name,
-                       psplit_i_tensor *tensor, psplit_diag *diag) {
-  uint32_t slot = PSPLIT_NONE;
-  const psplit_code code = psplit_i_train_pass_slot(&c->pass, kind, 0, name, diag, &slot);
-  psplit_i_train_pass_put(&c->pass, slot, tensor);
-  return code;
-}
-
-/* A weight's first value, or with `zeros` the zeros that its gradient is added to. */
-static psplit_code put_weight(checker *c, psplit_i_pass_kind kind, const char *name,
-                              const char *zeros, psplit_diag *diag) {
-  psplit_code code;
-  psplit_initializer initializer;
-  psplit_i_tensor *tensor = NULL;
-  psplit_i_tensor_view view;
-  PSPLIT_TRY(psplit_model_initializer(c->model, name, diag, &initializer));
-  PSPLIT_TRY(psplit_i_tensor_make(c->pass.ort, initializer.data_type, initializer.dims,
-                                  initializer.n_dims, diag, &tensor, &view));
-  if (zeros && view.n_bytes)
-    memset(view.data, 0, (size_t)view.n_bytes);
-  else if (!zeros)
-    PSPLIT_TRY(psplit_model_read_initializer(c->model, name, view.data, view.n_bytes, diag));
-  code = put(c, kind, zeros ? zeros : name, tensor, diag);
-  tensor = NULL;
-out:
-  psplit_i_tensor_release(tensor);
-  return code;
-}
-
-static psplit_code put_weights(checker *c, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  const psplit_i_training_table *table = table_of(c);
-  for (uint32_t w = 0; w < table->n_weights; w++) {
-    const psplit_i_trained_weight *row = &table->weights[w];
-    PSPLIT_TRY(put_weight(c, PSPLIT_I_PASS_WEIGHT, row->name, NULL, diag));
-    if (row->before) PSPLIT_TRY(put_weight(c, PSPLIT_I_PASS_BEFORE, row->name, row->before, diag));
-    for (uint32_t i = 0; i < row->n_more; i++)
-      PSPLIT_TRY(put_weight(c, PSPLIT_I_PASS_BEFORE, row->name, row->more[i].before, diag));
-  }
-out:
-  return code;
-}
-
-/* The first stage that reads an input of the model, and how its file has it. */
-static const psplit_i_session_port *find_input(const checker *c, const char *name,
-                                               uint32_t *out_stage) {
-  const psplit_i_manifest *m = &c->check->pipe.manifest;
-  for (uint32_t s = 0; s < m->n_stages; s++)
-    for (uint32_t i = 0; i < m->stages[s].n_inputs; i++) {
-      const psplit_i_row *row = &m->stages[s].inputs[i];
-      if (row->from != PSPLIT_I_FROM_MODEL || strcmp(row->tensor, name) != 0) continue;
-      *out_stage = s;
-      return psplit_i_session_input(&c->pass.forward[s].session, row->name);
-    }
-  *out_stage = PSPLIT_NONE;
-  return NULL;
-}
-
-static psplit_code put_data(checker *c, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  const psplit_i_manifest *m = &c->check->pipe.manifest;
-  psplit_i_feed_options options = {0};
-  PSPLIT_TRY(psplit_i_take_feed(c->options->feed, diag, &options.given));
-  PSPLIT_TRY(psplit_i_feed_meet(&options, &c->check->pipe, diag));
-  for (uint32_t i = 0; i < m->n_inputs; i++) {
-    uint32_t stage;
-    bool used;
-    psplit_i_feed feed = {0};
-    psplit_i_tensor *tensor = NULL;
-    const psplit_i_feed_input input = {c->pass.ort, find_input(c, m->inputs[i], &stage),
-                                       m->inputs[i], i >= m->n_needed};
-    if (stage == PSPLIT_NONE) continue; /* no stage reads it */
-    PSPLIT_TRY(psplit_i_feed_open(&input, &options, 1, diag, &feed, &used));
-    code = used ? psplit_i_feed_get(&feed, 0, diag, &tensor) : PSPLIT_OK;
-    if (used) psplit_i_feed_close(&feed);
-    if (code != PSPLIT_OK) goto out;
-    PSPLIT_TRY(put(c, PSPLIT_I_PASS_DATA, m->inputs[i], tensor, diag));
-  }
-out:
-  return code;
 }
 
 /* --- the loss --- */
@@ -222,7 +95,8 @@ static psplit_code run_once(checker *c, psplit_diag *diag) {
   PSPLIT_TRY(look_at_loss(c, diag, &view));
   PSPLIT_TRY(
     psplit_i_tensor_make(c->pass.ort, view.data_type, view.dims, view.n_dims, diag, &one, &view));
-  PSPLIT_TRY(put(c, PSPLIT_I_PASS_LOSS, table_of(c)->loss_gradient, one, diag));
+  PSPLIT_TRY(
+    psplit_i_pass_fill(&c->pass, PSPLIT_I_PASS_LOSS, table_of(c)->loss_gradient, one, diag));
   set(&view, 0, 1);
   PSPLIT_TRY(psplit_i_train_pass_backward(&c->pass, diag));
   PSPLIT_TRY(take_loss(c, 0, false, diag, &again));
@@ -412,7 +286,7 @@ static psplit_code examine_stage(checker *c, uint32_t s, psplit_diag *diag) {
   for (uint32_t i = 0; i < table->n_input_gradients; i++) {
     const char *name = table->input_gradients[i];
     uint32_t stage;
-    (void)find_input(c, name, &stage);
+    (void)psplit_i_pass_find_input(&c->pass, name, &stage);
     if (stage != s) continue;
     c->at.first_stage = s;
     PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_DATA, 0, name, diag, &c->at.slot));
@@ -453,7 +327,7 @@ void psplit_gradient_check_options_defaults(psplit_gradient_check_options *optio
 }
 
 static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *directory,
-                         psplit_diag *diag) {
+                         const psplit_model *model, psplit_diag *diag) {
   psplit_code code;
   psplit_i_pipe *pipe = &c->check->pipe;
   psplit_i_session_options session = psplit_i_take_session(c->options->session);
@@ -464,8 +338,7 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
   if (!pipe->manifest.training)
     return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(TRAINING),
                                "the stages of %s do not train", directory);
-  if (pipe->manifest.n_inlined) PSPLIT_TRY(inline_ifs(c, diag));
-  PSPLIT_TRY(move_constants(c, diag));
+  PSPLIT_TRY(psplit_i_checked_model_open(model, &pipe->manifest, c->options, diag, &c->model));
   PSPLIT_TRY(list_findings(c->check, diag));
   PSPLIT_TRY(psplit_i_train_pass_open(&ort->ort, pipe, &session, diag, &c->pass));
   PSPLIT_TRY(psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_SENT, table_of(c)->loss_stage,
@@ -473,8 +346,8 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
   if (c->loss_slot == PSPLIT_NONE)
     return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: no stage gives the loss \"%s\"",
                          table_of(c)->loss_tensor);
-  PSPLIT_TRY(put_weights(c, diag));
-  PSPLIT_TRY(put_data(c, diag));
+  PSPLIT_TRY(psplit_i_pass_fill_weights(&c->pass, c->model.model, diag));
+  PSPLIT_TRY(psplit_i_pass_fill_data(&c->pass, c->options->feed, diag));
   PSPLIT_TRY(run_once(c, diag));
   for (uint32_t s = pipe->manifest.n_stages; s-- > 0;) PSPLIT_TRY(examine_stage(c, s, diag));
   drop_states(c->check);
@@ -488,15 +361,14 @@ psplit_code psplit_check_gradients(const psplit_onnxruntime *ort, const char *di
                                    psplit_gradient_check **out_check) {
   psplit_gradient_check_options taken;
   psplit_code code;
-  checker c = {.check = calloc(1, sizeof *c.check), .options = &taken, .model = model};
+  checker c = {.check = calloc(1, sizeof *c.check), .options = &taken};
   psplit_gradient_check_options_init(&taken);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_gradient_check_options, options, &taken, diag));
   if (!c.check) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(check(&c, ort, directory, diag));
+  PSPLIT_TRY(check(&c, ort, directory, model, diag));
 out:
   psplit_i_train_pass_close(&c.pass);
-  psplit_model_close(c.moved);
-  psplit_model_close(c.inlined);
+  psplit_i_checked_model_close(&c.model);
   if (code == PSPLIT_OK)
     *out_check = c.check;
   else
