@@ -14,7 +14,7 @@ void psplit_i_gradient_global_average_pool(psplit_i_at *at) {
   if (rank < 3) return;
   const uint32_t n = spatial_axes(rank, axes);
   psplit_i_widen(at);
-  const ref share = quotient(at, wide_grad(at), psplit_i_count_of_axes(at, 0, axes, n));
+  const ref share = quotient(at, wide_grad(at), psplit_i_count_of_axes(at, axes, n));
   psplit_i_give_narrowed(at, 0, expanded(at, share, psplit_i_shape_in(at, 0)));
 }
 

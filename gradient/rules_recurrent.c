@@ -88,13 +88,12 @@ static ref columns_of_x(const recurrence *c) {
   return psplit_i_shape_element(c->at, psplit_i_shape_in(c->at, 1), 2);
 }
 
-/* x w^T + before r^T + biases, for gates [begin, end) */
-static ref gates_of(const recurrence *c, const direction *d, int64_t begin, int64_t end) {
+/* x w^T + before r^T + biases, for the first n gates */
+static ref gates_of(const recurrence *c, const direction *d, int64_t n) {
   psplit_i_at *at = c->at;
-  ref sum = add(at, product(at, d->x, flipped(at, rows_of(c, d->w, begin, end))),
-                product(at, d->before, flipped(at, rows_of(c, d->r, begin, end))));
-  if (d->w_bias != PSPLIT_NONE)
-    sum = add(at, sum, rows_of(c, add(at, d->w_bias, d->r_bias), begin, end));
+  ref sum = add(at, product(at, d->x, flipped(at, rows_of(c, d->w, 0, n))),
+                product(at, d->before, flipped(at, rows_of(c, d->r, 0, n))));
+  if (d->w_bias != PSPLIT_NONE) sum = add(at, sum, rows_of(c, add(at, d->w_bias, d->r_bias), 0, n));
   return sum;
 }
 
@@ -102,7 +101,7 @@ static ref gates_of(const recurrence *c, const direction *d, int64_t begin, int6
 
 static parts lstm(const recurrence *c, const direction *d, ref c0, ref g_cell) {
   psplit_i_at *at = c->at;
-  const ref z = gates_of(c, d, 0, 4);
+  const ref z = gates_of(c, d, 4);
   const ref sigmoids = op1(at, "Sigmoid", part_of(c, z, 0, 3));
   const ref i = part_of(c, sigmoids, 0, 1), o = part_of(c, sigmoids, 1, 2),
             f = part_of(c, sigmoids, 2, 3), n = op1(at, "Tanh", part_of(c, z, 3, 4));
@@ -159,7 +158,7 @@ static parts lstm(const recurrence *c, const direction *d, ref c0, ref g_cell) {
 /* Reset after the product: n = tanh(x w_n + b + r * q), q = before r_n^T + bias. */
 static parts gru(const recurrence *c, const direction *d, bool after_product) {
   psplit_i_at *at = c->at;
-  const ref zr = op1(at, "Sigmoid", gates_of(c, d, 0, 2));
+  const ref zr = op1(at, "Sigmoid", gates_of(c, d, 2));
   const ref z = part_of(c, zr, 0, 1), r = part_of(c, zr, 1, 2);
   const ref w_n = rows_of(c, d->w, 2, 3), r_n = rows_of(c, d->r, 2, 3);
   const bool biased = d->w_bias != PSPLIT_NONE;

@@ -44,7 +44,7 @@ void psplit_i_gradient_reduce_mean(psplit_i_at *at) {
     return;
   }
   psplit_i_widen(at);
-  const ref n = r.n ? psplit_i_count_of_axes(at, 0, r.axes, r.n) : psplit_i_count_in(at, 0);
+  const ref n = r.n ? psplit_i_count_of_axes(at, r.axes, r.n) : psplit_i_count_in(at, 0);
   const ref share = quotient(at, kept(at, &r, wide_grad(at)), n);
   psplit_i_give_narrowed(at, 0, expanded(at, share, psplit_i_shape_in(at, 0)));
 }

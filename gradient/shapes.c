@@ -126,17 +126,16 @@ psplit_i_ref psplit_i_count_in(psplit_i_at *at, uint32_t input) {
   return cast(at, n, at->elem);
 }
 
-psplit_i_ref psplit_i_count_of_axes(psplit_i_at *at, uint32_t input, const int64_t *axes,
-                                    uint32_t n) {
+psplit_i_ref psplit_i_count_of_axes(psplit_i_at *at, const int64_t *axes, uint32_t n) {
   double count = 1;
   bool known = true;
   for (uint32_t i = 0; i < n; i++) {
     int64_t size = 1;
-    known &= psplit_i_size(at, psplit_i_type_in(at, input), (int32_t)axes[i], &size);
+    known &= psplit_i_size(at, psplit_i_type_in(at, 0), (int32_t)axes[i], &size);
     count *= (double)size;
   }
   if (known) return number(at, count);
-  const psplit_i_ref sizes = gathered(at, psplit_i_shape_in(at, input), ints(at, axes, n), 0);
+  const psplit_i_ref sizes = gathered(at, psplit_i_shape_in(at, 0), ints(at, axes, n), 0);
   return cast(at, reduced(at, "ReduceProd", sizes, NULL, 0, false), at->elem);
 }
 

@@ -49,15 +49,13 @@ static bool note(psplit_i_rollout *r, uint32_t at, const psplit_i_real *x, uint3
   return true;
 }
 
-/* The candidate on the stage (and, for a new one, the type) that a label says; else the one with
- * the largest stage in front of it, else the first. */
-static uint32_t labelled(const psplit_i_decider *d, uint32_t n, uint32_t stage,
-                         const uint32_t *type) {
+/* The candidate on the stage that a label says; else the one with the largest stage in front of it,
+ * else the first. */
+static uint32_t labelled(const psplit_i_decider *d, uint32_t n, uint32_t stage) {
   uint32_t best = 0, found = 0;
   for (uint32_t k = 0; k < n; k++) {
     const psplit_i_candidate *c = &d->candidate[k];
-    if (c->stage == stage && (!type || type[stage] == PSPLIT_NONE || c->type == type[stage]))
-      return k;
+    if (c->stage == stage) return k;
     if (c->stage <= stage && c->stage + 1 > found) best = k, found = c->stage + 1;
   }
   return best;
@@ -74,7 +72,7 @@ static uint32_t drawn(const psplit_i_real *probability, uint32_t n, double at) {
 
 psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *network,
                             const psplit_i_random_stream *stream, const uint32_t *label,
-                            const uint32_t *label_type, psplit_i_rollout *keep) {
+                            psplit_i_rollout *keep) {
   const psplit_i_view *v = d->view;
   const uint32_t n_items = v->graph.n;
   psplit_i_real memory[M], after[M], gates[4 * M], logit[PSPLIT_I_MOST_CANDIDATES];
@@ -93,7 +91,7 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
       for (uint32_t k = 1; k < n; k++)
         if (logit[k] > logit[chosen]) chosen = k;
       if (stream || keep) entropy += (double)psplit_i_softmax(logit, n);
-      if (label) chosen = labelled(d, n, label[i], label_type);
+      if (label) chosen = labelled(d, n, label[i]);
       if (stream) chosen = drawn(logit, n, psplit_i_random_uniform(stream, at));
       if (stream || keep) {
         chance = logit[chosen];
@@ -123,7 +121,7 @@ psplit_code psplit_i_settle(psplit_i_decider *d, const psplit_i_policy_network *
   psplit_code code = PSPLIT_OK;
   for (uint32_t k = 0; k < n_tries && code == PSPLIT_OK; k++) {
     psplit_i_outlook_aim(&d->outlook, at = target);
-    code = psplit_i_decide(d, network, NULL, NULL, NULL, keep);
+    code = psplit_i_decide(d, network, NULL, NULL, keep);
     const double value = (double)d->stages.most;
     if (k == 0 || d->valid > best_valid || (d->valid == best_valid && value < best)) {
       best = value;
@@ -137,7 +135,7 @@ psplit_code psplit_i_settle(psplit_i_decider *d, const psplit_i_policy_network *
   }
   if (code == PSPLIT_OK && at != best_target) {
     psplit_i_outlook_aim(&d->outlook, best_target);
-    code = psplit_i_decide(d, network, NULL, NULL, NULL, keep);
+    code = psplit_i_decide(d, network, NULL, NULL, keep);
   }
   return code;
 }

@@ -43,8 +43,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_decider_init(psplit_i_decider *decider,
 PSPLIT_MUST_USE psplit_code psplit_i_decide(psplit_i_decider *decider,
                                             const psplit_i_policy_network *network,
                                             const psplit_i_random_stream *stream,
-                                            const uint32_t *label, const uint32_t *label_type,
-                                            psplit_i_rollout *keep);
+                                            const uint32_t *label, psplit_i_rollout *keep);
 
 enum { PSPLIT_I_TRIES = 4 };
 /* Places all items by the likeliest choices for several targets, at most `n_tries` (>= 1), and

@@ -239,7 +239,7 @@ static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which, psp
     const psplit_i_random_stream stream = {l->options.seed ^ 0x5eed, PSPLIT_I_RANDOM_POLICY,
                                            l->step, which * MOST_ROLLOUTS + r};
     psplit_code code =
-      psplit_i_decide(s->decider, &l->policy->network, &stream, NULL, NULL, &s->rollout[r]);
+      psplit_i_decide(s->decider, &l->policy->network, &stream, NULL, &s->rollout[r]);
     double ratio = 1;
     if (code == PSPLIT_OK) code = ratio_of(l, s, r, &stream, diag, &ratio);
     if (code != PSPLIT_OK) return code;
@@ -305,8 +305,7 @@ static psplit_code imitate(psplit_policy_learner *l, lesson *lessons, psplit_pol
     lesson *s = &lessons[g];
     psplit_i_encode(&l->policy->network, &s->view.graph, &s->decider->encoding);
     aim(l, s, g, true);
-    PSPLIT_TRY(
-      psplit_i_decide(s->decider, &l->policy->network, NULL, s->c->label, NULL, &s->rollout[0]));
+    PSPLIT_TRY(psplit_i_decide(s->decider, &l->policy->network, NULL, s->c->label, &s->rollout[0]));
     PSPLIT_TRY(learn(l, s, 1, objective, 1.0 / l->options.graphs, &learned));
   }
   step->loss = learned.loss;
@@ -414,13 +413,13 @@ static psplit_code imitate_one(psplit_policy_learner *l, const psplit_i_case *c,
   *out_same = memcmp(s.decider->stages.stage, label, n * sizeof *label) == 0;
   if (*out_same) goto out;
   /* Targets as settling tries them: from what looks possible up to the split's own and beyond. */
-  PSPLIT_TRY(psplit_i_decide(s.decider, &l->policy->network, NULL, label, NULL, &s.rollout[0]));
+  PSPLIT_TRY(psplit_i_decide(s.decider, &l->policy->network, NULL, label, &s.rollout[0]));
   const double value = (double)s.rollout[0].value, least = s.decider->least;
   const double low = value < least ? value : least, high = 1.02 * (value < least ? least : value);
   psplit_i_outlook_aim(
     &s.decider->outlook,
     at % 4 == 0 ? least : low + (high - low) * psplit_i_random_uniform(&stream, 0));
-  PSPLIT_TRY(psplit_i_decide(s.decider, &l->policy->network, NULL, label, NULL, &s.rollout[0]));
+  PSPLIT_TRY(psplit_i_decide(s.decider, &l->policy->network, NULL, label, &s.rollout[0]));
   memset(&l->gradient, 0, sizeof l->gradient);
   s.advantage[0] = 1;
   PSPLIT_TRY(learn(l, &s, 1, objective, 1, &learned));

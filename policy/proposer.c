@@ -93,7 +93,7 @@ static psplit_code draw(mind *m, look *l, uint64_t seed, uint32_t attempt) {
   const double range = l->reached - d->view->ideal, most = l->reached / 10;
   const double u = psplit_i_random_uniform(&stream, d->view->graph.n);
   psplit_i_outlook_aim(&d->outlook, l->reached - u * (range < most ? range : most));
-  return psplit_i_decide(d, &m->policy->network, &stream, NULL, NULL, NULL);
+  return psplit_i_decide(d, &m->policy->network, &stream, NULL, NULL);
 }
 
 /* Leaves the attempt's stages in the decider of its order. */

@@ -232,8 +232,8 @@ psplit_dim *psplit_i_new_elements(psplit_i_site *at, int64_t n);
 void psplit_i_out_sequence(psplit_i_site *at, uint32_t output, int32_t elem, int32_t rank,
                            const psplit_dim *dims);
 
-/* Broadcast of inputs [first, first + n): dims[PSPLIT_MAX_RANK] and the rank, or -1. */
-int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit_dim *dims);
+/* Broadcast of the first n inputs: dims[PSPLIT_MAX_RANK] and the rank, or -1. */
+int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t n, psplit_dim *dims);
 /* The same of the inputs that a list of n numbers names. */
 int32_t psplit_i_broadcast_of(psplit_i_site *at, const uint32_t *inputs, uint32_t n,
                               psplit_dim *dims);

@@ -194,23 +194,23 @@ void psplit_i_infer_max_unpool(psplit_i_site *at) {
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
-/* [rois, channels, height, width]. */
-static void rois(psplit_i_site *at, uint32_t roi_input, int64_t height, int64_t width) {
+/* [rois, channels, height, width]; the regions are input 1. */
+static void rois(psplit_i_site *at, int64_t height, int64_t width) {
   const psplit_dim dims[4] = {
-    psplit_i_dim_of(at, roi_input, 0), psplit_i_dim_of(at, 0, 1),
+    psplit_i_dim_of(at, 1, 0), psplit_i_dim_of(at, 0, 1),
     height < 0 ? psplit_i_dim_fresh(at->dims) : psplit_i_dim_const(at->dims, height),
     width < 0 ? psplit_i_dim_fresh(at->dims) : psplit_i_dim_const(at->dims, width)};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
 }
 
 void psplit_i_infer_roi_align(psplit_i_site *at) {
-  rois(at, 1, psplit_i_int(at, "output_height", 1), psplit_i_int(at, "output_width", 1));
+  rois(at, psplit_i_int(at, "output_height", 1), psplit_i_int(at, "output_width", 1));
 }
 
 void psplit_i_infer_max_roi_pool(psplit_i_site *at) {
   size_t n;
   const int64_t *shape = psplit_i_int_list(at, "pooled_shape", &n);
-  rois(at, 1, shape && n == 2 ? shape[0] : -1, shape && n == 2 ? shape[1] : -1);
+  rois(at, shape && n == 2 ? shape[0] : -1, shape && n == 2 ? shape[1] : -1);
 }
 
 /* [n, c * block, l] -> [n, c, image...]. */

@@ -38,7 +38,7 @@ static void binary(psplit_i_site *at, psplit_i_folding op, int32_t elem) {
     psplit_i_out_like(at, 0, 0, elem);
     return;
   }
-  const int32_t rank = psplit_i_broadcast(at, 0, 2, dims);
+  const int32_t rank = psplit_i_broadcast(at, 2, dims);
   psplit_i_out(at, 0, elem, rank, dims);
   int64_t n;
   uint32_t na, nb;
@@ -89,7 +89,7 @@ void psplit_i_infer_broadcast(psplit_i_site *at) {
     psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
     return;
   }
-  const int32_t rank = psplit_i_broadcast(at, 0, at->node->n_inputs, dims);
+  const int32_t rank = psplit_i_broadcast(at, at->node->n_inputs, dims);
   psplit_i_out(at, 0, psplit_i_elem(at, 0), rank, dims);
 }
 
@@ -300,7 +300,7 @@ void psplit_i_infer_clip(psplit_i_site *at) {
 void psplit_i_infer_where(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   const int32_t elem = psplit_i_elem(at, 1) ? psplit_i_elem(at, 1) : psplit_i_elem(at, 2);
-  const int32_t rank = psplit_i_broadcast(at, 0, 3, dims);
+  const int32_t rank = psplit_i_broadcast(at, 3, dims);
   psplit_i_out(at, 0, elem, rank, dims);
   int64_t n, choice;
   uint32_t nc, na, nb;

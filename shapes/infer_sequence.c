@@ -174,7 +174,7 @@ void psplit_i_infer_stft(psplit_i_site *at) {
 
 void psplit_i_infer_string_concat(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
-  const int32_t rank = psplit_i_broadcast(at, 0, 2, dims);
+  const int32_t rank = psplit_i_broadcast(at, 2, dims);
   psplit_i_out(at, 0, STRING, rank, dims);
 }
 

@@ -22,10 +22,11 @@ typedef struct source {
   const unsigned char *memory; /* NULL: in the file */
 } source;
 
-static psplit_code read_source(const char *path, const source *from, uint64_t at, void *out,
-                               size_t n, psplit_diag *diag) {
-  if (!from->memory) return psplit_i_in_read_at(path, from->fd, from->offset + at, out, n, diag);
-  if (n) memcpy(out, from->memory + at, n);
+/* Its first n bytes. */
+static psplit_code read_source(const char *path, const source *from, void *out, size_t n,
+                               psplit_diag *diag) {
+  if (!from->memory) return psplit_i_in_read_at(path, from->fd, from->offset, out, n, diag);
+  if (n) memcpy(out, from->memory, n);
   return PSPLIT_OK;
 }
 
@@ -94,13 +95,13 @@ static psplit_code look(const char *path, const source *from, const psplit_i_row
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s: strings cannot be read by rows; number them before the training",
                          path);
-  PSPLIT_TRY(read_source(path, from, 0, first, n_first, diag));
+  PSPLIT_TRY(read_source(path, from, first, n_first, diag));
   PSPLIT_TRY(psplit_i_npy_find(path, first, n_first, diag, &at));
   if (at > from->n)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: cut short within its header", path));
   head = malloc(at + 1);
   if (!head) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(read_source(path, from, 0, head, at, diag));
+  PSPLIT_TRY(read_source(path, from, head, at, diag));
   PSPLIT_TRY(psplit_i_npy_look(path, head, at, &type, diag, &of));
   PSPLIT_TRY(check_layout(path, &of, wanted, diag));
   const bool fits = psplit_i_tensor_size(of.data_type, of.dims, of.n_dims, &elements, &bytes);

@@ -63,9 +63,9 @@ int main(void) {
     stop_unless(psplit_i_view_init(&view, &items, seed % 3, &arena));
     stop_unless(psplit_i_decider_init(d, &view, &arena));
     psplit_i_encode(&network, &view.graph, &d->encoding);
-    stop_unless(psplit_i_decide(d, &network, NULL, NULL, NULL, NULL));
+    stop_unless(psplit_i_decide(d, &network, NULL, NULL, NULL));
     decisions = psplit_i_hash_bytes(d->stages.stage, N * sizeof *d->stages.stage, decisions);
-    stop_unless(psplit_i_decide(d, &network, &stream, NULL, NULL, &rollout));
+    stop_unless(psplit_i_decide(d, &network, &stream, NULL, &rollout));
     decisions = psplit_i_hash_bytes(d->stages.stage, N * sizeof *d->stages.stage, decisions);
     memset(&gradient, 0, sizeof gradient);
     memset(d_score, 0, sizeof d_score);

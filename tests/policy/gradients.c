@@ -94,7 +94,7 @@ static void print_problem(uint32_t seed) {
   stop_unless(psplit_i_view_init(&view, &items, seed % 3, &arena));
   stop_unless(psplit_i_decider_init(d, &view, &arena));
   psplit_i_encode(&network, &view.graph, &d->encoding);
-  stop_unless(psplit_i_decide(d, &network, &stream, NULL, NULL, &rollout));
+  stop_unless(psplit_i_decide(d, &network, &stream, NULL, &rollout));
   for (uint32_t k = 0; k < N; k++) rollout.chance[k] *= (psplit_i_real)(0.7 + 0.6 * (k % 5) / 4);
   memset(&gradient, 0, sizeof gradient);
   memset(d_score, 0, sizeof d_score);

@@ -54,7 +54,7 @@ static void set_up(bench *b, uint32_t seed, unsigned features) {
   const psplit_i_random_stream choices = {seed, PSPLIT_I_RANDOM_TEST, 1, 0};
   list_schedules(&b->schedules);
   psplit_i_encode(&b->network, &b->view.graph, &b->decider.encoding);
-  assert_int_equal(psplit_i_decide(&b->decider, &b->network, &choices, NULL, NULL, &b->rollout),
+  assert_int_equal(psplit_i_decide(&b->decider, &b->network, &choices, NULL, &b->rollout),
                    PSPLIT_OK);
 }
 
