@@ -1,5 +1,5 @@
-/* Numbers of fields, as the bytes of a model and spans of its skeleton have them: PSPLIT_I_GRAPH_NODE
- * and others of fields.def. */
+/* Numbers of fields, as the bytes of a model and spans of its skeleton have them:
+ * PSPLIT_I_GRAPH_NODE and others of fields.def. */
 #ifndef PSPLIT_ONNX_FIELDS_H
 #define PSPLIT_ONNX_FIELDS_H
 

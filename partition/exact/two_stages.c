@@ -5,8 +5,8 @@
  *
  * and the least of the right side over all downsets is a minimum cut: a cluster costs p of its time
  * inside and 1 - p of it outside, a net that crosses p of what it takes the one and 1 - p of what
- * it takes the other. The best p is where the cheapest downset changes from one with the larger load
- * behind to one with the larger load in front, and every cut is a split by itself.
+ * it takes the other. The best p is where the cheapest downset changes from one with the larger
+ * load behind to one with the larger load in front, and every cut is a split by itself.
  *
  * What is still open is divided: a cluster is inside, with all that comes before it, or outside,
  * with all that comes behind it. No load may reach the best value known, which forces further
