@@ -121,8 +121,8 @@ psplit_i_ref psplit_i_reshape_like(psplit_i_at *at, psplit_i_ref x, uint32_t inp
 /* `x`, of the shape of `from`, summed over the axes along which input `input` was broadcast. */
 psplit_i_ref psplit_i_sum_like(psplit_i_at *at, psplit_i_ref x, const psplit_i_vtype *from,
                                uint32_t input);
-/* Number of elements of an input, or of these axes of the first, as a scalar of at->elem: for rules that
- * have widened, as half precision ends at 65,504. */
+/* Number of elements of an input, or of these axes of the first, as a scalar of at->elem: for rules
+ * that have widened, as half precision ends at 65,504. */
 psplit_i_ref psplit_i_count_in(psplit_i_at *at, uint32_t input);
 psplit_i_ref psplit_i_count_of_axes(psplit_i_at *at, const int64_t *axes, uint32_t n);
 /* Element `axis` of a shape, as int64[1]. */

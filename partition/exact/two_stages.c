@@ -27,6 +27,7 @@ enum {
   MOST_BITS = 16,       /* of a share, */
   LEAST_BITS = 4,       /* and the least; with fewer, cuts say little */
   MOST_CLUSTERS = 4096, /* of which the closure is made */
+  FEW_CLUSTERS = 128,   /* are soon decided elsewhere where pairs count */
   SOON_PART = 16,       /* of the budget: one of so many parts in the first turn, */
   LATE_PART = 3         /* and when no solver's turn has helped */
 };
@@ -528,12 +529,16 @@ static psplit_code ask(psplit_i_solver_state *a, uint32_t share) {
   return PSPLIT_OK;
 }
 
+static bool comes_first(const psplit_i_solver_state *a) {
+  return a->instance.n > FEW_CLUSTERS && psplit_i_pairs_count(&a->instance);
+}
+
 psplit_code psplit_i_two_stages_first(psplit_i_solver_state *a) {
-  return psplit_i_pairs_count(&a->instance) ? ask(a, SOON_PART) : PSPLIT_OK;
+  return comes_first(a) ? ask(a, SOON_PART) : PSPLIT_OK;
 }
 
 psplit_code psplit_i_two_stages_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  return turn->salt == 1 && !psplit_i_pairs_count(&a->instance) ? ask(a, SOON_PART) : PSPLIT_OK;
+  return turn->salt == 1 && !comes_first(a) ? ask(a, SOON_PART) : PSPLIT_OK;
 }
 
 psplit_code psplit_i_two_stages_late(psplit_i_solver_state *a, psplit_i_turn *turn) {
