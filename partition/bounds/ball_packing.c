@@ -1,22 +1,26 @@
 /* Balls, each with an amount, are packed: what is behind a pair in all balls together is no more
- * than the pair costs. Then pairs in different parts cost no less than the sum of amounts times
+ * than the pair costs, or, of pairs of a small net, what is paid for the net: limits that
+ * ball_sides.h has. Then pairs in different parts cost no less than the sum of amounts times
  * (weight - T): the dual of a linear program over spreading metrics (Even, Naor, Rao and Schieber,
  * JACM 2000).
  *
- * As Garg and Koenemann do (SIAM Journal on Computing 2007), pairs have lengths, and a ball with
- * about the least ratio is packed until a pair of it is full. Lengths grow by how full pairs are.
+ * As Garg and Koenemann do (SIAM Journal on Computing 2007), limits have lengths, which come to
+ * those of pairs, and a ball with about the least ratio is packed until a limit of it is full.
+ * Lengths grow by how full limits are.
  * Balls are grown around a class of clusters at a time, with the smaller classes the more a ball
  * changes others.
  * The balls of the first part of the budget only find lengths. Behind it lengths grow the slower,
  * the more balls there is time for. Amounts of these grow and shrink at the end, while lengths do
- * not change: in the norm of a high power of how full pairs are, which sees the fullest ones alone,
- * each by the root of how its pairs' fullness is against the mean; the power grows, too. Then each
- * ball is divided by how full the fullest of its pairs is. Last, what pairs have left is filled. */
+ * not change: in the norm of a high power of how full limits are, which sees the fullest ones
+ * alone, each by the root of how its limits' fullness is against the mean; the power grows, too.
+ * Then each ball is divided by how full the fullest of its limits is. Last, what limits have left
+ * is filled. */
 #include "ball_packing.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "ball_sides.h"
 #include "balls.h"
 
 enum {
@@ -24,9 +28,9 @@ enum {
   MOST_FIRST = 16,        /* and balls for each cluster */
   MOST_EACH = 64,         /* balls for each cluster that are kept, */
   MOST_MORE = 1024,       /* and in all */
-  MOST_ENTRIES = 6 << 20, /* pairs of all balls that are kept */
+  MOST_ENTRIES = 6 << 20, /* limits of all balls that are kept */
   ENTRY_OPS = 64,         /* of the budget for an entry, or there are fewer */
-  BALL_PAIRS = 8,         /* a ball kept has so many pairs in the mean, or fewer are kept */
+  BALL_LIMITS = 8,        /* a ball kept has so many limits in the mean, or fewer are kept */
   MOST_CLASSES = 16,      /* of clusters; */
   LEAST_IN_CLASS = 4,     /* as many in each, or all are one */
   FEW_PACKED = 4,         /* balls: less than one of so many grown; */
@@ -38,7 +42,7 @@ enum {
   LOOK_OPS = 6,       /* operations that a look at a neighbour stands for */
   PACK_OPS = 16
 };
-#define GROWTH 0.3 /* of lengths, where a pair is filled once, at most */
+#define GROWTH 0.3 /* of lengths, where a limit is filled once, at most */
 #define STEADY \
   0.4 /* the same, over the root of how many balls for each cluster follow, up to MOST_FIRST */
 #define LIKELY 0.93    /* of what lengths say is more at most, is proved in the end */
@@ -49,36 +53,54 @@ enum {
 typedef struct packing {
   psplit_i_ball_graph graph;
   psplit_i_balls balls;
+  psplit_i_ball_sides sides;
   psplit_i_budget *budget;
   double work, n_parts, most; /* most: T as balls are chosen */
-  double *length, *full;      /* [n_pairs] */
-  double *ratio;              /* [n] of the last ball around a cluster: no more than now */
-  double level;               /* balls whose ratio is less are packed */
-  double growth;              /* of lengths */
-  uint32_t n_classes;         /* of clusters: the i-th is of class i % n_classes */
-  uint32_t class_at;          /* that is looked at next */
-  uint32_t n_empty;           /* classes in a row, none of whose clusters has a ball */
-  bool of_all;                /* level is of all clusters, not of a class alone */
+  double *length;             /* [n_pairs] what those of limits come to */
+  double *of_limit;           /* [sides.n] length of a limit with room for 1 */
+  double *full;               /* [sides.n] */
+  double *filled;             /* [sides.n] by the last ball; 0: it is not touched */
+  uint32_t *touched;          /* [n_touched] limits */
+  uint32_t n_touched;
+  double *ratio;      /* [n] of the last ball around a cluster: no more than now */
+  double level;       /* balls whose ratio is less are packed */
+  double growth;      /* of lengths */
+  uint32_t n_classes; /* of clusters: the i-th is of class i % n_classes */
+  uint32_t class_at;  /* that is looked at next */
+  uint32_t n_empty;   /* classes in a row, none of whose clusters has a ball */
+  bool of_all;        /* level is of all clusters, not of a class alone */
   uint64_t n_packed;
   uint64_t left_behind;       /* of the budget, to balls that are kept */
   bool keeps;                 /* balls that it packs */
   uint32_t n_kept, most_kept; /* balls */
   uint32_t most_entries;
   uint32_t *off;           /* [most_kept + 1] */
-  uint32_t *pair;          /* [most_entries] */
-  float *fills;            /* [most_entries] behind it, over its cost */
+  uint32_t *limit;         /* [most_entries] */
+  float *fills;            /* [most_entries] of its room */
   double *weight, *amount; /* [most_kept] */
 } packing;
+
+/* A limit, and its pairs. */
+static void lengthen(packing *p, uint32_t limit, double by) {
+  const psplit_i_ball_sides *s = &p->sides;
+  p->of_limit[limit] += by;
+  for (uint32_t l = s->pair_off[limit]; l < s->pair_off[limit + 1]; l++)
+    p->length[s->pair[l]] += by * s->pair_fills[l];
+}
 
 static psplit_code packing_init(packing *p, const psplit_i_pairs *pairs, psplit_i_arena *arena) {
   psplit_code code = psplit_i_ball_graph_make(pairs, arena, &p->graph);
   if (code == PSPLIT_OK) code = psplit_i_balls_init(&p->balls, &p->graph, arena);
+  if (code == PSPLIT_OK) code = psplit_i_ball_sides_make(pairs, &p->graph, arena, &p->sides);
   if (code != PSPLIT_OK) return code;
   p->length = PSPLIT_NEW(arena, double, p->graph.n_pairs);
-  p->full = PSPLIT_NEW(arena, double, p->graph.n_pairs);
+  p->of_limit = PSPLIT_NEW(arena, double, p->sides.n);
+  p->full = PSPLIT_NEW(arena, double, p->sides.n);
+  p->filled = PSPLIT_NEW(arena, double, p->sides.n);
+  p->touched = PSPLIT_NEW(arena, uint32_t, p->sides.n);
   p->ratio = PSPLIT_NEW(arena, double, p->graph.n);
   if (arena->failed) return PSPLIT_NOMEM;
-  for (uint32_t e = 0; e < p->graph.n_pairs; e++) p->length[e] = 1 / p->graph.cost[e];
+  for (uint32_t r = 0; r < p->sides.n; r++) lengthen(p, r, 1);
   for (uint32_t i = 0; i < p->graph.n; i++) p->work += p->graph.weight[i];
   return PSPLIT_OK;
 }
@@ -87,11 +109,12 @@ static psplit_code make_room(packing *p, psplit_i_arena *arena) {
   const uint64_t affordable = psplit_i_budget_left(p->budget) / ENTRY_OPS + p->graph.n;
   p->most_entries = affordable < MOST_ENTRIES ? (uint32_t)affordable : MOST_ENTRIES;
   p->most_kept = MOST_MORE + MOST_EACH * p->graph.n;
-  if (p->most_kept > p->most_entries / BALL_PAIRS) p->most_kept = p->most_entries / BALL_PAIRS + 1;
+  if (p->most_kept > p->most_entries / BALL_LIMITS)
+    p->most_kept = p->most_entries / BALL_LIMITS + 1;
   p->off = PSPLIT_NEW(arena, uint32_t, p->most_kept + 1);
   p->weight = PSPLIT_NEW(arena, double, p->most_kept);
   p->amount = PSPLIT_NEW(arena, double, p->most_kept);
-  p->pair = psplit_i_arena_array(arena, p->most_entries, sizeof *p->pair);
+  p->limit = psplit_i_arena_array(arena, p->most_entries, sizeof *p->limit);
   p->fills = psplit_i_arena_array(arena, p->most_entries, sizeof *p->fills);
   p->keeps = true;
   return arena->failed ? PSPLIT_NOMEM : PSPLIT_OK;
@@ -101,8 +124,8 @@ static psplit_code make_room(packing *p, psplit_i_arena *arena) {
 static bool may_go_on(const packing *p) {
   if (!p->keeps) return psplit_i_budget_left(p->budget) > p->left_behind;
   const uint64_t n = p->off[p->n_kept];
-  return p->n_kept < p->most_kept && n + p->graph.n <= p->most_entries &&
-         psplit_i_budget_left(p->budget) > (n / 2 + p->graph.n_pairs) * IMPROVEMENTS;
+  return p->n_kept < p->most_kept && n + p->sides.n <= p->most_entries &&
+         psplit_i_budget_left(p->budget) > (n / 2 + p->sides.n) * IMPROVEMENTS;
 }
 
 static bool grow(packing *p, uint32_t root) {
@@ -111,32 +134,44 @@ static bool grow(packing *p, uint32_t root) {
 }
 
 static void keep(packing *p, double weight, double amount) {
-  const psplit_i_balls *b = &p->balls;
   uint32_t end = p->off[p->n_kept];
-  for (uint32_t k = 1; k < b->n_ball; k++) {
-    const uint32_t i = b->order[k], e = b->entry[i];
-    if (!(b->behind[i] > 0)) continue;
-    p->pair[end] = e;
-    p->fills[end++] = (float)(b->behind[i] / p->graph.cost[e]);
+  for (uint32_t k = 0; k < p->n_touched; k++) {
+    p->limit[end] = p->touched[k];
+    p->fills[end++] = (float)p->filled[p->touched[k]];
   }
   p->weight[p->n_kept] = weight;
   p->amount[p->n_kept] = amount;
   p->off[++p->n_kept] = end;
 }
 
-/* Packs the last ball until a pair is full, once more. False where it has no pair. */
-static bool pack(packing *p) {
+/* Limits that the last ball touches; returns how full it makes the fullest. */
+static double touch(packing *p) {
   const psplit_i_balls *b = &p->balls;
-  const double weight = psplit_i_ball_weigh(&p->balls);
-  double most = 0; /* full a pair becomes by an amount of 1 */
-  for (uint32_t k = 1; k < b->n_ball; k++) {
-    const double fills = b->behind[b->order[k]] / p->graph.cost[b->entry[b->order[k]]];
-    if (fills > most) most = fills;
-  }
-  if (!(most > 0) || !isfinite(most)) return false;
+  const psplit_i_ball_sides *s = &p->sides;
+  double most = 0;
+  for (uint32_t k = 0; k < p->n_touched; k++) p->filled[p->touched[k]] = 0;
+  p->n_touched = 0;
   for (uint32_t k = 1; k < b->n_ball; k++) {
     const uint32_t e = b->entry[b->order[k]];
-    p->length[e] *= 1 + p->growth * b->behind[b->order[k]] / p->graph.cost[e] / most;
+    const double behind = b->behind[b->order[k]];
+    for (uint32_t l = s->off[e]; behind > 0 && l < s->off[e + 1]; l++) {
+      const uint32_t r = s->of[l];
+      if (!(p->filled[r] > 0)) p->touched[p->n_touched++] = r;
+      p->filled[r] += behind * s->fills[l];
+      if (p->filled[r] > most) most = p->filled[r];
+    }
+  }
+  return most;
+}
+
+/* Packs the last ball until a limit is full, once more. False where it has no pair. */
+static bool pack(packing *p) {
+  const double weight = psplit_i_ball_weigh(&p->balls);
+  const double most = touch(p); /* full a limit becomes by an amount of 1 */
+  if (!(most > 0) || !isfinite(most)) return false;
+  for (uint32_t k = 0; k < p->n_touched; k++) {
+    const uint32_t r = p->touched[k];
+    lengthen(p, r, p->of_limit[r] * p->growth * p->filled[r] / most);
   }
   p->n_packed++;
   if (p->keeps) keep(p, weight, 1 / most);
@@ -199,32 +234,32 @@ static double growth_behind(const packing *p, uint64_t spent) {
  * is cut. */
 static double most_to_gain(const packing *p) {
   double sum = 0;
-  for (uint32_t e = 0; e < p->graph.n_pairs; e++) sum += p->length[e] * p->graph.cost[e];
+  for (uint32_t r = 0; r < p->sides.n; r++) sum += p->of_limit[r];
   return sum / p->level;
 }
 
 static void fill(packing *p) {
-  memset(p->full, 0, p->graph.n_pairs * sizeof *p->full);
+  memset(p->full, 0, p->sides.n * sizeof *p->full);
   for (uint32_t k = 0; k < p->n_kept; k++)
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
-      p->full[p->pair[l]] += p->amount[k] * (double)p->fills[l];
+      p->full[p->limit[l]] += p->amount[k] * (double)p->fills[l];
 }
 
-/* Amounts change by how full the pairs of each ball are, once. scratch: [n_kept]. */
+/* Amounts change by how full the limits of each ball are, once. scratch: [n_kept]. */
 static void improve(packing *p, int levels, double *scratch) {
   double most = 0, sum = 0, gain = 0;
   fill(p);
-  for (uint32_t e = 0; e < p->graph.n_pairs; e++)
-    if (p->full[e] > most) most = p->full[e];
-  for (uint32_t e = 0; e < p->graph.n_pairs; e++) {
-    double power = p->full[e] / most;
+  for (uint32_t r = 0; r < p->sides.n; r++)
+    if (p->full[r] > most) most = p->full[r];
+  for (uint32_t r = 0; r < p->sides.n; r++) {
+    double power = p->full[r] / most;
     for (int k = 0; k < levels; k++) power *= power;
-    p->full[e] = power;
+    p->full[r] = power;
   }
   for (uint32_t k = 0; k < p->n_kept; k++) {
     double pays = 0;
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
-      pays += (double)p->fills[l] * p->full[p->pair[l]];
+      pays += (double)p->fills[l] * p->full[p->limit[l]];
     scratch[k] = pays / (p->weight[k] - p->most);
     sum += p->amount[k] * pays;
     gain += p->amount[k] * (p->weight[k] - p->most);
@@ -236,31 +271,31 @@ static void improve(packing *p, int levels, double *scratch) {
   }
 }
 
-/* Each ball over how full the fullest of its pairs is: then no pair is more than full. */
+/* Each ball over how full the fullest of its limits is: then none is more than full. */
 static void shrink(packing *p) {
   fill(p);
   for (uint32_t k = 0; k < p->n_kept; k++) {
     double most = 0;
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
-      if (p->full[p->pair[l]] > most) most = p->full[p->pair[l]];
+      if (p->full[p->limit[l]] > most) most = p->full[p->limit[l]];
     const double amount = p->amount[k] / most * (1 - SURELY);
     p->amount[k] = isfinite(amount) ? amount : 0;
   }
 }
 
-/* Each ball in turn, the last first, grows until one of its pairs is full. */
+/* Each ball in turn, the last first, grows until one of its limits is full. */
 static void top_up(packing *p) {
   fill(p);
   for (uint32_t k = p->n_kept; k-- > 0;) {
     double more = INFINITY;
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++) {
-      const double room = (1 - 2 * SURELY - p->full[p->pair[l]]) / (double)p->fills[l];
+      const double room = (1 - 2 * SURELY - p->full[p->limit[l]]) / (double)p->fills[l];
       if (room < more) more = room;
     }
     if (!(more > 0) || !isfinite(more)) continue;
     p->amount[k] += more;
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
-      p->full[p->pair[l]] += more * (double)p->fills[l];
+      p->full[p->limit[l]] += more * (double)p->fills[l];
   }
 }
 
@@ -303,7 +338,7 @@ psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, d
   double *scratch = PSPLIT_NEW(arena, double, p.n_kept + 1);
   if (arena->failed) return PSPLIT_NOMEM;
   for (int k = 0; k < IMPROVEMENTS && p.n_kept > 0; k++) {
-    if (!psplit_i_spend(budget, p.off[p.n_kept] / 2 + p.graph.n_pairs)) break;
+    if (!psplit_i_spend(budget, p.off[p.n_kept] / 2 + p.sides.n)) break;
     improve(&p, LEVELS + (k >= SQUARED) + (k >= SQUARED_AGAIN), scratch);
   }
   shrink(&p);

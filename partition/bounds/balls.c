@@ -24,6 +24,7 @@ psplit_code psplit_i_ball_graph_make(const psplit_i_pairs *pairs, psplit_i_arena
   g.off = PSPLIT_NEW(arena, uint32_t, n + 1);
   g.to = PSPLIT_NEW(arena, uint32_t, n_ends);
   g.which = PSPLIT_NEW(arena, uint32_t, n_ends);
+  g.one_of = PSPLIT_NEW(arena, uint32_t, n_ends);
   g.cost = PSPLIT_NEW(arena, double, n_ends / 2);
   g.alone = PSPLIT_NEW(arena, double, n_ends / 2);
   if (arena->failed) return PSPLIT_NOMEM;
@@ -44,6 +45,7 @@ psplit_code psplit_i_ball_graph_make(const psplit_i_pairs *pairs, psplit_i_arena
         last[j] = i + 1;
         at[j] = g.n_pairs++;
       }
+      g.one_of[l] = at[j];
       g.cost[at[j]] += pairs->cost[l];
       if (pairs->alone) g.alone[at[j]] += pairs->alone[l];
     }

@@ -23,6 +23,7 @@ typedef struct psplit_i_ball_graph {
   const double *weight;       /* [n] of clusters */
   uint32_t *off, *to, *which; /* [n + 1], [off[n]] neighbours and pairs with them */
   double *cost, *alone;       /* [n_pairs] */
+  uint32_t *one_of;           /* [pairs->off[n]] of the problem's pairs, where to > from */
 } psplit_i_ball_graph;
 
 typedef struct psplit_i_balls {

@@ -19,6 +19,10 @@ typedef struct psplit_i_pairs {
   const uint32_t *to;   /* [off[n]] each pair in both of its lists */
   const double *cost;   /* [off[n]] */
   const double *alone;  /* [off[n]] what the part of one of both pays by itself; NULL: not known */
+  /* Small nets, of three or four clusters: what is paid for them is in their pairs' costs, too. */
+  uint32_t n_nets;
+  const uint32_t *net; /* [off[n]] a pair's, or NONE; NULL: none has one */
+  const double *sides; /* [n_nets] all pairs between any two sides of a net may cost that much */
 } psplit_i_pairs;
 
 /* Multipliers: any numbers are valid, and say the more the better they are. */

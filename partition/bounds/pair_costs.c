@@ -13,15 +13,18 @@
 #include "problem.h"
 
 enum {
-  MOST_PINS = 24,       /* of a net that counts */
+  MOST_PINS = 24,     /* of a net that counts; */
+  LEAST_BY_SIDES = 3, /* of one that is paid for as a whole */
+  MOST_BY_SIDES = 4,
   MOST_WEIGHT_BITS = 52 /* doubles hold such weights exactly */
 };
 
 typedef struct work {
   const psplit_i_bound_query *query;
-  uint32_t *off, *to;
-  double *weight, *cost, *alone;
+  uint32_t *off, *to, *net;
+  double *weight, *cost, *alone, *sides;
   double unit_cost; /* a power of two */
+  uint32_t n_small; /* nets that have sides */
 } work;
 
 /* What is paid for a net that is in so many stages, at least. */
@@ -60,14 +63,27 @@ static bool counts(const psplit_i_instance *in, uint32_t e) {
          in->send[e] + in->recv[e] > 0;
 }
 
+/* Whether the net is small, and parts pay so much that its pairs have room for what two sides pay,
+ * however its pins are divided into sides. See ball_sides.c. */
+static bool pays_by_sides(const psplit_i_instance *in, uint32_t e) {
+  const uint32_t k = in->net_off[e + 1] - in->net_off[e];
+  return counts(in, e) && k >= LEAST_BY_SIDES && k <= MOST_BY_SIDES &&
+         paid(in, e, 3) >= paid(in, e, 2) * (2 - 0.5) &&
+         paid(in, e, 4) >= paid(in, e, 2) * (2 - 0.25);
+}
+
 /* The power of two that is next below. */
 static double power_below(double x) { return x > 0 ? ldexp(1, ilogb(x)) : 1; }
 
 /* Counts pairs in off[i + 1], or, with `to`, puts them in their places. */
 static void add_pairs(work *x, bool places) {
   const psplit_i_instance *in = x->query->instance;
+  x->n_small = 0;
   for (uint32_t e = 0; e < in->n_nets; e++) {
     if (!counts(in, e)) continue;
+    const bool small = x->net && pays_by_sides(in, e);
+    if (small && places)
+      x->sides[x->n_small] = paid(in, e, 2) / x->unit_cost * (1 - 4 * DBL_EPSILON);
     const double cost = places ? cost_of_pair(in, e) / x->unit_cost : 0;
     const double alone = places ? alone_of_pair(in, e) / x->unit_cost : 0;
     for (uint32_t k = in->net_off[e]; k < in->net_off[e + 1]; k++)
@@ -76,12 +92,14 @@ static void add_pairs(work *x, bool places) {
         if (i == j) continue;
         if (places) {
           x->to[x->off[i]] = j;
+          if (x->net) x->net[x->off[i]] = small ? x->n_small : PSPLIT_NONE;
           x->alone[x->off[i]] = alone;
           x->cost[x->off[i]++] = cost;
         } else {
           x->off[i + 1]++;
         }
       }
+    x->n_small += small;
   }
 }
 
@@ -112,6 +130,10 @@ psplit_code psplit_i_pairs_make(const psplit_i_bound_query *query, int64_t limit
   x.unit_cost = power_below(sum / n);
   const double unit = one_unit ? x.unit_cost : power_below((double)m->total_omega / n);
   for (uint32_t i = 0; i < n; i++) x.weight[i] = (double)m->omega[i] / unit;
+  if (one_unit) {
+    x.net = PSPLIT_NEW(arena, uint32_t, n_ends);
+    x.sides = PSPLIT_NEW(arena, double, in->n_nets);
+  }
   x.to = PSPLIT_NEW(arena, uint32_t, n_ends);
   x.cost = PSPLIT_NEW(arena, double, n_ends);
   x.alone = PSPLIT_NEW(arena, double, n_ends);
@@ -126,6 +148,9 @@ psplit_code psplit_i_pairs_make(const psplit_i_bound_query *query, int64_t limit
                           .off = x.off,
                           .to = x.to,
                           .cost = x.cost,
-                          .alone = x.alone};
+                          .alone = x.alone,
+                          .n_nets = x.n_small,
+                          .net = x.net,
+                          .sides = x.sides};
   return PSPLIT_OK;
 }

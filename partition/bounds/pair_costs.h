@@ -13,7 +13,7 @@ typedef struct psplit_i_pair_units {
 /* Whether what pairs cost bounds the query's splits: devices are alike and pay. */
 bool psplit_i_pairs_suit(const psplit_i_bound_query *query);
 /* Pairs in the arena, with limit as the most that a part may weigh; weights and costs may be of one
- * unit. Errors: NOMEM. */
+ * unit, and small nets are told then. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_make(const psplit_i_bound_query *query, int64_t limit,
                                                 bool one_unit, psplit_i_arena *arena,
                                                 psplit_i_pairs *out,
