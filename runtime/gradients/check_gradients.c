@@ -9,6 +9,7 @@
 
 #include "counter_random.h"
 #include "differences.h"
+#include "exact_loss.h"
 #include "fill_pass.h"
 #include "run.h"
 #include "train_pass.h"
@@ -40,6 +41,8 @@ typedef struct checker {
   psplit_i_train_pass pass;
   variable at; /* the one at hand */
   uint32_t loss_slot;
+  psplit_i_exact_loss exact; /* of no kind: the loss is as the stages give it */
+  double value, grain;       /* without a move, and what it is rounded to at best */
 } checker;
 
 static double get(const psplit_i_tensor_view *view, uint64_t i) {
@@ -74,10 +77,30 @@ static psplit_code take_loss(checker *c, uint32_t first_stage, bool stash, pspli
                              double *out) {
   psplit_code code;
   psplit_i_tensor_view view;
+  double grain;
   PSPLIT_TRY(psplit_i_go_on(c->options->cancel, diag));
   PSPLIT_TRY(psplit_i_train_pass_forward(&c->pass, first_stage, stash, diag));
+  if (psplit_i_exact_loss_value(&c->pass, &c->exact, out, &grain)) return PSPLIT_OK;
   PSPLIT_TRY(look_at_loss(c, diag, &view));
   *out = get(&view, 0);
+out:
+  return code;
+}
+
+/* Whether differences are taken of the loss in float64: where it is that of the stages, but for
+ * rounding. */
+static psplit_code choose_loss(checker *c, psplit_diag *diag) {
+  static const double SAME = 1e-3;
+  const double given = c->check->loss;
+  psplit_code code;
+  c->value = given;
+  c->grain = 0;
+  PSPLIT_TRY(psplit_i_exact_loss_find(&c->pass, diag, &c->exact));
+  if (!psplit_i_exact_loss_value(&c->pass, &c->exact, &c->value, &c->grain) ||
+      !(fabs(c->value - given) <= SAME * fabs(given))) {
+    c->exact.kind = PSPLIT_I_LOSS_OTHER;
+    c->value = given;
+  }
 out:
   return code;
 }
@@ -105,6 +128,7 @@ static psplit_code run_once(checker *c, psplit_diag *diag) {
                               "the loss is %.9g, and %.9g when it is computed again: a model that "
                               "draws random numbers has no differences",
                               c->check->loss, again));
+  PSPLIT_TRY(choose_loss(c, diag));
 out:
   return code;
 }
@@ -181,6 +205,10 @@ static double size_of(const psplit_i_tensor_view *view) {
   return size > 1e-3 && isfinite(size) ? size : 1e-1; /* as biases that begin as zeros */
 }
 
+static double own_rounding(const checker *c) {
+  return c->at.view.data_type == DOUBLE ? OWN_ROUNDING_DOUBLE : OWN_ROUNDING;
+}
+
 /* The derivative along the direction, or what it is on the whole along signs. */
 static double scale_of(const variable *at) {
   double inner = 0, squares = 0;
@@ -201,11 +229,14 @@ static psplit_code examine_direction(checker *c, psplit_diag *diag, psplit_gradi
   const bool is_double = c->at.view.data_type == DOUBLE;
   const double scale = scale_of(&c->at);
   const psplit_i_question question = {
-    .value = c->check->loss,
+    .value = c->value,
+    .least_noise = c->exact.kind == PSPLIT_I_LOSS_OTHER
+                     ? 0.3 * (is_double ? DBL_EPSILON : FLT_EPSILON) * fabs(c->value)
+                     : c->grain,
     .largest_h = size_of(&c->at.view) / 8,
     .epsilon = is_double ? DBL_EPSILON : FLT_EPSILON,
     .scale = scale,
-    .enough = scale * (is_double ? OWN_ROUNDING_DOUBLE : OWN_ROUNDING)};
+    .enough = scale * own_rounding(c)};
   psplit_i_differences found;
   PSPLIT_TRY(psplit_i_differences_find(move, c, &question, diag, &found));
   *out = (psplit_gradient_finding){.verdict = verdicts[found.answer],
@@ -217,12 +248,16 @@ out:
   return code;
 }
 
-/* Whether a finding speaks more against the gradient than another. */
-static bool is_worse(const psplit_gradient_finding *a, const psplit_gradient_finding *b) {
+/* Whether a finding speaks more against the gradient than the one before, which is of an earlier
+ * direction. What holds within ten times its own rounding speaks against nothing. */
+static bool is_worse(const checker *c, const psplit_gradient_finding *a,
+                     const psplit_gradient_finding *b) {
   const bool differs = a->verdict == PSPLIT_GRADIENT_DIFFERS;
   if (differs != (b->verdict == PSPLIT_GRADIENT_DIFFERS)) return differs;
   /* One direction that tells is enough. */
   if (a->verdict != b->verdict) return a->verdict == PSPLIT_GRADIENT_HOLDS;
+  if (a->verdict == PSPLIT_GRADIENT_HOLDS && a->bound <= 10 * own_rounding(c) * a->scale)
+    return false;
   return a->bound * b->scale > b->bound * a->scale;
 }
 
@@ -258,7 +293,7 @@ static psplit_code examine(checker *c, uint32_t index, const char *name,
     finding.is_input = io->is_input;
     finding.n_elements = io->n_elements;
     n_runs += finding.n_runs;
-    if (!any || is_worse(&finding, io)) *io = finding;
+    if (!any || is_worse(c, &finding, io)) *io = finding;
     any = true;
   }
   io->n_runs = n_runs;

@@ -49,7 +49,7 @@ static psplit_code measure_noise(search *s, psplit_diag *diag, double *out) {
     const double rest = values[i + N_NOISE] - sum / N - i * moment / weights;
     squares += rest * rest;
   }
-  *out = fmax(sqrt(squares / (N - 2)), 0.3 * q->epsilon * fabs(q->value));
+  *out = fmax(sqrt(squares / (N - 2)), q->least_noise);
 out:
   return code;
 }

@@ -12,11 +12,12 @@ typedef psplit_code (*psplit_i_move)(void *user, double h, psplit_diag *diag, do
 
 /* What is in question, along d. */
 typedef struct psplit_i_question {
-  double value;     /* f(x) */
-  double largest_h; /* steps begin here and halve */
-  double epsilon;   /* relative spacing of the numbers that x and f are stored in */
-  double scale;     /* of the derivative, >= 0; what is not finite differs */
-  double enough;    /* an error of so much is none: no smaller steps are taken to tell it */
+  double value;       /* f(x) */
+  double largest_h;   /* steps begin here and halve */
+  double epsilon;     /* relative spacing of the numbers that x is stored in */
+  double least_noise; /* of f, where no rounding is met: what storing it does */
+  double scale;       /* of the derivative, >= 0; what is not finite differs */
+  double enough;      /* an error of so much is none: no smaller steps are taken to tell it */
 } psplit_i_question;
 
 typedef enum psplit_i_answer {

@@ -101,8 +101,7 @@ static bool list_forward(psplit_i_train_pass *pass, uint32_t s) {
   }
   for (uint32_t o = 0; good && o < stage->n_outputs; o++) {
     const psplit_i_row *row = &stage->outputs[o];
-    if (row->n_to || (table->loss_stage == s && strcmp(row->tensor, table->loss_tensor) == 0))
-      good = add_output(file, row->name, add_slot(pass, PSPLIT_I_PASS_SENT, s, row->tensor));
+    good = add_output(file, row->name, add_slot(pass, PSPLIT_I_PASS_SENT, s, row->tensor));
   }
   file->n_sent = file->n_outputs;
   for (uint32_t i = 0; good && i < parts->n_stash; i++) {

@@ -91,6 +91,19 @@ main (float[n,8] x, bool flag) => (float[n,8] y) <float[8,8] w1 = random(1)> {
   [y] y = Tanh (b)
 }
 """
+# In float32 the losses are blind to most of what changes: small numbers beside large ones.
+BLURRED = """
+<ir_version: 8, opset_import: ["": 17]>
+main (float[n,3,8] x) => (float[n,3,400] y) <
+  float[8,8] w1 = random(1), float[8,400] w2 = random(2), float[400] far = {%s}
+> {
+  [m1] p1 = MatMul (x, w1)
+  [t1] h1 = Tanh (p1)
+  [m2] p2 = MatMul (h1, w2)
+  [s2] q2 = Add (p2, far)
+  [y] y = %s (q2)
+}
+"""
 # A move to either side changes the loss by something else: no derivative is that of differences.
 EDGE = """
 <ir_version: 8, opset_import: ["": 17]>
@@ -265,6 +278,7 @@ sums (float[n,300] x) => (float[n,40] y)
                                   "--input", "flag=ones")
         tap.ok(status == 0 and "3 of 3 hold" in said, "an If inlined: gradients of its branch's weights hold",
                said + wrong)
+        check_rounding(tap, split_tool, verify, model, directory)
         check_defaults(tap, split_tool, verify, model, directory, work)
         check_messages(tap, split_tool, verify, model, smooth, directory, work)
     finally:
@@ -276,6 +290,21 @@ sums (float[n,300] x) => (float[n,40] y)
 def split_again(tool, case, directory):
     split(tool, case[0], directory, 2, case[1])
     return directory
+
+
+def check_rounding(tap, split_tool, verify, model, directory):
+    """Differences are of the loss in float64, so gradients are told where the loss in float32 hides them."""
+    one, all_ = "14, 0 * 399", "9 * 400"
+    for far, last, loss, feed in (
+            (one, "Softmax", "mse:target=t", ["--shape", "t=2,3,400"]),
+            (one, "Identity", "softmax-cross-entropy:labels=t,axis=-1,ignore=1", ["--input", "t=0..1"]),
+            (all_, "Identity", "bce-with-logits:labels=t", ["--input", "t=ones", "--shape", "t=2,3,400"])):
+        path = model("blurred", BLURRED % (far, last))
+        split(split_tool, path, directory, 2, loss, "--freeze", "far")
+        status, said, wrong = run(verify, directory, "--model", path, "--gradients", "--dim", "n=2", *feed)
+        told = [float(b) / float(a) for a, b in re.findall("holds, ([^ ]+) within ([^ ]+)", said)]
+        tap.ok(status == 0 and len(told) == 2 and max(told) < (0.1 if last == "Softmax" else 2e-3),
+               f"{loss}: rounding of the loss hides no gradient", said + wrong)
 
 
 def check_defaults(tap, split_tool, verify, model, directory, work):
