@@ -18,7 +18,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_two_stages(const psplit_i_instance *instanc
 
 /* The solver's turns: soon with a small share of the budget, which decides up to 200 nodes or so;
  * late with more of it. Where pairs of stages count and there are more than 128 clusters, which
- * annealing takes long for, the first is before any search. Nothing happens with other numbers of stages. Errors: NOMEM. */
+ * annealing takes long for, the first is before any search. Nothing happens with other numbers of
+ * stages. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_two_stages_first(psplit_i_solver_state *a);
 PSPLIT_MUST_USE psplit_code psplit_i_two_stages_turn(psplit_i_solver_state *a, psplit_i_turn *turn);
 PSPLIT_MUST_USE psplit_code psplit_i_two_stages_late(psplit_i_solver_state *a, psplit_i_turn *turn);
