@@ -4,6 +4,7 @@
 
 #include <psplit/base.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Bytes with a terminating NUL that `n` does not count. After a failed allocation every further
  * call is a no-op and `failed` stays true: check once at the end. */
@@ -36,6 +37,11 @@ bool psplit_i_glob_match(const char *pattern, const char *name);
 /* Whether a pattern means this name, where `is_name` says that somebody has the pattern itself for
  * a name: then no other is meant, so that every name can be given as it stands. */
 bool psplit_i_name_match(const char *pattern, bool is_name, const char *name);
+
+static inline bool psplit_i_ends_with(const char *text, const char *end) {
+  const size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
 
 /* Strict decimal of an unsigned integer: digits only, whole string, no overflow. */
 bool psplit_i_parse_u64(const char *text, uint64_t *out);

@@ -88,10 +88,6 @@ void psplit_i_manifest_type(psplit_i_json *json, const psplit_i_boundary_type *t
 
 /* --- the model's own inputs and outputs --- */
 
-static bool has_default(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 /* Before IR 4 every initializer had to be listed as an input, and runtimes take it as constant. */
 static bool overridable(const psplit_i_split *split) {
   return psplit_i_model_ir_version(split->model) >= 4;
@@ -103,7 +99,7 @@ static void write_values(psplit_i_json *json, const psplit_i_graph *graph, const
   psplit_i_json_put_open(json, key, '[');
   for (uint32_t i = 0; i < n; i++) {
     const psplit_i_value *value = &graph->values[values[i]];
-    if (filter && has_default(value) != with_default) continue;
+    if (filter && psplit_i_has_initializer(value) != with_default) continue;
     psplit_i_json_open(json, '{');
     json->compact = true;
     key_string(json, "name", value->name);
@@ -116,7 +112,7 @@ static void write_values(psplit_i_json *json, const psplit_i_graph *graph, const
 
 static bool any_optional(const psplit_i_graph *graph) {
   for (uint32_t i = 0; i < graph->n_inputs; i++)
-    if (has_default(&graph->values[graph->inputs[i]])) return true;
+    if (psplit_i_has_initializer(&graph->values[graph->inputs[i]])) return true;
   return false;
 }
 
@@ -128,7 +124,7 @@ static void write_inputs(const psplit_i_split *split, psplit_i_json *json, const
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
     const psplit_i_port *port = &stage->inputs[i];
     const psplit_i_value *value = &split->graph->values[port->value];
-    if (has_default(value) != optional) continue;
+    if (psplit_i_has_initializer(value) != optional) continue;
     psplit_i_json_open(json, '{');
     json->compact = true;
     key_string(json, "name", port->name);

@@ -14,13 +14,9 @@ typedef struct scratch {
   uint32_t *sent_at; /* ... first by this transfer */
 } scratch;
 
-static bool has_initializer(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 /* A value that is there from the start, in whatever stage wants it. */
 static bool is_given(const psplit_i_value *value) {
-  return value->input != PSPLIT_NONE || has_initializer(value);
+  return value->input != PSPLIT_NONE || psplit_i_has_initializer(value);
 }
 
 static psplit_code check_nodes(const psplit_i_split *split, psplit_diag *diag) {
@@ -72,7 +68,7 @@ static psplit_code check_transfers(const psplit_i_split *split, psplit_diag *dia
     if (is_given(value))
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "the plan sends \"%s\", which every stage has as an %s", value->name,
-                           has_initializer(value) ? "initializer" : "input");
+                           psplit_i_has_initializer(value) ? "initializer" : "input");
   }
   return PSPLIT_OK;
 }

@@ -14,6 +14,14 @@ typedef struct psplit_i_conv {
   bool x_known, y_known;
 } psplit_i_conv;
 
+/* A product along the channels: kernels of one element, without strides, pads and groups. */
+static inline bool psplit_i_conv_is_point(const psplit_i_conv *conv) {
+  const psplit_i_window *w = &conv->window;
+  for (int32_t i = 0; i < w->n; i++)
+    if (w->kernel[i] != 1 || w->stride[i] != 1 || w->begin[i] || w->end[i]) return false;
+  return conv->groups == 1;
+}
+
 /* dy -> dx. x_shape: the int64 shape of x. Three forms, by which is fastest: a product (1x1), a
  * convolution with the kernel turned around, a ConvTranspose. */
 psplit_i_ref psplit_i_conv_input(psplit_i_at *at, const psplit_i_conv *conv, psplit_i_ref w,

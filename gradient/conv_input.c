@@ -5,13 +5,6 @@
 /* Output positions from which turning the kernel beats ConvTranspose. */
 enum { TURN_AREA = 400 };
 
-static bool is_point(const psplit_i_conv *conv) {
-  const psplit_i_window *w = &conv->window;
-  for (int32_t i = 0; i < w->n; i++)
-    if (w->kernel[i] != 1 || w->stride[i] != 1 || w->begin[i] || w->end[i]) return false;
-  return conv->groups == 1;
-}
-
 /* Whether a convolution over dy, padded to the full overlap, can give dx. */
 static bool can_turn(const psplit_i_conv *conv) {
   const psplit_i_window *w = &conv->window;
@@ -115,7 +108,7 @@ static ref cut_out(psplit_i_at *at, const psplit_i_conv *conv, ref kernel, ref d
 
 psplit_i_ref psplit_i_conv_input(psplit_i_at *at, const psplit_i_conv *conv, psplit_i_ref w,
                                  psplit_i_ref dy, uint32_t x_input) {
-  if (is_point(conv)) {
+  if (psplit_i_conv_is_point(conv)) {
     const ref matrix = reshaped(at, w, ints(at, (int64_t[]){conv->o, conv->c}, 2));
     const ref rows = reshaped(at, dy, ints(at, (int64_t[]){0, conv->o, -1}, 3));
     const ref dx = product(at, transposed(at, matrix, (int64_t[]){1, 0}, 2), rows);

@@ -18,13 +18,6 @@ static ref shaped_like_weight(psplit_i_at *at, const psplit_i_conv *conv, ref dw
   return reshaped(at, dw, ints(at, shape, (uint32_t)conv->window.n + 2));
 }
 
-static bool is_point(const psplit_i_conv *conv) {
-  const psplit_i_window *w = &conv->window;
-  for (int32_t i = 0; i < w->n; i++)
-    if (w->kernel[i] != 1 || w->stride[i] != 1 || w->begin[i] || w->end[i]) return false;
-  return conv->groups == 1;
-}
-
 /* dy [n, o, positions] times x [n, positions, c]: per sample and summed, or all samples in one. */
 static ref by_product(psplit_i_at *at, const psplit_i_conv *conv, ref x, ref dy) {
   const ref left = reshaped(at, dy, ints(at, (int64_t[]){0, conv->o, -1}, 3));
@@ -172,7 +165,7 @@ psplit_i_ref psplit_i_conv_weight(psplit_i_at *at, const psplit_i_conv *conv, ps
                                   psplit_i_ref dy, psplit_i_ref y_shape) {
   int64_t batch;
   const bool depthwise = conv->groups > 1 && conv->groups == conv->c;
-  if (is_point(conv)) return by_product(at, conv, x, dy);
+  if (psplit_i_conv_is_point(conv)) return by_product(at, conv, x, dy);
   if (depthwise && conv->x_known && conv->y_known && psplit_i_size(at, conv->x, 0, &batch))
     return by_groups(at, conv, batch, x, dy);
   if (conv->groups == 1 && conv->c < FEW_CHANNELS) return by_exchange(at, conv, x, dy);

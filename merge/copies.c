@@ -19,10 +19,6 @@ static const psplit_i_span *weight_span(const psplit_i_merge_stage *stage,
            : &all[stage->model->sparse_spans[value->sparse_initializer]];
 }
 
-static bool is_weight(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 static psplit_code join_weight(finder *f, uint32_t s, uint32_t v) {
   psplit_code code;
   psplit_i_merger *m = f->m;
@@ -121,7 +117,7 @@ psplit_code psplit_i_merge_copies(psplit_i_merger *m) {
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
     const psplit_i_graph *graph = m->stages[s].graph;
     for (uint32_t v = 0; v < graph->n_values; v++)
-      if (is_weight(&graph->values[v])) PSPLIT_TRY(join_weight(&f, s, v));
+      if (psplit_i_has_initializer(&graph->values[v])) PSPLIT_TRY(join_weight(&f, s, v));
     for (uint32_t i = 0; i < graph->n_nodes; i++) PSPLIT_TRY(join_node(&f, s, graph->topo[i]));
   }
 out:

@@ -42,10 +42,6 @@ uint32_t psplit_i_merge_value(psplit_i_merger *m, uint32_t stage, uint32_t value
   return end;
 }
 
-static bool has_default(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 /* A graph input of stage s, PSPLIT_NONE where it has none of that name. */
 static uint32_t find_input(const psplit_i_merge_stage *stage, const char *name) {
   const uint32_t v = psplit_i_graph_find_value(stage->graph, name);
@@ -163,7 +159,7 @@ static psplit_code join_inputs(psplit_i_merger *m, uint32_t s, const psplit_i_in
   for (uint32_t i = 0; i < stage->graph->n_inputs; i++) {
     const uint32_t v = stage->graph->inputs[i];
     const psplit_i_value *value = &stage->graph->values[v];
-    if (!known[v] && !has_default(value))
+    if (!known[v] && !psplit_i_has_initializer(value))
       return psplit_i_fail(m->diag, PSPLIT_INVALID,
                            "stage %" PRIu32
                            " (%s) takes \"%s\", which pipeline.json does not give "

@@ -38,6 +38,11 @@ typedef struct psplit_i_value {
   const struct Onnx__TypeProto *declared_type; /* input, output or value_info; NULL if none */
 } psplit_i_value;
 
+/* It has a value before a run: a weight, or the default of an input. */
+static inline bool psplit_i_has_initializer(const psplit_i_value *value) {
+  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
+}
+
 typedef struct psplit_i_node {
   const char *name; /* "" where the file has none */
   const char *op_type;

@@ -45,10 +45,6 @@ static psplit_code defined_twice(psplit_i_graph_builder *b, const psplit_i_graph
                        psplit_i_graph_scope_kind(s), s->graph->name);
 }
 
-static bool has_initializer(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 static psplit_code define_inputs(psplit_i_graph_builder *b, psplit_i_graph_scope *s) {
   psplit_code code = PSPLIT_OK;
   psplit_i_graph *graph = s->graph;
@@ -87,7 +83,7 @@ static psplit_code define_initializers(psplit_i_graph_builder *b, psplit_i_graph
                            psplit_i_graph_scope_kind(s), graph->name);
     psplit_i_value *value;
     PSPLIT_TRY(psplit_i_graph_scope_define(b, s, name, &value));
-    if (has_initializer(value)) return defined_twice(b, s, name);
+    if (psplit_i_has_initializer(value)) return defined_twice(b, s, name);
     value->initializer = (uint32_t)i;
     graph->initializers[graph->n_initializers++] = (uint32_t)(value - s->values.items);
   }
@@ -100,7 +96,7 @@ static psplit_code define_initializers(psplit_i_graph_builder *b, psplit_i_graph
                            psplit_i_graph_scope_kind(s), graph->name);
     psplit_i_value *value;
     PSPLIT_TRY(psplit_i_graph_scope_define(b, s, name, &value));
-    if (has_initializer(value)) return defined_twice(b, s, name);
+    if (psplit_i_has_initializer(value)) return defined_twice(b, s, name);
     value->sparse_initializer = (uint32_t)i;
     graph->n_sparse_initializers++;
   }
@@ -164,7 +160,8 @@ static psplit_code define_output(psplit_i_graph_builder *b, psplit_i_graph_scope
   psplit_i_value *value = NULL;
   const psplit_code code = define_hashed(b, s, one->name, one->bytes, one->hash, &value);
   if (code != PSPLIT_OK) return code;
-  if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE || has_initializer(value))
+  if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE ||
+      psplit_i_has_initializer(value))
     return defined_twice(b, s, value->name);
   value->producer = one->node;
   *one->place = (uint32_t)(value - s->values.items);

@@ -126,13 +126,6 @@ static bool may_move(const psplit_planner *planner, const uint32_t *other) {
   return differs;
 }
 
-/* Whether a node that takes time is computed in several stages. */
-static bool has_copies(const psplit_planner *planner) {
-  for (size_t c = 0; c < planner->copies.n; c++)
-    if (!(planner->node_flags[planner->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
-  return false;
-}
-
 /* The bound knows what copies save, and its split may be better than one that was found without:
  * takes these stages and their copies, if they fit and no stage is as slow as the slowest is now.
  */
@@ -183,7 +176,8 @@ static bool mostly_moves(const psplit_planner *planner) {
  * copies: what it says is told besides. */
 static void tell_without(const psplit_planner *planner, int64_t plain_ns, int64_t value_ns) {
   const int64_t bound_ns = planner->copies_bound_ns; /* 0: the plan says the other one */
-  if (!has_copies(planner) || bound_ns <= 0 || plain_ns <= bound_ns || value_ns <= 0) return;
+  if (!psplit_i_copies_take_time(planner) || bound_ns <= 0 || plain_ns <= bound_ns || value_ns <= 0)
+    return;
   if (plain_ns >= value_ns) {
     psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                  "of the plans without copies that the bound covers, none is faster");
@@ -207,7 +201,7 @@ static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
   /* What holds for all plans holds for those without copies, too. */
   const int64_t plain_ns = planner->plan->lower_bound_ns, before_ns = planner->plan->bottleneck_ns;
   planner->plan_holds = false;
-  if (!has_copies(planner)) psplit_i_pass_nothing_on(planner);
+  if (!psplit_i_copies_take_time(planner)) psplit_i_pass_nothing_on(planner);
   planner->copies_any_way = planner->passes_on;
   PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
   PSPLIT_TRY(try_stages(planner, other, &taken, diag));
@@ -229,7 +223,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (planner->options.objective == PSPLIT_FILL_DRAIN) return PSPLIT_OK; /* of loads as a whole */
   PSPLIT_TRY(replicate(planner, diag));
   if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
-      (has_copies(planner) || mostly_moves(planner)))
+      (psplit_i_copies_take_time(planner) || mostly_moves(planner)))
     PSPLIT_TRY(ask_with_copies(planner, diag));
 out:
   return code;

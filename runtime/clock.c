@@ -10,6 +10,11 @@ int64_t psplit_i_now_ns(void) {
   return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
+int psplit_i_compare_ns(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
 void psplit_i_timed_cond_init(pthread_cond_t *cond) {
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);

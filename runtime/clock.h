@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
+/* For qsort: int64_t, the least first. */
+int psplit_i_compare_ns(const void *a, const void *b);
 
 /* A condition that can be waited for until a time of that clock. */
 void psplit_i_timed_cond_init(pthread_cond_t *cond);

@@ -3,13 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "json_put.h"
 #include "trace_json.h"
-
-static int by_size(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return x < y ? -1 : x > y;
-}
 
 static psplit_stage_report stage_means(const psplit_i_sums *sums) {
   const int64_t n = sums->n_micro_batches ? (int64_t)sums->n_micro_batches : 1;
@@ -35,7 +31,7 @@ static psplit_code add_latency(const psplit_i_timeline *timeline, psplit_diag *d
     }
     latency[m] = end - begin;
   }
-  qsort(latency, n, sizeof *latency, by_size);
+  qsort(latency, n, sizeof *latency, psplit_i_compare_ns);
   if (n) {
     out->latency_median_ns = latency[n / 2];
     out->latency_max_ns = latency[n - 1];

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "clock.h"
 #include "runtime.h"
 
 psplit_code psplit_i_timeline_init(uint32_t n_stages, uint32_t n_micro_batches, psplit_diag *diag,
@@ -47,16 +48,11 @@ void psplit_i_sums_add(psplit_i_sums *sums, const psplit_i_event *e) {
   sums->last_sent_ns = e->sent_ns;
 }
 
-static int by_size(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 void psplit_i_timeline_times(const psplit_i_timeline *timeline, uint32_t stage, int64_t *out_ns) {
   const uint32_t n = psplit_i_timeline_n(timeline);
   for (uint32_t i = 0; i < n; i++) {
     const psplit_i_event *event = psplit_i_timeline_event(timeline, stage, i);
     out_ns[i] = event->done_ns - event->ready_ns;
   }
-  if (n) qsort(out_ns, n, sizeof *out_ns, by_size);
+  if (n) qsort(out_ns, n, sizeof *out_ns, psplit_i_compare_ns);
 }

@@ -36,10 +36,6 @@ static void write_input(psplit_i_json *json, const char *name, const char *from)
   psplit_i_close_row(json);
 }
 
-static bool has_default(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 /* Inputs of the model that a file has a default for; before IR version 4 none can be fed. */
 static void write_optional_again(const psplit_i_layout *layout, const psplit_i_stage *again,
                                  psplit_i_json *json) {
@@ -47,7 +43,7 @@ static void write_optional_again(const psplit_i_layout *layout, const psplit_i_s
   bool any = false;
   if (psplit_i_model_ir_version(layout->forward->model) < 4) return;
   for (uint32_t i = 0; i < again->n_inputs; i++) {
-    if (!has_default(&values[again->inputs[i].value])) continue;
+    if (!psplit_i_has_initializer(&values[again->inputs[i].value])) continue;
     if (!any) psplit_i_json_put_open(json, "optional_inputs", '[');
     any = true;
     write_input(json, again->inputs[i].name, "model");
@@ -69,7 +65,7 @@ static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json
   psplit_i_json_put_uint(json, "nodes", again->n_nodes);
   psplit_i_json_put_open(json, "inputs", '[');
   for (uint32_t i = 0; i < again->n_inputs; i++)
-    if (!has_default(&values[again->inputs[i].value]))
+    if (!psplit_i_has_initializer(&values[again->inputs[i].value]))
       write_input(json, again->inputs[i].name, "model");
   for (uint32_t i = 0; i < stage->n_again_weights; i++)
     write_input(json, psplit_i_trainable_name(layout, stage->again_weights[i]), "weights");
@@ -127,7 +123,7 @@ static void write_backward_input(const psplit_i_layout *layout, uint32_t s,
 static bool any_default(const psplit_i_layout *layout, const psplit_i_stage *backward) {
   const psplit_i_value *values = layout->backward.graph->values;
   for (uint32_t i = 0; i < backward->n_inputs; i++)
-    if (has_default(&values[backward->inputs[i].value])) return true;
+    if (psplit_i_has_initializer(&values[backward->inputs[i].value])) return true;
   return false;
 }
 
@@ -136,7 +132,7 @@ static void write_backward_inputs(const psplit_i_layout *layout, uint32_t s,
                                   psplit_i_json *json) {
   const psplit_i_value *values = layout->backward.graph->values;
   for (uint32_t i = 0; i < backward->n_inputs; i++)
-    if (has_default(&values[backward->inputs[i].value]) == optional)
+    if (psplit_i_has_initializer(&values[backward->inputs[i].value]) == optional)
       write_backward_input(layout, s, &backward->inputs[i], json);
 }
 

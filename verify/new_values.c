@@ -21,15 +21,6 @@ typedef struct comparison {
 
 /* --- bytes --- */
 
-static psplit_code fetch(const psplit_model *model, const psplit_i_payload *payload, uint64_t at,
-                         size_t n, uint8_t *buffer, const uint8_t **out, psplit_diag *diag) {
-  *out = buffer;
-  if (!payload->memory)
-    return psplit_i_model_read(model, payload->file, payload->offset + at, buffer, n, diag);
-  *out = payload->memory + at;
-  return PSPLIT_OK;
-}
-
 static psplit_code same_bytes(comparison *c, const psplit_i_payload *x, const psplit_i_payload *y,
                               bool *out) {
   psplit_code code = PSPLIT_OK;
@@ -38,8 +29,8 @@ static psplit_code same_bytes(comparison *c, const psplit_i_payload *x, const ps
     const size_t n = x->bytes - at < BUFFER_BYTES ? (size_t)(x->bytes - at) : BUFFER_BYTES;
     const uint8_t *a, *b;
     PSPLIT_TRY(psplit_i_go_on(c->cancel, c->diag));
-    PSPLIT_TRY(fetch(c->before, x, at, n, c->buffers, &a, c->diag));
-    PSPLIT_TRY(fetch(c->after, y, at, n, c->buffers + BUFFER_BYTES, &b, c->diag));
+    PSPLIT_TRY(psplit_i_payload_fetch(c->before, x, at, n, c->buffers, &a, c->diag));
+    PSPLIT_TRY(psplit_i_payload_fetch(c->after, y, at, n, c->buffers + BUFFER_BYTES, &b, c->diag));
     *out = memcmp(a, b, n) == 0;
     c->report->compared_bytes += n;
   }

@@ -21,8 +21,9 @@ static bool same_place(const psplit_model *whole, const psplit_model *part,
   return a->device == b->device && a->inode == b->inode && pair->whole.offset == pair->part.offset;
 }
 
-static psplit_code fetch(const psplit_model *model, const psplit_i_payload *payload, uint64_t at,
-                         size_t n, uint8_t *buffer, const uint8_t **out, psplit_diag *diag) {
+psplit_code psplit_i_payload_fetch(const psplit_model *model, const psplit_i_payload *payload,
+                                   uint64_t at, size_t n, uint8_t *buffer, const uint8_t **out,
+                                   psplit_diag *diag) {
   *out = buffer;
   if (!payload->memory)
     return psplit_i_model_read(model, payload->file, payload->offset + at, buffer, n, diag);
@@ -41,8 +42,9 @@ static psplit_code compare_piece(const psplit_model *whole, const psplit_model *
     const size_t step = left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES;
     const uint8_t *a, *b;
     PSPLIT_TRY(psplit_i_go_on(cancel, diag));
-    PSPLIT_TRY(fetch(whole, &pair->whole, at, step, buffers, &a, diag));
-    PSPLIT_TRY(fetch(part, &pair->part, at, step, buffers + BUFFER_BYTES, &b, diag));
+    PSPLIT_TRY(psplit_i_payload_fetch(whole, &pair->whole, at, step, buffers, &a, diag));
+    PSPLIT_TRY(
+      psplit_i_payload_fetch(part, &pair->part, at, step, buffers + BUFFER_BYTES, &b, diag));
     if (memcmp(a, b, step) != 0) {
       size_t byte = 0;
       while (a[byte] == b[byte]) byte++;

@@ -123,10 +123,6 @@ static psplit_code check_elem(psplit_i_proof *p, uint32_t t, const psplit_i_port
 
 /* --- inputs --- */
 
-static bool has_default(const psplit_i_value *value) {
-  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
-}
-
 /* An input that the model gives: declared as in the model, with a default where that has one. */
 static psplit_code check_given(psplit_i_proof *p, uint32_t position, const psplit_i_row *row) {
   psplit_code code = PSPLIT_OK;
@@ -138,11 +134,11 @@ static psplit_code check_given(psplit_i_proof *p, uint32_t position, const pspli
   if (equal)
     PSPLIT_TRY(
       psplit_i_compare(p, PSPLIT_I_GRAPH_INPUT, whole->input, position, input->name, &equal));
-  const bool differs = equal && has_default(whole) != has_default(input);
+  const bool differs = equal && psplit_i_has_initializer(whole) != psplit_i_has_initializer(input);
   if (!equal || (differs && !psplit_i_is_trained(p, input->name)))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": input \"%s\" is not the model's",
                             psplit_i_called(p, p->at), input->name);
-  if (row && row->optional != has_default(whole))
+  if (row && row->optional != psplit_i_has_initializer(whole))
     return PSPLIT_I_DIFFERS(p,
                             "stage %" PRIu32 ": the manifest says that input \"%s\" has %s default",
                             psplit_i_called(p, p->at), input->name, row->optional ? "a" : "no");
@@ -152,7 +148,7 @@ out:
 
 static psplit_code check_received(psplit_i_proof *p, uint32_t position, const psplit_i_row *row) {
   psplit_code code;
-  if (has_default(&p->part->values[p->part->inputs[position]]))
+  if (psplit_i_has_initializer(&p->part->values[p->part->inputs[position]]))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" is received and an initializer",
                             psplit_i_called(p, p->at), row->name);
   if (row->from >= p->at)
@@ -205,7 +201,7 @@ psplit_code psplit_i_check_inputs(psplit_i_proof *p) {
       continue;
     }
     /* Before IR version 4 an input with an initializer cannot be overridden and needs no row. */
-    if (!row && !(has_default(input) && psplit_i_model_ir_version(p->model) < 4))
+    if (!row && !(psplit_i_has_initializer(input) && psplit_i_model_ir_version(p->model) < 4))
       return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest does not list input \"%s\"",
                               psplit_i_called(p, p->at), input->name);
     n_unlisted += !row;
@@ -331,7 +327,7 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "the manifest lists input \"%s\", which is %s", m->inputs[k],
                               input == PSPLIT_NONE ? "none of the model's" : "there only once");
     listed[input] = 1;
-    if ((k >= m->n_needed) != has_default(&p->graph->values[value]))
+    if ((k >= m->n_needed) != psplit_i_has_initializer(&p->graph->values[value]))
       return PSPLIT_I_DIFFERS(p, "the manifest says that input \"%s\" has %s default", m->inputs[k],
                               k >= m->n_needed ? "a" : "no");
     PSPLIT_TRY(
@@ -339,7 +335,7 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
   }
   for (uint32_t i = 0; i < p->graph->n_inputs; i++) {
     const psplit_i_value *input = &p->graph->values[p->graph->inputs[i]];
-    if (!listed[i] && !(has_default(input) && psplit_i_model_ir_version(p->model) < 4))
+    if (!listed[i] && !(psplit_i_has_initializer(input) && psplit_i_model_ir_version(p->model) < 4))
       return PSPLIT_I_DIFFERS(p, "the manifest does not list the model's input \"%s\"",
                               input->name);
   }

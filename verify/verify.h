@@ -61,6 +61,13 @@ typedef struct psplit_i_pair {
   const char *name;             /* of the tensor or node that holds them */
 } psplit_i_pair;
 
+/* n bytes of a payload from `at` on: where they are in memory, or read into buffer[n]. Errors: IO.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_payload_fetch(const psplit_model *model,
+                                                   const psplit_i_payload *payload, uint64_t at,
+                                                   size_t n, uint8_t *buffer, const uint8_t **out,
+                                                   psplit_diag *diag);
+
 typedef PSPLIT_VEC(psplit_i_pair) psplit_i_pairs;
 
 /* Spans of those repeated fields of a graph that the model does not index itself. */

@@ -46,13 +46,6 @@ static psplit_code critical_path(psplit_planner *planner, psplit_diag *diag, int
   return PSPLIT_OK;
 }
 
-/* Is a node that takes time computed in several stages? */
-static bool has_copies(const psplit_planner *planner) {
-  for (size_t c = 0; c < planner->copies.n; c++)
-    if (!(planner->node_flags[planner->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
-  return false;
-}
-
 /* The solver's is for nodes that stand anywhere, which no segments are below. */
 static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, int64_t value_ns,
                                   psplit_diag *diag, psplit_i_bound_of *out_of) {
@@ -118,7 +111,7 @@ static psplit_code bound_split(psplit_planner *planner, psplit_plan *plan, int64
   plan->proved_optimal = solution->proved_optimal && value_ns == solution->objective_ns;
   if (planner->order_chosen) for_all_orders(planner, plan, value_ns);
   const bool asked = planner->copies_bound_ns > 0; /* with copies */
-  if ((asked || value_ns < plan->lower_bound_ns) && has_copies(planner))
+  if ((asked || value_ns < plan->lower_bound_ns) && psplit_i_copies_take_time(planner))
     return bound_with_copies(planner, plan, value_ns, diag, out_of);
   return PSPLIT_OK;
 }

@@ -326,6 +326,12 @@ void psplit_i_copies_sort(psplit_planner *planner) {
     qsort(planner->copies.items, planner->copies.n, sizeof *planner->copies.items, compare_copies);
 }
 
+bool psplit_i_copies_take_time(const psplit_planner *planner) {
+  for (size_t c = 0; c < planner->copies.n; c++)
+    if (!(planner->node_flags[planner->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
+  return false;
+}
+
 bool psplit_i_planner_is_copied(const psplit_planner *planner, uint32_t node, uint32_t stage) {
   size_t low = 0;
   for (size_t high = planner->copies.n; low < high;) {

@@ -278,6 +278,8 @@ static inline uint32_t psplit_i_planner_in_flight(const psplit_planner_options *
 
 /* Puts planner->copies in their order. */
 void psplit_i_copies_sort(psplit_planner *planner);
+/* Whether any of them takes time. */
+bool psplit_i_copies_take_time(const psplit_planner *planner);
 /* Whether the stage holds a copy of a node that another stage owns. O(log copies). */
 bool psplit_i_planner_is_copied(const psplit_planner *planner, uint32_t node, uint32_t stage);
 

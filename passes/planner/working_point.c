@@ -23,11 +23,6 @@ static bool is_of_encoder(const char *name) {
   return strstr(name, "encoder") || strstr(name, "cross");
 }
 
-static bool ends_with(const char *name, const char *ending) {
-  const size_t n = strlen(name), m = strlen(ending);
-  return n >= m && strcmp(name + n - m, ending) == 0;
-}
-
 static int64_t size_of(const psplit_working_point *point, role r) {
   switch (r) {
     case BATCH: return point->batch;
@@ -106,7 +101,7 @@ static void find_batch(taker *t) {
     const psplit_i_vtype *type = psplit_i_shapes_type(t->shapes, graph->inputs[i]);
     const char *name = graph->values[graph->inputs[i]].name;
     if (type->rank >= 2 && !is_of_encoder(name) &&
-        (ends_with(name, "input_ids") || ends_with(name, "inputs_embeds")))
+        (psplit_i_ends_with(name, "input_ids") || psplit_i_ends_with(name, "inputs_embeds")))
       t->batch = psplit_i_dim_name(psplit_i_shapes_dims(t->shapes), type->dims[0]);
   }
 }
@@ -116,10 +111,10 @@ static psplit_code take_named(taker *t, const char *name, const psplit_i_vtype *
   psplit_code code = PSPLIT_OK;
   if (is_of_encoder(name)) return type->rank > 0 ? give(t, name, type->dims[0], BATCH) : PSPLIT_OK;
   for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++) {
-    if (!ends_with(name, RULES[i].ending)) continue;
+    if (!psplit_i_ends_with(name, RULES[i].ending)) continue;
     *io_any |= RULES[i].axes[1] == TOKENS;
     if (type->rank == 1) return give(t, name, type->dims[0], RULES[i].axes[1]);
-    if (type->rank > 2 && !ends_with(name, "inputs_embeds"))
+    if (type->rank > 2 && !psplit_i_ends_with(name, "inputs_embeds"))
       return take_rows(t, name, type, &RULES[i]);
     for (int32_t a = 0; a < type->rank && a < 2; a++)
       PSPLIT_TRY(give(t, name, type->dims[a], RULES[i].axes[a]));

@@ -5,11 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool ends_with(const char *text, const char *end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* All of an open file, malloc'd. */
 static psplit_code read_all(const char *path, int fd, uint64_t bytes, psplit_diag *diag,
                             unsigned char **out) {
@@ -84,8 +79,8 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
   unsigned char *data = NULL;
   uint64_t bytes;
   int fd;
-  const bool npz = ends_with(path, ".npz");
-  if (wanted->is_sequence && !ends_with(path, ".pb"))
+  const bool npz = psplit_i_ends_with(path, ".npz");
+  if (wanted->is_sequence && !psplit_i_ends_with(path, ".pb"))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s: a sequence is read from a .pb, a SequenceProto, as outputs that are "
                          "sequences are written",
@@ -99,9 +94,9 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
   const size_t n = (size_t)bytes;
   if (wanted->is_sequence)
     code = psplit_i_sequence_parse(ort, path, data, n, diag, out);
-  else if (npz || ends_with(path, ".npy"))
+  else if (npz || psplit_i_ends_with(path, ".npy"))
     code = psplit_i_npy_parse(ort, path, data, n, wanted, diag, out);
-  else if (ends_with(path, ".pb"))
+  else if (psplit_i_ends_with(path, ".pb"))
     code = psplit_i_pb_parse(ort, path, data, n, wanted, diag, out);
   else
     code = psplit_i_raw_parse(ort, path, data, n, wanted, diag, out);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "feed_check.h"
 #include "hidden_directory.h"
 #include "profile_watch.h"
@@ -144,11 +145,6 @@ out:
   return code;
 }
 
-static int by_size(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* Warms up, then runs; out_ns[n_micro_batches] gets the times. */
 static psplit_code run_timed(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
                              int64_t *out_ns) {
@@ -161,7 +157,7 @@ static psplit_code run_timed(whole *w, const psplit_i_run_options *options, pspl
 }
 
 void psplit_i_profile_take_times(int64_t *ns, uint32_t n, psplit_i_profile *profile) {
-  qsort(ns, n, sizeof *ns, by_size);
+  qsort(ns, n, sizeof *ns, psplit_i_compare_ns);
   const int64_t slow = ns[3 * (size_t)n / 4];
   profile->least_ns = ns[0];
   profile->median_ns = ns[n / 2];

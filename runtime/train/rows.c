@@ -10,11 +10,6 @@
 
 enum { STRING = 8 };
 
-static bool ends_with(const char *text, const char *end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* An .npy somewhere: n bytes of a file from `offset` on, or of memory. */
 typedef struct source {
   int fd;
@@ -134,8 +129,8 @@ static psplit_code find_source(const char *path, const psplit_i_rows_wanted *wan
   enum { MOST_TIMES = 10 };
   psplit_i_npz_member member;
   *out = (source){.fd = io->fd, .n = n};
-  if (ends_with(path, ".npy")) return PSPLIT_OK;
-  if (!ends_with(path, ".npz"))
+  if (psplit_i_ends_with(path, ".npy")) return PSPLIT_OK;
+  if (!psplit_i_ends_with(path, ".npz"))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s: rows are read from .npy and .npz; write it with numpy.save", path);
   psplit_code code = psplit_i_npz_find(path, io->fd, n, wanted->name, diag, &member);
