@@ -1,5 +1,6 @@
 #include "random_problem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t draw(uint64_t *state) {
@@ -187,6 +188,7 @@ void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t 
                         .overlap = (features & WITH_OVERLAP) && below(state, 2),
                         .stash_1f1b = (features & WITH_STASH) && below(state, 2),
                         .ticks_per_unit = 1};
+  if (p->n_nodes > MAX_NODES) abort(); /* arrays end there: a test asks for too much */
   add_devices(r, state, n_stages, features);
   add_nets(r, state, kind, comm_style, n_forward);
   for (uint32_t v = 0; v < p->n_nodes; v++) {

@@ -406,6 +406,7 @@ static void pairs_cost_no_more_than_is_paid(void **state) {
              .features = kFeatures,
              .n_features = N_FEATURES,
              .nodes = {4, 40},
+             .twins = {4, 28},
              .stages = {2, 3},
              .shared_every = 3};
   while (next_problem(&s, &b)) {
