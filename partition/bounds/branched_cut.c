@@ -9,14 +9,12 @@
  * branch may weigh forces clusters to either side as well. Whatever is still open bounds no less
  * than the least of its branches, so it can stop at any time. */
 #include "branched_cut.h"
+#include "boundary_network.h"
 #include "branches.h"
-#include "flow.h"
 
 #include <string.h>
 
 enum {
-  SOURCE = 0,
-  SINK = 1,
   MULTIPLIERS = 12, /* for a branch */
   STEEPEST = 8,     /* multiplier */
   MOST_SHIFT = 20
@@ -31,10 +29,8 @@ typedef struct cutter {
   const psplit_i_branched_query *query;
   psplit_i_budget *budget;
   psplit_i_arena arena;
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) reached; /* by flow node: on the source's side of the last cut */
+  psplit_i_boundary_network network;
   psplit_i_branches all;
-  uint32_t *place; /* [n] flow node of a cluster */
   downset now, light, heavy;
   int64_t *before, *behind; /* [n] weight of what is free there, with the cluster itself */
   int64_t inside, outside;  /* weight */
@@ -88,62 +84,20 @@ static bool force_by_weight(cutter *c, uint8_t *where) {
 
 /* --- minimum cuts --- */
 
-static void arc(cutter *c, uint32_t from, uint32_t to, int64_t cap) {
-  if (to == SOURCE || from == SINK || from == to || cap <= 0) return;
-  if (!psplit_i_flow_arc_add(&c->flow, from, to, cap)) c->failed = true;
-}
-
-static uint32_t node(cutter *c) {
-  const uint32_t id = psplit_i_flow_node(&c->flow);
-  if (id == PSPLIT_NONE) c->failed = true;
-  return c->failed ? SOURCE : id;
-}
-
-/* Paid when the producer is inside and a consumer is not; a net of the backward pass also when it
- * is the other way round. */
-static void add_net(cutter *c, uint32_t e) {
-  const psplit_i_instance *instance = c->query->instance;
-  const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
-  const uint32_t producer = c->place[instance->net_pin[first]];
-  const int64_t cap = c->query->cost[e] << c->shift;
-  bool apart = false;
-  for (uint32_t k = first + 1; k < end; k++) apart |= c->place[instance->net_pin[k]] != producer;
-  psplit_i_spend(c->budget, end - first);
-  if (!apart) return;
-  if (producer != SINK) {
-    const uint32_t fan = node(c);
-    arc(c, producer, fan, cap);
-    for (uint32_t k = first + 1; k < end; k++)
-      arc(c, fan, c->place[instance->net_pin[k]], PSPLIT_I_INF);
-  }
-  if (producer != SOURCE && !instance->net_forward[e]) {
-    const uint32_t fan = node(c);
-    arc(c, fan, producer, cap);
-    for (uint32_t k = first + 1; k < end; k++)
-      arc(c, c->place[instance->net_pin[k]], fan, PSPLIT_I_INF);
-  }
-}
-
 /* `price` for each tick of the free clusters outside the downset, or, where that is below 0, of
  * those inside. */
 static void build(cutter *c, const uint8_t *where, int64_t price) {
   const psplit_i_instance *instance = c->query->instance;
-  psplit_i_flow_reset(&c->flow);
-  if (node(c) != SOURCE || node(c) != SINK) c->failed = true;
-  for (uint32_t i = 0; i < instance->n; i++)
-    c->place[i] = where[i] == PSPLIT_I_SIDE_FREE     ? node(c)
-                  : where[i] == PSPLIT_I_SIDE_INSIDE ? SOURCE
-                                                     : SINK;
-  for (uint32_t i = 0; i < instance->n && !c->failed; i++) {
-    if (where[i] != PSPLIT_I_SIDE_FREE) continue;
-    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
-      arc(c, c->place[i], c->place[instance->pred[l]], PSPLIT_I_INF);
-    arc(c, SOURCE, c->place[i], price * c->query->weight[i]);
-    arc(c, c->place[i], SINK, -price * c->query->weight[i]);
+  psplit_i_boundary_begin(&c->network, where);
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const int64_t paid = price * c->query->weight[i];
+    if (where[i] == PSPLIT_I_SIDE_FREE)
+      psplit_i_boundary_cluster(&c->network, i, paid < 0 ? -paid : 0, paid > 0 ? paid : 0);
   }
-  for (uint32_t e = 0; e < instance->n_nets && !c->failed; e++)
-    if (c->query->cost[e] > 0) add_net(c, e);
-  psplit_i_spend(c->budget, instance->n + (uint64_t)c->flow.arcs.n);
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const int64_t cost = c->query->cost[e] << c->shift;
+    if (cost > 0) psplit_i_boundary_net(&c->network, e, cost, instance->net_forward[e] ? 0 : cost);
+  }
 }
 
 static bool crosses(const cutter *c, const bool *in, uint32_t e) {
@@ -171,26 +125,16 @@ static void measure(cutter *c, downset *d) {
  * with this price, and *out_whole says whether there was time to find it. */
 static int64_t cut(cutter *c, const uint8_t *where, int64_t price, bool *out_whole) {
   const psplit_i_branched_query *q = c->query;
-  int64_t value = 0, n_free = 0, paid = 0;
-  *out_whole = false;
+  int64_t value, n_free = 0, paid = 0;
   build(c, where, price);
-  if (c->failed || psplit_i_expired(c->budget)) return 0;
-  if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, PSPLIT_I_INF, c->budget, &value)) c->failed = true;
   for (uint32_t i = 0; i < q->closure->n; i++)
     if (where[i] == PSPLIT_I_SIDE_FREE) n_free += q->weight[i];
   if (price > 0) paid = price * (c->inside + n_free - q->low);
   if (price < 0) paid = -price * (q->high - c->inside);
-  c->reached.n = 0;
-  if (!psplit_i_vec_reserve(&c->reached, c->flow.head.n)) c->failed = true;
-  if (c->failed) return 0;
-  const int64_t least =
-    value <= paid ? 0 : (value - paid + (INT64_C(1) << c->shift) - 1) >> c->shift;
-  if (psplit_i_expired(c->budget)) return least;
-  *out_whole = true;
-  if (!psplit_i_flow_side(&c->flow, SOURCE, c->reached.items)) c->failed = true;
-  for (uint32_t i = 0; i < q->closure->n; i++) c->now.in[i] = c->reached.items[c->place[i]];
-  measure(c, &c->now);
-  return least;
+  *out_whole = psplit_i_boundary_cut(&c->network, &value, c->now.in);
+  c->failed |= c->network.failed;
+  if (*out_whole) measure(c, &c->now);
+  return value <= paid ? 0 : (value - paid + (INT64_C(1) << c->shift) - 1) >> c->shift;
 }
 
 static void take(const cutter *c, downset *to) {
@@ -299,18 +243,17 @@ static psplit_code cutter_init(cutter *c) {
   const uint32_t n = c->query->closure->n;
   psplit_i_arena_init(&c->arena, 0);
   psplit_i_branches_init(&c->all, c->query->closure, c->budget);
-  c->place = PSPLIT_NEW(&c->arena, uint32_t, n);
   c->before = PSPLIT_NEW(&c->arena, int64_t, n);
   c->behind = PSPLIT_NEW(&c->arena, int64_t, n);
   c->now.in = PSPLIT_NEW(&c->arena, bool, n);
   c->light.in = PSPLIT_NEW(&c->arena, bool, n);
   c->heavy.in = PSPLIT_NEW(&c->arena, bool, n);
-  return c->arena.failed ? PSPLIT_NOMEM : PSPLIT_OK;
+  if (c->arena.failed) return PSPLIT_NOMEM;
+  return psplit_i_boundary_network_init(&c->network, c->query->instance, c->budget, &c->arena);
 }
 
 static void cutter_fini(cutter *c) {
-  psplit_i_flow_fini(&c->flow);
-  psplit_i_vec_fini(&c->reached);
+  psplit_i_boundary_network_fini(&c->network);
   psplit_i_branches_fini(&c->all);
   psplit_i_arena_fini(&c->arena);
 }

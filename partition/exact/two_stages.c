@@ -16,13 +16,11 @@
 
 #include <string.h>
 
+#include "boundary_network.h"
 #include "branches.h"
 #include "budget.h"
-#include "flow.h"
 
 enum {
-  SOURCE = 0,
-  SINK = 1,
   SHARES = 12,          /* tried for a branch */
   MOST_BITS = 16,       /* of a share, */
   LEAST_BITS = 4,       /* and the least; with fewer, cuts say little */
@@ -51,10 +49,8 @@ typedef struct divider {
   psplit_i_closure closure;
   psplit_i_budget *budget;
   psplit_i_arena arena;
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) reached; /* by flow node: on the source's side of the last cut */
+  psplit_i_boundary_network network;
   psplit_i_branches all;
-  uint32_t *place;          /* [n] flow node of a cluster */
   int64_t *before, *behind; /* [n] times of what is free there, with the cluster itself */
   downset now, light, heavy;
   int64_t sure[2]; /* what both take for messages that cross in the branch for certain */
@@ -141,77 +137,27 @@ static bool force_by_load(divider *d, uint8_t *where) {
 
 /* --- minimum cuts --- */
 
-static void arc(divider *d, uint32_t from, uint32_t to, int64_t cap) {
-  if (to == SOURCE || from == SINK || from == to || cap <= 0) return;
-  if (!psplit_i_flow_arc_add(&d->flow, from, to, cap)) d->failed = true;
-}
-
-static uint32_t node(divider *d) {
-  const uint32_t id = psplit_i_flow_node(&d->flow);
-  if (id == PSPLIT_NONE) d->failed = true;
-  return d->failed ? SOURCE : id;
-}
-
 static int64_t whole_share(const divider *d) { return INT64_C(1) << d->bits; }
 
 static int64_t mixed(const divider *d, int64_t share, int64_t front, int64_t back) {
   return share * front + (whole_share(d) - share) * back;
 }
 
-/* Paid when the producer is inside and a consumer is not; where it can, also the other way
- * round. */
-static void add_net(divider *d, uint32_t e, int64_t share) {
-  const psplit_i_instance *instance = d->instance;
-  const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
-  const uint32_t producer = d->place[instance->net_pin[first]];
-  const int64_t ahead = mixed(d, share, d->ahead[0][e], d->ahead[1][e]);
-  const int64_t back = mixed(d, share, d->back[0][e], d->back[1][e]);
-  bool apart = false;
-  for (uint32_t k = first + 1; k < end; k++) apart |= d->place[instance->net_pin[k]] != producer;
-  psplit_i_spend(d->budget, end - first);
-  if (!apart) return;
-  if (producer != SINK && ahead > 0) {
-    const uint32_t fan = node(d);
-    arc(d, producer, fan, ahead);
-    for (uint32_t k = first + 1; k < end; k++)
-      arc(d, fan, d->place[instance->net_pin[k]], PSPLIT_I_INF);
-  }
-  if (producer != SOURCE && back > 0) {
-    const uint32_t fan = node(d);
-    arc(d, fan, producer, back);
-    for (uint32_t k = first + 1; k < end; k++)
-      arc(d, d->place[instance->net_pin[k]], fan, PSPLIT_I_INF);
-  }
-}
-
-/* The network, and in *out_fixed what clusters on a side take. Times of INF are on no side where
- * they would count: such clusters are forced. */
+/* Times by this share; *out_fixed: what no cut tells. */
 static void build(divider *d, const uint8_t *where, int64_t share, int64_t *out_fixed) {
   const psplit_i_instance *instance = d->instance;
-  psplit_i_flow_reset(&d->flow);
-  if (node(d) != SOURCE || node(d) != SINK) d->failed = true;
-  *out_fixed = 0;
-  for (uint32_t i = 0; i < instance->n; i++)
-    d->place[i] = where[i] == PSPLIT_I_SIDE_FREE     ? node(d)
-                  : where[i] == PSPLIT_I_SIDE_INSIDE ? SOURCE
-                                                     : SINK;
-  for (uint32_t i = 0; i < instance->n && !d->failed; i++) {
-    const int64_t inside = where[i] == PSPLIT_I_SIDE_OUTSIDE ? 0 : share * d->w[0][i];
-    const int64_t outside =
-      where[i] == PSPLIT_I_SIDE_INSIDE ? 0 : (whole_share(d) - share) * d->w[1][i];
-    if (where[i] != PSPLIT_I_SIDE_FREE) {
-      *out_fixed += inside + outside;
-      continue;
-    }
-    const int64_t both = inside < outside ? inside : outside;
-    *out_fixed += both;
-    arc(d, d->place[i], SINK, inside - both);
-    arc(d, SOURCE, d->place[i], outside - both);
-    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
-      arc(d, d->place[i], d->place[instance->pred[l]], PSPLIT_I_INF);
+  *out_fixed = mixed(d, share, d->sure[0], d->sure[1]);
+  psplit_i_boundary_begin(&d->network, where);
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const int64_t inside = where[i] == PSPLIT_I_SIDE_OUTSIDE ? 0 : mixed(d, share, d->w[0][i], 0);
+    const int64_t outside = where[i] == PSPLIT_I_SIDE_INSIDE ? 0 : mixed(d, share, 0, d->w[1][i]);
+    *out_fixed += where[i] != PSPLIT_I_SIDE_FREE
+                    ? inside + outside
+                    : psplit_i_boundary_cluster(&d->network, i, inside, outside);
   }
-  for (uint32_t e = 0; e < instance->n_nets && !d->failed; e++) add_net(d, e, share);
-  psplit_i_spend(d->budget, instance->n + (uint64_t)d->flow.arcs.n);
+  for (uint32_t e = 0; e < instance->n_nets; e++)
+    psplit_i_boundary_net(&d->network, e, mixed(d, share, d->ahead[0][e], d->ahead[1][e]),
+                          mixed(d, share, d->back[0][e], d->back[1][e]));
 }
 
 static bool is_split(const divider *d, const downset *s) {
@@ -253,22 +199,12 @@ static void measure(divider *d, downset *s) {
 /* What no split of the branch is below, by this share; d->now is the cheapest downset by it, and
  * *out_whole says whether there was time to find it. */
 static int64_t cut(divider *d, const uint8_t *where, int64_t share, bool *out_whole) {
-  int64_t value = 0, fixed;
-  *out_whole = false;
+  int64_t value, fixed;
   build(d, where, share, &fixed);
-  fixed += mixed(d, share, d->sure[0], d->sure[1]);
-  if (d->failed || psplit_i_expired(d->budget)) return 0;
-  if (!psplit_i_flow_run(&d->flow, SOURCE, SINK, PSPLIT_I_INF, d->budget, &value)) d->failed = true;
-  d->reached.n = 0;
-  if (!psplit_i_vec_reserve(&d->reached, d->flow.head.n)) d->failed = true;
-  if (d->failed) return 0;
-  const int64_t least = (value + fixed + whole_share(d) - 1) >> d->bits;
-  if (psplit_i_expired(d->budget)) return least;
-  *out_whole = true;
-  if (!psplit_i_flow_side(&d->flow, SOURCE, d->reached.items)) d->failed = true;
-  for (uint32_t i = 0; i < d->instance->n; i++) d->now.in[i] = d->reached.items[d->place[i]];
-  measure(d, &d->now);
-  return least;
+  *out_whole = psplit_i_boundary_cut(&d->network, &value, d->now.in);
+  d->failed |= d->network.failed;
+  if (*out_whole) measure(d, &d->now);
+  return (value + fixed + whole_share(d) - 1) >> d->bits;
 }
 
 static void take(const divider *d, downset *to) {
@@ -407,7 +343,6 @@ static psplit_code divider_init(divider *d) {
     d->ahead[k] = PSPLIT_NEW(&d->arena, int64_t, n_nets);
     d->back[k] = PSPLIT_NEW(&d->arena, int64_t, n_nets);
   }
-  d->place = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->before = PSPLIT_NEW(&d->arena, int64_t, n);
   d->behind = PSPLIT_NEW(&d->arena, int64_t, n);
   d->now.in = PSPLIT_NEW(&d->arena, bool, n);
@@ -416,12 +351,14 @@ static psplit_code divider_init(divider *d) {
   d->best = PSPLIT_NEW(&d->arena, bool, n);
   if (d->arena.failed) return PSPLIT_NOMEM;
   find_costs(d);
+  const psplit_code code =
+    psplit_i_boundary_network_init(&d->network, d->instance, d->budget, &d->arena);
+  if (code != PSPLIT_OK) return code;
   return psplit_i_closure_make(d->instance, d->budget, &d->closure);
 }
 
 static void divider_fini(divider *d) {
-  psplit_i_flow_fini(&d->flow);
-  psplit_i_vec_fini(&d->reached);
+  psplit_i_boundary_network_fini(&d->network);
   psplit_i_branches_fini(&d->all);
   psplit_i_closure_fini(&d->closure);
   psplit_i_arena_fini(&d->arena);
