@@ -8,6 +8,7 @@
 #include "keep_state.h"
 #include "methods.h"
 #include "request.h"
+#include "units.h"
 
 /* First stage that needs more than its device has; n_stages where all fit. */
 static uint32_t first_too_large(const psplit_planner *planner) {
@@ -46,18 +47,12 @@ static const char *name_of_node(const psplit_planner *planner, uint32_t node) {
   return *n->name || !n->n_outputs ? n->name : name_of_value(planner, n->outputs[0]);
 }
 
-/* Bytes as people read them in an error: whole MiB or KiB where that loses little. */
-static const char *amount(uint64_t bytes, char out[32]) {
-  static const char *const UNITS[] = {"B", "KiB", "MiB"};
-  const uint32_t unit = bytes >= UINT64_C(10) << 20 ? 2 : bytes >= UINT64_C(10) << 10 ? 1 : 0;
-  snprintf(out, 32, "%" PRIu64 " %s", bytes >> 10 * unit, UNITS[unit]);
-  return out;
-}
-
 /* Says what does not fit where, and what would. `solved`: the plan is the best that was found. */
 static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_i_fit *fit,
                              psplit_diag *diag) {
-  char need[32], weights[32], activations[32], stash[32], buffers[32], workspace[32], limit[32];
+  char need[PSPLIT_I_UNIT_BYTES], weights[PSPLIT_I_UNIT_BYTES], activations[PSPLIT_I_UNIT_BYTES];
+  char stash[PSPLIT_I_UNIT_BYTES], buffers[PSPLIT_I_UNIT_BYTES], workspace[PSPLIT_I_UNIT_BYTES];
+  char limit[PSPLIT_I_UNIT_BYTES];
   char advice[PSPLIT_DIAG_BYTES / 2];
   uint64_t largest = 0;
   for (uint32_t s = 0; s < planner->options.n_stages; s++)
@@ -67,7 +62,8 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     snprintf(advice, sizeof advice,
              "no number of stages fits: node \"%s\" and what must stay with it need %s, the "
              "largest tensor there is \"%s\"",
-             name_of_node(planner, fit->blocking_node), amount(fit->blocking_bytes, need),
+             name_of_node(planner, fit->blocking_node),
+             psplit_i_in_bytes(fit->blocking_bytes, need),
              name_of_value(planner, fit->blocking_value));
   else if (fit->n_stages != planner->options.n_stages)
     snprintf(advice, sizeof advice, "%" PRIu32 " stages would fit%s", fit->n_stages,
@@ -80,19 +76,21 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "memory: no split into %" PRIu32
                          " stage%s fits the devices, of which the largest has %s; %s",
-                         s, s == 1 ? "" : "s", amount(largest, limit), advice);
+                         s, s == 1 ? "" : "s", psplit_i_in_bytes(largest, limit), advice);
   const psplit_plan_stage *stage = &planner->plan->stages[s];
-  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                       "memory: stage %" PRIu32
-                       " needs %s (weights %s, activations %s,%s%s%s buffers %s, workspace %s) and "
-                       "device %s has %s; %s",
-                       s, amount(stage->memory_bytes, need), amount(stage->weight_bytes, weights),
-                       amount(stage->peak_activation_bytes, activations),
-                       planner->options.training ? " stash " : "",
-                       planner->options.training ? amount(stage->stash_bytes, stash) : "",
-                       planner->options.training ? "," : "", amount(stage->buffer_bytes, buffers),
-                       amount(stage->workspace_bytes, workspace), stage->device,
-                       amount(psplit_devices_memory_bytes(planner->devices, s), limit), advice);
+  return psplit_i_fail(
+    diag, PSPLIT_INFEASIBLE,
+    "memory: stage %" PRIu32
+    " needs %s (weights %s, activations %s,%s%s%s buffers %s, workspace %s) and "
+    "device %s has %s; %s",
+    s, psplit_i_in_bytes(stage->memory_bytes, need),
+    psplit_i_in_bytes(stage->weight_bytes, weights),
+    psplit_i_in_bytes(stage->peak_activation_bytes, activations),
+    planner->options.training ? " stash " : "",
+    planner->options.training ? psplit_i_in_bytes(stage->stash_bytes, stash) : "",
+    planner->options.training ? "," : "", psplit_i_in_bytes(stage->buffer_bytes, buffers),
+    psplit_i_in_bytes(stage->workspace_bytes, workspace), stage->device,
+    psplit_i_in_bytes(psplit_devices_memory_bytes(planner->devices, s), limit), advice);
 }
 
 /* Numbers groups in another topological order: by the stage that the solver gave them, then as they
