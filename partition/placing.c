@@ -168,16 +168,9 @@ static psplit_code brute(psplit_i_placing *p) {
 
 static const placement_steps STEPS[PSPLIT_I_N_METHODS] = {
 #define STRIP(...) __VA_ARGS__
-#define PSPLIT_I_BOUND(...)
 #define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
   [PSPLIT_I_SOLVER_##id] = {STRIP placement},
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
 #undef STRIP
 };
 

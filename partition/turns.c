@@ -304,16 +304,9 @@ static psplit_code chain_first(psplit_i_solver_state *a) {
 
 static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
 #define STRIP(...) __VA_ARGS__
-#define PSPLIT_I_BOUND(...)
 #define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
   [PSPLIT_I_SOLVER_##id] = {STRIP stages},
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
 #undef STRIP
 };
 

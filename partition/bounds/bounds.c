@@ -13,14 +13,7 @@ enum { STAGES = PSPLIT_I_STAGES, PLACEMENT = PSPLIT_I_PLACEMENT, LATENCY = PSPLI
 static const row ROWS[PSPLIT_I_N_METHODS] = {
 #define PSPLIT_I_BOUND(id, name, does, of, when, share, rate, run) \
   [PSPLIT_I_BOUND_##id] = {psplit_i_bound_##run, of, PSPLIT_I_##when, share, rate},
-#define PSPLIT_I_SOLVER(...)
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
 };
 
 psplit_i_variant psplit_i_variant_of(const psplit_partition_options *options) {

@@ -51,13 +51,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_bound_ask(psplit_i_method method,
 #define PSPLIT_I_BOUND(id, name, does, of, when, share, rate, run)                    \
   PSPLIT_MUST_USE psplit_code psplit_i_bound_##run(const psplit_i_bound_query *query, \
                                                    psplit_i_budget *budget, int64_t *inout_bound);
-#define PSPLIT_I_SOLVER(...)
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
 
 #endif

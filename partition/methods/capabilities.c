@@ -2,23 +2,14 @@
 #include "base.h"
 #include "methods.h"
 
-#define PSPLIT_I_FEATURE(id, name)
 #define PSPLIT_I_TAKES(id, cells) [PSPLIT_I_##id] = (cells),
-#define PSPLIT_I_REFUSED(...)
 static const char *const CELLS[PSPLIT_I_N_METHODS] = {
 #include "capabilities.def"
 };
-#undef PSPLIT_I_TAKES
-#undef PSPLIT_I_REFUSED
 
 enum {
-#undef PSPLIT_I_FEATURE
 #define PSPLIT_I_FEATURE(id, name) id = 1 << PSPLIT_I_FEATURE_##id,
-#define PSPLIT_I_TAKES(...)
-#define PSPLIT_I_REFUSED(...)
 #include "capabilities.def"
-#undef PSPLIT_I_FEATURE
-#undef PSPLIT_I_REFUSED
 };
 
 typedef struct refused {
@@ -27,12 +18,8 @@ typedef struct refused {
 } refused;
 
 static const refused REFUSED[] = {
-#define PSPLIT_I_FEATURE(...)
 #define PSPLIT_I_REFUSED(id, others, message) {id, others, message},
 #include "capabilities.def"
-#undef PSPLIT_I_FEATURE
-#undef PSPLIT_I_TAKES
-#undef PSPLIT_I_REFUSED
 };
 
 static bool any_node(const uint32_t *of, uint32_t n) {

@@ -10,12 +10,7 @@ static const psplit_method METHODS[] = {
 #define PSPLIT_I_SOLVER(id, title, may_be_asked, text, stages, placement) \
   {may_be_asked, title, text},
 #define PSPLIT_I_NAME(id, what, title, text) {PSPLIT_METHOD_##what, title, text},
-#define PSPLIT_I_RULE(id)
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
 };
 
 enum { N_NAMED = sizeof METHODS / sizeof *METHODS };
@@ -40,9 +35,6 @@ psplit_i_method psplit_i_solver_asked(const char *name) {
 const char psplit_i_solvers_asked[] = ""
 #define INSIDE(name)
 #define ASKED(name) ", " name
-#define PSPLIT_I_BOUND(...)
 #define PSPLIT_I_SOLVER(id, title, may_be_asked, ...) may_be_asked(title)
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
 #include "methods.def"
   ;

@@ -11,22 +11,13 @@ typedef enum psplit_i_method {
 #define PSPLIT_I_NAME(id, ...) PSPLIT_I_##id,
 #define PSPLIT_I_RULE(id) PSPLIT_I_RULE_##id,
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
   PSPLIT_I_N_METHODS, /* and no method */
 } psplit_i_method;
 
 /* What a problem and its options have; sets are bits. */
 typedef enum psplit_i_feature {
 #define PSPLIT_I_FEATURE(id, name) PSPLIT_I_FEATURE_##id,
-#define PSPLIT_I_TAKES(...)
-#define PSPLIT_I_REFUSED(...)
 #include "capabilities.def"
-#undef PSPLIT_I_FEATURE
-#undef PSPLIT_I_TAKES
-#undef PSPLIT_I_REFUSED
   PSPLIT_I_N_FEATURES,
 } psplit_i_feature;
 

@@ -30,14 +30,7 @@ enum { MOST_WRONG = 20, MOST_ENUMERATED = 14, MOST_IN_LATTICE = 36 };
 
 static const psplit_i_method BOUNDS[] = {
 #define PSPLIT_I_BOUND(id, ...) PSPLIT_I_BOUND_##id,
-#define PSPLIT_I_SOLVER(...)
-#define PSPLIT_I_NAME(...)
-#define PSPLIT_I_RULE(...)
 #include "methods.def"
-#undef PSPLIT_I_BOUND
-#undef PSPLIT_I_SOLVER
-#undef PSPLIT_I_NAME
-#undef PSPLIT_I_RULE
 };
 
 /* Of an answer. */
