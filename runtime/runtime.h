@@ -4,6 +4,7 @@
  *   phases.c           several splits as one pipeline
  *   feed.c, feed_shape.c, feed_check.c, made_input.c
  *                      inputs of the model: files, the caller, made numbers
+ *   loss_text.c        what a manifest says of a loss
  *   records.c          files that hold one tensor after another
  *   outputs.c          outputs to files
  *   queue.c            bundles of tensors in bounded queues

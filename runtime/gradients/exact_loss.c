@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loss_text.h"
+
 enum { FLOAT = 1, INT32 = 6, INT64 = 7, DOUBLE = 11 };
 
 /* Of rounding, to a whole number of units, what is expected. */
@@ -33,47 +35,38 @@ static const char *only_output(const psplit_i_manifest *m) {
   return n == 1 ? only : "";
 }
 
-static void take_entry(psplit_i_exact_loss *loss, const char *key, const char *value,
-                       const char **prediction, const char **target) {
-  if (strcmp(key, "logits") == 0 || strcmp(key, "prediction") == 0) *prediction = value;
-  if (strcmp(key, "labels") == 0 || strcmp(key, "target") == 0) *target = value;
-  if (strcmp(key, "axis") == 0) loss->axis = strtoll(value, NULL, 10);
-  if (strcmp(key, "ignore") == 0) {
-    loss->ignored = strtoll(value, NULL, 10);
-    loss->ignores = true;
-  }
+/* The slot of what the text names, or of `unnamed`. */
+static psplit_code find_named(const psplit_i_train_pass *pass, psplit_i_loss_word word,
+                              const char *unnamed, psplit_diag *diag, uint32_t *out) {
+  char *name = word.at ? strndup(word.at, word.n) : strdup(unnamed);
+  const psplit_code code = name ? find_slot(pass, name, diag, out) : psplit_i_nomem(diag);
+  free(name);
+  return code;
 }
 
 psplit_code psplit_i_exact_loss_find(const psplit_i_train_pass *pass, psplit_diag *diag,
                                      psplit_i_exact_loss *out) {
   static const char *const KINDS[] = {"", "mse", "bce-with-logits", "softmax-cross-entropy"};
   const psplit_i_manifest *m = &pass->pipe->manifest;
+  const char *text = m->training->loss;
   psplit_code code = PSPLIT_OK;
   psplit_i_exact_loss loss = {.axis = 1, .prediction = PSPLIT_NONE, .target = PSPLIT_NONE};
-  char *copy = m->training->loss ? strdup(m->training->loss) : NULL;
   *out = loss;
-  if (!m->training->loss) return PSPLIT_OK;
-  if (!copy) return psplit_i_nomem(diag);
-  char *rest = strchr(copy, ':');
-  if (rest) *rest++ = '\0';
+  if (!text) return PSPLIT_OK;
   for (int k = PSPLIT_I_LOSS_SQUARES; k <= PSPLIT_I_LOSS_CLASSES; k++)
-    if (strcmp(copy, KINDS[k]) == 0) loss.kind = (psplit_i_loss_kind)k;
-  const char *prediction = only_output(m);
-  const char *target = loss.kind == PSPLIT_I_LOSS_SQUARES ? "target" : "labels";
-  while (rest && *rest) {
-    char *entry = rest, *value;
-    rest = strchr(entry, ',');
-    if (rest) *rest++ = '\0';
-    value = strchr(entry, '=');
-    if (!value) continue;
-    *value++ = '\0';
-    take_entry(&loss, entry, value, &prediction, &target);
-  }
-  PSPLIT_TRY(find_slot(pass, prediction, diag, &loss.prediction));
-  PSPLIT_TRY(find_slot(pass, target, diag, &loss.target));
+    if (psplit_i_loss_is(text, KINDS[k])) loss.kind = (psplit_i_loss_kind)k;
+  const psplit_i_loss_word axis = psplit_i_loss_value(text, "axis", NULL);
+  const psplit_i_loss_word ignored = psplit_i_loss_value(text, "ignore", NULL);
+  if (axis.at) loss.axis = strtoll(axis.at, NULL, 10);
+  loss.ignores = ignored.at != NULL;
+  if (loss.ignores) loss.ignored = strtoll(ignored.at, NULL, 10);
+  PSPLIT_TRY(find_named(pass, psplit_i_loss_value(text, "logits", "prediction"), only_output(m),
+                        diag, &loss.prediction));
+  PSPLIT_TRY(find_named(pass, psplit_i_loss_value(text, "labels", "target"),
+                        loss.kind == PSPLIT_I_LOSS_SQUARES ? "target" : "labels", diag,
+                        &loss.target));
   if (loss.prediction != PSPLIT_NONE && loss.target != PSPLIT_NONE) *out = loss;
 out:
-  free(copy);
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arrays.h"
+#include "loss_text.h"
 
 static uint32_t find_input(const psplit_i_manifest *m, const char *name) {
   for (uint32_t i = 0; i < m->n_inputs; i++)
@@ -133,33 +134,12 @@ out:
 
 /* --- classes --- */
 
-/* The value of KEY=VALUE in "method:KEY=VALUE,...": its bytes; NULL: it is not there. */
-static const char *loss_word(const char *text, const char *key, size_t *out_n) {
-  const size_t n_key = strlen(key);
-  const char *at = strchr(text, ':');
-  while (at) {
-    const char *word = at + 1;
-    *out_n = strcspn(word, ",");
-    if (*out_n > n_key && strncmp(word, key, n_key) == 0 && word[n_key] == '=') {
-      *out_n -= n_key + 1;
-      return word + n_key + 1;
-    }
-    at = strchr(word, ',');
-  }
-  return NULL;
-}
-
-static bool is_word(const char *name, const char *word, size_t n) {
-  return strlen(name) == n && memcmp(name, word, n) == 0;
-}
-
 /* The output of the model that has the logits: the one that is named, or the first. */
 static const psplit_i_manifest_value *find_logits(const psplit_i_manifest *m) {
-  size_t n = 0;
-  const char *word = loss_word(m->training->loss, "logits", &n);
+  const psplit_i_loss_word word = psplit_i_loss_value(m->training->loss, "logits", NULL);
   for (uint32_t i = 0; i < m->n_outputs; i++)
-    if (word ? is_word(m->outputs[i], word, n)
-             : strcmp(m->outputs[i], m->training->loss_tensor) != 0)
+    if (word.at ? psplit_i_loss_word_is(word, m->outputs[i])
+                : strcmp(m->outputs[i], m->training->loss_tensor) != 0)
       return &m->output_values[i];
   return NULL;
 }
@@ -167,26 +147,23 @@ static const psplit_i_manifest_value *find_logits(const psplit_i_manifest *m) {
 /* ONNX Runtime 1.30 takes a negative label for a class counted from the end, and says of one that
  * is too large neither row nor value. */
 static void find_labels(psplit_i_feeding *f) {
-  static const char METHOD[] = "softmax-cross-entropy:";
   const psplit_i_manifest *m = f->manifest;
   const char *loss = m->training->loss;
-  size_t n = 0;
   f->labels = PSPLIT_NONE;
-  if (!loss || strncmp(loss, METHOD, sizeof METHOD - 1) != 0) return;
+  if (!loss || !psplit_i_loss_is(loss, "softmax-cross-entropy")) return;
   const psplit_i_manifest_value *logits = find_logits(m);
-  const char *word = loss_word(loss, "axis", &n);
+  psplit_i_loss_word word = psplit_i_loss_value(loss, "axis", NULL);
   const int32_t rank = logits ? logits->shape.rank : -1;
-  int64_t axis = word ? strtoll(word, NULL, 10) : 1;
+  int64_t axis = word.at ? strtoll(word.at, NULL, 10) : 1;
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank || logits->shape.dims[axis].value < 0) return;
   f->n_classes = logits->shape.dims[axis].value;
-  if ((word = loss_word(loss, "ignore", &n))) {
-    f->ignores = true;
-    f->ignored = strtoll(word, NULL, 10);
-  }
-  if (!(word = loss_word(loss, "labels", &n))) return;
-  for (uint32_t i = 0; i < m->n_inputs; i++)
-    if (is_word(m->inputs[i], word, n)) f->labels = i;
+  word = psplit_i_loss_value(loss, "ignore", NULL);
+  f->ignores = word.at != NULL;
+  if (f->ignores) f->ignored = strtoll(word.at, NULL, 10);
+  word = psplit_i_loss_value(loss, "labels", NULL);
+  for (uint32_t i = 0; word.at && i < m->n_inputs; i++)
+    if (psplit_i_loss_word_is(word, m->inputs[i])) f->labels = i;
 }
 
 static psplit_code check_labels(const psplit_i_feeding *f, psplit_i_feed_set set,
