@@ -283,8 +283,8 @@ static uint32_t first_steps(const psplit_i_solver_state *a) {
 /* Whether a few orders are tried first, as the exact program may decide at once: most problems are
  * proved from there, in less time than more orders take. */
 static bool soon_proved(const psplit_i_solver_state *a) {
-  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
-  return all && a->instance.n <= PSPLIT_I_LARGE && !psplit_i_pairs_count(&a->instance);
+  return psplit_i_state_asks_all(a) && a->instance.n <= PSPLIT_I_LARGE &&
+         !psplit_i_pairs_count(&a->instance);
 }
 
 static psplit_code slice_first(psplit_i_solver_state *a) {
@@ -298,8 +298,7 @@ static psplit_code search_first(psplit_i_solver_state *a) {
 }
 
 static psplit_code chain_first(psplit_i_solver_state *a) {
-  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
-  return all ? psplit_i_state_cut_chain(a) : PSPLIT_OK;
+  return psplit_i_state_asks_all(a) ? psplit_i_state_cut_chain(a) : PSPLIT_OK;
 }
 
 static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {

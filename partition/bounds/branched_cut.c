@@ -147,15 +147,10 @@ static void take(const cutter *c, downset *to) {
  * on its side of the weight asked for; else the lightest or heaviest there is. */
 static void recall(cutter *c, const psplit_i_branch *b, downset *end, uint8_t which, int64_t low,
                    int64_t high) {
-  const uint32_t n = c->query->closure->n;
-  for (uint32_t i = 0; i < n; i++)
-    end->in[i] = b->where[i] == PSPLIT_I_SIDE_INSIDE ||
-                 (b->where[i] == PSPLIT_I_SIDE_FREE && (b->ends[i] & which) != 0);
+  psplit_i_branch_recall(&c->all, b, which, end->in);
   measure(c, end);
   if (end->weight >= low && end->weight <= high) return;
-  for (uint32_t i = 0; i < n; i++)
-    end->in[i] = which == PSPLIT_I_END_LIGHT ? b->where[i] == PSPLIT_I_SIDE_INSIDE
-                                             : b->where[i] != PSPLIT_I_SIDE_OUTSIDE;
+  psplit_i_branch_extreme(&c->all, b, which, end->in);
   measure(c, end);
 }
 

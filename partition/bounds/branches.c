@@ -89,6 +89,20 @@ bool psplit_i_branch_divide(psplit_i_branches *all, psplit_i_branch out[2], bool
   return true;
 }
 
+void psplit_i_branch_recall(const psplit_i_branches *all, const psplit_i_branch *branch,
+                            uint8_t which, bool *in) {
+  for (uint32_t i = 0; i < all->closure->n; i++)
+    in[i] = branch->where[i] == PSPLIT_I_SIDE_INSIDE ||
+            (branch->where[i] == PSPLIT_I_SIDE_FREE && (branch->ends[i] & which) != 0);
+}
+
+void psplit_i_branch_extreme(const psplit_i_branches *all, const psplit_i_branch *branch,
+                             uint8_t which, bool *in) {
+  for (uint32_t i = 0; i < all->closure->n; i++)
+    in[i] = which == PSPLIT_I_END_LIGHT ? branch->where[i] == PSPLIT_I_SIDE_INSIDE
+                                        : branch->where[i] != PSPLIT_I_SIDE_OUTSIDE;
+}
+
 bool psplit_i_branch_force(const psplit_i_branches *all, uint8_t *where, uint32_t cluster,
                            psplit_i_side to) {
   const psplit_i_closure *closure = all->closure;

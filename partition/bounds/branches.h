@@ -47,6 +47,13 @@ bool psplit_i_branch_open(psplit_i_branches *all, psplit_i_branch *branch, const
  * memory. */
 bool psplit_i_branch_divide(psplit_i_branches *all, psplit_i_branch out[2], bool out_possible[2]);
 
+/* in[n]: its end of the branch that it is a half of, as far as that fits here. */
+void psplit_i_branch_recall(const psplit_i_branches *all, const psplit_i_branch *branch,
+                            uint8_t which, bool *in);
+/* in[n]: the smallest of all (PSPLIT_I_END_LIGHT), or the largest. */
+void psplit_i_branch_extreme(const psplit_i_branches *all, const psplit_i_branch *branch,
+                             uint8_t which, bool *in);
+
 /* Puts a cluster on a side with all that has to go along; false where some of it is on the other.
  */
 bool psplit_i_branch_force(const psplit_i_branches *all, uint8_t *where, uint32_t cluster,

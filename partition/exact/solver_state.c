@@ -76,6 +76,10 @@ psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a) {
 
 void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps) { a->spent += n_steps; }
 
+bool psplit_i_state_asks_all(const psplit_i_solver_state *a) {
+  return a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
+}
+
 bool psplit_i_state_done(const psplit_i_solver_state *a) {
   if (a->best.value >= PSPLIT_I_INF) return psplit_i_expired(a->request->budget);
   return a->result->bound >= a->best.value || a->best.value <= a->request->enough ||

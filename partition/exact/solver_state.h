@@ -91,6 +91,8 @@ void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *as
                          psplit_i_method by);
 /* Adds steps to what the solvers have taken. */
 void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps);
+/* Whether all solvers have their turns. */
+bool psplit_i_state_asks_all(const psplit_i_solver_state *a);
 /* Whether bound and value are close enough, or time is out. */
 bool psplit_i_state_done(const psplit_i_solver_state *a);
 

@@ -216,15 +216,10 @@ static void take(const divider *d, downset *to) {
 /* The end of a branch that this one is a half of, as far as it fits here, where its front still is
  * the smaller (PSPLIT_I_END_LIGHT) or the larger; else the smallest or largest downset there is. */
 static void recall(divider *d, const psplit_i_branch *b, downset *end, uint8_t which) {
-  const uint32_t n = d->instance->n;
-  for (uint32_t i = 0; i < n; i++)
-    end->in[i] = b->where[i] == PSPLIT_I_SIDE_INSIDE ||
-                 (b->where[i] == PSPLIT_I_SIDE_FREE && (b->ends[i] & which) != 0);
+  psplit_i_branch_recall(&d->all, b, which, end->in);
   measure(d, end);
   if ((end->front < end->back) == (which == PSPLIT_I_END_LIGHT)) return;
-  for (uint32_t i = 0; i < n; i++)
-    end->in[i] = which == PSPLIT_I_END_LIGHT ? b->where[i] == PSPLIT_I_SIDE_INSIDE
-                                             : b->where[i] != PSPLIT_I_SIDE_OUTSIDE;
+  psplit_i_branch_extreme(&d->all, b, which, end->in);
   measure(d, end);
 }
 
@@ -449,8 +444,7 @@ psplit_code psplit_i_two_stages(const psplit_i_instance *instance,
 
 static psplit_code ask(psplit_i_solver_state *a, uint32_t share) {
   int64_t least;
-  const bool all = a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
-  if (!all || a->automaton.n_stages != 2 || a->instance.n > MOST_CLUSTERS ||
+  if (!psplit_i_state_asks_all(a) || a->automaton.n_stages != 2 || a->instance.n > MOST_CLUSTERS ||
       psplit_i_state_done(a) || a->best.value >= PSPLIT_I_INF ||
       !psplit_i_takes(PSPLIT_I_SOLVER_TWO_STAGES, a->automaton.features))
     return PSPLIT_OK;
