@@ -34,6 +34,15 @@ void print_tensor(const psplit_i_tensor *tensor, char *out, size_t size) {
                              value->strings[i].n ? value->strings[i].bytes : "");
 }
 
+Onnx__TensorProto shaped_proto(int32_t type, int64_t *dims, size_t n_dims) {
+  Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
+  proto.n_dims = n_dims;
+  proto.dims = dims;
+  proto.has_data_type = true;
+  proto.data_type = type;
+  return proto;
+}
+
 made_bytes packed_proto(const Onnx__TensorProto *proto) {
   made_bytes out = {malloc(onnx__tensor_proto__get_packed_size(proto) + 1), 0};
   assert_non_null(out.at);

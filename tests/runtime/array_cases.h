@@ -14,6 +14,8 @@ enum { INT4 = 22 };
 void expect_read(psplit_code code, const psplit_diag *diag, psplit_code wanted, const char *says);
 /* The numbers of a tensor, or its strings, as "1 2.5" and "a|b", cut at `size` - 1. */
 void print_tensor(const psplit_i_tensor *tensor, char *out, size_t size);
+/* Without numbers yet; dims[n_dims] stay the caller's. */
+Onnx__TensorProto shaped_proto(int32_t type, int64_t *dims, size_t n_dims);
 /* A .pb file of it. */
 made_bytes packed_proto(const Onnx__TensorProto *proto);
 /* Reads such a file named "f" for an input of type `wanted`; *out is the caller's, or NULL. */

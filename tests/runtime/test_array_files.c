@@ -404,17 +404,13 @@ static void no_memory_is_told(void **state) {
   (void)state;
   static int64_t dims[] = {2};
   ProtobufCBinaryData strings[] = {{3, (uint8_t *)"one"}, {3, (uint8_t *)"two"}};
-  Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
+  Onnx__TensorProto proto = shaped_proto(STRING, dims, 1);
   const psplit_i_array_wanted numbers = {.data_type = I64,
                                          .n_dims = PSPLIT_NONE,
                                          .safe_casts = true},
                               texts = {.data_type = STRING, .n_dims = PSPLIT_NONE};
   const made_bytes turned = make_headed(1, HEAD(">u2", "True", "(2, 1)"), "\0\1\0\2", 4),
                    words = make_headed(1, HEAD("<U1", "False", "(2,)"), "A\0\0\0B\0\0\0", 8);
-  proto.n_dims = 1;
-  proto.dims = dims;
-  proto.has_data_type = true;
-  proto.data_type = STRING;
   proto.n_string_data = 2;
   proto.string_data = strings;
   const made_bytes file = packed_proto(&proto);
