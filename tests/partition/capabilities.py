@@ -18,7 +18,7 @@ INPUT = "what a problem may be"
 ANOTHER = "another problem is made, without it"
 EFFORT = "how long a step takes"
 READERS = {
-    "partition/baselines.c": INPUT, "partition/check.c": LOADS, "partition/check_transfers.c": LOADS, "partition/feasible.c": ANOTHER, "partition/placing.c": EFFORT, "partition/placing_start.c": ANOTHER,
+    "partition/contiguous/baselines.c": INPUT, "partition/check/check.c": LOADS, "partition/check/check_transfers.c": LOADS, "partition/contiguous/feasible.c": ANOTHER, "partition/placing/placing.c": EFFORT, "partition/placing/placing_start.c": ANOTHER,
     "partition/solve.c": INPUT, "partition/instance/assignment.c": LOADS,
     "partition/instance/automaton.c": LOADS, "partition/instance/automaton.h": LOADS,
     "partition/instance/device_merge.c": INPUT, "partition/instance/instance.c": LOADS,
@@ -30,7 +30,7 @@ READERS = {
     "partition/search/contraction.c": LOADS, "partition/search/link_guess.c": LOADS,
     "partition/search/local_search.c": LOADS, "partition/exact/exact.c": LOADS,
     "partition/exact/receiver_groups.c": LOADS, "partition/exact/latency_block_options.c": LOADS,
-    "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous.c": ANOTHER,
+    "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous/contiguous.c": ANOTHER,
     "partition/certificate/digest.c": INPUT, "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
     "partition/certificate/ways.c": LOADS, "partition/certificate/ways.h": LOADS,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
