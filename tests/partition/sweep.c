@@ -111,6 +111,43 @@ bound_tally hold_bound(sweep *s, psplit_i_method method, bound_function asked, i
   return tally;
 }
 
+/* Each cluster with each: all splits into stages of as many cut as much. */
+static psplit_problem *each_with_each(uint32_t n_clusters, uint32_t n_stages, uint32_t time_ns) {
+  char text[4096];
+  int n = snprintf(text, sizeof text,
+                   "{\"format\": \"psplit-problem\", \"version\": 1, \"comm\": \"p2p\","
+                   " \"devices\": [{\"name\": \"d\", \"class\": 0, \"count\": %u}], \"nodes\": [",
+                   n_stages);
+  for (uint32_t i = 0; i < n_clusters; i++)
+    n += snprintf(text + n, sizeof text - (size_t)n, "%s{\"id\": %u, \"time_ns\": %u}",
+                  i ? "," : "", i, time_ns);
+  n += snprintf(text + n, sizeof text - (size_t)n, "], \"tensors\": [");
+  for (uint32_t i = 0; i < n_clusters; i++)
+    for (uint32_t j = i + 1; j < n_clusters; j++)
+      n += snprintf(text + n, sizeof text - (size_t)n,
+                    "%s{\"producer\": %u, \"consumers\": [%u], \"send_ns\": 1, \"recv_ns\": 1}",
+                    j > 1 ? "," : "", i, j);
+  n += snprintf(text + n, sizeof text - (size_t)n, "]}");
+  assert_true((size_t)n < sizeof text);
+  return parsed_problem(text);
+}
+
+void expect_tight(bound_function asked, uint32_t n_clusters, uint32_t n_stages, uint32_t time_ns,
+                  int64_t best) {
+  static bed b;
+  int64_t solved = 0;
+  psplit_problem *p = each_with_each(n_clusters, n_stages, time_ns);
+  b.r.problem = *p;
+  assert_true(bed_take(&b));
+  assert_true(proved_best(&b, &solved));
+  assert_int_equal(solved, best);
+  const int64_t average = b.automaton.total_omega / n_stages;
+  for (int64_t value = best; value <= best + 1; value++)
+    assert_int_equal(bound_by(&b, asked, value, average), best);
+  bed_fini(&b);
+  psplit_problem_destroy(p);
+}
+
 int64_t some_split(bed *b, uint32_t n_steps) {
   const psplit_i_local_search_options quickly = {
     .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = n_steps};

@@ -65,6 +65,11 @@ typedef struct bound_tally {
 bound_tally hold_bound(sweep *s, psplit_i_method method, bound_function asked, int first_limit,
                        int n_limits, bool from_average);
 
+/* Holds that a method says the optimum itself, in ns, of clusters that each take so much and send
+ * 1 ns to each one behind them: a bound that is too high by 1 is above it. */
+void expect_tight(bound_function asked, uint32_t n_clusters, uint32_t n_stages, uint32_t time_ns,
+                  int64_t best);
+
 /* Any split, on the bed, after so many steps of local search; its value, INF where none is
  * found. */
 int64_t some_split(bed *b, uint32_t n_steps);

@@ -431,6 +431,14 @@ static void no_split_is_below(void **state) {
   assert_true(t.n_asked > percent(30) && t.n_raised > percent(7));
 }
 
+/* What is said of four clusters, or six, is said to the last nanosecond. */
+static void it_may_be_the_optimum(void **state) {
+  (void)state;
+  expect_tight(psplit_i_bound_balls, 4, 2, 10, 24);
+  expect_tight(psplit_i_bound_balls, 6, 3, 10, 28);
+  expect_tight(psplit_i_bound_balls, 6, 2, 100, 309);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(balls_hold_for_every_division),
@@ -439,6 +447,7 @@ int main(void) {
     cmocka_unit_test(some_balls_do_where_time_is_short),
     cmocka_unit_test(pairs_cost_no_more_than_is_paid),
     cmocka_unit_test(no_split_is_below),
+    cmocka_unit_test(it_may_be_the_optimum),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

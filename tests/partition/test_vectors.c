@@ -165,11 +165,19 @@ static void no_split_is_below(void **state) {
   assert_true(t.n_left_out == 0 && t.n_asked > percent(60) && t.n_raised > percent(14));
 }
 
+/* What is said of six clusters is said to the last nanosecond. */
+static void it_may_be_the_optimum(void **state) {
+  (void)state;
+  expect_tight(psplit_i_bound_vectors, 6, 3, 100, 208);
+  expect_tight(psplit_i_bound_vectors, 6, 2, 100, 309);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_division_cuts_less),
     cmocka_unit_test(prices_that_are_too_large_prove_nothing),
     cmocka_unit_test(no_split_is_below),
+    cmocka_unit_test(it_may_be_the_optimum),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
