@@ -108,6 +108,7 @@ static void times_are_sorted(void **state) {
     }
   }
   left_behind = A_FAILURE;
+  n_run = N_RUNS;
   psplit_diag diag = {0};
   assert_int_equal(psplit_i_profile_time_stages(NULL, &pipe, &options, &diag, NULL),
                    PSPLIT_INVALID);

@@ -19,7 +19,7 @@ void add_bytes(made_bytes *to, const void *from, size_t n) {
 
 void add_number(made_bytes *to, uint64_t value, size_t width) {
   for (size_t i = 0; i < width; i++) {
-    const unsigned char byte = (unsigned char)(value >> 8 * i);
+    const unsigned char byte = i < sizeof value ? (unsigned char)(value >> 8 * i) : 0;
     add_bytes(to, &byte, 1);
   }
 }

@@ -25,7 +25,7 @@ INT64 = 7
 # ModelProto and GraphProto; NodeProto; AttributeProto; TensorProto.
 IR, GRAPH, OPSETS, METADATA, FUNCTIONS = 1, 7, 8, 14, 25
 NODE, INITIALIZER, INPUT, OUTPUT, VALUE_INFO, ANNOTATION = 1, 5, 11, 12, 13, 14
-N_INPUT, N_OUTPUT, N_NAME, N_OP, N_ATTRIBUTE, N_DOMAIN = 1, 2, 3, 4, 5, 7
+N_INPUT, N_OUTPUT, N_NAME, N_OP, N_ATTRIBUTE, N_DOC, N_DOMAIN = 1, 2, 3, 4, 5, 6, 7
 FUTURE = 4000
 
 
@@ -80,7 +80,7 @@ main (float[n,8] x, bool flag) => (float[n,8] b3, float[32,n,8] y) @{
       [make_inner] inner = Relu (t)
     }>
   }, else_branch = main () => (float[n,8] negative) {
-    [make_negative] negative = Neg (a4)
+    [make_negative] negative = Neg (a4) @{doc_string: "of a node"}
   }>
   [make_b3] b3 = Sub (b2, b1)
   [make_b4] b4 = Add (b3, k)
@@ -248,6 +248,16 @@ def deep_alpha(main):
 
 def body_weight(main):
     main.edit(INITIALIZER, lambda each: each.set(9, flipped(each.first(9))))
+    return main
+
+
+def last_field_behind(main):
+    """The last field of the body's first node stands behind it: a field of the body that nobody knows."""
+    at = next(i for i, (key, _) in enumerate(main.fields) if key >> 3 == NODE)
+    inner = Message(main.fields[at][1])
+    last = inner.fields.pop()
+    assert last == [N_DOC << 3 | 2, b"of a node"]
+    main.fields[at:at + 1] = [[main.fields[at][0], inner.bytes()], last]
     return main
 
 
@@ -489,6 +499,9 @@ MUTANTS = [
      lambda s: s.manifest["stages"][1].__setitem__("duplicated_nodes", 5), (MISMATCH,), "stage 1"),
     ("an attribute inside a nested body", None,
      lambda s: s.node(1, "b2", nested_body("then_branch", deep_alpha)), (MISMATCH,), "make_b2"),
+    ("a field of a node that stands behind it", None,
+     lambda s: s.node(1, "b2", lambda each: in_attribute(each, "else_branch", 6, last_field_behind)),
+     (MISMATCH,), "make_b2"),
     ("a byte of an initializer of a nested body", None,
      lambda s: s.node(1, "b2", nested_body("else_branch", body_weight)), (MISMATCH,), "make_b2"),
     ("a node's inputs the other way round", None,
