@@ -141,7 +141,7 @@ static bool classes(const psplit_i_exact_loss *loss, const psplit_i_tensor_view 
 bool psplit_i_exact_loss_value(const psplit_i_train_pass *pass, const psplit_i_exact_loss *loss,
                                double *out_value, double *out_grain) {
   psplit_i_tensor_view x, t;
-  double grain;
+  double grain = 0;
   if (loss->kind == PSPLIT_I_LOSS_OTHER) return false;
   if (!look(pass, loss->prediction, &x) || !look(pass, loss->target, &t) || !is_real(&x))
     return false;

@@ -159,6 +159,7 @@ static psplit_planner *of_many(const psplit_model *model, uint32_t n, uint32_t n
     snprintf(names[s], sizeof names[s], "%s", out[s]);
     out[s] = names[s];
   }
+  psplit_devices_destroy(devices);
   return planner;
 }
 
