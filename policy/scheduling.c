@@ -49,13 +49,14 @@ psplit_code psplit_i_schedule_rollout(const psplit_policy_learner *l, const pspl
   const psplit_items *in = &c->items;
   const uint32_t k = in->n_stages, samples = l->options.batch;
   uint32_t n = 0;
-  int64_t *ns = calloc((size_t)4 * k, sizeof *ns), *back = ns + k, step = 0;
+  int64_t *ns = calloc((size_t)4 * k, sizeof *ns), step = 0;
   uint64_t *bytes = calloc((size_t)2 * k, sizeof *bytes);
   if (!ns || !bytes) {
     free(ns);
     free(bytes);
     return psplit_i_nomem(diag);
   }
+  int64_t *back = ns + k;
   for (uint32_t i = 0; has_backward(c) && i < in->n_items; i++) {
     const uint32_t s = stages->stage[i];
     const int64_t time = in->time_ns[(size_t)stages->type[s] * in->n_items + i];

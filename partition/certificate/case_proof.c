@@ -127,10 +127,11 @@ static psplit_code divide(psplit_i_case_search *p, bool *out_any) {
   const size_t most = 2 * (size_t)n_before;
   psplit_code code = PSPLIT_NOMEM;
   PSPLIT_VEC(psplit_i_cell) next = {0};
-  uint32_t *part_of = malloc((most + n_before) * sizeof *part_of), *now = part_of + most;
+  uint32_t *part_of = malloc((most + n_before) * sizeof *part_of);
   bool *is_new = malloc(most * sizeof *is_new);
   *out_any = false;
   if (!part_of || !is_new || !psplit_i_vec_reserve(&next, most)) goto out;
+  uint32_t *now = part_of + most;
   for (uint32_t i = 0; i < n_before; i++) {
     psplit_i_cell parts[2] = {p->list.items[i]};
     uint32_t n_parts = 1;
