@@ -21,6 +21,14 @@ static inline void psplit_i_json_put_uint(psplit_i_json *json, const char *key, 
   psplit_i_json_key(json, key);
   psplit_i_json_uint(json, value);
 }
+/* PSPLIT_NONE is null. */
+static inline void psplit_i_json_put_id(psplit_i_json *json, const char *key, uint32_t id) {
+  psplit_i_json_key(json, key);
+  if (id == PSPLIT_NONE)
+    psplit_i_json_null(json);
+  else
+    psplit_i_json_uint(json, id);
+}
 static inline void psplit_i_json_put_double(psplit_i_json *json, const char *key, double value) {
   psplit_i_json_key(json, key);
   psplit_i_json_double(json, value);

@@ -222,14 +222,6 @@ static void write_transfers(const psplit_i_split *split, psplit_i_json *json) {
   psplit_i_json_close(json, ']');
 }
 
-static void stage_or_null(psplit_i_json *json, const char *key, uint32_t stage) {
-  psplit_i_json_key(json, key);
-  if (stage == PSPLIT_NONE)
-    psplit_i_json_null(json);
-  else
-    psplit_i_json_uint(json, stage);
-}
-
 static void write_states(const psplit_plan *plan, psplit_i_json *json) {
   psplit_i_json_put_open(json, "state", '[');
   for (uint32_t i = 0; i < plan->n_states; i++) {
@@ -238,8 +230,8 @@ static void write_states(const psplit_plan *plan, psplit_i_json *json) {
     json->compact = true;
     key_string(json, "output", state->output);
     key_string(json, "input", state->input);
-    stage_or_null(json, "writer", state->writer);
-    stage_or_null(json, "reader", state->reader);
+    psplit_i_json_put_id(json, "writer", state->writer);
+    psplit_i_json_put_id(json, "reader", state->reader);
     psplit_i_json_put_bool(json, "shared_buffer", state->shared_buffer);
     psplit_i_json_key(json, "bytes");
     if (state->bytes_known)

@@ -2,15 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "feed_check.h"
+#include "name_list.h"
 #include "state_names.h"
-
-static bool ends_with(const char *name, const char *end) {
-  const size_t n = strlen(name), m = strlen(end);
-  return n >= m && strcasecmp(name + n - m, end) == 0;
-}
 
 /* How exporters call inputs that follow from the tokens (optimum, ONNX Runtime's model builder,
  * transformers.js). */
@@ -39,7 +34,7 @@ static psplit_i_role role_of(const char *name) {
                                        "vision",  "video", "audio"};
   if (HAS_WORD(name, OTHERS)) return PSPLIT_I_ROLE_OTHER;
   for (size_t i = 0; i < sizeof ROLES / sizeof ROLES[0]; i++)
-    if (ends_with(name, ROLES[i].end)) return ROLES[i].role;
+    if (psplit_i_name_ends(name, ROLES[i].end)) return ROLES[i].role;
   return PSPLIT_I_ROLE_OTHER;
 }
 

@@ -181,6 +181,7 @@ static inline void with_text(psplit_i_at *at, const char *name, const char *valu
 
 #define sub(at, a, b) op2(at, "Sub", a, b)
 #define mul(at, a, b) op2(at, "Mul", a, b)
+static inline ref times(psplit_i_at *at, ref a, double b) { return mul(at, a, number(at, b)); }
 #define quotient(at, a, b) op2(at, "Div", a, b)
 static inline ref neg(psplit_i_at *at, ref a) { return op1(at, "Neg", a); }
 #define product(at, a, b) op2(at, "MatMul", a, b)

@@ -10,7 +10,6 @@ static ref greater(psplit_i_at *at, ref a, double b) {
   return op2(at, "Greater", a, number(at, b));
 }
 static ref less(psplit_i_at *at, ref a, double b) { return op2(at, "Less", a, number(at, b)); }
-static ref times(psplit_i_at *at, ref a, double b) { return mul(at, a, number(at, b)); }
 static ref plus(psplit_i_at *at, ref a, double b) { return add(at, a, number(at, b)); }
 static ref square(psplit_i_at *at, ref a) { return mul(at, a, a); }
 /* 1 - a */

@@ -2,8 +2,6 @@
  * precision in float32, as the operators do: squares of what is above 256 are beyond it. */
 #include "rule.h"
 
-static ref times(psplit_i_at *at, ref a, double b) { return mul(at, a, number(at, b)); }
-
 /* x minus its mean over the axes, and one over its standard deviation. */
 typedef struct normalised {
   ref centred, inverse, unit; /* unit = centred * inverse */

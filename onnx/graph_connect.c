@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
 #include "graph_order.h"
 #include "graph_scope.h"
 
@@ -25,13 +26,8 @@ out:
   return code;
 }
 
-static int compare_ids(const void *a, const void *b) {
-  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 static void sort_ids(uint32_t *ids, uint32_t n) {
-  if (n) qsort(ids, n, sizeof *ids, compare_ids);
+  if (n) qsort(ids, n, sizeof *ids, psplit_i_compare_u32);
 }
 
 /* Sorts, drops repeats and what `inputs` already names; the new count. Sorts `inputs` too. */

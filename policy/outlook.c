@@ -79,20 +79,13 @@ static void add(double *difference, uint32_t from, uint32_t to, double ns) {
   difference[to + 1] -= ns;
 }
 
-static int64_t least_of(const psplit_items *in, const int64_t *table, uint32_t e) {
-  int64_t least = table[e];
-  for (uint32_t t = 1; t < in->n_types; t++)
-    if (table[(size_t)t * in->n_nets + e] < least) least = table[(size_t)t * in->n_nets + e];
-  return least;
-}
-
 /* Who pays for a net at which cut: the producer's stage, if one stage reaches from there to the
  * cut, and that of each consumer likewise. */
 static void count_net(psplit_i_outlook *o, uint32_t e) {
   const psplit_items *in = o->view->items;
   const uint32_t from = o->place[in->net_pin[in->net_off[e]]];
-  const double send = (double)least_of(in, in->send_ns, e);
-  const double recv = (double)least_of(in, in->recv_ns, e);
+  const double send = (double)psplit_i_least_of(in, in->send_ns, e);
+  const double recv = (double)psplit_i_least_of(in, in->recv_ns, e);
   uint32_t n = 0;
   for (uint32_t k = in->net_off[e] + 1; k < in->net_off[e + 1]; k++)
     o->sorted[n++] = o->place[in->net_pin[k]];

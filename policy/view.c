@@ -119,14 +119,6 @@ static void find_stuck(psplit_i_view *v) {
   }
 }
 
-/* Least transfer time of a net over the types. */
-static int64_t least_of(const psplit_items *in, const int64_t *table, uint32_t e) {
-  int64_t least = table[e];
-  for (uint32_t t = 1; t < in->n_types; t++)
-    if (table[(size_t)t * in->n_nets + e] < least) least = table[(size_t)t * in->n_nets + e];
-  return least;
-}
-
 /* before and behind: longest paths of least times to the item and from it, itself included. */
 static void describe(const psplit_i_view *v, const double *before, const double *behind,
                      psplit_i_real *x) {
@@ -144,7 +136,8 @@ static void describe(const psplit_i_view *v, const double *before, const double 
     uint32_t n_forbidden = 0;
     for (uint32_t e = in->inc_off[i]; e < in->inc_off[i + 1]; e++) {
       const uint32_t net = in->inc[e] / 2;
-      const double ns = (double)least_of(in, in->inc[e] % 2 ? in->send_ns : in->recv_ns, net);
+      const double ns =
+        (double)psplit_i_least_of(in, in->inc[e] % 2 ? in->send_ns : in->recv_ns, net);
       if (in->inc[e] % 2)
         send += ns;
       else

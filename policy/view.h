@@ -30,4 +30,15 @@ enum { PSPLIT_I_N_FIXED_ORDERS = 3, PSPLIT_I_N_ORDERS = 8 };
 PSPLIT_MUST_USE psplit_code psplit_i_view_init(psplit_i_view *view, const psplit_items *items,
                                                uint32_t order, psplit_i_arena *arena);
 
+/* The least that a net takes on any type: table[n_types * n_nets] is send_ns or recv_ns. */
+static inline int64_t psplit_i_least_of(const psplit_items *items, const int64_t *table,
+                                        uint32_t net) {
+  int64_t least = table[net];
+  for (uint32_t t = 1; t < items->n_types; t++) {
+    const int64_t ns = table[(size_t)t * items->n_nets + net];
+    if (ns < least) least = ns;
+  }
+  return least;
+}
+
 #endif

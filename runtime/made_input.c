@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "casts.h"
+#include "name_list.h"
 
 enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16 };
 
@@ -62,11 +63,6 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
   return code;
 }
 
-static bool ends_with(const char *name, const char *end) {
-  const size_t n = strlen(name), m = strlen(end);
-  return n >= m && strcasecmp(name + n - m, end) == 0;
-}
-
 static bool begins_with(const char *name, const char *start) {
   return strncasecmp(name, start, strlen(start)) == 0;
 }
@@ -92,7 +88,7 @@ static const struct {
 
 static int named(const char *name) {
   for (size_t i = 0; i < sizeof NAMED / sizeof NAMED[0]; i++)
-    if (ends_with(name, NAMED[i].end)) return NAMED[i].what;
+    if (psplit_i_name_ends(name, NAMED[i].end)) return NAMED[i].what;
   return -1;
 }
 
@@ -102,7 +98,7 @@ void psplit_i_sequence_sizes_look(psplit_i_sequence_sizes *sizes, const char *na
   if (cache && n_dims >= 3 && !sizes->past && !strstr(name, "encoder") && dims[n_dims - 2] > 0)
     sizes->past = dims[n_dims - 2]; /* ..., positions, numbers of a head */
   if (cache || named(name) >= 0 || n_dims < 2 || dims[1] <= 0) return;
-  if (!sizes->tokens || ends_with(name, "input_ids")) sizes->tokens = dims[1];
+  if (!sizes->tokens || psplit_i_name_ends(name, "input_ids")) sizes->tokens = dims[1];
 }
 
 static psplit_i_made range_of(double value) {

@@ -4,16 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name_list.h"
+
 typedef struct transfer {
   uint64_t tag;
   uint32_t from, to, output, input;
 } transfer;
-
-static uint32_t find_name(const char *const *names, uint32_t n, const char *name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return PSPLIT_NONE;
-}
 
 static psplit_code find_model_inputs(psplit_i_pipe *p, psplit_diag *diag) {
   const psplit_i_manifest *m = &p->manifest;
@@ -25,7 +21,7 @@ static psplit_code find_model_inputs(psplit_i_pipe *p, psplit_diag *diag) {
     if (!found) return psplit_i_nomem(diag);
     for (uint32_t i = 0; i < stage->n_inputs; i++)
       found[i] = stage->inputs[i].from == PSPLIT_I_FROM_MODEL
-                   ? find_name(m->inputs, m->n_inputs, stage->inputs[i].tensor)
+                   ? psplit_i_name_find(m->inputs, m->n_inputs, stage->inputs[i].tensor)
                    : PSPLIT_NONE;
   }
   return PSPLIT_OK;
@@ -41,7 +37,8 @@ static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
     if (!found) return psplit_i_nomem(diag);
     for (uint32_t o = 0; o < stage->n_outputs; o++) {
       const psplit_i_row *row = &stage->outputs[o];
-      found[o] = row->to_model ? find_name(m->outputs, m->n_outputs, row->tensor) : PSPLIT_NONE;
+      found[o] =
+        row->to_model ? psplit_i_name_find(m->outputs, m->n_outputs, row->tensor) : PSPLIT_NONE;
       if (row->to_model && found[o] == PSPLIT_NONE)
         return psplit_i_fail(diag, PSPLIT_INVALID,
                              "pipeline.json: stage %" PRIu32

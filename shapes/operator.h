@@ -32,6 +32,12 @@ uint32_t psplit_i_operator_row(const char *domain, const char *op_type);
 
 /* Class of an operator by name, without shapes; OTHER for one without a row. O(1). */
 psplit_op_class psplit_i_op_class(const char *domain, const char *op_type);
+/* Products of matrices, and what is made of them: devices may have units of their own for these. */
+static inline bool psplit_i_is_product(psplit_op_class op_class) {
+  return op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
+         op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
+         op_class == PSPLIT_CLASS_RNN;
+}
 /* Whether its results are dear to compute again, as "recompute": "heavy" means it; so are those of
  * one without a row. O(1). */
 bool psplit_i_op_is_heavy(const char *domain, const char *op_type);

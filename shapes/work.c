@@ -189,32 +189,25 @@ static bool is_depthwise(const psplit_i_site *at, const psplit_i_rule *rule) {
          psplit_i_dim_high(at->dims, weights->dims[1]) <= DEPTHWISE_CHANNELS;
 }
 
-/* Products of matrices, and what is made of them. */
-static bool is_product(psplit_op_class op_class) {
-  return op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
-         op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
-         op_class == PSPLIT_CLASS_RNN;
-}
-
 /* Products with weights of 8 bits are computed in their type: whether that has a sign decides which
  * instructions there are. */
 static int32_t compute_type(const psplit_i_site *at, psplit_op_class op_class,
                             const psplit_i_rule *rule) {
   enum { UINT8 = 2, INT8 = 3 };
   const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
-  if (is_product(op_class) && rule && rule->flops != PSPLIT_FLOPS_NBITS) {
+  if (psplit_i_is_product(op_class) && rule && rule->flops != PSPLIT_FLOPS_NBITS) {
     const bool behind_scales = rule->flops == PSPLIT_FLOPS_QCONV ||
                                rule->flops == PSPLIT_FLOPS_QMATMUL ||
                                rule->flops == PSPLIT_FLOPS_QGEMM;
     const int32_t weights = psplit_i_elem(at, behind_scales ? 3 : 1);
     if (weights == UINT8 || weights == INT8) return weights;
   }
-  return is_product(op_class) && in ? in : out ? out : in;
+  return psplit_i_is_product(op_class) && in ? in : out ? out : in;
 }
 
 /* Classes whose nodes are worth a model's time, by themselves, when there is much data. */
 static bool is_heavy(const psplit_i_rule *rule, psplit_op_class op_class) {
-  return !rule || is_product(op_class) || rule->flops == PSPLIT_FLOPS_DFT;
+  return !rule || psplit_i_is_product(op_class) || rule->flops == PSPLIT_FLOPS_DFT;
 }
 
 static psplit_i_node_cost node_cost(psplit_i_costs *costs, psplit_i_scope *scope, uint32_t id) {

@@ -115,13 +115,6 @@ static int format_by_ending(request *r) {
   return 0;
 }
 
-/* Options that stand in tables of their own. */
-static bool parse_shared(request *r, int id, char *argument) {
-  bool taken;
-  if (!training_option(&PROGRAM, &r->training, id, argument, &taken)) return false;
-  return taken || plan_option(&PROGRAM, &r->plan, id, argument);
-}
-
 static bool parse_option(request *r, int id, char *argument) {
   int which;
   switch (id) {
@@ -147,7 +140,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_TRACE: r->trace = argument; return true;
     case OPT_FOLD: r->view.fold = true; return true;
     case OPT_FORCE: r->force = true; return true;
-    default: return parse_shared(r, id, argument);
+    default: return plan_or_training_option(&PROGRAM, &r->training, &r->plan, id, argument);
   }
 }
 

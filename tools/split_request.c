@@ -102,13 +102,6 @@ static const cli PROGRAM = {
   "proved)",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-/* Options that stand in tables of their own. */
-static bool parse_shared(split_request *r, int id, char *argument) {
-  bool taken;
-  if (!training_option(&PROGRAM, &r->training, id, argument, &taken)) return false;
-  return taken || plan_option(&PROGRAM, &r->plan, id, argument);
-}
-
 static bool parse_color(split_request *r, const char *text) {
   int which;
   if (!cli_choice(&PROGRAM, "color", text, &which)) return false;
@@ -172,7 +165,7 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_FORCE: r->emit.replace = true; return true;
     case OPT_NO_SYNC: r->emit.no_sync = true; return true;
     case OPT_CLEAN: r->clean = argument; return true;
-    default: return parse_shared(r, id, argument);
+    default: return plan_or_training_option(&PROGRAM, &r->training, &r->plan, id, argument);
   }
 }
 

@@ -93,6 +93,13 @@ bool training_option(const cli *program, training_options *o, int id, const char
   return good;
 }
 
+bool plan_or_training_option(const cli *program, training_options *options, plan_options *plan,
+                             int id, char *argument) {
+  bool taken;
+  if (!training_option(program, options, id, argument, &taken)) return false;
+  return taken || plan_option(program, plan, id, argument);
+}
+
 int training_check(const cli *program, const training_options *o) {
   if (o->given && !o->enabled) return cli_usage(program, "--%s needs --training", o->given);
   if ((o->lower && strcmp(o->lower, "-") == 0) || (o->info && strcmp(o->info, "-") == 0))

@@ -5,6 +5,7 @@
 #include <psplit/training.h>
 
 #include "cli.h"
+#include "plan_options.h"
 
 enum {
   TRAINING = 4000,
@@ -74,6 +75,9 @@ void training_options_init(training_options *options);
 /* Takes one of these options; *out_taken: whether `id` is one. False after an error line. */
 bool training_option(const cli *program, training_options *options, int id, const char *argument,
                      bool *out_taken);
+/* Takes one of these, or of plan_options.h. False after an error line, or where `id` is neither. */
+bool plan_or_training_option(const cli *program, training_options *options, plan_options *plan,
+                             int id, char *argument);
 /* Whether they go together: 0, or an exit status after an error line. */
 int training_check(const cli *program, const training_options *options);
 /* --lower-gradient: writes the file, and says how many nodes there were. */

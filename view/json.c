@@ -5,14 +5,6 @@
 #include "promise.h"
 #include "view.h"
 
-static void id_or_null(psplit_i_json *json, const char *key, uint32_t id) {
-  psplit_i_json_key(json, key);
-  if (id == PSPLIT_NONE)
-    psplit_i_json_null(json);
-  else
-    psplit_i_json_uint(json, id);
-}
-
 static void uint_or_null(psplit_i_json *json, const char *key, bool known, uint64_t number) {
   psplit_i_json_key(json, key);
   if (known)
@@ -57,8 +49,8 @@ void psplit_i_view_json_nodes(psplit_i_json *json, const psplit_snapshot *s) {
     psplit_i_json_put_string(json, "name", node->name);
     psplit_i_json_put_string(json, "op", node->op_type);
     psplit_i_json_put_string(json, "domain", node->domain);
-    id_or_null(json, "supernode", node->group);
-    id_or_null(json, "stage", node->stage);
+    psplit_i_json_put_id(json, "supernode", node->group);
+    psplit_i_json_put_id(json, "stage", node->stage);
     psplit_i_json_put_bool(json, "constant", node->flags & PSPLIT_SNAPSHOT_NODE_FREE);
     psplit_i_json_put_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
     if (node->flags & PSPLIT_SNAPSHOT_NODE_DATA)
@@ -86,7 +78,7 @@ void psplit_i_view_json_values(psplit_i_json *json, const psplit_snapshot *s) {
     key_uint(json, "id", v);
     psplit_i_json_put_string(json, "name", value->name);
     psplit_i_json_put_string(json, "type", value->type);
-    id_or_null(json, "producer", value->producer);
+    psplit_i_json_put_id(json, "producer", value->producer);
     psplit_i_json_put_bool(json, "constant", value->is_constant);
     psplit_i_json_put_bool(json, "input", value->is_input);
     psplit_i_json_put_bool(json, "output", value->is_output);
@@ -106,7 +98,7 @@ void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s) {
     key_uint(json, "id", g);
     psplit_i_json_put_string(json, "title", group->title);
     psplit_i_json_put_string(json, "kind", group->kind);
-    id_or_null(json, "stage", group->stage);
+    psplit_i_json_put_id(json, "stage", group->stage);
     psplit_i_json_key(json, "cost_ns");
     if (costs)
       psplit_i_json_int(json, group->cost_ns);
@@ -170,9 +162,9 @@ void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s) {
     const psplit_snapshot_note *note = &s->notes[n];
     open_line(json);
     psplit_i_json_put_string(json, "pass", note->pass);
-    id_or_null(json, "operator", note->node);
-    id_or_null(json, "supernode",
-               note->node == PSPLIT_NONE ? PSPLIT_NONE : s->nodes[note->node].group);
+    psplit_i_json_put_id(json, "operator", note->node);
+    psplit_i_json_put_id(json, "supernode",
+                         note->node == PSPLIT_NONE ? PSPLIT_NONE : s->nodes[note->node].group);
     psplit_i_json_put_string(json, "text", note->text);
     close_line(json);
   }
@@ -187,8 +179,8 @@ static void put_states(psplit_i_json *json, const psplit_snapshot *s) {
     open_line(json);
     psplit_i_json_put_string(json, "output", s->values[state->output].name);
     psplit_i_json_put_string(json, "input", input->name);
-    id_or_null(json, "writer", state->writer);
-    id_or_null(json, "reader", state->reader);
+    psplit_i_json_put_id(json, "writer", state->writer);
+    psplit_i_json_put_id(json, "reader", state->reader);
     psplit_i_json_put_bool(json, "shared_buffer", state->shared_buffer);
     psplit_i_json_put_bool(json, "named", state->named);
     uint_or_null(json, "bytes", input->bytes_known, input->bytes);
@@ -259,9 +251,9 @@ static void put_headline(psplit_i_json *json, const psplit_plan *plan) {
   }
   if (!data->matters) return;
   psplit_i_promise_open_data(json, data);
-  id_or_null(json, "operator", data->heaviest);
+  psplit_i_json_put_id(json, "operator", data->heaviest);
   key_uint(json, "transfers", data->n_transfers);
-  id_or_null(json, "transfer", data->largest);
+  psplit_i_json_put_id(json, "transfer", data->largest);
   psplit_i_json_close(json, '}');
 }
 

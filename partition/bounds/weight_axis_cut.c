@@ -11,6 +11,7 @@
  * Weighed, a cut knows besides what its downset weighs, by Lagrange's multipliers: for a downset D
  * of weight at least low, and m >= 0, cross(D) >= min over all D of cross(D) + m (low - w(D)), and
  * likewise for a weight of at most high. */
+#include "compare.h"
 #include "flow.h"
 #include "instance.h"
 #include "problem.h"
@@ -52,11 +53,6 @@ enum {
   MOST_PER_TIME = 8 * ONE,
   MULTIPLIERS = 5 /* for a bucket and direction */
 };
-
-static int compare_u64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
 
 static uint32_t place_of(const psplit_i_weight_axis_build *x, const cutter *c, uint32_t q,
                          uint32_t cluster) {
@@ -337,7 +333,7 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
 static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
                            bool incoming, uint32_t n_pins, psplit_i_crossing_step *steps) {
   groups best;
-  qsort(c->pins, n_pins, sizeof *c->pins, compare_u64);
+  qsort(c->pins, n_pins, sizeof *c->pins, psplit_i_compare_u64);
   cut_groups(x, c, q, incoming, n_pins, 1, 0, x->limit + 1, &best);
   if (x->weighed) weigh(x, c, q, incoming, n_pins, &best);
   uint8_t n_steps = 0;

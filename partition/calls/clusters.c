@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
 #include "contract.h"
 
 enum {
@@ -240,11 +241,6 @@ static bool find_separators(builder *b) {
   return true;
 }
 
-static int by_number(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Net e of cluster `from`, which is read as far as `last` behind separators, and by none at or
  * before the first of those if `only`. If no call of a type can hold what lies between, that of
  * `last` receives it, if it is of the type, and nobody receives it twice for that. */
@@ -295,7 +291,7 @@ static void add_net(builder *b, uint32_t e, uint32_t from, uint64_t *reader) {
   }
   if (last > b->end[from] && !order) charge_jump(b, e, from, last, n_readers == 0);
   if (n_readers == 0) return;
-  qsort(reader, n_readers, sizeof *reader, by_number);
+  qsort(reader, n_readers, sizeof *reader, psplit_i_compare_u64);
   for (uint32_t k = 0; k < n_readers; k++)
     if (k == 0 || reader[k] != reader[k - 1]) x->to[at++] = (uint32_t)reader[k];
   for (uint32_t t = 0; t < x->n_types && !order; t++) {
@@ -318,7 +314,7 @@ static bool add_nets(builder *b) {
     const uint32_t v = e < p->n_nets ? p->net_producer[e] : p->order_from[e - p->n_nets];
     by_producer[e] = (uint64_t)b->cluster[v] << 32 | e;
   }
-  qsort(by_producer, n_all, sizeof *by_producer, by_number);
+  qsort(by_producer, n_all, sizeof *by_producer, psplit_i_compare_u64);
   for (size_t i = 0; i < n_all; i++) {
     const uint32_t from = (uint32_t)(by_producer[i] >> 32);
     if (from != PSPLIT_NONE) add_net(b, (uint32_t)by_producer[i], from, reader);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
+
 static uint32_t find(uint32_t *parent, uint32_t v) {
   while (parent[v] != v) v = parent[v] = parent[parent[v]];
   return v;
@@ -114,11 +116,6 @@ static bool add_edges(psplit_i_calls *c) {
   return true;
 }
 
-static int by_number(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Nodes that the problem keeps together, and ends of tensors that cannot be sent. */
 static bool make_groups(psplit_i_calls *c) {
   const psplit_problem *p = c->problem;
@@ -133,7 +130,7 @@ static bool make_groups(psplit_i_calls *c) {
     if (p->together && p->together[v] != PSPLIT_NONE)
       named[n_named++] = (uint64_t)p->together[v] << 32 | v;
   }
-  qsort(named, n_named, sizeof *named, by_number);
+  qsort(named, n_named, sizeof *named, psplit_i_compare_u64);
   for (uint32_t i = 1; i < n_named; i++)
     if (named[i] >> 32 == named[i - 1] >> 32)
       unite(parent, (uint32_t)named[i - 1], (uint32_t)named[i]);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "bits.h"
 #include "downsets.h"
 #include "load_tracker.h"
 
@@ -240,18 +241,6 @@ static uint32_t give_back(run *r) {
   return u;
 }
 
-/* The largest maximal cluster below `below`, NONE if there is none. */
-static uint32_t top_below(const run *r, uint32_t below) {
-  if (below == 0) return PSPLIT_NONE;
-  uint32_t word = (below - 1) / 64;
-  uint64_t bits = r->tops[word] & (UINT64_MAX >> (63 - (below - 1) % 64));
-  while (bits == 0) {
-    if (word == 0) return PSPLIT_NONE;
-    bits = r->tops[--word];
-  }
-  return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
-}
-
 /* The stage grows by a cluster; false: it must not, or time is spent. */
 static bool grow(run *r, uint32_t u) {
   const psplit_i_instance *instance = &r->d->instance[0];
@@ -271,7 +260,7 @@ static bool grow(run *r, uint32_t u) {
 /* Every set of clusters that can be the stage in front: in decreasing order each comes once. */
 static void try_all(run *r) {
   for (uint32_t below = r->d->instance[0].n; !r->failed && !r->spent;) {
-    const uint32_t u = top_below(r, below);
+    const uint32_t u = psplit_i_last_below(r->tops, below);
     if (u == PSPLIT_NONE) {
       if (r->n_taken == 0) break;
       below = give_back(r);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bits.h"
 #include "budget.h"
 #include "exact_inside.h"
 #include "instance.h"
@@ -10,18 +11,6 @@
 
 /* Clusters that are looked at for one step of work. */
 enum { CLUSTERS_PER_STEP = 16 };
-
-/* The largest maximal cluster below `limit`, NONE if there is none. */
-static uint32_t top_below(const expander *d, uint32_t limit) {
-  if (limit == 0) return PSPLIT_NONE;
-  uint32_t word = (limit - 1) / 64;
-  uint64_t bits = d->tops[word] & (UINT64_MAX >> (63 - (limit - 1) % 64));
-  while (bits == 0) {
-    if (word == 0) return PSPLIT_NONE;
-    bits = d->tops[--word];
-  }
-  return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
-}
 
 /* Whether every split through the stage sends more than a known one. Monotonicity: what is received
  * for good only grows, and so does what is sent when all nets are forward. */
@@ -147,7 +136,7 @@ static void try_stages(expander *d) {
   uint32_t below = d->x->instance->n;
   psplit_i_passed_start(d);
   for (;;) {
-    uint32_t u = top_below(d, below);
+    uint32_t u = psplit_i_last_below(d->tops, below);
     passed_over *passed = &d->passed[d->n_taken];
     if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
       while (d->n_taken) psplit_i_expander_give_back(d);
@@ -195,7 +184,8 @@ static void expand_stage(expander *d) {
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_instance *instance = x->instance;
   const uint32_t state = d->from->state;
-  if (top_below(d, instance->n) == PSPLIT_NONE) { /* all that is left is weightless */
+  const bool weightless = psplit_i_last_below(d->tops, instance->n) == PSPLIT_NONE;
+  if (weightless) { /* all that is left */
     psplit_i_expander_push_stage(d);
     return;
   }
@@ -205,7 +195,7 @@ static void expand_stage(expander *d) {
   if (last) { /* the last stage: it takes all that is left */
     if (d->omega > x->reach) return;
     bool clash = false;
-    for (uint32_t u; (u = top_below(d, instance->n)) != PSPLIT_NONE;) {
+    for (uint32_t u; (u = psplit_i_last_below(d->tops, instance->n)) != PSPLIT_NONE;) {
       clash |= pins_clash(d, u);
       psplit_i_expander_take(d, u);
       d->n_steps++;

@@ -1,4 +1,5 @@
 #include "classes.h"
+#include "compare.h"
 #include "lists.h"
 #include "union_find.h"
 
@@ -21,11 +22,6 @@ typedef struct build {
   bool unordered;     /* no edge orders anything */
 } build;
 
-static int compare_u64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 static psplit_code unite_given(build *b, const uint32_t *merge) {
   const psplit_problem *p = b->p;
   const uint32_t n = p->n_nodes;
@@ -36,7 +32,7 @@ static psplit_code unite_given(build *b, const uint32_t *merge) {
     uint32_t n_members = 0;
     for (uint32_t v = 0; v < n; v++)
       if (p->together[v] != PSPLIT_NONE) by_class[n_members++] = (uint64_t)p->together[v] << 32 | v;
-    qsort(by_class, n_members, sizeof *by_class, compare_u64);
+    qsort(by_class, n_members, sizeof *by_class, psplit_i_compare_u64);
     for (uint32_t i = 1; i < n_members; i++)
       if (by_class[i] >> 32 == by_class[i - 1] >> 32)
         psplit_i_unite(b->parent, (uint32_t)by_class[i], (uint32_t)by_class[i - 1]);

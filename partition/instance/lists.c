@@ -6,16 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 24 }; /* items that insertion sorts as fast */
+#include "compare.h"
 
-static int compare_u32(const void *a, const void *b) {
-  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
+enum { SHORT = 24 }; /* items that insertion sorts as fast */
 
 static void sort(uint32_t *item, uint32_t n) {
   if (n > SHORT) {
-    qsort(item, n, sizeof *item, compare_u32);
+    qsort(item, n, sizeof *item, psplit_i_compare_u32);
     return;
   }
   for (uint32_t i = 1; i < n; i++) {

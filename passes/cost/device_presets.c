@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "operator.h"
 #include "support.h"
 
 enum {
@@ -148,21 +149,14 @@ static double given(const double *rate, int32_t data_type) {
   return other ? rate[other] : 0;
 }
 
-/* Products run on units of their own where the device has some. */
-static bool is_product(psplit_op_class op_class) {
-  return op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
-         op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
-         op_class == PSPLIT_CLASS_RNN;
-}
-
 double psplit_i_device_rate(const psplit_i_device_model *model, psplit_op_class op_class,
                             int32_t data_type) {
   const double *vector = model->flops_per_second, *product = model->product_flops_per_second;
-  double rate = is_product(op_class) ? given(product, data_type) : 0;
+  double rate = psplit_i_is_product(op_class) ? given(product, data_type) : 0;
   if (!(rate > 0)) rate = given(vector, data_type);
   if (rate > 0) return rate;
   if (data_type == DOUBLE) return vector[FLOAT] / 2;
-  return is_product(op_class) && product[FLOAT] > 0 ? product[FLOAT] : vector[FLOAT];
+  return psplit_i_is_product(op_class) && product[FLOAT] > 0 ? product[FLOAT] : vector[FLOAT];
 }
 
 const char *psplit_device_preset_name(uint32_t index) {

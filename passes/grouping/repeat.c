@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
+
 /* A range of the order in which every supernode is like the one `period` positions on. */
 typedef struct run {
   uint32_t start, end, period;
@@ -162,14 +164,9 @@ static void keep_alike(const finder *f, psplit_snapshot_repeat *repeat) {
   repeat->n_blocks = most;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* "0-3,6" for 0, 1, 2, 3, 6, which may come in any order and often. */
 static void put_ranges(psplit_i_text *out, uint64_t *numbers, uint32_t n) {
-  qsort(numbers, n, sizeof *numbers, compare_numbers);
+  qsort(numbers, n, sizeof *numbers, psplit_i_compare_u64);
   for (uint32_t i = 0, end; i < n; i = end) {
     for (end = i + 1; end < n && numbers[end] - numbers[end - 1] <= 1; end++) {
     }

@@ -45,11 +45,6 @@ typedef struct checker {
   double value, grain;       /* without a move, and what it is rounded to at best */
 } checker;
 
-static double get(const psplit_i_tensor_view *view, uint64_t i) {
-  return view->data_type == FLOAT ? (double)((const float *)view->data)[i]
-                                  : ((const double *)view->data)[i];
-}
-
 static double set(const psplit_i_tensor_view *view, uint64_t i, double value) {
   if (view->data_type == DOUBLE) return ((double *)view->data)[i] = value;
   return (double)(((float *)view->data)[i] = (float)value);
@@ -82,7 +77,7 @@ static psplit_code take_loss(checker *c, uint32_t first_stage, bool stash, pspli
   PSPLIT_TRY(psplit_i_train_pass_forward(&c->pass, first_stage, stash, diag));
   if (psplit_i_exact_loss_value(&c->pass, &c->exact, out, &grain)) return PSPLIT_OK;
   PSPLIT_TRY(look_at_loss(c, diag, &view));
-  *out = get(&view, 0);
+  *out = psplit_i_real_at(&view, 0);
 out:
   return code;
 }
@@ -148,7 +143,7 @@ static psplit_code add_gradient(checker *c, const char *name, psplit_diag *diag)
     if (view.data_type != at->view.data_type || view.n_elements != at->view.n_elements)
       PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
                                 "\"%s\" has another type or shape than what it is of", name));
-    for (uint64_t i = 0; i < view.n_elements; i++) at->gradient[i] += get(&view, i);
+    for (uint64_t i = 0; i < view.n_elements; i++) at->gradient[i] += psplit_i_real_at(&view, i);
   }
 out:
   return code;
@@ -188,7 +183,8 @@ static psplit_code move(void *user, double h, psplit_diag *diag, double *out_val
                                   diag, &tensor, &view));
   psplit_i_train_pass_put(&c->pass, at->slot, tensor);
   for (uint64_t i = 0; i < view.n_elements; i++) {
-    const double from = get(&at->view, i), to = set(&view, i, from + h * at->direction[i]);
+    const double from = psplit_i_real_at(&at->view, i),
+                 to = set(&view, i, from + h * at->direction[i]);
     change += at->gradient[i] * (to - from);
   }
   PSPLIT_TRY(take_loss(c, at->first_stage, false, diag, out_value));
@@ -200,7 +196,8 @@ out:
 /* How large the variable's elements are: what steps are measured by. */
 static double size_of(const psplit_i_tensor_view *view) {
   double squares = 0;
-  for (uint64_t i = 0; i < view->n_elements; i++) squares += get(view, i) * get(view, i);
+  for (uint64_t i = 0; i < view->n_elements; i++)
+    squares += psplit_i_real_at(view, i) * psplit_i_real_at(view, i);
   const double size = sqrt(squares / (double)view->n_elements);
   return size > 1e-3 && isfinite(size) ? size : 1e-1; /* as biases that begin as zeros */
 }

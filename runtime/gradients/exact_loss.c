@@ -79,7 +79,7 @@ static bool is_real(const psplit_i_tensor_view *view) {
   return view->data_type == FLOAT || view->data_type == DOUBLE;
 }
 
-static double real_at(const psplit_i_tensor_view *view, uint64_t i) {
+double psplit_i_real_at(const psplit_i_tensor_view *view, uint64_t i) {
   return view->data_type == FLOAT ? (double)((const float *)view->data)[i]
                                   : ((const double *)view->data)[i];
 }
@@ -90,7 +90,7 @@ static bool elementwise(bool squares, const psplit_i_tensor_view *x, const pspli
   double sum = 0, grains = 0;
   if (!is_real(t) || t->n_elements != x->n_elements || !x->n_elements) return false;
   for (uint64_t i = 0; i < x->n_elements; i++) {
-    const double a = real_at(x, i), b = real_at(t, i), off = a - b;
+    const double a = psplit_i_real_at(x, i), b = psplit_i_real_at(t, i), off = a - b;
     const double slope = squares ? 2 * off : 1 / (1 + exp(-a)) - b;
     sum += squares ? off * off : fmax(a, 0) + log1p(exp(-fabs(a))) - a * b;
     grains += slope * a * slope * a;
@@ -104,14 +104,14 @@ static bool elementwise(bool squares, const psplit_i_tensor_view *x, const pspli
 static double place_loss(const psplit_i_tensor_view *x, uint64_t first, uint64_t step, uint64_t n,
                          uint64_t label, double *io_grains) {
   double most = -INFINITY, sum = 0;
-  for (uint64_t c = 0; c < n; c++) most = fmax(most, real_at(x, first + c * step));
-  for (uint64_t c = 0; c < n; c++) sum += exp(real_at(x, first + c * step) - most);
+  for (uint64_t c = 0; c < n; c++) most = fmax(most, psplit_i_real_at(x, first + c * step));
+  for (uint64_t c = 0; c < n; c++) sum += exp(psplit_i_real_at(x, first + c * step) - most);
   for (uint64_t c = 0; c < n; c++) {
-    const double a = real_at(x, first + c * step);
+    const double a = psplit_i_real_at(x, first + c * step);
     const double slope = exp(a - most) / sum - (c == label);
     *io_grains += slope * a * slope * a;
   }
-  return log(sum) + most - real_at(x, first + label * step);
+  return log(sum) + most - psplit_i_real_at(x, first + label * step);
 }
 
 static bool classes(const psplit_i_exact_loss *loss, const psplit_i_tensor_view *x,

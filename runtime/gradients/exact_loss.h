@@ -30,4 +30,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_exact_loss_find(const psplit_i_train_pass *
 bool psplit_i_exact_loss_value(const psplit_i_train_pass *pass, const psplit_i_exact_loss *loss,
                                double *out_value, double *out_grain);
 
+/* Element `i` of a tensor of type FLOAT or DOUBLE. */
+double psplit_i_real_at(const psplit_i_tensor_view *view, uint64_t i);
+
 #endif

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "name_list.h"
+
 /* What symbolic dimensions are in this request: each is one number. */
 enum { MOST_SYMBOLS = 64 };
 typedef struct symbols {
@@ -80,12 +82,6 @@ out:
   return code;
 }
 
-static uint32_t find(const char *const *names, uint32_t n, const char *name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return PSPLIT_NONE;
-}
-
 psplit_code psplit_i_request_inputs_take(const psplit_i_ort *ort, const psplit_i_manifest *m,
                                          const psplit_request *request, psplit_diag *diag,
                                          psplit_i_tensor **out) {
@@ -93,7 +89,8 @@ psplit_code psplit_i_request_inputs_take(const psplit_i_ort *ort, const psplit_i
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < request->n_inputs; i++) {
     const psplit_named_tensor *given = &request->inputs[i];
-    const uint32_t at = given->name ? find(m->inputs, m->n_inputs, given->name) : PSPLIT_NONE;
+    const uint32_t at =
+      given->name ? psplit_i_name_find(m->inputs, m->n_inputs, given->name) : PSPLIT_NONE;
     if (at == PSPLIT_NONE)
       return psplit_i_fail_unknown(diag, PSPLIT_SUBJECT_NONE, "the model has no input",
                                    given->name ? given->name : "without a name", m->inputs,

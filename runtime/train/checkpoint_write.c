@@ -13,6 +13,7 @@
 #include "checkpoint_json.h"
 #include "checkpoint_place.h"
 #include "hidden_directory.h"
+#include "out_file.h"
 
 /* --- beginning --- */
 
@@ -179,11 +180,6 @@ static psplit_code check_files(const psplit_i_checkpoint_writer *writer, uint32_
   return PSPLIT_OK;
 }
 
-/* Brings a directory to the disk, on file systems that can. */
-static bool synced(int fd) {
-  return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP || errno == EBADF;
-}
-
 static psplit_code cannot_replace(const psplit_i_checkpoint_writer *writer, psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", writer->target, strerror(errno));
 }
@@ -243,12 +239,12 @@ psplit_code psplit_i_checkpoint_commit(psplit_i_checkpoint_writer *writer,
   psplit_i_text_addf(&path, "%s/%s", writer->path, PSPLIT_I_TRAINING_JSON);
   if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_out_put(path.bytes, NULL, text.bytes, text.n, diag));
-  if (!synced(writer->fd)) PSPLIT_FAIL(cannot_replace(writer, diag));
+  if (!psplit_i_synced(writer->fd)) PSPLIT_FAIL(cannot_replace(writer, diag));
   PSPLIT_TRY(put_in_place(writer, diag));
   /* The new one is in its place; `path`, if any, is the old one, whose files go once the disk has
    * the new name. */
   const int parent = open(writer->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool kept = parent >= 0 ? synced(parent) : errno == EACCES;
+  const bool kept = parent >= 0 ? psplit_i_synced(parent) : errno == EACCES;
   if (!kept) code = psplit_i_fail(diag, PSPLIT_IO, "%s: %s", writer->parent, strerror(errno));
   if (parent >= 0) close(parent);
   if (writer->path && kept) psplit_i_checkpoint_remove(writer->old_fd, writer->path);

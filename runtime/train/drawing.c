@@ -4,11 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t find_symbol(const psplit_i_symbols *symbols, const char *name) {
-  for (uint32_t i = 0; i < symbols->n; i++)
-    if (strcmp(symbols->names[i], name) == 0) return i;
-  return PSPLIT_NONE;
-}
+#include "name_list.h"
 
 psplit_code psplit_i_symbols_list(const psplit_i_manifest *m, psplit_diag *diag,
                                   psplit_i_symbols *out) {
@@ -20,7 +16,8 @@ psplit_code psplit_i_symbols_list(const psplit_i_manifest *m, psplit_diag *diag,
   for (uint32_t i = 0; i < m->n_inputs; i++)
     for (int32_t a = 0; a < m->input_values[i].shape.rank; a++) {
       const char *name = m->input_values[i].shape.dims[a].param;
-      if (name && find_symbol(out, name) == PSPLIT_NONE) out->names[out->n++] = name;
+      if (name && psplit_i_name_find(out->names, out->n, name) == PSPLIT_NONE)
+        out->names[out->n++] = name;
     }
   return PSPLIT_OK;
 }
@@ -34,7 +31,7 @@ void psplit_i_symbols_note(const psplit_i_symbols *symbols, const psplit_i_manif
                            const int64_t *dims, size_t n_dims, double *values) {
   for (size_t a = 0; a < n_dims && (int64_t)a < value->shape.rank; a++) {
     const char *name = value->shape.dims[a].param;
-    const uint32_t i = name ? find_symbol(symbols, name) : PSPLIT_NONE;
+    const uint32_t i = name ? psplit_i_name_find(symbols->names, symbols->n, name) : PSPLIT_NONE;
     if (i != PSPLIT_NONE && dims[a] >= 0) values[i] = (double)dims[a];
   }
 }
@@ -48,7 +45,7 @@ const psplit_i_mask_row *psplit_i_find_mask(const psplit_i_manifest *m, uint32_t
 /* A psplit_i_symbol_fn. */
 static bool size_of(void *user, const char *symbol, int64_t *out) {
   const psplit_i_drawing *at = user;
-  const uint32_t i = find_symbol(at->symbols, symbol);
+  const uint32_t i = psplit_i_name_find(at->symbols->names, at->symbols->n, symbol);
   if (i == PSPLIT_NONE || !(at->values[i] >= 0)) return false;
   *out = (int64_t)at->values[i];
   return true;

@@ -6,17 +6,12 @@
 
 #include "arrays.h"
 #include "loss_text.h"
-
-static uint32_t find_input(const psplit_i_manifest *m, const char *name) {
-  for (uint32_t i = 0; i < m->n_inputs; i++)
-    if (strcmp(m->inputs[i], name) == 0) return i;
-  return PSPLIT_NONE;
-}
+#include "name_list.h"
 
 static psplit_code check_names(const psplit_i_manifest *m, psplit_subject subject,
                                const psplit_feed_file *files, size_t n, psplit_diag *diag) {
   for (size_t i = 0; i < n; i++)
-    if (files[i].input && find_input(m, files[i].input) == PSPLIT_NONE)
+    if (files[i].input && psplit_i_name_find(m->inputs, m->n_inputs, files[i].input) == PSPLIT_NONE)
       return psplit_i_fail_unknown(diag, subject, "the model has no input", files[i].input,
                                    m->inputs, m->n_inputs);
   return PSPLIT_OK;

@@ -2,20 +2,12 @@
 #ifndef PSPLIT_RUNTIME_TRAIN_LEARNER_INSIDE_H
 #define PSPLIT_RUNTIME_TRAIN_LEARNER_INSIDE_H
 
-#include <string.h>
-
 #include "learner.h"
+#include "name_list.h"
 
 /* The manifest's part on training. */
 static inline const psplit_i_training_table *psplit_i_learner_table(const psplit_i_learner *l) {
   return l->pipe->manifest.training;
-}
-
-/* The position of a name, or PSPLIT_NONE. O(n). */
-static inline uint32_t psplit_i_name_find(const char *const *names, uint32_t n, const char *name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return PSPLIT_NONE;
 }
 
 /* The manifest's row of a gradient, 0 to l->n_gradients - 1. */
