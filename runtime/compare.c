@@ -306,7 +306,7 @@ static psplit_code compare_run(const psplit_i_ort *ort, const char *model_path,
   if (code != PSPLIT_OK) return code;
   memset(out, 0, pipe->manifest.n_outputs * sizeof *out);
   if (pipe->manifest.training) PSPLIT_TRY(pack_nothing(&run.session, diag, &lists));
-  run.logger = compare;
+  run.take_output = compare;
   run.user = &c;
   PSPLIT_TRY(run_whole(ort, model_path, pipe, &run, 1, c.whole, diag));
   PSPLIT_TRY(psplit_i_run_threads(ort, pipe, &run, diag, &timeline));

@@ -203,8 +203,8 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
     }
     for (uint32_t o = 0; o < n && m >= n_warmup && code == PSPLIT_OK; o++) {
       if (!tensors[o]) continue;
-      code = options->logger(options->user, options->first + (uint32_t)(m - n_warmup), o,
-                             tensors[o], &diag);
+      code = options->take_output(options->user, options->first + (uint32_t)(m - n_warmup), o,
+                                  tensors[o], &diag);
       psplit_i_diag_context(&diag, "output %s", ends->pipe->manifest.outputs[o]);
     }
     if (code == PSPLIT_OK && m >= n_warmup)

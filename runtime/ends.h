@@ -1,6 +1,6 @@
 /* The two ends of a pipeline: the feeder reads the inputs of a stream and gives them to the stages
  * that need them; the collector takes outputs of the model from the stages that make them and hands
- * them to the logger in order. Each is a thread of its own, and as little able to deadlock as a
+ * them to take_output in order. Each is a thread of its own, and as little able to deadlock as a
  * stage: the feeder is before all of them, the collector behind. */
 #ifndef PSPLIT_RUNTIME_ENDS_H
 #define PSPLIT_RUNTIME_ENDS_H

@@ -51,7 +51,7 @@ psplit_i_session_options psplit_i_take_session(const psplit_session *given) {
   return taken;
 }
 
-/* A psplit_i_logger: shows a tensor to who takes outputs. */
+/* A psplit_i_output_taker: shows a tensor to who takes outputs. */
 static psplit_code take_output(void *user, uint32_t micro_batch, uint32_t output,
                                psplit_i_tensor *tensor, psplit_diag *diag) {
   const psplit_i_run_setup *setup = user;
@@ -150,7 +150,7 @@ psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_
   run->give_up = o->give_up;
   run->give_up_user = o->give_up_user;
   if (o->take_output) {
-    run->logger = take_output;
+    run->take_output = take_output;
     run->user = out;
   }
 out:

@@ -1,4 +1,4 @@
-/* A logger that writes the outputs of the model into a directory. */
+/* What writes the outputs of the model: into a directory, or to a descriptor. */
 #ifndef PSPLIT_RUNTIME_OUTPUTS_H
 #define PSPLIT_RUNTIME_OUTPUTS_H
 
@@ -22,12 +22,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_outputs_index(const char *directory,
                                                    const psplit_i_manifest *manifest,
                                                    uint64_t n_micro_batches, psplit_diag *diag);
 
-/* A psplit_i_logger; `user` is a psplit_i_output_directory. */
+/* A psplit_i_output_taker; `user` is a psplit_i_output_directory. */
 PSPLIT_MUST_USE psplit_code psplit_i_outputs_write(void *user, uint32_t micro_batch,
                                                    uint32_t output, psplit_i_tensor *tensor,
                                                    psplit_diag *diag);
 
-/* A psplit_i_logger that writes .npy files one after the other to a descriptor; `user` is a
+/* A psplit_i_output_taker that writes .npy files one after the other to a descriptor; `user` is a
  * psplit_i_output_stream. Does not wait for its reader any more once it is told to stop.
  * Errors: IO (also where nobody reads any more), UNSUPPORTED (a type that numpy has not). */
 typedef struct psplit_i_output_stream {

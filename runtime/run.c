@@ -150,13 +150,13 @@ static psplit_code open_output(output_path *o, psplit_i_run_setup *setup, uint32
     if (rank == 0 && strcmp(o->path, "-") != 0)
       PSPLIT_TRY(psplit_i_output_stream_open(o->path, run->interrupted, run->stall_timeout_s, diag,
                                              &o->stream));
-    run->logger = psplit_i_outputs_stream;
+    run->take_output = psplit_i_outputs_stream;
     run->user = &o->stream;
   } else if (o->path) {
     PSPLIT_TRY(psplit_i_outputs_begin(o->path, diag));
     if (rank == 0)
       PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest, total(run, run->n_micro_batches), diag));
-    run->logger = psplit_i_outputs_write;
+    run->take_output = psplit_i_outputs_write;
     run->user = &o->directory;
   }
 out:
@@ -215,7 +215,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   const psplit_i_pipe_wants wants = {
     .feed = setup.given.stream,
     .collect = source || output.streams || psplit_i_pipe_n_final(pipe) > 1,
-    .outputs = source || setup.run.logger};
+    .outputs = source || setup.run.take_output};
   PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, wants, diag));
   PSPLIT_TRY(way->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));

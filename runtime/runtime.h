@@ -45,8 +45,8 @@
 
 /* Receives output `output` (position in the manifest's outputs) of a micro-batch; called by the
  * thread of the only stage that finishes micro-batches, or by the collector. The tensor is lent. */
-typedef psplit_code (*psplit_i_logger)(void *user, uint32_t micro_batch, uint32_t output,
-                                       psplit_i_tensor *tensor, psplit_diag *diag);
+typedef psplit_code (*psplit_i_output_taker)(void *user, uint32_t micro_batch, uint32_t output,
+                                             psplit_i_tensor *tensor, psplit_diag *diag);
 
 /* As n_micro_batches: until the inputs of a stream end. */
 #define PSPLIT_I_ENDLESS PSPLIT_RUN_ENDLESS
@@ -70,9 +70,9 @@ typedef struct psplit_i_run_options {
   uint32_t first;              /* what the first micro-batch is called outside; here it is 0 */
   psplit_delivered *delivered; /* gets those that are through, by their names outside */
   uint64_t chunk_bytes;        /* MPI: largest message, at most 2^30 */
-  psplit_i_logger logger;      /* may be NULL */
-  void *user;
-  const psplit_i_source *source; /* of a stream, in place of files and logger; NULL: none */
+  psplit_i_output_taker take_output; /* of measured micro-batches; may be NULL */
+  void *user;                        /* of take_output */
+  const psplit_i_source *source; /* of a stream, in place of files and take_output; NULL: none */
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */
   /* Called where threads have not ended psplit_i_stop_ns after the first failure or an interrupt,
@@ -134,7 +134,7 @@ const psplit_i_event *psplit_i_timeline_event(const psplit_i_timeline *timeline,
 void psplit_i_timeline_times(const psplit_i_timeline *timeline, uint32_t stage, int64_t *out_ns);
 
 /* Runs all stages in this process, a thread each. The first failure stops all; its message names
- * the stage. */
+ * the stage. Errors: those of sessions, of inputs and of take_output; CANCELLED; NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                                                  const psplit_i_run_options *options,
                                                  psplit_diag *diag, psplit_i_timeline *out);

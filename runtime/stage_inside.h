@@ -84,7 +84,7 @@ void psplit_i_stage_compute(psplit_i_stage *stage, psplit_i_stage_work *w, uint6
  * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_stage_give(psplit_i_stage *stage, psplit_i_stage_work *w,
                                                 bool end, psplit_diag *diag, bool *out_stopped);
-/* Hands on what was computed, also to the logger. Errors: NOMEM, those of the logger. */
+/* Hands on what was computed, also to take_output. Errors: NOMEM, those of take_output. */
 PSPLIT_MUST_USE psplit_code psplit_i_stage_hand_on(psplit_i_stage *stage, psplit_i_stage_work *w,
                                                    uint64_t micro_batch, bool measured,
                                                    psplit_i_event *event, psplit_diag *diag,

@@ -82,17 +82,17 @@ psplit_code psplit_i_stage_give(psplit_i_stage *stage, psplit_i_stage_work *w, b
   return code;
 }
 
-/* Hands outputs of the model to the logger, where no collector does. */
+/* Hands outputs of the model to who takes them, where no collector does. */
 static psplit_code put_out(psplit_i_stage *stage, psplit_i_stage_work *w, uint64_t micro_batch,
                            psplit_diag *diag) {
   const psplit_i_run_options *options = stage->options;
   const uint32_t n = stage->pipe->manifest.stages[stage->index].n_outputs;
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; options->logger && i < n; i++) {
+  for (uint32_t i = 0; options->take_output && i < n; i++) {
     const uint32_t output = stage->pipe->model_output[stage->index][i];
     if (output == PSPLIT_NONE) continue;
-    code = options->logger(options->user, options->first + (uint32_t)micro_batch, output,
-                           w->outputs[i], diag);
+    code = options->take_output(options->user, options->first + (uint32_t)micro_batch, output,
+                                w->outputs[i], diag);
     if (code != PSPLIT_OK) {
       psplit_i_diag_context(diag, "output %s", stage->pipe->manifest.outputs[output]);
       break;
