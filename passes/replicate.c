@@ -15,7 +15,7 @@
 #include "pass.h"
 #include "pass_on.h"
 
-/* The copies that there were, and which stages went back to theirs: when, from 1. */
+/* A split to come back to; of its copies also stage by stage: when which did, from 1. */
 typedef struct fallback {
   uint32_t *stage; /* [n_nodes] */
   psplit_plan_copy *copies;
@@ -81,19 +81,25 @@ out:
   return code;
 }
 
-static psplit_code restore(psplit_planner *planner, const fallback *to, psplit_diag *diag) {
-  psplit_code code;
+/* All stages and copies as they were; the plan is another's until it is made. */
+static psplit_code put_back(psplit_planner *planner, const fallback *to, psplit_diag *diag) {
   memcpy(planner->stage, to->stage, planner->graph->n_nodes * sizeof *planner->stage);
   planner->copies.n = 0;
   for (size_t c = 0; c < to->n; c++)
-    if (!psplit_i_vec_push(&planner->copies, to->copies[c])) PSPLIT_FAIL(psplit_i_nomem(diag));
+    if (!psplit_i_vec_push(&planner->copies, to->copies[c])) return psplit_i_nomem(diag);
+  return PSPLIT_OK;
+}
+
+static psplit_code restore(psplit_planner *planner, const fallback *to, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(put_back(planner, to, diag));
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
 out:
   return code;
 }
 
-/* The same; nodes move where the plan is faster for it than where they stay: of a chain that moves,
- * what stays behind is sent all the same. */
+/* Copies for the stages as they stand, within memory. Nodes move where the plan is faster for it
+ * than where they stay: of a chain that moves, what stays behind is sent all the same. */
 static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
   fallback before, with_moves = {0};
@@ -132,17 +138,12 @@ static bool may_move(const psplit_planner *planner, const uint32_t *other) {
 static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bool *out_taken,
                               psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const uint32_t n_nodes = planner->graph->n_nodes;
   const int64_t best_ns = planner->plan->bottleneck_ns;
   psplit_solution *solution = planner->solution;
-  const size_t n_copies = planner->copies.n;
+  fallback before;
   *out_taken = false;
   if (!may_move(planner, other)) return PSPLIT_OK;
-  uint32_t *stage = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *stage);
-  psplit_plan_copy *copies = psplit_i_arena_array(&planner->arena, n_copies, sizeof *copies);
-  if (!stage || !copies) return psplit_i_nomem(diag);
-  memcpy(stage, planner->stage, n_nodes * sizeof *stage);
-  if (n_copies) memcpy(copies, planner->copies.items, n_copies * sizeof *copies);
+  PSPLIT_TRY(remember(planner, diag, &before));
   /* Bounds are not asked until it is known whether the split counts: stages that do not fit their
    * devices may be faster than all that do. */
   planner->solution = NULL;
@@ -151,11 +152,7 @@ static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bo
   planner->solution = solution;
   if (code != PSPLIT_OK) goto out;
   *out_taken = planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner);
-  if (*out_taken) goto out;
-  memcpy(planner->stage, stage, n_nodes * sizeof *stage);
-  planner->copies.n = 0;
-  for (size_t c = 0; c < n_copies; c++)
-    if (!psplit_i_vec_push(&planner->copies, copies[c])) PSPLIT_FAIL(psplit_i_nomem(diag));
+  if (!*out_taken) code = put_back(planner, &before, diag);
 out:
   return code;
 }

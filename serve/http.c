@@ -253,8 +253,7 @@ static bool is_ready(serve_http *h) {
   return !atomic_load(&h->quiet) && serve_current_is_ready(h->current);
 }
 
-static enum MHD_Result send_health(serve_http *h, struct MHD_Connection *connection, bool good) {
-  (void)h;
+static enum MHD_Result send_health(struct MHD_Connection *connection, bool good) {
   return serve_send_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
                          SERVE_JSON_TYPE, strdup(good ? "{\"ready\":true}" : "{\"ready\":false}"));
 }
@@ -271,9 +270,9 @@ static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, con
     "{\"name\":\"onnx-pipeline-serve\",\"version\":\"" PSPLIT_SERVE_VERSION
     "\",\"extensions\":[\"binary_tensor_data\"]}";
   const char *rest = behind_model(h, url);
-  if (strcmp(url, "/v2/health/live") == 0) return send_health(h, connection, true);
+  if (strcmp(url, "/v2/health/live") == 0) return send_health(connection, true);
   if (strcmp(url, "/v2/health/ready") == 0 || (rest && strcmp(rest, "/ready") == 0))
-    return send_health(h, connection, is_ready(h));
+    return send_health(connection, is_ready(h));
   if (strcmp(url, "/v2") == 0 || strcmp(url, "/v2/") == 0)
     return serve_send_text(connection, MHD_HTTP_OK, SERVE_JSON_TYPE, strdup(SERVER));
   if (strcmp(url, "/metrics") == 0)

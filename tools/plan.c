@@ -99,9 +99,9 @@ typedef struct settings {
   bool quiet;
 } settings;
 
-static bool devices(const char *name, const char *text, uint64_t low, int64_t *out) {
+static bool devices(const char *name, const char *text, int64_t *out) {
   uint64_t value;
-  if (!cli_count(&PROGRAM, name, text, low, 65535, &value)) return false;
+  if (!cli_count(&PROGRAM, name, text, 0, 65535, &value)) return false;
   *out = (int64_t)value;
   return true;
 }
@@ -110,8 +110,8 @@ static bool take_option(settings *s, int id, const char *text) {
   psplit_partition_options *o = &s->options;
   int which;
   switch (id) {
-    case 'k': return devices("stages", text, 0, &s->stages);
-    case OPT_CPUS: return devices("cpus", text, 0, &s->cpus);
+    case 'k': return devices("stages", text, &s->stages);
+    case OPT_CPUS: return devices("cpus", text, &s->cpus);
     case OPT_OBJECTIVE:
       if (!cli_choice(&PROGRAM, "objective", text, &which)) return false;
       o->objective = (psplit_objective)which;

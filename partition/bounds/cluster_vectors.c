@@ -52,10 +52,9 @@ uint32_t psplit_i_vector_dims(uint32_t n, uint32_t n_parts) {
   return (least + LANES - 1) / LANES * LANES;
 }
 
-uint64_t psplit_i_vector_ops(const psplit_i_pairs *pairs, uint32_t n_dims, uint32_t n_rounds) {
+uint64_t psplit_i_vector_ops(const psplit_i_pairs *pairs, uint32_t n_dims) {
   const uint64_t n = pairs->n, r = n_dims;
-  const uint64_t one = pairs->off[n] * r + 4 * n * r * r + 4 * ITERATIONS * r * r * r;
-  return one * n_rounds / 48;
+  return (pairs->off[n] * r + 4 * n * r * r + 4 * ITERATIONS * r * r * r) / 48;
 }
 
 static float dot(const float *a, const float *b, uint32_t n) {
@@ -343,7 +342,7 @@ psplit_code psplit_i_cluster_vectors(const psplit_i_pairs *pairs, uint32_t n_dim
   if (!vectors_init(&s, arena)) return PSPLIT_NOMEM;
   const size_t bytes = (size_t)s.n * s.r * sizeof *s.v;
   for (uint32_t k = 1; k <= n_rounds; k++) {
-    if (!psplit_i_spend(budget, psplit_i_vector_ops(pairs, n_dims, 1))) return PSPLIT_OK;
+    if (!psplit_i_spend(budget, psplit_i_vector_ops(pairs, n_dims))) return PSPLIT_OK;
     step_rows(&s);
     step_wide(&s);
     memcpy(s.was, s.v, bytes);

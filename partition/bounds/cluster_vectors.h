@@ -35,8 +35,8 @@ typedef struct psplit_i_multipliers {
 
 /* Dimensions that solutions for n clusters and so many parts need. */
 uint32_t psplit_i_vector_dims(uint32_t n, uint32_t n_parts);
-/* Operations that a number of rounds takes. */
-uint64_t psplit_i_vector_ops(const psplit_i_pairs *pairs, uint32_t n_dims, uint32_t n_rounds);
+/* Operations that a round takes. */
+uint64_t psplit_i_vector_ops(const psplit_i_pairs *pairs, uint32_t n_dims);
 
 /* Multipliers in the arena, and *out_about: about what they will prove. It ends early, with 0,
  * where that is not going to be as much as `least`. Errors: NOMEM. */

@@ -92,15 +92,22 @@ bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance
   return ok;
 }
 
-typedef struct candidate {
-  int64_t most; /* load of the cluster alone: its bound cannot be above */
-  uint32_t cluster;
-} candidate;
-
-static int compare_candidates(const void *a, const void *b) {
-  const candidate *x = a, *y = b;
+static int compare_lone_loads(const void *a, const void *b) {
+  const psplit_i_lone_load *x = a, *y = b;
   if (x->most != y->most) return x->most > y->most ? -1 : 1;
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
+}
+
+void psplit_i_lone_loads(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                         const int64_t *send, const int64_t *recv, const int64_t *least,
+                         int64_t messages, psplit_i_lone_load *out) {
+  for (uint32_t i = 0; i < instance->n; i++) {
+    int64_t alone = automaton->omega[i] + messages;
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
+      alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
+    out[i] = (psplit_i_lone_load){alone < least[i] ? alone : least[i], i};
+  }
+  qsort(out, instance->n, sizeof *out, compare_lone_loads);
 }
 
 bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_automaton *m,
@@ -138,19 +145,13 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
   int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
   int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
   int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
-  candidate *list = PSPLIT_NEW(&arena, candidate, instance->n);
+  psplit_i_lone_load *list = PSPLIT_NEW(&arena, psplit_i_lone_load, instance->n);
   uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
   if (!send || !recv || !least || !list || !all) goto out;
   for (uint32_t i = 0; i < instance->n; i++) all[i] = i;
   code = PSPLIT_OK;
   if (!psplit_i_least_costs(instance, automaton, send, recv, least)) goto out;
-  for (uint32_t i = 0; i < instance->n; i++) {
-    int64_t alone = automaton->omega[i];
-    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
-      alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
-    list[i] = (candidate){alone < least[i] ? alone : least[i], i};
-  }
-  qsort(list, instance->n, sizeof *list, compare_candidates);
+  psplit_i_lone_loads(instance, automaton, send, recv, least, 0, list);
   code = PSPLIT_NOMEM;
   bool built = false;
   for (uint32_t k = 0; k < instance->n && k < most_clusters; k++) {

@@ -19,6 +19,18 @@ int64_t psplit_i_total_any_way(const psplit_i_instance *instance,
 bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                           int64_t *send, int64_t *recv, int64_t *least);
 
+/* What a stage that holds a cluster alone takes at most: no bound by it is above. */
+typedef struct psplit_i_lone_load {
+  int64_t most; /* ns */
+  uint32_t cluster;
+} psplit_i_lone_load;
+
+/* out[n]: of all clusters, the largest first, with `messages` (ns) for each; send, recv and least
+ * are those of psplit_i_least_costs. O(n log n + pins). */
+void psplit_i_lone_loads(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                         const int64_t *send, const int64_t *recv, const int64_t *least,
+                         int64_t messages, psplit_i_lone_load *out);
+
 /* Network of cluster[n], each numbered in local[] (NONE: not among them), whose source sides are
  * the sets S of them: arc 2 * local[i], to the sink, node n, pays w[i] of a member i, and arcs of
  * nets produced among them pay what S sends or receives. False: out of memory. */
@@ -27,8 +39,8 @@ bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance
                           const int64_t *w, const int64_t *send, const int64_t *recv);
 
 /* Largest over clusters v of the least load of a set with v, by min cut; raises *inout_bound. Valid
- * for any placement. Looks at the `most_items` clusters that are heaviest with their nets. Errors:
- * NOMEM. */
+ * for any placement. Looks at the `most_clusters` clusters that are heaviest with their nets.
+ * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
                                                     const psplit_i_automaton *automaton,
                                                     int64_t limit, uint32_t most_clusters,

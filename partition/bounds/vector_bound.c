@@ -19,7 +19,7 @@ static uint32_t affordable(const psplit_i_pairs *pairs, uint32_t n_dims,
                            const psplit_i_budget *budget) {
   const uint64_t left = psplit_i_budget_left(budget);
   const uint64_t proof = 2 * psplit_i_cut_proof_ops(pairs->n, n_dims);
-  const uint64_t round = psplit_i_vector_ops(pairs, n_dims, 1);
+  const uint64_t round = psplit_i_vector_ops(pairs, n_dims);
   if (left <= proof) return 0;
   const uint64_t n = (left - proof) / (round + 1);
   if (n < LEAST_ROUNDS) return 0;

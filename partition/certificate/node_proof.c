@@ -1,21 +1,8 @@
 /* The network is that of the node min cut (bounds/node_cut.c); here its flow is kept. */
 #include "node_proof.h"
 
-#include <stdlib.h>
-
 #include "flow.h"
 #include "node_cut.h"
-
-typedef struct candidate {
-  int64_t most; /* load of the cluster alone */
-  uint32_t cluster;
-} candidate;
-
-static int compare_candidates(const void *a, const void *b) {
-  const candidate *x = a, *y = b;
-  if (x->most != y->most) return x->most > y->most ? -1 : 1;
-  return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
-}
 
 void psplit_i_node_proof_fini(psplit_i_node_proof *proof) { psplit_i_vec_fini(&proof->flows); }
 
@@ -90,7 +77,7 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
   int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
   int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
   int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
-  candidate *list = PSPLIT_NEW(&arena, candidate, instance->n);
+  psplit_i_lone_load *list = PSPLIT_NEW(&arena, psplit_i_lone_load, instance->n);
   uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
   int64_t *weight = PSPLIT_NEW(&arena, int64_t, instance->n);
   int64_t *over = PSPLIT_NEW(&arena, int64_t, instance->n);
@@ -100,14 +87,8 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
   count_messages(instance, automaton, weight, over, out);
   int64_t messages = out->sent + out->received; /* less what is over */
   for (uint32_t i = 0; i < instance->n; i++) messages -= over[i];
-  for (uint32_t i = 0; i < instance->n; i++) {
-    int64_t alone = automaton->omega[i] + out->sent + out->received;
-    all[i] = i;
-    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
-      alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
-    list[i] = (candidate){alone < least[i] ? alone : least[i], i};
-  }
-  qsort(list, instance->n, sizeof *list, compare_candidates);
+  for (uint32_t i = 0; i < instance->n; i++) all[i] = i;
+  psplit_i_lone_loads(instance, automaton, send, recv, least, out->sent + out->received, list);
   code = PSPLIT_NOMEM;
   if (instance->n == 0 || list[0].most < target) {
     code = PSPLIT_OK;

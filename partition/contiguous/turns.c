@@ -267,7 +267,7 @@ static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
   if (pairs) {
     PSPLIT_TRY(psplit_i_assignment_init(&start, &a->instance, &a->arena));
     psplit_i_assignment_copy(&start, &a->best, &a->instance);
-    if (!psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
+    if (!psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, n_steps));
   }
   PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
   if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO) PSPLIT_TRY(decide_or_anneal(a, &start));
@@ -377,7 +377,7 @@ static psplit_code search_in_full(psplit_i_solver_state *a, uint32_t *parent) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, SOON, &verdict));
   if (psplit_i_state_done(a)) return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_state_search_anew(a, 1, first_steps(a), 0));
+  PSPLIT_TRY(psplit_i_state_search_anew(a, first_steps(a)));
   if (a->best.value == before || psplit_i_state_done(a)) return PSPLIT_OK;
   if (parent) PSPLIT_TRY(psplit_i_state_reduce(a, a->best.value, false, parent));
   PSPLIT_TRY(bounds(a));

@@ -75,11 +75,11 @@ static psplit_code enumerate(psplit_i_blocks_state *x) {
   return code;
 }
 
-/* Copies the front into rest, each cost less by `own`. */
-static bool take_rest(const psplit_i_block_front *from, int64_t own, psplit_i_block_rest *rest) {
+/* Copies the front into `rest`; false: out of memory. */
+static bool take_rest(const psplit_i_block_front *from, psplit_i_block_rest *rest) {
   rest->n = 0;
   for (size_t i = 0; i < from->n; i++) {
-    const psplit_i_block_rest_point point = {from->items[i].bytes, from->items[i].cost - own};
+    const psplit_i_block_rest_point point = {from->items[i].bytes, from->items[i].cost};
     if (!psplit_i_vec_push(rest, point)) return false;
   }
   return true;
@@ -93,14 +93,14 @@ static psplit_code enumerate_again(psplit_i_blocks_state *x) {
   for (uint32_t k = 0; k <= x->n && code == PSPLIT_OK; k++) {
     for (uint32_t t = 0; t < x->n_types; t++) {
       psplit_i_block_front all = {0};
-      if (k > 0 && !take_rest(&x->ahead[(size_t)(k - 1) * x->n_types + t], 0, &before[t]))
+      if (k > 0 && !take_rest(&x->ahead[(size_t)(k - 1) * x->n_types + t], &before[t]))
         x->failed = true;
       for (uint32_t state = 0; k < x->n && state < x->automaton->n_states; state++) {
         const psplit_i_block_front *cell =
           &x->cell[((size_t)k * x->automaton->n_states + state) * x->n_types + t];
         for (size_t i = 0; i < cell->n; i++) psplit_i_block_front_insert(x, &all, &cell->items[i]);
       }
-      if (!take_rest(&all, 0, &behind_it[t])) x->failed = true;
+      if (!take_rest(&all, &behind_it[t])) x->failed = true;
       psplit_i_vec_fini(&all);
     }
     psplit_i_budget share = psplit_i_budget_share(x->budget, SHARE_OF_BLOCK);

@@ -174,10 +174,9 @@ static void forget_trial(psplit_i_solver_state *a) {
   a->trial.value = a->trial.comm = PSPLIT_I_INF;
 }
 
-psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_rounds,
-                                       uint32_t n_steps, uint64_t salt) {
+psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_steps) {
   forget_trial(a);
-  return search_from_trial(a, n_rounds, n_steps, seed_of(a, salt));
+  return search_from_trial(a, 1, n_steps, seed_of(a, 0));
 }
 
 /* Whether splits may be put together from downsets. */

@@ -103,9 +103,8 @@ uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, u
  * mixed into the seed. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds,
                                                   uint32_t n_steps, uint64_t salt);
-/* The same from no split at all, whatever is known. */
-PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_rounds,
-                                                       uint32_t n_steps, uint64_t salt);
+/* One round of it from no split at all, whatever is known. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_steps);
 /* Annealing of the boundaries between stages: better than orders on wide graphs. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* The same with few steps, for a start. */
