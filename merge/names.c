@@ -15,7 +15,8 @@ typedef struct namer {
 
 static const uint32_t SEVERAL = PSPLIT_NONE - 1;
 
-/* Whether stage s calls the value so, too: its bodies read it nowhere that they hide it. */
+/* Whether stage s calls the value so, too: then its bodies hide it only where they do not read
+ * it. */
 static bool calls_it(psplit_i_merger *m, uint32_t s, const char *name, uint32_t number) {
   const uint32_t v = psplit_i_graph_find_value(m->stages[s].graph, name);
   return v != PSPLIT_NONE && psplit_i_merge_value(m, s, v) == number;
@@ -38,8 +39,8 @@ static bool none_hides(psplit_i_merger *m, uint32_t of, const char *name, uint32
   return true;
 }
 
-/* Takes the name for value `number`; false where it is taken. A name that a body of another stage
- * defines would hide the value there. */
+/* Takes the name for value `number` of `stage`; *out_free: whether it could be had. A name that a
+ * body of another stage defines would hide the value there. */
 static psplit_code take(namer *n, const char *name, uint32_t stage, uint32_t number,
                         bool *out_free) {
   const uint32_t before = n->taken.n, id = psplit_i_intern_add(&n->taken, name);

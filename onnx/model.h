@@ -78,7 +78,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_model_read(const psplit_model *model, uint3
                                                 uint64_t offset, void *out, size_t bytes,
                                                 psplit_diag *diag);
 
-/* Whether the files are still the ones that were opened (size and modification time). */
+/* Whether the files are still the ones that were opened (size and modification time).
+ * Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_model_unchanged(const psplit_model *model, psplit_diag *diag);
 
 /* A path that opens a file of the model from the working directory, `buffer` of
@@ -160,7 +161,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_skeleton_edit(const psplit_model *model,
                                                    psplit_diag *diag,
                                                    psplit_i_skeleton *out_skeleton);
 
-/* Checks every tensor of the model: dims, size of the stored data, range of external data. */
+/* Checks every tensor of the model: dims, size of the stored data, range of external data.
+ * Errors: INVALID, UNSUPPORTED, IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag);
 
 /* A sparse tensor of n_elements in the dense form, whose values and indices are sound tensors: an
@@ -172,7 +174,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_sparse_check(const psplit_model *model,
 /* Names that the bindings of training_info speak of. Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_training_check(const psplit_model *model, psplit_diag *diag);
 
-/* Builds model->graph and model->functions from model->nodes and model->proto. */
+/* Builds model->graph and model->functions from model->nodes and model->proto.
+ * Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag);
 
 #endif

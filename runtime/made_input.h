@@ -40,7 +40,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_made_fill(const psplit_i_made *made, psplit
                                                uint64_t seed, const char *name,
                                                uint32_t micro_batch, psplit_diag *diag);
 
-/* Uniform in [-1, 1) for floats, 0..99 for integers, all values for 8 bits and bool. */
+/* By `seed`, `name` and `micro_batch` alone. Floats are uniform in [-1, 1), those of 16 bits in
+ * +-[0.125, 1), of 8 bits finite; integers 0..99, of 8 bits all there are; strings "s0".."s99".
+ * Errors: PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed,
                                                         const char *name, uint32_t micro_batch,
                                                         psplit_diag *diag);

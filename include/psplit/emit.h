@@ -93,7 +93,8 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_stage_file_name(const psplit_model
                                                               const psplit_emit_options *options,
                                                               psplit_diag *diag, char **out_name);
 
-/* The manifest alone (pipeline.json), as JSON text, malloc'd; no file is written. */
+/* The manifest alone (pipeline.json), as JSON text, malloc'd; no file is written.
+ * Errors: those of psplit_emit but IO. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model,
                                                        const psplit_plan *plan,
                                                        const psplit_emit_options *options,

@@ -152,7 +152,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_backward(
   const psplit_gradient *gradient, const char *path, psplit_diag *diag);
 
 /* A model without inputs whose outputs are the trained weights, by their names: their first values,
- * for who can run models but not read them. */
+ * for who can run models but not read them. Rules for `path` and errors: as for the others. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_gradient_write_weights(const psplit_gradient *gradient, const char *path, psplit_diag *diag);
 

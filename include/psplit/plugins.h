@@ -21,7 +21,8 @@ PSPLIT_API void psplit_plugins_destroy(psplit_plugins *plugins);
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plugins_load(psplit_plugins *plugins,
                                                            const char *path, psplit_diag *diag);
 
-/* psplit_pipeline_canonical() and psplit_passes_help() with the passes of the set (may be NULL). */
+/* psplit_pipeline_canonical() and psplit_passes_help() with the passes of the set (may be NULL).
+ * Errors: those of the former; the latter is NULL when out of memory. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plugins_canonical(const psplit_plugins *plugins,
                                                                 const char *pipeline,
                                                                 psplit_diag *diag, char **out_text);

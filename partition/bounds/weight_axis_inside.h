@@ -52,7 +52,7 @@ typedef struct psplit_i_weight_axis_build {
 
 /* Ranks clusters by the weight of their ancestors and descendants: exact between separators
  * (clusters comparable with all others) that are close, from below by longest paths elsewhere, and
- * where the budget is spent. */
+ * where the budget is spent. Errors, of these and those below: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x);
 /* Cuts the axis into at most n_cells buckets, and lists what is free in each; halves n_cells while
  * that is too much. Leaves out->n_buckets 0 where next to nothing is forced anywhere. */

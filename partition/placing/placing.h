@@ -4,7 +4,8 @@
 
 #include "result.h"
 
-/* Latency, interleaved chunks and non-contiguous placement. Fills *out_result. */
+/* Latency, interleaved chunks and non-contiguous placement. Fills *out_result. Errors: INFEASIBLE
+ * (none fits, or none was found: the message says which), LIMIT, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_place(const psplit_i_solver_request *request,
                                            psplit_i_result *out_result);
 

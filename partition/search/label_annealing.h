@@ -5,7 +5,8 @@
 #include "result.h"
 
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
- * it finds any. Chains are independent; the same for any number of threads. */
+ * it finds any. Chains are independent; the same for any number of threads. Errors: NOMEM,
+ * LIMIT. */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels(
   const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
   const uint32_t *types, uint64_t salt, uint64_t max_steps, uint32_t *label, int64_t *inout_value);

@@ -10,7 +10,7 @@
  * no split was found. The idea of coarsening a directed graph without making cycles, and of
  * refining on the way back: Herrmann et al., "Multilevel algorithms for acyclic partitioning of
  * directed acyclic graphs", SIAM J. Sci. Comput. 2019; segments of an order and zooming are this
- * project's.
+ * project's. Errors: NOMEM.
  */
 PSPLIT_MUST_USE psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
                                                 const psplit_i_automaton *automaton,

@@ -138,7 +138,8 @@ void psplit_i_run_sizes_fini(psplit_i_run_sizes *sizes);
 int64_t psplit_i_whole_ns(double ns);
 
 struct psplit_planner;
-/* Puts the costs that the caller gave in the place of the roofline's. */
+/* Puts the costs that the caller gave in the place of the roofline's: node_ns [classes x nodes],
+ * and what they say of memory. Errors: USAGE (a table of other nodes), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_apply(struct psplit_planner *planner, psplit_diag *diag);
 
 #endif

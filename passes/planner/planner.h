@@ -312,7 +312,9 @@ void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag)
  * devices as they stand. O(n_stages^2). */
 bool psplit_i_planner_may_pass_on(const psplit_planner *planner);
 
-/* Makes planner->plan from stage, copies and solution: transfers, loads, memory. */
+/* Makes planner->plan from stage, copies and solution: transfers, loads, memory. Resets
+ * planner->scratch: nothing of it outlives the call. Errors: NOMEM, INTERNAL (a bound above the
+ * plan). */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag);
 /* Says what the plan may be taken to promise; takes back its proof where a run may tell
  * otherwise. */

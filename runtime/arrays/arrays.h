@@ -25,7 +25,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_array_read(const psplit_i_ort *ort, const c
                                                 const psplit_i_array_wanted *wanted,
                                                 psplit_diag *diag, psplit_i_tensor **out);
 
-/* Whether an .npz has array `member`. */
+/* Whether an .npz has array `member`. Errors: IO, MALFORMED, LIMIT. */
 PSPLIT_MUST_USE psplit_code psplit_i_npz_has(const char *path, const char *member,
                                              psplit_diag *diag, bool *out);
 

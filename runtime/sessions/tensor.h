@@ -57,7 +57,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_value_look(const psplit_i_tensor *value, ps
 PSPLIT_MUST_USE psplit_code psplit_i_value_of(const psplit_i_tensor *sequence, size_t index,
                                               psplit_diag *diag, psplit_i_tensor **out);
 
-/* Strings as bytes: n_elements lengths (uint64_t), then the strings. `bytes` has view->n_bytes. */
+/* Strings as bytes: n_elements lengths (uint64_t), then the strings. `bytes` has view->n_bytes.
+ * Errors: NOMEM, PLUGIN; of what is unpacked also INVALID. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_pack(const psplit_i_tensor *tensor,
                                                  const psplit_i_tensor_view *view,
                                                  psplit_diag *diag, void *bytes);

@@ -107,7 +107,8 @@ typedef struct psplit_i_learner {
 void psplit_i_learner_needs(const psplit_i_pipe *pipe, uint32_t stage, bool *reads);
 
 /* With all before `parts` set: opens its files, and makes its first weights, with states of
- * zeros. */
+ * zeros. To be closed in any case. Errors: those of sessions; INVALID (a file without what the
+ * manifest says); NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_open(psplit_i_learner *learner, psplit_diag *diag);
 void psplit_i_learner_close(psplit_i_learner *learner); /* a zeroed one is fine */
 
