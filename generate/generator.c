@@ -281,7 +281,7 @@ const psplit_run *psplit_generator_get_run(const psplit_generator *g) { return g
 
 void psplit_generator_destroy(psplit_generator *g) {
   if (!g) return;
-  g->stop = 1;
+  psplit_i_cancel(&g->stop);
   join_stages(g); /* what stopped them was told to the sequences */
   psplit_i_sequences_destroy(g->sequences);
   psplit_run_destroy(g->measured);

@@ -11,7 +11,9 @@
 #include "talk.h"
 #include "texts.h"
 
-static volatile int cancelled; /* the flag */
+/* The flag. Threads look at it while a handler sets it: written plainly it would race with them. */
+static atomic_int cancelled;
+_Static_assert(sizeof cancelled == sizeof(int), "an atomic int is an int");
 static volatile sig_atomic_t ended_by;
 static atomic_int ending = CLI_ENDS_AT_ONCE;
 
@@ -75,7 +77,7 @@ const volatile int *cli_ends(cli_ending how) {
   if (how != CLI_ENDS_SOON) be_patient(false);
   if (how == CLI_ENDS_SOON && ended_by) be_patient(true);
   if (how == CLI_ENDS_WHOLE) cancelled = 0;
-  return &cancelled;
+  return (const volatile int *)&cancelled;
 }
 
 void cli_cancel_own(void) { cancelled = 1; }

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ void support_set_error(PyObject *type) {
 
 /* What runs in the main thread is told by this flag, and Python's own handler hears the signal,
  * too. */
-static volatile int interrupted;
+static atomic_int interrupted; /* of an int's form: threads look at it while the handler sets it */
 static struct sigaction python_handler;
 
 static void on_interrupt(int number) {
@@ -56,7 +57,9 @@ void guard_end(const guard *g) {
   if (g->main_thread) sigaction(SIGINT, &python_handler, NULL);
 }
 
-const volatile int *guard_cancel(const guard *g) { return g->main_thread ? &interrupted : NULL; }
+const volatile int *guard_cancel(const guard *g) {
+  return g->main_thread ? (const volatile int *)&interrupted : NULL;
+}
 
 /* --- errors --- */
 

@@ -52,7 +52,8 @@ static void *service_main(void *user) {
   s->code = psplit_i_run_over(&s->way, s->ort, s->pipeline, &s->run, &s->source, &s->diag, &run);
   psplit_run_destroy(run);
   psplit_i_requests_close(s->requests);
-  psplit_i_requests_fail_all(s->requests, s->code == PSPLIT_OK || s->cancel ? &OVER : &s->diag);
+  psplit_i_requests_fail_all(
+    s->requests, s->code == PSPLIT_OK || psplit_i_cancelled(&s->cancel) ? &OVER : &s->diag);
   set(s, &s->ended);
   return NULL;
 }
@@ -105,9 +106,9 @@ void psplit_i_service_run_options(psplit_run_options *run) {
 static bool wait_ready(psplit_service *s) {
   static const int64_t LOOK_NS = 20000000;
   pthread_mutex_lock(&s->mutex);
-  while (!s->ready && !s->ended && !s->cancel) {
+  while (!s->ready && !s->ended && !psplit_i_cancelled(&s->cancel)) {
     psplit_i_timed_cond_wait(&s->changed, &s->mutex, psplit_i_now_ns() + LOOK_NS);
-    if (!s->ready && psplit_i_cancelled(s->cancel_start)) s->cancel = 1;
+    if (!s->ready && psplit_i_cancelled(s->cancel_start)) psplit_i_cancel(&s->cancel);
   }
   const bool good = s->ready;
   pthread_mutex_unlock(&s->mutex);
@@ -131,7 +132,7 @@ psplit_code psplit_i_service_start_over(const psplit_i_way *way, const psplit_on
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
   s->started = true;
   if (!wait_ready(s)) {
-    const bool cancelled = s->cancel;
+    const bool cancelled = psplit_i_cancelled(&s->cancel);
     code = psplit_service_stop(s, 0, diag);
     if (cancelled) code = psplit_i_interrupted(diag);
   }
@@ -219,12 +220,12 @@ psplit_code psplit_service_stop(psplit_service *s, double most_s, psplit_diag *d
     const bool closes = most_s > PSPLIT_I_STOP_S && only_closes(s);
     psplit_i_requests_cancel_all(s->requests, &OVER);
     /* What is under way does not come through. */
-    if (closes || !wait_end(s, PSPLIT_I_STOP_S)) s->cancel = 1;
+    if (closes || !wait_end(s, PSPLIT_I_STOP_S)) psplit_i_cancel(&s->cancel);
   }
   pthread_join(s->thread, NULL);
   s->joined = true;
-  const bool ok =
-    s->code == PSPLIT_OK || (s->cancel && s->way.transport == PSPLIT_I_OVER_THREADS.transport);
+  const bool ok = s->code == PSPLIT_OK || (psplit_i_cancelled(&s->cancel) &&
+                                           s->way.transport == PSPLIT_I_OVER_THREADS.transport);
   return ok ? PSPLIT_OK : psplit_i_fail_as(diag, &s->diag);
 }
 
