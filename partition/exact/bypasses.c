@@ -44,12 +44,12 @@ bool psplit_i_exact_counts_bypasses(const psplit_i_instance *instance,
          psplit_i_takes(PSPLIT_I_RULE_COUNT_BYPASSES, automaton->features);
 }
 
-void psplit_i_bypasses_load(expander *d, const uint32_t *list, uint32_t n) {
-  const exact *x = d->x;
+void psplit_i_bypasses_load(psplit_i_expander *d, const uint32_t *list, uint32_t n) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   d->receivers = 0; /* it says something else now */
   d->beside = n ? list[0] : PASSES_ALL;
-  d->passing = (passing){0};
+  d->passing = (psplit_i_passing){0};
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     if (!instance->makes_message[e] || d->n_placed[e] == 0 ||
         !psplit_i_is_left(d, psplit_i_net_producer(instance, e)))
@@ -61,7 +61,7 @@ void psplit_i_bypasses_load(expander *d, const uint32_t *list, uint32_t n) {
   }
 }
 
-uint32_t psplit_i_bypasses_list(const expander *d, uint32_t *out_list) {
+uint32_t psplit_i_bypasses_list(const psplit_i_expander *d, uint32_t *out_list) {
   out_list[0] = d->next_beside;
   return d->next_beside != PASSES_ALL;
 }
@@ -71,8 +71,8 @@ bool psplit_i_bypasses_cover(uint32_t beside, uint32_t other) {
   return beside >= other && other != PASSES_ALL;
 }
 
-void psplit_i_bypasses_take(expander *d, uint32_t cluster, bool add) {
-  const exact *x = d->x;
+void psplit_i_bypasses_take(psplit_i_expander *d, uint32_t cluster, bool add) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   const int sign = add ? -1 : 1;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
@@ -90,38 +90,38 @@ void psplit_i_bypasses_take(expander *d, uint32_t cluster, bool add) {
   }
 }
 
-bool psplit_i_bypasses_may(const expander *d, bool bypassed) {
+bool psplit_i_bypasses_may(const psplit_i_expander *d, bool bypassed) {
   if (d->from->parent == PSPLIT_NONE) return !bypassed;
   if (bypassed) return d->beside != PASSES_ALL;
   return d->beside != SENDS_APART && d->beside != SENDS_NOTHING;
 }
 
-static int64_t sent_messages(const expander *d) {
+static int64_t sent_messages(const psplit_i_expander *d) {
   if (d->beside == BESIDE_READER) return 2;
   return d->tracker.n_messages[0] > 0 || d->passing.n_sent > 0;
 }
 
-int64_t psplit_i_bypasses_more_sent(const expander *d, uint32_t type) {
+int64_t psplit_i_bypasses_more_sent(const psplit_i_expander *d, uint32_t type) {
   const int64_t own = d->tracker.n_messages[0] > 0;
   if (d->bypassed) return 0;
   return d->passing.send_ns + (sent_messages(d) - own) * d->x->instance->least_message[type];
 }
 
 /* More than the tracker has, if that much is received in `messages` of them at least. */
-static int64_t more_received(const expander *d, uint32_t type, int64_t messages) {
+static int64_t more_received(const psplit_i_expander *d, uint32_t type, int64_t messages) {
   const psplit_i_instance *instance = d->x->instance;
   const int64_t own = d->tracker.n_messages[1] > 0;
   const int64_t any = own || d->passing.n_received > 0, n = messages > any ? messages : any;
   return d->passing.recv_ns + (n - own) * instance->least_message[instance->n_types + type];
 }
 
-bool psplit_i_bypasses_sends_in_vain(const expander *d) {
+bool psplit_i_bypasses_sends_in_vain(const psplit_i_expander *d) {
   return d->bypassed && d->beside == SENDS_NOTHING && d->tracker.n_messages[0] > 0;
 }
 
 /* Whether a cluster is left that sends nothing: a stage that sends nothing has one. *out_any:
  * whether any is left. */
-static bool any_leaf(const expander *d, bool *out_any) {
+static bool any_leaf(const psplit_i_expander *d, bool *out_any) {
   bool leaf = false;
   *out_any = false;
   for (uint32_t word = 0; word < d->x->words && !leaf; word++)
@@ -136,14 +136,15 @@ static uint64_t key_of(uint32_t beside) {
   return beside == PASSES_ALL ? 0 : psplit_i_splitmix64(0xb19a55ed, beside);
 }
 
-static uint32_t add_way(expander *d, uint32_t n, uint32_t beside, int64_t more_ns,
-                        bypass_way *out_ways) {
+static uint32_t add_way(psplit_i_expander *d, uint32_t n, uint32_t beside, int64_t more_ns,
+                        psplit_i_bypass_way *out_ways) {
   (void)d;
-  out_ways[n] = (bypass_way){.beside = beside, .more_ns = more_ns, .key = key_of(beside)};
+  out_ways[n] = (psplit_i_bypass_way){.beside = beside, .more_ns = more_ns, .key = key_of(beside)};
   return n + 1;
 }
 
-uint32_t psplit_i_bypasses_ways(expander *d, uint32_t type, bypass_way *out_ways) {
+uint32_t psplit_i_bypasses_ways(psplit_i_expander *d, uint32_t type,
+                                psplit_i_bypass_way *out_ways) {
   bool any;
   const bool leaf = any_leaf(d, &any);
   uint32_t n = 0;

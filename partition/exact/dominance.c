@@ -6,7 +6,7 @@
 
 /* What a message may take such a stage more, once each way, besides what nets of the trunk have in
  * their times: where it sends v's stage something, or v sends what else is in it. */
-static void more_messages(const expander *d, uint32_t v, uint32_t t, int64_t *io_send,
+static void more_messages(const psplit_i_expander *d, uint32_t v, uint32_t t, int64_t *io_send,
                           int64_t *io_recv) {
   const psplit_i_instance *instance = d->x->instance;
   bool sends = false, receives = false, sent = false, on_trunk = false;
@@ -31,7 +31,7 @@ static void more_messages(const expander *d, uint32_t v, uint32_t t, int64_t *io
 
 /* At most this much more a stage in front, on type t, sends and receives when cluster v leaves it
  * for the stage that grows here. False: another stage may be worse off. */
-static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *out_send,
+static bool change_without(const psplit_i_expander *d, uint32_t v, uint32_t t, int64_t *out_send,
                            int64_t *out_recv) {
   const psplit_i_instance *instance = d->x->instance;
   int64_t send = 0, recv = 0;
@@ -67,8 +67,8 @@ static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *o
 }
 
 /* Whether no stage in front is worse off without the maximal cluster v. */
-static bool none_needs(const expander *d, uint32_t v) {
-  const exact *x = d->x;
+static bool none_needs(const psplit_i_expander *d, uint32_t v) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[v] != PSPLIT_NONE) return false;
   if (x->alike) return false;    /* its readers would receive it over other links */
@@ -86,8 +86,9 @@ static bool none_needs(const expander *d, uint32_t v) {
   return true;
 }
 
-uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves, uint32_t n_moves) {
-  const exact *x = d->x;
+uint64_t psplit_i_dominated_moves(psplit_i_expander *d, const psplit_i_transition *moves,
+                                  uint32_t n_moves) {
+  const psplit_i_program *x = d->x;
   const uint64_t all = n_moves == 64 ? UINT64_MAX : (UINT64_C(1) << n_moves) - 1;
   uint64_t dominated = 0;
   for (uint32_t word = 0; word < x->words; word++)
@@ -104,16 +105,16 @@ uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves,
   return dominated;
 }
 
-bool psplit_i_expander_less_is_left(expander *d) {
-  exact *x = d->x;
+bool psplit_i_expander_less_is_left(psplit_i_expander *d) {
+  psplit_i_program *x = d->x;
   if (x->options->least_comm || x->count_receivers) return false;
   for (uint32_t word = 0; word < x->words; word++)
     for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
       const uint64_t bit = UINT64_C(1) << (v % 64);
-      const label like = {.hash = d->hash ^ x->zobrist[v],
-                          .omega = d->omega - x->automaton->omega[v],
-                          .state = d->from->state};
+      const psplit_i_label like = {.hash = d->hash ^ x->zobrist[v],
+                                   .omega = d->omega - x->automaton->omega[v],
+                                   .state = d->from->state};
       if (!none_needs(d, v)) continue;
       d->left[word] &= ~bit;
       const bool reached = psplit_i_exact_reached(x, &like, d->left);

@@ -26,7 +26,7 @@
 #include "weight_axis.h"
 
 /* Copies the labels of round `used` that are not dominated. */
-static psplit_code gather(exact *x, uint32_t used, psplit_i_round *round) {
+static psplit_code gather(psplit_i_program *x, uint32_t used, psplit_i_round *round) {
   size_t n = 0, n_counts = 0;
   for (int pass = 0; pass < 2; pass++) {
     if (pass == 1) {
@@ -39,8 +39,8 @@ static psplit_code gather(exact *x, uint32_t used, psplit_i_round *round) {
         return PSPLIT_NOMEM;
       n = n_counts = 0;
     }
-    for (uint32_t i = 0; i < N_SHARDS; i++) {
-      shard *s = &x->shards[i];
+    for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++) {
+      psplit_i_shard *s = &x->shards[i];
       for (uint32_t k = s->round_head[used]; k != PSPLIT_NONE;
            k = s->labels.items[k].next_of_round) {
         const uint32_t from = k ? s->counts_at.items[k - 1] : 0, to = s->counts_at.items[k];
@@ -50,7 +50,7 @@ static psplit_code gather(exact *x, uint32_t used, psplit_i_round *round) {
           continue;
         }
         if (psplit_i_exact_dominated(x, s, k)) continue;
-        x->round_ids[n] = k * N_SHARDS + i;
+        x->round_ids[n] = k * PSPLIT_I_N_SHARDS + i;
         memcpy(x->round_bits + n * x->words, s->bits.items + (size_t)k * x->words,
                x->words * sizeof *x->round_bits);
         if (x->n_key_bytes)
@@ -76,18 +76,18 @@ enum {
 };
 
 typedef struct exact_round {
-  exact *x;
+  psplit_i_program *x;
   const psplit_i_round *round;
-  expander *expanders; /* of each thread */
+  psplit_i_expander *expanders; /* of each thread */
 } exact_round;
 
 static void expand_one(void *with, size_t k, int thread) {
   const exact_round *all = with;
-  exact *x = all->x;
+  psplit_i_program *x = all->x;
   if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed) ||
       atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
     return;
-  expander *d = &all->expanders[thread];
+  psplit_i_expander *d = &all->expanders[thread];
   const psplit_i_round_label *l = &all->round->labels[k];
   psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + k * x->words,
                          x->round_keys + k * x->n_key_bytes, all->round->counts + l->counts_from,
@@ -96,7 +96,7 @@ static void expand_one(void *with, size_t k, int thread) {
 }
 
 /* Behind the widest round few steps are left. */
-static void allow_steps(exact *x) {
+static void allow_steps(psplit_i_program *x) {
   const psplit_i_exact_options *options = x->options;
   if (x->n_round > x->n_widest) x->n_widest = x->n_round;
   x->max_steps = options->max_steps;
@@ -105,8 +105,8 @@ static void allow_steps(exact *x) {
 }
 
 /* On `team` threads, or on n_threads where there are many labels. */
-static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int team,
-                             int n_threads) {
+static psplit_code run_round(psplit_i_program *x, uint32_t used, psplit_i_expander *expanders,
+                             int team, int n_threads) {
   psplit_i_round round = {0};
   psplit_code code = gather(x, used, &round);
   if (code == PSPLIT_OK) code = psplit_i_exact_drop_dominated(&expanders[0], &round);
@@ -129,28 +129,28 @@ static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int t
 
 /* Whether label a, of two with nothing left, is the better split: less communication, then the
  * key. */
-static bool comes_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
-                         const label *at_b) {
+static bool comes_before(const psplit_i_program *x, uint32_t a, const psplit_i_label *at_a,
+                         uint32_t b, const psplit_i_label *at_b) {
   if (at_a->comm != at_b->comm) return at_a->comm < at_b->comm;
   return x->n_key_bytes ? psplit_i_lexicographic_before(x, a, at_a, b, at_b)
                         : at_a->state < at_b->state;
 }
 
 /* Best final label with nothing left, NONE if there is none. */
-static uint32_t final_label(const exact *x, uint32_t from_round) {
+static uint32_t final_label(const psplit_i_program *x, uint32_t from_round) {
   uint32_t best = PSPLIT_NONE;
-  const label *least = NULL;
+  const psplit_i_label *least = NULL;
   for (uint32_t used = from_round; used <= x->automaton->n_stages; used++)
-    for (uint32_t i = 0; i < N_SHARDS; i++) {
-      const shard *s = &x->shards[i];
+    for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++) {
+      const psplit_i_shard *s = &x->shards[i];
       for (uint32_t k = s->round_head[used]; k != PSPLIT_NONE;
            k = s->labels.items[k].next_of_round) {
-        const label *l = &s->labels.items[k];
+        const psplit_i_label *l = &s->labels.items[k];
         bool empty = true;
         for (uint32_t w = 0; w < x->words && empty; w++)
           empty = s->bits.items[(size_t)k * x->words + w] == 0;
         if (!empty || !psplit_i_automaton_final(x->automaton, l->state)) continue;
-        const uint32_t id = k * N_SHARDS + i;
+        const uint32_t id = k * PSPLIT_I_N_SHARDS + i;
         if (least && !comes_before(x, id, l, best, least)) continue;
         least = l;
         best = id;
@@ -160,7 +160,7 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
 }
 
 /* The split of a label: its stages, from the parents. */
-static void follow(const exact *x, uint32_t id, psplit_i_assignment *assignment) {
+static void follow(const psplit_i_program *x, uint32_t id, psplit_i_assignment *assignment) {
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_instance *instance = x->instance;
   for (uint32_t k = 0; k < m->n_stages; k++) {
@@ -168,13 +168,13 @@ static void follow(const exact *x, uint32_t id, psplit_i_assignment *assignment)
     assignment->replicas[k] = 1;
   }
   for (;;) {
-    const shard *s = &x->shards[id % N_SHARDS];
-    const label *l = &s->labels.items[id / N_SHARDS];
+    const psplit_i_shard *s = &x->shards[id % PSPLIT_I_N_SHARDS];
+    const psplit_i_label *l = &s->labels.items[id / PSPLIT_I_N_SHARDS];
     if (l->parent == PSPLIT_NONE) return;
-    const shard *up = &x->shards[l->parent % N_SHARDS];
-    const label *from = &up->labels.items[l->parent / N_SHARDS];
-    const uint64_t *bits = s->bits.items + (size_t)(id / N_SHARDS) * x->words;
-    const uint64_t *all = up->bits.items + (size_t)(l->parent / N_SHARDS) * x->words;
+    const psplit_i_shard *up = &x->shards[l->parent % PSPLIT_I_N_SHARDS];
+    const psplit_i_label *from = &up->labels.items[l->parent / PSPLIT_I_N_SHARDS];
+    const uint64_t *bits = s->bits.items + (size_t)(id / PSPLIT_I_N_SHARDS) * x->words;
+    const uint64_t *all = up->bits.items + (size_t)(l->parent / PSPLIT_I_N_SHARDS) * x->words;
     uint32_t pin = PSPLIT_NONE;
     for (uint32_t i = 0; i < instance->n; i++)
       if (((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) && instance->pin[i] != PSPLIT_NONE)
@@ -188,12 +188,12 @@ static void follow(const exact *x, uint32_t id, psplit_i_assignment *assignment)
   }
 }
 
-static psplit_code trace(exact *x, uint32_t id, psplit_i_assignment *assignment) {
+static psplit_code trace(psplit_i_program *x, uint32_t id, psplit_i_assignment *assignment) {
   int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)x->instance->n_stages * 5);
   if (!scratch) return PSPLIT_NOMEM;
   if (x->n_key_bytes)
-    psplit_i_lexicographic_write(x, id, &x->shards[id % N_SHARDS].labels.items[id / N_SHARDS],
-                                 assignment);
+    psplit_i_lexicographic_write(
+      x, id, &x->shards[id % PSPLIT_I_N_SHARDS].labels.items[id / PSPLIT_I_N_SHARDS], assignment);
   else
     follow(x, id, assignment);
   psplit_i_automaton_name_devices(x->automaton, assignment->replicas, assignment->device);
@@ -202,7 +202,7 @@ static psplit_code trace(exact *x, uint32_t id, psplit_i_assignment *assignment)
 }
 
 /* What any device pays at least for a net: a relaxation to the cheapest device. */
-static void least_costs(exact *x) {
+static void least_costs(psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
   const psplit_i_automaton *m = x->automaton;
   bool any_pays = false, all_pay = true;
@@ -232,7 +232,7 @@ static void least_costs(exact *x) {
 }
 
 /* Windows: the weights that a downset left in a state can have in a split within the limit. */
-static void find_windows(exact *x) {
+static void find_windows(psplit_i_program *x) {
   const psplit_i_automaton *m = x->automaton;
   const int64_t limit = x->options->limit;
   for (uint32_t c = 0; c < m->n_states; c++) {
@@ -252,7 +252,7 @@ static void find_windows(exact *x) {
 }
 
 /* The most over the moves of a state. Pins lead to other states than those. */
-static void find_most_left(exact *x) {
+static void find_most_left(psplit_i_program *x) {
   const psplit_i_automaton *m = x->automaton;
   for (uint32_t i = 0; i < m->n_states * m->n_types; i++) {
     x->most_left[i] = x->instance->has_pins ? PSPLIT_I_INF : -PSPLIT_I_INF;
@@ -267,7 +267,7 @@ static void find_most_left(exact *x) {
     }
 }
 
-static void find_who_pays(exact *x) {
+static void find_who_pays(psplit_i_program *x) {
   const psplit_i_automaton *m = x->automaton;
   for (uint32_t c = 0; c < m->n_states; c++) {
     x->all_pay[c] = !x->instance->overlap;
@@ -277,7 +277,7 @@ static void find_who_pays(exact *x) {
   }
 }
 
-static psplit_code prepare(exact *x) {
+static psplit_code prepare(psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
   const psplit_i_automaton *m = x->automaton;
   const uint32_t n = instance->n;
@@ -347,8 +347,8 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   uint64_t n_ops = 0;
   const int n_threads = psplit_i_team_size(options->n_threads);
   assert(n_threads > 0);
-  exact *x = calloc(1, sizeof *x);
-  expander *expanders = calloc((size_t)n_threads, sizeof *expanders);
+  psplit_i_program *x = calloc(1, sizeof *x);
+  psplit_i_expander *expanders = calloc((size_t)n_threads, sizeof *expanders);
   if (!x || !expanders) goto out_early;
   x->instance = instance;
   x->automaton = automaton;
@@ -357,13 +357,14 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   PSPLIT_TRY(psplit_i_labels_init(x));
   PSPLIT_TRY(prepare(x));
   for (int i = 0; i < n_threads; i++) PSPLIT_TRY(psplit_i_expander_init(&expanders[i], x));
-  expander *d = &expanders[0];
+  psplit_i_expander *d = &expanders[0];
   for (uint32_t i = 0; i < instance->n; i++) {
     d->left[i / 64] |= UINT64_C(1) << (i % 64);
     d->hash ^= x->zobrist[i];
   }
   if (x->n_key_bytes) psplit_i_lexicographic_start(d);
-  const label root = {.hash = d->hash, .omega = automaton->total_omega, .parent = PSPLIT_NONE};
+  const psplit_i_label root = {
+    .hash = d->hash, .omega = automaton->total_omega, .parent = PSPLIT_NONE};
   psplit_i_exact_insert(d, &root);
   uint32_t found = PSPLIT_NONE;
   x->load_ops =
@@ -385,7 +386,8 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
       expanders[i].n_stages = expanders[i].n_pushed = 0;
     }
     PSPLIT_TRY(psplit_i_exact_follow(x, stages, pushed));
-    for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
+    for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++)
+      steps += x->shards[i].labels.n * PSPLIT_I_STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
     if (options->out_rounds) *options->out_rounds = used;
     n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;

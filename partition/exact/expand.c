@@ -14,8 +14,8 @@ enum { CLUSTERS_PER_STEP = 16 };
 
 /* Whether every split through the stage sends more than a known one. Monotonicity: what is received
  * for good only grows, and so does what is sent when all nets are forward. */
-static bool sends_too_much(const expander *d, int64_t received) {
-  const exact *x = d->x;
+static bool sends_too_much(const psplit_i_expander *d, int64_t received) {
+  const psplit_i_program *x = d->x;
   if (x->n_key_bytes == 0 || !x->all_pay[d->from->state]) return false;
   int64_t sent = PSPLIT_I_INF;
   for (uint32_t t = 0; t < x->automaton->n_types; t++)
@@ -25,8 +25,8 @@ static bool sends_too_much(const expander *d, int64_t received) {
 }
 
 /* What the stage sends at least, and every larger one, since receivers are placed already. */
-static int64_t sent_for_good(const expander *d, uint32_t type) {
-  const exact *x = d->x;
+static int64_t sent_for_good(const psplit_i_expander *d, uint32_t type) {
+  const psplit_i_program *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
   if (x->messages) return tracker->send[type] + psplit_i_messages_more_sent(d, type);
   const bool apart = tracker->n_messages[0] > 0 && tracker->n_on_trunk[0] == 0;
@@ -34,14 +34,15 @@ static int64_t sent_for_good(const expander *d, uint32_t type) {
          (x->bypasses ? psplit_i_bypasses_more_sent(d, type) : 0);
 }
 
-static int64_t received_for_good(const exact *x, const passed_over *p) {
+static int64_t received_for_good(const psplit_i_program *x, const psplit_i_passed *p) {
   return p->recv_ns + (p->message && !p->on_trunk ? x->least_message : 0);
 }
 
 /* Whether what the stage leaves may be left, where on type t it takes as much more as fits.
  * Monotonicity: less is not left. */
-static bool leaves_little(const expander *d, uint32_t t, int64_t more, const passed_over *p) {
-  const exact *x = d->x;
+static bool leaves_little(const psplit_i_expander *d, uint32_t t, int64_t more,
+                          const psplit_i_passed *p) {
+  const psplit_i_program *x = d->x;
   const size_t at = (size_t)d->from->state * x->automaton->n_types + t;
   const int64_t left = d->omega - more;
   return left <= x->most_left[at] &&
@@ -50,8 +51,8 @@ static bool leaves_little(const expander *d, uint32_t t, int64_t more, const pas
 
 /* Whether the stage, or a larger one, can be within the limit, and what it leaves. Monotonicity:
  * compute and memory only grow; so do sends when all nets are forward. */
-static bool fits(const expander *d, const passed_over *p) {
-  const exact *x = d->x;
+static bool fits(const psplit_i_expander *d, const psplit_i_passed *p) {
+  const psplit_i_program *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
   const bool sends_grow = x->instance->all_forward && !x->instance->overlap;
   const int64_t received = received_for_good(x, p);
@@ -68,14 +69,15 @@ static bool fits(const expander *d, const passed_over *p) {
 }
 
 /* Whether the cluster is pinned elsewhere than what the stage holds. */
-static bool pins_clash(const expander *d, uint32_t cluster) {
+static bool pins_clash(const psplit_i_expander *d, uint32_t cluster) {
   const uint32_t pin = d->x->instance->pin[cluster];
   return pin != PSPLIT_NONE && d->tracker.pin != PSPLIT_NONE && d->tracker.pin != pin;
 }
 
-void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const uint64_t *left,
-                            const uint8_t *keys, const uint32_t *counts, uint32_t n_counts) {
-  exact *x = d->x;
+void psplit_i_expander_load(psplit_i_expander *d, const psplit_i_label *from, uint32_t id,
+                            const uint64_t *left, const uint8_t *keys, const uint32_t *counts,
+                            uint32_t n_counts) {
+  psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   d->n_loads++;
   memcpy(d->left, left, x->words * sizeof *d->left);
@@ -115,8 +117,8 @@ void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const u
 }
 
 /* Adds the steps since the last call to the total; false when the budget is spent. */
-static bool may_go_on(expander *d) {
-  exact *x = d->x;
+static bool may_go_on(psplit_i_expander *d) {
+  psplit_i_program *x = d->x;
   atomic_fetch_add_explicit(&x->n_steps, d->n_steps - d->n_told, memory_order_relaxed);
   atomic_fetch_add_explicit(&x->n_loads, d->n_loads - d->n_loads_told, memory_order_relaxed);
   d->n_told = d->n_steps;
@@ -132,12 +134,12 @@ static bool may_go_on(expander *d) {
 }
 
 /* Forms all stages behind the label. */
-static void try_stages(expander *d) {
+static void try_stages(psplit_i_expander *d) {
   uint32_t below = d->x->instance->n;
   psplit_i_passed_start(d);
   for (;;) {
     uint32_t u = psplit_i_last_below(d->tops, below);
-    passed_over *passed = &d->passed[d->n_taken];
+    psplit_i_passed *passed = &d->passed[d->n_taken];
     if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
       while (d->n_taken) psplit_i_expander_give_back(d);
       psplit_i_passed_end(d, passed);
@@ -179,8 +181,8 @@ static void try_stages(expander *d) {
   psplit_i_passed_end(d, &d->passed[0]);
 }
 
-static void expand_stage(expander *d) {
-  exact *x = d->x;
+static void expand_stage(psplit_i_expander *d) {
+  psplit_i_program *x = d->x;
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_instance *instance = x->instance;
   const uint32_t state = d->from->state;
@@ -200,15 +202,15 @@ static void expand_stage(expander *d) {
       psplit_i_expander_take(d, u);
       d->n_steps++;
     }
-    if (!clash && fits(d, &(passed_over){0})) psplit_i_expander_push_stage(d);
+    if (!clash && fits(d, &(psplit_i_passed){0})) psplit_i_expander_push_stage(d);
     while (d->n_taken) psplit_i_expander_give_back(d);
     return;
   }
   try_stages(d);
 }
 
-void psplit_i_expander_expand(expander *d) {
-  const exact *x = d->x;
+void psplit_i_expander_expand(psplit_i_expander *d) {
+  const psplit_i_program *x = d->x;
   d->n_steps += x->instance->n / CLUSTERS_PER_STEP; /* of loading the label */
   if (psplit_i_expander_less_is_left(d)) return;
   for (int bypassed = 0; bypassed < (x->bypasses ? 2 : 1); bypassed++) {
@@ -217,24 +219,24 @@ void psplit_i_expander_expand(expander *d) {
   }
 }
 
-psplit_code psplit_i_expander_init(expander *d, exact *x) {
+psplit_code psplit_i_expander_init(psplit_i_expander *d, psplit_i_program *x) {
   memset(d, 0, sizeof *d);
   d->x = x;
   psplit_i_arena_init(&d->arena, 0);
   const uint32_t n = x->instance->n;
   d->times_sent = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)x->instance->n_nets);
-  d->budgets = PSPLIT_NEW(&d->arena, receiver_budget, x->instance->n_nets);
-  d->next_budgets = PSPLIT_NEW(&d->arena, receiver_budget, x->instance->n_nets);
+  d->budgets = PSPLIT_NEW(&d->arena, psplit_i_receiver_budget, x->instance->n_nets);
+  d->next_budgets = PSPLIT_NEW(&d->arena, psplit_i_receiver_budget, x->instance->n_nets);
   d->sources = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   d->left = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->tops = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->n_succ = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->taken = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->keys = PSPLIT_NEW(&d->arena, uint8_t, x->n_key_bytes);
-  d->recent = PSPLIT_NEW(&d->arena, recent, N_RECENT);
+  d->recent = PSPLIT_NEW(&d->arena, psplit_i_recent, PSPLIT_I_N_RECENT);
   if (!d->recent) return PSPLIT_NOMEM;
-  for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
+  for (uint32_t i = 0; i < PSPLIT_I_N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
   d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
       !d->left || !d->tops || !d->n_succ || !d->taken || !d->n_placed)

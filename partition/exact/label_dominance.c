@@ -31,7 +31,7 @@ enum { /* work: a pin that is looked at, or a pair of labels that have no subset
 
 /* What two labels of a round are compared with. */
 typedef struct comparison {
-  const exact *x;
+  const psplit_i_program *x;
   const uint64_t *a, *b;       /* bitsets: what is left */
   uint32_t *count_a, *count_b; /* [n_nets] of their lists; 0: not listed */
   int64_t *demand;             /* [n] what flows into a cluster of X */
@@ -164,7 +164,7 @@ static uint32_t beside(const psplit_i_round *round, const psplit_i_round_label *
 }
 
 static bool dominates(comparison *c, const psplit_i_round *round, uint32_t a, uint32_t b) {
-  const exact *x = c->x;
+  const psplit_i_program *x = c->x;
   const psplit_i_round_label *at_a = &round->labels[a], *at_b = &round->labels[b];
   c->work++;
   if (at_a->head.state != at_b->head.state) return false;
@@ -198,7 +198,7 @@ static int by_left(const void *left, const void *right) {
   return a->receivers < b->receivers ? -1 : a->receivers > b->receivers;
 }
 
-static void rank_labels(const exact *x, const psplit_i_round *round, rank *ranks) {
+static void rank_labels(const psplit_i_program *x, const psplit_i_round *round, rank *ranks) {
   for (uint32_t k = 0; k < x->n_round; k++) {
     const psplit_i_round_label *l = &round->labels[k];
     ranks[k] = (rank){l->head.hash ^ l->head.receivers, l->head.receivers, 0, 0, k};
@@ -244,7 +244,7 @@ static void find_dominated(comparison *c, const psplit_i_round *round, const ran
   }
 }
 
-static void drop(exact *x, psplit_i_round *round, const bool *keep) {
+static void drop(psplit_i_program *x, psplit_i_round *round, const bool *keep) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < x->n_round; k++) {
     if (!keep[k]) continue;
@@ -258,7 +258,7 @@ static void drop(exact *x, psplit_i_round *round, const bool *keep) {
 }
 
 /* Messages to each: bounds that count them rule out more than the loads here, which do not. */
-static bool applies(const exact *x) {
+static bool applies(const psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
   if (x->n_round <= 1 || x->options->keep_dominated || x->options->least_comm) return false;
   return x->bypasses ||
@@ -266,8 +266,8 @@ static bool applies(const exact *x) {
           (!instance->makes_message || psplit_i_one_message(instance)) && instance->all_forward);
 }
 
-psplit_code psplit_i_exact_drop_dominated(expander *d, psplit_i_round *round) {
-  exact *x = d->x;
+psplit_code psplit_i_exact_drop_dominated(psplit_i_expander *d, psplit_i_round *round) {
+  psplit_i_program *x = d->x;
   const uint32_t n = x->n_round, n_nets = x->instance->n_nets;
   psplit_code code = PSPLIT_NOMEM;
   psplit_i_arena arena;

@@ -6,11 +6,11 @@
 #include "exact_inside.h"
 
 /* Hashes the state too: labels of one downset are many, and would crowd one slot. */
-static size_t slot_of(const shard *s, uint64_t hash, uint32_t state) {
+static size_t slot_of(const psplit_i_shard *s, uint64_t hash, uint32_t state) {
   return (size_t)(psplit_i_mix64(hash + state) >> 7) & (s->n_slots - 1);
 }
 
-static bool shard_grow(shard *s) {
+static bool shard_grow(psplit_i_shard *s) {
   const size_t n = s->n_slots ? s->n_slots * 2 : 256;
   uint32_t *slots = malloc(n * sizeof *slots);
   if (!slots) return false;
@@ -26,18 +26,19 @@ static bool shard_grow(shard *s) {
   return true;
 }
 
-static bool same_bits(const exact *x, const shard *s, size_t i, const uint64_t *bits) {
+static bool same_bits(const psplit_i_program *x, const psplit_i_shard *s, size_t i,
+                      const uint64_t *bits) {
   return memcmp(s->bits.items + i * x->words, bits, x->words * sizeof *bits) == 0;
 }
 
-static uint8_t *keys_at(const exact *x, const shard *s, size_t i) {
+static uint8_t *keys_at(const psplit_i_program *x, const psplit_i_shard *s, size_t i) {
   return x->n_key_bytes ? s->keys.items + i * x->n_key_bytes : NULL;
 }
 
 /* Of two equal labels keeps the one that sends less; then the one with the smaller key, where keys
  * are asked for, else with the smaller parent hash. */
-static void improve(const exact *x, label *old, uint8_t *old_keys, const label *fresh,
-                    const uint8_t *keys) {
+static void improve(const psplit_i_program *x, psplit_i_label *old, uint8_t *old_keys,
+                    const psplit_i_label *fresh, const uint8_t *keys) {
   if (fresh->comm > old->comm) return;
   if (x->n_key_bytes) {
     if (fresh->comm == old->comm && memcmp(keys, old_keys, x->n_key_bytes) >= 0) return;
@@ -50,14 +51,14 @@ static void improve(const exact *x, label *old, uint8_t *old_keys, const label *
   old->parent_hash = fresh->parent_hash;
 }
 
-void psplit_i_exact_insert(expander *d, const label *fresh) {
-  exact *x = d->x;
-  shard *s = &x->shards[fresh->hash % N_SHARDS];
+void psplit_i_exact_insert(psplit_i_expander *d, const psplit_i_label *fresh) {
+  psplit_i_program *x = d->x;
+  psplit_i_shard *s = &x->shards[fresh->hash % PSPLIT_I_N_SHARDS];
   pthread_mutex_lock(&s->lock);
   if (s->labels.n * 2 >= s->n_slots && !shard_grow(s)) goto fail;
   size_t slot = slot_of(s, fresh->hash, fresh->state);
   for (; s->slots[slot] != PSPLIT_NONE; slot = (slot + 1) & (s->n_slots - 1)) {
-    label *old = &s->labels.items[s->slots[slot]];
+    psplit_i_label *old = &s->labels.items[s->slots[slot]];
     if (old->hash != fresh->hash || old->state != fresh->state ||
         old->receivers != fresh->receivers || !same_bits(x, s, s->slots[slot], d->left))
       continue;
@@ -68,7 +69,7 @@ void psplit_i_exact_insert(expander *d, const label *fresh) {
   const uint32_t index = (uint32_t)s->labels.n;
   if (!psplit_i_vec_reserve(&s->bits, x->words) || !psplit_i_vec_reserve(&s->counts, n_pairs) ||
       !psplit_i_vec_reserve(&s->keys, x->n_key_bytes) || !psplit_i_vec_reserve(&s->labels, 1) ||
-      !psplit_i_vec_reserve(&s->counts_at, 1) || index >= PSPLIT_NONE / N_SHARDS - 1)
+      !psplit_i_vec_reserve(&s->counts_at, 1) || index >= PSPLIT_NONE / PSPLIT_I_N_SHARDS - 1)
     goto fail;
   memcpy(s->bits.items + s->bits.n, d->left, x->words * sizeof *d->left);
   s->bits.n += x->words;
@@ -82,9 +83,9 @@ void psplit_i_exact_insert(expander *d, const label *fresh) {
   s->labels.items[s->labels.n++].next_of_round = *head;
   *head = index;
   s->slots[slot] = index;
-  atomic_fetch_add_explicit(&x->n_steps, STEPS_PER_LABEL, memory_order_relaxed);
-  const uint64_t bytes =
-    x->words * sizeof(uint64_t) + x->n_key_bytes + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
+  atomic_fetch_add_explicit(&x->n_steps, PSPLIT_I_STEPS_PER_LABEL, memory_order_relaxed);
+  const uint64_t bytes = x->words * sizeof(uint64_t) + x->n_key_bytes + sizeof(psplit_i_label) +
+                         12 + n_pairs * sizeof(uint32_t);
   if (atomic_fetch_add_explicit(&x->n_bytes, bytes, memory_order_relaxed) + bytes >
       x->options->memory_bytes / 2) { /* vectors grow by half, and rounds are copied */
     atomic_store_explicit(&x->full, true, memory_order_relaxed);
@@ -98,12 +99,12 @@ out:
 }
 
 /* Whether there is a label with these bits in `state`, sending no more than `most_comm`. */
-static bool holds(const exact *x, const shard *s, const label *like, const uint64_t *bits,
-                  uint32_t state, int64_t most_comm) {
+static bool holds(const psplit_i_program *x, const psplit_i_shard *s, const psplit_i_label *like,
+                  const uint64_t *bits, uint32_t state, int64_t most_comm) {
   if (like->omega < x->low[state] || like->omega > x->high[state]) return false;
   size_t slot = slot_of(s, like->hash, state);
   for (; s->slots[slot] != PSPLIT_NONE; slot = (slot + 1) & (s->n_slots - 1)) {
-    const label *other = &s->labels.items[s->slots[slot]];
+    const psplit_i_label *other = &s->labels.items[s->slots[slot]];
     if (other->hash == like->hash && other->receivers == like->receivers && other->state == state &&
         other->comm <= most_comm && same_bits(x, s, s->slots[slot], bits))
       return true;
@@ -111,8 +112,8 @@ static bool holds(const exact *x, const shard *s, const label *like, const uint6
   return false;
 }
 
-bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index) {
-  const label *mine = &s->labels.items[index];
+bool psplit_i_exact_dominated(const psplit_i_program *x, const psplit_i_shard *s, uint32_t index) {
+  const psplit_i_label *mine = &s->labels.items[index];
   if (x->automaton->all_used) return false;
   const uint64_t *bits = s->bits.items + (size_t)index * x->words;
   for (uint32_t state = 0; state < mine->state; state++) /* leq implies a smaller number */
@@ -122,19 +123,19 @@ bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index) {
   return false;
 }
 
-bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits) {
-  shard *s = &x->shards[like->hash % N_SHARDS];
+bool psplit_i_exact_reached(psplit_i_program *x, const psplit_i_label *like, const uint64_t *bits) {
+  psplit_i_shard *s = &x->shards[like->hash % PSPLIT_I_N_SHARDS];
   pthread_mutex_lock(&s->lock);
   const bool reached = holds(x, s, like, bits, like->state, INT64_MAX);
   pthread_mutex_unlock(&s->lock);
   return reached;
 }
 
-psplit_code psplit_i_labels_init(exact *x) {
+psplit_code psplit_i_labels_init(psplit_i_program *x) {
   const uint32_t n_rounds = x->automaton->n_stages + 1;
-  for (uint32_t i = 0; i < N_SHARDS; i++) pthread_mutex_init(&x->shards[i].lock, NULL);
-  for (uint32_t i = 0; i < N_SHARDS; i++) {
-    shard *s = &x->shards[i];
+  for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++) pthread_mutex_init(&x->shards[i].lock, NULL);
+  for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++) {
+    psplit_i_shard *s = &x->shards[i];
     s->round_head = psplit_i_arena_array(&x->arena, n_rounds, sizeof *s->round_head);
     if (!s->round_head || !shard_grow(s)) return PSPLIT_NOMEM;
     memset(s->round_head, 0xff, n_rounds * sizeof *s->round_head);
@@ -142,9 +143,9 @@ psplit_code psplit_i_labels_init(exact *x) {
   return PSPLIT_OK;
 }
 
-void psplit_i_labels_fini(exact *x) {
-  for (uint32_t i = 0; i < N_SHARDS; i++) {
-    shard *s = &x->shards[i];
+void psplit_i_labels_fini(psplit_i_program *x) {
+  for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++) {
+    psplit_i_shard *s = &x->shards[i];
     pthread_mutex_destroy(&s->lock);
     psplit_i_vec_fini(&s->labels);
     psplit_i_vec_fini(&s->bits);

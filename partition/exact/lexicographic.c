@@ -25,7 +25,7 @@ bool psplit_i_exact_has_keys(const psplit_i_instance *instance) {
 }
 
 /* Whether the cluster costs nothing wherever it is; those before it have been asked already. */
-static bool is_weightless(const exact *x, uint32_t cluster) {
+static bool is_weightless(const psplit_i_program *x, uint32_t cluster) {
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[cluster] != PSPLIT_NONE) return false;
   if (instance->has_memory && (instance->weight_bytes[cluster] || instance->act_bytes[cluster] ||
@@ -45,7 +45,7 @@ static bool is_weightless(const exact *x, uint32_t cluster) {
   return true;
 }
 
-psplit_code psplit_i_lexicographic_prepare(exact *x) {
+psplit_code psplit_i_lexicographic_prepare(psplit_i_program *x) {
   const bool numbered = x->options->lexicographic && !x->options->lexicographic->closed;
   if (numbered || x->automaton->all_used) return PSPLIT_OK;
   x->weightless = PSPLIT_NEW(&x->arena, uint64_t, x->words);
@@ -55,35 +55,37 @@ psplit_code psplit_i_lexicographic_prepare(exact *x) {
   return PSPLIT_OK;
 }
 
-void psplit_i_lexicographic_start(expander *d) {
+void psplit_i_lexicographic_start(psplit_i_expander *d) {
   const psplit_i_instance *instance = d->x->instance;
   memset(d->keys, 0, instance->n);
   memset(d->keys + instance->n, NO_DEVICE, instance->n_stages);
 }
 
-void psplit_i_lexicographic_number(expander *d, const psplit_i_transition *move) {
-  const exact *x = d->x;
+void psplit_i_lexicographic_number(psplit_i_expander *d, const psplit_i_transition *move) {
+  const psplit_i_program *x = d->x;
   for (uint32_t i = 0; i < d->n_taken; i++)
     d->keys[x->options->lexicographic->position[d->taken[i]]] = (uint8_t)move->stage;
   d->keys[x->instance->n + move->stage] = (uint8_t)move->type;
 }
 
-void psplit_i_lexicographic_forget(expander *d, const psplit_i_transition *move) {
+void psplit_i_lexicographic_forget(psplit_i_expander *d, const psplit_i_transition *move) {
   d->keys[d->x->instance->n + move->stage] = NO_DEVICE;
 }
 
 /* How far the stages of a whole split move up when they close ranks. */
-static uint32_t shift_of(const exact *x, const label *l) {
+static uint32_t shift_of(const psplit_i_program *x, const psplit_i_label *l) {
   return x->options->lexicographic->closed ? x->automaton->n_stages - x->automaton->used[l->state]
                                            : 0;
 }
 
-static const uint8_t *key_of(const exact *x, uint32_t id) {
-  return x->shards[id % N_SHARDS].keys.items + (size_t)(id / N_SHARDS) * x->n_key_bytes;
+static const uint8_t *key_of(const psplit_i_program *x, uint32_t id) {
+  return x->shards[id % PSPLIT_I_N_SHARDS].keys.items +
+         (size_t)(id / PSPLIT_I_N_SHARDS) * x->n_key_bytes;
 }
 
-bool psplit_i_lexicographic_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
-                                   const label *at_b) {
+bool psplit_i_lexicographic_before(const psplit_i_program *x, uint32_t a,
+                                   const psplit_i_label *at_a, uint32_t b,
+                                   const psplit_i_label *at_b) {
   const uint8_t *left = key_of(x, a), *right = key_of(x, b);
   const uint32_t n = x->instance->n, n_stages = x->instance->n_stages;
   const uint32_t shift_left = shift_of(x, at_a), shift_right = shift_of(x, at_b);
@@ -94,7 +96,7 @@ bool psplit_i_lexicographic_before(const exact *x, uint32_t a, const label *at_a
   return memcmp(left + n + shift_left, right + n + shift_right, n_stages - most) < 0;
 }
 
-void psplit_i_lexicographic_write(const exact *x, uint32_t id, const label *at,
+void psplit_i_lexicographic_write(const psplit_i_program *x, uint32_t id, const psplit_i_label *at,
                                   psplit_i_assignment *assignment) {
   const uint8_t *keys = key_of(x, id);
   const uint32_t n = x->instance->n, shift = shift_of(x, at);

@@ -17,12 +17,12 @@ bool psplit_i_exact_counts_messages(const psplit_i_instance *instance,
          psplit_i_takes(PSPLIT_I_RULE_COUNT_MESSAGES, automaton->features);
 }
 
-bool psplit_i_messages_apply(const exact *x) {
+bool psplit_i_messages_apply(const psplit_i_program *x) {
   return psplit_i_exact_counts_messages(x->instance, x->automaton) && !x->options->send_once &&
          !x->options->least_comm;
 }
 
-psplit_code psplit_i_messages_init(expander *d) {
+psplit_code psplit_i_messages_init(psplit_i_expander *d) {
   const psplit_i_instance *instance = d->x->instance;
   const size_t n_pins = instance->net_off[instance->n_nets], n_stages = instance->n_stages;
   if (d->x->floor.by_pairs && instance->n_roots > 0) {
@@ -31,8 +31,8 @@ psplit_code psplit_i_messages_init(expander *d) {
     if (!d->part || !d->sender_seen) return PSPLIT_NOMEM;
   }
   if (!d->x->messages) return PSPLIT_OK;
-  d->waiting = PSPLIT_NEW(&d->arena, waiting_stage, n_stages);
-  d->awaited = PSPLIT_NEW(&d->arena, awaited_cluster, n_pins);
+  d->waiting = PSPLIT_NEW(&d->arena, psplit_i_waiting_stage, n_stages);
+  d->awaited = PSPLIT_NEW(&d->arena, psplit_i_awaited_cluster, n_pins);
   d->first_awaited = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
   if (!d->sender_seen) d->sender_seen = PSPLIT_NEW(&d->arena, uint32_t, instance->n);
   d->next_waiting = PSPLIT_NEW(&d->arena, uint32_t, n_pins + 2 * n_stages);
@@ -60,16 +60,16 @@ static uint64_t key_of_all(const uint32_t *list, uint32_t n) {
   return n ? psplit_i_mix64(sum) : 0;
 }
 
-void psplit_i_messages_load(expander *d, const uint32_t *list, uint32_t n) {
+void psplit_i_messages_load(psplit_i_expander *d, const uint32_t *list, uint32_t n) {
   d->receivers ^= key_of_all(list, n);
   for (uint32_t k = 0; k < d->n_awaited; k++) d->first_awaited[d->awaited[k].cluster] = PSPLIT_NONE;
   d->n_awaited = d->n_waiting = d->n_messages = d->n_trunk_times = 0;
   for (uint32_t i = 0; i < n;) {
     const uint32_t n_here = list[i] & ~PSPLIT_I_WAITING;
-    d->waiting[d->n_waiting] = (waiting_stage){d->n_awaited, n_here, list[i + 1], 0};
+    d->waiting[d->n_waiting] = (psplit_i_waiting_stage){d->n_awaited, n_here, list[i + 1], 0};
     for (uint32_t k = 0; k < n_here; k++) {
       const uint32_t v = list[i + 2 + k];
-      d->awaited[d->n_awaited] = (awaited_cluster){v, d->n_waiting, d->first_awaited[v]};
+      d->awaited[d->n_awaited] = (psplit_i_awaited_cluster){v, d->n_waiting, d->first_awaited[v]};
       d->first_awaited[v] = d->n_awaited++;
     }
     d->n_waiting++;
@@ -77,10 +77,10 @@ void psplit_i_messages_load(expander *d, const uint32_t *list, uint32_t n) {
   }
 }
 
-void psplit_i_messages_take(expander *d, uint32_t cluster, bool add) {
+void psplit_i_messages_take(psplit_i_expander *d, uint32_t cluster, bool add) {
   const psplit_i_instance *instance = d->x->instance;
   for (uint32_t k = d->first_awaited[cluster]; k != PSPLIT_NONE; k = d->awaited[k].next) {
-    waiting_stage *w = &d->waiting[d->awaited[k].stage];
+    psplit_i_waiting_stage *w = &d->waiting[d->awaited[k].stage];
     if (add)
       d->n_messages += w->n_here++ == 0;
     else
@@ -95,7 +95,7 @@ void psplit_i_messages_take(expander *d, uint32_t cluster, bool add) {
   }
 }
 
-int64_t psplit_i_messages_more_sent(const expander *d, uint32_t type) {
+int64_t psplit_i_messages_more_sent(const psplit_i_expander *d, uint32_t type) {
   const int64_t message = psplit_i_message_ns(d->x->instance, type, type, true);
   return ((int64_t)d->n_messages - (int64_t)d->n_trunk_times) * message;
 }
@@ -110,7 +110,7 @@ static void sort(uint32_t *items, uint32_t n) {
 }
 
 /* Clusters left that the stage waits for messages from, ascending. */
-static uint32_t list_senders(expander *d, uint32_t *out_clusters) {
+static uint32_t list_senders(psplit_i_expander *d, uint32_t *out_clusters) {
   const psplit_i_instance *instance = d->x->instance;
   uint32_t n = 0;
   d->n_sender_seen++;
@@ -129,7 +129,7 @@ static uint32_t list_senders(expander *d, uint32_t *out_clusters) {
 
 /* Most stages, up to `most`, that the stage has time to receive a message from; NONE: not even from
  * as many as it must. */
-static uint32_t most_senders(const expander *d, uint32_t type, uint32_t most) {
+static uint32_t most_senders(const psplit_i_expander *d, uint32_t type, uint32_t most) {
   const psplit_i_instance *instance = d->x->instance;
   const psplit_i_load_tracker *tracker = &d->tracker;
   const int64_t message = psplit_i_message_ns(instance, type, type, false);
@@ -142,7 +142,7 @@ static uint32_t most_senders(const expander *d, uint32_t type, uint32_t most) {
 }
 
 /* Adds a stage that waits for the n clusters that stand behind its two numbers already. */
-static void add_waiting(expander *d, uint32_t n, uint32_t senders, uint32_t stages_left) {
+static void add_waiting(psplit_i_expander *d, uint32_t n, uint32_t senders, uint32_t stages_left) {
   uint32_t *list = d->next_waiting + d->n_next_waiting;
   const uint32_t most = n < stages_left ? n : stages_left;
   list[0] = n | PSPLIT_I_WAITING;
@@ -152,9 +152,9 @@ static void add_waiting(expander *d, uint32_t n, uint32_t senders, uint32_t stag
 }
 
 /* The stages behind this one, once it has sent them what it does. */
-static bool list_waiting(expander *d, uint32_t stages_left) {
+static bool list_waiting(psplit_i_expander *d, uint32_t stages_left) {
   for (uint32_t s = 0; s < d->n_waiting; s++) {
-    const waiting_stage *w = &d->waiting[s];
+    const psplit_i_waiting_stage *w = &d->waiting[s];
     uint32_t *clusters = d->next_waiting + d->n_next_waiting + 2, n = 0;
     uint32_t senders = w->senders;
     if (w->n_here == w->n) continue;
@@ -166,7 +166,7 @@ static bool list_waiting(expander *d, uint32_t stages_left) {
   return true;
 }
 
-bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
+bool psplit_i_messages_pass(psplit_i_expander *d, const psplit_i_transition *move,
                             uint64_t *inout_receivers) {
   const psplit_i_automaton *m = d->x->automaton;
   const uint32_t stages_left = m->n_stages - m->used[move->next];
@@ -184,8 +184,8 @@ bool psplit_i_messages_pass(expander *d, const psplit_i_transition *move,
 /* Parts of what is left. *out_silent: where messages are counted, as if stages behind that wait for
  * clusters joined these, so that each has one more; where stages pass on, without the parts that
  * something is sent from to a stage behind. */
-static uint32_t count_parts(expander *d, uint32_t *out_silent) {
-  const exact *x = d->x;
+static uint32_t count_parts(psplit_i_expander *d, uint32_t *out_silent) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   uint32_t n_parts = 0, n_joined = 0, n_open = 0;
   for (uint32_t word = 0; word < x->words; word++)
@@ -219,9 +219,9 @@ static uint32_t count_parts(expander *d, uint32_t *out_silent) {
   return n_parts;
 }
 
-bool psplit_i_messages_exceed(expander *d, const psplit_i_transition *move, double spare) {
+bool psplit_i_messages_exceed(psplit_i_expander *d, const psplit_i_transition *move, double spare) {
   enum { NETS_PER_STEP = 16 };
-  const exact *x = d->x;
+  const psplit_i_program *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
   const uint32_t n_devices = x->automaton->n_stages - x->automaton->used[move->next];
   const int64_t limit = x->options->limit;
@@ -250,7 +250,7 @@ bool psplit_i_messages_exceed(expander *d, const psplit_i_transition *move, doub
          spare;
 }
 
-uint32_t psplit_i_messages_list(const expander *d, uint32_t *out_list) {
+uint32_t psplit_i_messages_list(const psplit_i_expander *d, uint32_t *out_list) {
   for (uint32_t i = 0; i < d->n_next_waiting; i++) out_list[i] = d->next_waiting[i];
   return d->n_next_waiting;
 }

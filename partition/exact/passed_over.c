@@ -19,7 +19,8 @@ enum {
 };
 
 /* Net e leads from a cluster that stays out. `sent`, `received`: it does so since now. */
-static void count_net(const expander *d, uint32_t e, bool sent, bool received, passed_over *p) {
+static void count_net(const psplit_i_expander *d, uint32_t e, bool sent, bool received,
+                      psplit_i_passed *p) {
   const psplit_i_instance *instance = d->x->instance;
   if (sent) p->sent_ns += d->x->least_send[e];
   if (!received) return;
@@ -30,13 +31,13 @@ static void count_net(const expander *d, uint32_t e, bool sent, bool received, p
 }
 
 /* Whether the stage receives net e if it does not make it: it reads it, or passes it on. */
-static bool is_received(const expander *d, uint32_t e) {
+static bool is_received(const psplit_i_expander *d, uint32_t e) {
   if (d->tracker.n_in[e] > 0) return true;
   return d->x->bypasses && !d->bypassed && d->x->instance->makes_message[e] && d->n_placed[e] > 0;
 }
 
-static void enter(expander *d, uint32_t cluster, passed_over *p) {
-  crossing *const list = d->crossing, *const end = &list[d->x->instance->n];
+static void enter(psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p) {
+  psplit_i_crossing *const list = d->crossing, *const end = &list[d->x->instance->n];
   list[cluster].crosses = true;
   list[cluster].next = d->x->instance->n;
   list[cluster].previous = end->previous;
@@ -46,8 +47,8 @@ static void enter(expander *d, uint32_t cluster, passed_over *p) {
 }
 
 /* A cluster is taken, or stays out. */
-static void leave(expander *d, uint32_t cluster, bool stays, passed_over *p) {
-  crossing *const list = d->crossing;
+static void leave(psplit_i_expander *d, uint32_t cluster, bool stays, psplit_i_passed *p) {
+  psplit_i_crossing *const list = d->crossing;
   list[list[cluster].previous].next = list[cluster].next;
   list[list[cluster].next].previous = list[cluster].previous;
   list[cluster].decided = true;
@@ -55,7 +56,7 @@ static void leave(expander *d, uint32_t cluster, bool stays, passed_over *p) {
   d->crossed[p->n_crossed++] = cluster;
 }
 
-static void count_nets(const expander *d, uint32_t cluster, passed_over *p) {
+static void count_nets(const psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p) {
   const psplit_i_instance *instance = d->x->instance;
   p->unseen = true;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
@@ -64,18 +65,18 @@ static void count_nets(const expander *d, uint32_t cluster, passed_over *p) {
   }
 }
 
-static void stay_out(expander *d, uint32_t cluster, passed_over *p) {
+static void stay_out(psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p) {
   leave(d, cluster, true, p);
   count_nets(d, cluster, p);
 }
 
-static const uint64_t *behind(const expander *d, uint32_t cluster) {
+static const uint64_t *behind(const psplit_i_expander *d, uint32_t cluster) {
   return d->x->closure.behind + (size_t)cluster * d->x->words;
 }
 
 /* Whether the stage, which has decided of all from `from` on, passed over what is behind the
  * cluster. */
-static bool is_cut_off(const expander *d, uint32_t cluster, uint32_t from) {
+static bool is_cut_off(const psplit_i_expander *d, uint32_t cluster, uint32_t from) {
   const uint64_t *row = behind(d, cluster);
   uint64_t bits = row[from / 64] & d->left[from / 64] & (UINT64_MAX << (from % 64));
   for (uint32_t word = from / 64 + 1; !bits && word < d->x->words; word++)
@@ -83,7 +84,7 @@ static bool is_cut_off(const expander *d, uint32_t cluster, uint32_t from) {
   return bits != 0;
 }
 
-psplit_code psplit_i_exact_follow(exact *x, uint64_t n_stages, uint64_t n_labels) {
+psplit_code psplit_i_exact_follow(psplit_i_program *x, uint64_t n_stages, uint64_t n_labels) {
   const bool few = n_stages >= MANY_STAGES && n_labels < n_stages / PART_LEADS_ON;
   if (x->follows || x->bypasses || x->instance->n > PSPLIT_I_LARGE ||
       !(few || x->options->follow_always))
@@ -92,19 +93,19 @@ psplit_code psplit_i_exact_follow(exact *x, uint64_t n_stages, uint64_t n_labels
   return psplit_i_closure_make(x->instance, x->options->budget, &x->closure);
 }
 
-psplit_code psplit_i_passed_init(expander *d) {
+psplit_code psplit_i_passed_init(psplit_i_expander *d) {
   const uint32_t n = d->x->instance->n;
-  d->passed = PSPLIT_NEW(&d->arena, passed_over, (size_t)n + 1);
-  d->crossing = PSPLIT_NEW(&d->arena, crossing, (size_t)n + 1);
+  d->passed = PSPLIT_NEW(&d->arena, psplit_i_passed, (size_t)n + 1);
+  d->crossing = PSPLIT_NEW(&d->arena, psplit_i_crossing, (size_t)n + 1);
   d->crossed = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)n);
   if (d->arena.failed) return PSPLIT_NOMEM;
-  d->crossing[n] = (crossing){.next = n, .previous = n};
+  d->crossing[n] = (psplit_i_crossing){.next = n, .previous = n};
   return PSPLIT_OK;
 }
 
-void psplit_i_passed_start(expander *d) {
+void psplit_i_passed_start(psplit_i_expander *d) {
   const psplit_i_instance *instance = d->x->instance;
-  d->passed[0] = (passed_over){0};
+  d->passed[0] = (psplit_i_passed){0};
   for (uint32_t e = 0; d->x->follows && e < instance->n_nets; e++) {
     const uint32_t source = psplit_i_net_producer(instance, e);
     if (d->n_placed[e] > 0 && psplit_i_is_left(d, source) && !d->crossing[source].crosses)
@@ -112,11 +113,11 @@ void psplit_i_passed_start(expander *d) {
   }
 }
 
-void psplit_i_passed_end(expander *d, const passed_over *p) {
-  psplit_i_passed_undo(d, p, &(passed_over){0});
+void psplit_i_passed_end(psplit_i_expander *d, const psplit_i_passed *p) {
+  psplit_i_passed_undo(d, p, &(psplit_i_passed){0});
 }
 
-void psplit_i_passed_take(expander *d, uint32_t cluster, passed_over *p) {
+void psplit_i_passed_take(psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p) {
   const psplit_i_instance *instance = d->x->instance;
   const uint32_t from = instance->inc_off[cluster], to = instance->inc_off[cluster + 1];
   if (!d->x->follows) return;
@@ -136,7 +137,7 @@ void psplit_i_passed_take(expander *d, uint32_t cluster, passed_over *p) {
   }
 }
 
-void psplit_i_passed_over(expander *d, uint32_t cluster, passed_over *p) {
+void psplit_i_passed_over(psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p) {
   const uint32_t end = d->x->instance->n, word = cluster / 64, bit = cluster % 64;
   uint32_t n_looked_at = 0;
   if (!d->x->follows) {
@@ -150,7 +151,7 @@ void psplit_i_passed_over(expander *d, uint32_t cluster, passed_over *p) {
   d->n_steps += n_looked_at / LOOKED_AT_PER_STEP;
 }
 
-void psplit_i_passed_beside(expander *d, uint32_t from, uint32_t to, passed_over *p) {
+void psplit_i_passed_beside(psplit_i_expander *d, uint32_t from, uint32_t to, psplit_i_passed *p) {
   if (d->x->follows) return; /* something behind them was passed over */
   for (uint32_t word = from / 64; word * 64 < to; word++) {
     uint64_t bits = d->left[word];
@@ -160,8 +161,9 @@ void psplit_i_passed_beside(expander *d, uint32_t from, uint32_t to, passed_over
   }
 }
 
-void psplit_i_passed_undo(expander *d, const passed_over *undone, const passed_over *p) {
-  crossing *const list = d->crossing;
+void psplit_i_passed_undo(psplit_i_expander *d, const psplit_i_passed *undone,
+                          const psplit_i_passed *p) {
+  psplit_i_crossing *const list = d->crossing;
   for (uint32_t k = undone->n_crossed; k-- > p->n_crossed;) {
     const uint32_t i = d->crossed[k];
     if (list[i].decided) { /* back into the list */

@@ -2,9 +2,9 @@
  * the stage, unless a window, a bound or dominance rules it out. */
 #include "exact_inside.h"
 
-static void push_label(expander *d, const psplit_i_transition *move, uint64_t receivers,
+static void push_label(psplit_i_expander *d, const psplit_i_transition *move, uint64_t receivers,
                        int64_t more_sent) {
-  const exact *x = d->x;
+  const psplit_i_program *x = d->x;
   const uint32_t next = move->next;
   if (d->omega < x->low[next] || d->omega > x->high[next]) return;
   const uint32_t n_in_front = x->automaton->n_stages - x->automaton->used[next];
@@ -29,32 +29,32 @@ static void push_label(expander *d, const psplit_i_transition *move, uint64_t re
   int64_t cost = x->options->least_comm ? comm : 0; /* of equal labels the least is kept */
   if (x->options->least_front && empty)
     cost = psplit_i_load_tracker_load(&d->tracker, x->automaton, move);
-  const label fresh = {.hash = d->hash ^ receivers,
-                       .receivers = receivers,
-                       .parent_hash = psplit_i_mix64(d->from->hash ^ d->from->state),
-                       .comm = cost,
-                       .omega = d->omega,
-                       .parent = d->from_id,
-                       .state = next};
+  const psplit_i_label fresh = {.hash = d->hash ^ receivers,
+                                .receivers = receivers,
+                                .parent_hash = psplit_i_mix64(d->from->hash ^ d->from->state),
+                                .comm = cost,
+                                .omega = d->omega,
+                                .parent = d->from_id,
+                                .state = next};
   d->n_pushed++;
-  recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (N_RECENT - 1)];
+  psplit_i_recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (PSPLIT_I_N_RECENT - 1)];
   const uint64_t check = d->check + psplit_i_mix64(receivers);
   if (r->hash == fresh.hash && r->check == check && r->state == next &&
       (r->comm < fresh.comm ||
        (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash && x->n_key_bytes == 0)))
     return; /* an equal label with a parent at least as good is in already */
-  *r = (recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
+  *r = (psplit_i_recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
   if (x->n_key_bytes) psplit_i_lexicographic_number(d, move);
   psplit_i_exact_insert(d, &fresh);
   if (x->n_key_bytes) psplit_i_lexicographic_forget(d, move);
 }
 
 /* Adds a receiver budget to the next label, unless it is so large that it binds no stage. */
-static void add_budget(expander *d, uint32_t net, uint32_t most, uint32_t count) {
-  if (count < most) d->next_budgets[d->n_next_budgets++] = (receiver_budget){net, count};
+static void add_budget(psplit_i_expander *d, uint32_t net, uint32_t most, uint32_t count) {
+  if (count < most) d->next_budgets[d->n_next_budgets++] = (psplit_i_receiver_budget){net, count};
 }
 
-static int64_t load_with(expander *d, const psplit_i_transition *move, int64_t more_sent) {
+static int64_t load_with(psplit_i_expander *d, const psplit_i_transition *move, int64_t more_sent) {
   int64_t *send = &d->tracker.send[move->type];
   *send += more_sent;
   const int64_t load = psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move);
@@ -65,9 +65,9 @@ static int64_t load_with(expander *d, const psplit_i_transition *move, int64_t m
 /* Chooses how many stages in front receive the sources from `at` on. Dominance: a choice that could
  * be larger within the limit is left out, since the larger one has every completion of the smaller;
  * not so where least communication is asked for. */
-static void choose_budgets(expander *d, const psplit_i_transition *move, uint32_t at,
+static void choose_budgets(psplit_i_expander *d, const psplit_i_transition *move, uint32_t at,
                            int64_t more_sent) {
-  const exact *x = d->x;
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   if (load_with(d, move, more_sent) > x->options->limit) return;
   while (at < d->n_sources && psplit_i_pins_left(d, d->sources[at]) == 0) at++;
@@ -96,11 +96,11 @@ static void choose_budgets(expander *d, const psplit_i_transition *move, uint32_
   }
 }
 
-static void push_receivers(expander *d, const psplit_i_transition *move) {
+static void push_receivers(psplit_i_expander *d, const psplit_i_transition *move) {
   d->n_next_budgets = 0;
   d->could_send = PSPLIT_I_INF;
   for (uint32_t i = 0; i < d->n_budgets; i++) {
-    const receiver_budget r = d->budgets[i];
+    const psplit_i_receiver_budget r = d->budgets[i];
     const uint32_t most = psplit_i_most_receivers(d, r.net, move->next);
     const uint32_t count = r.count - (d->tracker.n_in[r.net] > 0);
     if (psplit_i_pins_left(d, r.net) == 0) continue;
@@ -111,8 +111,8 @@ static void push_receivers(expander *d, const psplit_i_transition *move) {
 }
 
 /* One label for each way the stage in front may be, of those that the stage has time for. */
-static void push_bypasses(expander *d, const psplit_i_transition *move) {
-  bypass_way ways[MOST_BYPASS_WAYS];
+static void push_bypasses(psplit_i_expander *d, const psplit_i_transition *move) {
+  psplit_i_bypass_way ways[PSPLIT_I_MOST_BYPASS_WAYS];
   const uint32_t n = psplit_i_bypasses_ways(d, move->type, ways);
   const int64_t load = psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move);
   for (uint32_t i = 0; i < n; i++) {
@@ -123,7 +123,7 @@ static void push_bypasses(expander *d, const psplit_i_transition *move) {
 }
 
 /* Gives the stage as it has grown the device of `move`, if its load is within the limit there. */
-static void push_move(expander *d, const psplit_i_transition *move) {
+static void push_move(psplit_i_expander *d, const psplit_i_transition *move) {
   uint64_t receivers = d->receivers;
   if (d->x->receiver_budget)
     push_receivers(d, move);
@@ -135,8 +135,8 @@ static void push_move(expander *d, const psplit_i_transition *move) {
     push_label(d, move, receivers, 0);
 }
 
-static void push_stage(expander *d) {
-  const exact *x = d->x;
+static void push_stage(psplit_i_expander *d) {
+  const psplit_i_program *x = d->x;
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_load_tracker *tracker = &d->tracker;
   const uint32_t state = d->from->state;
@@ -160,8 +160,8 @@ static void push_stage(expander *d) {
     if (k >= 64 || fitting >> k & 1) push_move(d, &moves[k]);
 }
 
-void psplit_i_expander_push_stage(expander *d) {
-  const exact *x = d->x;
+void psplit_i_expander_push_stage(psplit_i_expander *d) {
+  const psplit_i_program *x = d->x;
   const uint32_t n_before = d->n_taken;
   bool only_weightless = x->weightless;
   for (uint32_t word = 0; word < x->words && only_weightless; word++)

@@ -16,14 +16,14 @@ enum {
 /* Flag of a net in a label's list: what follows is a mask. */
 static const uint32_t kIsMask = UINT32_C(1) << 31;
 
-bool psplit_i_groups_apply(const exact *x) {
+bool psplit_i_groups_apply(const psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
   return instance->link && instance->p2p && instance->all_forward && x->automaton->all_used &&
          !x->automaton->replicated && !x->options->send_once && !x->options->least_comm &&
          instance->n_stages <= MOST_STAGES;
 }
 
-bool psplit_i_groups_prepare(exact *x) {
+bool psplit_i_groups_prepare(psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
   const uint32_t n = instance->n_stages;
   x->alike = psplit_i_arena_array(&x->arena, (size_t)n + 1, n * sizeof *x->alike);
@@ -55,11 +55,11 @@ bool psplit_i_groups_prepare(exact *x) {
   return true;
 }
 
-psplit_code psplit_i_groups_init(expander *d) {
+psplit_code psplit_i_groups_init(psplit_i_expander *d) {
   const psplit_i_instance *instance = d->x->instance;
   const uint32_t n_nets = instance->n_nets;
   if (!d->x->alike) return PSPLIT_OK;
-  d->groups = PSPLIT_NEW(&d->arena, receiver_group, instance->net_off[n_nets]);
+  d->groups = PSPLIT_NEW(&d->arena, psplit_i_receiver_group, instance->net_off[n_nets]);
   d->first_group = PSPLIT_NEW(&d->arena, uint32_t, (size_t)n_nets + 1);
   d->here = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
   d->group_hash = PSPLIT_NEW(&d->arena, uint64_t, n_nets);
@@ -68,8 +68,8 @@ psplit_code psplit_i_groups_init(expander *d) {
   if (instance->n_stages <= MASK_BITS) {
     d->mask = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
     d->seen = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
-    d->barred = PSPLIT_NEW(&d->arena, barred_net, n_nets);
-    d->next_barred = PSPLIT_NEW(&d->arena, barred_net, n_nets);
+    d->barred = PSPLIT_NEW(&d->arena, psplit_i_barred_net, n_nets);
+    d->next_barred = PSPLIT_NEW(&d->arena, psplit_i_barred_net, n_nets);
     if (!d->mask || !d->seen || !d->barred || !d->next_barred) return PSPLIT_NOMEM;
   }
   return d->groups && d->first_group && d->here && d->group_hash && d->sent_ns && d->pairs
@@ -78,26 +78,27 @@ psplit_code psplit_i_groups_init(expander *d) {
 }
 
 static uint64_t group_key(uint32_t net, uint32_t group, uint32_t count) {
-  return count ? psplit_i_count_key(net, group << GROUP_SHIFT | count) : 0;
+  return count ? psplit_i_count_key(net, group << PSPLIT_I_GROUP_SHIFT | count) : 0;
 }
 
 /* Hash of what changes when the stage itself receives the net. */
-static uint64_t joining_key(const expander *d, uint32_t e) {
+static uint64_t joining_key(const psplit_i_expander *d, uint32_t e) {
   return group_key(e, d->here_group, d->here[e]) ^ group_key(e, d->here_group, d->here[e] + 1);
 }
 
 /* Adds receivers to the groups of the net that was listed last. */
-static void add_group(expander *d, uint32_t *n, uint32_t net, uint32_t group, uint32_t count) {
+static void add_group(psplit_i_expander *d, uint32_t *n, uint32_t net, uint32_t group,
+                      uint32_t count) {
   uint32_t k = d->first_group[net];
   while (k < *n && d->groups[k].group != group) k++;
   if (k == *n)
-    d->groups[(*n)++] = (receiver_group){net, group, count};
+    d->groups[(*n)++] = (psplit_i_receiver_group){net, group, count};
   else
     d->groups[k].count += count;
 }
 
-void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs) {
-  const exact *x = d->x;
+void psplit_i_groups_load(psplit_i_expander *d, const uint32_t *pairs, uint32_t n_pairs) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   const uint32_t n_stages = instance->n_stages;
   d->stage = n_stages - x->automaton->used[d->from->state] - 1;
@@ -110,8 +111,8 @@ void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs) 
     d->group_hash[e] = 0;
     d->sent_ns[e] = 0;
     for (; i < n_pairs && pairs[i] == e; i += 2) {
-      const uint32_t group = pairs[i + 1] >> GROUP_SHIFT;
-      const uint32_t count = pairs[i + 1] & ((UINT32_C(1) << GROUP_SHIFT) - 1);
+      const uint32_t group = pairs[i + 1] >> PSPLIT_I_GROUP_SHIFT;
+      const uint32_t count = pairs[i + 1] & ((UINT32_C(1) << PSPLIT_I_GROUP_SHIFT) - 1);
       d->sent_ns[e] +=
         count * psplit_i_send_ns(instance, e, x->type_of_stage[d->stage], x->type_of_stage[group]);
       d->times_sent[e] += count;
@@ -127,12 +128,12 @@ void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs) 
   while (d->n_barred > 0) d->mask[d->barred[--d->n_barred].net] = 0;
   for (; i < n_pairs; i += 2) {
     const uint32_t net = pairs[i] & ~kIsMask;
-    d->barred[d->n_barred++] = (barred_net){net, d->mask[net] = pairs[i + 1]};
+    d->barred[d->n_barred++] = (psplit_i_barred_net){net, d->mask[net] = pairs[i + 1]};
   }
 }
 
-void psplit_i_groups_take(expander *d, uint32_t cluster, bool add) {
-  const exact *x = d->x;
+void psplit_i_groups_take(psplit_i_expander *d, uint32_t cluster, bool add) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
     const uint32_t e = instance->inc[k] >> 1;
@@ -147,8 +148,8 @@ void psplit_i_groups_take(expander *d, uint32_t cluster, bool add) {
 }
 
 /* Stages in front of this one that cannot send net e: it has no more than `slack` to spare. */
-static uint32_t without_time(const expander *d, uint32_t e, int64_t slack) {
-  const exact *x = d->x;
+static uint32_t without_time(const psplit_i_expander *d, uint32_t e, int64_t slack) {
+  const psplit_i_program *x = d->x;
   const uint32_t type = x->type_of_stage[d->stage];
   const int64_t least = x->instance->recv[(size_t)type * x->instance->n_nets + e];
   uint32_t mask = 0;
@@ -159,7 +160,7 @@ static uint32_t without_time(const expander *d, uint32_t e, int64_t slack) {
 }
 
 /* Adds net e with the mask that it has now. False: no stage in front can send it. */
-static bool add_barred(expander *d, uint32_t e, int64_t slack, uint64_t *inout_receivers) {
+static bool add_barred(psplit_i_expander *d, uint32_t e, int64_t slack, uint64_t *inout_receivers) {
   const uint32_t all = d->stage < MASK_BITS ? (UINT32_C(1) << d->stage) - 1 : UINT32_MAX;
   if (d->seen[e] == d->n_seen || !psplit_i_is_left(d, psplit_i_net_producer(d->x->instance, e)))
     return true;
@@ -169,12 +170,13 @@ static bool add_barred(expander *d, uint32_t e, int64_t slack, uint64_t *inout_r
   if (mask == all) return false;
   if (mask == 0) return true;
   *inout_receivers ^= psplit_i_count_key(e | kIsMask, mask);
-  d->next_barred[d->n_next_barred++] = (barred_net){e, mask};
+  d->next_barred[d->n_next_barred++] = (psplit_i_barred_net){e, mask};
   return true;
 }
 
-bool psplit_i_groups_bar(expander *d, const psplit_i_transition *move, uint64_t *inout_receivers) {
-  const exact *x = d->x;
+bool psplit_i_groups_bar(psplit_i_expander *d, const psplit_i_transition *move,
+                         uint64_t *inout_receivers) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   d->n_next_barred = 0;
   if (!d->barred || d->stage == 0) return true;
@@ -197,8 +199,8 @@ bool psplit_i_groups_bar(expander *d, const psplit_i_transition *move, uint64_t 
   return true;
 }
 
-uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs) {
-  const exact *x = d->x;
+uint32_t psplit_i_groups_list(const psplit_i_expander *d, uint32_t *pairs) {
+  const psplit_i_program *x = d->x;
   uint32_t n = 0;
   for (uint32_t e = 0; e < x->instance->n_nets; e++) {
     if (!x->counted[e] || !psplit_i_is_left(d, psplit_i_net_producer(x->instance, e))) continue;
@@ -206,12 +208,12 @@ uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs) {
     for (uint32_t k = d->first_group[e]; k < d->first_group[e + 1]; k++) {
       const bool here = joins && d->groups[k].group == d->here_group;
       pairs[n++] = e;
-      pairs[n++] = d->groups[k].group << GROUP_SHIFT | (d->groups[k].count + here);
+      pairs[n++] = d->groups[k].group << PSPLIT_I_GROUP_SHIFT | (d->groups[k].count + here);
       joins &= !here;
     }
     if (!joins) continue;
     pairs[n++] = e;
-    pairs[n++] = d->here_group << GROUP_SHIFT | 1;
+    pairs[n++] = d->here_group << PSPLIT_I_GROUP_SHIFT | 1;
   }
   for (uint32_t k = 0; k < d->n_next_barred; k++) {
     pairs[n++] = d->next_barred[k].net | kIsMask;

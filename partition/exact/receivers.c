@@ -9,8 +9,8 @@
 #include "exact_inside.h"
 #include "instance.h"
 
-void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pairs) {
-  const exact *x = d->x;
+void psplit_i_receivers_load(psplit_i_expander *d, const uint32_t *pairs, uint32_t n_pairs) {
+  const psplit_i_program *x = d->x;
   d->n_budgets = 0;
   d->n_sources = 0;
   if (x->alike) {
@@ -28,7 +28,7 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
     const uint32_t net = pairs[i] & ~PSPLIT_I_RECEIVER_BUDGET;
     if (pairs[i] & PSPLIT_I_RECEIVER_BUDGET) {
       d->receivers ^= psplit_i_count_key(pairs[i], pairs[i + 1]);
-      d->budgets[d->n_budgets++] = (receiver_budget){net, pairs[i + 1]};
+      d->budgets[d->n_budgets++] = (psplit_i_receiver_budget){net, pairs[i + 1]};
     } else {
       d->times_sent[net] = pairs[i + 1];
     }
@@ -36,8 +36,8 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
   if (x->messages) psplit_i_messages_load(d, pairs + i, n_pairs - i);
 }
 
-void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
-  const exact *x = d->x;
+void psplit_i_receivers_take(psplit_i_expander *d, uint32_t cluster, bool add) {
+  const psplit_i_program *x = d->x;
   if (x->alike) {
     psplit_i_groups_take(d, cluster, add);
     return;
@@ -64,14 +64,14 @@ void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
   }
 }
 
-bool psplit_i_receivers_open(const expander *d) {
+bool psplit_i_receivers_open(const psplit_i_expander *d) {
   for (uint32_t i = 0; i < d->n_sources; i++)
     if (psplit_i_pins_left(d, d->sources[i]) > 0) return true;
   return false;
 }
 
-uint32_t psplit_i_receivers_list(const expander *d, uint32_t *pairs) {
-  const exact *x = d->x;
+uint32_t psplit_i_receivers_list(const psplit_i_expander *d, uint32_t *pairs) {
+  const psplit_i_program *x = d->x;
   if (x->alike) return psplit_i_groups_list(d, pairs);
   if (x->bypasses) return psplit_i_bypasses_list(d, pairs);
   uint32_t n = 0;

@@ -3,8 +3,8 @@
 
 /* Updates d->open, the least cost of nets that cross between what is left and what is placed, for a
  * cluster that moves from one to the other. */
-static void cross(expander *d, uint32_t cluster, bool placed) {
-  const exact *x = d->x;
+static void cross(psplit_i_expander *d, uint32_t cluster, bool placed) {
+  const psplit_i_program *x = d->x;
   const psplit_i_instance *instance = x->instance;
   int64_t open = 0;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
@@ -24,7 +24,7 @@ static void cross(expander *d, uint32_t cluster, bool placed) {
   d->open += placed ? open : -open;
 }
 
-void psplit_i_expander_take(expander *d, uint32_t cluster) {
+void psplit_i_expander_take(psplit_i_expander *d, uint32_t cluster) {
   const psplit_i_instance *instance = d->x->instance;
   const uint64_t bit = UINT64_C(1) << (cluster % 64);
   d->taken[d->n_taken++] = cluster;
@@ -44,7 +44,7 @@ void psplit_i_expander_take(expander *d, uint32_t cluster) {
   }
 }
 
-void psplit_i_expander_give_back(expander *d) {
+void psplit_i_expander_give_back(psplit_i_expander *d) {
   const psplit_i_instance *instance = d->x->instance;
   const uint32_t cluster = d->taken[--d->n_taken];
   const uint64_t bit = UINT64_C(1) << (cluster % 64);
