@@ -4,41 +4,42 @@
 
 #include "crossings_inside.h"
 
-static uint32_t slot_of(const enumeration *n, uint32_t e) {
+static uint32_t slot_of(const psplit_i_calls_enumeration *n, uint32_t e) {
   uint32_t s = 0;
   while (s < SLOTS && n->slot_of_net[s] != e) s++;
   return s;
 }
 
-static uint32_t part_in(const label *l, uint32_t slot) {
+static uint32_t part_in(const psplit_i_calls_label *l, uint32_t slot) {
   return (uint32_t)(l->state >> STATE_BITS * slot) & ((1u << PART_BITS) - 1);
 }
 
 static bool is_inside(uint32_t part) { return part >= CALL; }
 
 /* In the only call of its type. */
-static bool is_one(const enumeration *n, uint32_t part) {
+static bool is_one(const psplit_i_calls_enumeration *n, uint32_t part) {
   return part >= CALL && (n->ones >> (part - CALL) & 1);
 }
 
-static uint32_t who_has(const label *l, uint32_t slot) {
+static uint32_t who_has(const psplit_i_calls_label *l, uint32_t slot) {
   return (uint32_t)(l->state >> (STATE_BITS * slot + PART_BITS) & 7);
 }
 
-static int64_t send_of(const enumeration *n, uint32_t part, uint32_t e) {
+static int64_t send_of(const psplit_i_calls_enumeration *n, uint32_t part, uint32_t e) {
   return n->x->send[(part - CALL) * n->x->net_stride + e];
 }
 
-static int64_t recv_of(const enumeration *n, uint32_t part, uint32_t e) {
+static int64_t recv_of(const psplit_i_calls_enumeration *n, uint32_t part, uint32_t e) {
   return n->x->recv[(part - CALL) * n->x->net_stride + e];
 }
 
-static void add_load(label *l, uint32_t part, int64_t ns) {
+static void add_load(psplit_i_calls_label *l, uint32_t part, int64_t ns) {
   l->load[part - CALL] = psplit_i_sum_or_inf(l->load[part - CALL], ns);
 }
 
 /* When the device of the producer of net e can have it sent, at least. */
-static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint32_t e) {
+static int64_t sent_at(const psplit_i_calls_enumeration *n, const psplit_i_calls_label *l,
+                       uint32_t slot, uint32_t e) {
   const uint32_t home = part_in(l, slot);
   if (is_one(n, home)) return psplit_i_sum_or_inf(l->start[home - CALL], l->load[home - CALL]);
   if (is_inside(home)) return psplit_i_sum_or_inf(l->end[slot], send_of(n, home, e));
@@ -47,7 +48,7 @@ static int64_t sent_at(const enumeration *n, const label *l, uint32_t slot, uint
 
 /* What a net that a part gets is had by. Of several types of calls those have a bit to themselves
  * that receive once and pay for it: the others may be one device then. */
-static uint32_t receiver_of(const enumeration *n, uint32_t to, uint32_t e) {
+static uint32_t receiver_of(const psplit_i_calls_enumeration *n, uint32_t to, uint32_t e) {
   if (to == RIGHT) return RIGHT_HAS;
   if (to == CPU) return CPU_HAS;
   if (!n->ones) return n->x->sends_to_each ? CALL_HAS : CPU_HAS;
@@ -55,8 +56,8 @@ static uint32_t receiver_of(const enumeration *n, uint32_t to, uint32_t e) {
 }
 
 /* One more device gets net e, for a part; *out_recv: what that takes a call inside. */
-static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint32_t to,
-                 int64_t *out_recv) {
+static void give(const psplit_i_calls_enumeration *n, psplit_i_calls_label *l, uint32_t slot,
+                 uint32_t e, uint32_t to, int64_t *out_recv) {
   const psplit_i_calls_clusters *x = n->x;
   const uint32_t home = part_in(l, slot), has = who_has(l, slot);
   const uint32_t bit = receiver_of(n, to, e);
@@ -72,7 +73,8 @@ static void give(const enumeration *n, label *l, uint32_t slot, uint32_t e, uint
 
 /* Reads all that cluster v reads, in a part; the time at which a call or CPU has it in *out_start.
  * False: the part may not read that. */
-static bool read_all(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_start) {
+static bool read_all(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to,
+                     psplit_i_calls_label *l, int64_t *out_start) {
   const psplit_i_calls_clusters *x = n->x;
   int64_t received = 0, called = 0; /* for v; when what its call makes is there */
   *out_start = 0;
@@ -105,7 +107,7 @@ static int64_t rest_of(const psplit_i_calls_sides *sides, uint64_t memory, uint6
   return psplit_i_calls_least_with(sides, memory == UINT64_MAX ? memory : memory - bytes);
 }
 
-bool psplit_i_calls_is_below(const enumeration *n, const label *l) {
+bool psplit_i_calls_is_below(const psplit_i_calls_enumeration *n, const psplit_i_calls_label *l) {
   int64_t own = psplit_i_sum_or_inf(l->cost, l->last);
   for (uint32_t t = 0; t < n->x->n_types; t++)
     if (l->state >> (TYPE_BIT + t) & 1) own = psplit_i_sum_or_inf(own, n->block->price[t]);
@@ -115,7 +117,7 @@ bool psplit_i_calls_is_below(const enumeration *n, const label *l) {
                                     rest_of(n->behind, n->right_memory, l->right))) < n->limit;
 }
 
-void psplit_i_calls_end_calls(const enumeration *n, label *l) {
+void psplit_i_calls_end_calls(const psplit_i_calls_enumeration *n, psplit_i_calls_label *l) {
   for (uint32_t t = 0; t < n->x->n_types; t++) {
     const int64_t end = psplit_i_sum_or_inf(l->start[t], l->load[t]);
     if (end > l->last) l->last = end;
@@ -124,7 +126,8 @@ void psplit_i_calls_end_calls(const enumeration *n, label *l) {
 
 /* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
  * much. */
-static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64_t *out_end) {
+static bool place(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to,
+                  psplit_i_calls_label *l, int64_t *out_end) {
   const psplit_i_calls_clusters *x = n->x;
   int64_t start;
   if (!read_all(n, v, to, l, &start)) return false;
@@ -153,14 +156,14 @@ static bool place(const enumeration *n, uint32_t v, uint32_t to, label *l, int64
 }
 
 /* The last cluster of the block that reads net e; NONE: none does. */
-static uint32_t last_reader(const enumeration *n, uint32_t e) {
+static uint32_t last_reader(const psplit_i_calls_enumeration *n, uint32_t e) {
   uint32_t end = n->x->to_off[e + 1];
   if (n->x->to[end - 1] == n->block->last) end--;
   return end > n->x->to_off[e] ? n->x->to[end - 1] : PSPLIT_NONE;
 }
 
 /* Closes the nets that v is the last to read. */
-static void close_slots(const enumeration *n, uint32_t v, label *l) {
+static void close_slots(const psplit_i_calls_enumeration *n, uint32_t v, psplit_i_calls_label *l) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     const uint32_t e = n->slot_of_net[s];
     if (e == PSPLIT_NONE || last_reader(n, e) != v) continue;
@@ -170,7 +173,8 @@ static void close_slots(const enumeration *n, uint32_t v, label *l) {
 }
 
 /* The separator behind the block reads net e, as soon as that is there: where it runs is known. */
-static void read_behind(const enumeration *n, uint32_t e, uint32_t slot, label *l) {
+static void read_behind(const psplit_i_calls_enumeration *n, uint32_t e, uint32_t slot,
+                        psplit_i_calls_label *l) {
   const bool call = n->b < n->x->n_types;
   int64_t recv;
   if (part_in(l, slot) == (call ? (uint32_t)RIGHT : CPU)) return; /* that it ends is in l->last */
@@ -179,7 +183,8 @@ static void read_behind(const enumeration *n, uint32_t e, uint32_t slot, label *
   if (at > l->last) l->last = at;
 }
 
-void psplit_i_calls_open(const enumeration *n, uint32_t v, uint32_t to, int64_t end, label *l) {
+void psplit_i_calls_open(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to, int64_t end,
+                         psplit_i_calls_label *l) {
   for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
     const uint32_t s = slot_of(n, e);
     l->state |= (uint64_t)to << STATE_BITS * s;
@@ -191,14 +196,14 @@ void psplit_i_calls_open(const enumeration *n, uint32_t v, uint32_t to, int64_t 
   }
 }
 
-void psplit_i_calls_free_slots(enumeration *n, uint32_t v) {
+void psplit_i_calls_free_slots(psplit_i_calls_enumeration *n, uint32_t v) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     const uint32_t e = n->slot_of_net[s];
     if (e != PSPLIT_NONE && last_reader(n, e) == v) n->slot_of_net[s] = PSPLIT_NONE;
   }
 }
 
-bool psplit_i_calls_take_slots(enumeration *n, uint32_t v) {
+bool psplit_i_calls_take_slots(psplit_i_calls_enumeration *n, uint32_t v) {
   for (uint32_t e = n->x->out_off[v]; e < n->x->out_off[v + 1]; e++) {
     const uint32_t s = slot_of(n, PSPLIT_NONE);
     if (s == SLOTS) return false;
@@ -207,20 +212,21 @@ bool psplit_i_calls_take_slots(enumeration *n, uint32_t v) {
   return true;
 }
 
-static void set_part(const enumeration *n, uint32_t v, uint32_t to, label *l) {
+static void set_part(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to,
+                     psplit_i_calls_label *l) {
   const int64_t at = v - n->block->first - 1;
   for (uint32_t k = 0; k < PART_BITS && at < PSPLIT_I_CALLS_PLACED; k++)
     l->parts.bit[k] |= (uint64_t)(to >> k & 1) << at;
 }
 
 /* Whether clusters may be in a part at all. */
-static bool is_there(const enumeration *n, uint32_t part) {
+static bool is_there(const psplit_i_calls_enumeration *n, uint32_t part) {
   if (part == LEFT) return n->a < n->x->n_types;
   if (part == RIGHT) return n->b < n->x->n_types;
   return part == CPU || (n->types >> (part - CALL) & 1);
 }
 
-bool psplit_i_calls_extend(enumeration *n, uint32_t v) {
+bool psplit_i_calls_extend(psplit_i_calls_enumeration *n, uint32_t v) {
   uint32_t before[SLOTS], after[SLOTS];
   memcpy(before, n->slot_of_net, sizeof before);
   psplit_i_calls_free_slots(n, v);
@@ -228,7 +234,7 @@ bool psplit_i_calls_extend(enumeration *n, uint32_t v) {
   memcpy(after, n->slot_of_net, sizeof after);
   for (size_t i = 0; i < n->now.n && !n->failed; i++)
     for (uint32_t to = 0; to < CALL + n->x->n_types; to++) {
-      label l = n->now.items[i];
+      psplit_i_calls_label l = n->now.items[i];
       int64_t end;
       if (!is_there(n, to)) continue;
       memcpy(n->slot_of_net, before, sizeof before);

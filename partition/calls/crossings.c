@@ -18,7 +18,7 @@ enum {
 };
 
 static int compare(const void *a, const void *b) {
-  const label *x = a, *y = b;
+  const psplit_i_calls_label *x = a, *y = b;
   if (x->state != y->state) return x->state < y->state ? -1 : 1;
   if (x->cost != y->cost) return x->cost < y->cost ? -1 : 1;
   if (x->last != y->last) return x->last < y->last ? -1 : 1;
@@ -33,7 +33,8 @@ static int compare(const void *a, const void *b) {
 
 /* How much more x costs than y, at most, in any placement that completes both in one way: all that
  * is later by what is inside counts as cost, as nothing that follows is later by more than that. */
-static int64_t excess(const enumeration *n, const label *x, const label *y) {
+static int64_t excess(const psplit_i_calls_enumeration *n, const psplit_i_calls_label *x,
+                      const psplit_i_calls_label *y) {
   int64_t later = 0;
   if (x->last > y->last) later = x->last - y->last;
   for (uint32_t t = 0; t < n->x->n_types; t++)
@@ -47,7 +48,8 @@ static int64_t excess(const enumeration *n, const label *x, const label *y) {
 
 /* Whether x takes the place of y: with no more bytes, in parts of the memory, and hardly more cost;
  * then it has the least of both. */
-static bool takes_place(const enumeration *n, label *x, const label *y, int64_t *inout_less) {
+static bool takes_place(const psplit_i_calls_enumeration *n, psplit_i_calls_label *x,
+                        const psplit_i_calls_label *y, int64_t *inout_less) {
   if (x->left_cell > y->left_cell || x->right_cell > y->right_cell) return false;
   const int64_t less = excess(n, x, y);
   if (less > n->grain.cost) return false;
@@ -57,8 +59,8 @@ static bool takes_place(const enumeration *n, label *x, const label *y, int64_t 
   return true;
 }
 
-static void sort(enumeration *n) {
-  labels *l = &n->next;
+static void sort(psplit_i_calls_enumeration *n) {
+  psplit_i_calls_labels *l = &n->next;
   n->n_slots = 0;
   for (uint32_t s = 0; s < SLOTS; s++)
     if (n->slot_of_net[s] != PSPLIT_NONE) n->n_slots = s + 1;
@@ -70,8 +72,8 @@ static void sort(enumeration *n) {
 }
 
 /* Drops labels that another one takes the place of. */
-static void sift(enumeration *n) {
-  labels *l = &n->next;
+static void sift(psplit_i_calls_enumeration *n) {
+  psplit_i_calls_labels *l = &n->next;
   size_t n_kept = 0, first = 0;
   uint64_t n_ops = 0;
   if (l->n > n->n_less) {
@@ -101,14 +103,14 @@ static void sift(enumeration *n) {
   n->too_many |= n_kept > MOST_LABELS;
 }
 
-static void swap(enumeration *n) {
-  const labels now = n->now;
+static void swap(psplit_i_calls_enumeration *n) {
+  const psplit_i_calls_labels now = n->now;
   n->now = n->next;
   n->next = now;
   n->next.n = 0;
 }
 
-static void step(enumeration *n, uint32_t v) {
+static void step(psplit_i_calls_enumeration *n, uint32_t v) {
   if (!psplit_i_calls_extend(n, v)) {
     n->too_many = true;
     return;
@@ -117,7 +119,7 @@ static void step(enumeration *n, uint32_t v) {
   swap(n);
 }
 
-static void add_own_bytes(const enumeration *n, psplit_i_calls_crossing *c) {
+static void add_own_bytes(const psplit_i_calls_enumeration *n, psplit_i_calls_crossing *c) {
   for (int64_t v = n->block->first + 1; v < n->block->last; v++) {
     const uint32_t part = psplit_i_calls_part(&c->parts, (uint32_t)(v - n->block->first - 1));
     uint64_t *bytes = part == LEFT ? &c->own_left : &c->own_right;
@@ -125,10 +127,10 @@ static void add_own_bytes(const enumeration *n, psplit_i_calls_crossing *c) {
   }
 }
 
-static void finish(enumeration *n, psplit_i_calls_crossings *list) {
+static void finish(psplit_i_calls_enumeration *n, psplit_i_calls_crossings *list) {
   const bool known = n->block->last - n->block->first - 1 <= PSPLIT_I_CALLS_PLACED;
   for (size_t i = 0; i < n->now.n && !n->failed; i++) {
-    label *l = &n->now.items[i];
+    psplit_i_calls_label *l = &n->now.items[i];
     psplit_i_calls_end_calls(n, l);
     psplit_i_calls_crossing crossing = {
       .cost = psplit_i_sum_or_inf(l->cost, l->last),
@@ -175,7 +177,7 @@ static void sift_list(psplit_i_budget *budget, psplit_i_calls_crossings *list) {
   list->n = n;
 }
 
-static uint64_t unit(const enumeration *n, uint64_t memory) {
+static uint64_t unit(const psplit_i_calls_enumeration *n, uint64_t memory) {
   return memory == UINT64_MAX ? UINT64_MAX : memory / n->grain.n_bytes + 1;
 }
 
@@ -187,10 +189,10 @@ static bool runs(const psplit_i_calls_clusters *x, uint32_t kind, int64_t separa
 }
 
 /* Adds the crossings of one pair of kinds. */
-static void enumerate(enumeration *n, psplit_i_calls_crossings *list) {
+static void enumerate(psplit_i_calls_enumeration *n, psplit_i_calls_crossings *list) {
   const psplit_i_calls_clusters *x = n->x;
   const psplit_i_calls_block *block = n->block;
-  const label none = {0};
+  const psplit_i_calls_label none = {0};
   n->now.n = n->next.n = 0;
   n->too_many = false;
   memset(n->slot_of_net, 0xff, sizeof n->slot_of_net);
@@ -226,8 +228,8 @@ static uint32_t all_types(const psplit_i_calls_clusters *x) { return (1u << x->n
 
 /* Adds the ways with calls of some types inside and no more than one of each of those in `ones`;
  * false: they are too many. */
-static bool add_ones(enumeration *n, uint32_t ones, uint32_t types, uint32_t n_shares,
-                     psplit_i_calls_crossings *list) {
+static bool add_ones(psplit_i_calls_enumeration *n, uint32_t ones, uint32_t types,
+                     uint32_t n_shares, psplit_i_calls_crossings *list) {
   psplit_i_budget *budget = n->budget;
   psplit_i_budget share = psplit_i_budget_share(budget, n_shares);
   n->budget = &share;
@@ -250,7 +252,8 @@ static bool has_only(const psplit_i_calls_crossing *c, uint32_t type) {
 
 /* Adds to *list, of ways with calls of one type inside, those with one call at what all of it
  * takes; the others have two at least. Nothing changes where that is too much. */
-static void tell_pure(enumeration *n, uint32_t type, psplit_i_calls_crossings *list) {
+static void tell_pure(psplit_i_calls_enumeration *n, uint32_t type,
+                      psplit_i_calls_crossings *list) {
   const size_t n_before = list->n;
   if (!add_ones(n, 1u << type, 1u << type, ONE_CALL_SHARE, list)) return;
   for (size_t i = 0; i < n_before; i++)
@@ -258,7 +261,7 @@ static void tell_pure(enumeration *n, uint32_t type, psplit_i_calls_crossings *l
 }
 
 /* Whether each set of types that has these, and others of n->telling, is among those told. */
-static bool are_told(const enumeration *n, uint32_t told, uint32_t with) {
+static bool are_told(const psplit_i_calls_enumeration *n, uint32_t told, uint32_t with) {
   bool all = true;
   for (uint32_t set = with; set <= n->telling && all; set++)
     all = (set & with) != with || (set & n->telling) != set || (told >> set & 1);
@@ -268,7 +271,7 @@ static bool are_told(const enumeration *n, uint32_t told, uint32_t with) {
 /* Adds to *list all ways with one call at most of each type of a set, for each set of the types
  * that are to be told. A way with calls of other types has two of each at least, if no set has its
  * way with one. */
-static void tell_all(enumeration *n, psplit_i_calls_crossings *list) {
+static void tell_all(psplit_i_calls_enumeration *n, psplit_i_calls_crossings *list) {
   const psplit_i_calls_grain grain = n->grain;
   uint32_t told = 1; /* sets, as bits */
   if (grain.cost < n->limit / TELLING_COST) n->grain.cost = n->limit / TELLING_COST;
@@ -286,14 +289,14 @@ static void tell_all(enumeration *n, psplit_i_calls_crossings *list) {
 }
 
 /* Any way to cut the block, at what its longest path takes. */
-static void keep_loosest(enumeration *n, psplit_i_calls_crossings *list) {
+static void keep_loosest(psplit_i_calls_enumeration *n, psplit_i_calls_crossings *list) {
   const psplit_i_calls_crossing loosest = {.cost = n->block->path};
   list->n = 0;
   n->failed |= !psplit_i_vec_push(list, loosest);
 }
 
 /* Fills *list for one pair of kinds, where that is not too much. */
-static void fill(enumeration *n, bool again, psplit_i_calls_crossings *fresh,
+static void fill(psplit_i_calls_enumeration *n, bool again, psplit_i_calls_crossings *fresh,
                  psplit_i_calls_crossings *list) {
   fresh->n = 0;
   enumerate(n, fresh);
@@ -312,7 +315,7 @@ static void fill(enumeration *n, bool again, psplit_i_calls_crossings *fresh,
 }
 
 /* Fills the list of kinds a and b, where that is a way to run the block's separators. */
-static void fill_pair(enumeration *n, uint32_t a, uint32_t b, bool again,
+static void fill_pair(psplit_i_calls_enumeration *n, uint32_t a, uint32_t b, bool again,
                       psplit_i_calls_crossings *fresh, psplit_i_calls_block *block) {
   const psplit_i_calls_clusters *x = n->x;
   const uint32_t outside = psplit_i_calls_outside(x);
@@ -333,7 +336,7 @@ static void fill_pair(enumeration *n, uint32_t a, uint32_t b, bool again,
   fill(n, again, fresh, list);
 }
 
-static psplit_code fini(enumeration *n, psplit_i_calls_crossings *fresh) {
+static psplit_code fini(psplit_i_calls_enumeration *n, psplit_i_calls_crossings *fresh) {
   psplit_i_vec_fini(fresh);
   psplit_i_vec_fini(&n->now);
   psplit_i_vec_fini(&n->next);
@@ -344,7 +347,7 @@ static psplit_code fini(enumeration *n, psplit_i_calls_crossings *fresh) {
 psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budget *budget,
                                  psplit_i_calls_grain grain, bool again,
                                  psplit_i_calls_block *block) {
-  enumeration n = {.x = x, .budget = budget, .block = block, .grain = grain};
+  psplit_i_calls_enumeration n = {.x = x, .budget = budget, .block = block, .grain = grain};
   psplit_i_calls_crossings fresh = {0};
   const uint32_t outside = psplit_i_calls_outside(x);
   for (uint32_t a = 0; a <= outside && !n.failed; a++)
@@ -355,7 +358,8 @@ psplit_code psplit_i_calls_cross(const psplit_i_calls_clusters *x, psplit_i_budg
 psplit_code psplit_i_calls_tell(const psplit_i_calls_clusters *x, psplit_i_budget *budget,
                                 psplit_i_calls_grain grain, uint32_t a, uint32_t b, uint32_t types,
                                 psplit_i_calls_block *block) {
-  enumeration n = {.x = x, .budget = budget, .block = block, .grain = grain, .telling = types};
+  psplit_i_calls_enumeration n = {
+    .x = x, .budget = budget, .block = block, .grain = grain, .telling = types};
   psplit_i_calls_crossings fresh = {0};
   fill_pair(&n, a, b, true, &fresh, block);
   return fini(&n, &fresh);
