@@ -121,7 +121,7 @@ psplit_code psplit_i_graph_sort(psplit_i_graph *graph, psplit_i_arena *arena, ps
     return PSPLIT_OK;
   }
   uint32_t *waiting = calloc(n_nodes + 1, sizeof *waiting); /* distinct values not yet there */
-  uint32_t *ready = malloc((n_nodes + 1) * sizeof *ready);
+  uint32_t *ready = calloc(n_nodes + 1, sizeof *ready);
   if (!waiting || !ready) {
     code = psplit_i_nomem(diag);
     goto out;

@@ -8,7 +8,7 @@ psplit_code psplit_i_check_latency(psplit_i_check *c, int64_t *out_ns) {
   const psplit_problem *p = c->p;
   const uint32_t n_stages = c->out->n_stages;
   uint32_t *off = calloc((size_t)n_stages + 1, sizeof *off);
-  uint32_t *nets = malloc(((size_t)p->n_nets + p->n_order + 1) * sizeof *nets);
+  uint32_t *nets = calloc((size_t)p->n_nets + p->n_order + 1, sizeof *nets);
   int64_t *ready = calloc(n_stages, sizeof *ready);
   psplit_code code = PSPLIT_OK;
   if (!off || !nets || !ready) {

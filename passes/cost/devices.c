@@ -65,7 +65,7 @@ static bool same_link(const psplit_device_link *a, const psplit_device_link *b) 
 }
 
 bool psplit_i_devices_links_alike(const psplit_devices *devices, uint32_t n, bool either_way) {
-  const psplit_device_link *first = n > 1 ? &devices->links[1] : NULL;
+  const psplit_device_link *first = &devices->links[n > 1];
   for (uint32_t from = 0; from < n; from++)
     for (uint32_t to = either_way ? 0 : from + 1; to < n; to++)
       if (from != to && !same_link(&devices->links[(size_t)from * devices->n + to], first))

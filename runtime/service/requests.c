@@ -163,12 +163,12 @@ static bool answer_now(psplit_i_requests *rs, uint64_t id, const psplit_diag *wh
     r = psplit_i_requests_take_to_answer(rs, &rs->waiting, at);
     pthread_cond_broadcast(&rs->changed);
   } else {
-    psplit_i_request *away = rs->under_way.first;
+    psplit_i_request *away = shadow ? rs->under_way.first : NULL;
     while (away && (away->answered || (id && away->id != id))) away = away->next;
-    if (away && shadow) { /* it keeps its place among those in the pipeline; a copy is answered */
+    if (away) { /* it keeps its place among those in the pipeline; a copy is answered */
       away->answered = true;
+      *shadow = *away;
       r = shadow;
-      *r = *away;
       r->inputs = NULL;
       if (!r->respond) psplit_i_requests_append(&rs->answered, r);
       shadow = NULL;
