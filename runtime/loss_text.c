@@ -23,6 +23,17 @@ psplit_i_loss_word psplit_i_loss_value(const char *text, const char *key, const 
   return word;
 }
 
+psplit_i_loss_word psplit_i_loss_prediction(const char *text) {
+  return psplit_i_loss_value(text, "logits", "prediction");
+}
+
+psplit_i_loss_word psplit_i_loss_target(const char *text) {
+  const psplit_i_loss_word word = psplit_i_loss_value(text, "labels", "target");
+  if (word.at) return word;
+  const char *name = psplit_i_loss_is(text, "mse") ? "target" : "labels";
+  return (psplit_i_loss_word){name, strlen(name)};
+}
+
 bool psplit_i_loss_word_is(psplit_i_loss_word word, const char *name) {
   return strlen(name) == word.n && memcmp(name, word.at, word.n) == 0;
 }

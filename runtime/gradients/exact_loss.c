@@ -35,10 +35,9 @@ static const char *only_output(const psplit_i_manifest *m) {
   return n == 1 ? only : "";
 }
 
-/* The slot of what the text names, or of `unnamed`. */
 static psplit_code find_named(const psplit_i_train_pass *pass, psplit_i_loss_word word,
-                              const char *unnamed, psplit_diag *diag, uint32_t *out) {
-  char *name = word.at ? strndup(word.at, word.n) : strdup(unnamed);
+                              psplit_diag *diag, uint32_t *out) {
+  char *name = strndup(word.at, word.n);
   const psplit_code code = name ? find_slot(pass, name, diag, out) : psplit_i_nomem(diag);
   free(name);
   return code;
@@ -60,11 +59,13 @@ psplit_code psplit_i_exact_loss_find(const psplit_i_train_pass *pass, psplit_dia
   if (axis.at) loss.axis = strtoll(axis.at, NULL, 10);
   loss.ignores = ignored.at != NULL;
   if (loss.ignores) loss.ignored = strtoll(ignored.at, NULL, 10);
-  PSPLIT_TRY(find_named(pass, psplit_i_loss_value(text, "logits", "prediction"), only_output(m),
-                        diag, &loss.prediction));
-  PSPLIT_TRY(find_named(pass, psplit_i_loss_value(text, "labels", "target"),
-                        loss.kind == PSPLIT_I_LOSS_SQUARES ? "target" : "labels", diag,
-                        &loss.target));
+  psplit_i_loss_word prediction = psplit_i_loss_prediction(text);
+  if (!prediction.at) {
+    prediction.at = only_output(m);
+    prediction.n = strlen(prediction.at);
+  }
+  PSPLIT_TRY(find_named(pass, prediction, diag, &loss.prediction));
+  PSPLIT_TRY(find_named(pass, psplit_i_loss_target(text), diag, &loss.target));
   if (loss.prediction != PSPLIT_NONE && loss.target != PSPLIT_NONE) *out = loss;
 out:
   return code;

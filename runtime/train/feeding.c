@@ -131,7 +131,7 @@ out:
 
 /* The output of the model that has the logits: the one that is named, or the first. */
 static const psplit_i_manifest_value *find_logits(const psplit_i_manifest *m) {
-  const psplit_i_loss_word word = psplit_i_loss_value(m->training->loss, "logits", NULL);
+  const psplit_i_loss_word word = psplit_i_loss_prediction(m->training->loss);
   for (uint32_t i = 0; i < m->n_outputs; i++)
     if (word.at ? psplit_i_loss_word_is(word, m->outputs[i])
                 : strcmp(m->outputs[i], m->training->loss_tensor) != 0)
@@ -156,8 +156,8 @@ static void find_labels(psplit_i_feeding *f) {
   word = psplit_i_loss_value(loss, "ignore", NULL);
   f->ignores = word.at != NULL;
   if (f->ignores) f->ignored = strtoll(word.at, NULL, 10);
-  word = psplit_i_loss_value(loss, "labels", NULL);
-  for (uint32_t i = 0; word.at && i < m->n_inputs; i++)
+  word = psplit_i_loss_target(loss);
+  for (uint32_t i = 0; i < m->n_inputs; i++)
     if (psplit_i_loss_word_is(word, m->inputs[i])) f->labels = i;
 }
 

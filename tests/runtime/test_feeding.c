@@ -248,6 +248,9 @@ static void the_loss_says_what_classes_there_are(void **state) {
   } rows[] = {
     {LOSS "logits=logits,labels=y", true, 5},
     {LOSS "labels=y", true, 5}, /* the first output that is not the loss */
+    {LOSS "prediction=logits,target=y", true, 5},
+    {LOSS "prediction=none,target=y", false, -1},
+    {"mse:prediction=logits,target=y", false, -1},
     {LOSS "logits=logits,labels=y,axis=1", true, 5},
     {LOSS "logits=logits,labels=y,axis=-1", true, 5},
     {LOSS "axis,logits=logits,axisy=9,labels=y", true, 5},
@@ -270,6 +273,26 @@ static void the_loss_says_what_classes_there_are(void **state) {
       psplit_i_feeding_open(&HELD_VALUES, &manifest, &options, none, &diag, &feeding), PSPLIT_OK);
     if ((feeding.labels == Y) != rows[i].has_labels) fail_msg("%s", rows[i].loss);
     assert_int_equal(feeding.n_classes, rows[i].n_classes < 0 ? 0 : rows[i].n_classes);
+    psplit_i_feeding_close(&feeding);
+  }
+}
+
+static void labels_have_a_name_where_none_is_given(void **state) {
+  (void)state;
+  static const char *const NAMES[] = {"x", "labels", "k", "mask"};
+  static const bool none[N_INPUTS];
+  static const psplit_feed_file LABELS[] = {{"x", "x.npy"}, {"labels", "y.npy"}};
+  static const char *const LOSSES[] = {LOSS, "softmax-cross-entropy"};
+  manifest.inputs = NAMES;
+  values[Y].name = "labels";
+  options.data = LABELS;
+  for (size_t i = 0; i < sizeof LOSSES / sizeof *LOSSES; i++) {
+    psplit_i_feeding feeding;
+    psplit_diag diag = {0};
+    table.loss = LOSSES[i];
+    assert_int_equal(
+      psplit_i_feeding_open(&HELD_VALUES, &manifest, &options, none, &diag, &feeding), PSPLIT_OK);
+    assert_int_equal(feeding.labels, Y);
     psplit_i_feeding_close(&feeding);
   }
 }
@@ -415,6 +438,7 @@ int main(void) {
     IN_SCRATCH(inputs_that_nothing_gives_are_told),
     IN_SCRATCH(data_that_does_not_fit_is_told),
     IN_SCRATCH(the_loss_says_what_classes_there_are),
+    IN_SCRATCH(labels_have_a_name_where_none_is_given),
     IN_SCRATCH(labels_that_are_no_classes_are_told),
     IN_SCRATCH(masks_are_drawn_for_their_micro_batch),
     IN_SCRATCH(masks_without_a_size_are_told),
