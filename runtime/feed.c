@@ -30,14 +30,6 @@ static const char *find_dims(const psplit_i_session_port *port, const char *name
   return unknown;
 }
 
-void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_session_port *port,
-                        const char *name) {
-  psplit_i_feed sized = {0};
-  (void)find_dims(port, name, options, &sized);
-  const size_t n = sized.wanted.n_dims == PSPLIT_NONE ? port->n_dims : sized.wanted.n_dims;
-  psplit_i_sequence_sizes_look(&options->sizes, name, sized.dims, n);
-}
-
 /* The range that is asked for, or how random numbers are made; false where there is neither. */
 static bool find_made(const psplit_i_feed_options *options, const char *name, psplit_i_made *out) {
   for (size_t i = 0; i < options->given.n_ranges; i++) {
@@ -77,6 +69,36 @@ static psplit_code find_file(const psplit_i_feed_options *options, const char *n
   }
 out:
   return code;
+}
+
+static bool lists(const psplit_i_open_sizes *open, const char *input, const char *symbol) {
+  for (uint32_t i = 0; i < open->n && i < PSPLIT_I_MOST_OPEN_SIZES; i++)
+    if (strcmp(open->symbols[i], symbol) == 0 && (*symbol || strcmp(open->inputs[i], input) == 0))
+      return true;
+  return false;
+}
+
+void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_feed_input *input) {
+  const psplit_i_session_port *port = input->port;
+  psplit_i_open_sizes *open = &options->open;
+  psplit_i_feed sized = {0};
+  psplit_i_made made;
+  psplit_diag ignored = {0};
+  const char *path = NULL;
+  const char *unknown = find_dims(port, input->name, options, &sized);
+  const size_t n = sized.wanted.n_dims == PSPLIT_NONE ? port->n_dims : sized.wanted.n_dims;
+  const bool is_made = find_made(options, input->name, &made);
+  psplit_i_sequence_sizes_look(&options->sizes, input->name, sized.dims, n);
+  if (!unknown || !is_made || (input->optional && !made.asked)) return;
+  if (find_file(options, input->name, &ignored, &path) != PSPLIT_OK || path) return;
+  for (size_t d = 0; d < n; d++) {
+    if (sized.dims[d] >= 0 || lists(open, input->name, port->symbols[d])) continue;
+    if (open->n < PSPLIT_I_MOST_OPEN_SIZES) {
+      open->inputs[open->n] = input->name;
+      open->symbols[open->n] = port->symbols[d];
+    }
+    open->n++;
+  }
 }
 
 /* Of what is no tensor sequences alone have files, which are read whole. */
@@ -140,11 +162,38 @@ static psplit_code open_path(psplit_i_feed *feed, const char *path,
   return code;
 }
 
+static const char *called(const char *symbol) { return *symbol ? symbol : "an unnamed dimension"; }
+
 static psplit_code size_unknown(const char *name, const char *symbol, psplit_diag *diag) {
   const psplit_i_advice helps = {.hint = PSPLIT_HINT_INPUT_SHAPE,
                                  .arguments = {name, *symbol ? symbol : NULL}};
   return psplit_i_fail_about(diag, PSPLIT_USAGE, helps, "the size of %s in input %s is not known",
-                             *symbol ? symbol : "an unnamed dimension", name);
+                             called(symbol), name);
+}
+
+/* All at once: who adds one size after another starts a run for each. */
+static psplit_code sizes_unknown(const psplit_i_open_sizes *open, psplit_diag *diag) {
+  const uint32_t n = open->n < PSPLIT_I_MOST_OPEN_SIZES ? open->n : PSPLIT_I_MOST_OPEN_SIZES;
+  psplit_i_advice helps = {.hint = PSPLIT_HINT_INPUT_SHAPE, .arguments = {open->inputs[0]}};
+  psplit_i_text list = {0};
+  uint32_t n_arguments = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    const bool last_of_input = i + 1 == n || strcmp(open->inputs[i], open->inputs[i + 1]) != 0;
+    psplit_i_text_addf(&list, "%s%.100s", i ? ", " : "", called(open->symbols[i]));
+    if (last_of_input) psplit_i_text_addf(&list, " in input %.100s", open->inputs[i]);
+    if (strcmp(open->inputs[0], open->inputs[i]) != 0) helps.arguments[0] = "";
+    if (*open->symbols[i]) helps.arguments[n_arguments++] = open->symbols[i];
+  }
+  if (open->n > n) {
+    psplit_i_text_addf(&list, ", and %" PRIu32 " more", open->n - n);
+    helps.arguments[0] = "";
+    helps.arguments[n_arguments] = "...";
+  }
+  const psplit_code code = list.failed ? psplit_i_nomem(diag)
+                                       : psplit_i_fail_about(diag, PSPLIT_USAGE, helps,
+                                                             "sizes are not known: %s", list.bytes);
+  psplit_i_text_fini(&list);
+  return code;
 }
 
 psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
@@ -183,7 +232,8 @@ psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
     code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, input->name),
                                "nothing is given for input %s", input->name);
   } else if (unknown) {
-    code = size_unknown(input->name, unknown, diag);
+    code = options->open.n > 1 ? sizes_unknown(&options->open, diag)
+                               : size_unknown(input->name, unknown, diag);
   } else {
     /* As many as a run from 0 on has: which one a micro-batch gets hangs on that. */
     const uint64_t n = (uint64_t)options->first + n_micro_batches;

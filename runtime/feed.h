@@ -7,6 +7,14 @@
 #include "made_input.h"
 #include "records.h"
 
+/* Sizes of inputs that are made which nothing gives, each symbol once. */
+enum { PSPLIT_I_MOST_OPEN_SIZES = 6 };
+typedef struct psplit_i_open_sizes {
+  const char *inputs[PSPLIT_I_MOST_OPEN_SIZES];
+  const char *symbols[PSPLIT_I_MOST_OPEN_SIZES]; /* "": it has none */
+  uint32_t n;                                    /* may be more than are listed */
+} psplit_i_open_sizes;
+
 /* psplit_feed_options, and what a run adds. */
 typedef struct psplit_i_feed_options {
   psplit_feed_options given;
@@ -14,6 +22,7 @@ typedef struct psplit_i_feed_options {
    * counts up to the first file that is not there. */
   psplit_i_record_files *records;
   psplit_i_sequence_sizes sizes; /* of the model's inputs, for those that are made */
+  psplit_i_open_sizes open;      /* of these, for an error that names all */
   uint32_t first;                /* micro-batch that will be asked for */
 } psplit_i_feed_options;
 
@@ -63,9 +72,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_feed_fits(const psplit_i_feed *feed, const 
                                                const psplit_i_tensor *tensor, psplit_diag *diag);
 void psplit_i_feed_close(psplit_i_feed *feed); /* a zeroed one is fine */
 
-/* Looks for what declared inputs say of sequences: options->sizes. `port` as a session or
- * pipeline.json has it. */
-void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_session_port *port,
-                        const char *name);
+/* Looks for what a declared input says of sequences, options->sizes, and whether its own size is
+ * open. `input` as a session or pipeline.json has it; options->open keeps its names. */
+void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_feed_input *input);
 
 #endif

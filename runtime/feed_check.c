@@ -158,7 +158,8 @@ psplit_code psplit_i_feed_meet_inputs(psplit_i_feed_options *feed, const psplit_
   for (uint32_t i = 0; i < m->n_inputs && code == PSPLIT_OK; i++) {
     psplit_i_session_port port;
     psplit_i_declared_port(&m->input_values[i], &port);
-    psplit_i_feed_look(feed, &port, m->inputs[i]);
+    psplit_i_feed_look(feed, &(psplit_i_feed_input){
+                               .port = &port, .name = m->inputs[i], .optional = i >= m->n_needed});
   }
   return code;
 }

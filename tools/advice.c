@@ -44,7 +44,6 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "; the limit is lifted by fewer --micro-batches",
   [PSPLIT_HINT_INPUT] = ": --input $1=FILE, or --random",
   [PSPLIT_HINT_INPUT_SIZE] = ", with --dim or --shape",
-  [PSPLIT_HINT_INPUT_SHAPE] = ": --shape $1=...",
   [PSPLIT_HINT_INPUT_SIZES] = "; see --dim and --shape",
   [PSPLIT_HINT_STREAM] = " and needs --stream",
   [PSPLIT_HINT_WEIGHT_INPUTS] =
@@ -134,23 +133,27 @@ static void add_words(line *out, const psplit_diag *diag, const char *words) {
   }
 }
 
-/* Names of open sizes; "..." stands for those that are left out. */
-static void add_open_sizes(line *out, const psplit_diag *diag) {
-  add_text(out, "; pass");
-  for (uint32_t i = 0; i < diag->n_hint_arguments; i++) {
+/* Names of open sizes from argument `first` on; "..." stands for those that are left out. */
+static void add_dimensions(line *out, const psplit_diag *diag, uint32_t first) {
+  for (uint32_t i = first; i < diag->n_hint_arguments; i++) {
     const char *name = psplit_hint_argument(diag, i);
     const bool more = strcmp(name, "...") == 0;
     add_text(out, more ? " ..." : " --dim ");
     if (!more) add_word(out, name, "N");
   }
-  add_text(out, " to cost them");
 }
 
-/* What is of a dimension with a name. */
-static void add_dimension(line *out, const char *name) {
-  add_text(out, ": --dim ");
-  add_word(out, name, "N");
-  add_text(out, ", or");
+/* Sizes of one input, or of several: then its name is "". */
+static void add_input_shape(line *out, const psplit_diag *diag) {
+  const char *name = psplit_hint_argument(diag, 0);
+  add_text(out, ":");
+  add_dimensions(out, diag, 1);
+  if (diag->n_hint_arguments > 1) add_text(out, ", or");
+  add_text(out, " --shape ");
+  if (*name)
+    add_word(out, name, "...");
+  else
+    add_text(out, "INPUT=... for each input");
 }
 
 const char *cli_advice(const psplit_diag *diag, char *buffer, size_t bytes) {
@@ -159,11 +162,14 @@ const char *cli_advice(const psplit_diag *diag, char *buffer, size_t bytes) {
   if ((unsigned)diag->subject < PSPLIT_N_SUBJECTS && OPTIONS[diag->subject])
     add_text(&out, OPTIONS[diag->subject]);
   add_text(&out, diag->message);
-  const bool has_dimension = diag->hint == PSPLIT_HINT_INPUT_SHAPE && diag->n_hint_arguments == 2;
-  if (has_dimension) add_dimension(&out, psplit_hint_argument(diag, 1));
-  if (diag->hint == PSPLIT_HINT_DIMS)
-    add_open_sizes(&out, diag);
-  else if ((unsigned)diag->hint < PSPLIT_N_HINTS && WORDS[diag->hint])
-    add_words(&out, diag, WORDS[diag->hint] + has_dimension);
+  if (diag->hint == PSPLIT_HINT_INPUT_SHAPE) {
+    add_input_shape(&out, diag);
+  } else if (diag->hint == PSPLIT_HINT_DIMS) {
+    add_text(&out, "; pass");
+    add_dimensions(&out, diag, 0);
+    add_text(&out, " to cost them");
+  } else if ((unsigned)diag->hint < PSPLIT_N_HINTS && WORDS[diag->hint]) {
+    add_words(&out, diag, WORDS[diag->hint]);
+  }
   return buffer;
 }

@@ -105,11 +105,12 @@ typedef enum psplit_hint {
   PSPLIT_HINT_WEIGHTS_EXTERNAL,    /* psplit_emit_options.weights: PSPLIT_WEIGHTS_EXTERNAL */
   PSPLIT_HINT_REFERENCE_DIRECTORY, /* another directory, or PSPLIT_WEIGHTS_EXTERNAL */
   /* The rest is of running stages. */
-  PSPLIT_HINT_ONNXRUNTIME,         /* where the library of ONNX Runtime is */
-  PSPLIT_HINT_MICRO_BATCHES,       /* how many micro-batches to run */
-  PSPLIT_HINT_INPUT,               /* a file or random numbers for an input: [its name] */
-  PSPLIT_HINT_INPUT_SIZE,          /* how large an input is */
-  PSPLIT_HINT_INPUT_SHAPE,         /* the same for the input [name], and its [dimension] */
+  PSPLIT_HINT_ONNXRUNTIME,   /* where the library of ONNX Runtime is */
+  PSPLIT_HINT_MICRO_BATCHES, /* how many micro-batches to run */
+  PSPLIT_HINT_INPUT,         /* a file or random numbers for an input: [its name] */
+  PSPLIT_HINT_INPUT_SIZE,    /* how large an input is */
+  /* The same for the input [name, dimensions ...]: up to 6, "..." if more; name "": of several. */
+  PSPLIT_HINT_INPUT_SHAPE,
   PSPLIT_HINT_INPUT_SIZES,         /* a look at what was given as the size of an input */
   PSPLIT_HINT_STREAM,              /* input from a stream */
   PSPLIT_HINT_TIMEOUT,             /* how long to wait for others */

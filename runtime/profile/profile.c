@@ -92,8 +92,10 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
   if (!w->feeds || !w->names || !w->given || !w->outputs || !w->got)
     PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_feed_options feed = options->feed;
-  for (size_t i = 0; i < n_in; i++)
-    psplit_i_feed_look(&feed, &w->session.inputs[i], w->session.inputs[i].name);
+  for (size_t i = 0; i < n_in; i++) {
+    const psplit_i_session_port *port = &w->session.inputs[i];
+    psplit_i_feed_look(&feed, &(psplit_i_feed_input){ort, port, port->name, i >= n_needed});
+  }
   for (size_t i = 0; i < n_in; i++) {
     const char *name = w->session.inputs[i].name;
     bool used;

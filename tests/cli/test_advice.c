@@ -51,6 +51,12 @@ static void arguments_take_their_places(void **state) {
   says(with(PSPLIT_HINT_INPUT_SHAPE, 1, "x", 2), "m: --shape x=...");
   says(with(PSPLIT_HINT_INPUT_SHAPE, 2, "x\0length / 2", 13),
        "m: --dim 'length / 2=N', or --shape x=...");
+  says(with(PSPLIT_HINT_INPUT_SHAPE, 1, "x y", 4), "m: --shape 'x y=...'");
+  says(with(PSPLIT_HINT_INPUT_SHAPE, 3, "x\0b\0c d", 8),
+       "m: --dim b=N --dim 'c d=N', or --shape x=...");
+  says(with(PSPLIT_HINT_INPUT_SHAPE, 3, "\0b\0...", 7),
+       "m: --dim b=N ..., or --shape INPUT=... for each input");
+  says(with(PSPLIT_HINT_INPUT_SHAPE, 1, "", 1), "m: --shape INPUT=... for each input");
   psplit_diag pin = {.message = "x=1 matches no node", .subject = PSPLIT_SUBJECT_PIN};
   says(pin, "--pin x=1 matches no node");
 }

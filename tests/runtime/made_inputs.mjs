@@ -71,6 +71,9 @@ got = gets(Object.keys(INPUTS).filter((name) => name !== 'text_mask').concat('x'
   .concat('--random'));
 if (got) is('ranges of all types', all(got('seqlens_k'), (v) => v === 0 || v === 1) && all(got('pixel_mask'), (v) => Number(v) < 2));
 
+each.fails('sizes that nothing gives, all at once', 2,
+  /sizes are not known: b, s in input input_ids, t in input attention_mask, p in input past_key_values\.0\.key: --dim b=N --dim s=N --dim t=N --dim p=N, or --shape INPUT=\.\.\. for each input/,
+  [dir, '--dim', 'n=3', '--random']);
 each.fails('a number that the type does not have', 2, /input bytes is of uint8, which does not hold 0\.\.300/,
   [dir, ...SIZES, '--random', '--input', 'bytes=0..300']);
 each.fails('half an integer', 2, /input input_ids is of int64, which does not hold 0\.5\.\.3/,

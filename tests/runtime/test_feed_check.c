@@ -109,6 +109,83 @@ static void declared_inputs_are_ports(void **state) {
   assert_true(port.is_tensor && port.n_dims == 1 && port.dims[0] == -1);
 }
 
+/* --- sizes that nothing gives --- */
+
+static void open_sizes_are_listed_once(void **state) {
+  (void)state;
+  static const psplit_i_manifest_dim PAST[] = {{-1, "n"}, {-1, "past"}, {-1, NULL}, {-1, NULL}};
+  static const psplit_i_manifest_value VALUES[] = {
+    {"x", "float32", {2, X_DIMS}}, {"cache", "float32", {4, PAST}}, {"any", NULL, {-1, NULL}}};
+  static const struct {
+    bool random;
+    uint32_t n_needed;
+    psplit_feed_file file;
+    psplit_dim_value dim;
+    psplit_feed_shape shape;
+    psplit_feed_range range;
+    uint32_t n;
+    const char *inputs[3], *symbols[3];
+  } rows[] = {
+    {.random = false, .n_needed = 2, .n = 0},
+    {.random = true,
+     .n_needed = 2,
+     .n = 3,
+     .inputs = {"x", "cache", "cache"},
+     .symbols = {"n", "past", ""}},
+    {.random = true, .n_needed = 1, .n = 1, .inputs = {"x"}, .symbols = {"n"}},
+    {.random = false,
+     .n_needed = 1,
+     .range = {"cache", 0, 1},
+     .n = 3,
+     .inputs = {"cache", "cache", "cache"},
+     .symbols = {"n", "past", ""}},
+    {.random = true,
+     .n_needed = 2,
+     .dim = {"n", 3},
+     .n = 2,
+     .inputs = {"cache", "cache"},
+     .symbols = {"past", ""}},
+    {.random = true,
+     .n_needed = 2,
+     .shape = {"x", 2, D24},
+     .n = 3,
+     .inputs = {"cache", "cache", "cache"},
+     .symbols = {"n", "past", ""}},
+    {.random = true,
+     .n_needed = 2,
+     .file = {"cache", "c.npy"},
+     .n = 1,
+     .inputs = {"x"},
+     .symbols = {"n"}},
+    {.random = true, .n_needed = 2, .file = {NULL, "none.npz"}, .n = 0}, /* fails when it is read */
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    psplit_pipeline two = pipeline;
+    psplit_i_feed_options feed = {0};
+    psplit_diag diag = {0};
+    two.pipe.manifest.input_values = VALUES;
+    two.pipe.manifest.n_inputs = 2;
+    two.pipe.manifest.n_needed = rows[i].n_needed;
+    psplit_feed_options_init(&feed.given);
+    feed.given.random = rows[i].random;
+    feed.given.files = &rows[i].file;
+    feed.given.n_files = rows[i].file.path != NULL;
+    feed.given.dims = &rows[i].dim;
+    feed.given.n_dims = rows[i].dim.name != NULL;
+    feed.given.shapes = &rows[i].shape;
+    feed.given.n_shapes = rows[i].shape.input != NULL;
+    feed.given.ranges = &rows[i].range;
+    feed.given.n_ranges = rows[i].range.input != NULL;
+    if (psplit_i_feed_meet_inputs(&feed, &two.pipe, &diag) != PSPLIT_OK)
+      fail_msg("%zu: %s", i, diag.message);
+    if (feed.open.n != rows[i].n) fail_msg("%zu: %u open", i, feed.open.n);
+    for (uint32_t s = 0; s < rows[i].n; s++) {
+      assert_string_equal(feed.open.inputs[s], rows[i].inputs[s]);
+      assert_string_equal(feed.open.symbols[s], rows[i].symbols[s]);
+    }
+  }
+}
+
 static void no_memory_is_told(void **state) {
   (void)state;
   static const psplit_dim_value dims[] = {{"m", 3}};
@@ -133,6 +210,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_the_model_has_not_is_told),
     cmocka_unit_test(declared_inputs_are_ports),
+    cmocka_unit_test(open_sizes_are_listed_once),
     cmocka_unit_test(no_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
