@@ -10,7 +10,11 @@
 #include "backward.h"
 #include "onnx_fields.h"
 
-enum { FIRST_OPSET_WITH_LOSSES = 12 };
+enum {
+  FIRST_OPSET_WITH_BROADCAST = 7,
+  FIRST_OPSET_WITH_WHERE = 9,
+  FIRST_OPSET_WITH_LOSSES = 12,
+};
 
 typedef struct loss {
   const psplit_i_shapes *shapes;
@@ -249,16 +253,162 @@ static int64_t standard_opset(const loss *l) {
   return FIRST_OPSET_WITH_LOSSES;
 }
 
+/* A node with one attribute, a list of integers where n is not 0. */
+static void put_with(loss *l, const char *op_type, const char *a, const char *y, const char *name,
+                     const int64_t *values, size_t n) {
+  psplit_i_text attributes = {0};
+  if (n)
+    psplit_i_put_attr_ints(&attributes, name, values, n);
+  else
+    psplit_i_put_attr_int(&attributes, name, *values);
+  put(l, op_type, a, NULL, y, &attributes);
+  if (attributes.failed) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+}
+
+static const char *casted(loss *l, const char *name, int32_t elem) {
+  const char *y = fresh(l, "loss.cast");
+  const int64_t to = elem;
+  put_with(l, "Cast", name, y, "to", &to, 0);
+  return y;
+}
+
+/* Whole numbers of the labels' type: a scalar where n is 1, 0..n-1 where it is more. */
+static const char *whole_numbers(loss *l, int32_t elem, int64_t first, int64_t n) {
+  const bool narrow = elem == PSPLIT_ELEM_INT32;
+  const size_t size = narrow ? sizeof(int32_t) : sizeof(int64_t);
+  const char *y = fresh(l, "loss.numbers");
+  void *numbers = psplit_i_arena_array(l->arena, (size_t)n, size);
+  psplit_i_text attributes = {0};
+  for (int64_t i = 0; numbers && i < n; i++) {
+    if (narrow)
+      ((int32_t *)numbers)[i] = (int32_t)(first + i);
+    else
+      ((int64_t *)numbers)[i] = first + i;
+  }
+  if (numbers)
+    psplit_i_put_attr_tensor(&attributes, "value", elem, n > 1, &n, numbers, (size_t)n * size);
+  put(l, "Constant", NULL, NULL, y, &attributes);
+  if (attributes.failed || !numbers) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+  return y;
+}
+
+/* 0 of the loss's type. */
+static const char *zero(loss *l) {
+  static const double nothing = 0;
+  const char *y = fresh(l, "loss.zero");
+  psplit_i_text attributes = {0};
+  psplit_i_put_attr_tensor(&attributes, "value", l->elem, 0, NULL, &nothing,
+                           l->elem == PSPLIT_ELEM_DOUBLE ? sizeof(double) : sizeof(float));
+  put(l, "Constant", NULL, NULL, y, &attributes);
+  if (attributes.failed) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+  return y;
+}
+
+/* Logarithms of probabilities with the classes on the last axis, where LogSoftmax of these opsets
+ * has them. */
+static const char *log_probabilities(loss *l, int32_t axis) {
+  int64_t perm[PSPLIT_MAX_RANK];
+  const int32_t rank = l->type->rank;
+  const char *logits = l->prediction, *y = fresh(l, "loss.log");
+  const int64_t last = rank - 1;
+  int32_t n = 0;
+  for (int32_t i = 0; i < rank; i++)
+    if (i != axis) perm[n++] = i;
+  perm[n] = axis;
+  if (axis != last) {
+    logits = fresh(l, "loss.logits");
+    put_with(l, "Transpose", l->prediction, logits, "perm", perm, (size_t)rank);
+  }
+  put_with(l, "LogSoftmax", logits, y, "axis", &last, 0);
+  return y;
+}
+
+/* SoftmaxCrossEntropyLoss in operators that there were before it. */
+static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const char *y) {
+  const int64_t last = l->type->rank - 1;
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
+  const int32_t given = value == PSPLIT_NONE ? 0 : psplit_i_shapes_type(l->shapes, value)->elem;
+  const int32_t elem = given == PSPLIT_ELEM_INT32 ? given : PSPLIT_ELEM_INT64;
+  const char *logs = log_probabilities(l, axis);
+  const char *column = fresh(l, "loss.column"), *is_class = fresh(l, "loss.class"),
+             *picked = fresh(l, "loss.picked"), *each = fresh(l, "loss.each"),
+             *mean = fresh(l, "loss.mean");
+  psplit_i_text sum = {0};
+  add_target(l, PSPLIT_ELEM_INT64, axis);
+  put_with(l, "Unsqueeze", l->target, column, "axes", &last, 1);
+  put(l, "Equal", column, whole_numbers(l, elem, 0, n_classes), is_class, NULL);
+  /* What is not picked may be infinite, and has no part in it. */
+  if (standard_opset(l) < FIRST_OPSET_WITH_WHERE) {
+    put(l, "Mul", logs, casted(l, is_class, l->elem), picked, NULL);
+  } else {
+    const char *const inputs[] = {is_class, logs, zero(l), NULL}, *const outputs[] = {picked, NULL};
+    psplit_i_put_node(l->fields, "Where", picked, inputs, outputs, NULL);
+  }
+  psplit_i_put_attr_ints(&sum, "axes", &last, 1);
+  psplit_i_put_attr_int(&sum, "keepdims", 0);
+  put(l, "ReduceSum", picked, NULL, each, &sum);
+  if (sum.failed) l->fields->failed = true;
+  psplit_i_text_fini(&sum);
+  if (l->has_ignore) {
+    const char *ignored = fresh(l, "loss.ignored"), *counts = fresh(l, "loss.counts"),
+               *counted = fresh(l, "loss.counted"), *total = fresh(l, "loss.total"),
+               *number = fresh(l, "loss.number");
+    const int64_t no = 0;
+    put(l, "Equal", l->target, whole_numbers(l, elem, l->ignore, 1), ignored, NULL);
+    put(l, "Not", ignored, NULL, counts, NULL);
+    const char *weights = casted(l, counts, l->elem);
+    put(l, "Mul", each, weights, counted, NULL);
+    put_with(l, "ReduceSum", counted, total, "keepdims", &no, 0);
+    put_with(l, "ReduceSum", weights, number, "keepdims", &no, 0);
+    put(l, "Div", total, number, mean, NULL);
+  } else {
+    put_mean(l, each, mean);
+  }
+  put(l, "Neg", mean, NULL, y, NULL);
+}
+
+/* What the operators of old opsets need to be known. */
+static psplit_code check_old(loss *l, const char *text, int32_t *out_axis, int64_t *out_classes) {
+  const int64_t opset = standard_opset(l);
+  const int32_t rank = l->type->rank;
+  if (opset < FIRST_OPSET_WITH_BROADCAST)
+    return psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
+                         "softmax-cross-entropy needs a model of opset %d or later, this one has "
+                         "%" PRId64
+                         "; convert_version(model, %d) of onnx.version_converter, in "
+                         "Python, converts it",
+                         FIRST_OPSET_WITH_BROADCAST, opset, FIRST_OPSET_WITH_LOSSES);
+  if (rank < 2)
+    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": %s \"%s\" %s", text,
+                         rank < 0 ? "the rank of" : "the logits", l->prediction,
+                         rank < 0 ? "is not known" : "have no axis of classes");
+  const int64_t axis = l->axis < 0 ? l->axis + rank : l->axis;
+  if (axis < 1 || axis >= rank) return bad(l, text, "its axis is out of range");
+  *out_axis = (int32_t)axis;
+  const psplit_i_emit_dim classes = psplit_i_shapes_emit_dim(l->shapes, l->type->dims[axis]);
+  *out_classes = classes.value;
+  if (!classes.symbol && classes.value > 1) return PSPLIT_OK;
+  return psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
+                       "softmax-cross-entropy in a model of opset %" PRId64
+                       " needs the number of classes, two or more, as the size of axis %" PRId64
+                       " of \"%s\"; from opset %d on it does not",
+                       opset, axis, l->prediction, FIRST_OPSET_WITH_LOSSES);
+}
+
 static psplit_code cross_entropy(loss *l, const char *text, const char *y) {
   psplit_code code;
   const char *logits;
   int32_t axis;
+  int64_t n_classes;
   psplit_i_text attributes = {0};
-  if (standard_opset(l) < FIRST_OPSET_WITH_LOSSES)
-    PSPLIT_FAIL(psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
-                              "softmax-cross-entropy needs a model of opset %d or later, this one "
-                              "has %" PRId64 ": convert it first",
-                              FIRST_OPSET_WITH_LOSSES, standard_opset(l)));
+  if (standard_opset(l) < FIRST_OPSET_WITH_LOSSES) {
+    PSPLIT_TRY(check_old(l, text, &axis, &n_classes));
+    old_cross_entropy(l, axis, n_classes, y);
+    return PSPLIT_OK;
+  }
   PSPLIT_TRY(classes_second(l, text, &logits, &axis));
   add_target(l, PSPLIT_ELEM_INT64, axis);
   psplit_i_put_attr_text(&attributes, "reduction", "mean");

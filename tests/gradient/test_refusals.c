@@ -49,6 +49,14 @@ static const char DOUBLES[] =
   "(double[2,5] x) => (y) <double[5] w = raw {0 * 5}> { y = Mul (x, w) }";
 static const char OLD[] =
   OPSET(11) "(float[2,5] x) => (y) <float[5] w = raw {0 * 5}> { y = Mul (x, w) }";
+static const char OLDEST[] =
+  OPSET(6) "(float[2,5] x) => (y) <float[2,5] w = raw {0 * 10}> { y = Mul (x, w) }";
+static const char OLD_NARROW[] =
+  OPSET(8) "(float[2,5] x, int32[2] k) => (y) <float[5] w = raw {0 * 5}> { y = Mul (x, w) }";
+static const char OLD_OPEN[] =
+  OPSET(11) "(float[2,c] x) => (y) <float[1] w = raw {0}> { y = Mul (x, w) }";
+static const char OLD_FLAT[] =
+  OPSET(11) "(float[5] x) => (y) <float[5] w = raw {0 * 5}> { y = Mul (x, w) }";
 static const char TAKEN[] =
   "(float[2,5] x) => (y, loss) <float[5] w = raw {0 * 5}> { y = Mul (x, w) loss = Neg (x) }";
 
@@ -94,7 +102,14 @@ static const struct {
    "\"x\" is float32 in the model, and labels of int64 or int32 are needed; a name that"},
   {MIXED, "mse:target=k", PSPLIT_USAGE, "\"k\" is int64 in the model, and float32 are needed"},
   {MIXED, "bce-with-logits:labels=d", PSPLIT_USAGE, "\"d\" is float64 in the model, and float32"},
-  {OLD, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED, "opset 12 or later, this one has 11"},
+  {OLD, "softmax-cross-entropy:", PSPLIT_OK, ""},
+  {OLD, "softmax-cross-entropy:axis=0", PSPLIT_USAGE, "its axis is out of range"},
+  {OLD, "softmax-cross-entropy:axis=2", PSPLIT_USAGE, "its axis is out of range"},
+  {OLD_NARROW, "softmax-cross-entropy:labels=k,ignore=1", PSPLIT_OK, ""},
+  {OLD_FLAT, "softmax-cross-entropy:", PSPLIT_USAGE, "the logits \"y\" have no axis of classes"},
+  {OLD_OPEN, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED,
+   "opset 11 needs the number of classes, two or more, as the size of axis 1 of \"y\""},
+  {OLDEST, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED, "opset 7 or later, this one has 6; "},
 };
 
 static const char GIVEN[] =
