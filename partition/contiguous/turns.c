@@ -8,6 +8,7 @@
 #include "feasible.h"
 #include "heavy_nodes.h"
 #include "multilevel.h"
+#include "nested.h"
 #include "pair_links.h"
 #include "problem.h"
 #include "proposals.h"

@@ -1,0 +1,26 @@
+/* Three or four stages: what stages up to each boundary hold, by branch and bound. */
+#ifndef PSPLIT_PARTITION_NESTED_H
+#define PSPLIT_PARTITION_NESTED_H
+
+#include "solver_state.h"
+
+enum { PSPLIT_I_NESTED_STAGES = 4 }; /* at most */
+
+/* *out_least: no split is below; where it is what *io_best takes, that is the best. *io_best, whose
+ * value may be INF, becomes a better split if there is one. It ends when no more than gap_frac of
+ * the value is open, or the budget or the memory for branches is spent: then, and where times are
+ * too large, *out_least is less, in the end 0. For up to PSPLIT_I_NESTED_STAGES devices of one type
+ * and what has the features of its row in capabilities.def, without links, messages and nets that
+ * run backwards. scratch[n_stages * 5] is for the evaluation. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_nested(const psplit_i_instance *instance,
+                                            const psplit_i_automaton *automaton, double gap_frac,
+                                            psplit_i_budget *budget, int64_t *scratch,
+                                            psplit_i_assignment *io_best, int64_t *out_least);
+bool psplit_i_nested_takes(const psplit_i_instance *instance, const psplit_i_automaton *automaton);
+
+/* The solver's turns: soon with a small share of the budget, late with more of it. Nothing happens
+ * where it does not take the problem. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_nested_turn(psplit_i_solver_state *a, psplit_i_turn *turn);
+PSPLIT_MUST_USE psplit_code psplit_i_nested_late(psplit_i_solver_state *a, psplit_i_turn *turn);
+
+#endif
