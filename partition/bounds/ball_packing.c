@@ -17,6 +17,7 @@
  * is filled. */
 #include "ball_packing.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -186,6 +187,7 @@ static void next_class(packing *p, uint64_t n_grown, uint64_t n_packed) {
     p->n_classes *= 2;
   else if (n_packed * MANY_PACKED > n_grown && p->n_classes > 1)
     p->n_classes /= 2;
+  assert(p->n_classes > 0); /* a power of two */
   p->class_at = (p->class_at + 1) % p->n_classes;
 }
 
