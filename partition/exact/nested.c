@@ -294,8 +294,8 @@ static uint32_t certain_consumer(const nested *d, const branch *b, const net *t)
   return found;
 }
 
-/* What boundary j may be charged beside the others: at first even shares of what stages pay, `even`,
- * then all that these leave. */
+/* What boundary j may be charged beside the others: at first even shares of what stages pay, with
+ * `even`, then all that these leave. */
 static int64_t room(const nested *d, const branch *b, const net *t, int begin, int j, bool even,
                     const int64_t *charged) {
   int64_t least = PSPLIT_I_INF;
