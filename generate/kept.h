@@ -18,7 +18,7 @@ typedef struct psplit_i_kept {
   _Atomic uint64_t now, at_most; /* sums */
 } psplit_i_kept;
 
-/* `out` with its ort, pipe, decoder and sampling set. Errors: NOMEM. */
+/* `kept` with its ort, pipe, decoder and sampling set. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_kept_init(psplit_i_kept *kept, uint32_t n_slots,
                                                psplit_diag *diag);
 void psplit_i_kept_fini(psplit_i_kept *kept); /* a zeroed one is fine */

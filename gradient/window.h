@@ -29,7 +29,7 @@ psplit_i_ref psplit_i_padded(psplit_i_at *at, psplit_i_ref a, const psplit_i_win
 
 /* The positions that the kernel's element `tap` (one index per axis) meets, of a padded tensor
  * whose spatial axes start at `first`: a Slice. sizes[n] number of positions per axis, or NULL with
- * `shape` their int64[1] values. */
+ * size_refs[n], their int64[1] values. */
 psplit_i_ref psplit_i_tap(psplit_i_at *at, psplit_i_ref is_padded, const psplit_i_window *w,
                           const int64_t *tap, int32_t first, const int64_t *sizes,
                           const psplit_i_ref *size_refs);

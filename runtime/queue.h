@@ -42,7 +42,7 @@ typedef struct psplit_i_mover {
   /* Moves what can be moved without waiting. */
   void (*move)(struct psplit_i_mover *mover);
   /* Sleeps after a move in vain, until something may have come since the ticket was taken, which
-   * was before the move, or for a while. `waited_ns`: what the caller has waited so far. */
+   * was before the move, or for a while. */
   uint32_t (*ticket)(struct psplit_i_mover *mover);
   void (*sleep)(struct psplit_i_mover *mover, uint32_t ticket);
   /* Wakes who sleeps: a queue has changed. */

@@ -4,7 +4,7 @@
 
 #include "moves.h"
 
-/* root[n]: the node at whose end the node's cluster ends on CPUs, where it takes what that node
+/* out_root[n]: the node at whose end the node's cluster ends on CPUs, where it takes what that node
  * takes. Members are kept together by the problem. No placement takes less for it, and clusters
  * form no circle. O(rounds * (nodes + edges)), rounds few. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_calls_contract(const psplit_i_calls *calls,

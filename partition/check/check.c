@@ -33,11 +33,11 @@ static psplit_code check_labels(psplit_i_check *c) {
   return PSPLIT_OK;
 }
 
-/* first[] is the first node of each keep-together class; *out_twin[v] tells whether the class of v
- * has a forward node. */
-static psplit_code check_together(psplit_i_check *c, bool *twin) {
+/* Whether nodes that are to stay together do. out_twin[n_nodes]: whether the node, or one of its
+ * class, is a forward node. */
+static psplit_code check_together(psplit_i_check *c, bool *out_twin) {
   const uint32_t n = c->p->n_nodes;
-  for (uint32_t v = 0; v < n; v++) twin[v] = !psplit_i_check_is_backward(c, v);
+  for (uint32_t v = 0; v < n; v++) out_twin[v] = !psplit_i_check_is_backward(c, v);
   if (!c->p->together) return PSPLIT_OK;
   uint32_t largest = 0;
   for (uint32_t v = 0; v < n; v++)
@@ -46,7 +46,7 @@ static psplit_code check_together(psplit_i_check *c, bool *twin) {
   /* Class ids need not be dense: hash them by open addressing. */
   size_t size = 16;
   while (size < 2 * (size_t)n) size *= 2;
-  uint32_t *first = malloc(size * sizeof *first);
+  uint32_t *first = malloc(size * sizeof *first); /* node of each class */
   bool *any_forward = calloc(size, 1);
   psplit_code code = PSPLIT_OK;
   if (!first || !any_forward) {
@@ -62,7 +62,7 @@ static psplit_code check_together(psplit_i_check *c, bool *twin) {
         slot = (slot + 1) & (size - 1);
       if (first[slot] == PSPLIT_NONE) first[slot] = v;
       any_forward[slot] |= !psplit_i_check_is_backward(c, v);
-      if (pass == 1) twin[v] = any_forward[slot];
+      if (pass == 1) out_twin[v] = any_forward[slot];
       if (virtual_stage(c, v) != virtual_stage(c, first[slot])) {
         code = mismatch_nodes(c, first[slot], v, "they must stay together");
         goto out;

@@ -53,7 +53,7 @@ int64_t psplit_i_placement_load(const psplit_i_placement *placement, uint32_t de
 /* Largest load, or latency; relays are not counted. */
 int64_t psplit_i_placement_value(psplit_i_placement *placement);
 /* The value of a full placement with everything counted; INF where a tensor cannot reach a stage.
- * With relays O(pins), otherwise as above. load[n_devices] are the loads; may be NULL. */
+ * With relays O(pins), otherwise as above. out_load[n_devices]: the loads; may be NULL. */
 int64_t psplit_i_placement_settle(psplit_i_placement *placement, int64_t *out_load);
 /* Whether what is placed on a device is within its memory. */
 bool psplit_i_placement_fits(const psplit_i_placement *placement, uint32_t device);
