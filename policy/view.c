@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "checked.h"
 #include "counter_random.h"
 
 enum { X = PSPLIT_I_ITEM_FEATURES };
