@@ -1,4 +1,4 @@
-/* needs: costs, live, groups  keeps: everything  breaks: nothing
+/* needs: costs, live, groups  keeps: everything but stages  breaks: nothing
  *
  * Puts nodes that cost next to nothing where they belong: views with the producer of their bytes,
  * operators that measure (Shape, Size and their like) with the producer of what they measure (their

@@ -1,4 +1,4 @@
-/* needs: costs, live, groups  keeps: everything but stages  breaks: nothing
+/* needs: live, groups  keeps: everything but stages  breaks: nothing
  *
  * Groups what runtimes run as one kernel, so that no cut falls inside: a cut there costs speed and,
  * with optimisation on, equality in the last bit. What such a kernel looks like is said by patterns

@@ -1,4 +1,4 @@
-/* needs: costs, live, groups  keeps: everything  breaks: nothing
+/* needs: shapes, costs, live, groups  keeps: everything  breaks: nothing
  *
  * Turns supernodes into a bare partition problem, solves it, and gives every node its stage. Free
  * nodes (functions of constants) are not part of the problem: each goes to every stage that reads

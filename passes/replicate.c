@@ -1,4 +1,4 @@
-/* needs: costs, live, stages  keeps: everything  breaks: nothing
+/* needs: shapes, costs, live, stages  keeps: everything  breaks: nothing
  *
  * Computes a node again in a stage that receives its result, where that is cheaper than sending: a
  * DequantizeLinear behind an int8 tensor, a Cast, a mask made from the model's inputs. Decided by
