@@ -97,6 +97,7 @@ void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_feed_inpu
       open->inputs[open->n] = input->name;
       open->symbols[open->n] = port->symbols[d];
     }
+    open->unnamed |= !*port->symbols[d];
     open->n++;
   }
 }
@@ -182,12 +183,12 @@ static psplit_code sizes_unknown(const psplit_i_open_sizes *open, psplit_diag *d
     psplit_i_text_addf(&list, "%s%.100s", i ? ", " : "", called(open->symbols[i]));
     if (last_of_input) psplit_i_text_addf(&list, " in input %.100s", open->inputs[i]);
     if (strcmp(open->inputs[0], open->inputs[i]) != 0) helps.arguments[0] = "";
-    if (*open->symbols[i]) helps.arguments[n_arguments++] = open->symbols[i];
+    if (!open->unnamed) helps.arguments[n_arguments++] = open->symbols[i];
   }
   if (open->n > n) {
     psplit_i_text_addf(&list, ", and %" PRIu32 " more", open->n - n);
     helps.arguments[0] = "";
-    helps.arguments[n_arguments] = "...";
+    if (!open->unnamed) helps.arguments[n_arguments] = "...";
   }
   const psplit_code code = list.failed ? psplit_i_nomem(diag)
                                        : psplit_i_fail_about(diag, PSPLIT_USAGE, helps,

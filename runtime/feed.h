@@ -13,6 +13,7 @@ typedef struct psplit_i_open_sizes {
   const char *inputs[PSPLIT_I_MOST_OPEN_SIZES];
   const char *symbols[PSPLIT_I_MOST_OPEN_SIZES]; /* "": it has none */
   uint32_t n;                                    /* may be more than are listed */
+  bool unnamed;                                  /* sizes of dimensions alone do not do */
 } psplit_i_open_sizes;
 
 /* psplit_feed_options, and what a run adds. */

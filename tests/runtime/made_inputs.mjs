@@ -74,6 +74,15 @@ if (got) is('ranges of all types', all(got('seqlens_k'), (v) => v === 0 || v ===
 each.fails('sizes that nothing gives, all at once', 2,
   /sizes are not known: b, s in input input_ids, t in input attention_mask, p in input past_key_values\.0\.key: --dim b=N --dim s=N --dim t=N --dim p=N, or --shape INPUT=\.\.\. for each input/,
   [dir, '--dim', 'n=3', '--random']);
+const unnamed = join(tmp, 'unnamed.onnx'), apart = join(tmp, 'unnamed');
+writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
+g (float[n,8] x, float[?,8] z) => (float[n,8] y, float[?,8] v) {
+  a = Tanh (x)\n y = Tanh (a)\n b = Tanh (z)\n v = Tanh (b)
+}`, unnamed);
+spawnSync(splitter, [unnamed, '-k', '2', '-o', apart, '--quiet', '--dim', 'n=3']);
+each.fails('no size of a dimension helps where another has no name', 2,
+  /sizes are not known: n in input x, an unnamed dimension in input z: --shape INPUT=\.\.\. for each input/,
+  [apart, '--random']);
 each.fails('a number that the type does not have', 2, /input bytes is of uint8, which does not hold 0\.\.300/,
   [dir, ...SIZES, '--random', '--input', 'bytes=0..300']);
 each.fails('half an integer', 2, /input input_ids is of int64, which does not hold 0\.5\.\.3/,

@@ -179,6 +179,9 @@ static void open_sizes_are_listed_once(void **state) {
     if (psplit_i_feed_meet_inputs(&feed, &two.pipe, &diag) != PSPLIT_OK)
       fail_msg("%zu: %s", i, diag.message);
     if (feed.open.n != rows[i].n) fail_msg("%zu: %u open", i, feed.open.n);
+    bool unnamed = false;
+    for (uint32_t s = 0; s < rows[i].n; s++) unnamed |= !*rows[i].symbols[s];
+    assert_true(feed.open.unnamed == unnamed);
     for (uint32_t s = 0; s < rows[i].n; s++) {
       assert_string_equal(feed.open.inputs[s], rows[i].inputs[s]);
       assert_string_equal(feed.open.symbols[s], rows[i].symbols[s]);
