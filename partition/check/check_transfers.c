@@ -170,8 +170,11 @@ psplit_code psplit_i_check_add_transfers(psplit_i_check *c) {
     PSPLIT_TRY(add_relayed(c));
   else
     add_direct(c);
-  if (c->p->message_ns && !c->sent) PSPLIT_TRY(add_messages(c));
-  if (c->sent) add_hop_messages(c);
+  if (!c->p->message_ns) goto out;
+  if (c->sent)
+    add_hop_messages(c);
+  else
+    PSPLIT_TRY(add_messages(c));
 out:
   return code;
 }
