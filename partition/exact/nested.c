@@ -664,19 +664,24 @@ bool psplit_i_nested_takes(const psplit_i_instance *instance, const psplit_i_aut
          !instance->makes_message && psplit_i_takes(PSPLIT_I_SOLVER_NESTED, automaton->features);
 }
 
+static nested of(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                 psplit_i_budget *budget) {
+  return (nested){.instance = instance,
+                  .w = instance->w,
+                  .send = instance->send,
+                  .recv = instance->recv,
+                  .n = instance->n,
+                  .n_stages = (int)automaton->n_stages,
+                  .all_used = automaton->all_used,
+                  .budget = budget};
+}
+
 psplit_code psplit_i_nested(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                             double gap_frac, psplit_i_budget *budget, int64_t *scratch,
                             psplit_i_assignment *io_best, int64_t *out_least) {
-  nested d = {.instance = instance,
-              .w = instance->w,
-              .send = instance->send,
-              .recv = instance->recv,
-              .n = instance->n,
-              .n_stages = (int)automaton->n_stages,
-              .all_used = automaton->all_used,
-              .gap_frac = gap_frac,
-              .budget = budget,
-              .known = io_best->value};
+  nested d = of(instance, automaton, budget);
+  d.gap_frac = gap_frac;
+  d.known = io_best->value;
   *out_least = 0;
   psplit_code code = nested_init(&d);
   if (code == PSPLIT_OK) code = solve(&d, out_least);
@@ -690,6 +695,23 @@ psplit_code psplit_i_nested(const psplit_i_instance *instance, const psplit_i_au
   }
   nested_fini(&d);
   return code;
+}
+
+psplit_code psplit_i_nested_cut(const psplit_i_instance *instance,
+                                const psplit_i_automaton *automaton, uint8_t *lo, uint8_t *hi,
+                                const int32_t *share, int64_t *out_least) {
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  nested d = of(instance, automaton, &budget);
+  branch b = {.lo = lo, .hi = hi};
+  bool whole;
+  memcpy(b.share, share, automaton->n_stages * sizeof *share);
+  d.known = PSPLIT_I_INF;
+  *out_least = 0;
+  const psplit_code code = nested_init(&d);
+  if (code == PSPLIT_OK) *out_least = cut(&d, &b, &whole);
+  const bool failed = d.failed;
+  nested_fini(&d);
+  return failed ? PSPLIT_NOMEM : code;
 }
 
 /* --- turns --- */

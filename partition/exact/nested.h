@@ -16,6 +16,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_nested(const psplit_i_instance *instance,
                                             const psplit_i_automaton *automaton, double gap_frac,
                                             psplit_i_budget *budget, int64_t *scratch,
                                             psplit_i_assignment *io_best, int64_t *out_least);
+/* A part, for tests: with the clusters in stages lo[n] .. hi[n], in which every order edge can be
+ * kept, no split is below *out_least by shares of the stages, 2^10 in all. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_nested_cut(const psplit_i_instance *instance,
+                                                const psplit_i_automaton *automaton, uint8_t *lo,
+                                                uint8_t *hi, const int32_t *share,
+                                                int64_t *out_least);
 bool psplit_i_nested_takes(const psplit_i_instance *instance, const psplit_i_automaton *automaton);
 
 /* The solver's turns: soon with a small share of the budget, late with more of it. Nothing happens
