@@ -98,8 +98,8 @@ unsigned psplit_i_copies_percent(psplit_i_copies copies, bool conv, bool outside
 
 /* What ONNX Runtime on a CPU holds of a weight besides the weight, at the most: a copy of that in
  * the file while it loads, unless it is `outside`, then the one that its kernel reads (blocked for
- * convolutions, packed for products). Half floats become floats first. Measured, see docs/costs.md.
- */
+ * convolutions, packed for products). Half floats become floats first. Measured:
+ * docs/costs/memory.md. */
 static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader,
                           bool outside) {
   const psplit_planner *planner = l->planner;
@@ -110,7 +110,7 @@ static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t r
 }
 
 /* Of a weight, what is not taken where its bytes are mapped: that in the file, but for what kernels
- * read as it is. Small ones are read with the structure. Measured, see docs/costs.md. */
+ * read as it is. Small ones are read with the structure. Measured: docs/costs/memory.md. */
 static uint64_t mapped_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader) {
   enum { CONV_PERCENT = 85, PERCENT = 60, SMALL_BYTES = 1024 };
   const psplit_planner *planner = l->planner;
@@ -138,13 +138,71 @@ uint64_t psplit_i_inner_copies(const psplit_i_graph *graph, uint32_t node) {
                               part_of(tables, PSPLIT_I_TABLE_PERCENT));
 }
 
+/* Weights in the node itself and in its bodies. */
+static void count_inner(const psplit_i_liveness *l, uint32_t node, psplit_i_stage_memory *out) {
+  const psplit_i_graph *graph = l->planner->graph;
+  const uint64_t inner = psplit_i_node_inner_bytes(graph, node);
+  if (!inner) return;
+  const uint64_t copies = psplit_i_inner_copies(graph, node);
+  add(&out->weight_bytes, inner);
+  add(&out->copies_bytes, copies);
+  add(&out->outside_copies_bytes, copies);
+}
+
+/* A weight, by the first node that reads it. */
+static void count_weight(const psplit_i_liveness *l, uint32_t value, uint32_t reader,
+                         psplit_i_stage_memory *out) {
+  const uint64_t bytes = psplit_i_planner_weight_bytes(l->planner, value);
+  add(&out->weight_bytes, bytes);
+  if (is_conv(l->planner, reader) && bytes > out->largest_kernel_bytes)
+    out->largest_kernel_bytes = bytes;
+  add(&out->copies_bytes, copies_of(l, value, reader, false));
+  add(&out->outside_copies_bytes, copies_of(l, value, reader, true));
+  add(&out->mapped_bytes, mapped_of(l, value, reader));
+  out->largest_value = larger(l, out->largest_value, value);
+}
+
+/* A value that is made elsewhere: an input of the model, or what another stage sends. */
+static void count_entering(const psplit_i_liveness *l, uint32_t value, uint64_t *live,
+                           psplit_i_stage_memory *out) {
+  if (l->planner->graph->values[value].producer == PSPLIT_NONE) {
+    add(live, activation_bytes(l, value));
+    add(&out->state_bytes, state_bytes(l, value));
+    return;
+  }
+  const uint64_t bytes = bytes_of(l, value);
+  add(live, bytes);
+  add(&out->received_bytes, bytes);
+  add(&out->stashed_bytes, stashed_bytes(l, value));
+  out->n_received++;
+}
+
+/* What is sent lives to the end; what is passed on unread comes in for that. */
+static void count_sent(psplit_i_liveness *l, const uint32_t *sent, uint32_t n_sent, uint64_t *live,
+                       psplit_i_stage_memory *out) {
+  for (uint32_t i = 0; i < n_sent; i++) {
+    if (i && sent[i] == sent[i - 1]) continue;
+    const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, sent[i], NULL);
+    add(&out->sent_bytes, bytes);
+    out->n_sent++;
+    if (l->made[sent[i]] != l->stamp && l->seen[sent[i]] != l->stamp) {
+      l->seen[sent[i]] = l->stamp;
+      add(live, bytes);
+      add(&out->received_bytes, bytes);
+      out->n_received++;
+    }
+    l->last_use[sent[i]] = UINT32_MAX;
+  }
+}
+
 /* Last uses, weights, and the bytes that are live before the first node. */
 static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                           const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
   const psplit_i_graph *graph = l->planner->graph;
   uint64_t live = 0;
   l->stamp++;
-  for (uint32_t p = 0; p < n; p++) FOR_EACH_MADE(&graph->nodes[nodes[p]], value) {
+  for (uint32_t p = 0; p < n; p++)
+    FOR_EACH_MADE(&graph->nodes[nodes[p]], value) {
       l->made[value] = l->stamp;
       l->last_use[value] = p;
       add(&out->stashed_bytes, stashed_bytes(l, value));
@@ -152,54 +210,20 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
   for (uint32_t p = 0; p < n; p++) {
     const psplit_i_node *node = &graph->nodes[nodes[p]];
     out->n_nodes += psplit_i_count_nodes(node);
-    const uint64_t inner = psplit_i_node_inner_bytes(graph, nodes[p]);
-    if (inner) {
-      const uint64_t copies = psplit_i_inner_copies(graph, nodes[p]);
-      add(&out->weight_bytes, inner);
-      add(&out->copies_bytes, copies);
-      add(&out->outside_copies_bytes, copies);
-    }
+    count_inner(l, nodes[p], out);
     PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;
       if (l->seen[value] == l->stamp) continue;
       l->seen[value] = l->stamp;
-      if (psplit_i_planner_is_constant(l->planner, value)) {
-        const uint64_t bytes = psplit_i_planner_weight_bytes(l->planner, value);
-        add(&out->weight_bytes, bytes);
-        if (is_conv(l->planner, nodes[p]) && bytes > out->largest_kernel_bytes)
-          out->largest_kernel_bytes = bytes;
-        add(&out->copies_bytes, copies_of(l, value, nodes[p], false));
-        add(&out->outside_copies_bytes, copies_of(l, value, nodes[p], true));
-        add(&out->mapped_bytes, mapped_of(l, value, nodes[p]));
-        out->largest_value = larger(l, out->largest_value, value);
-      } else if (l->made[value] != l->stamp) {
-        const bool given = graph->values[value].producer == PSPLIT_NONE;
-        const uint64_t bytes = given ? activation_bytes(l, value) : bytes_of(l, value);
-        add(&live, bytes);
-        if (given) add(&out->state_bytes, state_bytes(l, value));
-        if (given) continue;
-        add(&out->received_bytes, bytes);
-        add(&out->stashed_bytes, stashed_bytes(l, value));
-        out->n_received++;
-      }
+      if (psplit_i_planner_is_constant(l->planner, value))
+        count_weight(l, value, nodes[p], out);
+      else if (l->made[value] != l->stamp)
+        count_entering(l, value, &live, out);
     }
   }
   for (uint32_t p = 0; p < n && l->planner->states.n; p++)
-    FOR_EACH_MADE(&graph->nodes[nodes[p]], value)
-  add(&out->state_bytes, state_bytes(l, value));
-  for (uint32_t i = 0; i < n_sent; i++) {
-    if (i && sent[i] == sent[i - 1]) continue;
-    const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, sent[i], NULL);
-    add(&out->sent_bytes, bytes);
-    out->n_sent++;
-    if (l->made[sent[i]] != l->stamp && l->seen[sent[i]] != l->stamp) { /* passed on unread */
-      l->seen[sent[i]] = l->stamp;
-      add(&live, bytes);
-      add(&out->received_bytes, bytes);
-      out->n_received++;
-    }
-    l->last_use[sent[i]] = UINT32_MAX;
-  }
+    FOR_EACH_MADE(&graph->nodes[nodes[p]], value) add(&out->state_bytes, state_bytes(l, value));
+  count_sent(l, sent, n_sent, &live, out);
   return live;
 }
 
@@ -217,9 +241,9 @@ static uint64_t dying(psplit_i_liveness *l, uint32_t node_id, uint32_t p) {
       add(&bytes, activation_bytes(l, value));
   }
   FOR_EACH_MADE(node, value)
-  if (l->last_use[value] == p && !l->planner->graph->values[value].is_output &&
-      !psplit_i_planner_is_constant(l->planner, value))
-    add(&bytes, activation_bytes(l, value));
+    if (l->last_use[value] == p && !l->planner->graph->values[value].is_output &&
+        !psplit_i_planner_is_constant(l->planner, value))
+      add(&bytes, activation_bytes(l, value));
   return bytes;
 }
 
@@ -236,7 +260,7 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
   out->activation_bytes = live;
   for (uint32_t p = 0; p < n; p++) {
     FOR_EACH_MADE(&l->planner->graph->nodes[nodes[p]], value)
-    if (!psplit_i_planner_is_constant(l->planner, value)) add(&live, activation_bytes(l, value));
+      if (!psplit_i_planner_is_constant(l->planner, value)) add(&live, activation_bytes(l, value));
     uint64_t running = live;
     if (l->planner->node_workspace_bytes) add(&running, l->planner->node_workspace_bytes[nodes[p]]);
     if (running > out->activation_bytes || out->peak_node == PSPLIT_NONE) out->peak_node = nodes[p];
