@@ -241,7 +241,7 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_MEASURED_DIMS] = "psplit_planner_options.dims can give the same",
     [PSPLIT_HINT_ALLOW_INVALID] = "psplit_planner_options.allow_invalid plans it all the same",
     [PSPLIT_HINT_PASSES] = "psplit_passes_help() lists them",
-    [PSPLIT_HINT_COSTS_FILE] = "docs/costs.md says what a costs file is",
+    [PSPLIT_HINT_COSTS_FILE] = "docs/costs/measured.md says what a costs file is",
     [PSPLIT_HINT_MEASURE_NODES] = "measured costs of the nodes would tell",
     [PSPLIT_HINT_MEASURE_PIPELINE] = "a run of the whole pipeline would tell",
     [PSPLIT_HINT_MEASURE_BOTH] =

@@ -11,7 +11,7 @@
 #include "onnx.pb-c.h"
 #include "shape.h"
 
-/* How floating-point operations are counted; docs/costs.md has the formulas. */
+/* How floating-point operations are counted; docs/costs/shapes.md has the formulas. */
 typedef enum psplit_i_flops {
   PSPLIT_FLOPS_NONE,
   /* None, but what is moved goes in pieces of what lies together: */

@@ -1,6 +1,6 @@
 /* Work of nodes and sizes of values, as numbers: shapes evaluated under given symbols.
  *
- * Formulas and their sources: docs/costs.md. */
+ * Formulas and their sources: docs/costs/shapes.md. */
 #ifndef PSPLIT_SHAPES_WORK_H
 #define PSPLIT_SHAPES_WORK_H
 

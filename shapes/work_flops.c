@@ -1,4 +1,4 @@
-/* Arithmetic operations per operator. The formulas stand in docs/costs.md, with their sources. */
+/* Arithmetic operations per operator. Formulas and sources: docs/costs/shapes.md. */
 #include "work_inside.h"
 
 static uint64_t mul(uint64_t a, uint64_t b) { return psplit_i_sat_mul_u64(a, b); }

@@ -2,7 +2,7 @@
  *
  * A table comes from a file: our own JSON (docs/costs.schema.json), a profile of ONNX Runtime, its
  * node memory statistics, or a cost model of Olive. Its rows speak of nodes by name; a planner that
- * is given tables (psplit_planner_options) finds the nodes, see docs/costs.md. */
+ * is given tables (psplit_planner_options) finds the nodes, see docs/costs/measured.md. */
 #ifndef PSPLIT_COST_TABLE_H
 #define PSPLIT_COST_TABLE_H
 

@@ -92,10 +92,10 @@ PSPLIT_API bool psplit_devices_run(const psplit_devices *devices, uint32_t devic
                                    const char *provider);
 
 /* Lets each device that runs `provider` support what a probe of `model` found (JSON text as
- * psplit_probe_provider gives it, docs/costs.md; users may have edited it), in place of what it
- * says of itself. Errors: MALFORMED, INVALID (a key or a value that is none, or what was asked
- * about another provider or, unless `model` is NULL, a model with another number of nodes), NOMEM;
- * of `devices` some may have changed then. */
+ * psplit_probe_provider gives it, docs/costs/devices.md; users may have edited it), in place of
+ * what it says of itself. Errors: MALFORMED, INVALID (a key or a value that is none, or what was
+ * asked about another provider or, unless `model` is NULL, a model with another number of nodes),
+ * NOMEM; of `devices` some may have changed then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_restrict(psplit_devices *devices,
                                                                const char *provider,
                                                                const psplit_model *model,

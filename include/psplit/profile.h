@@ -12,11 +12,11 @@ extern "C" {
 
 /* Runs the model file `path` whole, at the level and with the threads of options->sessions[0],
  * n_warmup + n_micro_batches times under ONNX Runtime's profiler and as often without, and gives
- * what its nodes cost as a costs file (docs/costs.md), malloc'd JSON. Inputs that options->feed
- * does not give are random; its `give` is not used, nor is any option of pipelines. `read` says how
- * the model is opened to find the nodes; NULL: defaults. The optimised model, weights included, is
- * in a directory under TMPDIR meanwhile. Errors: those of opening and running the model; USAGE (an
- * input that it does not have); CANCELLED. */
+ * what its nodes cost as a costs file (docs/costs/measured.md), malloc'd JSON. Inputs that
+ * options->feed does not give are random; its `give` is not used, nor is any option of pipelines.
+ * `read` says how the model is opened to find the nodes; NULL: defaults. The optimised model,
+ * weights included, is in a directory under TMPDIR meanwhile. Errors: those of opening and running
+ * the model; USAGE (an input that it does not have); CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_model(const psplit_onnxruntime *ort,
                                                             const char *path,
                                                             const psplit_read_options *read,

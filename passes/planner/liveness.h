@@ -33,7 +33,7 @@ typedef struct psplit_i_stage_memory {
                              PSPLIT_NONE where there is none */
 } psplit_i_stage_memory;
 
-/* What a stage is counted by where its runtime keeps copies; measured, see docs/costs.md. */
+/* What a stage is counted by where its runtime keeps copies; measured: docs/costs/memory.md. */
 enum {
   PSPLIT_I_SESSION_BYTES = 900000,
   PSPLIT_I_NODE_BYTES = 3000,
