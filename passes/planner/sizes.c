@@ -116,7 +116,7 @@ psplit_code psplit_i_planner_take_shapes(psplit_planner *planner, psplit_diag *d
     const psplit_input_size *shape = &options->shapes[i];
     PSPLIT_TRY(psplit_model_check_inputs(planner->model, &shape->input, 1, diag));
     if (shape->n_dims > MAX_SHAPE_RANK)
-      PSPLIT_TRY(wrong_shape(shape, diag, "an input has at most %d dimensions", MAX_SHAPE_RANK));
+      PSPLIT_FAIL(wrong_shape(shape, diag, "an input has at most %d dimensions", MAX_SHAPE_RANK));
     const uint32_t value = psplit_i_graph_find_value(graph, shape->input);
     const sized_input input = {shape, graph->values[value].declared_type};
     PSPLIT_TRY(take_shape(&input, all, &n, diag));
