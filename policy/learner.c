@@ -23,7 +23,7 @@ enum {
 };
 
 /* What a rollout that breaks memory is worth: as if it were so many times slower than it is. */
-static const double kInvalid = 4;
+static const double INVALID = 4;
 
 void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,
                                           size_t struct_size) {
@@ -217,7 +217,7 @@ static psplit_code ratio_of(const psplit_policy_learner *l, const lesson *s, uin
   }
   if (l->options.reward == PSPLIT_REWARD_MEASURED) code = measured(l, s, r, diag, out);
   if (!(*out > 1e-6)) *out = 1;
-  if (!r->valid || !fits) *out *= kInvalid;
+  if (!r->valid || !fits) *out *= INVALID;
   return code;
 }
 

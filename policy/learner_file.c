@@ -10,7 +10,7 @@
 #include "learner.h"
 #include "out_file.h"
 
-static const uint64_t kMagic = UINT64_C(0x315f6e7261656c70); /* "plearn_1" */
+static const uint64_t MAGIC = UINT64_C(0x315f6e7261656c70); /* "plearn_1" */
 
 typedef struct saved {
   uint64_t magic, n_parameters, step, adam_steps;
@@ -19,7 +19,7 @@ typedef struct saved {
 } saved;
 
 static uint64_t hash_of(const saved *s) {
-  return psplit_i_hash_bytes(s, offsetof(saved, hash), kMagic);
+  return psplit_i_hash_bytes(s, offsetof(saved, hash), MAGIC);
 }
 
 psplit_code psplit_policy_learner_save(const psplit_policy_learner *l, const char *path,
@@ -27,7 +27,7 @@ psplit_code psplit_policy_learner_save(const psplit_policy_learner *l, const cha
   saved *s = calloc(1, sizeof *s);
   psplit_i_out_file file;
   if (!s) return psplit_i_nomem(diag);
-  s->magic = kMagic;
+  s->magic = MAGIC;
   s->n_parameters = PSPLIT_I_N_PARAMETERS;
   s->step = l->step;
   s->adam_steps = l->adam.n_steps;
@@ -78,7 +78,7 @@ psplit_code psplit_policy_learner_load(psplit_policy_learner *l, const char *pat
                          path, n, sizeof *s);
   } else {
     memcpy(s, bytes, sizeof *s);
-    if (s->magic != kMagic || s->n_parameters != PSPLIT_I_N_PARAMETERS || s->hash != hash_of(s) ||
+    if (s->magic != MAGIC || s->n_parameters != PSPLIT_I_N_PARAMETERS || s->hash != hash_of(s) ||
         s->step > UINT32_MAX || !plausible(s))
       code =
         psplit_i_fail(diag, PSPLIT_MALFORMED,

@@ -8,9 +8,9 @@
 enum { X = PSPLIT_I_SCHEDULE_FEATURES, H = PSPLIT_I_SCHEDULE_HIDDEN };
 
 /* The ladder: those that divide the samples, and micro-batches of one sample each. */
-static const uint32_t kCounts[] = {1,  2,  3,  4,  6,   8,   12,  16,  24,
-                                   32, 48, 64, 96, 128, 192, 256, 384, 512};
-enum { N_COUNTS = sizeof kCounts / sizeof *kCounts };
+static const uint32_t COUNTS[] = {1,  2,  3,  4,  6,   8,   12,  16,  24,
+                                  32, 48, 64, 96, 128, 192, 256, 384, 512};
+enum { N_COUNTS = sizeof COUNTS / sizeof *COUNTS };
 
 uint32_t psplit_i_schedule_in_flight(psplit_schedule_kind kind, uint32_t n_stages, uint32_t stage,
                                      uint32_t n_micro_batches) {
@@ -133,9 +133,9 @@ void psplit_i_schedules_list(const psplit_policy_batch *b, psplit_i_schedules *o
   uint32_t n = 0;
   double least = 0;
   out->n = 0;
-  for (size_t i = 0; i < N_COUNTS && kCounts[i] <= b->n_samples; i++)
-    if (b->n_samples % kCounts[i] == 0) add(b, kCounts[i], all, out);
-  if (b->n_samples <= kCounts[N_COUNTS - 1] && out->n_micro_batches[out->n - 1] != b->n_samples)
+  for (size_t i = 0; i < N_COUNTS && COUNTS[i] <= b->n_samples; i++)
+    if (b->n_samples % COUNTS[i] == 0) add(b, COUNTS[i], all, out);
+  if (b->n_samples <= COUNTS[N_COUNTS - 1] && out->n_micro_batches[out->n - 1] != b->n_samples)
     add(b, b->n_samples, all, out);
   out->fits = false;
   for (uint32_t k = 0; k < out->n; k++) out->fits |= all[k].memory <= 1;

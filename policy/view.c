@@ -7,11 +7,11 @@
 enum { X = PSPLIT_I_ITEM_FEATURES };
 
 /* Beyond this a ratio says no more than that it is large. */
-static const double kMost = 4;
+static const double MOST = 4;
 
 static psplit_i_real ratio(double x, double of) {
   const double r = of > 0 ? x / of : 0;
-  return (psplit_i_real)(r < kMost ? r : kMost);
+  return (psplit_i_real)(r < MOST ? r : MOST);
 }
 
 /* Which of those that become ready at once comes first: by id, or by chance. */

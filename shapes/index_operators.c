@@ -15,7 +15,7 @@ typedef struct row {
 
 #define FLAGS(flops, flags, ...) #flags
 
-static const row kRows[] = {
+static const row ROWS[] = {
 #define PSPLIT_RULE(domain, op, since, until, fn, op_class, ...) \
   {domain, op, #op_class, FLAGS(__VA_ARGS__, 0, 0)},
 #define PSPLIT_NO_RULE(domain, op, flags) {domain, op, "", #flags},
@@ -24,7 +24,7 @@ static const row kRows[] = {
 #undef PSPLIT_NO_RULE
 };
 
-enum { N_ROWS = sizeof kRows / sizeof *kRows, INDEX_SIZE = 1024 };
+enum { N_ROWS = sizeof ROWS / sizeof *ROWS, INDEX_SIZE = 1024 };
 _Static_assert(2 * N_ROWS <= INDEX_SIZE, "double INDEX_SIZE: probing gets long");
 
 static int same_operator(const row *a, const row *b) {
@@ -34,7 +34,7 @@ static int same_operator(const row *a, const row *b) {
 int main(int argc, char **argv) {
   static unsigned index[INDEX_SIZE]; /* 1 + row */
   for (unsigned i = 0; i < N_ROWS; i++) {
-    const row *own = &kRows[i];
+    const row *own = &ROWS[i];
     if (i && same_operator(own, own - 1)) {
       if (strcmp(own->op_class, (own - 1)->op_class) == 0 &&
           strcmp(own->flags, (own - 1)->flags) == 0)
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     }
     uint32_t at = psplit_i_operator_hash(own->domain, own->op_type) % INDEX_SIZE;
     for (; index[at]; at = (at + 1) % INDEX_SIZE)
-      if (same_operator(own, &kRows[index[at] - 1])) {
+      if (same_operator(own, &ROWS[index[at] - 1])) {
         fprintf(stderr, "rules.def: the rows of \"%s\" do not follow each other\n", own->op_type);
         return 1;
       }

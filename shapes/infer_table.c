@@ -4,7 +4,7 @@
 #include "infer.h"
 #include "operator.h"
 
-static const psplit_i_rule kRules[] = {
+static const psplit_i_rule RULES[] = {
 #define FLOPS(flops, ...) PSPLIT_FLOPS_##flops
 #define PSPLIT_RULE(domain, op, since, until, fn, op_class, ...) \
   {domain, op, since, until, psplit_i_infer_##fn, PSPLIT_CLASS_##op_class, FLOPS(__VA_ARGS__, 0)},
@@ -14,19 +14,19 @@ static const psplit_i_rule kRules[] = {
 #undef PSPLIT_RULE
 #undef PSPLIT_NO_RULE
 };
-enum { N_RULES = sizeof kRules / sizeof *kRules };
+enum { N_RULES = sizeof RULES / sizeof *RULES };
 
 psplit_code psplit_i_shapes_create(const psplit_i_graph *graph, const psplit_i_binding *bindings,
                                    size_t n_bindings, const psplit_logger *logger,
                                    psplit_diag *diag, psplit_i_shapes **out_shapes) {
   const psplit_i_known_sizes sizes = {
     .bindings = bindings, .n_bindings = n_bindings, .n_told = n_bindings};
-  return psplit_i_infer_by(kRules, N_RULES, graph, &sizes, logger, diag, out_shapes);
+  return psplit_i_infer_by(RULES, N_RULES, graph, &sizes, logger, diag, out_shapes);
 }
 
 psplit_code psplit_i_shapes_create_seen(const psplit_i_graph *graph,
                                         const psplit_i_known_sizes *sizes,
                                         const psplit_logger *logger, psplit_diag *diag,
                                         psplit_i_shapes **out_shapes) {
-  return psplit_i_infer_by(kRules, N_RULES, graph, sizes, logger, diag, out_shapes);
+  return psplit_i_infer_by(RULES, N_RULES, graph, sizes, logger, diag, out_shapes);
 }

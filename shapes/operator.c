@@ -29,7 +29,7 @@ typedef struct operator_row {
 /* The flags of a row: what stands behind its flops, or nothing. */
 #define FLAGS(flops, flags, ...) (flags)
 
-static const operator_row kRows[] = {
+static const operator_row ROWS[] = {
 #define PSPLIT_RULE(domain, op, since, until, fn, op_class, ...) \
   {domain, op, PSPLIT_CLASS_##op_class, FLAGS(__VA_ARGS__, 0, 0)},
 #define PSPLIT_NO_RULE(domain, op, flags) {domain, op, PSPLIT_CLASS_OTHER, flags},
@@ -46,14 +46,14 @@ uint32_t psplit_i_operator_row(const char *domain, const char *op_type) {
   for (uint32_t at = psplit_i_operator_hash(domain, op_type);; at++) {
     const uint32_t row = kIndex[at % INDEX_SIZE];
     if (!row) return PSPLIT_NONE;
-    if (strcmp(kRows[row - 1].op_type, op_type) == 0 && strcmp(kRows[row - 1].domain, domain) == 0)
+    if (strcmp(ROWS[row - 1].op_type, op_type) == 0 && strcmp(ROWS[row - 1].domain, domain) == 0)
       return row - 1;
   }
 }
 
 psplit_op_class psplit_i_op_class(const char *domain, const char *op_type) {
   const uint32_t row = psplit_i_operator_row(domain, op_type);
-  return row == PSPLIT_NONE ? PSPLIT_CLASS_OTHER : kRows[row].op_class;
+  return row == PSPLIT_NONE ? PSPLIT_CLASS_OTHER : ROWS[row].op_class;
 }
 
 bool psplit_i_op_is_heavy(const char *domain, const char *op_type) {
@@ -74,7 +74,7 @@ bool psplit_i_op_is_heavy(const char *domain, const char *op_type) {
 
 static bool has(const char *domain, const char *op_type, unsigned flags) {
   const uint32_t row = psplit_i_operator_row(domain, op_type);
-  return row != PSPLIT_NONE && kRows[row].flags & flags;
+  return row != PSPLIT_NONE && ROWS[row].flags & flags;
 }
 
 bool psplit_i_node_has(const psplit_i_node *node, unsigned flags) {

@@ -18,7 +18,7 @@
 #endif
 
 /* What makes the problem and nothing that changes the split behind it. */
-static const char kPasses[] = "infer-shapes,cost,mark,attach,fuse,coarsen,partition";
+static const char PASSES[] = "infer-shapes,cost,mark,attach,fuse,coarsen,partition";
 
 enum { MOST_RUNS = 3, LEAST_MICRO_BATCHES = 12, MOST_MICRO_BATCHES = 100000, RUN_NS = 500000000 };
 
@@ -179,7 +179,7 @@ static psplit_code plan(const measure *m, const subject *of, const psplit_propos
   options.solver = proposer ? "drlpp" : NULL;
   if (!proposer) options.time_limit_s = 0.2; /* its own optimum is sought when it is added */
   code = psplit_planner_create(of->model, &options, diag, &out->planner);
-  if (code == PSPLIT_OK) code = psplit_planner_run(out->planner, kPasses, diag);
+  if (code == PSPLIT_OK) code = psplit_planner_run(out->planner, PASSES, diag);
   return code;
 }
 

@@ -32,7 +32,7 @@ enum {
   BATCH = 64,    /* clusters that share what is left of the budget */
   WORK = 300000, /* clusters times pins for a second of the time limit */
 };
-static const double kSlack = 1e-9; /* far above what doubles round away */
+static const double SLACK = 1e-9; /* far above what doubles round away */
 
 /* Ratio that held best when it was looked for; it holds for every T. */
 typedef struct share {
@@ -152,12 +152,12 @@ static int compare_portions(const void *a, const void *b) {
 
 /* Bin packing's view of a size 0..1; `k`: which of the functions. Rounded down. */
 static double seen(double x, uint32_t k) {
-  x *= 1 - kSlack;
+  x *= 1 - SLACK;
   if (k == 0) return x;
   const uint32_t parts = (k + 1) / 2;
   if (k & 1) return (double)(int64_t)((parts + 1) * x) / parts;
   const double small = 1.0 / (parts + 1);
-  return x > 1 - small + kSlack ? 1 : x < small ? 0 : x;
+  return x > 1 - small + SLACK ? 1 : x < small ? 0 : x;
 }
 
 /* Is a bottleneck of t impossible? portions[n]: scratch. */
@@ -166,13 +166,13 @@ static bool impossible(const network *net, const devices *d, const share *shares
   const uint32_t n = net->instance->n;
   if (t < 1) return false;
   for (uint32_t k = 0; k < FUNCTIONS; k++) {
-    double sum = 0, left = d->n_free * (1 + kSlack);
+    double sum = 0, left = d->n_free * (1 + SLACK);
     uint32_t n_either = 0;
     for (uint32_t v = 0; v < n; v++) {
       const double r = ratio(&shares[v], t);
       const double x = (double)net->w[v] / t * (1 + r);
       const double time = (double)d->free_w[v] / t;
-      const bool pays = net->w[v] < PSPLIT_I_INF && r < 0x1p60 && x <= 1 + kSlack;
+      const bool pays = net->w[v] < PSPLIT_I_INF && r < 0x1p60 && x <= 1 + SLACK;
       const bool may_go = d->n_free > 0 && d->free_w[v] < PSPLIT_I_INF;
       if (!pays && !may_go) return true;
       const double size = pays ? seen(x > 1 ? 1 : x, k) : 0;
@@ -193,7 +193,7 @@ static bool impossible(const network *net, const devices *d, const share *shares
       left -= gone * portions[i].time;
       sum += (1 - gone) * portions[i].size;
     }
-    if (sum > d->n_paying * (1 + kSlack)) return true;
+    if (sum > d->n_paying * (1 + SLACK)) return true;
   }
   return false;
 }

@@ -6,7 +6,7 @@
 #include "heavy_inside.h"
 
 /* Of the work: the rest are the heaviest, by which fluids are told apart. */
-static const double kCoarse = 0.12;
+static const double COARSE = 0.12;
 
 enum { TIMES_PAID = 8 }; /* what nets cost, over the work that others take over for them */
 
@@ -79,7 +79,7 @@ static psplit_code choose(psplit_i_heavy_build *x, double light) {
     const bool paid = light <= 0 && x->take_over && is_paid(x->instance, list[k]);
     const bool keep = gone > light * x->total && !paid;
     if (keep) x->kept[i / 64] |= bit;
-    if (keep && gone > kCoarse * x->total) x->coarse[i / 64] |= bit;
+    if (keep && gone > COARSE * x->total) x->coarse[i / 64] |= bit;
   }
   for (uint32_t i = 0; i < n; i++)
     x->number[i] = psplit_i_holds(x->kept, i) ? x->n_kept++ : PSPLIT_NONE;

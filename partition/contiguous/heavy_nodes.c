@@ -17,8 +17,7 @@ enum {
 
 /* The part of the work that is left out: less and less, so that more clusters
  * are kept. */
-static const double kLight[] = {0.12,   0.08,  0.05,  0.035, 0.025,
-                                0.0175, 0.012, 0.008, 0.005, 0.0025};
+static const double LIGHT[] = {0.12, 0.08, 0.05, 0.035, 0.025, 0.0175, 0.012, 0.008, 0.005, 0.0025};
 
 /* *out_found: there is a split of the problem. */
 static psplit_code solve(const psplit_i_solver_state *a, const psplit_i_heavy *heavy,
@@ -138,15 +137,15 @@ static psplit_code ask_without(psplit_i_solver_state *a, const psplit_i_closure 
  * that was. `known`: nodes of one that says more than smaller ones. */
 static psplit_code ask_with_more(psplit_i_solver_state *a, const psplit_i_closure *closure,
                                  uint32_t known, double *out_light) {
-  const size_t n_parts = sizeof kLight / sizeof *kLight;
+  const size_t n_parts = sizeof LIGHT / sizeof *LIGHT;
   psplit_code code = PSPLIT_OK;
   answer last = {.proved = true};
   *out_light = 0;
   for (size_t k = 0; k < n_parts && (last.proved || last.less) && !psplit_i_state_done(a); k++) {
     uint32_t n;
-    PSPLIT_TRY(ask_without(a, closure, kLight[k], false, known, &n, &last));
+    PSPLIT_TRY(ask_without(a, closure, LIGHT[k], false, known, &n, &last));
     if (n == 0) break;
-    if (n > known && last.proved) *out_light = kLight[k];
+    if (n > known && last.proved) *out_light = LIGHT[k];
     if (n > known) known = n;
   }
 out:

@@ -14,7 +14,7 @@ enum {
 };
 
 /* Flag of a net in a label's list: what follows is a mask. */
-static const uint32_t kIsMask = UINT32_C(1) << 31;
+static const uint32_t IS_MASK = UINT32_C(1) << 31;
 
 bool psplit_i_groups_apply(const psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
@@ -127,7 +127,7 @@ void psplit_i_groups_load(psplit_i_expander *d, const uint32_t *pairs, uint32_t 
   d->first_group[instance->n_nets] = n;
   while (d->n_barred > 0) d->mask[d->barred[--d->n_barred].net] = 0;
   for (; i < n_pairs; i += 2) {
-    const uint32_t net = pairs[i] & ~kIsMask;
+    const uint32_t net = pairs[i] & ~IS_MASK;
     d->barred[d->n_barred++] = (psplit_i_barred_net){net, d->mask[net] = pairs[i + 1]};
   }
 }
@@ -169,7 +169,7 @@ static bool add_barred(psplit_i_expander *d, uint32_t e, int64_t slack, uint64_t
   if (d->tracker.n_in[e] > 0) mask |= without_time(d, e, slack);
   if (mask == all) return false;
   if (mask == 0) return true;
-  *inout_receivers ^= psplit_i_count_key(e | kIsMask, mask);
+  *inout_receivers ^= psplit_i_count_key(e | IS_MASK, mask);
   d->next_barred[d->n_next_barred++] = (psplit_i_barred_net){e, mask};
   return true;
 }
@@ -216,7 +216,7 @@ uint32_t psplit_i_groups_list(const psplit_i_expander *d, uint32_t *pairs) {
     pairs[n++] = d->here_group << PSPLIT_I_GROUP_SHIFT | 1;
   }
   for (uint32_t k = 0; k < d->n_next_barred; k++) {
-    pairs[n++] = d->next_barred[k].net | kIsMask;
+    pairs[n++] = d->next_barred[k].net | IS_MASK;
     pairs[n++] = d->next_barred[k].mask;
   }
   return n;

@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "relay.h"
 
-static const uint64_t kMaxCells = UINT64_C(1) << 28;
+static const uint64_t MAX_CELLS = UINT64_C(1) << 28;
 
 psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instance *instance,
                                     uint32_t chunks, const psplit_partition_options *options,
@@ -20,7 +20,7 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
   b->latency = options->objective == PSPLIT_LATENCY;
   b->nonempty = options->require_nonempty;
   const bool pairs = b->latency || instance->makes_message;
-  if (((uint64_t)instance->n_nets + instance->n_groups + (pairs ? k : 1)) * k > kMaxCells)
+  if (((uint64_t)instance->n_nets + instance->n_groups + (pairs ? k : 1)) * k > MAX_CELLS)
     return PSPLIT_LIMIT;
   b->type = PSPLIT_NEW(arena, uint32_t, k);
   b->label = PSPLIT_NEW(arena, uint32_t, instance->n);

@@ -8,7 +8,7 @@
 #include "problem.h"
 
 /* Sums of all times must stay below this, so that two of them can be added without checks. */
-static const int64_t kSumLimit = INT64_C(1) << 60;
+static const int64_t SUM_LIMIT = INT64_C(1) << 60;
 
 void psplit_partition_options_defaults(psplit_partition_options *options, size_t struct_size) {
   psplit_partition_options defaults = {.solver = "auto",
@@ -45,7 +45,7 @@ int64_t psplit_i_bytes_ns(const psplit_problem *problem, uint64_t bytes, const p
   double ns = 0;
   if (link->bytes_per_s > 0) ns = ceil((double)bytes / link->bytes_per_s * 1e9);
   ns = (ns + (double)link->latency_ns) * problem->ticks_per_unit;
-  return ns < 0x1p60 ? (int64_t)ns : kSumLimit;
+  return ns < 0x1p60 ? (int64_t)ns : SUM_LIMIT;
 }
 
 int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send) {
@@ -78,7 +78,7 @@ static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
   }
   for (uint32_t g = 0; g < p->n_weights; g++)
     bytes = psplit_i_sat_add_u64(bytes, p->weight_group_bytes[g]);
-  if (total >= kSumLimit)
+  if (total >= SUM_LIMIT)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
                          "the nodes' times add up to more than 2^60 ticks, 36 years of "
                          "a model's nanoseconds, most of them of node %s; see what sizes it has, "
@@ -163,7 +163,7 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
     if (all > most) most = all;
     total = psplit_i_sat_add_i64(total, all);
   }
-  if (total >= kSumLimit)
+  if (total >= SUM_LIMIT)
     return psplit_i_fail(diag, PSPLIT_LIMIT,
                          "the transfer times add up to more than 2^60 ticks, 36 years of a "
                          "model's nanoseconds, most of them of what node %s gives; see what sizes "

@@ -32,8 +32,8 @@ typedef struct power {
   double heat;
 } power;
 enum { N_LOW = 2 }; /* of the first set */
-static const power kPowers[2][N_CHAINS] = {{{0, 0.1}, {0, 0.3}, {1, 0.1}, {2, 0.3}},
-                                           {{3, 0.3}, {4, 0.3}, {4, 1}, {5, 3}}};
+static const power POWERS[2][N_CHAINS] = {{{0, 0.1}, {0, 0.3}, {1, 0.1}, {2, 0.3}},
+                                          {{3, 0.3}, {4, 0.3}, {4, 1}, {5, 3}}};
 
 typedef struct chain {
   psplit_i_placement placement;
@@ -253,7 +253,7 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
     chains[i].budget = &budgets[i];
     chains[i].energy.of_sixths = true;
     chains[i].high = high;
-    chains[i].power = kPowers[high][i];
+    chains[i].power = POWERS[high][i];
     chains[i].energy.n_squares = chains[i].power.n_squares;
     PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
                           (request->options->seed + salt) * N_CHAINS + i));

@@ -19,7 +19,7 @@ enum {
   OVERLAP = 2       /* a window begins in the middle of the one before */
 };
 
-static const int64_t kWindows[] = {32, 8, 2}; /* to a stage */
+static const int64_t WINDOWS[] = {32, 8, 2}; /* to a stage */
 
 /* Order: those that are inside, free ones, those that are outside. */
 typedef struct cutter {
@@ -245,8 +245,8 @@ psplit_code psplit_i_downset_cuts_near(const psplit_i_instance *instance,
   psplit_code code = cutter_init(&c);
   if (code != PSPLIT_OK) goto out;
   for (uint32_t k = 0; k < instance->n; k++) c.at[order[k]] = k;
-  for (size_t k = 0; k < sizeof kWindows / sizeof *kWindows; k++)
-    PSPLIT_TRY(cut_windows(&c, stage / kWindows[k] + 1) ? PSPLIT_OK : PSPLIT_NOMEM);
+  for (size_t k = 0; k < sizeof WINDOWS / sizeof *WINDOWS; k++)
+    PSPLIT_TRY(cut_windows(&c, stage / WINDOWS[k] + 1) ? PSPLIT_OK : PSPLIT_NOMEM);
 out:
   cutter_fini(&c);
   return code;

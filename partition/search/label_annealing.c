@@ -21,7 +21,7 @@ enum {
   WITH_NEIGHBOURS = 64,
   AGAINST_ANOTHER = 96,
 };
-static const double kHeat[N_CHAINS] = {1, 3, 10, 30};
+static const double HEAT[N_CHAINS] = {1, 3, 10, 30};
 
 typedef struct chain {
   psplit_i_placement placement;
@@ -241,7 +241,7 @@ static void anneal_one(void *with, size_t i, int thread) {
   const psplit_i_cooling cooling = {
     .seed = psplit_i_mix64(all->request->options->seed * 0x9e3779b1 + all->salt * N_CHAINS + i),
     .n_steps = all->n_steps,
-    .hot = kHeat[i] * (latency ? 0.01 : 0.1),
+    .hot = HEAT[i] * (latency ? 0.01 : 0.1),
     .cold = latency ? 1e-5 : 1e-4,
     .n_squares = 4};
   (void)thread;

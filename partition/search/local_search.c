@@ -237,7 +237,7 @@ static void draw_near_slowest(const psplit_i_instance *instance, chain *c, worke
   how->last = slowest + reach;
 }
 
-static const drawing kFirstOrders[N_CHAINS] = {
+static const drawing FIRST_ORDERS[N_CHAINS] = {
   {NULL, 0, 1, false, false, 0, 0},    {NULL, 0, 1, true, false, 0, 0},
   {NULL, 0, 1, true, true, 0, 0},      {NULL, 0, 1, false, true, 0, 0},
   {NULL, 1024, 1, false, false, 0, 0}, {NULL, 1024, 256, true, false, 0, 0},
@@ -289,7 +289,7 @@ static psplit_code keep_least(const psplit_i_instance *instance, psplit_i_arena 
                               worker *scratch, chain *chains) {
   uint32_t *least = PSPLIT_NEW(arena, uint32_t, instance->n);
   if (!least) return PSPLIT_NOMEM;
-  draw_order(instance, &chains[0], scratch, &kFirstOrders[0]);
+  draw_order(instance, &chains[0], scratch, &FIRST_ORDERS[0]);
   least_stages(instance, scratch->order, least);
   for (uint32_t i = 0; i < N_CHAINS; i++) chains[i].least = least;
   return PSPLIT_OK;
@@ -325,7 +325,7 @@ static void run_chain(const psplit_i_instance *instance,
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
   /* The very first order is always tried: a time limit of 0 still gives a split. */
   if (first && (index == 0 || !psplit_i_expired(&c->budget))) {
-    drawing how = kFirstOrders[index];
+    drawing how = FIRST_ORDERS[index];
     how.base = c->least;
     how.last = UINT32_MAX;
     if (c->branches) {

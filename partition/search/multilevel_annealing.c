@@ -22,8 +22,8 @@ enum {
   MOST_CLUSTERS = 20000, /* above: one level */
 };
 /* Hottest temperatures of the chains. */
-static const double kHeat[N_CHAINS] = {0.03, 0.1, 0.3, 1};
-static const double kHotLoad = 3e-3, kHotLatency = 0.1, kCold = 1e-5;
+static const double HEAT[N_CHAINS] = {0.03, 0.1, 0.3, 1};
+static const double HOT_LOAD = 3e-3, HOT_LATENCY = 0.1, COLD = 1e-5;
 
 typedef struct matching {
   uint32_t *first_node, *order; /* [n] */
@@ -145,7 +145,7 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
 /* Anneals all levels from the coarsest to the finest, from c->own to c->own. */
 static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   const uint32_t n_nodes = c->fine->problem->n_nodes;
-  const double fall = pow(kCold / c->hot, 1.0 / (c->n_levels + 1));
+  const double fall = pow(COLD / c->hot, 1.0 / (c->n_levels + 1));
   double hot = c->hot;
   for (uint32_t level = c->n_levels + 1; level-- > 0;) {
     const psplit_i_instance *instance = level == 0 ? c->fine : &c->levels[level - 1];
@@ -153,7 +153,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
     const psplit_i_cooling cooling = {.seed = seed + level,
                                       .n_steps = c->n_steps / (c->n_levels + 1),
                                       .hot = level == 0 ? 2 * hot : hot,
-                                      .cold = level == 0 ? kCold : hot * fall,
+                                      .cold = level == 0 ? COLD : hot * fall,
                                       .n_squares = level == 0  ? 4
                                                    : level < 3 ? 3
                                                                : 2,
@@ -227,7 +227,7 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
                   .types = types,
                   .chunks = chunks,
                   .n_steps = n_steps,
-                  .hot = kHeat[i] * (latency ? kHotLatency : kHotLoad),
+                  .hot = HEAT[i] * (latency ? HOT_LATENCY : HOT_LOAD),
                   .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
                   .best = PSPLIT_NEW(&arena, uint32_t, n),
                   .own = PSPLIT_NEW(&arena, uint32_t, n),

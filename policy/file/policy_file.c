@@ -55,7 +55,7 @@ static void add_weights(psplit_i_text *text, const psplit_policy *policy) {
   }
 }
 
-static const char kHead[] =
+static const char HEAD[] =
   "<\n  ir_version: 8,\n  opset_import: [\"\": 16],\n  producer_name: \"onnx-pipeline-split\"\n>\n"
   "policy (float[items,%u] item_features, int64[edges] edge_from, int64[edges] edge_to,\n"
   "  float[edges,1] share_of_to, float[edges,1] share_of_from, int64[1] item,\n"
@@ -64,7 +64,7 @@ static const char kHead[] =
   "  => (float[candidates,1] score, float[1,%u] next_memory, float[1,%u] start_memory,\n"
   "  float[schedules,1] schedule_score)\n<\n";
 
-static const char kDecision[] =
+static const char DECISION[] =
   "  pooled = ReduceMean <axes = [0], keepdims = 1> (e%u)\n"
   "  start_product = MatMul (pooled, start_weight)\n"
   "  start_sum = Add (start_product, start_bias)\n"
@@ -135,7 +135,7 @@ psplit_code psplit_policy_write(const psplit_policy *policy, const char *path, p
   psplit_i_text text = {0};
   void *bytes;
   size_t n;
-  psplit_i_text_addf(&text, kHead, PSPLIT_I_ITEM_FEATURES, PSPLIT_I_MEMORY,
+  psplit_i_text_addf(&text, HEAD, PSPLIT_I_ITEM_FEATURES, PSPLIT_I_MEMORY,
                      PSPLIT_I_CANDIDATE_FEATURES, PSPLIT_I_SCHEDULE_FEATURES, PSPLIT_I_MEMORY,
                      PSPLIT_I_MEMORY);
   add_weights(&text, policy);
@@ -143,7 +143,7 @@ psplit_code psplit_policy_write(const psplit_policy *policy, const char *path, p
                      PSPLIT_I_MEMORY);
   psplit_i_text_puts(&text, "  int64[1] last_axis = {1},\n  float zero = {0}\n> {\n");
   add_rounds(&text);
-  psplit_i_text_addf(&text, kDecision, PSPLIT_I_ROUNDS, PSPLIT_I_ROUNDS);
+  psplit_i_text_addf(&text, DECISION, PSPLIT_I_ROUNDS, PSPLIT_I_ROUNDS);
   psplit_code code = text.failed
                        ? psplit_i_nomem(diag)
                        : psplit_model_parse_text(text.bytes, text.n, NULL, diag, &bytes, &n);
