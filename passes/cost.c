@@ -80,11 +80,16 @@ static void say_what_is_missing(const psplit_planner *planner) {
   uint32_t n = 0;
   for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
     if (n < 7) sizes.arguments[n] = n < 6 ? name : "...";
+  /* A batch of so many is a surprise, where it is another size that has to be large. */
+  const char *why = planner->assumed_size == 1 ? ""
+                    : n > 1 ? " each, a batch as well as a length, since with less more costs "
+                              "would not be known"
+                            : ", since with less more costs would not be known";
   if (n)
     psplit_i_advise(planner->options.logger, PSPLIT_WARNING, sizes,
                     "the cost of %" PRIu32
-                    " node%s depends on sizes the model leaves open, counted as %" PRId64,
-                    n_assumed, n_assumed == 1 ? "" : "s", planner->assumed_size);
+                    " node%s depends on sizes the model leaves open, counted as %" PRId64 "%s",
+                    n_assumed, n_assumed == 1 ? "" : "s", planner->assumed_size, why);
   if (n_data)
     psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                  "the cost of %" PRIu32

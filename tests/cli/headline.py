@@ -200,6 +200,15 @@ def assumed(s):
                                 " m = MatMul (x, w) y = Relu (m) }"))
     table, plan = s.plan("unnamed.onnx", "-k", "2")
     told(s, "a dimension of an input without a name", table, plan, "for x[0] = 1 (assumed)")
+    # No output of a convolution is left of a sound that is shorter than its kernel.
+    why = ", since with less more costs would not be known; pass --dim "
+    for shape, wanted, sizes in (("batch,1,samples", " each, a batch as well as a length", "batch=N --dim samples=N"),
+                                 ("2,1,samples", "", "samples=N"), ("batch,1,700", None, "batch=N")):
+        write("sound.onnx", model("(float[%s] x) => (y) <float[4,1,400] w = random(1)> {"
+                                  " m = Conv (x, w) y = Relu (m) }" % shape))
+        said = s.run("split", "sound.onnx", "-k", "1", "--plan-only").stderr
+        counted = "counted as 1; pass --dim " if wanted is None else "counted as 1024" + wanted + why
+        s.ok(counted + sizes + " to cost them" in said, "as many as a kernel needs: [%s]" % shape, said)
     # The same name, but of no input: nobody but a run can say how many.
     outside = model("(float[8,8] x) => (float[made,8] y) <float[8,8] w = random(1)> {"
                     " o = Odd (x) m = MatMul (o, w) y = Relu (m) }")
