@@ -26,6 +26,8 @@ enum {
   BITS = 10, /* shares are of 2^10 */
   WHOLE = 1 << BITS,
   SHARES = 4,           /* tried for a branch, */
+  FIRST_DIVES = 8,      /* branches followed at once, */
+  DIVES_APART = 64,     /* then one of so many */
   FIRST_SHARES = 40,    /* and for the first */
   MOST_BYTES = 1 << 25, /* of branches */
   MOST_CLUSTERS = 1024, /* of which every two are looked at for a branch */
@@ -564,34 +566,48 @@ static bool choose(nested *d, branch *b) {
   return most >= 0;
 }
 
-/* Opens a branch unless it has nothing better than what is known; where every stage is known, that
- * was measured, if there was time for it. */
-static void open_branch(nested *d, branch *b, int n_shares) {
-  if (!narrow_all(d, b)) {
-    drop(d, b);
-    return;
+/* Bounds a branch; false where it has nothing better than what is known, or every stage is known:
+ * that was measured, if there was time for it. Then its intervals are dropped. */
+static bool is_worth(nested *d, branch *b, int n_shares) {
+  bool is_open = narrow_all(d, b);
+  if (is_open) {
+    bound(d, b, n_shares);
+    is_open = !d->failed && (choose(d, b) || d->n_cuts == 0) && b->least < d->known;
   }
-  bound(d, b, n_shares);
-  if (d->failed) return;
-  const bool is_open = choose(d, b) || d->n_cuts == 0;
-  if (b->least >= d->known || !is_open)
-    drop(d, b);
-  else if (!push(d, *b))
-    d->failed = true;
+  if (!is_open) drop(d, b);
+  return is_open;
 }
 
-static void divide(nested *d) {
-  const branch whole = pop(d);
-  branch half = whole;
-  if (!make_intervals(d, &half)) return;
-  memcpy(half.lo, whole.lo, d->n);
-  memcpy(half.hi, whole.hi, d->n);
-  half.hi[whole.cluster] = whole.boundary;
-  open_branch(d, &half, SHARES);
-  if (d->failed) return;
-  half = whole;
-  half.lo[whole.cluster] = (uint8_t)(whole.boundary + 1);
-  open_branch(d, &half, SHARES);
+static void keep(nested *d, const branch *b) {
+  if (!push(d, *b)) d->failed = true;
+}
+
+/* Divides a branch. Returns whether a half is worth it, the one in *io that may be least; the other
+ * is kept. */
+static bool divide(nested *d, branch *io) {
+  branch ahead = *io, behind = *io;
+  if (!make_intervals(d, &ahead)) return false;
+  memcpy(ahead.lo, io->lo, d->n);
+  memcpy(ahead.hi, io->hi, d->n);
+  ahead.hi[io->cluster] = io->boundary;
+  behind.lo[io->cluster] = (uint8_t)(io->boundary + 1);
+  const bool first = is_worth(d, &ahead, SHARES), second = is_worth(d, &behind, SHARES);
+  if (d->failed || (!first && !second)) return false;
+  const bool is_ahead = first && (!second || ahead.least <= behind.least);
+  *io = is_ahead ? ahead : behind;
+  if (first && second) keep(d, is_ahead ? &behind : &ahead);
+  return true;
+}
+
+/* Divides what may be least; some of these are followed half by half to where nothing is open, as
+ * that finds splits. */
+static void divide_least(nested *d, uint64_t turn) {
+  branch b = pop(d);
+  const bool follow = turn < FIRST_DIVES || turn % DIVES_APART == 0;
+  bool is_open = divide(d, &b);
+  while (is_open && follow && !d->failed && b.least < d->known && !psplit_i_expired(d->budget))
+    is_open = divide(d, &b);
+  if (is_open) keep(d, &b);
 }
 
 /* No split takes more than this; INF where times are too large for the networks. */
@@ -644,11 +660,12 @@ static psplit_code solve(nested *d, int64_t *out_least) {
     memset(whole.hi, d->n_stages - 1, d->n);
     for (int k = 0; k < d->n_stages; k++)
       whole.share[k] = WHOLE / d->n_stages + (k < WHOLE % d->n_stages);
-    open_branch(d, &whole, FIRST_SHARES);
+    if (is_worth(d, &whole, FIRST_SHARES)) keep(d, &whole);
   }
+  uint64_t turn = 0;
   while (d->open.n > 0 && !d->failed && d->open.n < most && !psplit_i_expired(d->budget) &&
          !is_near(d, d->open.items[0].least))
-    divide(d);
+    divide_least(d, turn++);
   if (d->failed) return PSPLIT_NOMEM;
   *out_least = d->known;
   if (d->open.n > 0 && d->open.items[0].least < d->known)
