@@ -117,6 +117,13 @@ psplit_code psplit_i_process_create(const psplit_i_process_options *options, psp
   return PSPLIT_OK;
 }
 
+/* With the mutex held: our ends of the sockets; their numbers may be others' from here on. */
+static void close_ends(psplit_i_process *p) {
+  if (p->fd >= 0) close(p->fd);
+  if (p->control_fd >= 0) close(p->control_fd);
+  p->fd = p->control_fd = -1;
+}
+
 /* With the mutex held: the process is no more. What it ended with, in words, to `why`. */
 static void reap(psplit_i_process *p, char *why, size_t n_why) {
   int status = 0;
@@ -132,9 +139,7 @@ static void reap(psplit_i_process *p, char *why, size_t n_why) {
     snprintf(why, n_why, "exit status %d", WEXITSTATUS(status));
   else
     snprintf(why, n_why, "no reason known");
-  close(p->fd);
-  close(p->control_fd);
-  p->fd = p->control_fd = -1;
+  close_ends(p);
   p->pid = 0;
   p->state = DOWN;
   p->killed_late = false;
@@ -185,7 +190,7 @@ static psplit_code start(psplit_i_process *p, psplit_diag *diag) {
   if (!make_pair(&p->fd, &fd)) return psplit_i_fail(diag, PSPLIT_IO, "no socket can be had");
   if (!make_pair(&p->control_fd, &control_fd)) {
     close(fd);
-    close(p->fd);
+    close_ends(p);
     return psplit_i_fail(diag, PSPLIT_IO, "no socket can be had");
   }
   const int bad = spawn(p, fd, control_fd);
@@ -193,8 +198,7 @@ static psplit_code start(psplit_i_process *p, psplit_diag *diag) {
   close(control_fd);
   if (bad) {
     p->pid = 0;
-    close(p->fd);
-    close(p->control_fd);
+    close_ends(p);
     p->again_ns = psplit_i_now_ns() + back_off_ns(++p->n_in_a_row);
     return psplit_i_fail(diag, PSPLIT_IO, "%s cannot be started: %s", p->argv[0], strerror(bad));
   }
