@@ -236,9 +236,10 @@ static int host_of(const char *address) { return (int)(strrchr(address, ':') - a
 
 static void tell_start(const settings *s, serve_current *current, const serve_http *http) {
   serve_model *model = serve_current_hold(current);
-  printf("model %s, %" PRIu32 " stages: http://%.*s:%u/v2/models/%s\n", s->name,
-         serve_model_info(model)->n_stages, host_of(s->http.listen), s->http.listen,
-         serve_http_port(http), s->name);
+  const uint32_t n_stages = serve_model_info(model)->n_stages;
+  printf("model %s, %" PRIu32 " stage%s: http://%.*s:%u/v2/models/%s\n", s->name, n_stages,
+         n_stages == 1 ? "" : "s", host_of(s->http.listen), s->http.listen, serve_http_port(http),
+         s->name);
   if (s->http.admin)
     printf("admin: http://%.*s:%u/v2/repository/models/%s/load\n", host_of(s->http.admin),
            s->http.admin, serve_http_admin_port(http), s->name);

@@ -122,7 +122,7 @@ void resume_tell(psplit_delivered *delivered, uint32_t first, FILE *out) {
   uint64_t n_all;
   const uint32_t n = psplit_delivered_get(delivered, ranges, PSPLIT_MOST_RANGES, &n_all);
   if (!n_all) return;
-  fprintf(out, "delivered: %" PRIu64 " micro-batches: ", n_all);
+  fprintf(out, "delivered: %" PRIu64 " micro-batch%s: ", n_all, n_all == 1 ? "" : "es");
   resume_print_ranges(ranges, n, out);
   fprintf(out, "; --resume-from %" PRIu64 " goes on\n", next_of(ranges, n, first));
 }

@@ -54,10 +54,13 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
   char stash[PSPLIT_I_UNIT_BYTES], buffers[PSPLIT_I_UNIT_BYTES], workspace[PSPLIT_I_UNIT_BYTES];
   char limit[PSPLIT_I_UNIT_BYTES];
   char advice[PSPLIT_DIAG_BYTES / 2];
-  uint64_t largest = 0;
-  for (uint32_t s = 0; s < planner->options.n_stages; s++)
-    if (psplit_devices_memory_bytes(planner->devices, s) > largest)
-      largest = psplit_devices_memory_bytes(planner->devices, s);
+  uint64_t largest = 0, smallest = UINT64_MAX;
+  for (uint32_t s = 0; s < planner->options.n_stages; s++) {
+    const uint64_t bytes = psplit_devices_memory_bytes(planner->devices, s);
+    if (bytes > largest) largest = bytes;
+    if (bytes < smallest) smallest = bytes;
+  }
+  const bool bounded = largest != UINT64_MAX; /* else the largest takes all there is */
   if (fit->n_stages == 0)
     snprintf(advice, sizeof advice,
              "no number of stages fits: node \"%s\" and what must stay with it need %s, the "
@@ -66,8 +69,8 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
              psplit_i_in_bytes(fit->blocking_bytes, need),
              name_of_value(planner, fit->blocking_value));
   else if (fit->n_stages != planner->options.n_stages)
-    snprintf(advice, sizeof advice, "%" PRIu32 " stages would fit%s", fit->n_stages,
-             any_pin(planner) ? " without pins" : "");
+    snprintf(advice, sizeof advice, "%" PRIu32 " stage%s would fit%s", fit->n_stages,
+             fit->n_stages == 1 ? "" : "s", any_pin(planner) ? " without pins" : "");
   else
     snprintf(advice, sizeof advice, "%s it would fit",
              any_pin(planner) ? "without pins" : "if all devices supported all nodes");
@@ -75,8 +78,9 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
   if (s == planner->options.n_stages)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "memory: no split into %" PRIu32
-                         " stage%s fits the devices, of which the largest has %s; %s",
-                         s, s == 1 ? "" : "s", psplit_i_in_bytes(largest, limit), advice);
+                         " stage%s fits the devices, of which the %s has %s; %s",
+                         s, s == 1 ? "" : "s", bounded ? "largest" : "smallest",
+                         psplit_i_in_bytes(bounded ? largest : smallest, limit), advice);
   const psplit_plan_stage *stage = &planner->plan->stages[s];
   return psplit_i_fail(
     diag, PSPLIT_INFEASIBLE,

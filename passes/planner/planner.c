@@ -51,7 +51,8 @@ static psplit_code apply_annotations(psplit_planner *planner, psplit_diag *diag)
   }
   if (n_pinned)
     psplit_i_say(planner->options.logger, PSPLIT_NOTE,
-                 "the model's annotations pin %" PRIu32 " nodes to stages", n_pinned);
+                 "the model's annotations pin %" PRIu32 " node%s to stages", n_pinned,
+                 n_pinned == 1 ? "" : "s");
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;

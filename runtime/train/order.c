@@ -18,8 +18,8 @@ psplit_code psplit_i_order_check(const psplit_i_order *order, psplit_diag *diag)
                          rows, parts, parts);
   if (order->n_rows < rows && !(order->keep_last && order->n_rows))
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "the data has %" PRIu64 " rows, fewer than a batch of %" PRIu64,
-                         order->n_rows, rows);
+                         "the data has %" PRIu64 " row%s, fewer than a batch of %" PRIu64,
+                         order->n_rows, order->n_rows == 1 ? "" : "s", rows);
   return PSPLIT_OK;
 }
 

@@ -282,6 +282,25 @@ static void memory_error_says_what_is_in_the_way(void **state) {
   }
 }
 
+static void a_device_without_limit_is_not_blamed(void **state) {
+  (void)state;
+  static const char TEXT[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1}]}";
+  const int64_t width[] = {8, 8, 8, 8, 8, 8, 8, 8};
+  psplit_devices *devices = NULL;
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_devices_parse(TEXT, sizeof TEXT - 1, &diag, &devices), PSPLIT_OK);
+  psplit_planner_options options = stages(2);
+  options.devices = devices;
+  bench b = start_products(width, &options);
+  assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_INFEASIBLE);
+  stop(&b);
+  if (!strstr(diag.message, "of which the smallest has 1 B; 1 stage would fit"))
+    fail_msg("%s", diag.message);
+  psplit_devices_destroy(devices);
+}
+
 static const char SPARSE_CHAIN[] =
   "(float[8,64] x) => (float[8,64] c) @{sparse_initializer: [{values: float[4] s = raw {1, 2, 3, "
   "4},"
@@ -407,6 +426,7 @@ int main(void) {
     cmocka_unit_test(memory_limits_a_cut_as_brute_force_says),
     cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
+    cmocka_unit_test(a_device_without_limit_is_not_blamed),
     cmocka_unit_test(sparse_weights_count),
     cmocka_unit_test(tables_in_attributes_count),
     cmocka_unit_test(labels_are_counted),
