@@ -16,6 +16,7 @@
 enum {
   MOST_PLANES = 160,
   TRACES = 3,         /* stages from one pricing, */
+  NEAR = 512,         /* tables have what is worth no less than a stage by one of so many parts */
   LITTLE = 100,       /* the others worth no less than the first by one of so many parts */
   MOST_SHIFTS = 4000, /* of share */
   MOST_ALL = 480,     /* stages, that all prices come to, negative ones counted as positive */
@@ -263,6 +264,19 @@ static int64_t together(const planes *x) {
   return sum;
 }
 
+/* What a stage that was found is worth by the prices that are tried, and a little less. */
+static int64_t least_of(planes *x) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    const uint8_t *holds = x->holds + (size_t)i * x->n;
+    int64_t worth = 0;
+    for (uint32_t v = 0; v < x->n; v++) worth += holds[v] ? x->price[v] : 0;
+    if (worth > most) most = worth;
+  }
+  psplit_i_spend(x->budget, (uint64_t)x->n_planes * x->n / 8);
+  return most - most / NEAR;
+}
+
 static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
   const double needed = (double)x->prices->needed / ONE;
   uint32_t n_idle = 0, n_lost = 0;
@@ -273,9 +287,11 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
     if (k > 0) next_prices(x, k);
     if (k > 0 && x->hope < x->sum / FLAT && (x->hope >= 0 || ++n_lost > MOST_LOST)) break;
     if (k >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed) break;
-    const psplit_code code = psplit_i_worth_most(x->worth, x->limit, x->n_parts, x->price, NULL,
-                                                 x->budget, &most, NULL, &done);
+    const int64_t least = least_of(x);
+    const psplit_code code = psplit_i_worth_above(x->worth, x->limit, x->n_parts, x->price, least,
+                                                  x->budget, &most, &done);
     if (code != PSPLIT_OK || !done) return code;
+    x->prices->step = x->budget ? x->budget->spent - spent : 0;
     x->impossible = most <= 0 && together(x) > 0;
     if (most <= 0) break;
     add_planes(x, most, k);

@@ -26,11 +26,12 @@ enum {
   LEAST_STEPS = 30,   /* that the budget has to do for */
   FINER = 8192,       /* where asking at one takes less than one of */
   CHEAP = 10,         /* so many parts of what is left of the budget, else */
-  FINE = 2000,        /* limits differ by more than one of so many parts */
+  FINE = 800,         /* limits differ by more than one of so many parts */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
-  MOST_PARTS = 2 * PARTS, /* where these are cheap, */
+  MOST_PARTS = 2 * PARTS, /* where these are cheap, or the budget does for */
+  FINE_STEPS = 160,       /* steps as the last one, */
   LITTLE_MORE = 1024,     /* and bring one of so many parts of the bound */
   ONE = PSPLIT_I_WORTH_ONE
 };
@@ -215,6 +216,11 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
   return PSPLIT_OK;
 }
 
+/* Whether the budget does for many steps as the last one: finer loads are little dearer. */
+static bool does_for_finer(const pricing *p) {
+  return p->prices.step > 0 && psplit_i_budget_left(p->budget) / FINE_STEPS > p->prices.step;
+}
+
 /* By prices of clusters alone. *out_near: whether they came near the bound. */
 static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
   const int64_t high = p->query->value;
@@ -225,8 +231,10 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
   int64_t limit = p->raises ? least + least / SHORT_OF : least;
   if (limit >= high) limit = high - 1;
   if (limit < *inout_bound) limit = *inout_bound + (high - *inout_bound) / 2;
+  const int64_t before = *inout_bound;
   code = try_from(p, limit, inout_bound, &cheap);
-  while (code == PSPLIT_OK && p->raises && cheap && p->n_parts < MOST_PARTS) {
+  while (code == PSPLIT_OK && p->raises && p->n_parts < MOST_PARTS &&
+         (cheap || (*inout_bound > before && does_for_finer(p)))) {
     p->n_parts *= 2;
     code = try_from(p, *inout_bound + *inout_bound / LITTLE_MORE, inout_bound, &cheap);
   }

@@ -36,10 +36,17 @@ PSPLIT_MUST_USE psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t l
                                                 const int32_t *receiver, psplit_i_budget *budget,
                                                 int64_t *out_most, int32_t *most, bool *out_done);
 
-/* After psplit_i_worth_most() without receivers: a stage that is worth what was said, or with
- * nth > 0 the nth of those that are worth and take less. out_side[v]: where clusters are by it. Its
- * load may be above the limit by what rounding hides, and nets that were left out may run back.
- * false: there is none. */
+/* The same without receivers, where what is worth less than `least` need not be told: *out_most is
+ * that at least. Tables of what may be worth more are much smaller. */
+PSPLIT_MUST_USE psplit_code psplit_i_worth_above(psplit_i_worth *worth, int64_t limit,
+                                                 uint32_t n_parts, const int32_t *price,
+                                                 int64_t least, psplit_i_budget *budget,
+                                                 int64_t *out_most, bool *out_done);
+
+/* After psplit_i_worth_most() without receivers, or psplit_i_worth_above(): a stage that is worth
+ * what was said, or with nth > 0 the nth of those that are worth and take less. out_side[v]: where
+ * clusters are by it. Its load may be above the limit by what rounding hides, and nets that were
+ * left out may run back. false: there is none. */
 bool psplit_i_worth_trace(psplit_i_worth *worth, uint32_t nth, uint8_t *out_side);
 
 /* The load of a stage by the instance, nets that were left out as well. side[v]: whether v is

@@ -4,6 +4,7 @@
  *   worth_lists.c   lists of (load, price): put together, joined, kept
  *   worth_labels.c  what the parts of a step cost with the labels as they are
  *   worth_tables.c  tables forth: each step's from those that it joins
+ *   worth_above.c   the same of what may be worth so much alone
  *   stage_worth.c   the most that a stage is worth; tables back, for the most with each cluster
  *   worth_stage.c   a stage that is worth the most, traced from the last table on
  *   worth_trace.c   a stage that is worth exactly what the last table says
@@ -81,6 +82,26 @@ typedef struct pool {
   size_t n, most;
 } pool;
 
+/* By prices of clusters and of load: what is worth most, and what it takes. */
+typedef struct relaxed {
+  int64_t worth, load;
+} relaxed;
+
+/* What tells whether an entry may be worth `least`; made when that is asked for first. */
+typedef struct worth_above {
+  bool on;             /* tables have such entries alone */
+  uint32_t *place;     /* by list of a step and table it joins, its own variable labelled 0 */
+  size_t *first_place; /* [n_vars] */
+  int32_t *own_load;   /* [n_lists * LABELS] at `limit`; -1: ruled out */
+  int64_t limit;       /* -1: not yet */
+  relaxed *inside;     /* [n_lists] */
+  int64_t *outside;    /* [n_lists] */
+  int64_t slope;       /* price of load */
+  int64_t floor;       /* what `least` is without the load's price */
+  uint32_t turn;       /* how the price of load changes */
+  bool went_up;
+} worth_above;
+
 struct psplit_i_worth {
   const psplit_i_instance *instance;
   psplit_i_arena arena;
@@ -104,7 +125,8 @@ struct psplit_i_worth {
   entry *goal;                 /* [n_vars] of the table of a step, which a stage is traced from */
   shelf at_work, *outer;       /* the list at work; those outside the tables of a step */
   entry *row[MOST_JOINED + 2]; /* [n_bins] each */
-  uint32_t loose;              /* table of what is not connected to the rest, or NONE */
+  worth_above above;
+  uint32_t loose; /* table of what is not connected to the rest, or NONE */
   psplit_i_budget *budget;
   bool failed, late;
 };
@@ -178,15 +200,28 @@ uint32_t psplit_i_worth_ways_of(const psplit_i_worth *p, const step *s, entry ow
 
 /* --- worth_tables.c --- */
 
+/* Makes ready for tables; false: out of memory. */
+bool psplit_i_worth_begin(psplit_i_worth *p, int64_t limit, uint32_t n_parts, const int32_t *price,
+                          const uint8_t *sides, psplit_i_budget *budget);
 /* Makes all tables of what is inside, unless p->late. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
                                                 const int32_t *price, const uint8_t *sides,
                                                 psplit_i_budget *budget);
 
+/* --- worth_above.c --- */
+
+/* With labels as they are, and the list of a step at `place`: what an entry of each table has to
+ * reach by the price of load, if the whole is to. false: it does not. */
+bool psplit_i_worth_floors(const psplit_i_worth *p, const step *s, uint32_t place, entry own,
+                           int64_t *out_floor);
+/* The entries of a list that reach the floor, which may be its own place: how many. */
+uint32_t psplit_i_worth_reach(const psplit_i_worth *p, list l, int64_t floor, entry *out);
+
 /* --- worth_stage.c --- */
 
 /* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
- * with labels as they are: n_row[t] entries. */
-void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row);
+ * with labels as they are: n_row[t] entries. Of tables of what is above, `own` tells which reach
+ * that. */
+void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, entry own, uint32_t *n_row);
 
 #endif

@@ -6,14 +6,29 @@
 
 #include <string.h>
 
-void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, uint32_t *n_row) {
+/* The place of the list of a step, with labels as they are. */
+static uint32_t place_of_own(const psplit_i_worth *p, const step *s) {
+  uint32_t index = 0;
+  for (uint32_t i = s->n_scope; i-- > 0;) index = index * LABELS + p->label[s->scope[i]];
+  return s->first_list + index;
+}
+
+void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, entry own, uint32_t *n_row) {
+  int64_t floor[MOST_JOINED];
+  const bool above = p->above.on;
+  const bool any = !above || psplit_i_worth_floors(p, s, place_of_own(p, s), own, floor);
+  entry *const others = p->row[MOST_JOINED + 1];
   for (uint32_t t = 0; t + 1 < s->n_tables; t++) {
     const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
-    n_row[t] = l.n;
-    if (t == 0 && l.n > 0) memcpy(p->row[0], psplit_i_worth_at(p, l), l.n * sizeof(entry));
-    if (t > 0)
-      n_row[t] = psplit_i_worth_sums(p, p->row[t - 1], n_row[t - 1], psplit_i_worth_at(p, l), l.n,
-                                     p->row[t]);
+    const entry *from = psplit_i_worth_at(p, l);
+    uint32_t n = any ? l.n : 0;
+    if (above && any) {
+      n = psplit_i_worth_reach(p, l, floor[t], others);
+      from = others;
+    }
+    n_row[t] = n;
+    if (t == 0 && n > 0) memcpy(p->row[0], from, n * sizeof(entry));
+    if (t > 0) n_row[t] = psplit_i_worth_sums(p, p->row[t - 1], n_row[t - 1], from, n, p->row[t]);
   }
 }
 
@@ -35,7 +50,7 @@ static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t
   for (uint32_t x = 0; x < LABELS; x++) {
     if (!psplit_i_worth_set_own(p, s, (uint8_t)x, &own) || own.load > room) continue;
     pick best = {0, 0, 0};
-    psplit_i_worth_join_inside(p, s, n_row);
+    psplit_i_worth_join_inside(p, s, own, n_row);
     if (s->n_tables > 0) best = best_at(p, s, s->n_tables - 1, n_row, room - own.load);
     if (best.price < 0 || best.price + own.price <= most) continue;
     most = best.price + own.price;
@@ -49,7 +64,7 @@ static bool choose_label(psplit_i_worth *p, const step *s, int32_t room, uint8_t
  * is needed, so what is too much is shared as well. */
 static bool share_out(psplit_i_worth *p, const step *s, int32_t rest) {
   uint32_t n_row[MOST_JOINED];
-  psplit_i_worth_join_inside(p, s, n_row);
+  psplit_i_worth_join_inside(p, s, (entry){0, 0}, n_row);
   for (uint32_t t = s->n_tables; t-- > 0;) {
     const pick best = best_at(p, s, t, n_row, rest);
     if (best.price < 0) return false;

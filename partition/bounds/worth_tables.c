@@ -95,10 +95,9 @@ static bool make_room(psplit_i_worth *p, uint32_t n_bins) {
   return true;
 }
 
-psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
-                                const int32_t *price, const uint8_t *sides,
-                                psplit_i_budget *budget) {
-  if (!make_room(p, n_parts)) return PSPLIT_NOMEM;
+bool psplit_i_worth_begin(psplit_i_worth *p, int64_t limit, uint32_t n_parts, const int32_t *price,
+                          const uint8_t *sides, psplit_i_budget *budget) {
+  if (!make_room(p, n_parts)) return false;
   p->shift = 0;
   while (limit >> p->shift >= 1 << 28) p->shift++;
   p->cap = (int32_t)(limit >> p->shift);
@@ -108,6 +107,14 @@ psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_par
   p->budget = budget;
   p->late = false;
   p->pool.n = 0;
+  p->above.on = false;
+  return true;
+}
+
+psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
+                                const int32_t *price, const uint8_t *sides,
+                                psplit_i_budget *budget) {
+  if (!psplit_i_worth_begin(p, limit, n_parts, price, sides, budget)) return PSPLIT_NOMEM;
   for (uint32_t k = 0; k < p->n_vars && !p->late; k++) go_forth(p, &p->steps[k]);
   return p->failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }

@@ -27,7 +27,7 @@ static bool part_joined(psplit_i_worth *p, const step *s, entry goal, entry own)
   static const entry none = {0, 0};
   uint32_t n_row[MOST_JOINED];
   if (s->n_tables == 0) return own.price == goal.price;
-  psplit_i_worth_join_inside(p, s, n_row);
+  psplit_i_worth_join_inside(p, s, own, n_row);
   for (uint32_t t = s->n_tables; t-- > 0; own = none) {
     const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
     entry *to = &p->goal[psplit_i_worth_step_of(p, s, t) - p->steps];

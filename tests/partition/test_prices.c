@@ -116,6 +116,57 @@ static void hold_trace(const bed *b, uint32_t n_parts) {
   psplit_i_worth_free(worth);
 }
 
+/* Where only what is worth `least` or more is asked for, it is told as by all tables, with negative
+ * prices and prices of load that other limits and prices left, and traced. Whether a stage was. */
+static bool hold_above(const bed *b, psplit_i_worth *worth, uint32_t n_parts) {
+  const psplit_i_instance *in = &b->instance;
+  int32_t price[SMALL], by_all[SMALL];
+  uint8_t side[SMALL];
+  int label[SMALL];
+  int64_t best, traced = 0;
+  bool done;
+  const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
+  for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 100;
+  const int64_t true_best = most_of_all(in, limit, price, by_all);
+  const int64_t least = draw((uint64_t)(true_best + true_best / 8 + 2));
+  assert_int_equal(psplit_i_worth_above(worth, limit, n_parts, price, least, NULL, &best, &done),
+                   PSPLIT_OK);
+  assert_true(done);
+  assert_true(best >= least && best >= true_best);
+  if (n_parts >= PARTS && least <= true_best) assert_int_equal(best, true_best);
+  if (!psplit_i_worth_trace(worth, 0, side)) {
+    assert_int_equal(best, least);
+    assert_true(true_best < least);
+    return false;
+  }
+  for (uint32_t v = 0; v < in->n; v++) {
+    label[v] = side[v];
+    traced += side[v] == PSPLIT_I_INSIDE ? price[v] : 0;
+  }
+  assert_true(traced <= best && (traced == best || traced < least));
+  assert_true(load_of(in, label) >= 0);
+  return true;
+}
+
+static void stages_are_told_above_what_is_asked(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_traced = 0;
+  sweep s = {.n_seeds = 30, .nodes = {2, 6}, .stages = {2, 1}, .shared_every = 3};
+  draw_state = 29;
+  while (next_problem(&s, &b)) {
+    psplit_i_worth *worth;
+    if (!is_for(&b)) continue;
+    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
+    assert_non_null(worth);
+    for (uint32_t k = 0; k < 4; k++, n_asked++)
+      n_traced += hold_above(&b, worth, k % 2 ? PARTS : 8);
+    psplit_i_worth_free(worth);
+  }
+  assert_true(n_asked > percent(400));
+  assert_true(n_traced > n_asked / 2 && n_traced < n_asked);
+}
+
 static void stages_are_traced(void **state) {
   (void)state;
   static bed b;
@@ -490,10 +541,15 @@ static void bounds_are_below_splits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(finer_loads_say_more),    cmocka_unit_test(stages_are_worth_no_more),
-    cmocka_unit_test(stages_are_traced),       cmocka_unit_test(raised_prices_are_valid),
-    cmocka_unit_test(receivers_are_counted),   cmocka_unit_test(stages_are_found_on_sides),
-    cmocka_unit_test(bounds_are_below_optima), cmocka_unit_test(receivers_say_more),
+    cmocka_unit_test(finer_loads_say_more),
+    cmocka_unit_test(stages_are_worth_no_more),
+    cmocka_unit_test(stages_are_told_above_what_is_asked),
+    cmocka_unit_test(stages_are_traced),
+    cmocka_unit_test(raised_prices_are_valid),
+    cmocka_unit_test(receivers_are_counted),
+    cmocka_unit_test(stages_are_found_on_sides),
+    cmocka_unit_test(bounds_are_below_optima),
+    cmocka_unit_test(receivers_say_more),
     cmocka_unit_test(bounds_are_below_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
