@@ -374,6 +374,8 @@ static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const ch
 static psplit_code check_old(loss *l, const char *text, int32_t *out_axis, int64_t *out_classes) {
   const int64_t opset = standard_opset(l);
   const int32_t rank = l->type->rank;
+  *out_axis = 0;
+  *out_classes = 0;
   if (opset < FIRST_OPSET_WITH_BROADCAST)
     return psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
                          "softmax-cross-entropy needs a model of opset %d or later, this one has "
