@@ -28,30 +28,15 @@ bool psplit_i_branch_init(psplit_i_branches *all, psplit_i_branch *out) {
   return out->where && out->ends;
 }
 
-static bool less(const psplit_i_branch *a, const psplit_i_branch *b) {
-  return a->least != b->least ? a->least < b->least : a->number < b->number;
-}
-
 static bool push(psplit_i_branches *all, psplit_i_branch b) {
   if (!psplit_i_vec_push(&all->open, b)) return false;
-  psplit_i_branch *heap = all->open.items;
-  size_t i = all->open.n - 1;
-  for (; i > 0 && less(&b, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = b;
+  psplit_i_open_pushed(all->open.items, all->open.n, sizeof b);
   return true;
 }
 
 static psplit_i_branch pop(psplit_i_branches *all) {
-  psplit_i_branch *heap = all->open.items;
-  const psplit_i_branch top = heap[0], last = heap[--all->open.n];
-  size_t at = 0;
-  for (size_t child; (child = 2 * at + 1) < all->open.n; at = child) {
-    if (child + 1 < all->open.n && less(&heap[child + 1], &heap[child])) child++;
-    if (!less(&heap[child], &last)) break;
-    heap[at] = heap[child];
-  }
-  heap[at] = last;
-  return top;
+  psplit_i_open_pop(all->open.items, all->open.n, sizeof *all->open.items);
+  return all->open.items[--all->open.n];
 }
 
 bool psplit_i_branch_open(psplit_i_branches *all, psplit_i_branch *branch, const bool *light,

@@ -4,6 +4,7 @@
 
 #include "budget.h"
 #include "closure.h"
+#include "open_heap.h"
 
 typedef enum psplit_i_side {
   PSPLIT_I_SIDE_FREE,
@@ -21,6 +22,7 @@ typedef struct psplit_i_branch {
   uint8_t *where;           /* [n] psplit_i_side */
   uint8_t *ends;            /* [n] whether the end holds the cluster, as bits */
 } psplit_i_branch;
+PSPLIT_I_IS_OPEN(psplit_i_branch);
 
 /* Those that are open, a heap with the least in front; where[] and ends[] live in the arena. */
 typedef struct psplit_i_branches {

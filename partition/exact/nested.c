@@ -81,31 +81,9 @@ static void bound(psplit_i_nested_solver *d, psplit_i_nested_branch *b, int n_sh
 
 /* --- branches --- */
 
-static bool less(const psplit_i_nested_branch *a, const psplit_i_nested_branch *b) {
-  return a->least != b->least ? a->least < b->least : a->number < b->number;
-}
-
-static bool push(psplit_i_nested_solver *d, psplit_i_nested_branch b) {
-  b.number = d->n_opened++;
-  if (!psplit_i_vec_push(&d->open, b)) return false;
-  psplit_i_nested_branch *heap = d->open.items;
-  size_t i = d->open.n - 1;
-  for (; i > 0 && less(&b, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = b;
-  return true;
-}
-
 static psplit_i_nested_branch pop(psplit_i_nested_solver *d) {
-  psplit_i_nested_branch *heap = d->open.items;
-  const psplit_i_nested_branch top = heap[0], last = heap[--d->open.n];
-  size_t at = 0;
-  for (size_t child; (child = 2 * at + 1) < d->open.n; at = child) {
-    if (child + 1 < d->open.n && less(&heap[child + 1], &heap[child])) child++;
-    if (!less(&heap[child], &last)) break;
-    heap[at] = heap[child];
-  }
-  heap[at] = last;
-  return top;
+  psplit_i_open_pop(d->open.items, d->open.n, sizeof *d->open.items);
+  return d->open.items[--d->open.n];
 }
 
 static bool make_intervals(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
@@ -159,8 +137,13 @@ static bool is_worth(psplit_i_nested_solver *d, psplit_i_nested_branch *b, int n
   return is_open;
 }
 
-static void keep(psplit_i_nested_solver *d, const psplit_i_nested_branch *b) {
-  if (!push(d, *b)) d->failed = true;
+static void keep(psplit_i_nested_solver *d, psplit_i_nested_branch b) {
+  b.number = d->n_opened++;
+  if (!psplit_i_vec_push(&d->open, b)) {
+    d->failed = true;
+    return;
+  }
+  psplit_i_open_pushed(d->open.items, d->open.n, sizeof b);
 }
 
 /* Divides a branch. Returns whether a half is worth it, the one in *io that may be least; the other
@@ -176,7 +159,7 @@ static bool divide(psplit_i_nested_solver *d, psplit_i_nested_branch *io) {
   if (d->failed || (!first && !second)) return false;
   const bool is_ahead = first && (!second || ahead.least <= behind.least);
   *io = is_ahead ? ahead : behind;
-  if (first && second) keep(d, is_ahead ? &behind : &ahead);
+  if (first && second) keep(d, is_ahead ? behind : ahead);
   return true;
 }
 
@@ -188,7 +171,7 @@ static void divide_least(psplit_i_nested_solver *d, uint64_t turn) {
   bool is_open = divide(d, &b);
   while (is_open && follow && !d->failed && b.least < d->known && !psplit_i_expired(d->budget))
     is_open = divide(d, &b);
-  if (is_open) keep(d, &b);
+  if (is_open) keep(d, b);
 }
 
 /* No split takes more than this; INF where times are too large for the networks. */
@@ -243,7 +226,7 @@ static psplit_code solve(psplit_i_nested_solver *d, int64_t *out_least) {
     for (int k = 0; k < d->n_stages; k++)
       whole.share[k] =
         PSPLIT_I_NESTED_WHOLE / d->n_stages + (k < PSPLIT_I_NESTED_WHOLE % d->n_stages);
-    if (is_worth(d, &whole, FIRST_SHARES)) keep(d, &whole);
+    if (is_worth(d, &whole, FIRST_SHARES)) keep(d, whole);
   }
   uint64_t turn = 0;
   while (d->open.n > 0 && !d->failed && d->open.n < most && !psplit_i_expired(d->budget) &&

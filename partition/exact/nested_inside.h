@@ -5,6 +5,7 @@
 #include "closure.h"
 #include "flow.h"
 #include "nested.h"
+#include "open_heap.h"
 
 enum {
   PSPLIT_I_NESTED_BITS = 10,
@@ -18,6 +19,7 @@ typedef struct psplit_i_nested_branch {
   uint8_t *lo, *hi; /* [n] the stages of each cluster */
   int32_t share[PSPLIT_I_NESTED_STAGES];
 } psplit_i_nested_branch;
+PSPLIT_I_IS_OPEN(psplit_i_nested_branch);
 
 typedef struct psplit_i_nested_solver {
   const psplit_i_instance *instance;
