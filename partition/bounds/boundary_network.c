@@ -2,7 +2,7 @@
 
 #include "branches.h"
 
-enum { SOURCE = 0, SINK = 1 };
+enum { SOURCE = PSPLIT_I_SOURCE, SINK = PSPLIT_I_SINK };
 
 psplit_code psplit_i_boundary_network_init(psplit_i_boundary_network *network,
                                            const psplit_i_instance *instance,
@@ -13,26 +13,17 @@ psplit_code psplit_i_boundary_network_init(psplit_i_boundary_network *network,
 }
 
 void psplit_i_boundary_network_fini(psplit_i_boundary_network *network) {
-  psplit_i_flow_fini(&network->flow);
-  psplit_i_vec_fini(&network->reached);
+  psplit_i_cut_network_fini(&network->cut);
 }
 
 static void arc(psplit_i_boundary_network *network, uint32_t from, uint32_t to, int64_t cap) {
-  if (to == SOURCE || from == SINK || from == to || cap <= 0 || network->failed) return;
-  if (!psplit_i_flow_arc_add(&network->flow, from, to, cap)) network->failed = true;
-}
-
-static uint32_t node(psplit_i_boundary_network *network) {
-  const uint32_t id = psplit_i_flow_node(&network->flow);
-  if (id == PSPLIT_NONE) network->failed = true;
-  return network->failed ? SOURCE : id;
+  psplit_i_cut_network_arc(&network->cut, from, to, cap);
 }
 
 void psplit_i_boundary_begin(psplit_i_boundary_network *network, const uint8_t *where) {
-  psplit_i_flow_reset(&network->flow);
-  if (node(network) != SOURCE || node(network) != SINK) network->failed = true;
+  psplit_i_cut_network_begin(&network->cut);
   for (uint32_t i = 0; i < network->instance->n; i++)
-    network->place[i] = where[i] == PSPLIT_I_SIDE_FREE     ? node(network)
+    network->place[i] = where[i] == PSPLIT_I_SIDE_FREE ? psplit_i_cut_network_node(&network->cut)
                         : where[i] == PSPLIT_I_SIDE_INSIDE ? SOURCE
                                                            : SINK;
 }
@@ -58,14 +49,14 @@ void psplit_i_boundary_net(psplit_i_boundary_network *network, uint32_t net, int
   bool apart = false;
   for (uint32_t k = first + 1; k < end; k++) apart |= place[pin[k]] != producer;
   psplit_i_spend(network->budget, end - first);
-  if (!apart || network->failed) return;
+  if (!apart || network->cut.failed) return;
   if (producer != SINK && ahead > 0) {
-    const uint32_t fan = node(network);
+    const uint32_t fan = psplit_i_cut_network_node(&network->cut);
     arc(network, producer, fan, ahead);
     for (uint32_t k = first + 1; k < end; k++) arc(network, fan, place[pin[k]], PSPLIT_I_INF);
   }
   if (producer != SOURCE && back > 0) {
-    const uint32_t fan = node(network);
+    const uint32_t fan = psplit_i_cut_network_node(&network->cut);
     arc(network, fan, producer, back);
     for (uint32_t k = first + 1; k < end; k++) arc(network, place[pin[k]], fan, PSPLIT_I_INF);
   }
@@ -74,17 +65,9 @@ void psplit_i_boundary_net(psplit_i_boundary_network *network, uint32_t net, int
 bool psplit_i_boundary_cut(psplit_i_boundary_network *network, int64_t *out_value, bool *out_in) {
   const uint32_t n = network->instance->n;
   *out_value = 0;
-  psplit_i_spend(network->budget, n + (uint64_t)network->flow.arcs.n);
-  if (network->failed || psplit_i_expired(network->budget)) return false;
-  network->reached.n = 0;
-  if (!psplit_i_flow_run(&network->flow, SOURCE, SINK, PSPLIT_I_INF, network->budget, out_value) ||
-      !psplit_i_vec_reserve(&network->reached, network->flow.head.n))
-    network->failed = true;
-  if (network->failed || psplit_i_expired(network->budget)) return false;
-  if (!psplit_i_flow_side(&network->flow, SOURCE, network->reached.items)) {
-    network->failed = true;
-    return false;
-  }
-  for (uint32_t i = 0; i < n; i++) out_in[i] = network->reached.items[network->place[i]];
+  psplit_i_spend(network->budget, n + (uint64_t)network->cut.flow.arcs.n);
+  if (network->cut.failed || psplit_i_expired(network->budget)) return false;
+  if (!psplit_i_cut_network_run(&network->cut, network->budget, out_value)) return false;
+  for (uint32_t i = 0; i < n; i++) out_in[i] = network->cut.reached.items[network->place[i]];
   return true;
 }

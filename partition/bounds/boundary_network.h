@@ -2,16 +2,14 @@
 #ifndef PSPLIT_PARTITION_BOUNDARY_NETWORK_H
 #define PSPLIT_PARTITION_BOUNDARY_NETWORK_H
 
-#include "flow.h"
+#include "cut_network.h"
 #include "instance.h"
 
 typedef struct psplit_i_boundary_network {
   const psplit_i_instance *instance;
   psplit_i_budget *budget;
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) reached; /* by flow node: on the source's side of the last cut */
-  uint32_t *place;          /* [n] flow node of a cluster */
-  bool failed;              /* out of memory */
+  psplit_i_cut_network cut;
+  uint32_t *place; /* [n] node of a cluster */
 } psplit_i_boundary_network;
 
 /* Its memory for clusters lives in the arena; the rest is freed by fini. Errors: NOMEM. */

@@ -132,7 +132,7 @@ static int64_t cut(cutter *c, const uint8_t *where, int64_t price, bool *out_who
   if (price > 0) paid = price * (c->inside + n_free - q->low);
   if (price < 0) paid = -price * (q->high - c->inside);
   *out_whole = psplit_i_boundary_cut(&c->network, &value, c->now.in);
-  c->failed |= c->network.failed;
+  c->failed |= c->network.cut.failed;
   if (*out_whole) measure(c, &c->now);
   return value <= paid ? 0 : (value - paid + (INT64_C(1) << c->shift) - 1) >> c->shift;
 }

@@ -201,8 +201,7 @@ static psplit_code nested_init(psplit_i_nested_solver *d) {
 static void nested_fini(psplit_i_nested_solver *d) {
   psplit_i_vec_fini(&d->open);
   psplit_i_vec_fini(&d->spare);
-  psplit_i_vec_fini(&d->reached);
-  psplit_i_flow_fini(&d->flow);
+  psplit_i_cut_network_fini(&d->network);
   psplit_i_closure_fini(&d->closure);
   psplit_i_arena_fini(&d->arena);
 }

@@ -10,19 +10,12 @@
 
 #include "nested_inside.h"
 
-enum { SOURCE = 0, SINK = 1 };
+enum { SOURCE = PSPLIT_I_SOURCE, SINK = PSPLIT_I_SINK };
 
 static uint32_t count_bits(uint32_t bits) { return (uint32_t)__builtin_popcount(bits); }
 
-static uint32_t node(psplit_i_nested_solver *d) {
-  const uint32_t id = psplit_i_flow_node(&d->flow);
-  if (id == PSPLIT_NONE) d->failed = true;
-  return d->failed ? SOURCE : id;
-}
-
 static void arc(psplit_i_nested_solver *d, uint32_t from, uint32_t to, int64_t cap) {
-  if (to == SOURCE || from == SINK || from == to || cap <= 0 || d->failed) return;
-  if (!psplit_i_flow_arc_add(&d->flow, from, to, cap)) d->failed = true;
+  psplit_i_cut_network_arc(&d->network, from, to, cap);
 }
 
 /* A net in a branch, by shares of stages: what is known of it. */
@@ -69,7 +62,7 @@ static int64_t more(const psplit_i_nested_solver *d, const net *t, int from, int
  * behind it. */
 static void charge(psplit_i_nested_solver *d, const net *t, uint32_t from, int j, int64_t cap) {
   if (cap <= 0 || from == SINK) return;
-  const uint32_t fan = node(d);
+  const uint32_t fan = psplit_i_cut_network_node(&d->network);
   arc(d, from, fan, cap);
   for (uint32_t k = t->first; k < t->end; k++)
     arc(d, fan, d->place[d->instance->net_pin[k]][j], PSPLIT_I_INF);
@@ -166,11 +159,12 @@ static void add_net(psplit_i_nested_solver *d, const psplit_i_nested_branch *b, 
 static int64_t build(psplit_i_nested_solver *d, const psplit_i_nested_branch *b) {
   const psplit_i_instance *instance = d->instance;
   int64_t fixed = 0;
-  psplit_i_flow_reset(&d->flow);
-  if (node(d) != SOURCE || node(d) != SINK) d->failed = true;
+  psplit_i_cut_network_begin(&d->network);
   for (uint32_t i = 0; i < d->n; i++) {
     for (int j = 0; j < d->n_stages - 1; j++)
-      d->place[i][j] = j < b->lo[i] ? SINK : j >= b->hi[i] ? SOURCE : node(d);
+      d->place[i][j] = j < b->lo[i]    ? SINK
+                       : j >= b->hi[i] ? SOURCE
+                                       : psplit_i_cut_network_node(&d->network);
     for (int j = 0; j < d->n_stages - 2; j++)
       arc(d, d->place[i][j], d->place[i][j + 1], PSPLIT_I_INF);
     for (int k = 0; k < d->n_stages; k++) d->cost[i][k] = b->share[k] * d->w[i];
@@ -188,7 +182,7 @@ static int64_t build(psplit_i_nested_solver *d, const psplit_i_nested_branch *b)
       arc(d, SOURCE, d->place[i][j], -ahead);
     }
   }
-  psplit_i_spend(d->budget, (d->n + psplit_i_nested_pins(d) + d->flow.arcs.n) / 2);
+  psplit_i_spend(d->budget, (d->n + psplit_i_nested_pins(d) + d->network.flow.arcs.n) / 2);
   return fixed;
 }
 
@@ -231,27 +225,19 @@ int64_t psplit_i_nested_cheapest(psplit_i_nested_solver *d, const psplit_i_neste
   int64_t value = 0;
   const int64_t fixed = build(d, b);
   *out_whole = false;
-  if (d->failed || psplit_i_expired(d->budget)) return 0;
-  d->reached.n = 0;
-  if (!psplit_i_flow_run(&d->flow, SOURCE, SINK, PSPLIT_I_INF, d->budget, &value) ||
-      !psplit_i_vec_reserve(&d->reached, d->flow.head.n)) {
-    d->failed = true;
-    return 0;
-  }
+  if (!d->network.failed && psplit_i_expired(d->budget)) return 0;
+  *out_whole = !d->network.failed && psplit_i_cut_network_run(&d->network, d->budget, &value);
+  d->failed |= d->network.failed;
+  if (d->failed) return 0;
   const int64_t least = (value + fixed + PSPLIT_I_NESTED_WHOLE - 1) >> PSPLIT_I_NESTED_BITS;
-  if (psplit_i_expired(d->budget)) return least;
-  if (!psplit_i_flow_side(&d->flow, SOURCE, d->reached.items)) {
-    d->failed = true;
-    return 0;
-  }
+  if (!*out_whole) return least;
   for (uint32_t i = 0; i < d->n; i++) {
     int k = 0;
-    while (k < d->n_stages - 1 && !d->reached.items[d->place[i][k]]) k++;
+    while (k < d->n_stages - 1 && !d->network.reached.items[d->place[i][k]]) k++;
     d->now[i] = (uint8_t)k;
     for (int j = k; j < d->n_stages - 1; j++) d->seen[i][j]++;
   }
   d->n_cuts++;
-  *out_whole = true;
   measure(d);
   return least;
 }

@@ -3,7 +3,7 @@
 #define PSPLIT_PARTITION_NESTED_INSIDE_H
 
 #include "closure.h"
-#include "flow.h"
+#include "cut_network.h"
 #include "nested.h"
 #include "open_heap.h"
 
@@ -31,12 +31,11 @@ typedef struct psplit_i_nested_solver {
   psplit_i_budget *budget;
   psplit_i_arena arena;
   psplit_i_closure closure;
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) reached;
+  psplit_i_cut_network network;
   PSPLIT_VEC(psplit_i_nested_branch) open; /* a heap, the least in front */
   PSPLIT_VEC(uint8_t *) spare;             /* intervals that no branch has any more */
   uint32_t n_opened;
-  uint32_t (*place)[PSPLIT_I_NESTED_STAGES]; /* [n] flow nodes by boundary */
+  uint32_t (*place)[PSPLIT_I_NESTED_STAGES]; /* [n] nodes of the network by boundary */
   int64_t (*cost)[PSPLIT_I_NESTED_STAGES];   /* [n] by stage, in shares */
   uint32_t (*seen)[PSPLIT_I_NESTED_STAGES];  /* [n] cuts of a branch with it in front */
   uint32_t n_cuts;                           /* of the branch */

@@ -202,7 +202,7 @@ static int64_t cut(divider *d, const uint8_t *where, int64_t share, bool *out_wh
   int64_t value, fixed;
   build(d, where, share, &fixed);
   *out_whole = psplit_i_boundary_cut(&d->network, &value, d->now.in);
-  d->failed |= d->network.failed;
+  d->failed |= d->network.cut.failed;
   if (*out_whole) measure(d, &d->now);
   return (value + fixed + whole_share(d) - 1) >> d->bits;
 }

@@ -1,0 +1,40 @@
+#include "cut_network.h"
+
+#include "problem.h"
+
+enum { SOURCE = PSPLIT_I_SOURCE, SINK = PSPLIT_I_SINK };
+
+void psplit_i_cut_network_fini(psplit_i_cut_network *network) {
+  psplit_i_flow_fini(&network->flow);
+  psplit_i_vec_fini(&network->reached);
+}
+
+void psplit_i_cut_network_begin(psplit_i_cut_network *network) {
+  psplit_i_flow_reset(&network->flow);
+  if (psplit_i_cut_network_node(network) != SOURCE || psplit_i_cut_network_node(network) != SINK)
+    network->failed = true;
+}
+
+uint32_t psplit_i_cut_network_node(psplit_i_cut_network *network) {
+  const uint32_t id = psplit_i_flow_node(&network->flow);
+  if (id == PSPLIT_NONE) network->failed = true;
+  return network->failed ? SOURCE : id;
+}
+
+void psplit_i_cut_network_arc(psplit_i_cut_network *network, uint32_t from, uint32_t to,
+                              int64_t cap) {
+  if (to == SOURCE || from == SINK || from == to || cap <= 0 || network->failed) return;
+  if (!psplit_i_flow_arc_add(&network->flow, from, to, cap)) network->failed = true;
+}
+
+bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *budget,
+                              int64_t *out_value) {
+  *out_value = 0;
+  network->reached.n = 0;
+  if (!psplit_i_flow_run(&network->flow, SOURCE, SINK, PSPLIT_I_INF, budget, out_value) ||
+      !psplit_i_vec_reserve(&network->reached, network->flow.head.n))
+    network->failed = true;
+  if (network->failed || psplit_i_expired(budget)) return false;
+  if (!psplit_i_flow_side(&network->flow, SOURCE, network->reached.items)) network->failed = true;
+  return !network->failed;
+}

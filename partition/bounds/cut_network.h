@@ -1,0 +1,29 @@
+/* A network of which the cheapest cut is asked: what costs are cut between a source and a sink. */
+#ifndef PSPLIT_PARTITION_CUT_NETWORK_H
+#define PSPLIT_PARTITION_CUT_NETWORK_H
+
+#include "flow.h"
+
+enum { PSPLIT_I_SOURCE = 0, PSPLIT_I_SINK = 1 }; /* nodes that there are from the start */
+
+typedef struct psplit_i_cut_network {
+  psplit_i_flow flow;
+  PSPLIT_VEC(bool) reached; /* by node: on the source's side of the last cut */
+  bool failed;              /* out of memory; then nothing is added any more */
+} psplit_i_cut_network;     /* a zeroed one is empty; to be freed by fini */
+
+void psplit_i_cut_network_fini(psplit_i_cut_network *network);
+/* Nothing but source and sink; keeps memory. */
+void psplit_i_cut_network_begin(psplit_i_cut_network *network);
+/* A new node; the source when out of memory. */
+uint32_t psplit_i_cut_network_node(psplit_i_cut_network *network);
+/* Costs `cap` where `from` is on the source's side and `to` is not, which nothing into the source
+ * or out of the sink can be; 0 or less: nothing. */
+void psplit_i_cut_network_arc(psplit_i_cut_network *network, uint32_t from, uint32_t to,
+                              int64_t cap);
+/* The minimum cut, in *out_value, and its sides in network->reached. False where the budget ends
+ * before: *out_value is no more than the cut then; or out of memory. */
+bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *budget,
+                              int64_t *out_value);
+
+#endif
