@@ -1,4 +1,4 @@
-/* Names in lists, and what names begin and end with. */
+/* Names in lists, and what names end with. */
 #ifndef PSPLIT_BASE_NAME_LIST_H
 #define PSPLIT_BASE_NAME_LIST_H
 

@@ -191,68 +191,6 @@ static void put(loss *l, const char *op_type, const char *a, const char *b, cons
   psplit_i_put_node(l->fields, op_type, y, inputs, outputs, attributes);
 }
 
-/* What is of half precision as float32: sums over a batch are beyond it, and so is a loss that is
- * told to many digits. */
-static const char *widened(loss *l, const char *name, int32_t elem) {
-  if (!psplit_i_is_half(elem)) return name;
-  const char *wide = fresh(l, "loss.wide");
-  psplit_i_text attributes = {0};
-  psplit_i_put_attr_int(&attributes, "to", PSPLIT_ELEM_FLOAT);
-  put(l, "Cast", name, NULL, wide, &attributes);
-  if (attributes.failed) l->fields->failed = true;
-  psplit_i_text_fini(&attributes);
-  return wide;
-}
-
-/* The target as it is computed with: a value of the model may be of half precision, too. */
-static const char *target_of(loss *l) {
-  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
-  return value == PSPLIT_NONE ? l->target
-                              : widened(l, l->target, psplit_i_shapes_type(l->shapes, value)->elem);
-}
-
-static void put_mean(loss *l, const char *a, const char *y) {
-  psplit_i_text attributes = {0};
-  psplit_i_put_attr_int(&attributes, "keepdims", 0);
-  put(l, "ReduceMean", a, NULL, y, &attributes);
-  if (attributes.failed) l->fields->failed = true;
-  psplit_i_text_fini(&attributes);
-}
-
-/* The classes on axis 1, as the operator has them. */
-static psplit_code classes_second(loss *l, const char *text, const char **out, int32_t *out_axis) {
-  int64_t perm[PSPLIT_MAX_RANK];
-  const int32_t rank = l->type->rank;
-  *out = l->prediction;
-  *out_axis = 1;
-  if (l->axis == 1) return PSPLIT_OK;
-  if (rank < 2)
-    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": the rank of \"%s\" is not known",
-                         text, l->prediction);
-  const int64_t axis = l->axis < 0 ? l->axis + rank : l->axis;
-  if (axis < 1 || axis >= rank) return bad(l, text, "its axis is out of range");
-  *out_axis = (int32_t)axis;
-  if (axis == 1) return PSPLIT_OK;
-  int32_t n = 0;
-  perm[n++] = 0;
-  perm[n++] = axis;
-  for (int32_t i = 1; i < rank; i++)
-    if (i != axis) perm[n++] = i;
-  psplit_i_text attributes = {0};
-  psplit_i_put_attr_ints(&attributes, "perm", perm, (size_t)rank);
-  *out = fresh(l, "loss.logits");
-  put(l, "Transpose", l->prediction, NULL, *out, &attributes);
-  if (attributes.failed) l->fields->failed = true;
-  psplit_i_text_fini(&attributes);
-  return PSPLIT_OK;
-}
-
-static int64_t standard_opset(const loss *l) {
-  for (uint32_t n = 0; n < l->graph->n_nodes; n++)
-    if (!*l->graph->nodes[n].domain) return l->graph->nodes[n].opset;
-  return FIRST_OPSET_WITH_LOSSES;
-}
-
 /* A node with one attribute, a list of integers where n is not 0. */
 static void put_with(loss *l, const char *op_type, const char *a, const char *y, const char *name,
                      const int64_t *values, size_t n) {
@@ -266,45 +204,100 @@ static void put_with(loss *l, const char *op_type, const char *a, const char *y,
   psplit_i_text_fini(&attributes);
 }
 
-static const char *casted(loss *l, const char *name, int32_t elem) {
-  const char *y = fresh(l, "loss.cast");
+static const char *cast_to(loss *l, const char *name, int32_t elem, const char *called) {
+  const char *y = fresh(l, called);
   const int64_t to = elem;
   put_with(l, "Cast", name, y, "to", &to, 0);
   return y;
 }
 
-/* Whole numbers of the labels' type: a scalar where n is 1, 0..n-1 where it is more. */
+/* What is of half precision as float32: sums over a batch are beyond it, and so is a loss that is
+ * told to many digits. */
+static const char *widened(loss *l, const char *name, int32_t elem) {
+  return psplit_i_is_half(elem) ? cast_to(l, name, PSPLIT_ELEM_FLOAT, "loss.wide") : name;
+}
+
+/* The target as it is computed with: a value of the model may be of half precision, too. */
+static const char *target_of(loss *l) {
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
+  return value == PSPLIT_NONE ? l->target
+                              : widened(l, l->target, psplit_i_shapes_type(l->shapes, value)->elem);
+}
+
+static void put_mean(loss *l, const char *a, const char *y) {
+  const int64_t no = 0;
+  put_with(l, "ReduceMean", a, y, "keepdims", &no, 0);
+}
+
+/* Of the classes, counted from the front. */
+static psplit_code find_axis(loss *l, const char *text, int32_t *out) {
+  const int32_t rank = l->type->rank;
+  const int64_t axis = l->axis < 0 ? l->axis + rank : l->axis;
+  if (rank < 2)
+    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": %s \"%s\" %s", text,
+                         rank < 0 ? "the rank of" : "the logits", l->prediction,
+                         rank < 0 ? "is not known" : "have no axis of classes");
+  if (axis < 1 || axis >= rank) return bad(l, text, "its axis is out of range");
+  *out = (int32_t)axis;
+  return PSPLIT_OK;
+}
+
+/* The classes on axis 1, as the operator has them. */
+static psplit_code classes_second(loss *l, const char *text, const char **out, int32_t *out_axis) {
+  int64_t perm[PSPLIT_MAX_RANK];
+  psplit_code code = PSPLIT_OK;
+  *out = l->prediction;
+  *out_axis = 1;
+  if (l->axis != 1) PSPLIT_TRY(find_axis(l, text, out_axis));
+  if (*out_axis == 1) return PSPLIT_OK;
+  int32_t n = 0;
+  perm[n++] = 0;
+  perm[n++] = *out_axis;
+  for (int32_t i = 1; i < l->type->rank; i++)
+    if (i != *out_axis) perm[n++] = i;
+  *out = fresh(l, "loss.logits");
+  put_with(l, "Transpose", l->prediction, *out, "perm", perm, (size_t)n);
+out:
+  return code;
+}
+
+static int64_t standard_opset(const loss *l) {
+  for (uint32_t n = 0; n < l->graph->n_nodes; n++)
+    if (!*l->graph->nodes[n].domain) return l->graph->nodes[n].opset;
+  return FIRST_OPSET_WITH_LOSSES;
+}
+
+/* A scalar where n is 1, a list where it is more; data NULL: out of memory. */
+static const char *constant(loss *l, const char *called, int32_t elem, int64_t n, const void *data,
+                            size_t bytes) {
+  const char *y = fresh(l, called);
+  psplit_i_text attributes = {0};
+  if (data) psplit_i_put_attr_tensor(&attributes, "value", elem, n > 1, &n, data, bytes);
+  put(l, "Constant", NULL, NULL, y, &attributes);
+  if (attributes.failed || !data) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+  return y;
+}
+
+/* Whole numbers of the labels' type: `first` where n is 1, 0..n-1 where it is more. */
 static const char *whole_numbers(loss *l, int32_t elem, int64_t first, int64_t n) {
   const bool narrow = elem == PSPLIT_ELEM_INT32;
   const size_t size = narrow ? sizeof(int32_t) : sizeof(int64_t);
-  const char *y = fresh(l, "loss.numbers");
   void *numbers = psplit_i_arena_array(l->arena, (size_t)n, size);
-  psplit_i_text attributes = {0};
   for (int64_t i = 0; numbers && i < n; i++) {
     if (narrow)
       ((int32_t *)numbers)[i] = (int32_t)(first + i);
     else
       ((int64_t *)numbers)[i] = first + i;
   }
-  if (numbers)
-    psplit_i_put_attr_tensor(&attributes, "value", elem, n > 1, &n, numbers, (size_t)n * size);
-  put(l, "Constant", NULL, NULL, y, &attributes);
-  if (attributes.failed || !numbers) l->fields->failed = true;
-  psplit_i_text_fini(&attributes);
-  return y;
+  return constant(l, "loss.numbers", elem, n, numbers, (size_t)n * size);
 }
 
 /* 0 of the loss's type. */
 static const char *zero(loss *l) {
   static const double nothing = 0;
-  const char *y = fresh(l, "loss.zero");
-  psplit_i_text attributes = {0};
-  psplit_i_put_attr_tensor(&attributes, "value", l->elem, 0, NULL, &nothing,
-                           l->elem == PSPLIT_ELEM_DOUBLE ? sizeof(double) : sizeof(float));
-  put(l, "Constant", NULL, NULL, y, &attributes);
-  if (attributes.failed) l->fields->failed = true;
-  psplit_i_text_fini(&attributes);
-  return y;
+  return constant(l, "loss.zero", l->elem, 1, &nothing,
+                  l->elem == PSPLIT_ELEM_DOUBLE ? sizeof(double) : sizeof(float));
 }
 
 /* Logarithms of probabilities with the classes on the last axis, where LogSoftmax of these opsets
@@ -342,7 +335,7 @@ static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const ch
   put(l, "Equal", column, whole_numbers(l, elem, 0, n_classes), is_class, NULL);
   /* What is not picked may be infinite, and has no part in it. */
   if (standard_opset(l) < FIRST_OPSET_WITH_WHERE) {
-    put(l, "Mul", logs, casted(l, is_class, l->elem), picked, NULL);
+    put(l, "Mul", logs, cast_to(l, is_class, l->elem, "loss.cast"), picked, NULL);
   } else {
     const char *const inputs[] = {is_class, logs, zero(l), NULL}, *const outputs[] = {picked, NULL};
     psplit_i_put_node(l->fields, "Where", picked, inputs, outputs, NULL);
@@ -359,7 +352,7 @@ static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const ch
     const int64_t no = 0;
     put(l, "Equal", l->target, whole_numbers(l, elem, l->ignore, 1), ignored, NULL);
     put(l, "Not", ignored, NULL, counts, NULL);
-    const char *weights = casted(l, counts, l->elem);
+    const char *weights = cast_to(l, counts, l->elem, "loss.cast");
     put(l, "Mul", each, weights, counted, NULL);
     put_with(l, "ReduceSum", counted, total, "keepdims", &no, 0);
     put_with(l, "ReduceSum", weights, number, "keepdims", &no, 0);
@@ -373,31 +366,28 @@ static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const ch
 /* What the operators of old opsets need to be known. */
 static psplit_code check_old(loss *l, const char *text, int32_t *out_axis, int64_t *out_classes) {
   const int64_t opset = standard_opset(l);
-  const int32_t rank = l->type->rank;
+  psplit_code code = PSPLIT_OK;
   *out_axis = 0;
   *out_classes = 0;
   if (opset < FIRST_OPSET_WITH_BROADCAST)
-    return psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
-                         "softmax-cross-entropy needs a model of opset %d or later, this one has "
-                         "%" PRId64
-                         "; convert_version(model, %d) of onnx.version_converter, in "
-                         "Python, converts it",
-                         FIRST_OPSET_WITH_BROADCAST, opset, FIRST_OPSET_WITH_LOSSES);
-  if (rank < 2)
-    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": %s \"%s\" %s", text,
-                         rank < 0 ? "the rank of" : "the logits", l->prediction,
-                         rank < 0 ? "is not known" : "have no axis of classes");
-  const int64_t axis = l->axis < 0 ? l->axis + rank : l->axis;
-  if (axis < 1 || axis >= rank) return bad(l, text, "its axis is out of range");
-  *out_axis = (int32_t)axis;
-  const psplit_i_emit_dim classes = psplit_i_shapes_emit_dim(l->shapes, l->type->dims[axis]);
+    PSPLIT_FAIL(
+      psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
+                    "softmax-cross-entropy needs a model of opset %d or later, this one has "
+                    "%" PRId64 "; convert_version(model, %d) of onnx.version_converter, in "
+                    "Python, converts it",
+                    FIRST_OPSET_WITH_BROADCAST, opset, FIRST_OPSET_WITH_LOSSES));
+  PSPLIT_TRY(find_axis(l, text, out_axis));
+  const psplit_i_emit_dim classes = psplit_i_shapes_emit_dim(l->shapes, l->type->dims[*out_axis]);
   *out_classes = classes.value;
   if (!classes.symbol && classes.value > 1) return PSPLIT_OK;
-  return psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
-                       "softmax-cross-entropy in a model of opset %" PRId64
-                       " needs the number of classes, two or more, as the size of axis %" PRId64
-                       " of \"%s\"; from opset %d on it does not",
-                       opset, axis, l->prediction, FIRST_OPSET_WITH_LOSSES);
+  PSPLIT_FAIL(
+    psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
+                  "softmax-cross-entropy in a model of opset %" PRId64
+                  " needs the number of classes, two or more, as the size of axis %" PRId32
+                  " of \"%s\"; from opset %d on it does not",
+                  opset, *out_axis, l->prediction, FIRST_OPSET_WITH_LOSSES));
+out:
+  return code;
 }
 
 static psplit_code cross_entropy(loss *l, const char *text, const char *y) {

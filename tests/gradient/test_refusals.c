@@ -57,6 +57,7 @@ static const char OLD_OPEN[] =
   OPSET(11) "(float[2,c] x) => (y) <float[1] w = raw {0}> { y = Mul (x, w) }";
 static const char OLD_FLAT[] =
   OPSET(11) "(float[5] x) => (y) <float[5] w = raw {0 * 5}> { y = Mul (x, w) }";
+static const char FLAT[] = "(float[5] x) => (y) <float[5] w = raw {0 * 5}> { y = Mul (x, w) }";
 static const char TAKEN[] =
   "(float[2,5] x) => (y, loss) <float[5] w = raw {0 * 5}> { y = Mul (x, w) loss = Neg (x) }";
 
@@ -107,6 +108,7 @@ static const struct {
   {OLD, "softmax-cross-entropy:axis=2", PSPLIT_USAGE, "its axis is out of range"},
   {OLD_NARROW, "softmax-cross-entropy:labels=k,ignore=1", PSPLIT_OK, ""},
   {OLD_FLAT, "softmax-cross-entropy:", PSPLIT_USAGE, "the logits \"y\" have no axis of classes"},
+  {FLAT, "softmax-cross-entropy:axis=-1", PSPLIT_USAGE, "the logits \"y\" have no axis of classes"},
   {OLD_OPEN, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED,
    "opset 11 needs the number of classes, two or more, as the size of axis 1 of \"y\""},
   {OLDEST, "softmax-cross-entropy:", PSPLIT_UNSUPPORTED, "opset 7 or later, this one has 6; "},
