@@ -284,7 +284,8 @@ void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
   note(plan, notes);
 }
 
-void print_comparison_largest(const psplit_snapshot *s, comparison_notes *notes) {
+/* The supernode that takes most of a slowest stage; NULL without one. */
+static const psplit_snapshot_group *slowest_group(const psplit_snapshot *s) {
   const psplit_snapshot_group *most = NULL;
   for (uint32_t g = 0; s->plan && g < s->n_groups; g++) {
     const psplit_snapshot_group *group = &s->groups[g];
@@ -292,8 +293,33 @@ void print_comparison_largest(const psplit_snapshot *s, comparison_notes *notes)
         (!most || group->cost_ns > most->cost_ns))
       most = group;
   }
+  return most;
+}
+
+void print_comparison_largest(const psplit_snapshot *s, comparison_notes *notes) {
+  const psplit_snapshot_group *most = slowest_group(s);
   notes->largest_ns = most ? most->cost_ns : 0;
   if (most) cli_printable(most->title, notes->largest, sizeof notes->largest);
+}
+
+bool print_plan_waits(const psplit_plan *plan) {
+  const double most_busy = 0.75;
+  double sum_ns = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++) sum_ns += (double)plan->stages[s].load_ns;
+  return sum_ns < most_busy * plan->n_stages * (double)plan->bottleneck_ns;
+}
+
+void print_plan_undivided(const psplit_snapshot *s, FILE *out) {
+  const double least_share = 0.5;
+  char name[160], part[CLI_TEXT], all[CLI_TEXT];
+  const psplit_snapshot_group *most = slowest_group(s);
+  if (!most || (double)most->cost_ns < least_share * (double)s->plan->bottleneck_ns) return;
+  fprintf(out,
+          "%s takes %s of the bottleneck, %s, and is not divided: fewer devices may do as well (-k "
+          "1..%" PRIu32 " --plan-only tells)%s\n",
+          cli_printable(most->title, name, sizeof name), cli_time(most->cost_ns, part),
+          cli_time(s->plan->bottleneck_ns, all), s->plan->n_stages,
+          s->plan->n_states ? "" : ", or several that take turns at it (--replicas auto)");
 }
 
 static void print_same(const comparison_notes *notes) {

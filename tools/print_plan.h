@@ -17,6 +17,11 @@ typedef struct plan_report {
  * is. */
 void print_plan(const psplit_plan *plan, const plan_report *report, double seconds);
 
+/* Whether the stages wait a quarter of their time, or more, for the slowest. */
+bool print_plan_waits(const psplit_plan *plan);
+/* If half of the slowest stage or more is one supernode: a line that says so, and what helps. */
+void print_plan_undivided(const psplit_snapshot *snapshot, FILE *out);
+
 enum { PRINT_PLAN_LINE = 2048 };
 
 /* What the lines rest on, said once behind them. */

@@ -72,6 +72,20 @@ static psplit_code make_manifest(const split_request *r, const psplit_plan *plan
   return psplit_manifest(r->opened, plan, &r->emit, diag, out_text);
 }
 
+/* Where one supernode makes the others wait: of plans for throughput, whose times are counted. */
+static psplit_code report_undivided(const split_request *r, const psplit_plan *plan, FILE *out,
+                                    psplit_diag *diag) {
+  const psplit_planner_options *asked = &r->plan.planner;
+  psplit_snapshot *snapshot = NULL;
+  if (r->trained || asked->objective != PSPLIT_THROUGHPUT || asked->max_segments > 1 ||
+      asked->max_replicas > 1 || plan->speed_up < 0 || !print_plan_waits(plan))
+    return PSPLIT_OK;
+  const psplit_code code = psplit_snapshot_take(r->made->planner, diag, &snapshot);
+  if (code == PSPLIT_OK) print_plan_undivided(snapshot, out);
+  psplit_snapshot_destroy(snapshot);
+  return code;
+}
+
 /* What is printed behind the plan, malloc'd: before anything is written, so that nothing is where
  * it fails. */
 static psplit_code make_report(const split_request *r, const psplit_plan *plan, psplit_diag *diag,
@@ -81,7 +95,9 @@ static psplit_code make_report(const split_request *r, const psplit_plan *plan, 
   if (!out) return cli_nomem(diag);
   const bool quiet = r->quiet;
   psplit_code code = PSPLIT_OK;
-  if (target_prints(r->target)) code = target_print(r->target, r->made, r->emit.logger, out, diag);
+  if (!r->json && !quiet) code = report_undivided(r, plan, out, diag);
+  if (code == PSPLIT_OK && target_prints(r->target))
+    code = target_print(r->target, r->made, r->emit.logger, out, diag);
   if (code == PSPLIT_OK && r->trained && !r->json && !quiet)
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, out, diag);
   if (code == PSPLIT_OK && r->limits.wanted && !quiet)

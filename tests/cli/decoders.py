@@ -271,8 +271,13 @@ def check_slack(s):
     done = s.run(s.split, "heavy.onnx", "-k", "2..5", "--plan-only")
     s.ok("to 5 stages have the same bottleneck" in done.stdout and "heavy" in done.stdout,
          "stages that do not help are told", done.stdout)
+    done = s.run(s.split, "heavy.onnx", "-k", "5", "--plan-only")
+    s.ok("and is not divided: fewer devices may do as well (-k 1..5" in done.stdout,
+         "of one plan too", done.stdout)
     done = s.run(s.split, "d.onnx", "-k", "1..3", "--plan-only")
     s.ok("same bottleneck" not in done.stdout, "and only these", done.stdout)
+    done = s.run(s.split, "d.onnx", "-k", "3", "--plan-only")
+    s.ok("not divided" not in done.stdout, "and not where others work as long", done.stdout)
 
 
 # The fields that the reader of GenAI knows; an unknown one ends it. {} holds any names.
