@@ -10,13 +10,16 @@
 #include "instance.h"
 #include "message_floor.h"
 #include "problem.h"
+#include "separators.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
 enum {
-  MAX_CLUSTERS = 1 << 14, /* for which windows are made, or ancestors counted exactly */
+  MAX_CLUSTERS = 1 << 14,  /* for which windows are made, or ancestors counted exactly; */
+  MOST_CLUSTERS = 1 << 17, /* or windows made if no more than these are between separators */
+  CLOSE = 1 << 12,
   MAX_BUCKETS = 1 << 12,
-  MAX_CELLS = 1 << 24,
+  MAX_CELLS = 17 << 20, /* 16 a stage for 1,024 stages */
   WEIGHED_BUCKETS = 512,
   BLOCK = 16 /* buckets that are passed over at once */
 };
@@ -197,12 +200,31 @@ static psplit_code run_program(psplit_i_weight_axis_build *x, bool *out_done) {
   return PSPLIT_OK;
 }
 
-/* Enough for the programs' time and memory; few where the graph is very large. */
-static uint32_t count_cells(const psplit_i_weight_axis_build *x) {
+psplit_code psplit_i_weight_axis_has_windows(const psplit_i_instance *instance, bool *out) {
+  const uint32_t n = instance->n;
+  *out = n <= MAX_CLUSTERS;
+  if (*out || n > MOST_CLUSTERS) return PSPLIT_OK;
+  psplit_i_arena scratch;
+  psplit_i_arena_init(&scratch, 0);
+  uint32_t *sinks = PSPLIT_NEW(&scratch, uint32_t, n);
+  uint32_t *ends = PSPLIT_NEW(&scratch, uint32_t, n);
+  const uint32_t n_blocks = sinks && ends ? psplit_i_separators(instance, sinks, ends) : 0;
+  *out = n_blocks > 0;
+  for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++])
+    *out = *out && ends[b] - first <= CLOSE;
+  psplit_i_arena_fini(&scratch);
+  return n_blocks ? PSPLIT_OK : PSPLIT_NOMEM;
+}
+
+/* Enough for the programs' time and memory; few where the graph is very large, and no windows are
+ * asked for. */
+static uint32_t count_cells(const psplit_i_weight_axis_build *x, bool windows) {
   const uint32_t n_stages = x->automaton->n_stages;
   uint32_t n_cells = MAX_BUCKETS;
-  if (x->instance->n > MAX_CLUSTERS)
+  if (x->instance->n > MAX_CLUSTERS) {
     n_cells = n_stages < 64 ? 1024 : n_stages < 1024 ? n_stages * 16 : 1 << 14;
+    if (windows && n_cells < MAX_BUCKETS) n_cells = MAX_BUCKETS;
+  }
   if (x->weighed) n_cells = WEIGHED_BUCKETS;
   while ((uint64_t)n_cells * x->automaton->n_states > MAX_CELLS) n_cells /= 2;
   return n_cells;
@@ -234,20 +256,21 @@ static psplit_code make(const psplit_i_instance *instance, const psplit_i_automa
                                   .most_exact = MAX_CLUSTERS};
   psplit_i_arena_init(&x.arena, 0);
   psplit_code code;
-  bool done;
+  bool done, windows;
   uint32_t copies = 1;
+  PSPLIT_TRY(psplit_i_weight_axis_has_windows(instance, &windows));
   find_least_messages(&x);
   for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
     if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
   x.reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;
   PSPLIT_TRY(psplit_i_weight_axis_rank(&x));
   if (instance->n > MAX_CLUSTERS && psplit_i_expired(budget)) goto out;
-  PSPLIT_TRY(psplit_i_weight_axis_divide(&x, count_cells(&x)));
+  PSPLIT_TRY(psplit_i_weight_axis_divide(&x, count_cells(&x, windows)));
   if (out_axis->n_buckets == 0) goto out;
   PSPLIT_TRY(psplit_i_weight_axis_cut(&x, psplit_i_budget_team(budget, 0, n_threads)));
   PSPLIT_TRY(run_program(&x, &done));
   if (out_axis->bound <= limit) PSPLIT_TRY(psplit_i_weight_axis_reach(&x, &out_axis->bound));
-  if (!done || instance->n > MAX_CLUSTERS) out_axis->n_buckets = 0; /* no exact program to prune */
+  if (!done || !windows) out_axis->n_buckets = 0; /* no exact program to prune */
 out:
   psplit_i_arena_fini(&x.arena);
   if (code != PSPLIT_OK) psplit_i_weight_axis_fini(out_axis);

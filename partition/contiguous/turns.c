@@ -15,11 +15,12 @@
 #include "result.h"
 #include "span_row.h"
 #include "two_stages.h"
+#include "weight_axis.h"
 
-#define VERY_LARGE_GAP 5e-4
+/* Of the value. */
+static const double SMALL_GAP = 5e-4;
 
 enum {
-  VERY_LARGE = 1 << 14,
   MOST_IDLE = 4,    /* rounds of search that bring nothing */
   MOST_PARTS = 16,  /* of the gap, the first of which is asked for a limit */
   FEW_PARTS = 4,    /* the same in between */
@@ -323,12 +324,14 @@ out:
 
 static psplit_code bounds(psplit_i_solver_state *a) {
   if (a->instance.n > PSPLIT_I_LARGE && psplit_i_state_done(a)) return PSPLIT_OK;
-  /* Very large graphs are hardly ever proved to the last bit: for a smaller gap than this, the
-   * seconds that the bound takes would be lost. */
-  if (a->instance.n > VERY_LARGE &&
-      (double)(a->best.value - a->result->bound) <= VERY_LARGE_GAP * (double)a->best.value)
-    return PSPLIT_OK;
-  const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
+  /* Without windows nothing is proved to the last bit: for a smaller gap than this, the seconds
+   * that the bound takes would be lost. */
+  bool windows;
+  psplit_code code = psplit_i_weight_axis_has_windows(&a->instance, &windows);
+  if (code != PSPLIT_OK ||
+      (!windows && (double)(a->best.value - a->result->bound) <= SMALL_GAP * (double)a->best.value))
+    return code;
+  code = psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
   /* No solver behind them decides large graphs, or would be asked before those. */
   const bool late = a->instance.n > PSPLIT_I_LARGE && !psplit_i_state_done(a);
   return code == PSPLIT_OK && late ? psplit_i_state_ask_late(a) : code;

@@ -24,6 +24,8 @@ enum {
   KEY_UNIT = 1 << 10,
   COARSER = 4,
   FEW = 256,
+  CLOSE = 4,        /* the first limit: above the least load by one of so many parts of it */
+  FEW_NUMBERS = 64, /* with many stages, so close that about so many of their numbers fit */
   LONG = 800,
   MOST_DIVISIONS = 8
 };
@@ -160,14 +162,29 @@ static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
   return w->trial.value < most ? w->trial.value : most;
 }
 
+/* With many stages, limits close to the least load first: the closer one is, the fewer numbers of
+ * stages fit what is behind a position. Whether one below `most` did. */
+static bool divide_closely(const psplit_i_instance *instance, chain *c, worker *w, int64_t least,
+                           int64_t most) {
+  if (c->tight) return false;
+  for (int64_t part = instance->n_stages / FEW_NUMBERS; part > CLOSE; part /= 2) {
+    const int64_t limit = least + least / part + 1;
+    if (limit >= most || c->failed || psplit_i_expired(&c->budget)) return false;
+    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
+    if (w->trial.value < PSPLIT_I_INF) return true;
+  }
+  return false;
+}
+
 /* Divides w->order, of which nothing is known. Every stage up to the largest load would be
  * quadratic; a close limit often does. Any limit that is not too low gives the same division. */
 static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) {
   const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
   const int64_t largest = largest_load(instance);
-  int64_t limit = least + least / 4 + 1, most = largest;
+  int64_t limit = least + least / CLOSE + 1, most = largest;
   bool looked = instance->n < FEW; /* for an upper bound; few clusters are soon divided */
   if (limit > most || c->tight) limit = most;
+  if (divide_closely(instance, c, w, least, limit)) return;
   for (;;) {
     c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
     if (w->trial.value < PSPLIT_I_INF || limit == most || c->failed) return;
@@ -286,12 +303,12 @@ static void least_stages(const psplit_i_instance *instance, const uint32_t *orde
 }
 
 static psplit_code keep_least(const psplit_i_instance *instance, psplit_i_arena *arena,
-                              worker *scratch, chain *chains) {
+                              worker *scratch, chain *chains, uint32_t n_chains) {
   uint32_t *least = PSPLIT_NEW(arena, uint32_t, instance->n);
   if (!least) return PSPLIT_NOMEM;
   draw_order(instance, &chains[0], scratch, &FIRST_ORDERS[0]);
   least_stages(instance, scratch->order, least);
-  for (uint32_t i = 0; i < N_CHAINS; i++) chains[i].least = least;
+  for (uint32_t i = 0; i < n_chains; i++) chains[i].least = least;
   return PSPLIT_OK;
 }
 
@@ -356,13 +373,17 @@ static void run_chain(const psplit_i_instance *instance,
   }
 }
 
+static uint32_t count_chains(const psplit_i_local_search_options *options) {
+  return options->n_chains ? options->n_chains : N_CHAINS;
+}
+
 /* Roughly what a round will be charged for. */
 static uint64_t work_of_round(const psplit_i_instance *instance,
                               const psplit_i_local_search_options *options) {
   const uint64_t pins = (uint64_t)instance->net_off[instance->n_nets] + instance->n;
   const uint64_t order =
     psplit_i_sat_mul_u64(pins, (uint64_t)instance->n_stages * instance->n_stages);
-  return psplit_i_sat_mul_u64(order, N_CHAINS * (uint64_t)options->n_steps);
+  return psplit_i_sat_mul_u64(order, count_chains(options) * (uint64_t)options->n_steps);
 }
 
 typedef struct chains_round {
@@ -384,17 +405,18 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
                                   const psplit_i_local_search_options *options,
                                   psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
+  const uint32_t n_chains = count_chains(options);
   const int n_threads = psplit_i_team_size(options->n_threads);
-  const int n_workers = n_threads < N_CHAINS ? n_threads : N_CHAINS;
+  const int n_workers = n_threads < (int)n_chains ? n_threads : (int)n_chains;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  chain *chains = PSPLIT_NEW(&arena, chain, N_CHAINS);
+  chain *chains = PSPLIT_NEW(&arena, chain, n_chains);
   worker *workers = PSPLIT_NEW(&arena, worker, (size_t)n_workers);
   if (!chains || !workers) {
     code = PSPLIT_NOMEM;
     goto out;
   }
-  for (uint32_t i = 0; i < N_CHAINS; i++) {
+  for (uint32_t i = 0; i < n_chains; i++) {
     chains[i].seed = psplit_i_mix64(options->seed * 0x10001 + i + 1);
     PSPLIT_TRY(psplit_i_assignment_init(&chains[i].now, instance, &arena));
     PSPLIT_TRY(psplit_i_assignment_init(&chains[i].best, instance, &arena));
@@ -402,28 +424,28 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
       psplit_i_assignment_copy(&chains[i].now, assignment, instance);
   }
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], instance, automaton));
-  if (instance->has_pins) PSPLIT_TRY(keep_least(instance, &arena, &workers[0], chains));
+  if (instance->has_pins) PSPLIT_TRY(keep_least(instance, &arena, &workers[0], chains, n_chains));
   const bool fresh = assignment->value >= PSPLIT_I_INF;
   if (fresh && !instance->has_pins) PSPLIT_TRY(keep_branches(instance, automaton, &arena, chains));
   const uint64_t work = work_of_round(instance, options);
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = assignment->value;
-    if (options->out_orders) *options->out_orders += N_CHAINS * (uint64_t)options->n_steps;
+    if (options->out_orders) *options->out_orders += n_chains * (uint64_t)options->n_steps;
     const bool divides_first = fresh && round == 0; /* which the first chain gets half for */
-    for (uint32_t i = 0; i < N_CHAINS; i++)
-      chains[i].budget = psplit_i_budget_share(options->budget, !divides_first ? N_CHAINS
+    for (uint32_t i = 0; i < n_chains; i++)
+      chains[i].budget = psplit_i_budget_share(options->budget, !divides_first ? n_chains
                                                                 : i == 0       ? 2
-                                                                         : 2 * (N_CHAINS - 1));
+                                                                         : 2 * (n_chains - 1));
     const int team = psplit_i_budget_team(options->budget, work, options->n_threads);
     chains_round all = {instance, options, chains, workers, divides_first};
-    psplit_i_team_for(team < n_workers ? team : n_workers, 0, N_CHAINS, run_one, &all);
-    for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(options->budget, chains[i].budget.spent);
-    for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
-    for (uint32_t i = 0; i < N_CHAINS; i++)
+    psplit_i_team_for(team < n_workers ? team : n_workers, 0, n_chains, run_one, &all);
+    for (uint32_t i = 0; i < n_chains; i++) psplit_i_spend(options->budget, chains[i].budget.spent);
+    for (uint32_t i = 0; i < n_chains; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
+    for (uint32_t i = 0; i < n_chains; i++)
       if (psplit_i_assignment_better(&chains[i].best, assignment, instance))
         psplit_i_assignment_copy(assignment, &chains[i].best, instance);
     /* Half of the chains go on from the best; the others keep their own way. */
-    for (uint32_t i = 0; i < N_CHAINS; i += 2)
+    for (uint32_t i = 0; i < n_chains; i += 2)
       if (assignment->value < chains[i].now.value)
         psplit_i_assignment_copy(&chains[i].now, assignment, instance);
     if (assignment->value <= options->target || psplit_i_expired(options->budget)) break;

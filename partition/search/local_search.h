@@ -8,6 +8,7 @@
 typedef struct psplit_i_local_search_options {
   uint64_t seed;
   uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
+  uint32_t n_chains;                     /* 0: eight, the most */
   int64_t target;                        /* stop when value <= target */
   psplit_i_budget *budget;               /* NULL: no limit */
   uint64_t *out_orders;                  /* orders tried, at most; may be NULL */

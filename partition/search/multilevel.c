@@ -18,7 +18,12 @@ enum {
   N_ORDERS = 3,
   FINE_PARTS = 24,
   BOUND_PARTS = 2, /* one of so many parts is left to the bound that sees branches */
-  MAX_CELLS = 1 << 23,
+  FEW_SEGMENTS = 1024,
+  FINE_STAGES = 64, /* with more of them there are so many segments for each, */
+  STAGE_SEGMENTS = 16,
+  MAX_CELLS = 17 << 20, /* as long as there are no more than so many of them times states */
+  MANY_STAGES = 256,    /* above that a search takes long, and has few chains: they hardly differ */
+  FEW_CHAINS = 2,
   SEARCH_STEPS = 4,
   SEARCH_WORK = 50000000 /* pins added to load trackers by one search over segments */
 };
@@ -125,6 +130,7 @@ static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, 
     .n_threads = z->request->options->n_threads,
     .n_rounds = 1,
     .n_steps = n_steps,
+    .n_chains = instance->n_stages > MANY_STAGES ? FEW_CHAINS : 0,
     .budget = z->request->budget, /* the first order is sliced in any case */
   };
   PSPLIT_TRY(psplit_i_local_search(&coarse, &automaton, &options, &assignment));
@@ -173,8 +179,9 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
     z.total += z.weight[i];
   }
   out_assignment->value = out_assignment->comm = PSPLIT_I_INF;
-  uint32_t n_segments = instance->n_stages > 64 ? instance->n_stages * 16 : 1024;
-  while (n_segments > 1024 && (uint64_t)n_segments * automaton->n_states > MAX_CELLS)
+  uint32_t n_segments =
+    instance->n_stages > FINE_STAGES ? instance->n_stages * STAGE_SEGMENTS : FEW_SEGMENTS;
+  while (n_segments > FEW_SEGMENTS && (uint64_t)n_segments * automaton->n_states > MAX_CELLS)
     n_segments /= 2;
   if (n_segments < instance->n_stages) n_segments = instance->n_stages;
   if (n_segments > n) n_segments = n;
