@@ -27,14 +27,26 @@ void psplit_i_cut_network_arc(psplit_i_cut_network *network, uint32_t from, uint
   if (!psplit_i_flow_arc_add(&network->flow, from, to, cap)) network->failed = true;
 }
 
+bool psplit_i_cut_network_raise(psplit_i_cut_network *network, int64_t enough,
+                                psplit_i_budget *budget, int64_t *inout_value) {
+  if (network->failed) return false;
+  if (!psplit_i_flow_run(&network->flow, SOURCE, SINK, enough, budget, inout_value))
+    network->failed = true;
+  return !network->failed;
+}
+
+bool psplit_i_cut_network_sides(psplit_i_cut_network *network) {
+  if (network->failed) return false;
+  network->reached.n = 0;
+  if (!psplit_i_vec_reserve(&network->reached, network->flow.head.n) ||
+      !psplit_i_flow_side(&network->flow, SOURCE, network->reached.items))
+    network->failed = true;
+  return !network->failed;
+}
+
 bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *budget,
                               int64_t *out_value) {
   *out_value = 0;
-  network->reached.n = 0;
-  if (!psplit_i_flow_run(&network->flow, SOURCE, SINK, PSPLIT_I_INF, budget, out_value) ||
-      !psplit_i_vec_reserve(&network->reached, network->flow.head.n))
-    network->failed = true;
-  if (network->failed || psplit_i_expired(budget)) return false;
-  if (!psplit_i_flow_side(&network->flow, SOURCE, network->reached.items)) network->failed = true;
-  return !network->failed;
+  return psplit_i_cut_network_raise(network, PSPLIT_I_INF, budget, out_value) &&
+         !psplit_i_expired(budget) && psplit_i_cut_network_sides(network);
 }

@@ -1,4 +1,5 @@
-/* A network of which the cheapest cut is asked: what costs are cut between a source and a sink. */
+/* A network of which the cheapest cut is asked: what costs are cut between a source and a sink. It
+ * may grow between cuts. Networks whose source is one of their clusters: node_cut.h. */
 #ifndef PSPLIT_PARTITION_CUT_NETWORK_H
 #define PSPLIT_PARTITION_CUT_NETWORK_H
 
@@ -21,8 +22,16 @@ uint32_t psplit_i_cut_network_node(psplit_i_cut_network *network);
  * or out of the sink can be; 0 or less: nothing. */
 void psplit_i_cut_network_arc(psplit_i_cut_network *network, uint32_t from, uint32_t to,
                               int64_t cap);
-/* The minimum cut, in *out_value, and its sides in network->reached. False where the budget ends
- * before: *out_value is no more than the cut then; or out of memory. */
+/* Raises *inout_value, 0 for a network that was just begun, to the minimum cut, up to `enough`:
+ * what was found before what has been added since counts. Less where the budget ends before. False
+ * when out of memory, now or before. */
+bool psplit_i_cut_network_raise(psplit_i_cut_network *network, int64_t enough,
+                                psplit_i_budget *budget, int64_t *inout_value);
+/* After that, if neither `enough` nor the budget ended it: the sides of a minimum cut, in
+ * network->reached. False when out of memory, now or before. */
+bool psplit_i_cut_network_sides(psplit_i_cut_network *network);
+/* Both: the minimum cut, in *out_value, and its sides. False where the budget ends before:
+ * *out_value is no more than the cut then; or out of memory. */
 bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *budget,
                               int64_t *out_value);
 

@@ -32,7 +32,8 @@ typedef struct point {
 } point;
 
 static void keep_line(psplit_i_fan_builder *b, int64_t at_zero, int64_t slope) {
-  if (!psplit_i_vec_push(&b->fans->lines, ((psplit_i_fan_line){at_zero, slope}))) b->failed = true;
+  if (!psplit_i_vec_push(&b->fans->lines, ((psplit_i_fan_line){at_zero, slope})))
+    b->cut.failed = true;
 }
 
 /* The line of a slope, and where it touches; `d` NONE: of what is received. */
@@ -41,7 +42,7 @@ static point touch(psplit_i_fan_builder *b, uint32_t d, int64_t slope) {
   /* Of slope x: what is outside was paid for in place of what is inside. */
   const int64_t value = psplit_i_fan_cut(b) - (slope > 0 ? slope * b->fan->time : 0);
   const int64_t constant = b->constant;
-  if (b->failed) return (point){0};
+  if (b->cut.failed) return (point){0};
   keep_line(b, value + ONE * constant, slope);
   const int64_t time = psplit_i_fan_time_inside(b);
   return (point){time, psplit_i_floor_div(value + slope * time, ONE) + constant};
@@ -61,8 +62,8 @@ static int64_t cost_of_end(psplit_i_fan_builder *b, uint32_t d, bool all) {
     const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     const bool beyond = r.back || (r.behind && d != PSPLIT_NONE);
-    const bool from = d == PSPLIT_NONE ? producer < b->fan->first
-                                       : psplit_i_fan_sender(b, e, d) == PSPLIT_I_FAN_SOURCE;
+    const bool from =
+      d == PSPLIT_NONE ? producer < b->fan->first : psplit_i_fan_sender(b, e, d) == PSPLIT_I_SOURCE;
     if (!from && !(all && psplit_i_fan_holds(b, producer))) continue;
     if (beyond || (r.n_inner > 0 && !all)) cost += (d == PSPLIT_NONE ? b->recv : b->send)[e];
   }
@@ -83,7 +84,7 @@ static psplit_i_fan_lines hull(psplit_i_fan_builder *b, uint32_t d) {
   } else {
     touch(b, d, 0);
   }
-  for (uint32_t k = 0; k < n && k < b->most_cuts && !b->failed; k++) {
+  for (uint32_t k = 0; k < n && k < b->most_cuts && !b->cut.failed; k++) {
     if (psplit_i_expired(b->budget)) break;
     const int64_t slope = slope_between(from[k], to[k]);
     const point p = touch(b, d, slope);
@@ -98,7 +99,7 @@ static psplit_i_fan_lines hull(psplit_i_fan_builder *b, uint32_t d) {
 static psplit_i_fan_lines shifted(psplit_i_fan_builder *b, psplit_i_fan_lines of, int64_t more) {
   psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
   if (more == 0) return of;
-  for (uint32_t k = of.first; k < of.end && !b->failed; k++)
+  for (uint32_t k = of.first; k < of.end && !b->cut.failed; k++)
     keep_line(b, b->fans->lines.items[k].at_zero + ONE * more, b->fans->lines.items[k].slope);
   lines.end = (uint32_t)b->fans->lines.n;
   return lines;
@@ -147,12 +148,12 @@ static psplit_i_fan_lines middle_lines(psplit_i_fan_builder *b, const uint32_t *
   psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
   int64_t low = 0, high = ONE, limit = b->limit;
   for (uint32_t k = 0; k < n_paid; k++) limit -= b->recv[paid[k]];
-  for (int step = 0; step < MIDDLES && high - low > 1 && !b->failed; step++) {
+  for (int step = 0; step < MIDDLES && high - low > 1 && !b->cut.failed; step++) {
     const int64_t m = low + (high - low) / 2;
     if (psplit_i_expired(b->budget)) break;
     psplit_i_fan_stage_network(b, paid, n_paid, missed, m);
     const int64_t value = psplit_i_fan_cut(b), time = psplit_i_fan_time_inside(b);
-    if (b->failed) break;
+    if (b->cut.failed) break;
     keep_line(b, (ONE - m) * b->fan->time - value, m);
     const int64_t comm = (value - (ONE - m) * (b->fan->time - time)) / m;
     /* The sum that is bounded falls with m where the stage takes more than there is. */
@@ -172,13 +173,14 @@ static void add_middle(psplit_i_fan_builder *b) {
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, broad[k]);
     f->broad_recv += b->recv[broad[k]];
     for (uint32_t d = 0; d <= f->n_open && b->instance->p2p; d++) {
-      if (psplit_i_fan_sender(b, broad[k], d) != PSPLIT_I_FAN_SOURCE) continue;
+      if (psplit_i_fan_sender(b, broad[k], d) != PSPLIT_I_SOURCE) continue;
       f->broad_send[d] += b->send[broad[k]];
       if (r.back || r.behind) f->certain_send[d] += b->send[broad[k]];
     }
   }
   f->middle = middle_lines(b, broad, n, PSPLIT_NONE);
-  for (uint32_t k = 0; k < n && !b->failed; k++) f->missing[k] = middle_lines(b, NULL, 0, broad[k]);
+  for (uint32_t k = 0; k < n && !b->cut.failed; k++)
+    f->missing[k] = middle_lines(b, NULL, 0, broad[k]);
 }
 
 /* --- all fans --- */
@@ -257,10 +259,10 @@ static void make_fan(psplit_i_fan_builder *b, uint32_t k) {
   f->best_front = f->time; /* where nothing is known to cost */
   if (f->end - f->first > MOST_INSIDE) return;
   list_nets(b, k);
-  for (uint32_t d = 0; d <= f->n_open && !b->failed; d++) f->send[d] = sends(b, d);
+  for (uint32_t d = 0; d <= f->n_open && !b->cut.failed; d++) f->send[d] = sends(b, d);
   f->recv = receipts(b);
-  if (!b->failed) add_middle(b);
-  if (!b->failed) f->best_front = best_front(b->fans, f);
+  if (!b->cut.failed) add_middle(b);
+  if (!b->cut.failed) f->best_front = best_front(b->fans, f);
 }
 
 /* The blocks; false: numbers are too large. */
@@ -321,12 +323,11 @@ psplit_code psplit_i_fans_make(const psplit_i_instance *instance,
     const uint32_t consumer = instance->net_pin[instance->net_off[e + 1] - 1];
     if (instance->net_forward[e] && consumer > b.last[producer]) b.last[producer] = consumer;
   }
-  for (uint32_t k = 0; k < out_fans->n && !b.failed; k++) make_fan(&b, k);
+  for (uint32_t k = 0; k < out_fans->n && !b.cut.failed; k++) make_fan(&b, k);
   *out_any = true;
-  code = b.failed ? PSPLIT_NOMEM : PSPLIT_OK;
+  code = b.cut.failed ? PSPLIT_NOMEM : PSPLIT_OK;
 out:
-  psplit_i_flow_fini(&b.flow);
-  psplit_i_vec_fini(&b.sides);
+  psplit_i_cut_network_fini(&b.cut);
   psplit_i_arena_fini(&scratch);
   if (code != PSPLIT_OK) psplit_i_fans_fini(out_fans);
   return code;

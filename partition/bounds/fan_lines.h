@@ -3,8 +3,8 @@
 #define PSPLIT_PARTITION_FAN_LINES_H
 
 #include "automaton.h"
+#include "base.h"
 #include "budget.h"
-#include "flow.h"
 
 enum {
   PSPLIT_I_FAN_ONE = 1 << 12, /* lines are in parts of it */

@@ -4,19 +4,16 @@
 
 enum {
   ONE = PSPLIT_I_FAN_ONE,
-  SINK = 1,
-  INNER = 2 /* flow node of the first cluster of H */
+  SOURCE = PSPLIT_I_SOURCE,
+  SINK = PSPLIT_I_SINK,
+  INNER /* network node of the first cluster of H */
 };
 
 static void arc(psplit_i_fan_builder *b, uint32_t from, uint32_t to, int64_t cap) {
-  if (cap > 0 && !psplit_i_flow_arc_add(&b->flow, from, to, cap)) b->failed = true;
+  psplit_i_cut_network_arc(&b->cut, from, to, cap);
 }
 
-static uint32_t new_node(psplit_i_fan_builder *b) {
-  const uint32_t node = psplit_i_flow_node(&b->flow);
-  if (node == PSPLIT_NONE) b->failed = true;
-  return b->failed ? SINK : node;
-}
+static uint32_t new_node(psplit_i_fan_builder *b) { return psplit_i_cut_network_node(&b->cut); }
 
 static uint32_t inner_of(const psplit_i_fan_builder *b, uint32_t cluster) {
   return INNER + cluster - b->fan->first;
@@ -41,9 +38,9 @@ psplit_i_fan_readers psplit_i_fan_readers_of(const psplit_i_fan_builder *b, uint
 uint32_t psplit_i_fan_sender(const psplit_i_fan_builder *b, uint32_t e, uint32_t d) {
   const uint32_t producer = b->instance->net_pin[b->instance->net_off[e]];
   if (psplit_i_fan_holds(b, producer)) return inner_of(b, producer);
-  if (b->fan->has_front && producer + 1 == b->fan->first) return PSPLIT_I_FAN_SOURCE;
+  if (b->fan->has_front && producer + 1 == b->fan->first) return SOURCE;
   for (uint32_t k = 0; k < d; k++)
-    if (b->fan->open[k] == producer) return PSPLIT_I_FAN_SOURCE;
+    if (b->fan->open[k] == producer) return SOURCE;
   return PSPLIT_NONE;
 }
 
@@ -51,11 +48,10 @@ uint32_t psplit_i_fan_sender(const psplit_i_fan_builder *b, uint32_t e, uint32_t
 static void begin_network(psplit_i_fan_builder *b, bool ordered) {
   const psplit_i_instance *instance = b->instance;
   const psplit_i_fan *f = b->fan;
-  psplit_i_flow_reset(&b->flow);
+  psplit_i_cut_network_begin(&b->cut);
   b->constant = 0;
-  for (uint32_t i = 0; i < INNER + f->end - f->first && !b->failed; i++)
-    b->failed |= psplit_i_flow_node(&b->flow) == PSPLIT_NONE;
-  for (uint32_t i = f->first; i < f->end && ordered && !b->failed; i++)
+  for (uint32_t i = f->first; i < f->end; i++) new_node(b);
+  for (uint32_t i = f->first; i < f->end && ordered && !b->cut.failed; i++)
     for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
       if (psplit_i_fan_holds(b, instance->pred[k]))
         arc(b, inner_of(b, i), inner_of(b, instance->pred[k]), PSPLIT_I_INF);
@@ -67,7 +63,7 @@ static void pay_ahead(psplit_i_fan_builder *b, uint32_t e, uint32_t from, bool b
                       int64_t cost) {
   const psplit_i_instance *instance = b->instance;
   if (cost <= 0) return;
-  if (beyond && from == PSPLIT_I_FAN_SOURCE) {
+  if (beyond && from == SOURCE) {
     b->constant += cost;
   } else if (beyond) {
     arc(b, from, SINK, ONE * cost);
@@ -82,7 +78,7 @@ static void pay_ahead(psplit_i_fan_builder *b, uint32_t e, uint32_t from, bool b
 
 /* What stages in front of that of z send. */
 static void add_sends(psplit_i_fan_builder *b, uint32_t d) {
-  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
+  for (uint32_t k = 0; k < b->n_nets && !b->cut.failed; k++) {
     const uint32_t e = b->net[k], from = psplit_i_fan_sender(b, e, d);
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     if (from == PSPLIT_NONE || (r.n_inner == 0 && !r.back && !r.behind)) continue;
@@ -92,19 +88,19 @@ static void add_sends(psplit_i_fan_builder *b, uint32_t d) {
 
 /* What the stage of z receives. */
 static void add_receipts(psplit_i_fan_builder *b) {
-  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
+  for (uint32_t k = 0; k < b->n_nets && !b->cut.failed; k++) {
     const uint32_t e = b->net[k], producer = b->instance->net_pin[b->instance->net_off[e]];
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     if (producer >= b->fan->end || (r.n_inner == 0 && !r.back)) continue;
-    pay_ahead(b, e, psplit_i_fan_holds(b, producer) ? inner_of(b, producer) : PSPLIT_I_FAN_SOURCE,
-              r.back, b->recv[e]);
+    pay_ahead(b, e, psplit_i_fan_holds(b, producer) ? inner_of(b, producer) : SOURCE, r.back,
+              b->recv[e]);
   }
 }
 
 /* Time on the side where it counts against the slope. */
 static void add_times(psplit_i_fan_builder *b, int64_t slope) {
-  for (uint32_t i = b->fan->first; i < b->fan->end && !b->failed; i++) {
-    if (slope > 0) arc(b, PSPLIT_I_FAN_SOURCE, inner_of(b, i), slope * b->omega[i]);
+  for (uint32_t i = b->fan->first; i < b->fan->end && !b->cut.failed; i++) {
+    if (slope > 0) arc(b, SOURCE, inner_of(b, i), slope * b->omega[i]);
     if (slope < 0) arc(b, inner_of(b, i), SINK, -slope * b->omega[i]);
   }
 }
@@ -129,8 +125,8 @@ void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, u
   const psplit_i_instance *instance = b->instance;
   begin_network(b, false);
   for (uint32_t i = b->fan->first; i < b->fan->end; i++)
-    arc(b, PSPLIT_I_FAN_SOURCE, inner_of(b, i), (ONE - multiplier) * b->omega[i]);
-  for (uint32_t k = 0; k < b->n_nets && !b->failed; k++) {
+    arc(b, SOURCE, inner_of(b, i), (ONE - multiplier) * b->omega[i]);
+  for (uint32_t k = 0; k < b->n_nets && !b->cut.failed; k++) {
     const uint32_t e = b->net[k], producer = instance->net_pin[instance->net_off[e]];
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
     if (producer >= b->fan->end || is_listed(paid, n_paid, e)) continue;
@@ -154,21 +150,14 @@ void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, u
 
 int64_t psplit_i_fan_cut(psplit_i_fan_builder *b) {
   int64_t value = 0;
-  psplit_i_spend(b->budget, 4 * (uint64_t)b->flow.head.n + b->flow.arcs.n);
-  if (!b->failed &&
-      !psplit_i_flow_run(&b->flow, PSPLIT_I_FAN_SOURCE, SINK, PSPLIT_I_INF, b->budget, &value))
-    b->failed = true;
-  return value;
+  psplit_i_spend(b->budget, 4 * (uint64_t)b->cut.flow.head.n + b->cut.flow.arcs.n);
+  return psplit_i_cut_network_raise(&b->cut, PSPLIT_I_INF, b->budget, &value) ? value : 0;
 }
 
 int64_t psplit_i_fan_time_inside(psplit_i_fan_builder *b) {
   int64_t time = 0;
-  if (!psplit_i_vec_reserve(&b->sides, b->flow.head.n)) b->failed = true;
-  if (b->failed || !psplit_i_flow_side(&b->flow, PSPLIT_I_FAN_SOURCE, b->sides.items)) {
-    b->failed = true;
-    return 0;
-  }
+  if (!psplit_i_cut_network_sides(&b->cut)) return 0;
   for (uint32_t i = b->fan->first; i < b->fan->end; i++)
-    if (b->sides.items[inner_of(b, i)]) time += b->omega[i];
+    if (b->cut.reached.items[inner_of(b, i)]) time += b->omega[i];
   return time;
 }

@@ -2,9 +2,8 @@
 #ifndef PSPLIT_PARTITION_FAN_NETWORK_H
 #define PSPLIT_PARTITION_FAN_NETWORK_H
 
+#include "cut_network.h"
 #include "fan_lines.h"
-
-enum { PSPLIT_I_FAN_SOURCE = 0 }; /* flow node: what is in the stage in question for certain */
 
 /* What lines are made with, one fan after the other. */
 typedef struct psplit_i_fan_builder {
@@ -18,10 +17,8 @@ typedef struct psplit_i_fan_builder {
   psplit_i_fan *fan;
   int64_t limit, constant; /* of the cut that is built */
   uint32_t most_cuts;
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) sides;
+  psplit_i_cut_network cut;
   psplit_i_budget *budget;
-  bool failed;
 } psplit_i_fan_builder;
 
 /* Consumers of a net: how many are in H; whether one is z, or behind it. */
@@ -35,8 +32,9 @@ psplit_i_fan_readers psplit_i_fan_readers_of(const psplit_i_fan_builder *b, uint
 /* Whether a cluster is in H. */
 bool psplit_i_fan_holds(const psplit_i_fan_builder *b, uint32_t cluster);
 
-/* The flow node of a net's producer: in H, or PSPLIT_I_FAN_SOURCE, or PSPLIT_NONE where it is no
- * part of the stage of a for certain. The first d open producers are. */
+/* The network node of a net's producer: in H, or PSPLIT_I_SOURCE, which is what is in the stage in
+ * question for certain, or PSPLIT_NONE where it is no part of the stage of a for certain. The first
+ * d open producers are. */
 uint32_t psplit_i_fan_sender(const psplit_i_fan_builder *b, uint32_t net, uint32_t d);
 
 /* The network whose source sides are downsets of H. A cut pays ONE times what stages in front of
@@ -52,7 +50,7 @@ void psplit_i_fan_network(psplit_i_fan_builder *b, uint32_t d, int64_t slope);
 void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, uint32_t n_paid,
                                 uint32_t missed, int64_t multiplier);
 
-/* The least cut of the network; 0 where b->failed, or what is known where the budget ends. */
+/* The least cut of the network; 0 when out of memory, or what is known where the budget ends. */
 int64_t psplit_i_fan_cut(psplit_i_fan_builder *b);
 
 /* Time of the source side of the last cut. */

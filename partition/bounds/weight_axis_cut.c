@@ -12,7 +12,7 @@
  * of weight at least low, and m >= 0, cross(D) >= min over all D of cross(D) + m (low - w(D)), and
  * likewise for a weight of at most high. */
 #include "compare.h"
-#include "flow.h"
+#include "cut_network.h"
 #include "instance.h"
 #include "problem.h"
 #include "team.h"
@@ -34,20 +34,17 @@ typedef struct last_cut {
 } last_cut;
 
 typedef struct cutter {
-  psplit_i_flow flow;
-  PSPLIT_VEC(bool) sides;
-  bool *side;             /* of the last cut, by flow node */
-  uint32_t *place;        /* [n] flow node of a free cluster */
-  uint32_t *fan;          /* [n_nets] flow node of a net that counts by its consumers, or NONE */
+  psplit_i_cut_network cut;
+  uint32_t *place;        /* [n] network node of a free cluster */
+  uint32_t *fan;          /* [n_nets] network node of a net that counts by its consumers, or NONE */
   uint64_t *pins;         /* rank of the threshold << 32 | pin; see list_pins */
   last_cut last[2];       /* outgoing, incoming */
   psplit_i_budget budget; /* of the bucket */
-  bool failed;
 } cutter;
 
 enum {
-  SOURCE = 0,
-  SINK = 1,
+  SOURCE = PSPLIT_I_SOURCE,
+  SINK = PSPLIT_I_SINK,
   BATCH = 32,    /* buckets that share what is left of the budget */
   ONE = 1 << 10, /* multipliers are parts of it */
   MOST_PER_TIME = 8 * ONE,
@@ -62,8 +59,7 @@ static uint32_t place_of(const psplit_i_weight_axis_build *x, const cutter *c, u
 }
 
 static void arc(cutter *c, uint32_t from, uint32_t to, int64_t cap) {
-  if (to == SOURCE || from == SINK) return;
-  if (!psplit_i_flow_arc_add(&c->flow, from, to, cap)) c->failed = true;
+  psplit_i_cut_network_arc(&c->cut, from, to, cap);
 }
 
 /* `ahead` is paid when the producer is in the downset and a consumer is not, `behind` when it is
@@ -75,21 +71,13 @@ static void add_net(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, 
   const uint32_t producer = place_of(x, c, q, pins[0]);
   psplit_i_spend(&c->budget, 2 * (uint64_t)n_pins);
   if (ahead > 0 && producer != SINK) {
-    const uint32_t fan = n_pins == 2 ? producer : psplit_i_flow_node(&c->flow);
-    if (fan == PSPLIT_NONE) {
-      c->failed = true;
-      return;
-    }
+    const uint32_t fan = n_pins == 2 ? producer : psplit_i_cut_network_node(&c->cut);
     if (n_pins > 2) arc(c, producer, fan, ahead);
     for (uint32_t k = 1; k < n_pins; k++)
       arc(c, fan, place_of(x, c, q, pins[k]), n_pins == 2 ? ahead : PSPLIT_I_INF);
   }
   if (behind > 0 && !x->instance->net_forward[e] && producer != SOURCE) {
-    const uint32_t fan = psplit_i_flow_node(&c->flow);
-    if (fan == PSPLIT_NONE) {
-      c->failed = true;
-      return;
-    }
+    const uint32_t fan = psplit_i_cut_network_node(&c->cut);
     arc(c, fan, producer, behind);
     for (uint32_t k = 1; k < n_pins; k++) arc(c, place_of(x, c, q, pins[k]), fan, PSPLIT_I_INF);
   }
@@ -108,11 +96,7 @@ static void add_consumer(const psplit_i_weight_axis_build *x, cutter *c, uint32_
   psplit_i_spend(&c->budget, 4);
   if (ahead == 0 || producer == SINK) return;
   if (c->fan[e] == PSPLIT_NONE) {
-    c->fan[e] = psplit_i_flow_node(&c->flow);
-    if (c->fan[e] == PSPLIT_NONE) {
-      c->failed = true;
-      return;
-    }
+    c->fan[e] = psplit_i_cut_network_node(&c->cut);
     arc(c, producer, c->fan[e], ahead);
   }
   arc(c, c->fan[e], place_of(x, c, q, x->instance->net_pin[pin]), PSPLIT_I_INF);
@@ -150,13 +134,9 @@ static uint32_t list_pins(const psplit_i_weight_axis_build *x, uint32_t q, bool 
 /* The network of a bucket without its nets. */
 static void build_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q) {
   const psplit_i_instance *instance = x->instance;
-  psplit_i_flow_reset(&c->flow);
-  if (psplit_i_flow_node(&c->flow) != SOURCE || psplit_i_flow_node(&c->flow) != SINK)
-    c->failed = true;
+  psplit_i_cut_network_begin(&c->cut);
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
-    if ((c->place[x->free_cluster[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE)
-      c->failed = true;
-  if (c->failed) return;
+    c->place[x->free_cluster[k]] = psplit_i_cut_network_node(&c->cut);
   for (uint32_t k = x->near_off[q]; k < x->near_off[q + 1]; k++)
     c->fan[x->near_net[k]] = PSPLIT_NONE;
   psplit_i_spend(&c->budget, 4 * (uint64_t)(x->free_off[q + 1] - x->free_off[q]) +
@@ -211,12 +191,12 @@ static void cut_groups(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
   int64_t value = 0;
   out->n = 0;
   build_network(x, c, q);
-  if (c->failed) return;
+  if (c->cut.failed) return;
   if (per_time != 0) add_weights(x, c, q, per_time);
   for (uint32_t k = 0; k < n_pins; k++)
     n_groups += k == 0 || c->pins[k] >> 32 != c->pins[k - 1] >> 32;
   const uint32_t stride = n_groups / PSPLIT_I_MAX_STEPS + 1;
-  for (uint32_t k = 0; k < n_pins && !c->failed && !psplit_i_expired(&c->budget);) {
+  for (uint32_t k = 0; k < n_pins && !c->cut.failed && !psplit_i_expired(&c->budget);) {
     uint32_t rank = 0;
     for (uint32_t taken = 0; k < n_pins; k++) {
       const uint32_t here = (uint32_t)(c->pins[k] >> 32);
@@ -224,7 +204,7 @@ static void cut_groups(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
       rank = here;
       add_pin(x, c, q, incoming, (uint32_t)c->pins[k], factor);
     }
-    if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, enough, &c->budget, &value)) c->failed = true;
+    if (!psplit_i_cut_network_raise(&c->cut, enough, &c->budget, &value)) return;
     out->rank[out->n] = rank;
     out->value[out->n++] = value;
   }
@@ -238,10 +218,11 @@ typedef struct downset {
 static bool pays(const psplit_i_weight_axis_build *x, const cutter *c, uint32_t q, uint32_t e,
                  bool *out_behind) {
   const uint32_t first = x->instance->net_off[e], end = x->instance->net_off[e + 1];
-  const bool home = c->side[place_of(x, c, q, x->instance->net_pin[first])];
+  const bool *side = c->cut.reached.items,
+             home = side[place_of(x, c, q, x->instance->net_pin[first])];
   bool in = false, outside = false;
   for (uint32_t k = first + 1; k < end; k++)
-    *(c->side[place_of(x, c, q, x->instance->net_pin[k])] ? &in : &outside) = true;
+    *(side[place_of(x, c, q, x->instance->net_pin[k])] ? &in : &outside) = true;
   *out_behind = !home && in && !x->instance->net_forward[e];
   return home && outside;
 }
@@ -249,14 +230,11 @@ static bool pays(const psplit_i_weight_axis_build *x, const cutter *c, uint32_t 
 static downset last_downset(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
                             bool incoming, uint32_t n_pins) {
   downset d = {(double)x->weight_in[q], 0};
-  if (!psplit_i_vec_reserve(&c->sides, c->flow.head.n)) c->failed = true;
-  if (c->failed) return d;
-  c->side = c->sides.items;
-  if (!psplit_i_flow_side(&c->flow, SOURCE, c->side)) c->failed = true;
+  if (!psplit_i_cut_network_sides(&c->cut)) return d;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
-    if (c->side[c->place[x->free_cluster[k]]])
+    if (c->cut.reached.items[c->place[x->free_cluster[k]]])
       d.weight += (double)x->automaton->omega[x->free_cluster[k]];
-  for (uint32_t k = 0; k < n_pins && !c->failed; k++) {
+  for (uint32_t k = 0; k < n_pins; k++) {
     const uint32_t pin = (uint32_t)c->pins[k], e = x->net_of_pin[pin];
     bool behind;
     if (pin > x->instance->net_off[e] && c->fan[e] == PSPLIT_NONE) continue; /* counted */
@@ -264,7 +242,7 @@ static downset last_downset(const psplit_i_weight_axis_build *x, cutter *c, uint
     if (pays(x, c, q, e, &behind)) d.cost += (double)(incoming ? x->cost_in : x->cost_out)[e];
     if (behind && !x->instance->overlap) d.cost += (double)(incoming ? x->cost_out : x->cost_in)[e];
   }
-  psplit_i_spend(&c->budget, c->flow.arcs.n);
+  psplit_i_spend(&c->budget, c->cut.flow.arcs.n);
   return d;
 }
 
@@ -289,7 +267,7 @@ static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
 static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
                   uint32_t n_pins, groups *best) {
   const double low = (double)x->out->low[q], high = (double)x->out->high[q];
-  if (c->failed || best->n == 0 || best->value[best->n - 1] > x->limit) return;
+  if (c->cut.failed || best->n == 0 || best->value[best->n - 1] > x->limit) return;
   if (psplit_i_expired(&c->budget)) return;
   int64_t free_weight = 0;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
@@ -301,9 +279,10 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
   downset near = first, far = {0, 0};
   bool known = false; /* far */
   int64_t per_time = light ? ONE / 8 : -ONE / 8;
-  for (int k = 0; k < MULTIPLIERS && !c->failed && !psplit_i_expired(&c->budget); k++) {
+  for (int k = 0; k < MULTIPLIERS && !c->cut.failed && !psplit_i_expired(&c->budget); k++) {
     weigh_once(x, c, q, incoming, n_pins, per_time, free_weight, best);
-    if (c->failed || best->value[best->n - 1] > x->limit || psplit_i_expired(&c->budget)) return;
+    if (c->cut.failed || best->value[best->n - 1] > x->limit || psplit_i_expired(&c->budget))
+      return;
     const downset now = last_downset(x, c, q, incoming, n_pins);
     const bool is_near = light ? now.weight < target : now.weight > target;
     if (is_near) {
@@ -366,7 +345,7 @@ static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
     last->n_pins = n_pins;
     memcpy(last->pins, c->pins, n_pins * sizeof *c->pins);
     last->n_steps = cut_network(x, c, q, incoming, n_pins, last->steps);
-    if (c->failed) return;
+    if (c->cut.failed) return;
     last->run = psplit_i_expired(&c->budget) ? PSPLIT_NONE : x->run[q];
     last->spent = c->budget.spent - before;
   }
@@ -397,8 +376,7 @@ static bool cutter_init(cutter *c, const psplit_i_instance *instance) {
 }
 
 static void cutter_fini(cutter *c) {
-  psplit_i_flow_fini(&c->flow);
-  psplit_i_vec_fini(&c->sides);
+  psplit_i_cut_network_fini(&c->cut);
   free(c->place);
   free(c->fan);
   free(c->pins);
@@ -438,8 +416,8 @@ static void cut_one(void *with, size_t i, int thread) {
   /* A bucket without crossings bounds less, but holds. */
   c->budget = psplit_i_budget_share(b->x->budget, BATCH);
   const bool may = !psplit_i_expired(&c->budget);
-  if (may && !c->failed) cut_bucket(b->x, c, q, true);
-  if (may && !c->failed) cut_bucket(b->x, c, q, false);
+  if (may && !c->cut.failed) cut_bucket(b->x, c, q, true);
+  if (may && !c->cut.failed) cut_bucket(b->x, c, q, false);
   b->spent[q - b->first] = c->budget.spent;
 }
 
@@ -483,7 +461,7 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
     for (uint32_t q = first; q < end; q++) psplit_i_spend(x->budget, b.spent[q - first]);
   }
   for (int t = 0; t < n_threads; t++) {
-    failed |= b.cutters[t].failed;
+    failed |= b.cutters[t].cut.failed;
     cutter_fini(&b.cutters[t]);
   }
   free(b.cutters);

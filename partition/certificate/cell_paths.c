@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cells.h"
-#include "flow.h"
+#include "cut_network.h"
 
-enum { SOURCE = 0, SINK = 1, MAX_PATHS = 64 };
+enum { SOURCE = PSPLIT_I_SOURCE, SINK = PSPLIT_I_SINK, MAX_PATHS = 64 };
 
 /* What a pair of arcs stands for: a consumer that gets a tensor, or nothing. */
 typedef struct meaning {
@@ -17,16 +17,16 @@ typedef struct meaning {
 typedef struct network {
   const psplit_i_cells *cells;
   const psplit_i_cell *cell;
-  psplit_i_flow flow;
+  psplit_i_cut_network cut;
   PSPLIT_VEC(meaning) meanings; /* by arc / 2 */
   uint32_t *place;              /* [n] */
-  bool failed;
 } network;
 
 static void add_arc(network *x, uint32_t from, uint32_t to, int64_t cap, meaning what) {
-  if (to == SOURCE || from == SINK || from == to) return;
-  x->failed |=
-    !psplit_i_flow_arc_add(&x->flow, from, to, cap) || !psplit_i_vec_push(&x->meanings, what);
+  psplit_i_cut_network_arc(&x->cut, from, to, cap);
+  /* Of what can never cost anything the network makes no arcs. */
+  if (x->meanings.n < x->cut.flow.arcs.n / 2 && !psplit_i_vec_push(&x->meanings, what))
+    x->cut.failed = true;
 }
 
 static void add_net(network *x, uint32_t e, int64_t cap) {
@@ -41,11 +41,7 @@ static void add_net(network *x, uint32_t e, int64_t cap) {
   }
   /* What crosses for certain is counted without a path. */
   if (cap <= 0 || producer == SINK || !leads || (producer == SOURCE && crosses)) return;
-  const uint32_t fan = psplit_i_flow_node(&x->flow);
-  if (fan == PSPLIT_NONE) {
-    x->failed = true;
-    return;
-  }
+  const uint32_t fan = psplit_i_cut_network_node(&x->cut);
   add_arc(x, producer, fan, cap, none);
   for (uint32_t k = first + 1; k < end; k++)
     add_arc(x, fan, x->place[instance->net_pin[k]], PSPLIT_I_INF,
@@ -54,24 +50,21 @@ static void add_net(network *x, uint32_t e, int64_t cap) {
 
 static void build(network *x, const int64_t *cost) {
   const psplit_i_instance *instance = x->cells->instance;
-  psplit_i_flow_reset(&x->flow);
+  psplit_i_cut_network_begin(&x->cut);
   x->meanings.n = 0;
-  x->failed |= psplit_i_flow_node(&x->flow) != SOURCE || psplit_i_flow_node(&x->flow) != SINK;
-  for (uint32_t i = 0; i < instance->n && !x->failed; i++) {
+  for (uint32_t i = 0; i < instance->n && !x->cut.failed; i++)
     x->place[i] = psplit_i_holds(x->cell->in, i)    ? SOURCE
                   : psplit_i_holds(x->cell->out, i) ? SINK
-                                                    : psplit_i_flow_node(&x->flow);
-    x->failed |= x->place[i] == PSPLIT_NONE;
-  }
-  for (uint32_t i = 0; i < instance->n && !x->failed; i++)
+                                                    : psplit_i_cut_network_node(&x->cut);
+  for (uint32_t i = 0; i < instance->n && !x->cut.failed; i++)
     for (uint32_t k = instance->pred_off[i]; x->place[i] > SINK && k < instance->pred_off[i + 1];
          k++)
       add_arc(x, x->place[i], x->place[instance->pred[k]], PSPLIT_I_INF,
               (meaning){PSPLIT_NONE, PSPLIT_NONE});
-  for (uint32_t e = 0; e < instance->n_nets && !x->failed; e++) add_net(x, e, cost[e]);
+  for (uint32_t e = 0; e < instance->n_nets && !x->cut.failed; e++) add_net(x, e, cost[e]);
 }
 
-static int64_t *flow_on(network *x, uint32_t arc) { return &x->flow.arcs.items[arc ^ 1].cap; }
+static int64_t *flow_on(network *x, uint32_t arc) { return &x->cut.flow.arcs.items[arc ^ 1].cap; }
 
 /* Takes `amount` off the arcs of a walk from depth `from` on. */
 static void take_off(network *x, const uint32_t *walk, uint32_t from, uint32_t to, int64_t amount) {
@@ -88,14 +81,15 @@ static int64_t least_on(network *x, const uint32_t *walk, uint32_t from, uint32_
 /* A walk along the flow from source to sink, in walk[nodes]; its length, 0 where there is none.
  * Circles on the way are dropped. at[nodes]: where the walk met a node, NONE. */
 static uint32_t find_walk(network *x, uint32_t *walk, uint32_t *at) {
+  const psplit_i_flow *flow = &x->cut.flow;
   uint32_t depth = 0, v = SOURCE;
-  memset(at, 0xff, x->flow.head.n * sizeof *at);
+  memset(at, 0xff, flow->head.n * sizeof *at);
   at[SOURCE] = 0;
   while (v != SINK) {
-    uint32_t a = x->flow.head.items[v];
-    while (a && ((a - 1) % 2 || *flow_on(x, a - 1) <= 0)) a = x->flow.arcs.items[a - 1].next;
+    uint32_t a = flow->head.items[v];
+    while (a && ((a - 1) % 2 || *flow_on(x, a - 1) <= 0)) a = flow->arcs.items[a - 1].next;
     if (!a) return 0;
-    const uint32_t to = x->flow.arcs.items[a - 1].to;
+    const uint32_t to = flow->arcs.items[a - 1].to;
     walk[depth++] = a - 1;
     if (at[to] == PSPLIT_NONE) {
       at[to] = depth;
@@ -104,7 +98,7 @@ static uint32_t find_walk(network *x, uint32_t *walk, uint32_t *at) {
     }
     const uint32_t from = at[to]; /* a circle */
     take_off(x, walk, from, depth, least_on(x, walk, from, depth));
-    for (uint32_t k = from; k + 1 < depth; k++) at[x->flow.arcs.items[walk[k]].to] = PSPLIT_NONE;
+    for (uint32_t k = from; k + 1 < depth; k++) at[flow->arcs.items[walk[k]].to] = PSPLIT_NONE;
     depth = from;
     v = to;
   }
@@ -131,7 +125,7 @@ static bool add_path(network *x, psplit_i_cells *c, const uint32_t *walk, uint32
 }
 
 static bool take_apart(network *x, psplit_i_cells *c, psplit_i_path **out, uint32_t *out_n) {
-  const size_t n = x->flow.head.n;
+  const size_t n = x->cut.flow.head.n;
   uint32_t *walk = malloc(2 * (n + 1) * sizeof *walk);
   uint32_t *at = walk ? walk + n + 1 : NULL;
   psplit_i_path paths[MAX_PATHS];
@@ -162,11 +156,11 @@ psplit_code psplit_i_cell_paths_find(psplit_i_cells *c, psplit_i_cell *cell, int
   for (int sends = 0; sends < 2 && ok; sends++) {
     int64_t value = 0;
     build(&x, sends ? c->least_send : c->least_recv);
-    ok = !x.failed && psplit_i_flow_run(&x.flow, SOURCE, SINK, enough, budget, &value);
-    psplit_i_spend(budget, x.flow.arcs.n);
+    ok = psplit_i_cut_network_raise(&x.cut, enough, budget, &value);
+    psplit_i_spend(budget, x.cut.flow.arcs.n);
     if (ok && value > 0) ok = take_apart(&x, c, &cell->paths[sends], &cell->n_paths[sends]);
   }
-  psplit_i_flow_fini(&x.flow);
+  psplit_i_cut_network_fini(&x.cut);
   psplit_i_vec_fini(&x.meanings);
   free(x.place);
   return ok ? PSPLIT_OK : PSPLIT_NOMEM;

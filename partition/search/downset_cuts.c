@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cut_network.h"
 #include "downset_cuts.h"
-#include "flow.h"
 #include "problem.h"
 
 enum {
-  SOURCE = 0,
-  SINK = 1,
+  SOURCE = PSPLIT_I_SOURCE,
+  SINK = PSPLIT_I_SINK,
   N_ENDS = 2,
   WHOLE_STEPS = 5,  /* minimum cuts for a part of all work */
   WINDOW_DEPTH = 4, /* halvings of a window's hull */
@@ -28,7 +28,7 @@ typedef struct cutter {
   psplit_i_budget *budget;
   psplit_i_downsets *set;
   psplit_i_arena arena;
-  psplit_i_flow flow;
+  psplit_i_cut_network network; /* its last sides are the downset that is taken */
   const uint32_t *order;
   uint32_t a, b; /* places of free clusters: from a on, before b */
   uint32_t *at;  /* [n] place of a cluster */
@@ -37,7 +37,6 @@ typedef struct cutter {
   uint32_t *seen; /* [n_nets] */
   uint32_t n_seen;
   uint64_t *bits; /* [words] */
-  PSPLIT_VEC(bool) side;
 } cutter;
 
 /* What a downset holds of the free clusters' work, and what crosses it of their nets. */
@@ -66,8 +65,7 @@ static psplit_code cutter_init(cutter *c) {
 }
 
 static void cutter_fini(cutter *c) {
-  psplit_i_flow_fini(&c->flow);
-  psplit_i_vec_fini(&c->side);
+  psplit_i_cut_network_fini(&c->network);
   psplit_i_arena_fini(&c->arena);
 }
 
@@ -76,7 +74,11 @@ static uint32_t node_of(const cutter *c, uint32_t cluster) {
   return at < c->a ? SOURCE : at >= c->b ? SINK : N_ENDS + at - c->a;
 }
 
-static bool add_net(cutter *c, uint32_t e, int64_t scale) {
+static void arc(cutter *c, uint32_t from, uint32_t to, int64_t cap) {
+  psplit_i_cut_network_arc(&c->network, from, to, cap);
+}
+
+static void add_net(cutter *c, uint32_t e, int64_t scale) {
   const uint32_t *pins = c->instance->net_pin + c->instance->net_off[e];
   const uint32_t n_pins = c->instance->net_off[e + 1] - c->instance->net_off[e];
   const uint32_t from = node_of(c, pins[0]);
@@ -84,30 +86,24 @@ static bool add_net(cutter *c, uint32_t e, int64_t scale) {
   bool leaves = false;
   for (uint32_t k = 1; k < n_pins; k++) leaves |= c->at[pins[k]] >= c->b;
   psplit_i_spend(c->budget, 2 * (uint64_t)n_pins);
-  if (leaves || cap == 0)
-    return from == SOURCE || cap == 0 || psplit_i_flow_arc_add(&c->flow, from, SINK, cap);
-  const uint32_t fan = psplit_i_flow_node(&c->flow);
-  if (fan == PSPLIT_NONE || !psplit_i_flow_arc_add(&c->flow, from, fan, cap)) return false;
-  for (uint32_t k = 1; k < n_pins; k++)
-    if (c->at[pins[k]] >= c->a &&
-        !psplit_i_flow_arc_add(&c->flow, fan, node_of(c, pins[k]), PSPLIT_I_INF))
-      return false;
-  return true;
+  if (cap == 0 || (leaves && from == SOURCE)) return; /* paid whatever is cut, or by none */
+  if (leaves) {
+    arc(c, from, SINK, cap);
+    return;
+  }
+  const uint32_t fan = psplit_i_cut_network_node(&c->network);
+  arc(c, from, fan, cap);
+  for (uint32_t k = 1; k < n_pins; k++) arc(c, fan, node_of(c, pins[k]), PSPLIT_I_INF);
 }
 
 /* The price of a free cluster's work, and what must be inside with it. */
-static bool add_cluster(cutter *c, uint32_t i, int64_t price) {
+static void add_cluster(cutter *c, uint32_t i, int64_t price) {
   const psplit_i_instance *instance = c->instance;
   const uint32_t here = node_of(c, i);
   const int64_t all = psplit_i_sat_mul_i64(c->automaton->omega[i], llabs(price));
-  if (all > 0 &&
-      !psplit_i_flow_arc_add(&c->flow, price > 0 ? SOURCE : here, price > 0 ? here : SINK, all))
-    return false;
+  arc(c, price > 0 ? SOURCE : here, price > 0 ? here : SINK, all);
   for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
-    if (c->at[instance->pred[l]] >= c->a &&
-        !psplit_i_flow_arc_add(&c->flow, here, node_of(c, instance->pred[l]), PSPLIT_I_INF))
-      return false;
-  return true;
+    arc(c, here, node_of(c, instance->pred[l]), PSPLIT_I_INF);
 }
 
 /* Whether a net is met for the first time since n_seen grew. */
@@ -118,20 +114,17 @@ static bool first_met(cutter *c, uint32_t e) {
 }
 
 /* The network of the free clusters: crossings count `scale` times, and work has a price. */
-static bool make(cutter *c, int64_t scale, int64_t price) {
+static void make(cutter *c, int64_t scale, int64_t price) {
   const psplit_i_instance *instance = c->instance;
-  psplit_i_flow_reset(&c->flow);
+  psplit_i_cut_network_begin(&c->network);
   c->n_seen++;
-  for (uint32_t i = 0; i < N_ENDS + c->b - c->a; i++)
-    if (psplit_i_flow_node(&c->flow) == PSPLIT_NONE) return false;
+  for (uint32_t k = c->a; k < c->b; k++) (void)psplit_i_cut_network_node(&c->network);
   for (uint32_t k = c->a; k < c->b; k++) {
     const uint32_t i = c->order[k];
-    if (!add_cluster(c, i, price)) return false;
+    add_cluster(c, i, price);
     for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
-      if (first_met(c, instance->inc[l] >> 1) && !add_net(c, instance->inc[l] >> 1, scale))
-        return false;
+      if (first_met(c, instance->inc[l] >> 1)) add_net(c, instance->inc[l] >> 1, scale);
   }
-  return true;
 }
 
 static bool crosses(const cutter *c, uint32_t e) {
@@ -143,14 +136,14 @@ static bool crosses(const cutter *c, uint32_t e) {
   return false;
 }
 
-/* Adds the downset of c->side to the set, and measures it. */
+/* Adds the source's side of the network to the set, and measures it. */
 static bool take(cutter *c, corner *out) {
   const psplit_i_instance *instance = c->instance;
   *out = (corner){0};
   memset(c->bits, 0, c->set->words * sizeof *c->bits);
   for (uint32_t k = 0; k < c->b; k++) {
     const uint32_t i = c->order[k];
-    if (k >= c->a && !c->side.items[N_ENDS + k - c->a]) continue;
+    if (k >= c->a && !c->network.reached.items[N_ENDS + k - c->a]) continue;
     c->bits[i / 64] |= UINT64_C(1) << (i % 64);
     if (k >= c->a) out->work += c->automaton->omega[i];
   }
@@ -182,13 +175,9 @@ static bool cut(cutter *c, const corner *low, const corner *high, corner *out, b
   /* Nearly the slope, where a cut could reach what keeps downsets downsets. */
   for (; too_large(c, scale, price); scale /= 2) price /= 2;
   if (scale == 0) return true;
-  if (!make(c, scale, price)) return false;
-  c->side.n = 0;
-  if (!psplit_i_vec_reserve(&c->side, c->flow.head.n) ||
-      !psplit_i_flow_run(&c->flow, SOURCE, SINK, PSPLIT_I_INF, c->budget, &value))
-    return false;
-  if (psplit_i_expired(c->budget)) return true;
-  if (!psplit_i_flow_side(&c->flow, SOURCE, c->side.items) || !take(c, out)) return false;
+  make(c, scale, price);
+  if (!psplit_i_cut_network_run(&c->network, c->budget, &value)) return !c->network.failed;
+  if (!take(c, out)) return false;
   const double line = (double)(out->cut - low->cut) * (double)(high->work - low->work) -
                       (double)(out->work - low->work) * (double)(high->cut - low->cut);
   *out_below = line < 0; /* perhaps at a corner's own work, of clusters without any */
@@ -198,9 +187,9 @@ static bool cut(cutter *c, const corner *low, const corner *high, corner *out, b
 /* All free clusters, or none of them. */
 static bool take_end(cutter *c, bool all, corner *out) {
   const size_t n = N_ENDS + c->b - c->a;
-  c->side.n = 0;
-  if (!psplit_i_vec_reserve(&c->side, n)) return false;
-  memset(c->side.items, all, n * sizeof *c->side.items);
+  c->network.reached.n = 0;
+  if (!psplit_i_vec_reserve(&c->network.reached, n)) return false;
+  memset(c->network.reached.items, all, n * sizeof *c->network.reached.items);
   return take(c, out);
 }
 
