@@ -10,7 +10,7 @@
 typedef PSPLIT_VEC(psplit_i_payload) psplit_i_payloads;
 
 /* Appends the canonical form of the field `span` of `model` to `out`, and the payloads met to
- * `payloads`. Errors: MALFORMED, NOMEM. */
+ * `payloads`. Errors: NOMEM; INTERNAL (the model is not one that was scanned). */
 PSPLIT_MUST_USE psplit_code psplit_i_canonical_span(const psplit_model *model,
                                                     const ProtobufCMessageDescriptor *owner,
                                                     const psplit_i_span *span, psplit_i_text *out,

@@ -182,11 +182,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_prove(psplit_i_proof *p, const char *direct
  * inputs, outputs, the number of nodes, else the name. */
 void psplit_i_tell_whole(psplit_i_proof *p);
 
-/* That the one file `path` is p->model. */
+/* That the one file `path` is p->model. Errors: as psplit_verify. */
 PSPLIT_MUST_USE psplit_code psplit_i_prove_file(psplit_i_proof *p, const char *path,
                                                 const psplit_verify_options *options);
 
-/* Makes a file of `directory` the stage at hand. */
+/* Makes a file of `directory` the stage at hand, which is to be closed after a failure, too.
+ * Errors: those of psplit_model_open. */
 PSPLIT_MUST_USE psplit_code psplit_i_open_part(psplit_i_proof *p, const char *directory,
                                                const char *file,
                                                const psplit_verify_options *options);
@@ -198,7 +199,8 @@ bool psplit_i_may_vary(const psplit_i_node *node);
 
 /* After all stages: every node, output and initializer of the model was seen, nodes as often as the
  * manifest says, and copies agree. Transfers need no look: each row of a port was found to be
- * joined by a node with the tag of its transfer, and each transfer to have a row at both ends. */
+ * joined by a node with the tag of its transfer, and each transfer to have a row at both ends.
+ * Errors: MISMATCH, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_coverage(psplit_i_proof *p);
 
 /* --- stages that train; without a rim nothing is trained, and there are no rim nodes --- */
@@ -206,14 +208,16 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_coverage(psplit_i_proof *p);
 bool psplit_i_is_trained(const psplit_i_proof *p, const char *name);
 /* A node that gives the shape of a value, for the backward pass. */
 bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node);
-/* A trained weight that the stage holds: an input too, and only where weights have defaults. */
+/* A trained weight that the stage holds: an input too, and only where weights have defaults.
+ * Errors: MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_first_value(psplit_i_proof *p,
                                                        const psplit_i_value *part);
-/* A trained weight as an input that the model does not list. */
+/* A trained weight as an input that the model does not list. Errors: MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position);
-/* Outputs that are there for the stash, behind the others. */
+/* Outputs that are there for the stash, behind the others. Errors: MISMATCH, NOMEM, UNSUPPORTED (a
+ * value of unknown type). */
 PSPLIT_MUST_USE psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position);
-/* What the manifest keeps of the stage is there, and is what it is called. */
+/* What the manifest keeps of the stage is there, and is what it is called. Errors: MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_stash(psplit_i_proof *p);
 
 /* What the user calls a stage of the proof. */
@@ -221,27 +225,30 @@ static inline uint32_t psplit_i_called(const psplit_i_proof *p, uint32_t stage) 
   return p->called ? p->called[stage] : stage;
 }
 
+/* Fails: what is to be equal differs, as the text says. Stages in it are psplit_i_called. */
 #define PSPLIT_I_DIFFERS(p, ...) psplit_i_fail((p)->diag, PSPLIT_MISMATCH, __VA_ARGS__)
 
-/* Fills the tables over the manifest; what stands twice in it is a MISMATCH. */
+/* Fills the tables over the manifest. Errors: MISMATCH (something stands twice in it), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_tables_init(psplit_i_proof *p);
 
 /* Compares the whole-th `field` of the model's graph with the part-th of the stage's. Raw tensor
- * data is noted in `pairs` under `name`, to be compared later. Errors: INTERNAL, NOMEM. */
+ * data is noted in `pairs` under `name`, to be compared later. Errors: CANCELLED, those of
+ * psplit_i_canonical_span. */
 PSPLIT_MUST_USE psplit_code psplit_i_compare(psplit_i_proof *p, uint32_t field, uint32_t whole,
                                              uint32_t part, const char *name, bool *out_equal);
 
 /* All that a stage takes over from the model as it is: fields of the model and of its graph, opset
- * imports and functions; boundary functions may come on top. */
+ * imports and functions; boundary functions may come on top. Errors: MISMATCH, those of
+ * psplit_i_compare. */
 PSPLIT_MUST_USE psplit_code psplit_i_compare_rest(psplit_i_proof *p);
 
-/* Where the graph's inputs, outputs and annotations stand. */
+/* Where the graph's inputs, outputs and annotations stand. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_field_spans_init(const psplit_model *model,
                                                       psplit_i_arena *arena, psplit_diag *diag,
                                                       psplit_i_field_spans *out);
 
 /* A 128-bit hash of the canonical form of node `node` of `model`; raw tensor data does not count.
- */
+ * Errors: those of psplit_i_canonical_span. */
 PSPLIT_MUST_USE psplit_code psplit_i_node_hash(psplit_i_proof *p, const psplit_model *model,
                                                uint32_t node, uint64_t out[2]);
 
@@ -252,34 +259,42 @@ bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index);
  * that the model itself has is a node like any other. */
 bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_i_node *node);
 
-/* A boundary node of the stage is a transfer of the manifest, and the only node for it. */
+/* A boundary node of the stage is a transfer of the manifest, and the only node for it. Errors:
+ * MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t node);
 
-/* What the manifest says of the model and of the transfers, before any stage is looked at. */
+/* What the manifest says of the model and of the transfers, before any stage is looked at. Errors:
+ * MISMATCH, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_manifest(psplit_i_proof *p);
 
-/* An input or output as the manifest gives it, against the model's declaration. */
+/* An input or output as the manifest gives it, against the model's declaration. Errors: MISMATCH.
+ */
 PSPLIT_MUST_USE psplit_code psplit_i_check_declared(psplit_i_proof *p,
                                                     const psplit_i_manifest_value *value,
                                                     const Onnx__TypeProto *type);
 
 /* The type of a port that transfer t goes through claims no more than what is known of the model's
- * value. */
+ * value. Errors: MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t,
                                                       const Onnx__TypeProto *type);
 
-/* The manifest's shape and bytes of transfer t, against the port that receives it. */
+/* The manifest's shape and bytes of transfer t, against the port that receives it. Errors:
+ * MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_transfer_shape(psplit_i_proof *p, uint32_t t,
                                                           const Onnx__TypeProto *type);
 
 /* `inlined` is the proof's model with those Ifs replaced that the manifest lists, and nothing else.
- */
+ * Errors: MISMATCH, IO (the file changed), NOMEM, MALFORMED. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inlined);
 
+/* Ports of the stage at hand: each is a row of the manifest, and is what it carries. Errors:
+ * MISMATCH, those of psplit_i_compare. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_inputs(psplit_i_proof *p);
 PSPLIT_MUST_USE psplit_code psplit_i_check_outputs(psplit_i_proof *p);
 
-/* Compares every pair; the first that differs, in the order of the list, is the MISMATCH. */
+/* Compares every pair, in parallel; of several failures that of the first in the
+ * order of the list is told, whatever n_threads. Errors: MISMATCH (`stage` and the name of the
+ * pair), IO, CANCELLED, NOMEM. O(bytes of the pairs). */
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_compare(const psplit_model *whole,
                                                    const psplit_model *part, uint32_t stage,
                                                    const psplit_i_pairs *pairs, uint32_t n_threads,

@@ -117,44 +117,55 @@ void psplit_i_learner_take(psplit_i_learner *learner, uint32_t wire, psplit_i_bu
 /* Fills a bundle for `wire` after a piece, or with weights. */
 void psplit_i_learner_give(const psplit_i_learner *learner, uint32_t wire, psplit_i_bundle *bundle);
 
-/* Reads the data of micro-batch m of `step`; of PSPLIT_I_SET_EVAL m is 0. */
+/* Reads the data of micro-batch m of `step`; of PSPLIT_I_SET_EVAL m is 0. Errors: those of
+ * psplit_i_feeding_get. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_feed(psplit_i_learner *learner, psplit_i_feed_set set,
                                                   uint64_t step, uint32_t m, psplit_diag *diag);
 /* Its forward piece; *out_loss, where the loss arises here, else 0. Of PSPLIT_I_SET_EVAL nothing is
- * kept. psplit_i_learner_drop_results is for after what was given. */
+ * kept. psplit_i_learner_drop_results is for after what was given. Errors: those of
+ * psplit_i_session_run, of perturbed weights those of psplit_i_tensor_make; UNSUPPORTED (the loss
+ * is no number), INTERNAL (no tensor came for an input), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_forward(psplit_i_learner *learner,
                                                      psplit_i_feed_set set, uint32_t m,
                                                      psplit_diag *diag, double *out_loss);
 /* Its backward piece, and behind it, at once or later, that of the gradients of weights which are
- * apart; where none are, it is empty, and to be called all the same. */
+ * apart; where none are, it is empty, and to be called all the same. Errors of both: as of the
+ * forward piece, but for the loss. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_backward(psplit_i_learner *learner, uint32_t m,
                                                       psplit_diag *diag);
 PSPLIT_MUST_USE psplit_code psplit_i_learner_weight_gradients(psplit_i_learner *learner, uint32_t m,
                                                               psplit_diag *diag);
 void psplit_i_learner_drop_results(psplit_i_learner *learner);
 
-/* Of all replicas: gradients of each owned weight, made where there is none; adds to them what came
- * by `wire` from another replica. Errors: NOMEM. */
+/* Zeros for those gradients of owned weights that there are none of yet, so that replicas can add
+ * theirs. Errors: those of psplit_i_learner_zeros. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_fill_sums(psplit_i_learner *learner,
                                                        psplit_diag *diag);
+/* Adds to them what came by `wire` from another replica. Errors: INVALID (shapes differ),
+ * UNSUPPORTED (a type that is not added), those of psplit_i_tensor_look. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_add(psplit_i_learner *learner, uint32_t wire,
                                                  const psplit_i_bundle *bundle, psplit_diag *diag);
 
 /* Sums of squares, in float64, of the gradients of the weights that this stage updates, to
- * out[weights]; others stay. All their parts have been taken. */
+ * out[weights]; others stay. All their parts have been taken. Errors: INVALID (parts differ in
+ * size), UNSUPPORTED (no floating point), INTERNAL (a part has not come),
+ * NOMEM, those of psplit_i_tensor_look. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_squares(const psplit_i_learner *learner,
                                                      psplit_diag *diag, double *out);
-/* Moves the weights; `update` counts from 1. The sums are to be dropped after it. */
+/* Moves the weights; `update` counts from 1. The sums are to be dropped after it. Errors: those of
+ * psplit_i_session_run and psplit_i_tensor_make, INVALID (too many scalars). */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_update(psplit_i_learner *learner, double rate,
                                                     double scale, int64_t update,
                                                     psplit_diag *diag);
-/* Before a step: keeps what micro-batches move, states; and behind it, in their place again. */
+/* Before a step: keeps what micro-batches move, states; and behind it, in their place again.
+ * Errors: those of psplit_i_learner_zeros. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_keep(psplit_i_learner *learner, psplit_diag *diag);
 void psplit_i_learner_put_back(psplit_i_learner *learner);
 /* The next step begins from zero. */
 void psplit_i_learner_drop_sums(psplit_i_learner *learner);
 
-/* Zeros of the type and shape of `like`. */
+/* Zeros of the type and shape of `like`, for the caller to release. Errors: those of
+ * psplit_i_tensor_make. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_zeros(const psplit_i_ort *ort,
                                                    const psplit_i_tensor *like, psplit_diag *diag,
                                                    psplit_i_tensor **out);

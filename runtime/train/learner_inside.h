@@ -30,7 +30,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_nothing_gives(const psplit_i_learner *l, co
  * itself or the files), those of psplit_i_session_open. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_open_files(psplit_i_learner *l, psplit_diag *diag);
 
-/* Runs the file that gives the first weights, once, and closes it; where there is none, nothing. */
+/* Runs the file that gives the first weights, once, and closes it; where there is none, nothing.
+ * Errors: those of psplit_i_session_open and psplit_i_session_run, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_first_weights(psplit_i_learner *l, psplit_diag *diag);
 
 #endif
