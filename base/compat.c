@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "hash.h"
+#include "scratch_directory.h"
 
 #ifdef __linux__
 #include <linux/openat2.h>
@@ -102,10 +103,8 @@ static int unnamed_file(void) {
   const int fd = memfd_create("psplit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd >= 0 || errno != ENOSYS) return fd;
 #endif
-  const char *folder = getenv("TMPDIR");
   char path[4096];
-  const int n =
-    snprintf(path, sizeof path, "%s/psplit-XXXXXX", folder && *folder ? folder : "/tmp");
+  const int n = snprintf(path, sizeof path, "%s/psplit-XXXXXX", psplit_i_scratch_place());
   if (n < 0 || (size_t)n >= sizeof path) {
     errno = ENAMETOOLONG;
     return -1;

@@ -13,7 +13,7 @@
 int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks);
 
 /* A descriptor of an unnamed file that holds a copy of `bytes`[n] and does not change any more; -1
- * with errno. It is in memory where the system can, else in TMPDIR or /tmp. */
+ * with errno. It is in memory where the system can, else in psplit_i_scratch_place(). */
 int psplit_i_memory_file(const void *bytes, size_t n);
 
 /* Fills `out` with numbers that a file's author cannot foresee. Not for cryptography. */

@@ -50,11 +50,32 @@ struct measure {
   known *known;
   size_t n_known;
   uint64_t n_asked;
-  char scratch[64], stages[80];
+  char *scratch; /* directory; NULL: none was made */
+  char *stages;  /* the split at hand, in it */
 #if PSPLIT_HAS_RUNTIME
   psplit_onnxruntime *ort;
 #endif
 };
+
+static psplit_code make_scratch(measure *m, psplit_diag *diag) {
+  const char *where = getenv("TMPDIR");
+  if (!where || !*where) where = "/tmp";
+  const size_t bytes = strlen(where) + sizeof "/psplit-learn-XXXXXX/stages";
+  char *scratch = malloc(bytes);
+  m->stages = malloc(bytes);
+  if (!scratch || !m->stages) {
+    free(scratch);
+    return cli_nomem(diag);
+  }
+  snprintf(scratch, bytes, "%s/psplit-learn-XXXXXX", where);
+  if (!mkdtemp(scratch)) {
+    free(scratch);
+    return psplit_diag_fail(diag, PSPLIT_IO, "no directory can be made under %s", where);
+  }
+  m->scratch = scratch;
+  snprintf(m->stages, bytes, "%s/stages", scratch);
+  return PSPLIT_OK;
+}
 
 psplit_code measure_create(const measure_options *options, psplit_diag *diag, measure **out) {
   if (options->run && !PSPLIT_HAS_RUNTIME)
@@ -67,14 +88,7 @@ psplit_code measure_create(const measure_options *options, psplit_diag *diag, me
 #if PSPLIT_HAS_RUNTIME
   if (options->run) code = ort_library_open(&options->library, diag, &m->ort);
 #endif
-  if (code == PSPLIT_OK && options->run) {
-    snprintf(m->scratch, sizeof m->scratch, "/tmp/psplit-learn-XXXXXX");
-    if (!mkdtemp(m->scratch)) {
-      m->scratch[0] = 0;
-      code = psplit_diag_fail(diag, PSPLIT_IO, "cannot make a directory in /tmp");
-    }
-    snprintf(m->stages, sizeof m->stages, "%s/stages", m->scratch);
-  }
+  if (code == PSPLIT_OK && options->run) code = make_scratch(m, diag);
   if (code == PSPLIT_OK)
     *out = m;
   else
@@ -104,10 +118,12 @@ void measure_destroy(measure *m) {
   }
   free(m->subjects);
   free(m->known);
-  if (m->scratch[0]) {
+  if (m->scratch) {
     remove_stages(m->stages);
     rmdir(m->scratch);
   }
+  free(m->scratch);
+  free(m->stages);
 #if PSPLIT_HAS_RUNTIME
   psplit_onnxruntime_close(m->ort);
 #endif

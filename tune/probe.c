@@ -11,6 +11,7 @@
 #include "intern.h"
 #include "json.h"
 #include "json_put.h"
+#include "scratch_directory.h"
 #include "tune.h"
 
 enum { TAKEN, LEFT, HOST };
@@ -125,26 +126,19 @@ out:
 
 static psplit_code place_copy(prober *p, const psplit_onnxruntime *ort, const psplit_model *model,
                               psplit_diag *diag) {
-  const char *where = getenv("TMPDIR");
   psplit_i_text directory = {0}, file = {0};
   psplit_code code = PSPLIT_OK;
-  bool made = false;
   psplit_emit_options how;
   psplit_emit_options_init(&how);
   how.replace = true;
-  if (!where || !*where) where = "/tmp";
-  psplit_i_text_addf(&directory, "%s/psplit-probe-XXXXXX", where);
-  if (directory.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  made = mkdtemp(directory.bytes) != NULL;
-  if (!made)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "no directory can be made under %s", where));
+  PSPLIT_TRY(psplit_i_scratch_directory("probe", diag, &directory));
   psplit_i_text_addf(&file, "%s/model.onnx", directory.bytes);
   if (file.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_emit_numbered(model, file.bytes, &how, diag));
   PSPLIT_TRY(place(p, ort, file.bytes, diag));
 out:
   if (file.bytes) unlink(file.bytes);
-  if (made) rmdir(directory.bytes);
+  if (directory.bytes) rmdir(directory.bytes);
   psplit_i_text_fini(&file);
   psplit_i_text_fini(&directory);
   return code;

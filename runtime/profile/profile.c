@@ -12,6 +12,7 @@
 #include "hidden_directory.h"
 #include "profile_watch.h"
 #include "queue.h"
+#include "scratch_directory.h"
 
 /* What ONNX Runtime tells of a run: some 300 bytes for each node and micro-batch. */
 static const uint64_t PROFILE_BYTES = UINT64_C(1) << 30;
@@ -182,17 +183,12 @@ out:
 
 psplit_code psplit_i_profile_make_room(psplit_i_profile *profile, psplit_diag *diag) {
   psplit_i_arena_init(&profile->arena, 0);
-  const char *where = getenv("TMPDIR");
-  psplit_i_text_addf(&profile->directory, "%s/psplit-profile-XXXXXX",
-                     where && *where ? where : "/tmp");
-  if (profile->directory.failed) return psplit_i_nomem(diag);
-  if (!mkdtemp(profile->directory.bytes)) {
-    psplit_i_text_fini(&profile->directory);
-    return psplit_i_fail(diag, PSPLIT_IO, "no directory can be made under %s",
-                         where && *where ? where : "/tmp");
-  }
+  psplit_code code = PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_scratch_directory("profile", diag, &profile->directory));
   psplit_i_text_addf(&profile->optimized, "%s/optimized.onnx", profile->directory.bytes);
-  return profile->optimized.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+  if (profile->optimized.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
+out:
+  return code;
 }
 
 /* What the last run was fed. */

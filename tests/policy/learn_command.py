@@ -146,8 +146,13 @@ def measured(model, policy, output, folder):
         print("# measured rewards are left out:", "no onnxruntime-node" if can_run else "built without what runs stages")
         return
     before = set(glob.glob("/tmp/psplit-learn-*"))
-    said = run(learn, model, "-k", "2", "-o", output, "--reward", "measured", "--runs", "4", "--onnxruntime", found[0], *steps)
+    runs = [learn, model, "-k", "2", "-o", output, "--reward", "measured", "--runs", "4", "--onnxruntime", found[0], *steps]
+    said = run(*runs)
     check("measured rewards, with what the splits took", said.returncode == 0 and "splits were run" in said.stdout, said.stderr)
+    nowhere = os.path.join(folder, "nowhere")
+    said = run("env", "TMPDIR=" + nowhere, *runs)
+    check("the splits stand below TMPDIR meanwhile", said.returncode == 3 and "no directory can be made under " + nowhere in said.stderr,
+          said.stderr)
     small = os.path.join(folder, "small.onnx")
     subprocess.run([make_model, small], input=SMALL, check=True, text=True)
     said = run(learn, small, "-k", "2", "-o", output, "--reward", "measured", "--runs", "4", "--onnxruntime", found[0], *steps)
