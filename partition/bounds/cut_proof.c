@@ -206,11 +206,14 @@ psplit_code psplit_i_cut_proof(const psplit_i_pairs *pairs, const psplit_i_multi
   fill(&x, 0);
   const double least = least_eigenvalue(&x, x.m + (size_t)n * n);
   double d = (least < 0 ? -1.25 * least : 0) + LEAST_SHIFT * x.trace / n;
-  for (int k = 0; k < ATTEMPTS && sum > d * n; k++, d *= 2) {
+  for (int k = 0; k < ATTEMPTS && sum > d * n; k++) {
     if (!psplit_i_spend(budget, psplit_i_cut_proof_ops(n, multipliers->n_dims))) break;
     fill(&x, d);
     const double lost = d + x.error + 2 * (n + 2) * DBL_EPSILON * x.trace;
-    if (!decompose(&x)) continue;
+    if (!decompose(&x)) {
+      d *= 2;
+      continue;
+    }
     const double proved = sum - lost * n * (1 + SURELY);
     *out_least = proved > 0 ? proved * (1 - SURELY) : 0;
     break;
