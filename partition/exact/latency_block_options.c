@@ -1,17 +1,12 @@
 /* Ways to cut one block: every cluster left, inside or right of the cut, in topological order, with
  * what each part costs kept as clusters and tensors are added. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "latency_blocks_inside.h"
+#include "latency_block_lists.h"
 
 enum {
   T = PSPLIT_I_BLOCK_TYPES,
   MOST = PSPLIT_I_BLOCK_CLUSTERS,
   INSIDE = PSPLIT_I_BLOCK_INSIDE,
-  GRID = 64, /* parts of a device's memory that options are told apart by */
   STEP_OPS = 8,
-  OPTION_OPS = 1,
   MOST_STEPS = 1 << 18 /* of a pass that only serves splits */
 };
 
@@ -28,21 +23,19 @@ typedef struct sums {
 typedef struct enumeration {
   const psplit_i_instance *instance;
   psplit_i_block *block;
+  psplit_i_block_lists lists; /* the block's */
   psplit_i_budget *budget;
   uint32_t n_types, n_inside;
   bool sends_to_each;
   bool free[T]; /* pays no communication */
   bool there[T];
-  uint64_t memory[T]; /* UINT64_MAX: no limit */
   int64_t limit;
-  uint64_t n_ops, n_steps, most_steps;
+  uint64_t n_steps, most_steps;
   const psplit_i_block_rest *before, *behind; /* by type; NULL: counts as nothing */
-  bool exact;                                 /* bytes are not rounded */
-  bool failed, gave_up;
+  bool gave_up;
   uint8_t part[MOST];
   int64_t end[MOST][T]; /* of a cluster inside, if it is of the type: a bound on when it ends */
   uint32_t *count; /* [n_nets * (INSIDE + 2)] consumers by part; of part 0: parts that receive */
-  uint32_t *cell;  /* [lists * (GRID + 1)^2] 1 + the option with these bytes, rounded */
 } enumeration;
 
 static int64_t send_of(const enumeration *x, uint32_t t, uint32_t e) {
@@ -169,89 +162,17 @@ static void place(enumeration *x, uint32_t cluster, uint32_t part, sums *s) {
 static int64_t rest_of(const enumeration *x, const psplit_i_block_rest *rest, uint32_t t,
                        uint64_t bytes) {
   if (t >= x->n_types || !rest) return 0;
-  if (x->memory[t] == UINT64_MAX) bytes = 0;
-  if (bytes > x->memory[t]) return PSPLIT_I_INF;
+  if (x->lists.memory[t] == UINT64_MAX) bytes = 0;
+  if (bytes > x->lists.memory[t]) return PSPLIT_I_INF;
   size_t low = 0, high = rest[t].n;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    if (rest[t].items[middle].bytes <= x->memory[t] - bytes)
+    if (rest[t].items[middle].bytes <= x->lists.memory[t] - bytes)
       low = middle + 1;
     else
       high = middle;
   }
   return low ? rest[t].items[low - 1].cost : PSPLIT_I_INF;
-}
-
-static uint64_t rounded(uint64_t bytes, uint64_t memory, uint32_t *out_cell) {
-  const uint64_t unit = memory / GRID + 1;
-  *out_cell = (uint32_t)(bytes / unit);
-  return bytes / unit * unit;
-}
-
-/* Leaves the table of options as it was. */
-static void forget_cells(enumeration *x) {
-  const uint32_t n = x->n_types;
-  for (size_t list = 0; list < psplit_i_block_n_lists(n); list++) {
-    const uint32_t b = (uint32_t)(list / (psplit_i_block_several(n) + 1) % (n + 1));
-    const uint32_t a = (uint32_t)(list / (psplit_i_block_several(n) + 1) / (n + 1));
-    for (size_t o = 0; o < x->block->list[list].n; o++) {
-      const psplit_i_block_option *option = &x->block->list[list].items[o];
-      uint32_t row = 0, column = 0;
-      if (a < n) (void)rounded(option->left_bytes, x->memory[a], &row);
-      if (b < n) (void)rounded(option->right_bytes, x->memory[b], &column);
-      x->cell[(list * (GRID + 1) + row) * (GRID + 1) + column] = 0;
-    }
-  }
-}
-
-/* Keeps those that no other dominates; O(list). */
-static void keep_exact(enumeration *x, psplit_i_block_options *list,
-                       const psplit_i_block_option *option) {
-  size_t n = 0;
-  x->n_ops += list->n / 4;
-  for (size_t k = 0; k < list->n; k++) {
-    const psplit_i_block_option *o = &list->items[k];
-    if (o->cost <= option->cost && o->left_bytes <= option->left_bytes &&
-        o->right_bytes <= option->right_bytes)
-      return;
-  }
-  for (size_t k = 0; k < list->n; k++) {
-    const psplit_i_block_option *o = &list->items[k];
-    if (o->cost < option->cost || o->left_bytes < option->left_bytes ||
-        o->right_bytes < option->right_bytes)
-      list->items[n++] = *o;
-  }
-  list->n = n;
-  x->failed |= !psplit_i_vec_push(list, *option);
-}
-
-/* Keeps the cheapest of those that hold as much, in parts of the memory. */
-static void keep_rounded(enumeration *x, size_t list, uint32_t a, uint32_t b,
-                         psplit_i_block_option option) {
-  psplit_i_block_options *options = &x->block->list[list];
-  uint32_t row = 0, column = 0;
-  if (a < x->n_types) option.least_left = rounded(option.left_bytes, x->memory[a], &row);
-  if (b < x->n_types) option.least_right = rounded(option.right_bytes, x->memory[b], &column);
-  uint32_t *cell = &x->cell[(list * (GRID + 1) + row) * (GRID + 1) + column];
-  if (*cell == 0) {
-    x->failed |= !psplit_i_vec_push(options, option);
-    *cell = (uint32_t)options->n;
-  } else if (option.cost < options->items[*cell - 1].cost) {
-    options->items[*cell - 1] = option;
-  }
-}
-
-static void keep(enumeration *x, size_t list, uint32_t a, uint32_t b,
-                 psplit_i_block_option option) {
-  x->n_ops += OPTION_OPS;
-  if (a == x->n_types || x->memory[a] == UINT64_MAX) option.left_bytes = 0;
-  if (b == x->n_types || x->memory[b] == UINT64_MAX) option.right_bytes = 0;
-  option.least_left = option.left_bytes;
-  option.least_right = option.right_bytes;
-  if (x->exact)
-    keep_exact(x, &x->block->list[list], &option);
-  else
-    keep_rounded(x, list, a, b, option);
 }
 
 /* The longest chain of stages inside, of types that are the digits of `code`; INF: one does not
@@ -260,7 +181,7 @@ static int64_t chain_of(const enumeration *x, const sums *s, uint32_t code) {
   int64_t end[INSIDE + 1], most = 0;
   for (uint32_t p = x->n_inside; p > 0; p--, code /= x->n_types) {
     const uint32_t t = code % x->n_types;
-    if (!x->there[t] || s->bytes[p] > x->memory[t]) return PSPLIT_I_INF;
+    if (!x->there[t] || s->bytes[p] > x->lists.memory[t]) return PSPLIT_I_INF;
     end[p] = s->time[p][t];
   }
   for (uint32_t p = 1; p <= x->n_inside; p++) {
@@ -284,12 +205,12 @@ static void keep_inside(enumeration *x, const sums *s, uint32_t a, uint32_t b, i
   for (uint32_t code = 0; code < n_codes; code++) {
     option.cost = psplit_i_sum_or_inf(ends, n_inside ? chain_of(x, s, code) : 0);
     if (option.cost < x->limit)
-      keep(x, psplit_i_block_list(n, a, b, psplit_i_block_inside(n, n_inside, code)), a, b, option);
+      psplit_i_block_lists_add(&x->lists, a, b, psplit_i_block_inside(n, n_inside, code), option);
   }
   const uint64_t inside = s->clusters[1];
   option.cost = psplit_i_sum_or_inf(ends, s->chain);
   if (x->n_inside == 1 && (inside & (inside - 1)) && option.cost < x->limit)
-    keep(x, psplit_i_block_list(n, a, b, psplit_i_block_several(n)), a, b, option);
+    psplit_i_block_lists_add(&x->lists, a, b, psplit_i_block_several(n), option);
 }
 
 /* All parts are known. */
@@ -299,9 +220,9 @@ static void keep_all(enumeration *x, const sums *s) {
   for (uint32_t p = 1; x->n_inside > 1 && p <= x->n_inside; p++)
     if (!s->clusters[p]) return;
   for (uint32_t a = before ? 0 : n; a < (before ? n : n + 1); a++) {
-    if (before && (!x->there[a] || s->bytes[0] > x->memory[a])) continue;
+    if (before && (!x->there[a] || s->bytes[0] > x->lists.memory[a])) continue;
     for (uint32_t b = behind ? 0 : n; b < (behind ? n : n + 1); b++) {
-      if (behind && (!x->there[b] || s->bytes[right] > x->memory[b])) continue;
+      if (behind && (!x->there[b] || s->bytes[right] > x->lists.memory[b])) continue;
       const int64_t ends =
         psplit_i_sum_or_inf(before ? s->time[0][a] : 0, behind ? s->time[right][b] : 0);
       const int64_t rest = psplit_i_sum_or_inf(rest_of(x, x->before, a, s->bytes[0]),
@@ -339,12 +260,12 @@ static bool is_above(const enumeration *x, const sums *s) {
 
 static bool may_go_on(enumeration *x) {
   if (++x->n_steps > x->most_steps) x->gave_up = true;
-  x->n_ops += STEP_OPS;
-  if (x->n_ops >= 1 << 16) {
-    if (!psplit_i_spend(x->budget, x->n_ops)) x->gave_up = true;
-    x->n_ops = 0;
+  x->lists.n_ops += STEP_OPS;
+  if (x->lists.n_ops >= 1 << 16) {
+    if (!psplit_i_spend(x->budget, x->lists.n_ops)) x->gave_up = true;
+    x->lists.n_ops = 0;
   }
-  return !x->gave_up && !x->failed;
+  return !x->gave_up && !x->lists.failed;
 }
 
 static void visit(enumeration *x, uint32_t cluster, const sums *before) {
@@ -372,56 +293,15 @@ static void visit(enumeration *x, uint32_t cluster, const sums *before) {
   }
 }
 
-static int compare_bytes(const void *a, const void *b) {
-  const psplit_i_block_option *x = a, *y = b;
-  if (x->least_left != y->least_left) return x->least_left < y->least_left ? -1 : 1;
-  return (x->least_right > y->least_right) - (x->least_right < y->least_right);
-}
-
-static int compare_costs(const void *a, const void *b) {
-  const psplit_i_block_option *x = a, *y = b;
-  if (x->cost != y->cost) return x->cost < y->cost ? -1 : 1;
-  return compare_bytes(a, b);
-}
-
-static void qsort_options(psplit_i_block_options *list) {
-  if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, compare_costs);
-}
-
-/* Drops what another option dominates, and sorts the rest. */
-static void sift(psplit_i_block_options *list, uint64_t unit, uint64_t *n_ops) {
-  int64_t least[GRID + 1]; /* cost of those so far with at most so many bytes on the right */
-  size_t n = 0;
-  if (list->n < 2) return;
-  qsort(list->items, list->n, sizeof *list->items, compare_bytes);
-  for (uint32_t k = 0; k <= GRID; k++) least[k] = PSPLIT_I_INF;
-  for (size_t o = 0; o < list->n; o++) {
-    const psplit_i_block_option option = list->items[o];
-    const size_t column = unit ? (size_t)(option.least_right / unit) : 0;
-    if (least[column] <= option.cost) continue;
-    for (size_t k = column; k <= GRID && least[k] > option.cost; k++) least[k] = option.cost;
-    list->items[n++] = option;
-  }
-  *n_ops += list->n * 16;
-  list->n = n;
-  qsort(list->items, n, sizeof *list->items, compare_costs);
-}
-
 /* Any cut, at the cost of the longest path alone, with any devices inside. */
 static void keep_loosest(enumeration *x) {
   const uint32_t n = x->n_types;
   const bool before = x->block->first >= 0, behind = x->block->last < x->instance->n;
-  forget_cells(x);
-  for (size_t k = 0; k < psplit_i_block_n_lists(n); k++) x->block->list[k].n = 0;
+  psplit_i_block_lists_clear(&x->lists);
   x->block->loose = true;
   for (uint32_t a = before ? 0 : n; a < (before ? n : n + 1); a++)
     for (uint32_t b = behind ? 0 : n; b < (behind ? n : n + 1); b++)
-      keep(x, psplit_i_block_list(n, a, b, 0), a, b,
-           (psplit_i_block_option){.cost = x->block->path});
-}
-
-static void clear_lists(enumeration *x) {
-  for (size_t k = 0; k < psplit_i_block_n_lists(x->n_types); k++) x->block->list[k].n = 0;
+      psplit_i_block_lists_add(&x->lists, a, b, 0, (psplit_i_block_option){.cost = x->block->path});
 }
 
 static void run(enumeration *x, uint64_t exact_ops, psplit_i_budget *budget) {
@@ -432,17 +312,17 @@ static void run(enumeration *x, uint64_t exact_ops, psplit_i_budget *budget) {
   x->most_steps = UINT64_MAX;
   if (few.most > exact_ops) few.most = exact_ops;
   x->budget = &few;
-  x->exact = true;
+  x->lists.exact = true;
   x->gave_up = n > MOST || exact_ops == 0;
   visit(x, (uint32_t)(x->block->first + 1), &none);
   psplit_i_spend(budget, few.spent);
   x->budget = budget;
-  if (x->gave_up && n <= MOST && !x->failed) {
-    x->exact = x->gave_up = false;
-    clear_lists(x);
+  if (x->gave_up && n <= MOST && !x->lists.failed) {
+    x->lists.exact = x->gave_up = false;
+    psplit_i_block_lists_clear(&x->lists);
     visit(x, (uint32_t)(x->block->first + 1), &none);
   }
-  if (x->gave_up && !x->failed) keep_loosest(x);
+  if (x->gave_up && !x->lists.failed) keep_loosest(x);
   /* More stages inside serve splits: the bound counts them as several. */
   for (uint32_t k = 2; k <= psplit_i_block_most_inside(x->n_types) && k <= n && !x->gave_up; k++) {
     x->n_inside = k;
@@ -452,19 +332,6 @@ static void run(enumeration *x, uint64_t exact_ops, psplit_i_budget *budget) {
   }
 }
 
-psplit_code psplit_i_block_tables_init(psplit_i_block_tables *tables,
-                                       const psplit_i_instance *instance) {
-  const size_t n_cells = psplit_i_block_n_lists(instance->n_types) * (GRID + 1) * (GRID + 1);
-  tables->count = calloc((size_t)instance->n_nets * (INSIDE + 2) + 1, sizeof *tables->count);
-  tables->cell = calloc(n_cells, sizeof *tables->cell);
-  return tables->count && tables->cell ? PSPLIT_OK : PSPLIT_NOMEM;
-}
-
-void psplit_i_block_tables_fini(psplit_i_block_tables *tables) {
-  free(tables->count);
-  free(tables->cell);
-}
-
 psplit_code psplit_i_block_enumerate(const psplit_i_instance *instance,
                                      const psplit_i_automaton *automaton,
                                      const psplit_i_block_tables *tables, uint64_t exact_ops,
@@ -472,35 +339,26 @@ psplit_code psplit_i_block_enumerate(const psplit_i_instance *instance,
                                      const psplit_i_block_rest *before,
                                      const psplit_i_block_rest *behind, psplit_i_block *block) {
   const uint32_t n = instance->n_types;
-  const size_t n_lists = psplit_i_block_n_lists(n);
   enumeration x = {.instance = instance,
                    .block = block,
+                   .lists = {.block = block, .n_types = n, .cell = tables->cell},
                    .budget = budget,
                    .n_types = n,
                    .limit = limit,
                    .before = before,
                    .behind = behind,
                    .count = tables->count,
-                   .cell = tables->cell,
                    .sends_to_each = instance->p2p && !instance->problem->next_hop};
   for (uint32_t t = 0; t < n; t++) {
     const psplit_device *device = &instance->problem->devices[t];
     x.free[t] = device->free_comm;
     x.there[t] = automaton->count[t] > 0;
-    x.memory[t] = device->memory_bytes ? device->memory_bytes : UINT64_MAX;
+    x.lists.memory[t] = device->memory_bytes ? device->memory_bytes : UINT64_MAX;
   }
   block->loose = false;
-  clear_lists(&x);
+  psplit_i_block_lists_clear(&x.lists);
   run(&x, exact_ops, budget);
-  forget_cells(&x);
-  for (size_t k = 0; k < n_lists; k++) {
-    const uint32_t b = (uint32_t)(k / (psplit_i_block_several(n) + 1) % (n + 1));
-    const uint64_t memory = b < n ? x.memory[b] : UINT64_MAX;
-    if (x.exact)
-      qsort_options(&block->list[k]);
-    else
-      sift(&block->list[k], memory == UINT64_MAX ? 0 : memory / GRID + 1, &x.n_ops);
-  }
-  psplit_i_spend(budget, x.n_ops);
-  return x.failed ? PSPLIT_NOMEM : PSPLIT_OK;
+  psplit_i_block_lists_finish(&x.lists);
+  psplit_i_spend(budget, x.lists.n_ops);
+  return x.lists.failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
