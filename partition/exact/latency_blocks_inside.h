@@ -75,8 +75,8 @@ typedef struct psplit_i_block_rest_point {
 } psplit_i_block_rest_point;
 typedef PSPLIT_VEC(psplit_i_block_rest_point) psplit_i_block_rest;
 
-/* What enumeration writes on, all zero between calls: consumers of a net, by parts of the block; and
- * by list and bytes, rounded, 1 + the option that stays. */
+/* What enumeration writes on, all zero between calls: consumers of a net, by parts of the block;
+ * and by list and bytes, rounded, 1 + the option that stays. */
 typedef struct psplit_i_block_tables {
   uint32_t *count, *cell;
 } psplit_i_block_tables;
