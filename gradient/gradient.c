@@ -70,7 +70,8 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
       psplit_i_fail(diag, PSPLIT_USAGE, "training needs a loss or the output that is one"));
   PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(model), NULL, 0, NULL, diag, &shapes));
   if (options->loss) {
-    PSPLIT_TRY(psplit_i_loss_fields(shapes, options->loss, &gradient->arena, diag, &fields, &loss));
+    PSPLIT_TRY(
+      psplit_i_loss_fields(shapes, options->loss, &gradient->arena, logger, diag, &fields, &loss));
   } else {
     uint32_t value;
     PSPLIT_TRY(check_loss_output(shapes, loss, diag, &value));

@@ -431,9 +431,28 @@ static void binary_cross_entropy(loss *l, const char *y) {
   put_mean(l, each, y);
 }
 
+/* Frameworks often give [batch, words, classes]. With the words for classes such a model trains as
+ * well, for nothing. Images, [batch, classes, rows, columns], have so many classes. */
+static void say_axis(const loss *l, const psplit_logger *logger) {
+  const psplit_i_vtype *type = l->type;
+  if (l->has_axis || type->rank < 3) return;
+  const bool second = psplit_i_shapes_emit_dim(l->shapes, type->dims[1]).value >= 0;
+  const bool last = psplit_i_shapes_emit_dim(l->shapes, type->dims[type->rank - 1]).value >= 0;
+  if (type->rank > 3 && (second || !last)) return;
+  psplit_i_text text = {0};
+  psplit_i_shapes_print(l->shapes, type, &text);
+  if (!text.failed)
+    psplit_i_say(logger, PSPLIT_WARNING,
+                 "the classes of \"%s\", %s, are taken to be on axis 1; with axis=-1 in the loss "
+                 "they are on the last one, and axis=1 says that this is right",
+                 l->graph->values[l->value].name, text.bytes);
+  psplit_i_text_fini(&text);
+}
+
 psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text,
-                                 psplit_i_arena *arena, psplit_diag *diag,
-                                 psplit_i_text *out_fields, const char **out_loss) {
+                                 psplit_i_arena *arena, const psplit_logger *logger,
+                                 psplit_diag *diag, psplit_i_text *out_fields,
+                                 const char **out_loss) {
   psplit_code code;
   loss l = {.shapes = shapes,
             .graph = psplit_i_shapes_graph(shapes),
@@ -447,6 +466,7 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
   l.elem = psplit_i_is_half(l.type->elem) ? PSPLIT_ELEM_FLOAT : l.type->elem;
   const bool classes = strcmp(l.kind, "softmax-cross-entropy") == 0;
   PSPLIT_TRY(check_target(&l, text, classes));
+  if (classes) say_axis(&l, logger);
   if (classes)
     PSPLIT_TRY(cross_entropy(&l, text, y));
   else if (strcmp(l.kind, "mse") == 0)

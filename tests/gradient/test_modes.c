@@ -126,6 +126,45 @@ static void of_draws(void **state) {
   }
 }
 
+/* Classes that nobody gave an axis, of logits whose last axis may hold them. */
+static void of_axes(void **state) {
+#define LOGITS(type, weight) "(" type " x) => (y) <" weight "> { y = Mul (x, w) }"
+#define THREE "float[3] w = raw {0 * 3}"
+  static const struct {
+    const char *model, *loss, *said;
+  } cases[] = {
+    {LOGITS("float[2,5]", "float[5] w = raw {0 * 5}"), "softmax-cross-entropy:", ""},
+    {LOGITS("float[2,5,3]", THREE), "softmax-cross-entropy:",
+     "the classes of \"y\", float32[2, 5, 3], are taken to be on axis 1; with axis=-1 in the loss "
+     "they "
+     "are on the last one"},
+    {LOGITS("float[b,t,3]", THREE), "softmax-cross-entropy:ignore=-100",
+     "the classes of \"y\", float32[b, t, 3], are taken"},
+    {LOGITS("float[b,t,3]", THREE), "softmax-cross-entropy:axis=1", ""},
+    {LOGITS("float[b,t,3]", THREE), "softmax-cross-entropy:axis=-1", ""},
+    {LOGITS("float[b,t,3]", THREE), "mse:", ""},
+    {LOGITS("float[b,4,h,3]", THREE), "softmax-cross-entropy:", ""}, /* an image's */
+    {LOGITS("float[b,s,t,3]", THREE), "softmax-cross-entropy:", "float32[b, s, t, 3], are taken"},
+    {OPSET(11) LOGITS("float[2,5,3]", THREE),
+     "softmax-cross-entropy:", "float32[2, 5, 3], are taken"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static const char *const weights[] = {"w*"};
+    char said[256] = "";
+    const psplit_logger logger = {.emit = note_first, .user = said};
+    const psplit_training_options options = {.loss = cases[i].loss, .train = weights, .n_train = 1};
+    psplit_diag diag = {0};
+    psplit_gradient *gradient = NULL;
+    psplit_model *model = opened_text(cases[i].model);
+    const psplit_code code = psplit_gradient_create(model, &options, &logger, &diag, &gradient);
+    if (code != PSPLIT_OK || !strstr(said, cases[i].said) || (*said && !*cases[i].said))
+      fail_msg("%s, %s: %s%s", cases[i].model, cases[i].loss, diag.message, said);
+    psplit_gradient_destroy(gradient);
+    psplit_model_close(model);
+  }
+}
+
 /* What is dropped of all: as the node says, else half. */
 static void of_ratios(void **state) {
   static const struct {
@@ -216,6 +255,7 @@ static void of_gradients(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(of_draws),
+    cmocka_unit_test(of_axes),
     cmocka_unit_test(of_ratios),
     cmocka_unit_test(of_gradients),
   };
