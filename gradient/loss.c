@@ -1,13 +1,11 @@
-/* Losses: from an option's text to nodes at the model's end. */
+/* Losses: nodes at the model's end. */
 #include "loss.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backward.h"
+#include "loss_text.h"
 #include "onnx_fields.h"
 
 enum {
@@ -22,10 +20,8 @@ typedef struct loss {
   psplit_i_arena *arena;
   psplit_diag *diag;
   psplit_i_text *fields;
-  const char *kind, *prediction, *target; /* prediction: "" where left out */
-  int64_t ignore, axis;
-  bool has_ignore, has_axis;
-  uint32_t value; /* of the prediction */
+  psplit_i_loss_text is; /* its prediction is a value's name, once there is one */
+  uint32_t value;        /* of the prediction */
   const psplit_i_vtype *type;
   int32_t elem; /* that the loss is computed in */
   uint32_t n_named;
@@ -47,82 +43,8 @@ static const char *fresh(loss *l, const char *stem) {
   return name ? name : "";
 }
 
-static psplit_code bad(loss *l, const char *text, const char *why) {
-  return psplit_i_fail(l->diag, PSPLIT_USAGE,
-                       "loss \"%s\": %s%s it is softmax-cross-entropy:logits=L,labels=Y"
-                       "[,ignore=N][,axis=N], mse:prediction=P,target=T or "
-                       "bce-with-logits:logits=L,labels=Y",
-                       text, why, why[strlen(why) - 1] == '?' ? "" : ";");
-}
-
-/* The same of a word that was meant for one of `words`. */
-static psplit_code unknown(loss *l, const char *text, const char *why, const char *word,
-                           const char *const *words, uint32_t n) {
-  char line[256];
-  const uint32_t near = psplit_i_nearest(word, words, n);
-  if (near == PSPLIT_NONE) return bad(l, text, why);
-  snprintf(line, sizeof line, "%s, did you mean %s?", why, words[near]);
-  return bad(l, text, line);
-}
-
-static psplit_code parse_entry(loss *l, const char *text, const char *key, const char *value) {
-  char *end;
-  const bool number = strcmp(key, "ignore") == 0 || strcmp(key, "axis") == 0;
-  errno = 0;
-  const int64_t n = number ? strtoll(value, &end, 10) : 0;
-  if (number && (!*value || *end)) return bad(l, text, "not a whole number");
-  if (number && errno == ERANGE) return bad(l, text, "a number beyond 64 bits");
-  if (strcmp(key, "logits") == 0 || strcmp(key, "prediction") == 0) {
-    l->prediction = value;
-  } else if (strcmp(key, "labels") == 0 || strcmp(key, "target") == 0) {
-    l->target = value;
-  } else if (strcmp(key, "ignore") == 0) {
-    l->ignore = n;
-    l->has_ignore = true;
-  } else if (strcmp(key, "axis") == 0) {
-    l->axis = n;
-    l->has_axis = true;
-  } else {
-    static const char *const KEYS[] = {"logits", "prediction", "labels",
-                                       "target", "ignore",     "axis"};
-    return unknown(l, text, "an entry that it does not have", key, KEYS, 6);
-  }
-  return PSPLIT_OK;
-}
-
-/* "kind:key=value,key=value"; names with a comma cannot be said. */
-static psplit_code parse(loss *l, const char *text) {
-  static const char *const KINDS[] = {"softmax-cross-entropy", "mse", "bce-with-logits"};
-  psplit_code code = PSPLIT_OK;
-  char *copy = psplit_i_arena_strndup(l->arena, text, strlen(text));
-  if (!copy) return psplit_i_nomem(l->diag);
-  l->kind = copy;
-  l->prediction = "";
-  l->target = NULL;
-  l->axis = 1;
-  char *rest = strchr(copy, ':');
-  if (rest) *rest++ = '\0';
-  while (rest && *rest) {
-    char *entry = rest;
-    rest = strchr(entry, ',');
-    if (rest) *rest++ = '\0';
-    char *value = strchr(entry, '=');
-    if (!value) return bad(l, text, "an entry without a value");
-    *value++ = '\0';
-    PSPLIT_TRY(parse_entry(l, text, entry, value));
-  }
-  const bool classes = strcmp(l->kind, "softmax-cross-entropy") == 0;
-  if (!classes && strcmp(l->kind, "mse") != 0 && strcmp(l->kind, "bce-with-logits") != 0)
-    return unknown(l, text, "no such loss", l->kind, KINDS, 3);
-  if (!classes && (l->has_ignore || l->has_axis))
-    return bad(l, text, "an entry that it does not have");
-  if (!l->target) l->target = strcmp(l->kind, "mse") == 0 ? "target" : "labels";
-out:
-  return code;
-}
-
 /* Which outputs there are to choose from: what a loss is made of is of floating point. */
-static psplit_code one_of_outputs(loss *l, const char *text) {
+static psplit_code one_of_outputs(loss *l) {
   enum { MOST = 8 };
   const psplit_i_graph *graph = l->graph;
   psplit_i_text why = {0};
@@ -134,33 +56,34 @@ static psplit_code one_of_outputs(loss *l, const char *text) {
     psplit_i_text_addf(&why, "%s%.100s", n == 1 ? ", of " : ", ", graph->values[value].name);
   }
   if (n > MOST) psplit_i_text_addf(&why, " and %" PRIu32 " more", n - MOST);
-  const psplit_code code = why.failed ? psplit_i_nomem(l->diag) : bad(l, text, why.bytes);
+  const psplit_code code =
+    why.failed ? psplit_i_nomem(l->diag) : psplit_i_choice_fail(&l->is.choice, why.bytes);
   psplit_i_text_fini(&why);
   return code;
 }
 
 static psplit_code find_prediction(loss *l, const char *text) {
-  if (*l->prediction) {
-    l->value = psplit_i_graph_find_value(l->graph, l->prediction);
+  if (*l->is.prediction) {
+    l->value = psplit_i_graph_find_value(l->graph, l->is.prediction);
     if (l->value == PSPLIT_NONE)
-      return psplit_i_graph_fail_unknown(l->graph, NULL, l->prediction, l->diag,
+      return psplit_i_graph_fail_unknown(l->graph, NULL, l->is.prediction, l->diag,
                                          "loss \"%s\": the model has no value \"%s\"", text,
-                                         l->prediction);
+                                         l->is.prediction);
   } else {
-    if (l->graph->n_outputs != 1) return one_of_outputs(l, text);
+    if (l->graph->n_outputs != 1) return one_of_outputs(l);
     l->value = l->graph->outputs[0];
-    l->prediction = l->graph->values[l->value].name;
+    l->is.prediction = l->graph->values[l->value].name;
   }
   l->type = psplit_i_shapes_type(l->shapes, l->value);
   if (!psplit_i_is_float(l->type->elem))
     return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": \"%s\" is no floating-point tensor",
-                         text, l->prediction);
+                         text, l->is.prediction);
   return PSPLIT_OK;
 }
 
 /* Labels or targets that are values of the model are of a type that the loss takes. */
 static psplit_code check_target(loss *l, const char *text, bool classes) {
-  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->is.target);
   const int32_t elem = value == PSPLIT_NONE ? 0 : psplit_i_shapes_type(l->shapes, value)->elem;
   if (!elem || !psplit_i_dtype_name(elem)) return PSPLIT_OK;
   if (classes ? elem == PSPLIT_ELEM_INT32 || elem == PSPLIT_ELEM_INT64
@@ -169,7 +92,7 @@ static psplit_code check_target(loss *l, const char *text, bool classes) {
   return psplit_i_fail(l->diag, PSPLIT_USAGE,
                        "loss \"%s\": \"%s\" is %s in the model, and %s are needed; a name that the "
                        "model does not have makes an input",
-                       text, l->target, psplit_i_dtype_name(elem),
+                       text, l->is.target, psplit_i_dtype_name(elem),
                        classes ? "labels of int64 or int32" : psplit_i_dtype_name(l->elem));
 }
 
@@ -178,10 +101,10 @@ static psplit_code check_target(loss *l, const char *text, bool classes) {
 static void add_target(loss *l, int32_t elem, int32_t skip) {
   psplit_i_emit_dim dims[PSPLIT_MAX_RANK];
   int32_t rank = 0;
-  if (psplit_i_graph_find_value(l->graph, l->target) != PSPLIT_NONE) return;
+  if (psplit_i_graph_find_value(l->graph, l->is.target) != PSPLIT_NONE) return;
   for (int32_t i = 0; i < l->type->rank; i++)
     if (i != skip) dims[rank++] = psplit_i_shapes_emit_dim(l->shapes, l->type->dims[i]);
-  psplit_i_put_value(l->fields, PSPLIT_I_GRAPH_INPUT, l->target, elem, rank,
+  psplit_i_put_value(l->fields, PSPLIT_I_GRAPH_INPUT, l->is.target, elem, rank,
                      l->type->rank < 0 ? NULL : dims);
 }
 
@@ -219,9 +142,10 @@ static const char *widened(loss *l, const char *name, int32_t elem) {
 
 /* The target as it is computed with: a value of the model may be of half precision, too. */
 static const char *target_of(loss *l) {
-  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
-  return value == PSPLIT_NONE ? l->target
-                              : widened(l, l->target, psplit_i_shapes_type(l->shapes, value)->elem);
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->is.target);
+  return value == PSPLIT_NONE
+           ? l->is.target
+           : widened(l, l->is.target, psplit_i_shapes_type(l->shapes, value)->elem);
 }
 
 static void put_mean(loss *l, const char *a, const char *y) {
@@ -232,12 +156,13 @@ static void put_mean(loss *l, const char *a, const char *y) {
 /* Of the classes, counted from the front. */
 static psplit_code find_axis(loss *l, const char *text, int32_t *out) {
   const int32_t rank = l->type->rank;
-  const int64_t axis = l->axis < 0 ? l->axis + rank : l->axis;
+  const int64_t axis = l->is.axis < 0 ? l->is.axis + rank : l->is.axis;
   if (rank < 2)
     return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": %s \"%s\" %s", text,
-                         rank < 0 ? "the rank of" : "the logits", l->prediction,
+                         rank < 0 ? "the rank of" : "the logits", l->is.prediction,
                          rank < 0 ? "is not known" : "have no axis of classes");
-  if (axis < 1 || axis >= rank) return bad(l, text, "its axis is out of range");
+  if (axis < 1 || axis >= rank)
+    return psplit_i_choice_fail(&l->is.choice, "its axis is out of range");
   *out = (int32_t)axis;
   return PSPLIT_OK;
 }
@@ -246,9 +171,9 @@ static psplit_code find_axis(loss *l, const char *text, int32_t *out) {
 static psplit_code classes_second(loss *l, const char *text, const char **out, int32_t *out_axis) {
   int64_t perm[PSPLIT_MAX_RANK];
   psplit_code code = PSPLIT_OK;
-  *out = l->prediction;
+  *out = l->is.prediction;
   *out_axis = 1;
-  if (l->axis != 1) PSPLIT_TRY(find_axis(l, text, out_axis));
+  if (l->is.axis != 1) PSPLIT_TRY(find_axis(l, text, out_axis));
   if (*out_axis == 1) return PSPLIT_OK;
   int32_t n = 0;
   perm[n++] = 0;
@@ -256,7 +181,7 @@ static psplit_code classes_second(loss *l, const char *text, const char **out, i
   for (int32_t i = 1; i < l->type->rank; i++)
     if (i != *out_axis) perm[n++] = i;
   *out = fresh(l, "loss.logits");
-  put_with(l, "Transpose", l->prediction, *out, "perm", perm, (size_t)n);
+  put_with(l, "Transpose", l->is.prediction, *out, "perm", perm, (size_t)n);
 out:
   return code;
 }
@@ -305,7 +230,7 @@ static const char *zero(loss *l) {
 static const char *log_probabilities(loss *l, int32_t axis) {
   int64_t perm[PSPLIT_MAX_RANK];
   const int32_t rank = l->type->rank;
-  const char *logits = l->prediction, *y = fresh(l, "loss.log");
+  const char *logits = l->is.prediction, *y = fresh(l, "loss.log");
   const int64_t last = rank - 1;
   int32_t n = 0;
   for (int32_t i = 0; i < rank; i++)
@@ -313,7 +238,7 @@ static const char *log_probabilities(loss *l, int32_t axis) {
   perm[n] = axis;
   if (axis != last) {
     logits = fresh(l, "loss.logits");
-    put_with(l, "Transpose", l->prediction, logits, "perm", perm, (size_t)rank);
+    put_with(l, "Transpose", l->is.prediction, logits, "perm", perm, (size_t)rank);
   }
   put_with(l, "LogSoftmax", logits, y, "axis", &last, 0);
   return y;
@@ -322,7 +247,7 @@ static const char *log_probabilities(loss *l, int32_t axis) {
 /* SoftmaxCrossEntropyLoss in operators that there were before it. */
 static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const char *y) {
   const int64_t last = l->type->rank - 1;
-  const uint32_t value = psplit_i_graph_find_value(l->graph, l->target);
+  const uint32_t value = psplit_i_graph_find_value(l->graph, l->is.target);
   const int32_t given = value == PSPLIT_NONE ? 0 : psplit_i_shapes_type(l->shapes, value)->elem;
   const int32_t elem = given == PSPLIT_ELEM_INT32 ? given : PSPLIT_ELEM_INT64;
   const char *logs = log_probabilities(l, axis);
@@ -331,7 +256,7 @@ static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const ch
              *mean = fresh(l, "loss.mean");
   psplit_i_text sum = {0};
   add_target(l, PSPLIT_ELEM_INT64, axis);
-  put_with(l, "Unsqueeze", l->target, column, "axes", &last, 1);
+  put_with(l, "Unsqueeze", l->is.target, column, "axes", &last, 1);
   put(l, "Equal", column, whole_numbers(l, elem, 0, n_classes), is_class, NULL);
   /* What is not picked may be infinite, and has no part in it. */
   if (standard_opset(l) < FIRST_OPSET_WITH_WHERE) {
@@ -345,12 +270,12 @@ static void old_cross_entropy(loss *l, int32_t axis, int64_t n_classes, const ch
   put(l, "ReduceSum", picked, NULL, each, &sum);
   if (sum.failed) l->fields->failed = true;
   psplit_i_text_fini(&sum);
-  if (l->has_ignore) {
+  if (l->is.has_ignore) {
     const char *ignored = fresh(l, "loss.ignored"), *counts = fresh(l, "loss.counts"),
                *counted = fresh(l, "loss.counted"), *total = fresh(l, "loss.total"),
                *number = fresh(l, "loss.number");
     const int64_t no = 0;
-    put(l, "Equal", l->target, whole_numbers(l, elem, l->ignore, 1), ignored, NULL);
+    put(l, "Equal", l->is.target, whole_numbers(l, elem, l->is.ignore, 1), ignored, NULL);
     put(l, "Not", ignored, NULL, counts, NULL);
     const char *weights = cast_to(l, counts, l->elem, "loss.cast");
     put(l, "Mul", each, weights, counted, NULL);
@@ -385,7 +310,7 @@ static psplit_code check_old(loss *l, const char *text, int32_t *out_axis, int64
                   "softmax-cross-entropy in a model of opset %" PRId64
                   " needs the number of classes, two or more, as the size of axis %" PRId32
                   " of \"%s\"; from opset %d on it does not",
-                  opset, *out_axis, l->prediction, FIRST_OPSET_WITH_LOSSES));
+                  opset, *out_axis, l->is.prediction, FIRST_OPSET_WITH_LOSSES));
 out:
   return code;
 }
@@ -404,8 +329,8 @@ static psplit_code cross_entropy(loss *l, const char *text, const char *y) {
   PSPLIT_TRY(classes_second(l, text, &logits, &axis));
   add_target(l, PSPLIT_ELEM_INT64, axis);
   psplit_i_put_attr_text(&attributes, "reduction", "mean");
-  if (l->has_ignore) psplit_i_put_attr_int(&attributes, "ignore_index", l->ignore);
-  put(l, "SoftmaxCrossEntropyLoss", logits, l->target, y, &attributes);
+  if (l->is.has_ignore) psplit_i_put_attr_int(&attributes, "ignore_index", l->is.ignore);
+  put(l, "SoftmaxCrossEntropyLoss", logits, l->is.target, y, &attributes);
   if (attributes.failed) l->fields->failed = true;
 out:
   psplit_i_text_fini(&attributes);
@@ -415,7 +340,7 @@ out:
 static void squared_error(loss *l, const char *y) {
   const char *difference = fresh(l, "loss.difference"), *square = fresh(l, "loss.square");
   add_target(l, l->elem, -1);
-  put(l, "Sub", l->prediction, target_of(l), difference, NULL);
+  put(l, "Sub", l->is.prediction, target_of(l), difference, NULL);
   put(l, "Mul", difference, difference, square, NULL);
   put_mean(l, square, y);
 }
@@ -425,8 +350,8 @@ static void binary_cross_entropy(loss *l, const char *y) {
   const char *softplus = fresh(l, "loss.softplus"), *part = fresh(l, "loss.product"),
              *each = fresh(l, "loss.each");
   add_target(l, l->elem, -1);
-  put(l, "Softplus", l->prediction, NULL, softplus, NULL);
-  put(l, "Mul", l->prediction, target_of(l), part, NULL);
+  put(l, "Softplus", l->is.prediction, NULL, softplus, NULL);
+  put(l, "Mul", l->is.prediction, target_of(l), part, NULL);
   put(l, "Sub", softplus, part, each, NULL);
   put_mean(l, each, y);
 }
@@ -435,7 +360,7 @@ static void binary_cross_entropy(loss *l, const char *y) {
  * well, for nothing. Images, [batch, classes, rows, columns], have so many classes. */
 static void say_axis(const loss *l, const psplit_logger *logger) {
   const psplit_i_vtype *type = l->type;
-  if (l->has_axis || type->rank < 3) return;
+  if (l->is.has_axis || type->rank < 3) return;
   const bool second = psplit_i_shapes_emit_dim(l->shapes, type->dims[1]).value >= 0;
   const bool last = psplit_i_shapes_emit_dim(l->shapes, type->dims[type->rank - 1]).value >= 0;
   if (type->rank > 3 && (second || !last)) return;
@@ -459,17 +384,17 @@ psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text
             .arena = arena,
             .diag = diag,
             .fields = out_fields};
-  PSPLIT_TRY(parse(&l, text));
+  PSPLIT_TRY(psplit_i_loss_text_read(text, arena, diag, &l.is));
   PSPLIT_TRY(find_prediction(&l, text));
   const char *y = fresh(&l, "loss");
-  l.prediction = widened(&l, l.prediction, l.type->elem);
+  l.is.prediction = widened(&l, l.is.prediction, l.type->elem);
   l.elem = psplit_i_is_half(l.type->elem) ? PSPLIT_ELEM_FLOAT : l.type->elem;
-  const bool classes = strcmp(l.kind, "softmax-cross-entropy") == 0;
+  const bool classes = l.is.method == PSPLIT_I_CROSS_ENTROPY;
   PSPLIT_TRY(check_target(&l, text, classes));
   if (classes) say_axis(&l, logger);
   if (classes)
     PSPLIT_TRY(cross_entropy(&l, text, y));
-  else if (strcmp(l.kind, "mse") == 0)
+  else if (l.is.method == PSPLIT_I_SQUARED_ERROR)
     squared_error(&l, y);
   else
     binary_cross_entropy(&l, y);

@@ -1,10 +1,9 @@
 /* Optimizers: the update of all weights as a model of its own. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice_text.h"
 #include "fields.h"
 #include "gradient.h"
 #include "model_pieces.h"
@@ -38,14 +37,6 @@ typedef struct update {
 
 /* ---- options ---- */
 
-static psplit_code bad(const char *text, const char *why, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_USAGE,
-                       "optimizer \"%s\": %s%s it is sgd[:weight_decay=], "
-                       "momentum[:momentum=,nesterov=,weight_decay=] "
-                       "or adam or adamw[:beta1=,beta2=,epsilon=,weight_decay=]",
-                       text, why, why[strlen(why) - 1] == '?' ? "" : ";");
-}
-
 static bool set(optimizer *o, const char *key, double value) {
   const bool adaptive = o->method == ADAM || o->method == ADAMW;
   if (strcmp(key, "weight_decay") == 0 && value >= 0)
@@ -65,37 +56,44 @@ static bool set(optimizer *o, const char *key, double value) {
   return true;
 }
 
+static psplit_code read_entry(const psplit_i_choice *choice, const char *key, const char *value,
+                              optimizer *o) {
+  char *end;
+  const double number = psplit_i_number_parse(value, &end);
+  if (*value && !*end && isfinite(number) && set(o, key, number)) return PSPLIT_OK;
+  return psplit_i_choice_fail(choice, "an entry that it does not have, or a value out of range");
+}
+
 static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *diag,
                          optimizer *out) {
-  static const char *const names[] = {"sgd", "momentum", "adam", "adamw"};
-  char why[64];
-  char *copy = psplit_i_arena_strndup(arena, text, strlen(text));
-  if (!copy) return psplit_i_nomem(diag);
+  static const char *const METHODS[] = {
+    [SGD] = "sgd", [MOMENTUM] = "momentum", [ADAM] = "adam", [ADAMW] = "adamw"};
+  enum { N_METHODS = sizeof METHODS / sizeof *METHODS };
+  psplit_i_choice choice = {.what = "optimizer",
+                            .form =
+                              "sgd[:weight_decay=], "
+                              "momentum[:momentum=,nesterov=,weight_decay=] "
+                              "or adam or adamw[:beta1=,beta2=,epsilon=,weight_decay=]",
+                            .text = text,
+                            .diag = diag};
+  const char *key, *value;
+  uint32_t kind = 0;
+  psplit_code code;
   *out = (optimizer){.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
-  char *rest = strchr(copy, ':');
-  if (rest) *rest++ = '\0';
-  size_t kind = 0;
-  while (kind < 4 && strcmp(names[kind], copy) != 0) kind++;
-  if (kind == 4) {
-    const uint32_t near = psplit_i_nearest(copy, names, 4);
-    snprintf(why, sizeof why, "no such method%s%s%s", near == PSPLIT_NONE ? "" : ", did you mean ",
-             near == PSPLIT_NONE ? "" : names[near], near == PSPLIT_NONE ? "" : "?");
-    return bad(text, why, diag);
-  }
+  PSPLIT_TRY(psplit_i_choice_begin(&choice, arena));
+  while (kind < N_METHODS && strcmp(METHODS[kind], choice.kind) != 0) kind++;
+  if (kind == N_METHODS)
+    PSPLIT_FAIL(
+      psplit_i_choice_fail_unlike(&choice, "no such method", choice.kind, METHODS, N_METHODS));
   out->method = (method)kind;
   if (out->method == ADAMW) out->weight_decay = 0.01;
-  while (rest && *rest) {
-    char *entry = rest, *end;
-    rest = strchr(entry, ',');
-    if (rest) *rest++ = '\0';
-    char *value = strchr(entry, '=');
-    if (!value) return bad(text, "an entry without a value", diag);
-    *value++ = '\0';
-    const double number = psplit_i_number_parse(value, &end);
-    if (!*value || *end || !isfinite(number) || !set(out, entry, number))
-      return bad(text, "an entry that it does not have, or a value out of range", diag);
+  PSPLIT_TRY(psplit_i_choice_next(&choice, &key, &value));
+  while (key) {
+    PSPLIT_TRY(read_entry(&choice, key, value, out));
+    PSPLIT_TRY(psplit_i_choice_next(&choice, &key, &value));
   }
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 /* ---- the graph ---- */
