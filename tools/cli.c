@@ -94,12 +94,47 @@ static bool check_operands(const cli *program, int argc, char **argv) {
   return true;
 }
 
+/* Of --help: where texts begin, and where lines end. */
+enum { HELP_TEXT = 30, HELP_METHOD = 32, HELP_METHOD_TEXT = 44, HELP_COLUMNS = 100 };
+
+/* How much of a word of n columns, longer than a line, stands in the `room` columns that are left:
+ * up to behind its last "]" there, or else its last "|". */
+static size_t part_of_word(const char *word, size_t n, size_t room) {
+  for (const char *end = "]|"; *end; end++)
+    for (size_t i = n > room ? room : 0; i > 0; i--)
+      if (word[i - 1] == *end) return i;
+  return n;
+}
+
+/* Ends the line, and those that follow, with `text`, broken between words: the line has `column`
+ * columns already, others begin at column `indent`. */
+static void print_text(FILE *out, size_t column, size_t indent, const char *text) {
+  const size_t room = HELP_COLUMNS - indent;
+  fprintf(out, "%*s", (int)(indent > column ? indent - column : 0), "");
+  if (column < indent) column = indent;
+  while (*text) {
+    const size_t spaces = strspn(text, " "), all = strcspn(text + spaces, " ");
+    const bool begins = column + spaces + (all > room ? 1 : all) > HELP_COLUMNS;
+    if (begins) fprintf(out, "\n%*s", (int)indent, "");
+    if (begins) column = indent;
+    const size_t blanks = begins ? 0 : spaces;
+    const size_t n =
+      all > room ? part_of_word(text + spaces, all, HELP_COLUMNS - column - blanks) : all;
+    fprintf(out, "%*s%.*s", (int)blanks, "", (int)n, text + spaces);
+    text += spaces + n;
+    column += blanks + n;
+  }
+  fputc('\n', out);
+}
+
 static void print_solvers(FILE *out) {
   size_t n;
   const psplit_method *methods = psplit_partition_methods(&n);
-  for (size_t i = 0; i < n; i++)
-    if (methods[i].kind & PSPLIT_METHOD_OPTION)
-      fprintf(out, "%32s%-12s%s\n", "", methods[i].name, methods[i].does);
+  for (size_t i = 0; i < n; i++) {
+    if (!(methods[i].kind & PSPLIT_METHOD_OPTION)) continue;
+    const int columns = fprintf(out, "%*s%s ", HELP_METHOD, "", methods[i].name);
+    print_text(out, columns > 0 ? (size_t)columns : 0, HELP_METHOD_TEXT, methods[i].does);
+  }
 }
 
 static void print_help(const cli *program, FILE *out) {
@@ -111,13 +146,17 @@ static void print_help(const cli *program, FILE *out) {
       continue;
     }
     char left[64];
-    const int n =
+    int n =
       snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
                option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",", option->name,
                option->argument ? " " : "", option->argument ? option->argument : "");
     const bool solvers = strcmp(option->help, CLI_SOLVERS) == 0;
-    fprintf(out, n < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
-            solvers ? "one of these (auto):" : option->help);
+    fputs(left, out);
+    if (n >= HELP_TEXT) {
+      fputc('\n', out);
+      n = 0;
+    }
+    print_text(out, (size_t)n, HELP_TEXT, solvers ? "one of these (auto):" : option->help);
     if (solvers) print_solvers(out);
   }
   fputs(

@@ -4,11 +4,12 @@ the value that it says, and whether no split can be better than the bound that i
 
     psplit-check-certificate.py [--max-text MIB] PROBLEM.json CERTIFICATE
 
-Each is a regular file of up to 64 MiB, or as --max-text says. Needs nothing but Python and shares nothing with the programs. What each line of a certificate
-claims, and why that proves the bound, is in docs/certificates.md.
+Each is a regular file of up to 64 MiB, or as --max-text says. Needs nothing but Python and shares
+nothing with the programs. What each line of a certificate claims, and why that proves the bound, is
+in docs/certificates.md.
 
-Exit status: 0 it holds, 1 refused (with the line that fails), 2 usage, 3 a file cannot be read, 129, 130, 143 ended by
-SIGHUP, SIGINT, SIGTERM."""
+Exit status: 0 it holds, 1 refused (with the line that fails), 2 usage, 3 a file cannot be read,
+129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM."""
 import functools
 import graphlib
 import json

@@ -1,5 +1,6 @@
 #!/bin/sh
-# TAP: the options of --help and those of the manual page are the same, and its statuses are told: man.sh MAN_DIRECTORY TOOL...
+# TAP: the options of --help and those of the manual page are the same, and its statuses are told; --help has lines of
+# at most 100 columns: man.sh MAN_DIRECTORY TOOL...
 # What onnx-pipeline-inspect shares with onnx-pipeline-split stands in the page of the latter.
 set -eu
 pages=$1
@@ -18,6 +19,8 @@ entries() { sed -n 's/^\.It //p' "$@" | grep -oE '(Fl .?-|, -)[a-z][a-z-]+' | se
 for tool; do
   name=${tool##*/}
   page=$pages/$name.1
+  "$tool" --help | awk 'length > 100' >"$tmp/long"
+  report "$name --help has no line of more than 100 columns" "$tmp/long"
   "$tool" --help | sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p' | sort -u >"$tmp/help"
   entries "$page" >"$tmp/page"
   entries "$page" "$pages/onnx-pipeline-split.1" >"$tmp/both"
