@@ -58,6 +58,37 @@ static uint32_t nearest_part(const char *name, const char *const *names, uint32_
   return found;
 }
 
+/* Whether every word of `some`, two at least, is one of `all`: "max-tokens" of "max-new-tokens". */
+static bool are_words_of(const char *some, const char *all) {
+  static const char SIGNS[] = "-_./ ";
+  uint32_t n_words = 0;
+  for (const char *word = some; *word; n_words++) {
+    const size_t n = strcspn(word, SIGNS);
+    const char *other = all;
+    while (*other && (strcspn(other, SIGNS) != n || strncasecmp(other, word, n) != 0)) {
+      other += strcspn(other, SIGNS);
+      other += strspn(other, SIGNS);
+    }
+    if (!*other) return false;
+    word += n;
+    word += strspn(word, SIGNS);
+  }
+  return n_words > 1;
+}
+
+/* The name of the fewest letters that has all words of this one. */
+static uint32_t nearest_words(const char *name, const char *const *names, uint32_t n) {
+  size_t best = MAX_LETTERS + 1;
+  uint32_t found = PSPLIT_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    const size_t length = strlen(names[i]);
+    if (length >= best || !are_words_of(name, names[i])) continue;
+    best = length;
+    found = i;
+  }
+  return found;
+}
+
 uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n) {
   const size_t length = strlen(name);
   /* A third of the letters may be wrong: of names with one or two, none. */
@@ -76,7 +107,8 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
     best = far;
     found = i;
   }
-  return found == PSPLIT_NONE ? nearest_part(name, names, n) : found;
+  if (found == PSPLIT_NONE) found = nearest_part(name, names, n);
+  return found == PSPLIT_NONE ? nearest_words(name, names, n) : found;
 }
 
 uint32_t psplit_nearest_name(const char *name, const char *const *names, uint32_t n) {

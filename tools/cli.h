@@ -106,6 +106,8 @@ bool cli_word(const cli *program, const char *name, const char *text, const char
 bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most, size_t *io_n);
 /* The sizes of "N,N,...", at most `most`; false, without a line, where it is none such. */
 bool cli_sizes(const char *text, int64_t *sizes, uint32_t most, uint32_t *out_n);
+/* Whether it says of which input a file is: NAME=FILE, or an .npz, whose arrays have names. */
+bool cli_names_input(const cli *program, const char *name, const char *text);
 /* `text` appended to `list`. */
 bool cli_repeated(const cli *program, const char *name, const char *text, const char **list,
                   size_t most, size_t *io_n);

@@ -182,6 +182,13 @@ bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes)
   return cli_mebibytes(program, "max-text", argument, out_bytes);
 }
 
+bool cli_names_input(const cli *program, const char *name, const char *text) {
+  const size_t n = strlen(text);
+  if (strchr(text, '=') || (n >= 4 && strcmp(text + n - 4, ".npz") == 0)) return true;
+  cli_usage(program, "--%s takes NAME=FILE, or an .npz; not \"%s\"", name, text);
+  return false;
+}
+
 bool cli_repeated(const cli *program, const char *name, const char *text, const char **list,
                   size_t most, size_t *io_n) {
   if (*io_n == most) {

@@ -87,10 +87,7 @@ static void add_file(feed_settings *s, char *name, const char *path) {
 
 static bool add_input(const cli *program, feed_settings *s, const char *text) {
   const char *at = strchr(text, '=');
-  if (!at && (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".npz") != 0)) {
-    cli_usage(program, "--input takes NAME=FILE, or an .npz; not \"%s\"", text);
-    return false;
-  }
+  if (!cli_names_input(program, "input", text)) return false;
   double low, high;
   char *name = at ? cli_need(strndup(text, (size_t)(at - text))) : NULL;
   if (at && read_range(at + 1, &low, &high))

@@ -118,12 +118,14 @@ static const cli PROGRAM = {
   "Example: onnx-pipeline-train out --data data.npz --batch 64 --epochs 10 --checkpoint trained",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-/* [NAME=]FILE; the text is argv's, cut in two at the first '='. */
-static void add_file(train_files *to, const char *argument) {
+/* [NAME=]FILE of option `name`; the text is argv's, cut in two at the first '='. */
+static bool add_file(train_files *to, const char *name, const char *argument) {
+  if (!cli_names_input(&PROGRAM, name, argument)) return false;
   to->list = cli_need(cli_grow(to->list, to->n, sizeof *to->list));
   char *text = (char *)(uintptr_t)argument, *at = strchr(text, '=');
   if (at) *at = '\0';
   to->list[to->n++] = (psplit_feed_file){at ? text : NULL, at ? at + 1 : text};
+  return true;
 }
 
 static bool take_schedule(train_settings *s, const char *argument) {
@@ -215,9 +217,9 @@ static bool take_training(train_settings *s, int id, const char *argument) {
 /* One option; false after an error line. */
 static bool take(train_settings *s, int id, const char *argument) {
   switch (id) {
-    case OPT_DATA: add_file(&s->data, argument); return true;
-    case OPT_EVAL_DATA: add_file(&s->eval_data, argument); return true;
-    case 'i': add_file(&s->fixed, argument); return true;
+    case OPT_DATA: return add_file(&s->data, "data", argument);
+    case OPT_EVAL_DATA: return add_file(&s->eval_data, "eval-data", argument);
+    case 'i': return add_file(&s->fixed, "input", argument);
     case 'b': return cli_count32(&PROGRAM, "batch", argument, 1, 1 << 30, &s->train.batch);
     case 'm':
       return cli_count32(&PROGRAM, "micro-batches", argument, 1, 1 << 20,

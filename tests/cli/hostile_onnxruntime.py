@@ -43,7 +43,7 @@ def commands(serve, run, verify, split, learn, generate, train):
             ("split --probe", (split, "m.onnx", "-k", "2", "-o", "new", "--probe", "CPU", "--devices", "devices")),
             ("learn", (learn, "m.onnx", "-k", "2", "-o", "policy", "--reward", "measured")),
             ("generate", (generate, "words", "--prompt-ids", "1")),
-            ("train", (train, "trained", "--data", "x.npy")),
+            ("train", (train, "trained", "--data", "x=x.npy")),
             ("serve", (serve, "out", "--listen", "127.0.0.1:0")))
 
 
