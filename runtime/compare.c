@@ -85,6 +85,7 @@ static psplit_code run_micro_batch(whole_model *w, uint32_t micro_batch, uint32_
     release(outputs, w->pipe->manifest.n_outputs);
     code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->asked, w->made,
                                 w->n_asked, diag);
+    if (code == PSPLIT_INVALID) psplit_i_feeds_say_made(w->feeds, w->n_given, diag);
     for (uint32_t o = 0; o < w->n_asked; o++) {
       outputs[w->place[o]] = w->made[o];
       w->made[o] = NULL;

@@ -239,6 +239,7 @@ psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
     /* As many as a run from 0 on has: which one a micro-batch gets hangs on that. */
     const uint64_t n = (uint64_t)options->first + n_micro_batches;
     code = make(&feed, options, &made, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX, diag);
+    feed.is_any = made.how == PSPLIT_I_MADE_RANDOM && psplit_i_made_is_small(port->data_type);
   }
 out:
   if (code == PSPLIT_OK) {
@@ -248,6 +249,17 @@ out:
     psplit_i_feed_close(&feed);
   }
   return code;
+}
+
+void psplit_i_feeds_say_made(const psplit_i_feed *feeds, uint32_t n, psplit_diag *diag) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (!feeds[i].is_any) continue;
+    psplit_i_diag_add(diag,
+                      "the numbers of input %s were made, from 0 to %d, and may not suit the "
+                      "model: give a range or a file",
+                      feeds[i].input, PSPLIT_I_MADE_BELOW - 1);
+    return;
+  }
 }
 
 /* A copy of what the caller gives. */

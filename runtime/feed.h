@@ -37,6 +37,7 @@ typedef struct psplit_i_feed {
   psplit_give_input give;    /* asked for each micro-batch */
   void *give_user;
   bool counts; /* the first file that is not there is the end, behind file 0 */
+  bool is_any; /* whole numbers that nobody asked for: they need not be indices */
   psplit_i_array_wanted wanted;
   psplit_i_session_port port; /* what it is fed to */
   int64_t dims[PSPLIT_I_MAX_RANK];
@@ -72,6 +73,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_feed_read(const psplit_i_feed *feed, const 
 PSPLIT_MUST_USE psplit_code psplit_i_feed_fits(const psplit_i_feed *feed, const char *from,
                                                const psplit_i_tensor *tensor, psplit_diag *diag);
 void psplit_i_feed_close(psplit_i_feed *feed); /* a zeroed one is fine */
+/* After a failure of what they were fed to: names one whose made numbers may be the reason. */
+void psplit_i_feeds_say_made(const psplit_i_feed *feeds, uint32_t n, psplit_diag *diag);
 
 /* Looks for what a declared input says of sequences, options->sizes, and whether its own size is
  * open. `input` as a session or pipeline.json has it; options->open keeps its names. */

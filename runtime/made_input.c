@@ -12,6 +12,11 @@ enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C6
 
 static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 
+bool psplit_i_made_is_small(int32_t data_type) {
+  return data_type == U16 || data_type == I16 || data_type == U32 || data_type == I32 ||
+         data_type == U64 || data_type == I64;
+}
+
 psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, const char *name,
                                         uint32_t micro_batch, psplit_diag *diag) {
   psplit_i_tensor_view view;
@@ -27,7 +32,7 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
                      : bits && bits < 8 ? view.n_bytes
                                         : view.n_elements;
   for (uint64_t i = 0; i < n && code == PSPLIT_OK; i++) {
-    const uint64_t r = psplit_i_splitmix64(stream, i), small = r % 100;
+    const uint64_t r = psplit_i_splitmix64(stream, i), small = r % PSPLIT_I_MADE_BELOW;
     const uint32_t sign = (uint32_t)(r & 1) << 15;
     switch (type) {
       case F32:

@@ -40,6 +40,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_made_fill(const psplit_i_made *made, psplit
                                                uint64_t seed, const char *name,
                                                uint32_t micro_batch, psplit_diag *diag);
 
+/* Random whole numbers, of types of more than 8 bits, are below this. */
+enum { PSPLIT_I_MADE_BELOW = 100 };
+bool psplit_i_made_is_small(int32_t data_type); /* whether they are */
+
 /* By `seed`, `name` and `micro_batch` alone. Floats are uniform in [-1, 1), those of 16 bits in
  * +-[0.125, 1), of 8 bits finite; integers 0..99, of 8 bits all there are; strings "s0".."s99".
  * Errors: PLUGIN. */

@@ -158,6 +158,8 @@ static psplit_code run_session(psplit_i_stage *stage, psplit_i_stage_work *w, ps
   psplit_i_stage_begin(replica, PSPLIT_I_COMPUTES);
   if (w->deadline_ns) set_computing(stage, replica, true, w->deadline_ns);
   const psplit_code code = run_phase(stage, w, diag);
+  if (code == PSPLIT_INVALID)
+    psplit_i_feeds_say_made(w->feeds, stage->pipe->manifest.stages[stage->index].n_inputs, diag);
   if (w->deadline_ns) set_computing(stage, replica, false, 0);
   psplit_i_stage_end(replica);
   return code;

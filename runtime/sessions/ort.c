@@ -100,8 +100,9 @@ psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort 
   }
   psplit_code code;
   PSPLIT_TRY(find_api(&ort, name, diag));
+  /* It would also say on standard error, in colours, what it returns. */
   PSPLIT_TRY(
-    psplit_i_ort_check(&ort, ort.api.CreateEnv(ORT_LOG_ERROR, "psplit", &ort.env), name, diag));
+    psplit_i_ort_check(&ort, ort.api.CreateEnv(ORT_LOG_FATAL, "psplit", &ort.env), name, diag));
   PSPLIT_TRY(
     psplit_i_ort_check(&ort, ort.api.GetAllocatorWithDefaultOptions(&ort.allocator), name, diag));
   if (!ort.env || !ort.allocator) PSPLIT_TRY(is_not(name, diag));

@@ -38,7 +38,7 @@ typedef struct OrtApiBase {
 } OrtApiBase;
 
 enum {
-  ORT_LOG_ERROR = 3,
+  ORT_LOG_FATAL = 4,
   ORT_TYPE_TENSOR = 1, /* ONNXType */
   ORT_TYPE_SEQUENCE = 2,
   ORT_TYPE_MAP = 3,

@@ -1,4 +1,7 @@
 /* Execution providers of a session. */
+#include <ctype.h>
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -51,6 +54,35 @@ static psplit_code not_there(char **available, int n, const char *name, psplit_d
     name, list.failed || !list.n ? "none" : list.bytes);
   psplit_i_text_fini(&list);
   return code;
+}
+
+/* Providers that are libraries of their own, beside that of ONNX Runtime: what the loader says of
+ * one that ONNX Runtime did not get, of which it returns no more than that. */
+static void say_unloaded(const psplit_i_ort *ort, const char *provider, psplit_diag *diag) {
+  static const char SHARED[] = "shared";
+  const char *const libraries[] = {SHARED, provider};
+  const void *inside = dlsym(ort->library, "OrtGetApiBase");
+  Dl_info at = {0};
+  if (!diag || !strstr(diag->message, "Failed to load") || !inside || !dladdr(inside, &at) ||
+      !at.dli_fname)
+    return;
+  const char *slash = strrchr(at.dli_fname, '/');
+  for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+    char path[PATH_MAX], *c;
+    snprintf(path, sizeof path, "%.*s", slash ? (int)(slash + 1 - at.dli_fname) : 0, at.dli_fname);
+    c = path + strlen(path);
+    snprintf(c, sizeof path - (size_t)(c - path), "libonnxruntime_providers_%.*s.so",
+             (int)strcspn(libraries[i], "E"), libraries[i]);
+    for (; *c; c++) *c = (char)tolower((unsigned char)*c);
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (library) {
+      dlclose(library);
+      continue;
+    }
+    const char *why = dlerror();
+    psplit_i_diag_add(diag, "%s", why ? why : path);
+    return;
+  }
 }
 
 /* Providers with options in an object of their own, whose four functions have one form. */
@@ -126,6 +158,7 @@ psplit_code psplit_i_provider_append(const psplit_i_ort *ort, OrtSessionOptions 
     code = not_there(available, n, options->provider, diag);
   } else {
     code = append(ort, settings, options, provider, diag);
+    if (code == PSPLIT_INVALID) say_unloaded(ort, provider, diag);
     if (code == PSPLIT_INVALID) code = diag->code = PSPLIT_UNSUPPORTED; /* the stage is well */
     if (code != PSPLIT_OK) psplit_i_diag_context(diag, "execution provider %s", options->provider);
   }

@@ -35,6 +35,29 @@ tap.ok(made.status === 0, 'is split', made.stderr);
 const { outputs } = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
 const SIZES = ['n=3', 'b=2', 's=5', 't=12', 'p=7'].flatMap((size) => ['--dim', size]);
 
+// Indices that nothing says the limit of.
+const few = join(tmp, 'few.onnx');
+writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
+few (float[10,8] x, int64[n] which) => (float[n,8] y) <float[8,8] w = random(1)> {
+  [a] a = MatMul (x, w) [b] b = Gather (a, which) [c] y = Tanh (b)
+}`, few);
+const fewDir = join(tmp, 'few');
+spawnSync(splitter, [few, '-k', '2', '-o', fewDir, '--quiet', '--dim', 'n=30', '--pin', 'a=0', '--pin', 'b=0', '--pin', 'c=1']);
+const unfit = /^error: .* must be within the inclusive range \[-10,9\]; the numbers of input which were made, from 0 to 99, and may not suit the model: give a range or a file$/m;
+const ranFew = each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet']);
+const lines = ranFew.stderr.trim().split('\n').length;
+tap.ok(unfit.test(ranFew.stderr) && (launcher || (ranFew.status === 4 && lines === 1)), 'made numbers that are no indices are told, in one line', ranFew.stderr);
+if (!launcher) {
+  const whole = spawnSync(runner, ['--profile', join(tmp, 'costs.json'), few, '--dim', 'n=30', '-m', '1'], { encoding: 'utf8', env });
+  tap.ok(whole.status === 4 && unfit.test(whole.stderr), 'in a profile as well', whole.stderr);
+  const proved = spawnSync(verifier, [fewDir, '--model', few, '--run', '--dim', 'n=30'], { encoding: 'utf8', env });
+  tap.ok(proved.status === 4 && unfit.test(proved.stderr), 'and where runs are compared', proved.stderr);
+}
+const fits = each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet', '--input', 'which=0..9']);
+tap.ok(fits.status === 0, 'a range of indices does', fits.stderr);
+const asked = launcher ? null : each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet', '--input', 'which=0..99']);
+tap.ok(!asked || asked.status === 4 && !asked.stderr.includes('were made'), 'a range that was asked for is not', asked?.stderr);
+
 let runs = 0;
 function gets(args) {
   const out = join(tmp, `out${runs++}`);

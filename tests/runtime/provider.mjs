@@ -73,6 +73,10 @@ says('so are devices', 2, /--probe asks for a device of --devices/, splitter, ..
 says('and a provider', 2, /PROVIDER=FILE/, splitter, ...plan, '--devices', devices, '--probe', '=x.json');
 says('one that is not there', 5, /provider NoSuch is not in this ONNX Runtime, which has .*CPU/, splitter, ...plan,
   '--devices', other('NoSuch'), '--probe', 'NoSuch');
+// Without a GPU: builds for CUDA lack the provider's library or what that needs, and say why in the one line.
+says('one whose library does not load', 5,
+  /provider CUDA( is not in this ONNX Runtime|: it cannot be started: .*; [^;]*\.so[^;]*: cannot open shared object file)/,
+  splitter, ...plan, '--devices', other('CUDA'), '--probe', 'CUDA');
 tap.ok(!existsSync(join(tmp, 'mixed.NoSuch.json')), 'nothing is written then');
 says('an answer about another model', 4, /kept\.json: nodes: is 8, and this model has 9 nodes/, splitter, ...plan,
   '--devices', devices, '--probe', `WebGPU=${kept({ nodes: 8 })}`);
