@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "keep_state.h"
+#include "least_memory.h"
 #include "methods.h"
 #include "order_by_memory.h"
 #include "pass.h"
@@ -180,9 +181,11 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
                    "segments do not keep what reads a state with what writes it");
     return psplit_i_place_segments(planner, &r, diag);
   }
-  PSPLIT_TRY(psplit_i_choose_devices(planner, &r, diag));
+  psplit_i_least_memory least;
+  PSPLIT_TRY(psplit_i_least_memory_find(planner, planner->n_candidates, &least, diag));
   bool settled = false;
-  if (asks_all(planner, &r))
+  if (!least.too_little) PSPLIT_TRY(psplit_i_choose_devices(planner, &r, diag));
+  if (!least.too_little && asks_all(planner, &r))
     PSPLIT_TRY(psplit_i_share_memory_first(planner, c->ties, &c->shared, &settled, diag));
   if (settled) return PSPLIT_OK;
   const bool chosen = planner->order_chosen;

@@ -6,6 +6,7 @@
 
 #include "fit.h"
 #include "keep_state.h"
+#include "least_memory.h"
 #include "methods.h"
 #include "request.h"
 #include "units.h"
@@ -68,9 +69,10 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
              name_of_node(planner, fit->blocking_node),
              psplit_i_in_bytes(fit->blocking_bytes, need),
              name_of_value(planner, fit->blocking_value));
-  else if (fit->n_stages != planner->options.n_stages)
-    snprintf(advice, sizeof advice, "%" PRIu32 " stage%s would fit%s", fit->n_stages,
-             fit->n_stages == 1 ? "" : "s", any_pin(planner) ? " without pins" : "");
+  else if (fit->n_skipped || fit->n_stages != planner->options.n_stages)
+    snprintf(advice, sizeof advice, "%" PRIu32 " stage%s would fit%s%s", fit->n_stages,
+             fit->n_stages == 1 ? "" : "s", fit->n_skipped ? " on devices with more memory" : "",
+             any_pin(planner) ? " without pins" : "");
   else
     snprintf(advice, sizeof advice, "%s it would fit",
              any_pin(planner) ? "without pins" : "if all devices supported all nodes");
@@ -182,36 +184,32 @@ out:
   return code;
 }
 
-static psplit_code first_fit_suffices(psplit_planner *planner, bool *out, psplit_diag *diag) {
+/* How many stages the supernodes fill, one after the other. */
+static psplit_code first_fit(psplit_planner *planner, psplit_i_fit *out, psplit_diag *diag) {
   psplit_code code;
-  psplit_i_fit fit;
   bool cut;
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, NULL, &fit, &cut, diag));
-  *out = fit.n_stages && fit.n_stages <= planner->options.n_stages;
-  psplit_i_arena_reset(&planner->scratch);
+  PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, NULL, out, &cut, diag));
 out:
+  psplit_i_arena_reset(&planner->scratch);
   return code;
 }
 
-/* Whether all devices together cannot hold what each weight takes once: no search can help. */
-static bool weights_exceed_memory(const psplit_planner *planner) {
-  const psplit_i_graph *graph = planner->graph;
-  uint64_t weights = 0, room = 0;
-  for (uint32_t v = 0; v < graph->n_values; v++)
-    if (psplit_i_planner_is_constant(planner, v))
-      for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
-        if (!(planner->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
-          weights = psplit_i_sat_add_u64(weights, psplit_i_planner_weight_bytes(planner, v));
-          break;
-        }
-  for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (!(planner->node_flags[n] & PSPLIT_I_NODE_FREE))
-      weights = psplit_i_sat_add_u64(weights, psplit_i_node_inner_bytes(graph, n));
-  for (uint32_t s = 0; s < planner->options.n_stages; s++)
-    room = psplit_i_sat_add_u64(room, psplit_devices_memory_bytes(planner->devices, s));
-  return weights > room;
+/* Says what does not fit where no search has to find that out. */
+static psplit_code refuse(psplit_planner *planner, const psplit_i_least_memory *least,
+                          psplit_diag *diag) {
+  char has[PSPLIT_I_UNIT_BYTES], need[PSPLIT_I_UNIT_BYTES];
+  psplit_i_fit fit;
+  psplit_code code = first_fit(planner, &fit, diag);
+  if (code == PSPLIT_OK) code = too_large(planner, false, &fit, diag);
+  if (code == PSPLIT_INFEASIBLE && fit.n_stages && least->device != PSPLIT_NONE)
+    psplit_i_diag_add(
+      diag, "device %s has %s, and a stage on it needs %s at least",
+      psplit_devices_name(planner->devices, least->device),
+      psplit_i_in_bytes(psplit_devices_memory_bytes(planner->devices, least->device), has),
+      psplit_i_in_bytes(least->n_bytes, need));
+  return code;
 }
 
 psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i_request *r,
@@ -228,11 +226,14 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   planner->solution = NULL;
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(planner->devices, s);
+  psplit_i_least_memory least;
+  PSPLIT_TRY(psplit_i_least_memory_find(planner, n_stages, &least, diag));
+  if (least.too_little) return refuse(planner, &least, diag);
   if (any_memory_limit(planner) && !any_wish(planner)) {
-    if (weights_exceed_memory(planner)) return cut_to_fit(planner, r, false, diag);
-    bool easy;
-    PSPLIT_TRY(first_fit_suffices(planner, &easy, diag));
-    if (!easy) share /= 5; /* there may be no split at all: a search should not take all the time */
+    psplit_i_fit fit;
+    PSPLIT_TRY(first_fit(planner, &fit, diag));
+    if (!fit.n_stages || fit.n_stages > n_stages || fit.n_skipped)
+      share /= 5; /* there may be no split at all: a search should not take all the time */
   }
   for (unsigned round = 0; round < MAX_ROUNDS; round++) {
     psplit_diag why = {0};

@@ -248,9 +248,11 @@ psplit_code psplit_i_fit_memory(psplit_planner *planner, const uint32_t *group, 
   if (!stage_end) return psplit_i_nomem(diag);
   PSPLIT_TRY(prepare(&f, diag));
   uint32_t n = 0;
-  for (uint32_t at = 0; at + 1 < f.n_places; n++) {
-    const uint32_t device = n < n_wanted ? n : n_wanted - 1;
-    const uint32_t end = furthest(&f, at, device);
+  for (uint32_t at = 0, next = 0; at + 1 < f.n_places; n++, next++) {
+    uint32_t device = next < n_wanted ? next : n_wanted - 1;
+    uint32_t end = furthest(&f, at, device);
+    for (; end == at && device + 1 < n_wanted; out->n_skipped++, next = device)
+      end = furthest(&f, at, ++device);
     if (end == at) {
       psplit_i_stage_memory memory;
       out->blocking_bytes = need_of(&f, f.place[at], f.place[at + 1], device, &memory);
@@ -262,7 +264,7 @@ psplit_code psplit_i_fit_memory(psplit_planner *planner, const uint32_t *group, 
     at = end;
   }
   out->n_stages = n;
-  if (n > n_wanted || !group_stage) return PSPLIT_OK;
+  if (n > n_wanted || out->n_skipped || !group_stage) return PSPLIT_OK;
   thin_places(&f, MAX_PLACES, stage_end, n);
   if (!sum_times(&f)) return psplit_i_nomem(diag);
   if (!cut_places(&f, stage_end)) return PSPLIT_OK;

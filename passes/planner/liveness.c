@@ -274,6 +274,42 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
   FOR_EACH_MADE(peak, value) out->largest_value = larger(l, out->largest_value, value);
 }
 
+/* What is live while the node runs, wherever its inputs come from. */
+static uint64_t running_bytes(psplit_i_liveness *l, uint32_t node_id) {
+  const psplit_i_node *node = &l->planner->graph->nodes[node_id];
+  uint64_t bytes = 0;
+  if (l->planner->node_workspace_bytes) bytes = l->planner->node_workspace_bytes[node_id];
+  l->stamp++;
+  PSPLIT_FOR_EACH_READ(node, value) {
+    if (l->seen[value] == l->stamp || psplit_i_planner_is_constant(l->planner, value)) continue;
+    l->seen[value] = l->stamp;
+    add(&bytes, activation_bytes(l, value));
+  }
+  FOR_EACH_MADE(node, value)
+    if (!psplit_i_planner_is_constant(l->planner, value)) add(&bytes, activation_bytes(l, value));
+  return bytes;
+}
+
+void psplit_i_liveness_least(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
+                             psplit_i_stage_memory *out) {
+  const psplit_i_graph *graph = l->planner->graph;
+  *out = (psplit_i_stage_memory){.peak_node = PSPLIT_NONE, .largest_value = PSPLIT_NONE};
+  l->stamp++;
+  for (uint32_t p = 0; p < n; p++) {
+    out->n_nodes += psplit_i_count_nodes(&graph->nodes[nodes[p]]);
+    add(&out->weight_bytes, psplit_i_node_inner_bytes(graph, nodes[p]));
+    PSPLIT_FOR_EACH_READ(&graph->nodes[nodes[p]], value) {
+      if (l->seen[value] == l->stamp || !psplit_i_planner_is_constant(l->planner, value)) continue;
+      l->seen[value] = l->stamp;
+      add(&out->weight_bytes, psplit_i_planner_weight_bytes(l->planner, value));
+    }
+  }
+  for (uint32_t p = 0; p < n; p++) {
+    const uint64_t bytes = running_bytes(l, nodes[p]);
+    if (bytes > out->activation_bytes) out->activation_bytes = bytes;
+  }
+}
+
 uint64_t psplit_i_stage_buffers(const psplit_planner *planner,
                                 const psplit_i_stage_memory *memory) {
   return psplit_i_sat_mul_u64(psplit_i_sat_add_u64(memory->received_bytes, memory->sent_bytes),

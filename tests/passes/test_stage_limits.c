@@ -15,8 +15,8 @@
 #include "bench.h"
 #include "liveness.h"
 
-/* n devices of the preset "cpu" with this much memory. */
-static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
+/* n devices of the preset "cpu" with so much memory each. */
+static psplit_devices *with_memory(uint32_t n, const uint64_t *memory_bytes) {
   psplit_i_text text = {0};
   psplit_diag diag = {0};
   psplit_devices *devices;
@@ -25,13 +25,20 @@ static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
     psplit_i_text_addf(&text,
                        "%s{\"name\": \"d%u\", \"preset\": \"cpu\","
                        " \"keeps_copies\": false, \"memory_bytes\": %llu}",
-                       d ? ", " : "", d, (unsigned long long)memory_bytes);
+                       d ? ", " : "", d, (unsigned long long)memory_bytes[d]);
   psplit_i_text_puts(&text, "]}");
   assert_false(text.failed);
   if (psplit_devices_parse(text.bytes, strlen(text.bytes), &diag, &devices) != PSPLIT_OK)
     fail_msg("%s", diag.message);
   psplit_i_text_fini(&text);
   return devices;
+}
+
+static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
+  uint64_t each[8];
+  assert_true(n <= 8);
+  for (uint32_t d = 0; d < n; d++) each[d] = memory_bytes;
+  return with_memory(n, each);
 }
 
 enum { LINKS = 7 };
@@ -218,6 +225,54 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
   assert_true(n_fitting > 20 && n_refused > 20 && n_of_weights > 5);
 }
 
+/* Whether some cut into three fits devices of these limits, in this order. */
+static bool any_cut_fits(const int64_t *width, const uint64_t *limit) {
+  for (int i = 1; i < LINKS - 1; i++)
+    for (int j = i + 1; j < LINKS; j++)
+      if (bytes_of_products(width, 0, i) <= limit[0] &&
+          bytes_of_products(width, i, j) <= limit[1] &&
+          bytes_of_products(width, j, LINKS) <= limit[2])
+        return true;
+  return false;
+}
+
+/* What is refused before any search fits in no way, whichever devices are small. */
+static void too_little_memory_is_seen_before_a_search(void **state) {
+  (void)state;
+  uint32_t random = 11;
+  int n_at_once = 0, n_fitting = 0;
+  for (int round = 0; round < 400; round++) {
+    int64_t width[LINKS + 1];
+    uint64_t limit[3];
+    for (int i = 0; i <= LINKS; i++) {
+      random = random * 1664525 + 1013904223;
+      width[i] = 1 + (random >> 16) % 40;
+    }
+    for (int d = 0; d < 3; d++) {
+      random = random * 1664525 + 1013904223;
+      limit[d] = 1 + (random >> 16) % (round % 2 ? 12000 : 24000);
+    }
+    psplit_devices *devices = with_memory(3, limit);
+    psplit_planner_options options = stages(3);
+    options.devices = devices;
+    options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+    options.time_limit_s = 0.01; /* what it says is the same for any */
+    bench b = start_products(width, &options);
+    psplit_diag diag = {0};
+    const psplit_code code =
+      psplit_planner_run(b.planner, "infer-shapes,cost,mark,partition", &diag);
+    stop(&b);
+    psplit_devices_destroy(devices);
+    const bool at_once = strstr(diag.message, "and a stage on it needs") != NULL;
+    if (at_once) assert_int_equal(code, PSPLIT_INFEASIBLE);
+    if ((at_once || code != PSPLIT_INFEASIBLE) && any_cut_fits(width, limit) == at_once)
+      fail_msg("round %d: %s", round, diag.message);
+    n_at_once += at_once;
+    n_fitting += code == PSPLIT_OK;
+  }
+  if (n_at_once < 20 || n_fitting < 50) fail_msg("%d at once, %d fit", n_at_once, n_fitting);
+}
+
 /* Of a chain the latency is all that stages do; value and bound are of it, not of the slowest
  * stage, which is larger in the best of such plans. */
 static void latency_is_as_brute_force_says(void **state) {
@@ -284,21 +339,34 @@ static void memory_error_says_what_is_in_the_way(void **state) {
 
 static void a_device_without_limit_is_not_blamed(void **state) {
   (void)state;
-  static const char TEXT[] =
-    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
-    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1}]}";
+  static const struct {
+    const char *devices, *words;
+  } cases[] = {
+    {"{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
+     " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1}]}",
+     "of which the smallest has 1 B; 1 stage would fit; device b has 1 B, and a stage on it "
+     "needs "},
+    {"{\"devices\": [{\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1},"
+     " {\"name\": \"a\", \"preset\": \"cpu\"}]}",
+     "1 stage would fit on devices with more memory; device b has 1 B, and a stage on it needs "},
+  };
+  static const psplit_device_order orders[] = {PSPLIT_DEVICE_ORDER_CHOSEN,
+                                               PSPLIT_DEVICE_ORDER_GIVEN};
   const int64_t width[] = {8, 8, 8, 8, 8, 8, 8, 8};
-  psplit_devices *devices = NULL;
-  psplit_diag diag = {0};
-  assert_int_equal(psplit_devices_parse(TEXT, sizeof TEXT - 1, &diag, &devices), PSPLIT_OK);
-  psplit_planner_options options = stages(2);
-  options.devices = devices;
-  bench b = start_products(width, &options);
-  assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_INFEASIBLE);
-  stop(&b);
-  if (!strstr(diag.message, "of which the smallest has 1 B; 1 stage would fit"))
-    fail_msg("%s", diag.message);
-  psplit_devices_destroy(devices);
+  for (size_t i = 0; i < 4; i++) {
+    psplit_devices *devices = NULL;
+    psplit_diag diag = {0};
+    const char *text = cases[i / 2].devices;
+    assert_int_equal(psplit_devices_parse(text, strlen(text), &diag, &devices), PSPLIT_OK);
+    psplit_planner_options options = stages(2);
+    options.devices = devices;
+    options.device_order = orders[i % 2];
+    bench b = start_products(width, &options);
+    assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_INFEASIBLE);
+    stop(&b);
+    if (!strstr(diag.message, cases[i / 2].words)) fail_msg("%s", diag.message);
+    psplit_devices_destroy(devices);
+  }
 }
 
 static const char SPARSE_CHAIN[] =
@@ -424,6 +492,7 @@ int main(void) {
     cmocka_unit_test(a_cache_is_held_once_for_each_sequence),
     cmocka_unit_test(memory_is_what_a_stage_holds),
     cmocka_unit_test(memory_limits_a_cut_as_brute_force_says),
+    cmocka_unit_test(too_little_memory_is_seen_before_a_search),
     cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
     cmocka_unit_test(a_device_without_limit_is_not_blamed),
