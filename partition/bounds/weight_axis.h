@@ -20,8 +20,9 @@ typedef struct psplit_i_weight_axis {
 
 /* Only stages with a load <= limit are considered: the bound is min(true bound, limit + 1).
  * Errors: NOMEM. Needs O(b^2 / 8) bytes for b clusters, at most 16,384, between clusters comparable
- * with all others. Where there are no windows only the bound: n_buckets is 0. A spent budget leaves the bound weaker, in the end 0 without windows. Parallel over buckets;
- * integer results, the same for any number of threads. */
+ * with all others. Where there are no windows only the bound: n_buckets is 0. A spent budget leaves
+ * the bound weaker, in the end 0 without windows. Parallel over buckets; integer results, the same
+ * for any number of threads. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
                                                       const psplit_i_automaton *automaton,
                                                       int64_t limit, uint32_t n_threads,
@@ -35,8 +36,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_weighed(const psplit_i_instance
                                                          int64_t limit, uint32_t n_threads,
                                                          psplit_i_budget *budget,
                                                          int64_t *inout_bound);
-/* *out: windows are made. Not in very large graphs, but where separators (separators.h) are close:
- * there few downsets are possible, and the exact program may decide. O(n + edges). Errors: NOMEM. */
+/* *out: windows are made. In very large graphs only where separators (separators.h) are close: few
+ * downsets are possible there, and the exact program may decide. O(n + edges).
+ * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_has_windows(const psplit_i_instance *instance,
                                                              bool *out);
 /* *out: windows are made. In very large graphs only where separators (separators.h) are close: few
