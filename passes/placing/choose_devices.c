@@ -130,13 +130,15 @@ static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
   memcpy(c->best, c->order, c->n_stages * sizeof *c->best);
 }
 
-/* Tries c->order as it stands. */
-static psplit_code try_order(choice *c) {
+/* Tries c->order as it stands; *out_ns is INT64_MAX where it has no split. */
+static psplit_code try_order(choice *c, int64_t *out_ns) {
   psplit_code code;
   psplit_solution *solution;
+  *out_ns = INT64_MAX;
   PSPLIT_TRY(apply(c, c->order));
   PSPLIT_TRY(ask(c, false, &solution));
   if (!solution) return PSPLIT_OK;
+  *out_ns = solution->objective_ns;
   take(c, solution->objective_ns, solution->lower_bound_ns);
   psplit_solution_destroy(solution);
 out:
@@ -183,31 +185,40 @@ static uint32_t count_orders(choice *c) {
 
 static psplit_code try_all_orders(choice *c) {
   psplit_code code = PSPLIT_OK;
+  int64_t value_ns;
   first_order(c);
-  do PSPLIT_TRY(try_order(c));
+  do PSPLIT_TRY(try_order(c, &value_ns));
   while (c->best_ns > c->subset_bound_ns && next_order(c));
 out:
   return code;
 }
 
-/* From c->order on, swaps of two stages' devices while they pay. */
+/* From c->order on, which may have no split, swaps of two stages' devices while they pay. */
 static psplit_code try_swaps(choice *c) {
   psplit_code code;
+  const size_t bytes = c->n_stages * sizeof *c->order;
+  uint32_t *at = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *at);
   uint32_t n_tried = 1;
-  PSPLIT_TRY(try_order(c));
+  int64_t at_ns, value_ns;
+  if (!at) return psplit_i_nomem(c->diag);
+  memcpy(at, c->order, bytes);
+  PSPLIT_TRY(try_order(c, &at_ns));
   for (bool better = true; better && c->best_ns > c->subset_bound_ns;) {
     better = false;
     for (uint32_t i = 0; i < c->n_stages && !better; i++)
       for (uint32_t j = i + 1; j < c->n_stages && !better && n_tried < MOST_TRIALS; j++) {
-        memcpy(c->order, c->best, c->n_stages * sizeof *c->order);
-        if (c->order[i] == c->order[j]) continue;
-        c->order[i] = c->best[j];
-        c->order[j] = c->best[i];
-        const int64_t before_ns = c->best_ns;
-        PSPLIT_TRY(try_order(c));
+        if (at[i] == at[j]) continue;
+        memcpy(c->order, at, bytes);
+        c->order[i] = at[j];
+        c->order[j] = at[i];
+        PSPLIT_TRY(try_order(c, &value_ns));
         n_tried++;
-        better = c->best_ns < before_ns;
+        better = value_ns < at_ns;
       }
+    if (better) {
+      memcpy(at, c->order, bytes);
+      at_ns = value_ns;
+    }
   }
   c->others_bound_ns = 0; /* not all were tried */
 out:

@@ -196,6 +196,37 @@ static void too_many_to_try_all(void **state) {
   psplit_model_close(model);
 }
 
+/* Too many orders to try all, of which the first has no split; the second has. Tensors go from
+ * each device to the next of `way` alone. */
+static void the_first_of_too_many_has_no_split(void **state) {
+  (void)state;
+  enum { N = 5 };
+  static const char *const way[N] = {"d2", "d4", "d1", "d0", "d3"};
+  psplit_model *model = opened_text(
+    "(float[256,256] x, float[256,256] w) => (float[256,256] p5) { p1 = MatMul (x, w)"
+    " p2 = MatMul (p1, w) p3 = MatMul (p2, w) p4 = MatMul (p3, w) p5 = MatMul (p4, w) }");
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t i = 0; i < N; i++)
+    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"cpu\", \"overhead_ns\": %u}",
+                       i ? ", " : "", i, 1000 * i);
+  psplit_i_text_puts(&text,
+                     "], \"topology\": {\"same_host\": {\"bytes_per_second\": 0}}, \"links\": [");
+  for (uint32_t i = 0; i + 1 < N; i++)
+    psplit_i_text_addf(&text, "%s{\"from\": \"%s\", \"to\": \"%s\", \"bytes_per_second\": 1e9}",
+                       i ? ", " : "", way[i], way[i + 1]);
+  psplit_i_text_puts(&text, "]}");
+  psplit_devices *devices = parsed(text.bytes);
+  psplit_i_text_fini(&text);
+  psplit_planner_options options = options_for(N, devices);
+  const char *names[N];
+  psplit_planner *planner = planned(model, &options, names);
+  for (uint32_t s = 0; s < N; s++) assert_string_equal(names[s], way[s]);
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 /* The least over all orders of n_stages of the devices. */
 static int64_t best_order(const psplit_model *model, const psplit_planner_options *options) {
   uint32_t order[MAX_DEVICES], n = psplit_devices_count(options->devices);
@@ -308,6 +339,7 @@ int main(void) {
     cmocka_unit_test(hosts_are_kept_together),
     cmocka_unit_test(an_order_can_be_given),
     cmocka_unit_test(too_many_to_try_all),
+    cmocka_unit_test(the_first_of_too_many_has_no_split),
     cmocka_unit_test(chosen_orders_are_the_best),
     cmocka_unit_test(little_time_proves_no_order),
   };
