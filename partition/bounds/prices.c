@@ -21,18 +21,23 @@ enum {
   FIRST_ROUNDS = 2,   /* of which so many tell whether they may be worth all that is needed, */
   STEPS = 120,        /* and then, where they are worth that but for */
   RAISED = 32,        /* one of so many parts, */
-  SHORT_OF = 100,     /* mostly by one of so many */
+  SHORT_OF = 100,     /* mostly by one of so many, */
+  MAY_RISE = 40,      /* at best by one of so many */
   STEPS_IN_ROUND = 8, /* a step goes forward alone */
   LEAST_STEPS = 30,   /* that the budget has to do for */
   FINER = 8192,       /* where asking at one takes less than one of */
   CHEAP = 10,         /* so many parts of what is left of the budget, else */
-  FINE = 800,         /* limits differ by more than one of so many parts */
+  FINE = 800,         /* limits differ by more than one of so many parts, */
+  MANY_FINE = 4000,   /* of many clusters one of so many */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
-  MOST_PARTS = 2 * PARTS, /* where these are cheap, or the budget does for */
-  FINE_STEPS = 160,       /* steps as the last one, */
-  LITTLE_MORE = 1024,     /* and bring one of so many parts of the bound */
+  FINER_PARTS = 2 * PARTS,  /* where these are cheap, or the budget does for */
+  FINE_STEPS = 160,         /* steps as the last one, */
+  LITTLE_MORE = 1024,       /* and bring one of so many parts of the bound */
+  MANY_CLUSTERS = 1000,     /* of more, loads are rounded more often: */
+  MANY_PARTS = 2 * PARTS,   /* with as many parts as these at first, */
+  FINEST_PARTS = 8 * PARTS, /* and as these at last */
   ONE = PSPLIT_I_WORTH_ONE
 };
 
@@ -42,8 +47,9 @@ typedef struct pricing {
   psplit_i_closure closure;
   psplit_i_prices prices;
   psplit_i_planes *planes;
-  uint32_t n_parts; /* to which loads are rounded where prices are raised */
-  bool raises;      /* there is time for raising prices */
+  uint32_t n_parts, most_parts; /* to which loads are rounded where prices are raised */
+  int64_t fine;                 /* limits differ by one of so many parts */
+  bool raises;                  /* there is time for raising prices */
 } pricing;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
@@ -120,7 +126,8 @@ static psplit_code at_limit_init(pricing *p, int64_t limit, at_limit *out) {
                                          query->request->options, limit, p->budget, &out->apart);
   if (code != PSPLIT_OK) return code;
   if (!out->apart.impossible)
-    code = psplit_i_worth_make(instance_at(p, out), p->budget, &out->worth);
+    code = (p->raises ? psplit_i_worth_make_wide : psplit_i_worth_make)(instance_at(p, out),
+                                                                        p->budget, &out->worth);
   if (code != PSPLIT_OK) at_limit_fini(out);
   return code;
 }
@@ -184,7 +191,7 @@ static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_l
     /* Clusters are worth the more the lower the limit is: at least so much, and may be raised. */
     const double least = (double)limit * (double)sum / needed;
     *out_least = (int64_t)least;
-    *out_near = least + (p->raises ? least / SHORT_OF : 0) >= (double)bound;
+    *out_near = least + (p->raises ? least / MAY_RISE : 0) >= (double)bound;
     if ((*out_near && p->raises) || least + least / RAISED < (double)bound) break;
   }
 out:
@@ -210,7 +217,7 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
     const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
     *out_cheap = cheap;
-    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : FINE)) return PSPLIT_OK;
+    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : p->fine)) return PSPLIT_OK;
   }
   *out_cheap = false;
   return PSPLIT_OK;
@@ -229,11 +236,12 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
   psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
   if (code != PSPLIT_OK || !*out_near) return code;
   int64_t limit = p->raises ? least + least / SHORT_OF : least;
+  if (limit < *inout_bound)
+    limit = *inout_bound + (p->raises ? *inout_bound / LITTLE_MORE : (high - *inout_bound) / 2);
   if (limit >= high) limit = high - 1;
-  if (limit < *inout_bound) limit = *inout_bound + (high - *inout_bound) / 2;
   const int64_t before = *inout_bound;
   code = try_from(p, limit, inout_bound, &cheap);
-  while (code == PSPLIT_OK && p->raises && p->n_parts < MOST_PARTS &&
+  while (code == PSPLIT_OK && p->raises && p->n_parts < p->most_parts &&
          (cheap || (*inout_bound > before && does_for_finer(p)))) {
     p->n_parts *= 2;
     code = try_from(p, *inout_bound + *inout_bound / LITTLE_MORE, inout_bound, &cheap);
@@ -272,7 +280,12 @@ static psplit_code can_afford(pricing *p, bool *out_afford) {
 psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                   int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
-  pricing p = {.query = query, .budget = budget, .n_parts = PARTS};
+  const bool many = instance->n > MANY_CLUSTERS;
+  pricing p = {.query = query,
+               .budget = budget,
+               .n_parts = many ? MANY_PARTS : PARTS,
+               .most_parts = many ? FINEST_PARTS : FINER_PARTS,
+               .fine = many ? MANY_FINE : FINE};
   psplit_i_arena arena;
   if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
   bool affordable;

@@ -7,7 +7,17 @@
  * most with each cluster. */
 #include "stage_worth_inside.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+enum {
+  MORE_NETS = 8,  /* that are tried where tables are wide, */
+  TIMES_LISTS = 4 /* and so many times the lists, at most */
+};
+
+static uint32_t pins_of(const psplit_i_instance *in, uint32_t e) {
+  return in->net_off[e + 1] - in->net_off[e];
+}
 
 /* Whether nets with more pins are less than half of what all nets may cost. */
 static bool few_above(const psplit_i_instance *in, uint32_t most_pins) {
@@ -15,33 +25,91 @@ static bool few_above(const psplit_i_instance *in, uint32_t most_pins) {
   for (uint32_t e = 0; e < in->n_nets; e++) {
     const double cost = (double)in->send[e] + (double)in->recv[e];
     all += cost;
-    if (in->net_off[e + 1] - in->net_off[e] > most_pins) above += cost;
+    if (pins_of(in, e) > most_pins) above += cost;
   }
   return above <= all / 2;
 }
 
-psplit_code psplit_i_worth_make(const psplit_i_instance *instance, psplit_i_budget *budget,
-                                psplit_i_worth **out) {
+static bool build(psplit_i_worth *p) {
+  psplit_i_arena_reset(&p->arena);
+  return psplit_i_worth_build(p);
+}
+
+/* With the nets of the fewest pins, as many as do; false: the graph is too wide, or p->failed. */
+static bool build_full(psplit_i_worth *p) {
+  const psplit_i_instance *in = p->instance;
   uint32_t most_pins = 2;
+  for (uint32_t e = 0; e < in->n_nets; e++)
+    while (most_pins < pins_of(in, e)) most_pins *= 2;
+  p->most_width = FULL_WIDTH;
+  p->most_lists = UINT32_MAX;
+  for (; most_pins >= 2 && !p->failed && few_above(in, most_pins); most_pins /= 2) {
+    for (uint32_t e = 0; e < in->n_nets; e++) p->counted[e] = pins_of(in, e) <= most_pins;
+    if (build(p)) return true;
+  }
+  return false;
+}
+
+/* The net that is not counted, and costs < `below`, for which stages may pay most; NONE: there is
+ * none. */
+static uint32_t dearest_out(const psplit_i_worth *p, double below, double *out_cost) {
+  const psplit_i_instance *in = p->instance;
+  uint32_t best = PSPLIT_NONE;
+  for (uint32_t e = 0; e < in->n_nets; e++) {
+    const double cost = ((double)in->send[e] + (double)in->recv[e]) * pins_of(in, e);
+    if (p->counted[e] || cost >= below || (best != PSPLIT_NONE && cost <= *out_cost)) continue;
+    best = e;
+    *out_cost = cost;
+  }
+  return best;
+}
+
+/* Counts the dearest nets as well that were left out, one after the other, if tables do not grow
+ * too many. */
+static bool build_wide(psplit_i_worth *p) {
+  double cost = HUGE_VAL;
+  bool ok = true;
+  p->wide = true;
+  p->most_width = MOST_WIDTH;
+  p->most_lists = p->n_lists < UINT32_MAX / TIMES_LISTS ? TIMES_LISTS * p->n_lists : UINT32_MAX;
+  for (uint32_t k = 0; k < MORE_NETS; k++) {
+    const uint32_t e = dearest_out(p, cost, &cost);
+    if (e == PSPLIT_NONE) break;
+    p->counted[e] = true;
+    ok = build(p);
+    if (p->failed) return false;
+    if (!ok) p->counted[e] = false;
+  }
+  return ok || build(p);
+}
+
+static psplit_code make(const psplit_i_instance *instance, bool wide, psplit_i_budget *budget,
+                        psplit_i_worth **out) {
   *out = NULL;
   psplit_i_worth *p = calloc(1, sizeof *p);
   if (!p) return PSPLIT_NOMEM;
   psplit_i_arena_init(&p->arena, 0);
   p->instance = instance;
   p->budget = budget;
-  for (uint32_t e = 0; e < instance->n_nets; e++)
-    while (most_pins < instance->net_off[e + 1] - instance->net_off[e]) most_pins *= 2;
-  bool ok = false;
-  for (; most_pins >= 2 && !ok && !p->failed && few_above(instance, most_pins); most_pins /= 2) {
-    psplit_i_arena_reset(&p->arena);
-    ok = psplit_i_worth_build(p, most_pins);
-  }
+  p->counted = calloc((size_t)instance->n_nets + 1, sizeof *p->counted);
+  p->failed = !p->counted;
+  const bool ok = !p->failed && build_full(p) && (!wide || build_wide(p));
   const bool failed = p->failed;
   if (ok)
     *out = p;
   else
     psplit_i_worth_free(p);
   return failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
+
+psplit_code psplit_i_worth_make(const psplit_i_instance *instance, psplit_i_budget *budget,
+                                psplit_i_worth **out) {
+  return make(instance, false, budget, out);
+}
+
+psplit_code psplit_i_worth_make_wide(const psplit_i_instance *instance, psplit_i_budget *budget,
+                                     psplit_i_worth **out) {
+  return make(instance, true, budget, out);
 }
 
 /* With labels as they are: row t becomes what is outside the step, its own, and its tables before
@@ -176,6 +244,7 @@ psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n
 
 void psplit_i_worth_free(psplit_i_worth *worth) {
   if (!worth) return;
+  free(worth->counted);
   free(worth->pool.entries);
   psplit_i_arena_fini(&worth->arena);
   free(worth);

@@ -21,6 +21,10 @@ typedef struct psplit_i_worth psplit_i_worth;
  * graph is too wide. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_worth_make(const psplit_i_instance *instance,
                                                 psplit_i_budget *budget, psplit_i_worth **out);
+/* The same for psplit_i_worth_above() and what may follow it alone: of nets with many pins, which
+ * are left out where tables over all of their ways would be too many, more are counted. */
+PSPLIT_MUST_USE psplit_code psplit_i_worth_make_wide(const psplit_i_instance *instance,
+                                                     psplit_i_budget *budget, psplit_i_worth **out);
 /* About what psplit_i_worth_most() charges, with `most`, or more. */
 uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts);
 void psplit_i_worth_free(psplit_i_worth *worth);

@@ -17,7 +17,8 @@
 #include "stage_worth.h"
 
 enum {
-  MOST_WIDTH = 6,
+  MOST_WIDTH = 8,
+  FULL_WIDTH = 6,  /* of tables that are made whole */
   MOST_DIRECT = 3, /* pins */
   LABELS = 3,
   MOST_JOINED = 64, /* tables that one variable joins */
@@ -113,6 +114,9 @@ struct psplit_i_worth {
   step *steps;
   list *inside, *outside; /* by step and labels */
   uint32_t n_lists;
+  bool *counted; /* [n_nets] which nets stages pay for, and have in order */
+  uint32_t most_width, most_lists;
+  bool wide; /* no more than psplit_i_worth_above() is asked for */
   pool pool;
   uint8_t *label; /* by variable */
   uint32_t shift, most_bins, n_bins;
@@ -133,8 +137,8 @@ struct psplit_i_worth {
 
 /* --- worth_order.c --- */
 
-/* Nets with more pins than `most_pins` are left out; false: the graph is too wide, or p->failed. */
-bool psplit_i_worth_build(psplit_i_worth *p, uint32_t most_pins);
+/* Steps for the nets that are counted; false: the graph is too wide, or p->failed. */
+bool psplit_i_worth_build(psplit_i_worth *p);
 
 /* --- worth_lists.c --- */
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { RANKS = 4 * MOST_WIDTH + 4 };
+
 static void use_part(psplit_i_worth *p, uint32_t part_id) {
   const part *q = &p->parts[part_id];
   for (uint32_t i = 0; i < q->n_scope; i++) {
@@ -52,7 +54,7 @@ static bool scope_of(const psplit_i_worth *p, uint32_t var, uint32_t *scope, uin
       if (q->scope[i] == var) continue;
       while (k < n && scope[k] != q->scope[i]) k++;
       if (k < n) continue;
-      if (n == MOST_WIDTH) return false;
+      if (n == p->most_width) return false;
       scope[n++] = q->scope[i];
     }
   }
@@ -107,33 +109,62 @@ static uint32_t rank_of(const psplit_i_worth *p, uint32_t var) {
   return 4 * n + (tables == 1 ? 0 : tables == 0 ? 1 : tables == 2 ? 2 : 3);
 }
 
+/* Variables that are left, by rank and id. */
+typedef struct ranking {
+  uint32_t words;
+  uint32_t n_of[RANKS];
+  uint64_t *of[RANKS]; /* [words] bits of variables */
+  uint32_t *rank;      /* [n_vars] NONE: it is in none */
+} ranking;
+
+static void put_rank(ranking *x, uint32_t var, uint32_t rank) {
+  const uint32_t before = x->rank[var];
+  if (before != PSPLIT_NONE) {
+    x->of[before][var / 64] &= ~(UINT64_C(1) << (var % 64));
+    x->n_of[before]--;
+  }
+  x->rank[var] = rank;
+  if (rank == PSPLIT_NONE) return;
+  x->of[rank][var / 64] |= UINT64_C(1) << (var % 64);
+  x->n_of[rank]++;
+}
+
+/* The first variable of the least rank; NONE: there is none. */
+static uint32_t first_of(const ranking *x) {
+  uint32_t rank = 0, w = 0, bit = 0;
+  while (rank < RANKS && x->n_of[rank] == 0) rank++;
+  if (rank == RANKS) return PSPLIT_NONE;
+  while (x->of[rank][w] == 0) w++;
+  while ((x->of[rank][w] >> bit & 1) == 0) bit++;
+  return 64 * w + bit;
+}
+
 static bool order(psplit_i_worth *p) {
-  uint32_t *rank = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
-  bool *gone = PSPLIT_NEW(&p->arena, bool, p->n_vars);
+  ranking x = {.words = p->n_vars / 64 + 1};
+  x.rank = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
+  for (uint32_t r = 0; r < RANKS; r++) x.of[r] = PSPLIT_NEW(&p->arena, uint64_t, x.words);
   if (p->arena.failed) return !(p->failed = true);
-  for (uint32_t v = 0; v < p->n_vars; v++) rank[v] = rank_of(p, v);
+  memset(x.rank, 0xff, p->n_vars * sizeof *x.rank);
+  for (uint32_t v = 0; v < p->n_vars; v++) put_rank(&x, v, rank_of(p, v));
   for (uint32_t k = 0; k < p->n_vars; k++) {
-    uint32_t best = PSPLIT_NONE;
-    for (uint32_t v = 0; v < p->n_vars; v++)
-      if (!gone[v] && rank[v] != PSPLIT_NONE && (best == PSPLIT_NONE || rank[v] < rank[best]))
-        best = v;
-    psplit_i_spend(p->budget, p->n_vars / 4);
-    if (best == PSPLIT_NONE || !eliminate(p, k, best)) return false;
-    gone[best] = true;
+    const uint32_t best = first_of(&x);
+    psplit_i_spend(p->budget, x.words);
+    if (best == PSPLIT_NONE || !eliminate(p, k, best) || p->n_lists > p->most_lists) return false;
+    put_rank(&x, best, PSPLIT_NONE);
     for (uint32_t i = 0; i < p->steps[k].n_scope; i++)
-      rank[p->steps[k].scope[i]] = rank_of(p, p->steps[k].scope[i]);
+      put_rank(&x, p->steps[k].scope[i], rank_of(p, p->steps[k].scope[i]));
   }
   return true;
 }
 
-bool psplit_i_worth_build(psplit_i_worth *p, uint32_t most_pins) {
+bool psplit_i_worth_build(psplit_i_worth *p) {
   const psplit_i_instance *in = p->instance;
   size_t n_parts = 0;
   uint32_t var = in->n;
   p->n_vars = in->n;
   for (uint32_t e = 0; e < in->n_nets; e++) {
     const uint32_t n = in->net_off[e + 1] - in->net_off[e];
-    if (n > most_pins) continue;
+    if (!p->counted[e]) continue;
     p->n_vars += n > MOST_DIRECT;
     n_parts += n > MOST_DIRECT ? n : 1;
   }
@@ -149,7 +180,7 @@ bool psplit_i_worth_build(psplit_i_worth *p, uint32_t most_pins) {
   if (p->arena.failed) return !(p->failed = true);
   memset(p->first_use, 0xff, p->n_vars * sizeof *p->first_use);
   for (uint32_t e = 0; e < in->n_nets; e++)
-    if (in->net_off[e + 1] - in->net_off[e] <= most_pins) add_net(p, e, &var);
+    if (p->counted[e]) add_net(p, e, &var);
   if (!order(p)) return false;
   p->inside = PSPLIT_NEW(&p->arena, list, p->n_lists);
   p->outside = PSPLIT_NEW(&p->arena, list, p->n_lists);

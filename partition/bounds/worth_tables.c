@@ -79,7 +79,7 @@ static bool make_room(psplit_i_worth *p, uint32_t n_bins) {
   p->n_bins = n_bins;
   if (n_bins <= p->most_bins) return true;
   size_t most = 1;
-  for (uint32_t k = 0; k < p->n_vars; k++) {
+  for (uint32_t k = 0; k < p->n_vars && !p->wide; k++) {
     size_t n = 0;
     for (uint32_t t = 0; t < p->steps[k].n_tables; t++)
       n += psplit_i_worth_step_of(p, &p->steps[k], t)->n_lists;

@@ -13,7 +13,7 @@
 #include "prices.h"
 #include "sweep.h"
 
-enum { SMALL = 7, PARTS = 1 << 12 };
+enum { SMALL = 7, MANY = 40, PARTS = 1 << 12 };
 
 static const unsigned kFeatures[] = {0, WITH_TOGETHER, WITH_MEMORY, WITH_PINS, WITH_MESSAGES};
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
@@ -524,6 +524,63 @@ static void receivers_say_more(void **state) {
   assert_true(n_more > n_asked / 50);
 }
 
+/* A stage at random: what lies between two places of an order by ids, which are topological, and
+ * more before its first place that its clusters do not need. */
+static void draw_stage(const psplit_i_instance *in, uint8_t *side, int *label) {
+  const uint32_t from = (uint32_t)draw(in->n), to = from + (uint32_t)draw(in->n - from);
+  for (uint32_t v = in->n; v-- > 0;) {
+    bool free = true;
+    for (uint32_t l = in->succ_off[v]; l < in->succ_off[v + 1]; l++)
+      free = free && label[in->succ[l]] == 2;
+    label[v] = v > to || (free && draw(4) == 0) ? 2 : v >= from ? 1 : 0;
+    side[v] = (uint8_t)label[v];
+  }
+}
+
+/* What is said of stages of no more load than one at random, with fewer nets and with more. */
+static void hold_wide(const psplit_i_instance *in, psplit_i_worth *const *worth, uint32_t *n_less) {
+  int32_t price[MANY];
+  uint8_t side[MANY], traced[MANY];
+  int label[MANY];
+  int64_t best[2], least = 0;
+  for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 100;
+  draw_stage(in, side, label);
+  const int64_t limit = load_of(in, label);
+  assert_true(limit >= 0);
+  assert_int_equal(psplit_i_worth_load(worth[1], side), limit);
+  for (uint32_t v = 0; v < in->n; v++) least += label[v] == 1 ? price[v] : 0;
+  for (int k = 0; k < 2; k++) {
+    bool done;
+    assert_int_equal(psplit_i_worth_above(worth[k], limit, PARTS, price, 0, NULL, &best[k], &done),
+                     PSPLIT_OK);
+    assert_true(done && best[k] >= least);
+  }
+  *n_less += best[1] < best[0];
+  if (best[1] > 0) assert_true(psplit_i_worth_trace(worth[1], 0, traced));
+}
+
+/* A net that most clusters receive, in a graph too wide for it: stages that are told with it are
+ * worth no less than any that there is, and less than without it. */
+static void more_nets_are_counted(void **state) {
+  (void)state;
+  static bed b;
+  uint32_t n_asked = 0, n_less = 0;
+  sweep s = {.n_seeds = 16, .nodes = {20, MANY}, .stages = {2, 3}};
+  while (next_problem(&s, &b)) {
+    const psplit_i_instance *in = &b.instance;
+    psplit_i_worth *worth[2];
+    if (!is_for(&b)) continue;
+    assert_int_equal(psplit_i_worth_make(in, NULL, &worth[0]), PSPLIT_OK);
+    assert_int_equal(psplit_i_worth_make_wide(in, NULL, &worth[1]), PSPLIT_OK);
+    assert_true(!worth[0] == !worth[1]);
+    for (int k = 0; k < 20 && worth[0]; k++) hold_wide(in, worth, &n_less);
+    n_asked += worth[0] != NULL;
+    for (int k = 0; k < 2; k++) psplit_i_worth_free(worth[k]);
+  }
+  assert_true(n_asked > percent(16));
+  assert_true(n_less > n_asked / 20);
+}
+
 /* On larger graphs no valid split has less. */
 static void bounds_are_below_splits(void **state) {
   (void)state;
@@ -549,6 +606,7 @@ int main(void) {
     cmocka_unit_test(receivers_are_counted),
     cmocka_unit_test(stages_are_found_on_sides),
     cmocka_unit_test(bounds_are_below_optima),
+    cmocka_unit_test(more_nets_are_counted),
     cmocka_unit_test(receivers_say_more),
     cmocka_unit_test(bounds_are_below_splits),
   };
