@@ -41,10 +41,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_weighed(const psplit_i_instance
  * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_has_windows(const psplit_i_instance *instance,
                                                              bool *out);
-/* *out: windows are made. In very large graphs only where separators (separators.h) are close: few
- * downsets are possible there, and the exact program may decide. O(n + edges). Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_has_windows(const psplit_i_instance *instance,
-                                                             bool *out);
 void psplit_i_weight_axis_fini(psplit_i_weight_axis *axis);
 
 /* Bound on the stages before a downset of weight `omega` (neither empty nor all) in `state`. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
 #include "cut_network.h"
 #include "downset_cuts.h"
 #include "problem.h"
@@ -16,7 +17,8 @@ enum {
   N_ENDS = 2,
   WHOLE_STEPS = 5,  /* minimum cuts for a part of all work */
   WINDOW_DEPTH = 4, /* halvings of a window's hull */
-  OVERLAP = 2       /* a window begins in the middle of the one before */
+  OVERLAP = 2,      /* a window begins in the middle of the one before */
+  RATE = 2          /* operations that take the time of one of the budget: a cache holds them */
 };
 
 static const int64_t WINDOWS[] = {32, 8, 2}; /* to a stage */
@@ -67,6 +69,13 @@ static psplit_code cutter_init(cutter *c) {
 static void cutter_fini(cutter *c) {
   psplit_i_cut_network_fini(&c->network);
   psplit_i_arena_fini(&c->arena);
+}
+
+/* What is left of the budget, of which each operation takes a part. */
+static psplit_i_budget rated(const psplit_i_budget *budget) {
+  psplit_i_budget cached = psplit_i_budget_share(budget, 1);
+  cached.most = psplit_i_sat_mul_u64(cached.most, RATE);
+  return cached;
 }
 
 static uint32_t node_of(const cutter *c, uint32_t cluster) {
@@ -229,8 +238,9 @@ psplit_code psplit_i_downset_cuts_near(const psplit_i_instance *instance,
                                        const psplit_i_automaton *automaton, const uint32_t *order,
                                        int64_t stage, psplit_i_budget *budget,
                                        psplit_i_downsets *io_set) {
+  psplit_i_budget cached = rated(budget);
   cutter c = {
-    .instance = instance, .automaton = automaton, .order = order, .budget = budget, .set = io_set};
+    .instance = instance, .automaton = automaton, .order = order, .budget = &cached, .set = io_set};
   psplit_code code = cutter_init(&c);
   if (code != PSPLIT_OK) goto out;
   for (uint32_t k = 0; k < instance->n; k++) c.at[order[k]] = k;
@@ -238,6 +248,7 @@ psplit_code psplit_i_downset_cuts_near(const psplit_i_instance *instance,
     PSPLIT_TRY(cut_windows(&c, stage / WINDOWS[k] + 1) ? PSPLIT_OK : PSPLIT_NOMEM);
 out:
   cutter_fini(&c);
+  psplit_i_spend(budget, cached.spent / RATE);
   return code;
 }
 
@@ -281,16 +292,18 @@ psplit_code psplit_i_downset_cuts_whole(const psplit_i_instance *instance,
                                         const psplit_i_automaton *automaton,
                                         const psplit_i_depths *depths, uint32_t n_parts,
                                         psplit_i_budget *budget, psplit_i_downsets *io_set) {
-  cutter c = {.instance = instance, .automaton = automaton, .budget = budget, .set = io_set};
+  psplit_i_budget cached = rated(budget);
+  cutter c = {.instance = instance, .automaton = automaton, .budget = &cached, .set = io_set};
   psplit_code code = cutter_init(&c);
   uint32_t *order = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
   if (code == PSPLIT_OK && !order) code = PSPLIT_NOMEM;
   c.order = order;
-  for (uint32_t k = 1; k < n_parts && code == PSPLIT_OK && !psplit_i_expired(budget); k++) {
+  for (uint32_t k = 1; k < n_parts && code == PSPLIT_OK && !psplit_i_expired(&cached); k++) {
     const int64_t work = (int64_t)((double)automaton->total_omega * k / n_parts);
     const int64_t inside = sort_by_work(&c, depths, work, order);
     if (!cut_at(&c, work - inside)) code = PSPLIT_NOMEM;
   }
   cutter_fini(&c);
+  psplit_i_spend(budget, cached.spent / RATE);
   return code;
 }
