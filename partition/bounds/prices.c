@@ -21,25 +21,29 @@ enum {
   FIRST_ROUNDS = 2,   /* of which so many tell whether they may be worth all that is needed, */
   STEPS = 120,        /* and then, where they are worth that but for */
   RAISED = 32,        /* one of so many parts, */
-  SHORT_OF = 100,     /* mostly by one of so many, */
-  MAY_RISE = 40,      /* at best by one of so many */
+  SHORT_OF = 100,     /* mostly by one of so many */
   STEPS_IN_ROUND = 8, /* a step goes forward alone */
   LEAST_STEPS = 30,   /* that the budget has to do for */
   FINER = 8192,       /* where asking at one takes less than one of */
   CHEAP = 10,         /* so many parts of what is left of the budget, else */
-  FINE = 800,         /* limits differ by more than one of so many parts, */
-  MANY_FINE = 4000,   /* of many clusters one of so many */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
   PARTS = PSPLIT_I_WORTH_PARTS,
-  FINER_PARTS = 2 * PARTS,  /* where these are cheap, or the budget does for */
-  FINE_STEPS = 160,         /* steps as the last one, */
-  LITTLE_MORE = 1024,       /* and bring one of so many parts of the bound */
-  MANY_CLUSTERS = 1000,     /* of more, loads are rounded more often: */
-  MANY_PARTS = 2 * PARTS,   /* with as many parts as these at first, */
-  FINEST_PARTS = 8 * PARTS, /* and as these at last */
+  LITTLE_MORE = 1024,   /* finer loads may bring one of so many parts of the bound */
+  MANY_CLUSTERS = 1000, /* of more, loads are rounded more often */
   ONE = PSPLIT_I_WORTH_ONE
 };
+
+/* How prices are raised. */
+typedef struct effort {
+  uint32_t n_parts, most_parts; /* to which loads are rounded at first, and where that is cheap */
+  uint32_t n_steps;             /* or the budget does for so many steps as the last one */
+  int64_t fine;                 /* limits differ by more than one of so many parts */
+  int64_t may_rise;             /* all are worth what is needed but for one of so many parts */
+} effort;
+
+static const effort FEW = {PARTS, 2 * PARTS, 160, 800, SHORT_OF};
+static const effort MANY = {2 * PARTS, 8 * PARTS, 80, 4000, 40};
 
 typedef struct pricing {
   const psplit_i_bound_query *query;
@@ -47,9 +51,9 @@ typedef struct pricing {
   psplit_i_closure closure;
   psplit_i_prices prices;
   psplit_i_planes *planes;
-  uint32_t n_parts, most_parts; /* to which loads are rounded where prices are raised */
-  int64_t fine;                 /* limits differ by one of so many parts */
-  bool raises;                  /* there is time for raising prices */
+  const effort *effort;
+  uint32_t n_parts; /* to which loads are rounded where prices are raised */
+  bool raises;      /* there is time for raising prices */
 } pricing;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
@@ -191,7 +195,7 @@ static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_l
     /* Clusters are worth the more the lower the limit is: at least so much, and may be raised. */
     const double least = (double)limit * (double)sum / needed;
     *out_least = (int64_t)least;
-    *out_near = least + (p->raises ? least / MAY_RISE : 0) >= (double)bound;
+    *out_near = least + (p->raises ? least / (double)p->effort->may_rise : 0) >= (double)bound;
     if ((*out_near && p->raises) || least + least / RAISED < (double)bound) break;
   }
 out:
@@ -217,7 +221,7 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
     const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
     *out_cheap = cheap;
-    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : p->fine)) return PSPLIT_OK;
+    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : p->effort->fine)) return PSPLIT_OK;
   }
   *out_cheap = false;
   return PSPLIT_OK;
@@ -225,7 +229,8 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
 
 /* Whether the budget does for many steps as the last one: finer loads are little dearer. */
 static bool does_for_finer(const pricing *p) {
-  return p->prices.step > 0 && psplit_i_budget_left(p->budget) / FINE_STEPS > p->prices.step;
+  return p->prices.step > 0 &&
+         psplit_i_budget_left(p->budget) / p->effort->n_steps > p->prices.step;
 }
 
 /* By prices of clusters alone. *out_near: whether they came near the bound. */
@@ -241,7 +246,7 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
   if (limit >= high) limit = high - 1;
   const int64_t before = *inout_bound;
   code = try_from(p, limit, inout_bound, &cheap);
-  while (code == PSPLIT_OK && p->raises && p->n_parts < p->most_parts &&
+  while (code == PSPLIT_OK && p->raises && p->n_parts < p->effort->most_parts &&
          (cheap || (*inout_bound > before && does_for_finer(p)))) {
     p->n_parts *= 2;
     code = try_from(p, *inout_bound + *inout_bound / LITTLE_MORE, inout_bound, &cheap);
@@ -280,12 +285,8 @@ static psplit_code can_afford(pricing *p, bool *out_afford) {
 psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                   int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
-  const bool many = instance->n > MANY_CLUSTERS;
-  pricing p = {.query = query,
-               .budget = budget,
-               .n_parts = many ? MANY_PARTS : PARTS,
-               .most_parts = many ? FINEST_PARTS : FINER_PARTS,
-               .fine = many ? MANY_FINE : FINE};
+  const effort *how = instance->n > MANY_CLUSTERS ? &MANY : &FEW;
+  pricing p = {.query = query, .budget = budget, .effort = how, .n_parts = how->n_parts};
   psplit_i_arena arena;
   if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
   bool affordable;
