@@ -9,6 +9,7 @@
 enum {
   MOST_NODES = 1024,   /* of a relaxation */
   FEWER = 3,           /* it keeps no more than one of so many clusters, or says little new */
+  ALIKE = 4,           /* or, of one that leaves out no work, leaves out one of so many, */
   MOST_PAID = 400,     /* nodes of one in which others take over all work */
   SHARE = 4,           /* each may take one of so many parts of what is left of the budget, */
   LAST_SHARE = 2,      /* and the last */
@@ -116,7 +117,8 @@ static psplit_code ask_without(psplit_i_solver_state *a, const psplit_i_closure 
                                double light, bool take_over, uint32_t known, uint32_t *out_n,
                                answer *out_answer) {
   const uint32_t most = light > 0 ? MOST_NODES : MOST_PAID;
-  const uint32_t most_kept = light > 0 ? a->instance.n / FEWER : most;
+  const uint32_t n = a->instance.n, part = light > 0 ? n / FEWER : n - n / ALIKE;
+  const uint32_t most_kept = part < most ? part : most;
   psplit_i_heavy heavy;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);

@@ -38,7 +38,8 @@ enum {
   FEW_CLUSTERS = 128,
   SOON_TIMES = 16,
   SOON_RUNS = 16,
-  SOON_PART = 8 /* if it gets through more than one of so many parts of the stages */
+  SOON_PART = 8, /* if it gets through more than one of so many parts of the stages */
+  FEW_STAGES = 4 /* those that nested boundaries divide */
 };
 
 /* A solver's steps in the table: each may be NULL. */
@@ -173,6 +174,19 @@ static psplit_code search_on(psplit_i_solver_state *a, psplit_i_turn *turn) {
   if (a->anneals_high && a->best.value < turn->before) return PSPLIT_OK;
   return psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40),
                                turn->salt);
+}
+
+/* Where few clusters leave much open, annealing finds what no order near the best split has: it
+ * comes before what puts whole stages together, which may take most of the time, and says more the
+ * better the split is. Over pairs annealing was first. */
+static psplit_code by_worth(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  psplit_code code = PSPLIT_OK;
+  if (!a->by_worth && a->instance.n <= FEW_CLUSTERS && a->instance.n_stages > FEW_STAGES &&
+      !psplit_i_pairs_count(&a->instance) && is_wide(a))
+    PSPLIT_TRY(psplit_i_state_anneal_melted(a));
+  PSPLIT_TRY(psplit_i_state_by_worth(a, turn));
+out:
+  return code;
 }
 
 static bool proposals_alone(const psplit_i_solver_state *a) {

@@ -197,7 +197,7 @@ static bool may_anneal_windows(const psplit_i_solver_state *a) {
  * where that decides. */
 static bool may_anneal_another(const psplit_i_solver_state *a) {
   return !a->request->relaxed && a->instance.n > BRUTE_CLUSTERS &&
-         a->result->solver == PSPLIT_I_SOLVER_SEARCH && may_anneal_windows(a);
+         (a->result->solver == PSPLIT_I_SOLVER_SEARCH || a->melted) && may_anneal_windows(a);
 }
 
 /* Searches anew for no more than `most` of the budget, until one finds a better split, or a few
@@ -273,6 +273,15 @@ static bool may_anneal_high(const psplit_i_solver_state *a) {
   return !a->request->is_start && !a->instance.makes_message && !psplit_i_pairs_count(&a->instance);
 }
 
+/* a->trial is what annealing came to. */
+static psplit_code take_annealed(psplit_i_solver_state *a, psplit_code code) {
+  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
+  if (code != PSPLIT_OK || a->trial.value >= a->best.value) return code;
+  psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
+  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
   if (!psplit_i_takes(PSPLIT_I_SOLVER_ANNEAL, a->automaton.features) || psplit_i_state_done(a))
     return PSPLIT_OK;
@@ -291,6 +300,7 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
     code = anneal_start(a, turn->salt, n_steps, turn->start);
   else if (code == PSPLIT_OK && may_anneal_another(a))
     code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
+  a->melted = false;
   if (code == PSPLIT_OK && may_anneal_windows(a))
     code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,
                                    n_steps / WINDOW_PART, a->anneals_high, &a->trial);
@@ -298,12 +308,7 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   if (code == PSPLIT_LIMIT)
     code = psplit_i_anneal_labels(&a->instance, 1, a->request, a->trial.device, turn->salt, n_steps,
                                   a->trial.stage, &a->trial.value);
-  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
-  if (code != PSPLIT_OK) return code;
-  if (a->trial.value >= a->best.value) return PSPLIT_OK;
-  psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
-  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
-  return PSPLIT_OK;
+  return take_annealed(a, code);
 }
 
 psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a) {
@@ -312,13 +317,17 @@ psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a) {
   const uint64_t n_steps = BRIEF_STEPS * (uint64_t)a->instance.n;
   psplit_i_state_charge(a, n_steps * (STEPS_PER_ANNEAL / ANNEAL_STEPS));
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  const psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, 0,
-                                                      n_steps, false, NULL, &a->trial);
-  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
-  if (code != PSPLIT_OK || a->trial.value >= a->best.value) return code;
-  psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
-  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
-  return PSPLIT_OK;
+  return take_annealed(a, psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, 0,
+                                                     n_steps, false, NULL, &a->trial));
+}
+
+psplit_code psplit_i_state_anneal_melted(psplit_i_solver_state *a) {
+  if (!psplit_i_takes(PSPLIT_I_SOLVER_ANNEAL, a->automaton.features) || psplit_i_state_done(a))
+    return PSPLIT_OK;
+  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  a->melted = a->result->solver == PSPLIT_I_SOLVER_SEARCH;
+  return take_annealed(a,
+                       psplit_i_anneal_melted(&a->instance, &a->automaton, a->request, &a->trial));
 }
 
 psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn) {

@@ -60,6 +60,7 @@ typedef struct psplit_i_solver_state {
   int64_t leap;             /* the next one asks for one that is better by so much more than that */
   /* Of the instance, once the exact program has been asked about it. */
   psplit_i_equal_branches equal;
+  bool melted; /* the best split is of search, or of what melted it, and was not annealed since */
   int64_t gained; /* by the last of them that was dear and found little; 0: none was */
 } psplit_i_solver_state;
 
@@ -109,6 +110,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a,
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* The same with few steps, for a start. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a);
+/* One set of its chains that begins so hot that it keeps nothing of the best split. Another start
+ * is annealed behind it as if search had found that split. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_anneal_melted(psplit_i_solver_state *a);
 /* Splits put together from downsets where little is cut, once: the same whatever the seed. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Splits of stages that are worth much by prices, once, where much is open: the same whatever the

@@ -32,8 +32,12 @@ typedef struct power {
   double heat;
 } power;
 enum { N_LOW = 2 }; /* of the first set */
-static const power POWERS[2][N_CHAINS] = {{{0, 0.1}, {0, 0.3}, {1, 0.1}, {2, 0.3}},
-                                          {{3, 0.3}, {4, 0.3}, {4, 1}, {5, 3}}};
+/* What melts keeps nothing of the split it begins with: branches that its stages have side by side
+ * hardly come into stages of their own otherwise. */
+typedef enum chain_set { LOW, HIGH, MELTED, N_SETS } chain_set;
+static const power POWERS[N_SETS][N_CHAINS] = {[LOW] = {{0, 0.1}, {0, 0.3}, {1, 0.1}, {2, 0.3}},
+                                               [HIGH] = {{3, 0.3}, {4, 0.3}, {4, 1}, {5, 3}},
+                                               [MELTED] = {{0, 2}, {0, 6}, {1, 2}, {2, 6}}};
 
 typedef struct chain {
   psplit_i_placement placement;
@@ -239,7 +243,7 @@ static void run_one(void *with, size_t i, int thread) {
 static psplit_code anneal_among(const psplit_i_instance *instance,
                                 const psplit_i_automaton *automaton,
                                 const psplit_i_solver_request *request, uint64_t salt,
-                                uint64_t n_steps, uint32_t first, uint32_t last, bool high,
+                                uint64_t n_steps, uint32_t first, uint32_t last, chain_set set,
                                 bool *out_low_won, psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
   psplit_i_budget budgets[N_CHAINS];
@@ -252,8 +256,8 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
     chains[i].automaton = automaton;
     chains[i].budget = &budgets[i];
     chains[i].energy.of_sixths = true;
-    chains[i].high = high;
-    chains[i].power = POWERS[high][i];
+    chains[i].high = set == HIGH;
+    chains[i].power = POWERS[set][i];
     chains[i].energy.n_squares = chains[i].power.n_squares;
     PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
                           (request->options->seed + salt) * N_CHAINS + i));
@@ -262,7 +266,7 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
   if (chains[0].n_inside > 0) psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].energy.best < assignment->value) {
-      if (out_low_won) *out_low_won = !high && i < N_LOW;
+      if (out_low_won) *out_low_won = set == LOW && i < N_LOW;
       assignment->value = chains[i].energy.best;
       memcpy(assignment->stage, chains[i].best_stage, instance->n * sizeof *assignment->stage);
     }
@@ -285,8 +289,17 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        psplit_i_assignment *assignment) {
   if (out_low_won) *out_low_won = false;
   if (!suits(instance, automaton)) return PSPLIT_LIMIT;
-  return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1, high,
-                      out_low_won, assignment);
+  return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1,
+                      high ? HIGH : LOW, out_low_won, assignment);
+}
+
+psplit_code psplit_i_anneal_melted(const psplit_i_instance *instance,
+                                   const psplit_i_automaton *automaton,
+                                   const psplit_i_solver_request *request,
+                                   psplit_i_assignment *assignment) {
+  if (!suits(instance, automaton)) return PSPLIT_LIMIT;
+  return anneal_among(instance, automaton, request, 0, (uint64_t)STEPS_PER_ITEM * instance->n, 0,
+                      instance->n_stages - 1, MELTED, NULL, assignment);
 }
 
 static psplit_code find_slowest(const psplit_i_instance *instance,
@@ -323,7 +336,7 @@ psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
       continue;
     }
     PSPLIT_TRY(anneal_among(instance, automaton, request, psplit_i_splitmix64(salt, k), n_steps,
-                            first, first + WIDTH - 1, high, NULL, assignment));
+                            first, first + WIDTH - 1, high ? HIGH : LOW, NULL, assignment));
     idle = assignment->value < before ? 0 : idle + 1;
     last = idle ? first : PSPLIT_NONE;
   }

@@ -15,10 +15,16 @@ PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *
                                                        uint64_t salt, uint64_t n_steps, bool high,
                                                        bool *out_low_won,
                                                        psplit_i_assignment *assignment);
-/* The same of three stages in a row with the slowest among them, as long as that helps: with as
- * many steps for a few clusters it begins hotter, and what is elsewhere stays. Nothing happens
- * where three stages are more than half of all, or where boundaries cannot be annealed. Errors:
- * NOMEM. */
+/* The same with 4,000 steps for each cluster and chain, begun so hot that what comes of it hangs
+ * little on the split it begins with. */
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_melted(const psplit_i_instance *instance,
+                                                   const psplit_i_automaton *automaton,
+                                                   const psplit_i_solver_request *request,
+                                                   psplit_i_assignment *assignment);
+/* The same as the first, of three stages in a row with the slowest among them, as long as that
+ * helps: with as many steps for a few clusters it begins hotter, and what is elsewhere stays.
+ * Nothing happens where three stages are more than half of all, or where boundaries cannot be
+ * annealed. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
                                                     const psplit_i_automaton *automaton,
                                                     const psplit_i_solver_request *request,

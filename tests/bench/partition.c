@@ -8,7 +8,8 @@
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project (docs/partitioning/figures.md says where they are). KIND: transformer (repeated
  * blocks), layered (random layers), chain, wide (layers of 1,000), experts (mixtures of 128), unet,
- * dense (blocks of 32), one of partition_hard.c (encoder, vocoder, detector, nested, experts-256),
+ * dense (blocks of 32), one of partition_hard.c (encoder, vocoder, detector, nested,
+ * power-flow, experts-256),
  * or a model of random graphs (erdos-renyi, barabasi-albert, watts-strogatz, stochastic-block);
  * all tensors cost FACTOR times as much.
  *

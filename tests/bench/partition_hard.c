@@ -146,8 +146,73 @@ static void make_nested(maker *m, uint32_t n_nodes) {
   }
 }
 
+/* A group of lines of a grid: what flows into each from both ends, by the magnitudes and angles
+ * there, which `ends` read; out[4]: active and reactive power at both ends. */
+static void add_lines(maker *m, uint32_t ends[4], uint32_t out[4]) {
+  enum { TENSOR = 10320, NS = 1850 };
+  for (uint32_t k = 0; k < 4; k++) ends[k] = maker_node(m, NS);
+  const uint32_t angle = maker_node(m, NS), product = maker_node(m, NS);
+  const uint32_t squares[2] = {maker_node(m, NS), maker_node(m, NS)};
+  for (uint32_t k = 0; k < 2; k++) {
+    const uint32_t to[2] = {product, squares[k]};
+    maker_net(m, ends[k], TENSOR, to, 2);
+    maker_net(m, ends[2 + k], TENSOR, &angle, 1);
+  }
+  const uint32_t waves[2] = {maker_node(m, 2 * NS), maker_node(m, 2 * NS)};
+  maker_net(m, angle, TENSOR, waves, 2);
+  uint32_t scaled[2][4], n_scaled[2] = {0}, powers[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    const uint32_t own[2] = {maker_node(m, NS), maker_node(m, NS)};
+    scaled[0][n_scaled[0]++] = own[0];
+    scaled[1][n_scaled[1]++] = own[1];
+    const uint32_t sum = behind(m, own[0], TENSOR, NS);
+    maker_net(m, own[1], TENSOR, &sum, 1);
+    powers[k] = behind(m, sum, TENSOR, NS);
+  }
+  for (uint32_t k = 0; k < 2; k++) maker_net(m, waves[k], TENSOR, scaled[k], n_scaled[k]);
+  maker_net(m, product, TENSOR, powers, 2);
+  for (uint32_t k = 0; k < 2; k++) { /* active, reactive: each from both squares */
+    uint32_t both[2];
+    for (uint32_t end = 0; end < 2; end++) both[end] = out[2 * k + end] = maker_node(m, NS);
+    maker_net(m, powers[k], TENSOR, both, 2);
+  }
+  for (uint32_t end = 0; end < 2; end++) {
+    const uint32_t weighed[2] = {maker_node(m, NS), maker_node(m, NS)};
+    maker_net(m, squares[end], TENSOR, weighed, 2);
+    for (uint32_t k = 0; k < 2; k++) maker_net(m, weighed[k], TENSOR, &out[2 * k + end], 1);
+  }
+}
+
+/* Power flow: a small network makes magnitudes and angles of all buses; equal groups of lines read
+ * both, and all that these make is joined twice. */
+static void make_power_flow(maker *m, uint32_t n_nodes) {
+  enum { GROUP = 25, MOST = 200 };
+  static uint32_t readers[2][2 * MOST];
+  uint32_t n_groups = n_nodes / GROUP ? n_nodes / GROUP : 1, n_readers = 0;
+  if (n_groups > MOST) n_groups = MOST;
+  uint32_t in = maker_node(m, 16000), values[2];
+  for (uint32_t k = 0; k < 3; k++) in = behind(m, in, 11000, k % 2 ? 16000 : 2600);
+  for (uint32_t k = 0; k < 2; k++) values[k] = maker_node(m, 2400);
+  maker_net(m, in, 10900, values, 2);
+  const uint32_t joined[2] = {maker_node(m, 5000), maker_node(m, 5000)};
+  for (uint32_t g = 0; g < n_groups; g++) {
+    uint32_t ends[4], out[4];
+    add_lines(m, ends, out);
+    for (uint32_t end = 0; end < 2; end++, n_readers++)
+      for (uint32_t k = 0; k < 2; k++) readers[k][n_readers] = ends[2 * k + end];
+    for (uint32_t k = 0; k < 4; k++) maker_net(m, out[k], 10320, &joined[k / 2], 1);
+  }
+  for (uint32_t k = 0; k < 2; k++) maker_net(m, values[k], 10450, readers[k], n_readers);
+  const uint32_t total = maker_node(m, 3000);
+  for (uint32_t k = 0; k < 2; k++) {
+    const uint32_t to[2] = {total, maker_node(m, 15000)};
+    maker_net(m, joined[k], 12500, to, 2);
+    behind(m, to[1], 10900, 2400);
+  }
+}
+
 const made_shape kMadeHardShapes[] = {
-  {"encoder", make_encoder}, {"vocoder", make_vocoder},         {"detector", make_detector},
-  {"nested", make_nested},   {"experts-256", make_experts_256},
+  {"encoder", make_encoder}, {"vocoder", make_vocoder},       {"detector", make_detector},
+  {"nested", make_nested},   {"power-flow", make_power_flow}, {"experts-256", make_experts_256},
 };
 const uint32_t kNMadeHardShapes = sizeof kMadeHardShapes / sizeof *kMadeHardShapes;
