@@ -214,7 +214,7 @@ static psplit_code refuse(psplit_planner *planner, const psplit_i_least_memory *
 
 psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i_request *r,
                                          double share, psplit_diag *diag) {
-  enum { MAX_ROUNDS = 6 };
+  enum { MAX_ROUNDS = 6, MANY_STAGES = 32 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
   const char *bound = NULL;
@@ -232,6 +232,8 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   if (any_memory_limit(planner) && !any_wish(planner)) {
     psplit_i_fit fit;
     PSPLIT_TRY(first_fit(planner, &fit, diag));
+    /* What does not fit alone may do so beside what it would receive from: in few stages. */
+    if (!fit.n_stages && n_stages >= MANY_STAGES) return cut_to_fit(planner, r, false, diag);
     if (!fit.n_stages || fit.n_stages > n_stages || fit.n_skipped)
       share /= 5; /* there may be no split at all: a search should not take all the time */
   }

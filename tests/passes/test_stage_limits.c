@@ -337,6 +337,31 @@ static void memory_error_says_what_is_in_the_way(void **state) {
   }
 }
 
+/* Many stages for nodes of which none fits alone: no search, which would take long and name a stage
+ * of what it found. */
+static void many_stages_of_what_does_not_fit_are_refused_at_once(void **state) {
+  (void)state;
+  for (uint32_t n_stages = 8; n_stages <= 40; n_stages += 32) {
+    psplit_i_text text = {0};
+    psplit_i_text_puts(&text, "(float[64,64] x) => (float[64,64] v47) { v0 = Relu (x) ");
+    for (int i = 1; i < 48; i++) psplit_i_text_addf(&text, "v%d = Relu (v%d) ", i, i - 1);
+    psplit_i_text_puts(&text, "}");
+    psplit_devices *devices = limited(n_stages, 20000);
+    psplit_planner_options options = stages(n_stages);
+    psplit_diag diag = {0};
+    options.devices = devices;
+    bench b = start(text.bytes, &options);
+    assert_int_equal(psplit_planner_run(b.planner, "infer-shapes,cost,mark,partition", &diag),
+                     PSPLIT_INFEASIBLE);
+    stop(&b);
+    if (!strstr(diag.message, "no number of stages fits") ||
+        !strstr(diag.message, n_stages == 8 ? "stage 0 needs" : "no split into 40 stages fits"))
+      fail_msg("%s", diag.message);
+    psplit_devices_destroy(devices);
+    psplit_i_text_fini(&text);
+  }
+}
+
 static void a_device_without_limit_is_not_blamed(void **state) {
   (void)state;
   static const struct {
@@ -495,6 +520,7 @@ int main(void) {
     cmocka_unit_test(too_little_memory_is_seen_before_a_search),
     cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
+    cmocka_unit_test(many_stages_of_what_does_not_fit_are_refused_at_once),
     cmocka_unit_test(a_device_without_limit_is_not_blamed),
     cmocka_unit_test(sparse_weights_count),
     cmocka_unit_test(tables_in_attributes_count),
