@@ -114,10 +114,10 @@ static void print_given_up(const psplit_plan *plan) {
   if (!plan->best_ns) return;
   const double up = (double)(plan->bottleneck_ns - plan->best_ns) / (double)plan->best_ns;
   printf("%.2f %% of the best bottleneck, %s%s, given up: %" PRIu32
-         " crossing tensors, not %" PRIu32 "\n",
+         " crossing tensor%s, not %" PRIu32 "\n",
          up > 0 ? 100 * up : 0.0, cli_time(plan->best_ns, best),
          proof(plan->best_proof_scope, ", proved optimal ", text), plan->n_transfers,
-         plan->best_transfers);
+         plan->n_transfers == 1 ? "" : "s", plan->best_transfers);
 }
 
 /* The headline and what would tell more, for a terminal; NULL where there is none. */

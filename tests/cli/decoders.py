@@ -262,8 +262,9 @@ def check_slack(s):
                  given)
             table = s.run(s.split, "d.onnx", "-k", str(k), "--context", "64", "--plan-only",
                           "--slack", "5").stdout
-            s.ok("given up: %d crossing tensors, not %d"
-                 % (len(some["transfers"]), len(best["transfers"])) in table, "and printed", table)
+            n = len(some["transfers"])
+            s.ok("given up: %d crossing tensor%s, not %d"
+                 % (n, "s" if n != 1 else "", len(best["transfers"])) in table, "and printed", table)
     s.ok(gave, "something was given up")
     for bad in ("-1", "101", "x", ""):
         s.refused("--slack '%s'" % bad, USAGE, ("--slack",), "d.onnx", "-k", "2", "--slack", bad,
