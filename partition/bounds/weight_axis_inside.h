@@ -1,6 +1,6 @@
 /* The weight axis: what a downset of some weight must and cannot hold, and what crossing it costs.
- * weight_axis_buckets.c builds buckets and windows, weight_axis_cut.c the minimum cuts,
- * weight_axis.c and reachability.c the programs over them. */
+ * weight_axis_buckets.c builds buckets and windows, weight_axis_network.c the network of one,
+ * weight_axis_cut.c its minimum cuts, weight_axis.c and reachability.c the programs over them. */
 #ifndef PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
 #define PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
 
