@@ -12,6 +12,7 @@
 #include "checked.h"
 #include "compat.h"
 #include "diag.h"
+#include "each.h"
 #include "hash.h"
 #include "in_file.h"
 #include "intern.h"

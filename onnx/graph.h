@@ -84,14 +84,8 @@ struct psplit_i_graph {
 
 /* Runs the statement that follows for each value id that `node` (a pointer) reads, captures
  * included; one that it reads twice comes twice, omitted inputs do not come. */
-#define PSPLIT_FOR_EACH_READ(node, value)                                              \
-  for (uint32_t read_ = 0, value;                                                      \
-       read_ < (node)->n_inputs + (node)->n_captures &&                                \
-       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
-                                         : (node)->captures[read_ - (node)->n_inputs], \
-       true);                                                                          \
-       read_++)                                                                        \
-    if (value != PSPLIT_NONE)
+#define PSPLIT_FOR_EACH_READ(node, value) \
+  PSPLIT_EACH_OF_TWO(value, (node)->inputs, (node)->n_inputs, (node)->captures, (node)->n_captures)
 
 /* Main graph of an open model. */
 const psplit_i_graph *psplit_i_model_graph(const psplit_model *model);

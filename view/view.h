@@ -25,14 +25,8 @@ void psplit_i_view_dot_string(psplit_i_text *out, const char *name);
 void psplit_i_view_html(psplit_i_text *out, const char *text);
 
 /* Every value that the node reads, in order: `value` runs over its inputs, then its captures. */
-#define PSPLIT_I_EACH_READ(node, value)                                                \
-  for (uint32_t read_ = 0, value;                                                      \
-       read_ < (node)->n_inputs + (node)->n_captures &&                                \
-       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
-                                         : (node)->captures[read_ - (node)->n_inputs], \
-       true);                                                                          \
-       read_++)                                                                        \
-    if (value != PSPLIT_NONE)
+#define PSPLIT_I_EACH_READ(node, value) \
+  PSPLIT_EACH_OF_TWO(value, (node)->inputs, (node)->n_inputs, (node)->captures, (node)->n_captures)
 
 /* One snapshot in a format; out->failed tells of missing memory. */
 void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,
