@@ -70,7 +70,8 @@ PSPLIT_API void psplit_schedule_destroy(psplit_schedule *schedule);
  * max_in_flight[n_stages], each >= 1: micro-batches that a stage may hold between their forward and
  * their backward piece; NULL: any number. `max_steps` bounds the search: *out_bound_ns is what no
  * order can be below, *out_makespan_ns what some order takes; they are equal when the search ended.
- * Meant for 4 stages and 8 micro-batches. Errors: USAGE (chunks, no backward pass or one in two
+ * Meant for 4 stages and 8 micro-batches. Takes half a MiB of memory for each stage and each
+ * micro-batch, of states that were seen. Errors: USAGE (chunks, no backward pass or one in two
  * pieces, a limit of 0), LIMIT (more than 16 stages or 255 micro-batches), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_schedule_optimum(
   const psplit_schedule_input *input, const uint32_t *max_in_flight, uint64_t max_steps,
