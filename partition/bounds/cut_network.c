@@ -6,6 +6,7 @@ enum { SOURCE = PSPLIT_I_SOURCE, SINK = PSPLIT_I_SINK };
 
 void psplit_i_cut_network_fini(psplit_i_cut_network *network) {
   psplit_i_flow_fini(&network->flow);
+  psplit_i_tree_flow_fini(&network->trees);
   psplit_i_vec_fini(&network->reached);
 }
 
@@ -49,4 +50,16 @@ bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *bu
   *out_value = 0;
   return psplit_i_cut_network_raise(network, PSPLIT_I_INF, budget, out_value) &&
          !psplit_i_expired(budget) && psplit_i_cut_network_sides(network);
+}
+
+bool psplit_i_cut_network_run_trees(psplit_i_cut_network *network, psplit_i_budget *budget,
+                                    int64_t *out_value) {
+  bool whole = false;
+  *out_value = 0;
+  network->reached.n = 0;
+  if (!psplit_i_vec_reserve(&network->reached, network->flow.head.n) ||
+      !psplit_i_tree_flow_run(&network->trees, &network->flow, SOURCE, SINK, budget, out_value,
+                              network->reached.items, &whole))
+    network->failed = true;
+  return whole && !network->failed && !psplit_i_expired(budget);
 }

@@ -3,12 +3,13 @@
 #ifndef PSPLIT_PARTITION_CUT_NETWORK_H
 #define PSPLIT_PARTITION_CUT_NETWORK_H
 
-#include "flow.h"
+#include "tree_flow.h"
 
 enum { PSPLIT_I_SOURCE = 0, PSPLIT_I_SINK = 1 }; /* nodes that there are from the start */
 
 typedef struct psplit_i_cut_network {
   psplit_i_flow flow;
+  psplit_i_tree_flow trees;
   PSPLIT_VEC(bool) reached; /* by node: on the source's side of the last cut */
   bool failed;              /* out of memory; then nothing is added any more */
 } psplit_i_cut_network;     /* a zeroed one is empty; to be freed by fini */
@@ -34,5 +35,8 @@ bool psplit_i_cut_network_sides(psplit_i_cut_network *network);
  * *out_value is no more than the cut then; or out of memory. */
 bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *budget,
                               int64_t *out_value);
+/* The same by trees, which is faster where paths are short and many. */
+bool psplit_i_cut_network_run_trees(psplit_i_cut_network *network, psplit_i_budget *budget,
+                                    int64_t *out_value);
 
 #endif

@@ -16,7 +16,7 @@
 #include "nested_inside.h"
 
 enum {
-  SHARES = 4,           /* tried for a branch, */
+  SHARES = 3,           /* tried for a branch, */
   FIRST_DIVES = 8,      /* branches followed at once, */
   DIVES_APART = 64,     /* then one of so many */
   FIRST_SHARES = 40,    /* and for the first */
@@ -185,6 +185,44 @@ static int64_t most_of_all(const psplit_i_nested_solver *d) {
   return sum < PSPLIT_I_INF >> (PSPLIT_I_NESTED_BITS + 6) ? sum : PSPLIT_I_INF;
 }
 
+/* Leaves those of list[n] out that come before another one; *io_m: of all lists so far. */
+static void leave_out_implied(const psplit_i_nested_solver *d, const uint32_t *list, uint32_t n,
+                              uint32_t *out, uint32_t *io_m) {
+  for (uint32_t k = 0; k < n; k++) {
+    bool implied = false;
+    for (uint32_t q = 0; q < n && !implied; q++) {
+      const uint64_t *before = d->closure.before + (size_t)list[q] * d->closure.words;
+      implied = q != k && (before[list[k] / 64] >> (list[k] % 64) & 1);
+    }
+    if (!implied) out[(*io_m)++] = list[k];
+  }
+  psplit_i_spend(d->budget, 1 + (uint64_t)n * n / 4);
+}
+
+static psplit_code find_implied(psplit_i_nested_solver *d) {
+  const psplit_i_instance *instance = d->instance;
+  uint32_t m = 0;
+  d->pred_off = PSPLIT_NEW(&d->arena, uint32_t, (size_t)d->n + 1);
+  d->pred = PSPLIT_NEW(&d->arena, uint32_t, instance->pred_off[d->n]);
+  d->last_off = PSPLIT_NEW(&d->arena, uint32_t, (size_t)instance->n_nets + 1);
+  d->last = PSPLIT_NEW(&d->arena, uint32_t, psplit_i_nested_pins(d));
+  if (d->arena.failed) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < d->n; i++) {
+    const uint32_t first = instance->pred_off[i];
+    d->pred_off[i] = m;
+    leave_out_implied(d, instance->pred + first, instance->pred_off[i + 1] - first, d->pred, &m);
+  }
+  d->pred_off[d->n] = m;
+  m = 0;
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const uint32_t first = instance->net_off[e] + 1;
+    d->last_off[e] = m;
+    leave_out_implied(d, instance->net_pin + first, instance->net_off[e + 1] - first, d->last, &m);
+  }
+  d->last_off[instance->n_nets] = m;
+  return PSPLIT_OK;
+}
+
 static psplit_code nested_init(psplit_i_nested_solver *d) {
   const psplit_i_instance *instance = d->instance;
   psplit_i_arena_init(&d->arena, 0);
@@ -195,7 +233,8 @@ static psplit_code nested_init(psplit_i_nested_solver *d) {
   d->best = PSPLIT_NEW(&d->arena, uint8_t, d->n);
   if (d->arena.failed) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < d->n; i++) d->work = psplit_i_sat_add_i64(d->work, d->w[i]);
-  return psplit_i_closure_make(instance, d->budget, &d->closure);
+  const psplit_code code = psplit_i_closure_make(instance, d->budget, &d->closure);
+  return code == PSPLIT_OK ? find_implied(d) : code;
 }
 
 static void nested_fini(psplit_i_nested_solver *d) {

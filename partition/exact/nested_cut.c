@@ -64,8 +64,8 @@ static void charge(psplit_i_nested_solver *d, const net *t, uint32_t from, int j
   if (cap <= 0 || from == SINK) return;
   const uint32_t fan = psplit_i_cut_network_node(&d->network);
   arc(d, from, fan, cap);
-  for (uint32_t k = t->first; k < t->end; k++)
-    arc(d, fan, d->place[d->instance->net_pin[k]][j], PSPLIT_I_INF);
+  for (uint32_t k = d->last_off[t->e]; k < d->last_off[t->e + 1]; k++)
+    arc(d, fan, d->place[d->last[k]][j], PSPLIT_I_INF);
 }
 
 /* The producer is in stage `from`. The last of its consumers pays no less than what any stage from
@@ -168,9 +168,9 @@ static int64_t build(psplit_i_nested_solver *d, const psplit_i_nested_branch *b)
     for (int j = 0; j < d->n_stages - 2; j++)
       arc(d, d->place[i][j], d->place[i][j + 1], PSPLIT_I_INF);
     for (int k = 0; k < d->n_stages; k++) d->cost[i][k] = b->share[k] * d->w[i];
-    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
+    for (uint32_t l = d->pred_off[i]; l < d->pred_off[i + 1]; l++)
       for (int j = 0; j < d->n_stages - 1; j++)
-        arc(d, d->place[i][j], d->place[instance->pred[l]][j], PSPLIT_I_INF);
+        arc(d, d->place[i][j], d->place[d->pred[l]][j], PSPLIT_I_INF);
   }
   for (uint32_t e = 0; e < instance->n_nets; e++) add_net(d, b, e);
   for (uint32_t i = 0; i < d->n; i++) {
@@ -226,7 +226,7 @@ int64_t psplit_i_nested_cheapest(psplit_i_nested_solver *d, const psplit_i_neste
   const int64_t fixed = build(d, b);
   *out_whole = false;
   if (!d->network.failed && psplit_i_expired(d->budget)) return 0;
-  *out_whole = !d->network.failed && psplit_i_cut_network_run(&d->network, d->budget, &value);
+  *out_whole = !d->network.failed && psplit_i_cut_network_run_trees(&d->network, d->budget, &value);
   d->failed |= d->network.failed;
   if (d->failed) return 0;
   const int64_t least = (value + fixed + PSPLIT_I_NESTED_WHOLE - 1) >> PSPLIT_I_NESTED_BITS;

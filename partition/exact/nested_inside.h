@@ -31,6 +31,8 @@ typedef struct psplit_i_nested_solver {
   psplit_i_budget *budget;
   psplit_i_arena arena;
   psplit_i_closure closure;
+  uint32_t *pred_off, *pred; /* order edges that no others imply */
+  uint32_t *last_off, *last; /* consumers of each net, but those that come before others of it */
   psplit_i_cut_network network;
   PSPLIT_VEC(psplit_i_nested_branch) open; /* a heap, the least in front */
   PSPLIT_VEC(uint8_t *) spare;             /* intervals that no branch has any more */

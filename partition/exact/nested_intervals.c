@@ -9,17 +9,16 @@ typedef struct sums {
 
 /* Consumers and producers are no further apart than the order says; false where none is left. */
 static bool follow_order(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
-  const psplit_i_instance *instance = d->instance;
   bool fits = true;
   for (uint32_t i = 0; i < d->n; i++)
-    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
-      if (b->lo[instance->pred[l]] > b->lo[i]) b->lo[i] = b->lo[instance->pred[l]];
+    for (uint32_t l = d->pred_off[i]; l < d->pred_off[i + 1]; l++)
+      if (b->lo[d->pred[l]] > b->lo[i]) b->lo[i] = b->lo[d->pred[l]];
   for (uint32_t i = d->n; i-- > 0;) {
-    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
-      if (b->hi[instance->pred[l]] > b->hi[i]) b->hi[instance->pred[l]] = b->hi[i];
+    for (uint32_t l = d->pred_off[i]; l < d->pred_off[i + 1]; l++)
+      if (b->hi[d->pred[l]] > b->hi[i]) b->hi[d->pred[l]] = b->hi[i];
     fits &= b->lo[i] <= b->hi[i];
   }
-  psplit_i_spend(d->budget, (d->n + (uint64_t)instance->pred_off[d->n]) / 2);
+  psplit_i_spend(d->budget, (d->n + (uint64_t)d->pred_off[d->n]) / 2);
   return fits;
 }
 

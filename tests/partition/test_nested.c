@@ -6,11 +6,13 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <string.h>
 
 #include "draws.h"
 #include "lattice.h"
 #include "nested.h"
 #include "sweep.h"
+#include "tree_flow.h"
 
 static const unsigned kFeatures[] = {0, WITH_TOGETHER, WITH_ALIKE, 0};
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
@@ -205,8 +207,56 @@ static void no_split_is_below_a_cut(void **state) {
   assert_true(n_asked > percent(12000) && n_met > percent(6000));
 }
 
+/* --- flows --- */
+
+/* A network of so many nodes, of which the first two are source and sink; many arcs are alike, and
+ * some have no end. */
+static void draw_network(psplit_i_flow *flow, uint32_t n) {
+  psplit_i_flow_reset(flow);
+  for (uint32_t v = 0; v < n; v++) assert_int_equal(psplit_i_flow_node(flow), v);
+  const uint32_t n_arcs = draw(4 * n), most = 1 + draw(30);
+  for (uint32_t k = 0; k < n_arcs; k++) {
+    const uint32_t from = draw(3) ? draw(n) : 0, to = draw(3) ? draw(n) : 1;
+    const int64_t cap = from > 1 && to > from && draw(4) == 0 ? PSPLIT_I_INF : draw(most);
+    assert_true(psplit_i_flow_arc_add(flow, from, to, cap));
+  }
+}
+
+/* Trees push as much as Dinic's phases do, and leave the same side; a budget that ends, no more. */
+static void trees_push_what_phases_do(void **state) {
+  (void)state;
+  enum { MOST = 40, N = 4000 };
+  psplit_i_flow flow = {0}, same = {0};
+  psplit_i_tree_flow trees = {0};
+  uint32_t n_flows = 0, n_less = 0;
+  draw_state = 1;
+  for (uint32_t k = 0; k < N; k++) {
+    const uint32_t n = 2 + draw(MOST - 1);
+    bool side[MOST + 1], other[MOST + 1], whole;
+    int64_t value = 0, by_trees;
+    draw_network(&flow, n);
+    assert_true(psplit_i_flow_copy(&same, &flow));
+    assert_true(psplit_i_flow_run(&same, 0, 1, PSPLIT_I_INF, NULL, &value));
+    assert_true(psplit_i_flow_side(&same, 0, side));
+    assert_true(psplit_i_flow_copy(&same, &flow));
+    assert_true(psplit_i_tree_flow_run(&trees, &flow, 0, 1, NULL, &by_trees, other, &whole));
+    assert_true(whole && by_trees == value && memcmp(side, other, n) == 0);
+    psplit_i_budget budget = psplit_i_budget_unlimited();
+    budget.most = draw(8 * n);
+    assert_true(psplit_i_tree_flow_run(&trees, &same, 0, 1, &budget, &by_trees, other, &whole));
+    assert_true(by_trees <= value && (!whole || by_trees == value));
+    n_flows += value > 0;
+    n_less += by_trees < value;
+  }
+  assert_true(n_flows > N / 2 && n_less > N / 10);
+  psplit_i_flow_fini(&flow);
+  psplit_i_flow_fini(&same);
+  psplit_i_tree_flow_fini(&trees);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(no_split_is_below_a_cut),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(trees_push_what_phases_do),
+                                     cmocka_unit_test(no_split_is_below_a_cut),
                                      cmocka_unit_test(the_best_split_is_found_and_proved),
                                      cmocka_unit_test(larger_problems_are_decided)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,30 @@
+/* Maximum flow where paths are short and many. */
+#ifndef PSPLIT_PARTITION_TREE_FLOW_H
+#define PSPLIT_PARTITION_TREE_FLOW_H
+
+#include "flow.h"
+
+typedef struct psplit_i_tree_node {
+  uint32_t up;       /* arc towards the root of its tree */
+  uint32_t seen;     /* when its way to the root was last walked, */
+  uint32_t far;      /* and how long it was then */
+  uint32_t next;     /* in the queue of those whose arcs are to be looked at, or NONE */
+  uint8_t tree;      /* the source's, the sink's or none */
+  bool queued, lost; /* lost: cut off from its root */
+} psplit_i_tree_node;
+
+typedef struct psplit_i_tree_flow {
+  PSPLIT_VEC(psplit_i_tree_node) nodes;
+  PSPLIT_VEC(uint32_t) lost;
+} psplit_i_tree_flow; /* a zeroed one is empty; to be freed by fini */
+
+void psplit_i_tree_flow_fini(psplit_i_tree_flow *trees);
+/* Pushes what fits from `source` to `sink`, as psplit_i_flow_run does; *out_value is what was
+ * pushed, and side[v] says what is reachable from `source` then. Where the budget ends before,
+ * *out_whole is false: the value still bounds the minimum cut, and side tells nothing. False when
+ * out of memory. */
+bool psplit_i_tree_flow_run(psplit_i_tree_flow *trees, psplit_i_flow *flow, uint32_t source,
+                            uint32_t sink, psplit_i_budget *budget, int64_t *out_value, bool *side,
+                            bool *out_whole);
+
+#endif
