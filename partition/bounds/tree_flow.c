@@ -215,7 +215,7 @@ bool psplit_i_tree_flow_run(psplit_i_tree_flow *trees, psplit_i_flow *flow, uint
     else if (!augment(&w, arc, out_value))
       return false;
     if (*out_value >= PSPLIT_I_INF) return true;
-    if (!psplit_i_spend(budget, w.n_ops)) return true;
+    if (!psplit_i_spend(budget, w.n_ops + w.n_ops / 4)) return true;
     w.n_ops = 0;
   }
   for (size_t v = 0; v < flow->head.n; v++) side[v] = w.nodes[v].tree == SOURCE_TREE;

@@ -173,7 +173,7 @@ out:
 psplit_code psplit_i_heavy_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t value = a->best.value;
   psplit_i_closure closure;
-  if (a->heavy_asked || a->request->relaxed || a->instance.n > PSPLIT_I_LARGE ||
+  if (a->heavy_asked || a->in_turns || a->request->relaxed || a->instance.n > PSPLIT_I_LARGE ||
       !a->instance.all_forward || psplit_i_state_done(a) ||
       !psplit_i_takes(PSPLIT_I_SOLVER_HEAVY, a->automaton.features))
     return PSPLIT_OK;

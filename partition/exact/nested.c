@@ -11,6 +11,7 @@
  * divided first, so what no split is below is known whenever this stops. */
 #include "nested.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "nested_inside.h"
@@ -21,10 +22,7 @@ enum {
   DIVES_APART = 64,     /* then one of so many */
   FIRST_SHARES = 40,    /* and for the first */
   MOST_BYTES = 1 << 25, /* of branches */
-  MOST_CLUSTERS = 1024, /* of which every two are looked at for a branch */
-  SOON_PART = 16,       /* of the budget, one of so many parts in the first turn, */
-  NEXT_PART = 2,        /* then where one of so many parts of the value or less is open, */
-  NEAR_PART = 20        /* or late */
+  MOST_CLUSTERS = 1024  /* of which every two are looked at for a branch */
 };
 
 /* --- shares --- */
@@ -99,14 +97,14 @@ static void drop(psplit_i_nested_solver *d, const psplit_i_nested_branch *b) {
 }
 
 /* By what the branch is divided: of the clusters and boundaries on whose sides its cuts differ,
- * those with most to both sides. False: every cluster's stage is known. */
+ * those with most to both sides. False: every cluster's stage is known, and it is by nothing. */
 static bool choose(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
+  const uint64_t n_free = psplit_i_nested_find_free(d, b);
   double most = -1;
-  uint64_t n_free = 0;
+  b->cluster = PSPLIT_NONE;
   for (uint32_t i = 0; i < d->n; i++) {
     int64_t ahead[PSPLIT_I_NESTED_STAGES], behind[PSPLIT_I_NESTED_STAGES], end;
     if (!psplit_i_nested_free(b, i)) continue;
-    n_free++;
     /* What is on the other side for certain does not come along, nor what is there. */
     psplit_i_nested_along(d, b, i, true, ahead, &end);
     psplit_i_nested_along(d, b, i, false, behind, &end);
@@ -121,7 +119,7 @@ static bool choose(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
       b->boundary = (uint8_t)j;
     }
   }
-  psplit_i_spend(d->budget, n_free * (d->closure.words + n_free / 4) / 3);
+  psplit_i_spend(d->budget, n_free * (d->closure.words + n_free / 4) / 5);
   return most >= 0;
 }
 
@@ -150,6 +148,7 @@ static void keep(psplit_i_nested_solver *d, psplit_i_nested_branch b) {
  * is kept. */
 static bool divide(psplit_i_nested_solver *d, psplit_i_nested_branch *io) {
   psplit_i_nested_branch ahead = *io, behind = *io;
+  if (io->cluster == PSPLIT_NONE) return is_worth(d, io, 1); /* there was no time to measure it */
   if (!make_intervals(d, &ahead)) return false;
   memcpy(ahead.lo, io->lo, d->n);
   memcpy(ahead.hi, io->hi, d->n);
@@ -165,8 +164,9 @@ static bool divide(psplit_i_nested_solver *d, psplit_i_nested_branch *io) {
 
 /* Divides what may be least; some of these are followed half by half to where nothing is open, as
  * that finds splits. */
-static void divide_least(psplit_i_nested_solver *d, uint64_t turn) {
+static void divide_least(psplit_i_nested_solver *d) {
   psplit_i_nested_branch b = pop(d);
+  const uint64_t turn = d->n_divided++;
   const bool follow = turn < FIRST_DIVES || turn % DIVES_APART == 0;
   bool is_open = divide(d, &b);
   while (is_open && follow && !d->failed && b.least < d->known && !psplit_i_expired(d->budget))
@@ -233,16 +233,11 @@ static psplit_code nested_init(psplit_i_nested_solver *d) {
   d->best = PSPLIT_NEW(&d->arena, uint8_t, d->n);
   if (d->arena.failed) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < d->n; i++) d->work = psplit_i_sat_add_i64(d->work, d->w[i]);
+  d->known = d->above = most_of_all(d);
   const psplit_code code = psplit_i_closure_make(instance, d->budget, &d->closure);
-  return code == PSPLIT_OK ? find_implied(d) : code;
-}
-
-static void nested_fini(psplit_i_nested_solver *d) {
-  psplit_i_vec_fini(&d->open);
-  psplit_i_vec_fini(&d->spare);
-  psplit_i_cut_network_fini(&d->network);
-  psplit_i_closure_fini(&d->closure);
-  psplit_i_arena_fini(&d->arena);
+  if (code != PSPLIT_OK) return code;
+  d->free = PSPLIT_NEW(&d->arena, uint64_t, d->closure.words);
+  return d->free ? find_implied(d) : PSPLIT_NOMEM;
 }
 
 /* Whether what is still open is closer to what is known than was asked for, or no better. */
@@ -250,31 +245,32 @@ static bool is_near(const psplit_i_nested_solver *d, int64_t least) {
   return least >= d->known - (int64_t)(d->gap_frac * (double)d->known);
 }
 
-static psplit_code solve(psplit_i_nested_solver *d, int64_t *out_least) {
-  const size_t most = MOST_BYTES / (2 * (size_t)d->n + sizeof(psplit_i_nested_branch));
-  const int64_t above = most_of_all(d), given = d->known;
+static void begin(psplit_i_nested_solver *d) {
   psplit_i_nested_branch whole = {.least = 0};
+  d->begun = true;
+  if (!make_intervals(d, &whole)) return;
+  memset(whole.lo, 0, d->n);
+  memset(whole.hi, d->n_stages - 1, d->n);
+  for (int k = 0; k < d->n_stages; k++)
+    whole.share[k] =
+      PSPLIT_I_NESTED_WHOLE / d->n_stages + (k < PSPLIT_I_NESTED_WHOLE % d->n_stages);
+  if (is_worth(d, &whole, FIRST_SHARES)) keep(d, whole);
+}
+
+/* Goes on where it was; *out_least: no split is below. `given`: the caller's best. */
+static psplit_code solve(psplit_i_nested_solver *d, int64_t given, int64_t *out_least) {
+  const size_t most = MOST_BYTES / (2 * (size_t)d->n + sizeof(psplit_i_nested_branch));
   *out_least = 0;
-  if (above >= PSPLIT_I_INF) return PSPLIT_OK;
-  if (d->known > above) d->known = above;
-  const int64_t started = d->known;
-  if (make_intervals(d, &whole)) {
-    memset(whole.lo, 0, d->n);
-    memset(whole.hi, d->n_stages - 1, d->n);
-    for (int k = 0; k < d->n_stages; k++)
-      whole.share[k] =
-        PSPLIT_I_NESTED_WHOLE / d->n_stages + (k < PSPLIT_I_NESTED_WHOLE % d->n_stages);
-    if (is_worth(d, &whole, FIRST_SHARES)) keep(d, whole);
-  }
-  uint64_t turn = 0;
+  if (d->above >= PSPLIT_I_INF) return PSPLIT_OK;
+  if (!d->begun) begin(d);
   while (d->open.n > 0 && !d->failed && d->open.n < most && !psplit_i_expired(d->budget) &&
          !is_near(d, d->open.items[0].least))
-    divide_least(d, turn++);
+    divide_least(d);
   if (d->failed) return PSPLIT_NOMEM;
   *out_least = d->known;
   if (d->open.n > 0 && d->open.items[0].least < d->known)
     *out_least = d->open.items[0].least;
-  else if (!d->found && started < given)
+  else if (!d->found && d->known == d->above && d->above < given)
     *out_least = given; /* there is none */
   return PSPLIT_OK;
 }
@@ -286,36 +282,56 @@ bool psplit_i_nested_takes(const psplit_i_instance *instance, const psplit_i_aut
          psplit_i_takes(PSPLIT_I_SOLVER_NESTED, automaton->features);
 }
 
-static psplit_i_nested_solver of(const psplit_i_instance *instance,
-                                 const psplit_i_automaton *automaton, psplit_i_budget *budget) {
-  return (psplit_i_nested_solver){.instance = instance,
-                                  .w = instance->w,
-                                  .send = instance->send,
-                                  .recv = instance->recv,
-                                  .n = instance->n,
-                                  .n_stages = (int)automaton->n_stages,
-                                  .all_used = automaton->all_used,
-                                  .budget = budget};
+psplit_code psplit_i_nested_create(const psplit_i_instance *instance,
+                                   const psplit_i_automaton *automaton, psplit_i_budget *budget,
+                                   psplit_i_nested_solver **out) {
+  psplit_i_nested_solver *d = malloc(sizeof *d);
+  *out = NULL;
+  if (!d) return PSPLIT_NOMEM;
+  *d = (psplit_i_nested_solver){.instance = instance,
+                                .w = instance->w,
+                                .send = instance->send,
+                                .recv = instance->recv,
+                                .n = instance->n,
+                                .n_stages = (int)automaton->n_stages,
+                                .all_used = automaton->all_used,
+                                .budget = budget};
+  const psplit_code code = nested_init(d);
+  if (code != PSPLIT_OK) {
+    psplit_i_nested_destroy(d);
+    return code;
+  }
+  *out = d;
+  return PSPLIT_OK;
 }
 
-psplit_code psplit_i_nested(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                            double gap_frac, psplit_i_budget *budget, int64_t *scratch,
-                            psplit_i_assignment *io_best, int64_t *out_least) {
-  psplit_i_nested_solver d = of(instance, automaton, budget);
-  d.gap_frac = gap_frac;
-  d.known = io_best->value;
-  *out_least = 0;
-  psplit_code code = nested_init(&d);
-  if (code == PSPLIT_OK) code = solve(&d, out_least);
-  if (code == PSPLIT_OK && d.found) {
-    for (uint32_t i = 0; i < d.n; i++) io_best->stage[i] = d.best[i];
-    for (uint32_t k = 0; k < automaton->n_stages; k++) {
-      io_best->device[k] = 0;
-      io_best->replicas[k] = 1;
-    }
-    psplit_i_assignment_evaluate(io_best, instance, automaton, scratch);
+void psplit_i_nested_destroy(psplit_i_nested_solver *d) {
+  if (!d) return;
+  psplit_i_vec_fini(&d->open);
+  psplit_i_vec_fini(&d->spare);
+  psplit_i_cut_network_fini(&d->network);
+  psplit_i_closure_fini(&d->closure);
+  psplit_i_arena_fini(&d->arena);
+  free(d);
+}
+
+psplit_code psplit_i_nested_run(psplit_i_nested_solver *d, const psplit_i_automaton *automaton,
+                                double gap_frac, psplit_i_budget *budget, int64_t *scratch,
+                                psplit_i_assignment *io_best, int64_t *out_least) {
+  d->gap_frac = gap_frac;
+  d->budget = budget;
+  if (io_best->value < d->known) {
+    d->known = io_best->value;
+    d->found = false;
   }
-  nested_fini(&d);
+  const psplit_code code = solve(d, io_best->value, out_least);
+  if (code != PSPLIT_OK || !d->found || d->known >= io_best->value) return code;
+  for (uint32_t i = 0; i < d->n; i++) io_best->stage[i] = d->best[i];
+  for (uint32_t k = 0; k < automaton->n_stages; k++) {
+    io_best->device[k] = 0;
+    io_best->replicas[k] = 1;
+  }
+  psplit_i_assignment_evaluate(io_best, d->instance, automaton, scratch);
   return code;
 }
 
@@ -323,51 +339,14 @@ psplit_code psplit_i_nested_cut(const psplit_i_instance *instance,
                                 const psplit_i_automaton *automaton, uint8_t *lo, uint8_t *hi,
                                 const int32_t *share, int64_t *out_least) {
   psplit_i_budget budget = psplit_i_budget_unlimited();
-  psplit_i_nested_solver d = of(instance, automaton, &budget);
   psplit_i_nested_branch b = {.lo = lo, .hi = hi};
+  psplit_i_nested_solver *d;
   bool whole;
   memcpy(b.share, share, automaton->n_stages * sizeof *share);
-  d.known = PSPLIT_I_INF;
   *out_least = 0;
-  const psplit_code code = nested_init(&d);
-  if (code == PSPLIT_OK) *out_least = psplit_i_nested_cheapest(&d, &b, &whole);
-  const bool failed = d.failed;
-  nested_fini(&d);
+  const psplit_code code = psplit_i_nested_create(instance, automaton, &budget, &d);
+  if (code == PSPLIT_OK) *out_least = psplit_i_nested_cheapest(d, &b, &whole);
+  const bool failed = code == PSPLIT_OK && d->failed;
+  psplit_i_nested_destroy(d);
   return failed ? PSPLIT_NOMEM : code;
-}
-
-/* --- turns --- */
-
-static psplit_code ask(psplit_i_solver_state *a, uint32_t share) {
-  int64_t least;
-  if (!psplit_i_state_asks_all(a) || psplit_i_state_done(a) || a->best.value >= PSPLIT_I_INF ||
-      !psplit_i_nested_takes(&a->instance, &a->automaton))
-    return PSPLIT_OK;
-  psplit_i_budget part = psplit_i_budget_share(a->request->budget, share);
-  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  const psplit_code code =
-    psplit_i_nested(&a->instance, &a->automaton, a->request->options->gap_frac, &part, a->scratch,
-                    &a->trial, &least);
-  psplit_i_spend(a->request->budget, part.spent);
-  if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_NESTED);
-  psplit_i_result_raise(a->result, least, PSPLIT_I_SOLVER_NESTED);
-  return PSPLIT_OK;
-}
-
-/* Whether it says more than all other bounds, and little is open: then it may decide soon. */
-static bool comes_near(const psplit_i_solver_state *a) {
-  const int64_t open = a->best.value - a->result->bound;
-  return a->result->bound_by == PSPLIT_I_SOLVER_NESTED && open <= a->best.value / NEAR_PART;
-}
-
-psplit_code psplit_i_nested_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  if (turn->salt > 1) return PSPLIT_OK;
-  const psplit_code code = ask(a, SOON_PART);
-  return code == PSPLIT_OK && comes_near(a) ? ask(a, NEXT_PART) : code;
-}
-
-psplit_code psplit_i_nested_late(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  (void)turn;
-  return ask(a, NEXT_PART);
 }

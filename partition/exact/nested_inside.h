@@ -13,15 +13,15 @@ enum {
 };
 
 typedef struct psplit_i_nested_branch {
-  int64_t least; /* no split of it is below */
-  uint32_t number, cluster;
-  uint8_t boundary; /* by which it is divided, with the cluster */
-  uint8_t *lo, *hi; /* [n] the stages of each cluster */
+  int64_t least;            /* no split of it is below */
+  uint32_t number, cluster; /* NONE: every cluster's stage is known */
+  uint8_t boundary;         /* by which it is divided, with the cluster */
+  uint8_t *lo, *hi;         /* [n] the stages of each cluster */
   int32_t share[PSPLIT_I_NESTED_STAGES];
 } psplit_i_nested_branch;
 PSPLIT_I_IS_OPEN(psplit_i_nested_branch);
 
-typedef struct psplit_i_nested_solver {
+struct psplit_i_nested_solver {
   const psplit_i_instance *instance;
   const int64_t *w, *send, *recv;
   uint32_t n;
@@ -37,6 +37,8 @@ typedef struct psplit_i_nested_solver {
   PSPLIT_VEC(psplit_i_nested_branch) open; /* a heap, the least in front */
   PSPLIT_VEC(uint8_t *) spare;             /* intervals that no branch has any more */
   uint32_t n_opened;
+  uint64_t n_divided;
+  uint64_t *free; /* [closure.words] clusters of which the stage is not known, as bits */
   uint32_t (*place)[PSPLIT_I_NESTED_STAGES]; /* [n] nodes of the network by boundary */
   int64_t (*cost)[PSPLIT_I_NESTED_STAGES];   /* [n] by stage, in shares */
   uint32_t (*seen)[PSPLIT_I_NESTED_STAGES];  /* [n] cuts of a branch with it in front */
@@ -44,9 +46,11 @@ typedef struct psplit_i_nested_solver {
   uint8_t *now, *best;                       /* [n] stages */
   int64_t load[PSPLIT_I_NESTED_STAGES];      /* of `now` */
   int64_t work;                              /* of all clusters */
-  int64_t known;                             /* no larger split matters */
-  bool found, failed;
-} psplit_i_nested_solver;
+  int64_t above;     /* no split takes more; INF: too much for the networks */
+  int64_t known;     /* no larger split matters */
+  bool begun, found; /* found: `best` is one of `known` */
+  bool failed;
+};
 
 static inline uint64_t psplit_i_nested_pins(const psplit_i_nested_solver *d) {
   return d->instance->net_off[d->instance->n_nets];
@@ -61,6 +65,8 @@ static inline bool psplit_i_nested_free(const psplit_i_nested_branch *b, uint32_
 
 /* Narrows all intervals; false where no split of the branch is better than what is known. */
 bool psplit_i_nested_narrow(psplit_i_nested_solver *d, psplit_i_nested_branch *b);
+/* Sets d->free, which psplit_i_nested_along reads; returns how many there are. */
+uint64_t psplit_i_nested_find_free(psplit_i_nested_solver *d, const psplit_i_nested_branch *b);
 /* What comes along where a cluster goes in front of boundary j (ahead) or behind it, and is not
  * there, for the boundaries it may be on both sides of. *out_end is of what comes along to the
  * first, or the last, of its stages. */

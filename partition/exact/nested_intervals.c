@@ -1,5 +1,7 @@
 /* Intervals of stages: no load may reach the best value known, nor the loads of all stages in front
  * of a boundary or behind it that many times this value. */
+#include <string.h>
+
 #include "nested_inside.h"
 
 typedef struct sums {
@@ -68,6 +70,17 @@ static sides sum_sides(const psplit_i_nested_solver *d, const psplit_i_nested_br
   return out;
 }
 
+uint64_t psplit_i_nested_find_free(psplit_i_nested_solver *d, const psplit_i_nested_branch *b) {
+  uint64_t n_free = 0;
+  memset(d->free, 0, d->closure.words * sizeof *d->free);
+  for (uint32_t i = 0; i < d->n; i++) {
+    if (!psplit_i_nested_free(b, i)) continue;
+    d->free[i / 64] |= UINT64_C(1) << (i % 64);
+    n_free++;
+  }
+  return n_free;
+}
+
 void psplit_i_nested_along(const psplit_i_nested_solver *d, const psplit_i_nested_branch *b,
                            uint32_t cluster, bool ahead, int64_t out[PSPLIT_I_NESTED_STAGES],
                            int64_t *out_end) {
@@ -78,9 +91,8 @@ void psplit_i_nested_along(const psplit_i_nested_solver *d, const psplit_i_neste
   for (int j = lo; j < hi; j++) out[j] = 0;
   *out_end = 0;
   for (uint32_t q = 0; q < closure->words; q++)
-    for (uint64_t rest = bits[q]; rest; rest &= rest - 1) {
+    for (uint64_t rest = bits[q] & d->free[q]; rest; rest &= rest - 1) {
       const uint32_t i = 64 * q + (uint32_t)__builtin_ctzll(rest);
-      if (!psplit_i_nested_free(b, i)) continue;
       for (int j = lo; j < hi; j++)
         if (ahead ? b->hi[i] > j : b->lo[i] <= j) out[j] += d->w[i];
       if (ahead ? b->lo[i] == lo : b->hi[i] == hi) *out_end += d->w[i];
@@ -104,6 +116,7 @@ static bool narrow(const psplit_i_nested_solver *d, psplit_i_nested_branch *b, u
   if (last == hi && s->load[hi] + in_last > most) last--;
   b->lo[i] = (uint8_t)first;
   b->hi[i] = (uint8_t)(last < 0 ? 0 : last);
+  if (first >= last) d->free[i / 64] &= ~(UINT64_C(1) << (i % 64));
   return first != lo || last != hi;
 }
 
@@ -112,18 +125,17 @@ bool psplit_i_nested_narrow(psplit_i_nested_solver *d, psplit_i_nested_branch *b
     if (!follow_order(d, b)) return false;
     const sums s = sum_up(d, b);
     const sides both = sum_sides(d, b, &s);
-    uint64_t n_free = 0;
     again = false;
     if (d->work + s.comm > d->n_stages * (d->known - 1)) return false;
     for (int k = 0; k < d->n_stages; k++)
       if (s.load[k] >= d->known) return false;
+    const uint64_t n_free = psplit_i_nested_find_free(d, b);
     for (uint32_t i = 0; i < d->n; i++) {
       if (!psplit_i_nested_free(b, i)) continue;
-      n_free++;
       again |= narrow(d, b, i, &s, &both);
       if (b->lo[i] > b->hi[i]) return false;
     }
-    psplit_i_spend(d->budget, 2 * (uint64_t)d->n + n_free * (d->closure.words + n_free / 4) / 3);
+    psplit_i_spend(d->budget, 2 * (uint64_t)d->n + n_free * (d->closure.words + n_free / 4) / 5);
   }
   return true;
 }

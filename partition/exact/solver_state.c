@@ -9,6 +9,7 @@
 #include "instance.h"
 #include "label_annealing.h"
 #include "local_search.h"
+#include "nested.h"
 #include "pair_links.h"
 #include "problem.h"
 #include "recombine.h"
@@ -19,7 +20,7 @@
 
 enum {
   ANNEAL_STEPS = 500000,
-  ANNEAL_TIMES = 3,  /* as many where branch and bound does not decide: that needs the time */
+  ANNEAL_TIMES = 3,  /* as many where no branch and bound needs the time */
   BRIEF_STEPS = 500, /* for each cluster */
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
@@ -99,6 +100,8 @@ void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *as
 static psplit_code bind_instance(psplit_i_solver_state *a) {
   const psplit_i_solver_request *request = a->request;
   psplit_i_automaton_fini(&a->automaton);
+  psplit_i_nested_destroy(a->nested);
+  a->nested = NULL;
   psplit_i_downsets_fini(&a->set);
   psplit_i_downsets_init(&a->set, &a->instance);
   a->equal = (psplit_i_equal_branches){0};
@@ -107,7 +110,8 @@ static psplit_code bind_instance(psplit_i_solver_state *a) {
   if (code != PSPLIT_OK) return code;
   a->scratch = PSPLIT_NEW(&a->arena, int64_t, (size_t)a->instance.n_stages * 5);
   if (!a->scratch || psplit_i_assignment_init(&a->best, &a->instance, &a->arena) != PSPLIT_OK ||
-      psplit_i_assignment_init(&a->trial, &a->instance, &a->arena) != PSPLIT_OK)
+      psplit_i_assignment_init(&a->trial, &a->instance, &a->arena) != PSPLIT_OK ||
+      psplit_i_assignment_init(&a->before_nested, &a->instance, &a->arena) != PSPLIT_OK)
     return psplit_i_nomem(request->diag);
   return PSPLIT_OK;
 }
@@ -258,7 +262,8 @@ static psplit_code anneal_start(psplit_i_solver_state *a, uint64_t salt, uint64_
   psplit_code code;
   psplit_i_assignment now;
   PSPLIT_TRY(psplit_i_assignment_init(&now, &a->instance, &a->arena));
-  for (uint64_t k = 0; k < START_TIMES && may_anneal_windows(a); k++) {
+  const uint64_t times = a->in_turns ? 1 : START_TIMES;
+  for (uint64_t k = 0; k < times && may_anneal_windows(a); k++) {
     if (psplit_i_expired(a->request->budget)) break;
     psplit_i_assignment_copy(&now, start, &a->instance);
     PSPLIT_TRY(anneal_from(a, psplit_i_splitmix64(salt, k), n_steps, &now));
@@ -290,14 +295,16 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   if (share > a->most) share = a->most;
   psplit_i_state_charge(a, share);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  const uint64_t times = a->instance.n > BRUTE_CLUSTERS ? ANNEAL_TIMES : 1;
+  const bool branches = a->instance.n <= BRUTE_CLUSTERS || a->in_turns;
+  const uint64_t times = branches ? 1 : ANNEAL_TIMES;
   const uint64_t n_steps = share * times * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
   const uint64_t spent = a->request->budget->spent;
+  const psplit_i_assignment *start = a->in_turns ? &a->before_nested : turn->start;
   bool low_won;
   psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
                                                 n_steps, a->anneals_high, &low_won, &a->trial);
-  if (code == PSPLIT_OK && turn->start)
-    code = anneal_start(a, turn->salt, n_steps, turn->start);
+  if (code == PSPLIT_OK && start)
+    code = anneal_start(a, turn->salt, n_steps, start);
   else if (code == PSPLIT_OK && may_anneal_another(a))
     code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
   a->melted = false;
@@ -351,7 +358,7 @@ psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *tu
 psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t before = a->best.value;
   (void)turn;
-  if (a->by_worth || before >= PSPLIT_I_INF || a->request->relaxed ||
+  if (a->by_worth || a->in_turns || before >= PSPLIT_I_INF || a->request->relaxed ||
       a->instance.n > PSPLIT_I_BY_WORTH || a->instance.n_types > 1 ||
       a->instance.total_w[0] >= PSPLIT_I_INF || !a->instance.all_forward ||
       psplit_i_state_done(a) || before - a->result->bound <= before / WIDE_GAP ||
@@ -404,6 +411,7 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
 }
 
 void psplit_i_state_fini(psplit_i_solver_state *a) {
+  psplit_i_nested_destroy(a->nested);
   psplit_i_downsets_fini(&a->set);
   psplit_i_closure_fini(&a->closure);
   psplit_i_weight_axis_fini(&a->axis);

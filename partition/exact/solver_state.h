@@ -62,6 +62,10 @@ typedef struct psplit_i_solver_state {
   psplit_i_equal_branches equal;
   bool melted; /* the best split is of search, or of what melted it, and was not annealed since */
   int64_t gained; /* by the last of them that was dear and found little; 0: none was */
+  struct psplit_i_nested_solver *nested; /* what boundaries have open; NULL: were not asked */
+  int64_t nested_least;                  /* which no split is below by them */
+  bool in_turns; /* they wait for what search finds, and go on behind it; annealing takes, */
+  psplit_i_assignment before_nested; /* as another start, the best split before them */
 } psplit_i_solver_state;
 
 /* A solver's turn: what it is told, and what it says. */

@@ -17,14 +17,35 @@
 static const unsigned kFeatures[] = {0, WITH_TOGETHER, WITH_ALIKE, 0};
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-/* Asked of the bed from no split; its value, and what none is below. */
-static int64_t least_of(bed *b, double gap_frac, psplit_i_budget *budget, int64_t *out_least) {
+static psplit_i_nested_solver *solver_of(const bed *b) {
+  psplit_i_budget unlimited = psplit_i_budget_unlimited();
+  psplit_i_nested_solver *solver;
+  assert_int_equal(psplit_i_nested_create(&b->instance, &b->automaton, &unlimited, &solver),
+                   PSPLIT_OK);
+  return solver;
+}
+
+/* Goes on from b->assignment; its value, and what none is below. */
+static int64_t go_on(bed *b, psplit_i_nested_solver *solver, double gap_frac, uint64_t most,
+                     int64_t *out_least) {
   int64_t scratch[5 * PSPLIT_I_NESTED_STAGES];
-  b->assignment.value = PSPLIT_I_INF;
-  assert_int_equal(psplit_i_nested(&b->instance, &b->automaton, gap_frac, budget, scratch,
-                                   &b->assignment, out_least),
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  budget.most = most;
+  assert_int_equal(psplit_i_nested_run(solver, &b->automaton, gap_frac, &budget, scratch,
+                                       &b->assignment, out_least),
                    PSPLIT_OK);
   return b->assignment.value;
+}
+
+enum { ALL = UINT32_MAX };
+
+/* Asked of the bed from no split. */
+static int64_t least_of(bed *b, double gap_frac, int64_t *out_least) {
+  psplit_i_nested_solver *solver = solver_of(b);
+  b->assignment.value = PSPLIT_I_INF;
+  const int64_t value = go_on(b, solver, gap_frac, ALL, out_least);
+  psplit_i_nested_destroy(solver);
+  return value;
 }
 
 /* With stages that may be empty, and with such as may not. */
@@ -42,12 +63,11 @@ static void the_best_split_is_found_and_proved(void **state) {
     draw_state = s.n_before;
     if (!psplit_i_nested_takes(&b.instance, &b.automaton)) continue;
     for (int filled = 0; filled < 2; filled++) {
-      psplit_i_budget budget = psplit_i_budget_unlimited();
       int64_t least, comm;
       b.options.require_nonempty = b.automaton.all_used = filled;
       int64_t truth = best_by_enumeration(&b.r.problem, &b.options, &comm, NULL);
       if (truth > PSPLIT_I_INF) truth = PSPLIT_I_INF; /* there is none */
-      const int64_t found = least_of(&b, 0, &budget, &least);
+      const int64_t found = least_of(&b, 0, &least);
       if (found != truth || least != truth)
         fail_msg("%s, filled %d: %lld, %lld proved, and there is %lld", s.what, filled,
                  (long long)found, (long long)least, (long long)truth);
@@ -55,11 +75,19 @@ static void the_best_split_is_found_and_proved(void **state) {
       n_asked[b.automaton.n_stages - 3][b.instance.p2p]++;
       n_filled += filled != 0;
       n_none += found >= PSPLIT_I_INF;
-      budget = psplit_i_budget_unlimited();
-      budget.most = draw(60000);
-      const int64_t soon = least_of(&b, 0, &budget, &least);
-      assert_true(least <= truth && soon >= truth);
-      n_less += least < truth;
+      /* Little by little, from better splits in between. */
+      psplit_i_nested_solver *solver = solver_of(&b);
+      b.assignment.value = PSPLIT_I_INF;
+      for (int64_t before = 0, k = 0; k == 0 || least < truth; before = least, k++) {
+        const int64_t known = b.assignment.value;
+        const int64_t soon = go_on(&b, solver, 0, 1000 + draw(60000), &least);
+        assert_true(least <= truth && least >= before && soon >= truth && k < 10000);
+        if (soon < known) assert_true(checked_value(&b) == soon);
+        n_less += least < truth;
+        if (soon > truth && draw(4) == 0) b.assignment.value = truth + 1; /* found elsewhere */
+      }
+      assert_true(b.assignment.value == truth);
+      psplit_i_nested_destroy(solver);
     }
   }
   for (int k = 0; k < 2; k++)
@@ -87,12 +115,11 @@ static void larger_problems_are_decided(void **state) {
         lattice_best(&b.r.problem, false, INT64_MAX / 8, MOST_DOWNSETS, MOST_STATES, &best) !=
           LATTICE_BEST)
       continue;
-    psplit_i_budget budget = psplit_i_budget_unlimited();
-    const int64_t found = least_of(&b, 0, &budget, &least);
+    const int64_t found = least_of(&b, 0, &least);
     if (found != best || least != best)
       fail_msg("%s: %lld, %lld proved, not %lld", s.what, (long long)found, (long long)least,
                (long long)best);
-    const int64_t near = least_of(&b, 0.1, &budget, &least);
+    const int64_t near = least_of(&b, 0.1, &least);
     assert_true(least <= best && near >= best && (double)(near - least) <= 0.1 * (double)near + 1);
     n_asked++;
     n_near += least < near;
