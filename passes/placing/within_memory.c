@@ -131,6 +131,28 @@ out:
   return code;
 }
 
+/* Groups that count as work: of a node that reaches an output. */
+static uint32_t count_working(const psplit_i_builder *b, const uint32_t *group_stage, bool *works) {
+  const psplit_planner *planner = b->planner;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
+    if (b->group[i] == PSPLIT_NONE || !psplit_i_node_runs(planner->node_flags[i])) continue;
+    const uint32_t at = group_stage ? group_stage[b->group[i]] : b->group[i];
+    n += !works[at];
+    works[at] = true;
+  }
+  return n;
+}
+
+/* Whether each stage would have work; a model of constants alone has one stage without. */
+static psplit_code all_work(psplit_i_builder *b, const uint32_t *group_stage, bool *out) {
+  const uint32_t n_stages = b->planner->options.n_stages;
+  bool *works = psplit_i_builder_array(b, n_stages, sizeof *works);
+  if (!works) return psplit_i_nomem(b->diag);
+  *out = n_stages == 1 || count_working(b, group_stage, works) == n_stages;
+  return PSPLIT_OK;
+}
+
 /* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
  * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
  */
@@ -157,6 +179,7 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
   /* It knows nothing of these. */
+  if (found) PSPLIT_TRY(all_work(&b, group_stage, &found));
   found = found && !any_wish(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
   if (!found && !fitting) return too_large(planner, solved, &fit, diag);
   if (!found) goto out;
@@ -179,6 +202,20 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
   }
   PSPLIT_TRY(psplit_i_builder_number(&b));
   PSPLIT_TRY(adopt(&b, old));
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+/* Whether there are groups with work for all stages. */
+static psplit_code enough_work(psplit_planner *planner, bool *out, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  bool *works = psplit_i_builder_array(&b, b.n_groups, sizeof *works);
+  if (!works) PSPLIT_FAIL(psplit_i_nomem(diag));
+  *out =
+    planner->options.n_stages == 1 || count_working(&b, NULL, works) >= planner->options.n_stages;
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;
@@ -241,8 +278,11 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     psplit_diag why = {0};
     code = psplit_i_request_solve(planner, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
-    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_wish(planner))
-      return cut_to_fit(planner, r, false, diag);
+    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_wish(planner)) {
+      bool enough;
+      PSPLIT_TRY(enough_work(planner, &enough, diag));
+      return enough ? cut_to_fit(planner, r, false, diag) : psplit_i_fail_as(diag, &why);
+    }
     if (code != PSPLIT_OK) return psplit_i_fail_as(diag, &why);
     if (planner->solution) {
       if (round == 0) {

@@ -304,6 +304,32 @@ static int64_t planned_ns(const psplit_model *model, uint64_t memory_bytes, uint
   return value_ns;
 }
 
+/* Nodes that reach no output are no work for a stage, whatever memory devices have: runtimes refuse
+ * a stage without outputs. */
+static void dead_nodes_fill_no_stage(void **state) {
+  (void)state;
+  static const char three[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 1000000000},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1000000000},"
+    " {\"name\": \"c\", \"preset\": \"cpu\", \"memory_bytes\": 1000000000}]}";
+  psplit_model *model = opened_text(
+    "(float[64,64] x) => (float[64,64] b) { [p] p = Exp (x) [q] q = MatMul (p, p)"
+    " [a] a = MatMul (x, x) [r] r = MatMul (a, x) [b] b = MatMul (a, a) }");
+  psplit_devices *devices = parsed(three);
+  for (uint32_t n_stages = 2; n_stages <= 3; n_stages++) {
+    const psplit_planner_options options = options_for(n_stages, devices);
+    psplit_planner *planner = unit_of(model, &options);
+    psplit_diag diag = {0};
+    assert_int_equal(psplit_planner_run(planner, NULL, &diag),
+                     n_stages == 2 ? PSPLIT_OK : PSPLIT_INFEASIBLE);
+    if (n_stages == 3 && !strstr(diag.message, "only 2 groups of nodes can be told apart"))
+      fail_msg("%s", diag.message);
+    psplit_planner_destroy(planner);
+  }
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 /* Products of matrices one after the other, of widths that are drawn: some hold much, some hand on
  * much. */
 static psplit_model *random_chain(dice *d, uint32_t n_nodes) {
@@ -421,6 +447,7 @@ int main(void) {
     cmocka_unit_test(segments_keep_nodes_together),
     cmocka_unit_test(problems_are_written),
     cmocka_unit_test(a_problem_of_fewer_devices_is_read),
+    cmocka_unit_test(dead_nodes_fill_no_stage),
     cmocka_unit_test(what_is_allowed_loses_nothing),
     cmocka_unit_test(fewer_transfers_cut_no_weight),
   };
