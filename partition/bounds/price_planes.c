@@ -303,8 +303,8 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
       x->length *= kShorter;
     }
     if (x->n_planes == 0) break;
-    if (!to_the_end && psplit_i_budget_left(x->budget) < RESERVED * (x->budget->spent - spent))
-      break;
+    const uint64_t whole_step = x->budget ? x->budget->spent - spent : 0;
+    if (!to_the_end && psplit_i_budget_left(x->budget) < RESERVED * whole_step) break;
   }
   return PSPLIT_OK;
 }

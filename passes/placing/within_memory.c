@@ -279,7 +279,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     code = psplit_i_request_solve(planner, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
     if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_wish(planner)) {
-      bool enough;
+      bool enough = false;
       PSPLIT_TRY(enough_work(planner, &enough, diag));
       return enough ? cut_to_fit(planner, r, false, diag) : psplit_i_fail_as(diag, &why);
     }
