@@ -166,7 +166,8 @@ static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
     const list outside = p->outside[s->first_list + index];
     if (outside.n == 0) continue;
     psplit_i_worth_set_labels(p, s, index);
-    for (uint8_t x = 0; x < LABELS; x++) {
+    for (int label = 0; label < LABELS; label++) {
+      const uint8_t x = (uint8_t)label;
       const uint32_t n =
         psplit_i_worth_set_own(p, s, x, &own) ? psplit_i_worth_ways_of(p, s, own, ways) : 0;
       for (uint32_t i = 0; i < n; i++) put_outside(p, s, ways[i], outside, first, most);
@@ -191,7 +192,8 @@ static uint64_t step_ops(psplit_i_worth *p, const step *s) {
   for (uint32_t index = 0; index < s->n_lists; index++) {
     uint64_t all = 0;
     if (!psplit_i_worth_set_labels(p, s, index)) continue;
-    for (uint8_t x = 0; x < LABELS; x++) {
+    for (int label = 0; label < LABELS; label++) {
+      const uint8_t x = (uint8_t)label;
       if (!psplit_i_worth_set_own(p, s, x, &own)) continue;
       uint64_t n = 1;
       for (uint32_t t = 0; t < s->n_tables; t++) {

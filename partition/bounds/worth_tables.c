@@ -64,7 +64,8 @@ static void go_forth(psplit_i_worth *p, const step *s) {
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts / 2)) p->late = true;
     if (only < LABELS && move_list(p, s, only, l)) continue;
     psplit_i_worth_clear(&p->outer[0]);
-    for (uint8_t x = 0; x < LABELS; x++) {
+    for (int label = 0; label < LABELS; label++) {
+      const uint8_t x = (uint8_t)label;
       const uint32_t n =
         psplit_i_worth_set_own(p, s, x, &own) ? psplit_i_worth_ways_of(p, s, own, ways) : 0;
       for (uint32_t i = 0; i < n; i++) put_joined(p, s, ways[i], &p->outer[0]);

@@ -35,8 +35,8 @@ static psplit_devices *with_memory(uint32_t n, const uint64_t *memory_bytes) {
 }
 
 static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
-  uint64_t each[8];
-  assert_true(n <= 8);
+  uint64_t each[40];
+  assert_true(n <= sizeof each / sizeof *each);
   for (uint32_t d = 0; d < n; d++) each[d] = memory_bytes;
   return with_memory(n, each);
 }
