@@ -27,31 +27,30 @@ static bool used_at_home(const psplit_planner *planner, const uint32_t *copy_off
       if (stage_holds(planner, copy_off, copy_at, home, reader) ||
           !stage_holds(planner, copy_off, copy_at, planner->stage[reader], node))
         return true;
-      for (uint32_t k = copy_off[reader]; k < copy_off[reader + 1]; k++)
-        if (!stage_holds(planner, copy_off, copy_at, planner->copies.items[copy_at[k]].stage, node))
+      for (uint32_t k = copy_off[reader]; k < copy_off[reader + 1]; k++) {
+        const psplit_plan_copy *copy = &planner->copies.items[copy_at[k]];
+        if (copy->node == reader && !stage_holds(planner, copy_off, copy_at, copy->stage, node))
           return true;
+      }
     }
   }
   return false;
 }
 
-/* Copies that nothing in their stage reads any more, from the last made to the first. */
-static void drop_unread(psplit_planner *planner, const uint32_t *copy_off,
-                        const uint32_t *copy_at) {
+/* Copies of the node that nothing in their stage reads any more, as what reads it stands by now. */
+static void drop_unread(psplit_planner *planner, const uint32_t *copy_off, const uint32_t *copy_at,
+                        uint32_t node) {
   const psplit_i_graph *graph = planner->graph;
-  for (uint32_t i = graph->n_nodes; i-- > 0;) {
-    const uint32_t n = graph->topo[i];
-    for (uint32_t k = copy_off[n]; k < copy_off[n + 1]; k++) {
-      psplit_plan_copy *copy = &planner->copies.items[copy_at[k]];
-      bool read = false;
-      for (uint32_t o = 0; o < graph->nodes[n].n_outputs && !read; o++) {
-        const uint32_t value = graph->nodes[n].outputs[o];
-        for (uint32_t c = value == PSPLIT_NONE ? 0 : graph->consumer_off[value];
-             value != PSPLIT_NONE && c < graph->consumer_off[value + 1] && !read; c++)
-          read = stage_holds(planner, copy_off, copy_at, copy->stage, graph->consumers[c]);
-      }
-      if (!read) copy->node = PSPLIT_NONE;
+  for (uint32_t k = copy_off[node]; k < copy_off[node + 1]; k++) {
+    psplit_plan_copy *copy = &planner->copies.items[copy_at[k]];
+    bool read = false;
+    for (uint32_t o = 0; o < graph->nodes[node].n_outputs && !read; o++) {
+      const uint32_t value = graph->nodes[node].outputs[o];
+      for (uint32_t c = value == PSPLIT_NONE ? 0 : graph->consumer_off[value];
+           value != PSPLIT_NONE && c < graph->consumer_off[value + 1] && !read; c++)
+        read = stage_holds(planner, copy_off, copy_at, copy->stage, graph->consumers[c]);
     }
+    if (!read) copy->node = PSPLIT_NONE;
   }
 }
 
@@ -128,6 +127,26 @@ static bool move_to(psplit_planner *planner, const uint32_t *copy_off, const uin
   return false;
 }
 
+/* NULL: it has none, or all of them went. */
+static psplit_plan_copy *first_copy(const psplit_planner *planner, const uint32_t *copy_off,
+                                    const uint32_t *copy_at, uint32_t node) {
+  for (uint32_t k = copy_off[node]; k < copy_off[node + 1]; k++)
+    if (planner->copies.items[copy_at[k]].node == node) return &planner->copies.items[copy_at[k]];
+  return NULL;
+}
+
+/* The first of the node's copies that can get its result goes. */
+static void send_one(psplit_planner *planner, const uint32_t *copy_off, const uint32_t *copy_at,
+                     uint32_t node) {
+  for (uint32_t k = copy_off[node]; k < copy_off[node + 1]; k++) {
+    psplit_plan_copy *copy = &planner->copies.items[copy_at[k]];
+    if (copy->node != node) continue;
+    copy->node = PSPLIT_NONE;
+    if (is_in_time(planner, copy_off, copy_at, node)) return;
+    copy->node = node;
+  }
+}
+
 psplit_code psplit_i_copies_drop_idle(psplit_planner *planner, bool moving, bool *out_moved,
                                       psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
@@ -142,26 +161,46 @@ psplit_code psplit_i_copies_drop_idle(psplit_planner *planner, bool moving, bool
   for (uint32_t c = 0; c < n_copies; c++) at[off[planner->copies.items[c].node + 1]++] = c;
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
-    if (off[n] == off[n + 1] || (planner->node_flags[n] & PSPLIT_I_NODE_FREE) ||
-        used_at_home(planner, off, at, n))
-      continue;
-    psplit_plan_copy *first = &planner->copies.items[at[off[n]]];
-    first->node = PSPLIT_NONE;
-    const uint32_t home = planner->stage[n];
-    if (moving && may_leave(planner, n_live, n) && move_to(planner, off, at, n, first->stage)) {
-      n_live[home] -= is_live(planner, n);
-      n_live[first->stage] += is_live(planner, n);
-      *out_moved = true;
-    } else if (!is_in_time(planner, off, at, n)) {
+    drop_unread(planner, off, at, n);
+    if (planner->node_flags[n] & PSPLIT_I_NODE_FREE) continue;
+    psplit_plan_copy *first = first_copy(planner, off, at, n);
+    if (!first || used_at_home(planner, off, at, n)) continue;
+    if (moving && may_leave(planner, n_live, n)) {
+      const uint32_t home = planner->stage[n];
+      first->node = PSPLIT_NONE;
+      if (move_to(planner, off, at, n, first->stage)) {
+        n_live[home] -= is_live(planner, n);
+        n_live[first->stage] += is_live(planner, n);
+        *out_moved = true;
+        continue;
+      }
       first->node = n;
     }
+    send_one(planner, off, at, n);
     assert(is_in_time(planner, off, at, n));
   }
-  drop_unread(planner, off, at);
   size_t kept = 0;
   for (size_t c = 0; c < n_copies; c++)
     if (planner->copies.items[c].node != PSPLIT_NONE)
       planner->copies.items[kept++] = planner->copies.items[c];
   planner->copies.n = kept;
   return PSPLIT_OK;
+}
+
+bool psplit_i_copies_leave_idle(const psplit_planner *planner) {
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_plan *plan = planner->plan;
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    bool live = false, used = false;
+    for (uint32_t n = 0; n < graph->n_nodes && !used; n++) {
+      if (planner->stage[n] != s) continue;
+      live |= is_live(planner, n);
+      for (uint32_t o = 0; o < graph->nodes[n].n_outputs; o++)
+        used |= graph->nodes[n].outputs[o] != PSPLIT_NONE &&
+                graph->values[graph->nodes[n].outputs[o]].is_output;
+    }
+    for (uint32_t t = 0; t < plan->n_transfers && !used; t++) used = plan->transfers[t].from == s;
+    if (live && !used) return true;
+  }
+  return false;
 }

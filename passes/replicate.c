@@ -62,6 +62,8 @@ static psplit_code go_back(psplit_planner *planner, fallback *to, bool *out_any,
         !psplit_i_vec_push(&planner->copies, to->copies[c]))
       PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_i_copies_sort(planner);
+  bool moved = false; /* what used a node may be gone now */
+  PSPLIT_TRY(psplit_i_copies_drop_idle(planner, false, &moved, diag));
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
 out:
   return code;
@@ -109,12 +111,14 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(remember(planner, diag, &before));
   PSPLIT_TRY(copy_nodes(planner, moving, &moved, diag));
   if (moved) {
-    if (psplit_i_plan_fits(planner)) moved_ns = planner->plan->bottleneck_ns;
+    if (psplit_i_plan_fits(planner) && !psplit_i_copies_leave_idle(planner))
+      moved_ns = planner->plan->bottleneck_ns;
     PSPLIT_TRY(remember(planner, diag, &with_moves));
     PSPLIT_TRY(restore(planner, &before, diag));
     PSPLIT_TRY(copy_nodes(planner, false, &moved, diag));
   }
   for (bool any = !planner->plan_holds; any;) PSPLIT_TRY(go_back(planner, &before, &any, diag));
+  if (psplit_i_copies_leave_idle(planner)) PSPLIT_TRY(restore(planner, &before, diag));
   if (moved_ns < planner->plan->bottleneck_ns) PSPLIT_TRY(restore(planner, &with_moves, diag));
 out:
   return code;

@@ -133,9 +133,10 @@ static bool holds(const psplit_planner *planner, uint32_t stage, uint32_t node) 
          planner->copies.items[low].node == node;
 }
 
-/* What a node in `stage` reads must be there, or come from an earlier stage and be sendable. */
+/* What a node in `stage` reads must be there, or come from an earlier stage, which gives[] it then,
+ * and be sendable. */
 static psplit_code check_reads(const psplit_planner *planner, uint32_t node, uint32_t stage,
-                               psplit_diag *diag) {
+                               bool *gives, psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
   const psplit_i_node *data = &graph->nodes[node];
   char a[128], b[128];
@@ -154,29 +155,53 @@ static psplit_code check_reads(const psplit_planner *planner, uint32_t node, uin
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "\"%s\" crosses stages, but its type cannot be sent",
                            graph->values[value].name);
+    gives[planner->stage[from]] = true;
+  }
+  return PSPLIT_OK;
+}
+
+/* Runtimes refuse a model without outputs: a stage with live nodes sends something, or makes an
+ * output of the model. */
+static psplit_code check_uses(const psplit_planner *planner, bool *gives, psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (graph->values[v].is_output && graph->values[v].producer != PSPLIT_NONE)
+      gives[planner->stage[graph->values[v].producer]] = true;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    char label[128];
+    if ((planner->facts & PSPLIT_I_FACT_LIVE) && psplit_i_node_runs(planner->node_flags[n]) &&
+        !gives[planner->stage[n]])
+      return psplit_i_fail(diag, PSPLIT_INTERNAL,
+                           "stage %" PRIu32 ", of node %s, would send nothing", planner->stage[n],
+                           psplit_i_node_label(graph, n, label, sizeof label));
   }
   return PSPLIT_OK;
 }
 
 psplit_code psplit_i_check_stages(const psplit_planner *planner, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
+  bool *gives = calloc((size_t)planner->options.n_stages + 1, sizeof *gives);
+  if (!gives) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
     char label[128];
     if (planner->stage[i] >= planner->options.n_stages)
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s has no stage",
-                           psplit_i_node_label(planner->graph, i, label, sizeof label));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s has no stage",
+                                psplit_i_node_label(planner->graph, i, label, sizeof label)));
     if (planner->pin[i] != PSPLIT_NONE && planner->pin[i] != planner->stage[i] &&
         !(planner->node_flags[i] & PSPLIT_I_NODE_FREE))
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s left the stage it is pinned to",
-                           psplit_i_node_label(planner->graph, i, label, sizeof label));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s left the stage it is pinned to",
+                                psplit_i_node_label(planner->graph, i, label, sizeof label)));
     if (psplit_i_planner_refuses(planner, planner->stage[i], i))
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s is on a device that does not support it",
-                           psplit_i_node_label(planner->graph, i, label, sizeof label));
-    PSPLIT_TRY(check_reads(planner, i, planner->stage[i], diag));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INTERNAL,
+                                "node %s is on a device that does not support it",
+                                psplit_i_node_label(planner->graph, i, label, sizeof label)));
+    PSPLIT_TRY(check_reads(planner, i, planner->stage[i], gives, diag));
   }
   for (size_t c = 0; c < planner->copies.n; c++)
-    PSPLIT_TRY(
-      check_reads(planner, planner->copies.items[c].node, planner->copies.items[c].stage, diag));
+    PSPLIT_TRY(check_reads(planner, planner->copies.items[c].node, planner->copies.items[c].stage,
+                           gives, diag));
+  PSPLIT_TRY(check_uses(planner, gives, diag));
 out:
+  free(gives);
   return code;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +19,20 @@ typedef struct outcome {
   uint32_t stage, n_transfers;
 } outcome;
 
-static outcome outcome_of(const char *text, uint32_t n_stages, const uint32_t *split,
-                          uint32_t n_nodes, uint32_t pin) {
+static outcome outcome_over(const char *a_to_c, const char *text, uint32_t n_stages,
+                            const uint32_t *split, uint32_t n_nodes, uint32_t pin) {
+  char json[512];
+  snprintf(
+    json, sizeof json,
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", "
+    "\"preset\": \"cpu\"}, {\"name\": \"c\", \"preset\": \"cpu\"}], \"topology\": "
+    "{\"same_host\": {\"bytes_per_second\": 1e6, \"latency_ns\": 0}}, \"links\": [{\"from\": "
+    "\"a\", \"to\": \"c\", \"bytes_per_second\": %s, \"latency_ns\": 0}]}",
+    a_to_c);
   psplit_model *model = opened_text(text);
-  psplit_devices *devices = parsed(
-    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": "
-    "\"cpu\"}, {\"name\": \"c\", \"preset\": \"cpu\"}], \"topology\": {\"same_host\": "
-    "{\"bytes_per_second\": 1e6, \"latency_ns\": 0}}}");
+  psplit_devices *devices = parsed(json);
   psplit_planner_options options = options_for(n_stages, devices);
+  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
   psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
   outcome o;
@@ -48,6 +55,11 @@ static outcome outcome_of(const char *text, uint32_t n_stages, const uint32_t *s
   psplit_devices_destroy(devices);
   psplit_model_close(model);
   return o;
+}
+
+static outcome outcome_of(const char *text, uint32_t n_stages, const uint32_t *split,
+                          uint32_t n_nodes, uint32_t pin) {
+  return outcome_over("1e6", text, n_stages, split, n_nodes, pin);
 }
 
 /* A model whose node 3 node 6 alone reads, and what `more` adds. */
@@ -90,6 +102,38 @@ static void nodes_do_not_leave_dead_ones_alone(void **state) {
   (void)state;
   static const uint32_t split[] = {0, 0, 0, 1, 0, 0, 2, 1};
   assert_int_equal(outcome_of(IDLE("\n v7 = Exp (x)"), 3, split, 8, PSPLIT_NONE).stage, 1);
+}
+
+/* Stage 0 holds node 0 alone, which stage 1 computes again for node 1. That has a dead reader
+ * there, but a live one in stage 2 alone, which computes it again, too. That copy goes, as node 1
+ * cannot, and with it a use of node 0, whose result is sent then. */
+static void copies_that_went_use_nothing(void **state) {
+  (void)state;
+  static const uint32_t split[] = {0, 1, 1, 2, 1, 1};
+  const outcome o =
+    outcome_over("1e12",
+                 "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v3, "
+                 "float[1,16] v5)"
+                 "<float[16,16] w = random(1)> {"
+                 " v0 = MatMul (x, w)\n v1 = Relu (v0)\n v2 = Exp (v1)\n v3 = Abs (v1)\n"
+                 " v4 = MatMul (x, w)\n v5 = MatMul (v4, w)}",
+                 3, split, 6, PSPLIT_NONE);
+  assert_int_equal(o.n_transfers, 2);
+}
+
+/* If node 1 moved to its reader in stage 2, which nothing gets to from stage 0, node 0 would be
+ * alone there without a use. */
+static void nodes_do_not_leave_others_without_a_use(void **state) {
+  (void)state;
+  static const uint32_t split[] = {0, 1, 1, 2, 1};
+  const outcome o = outcome_over(
+    "0",
+    "<ir_version: 8, opset_import: [\"\": 13]> m (float[1,16] x) => (float[1,16] v3, float[1,16] "
+    "v4)"
+    "<float[16,16] w = random(1)> {"
+    " v0 = Neg (x)\n v1 = Relu (v0)\n v2 = MatMul (x, w)\n v3 = Abs (v1)\n v4 = MatMul (v2, w)}",
+    3, split, 5, PSPLIT_NONE);
+  assert_int_equal(o.n_transfers, 2);
 }
 
 /* Layers whose nodes read two of the layer before; the last result is the output, so that most of
@@ -246,6 +290,8 @@ int main(void) {
     cmocka_unit_test(pinned_nodes_do_not_move),
     cmocka_unit_test(nodes_that_dead_ones_read_do_not_move),
     cmocka_unit_test(nodes_do_not_leave_dead_ones_alone),
+    cmocka_unit_test(copies_that_went_use_nothing),
+    cmocka_unit_test(nodes_do_not_leave_others_without_a_use),
     cmocka_unit_test(nothing_is_used_before_it_is_made),
     cmocka_unit_test(nor_is_anything_of_5000_nodes),
   };
