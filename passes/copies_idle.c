@@ -1,6 +1,7 @@
 #include "copies_idle.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 static bool stage_holds(const psplit_planner *planner, const uint32_t *copy_off,
                         const uint32_t *copy_at, uint32_t stage, uint32_t node) {
@@ -187,20 +188,18 @@ psplit_code psplit_i_copies_drop_idle(psplit_planner *planner, bool moving, bool
   return PSPLIT_OK;
 }
 
-bool psplit_i_copies_leave_idle(const psplit_planner *planner) {
+psplit_code psplit_i_copies_leave_idle(psplit_planner *planner, bool *out, psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
   const psplit_plan *plan = planner->plan;
-  for (uint32_t s = 0; s < plan->n_stages; s++) {
-    bool live = false, used = false;
-    for (uint32_t n = 0; n < graph->n_nodes && !used; n++) {
-      if (planner->stage[n] != s) continue;
-      live |= is_live(planner, n);
-      for (uint32_t o = 0; o < graph->nodes[n].n_outputs; o++)
-        used |= graph->nodes[n].outputs[o] != PSPLIT_NONE &&
-                graph->values[graph->nodes[n].outputs[o]].is_output;
-    }
-    for (uint32_t t = 0; t < plan->n_transfers && !used; t++) used = plan->transfers[t].from == s;
-    if (live && !used) return true;
-  }
-  return false;
+  *out = false;
+  bool *used = calloc((size_t)plan->n_stages + 1, sizeof *used);
+  if (!used) return psplit_i_nomem(diag);
+  for (uint32_t t = 0; t < plan->n_transfers; t++) used[plan->transfers[t].from] = true;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (graph->values[v].is_output && graph->values[v].producer != PSPLIT_NONE)
+      used[planner->stage[graph->values[v].producer]] = true;
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    *out |= is_live(planner, n) && !used[planner->stage[n]];
+  free(used);
+  return PSPLIT_OK;
 }

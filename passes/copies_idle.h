@@ -11,8 +11,9 @@
 PSPLIT_MUST_USE psplit_code psplit_i_copies_drop_idle(psplit_planner *planner, bool moving,
                                                       bool *out_moved, psplit_diag *diag);
 
-/* Whether some stage of the plan has live nodes, but neither sends anything nor makes an output of
- * the model: what nodes would send cannot be sent where it is used now. */
-bool psplit_i_copies_leave_idle(const psplit_planner *planner);
+/* *out: some stage of the plan has live nodes, but neither sends anything nor makes an output of
+ * the model: what nodes would send cannot be sent where it is used now. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_copies_leave_idle(psplit_planner *planner, bool *out,
+                                                       psplit_diag *diag);
 
 #endif

@@ -106,19 +106,20 @@ static psplit_code replicate(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
   fallback before, with_moves = {0};
   int64_t moved_ns = INT64_MAX;
-  bool moved = false;
+  bool moved = false, idle = false;
   const bool moving = planner->options.objective == PSPLIT_THROUGHPUT;
   PSPLIT_TRY(remember(planner, diag, &before));
   PSPLIT_TRY(copy_nodes(planner, moving, &moved, diag));
   if (moved) {
-    if (psplit_i_plan_fits(planner) && !psplit_i_copies_leave_idle(planner))
-      moved_ns = planner->plan->bottleneck_ns;
+    PSPLIT_TRY(psplit_i_copies_leave_idle(planner, &idle, diag));
+    if (psplit_i_plan_fits(planner) && !idle) moved_ns = planner->plan->bottleneck_ns;
     PSPLIT_TRY(remember(planner, diag, &with_moves));
     PSPLIT_TRY(restore(planner, &before, diag));
     PSPLIT_TRY(copy_nodes(planner, false, &moved, diag));
   }
   for (bool any = !planner->plan_holds; any;) PSPLIT_TRY(go_back(planner, &before, &any, diag));
-  if (psplit_i_copies_leave_idle(planner)) PSPLIT_TRY(restore(planner, &before, diag));
+  PSPLIT_TRY(psplit_i_copies_leave_idle(planner, &idle, diag));
+  if (idle) PSPLIT_TRY(restore(planner, &before, diag));
   if (moved_ns < planner->plan->bottleneck_ns) PSPLIT_TRY(restore(planner, &with_moves, diag));
 out:
   return code;
