@@ -12,7 +12,10 @@
 #include "methods.h"
 #include "request.h"
 
-enum { MOST_TRIALS = 64 };
+enum {
+  MOST_TRIALS = 64,
+  MOST_UNSETTLED = 16 /* orders that time did not do for, once there is a split; else as trials */
+};
 
 /* Part of the time limit that may go into choosing. */
 static const double SHARE = 0.5;
@@ -28,6 +31,7 @@ typedef struct choice {
   uint32_t *order;        /* [n_stages] their types, by stage */
   uint64_t *memory_bytes; /* [n_stages] */
   uint32_t n_trials;      /* that share the time */
+  uint32_t n_unsettled;   /* of all subsets: whether there is a split is not known */
   uint32_t *best;         /* [n_stages] types; at best_ns */
   int64_t best_ns, best_bound_ns;
   int64_t others_bound_ns; /* of the orders that were tried but for the best */
@@ -99,6 +103,11 @@ static void none_above(choice *c, int64_t bound_ns) {
   if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
 }
 
+/* Each order that is not settled takes some time whatever its share is. */
+static bool has_time(const choice *c) {
+  return c->n_unsettled < (c->best_ns < INT64_MAX ? MOST_UNSETTLED : MOST_TRIALS);
+}
+
 /* Asks the solver; *out is NULL where there is no split, or none that it can find. */
 static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   psplit_diag why = {0};
@@ -112,6 +121,7 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
   if (code == PSPLIT_INFEASIBLE && why.hint == PSPLIT_HINT_TIME_LIMIT) {
+    c->n_unsettled++;
     none_above(c, any_order ? 0 : c->subset_bound_ns);
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
@@ -188,7 +198,8 @@ static psplit_code try_all_orders(choice *c) {
   int64_t value_ns;
   first_order(c);
   do PSPLIT_TRY(try_order(c, &value_ns));
-  while (c->best_ns > c->subset_bound_ns && next_order(c));
+  while (c->best_ns > c->subset_bound_ns && has_time(c) && next_order(c));
+  if (!has_time(c)) none_above(c, c->subset_bound_ns); /* what was not tried */
 out:
   return code;
 }
@@ -203,10 +214,11 @@ static psplit_code try_swaps(choice *c) {
   if (!at) return psplit_i_nomem(c->diag);
   memcpy(at, c->order, bytes);
   PSPLIT_TRY(try_order(c, &at_ns));
-  for (bool better = true; better && c->best_ns > c->subset_bound_ns;) {
+  for (bool better = true; better && c->best_ns > c->subset_bound_ns && has_time(c);) {
     better = false;
     for (uint32_t i = 0; i < c->n_stages && !better; i++)
       for (uint32_t j = i + 1; j < c->n_stages && !better && n_tried < MOST_TRIALS; j++) {
+        if (!has_time(c)) break;
         if (at[i] == at[j]) continue;
         memcpy(c->order, at, bytes);
         c->order[i] = at[j];
@@ -246,6 +258,10 @@ static psplit_code try_subset(choice *c) {
   bool alike;
   psplit_solution *solution = NULL;
   const uint32_t n_subsets = c->n_trials;
+  if (!has_time(c)) {
+    c->any_bound_ns = c->others_bound_ns = 0; /* others may be better */
+    return PSPLIT_OK;
+  }
   first_order(c);
   PSPLIT_TRY(apply(c, c->order));
   PSPLIT_TRY(alike_links(c, &alike));
