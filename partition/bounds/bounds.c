@@ -33,10 +33,9 @@ psplit_code psplit_i_bound_ask(psplit_i_method method, const psplit_i_bound_quer
   const row *bound = &ROWS[method];
   int64_t value = result->bound;
   const uint32_t rate = query->instance->n <= PSPLIT_I_LARGE ? bound->rate : 1;
-  psplit_i_budget budget = psplit_i_budget_share(query->request->budget, bound->share);
-  budget.most = psplit_i_sat_mul_u64(budget.most, rate);
+  psplit_i_budget budget = psplit_i_budget_rated(query->request->budget, bound->share, rate);
   const psplit_code code = bound->run(query, &budget, &value);
-  psplit_i_spend(query->request->budget, budget.spent / rate);
+  psplit_i_spend_rated(query->request->budget, &budget, rate);
   if (code == PSPLIT_OK) psplit_i_result_raise(result, value, method);
   return code;
 }

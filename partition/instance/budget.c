@@ -4,6 +4,7 @@
 
 #include "activity.h"
 #include "cancel.h"
+#include "checked.h"
 #include "team.h"
 
 enum {
@@ -45,6 +46,16 @@ psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n)
                            .most = psplit_i_budget_left(budget) / n,
                            .cancel = budget->cancel,
                            .activity = budget->activity};
+}
+
+psplit_i_budget psplit_i_budget_rated(const psplit_i_budget *budget, uint32_t n, uint32_t rate) {
+  psplit_i_budget rated = psplit_i_budget_share(budget, n);
+  rated.most = psplit_i_sat_mul_u64(rated.most, rate);
+  return rated;
+}
+
+void psplit_i_spend_rated(psplit_i_budget *budget, const psplit_i_budget *rated, uint32_t rate) {
+  psplit_i_spend(budget, rated->spent / rate);
 }
 
 psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,

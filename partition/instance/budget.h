@@ -31,7 +31,11 @@ psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options);
 psplit_i_budget psplit_i_budget_unlimited(void);
 /* One of n parts of what is left, for one of n tasks. */
 psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n);
-/* The same for other options: no more than they allow, nor than is left. */
+/* The same for work of which `rate` operations take the time of one, as a cache holds its tables;
+ * and what that took, charged. */
+psplit_i_budget psplit_i_budget_rated(const psplit_i_budget *budget, uint32_t n, uint32_t rate);
+void psplit_i_spend_rated(psplit_i_budget *budget, const psplit_i_budget *rated, uint32_t rate);
+/* A share for other options: no more than they allow, nor than is left. */
 psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
                                       const psplit_partition_options *options);
 

@@ -71,13 +71,6 @@ static void cutter_fini(cutter *c) {
   psplit_i_arena_fini(&c->arena);
 }
 
-/* What is left of the budget, of which each operation takes a part. */
-static psplit_i_budget rated(const psplit_i_budget *budget) {
-  psplit_i_budget cached = psplit_i_budget_share(budget, 1);
-  cached.most = psplit_i_sat_mul_u64(cached.most, RATE);
-  return cached;
-}
-
 static uint32_t node_of(const cutter *c, uint32_t cluster) {
   const uint32_t at = c->at[cluster];
   return at < c->a ? SOURCE : at >= c->b ? SINK : N_ENDS + at - c->a;
@@ -238,7 +231,7 @@ psplit_code psplit_i_downset_cuts_near(const psplit_i_instance *instance,
                                        const psplit_i_automaton *automaton, const uint32_t *order,
                                        int64_t stage, psplit_i_budget *budget,
                                        psplit_i_downsets *io_set) {
-  psplit_i_budget cached = rated(budget);
+  psplit_i_budget cached = psplit_i_budget_rated(budget, 1, RATE);
   cutter c = {
     .instance = instance, .automaton = automaton, .order = order, .budget = &cached, .set = io_set};
   psplit_code code = cutter_init(&c);
@@ -248,7 +241,7 @@ psplit_code psplit_i_downset_cuts_near(const psplit_i_instance *instance,
     PSPLIT_TRY(cut_windows(&c, stage / WINDOWS[k] + 1) ? PSPLIT_OK : PSPLIT_NOMEM);
 out:
   cutter_fini(&c);
-  psplit_i_spend(budget, cached.spent / RATE);
+  psplit_i_spend_rated(budget, &cached, RATE);
   return code;
 }
 
@@ -292,7 +285,7 @@ psplit_code psplit_i_downset_cuts_whole(const psplit_i_instance *instance,
                                         const psplit_i_automaton *automaton,
                                         const psplit_i_depths *depths, uint32_t n_parts,
                                         psplit_i_budget *budget, psplit_i_downsets *io_set) {
-  psplit_i_budget cached = rated(budget);
+  psplit_i_budget cached = psplit_i_budget_rated(budget, 1, RATE);
   cutter c = {.instance = instance, .automaton = automaton, .budget = &cached, .set = io_set};
   psplit_code code = cutter_init(&c);
   uint32_t *order = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
@@ -304,6 +297,6 @@ psplit_code psplit_i_downset_cuts_whole(const psplit_i_instance *instance,
     if (!cut_at(&c, work - inside)) code = PSPLIT_NOMEM;
   }
   cutter_fini(&c);
-  psplit_i_spend(budget, cached.spent / RATE);
+  psplit_i_spend_rated(budget, &cached, RATE);
   return code;
 }
