@@ -200,6 +200,11 @@ static psplit_code run_program(psplit_i_weight_axis_build *x, bool *out_done) {
   return PSPLIT_OK;
 }
 
+/* Where no more than so many clusters are between two separators. */
+static bool has_windows(const psplit_i_instance *instance, uint32_t most_close) {
+  return instance->n <= MAX_CLUSTERS || (instance->n <= MOST_CLUSTERS && most_close <= CLOSE);
+}
+
 psplit_code psplit_i_weight_axis_has_windows(const psplit_i_instance *instance, bool *out) {
   const uint32_t n = instance->n;
   *out = n <= MAX_CLUSTERS;
@@ -208,12 +213,12 @@ psplit_code psplit_i_weight_axis_has_windows(const psplit_i_instance *instance, 
   psplit_i_arena_init(&scratch, 0);
   uint32_t *sinks = PSPLIT_NEW(&scratch, uint32_t, n);
   uint32_t *ends = PSPLIT_NEW(&scratch, uint32_t, n);
-  const uint32_t n_blocks = sinks && ends ? psplit_i_separators(instance, sinks, ends) : 0;
-  *out = n_blocks > 0;
-  for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++])
-    *out = *out && ends[b] - first <= CLOSE;
+  const bool failed = scratch.failed;
+  if (!failed)
+    *out = has_windows(instance,
+                       psplit_i_longest_block(ends, psplit_i_separators(instance, sinks, ends)));
   psplit_i_arena_fini(&scratch);
-  return n_blocks ? PSPLIT_OK : PSPLIT_NOMEM;
+  return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
 /* Enough for the programs' time and memory; few where the graph is very large, and no windows are
@@ -256,14 +261,14 @@ static psplit_code make(const psplit_i_instance *instance, const psplit_i_automa
                                   .most_exact = MAX_CLUSTERS};
   psplit_i_arena_init(&x.arena, 0);
   psplit_code code;
-  bool done, windows;
+  bool done;
   uint32_t copies = 1;
-  PSPLIT_TRY(psplit_i_weight_axis_has_windows(instance, &windows));
   find_least_messages(&x);
   for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
     if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
   x.reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;
   PSPLIT_TRY(psplit_i_weight_axis_rank(&x));
+  const bool windows = has_windows(instance, x.most_close);
   if (instance->n > MAX_CLUSTERS && psplit_i_expired(budget)) goto out;
   PSPLIT_TRY(psplit_i_weight_axis_divide(&x, count_cells(&x, windows)));
   if (out_axis->n_buckets == 0) goto out;

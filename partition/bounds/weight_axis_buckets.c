@@ -79,6 +79,7 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
   x->by_out = PSPLIT_NEW(&x->arena, psplit_i_cluster_rank, n);
   if (!sinks || !ends || !sums || !x->by_in || !x->by_out) goto out;
   const uint32_t n_blocks = psplit_i_separators(instance, sinks, ends);
+  x->most_close = psplit_i_longest_block(ends, n_blocks);
   size_t most = 1;
   for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
     const size_t size = ends[b] - first, cells = size * ((size + 63) / 64);

@@ -31,6 +31,7 @@ typedef struct psplit_i_weight_axis_build {
   int64_t limit, reach; /* reach: most omega of one stage */
   bool weighed;         /* cuts know what their downsets weigh */
   uint32_t most_exact;  /* clusters between separators whose ancestors are counted exactly */
+  uint32_t most_close;  /* clusters between two separators, at most: once ranked */
   /* by_in: clusters by the largest weight of a downset without them, total omega less that of the
    * descendants. by_out: clusters by the least weight of a downset with them, omega of the
    * ancestors. Both count the cluster itself. */

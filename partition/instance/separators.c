@@ -30,6 +30,13 @@ uint32_t psplit_i_separators(const psplit_i_instance *instance, uint32_t *sinks,
   return n_blocks;
 }
 
+uint32_t psplit_i_longest_block(const uint32_t *ends, uint32_t n_blocks) {
+  uint32_t longest = 0;
+  for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++])
+    if (ends[b] - first > longest) longest = ends[b] - first;
+  return longest;
+}
+
 bool psplit_i_ends_in_separator(const psplit_i_instance *instance, const uint32_t *sinks) {
   return instance->n > 0 && sinks[instance->n - 1] == 1;
 }

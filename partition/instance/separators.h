@@ -10,6 +10,9 @@
 uint32_t psplit_i_separators(const psplit_i_instance *instance, uint32_t *scratch,
                              uint32_t *out_ends);
 
+/* Clusters of the longest of these blocks. */
+uint32_t psplit_i_longest_block(const uint32_t *ends, uint32_t n_blocks);
+
 /* Whether the last cluster is a separator, of which psplit_i_separators left scratch[n]. */
 bool psplit_i_ends_in_separator(const psplit_i_instance *instance, const uint32_t *scratch);
 
