@@ -162,32 +162,25 @@ static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
   return w->trial.value < most ? w->trial.value : most;
 }
 
-/* With many stages, limits close to the least load first: the closer one is, the fewer numbers of
- * stages fit what is behind a position. Whether one below `most` did. */
-static bool divide_closely(const psplit_i_instance *instance, chain *c, worker *w, int64_t least,
-                           int64_t most) {
-  if (c->tight) return false;
-  for (int64_t part = instance->n_stages / FEW_NUMBERS; part > CLOSE; part /= 2) {
-    const int64_t limit = least + least / part + 1;
-    if (limit >= most || c->failed || psplit_i_expired(&c->budget)) return false;
-    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
-    if (w->trial.value < PSPLIT_I_INF) return true;
-  }
-  return false;
-}
-
 /* Divides w->order, of which nothing is known. Every stage up to the largest load would be
- * quadratic; a close limit often does. Any limit that is not too low gives the same division. */
+ * quadratic; a close limit often does, and the closer one is, the fewer numbers of stages fit what
+ * is behind a position. Any limit that is not too low gives the same division. */
 static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) {
   const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
   const int64_t largest = largest_load(instance);
-  int64_t limit = least + least / CLOSE + 1, most = largest;
+  int64_t part = instance->n_stages / FEW_NUMBERS, most = largest;
   bool looked = instance->n < FEW; /* for an upper bound; few clusters are soon divided */
-  if (limit > most || c->tight) limit = most;
-  if (divide_closely(instance, c, w, least, limit)) return;
+  if (part < CLOSE) part = CLOSE;
+  int64_t limit = c->tight ? most : least + least / part + 1;
   for (;;) {
+    if (limit > most) limit = most;
     c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
     if (w->trial.value < PSPLIT_I_INF || limit == most || c->failed) return;
+    if (part > CLOSE) {
+      part = part / 2 > CLOSE ? part / 2 : CLOSE;
+      limit = least + least / part + 1;
+      continue;
+    }
     if (!looked) {
       most = coarse_value(c, w, limit, largest);
       w->trial.value = PSPLIT_I_INF;
@@ -195,8 +188,7 @@ static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) 
     }
     if (c->failed || psplit_i_expired(&c->budget)) return;
     /* In small steps up to what will do, in large ones where nothing is known to. */
-    const int64_t next = most < largest ? limit + limit / 2 : psplit_i_sat_mul_i64(limit, 4);
-    limit = next < most ? next : most;
+    limit = most < largest ? limit + limit / 2 : psplit_i_sat_mul_i64(limit, 4);
   }
 }
 

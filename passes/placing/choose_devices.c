@@ -214,11 +214,11 @@ static psplit_code try_swaps(choice *c) {
   if (!at) return psplit_i_nomem(c->diag);
   memcpy(at, c->order, bytes);
   PSPLIT_TRY(try_order(c, &at_ns));
-  for (bool better = true; better && c->best_ns > c->subset_bound_ns && has_time(c);) {
+  for (bool better = true; better && c->best_ns > c->subset_bound_ns;) {
     better = false;
     for (uint32_t i = 0; i < c->n_stages && !better; i++)
-      for (uint32_t j = i + 1; j < c->n_stages && !better && n_tried < MOST_TRIALS; j++) {
-        if (!has_time(c)) break;
+      for (uint32_t j = i + 1; j < c->n_stages && !better && n_tried < MOST_TRIALS && has_time(c);
+           j++) {
         if (at[i] == at[j]) continue;
         memcpy(c->order, at, bytes);
         c->order[i] = at[j];
