@@ -263,7 +263,7 @@ typedef struct batch {
 static void find_one(void *with, size_t i, int thread) {
   batch *b = with;
   finder *f = &b->finders[thread];
-  psplit_i_budget own = psplit_i_budget_share(b->budget, BATCH);
+  psplit_i_budget own = psplit_i_budget_beside(b->budget, BATCH);
   if (!f->failed && !psplit_i_expired(&own))
     f->failed = !find_share(b->net, b->list[i].cluster, b->t, &f->flow, f->side, &own,
                             &b->shares[b->list[i].cluster]);

@@ -221,7 +221,7 @@ static void cut_one(void *with, size_t i, int thread) {
   cutter *c = &b->cutters[thread];
   const uint32_t q = (uint32_t)i;
   /* A bucket without crossings bounds less, but holds. */
-  c->network.budget = psplit_i_budget_share(b->x->budget, BATCH);
+  c->network.budget = psplit_i_budget_beside(b->x->budget, BATCH);
   const bool may = !psplit_i_expired(&c->network.budget);
   if (may && !c->network.cut.failed) cut_bucket(b->x, c, q, true);
   if (may && !c->network.cut.failed) cut_bucket(b->x, c, q, false);

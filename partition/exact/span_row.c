@@ -303,7 +303,6 @@ psplit_code psplit_i_spans_turn(psplit_i_solver_state *a, psplit_i_turn *turn) {
   a->spans_asked = true;
   row r = {.n_stages = a->automaton.n_stages};
   psplit_i_budget part = psplit_i_budget_share(a->request->budget, SHARE);
-  if (part.end >= 0) psplit_i_budget_hold_back(&part, 2);
   psplit_code code =
     psplit_i_spans_make(&a->instance, a->request->options, a->best.value, &part, &r.spans);
   if (code == PSPLIT_OK && may_be_decided(&r.spans, a->best.value)) code = ask_limits(a, &r, turn);

@@ -11,6 +11,9 @@ enum {
   LOOK_OPS = 1 << 17, /* about a millisecond */
   TEAM_OPS = 10 * LOOK_OPS
 };
+#define WORK_PART 1.1  /* of the limit: what is planned by steps seldom meets the end */
+#define CLOCK_PART 0.8 /* some work takes a fourth longer: the last methods have their time; */
+#define CLOCK_SLACK 2. /* a share may take so many times its part of the clock's time */
 
 double psplit_i_now(void) {
   struct timespec t;
@@ -28,10 +31,10 @@ psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options) {
   budget.cancel = options->cancel;
   budget.activity = options->activity;
   if (seconds < 0) return budget;
-  if (!options->limit_by_work)
-    budget.end = psplit_i_now() + seconds;
-  else if (seconds < 1e6)
-    budget.most = (uint64_t)(seconds * 1.1 * PSPLIT_I_STEPS_PER_SECOND * PSPLIT_I_STEP_OPS) + 1;
+  if (!options->limit_by_work) budget.end = psplit_i_now() + seconds;
+  const double part = options->limit_by_work ? WORK_PART : CLOCK_PART;
+  if (seconds < 1e6)
+    budget.most = (uint64_t)(seconds * part * PSPLIT_I_STEPS_PER_SECOND * PSPLIT_I_STEP_OPS) + 1;
   return budget;
 }
 
@@ -40,7 +43,7 @@ uint64_t psplit_i_budget_left(const psplit_i_budget *budget) {
   return budget->spent < budget->most ? budget->most - budget->spent : 0;
 }
 
-psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n) {
+psplit_i_budget psplit_i_budget_beside(const psplit_i_budget *budget, uint32_t n) {
   if (!budget) return psplit_i_budget_unlimited();
   return (psplit_i_budget){.end = budget->end,
                            .most = psplit_i_budget_left(budget) / n,
@@ -49,9 +52,15 @@ psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n)
 }
 
 psplit_i_budget psplit_i_budget_rated(const psplit_i_budget *budget, uint32_t n, uint32_t rate) {
-  psplit_i_budget rated = psplit_i_budget_share(budget, n);
-  rated.most = psplit_i_sat_mul_u64(rated.most, rate);
-  return rated;
+  psplit_i_budget share = psplit_i_budget_beside(budget, n);
+  const double part = (double)rate * CLOCK_SLACK / n, now = share.end < 0 ? 0 : psplit_i_now();
+  if (part < 1 && share.end > now) share.end = now + (share.end - now) * part;
+  share.most = psplit_i_sat_mul_u64(share.most, rate);
+  return share;
+}
+
+psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n) {
+  return psplit_i_budget_rated(budget, n, 1);
 }
 
 void psplit_i_spend_rated(psplit_i_budget *budget, const psplit_i_budget *rated, uint32_t rate) {

@@ -1,9 +1,10 @@
 /* How long a solver may take: all of its loops charge one budget, and stop when it is spent.
  *
- * Work is counted in operations of about 8 ns, so the answer does not depend on the machine; where
- * the caller gave seconds of the clock, work has no limit and the clock is looked at instead. A
- * budget is charged by one thread at a time. What runs side by side gets a share each, of a size
- * that does not depend on the number of threads, and the shares are charged when all have ended. */
+ * Work is counted in operations of about 8 ns, so the answer does not depend on the machine. Where
+ * the caller gave seconds of the clock, work is limited as well, so that each method has the part
+ * that is meant for it, and the clock is looked at, too, as machines may be slower. A budget is
+ * charged by one thread at a time. What runs side by side gets a share each, of a size that does
+ * not depend on the number of threads, and the shares are charged when all have ended. */
 #ifndef PSPLIT_PARTITION_BUDGET_H
 #define PSPLIT_PARTITION_BUDGET_H
 
@@ -25,12 +26,13 @@ enum {
 /* Seconds on the clock that psplit_i_budget.end is of. */
 double psplit_i_now(void);
 
-/* What the options allow, from now on: their work and a tenth, so that what is planned by steps
- * seldom meets the end. */
+/* What the options allow, from now on. */
 psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options);
 psplit_i_budget psplit_i_budget_unlimited(void);
-/* One of n parts of what is left, for one of n tasks. */
+/* One of n parts of what work is left, which a slow machine does not let take all of the time. */
 psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n);
+/* One of n parts of the work, for one of n tasks side by side, which end by the clock together. */
+psplit_i_budget psplit_i_budget_beside(const psplit_i_budget *budget, uint32_t n);
 /* The same for work of which `rate` operations take the time of one, as a cache holds its tables;
  * and what that took, charged. */
 psplit_i_budget psplit_i_budget_rated(const psplit_i_budget *budget, uint32_t n, uint32_t rate);

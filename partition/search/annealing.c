@@ -44,7 +44,7 @@ void psplit_i_anneal_chains(const psplit_i_solver_request *request, psplit_i_bud
                             void (*run)(void *with, size_t i, int thread), void *with) {
   enum { N = PSPLIT_I_ANNEAL_CHAINS };
   const int n_threads = psplit_i_team_size(request->options->n_threads);
-  for (uint32_t i = 0; i < N; i++) budgets[i] = psplit_i_budget_share(request->budget, N);
+  for (uint32_t i = 0; i < N; i++) budgets[i] = psplit_i_budget_beside(request->budget, N);
   psplit_i_team_for(n_threads < N ? n_threads : N, 0, N, run, with);
   for (uint32_t i = 0; i < N; i++) psplit_i_spend(request->budget, budgets[i].spent);
 }

@@ -425,9 +425,9 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
     if (options->out_orders) *options->out_orders += n_chains * (uint64_t)options->n_steps;
     const bool divides_first = fresh && round == 0; /* which the first chain gets half for */
     for (uint32_t i = 0; i < n_chains; i++)
-      chains[i].budget = psplit_i_budget_share(options->budget, !divides_first ? n_chains
-                                                                : i == 0       ? 2
-                                                                         : 2 * (n_chains - 1));
+      chains[i].budget = psplit_i_budget_beside(options->budget, !divides_first ? n_chains
+                                                                 : i == 0       ? 2
+                                                                          : 2 * (n_chains - 1));
     const int team = psplit_i_budget_team(options->budget, work, options->n_threads);
     chains_round all = {instance, options, chains, workers, divides_first};
     psplit_i_team_for(team < n_workers ? team : n_workers, 0, n_chains, run_one, &all);

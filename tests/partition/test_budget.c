@@ -298,6 +298,35 @@ static void test_search_leaves_a_bound(void **state) {
   close_bench(&b);
 }
 
+/* A limit by the clock is one of work, too. It was not, and a share of no limit is none: whatever
+ * came first took all of the time. On a slow machine no share takes all of it either, but for one
+ * of several side by side. */
+static void test_clock_is_shared(void **state) {
+  (void)state;
+  psplit_partition_options options;
+  psplit_partition_options_init(&options);
+  options.time_limit_s = 1000;
+  const psplit_i_budget by_work = psplit_i_budget_of(&options);
+  options.limit_by_work = false;
+  const psplit_i_budget by_clock = psplit_i_budget_of(&options);
+  assert_true(by_work.end < 0);
+  assert_true(by_clock.most < by_work.most && by_clock.most > by_work.most / 2);
+  const double now = psplit_i_now();
+  static const struct {
+    uint32_t n, rate;
+    double least, most; /* seconds */
+  } cases[] = {{1, 1, 950, 1000}, {2, 1, 950, 1000}, {8, 1, 125, 500}, {8, 4, 500, 1000}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const psplit_i_budget part = psplit_i_budget_rated(&by_clock, cases[k].n, cases[k].rate);
+    assert_true(part.most == by_clock.most / cases[k].n * cases[k].rate);
+    assert_true(part.end >= now + cases[k].least - 1 && part.end <= now + cases[k].most);
+  }
+  assert_true(psplit_i_budget_share(&by_clock, 8).end < now + 501);
+  assert_true(psplit_i_budget_beside(&by_clock, 8).end == by_clock.end);
+  assert_true(psplit_i_budget_beside(&by_clock, 8).most == by_clock.most / 8);
+  assert_true(psplit_i_budget_share(&by_work, 8).end < 0);
+}
+
 /* Work that is counted is work that is done: a twentieth of the limit takes a fraction of the
  * time. Sanitizers slow both alike. */
 static void test_limit_binds(void **state) {
@@ -327,7 +356,7 @@ int main(void) {
     cmocka_unit_test(test_small_stays_alone),      cmocka_unit_test(test_bounds_stop),
     cmocka_unit_test(test_first_split_stops),      cmocka_unit_test(test_flow_stops),
     cmocka_unit_test(test_limit_is_deterministic), cmocka_unit_test(test_limit_binds),
-    cmocka_unit_test(test_search_leaves_a_bound),
+    cmocka_unit_test(test_search_leaves_a_bound),  cmocka_unit_test(test_clock_is_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
