@@ -2,7 +2,6 @@
  *
  *     embed OUT.c OUT.d NAME=PATH... */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int fail(const char *path) {

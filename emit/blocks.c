@@ -3,7 +3,6 @@
  * bytes stand in it as they are. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "emit.h"

@@ -1,7 +1,6 @@
 /* pipeline.json: docs/manifest.md says what each key means, docs/manifest.schema.json its form. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base_name.h"
 #include "emit.h"

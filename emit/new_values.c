@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "emit.h"
 #include "fields.h"

@@ -1,5 +1,4 @@
 /* A stage's ModelProto, put together from the fields of the model's. */
-#include <stdlib.h>
 
 #include "emit.h"
 #include "fields.h"

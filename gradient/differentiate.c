@@ -2,7 +2,6 @@
 #include "differentiate.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "rule.h"

@@ -2,7 +2,6 @@
 #include "loss.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "backward.h"
 #include "loss_text.h"

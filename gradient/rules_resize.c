@@ -1,5 +1,4 @@
 /* Rules: Resize and Upsample, axis by axis. */
-#include <string.h>
 
 #include "separable.h"
 

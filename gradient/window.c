@@ -1,8 +1,6 @@
 /* Windows: attributes, padding, taps. */
 #include "window.h"
 
-#include <string.h>
-
 bool psplit_i_spatial(const psplit_i_at *at, const psplit_i_vtype *type, int64_t *out) {
   if (type->rank < 2) return false;
   for (int32_t i = 0; i < type->rank - 2; i++)

@@ -2,7 +2,6 @@
 #include "fields.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* IR 8 goes with opset 18. */
 enum { IR_VERSION = 8, OPSET = 18, OPSET_VERSION = 2 };

@@ -1,5 +1,4 @@
 /* The object "training" of pipeline.json. */
-#include <string.h>
 
 #include "rows.h"
 

@@ -1,7 +1,6 @@
 /* Weights and nodes that stand in several stages: weights that several parts of the model use, and
  * nodes whose result is cheaper to compute twice than to send. They are one again where they are
  * the same: equal content under equal names, and for nodes equal inputs. */
-#include <string.h>
 
 #include "merge.h"
 

@@ -2,7 +2,6 @@
  * wherever they are stored. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model.h"
 #include "wire.h"

@@ -1,8 +1,6 @@
 /* The exact program, counting what stages pass on, with limits between a bound and a value. */
 #include "any_way.h"
 
-#include <string.h>
-
 #include "device_merge.h"
 #include "equal_branches.h"
 #include "exact.h"

@@ -1,7 +1,5 @@
 /* psplit_partition_solve: checks options, picks the solver, checks its result, reports. */
-#include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "activity.h"

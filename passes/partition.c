@@ -4,7 +4,6 @@
  * nodes (functions of constants) are not part of the problem: each goes to every stage that reads
  * its result. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "keep_state.h"

@@ -1,7 +1,5 @@
 #include "view.h"
 
-#include <string.h>
-
 #include "counter_random.h"
 
 enum { X = PSPLIT_I_ITEM_FEATURES };

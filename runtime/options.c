@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void psplit_feed_options_defaults(psplit_feed_options *options, size_t struct_size) {
   psplit_feed_options defaults = {.seed = 1};

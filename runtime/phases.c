@@ -1,8 +1,5 @@
 #include "phases.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* What the join is made of, and the lists of the joined pipe while they are written. */
 typedef struct join {
   const psplit_i_pipe *const *pipes;

@@ -1,5 +1,4 @@
 /* Reading dimension expressions: numbers, symbols, text. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "dim_table.h"

@@ -1,5 +1,4 @@
 /* Rules: reductions, normalisations, losses. */
-#include <string.h>
 
 #include "infer.h"
 

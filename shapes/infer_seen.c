@@ -1,5 +1,4 @@
 /* Sizes that a run has seen, in the place of those that only a run can tell. */
-#include <string.h>
 
 #include "infer.h"
 

@@ -1,5 +1,4 @@
 /* The table of rules. */
-#include <string.h>
 
 #include "infer.h"
 #include "operator.h"

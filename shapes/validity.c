@@ -2,7 +2,6 @@
  * inferred; inference goes on. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "infer.h"

@@ -1,9 +1,6 @@
 /* Work of nodes: bytes, classes, bodies; the arithmetic is counted in work_flops.c. */
 #include "work_inside.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "operator.h"
 
 /* Integer tensors up to this size are sizes, not data. */

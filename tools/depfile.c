@@ -1,7 +1,6 @@
 #include "depfile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A stream into memory does not remember by itself that there was too little. */

@@ -1,5 +1,4 @@
 /* onnx-pipeline-generate: tokens in, tokens out, on the stages of a split decoder. */
-#include <errno.h>
 #include <inttypes.h>
 #include <psplit/generate.h>
 #include <pthread.h>

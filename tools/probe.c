@@ -2,7 +2,6 @@
 
 #include <psplit/file.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* The files of a stage besides stageI.onnx. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "onnx_fields.h"
 #include "training.h"

@@ -1,7 +1,5 @@
 #include "canonical.h"
 
-#include <string.h>
-
 #include "fields.h"
 #include "wire.h"
 

@@ -1,6 +1,5 @@
 /* Tables over the manifest: every question of the proof is answered in constant time. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "verify.h"
 

@@ -2,7 +2,6 @@
  * Send and a Recv. Rows of the manifest, transfers, ports of the files and boundary nodes have to
  * pair up one to one, with one type from end to end. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fields.h"

@@ -1,5 +1,4 @@
 /* The JSON format: docs/inspect.md names every key. Items stand one a line. */
-#include <string.h>
 
 #include "json_put.h"
 #include "promise.h"

@@ -1,6 +1,5 @@
 /* Nodes, graphs, functions and the model around them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "number.h"
 #include "parse.h"

@@ -1,5 +1,4 @@
 /* Types and typed names. */
-#include <string.h>
 
 #include "names.h"
 #include "parse.h"

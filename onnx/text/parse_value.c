@@ -1,5 +1,4 @@
 /* Numbers, strings and names. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

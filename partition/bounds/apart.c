@@ -11,7 +11,6 @@
 #include "node_cut.h"
 #include "problem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -11,7 +11,6 @@
  * Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical
  * Programming 2001. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "automaton.h"
 #include "bisect.h"

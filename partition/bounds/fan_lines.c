@@ -15,8 +15,6 @@
 #include "problem.h"
 #include "separators.h"
 
-#include <string.h>
-
 enum {
   ONE = PSPLIT_I_FAN_ONE,
   MOST_CUTS = 10, /* for a hull */

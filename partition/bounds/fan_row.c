@@ -19,8 +19,6 @@
 #include "fan_lines.h"
 #include "problem.h"
 
-#include <string.h>
-
 enum {
   ONE = PSPLIT_I_FAN_ONE,
   MOST_LABELS = 4, /* for one number of stages */

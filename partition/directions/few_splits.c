@@ -1,7 +1,5 @@
 #include "few_splits.h"
 
-#include <string.h>
-
 #include "load_tracker.h"
 
 enum { MOST_TRIED = 1 << 17 };

@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "exact_inside.h"
-#include "problem.h"
 
 enum { /* work: a pin that is looked at, or a pair of labels that have no subset */
        WORK_A_LABEL = 256,     /* for each label of the round, */

@@ -1,6 +1,5 @@
 /* Device entries that no solver needs to tell apart become one: the work of every solver grows with
  * the number of entries. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "device_merge.h"

@@ -17,7 +17,6 @@
  * Limit rule (monotonicity): a stage with x and without y has a load of at least w(x) and the nets
  * that they share. Where that is above the limit, x and y share a stage in every split within
  * it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "automaton.h"

@@ -1,7 +1,6 @@
 /* A separator is found where, of the clusters up to it, it alone has no successor and, of those
  * from it on, it alone has no predecessor. */
 #include "separators.h"
-#include "problem.h"
 
 uint32_t psplit_i_separators(const psplit_i_instance *instance, uint32_t *sinks, uint32_t *ends) {
   const uint32_t n = instance->n;

@@ -1,7 +1,6 @@
 /* Latency, interleaved chunks, non-contiguous placement: from the best contiguous split by
  * annealing, exact by branch and bound where the problem is small, bounded by min cuts and critical
  * paths. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "assignment.h"

@@ -1,7 +1,6 @@
 #include <math.h>
 
 #include "annealing.h"
-#include "problem.h"
 #include "team.h"
 
 uint64_t psplit_i_anneal_draw(psplit_i_annealing *a) {

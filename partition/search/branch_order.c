@@ -4,12 +4,10 @@
  * what it sends more than it would receive by itself, and those that cost least go in front,
  * whatever the number of stages (Dantzig's order of a knapsack). */
 #include "branch_order.h"
-#include "problem.h"
 #include "separators.h"
 #include "union_find.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { LEAST = 4 /* branches of a block that are worth an order */ };
 

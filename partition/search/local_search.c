@@ -1,9 +1,7 @@
 /* Iterated local search over topological orders. Theorem: every contiguous split is a division of
  * some topological order into stages. So perturbing the order, and dividing it anew by dynamic
  * programming (order_dp.h), reaches all of them. */
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "assignment.h"
 #include "automaton.h"

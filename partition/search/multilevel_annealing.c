@@ -2,7 +2,6 @@
  * coarsest level is annealed first, where a move takes many clusters, then finer levels at lower
  * temperatures. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "annealing.h"

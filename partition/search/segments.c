@@ -1,7 +1,5 @@
 #include "segments.h"
 
-#include "problem.h"
-
 void psplit_i_depth_first(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
                           uint32_t *stack, uint32_t *out_order) {
   const uint32_t n = instance->n;

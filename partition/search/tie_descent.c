@@ -5,13 +5,12 @@
  * between it and the boundary. Forth only where less is sent; back also where as much is. So the
  * pair (sum of communication, stages in the order of nodes) gets smaller with every move, and the
  * end is a split that no such move improves. No load rises above the bottleneck. */
-#include <string.h>
 
+#include "tie_descent.h"
 #include "assignment.h"
 #include "automaton.h"
 #include "instance.h"
 #include "problem.h"
-#include "tie_descent.h"
 
 typedef struct descent {
   const psplit_i_instance *instance;

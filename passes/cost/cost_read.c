@@ -2,7 +2,6 @@
 #include "cost_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "foreign.h"

@@ -1,10 +1,7 @@
 /* Tables of costs: rows, from any source. */
 #include "cost_table.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format) {
   psplit_cost_table *table = calloc(1, sizeof *table);

@@ -1,6 +1,5 @@
 /* A profiled run as a costs file. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base_name.h"

@@ -1,7 +1,6 @@
 /* From text to patterns. One line is one statement, so a position is a line number. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "foreign.h"

@@ -3,11 +3,8 @@
 #include "number.h"
 #include "passes.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "plugin.h"

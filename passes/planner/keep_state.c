@@ -2,7 +2,6 @@
 #include "keep_state.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "unknown.h"
 

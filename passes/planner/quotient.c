@@ -1,7 +1,5 @@
 #include "quotient.h"
 
-#include <string.h>
-
 /* Predecessor lists from successor lists. */
 static bool transpose(psplit_i_quotient *q, psplit_i_arena *arena) {
   const uint32_t n_edges = q->succ_off[q->n];

@@ -1,7 +1,6 @@
 /* Which nodes run on which devices: told before anything is planned, kept for the solver. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "devices_inside.h"
 #include "planner.h"

@@ -1,6 +1,5 @@
 /* What there is to know where a state holds the work: all that lies between what reads it and what
  * writes it shares a stage. */
-#include <string.h>
 
 #include "planner.h"
 

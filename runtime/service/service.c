@@ -1,6 +1,5 @@
 #include <psplit/run_service.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "cancel.h"
