@@ -12,7 +12,8 @@
  * The balls of the first part of the budget only find lengths. Behind it lengths grow the slower,
  * the more balls there is time for. Amounts of these grow and shrink at the end, while lengths do
  * not change: in the norm of a high power of how full limits are, which sees the fullest ones
- * alone, each by the root of how its limits' fullness is against the mean; the power grows, too.
+ * alone, each by the root of how its limits' fullness is against the mean, and by most of what it
+ * changed by before (momentum); the power grows, too.
  * Then each ball is divided by how full the fullest of its limits is. Last, what limits have left
  * is filled. */
 #include "ball_packing.h"
@@ -50,6 +51,8 @@ enum {
 #define WORTH 5e-4     /* of the bound: less is not worth the time */
 #define SURELY 1e-6    /* relative error of an amount and what it fills, at most */
 #define MOST_FACTOR 2. /* by which an amount changes at once */
+#define MOMENTUM 0.9   /* the power of its last factor that it changes by as well, */
+#define FALLS 1e-3     /* unless that made all amounts worth so much less */
 
 typedef struct packing {
   psplit_i_ball_graph graph;
@@ -247,9 +250,21 @@ static void fill(packing *p) {
       p->full[p->limit[l]] += p->amount[k] * (double)p->fills[l];
 }
 
-/* Amounts change by how full the limits of each ball are, once. scratch: [n_kept]. */
-static void improve(packing *p, int levels, double *scratch) {
-  double most = 0, sum = 0, gain = 0;
+/* Amounts that change: momentum ends where they were worth more in the norm before. */
+typedef struct improvement {
+  int levels;            /* the norm's power is 2^levels */
+  double worth;          /* what is packed over the norm, as of the last time */
+  double *pays, *factor; /* [n_kept] in the norm; of the last time, or 1 */
+} improvement;
+
+static double root(double x, int levels) {
+  for (int i = 0; i < levels; i++) x = sqrt(x);
+  return x;
+}
+
+/* Amounts change by how full the limits of each ball are, once. */
+static void improve(packing *p, int levels, improvement *by) {
+  double most = 0, all = 0, sum = 0, gain = 0;
   fill(p);
   for (uint32_t r = 0; r < p->sides.n; r++)
     if (p->full[r] > most) most = p->full[r];
@@ -257,20 +272,37 @@ static void improve(packing *p, int levels, double *scratch) {
     double power = p->full[r] / most;
     for (int k = 0; k < levels; k++) power *= power;
     p->full[r] = power;
+    all += power;
   }
   for (uint32_t k = 0; k < p->n_kept; k++) {
-    double pays = 0;
+    by->pays[k] = 0;
     for (uint32_t l = p->off[k]; l < p->off[k + 1]; l++)
-      pays += (double)p->fills[l] * p->full[p->limit[l]];
-    scratch[k] = pays / (p->weight[k] - p->most);
-    sum += p->amount[k] * pays;
+      by->pays[k] += (double)p->fills[l] * p->full[p->limit[l]];
+    sum += p->amount[k] * by->pays[k];
     gain += p->amount[k] * (p->weight[k] - p->most);
   }
+  const double worth = gain / most / root(all, levels);
+  const bool falls = by->levels == levels && worth < by->worth * (1 - FALLS);
   for (uint32_t k = 0; k < p->n_kept; k++) {
-    double factor = sum / gain / scratch[k];
-    for (int i = 0; i < levels; i++) factor = sqrt(factor);
-    p->amount[k] *= factor < MOST_FACTOR ? factor : MOST_FACTOR;
+    const double now = root(sum / gain / by->pays[k] * (p->weight[k] - p->most), levels);
+    const double before = falls ? 1 : pow(by->factor[k], MOMENTUM);
+    by->factor[k] = fmin(fmin(now, MOST_FACTOR) * before, MOST_FACTOR);
+    p->amount[k] *= by->factor[k];
   }
+  by->levels = levels;
+  by->worth = worth;
+}
+
+static psplit_code improve_all(packing *p, psplit_i_arena *arena) {
+  improvement by = {.pays = PSPLIT_NEW(arena, double, p->n_kept + 1),
+                    .factor = PSPLIT_NEW(arena, double, p->n_kept + 1)};
+  if (arena->failed) return PSPLIT_NOMEM;
+  for (uint32_t k = 0; k < p->n_kept; k++) by.factor[k] = 1;
+  for (int k = 0; k < IMPROVEMENTS && p->n_kept > 0; k++) {
+    if (!psplit_i_spend(p->budget, p->off[p->n_kept] / 2 + p->sides.n)) break;
+    improve(p, LEVELS + (k >= SQUARED) + (k >= SQUARED_AGAIN), &by);
+  }
+  return PSPLIT_OK;
 }
 
 /* Each ball over how full the fullest of its limits is: then none is more than full. */
@@ -337,12 +369,7 @@ psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts, d
   if (!look(&p)) return PSPLIT_OK;
   if (make_room(&p, arena) != PSPLIT_OK) return PSPLIT_NOMEM;
   while (pack_round(&p)) continue;
-  double *scratch = PSPLIT_NEW(arena, double, p.n_kept + 1);
-  if (arena->failed) return PSPLIT_NOMEM;
-  for (int k = 0; k < IMPROVEMENTS && p.n_kept > 0; k++) {
-    if (!psplit_i_spend(budget, p.off[p.n_kept] / 2 + p.sides.n)) break;
-    improve(&p, LEVELS + (k >= SQUARED) + (k >= SQUARED_AGAIN), scratch);
-  }
+  if (improve_all(&p, arena) != PSPLIT_OK) return PSPLIT_NOMEM;
   shrink(&p);
   top_up(&p);
   *out = sum_up(&p);
