@@ -277,37 +277,30 @@ static void find_who_pays(psplit_i_program *x) {
   }
 }
 
-static psplit_code prepare(psplit_i_program *x) {
+static psplit_code allocate(psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
-  const psplit_i_automaton *m = x->automaton;
-  const uint32_t n = instance->n;
-  x->words = (n + 63) / 64;
-  x->n_key_bytes = x->options->lexicographic ? n + instance->n_stages : 0;
-  x->zobrist = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist);
-  x->zobrist2 = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist2);
+  const size_t n_states = x->automaton->n_states, n_types = x->automaton->n_types;
+  x->zobrist = psplit_i_arena_array(&x->arena, instance->n, sizeof *x->zobrist);
+  x->zobrist2 = psplit_i_arena_array(&x->arena, instance->n, sizeof *x->zobrist2);
   x->counted = PSPLIT_NEW(&x->arena, bool, instance->n_nets);
   x->mixed = PSPLIT_NEW(&x->arena, bool, instance->n_nets);
-  x->low = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->low);
-  x->high = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->high);
-  x->all_pay = PSPLIT_NEW(&x->arena, bool, m->n_states);
-  x->room = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->room);
-  x->most_left =
-    psplit_i_arena_array(&x->arena, (size_t)m->n_states * m->n_types, sizeof *x->most_left);
-  x->most_room =
-    psplit_i_arena_array(&x->arena, (size_t)m->n_states * m->n_types, sizeof *x->most_room);
+  x->low = psplit_i_arena_array(&x->arena, n_states, sizeof *x->low);
+  x->high = psplit_i_arena_array(&x->arena, n_states, sizeof *x->high);
+  x->all_pay = PSPLIT_NEW(&x->arena, bool, n_states);
+  x->room = psplit_i_arena_array(&x->arena, n_states, sizeof *x->room);
+  x->most_left = psplit_i_arena_array(&x->arena, n_states * n_types, sizeof *x->most_left);
+  x->most_room = psplit_i_arena_array(&x->arena, n_states * n_types, sizeof *x->most_room);
   x->least_send = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
   x->least_recv = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
-  if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high ||
-      !x->all_pay || !x->room || !x->most_left || !x->most_room || !x->least_send || !x->least_recv)
-    return PSPLIT_NOMEM;
-  x->messages = psplit_i_messages_apply(x);
-  x->floor = psplit_i_message_floor_of(instance, m);
-  least_costs(x);
-  for (uint32_t i = 0; i < n; i++) {
-    x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
-    x->zobrist2[i] = psplit_i_splitmix64(0xfeed, i);
-  }
-  if (psplit_i_groups_apply(x) && !psplit_i_groups_prepare(x)) return PSPLIT_NOMEM;
+  return x->zobrist && x->zobrist2 && x->counted && x->mixed && x->low && x->high && x->all_pay &&
+             x->room && x->most_left && x->most_room && x->least_send && x->least_recv
+           ? PSPLIT_OK
+           : PSPLIT_NOMEM;
+}
+
+/* Which nets count their receivers. */
+static void find_counted(psplit_i_program *x) {
+  const psplit_i_instance *instance = x->instance;
   for (uint32_t e = 0; instance->p2p && !x->options->send_once && e < instance->n_nets; e++) {
     bool costs = false;
     for (uint32_t c = 0; x->alike && c < instance->n_link_classes; c++)
@@ -319,24 +312,77 @@ static psplit_code prepare(psplit_i_program *x) {
     x->count_receivers |= x->counted[e];
     x->receiver_budget |= x->mixed[e];
   }
-  x->bypasses = x->options->bypasses && psplit_i_exact_counts_bypasses(instance, m);
-  x->floor.by_pairs |= x->bypasses;
-  x->count_receivers |= x->messages || x->bypasses;
-  if (psplit_i_exact_follow(x, 0, 0) != PSPLIT_OK) return PSPLIT_NOMEM;
-  uint32_t copies = 1;
+}
+
+/* The most that one stage may hold: weight, on as many devices as a stage may have, and bytes. */
+static void find_most_of_a_stage(psplit_i_program *x) {
+  const psplit_i_automaton *m = x->automaton;
+  uint32_t replicas = 1;
   for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)
-    if (m->moves[k].replicas > copies) copies = m->moves[k].replicas;
+    if (m->moves[k].replicas > replicas) replicas = m->moves[k].replicas;
   const int64_t limit = x->options->limit;
-  x->reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;
+  x->reach = limit > PSPLIT_I_INF / replicas ? PSPLIT_I_INF : limit * replicas;
   for (uint32_t t = 0; t < m->n_types; t++) {
-    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
+    const uint64_t bytes = x->instance->problem->devices[t].memory_bytes;
     if (m->count[t] > 0 && x->most_bytes != UINT64_MAX)
       x->most_bytes = bytes == 0 ? UINT64_MAX : bytes > x->most_bytes ? bytes : x->most_bytes;
   }
+}
+
+static psplit_code prepare(psplit_i_program *x) {
+  const uint32_t n = x->instance->n;
+  x->words = (n + 63) / 64;
+  x->n_key_bytes = x->options->lexicographic ? n + x->instance->n_stages : 0;
+  if (allocate(x) != PSPLIT_OK) return PSPLIT_NOMEM;
+  x->messages = psplit_i_messages_apply(x);
+  x->floor = psplit_i_message_floor_of(x->instance, x->automaton);
+  least_costs(x);
+  for (uint32_t i = 0; i < n; i++) {
+    x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
+    x->zobrist2[i] = psplit_i_splitmix64(0xfeed, i);
+  }
+  if (psplit_i_groups_apply(x) && !psplit_i_groups_prepare(x)) return PSPLIT_NOMEM;
+  find_counted(x);
+  x->bypasses = x->options->bypasses && psplit_i_exact_counts_bypasses(x->instance, x->automaton);
+  x->floor.by_pairs |= x->bypasses;
+  x->count_receivers |= x->messages || x->bypasses;
+  if (psplit_i_exact_follow(x, 0, 0) != PSPLIT_OK) return PSPLIT_NOMEM;
+  find_most_of_a_stage(x);
   find_windows(x);
   find_most_left(x);
   find_who_pays(x);
   return psplit_i_lexicographic_prepare(x);
+}
+
+/* The first label: all is left. */
+static void begin(psplit_i_expander *d) {
+  const psplit_i_program *x = d->x;
+  for (uint32_t i = 0; i < x->instance->n; i++) {
+    d->left[i / 64] |= UINT64_C(1) << (i % 64);
+    d->hash ^= x->zobrist[i];
+  }
+  if (x->n_key_bytes) psplit_i_lexicographic_start(d);
+  const psplit_i_label all = {
+    .hash = d->hash, .omega = x->automaton->total_omega, .parent = PSPLIT_NONE};
+  psplit_i_exact_insert(d, &all);
+}
+
+/* What expanders have done: in all rounds, and in the last one. */
+typedef struct exact_work {
+  uint64_t steps, loads;
+  uint64_t stages, pushed; /* in the last one */
+} exact_work;
+
+static exact_work take_work(psplit_i_expander *expanders, int n_threads) {
+  exact_work work = {0};
+  for (int i = 0; i < n_threads; i++) {
+    work.steps += expanders[i].n_steps;
+    work.loads += expanders[i].n_loads;
+    work.stages += expanders[i].n_stages;
+    work.pushed += expanders[i].n_pushed;
+    expanders[i].n_stages = expanders[i].n_pushed = 0;
+  }
+  return work;
 }
 
 psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
@@ -357,15 +403,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   PSPLIT_TRY(psplit_i_labels_init(x));
   PSPLIT_TRY(prepare(x));
   for (int i = 0; i < n_threads; i++) PSPLIT_TRY(psplit_i_expander_init(&expanders[i], x));
-  psplit_i_expander *d = &expanders[0];
-  for (uint32_t i = 0; i < instance->n; i++) {
-    d->left[i / 64] |= UINT64_C(1) << (i % 64);
-    d->hash ^= x->zobrist[i];
-  }
-  if (x->n_key_bytes) psplit_i_lexicographic_start(d);
-  const psplit_i_label root = {
-    .hash = d->hash, .omega = automaton->total_omega, .parent = PSPLIT_NONE};
-  psplit_i_exact_insert(d, &root);
+  begin(&expanders[0]);
   uint32_t found = PSPLIT_NONE;
   x->load_ops =
     ((uint64_t)instance->net_off[instance->n_nets] + instance->succ_off[instance->n]) / 2;
@@ -377,20 +415,14 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
-    uint64_t steps = 0, loads = 0, stages = 0, pushed = 0;
-    for (int i = 0; i < n_threads; i++) {
-      steps += expanders[i].n_steps;
-      loads += expanders[i].n_loads;
-      stages += expanders[i].n_stages;
-      pushed += expanders[i].n_pushed;
-      expanders[i].n_stages = expanders[i].n_pushed = 0;
-    }
-    PSPLIT_TRY(psplit_i_exact_follow(x, stages, pushed));
+    const exact_work work = take_work(expanders, n_threads);
+    PSPLIT_TRY(psplit_i_exact_follow(x, work.stages, work.pushed));
+    uint64_t steps = work.steps;
     for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++)
       steps += x->shards[i].labels.n * PSPLIT_I_STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
     if (options->out_rounds) *options->out_rounds = used;
-    n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;
+    n_ops = steps * PSPLIT_I_STEP_OPS + work.loads * x->load_ops;
     so_far.spent = before + n_ops;
     if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > x->max_steps) goto out;
     if (!options->least_comm && !options->least_front) found = final_label(x, used + 1);

@@ -81,13 +81,13 @@ typedef struct psplit_i_program {
   int64_t *most_extra;     /* [n_stages] most that a net takes a receiver above the least */
   int64_t *least_send, *least_recv; /* [n_nets] over types that pay; 0 with overlap */
   bool *counted;                    /* [n_nets] several consumers, sent to each */
-  bool *mixed,
-    receiver_budget; /* [n_nets] of them: some may be formed after the producer; any such net */
+  bool *mixed;          /* [n_nets] of them: some receivers may be formed after the producer */
+  bool receiver_budget; /* any net is mixed */
   psplit_i_shard shards[PSPLIT_I_N_SHARDS];
   int64_t *low, *high; /* [n_states] omega a downset before the state may have at all */
-  /* [n_states] reference time that the devices not yet used have within the limit, and the part of
-   * it that a tick of communication takes at least; 0: some device communicates for nothing. */
-  double *room, open_share;
+  double *room; /* [n_states] reference time that devices not yet used have within the limit */
+  /* Of it, what a tick of communication takes at least; 0: a device communicates for nothing. */
+  double open_share;
   /* [n_states * n_types] What may be left, and the room for it, behind a stage on a type. */
   int64_t *most_left;
   double *most_room;
