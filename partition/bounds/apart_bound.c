@@ -9,8 +9,8 @@
 enum {
   MOST_CLUSTERS = PSPLIT_I_LARGE,
   MOST_CUTS = 64,
-  STEPS = 10,   /* the gap is halved so often */
-  CLOSE = 2000, /* or until it is one part of so many */
+  STEPS = 10,   /* the gap is halved so often, at most */
+  CLOSE = 2000, /* a gap of one of so many parts is halved no more */
   TRIES = 3,    /* after which, near the bound, each must close one part of LEAST_GAIN */
   NEAR = 4,
   LEAST_GAIN = 50

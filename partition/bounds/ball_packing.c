@@ -26,21 +26,21 @@
 #include "balls.h"
 
 enum {
-  FIRST = 3,              /* one of so many parts of the budget for lengths alone, */
-  MOST_FIRST = 16,        /* and balls for each cluster */
-  MOST_EACH = 64,         /* balls for each cluster that are kept, */
-  MOST_MORE = 1024,       /* and in all */
+  FIRST = 3,              /* one of so many parts of the budget is for lengths alone */
+  MOST_FIRST = 16,        /* balls for each cluster that are for lengths alone */
+  MOST_EACH = 64,         /* balls for each cluster that are kept */
+  MOST_MORE = 1024,       /* balls that are kept besides, in all */
   MOST_ENTRIES = 6 << 20, /* limits of all balls that are kept */
   ENTRY_OPS = 64,         /* of the budget for an entry, or there are fewer */
   BALL_LIMITS = 8,        /* a ball kept has so many limits in the mean, or fewer are kept */
-  MOST_CLASSES = 16,      /* of clusters; */
-  LEAST_IN_CLASS = 4,     /* as many in each, or all are one */
-  FEW_PACKED = 4,         /* balls: less than one of so many grown; */
-  MANY_PACKED = 2,        /* more */
-  LEVELS = 6,             /* squarings: the power is 2^LEVELS at first, */
+  MOST_CLASSES = 16,      /* of clusters */
+  LEAST_IN_CLASS = 4,     /* clusters in each class, or all clusters are one class */
+  FEW_PACKED = 4,  /* of balls grown: where fewer are packed, a class has half as many clusters */
+  MANY_PACKED = 2, /* the same: where more are, it has twice as many */
+  LEVELS = 6,      /* the power of the norm is 2^LEVELS at first */
   IMPROVEMENTS = 100,
-  SQUARED = 50,       /* improvements before it is squared, */
-  SQUARED_AGAIN = 80, /* and once more */
+  SQUARED = 50,       /* improvements before the power is squared */
+  SQUARED_AGAIN = 80, /* improvements before it is squared once more */
   LOOK_OPS = 6,       /* operations that a look at a neighbour stands for */
   PACK_OPS = 16
 };

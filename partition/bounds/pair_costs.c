@@ -13,9 +13,9 @@
 #include "problem.h"
 
 enum {
-  MOST_PINS = 24,     /* of a net that counts; */
-  LEAST_BY_SIDES = 3, /* of one that is paid for as a whole */
-  MOST_BY_SIDES = 4,
+  MOST_PINS = 24,       /* of a net that counts */
+  LEAST_BY_SIDES = 3,   /* pins of a net whose pairs are limited together, by sides */
+  MOST_BY_SIDES = 4,    /* the same, at most */
   MOST_WEIGHT_BITS = 52 /* doubles hold such weights exactly */
 };
 

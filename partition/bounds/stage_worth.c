@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 enum {
-  MORE_NETS = 8,  /* that are tried where tables are wide, */
-  TIMES_LISTS = 4 /* and so many times the lists, at most */
+  MORE_NETS = 8,  /* that wide tables try to count, the dearest of those left out */
+  TIMES_LISTS = 4 /* times as many lists that they may have */
 };
 
 static uint32_t pins_of(const psplit_i_instance *in, uint32_t e) {

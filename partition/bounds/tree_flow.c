@@ -99,7 +99,7 @@ static int64_t least_up(walk *w, uint32_t v, int64_t least) {
 
 /* Pushes along the same; false when out of memory. */
 static bool push_up(walk *w, uint32_t v, int64_t by) {
-  for (; w->nodes[v].up != ROOT;) {
+  while (w->nodes[v].up != ROOT) {
     const uint32_t a = hangs_on(w, v), above = w->arcs[w->nodes[v].up].to;
     w->arcs[a].cap -= by;
     w->arcs[a ^ 1].cap += by;

@@ -15,8 +15,8 @@
 #include "weight_axis_inside.h"
 
 enum {
-  MAX_CLUSTERS = 1 << 14,  /* for which windows are made, or ancestors counted exactly; */
-  MOST_CLUSTERS = 1 << 17, /* or windows made if no more than these are between separators */
+  MAX_CLUSTERS = 1 << 14,  /* for which windows are made, or ancestors counted exactly */
+  MOST_CLUSTERS = 1 << 17, /* the same, if no more than CLOSE are between two separators */
   CLOSE = 1 << 12,
   MAX_BUCKETS = 1 << 12,
   MAX_CELLS = 17 << 20, /* 16 a stage for 1,024 stages */

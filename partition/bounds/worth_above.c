@@ -8,8 +8,8 @@
 enum {
   BITS = 20,      /* of a fraction of prices of load */
   FIRST = 12,     /* prices of load that are looked at first */
-  LARGE_TURN = 3, /* by which the price of load changes: one of 2^so many parts, */
-  SMALL_TURN = 9, /* where it has gone up and down */
+  LARGE_TURN = 3, /* the price of load changes by one of 2^so many parts */
+  SMALL_TURN = 9, /* the same once it has gone up and down */
   MOST_SLOPE = 4  /* times what the whole limit would be worth ONE by */
 };
 

@@ -7,14 +7,14 @@
 enum {
   KINDS = PSPLIT_I_CALLS_TYPES + 2,
   N_ROUNDS = 4,
-  FIRST_PARTS = 4,   /* of a memory, that the first round tells apart */
-  COST_PARTS = 1024, /* of the limit, by those */
+  FIRST_PARTS = 4,   /* of a memory: bytes that the first round tells apart */
+  COST_PARTS = 1024, /* of the limit: costs that a round tells apart for each part of a memory */
   BLOCK_SHARE = 8,
   TELLING_SHARE = 4,
-  OPEN = 50,     /* part of the value that bound and value are apart by, where calls are told */
-  SCARCE = 4096, /* the same of the price of an accelerator of which there are too few */
+  OPEN = 50,     /* calls are told where bound and value are one of so many parts apart */
+  SCARCE = 4096, /* one of so many parts of the value: price of an accelerator that is short */
   TOLD_AS = N_ROUNDS - 2, /* the round as which calls are told */
-  FALLS = 256,            /* the same of a value that falls so far that calls are told again */
+  FALLS = 256,            /* calls are told again where the value falls by one of so many parts */
   MOST_TELLINGS = 32,
   MOST_IDLE = 2,   /* rounds of annealing that bring nothing */
   CHEAP_STEPS = 32 /* how many of its steps take what valuing a placement does: most fail at once */

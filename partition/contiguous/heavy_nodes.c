@@ -9,11 +9,11 @@
 enum {
   MOST_NODES = 1024,   /* of a relaxation */
   FEWER = 3,           /* it keeps no more than one of so many clusters, or says little new */
-  ALIKE = 4,           /* or, of one that leaves out no work, leaves out one of so many, */
+  ALIKE = 4,           /* one in which others take over all work leaves out one of so many */
   MOST_PAID = 400,     /* nodes of one in which others take over all work */
-  SHARE = 4,           /* each may take one of so many parts of what is left of the budget, */
-  LAST_SHARE = 2,      /* and the last */
-  WITHOUT_LIMIT_S = 30 /* of time, where nothing limits it */
+  SHARE = 4,           /* a relaxation has one of so many parts of what is left of the budget */
+  LAST_SHARE = 2,      /* the same of the last one */
+  WITHOUT_LIMIT_S = 30 /* time limit of a relaxation where the problem has none */
 };
 
 /* The part of the work that is left out: less and less, so that more clusters

@@ -22,14 +22,14 @@ static const double SMALL_GAP = 5e-4;
 
 enum {
   MOST_IDLE = 4,    /* rounds of search that bring nothing */
-  MOST_PARTS = 16,  /* of the gap, the first of which is asked for a limit */
-  FEW_PARTS = 4,    /* the same in between */
-  WIDE_GAP = 50,    /* is more than one of so many parts of the value, */
-  SMALL_GAIN = 16,  /* and a small gain less than one of so many parts of the gap */
-  PRICED_STEPS = 2, /* times as many for labels that prices may rule out, */
-  FAR_STEPS = 4,    /* times as many for an exact program that gets far */
+  MOST_PARTS = 16,  /* of the gap: no limit is nearer to the bound than one of them */
+  FEW_PARTS = 4,    /* the same the first time that an exact program gets far */
+  WIDE_GAP = 50,    /* a wide gap is more than one of so many parts of the value */
+  SMALL_GAIN = 16,  /* a small gain is less than one of so many parts of the gap */
+  PRICED_STEPS = 2, /* times the steps of a run in which prices rule out labels */
+  FAR_STEPS = 4,    /* times the steps of an exact program that gets far */
   LITTLE = 1000,    /* a gap of more than one of so many parts of the value is halved */
-  FEW_GAINS = 4,    /* close what is not worth half a step: just below the value again */
+  FEW_GAINS = 4,    /* half of the gap is asked unless so many small gains would close it */
   FEW_IMPROVED = 3, /* runs of the exact program that may improve the value by little each */
   BOUNDS_PART = 16, /* of the time that annealing leaves to them where it comes first */
   SOON = 1 << 16,   /* steps of the exact program behind the first few orders */

@@ -8,15 +8,17 @@
 #include "result.h"
 
 enum {
-  SOON_PART = 16,     /* of the budget, one of so many parts in the first turn, */
-  NEAR = 20,          /* then, where one of so many parts of the value or less is open, */
-  NEAR_PART = 4,      /* so much of what is left, if search may come next, */
-  NEXT_PART = 2,      /* else so much; or late */
-  LOOK_PART = 8,      /* behind search, and, where that says more than all other bounds, */
-  LEAVE_PART = 3,     /* all but one of so many parts */
-  WIDE_GAP = 50,      /* search comes first where more than one of so many parts is open, */
-  FAR = 5,            /* but by the branches themselves no more than so much, */
-  MOST_CLUSTERS = 512 /* of so many clusters at most */
+  /* Turns: one of so many parts of what is left of the budget. */
+  SOON_PART = 16, /* the first turn */
+  NEAR_PART = 4,  /* a second one at once, where the value is near and search may come next */
+  ALONE_PART = 2, /* the same where search does not come next; and late, when no turn has helped */
+  LOOK_PART = 8,  /* behind search, to see whether branches say more than all other bounds */
+  LEAVE_PART = 3, /* where they do, the turn has all but this part */
+  /* What is open: more than one of so many parts of the value. */
+  NEAR_GAP = 20,      /* no more: the value is near */
+  WIDE_GAP = 50,      /* more: search comes next, in turns with branches, */
+  FAR_GAP = 5,        /* unless it is more than this by what branches alone say */
+  MOST_CLUSTERS = 512 /* of a problem in which search may come next */
 };
 
 /* One of so many parts of what is left. */
@@ -70,15 +72,15 @@ psplit_code psplit_i_nested_turn(psplit_i_solver_state *a, psplit_i_turn *turn) 
   if (turn->salt > 1) return a->in_turns ? go_on_behind_search(a) : PSPLIT_OK;
   psplit_i_assignment_copy(&a->before_nested, &a->best, &a->instance);
   psplit_code code = go_on(a, part_of(a, SOON_PART));
-  const bool near = says_most(a) && !is_open(a, a->result->bound, NEAR);
+  const bool near = says_most(a) && !is_open(a, a->result->bound, NEAR_GAP);
   const bool may_wait = a->nested && !a->request->relaxed && a->stuck_asked &&
-                        a->instance.n <= MOST_CLUSTERS && !is_open(a, a->nested_least, FAR);
-  if (code == PSPLIT_OK && near) code = go_on(a, part_of(a, may_wait ? NEAR_PART : NEXT_PART));
+                        a->instance.n <= MOST_CLUSTERS && !is_open(a, a->nested_least, FAR_GAP);
+  if (code == PSPLIT_OK && near) code = go_on(a, part_of(a, may_wait ? NEAR_PART : ALONE_PART));
   a->in_turns = may_wait && (near || is_open(a, a->result->bound, WIDE_GAP));
   return code;
 }
 
 psplit_code psplit_i_nested_late(psplit_i_solver_state *a, psplit_i_turn *turn) {
   (void)turn;
-  return a->in_turns ? go_on_behind_search(a) : go_on(a, part_of(a, NEXT_PART));
+  return a->in_turns ? go_on_behind_search(a) : go_on(a, part_of(a, ALONE_PART));
 }

@@ -20,23 +20,24 @@
 
 enum {
   ANNEAL_STEPS = 500000,
-  ANNEAL_TIMES = 3,  /* as many where no branch and bound needs the time */
-  BRIEF_STEPS = 500, /* for each cluster */
+  ANNEAL_TIMES = 3,  /* times as many steps where no branch and bound needs the time */
+  BRIEF_STEPS = 500, /* of a brief annealing, for each cluster */
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
-  WIDE_GAP = 50,       /* is more than one of so many parts of the value */
-  FEW_STAGES = 8,      /* recombination found worse than annealing there */
-  RECOMBINED_PART = 5, /* the first split is within one of so many parts above the bound */
+  WIDE_GAP = 50,       /* a wide gap is more than one of so many parts of the value */
+  FEW_STAGES = 8,      /* up to here, recombination has found worse than annealing */
+  RECOMBINED_PART = 5, /* recombination begins one of so many parts above the bound */
   /* Rates between budgets: steps of the exact program that take as long as ANNEAL_STEPS, and
    * clusters added to load trackers in the time of one step. */
   STEPS_PER_ANNEAL = 3750000,
   ADDED_PER_STEP = 32,
   WINDOW_PART = 2, /* windows, where the gap is wide, have one of so many parts of the steps each */
-  FEW_ANEW = 4,    /* searches that may each find a better split than it has, */
-  ROUNDS_ANEW = 4, /* of so many rounds, */
-  MOST_ANEW = 40,  /* and orders in each, at most, */
-  ANEW_TIMES = 3,  /* for so many times what annealing took of the budget */
-  START_TIMES = 2  /* that a start is annealed, with other chains */
+  /* Searches anew, each from orders of its own: */
+  FEW_ANEW = 4,    /* of them, once one has found another split */
+  ROUNDS_ANEW = 4, /* rounds of each */
+  MOST_ANEW = 40,  /* orders of each, at most */
+  ANEW_TIMES = 3,  /* what they may take together: times what annealing took of the budget */
+  START_TIMES = 2  /* times that a start is annealed, with other chains each time */
 };
 
 static psplit_i_bound_query query_of(psplit_i_solver_state *a) {

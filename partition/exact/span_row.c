@@ -18,15 +18,17 @@ enum {
   FEWEST_SPANS = 3,
   MOST_STAGES = 12, /* of a span: more are not decided */
   MOST_CLUSTERS = 512,
-  WIDE_GAP = 50,    /* more than one of so many parts of the value is open, */
-  FINE_GAP = 400,   /* and no more in the end */
-  LARGE_PART = 6,   /* of what is open: how much larger the next limit is, */
-  SMALL_PART = 12,  /* and where the last took more */
-  NEAR_PART = 3,    /* where the value has been improved, at most */
-  CHEAP = 8,        /* than one of so many parts of what is left of the budget */
-  SHARE = 3,        /* of what is left of the budget: one of so many parts, */
-  FIRST_SHARE = 10, /* and of that for the first limit, without which there is no other */
-  LAST_SHARE = 2    /* of what recombination leaves */
+  WIDE_GAP = 50,  /* spans are asked where more than one of so many parts of the value is open, */
+  FINE_GAP = 400, /* and go on until it is one of so many */
+  /* The next limit is larger by one of so many parts of what is open: */
+  LARGE_PART = 6,  /* behind a limit that was cheap */
+  SMALL_PART = 12, /* behind a dear one */
+  NEAR_PART = 3,   /* at most, where the value has been improved */
+  CHEAP = 8,       /* a cheap limit took less than one of so many parts of what was left */
+  /* One of so many parts of what is left of the budget: */
+  SHARE = 3,        /* for all limits */
+  FIRST_SHARE = 10, /* of SHARE, for the first one, without which there is no other */
+  LAST_SHARE = 2    /* behind recombination */
 };
 
 /* A way from the back to the separator of a span. */

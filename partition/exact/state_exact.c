@@ -10,12 +10,12 @@
 #include "weight_axis.h"
 
 enum {
-  STUCK_PART = 8,    /* a run is stuck where it has not tried one of so many parts of all stages, */
-  LESS_STUCK = 2,    /* and stays so until the gap is one of so many parts */
+  STUCK_PART = 8,    /* a run is stuck where it has not tried one of so many parts of all stages */
+  LESS_STUCK = 2,    /* it counts as stuck until the gap is one of so many parts of what it was */
   TO_THE_END = 2,    /* times its steps: what the exact program may take where little seems left */
-  PRICE_ROUNDS = 10, /* in which prices grow, */
-  PRICE_AGAIN = 4,   /* and where they begin as those of another limit, */
-  PRICE_SHARE = 4,   /* for no more than one of so many parts of the budget */
+  PRICE_ROUNDS = 10, /* in which prices grow */
+  PRICE_AGAIN = 4,   /* the same where prices begin as those of another limit */
+  PRICE_SHARE = 4,   /* prices take no more than one of so many parts of the budget */
 };
 
 /* Whether a run that ended undecided got anywhere. */

@@ -22,12 +22,12 @@
 
 enum {
   SHARES = 12,          /* tried for a branch */
-  MOST_BITS = 16,       /* of a share, */
-  LEAST_BITS = 4,       /* and the least; with fewer, cuts say little */
+  MOST_BITS = 16,       /* of a share */
+  LEAST_BITS = 4,       /* of a share: with fewer, cuts say little */
   MOST_CLUSTERS = 4096, /* of which the closure is made */
-  FEW_CLUSTERS = 128,   /* are soon decided elsewhere where pairs count */
-  SOON_PART = 16,       /* of the budget: one of so many parts in the first turn, */
-  LATE_PART = 3         /* and when no solver's turn has helped */
+  FEW_CLUSTERS = 128,   /* so few are soon decided elsewhere where pairs count */
+  SOON_PART = 16,       /* of the budget, one of so many parts: in the first turn */
+  LATE_PART = 3         /* the same when no solver's turn has helped */
 };
 
 typedef struct downset {

@@ -19,9 +19,9 @@ enum {
   FINE_PARTS = 24,
   BOUND_PARTS = 2, /* one of so many parts is left to the bound that sees branches */
   FEW_SEGMENTS = 1024,
-  FINE_STAGES = 64, /* with more of them there are so many segments for each, */
-  STAGE_SEGMENTS = 16,
-  MAX_CELLS = 17 << 20, /* as long as there are no more than so many of them times states */
+  FINE_STAGES = 64,     /* above that, segments are as many as stages need */
+  STAGE_SEGMENTS = 16,  /* for each of those stages */
+  MAX_CELLS = 17 << 20, /* segments times states, at most */
   MANY_STAGES = 256,    /* above that a search takes long, and has few chains: they hardly differ */
   FEW_CHAINS = 2,
   SEARCH_STEPS = 4,

@@ -20,8 +20,8 @@ enum {
   MOST_GROWN = WIDTH * TRIES,
   MOST_LIMITS = 8,
   MOST_IDLE = 2,     /* limits in a row that bring nothing */
-  FIRST_PART = 4,    /* of the gap: the limit is below the value by one of so many parts, */
-  NEXT_PART = 16,    /* and if that brings nothing, of so many */
+  FIRST_PART = 4,    /* the limit is below the value by one of so many parts of the gap */
+  NEXT_PART = 16,    /* the same where the first limit brought nothing */
   FIRST_ROUNDS = 10, /* in which prices grow, with the first limit */
   NEXT_ROUNDS = 3,
   LEAST_ROUNDS = 32 /* that the budget has to be worth */
