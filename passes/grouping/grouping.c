@@ -103,6 +103,7 @@ typedef struct region {
   uint32_t low, high; /* positions of the first and last group to merge */
   uint32_t *reached;  /* leaders the set reaches inside the region, not in the set */
   uint32_t n_reached;
+  uint64_t looked; /* members and their readers that the search has seen */
 } region;
 
 /* Marks: stamp = in the set, stamp + 1 = reached from it. */
@@ -113,8 +114,13 @@ static bool search(psplit_i_grouping *g, const uint32_t *leaders, uint32_t n, re
   for (uint32_t i = 0; i < n + r->n_reached; i++) {
     const uint32_t leader = i < n ? leaders[i] : r->reached[i - n];
     uint32_t member = leader;
+    /* All that the last one reaches is behind it. A group that grows towards its inputs is the last
+     * at each step: it would be searched whole, again and again. */
+    if (g->position[leader] == r->high) continue;
     do {
+      if (r->looked++ > 16 * (uint64_t)region_limit(g) && g->work >= MAX_WORK) return false;
       FOR_EACH_SUCCESSOR(graph, member, successor) {
+        r->looked++;
         if (is_free(g, successor)) continue;
         const uint32_t to = psplit_i_group_of(g, successor);
         if (g->mark[to] == g->stamp) {
@@ -185,7 +191,7 @@ psplit_code psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, ui
   *out_merged = n_leaders == 1;
   if (n_leaders < 2 || r.high - r.low > 8 * region_limit(g)) goto out;
   const bool searched = search(g, leaders, n_leaders, &r, &convex);
-  g->work += r.n_reached;
+  g->work += r.looked;
   if (!searched || !convex) goto out;
 
   /* Of the region: what the set does not reach keeps its place towards the front, then the merged

@@ -151,6 +151,48 @@ static void pins_keep_groups_apart(void **state) {
   psplit_i_arena_fini(&arena);
 }
 
+/* A chain that grows by one node at a time, from its end as `attach` does it: no merge looks again
+ * at all that came together before. */
+static void long_chains_are_linear(void **state) {
+  (void)state;
+  enum { N = 5000 };
+  static psplit_i_node nodes[N];
+  static psplit_i_value values[N];
+  static uint32_t made[N], off[N + 1], readers[N], pin[N];
+  static uint8_t flags[N];
+  for (uint32_t i = 0; i < N; i++) {
+    made[i] = i;
+    pin[i] = PSPLIT_NONE;
+    nodes[i] = (psplit_i_node){.name = "",
+                               .op_type = "Op",
+                               .domain = "",
+                               .overload = "",
+                               .inputs = i ? &made[i - 1] : NULL,
+                               .n_inputs = i > 0,
+                               .outputs = &made[i],
+                               .n_outputs = 1};
+    values[i] = (psplit_i_value){.name = "v", .producer = i};
+    off[i + 1] = i + 1 < N ? i + 1 : i;
+    readers[i] = i + 1;
+  }
+  const psplit_i_graph graph = {.n_nodes = N,
+                                .n_values = N,
+                                .nodes = nodes,
+                                .values = values,
+                                .topo = made,
+                                .consumer_off = off,
+                                .consumers = readers};
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_grouping grouping;
+  assert_true(psplit_i_grouping_init(&grouping, &graph, flags, pin, &arena));
+  for (uint32_t i = N - 1; i > 0; i--)
+    assert_true(merges(&grouping, (const uint32_t[]){i, i - 1}, 2));
+  assert_int_equal(grouping.n_groups, 1);
+  assert_true(grouping.work <= 10 * N);
+  psplit_i_arena_fini(&arena);
+}
+
 static void canonical_is(const char *text, const char *wanted) {
   psplit_diag diag = {0};
   char *canonical = NULL;
@@ -191,6 +233,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(merges_are_exact),
     cmocka_unit_test(pins_keep_groups_apart),
+    cmocka_unit_test(long_chains_are_linear),
     cmocka_unit_test(pipeline_texts_parse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
