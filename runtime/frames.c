@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 
 static const uint32_t MAGIC = 0x70736c74;
-/* Before the data of a tensor: its type, bytes and rank, then dims. */
+/* Before the data of a tensor: its type, bytes and rank, then dims. Type 0, and nothing else: an
+ * output that is no dense tensor. */
 enum { TYPE, BYTES, RANK, N_ROW };
 
 static const char *const KINDS[PSPLIT_I_FRAME_N_KINDS] = {"nothing", "open",    "opened",
@@ -41,7 +42,10 @@ static psplit_code put_tensor(int fd, const psplit_i_tensor *tensor, psplit_diag
   psplit_i_tensor_view view;
   int64_t row[N_ROW + PSPLIT_I_MAX_RANK];
   void *packed = NULL;
+  bool is_dense = false;
   psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_is_dense(tensor, diag, &is_dense));
+  if (!is_dense) return put(fd, (const int64_t[N_ROW]){0}, N_ROW * sizeof *row, diag);
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
   row[TYPE] = view.data_type;
   row[BYTES] = (int64_t)view.n_bytes;
@@ -63,11 +67,15 @@ psplit_code psplit_i_frame_send(int fd, const psplit_i_frame *frame, const char 
                                 psplit_i_tensor *const *tensors, psplit_diag *diag) {
   psplit_i_frame head = *frame;
   psplit_i_tensor_view view;
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
   head.magic = MAGIC;
   /* What cannot be sent is found before anything is. */
-  for (uint32_t i = 0; i < head.n_tensors; i++)
-    PSPLIT_TRY(psplit_i_tensor_look(tensors[i], diag, &view));
+  for (uint32_t i = 0; i < head.n_tensors; i++) {
+    bool is_dense = true;
+    if (head.kind == PSPLIT_I_FRAME_OUTPUTS)
+      PSPLIT_TRY(psplit_i_tensor_is_dense(tensors[i], diag, &is_dense));
+    if (is_dense) PSPLIT_TRY(psplit_i_tensor_look(tensors[i], diag, &view));
+  }
   PSPLIT_TRY(put(fd, &head, sizeof head, diag));
   PSPLIT_TRY(put(fd, text, head.n_text, diag));
   for (uint32_t i = 0; i < head.n_tensors; i++) PSPLIT_TRY(put_tensor(fd, tensors[i], diag));
@@ -208,13 +216,14 @@ out:
   return code;
 }
 
-static psplit_code get_tensor(int fd, const psplit_i_ort *ort, psplit_diag *diag,
+static psplit_code get_tensor(int fd, const psplit_i_ort *ort, bool may_lack, psplit_diag *diag,
                               psplit_i_tensor **out) {
   int64_t row[N_ROW], dims[PSPLIT_I_MAX_RANK];
   uint64_t n_elements = 0, n_bytes = 0;
   psplit_i_tensor *tensor = NULL;
   psplit_code code;
   PSPLIT_TRY(get(fd, row, sizeof row, diag));
+  if (may_lack && !row[TYPE] && !row[BYTES] && !row[RANK]) return PSPLIT_OK;
   const int32_t type = row[TYPE] > 0 && row[TYPE] <= INT32_MAX ? (int32_t)row[TYPE] : 0;
   if (!psplit_i_element_name(type))
     return psplit_i_fail(diag, PSPLIT_INVALID,
@@ -247,7 +256,8 @@ psplit_code psplit_i_frame_tensors(int fd, const psplit_i_frame *frame, const ps
                                    psplit_diag *diag, psplit_i_tensor **out) {
   psplit_code code = PSPLIT_OK;
   uint32_t n = 0;
-  for (; n < frame->n_tensors; n++) PSPLIT_TRY(get_tensor(fd, ort, diag, &out[n]));
+  const bool may_lack = frame->kind == PSPLIT_I_FRAME_OUTPUTS;
+  for (; n < frame->n_tensors; n++) PSPLIT_TRY(get_tensor(fd, ort, may_lack, diag, &out[n]));
 out:
   for (uint32_t i = 0; code != PSPLIT_OK && i < n; i++) {
     psplit_i_tensor_release(out[i]);

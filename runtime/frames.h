@@ -28,8 +28,9 @@ typedef struct psplit_i_frame {
   uint32_t subject, hint; /* psplit_subject and psplit_hint of a failure */
 } psplit_i_frame;
 
-/* Sends what `frame` says but its magic number, with text[n_text] and tensors[n_tensors]. Errors:
- * IO (the other end is gone), NOMEM, UNSUPPORTED (no dense tensor). */
+/* Sends what `frame` says but its magic number, with text[n_text] and tensors[n_tensors]; outputs
+ * that are no dense tensors are told to be there, and left out. Errors: IO (the other end is gone),
+ * NOMEM, UNSUPPORTED (an input that is no dense tensor). */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_send(int fd, const psplit_i_frame *frame,
                                                 const char *text, psplit_i_tensor *const *tensors,
                                                 psplit_diag *diag);
@@ -48,7 +49,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_frame_send_failure(int fd, uint64_t number,
 /* Of a failure that has come with its text: what it says, in *out; its code. */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_failure(const psplit_i_frame *frame, const char *text,
                                                    psplit_diag *out);
-/* Its tensors, out[frame->n_tensors], which the caller releases. Errors: IO, INVALID (sizes that do
+/* Its tensors, out[frame->n_tensors], all NULL before, which the caller releases; those of outputs
+ * that were left out stay NULL. Errors: IO, INVALID (sizes that do
  * not agree), those of psplit_i_tensor_create. */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_tensors(int fd, const psplit_i_frame *frame,
                                                    const psplit_i_ort *ort, psplit_diag *diag,

@@ -135,12 +135,27 @@ static void set_computing(psplit_i_stage *stage, psplit_i_replica *replica, bool
   pthread_mutex_unlock(&stage->mutex);
 }
 
+/* A process leaves out what is no dense tensor: the model may give it, no stage may to another. */
+static psplit_code run_in_process(psplit_i_stage *stage, psplit_i_stage_work *w,
+                                  psplit_diag *diag) {
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_process_run(stage->process, w->given, w->outputs, w->deadline_ns, diag));
+  for (uint32_t o = 0; o < table->n_outputs; o++)
+    if (!w->outputs[o] && table->outputs[o].n_to)
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                                "output %s is no dense tensor (sequence or map): it is not sent",
+                                table->outputs[o].name));
+out:
+  if (code != PSPLIT_OK) psplit_i_tensors_release(w->outputs, table->n_outputs);
+  return code;
+}
+
 /* Runs the session of the phase that the micro-batch is of. */
 static psplit_code run_phase(psplit_i_stage *stage, psplit_i_stage_work *w, psplit_diag *diag) {
   const psplit_i_phase_stage *own = &stage->pipe->phases[w->step.phase].stages[stage->index];
   const psplit_i_given *g = &w->phases[w->step.phase];
-  if (stage->process)
-    return psplit_i_process_run(stage->process, w->given, w->outputs, w->deadline_ns, diag);
+  if (stage->process) return run_in_process(stage, w, diag);
   psplit_i_session *session = &w->sessions[w->step.phase];
   const char **input_names = w->input_names + g->first;
   const char **output_names = w->output_names + own->first_output;

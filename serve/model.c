@@ -3,6 +3,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "datatypes.h"
+#include "talk.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else
@@ -51,8 +54,21 @@ psplit_code serve_model_open(const serve_model_options *options, psplit_diag *di
   return code;
 }
 
+/* Requests that name no outputs ask for all. */
+static void warn_of_outputs(const psplit_pipeline_info *info) {
+  for (uint32_t i = 0; i < info->n_outputs; i++) {
+    const char *dtype = info->output_values[i].dtype;
+    if (dtype && !serve_datatype_of_numpy(dtype))
+      cli_warn(
+        "output %s is of type %s, for which the protocol has no datatype: requests have to "
+        "name others that they want",
+        info->outputs[i], dtype);
+  }
+}
+
 psplit_code serve_model_start(serve_model *m, psplit_diag *diag) {
   const serve_model_options *o = &m->options;
+  warn_of_outputs(serve_model_info(m));
 #if PSPLIT_HAS_MPI
   if (o->mpi)
     return psplit_mpi_service_start(o->library, m->pipeline, &o->run, &o->service, diag,

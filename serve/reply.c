@@ -138,7 +138,9 @@ static psplit_code put_reply(FILE *out, const char *model, const serve_request *
     if (!wanted) continue;
     if (!type)
       return psplit_diag_fail(diag, PSPLIT_UNSUPPORTED,
-                              "the protocol has no datatype for output %s", tensor->name);
+                              "the protocol has no datatype for output %s: name others in "
+                              "\"outputs\"",
+                              tensor->name);
     fprintf(out, "%s{\"name\":", first ? "" : ",");
     first = false;
     put_string(out, tensor->name);

@@ -18,7 +18,13 @@ typedef struct answer {
 static psplit_code show(answer *a, uint32_t i, const char *name, psplit_i_tensor *tensor,
                         psplit_diag *diag) {
   psplit_i_tensor_view *view = &a->views[i];
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
+  bool is_dense = false;
+  if (tensor) PSPLIT_TRY(psplit_i_tensor_is_dense(tensor, diag, &is_dense));
+  if (!is_dense) {
+    a->outputs[i] = (psplit_named_tensor){.name = name};
+    return PSPLIT_OK;
+  }
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, view));
   a->held[i] = psplit_i_tensor_hold(tensor);
   if (!view->data && view->n_bytes) {

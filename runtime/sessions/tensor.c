@@ -115,16 +115,28 @@ void psplit_i_tensors_release(psplit_i_tensor **tensors, size_t n) {
 
 OrtValue *psplit_i_tensor_value(const psplit_i_tensor *tensor) { return tensor->value; }
 
+psplit_code psplit_i_tensor_is_dense(const psplit_i_tensor *tensor, psplit_diag *diag, bool *out) {
+  const psplit_i_ort *ort = tensor->ort;
+  int is_tensor = 0;
+  psplit_code code;
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.IsTensor(tensor->value, &is_tensor), "a tensor", diag));
+  *out = is_tensor;
+out:
+  return code;
+}
+
 psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *diag,
                                  psplit_i_tensor_view *out) {
   const psplit_i_ort *ort = tensor->ort;
   static const char WHAT[] = "a tensor";
   psplit_i_tensor_view view = {0};
   OrtShapeInfo *info = NULL;
-  int is_tensor = 0, type;
+  bool is_dense = false;
+  int type;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.IsTensor(tensor->value, &is_tensor), WHAT, diag));
-  if (!is_tensor)
+  PSPLIT_TRY(psplit_i_tensor_is_dense(tensor, diag, &is_dense));
+  if (!is_dense)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "a value is not a dense tensor (sequence or map)");
   PSPLIT_TRY(

@@ -35,6 +35,9 @@ typedef struct psplit_i_tensor_view {
   void *data;       /* NULL for strings */
 } psplit_i_tensor_view;
 
+/* Whether it is a tensor, and no sequence, map or optional value. Errors: PLUGIN. */
+PSPLIT_MUST_USE psplit_code psplit_i_tensor_is_dense(const psplit_i_tensor *tensor,
+                                                     psplit_diag *diag, bool *out);
 /* Errors: UNSUPPORTED (not a dense tensor, rank over PSPLIT_I_MAX_RANK), PLUGIN. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                  psplit_i_tensor_view *out);

@@ -99,6 +99,7 @@ static void failure_tensors(reply *r) {
   r->head.code = PSPLIT_INVALID;
 }
 static void type(reply *r) { r->row[0] = 99; }
+static void no_type(reply *r) { r->row[0] = 0; }
 static void wide_type(reply *r) { r->row[0] = ((int64_t)1 << 32) + FLOAT; }
 static void rank(reply *r) {
   r->row[2] = (int64_t)(r->n_dims = 40);
@@ -141,6 +142,7 @@ static const struct lie {
   {"a failure about nothing known", numbers, failure_subject, "a failure with subject 2147483648"},
   {"a failure with tensors", numbers, failure_tensors, "it has 1 tensors, not 0"},
   {"another type", numbers, type, "data type 99"},
+  {"no type, with bytes", numbers, no_type, "data type 0"},
   {"a type beyond 32 bits", numbers, wide_type, "data type"},
   {"a high rank", numbers, rank, "rank 40"},
   {"a negative rank", numbers, negative_rank, "rank -1"},

@@ -281,6 +281,30 @@ for (const [limits, most] of launcher ? [] : [['-Sn 100', 400], ['-n 300', 172]]
   await stop(run);
 }
 
+// Outputs that the protocol has no datatype for, as those of classifiers with a map: the others are had by their names.
+if (!launcher) {
+  const giving = join(tmp, 'giving');
+  writeModel(`<ir_version: 8, opset_import: [{version: 17}]> giving (float[4] x) => (float[4] y, seq(float[1]) s, int64 n) {
+    y = Relu (x) s = SplitToSequence <axis = 0> (y) n = SequenceLength (s) }`, `${giving}.onnx`);
+  tap.ok(each.start(splitter, [`${giving}.onnx`, '-k', '2', '-o', giving, '-q']).status === 0, 'a model that gives a sequence is split');
+  for (const way of [[], ['--isolate']]) {
+    const run = await serve(way, undefined, giving);
+    const asked = (...names) => ask(run, 'POST', INFER, JSON.stringify({ ...(names.length ? { outputs: names.map((name) => ({ name })) } : {}),
+      inputs: [{ name: 'x', shape: [4], datatype: 'FP32', data: [-1, 2, 3, 4] }] }));
+    tap.ok(/^warning: .*output s is of type sequence\(float32\)/m.exec(run.stderr) !== null, 'what cannot be given is told at the start', run.stderr);
+    const named = await asked('n', 'y');
+    tap.ok(named.status === 200 && named.json.outputs.map(({ name, data }) => `${name} ${data}`).join() === 'y 0,2,3,4,n 4', `outputs beside a sequence ${way}`,
+      `${named.bytes}`);
+    for (const names of [[], ['s'], ['n', 's']]) {
+      const refused = await asked(...names);
+      tap.ok(refused.status === 400 && /no datatype for output s.*"outputs"/.test(refused.json?.error), `a sequence ${way} of [${names}]`, `${refused.bytes}`);
+    }
+    const missing = await asked('t');
+    tap.ok(missing.status === 400 && /no output t/.test(missing.json?.error), 'an output that there is not', `${missing.bytes}`);
+    await stop(run);
+  }
+}
+
 // Mistakes of who starts it.
 if (!launcher) {
   const taking = join(tmp, 'taking');

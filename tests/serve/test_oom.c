@@ -290,7 +290,10 @@ static void wrong_replies(void **state) {
     const char *says;
   } cases[] = {
     {&torn, {0}, PSPLIT_USAGE, "output t is not UTF-8: ask for it as binary data"},
-    {&complex, {0}, PSPLIT_UNSUPPORTED, "the protocol has no datatype for output z"},
+    {&complex,
+     {0},
+     PSPLIT_UNSUPPORTED,
+     "the protocol has no datatype for output z: name others in \"outputs\""},
     {&torn, {.wanted = none, .n_wanted = 1}, PSPLIT_USAGE, "the model has no output nothing"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const psplit_response response = {.n_outputs = 1, .outputs = cases[i].output, .message = ""};
