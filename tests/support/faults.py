@@ -1,9 +1,7 @@
 """Commands under the library of faults.c: what one failed allocation or system call makes of them."""
-import hashlib
 import os
 import re
 import shutil
-import stat
 import struct
 import subprocess
 
@@ -29,26 +27,34 @@ class Fault:
 
 def tree(home):
     """Every path below `home`, with its mode and what it holds."""
-    found = {}
-    for at, directories, files in os.walk(home):
-        for name in directories + files:
-            path = os.path.join(at, name)
-            status = os.lstat(path)
-            content = None
-            if stat.S_ISREG(status.st_mode):
-                with open(path, "rb") as file:
-                    content = hashlib.sha256(file.read()).hexdigest()
-            found[os.path.relpath(path, home)] = (status.st_mode, content)
+    found, directories = {}, [""]
+    while directories:
+        at = directories.pop()
+        with os.scandir(os.path.join(home, at)) as entries:
+            for entry in entries:
+                path, content = os.path.join(at, entry.name), None
+                if entry.is_dir(follow_symlinks=False):
+                    directories.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    with open(entry.path, "rb", buffering=0) as file:
+                        content = file.read()
+                found[path] = (entry.stat(follow_symlinks=False).st_mode, content)
     return found
 
 
 class Made:
-    """A command that ran in a copy of a directory: its status, output, and what it left."""
+    """A command that ran in a copy of a directory: its status, output, and what it left.
+
+    What one leaves as it found it is the copy for the next: most fail so, and making it takes as long as a command.
+    """
+    _unchanged = None  # (directory, of which it is a copy, what it holds)
 
     def __init__(self, library, home, scratch, command, which, at=0, n=1, environment=None):
         cwd, record = os.path.join(scratch, "cwd"), os.path.join(scratch, "record")
-        shutil.rmtree(cwd, ignore_errors=True)
-        shutil.copytree(home, cwd, symlinks=True)
+        if Made._unchanged is None or Made._unchanged[:2] != (cwd, home):
+            shutil.rmtree(cwd, ignore_errors=True)
+            shutil.copytree(home, cwd, symlinks=True)
+            Made._unchanged = cwd, home, tree(cwd)
         if os.path.exists(record):
             os.unlink(record)
         settings = {"LD_PRELOAD": library, "PSPLIT_FAULT": which, "PSPLIT_FAULT_AT": str(at),
@@ -64,6 +70,8 @@ class Made:
         self.fault = Fault(record)
         self.cwd = cwd
         self.left = tree(cwd)
+        if self.left != Made._unchanged[2]:
+            Made._unchanged = None
         self.hidden = [path for path in self.left if HIDDEN.search(path)]
         for path in self.hidden: # what cannot be removed, the next run removes
             del self.left[path]
