@@ -75,7 +75,7 @@ static bool pays_by_sides(const psplit_i_instance *in, uint32_t e) {
 /* The power of two that is next below. */
 static double power_below(double x) { return x > 0 ? ldexp(1, ilogb(x)) : 1; }
 
-/* Counts pairs in off[i + 1], or, with `to`, puts them in their places. */
+/* Counts pairs in off[i + 1], or puts them in their places. */
 static void add_pairs(work *x, bool places) {
   const psplit_i_instance *in = x->query->instance;
   x->n_small = 0;

@@ -309,37 +309,41 @@ static int64_t add_up(psplit_i_calls_row *r, psplit_i_calls_ending *out_end) {
   return end_row(r, out_end);
 }
 
+/* Whether a label of the separator in front leads to that of *io over block k: by the call of both
+ * separators, or by a crossing, which *out_choice and *io are then. */
+static bool leads_to(const psplit_i_calls_row *r, uint32_t k, uint32_t state, uint32_t kind,
+                     label from, psplit_i_calls_choice *out_choice, psplit_i_calls_ending *io) {
+  const psplit_i_calls_crossings *list = &r->block[k].list[kind][io->kind];
+  const label all = is_call(r, kind) ? whole(r, k, kind) : (label){0};
+  label l = {psplit_i_sat_add_u64(from.bytes, all.bytes), psplit_i_sum_or_inf(from.cost, all.cost)};
+  *out_choice = (psplit_i_calls_choice){.right = kind};
+  if (is_call(r, kind) && kind == io->kind && state == io->state && add_separator(r, k, kind, &l) &&
+      l.cost == io->from.cost && l.bytes == io->from.bytes) {
+    *io = (psplit_i_calls_ending){state, kind, from, NULL};
+    return true;
+  }
+  for (size_t i = 0; i < list->n; i++) {
+    const psplit_i_calls_crossing *c = &list->items[i];
+    l = (label){right_of(r, c), psplit_i_sum_or_inf(from.cost, cost_of(r, c))};
+    if (!add_separator(r, k, io->kind, &l) || l.cost != io->from.cost ||
+        l.bytes != io->from.bytes || state_behind(r, state, io->kind, c) != io->state ||
+        psplit_i_sat_add_u64(from.bytes, left_of(r, c)) > memory_of(r, kind))
+      continue;
+    *out_choice = (psplit_i_calls_choice){.right = io->kind, .crossing = c};
+    *io = (psplit_i_calls_ending){state, kind, from, c};
+    return true;
+  }
+  return false;
+}
+
 /* Where a label of separator k, on a device of a kind, comes from over block k; sets the choice of
  * that block. */
 static bool find_before(const psplit_i_calls_row *r, uint32_t k, psplit_i_calls_ending *io) {
-  psplit_i_calls_choice *choice = &r->choice[k];
   for (uint32_t state = 0; state < r->n_states; state++)
     for (uint32_t kind = 0; kind < psplit_i_calls_outside(r->x); kind++) {
       const front *f = &fronts_of(r, k - 1)[(size_t)state * KINDS + kind];
-      const psplit_i_calls_crossings *list = &r->block[k].list[kind][io->kind];
-      const label all = is_call(r, kind) ? whole(r, k, kind) : (label){0};
-      for (size_t j = 0; j < f->n; j++) {
-        const label from = f->items[j];
-        label l = {psplit_i_sat_add_u64(from.bytes, all.bytes),
-                   psplit_i_sum_or_inf(from.cost, all.cost)};
-        *choice = (psplit_i_calls_choice){.right = kind};
-        if (is_call(r, kind) && kind == io->kind && state == io->state &&
-            add_separator(r, k, kind, &l) && l.cost == io->from.cost && l.bytes == io->from.bytes) {
-          *io = (psplit_i_calls_ending){state, kind, from, NULL};
-          return true;
-        }
-        for (size_t i = 0; i < list->n; i++) {
-          const psplit_i_calls_crossing *c = &list->items[i];
-          l = (label){right_of(r, c), psplit_i_sum_or_inf(from.cost, cost_of(r, c))};
-          if (!add_separator(r, k, io->kind, &l) || l.cost != io->from.cost ||
-              l.bytes != io->from.bytes || state_behind(r, state, io->kind, c) != io->state ||
-              psplit_i_sat_add_u64(from.bytes, left_of(r, c)) > memory_of(r, kind))
-            continue;
-          *choice = (psplit_i_calls_choice){.right = io->kind, .crossing = c};
-          *io = (psplit_i_calls_ending){state, kind, from, c};
-          return true;
-        }
-      }
+      for (size_t j = 0; j < f->n; j++)
+        if (leads_to(r, k, state, kind, f->items[j], &r->choice[k], io)) return true;
     }
   return false;
 }

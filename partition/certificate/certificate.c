@@ -105,6 +105,35 @@ static void write_messages(const psplit_i_prover *b, const psplit_problem *whole
   if (b->proved_with == PSPLIT_I_ANY_WAY) psplit_i_text_puts(out, "any-way\n");
 }
 
+static psplit_code check_certifiable(const psplit_problem *problem,
+                                     const psplit_partition_options *options, psplit_diag *diag) {
+  if (options->max_replicas > 1)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates with replicas");
+  if (options->objective == PSPLIT_CALL_LATENCY)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "there are no certificates of the latency of calls");
+  if (options->objective == PSPLIT_FILL_DRAIN)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates of fill-drain");
+  if (problem->n_link_classes)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "there are no certificates of problems whose links differ between pairs "
+                         "of devices; with the least of each device's links there are");
+  return PSPLIT_OK;
+}
+
+/* `lines`: the ways of the solution's tensors, where they are certified. */
+static void write_all(const psplit_i_prover *b, const psplit_solution *solution, int64_t value_ns,
+                      const psplit_problem *whole, const psplit_i_text *lines, psplit_i_text *out) {
+  write_head(b, solution, value_ns, out);
+  if (b->problem->next_hop) psplit_i_text_puts(out, "relays\n");
+  write_messages(b, whole, out);
+  psplit_i_text_add(out, lines->bytes, lines->n);
+  psplit_i_text_addf(out, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
+                     b->bound);
+  psplit_i_text_add(out, b->proof.bytes, b->proof.n);
+  psplit_i_text_addf(out, "end %08" PRIx32 "\n", psplit_i_crc32(0, out->bytes, out->n));
+}
+
 psplit_code psplit_i_certificate_make(const psplit_problem *problem,
                                       const psplit_partition_options *given,
                                       const psplit_solution *solution, const uint32_t *next_hop,
@@ -118,17 +147,8 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   code = psplit_i_problem_validate(problem, diag);
   if (code != PSPLIT_OK) return code;
-  if (options.max_replicas > 1)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates with replicas");
-  if (options.objective == PSPLIT_CALL_LATENCY)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "there are no certificates of the latency of calls");
-  if (options.objective == PSPLIT_FILL_DRAIN)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates of fill-drain");
-  if (problem->n_link_classes)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "there are no certificates of problems whose links differ between pairs "
-                         "of devices; with the least of each device's links there are");
+  code = check_certifiable(problem, &options, diag);
+  if (code != PSPLIT_OK) return code;
   psplit_i_budget budget = psplit_i_budget_of(&options);
   psplit_i_prover b = {.problem = problem, .options = &options, .budget = &budget, .diag = diag};
   psplit_i_text text = {0}, lines = {0};
@@ -136,8 +156,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
   uint32_t *entry = PSPLIT_NEW(&b.arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_devices_merge(problem, &options, &b.arena, &b.merged, entry));
-  const bool relays = problem->next_hop != NULL;
-  if (relays) {
+  if (problem->next_hop) {
     b.merged.next_hop = NULL; /* a relaxation: what is sent counts once, and no relays */
     b.merged.comm = PSPLIT_COMM_SHARED;
   }
@@ -151,14 +170,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
   int64_t value_ns = solution->objective_ns;
   if (b.proved_with == PSPLIT_I_ANY_WAY)
     PSPLIT_TRY(psplit_i_write_ways(problem, solution, next_hop, &b.arena, &lines, &value_ns));
-  write_head(&b, solution, value_ns, &text);
-  if (relays) psplit_i_text_puts(&text, "relays\n");
-  write_messages(&b, &whole, &text);
-  psplit_i_text_add(&text, lines.bytes, lines.n);
-  psplit_i_text_addf(&text, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
-                     b.bound);
-  psplit_i_text_add(&text, b.proof.bytes, b.proof.n);
-  psplit_i_text_addf(&text, "end %08" PRIx32 "\n", psplit_i_crc32(0, text.bytes, text.n));
+  write_all(&b, solution, value_ns, &whole, &lines, &text);
   PSPLIT_TRY(text.failed || lines.failed ? PSPLIT_NOMEM : PSPLIT_OK);
   *out_text = text.bytes;
   *out_n = text.n;

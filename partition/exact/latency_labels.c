@@ -234,6 +234,25 @@ static void find_best_ending(psplit_i_blocks_state *x) {
     }
 }
 
+/* From label i of a cell of separator k to the separators in front of it: through the whole block,
+ * or by a way to cut it. */
+static void look_back_from(psplit_i_blocks_state *x, uint32_t k, uint32_t state, uint32_t t,
+                           uint32_t i) {
+  const psplit_i_block *b = &x->block[k];
+  const uint32_t cell = (uint32_t)(((size_t)k * x->automaton->n_states + state) * x->n_types + t);
+  const psplit_i_block_label *l = &x->cell[cell].items[i];
+  psplit_i_block_label more = *l;
+  more.cost = psplit_i_sum_or_inf(l->cost, b->whole[t]);
+  if (x->memory[t] < UINT64_MAX) more.bytes = psplit_i_sat_add_u64(l->bytes, b->bytes);
+  more.option = NULL;
+  more.parent = i;
+  more.parent_cell = cell;
+  keep(x, k - 1, state, t, more);
+  choose_inside(
+    x, (crossing){.k = k, .right = t, .from = l, .from_at = i, .from_cell = cell, .state = state},
+    begin_stage);
+}
+
 /* From the last block on, with the devices that are used. */
 static void look_back(psplit_i_blocks_state *x, bool exact) {
   const psplit_i_automaton *m = x->automaton;
@@ -241,28 +260,11 @@ static void look_back(psplit_i_blocks_state *x, bool exact) {
   x->exact = exact;
   choose_inside(x, (crossing){.k = x->n, .right = x->n_types, .from_at = PSPLIT_NONE}, begin_stage);
   for (uint32_t k = x->n - 1; k > 0; k--) {
-    const psplit_i_block *b = &x->block[k];
     for (uint32_t state = 0; state < m->n_states; state++)
       for (uint32_t t = 0; t < x->n_types; t++) {
         const size_t cell = ((size_t)k * m->n_states + state) * x->n_types + t;
-        for (uint32_t i = 0; i < x->cell[cell].n && !x->failed && !x->spent; i++) {
-          const psplit_i_block_label *l = &x->cell[cell].items[i];
-          psplit_i_block_label more = *l;
-          more.cost = psplit_i_sum_or_inf(l->cost, b->whole[t]);
-          if (x->memory[t] < UINT64_MAX) more.bytes = psplit_i_sat_add_u64(l->bytes, b->bytes);
-          more.option = NULL;
-          more.parent = i;
-          more.parent_cell = (uint32_t)cell;
-          keep(x, k - 1, state, t, more);
-          choose_inside(x,
-                        (crossing){.k = k,
-                                   .right = t,
-                                   .from = l,
-                                   .from_at = i,
-                                   .from_cell = (uint32_t)cell,
-                                   .state = state},
-                        begin_stage);
-        }
+        for (uint32_t i = 0; i < x->cell[cell].n && !x->failed && !x->spent; i++)
+          look_back_from(x, k, state, t, i);
       }
     psplit_i_blocks_charge(x, m->n_states);
   }

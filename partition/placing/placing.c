@@ -186,6 +186,27 @@ static psplit_code ask_bounds(psplit_i_placing *p, psplit_i_bound_time when) {
   return code;
 }
 
+static psplit_code say_none(const psplit_i_placing *p) {
+  psplit_diag *diag = p->request->diag;
+  if (p->none)
+    return psplit_i_fail(diag, PSPLIT_INFEASIBLE, "no placement satisfies memory limits and pins");
+  return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
+                             "no placement was found that satisfies memory limits and pins "
+                             "(that there is none was not proved)");
+}
+
+static void write_placement(const psplit_i_placing *p, uint32_t n_stages,
+                            psplit_i_result *out_result) {
+  for (uint32_t v = 0; v < p->request->problem->n_nodes; v++) {
+    out_result->stage[v] = p->node_label[v] % n_stages;
+    out_result->chunk[v] = p->node_label[v] / n_stages;
+  }
+  for (uint32_t s = 0; s < n_stages; s++) {
+    out_result->device[s] = p->types[s];
+    out_result->replicas[s] = 1;
+  }
+}
+
 static psplit_code place(const psplit_i_solver_request *request, bool with_bounds,
                          psplit_i_result *out_result) {
   const psplit_problem *problem = request->problem;
@@ -226,23 +247,8 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
                            ? "the time is spent"
                            : "branch and bound has spent its steps; the exact program is for "
                              "contiguous throughput";
-  if (p.value >= PSPLIT_I_INF) {
-    code = p.none
-             ? psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
-                             "no placement satisfies memory limits and pins")
-             : psplit_i_fail_about(request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
-                                   "no placement was found that satisfies memory limits and pins "
-                                   "(that there is none was not proved)");
-    goto out;
-  }
-  for (uint32_t v = 0; v < problem->n_nodes; v++) {
-    out_result->stage[v] = p.node_label[v] % n_stages;
-    out_result->chunk[v] = p.node_label[v] / n_stages;
-  }
-  for (uint32_t s = 0; s < n_stages; s++) {
-    out_result->device[s] = p.types[s];
-    out_result->replicas[s] = 1;
-  }
+  code = p.value < PSPLIT_I_INF ? PSPLIT_OK : say_none(&p);
+  if (code == PSPLIT_OK) write_placement(&p, n_stages, out_result);
 out:
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(request->diag);
   if (code == PSPLIT_LIMIT && request->diag->code == PSPLIT_OK)
