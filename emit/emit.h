@@ -270,7 +270,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_file_skip(psplit_i_file *file, uint64_t off
                                                psplit_diag *diag);
 PSPLIT_MUST_USE psplit_code psplit_i_file_rope(psplit_i_file *file, const psplit_i_rope *rope,
                                                psplit_diag *diag);
-/* Flushes, closes and compares the length with `expected`. */
+/* Flushes, closes and compares the length with `expected`. Errors: IO, CANCELLED, INTERNAL (another
+ * length). */
 PSPLIT_MUST_USE psplit_code psplit_i_file_close(psplit_i_file *file, uint64_t expected,
                                                 psplit_diag *diag);
 /* Closes after a failure; a closed or zeroed file is fine. */

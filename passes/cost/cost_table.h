@@ -72,6 +72,7 @@ void psplit_i_cost_profile_read(const psplit_i_json_item *events, psplit_cost_ta
 void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_i_text *out_text);
 /* Whether the first line of `text` is the head of a CSV that is known; which is in *out_format. */
 bool psplit_i_cost_csv_known(const char *text, size_t n, psplit_i_cost_format *out_format);
+/* The rows of a CSV that is known; appends to `table`. Errors: INVALID (a line), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_csv_read(const char *text, size_t n,
                                                    psplit_cost_table *table, psplit_diag *diag);
 
@@ -103,6 +104,8 @@ typedef struct psplit_i_cost_names {
   uint32_t *counted; /* [n_counted] nodes but for Constant, as ONNX Runtime numbers them */
   uint32_t n_counted;
 } psplit_i_cost_names;
+/* Arrays live in `arena`; `graph` outlives *names, which fini frees also where this fails. Errors:
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_names_init(psplit_i_cost_names *names,
                                                      const psplit_i_graph *graph,
                                                      psplit_i_arena *arena, psplit_diag *diag);

@@ -64,6 +64,7 @@ uint64_t psplit_i_inner_copies(const psplit_i_graph *graph, uint32_t node);
 /* The node and all in its bodies. */
 uint32_t psplit_i_count_nodes(const psplit_i_node *node);
 
+/* Arrays live in `arena`; `planner` outlives *l. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l,
                                                    const psplit_planner *planner,
                                                    psplit_i_arena *arena, psplit_diag *diag);

@@ -69,11 +69,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_npy_look(const char *path, const unsigned c
                                               psplit_diag *diag, psplit_i_npy_layout *out);
 /* Turns the bytes of each `unit` round, in data[n]. */
 void psplit_i_turn_round(unsigned char *data, size_t n, size_t unit);
+/* Errors: USAGE (wanted->n_dims is PSPLIT_NONE), INVALID (another number of bytes), LIMIT,
+ * UNSUPPORTED (strings), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path,
                                                const unsigned char *data, size_t n,
                                                const psplit_i_array_wanted *wanted,
                                                psplit_diag *diag, psplit_i_tensor **out);
-/* False where numpy has no such type; else sets out->failed or fills it. */
+/* Fills *out, or sets out->failed. UNSUPPORTED, without a message, where numpy has no such type. */
 PSPLIT_MUST_USE psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                 psplit_i_text *out);
 /* A member of an archive, as it stands there: an .npy from `offset` of the file on. */
@@ -102,14 +104,17 @@ static inline uint64_t psplit_i_npz_limit(uint64_t n_file, unsigned times,
   const uint64_t by_file = psplit_i_sat_mul_u64(n_file, times);
   return by_file > most ? by_file : most;
 }
+/* A TensorProto. Errors: MALFORMED, INVALID (another type), UNSUPPORTED (external data), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path,
                                               const unsigned char *data, size_t n,
                                               const psplit_i_array_wanted *wanted,
                                               psplit_diag *diag, psplit_i_tensor **out);
-/* A SequenceProto of tensors, one at least. */
+/* A SequenceProto of tensors, one at least. Errors: the same. */
 PSPLIT_MUST_USE psplit_code psplit_i_sequence_parse(const psplit_i_ort *ort, const char *path,
                                                     const unsigned char *data, size_t n,
                                                     psplit_diag *diag, psplit_i_tensor **out);
+/* A TensorProto, SequenceProto or OptionalProto as bytes; fills *out, or sets out->failed. Errors:
+ * UNSUPPORTED (maps), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pb_format(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                psplit_i_text *out);
 

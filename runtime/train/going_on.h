@@ -4,7 +4,7 @@
 
 #include "work.h"
 
-/* All devices at once: writes a checkpoint of the steps done. */
+/* All devices at once: writes a checkpoint of the steps done. Errors: IO, LIMIT, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_save(psplit_i_work *work, psplit_diag *diag);
 /* Weights and states of the one that is given, in place of the first ones. */
 PSPLIT_MUST_USE psplit_code psplit_i_load(psplit_i_work *work, psplit_diag *diag);

@@ -17,7 +17,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_talk(const psplit_i_device *device, const d
 /* What a function returns, without a message, where the run was stopped elsewhere. */
 #define PSPLIT_I_STOPPED PSPLIT_CANCELLED
 
-/* A bundle from a wire, and one to it. */
+/* A bundle from a wire, and one to it; both wait. `bundle` is taken in any case. STOPPED where the
+ * run was stopped. */
 PSPLIT_MUST_USE psplit_code psplit_i_hear(const psplit_i_device *device, uint32_t wire,
                                           psplit_i_bundle **out);
 PSPLIT_MUST_USE psplit_code psplit_i_tell(const psplit_i_device *device, uint32_t wire,
