@@ -17,13 +17,17 @@
 #include "nested_inside.h"
 
 enum {
-  SHARES = 3,           /* tried for a branch, */
-  FIRST_DIVES = 8,      /* branches followed at once, */
-  DIVES_APART = 64,     /* then one of so many */
-  FIRST_SHARES = 40,    /* and for the first */
+  FIRST_SHARES = 40, /* tried for the first branch, which is everything */
+  SHARES = 3,        /* tried for another branch */
+  FIRST_MOVE = 3,    /* a share moves by one of so many parts of all at most, in the first branch */
+  MOVE = 7,          /* the same in others */
+  FIRST_DIVES = 8,   /* the first branches that are divided are followed to their ends */
+  DIVES_APART = 64,  /* behind these one of so many is */
   MOST_BYTES = 1 << 25, /* of branches */
   MOST_CLUSTERS = 1024  /* of which every two are looked at for a branch */
 };
+
+static const double AIM = 0.7; /* of the step that would reach what is known */
 
 /* --- shares --- */
 
@@ -39,7 +43,7 @@ static bool move_shares(const psplit_i_nested_solver *d, psplit_i_nested_branch 
   for (int k = 0; k < d->n_stages; k++)
     apart += ((double)d->load[k] - mean) * ((double)d->load[k] - mean);
   if (!(apart > 0)) return false;
-  const double step = 0.7 * (double)PSPLIT_I_NESTED_WHOLE * (double)(d->known - least) / apart;
+  const double step = AIM * (double)PSPLIT_I_NESTED_WHOLE * (double)(d->known - least) / apart;
   const double far = (double)PSPLIT_I_NESTED_WHOLE / divisor;
   for (int k = 0; k < d->n_stages; k++) {
     double by = step * ((double)d->load[k] - mean);
@@ -71,7 +75,8 @@ static void bound(psplit_i_nested_solver *d, psplit_i_nested_branch *b, int n_sh
       memcpy(best, b->share, sizeof best);
     }
     if (least > b->least) b->least = least;
-    if (!whole || b->least >= d->known || !move_shares(d, b, least, n_shares > SHARES ? 3 : 7))
+    if (!whole || b->least >= d->known ||
+        !move_shares(d, b, least, n_shares > SHARES ? FIRST_MOVE : MOVE))
       break;
   }
   if (most >= 0) memcpy(b->share, best, sizeof best);

@@ -45,29 +45,31 @@ static uint32_t even_segments(zoom *z, uint32_t n_segments) {
                                 z->aggregate);
 }
 
-/* Sorts z->order by the stages of the best split (stable: it stays topological) and cuts it into
- * segments: within `reach` of a boundary of weight reach / FINE_PARTS, elsewhere one for the
- * rest. */
+/* Sorts z->order by the stages of the best split; stable, so it stays topological.
+ * off[n_stages + 1]: zeroed scratch. */
+static void sort_by_stage(zoom *z, uint32_t *off) {
+  const uint32_t n = z->instance->n;
+  for (uint32_t i = 0; i < n; i++) off[z->best->stage[i] + 1]++;
+  for (uint32_t s = 0; s < z->instance->n_stages; s++) off[s + 1] += off[s];
+  for (uint32_t k = 0; k < n; k++) z->scratch[off[z->best->stage[z->order[k]]]++] = z->order[k];
+  memcpy(z->order, z->scratch, n * sizeof *z->order);
+}
+
+/* Cuts the order by stages of the best split into segments: within `reach` of a boundary of weight
+ * reach / FINE_PARTS, elsewhere one for the rest. 0: out of memory. */
 static uint32_t fine_segments(zoom *z, int64_t reach) {
   const psplit_i_instance *instance = z->instance;
   const uint32_t n = instance->n, n_stages = instance->n_stages;
-  uint32_t *at = z->aggregate; /* counting sort */
-  memset(at, 0, (n_stages < n ? n_stages + 1 : n) * sizeof *at);
   psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   uint32_t *off = PSPLIT_NEW(&scratch, uint32_t, (size_t)n_stages + 1);
-  int64_t *size = PSPLIT_NEW(&scratch, int64_t, n_stages);
+  int64_t *size = PSPLIT_NEW(&scratch, int64_t, n_stages); /* of each stage */
   if (!off || !size) {
     psplit_i_arena_fini(&scratch);
     return 0;
   }
-  for (uint32_t i = 0; i < n; i++) {
-    off[z->best->stage[i] + 1]++;
-    size[z->best->stage[i]] += z->weight[i];
-  }
-  for (uint32_t s = 0; s < n_stages; s++) off[s + 1] += off[s];
-  for (uint32_t k = 0; k < n; k++) z->scratch[off[z->best->stage[z->order[k]]]++] = z->order[k];
-  memcpy(z->order, z->scratch, n * sizeof *z->order);
+  sort_by_stage(z, off);
+  for (uint32_t i = 0; i < n; i++) size[z->best->stage[i]] += z->weight[i];
   const int64_t part = reach / FINE_PARTS + 1;
   uint32_t segment = 0;
   int64_t inside = 0, passed = 0;
@@ -153,7 +155,8 @@ out:
 static psplit_code make_order(zoom *z, uint32_t kind) {
   bool any = false;
   psplit_code code = PSPLIT_OK;
-  if (kind == 1) code = psplit_i_branch_order(z->instance, z->automaton, z->order, &any);
+  if (kind == PSPLIT_I_FROM_SOURCES)
+    code = psplit_i_branch_order(z->instance, z->automaton, z->order, &any);
   z->has_branches |= any;
   if (!any) psplit_i_depth_first(z->instance, kind, z->scratch, z->aggregate, z->order);
   return code;

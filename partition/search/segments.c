@@ -3,11 +3,11 @@
 void psplit_i_depth_first(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
                           uint32_t *stack, uint32_t *out_order) {
   const uint32_t n = instance->n;
-  if (kind == 0) {
+  if (kind == PSPLIT_I_BY_ID) {
     for (uint32_t i = 0; i < n; i++) out_order[i] = i;
     return;
   }
-  const bool reversed = kind == 2;
+  const bool reversed = kind == PSPLIT_I_FROM_SINKS;
   const uint32_t *in = reversed ? instance->succ_off : instance->pred_off;
   const uint32_t *out_off = reversed ? instance->pred_off : instance->succ_off;
   const uint32_t *out = reversed ? instance->pred : instance->succ;

@@ -4,9 +4,14 @@
 
 #include "instance.h"
 
-/* A topological order. kind 0: by id; 1: depth first from the sources; 2: depth first from the
- * sinks. Roots of a depth-first order are taken when the first cluster that needs them is.
- * out_order[n], left[n] and stack[n]: scratch. O(n + edges). */
+enum {
+  PSPLIT_I_BY_ID = 0,
+  PSPLIT_I_FROM_SOURCES = 1, /* depth first */
+  PSPLIT_I_FROM_SINKS = 2    /* the same */
+};
+
+/* A topological order of that kind. Roots of a depth-first order are taken when the first cluster
+ * that needs them is. out_order[n], left[n] and stack[n]: scratch. O(n + edges). */
 void psplit_i_depth_first(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
                           uint32_t *stack, uint32_t *out_order);
 
