@@ -6,7 +6,7 @@
 
 typedef psplit_i_heads heads;
 
-static const int64_t swapped[] = {0, 2, 1, 3}, matrix_flipped[] = {0, 1, 3, 2};
+static const int64_t SWAPPED[] = {0, 2, 1, 3}, MATRIX_FLIPPED[] = {0, 1, 3, 2};
 
 bool psplit_i_read_heads(psplit_i_at *at, uint32_t i, const char *attribute, heads *h) {
   const psplit_i_vtype *type = psplit_i_type_in(at, i);
@@ -29,12 +29,12 @@ bool psplit_i_read_heads(psplit_i_at *at, uint32_t i, const char *attribute, hea
 ref psplit_i_heads_apart(const heads *h, ref a) {
   if (!h->flat) return a;
   const ref parts = reshaped(h->at, a, ints(h->at, (int64_t[]){0, 0, h->n, h->size}, 4));
-  return transposed(h->at, parts, swapped, 4);
+  return transposed(h->at, parts, SWAPPED, 4);
 }
 
 ref psplit_i_heads_together(const heads *h, ref a) {
   if (!h->flat) return a;
-  const ref rows = transposed(h->at, a, swapped, 4);
+  const ref rows = transposed(h->at, a, SWAPPED, 4);
   return reshaped(h->at, rows, ints(h->at, (int64_t[]){0, 0, h->n * h->size}, 3));
 }
 
@@ -75,7 +75,7 @@ static ref conditions(psplit_i_at *at, const psplit_i_attention *a, ref scores) 
 /* `values` gets its gradient from the shares, the others from the scores. */
 void psplit_i_through_attention(psplit_i_at *at, psplit_i_attention *a) {
   ref scores =
-    product(at, mul(at, a->queries, a->factor), transposed(at, a->keys, matrix_flipped, 4));
+    product(at, mul(at, a->queries, a->factor), transposed(at, a->keys, MATRIX_FLIPPED, 4));
   ref bent = PSPLIT_NONE;
   if (a->cap != 0) {
     bent = op1(at, "Tanh", quotient(at, scores, number(at, a->cap)));
@@ -89,16 +89,16 @@ void psplit_i_through_attention(psplit_i_at *at, psplit_i_attention *a) {
   ref shares = op1(at, "Softmax", scores);
   if (counts != PSPLIT_NONE) shares = choose(at, counts, shares, number(at, 0));
   if (a->want & PSPLIT_I_VALUES)
-    a->to_values = product(at, transposed(at, shares, matrix_flipped, 4), a->gradient);
+    a->to_values = product(at, transposed(at, shares, MATRIX_FLIPPED, 4), a->gradient);
   if (!(a->want & ~(uint32_t)PSPLIT_I_VALUES)) return;
-  const ref to_shares = product(at, a->gradient, transposed(at, a->values, matrix_flipped, 4));
+  const ref to_shares = product(at, a->gradient, transposed(at, a->values, MATRIX_FLIPPED, 4));
   const ref mean = sum_over(at, mul(at, to_shares, shares), (int64_t[]){-1}, 1, true);
   a->to_added = mul(at, shares, sub(at, to_shares, mean));
   ref scaled = mul(at, a->to_added, a->factor);
   if (a->cap != 0) scaled = mul(at, scaled, sub(at, number(at, 1), mul(at, bent, bent)));
   if (a->want & PSPLIT_I_QUERIES) a->to_queries = product(at, scaled, a->keys);
   if (a->want & PSPLIT_I_KEYS)
-    a->to_keys = product(at, transposed(at, scaled, matrix_flipped, 4), a->queries);
+    a->to_keys = product(at, transposed(at, scaled, MATRIX_FLIPPED, 4), a->queries);
 }
 
 ref psplit_i_attention_factor(psplit_i_at *at, int64_t size) {

@@ -1,7 +1,7 @@
 /* Rules: attention as com.microsoft has it. */
 #include "attention.h"
 
-static const char *const has_past =
+static const char *const HAS_PAST =
   "it has keys and values of steps before: train an export "
   "that takes whole sequences, without a cache";
 
@@ -78,7 +78,7 @@ void psplit_i_gradient_multi_head_attention(psplit_i_at *at) {
   for (uint32_t i = 0; i < 3; i++)
     if (!psplit_i_read_heads(at, i, "num_heads", &h[i])) return;
   const bool has_bias = psplit_i_given(at, BIAS);
-  const char *why = has_any(at, PAST) ? has_past
+  const char *why = has_any(at, PAST) ? HAS_PAST
                     : !h[0].flat || (has_bias && !(h[1].flat && h[2].flat)) || h[1].n != h[0].n ||
                         h[2].n != h[0].n || h[1].size != h[0].size
                       ? "its queries, keys and values do not fit each other"
@@ -153,7 +153,7 @@ void psplit_i_gradient_attention_qkv(psplit_i_at *at) {
   psplit_i_heads h[3];
   int64_t inner, end = 0;
   if (!read_columns(at, h, &inner)) return;
-  const char *why = psplit_i_given(at, PAST) || has_any(at, PAST_LENGTH) ? has_past
+  const char *why = psplit_i_given(at, PAST) || has_any(at, PAST_LENGTH) ? HAS_PAST
                     : psplit_i_int_or(at, "do_rotary", 0)
                       ? "it turns queries and keys by a table that no input gives"
                       : NULL;

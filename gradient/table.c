@@ -13,7 +13,7 @@
 #define PSPLIT_GRADIENT(op, since, until, fn, needs, inputs, outputs, weights) \
   {DOMAIN, op, since, until, psplit_i_gradient_##fn, needs, inputs, outputs, weights},
 #define PSPLIT_NO_GRADIENT(op) {DOMAIN, op, 1, 0, NULL, 0, 0, 0, NOTHING},
-static const psplit_i_gradient_rule rules[] = {
+static const psplit_i_gradient_rule RULES[] = {
 #define DOMAIN ""
 #include "rules.def"
 #undef DOMAIN
@@ -34,12 +34,12 @@ static int by_name(const void *node, const void *rule) {
 const psplit_i_gradient_rule *psplit_i_gradient_rule_of(const psplit_i_node *node) {
   if (node->function != PSPLIT_NONE) return NULL;
   const psplit_i_gradient_rule *rule =
-    bsearch(node, rules, sizeof rules / sizeof *rules, sizeof *rules, by_name);
+    bsearch(node, RULES, sizeof RULES / sizeof *RULES, sizeof *RULES, by_name);
   if (!rule || node->opset < rule->since || (rule->until && node->opset > rule->until)) return NULL;
   return rule;
 }
 
 const psplit_i_gradient_rule *psplit_i_gradient_rules(uint32_t *out_n) {
-  *out_n = sizeof rules / sizeof *rules;
-  return rules;
+  *out_n = sizeof RULES / sizeof *RULES;
+  return RULES;
 }

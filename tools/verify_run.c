@@ -27,7 +27,7 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
 }
 
 /* What a cut does to float16, where that can be why. */
-static const char rounded[] =
+static const char ROUNDED[] =
   "float16 tensors crossed before it, which a cut rounds, and ONNX Runtime may keep float32 within "
   "a file (docs/running.md, \"Comparing numbers\")";
 
@@ -42,7 +42,7 @@ static void print_difference(const char *output, const psplit_output_difference 
     printf("output %s: %" PRIu64 " of %" PRIu64
            " elements differ, by at most %.3g, relative %.3g%s%s\n",
            name, d->n_different, d->n_elements, d->max_abs, d->max_rel, d->rounded ? "; " : "",
-           d->rounded ? rounded : "");
+           d->rounded ? ROUNDED : "");
 }
 
 /* With optimisation off every bit has to be the same. */
@@ -51,7 +51,7 @@ static psplit_code check_bits(const char *output, const psplit_output_difference
   if (!d->n_different) return PSPLIT_OK;
   const char *why = d->random    ? "the whole model differs from itself when it runs again, as one "
                                    "that draws random numbers does"
-                    : d->rounded ? rounded
+                    : d->rounded ? ROUNDED
                                  : NULL;
   return psplit_diag_fail(
     diag, PSPLIT_MISMATCH,

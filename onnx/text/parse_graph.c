@@ -181,7 +181,7 @@ static void *read_tensor(psplit_i_parser *parser) { return psplit_i_parse_tensor
 static void *read_type(psplit_i_parser *parser) { return psplit_i_parse_type(parser); }
 static void *read_value_info(psplit_i_parser *parser) { return psplit_i_parse_value_info(parser); }
 
-static const psplit_i_message_syntax message_syntax[] = {
+static const psplit_i_message_syntax MESSAGE_SYNTAX[] = {
   {&onnx__graph_proto__descriptor, read_graph},
   {&onnx__tensor_proto__descriptor, read_tensor},
   {&onnx__type_proto__descriptor, read_type},
@@ -195,7 +195,7 @@ psplit_code psplit_i_text_parse(const char *text, size_t n_text,
   if (!parser) return psplit_i_nomem(diag);
   const psplit_i_plain_numbers numbers = psplit_i_plain_numbers_begin();
   parser->arena = arena;
-  parser->syntax = message_syntax;
+  parser->syntax = MESSAGE_SYNTAX;
   parser->fill_left_out = options && options->fill_left_out;
   psplit_i_lexer_init(&parser->lexer, text, n_text, options ? options->file_name : NULL, arena,
                       diag);

@@ -320,7 +320,7 @@ static void write_value_info(psplit_i_printer *printer, const void *message) {
   psplit_i_print_value_info(printer, message);
 }
 
-static const psplit_i_message_printer message_syntax[] = {
+static const psplit_i_message_printer MESSAGE_SYNTAX[] = {
   {&onnx__graph_proto__descriptor, write_graph},
   {&onnx__tensor_proto__descriptor, write_tensor},
   {&onnx__type_proto__descriptor, write_type},
@@ -337,7 +337,7 @@ psplit_code psplit_i_text_print(const Onnx__ModelProto *model,
                               .reader = reader,
                               .user = user,
                               .diag = diag,
-                              .syntax = message_syntax};
+                              .syntax = MESSAGE_SYNTAX};
   print_model(&printer, model);
   psplit_i_plain_numbers_end(numbers);
   if (printer.code == PSPLIT_OK && out->failed) printer.code = psplit_i_nomem(diag);

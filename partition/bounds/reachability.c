@@ -8,7 +8,7 @@
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
-static const uint64_t kMaxReads = UINT64_C(1) << 28;
+static const uint64_t MAX_READS = UINT64_C(1) << 28;
 
 typedef struct reach {
   psplit_i_weight_axis_reader reader;
@@ -48,7 +48,7 @@ static bool reaches_end(const void *of, int64_t most) {
   r->first = 0;
   r->end = 1;
   r->now[0] = 0;
-  for (uint32_t j = 1; j <= n_stages && r->n_reads < kMaxReads; j++) {
+  for (uint32_t j = 1; j <= n_stages && r->n_reads < MAX_READS; j++) {
     const uint64_t n_reads = r->n_reads;
     /* What is left must fit the stages that are left. */
     const double least = (double)total - (double)(n_stages - j) * (double)most * (1 + 1e-9);
@@ -70,7 +70,7 @@ static bool reaches_end(const void *of, int64_t most) {
     r->first = first;
     r->end = end;
   }
-  return r->n_reads >= kMaxReads;
+  return r->n_reads >= MAX_READS;
 }
 
 static bool one_kind(const psplit_i_weight_axis_build *x) {

@@ -13,7 +13,7 @@ enum {
   MOST_SLOPE = 4  /* times what the whole limit would be worth ONE by */
 };
 
-static const int64_t kNone = INT64_MIN / 2;
+static const int64_t NO_WORTH = INT64_MIN / 2;
 
 /* Of a step: in what place the list of each table is, but for its own variable's label, and how far
  * that label moves it. */
@@ -97,15 +97,15 @@ static void relax_inside(psplit_i_worth *p) {
     const step *s = &p->steps[k];
     const lookup at = lookup_of(p, s);
     for (uint32_t index = 0; index < s->n_lists; index++) {
-      relaxed best = {kNone, 0};
+      relaxed best = {NO_WORTH, 0};
       const int32_t *own = x->own_load + (size_t)(s->first_list + index) * LABELS;
       const uint32_t *place = at.place + (size_t)index * s->n_tables;
       for (uint32_t l = 0; l < LABELS; l++) {
         if (own[l] < 0) continue;
         relaxed sum = {reduced(p, (entry){own[l], own_price(p, s, l)}), own[l]};
-        for (uint32_t t = 0; t < s->n_tables && sum.worth > kNone; t++) {
+        for (uint32_t t = 0; t < s->n_tables && sum.worth > NO_WORTH; t++) {
           const relaxed of = x->inside[place[t] + l * at.stride[t]];
-          sum.worth = of.worth > kNone ? sum.worth + of.worth : kNone;
+          sum.worth = of.worth > NO_WORTH ? sum.worth + of.worth : NO_WORTH;
           sum.load += of.load;
         }
         if (sum.worth > best.worth) best = sum;
@@ -121,7 +121,7 @@ static void relax_inside(psplit_i_worth *p) {
 static void relax_outside(psplit_i_worth *p) {
   worth_above *x = &p->above;
   uint64_t ops = 0;
-  for (uint32_t i = 0; i < p->n_lists; i++) x->outside[i] = kNone;
+  for (uint32_t i = 0; i < p->n_lists; i++) x->outside[i] = NO_WORTH;
   x->outside[p->steps[p->n_vars - 1].first_list] = 0;
   for (uint32_t k = p->n_vars; k-- > 0;) {
     const step *s = &p->steps[k];
@@ -130,15 +130,15 @@ static void relax_outside(psplit_i_worth *p) {
       const int64_t outside = x->outside[s->first_list + index];
       const int32_t *own = x->own_load + (size_t)(s->first_list + index) * LABELS;
       const uint32_t *place = at.place + (size_t)index * s->n_tables;
-      if (outside <= kNone) continue;
+      if (outside <= NO_WORTH) continue;
       for (uint32_t l = 0; l < LABELS; l++) {
         if (own[l] < 0) continue;
         int64_t sum = outside + reduced(p, (entry){own[l], own_price(p, s, l)});
-        for (uint32_t t = 0; t < s->n_tables && sum > kNone; t++) {
+        for (uint32_t t = 0; t < s->n_tables && sum > NO_WORTH; t++) {
           const int64_t of = x->inside[place[t] + l * at.stride[t]].worth;
-          sum = of > kNone ? sum + of : kNone;
+          sum = of > NO_WORTH ? sum + of : NO_WORTH;
         }
-        for (uint32_t t = 0; t < s->n_tables && sum > kNone; t++) {
+        for (uint32_t t = 0; t < s->n_tables && sum > NO_WORTH; t++) {
           const uint32_t list_at = place[t] + l * at.stride[t];
           const int64_t rest = sum - x->inside[list_at].worth;
           if (rest > x->outside[list_at]) x->outside[list_at] = rest;
@@ -189,11 +189,11 @@ static bool relax(psplit_i_worth *p, int64_t limit, int64_t least) {
 bool psplit_i_worth_floors(const psplit_i_worth *p, const step *s, uint32_t place, entry own,
                            int64_t *out_floor) {
   const worth_above *x = &p->above;
-  if (x->outside[place] <= kNone) return false;
+  if (x->outside[place] <= NO_WORTH) return false;
   int64_t all = x->outside[place] + reduced(p, own);
   for (uint32_t t = 0; t < s->n_tables; t++) {
     const int64_t of = x->inside[psplit_i_worth_place_of(p, s, t)].worth;
-    if (of <= kNone) return false;
+    if (of <= NO_WORTH) return false;
     all += of;
   }
   for (uint32_t t = 0; t < s->n_tables; t++)
@@ -219,7 +219,7 @@ static void put_label(psplit_i_worth *p, const step *s, const uint32_t *place, e
   const entry none = {0, 0};
   int64_t all = reduced(p, own);
   for (uint32_t t = 0; t < s->n_tables; t++) {
-    if (x->inside[place[t]].worth <= kNone || p->inside[place[t]].n == 0) return;
+    if (x->inside[place[t]].worth <= NO_WORTH || p->inside[place[t]].n == 0) return;
     all += x->inside[place[t]].worth;
   }
   if (all < rest) return;
@@ -254,7 +254,7 @@ static void go_forth(psplit_i_worth *p, const step *s) {
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     const uint32_t list_at = s->first_list + index;
     p->inside[list_at] = (list){0, 0};
-    if (x->outside[list_at] <= kNone) continue;
+    if (x->outside[list_at] <= NO_WORTH) continue;
     const int64_t rest = x->floor - x->outside[list_at];
     if (x->inside[list_at].worth < rest) continue;
     psplit_i_worth_clear(&p->outer[0]);

@@ -9,7 +9,7 @@ static const struct {
   const char *head;
   psplit_i_cost_format format;
   uint32_t n_numbers;
-} kinds[] = {
+} KINDS[] = {
   {"#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations",
    PSPLIT_I_COSTS_MEMORY, 4},
   {"module,num_params,num_bytes,num_flops", PSPLIT_I_COSTS_OLIVE, 3},
@@ -28,16 +28,16 @@ static size_t line_length(const char *text, size_t n, size_t *out_next) {
 static size_t kind_of(const char *text, size_t n) {
   size_t next, kind = 0;
   const size_t length = line_length(text, n, &next);
-  while (kind < sizeof kinds / sizeof *kinds &&
-         (strlen(kinds[kind].head) != length || memcmp(text, kinds[kind].head, length) != 0))
+  while (kind < sizeof KINDS / sizeof *KINDS &&
+         (strlen(KINDS[kind].head) != length || memcmp(text, KINDS[kind].head, length) != 0))
     kind++;
   return kind;
 }
 
 bool psplit_i_cost_csv_known(const char *text, size_t n, psplit_i_cost_format *out_format) {
   const size_t kind = kind_of(text, n);
-  if (kind == sizeof kinds / sizeof *kinds) return false;
-  *out_format = kinds[kind].format;
+  if (kind == sizeof KINDS / sizeof *KINDS) return false;
+  *out_format = KINDS[kind].format;
   return true;
 }
 
@@ -88,7 +88,7 @@ static psplit_code read_line(const char *line, size_t n, size_t number, uint32_t
 
 psplit_code psplit_i_cost_csv_read(const char *text, size_t n, psplit_cost_table *table,
                                    psplit_diag *diag) {
-  const uint32_t n_numbers = kinds[kind_of(text, n)].n_numbers;
+  const uint32_t n_numbers = KINDS[kind_of(text, n)].n_numbers;
   psplit_code code = PSPLIT_OK;
   size_t at = 0, next, number = 1;
   for (; at < n; at += next, number++) {

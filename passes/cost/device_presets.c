@@ -35,7 +35,7 @@ typedef struct preset {
   family family;
 } preset;
 
-static const preset presets[] = {
+static const preset PRESETS[] = {
 #define PSPLIT_PRESET(name, family, vector, float16, tensor, tensor16, int8, uint8, bandwidth, \
                       memory, overhead, about)                                                 \
   {name, about, vector,    float16, tensor,   tensor16,                                        \
@@ -43,7 +43,7 @@ static const preset presets[] = {
 #include "presets.def"
 #undef PSPLIT_PRESET
 };
-enum { N_PRESETS = sizeof presets / sizeof *presets };
+enum { N_PRESETS = sizeof PRESETS / sizeof *PRESETS };
 
 /* Shares of the peak, per family and class; for a CPU as ONNX Runtime reaches them with its
  * optimisations on. */
@@ -77,22 +77,22 @@ enum {
   NOT_ON_NPUS = UINT32_C(1) << DOUBLE | UINT32_C(1) << STRING | UINT32_C(1) << COMPLEX64 |
                 UINT32_C(1) << COMPLEX128
 };
-static const psplit_i_support npu_support = {.limits = STATIC_SHAPES, .refused_types = NOT_ON_NPUS};
+static const psplit_i_support NPU_SUPPORT = {.limits = STATIC_SHAPES, .refused_types = NOT_ON_NPUS};
 
-static const psplit_i_support_rule qnn_rules[] = {
+static const psplit_i_support_rule QNN_RULES[] = {
 #define PSPLIT_RUNS(domain, op_type) {domain, #op_type, NO_LIMITS},
 #include "qnn_operators.def"
 #undef PSPLIT_RUNS
 };
-static const psplit_i_support qnn_support = {
+static const psplit_i_support QNN_SUPPORT = {
   .listed = true,
-  .runs = {sizeof qnn_rules / sizeof *qnn_rules, qnn_rules},
+  .runs = {sizeof QNN_RULES / sizeof *QNN_RULES, QNN_RULES},
   .limits = STATIC_SHAPES,
   .refused_types = NOT_ON_NPUS};
 
 static const psplit_i_support *support_of(const preset *p) {
   if (p->family != NPU) return NULL;
-  return strncmp(p->name, "qualcomm-", strlen("qualcomm-")) == 0 ? &qnn_support : &npu_support;
+  return strncmp(p->name, "qualcomm-", strlen("qualcomm-")) == 0 ? &QNN_SUPPORT : &NPU_SUPPORT;
 }
 
 /* A GPU runtime's context and its libraries' workspaces take about this much of a card; the others
@@ -101,7 +101,7 @@ static uint64_t workspace_bytes(family kind) { return kind == GPU ? 512000000 : 
 
 bool psplit_i_device_preset(const char *name, psplit_i_device_model *out) {
   for (int i = 0; i < N_PRESETS; i++) {
-    const preset *p = &presets[i];
+    const preset *p = &PRESETS[i];
     if (strcmp(p->name, name) != 0) continue;
     memset(out, 0, sizeof *out);
     out->flops_per_second[FLOAT] = p->vector * TERA;
@@ -160,8 +160,8 @@ double psplit_i_device_rate(const psplit_i_device_model *model, psplit_op_class 
 }
 
 const char *psplit_device_preset_name(uint32_t index) {
-  return index < N_PRESETS ? presets[index].name : NULL;
+  return index < N_PRESETS ? PRESETS[index].name : NULL;
 }
 const char *psplit_device_preset_about(uint32_t index) {
-  return index < N_PRESETS ? presets[index].about : NULL;
+  return index < N_PRESETS ? PRESETS[index].about : NULL;
 }

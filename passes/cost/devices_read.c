@@ -9,31 +9,31 @@
 #include "devices_inside.h"
 #include "support.h"
 
-static const char *const place_names[PSPLIT_I_N_PLACES] = {"same_host", "same_rack", "anywhere"};
+static const char *const PLACE_NAMES[PSPLIT_I_N_PLACES] = {"same_host", "same_rack", "anywhere"};
 
 static const struct {
   const char *name;
   int data_type;
-} rate_names[] = {
+} RATE_NAMES[] = {
   {"float32", 1},       {"uint8", 2},           {"int8", 3},        {"int32", 6},
   {"int64", 7},         {"float16", 10},        {"float64", 11},    {"bfloat16", 16},
   {"float8e4m3fn", 17}, {"float8e4m3fnuz", 18}, {"float8e5m2", 19}, {"float8e5m2fnuz", 20},
   {"uint4", 21},        {"int4", 22},           {"float4e2m1", 23},
 };
-enum { N_RATES = sizeof rate_names / sizeof *rate_names };
+enum { N_RATES = sizeof RATE_NAMES / sizeof *RATE_NAMES };
 
 /* Peaks by data type: for all units, or for those of products alone. */
 static void read_peaks(psplit_i_json_item rates, bool products_alone,
                        psplit_i_device_model *model) {
   const char *known[N_RATES];
-  for (int i = 0; i < N_RATES; i++) known[i] = rate_names[i].name;
+  for (int i = 0; i < N_RATES; i++) known[i] = RATE_NAMES[i].name;
   PSPLIT_I_JSON_KEYS(&rates, known);
   for (int i = 0; i < N_RATES; i++) {
     double rate = 0;
     psplit_i_json_positive(psplit_i_json_find(&rates, known[i]), HUGE_VAL, &rate);
     if (!(rate > 0)) continue;
-    model->product_flops_per_second[rate_names[i].data_type] = rate;
-    if (!products_alone) model->flops_per_second[rate_names[i].data_type] = rate;
+    model->product_flops_per_second[RATE_NAMES[i].data_type] = rate;
+    if (!products_alone) model->flops_per_second[RATE_NAMES[i].data_type] = rate;
   }
 }
 
@@ -204,9 +204,9 @@ static void read_link(const psplit_i_json_item *link, psplit_device_link *out) {
 
 static void read_topology(psplit_i_json_item topology, psplit_device_link *links) {
   static const char *const known[] = {"bytes_per_second", "latency_ns"};
-  PSPLIT_I_JSON_KEYS(&topology, place_names);
+  PSPLIT_I_JSON_KEYS(&topology, PLACE_NAMES);
   for (int i = 0; i < PSPLIT_I_N_PLACES; i++) {
-    const psplit_i_json_item link = psplit_i_json_find(&topology, place_names[i]);
+    const psplit_i_json_item link = psplit_i_json_find(&topology, PLACE_NAMES[i]);
     PSPLIT_I_JSON_KEYS(&link, known);
     read_link(&link, &links[i]);
   }

@@ -50,7 +50,7 @@ static void keep_memory(void) {
 #endif
 }
 
-static const psplit_i_rank_work work = {
+static const psplit_i_rank_work WORK = {
   .wait = wait_ended, .stop = stop, .check = check, .met = keep_memory};
 
 /* Who gives outputs says which they were, before all ranks are ended. */
@@ -125,7 +125,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   port_host h = {.ends = {.ort = ort, .pipe = pipe, .options = options, .host = &h.rank.host}};
   psplit_i_timeline mine = {0};
   psplit_code code;
-  psplit_i_rank_init(&h.rank, &work, rank, n_ranks);
+  psplit_i_rank_init(&h.rank, &WORK, rank, n_ranks);
   h.rank.failed = options->failed;
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, n_ranks, options, diag));
   PSPLIT_TRY(psplit_i_rank_meet_others(&h.rank, links_of(&h.ends), pipe->n_links, diag));

@@ -51,7 +51,7 @@ static psplit_code check(psplit_i_rank *rank, bool done, psplit_diag *diag) {
   return psplit_i_patience_check(&h->patience, given->cancel, &h->device, 1, diag);
 }
 
-static const psplit_i_rank_work work = {.wait = wait_ended, .stop = stop, .check = check};
+static const psplit_i_rank_work WORK = {.wait = wait_ended, .stop = stop, .check = check};
 
 /* NULL: out of memory. */
 static psplit_i_rank_link *links_of(const psplit_i_train_setup *setup) {
@@ -98,7 +98,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   const uint32_t n_ranks = setup->wiring.n_devices;
   psplit_i_timeline mine = {0};
   psplit_code code;
-  psplit_i_rank_init(&h.rank, &work, rank, n_ranks);
+  psplit_i_rank_init(&h.rank, &WORK, rank, n_ranks);
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, n_ranks, run, diag));
   PSPLIT_TRY(psplit_i_rank_meet_others(&h.rank, links_of(setup), setup->wiring.n_wires, diag));
   code = make(&h, ort, pipe, &mine, out_result, diag);
