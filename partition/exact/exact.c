@@ -414,6 +414,8 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
+    if (options->out_rounds) *options->out_rounds = used;
+    if (x->n_round == 0) continue; /* nothing new; there may be many more stages than clusters */
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     const exact_work work = take_work(expanders, n_threads);
     PSPLIT_TRY(psplit_i_exact_follow(x, work.stages, work.pushed));
@@ -421,7 +423,6 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++)
       steps += x->shards[i].labels.n * PSPLIT_I_STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
-    if (options->out_rounds) *options->out_rounds = used;
     n_ops = steps * PSPLIT_I_STEP_OPS + work.loads * x->load_ops;
     so_far.spent = before + n_ops;
     if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > x->max_steps) goto out;

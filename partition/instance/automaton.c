@@ -49,8 +49,8 @@ static uint32_t max_replicas(const psplit_partition_options *options) {
   return options->max_replicas > 1 ? options->max_replicas : 1;
 }
 
-static psplit_code fixed_order(psplit_i_automaton *m, const psplit_i_instance *instance,
-                               const psplit_partition_options *options, psplit_diag *diag) {
+static psplit_code fixed_order(psplit_i_automaton *m, const psplit_partition_options *options,
+                               psplit_diag *diag) {
   const uint32_t n_stages = m->n_stages, most = max_replicas(options);
   m->n_states = n_stages + 1;
   m->stage_type = PSPLIT_NEW(&m->arena, uint32_t, n_stages);
@@ -60,22 +60,26 @@ static psplit_code fixed_order(psplit_i_automaton *m, const psplit_i_instance *i
   m->move_off = PSPLIT_NEW(&m->arena, uint32_t, (size_t)m->n_states + 1);
   const size_t per_state = m->all_used ? most : (size_t)m->n_types * most;
   m->moves = PSPLIT_NEW(&m->arena, psplit_i_transition, per_state * m->n_states);
-  if (!m->stage_type || !m->used || !m->capacity || !m->taken || !m->move_off || !m->moves)
+  m->first_stage = PSPLIT_NEW(&m->arena, uint32_t, m->n_types);
+  if (!m->stage_type || !m->first_stage || !m->used || !m->capacity || !m->taken || !m->move_off ||
+      !m->moves)
     return psplit_i_nomem(diag);
   uint32_t s = 0, n_moves = 0;
-  for (uint32_t t = 0; t < instance->n_types; t++)
-    for (uint32_t k = 0; k < m->count[t]; k++) m->stage_type[s++] = t;
+  for (uint32_t t = 0; t < m->n_types; t++) {
+    m->first_stage[t] = s;
+    for (uint32_t k = 0; k < m->count[t]; k++, s++) {
+      m->stage_type[s] = t;
+      m->capacity[n_stages - s - 1] = m->capacity[n_stages - s] + 1 / m->ratio[t];
+    }
+  }
   for (uint32_t j = 0; j <= n_stages; j++) {
     m->used[j] = j;
-    for (s = 0; s < n_stages - j; s++) m->capacity[j] += 1 / m->ratio[m->stage_type[s]];
     if (j > 0) m->taken[j] = m->taken[j - 1] + 1 / m->ratio[m->stage_type[n_stages - j]];
     m->move_off[j] = n_moves;
     /* Dominance: of the free devices of a type the latest, since any other leaves a subset of what
      * it leaves for the stages in front. */
     for (uint32_t top = n_stages - j; top > 0;) {
-      const uint32_t type = m->stage_type[top - 1];
-      uint32_t first = top - 1;
-      while (first > 0 && m->stage_type[first - 1] == type) first--;
+      const uint32_t type = m->stage_type[top - 1], first = m->first_stage[type];
       for (uint32_t r = 1; r <= most && r <= top - first; r++)
         m->moves[n_moves++] = (psplit_i_transition){type, n_stages - (top - r), r, top - r};
       if (m->all_used) break;
@@ -176,8 +180,7 @@ psplit_code psplit_i_automaton_init(psplit_i_automaton *m, const psplit_i_instan
   if ((m->features & 1u << PSPLIT_I_FEATURE_NUMBERED_COPIES) && n_types_used == 1)
     m->any_order |= ((uint64_t)m->n_stages + 1) * (m->n_stages + 1) <= MAX_NUMBERED;
   PSPLIT_TRY(measure(m, instance, diag));
-  PSPLIT_TRY(m->any_order ? free_order(m, instance, options, diag)
-                          : fixed_order(m, instance, options, diag));
+  PSPLIT_TRY(m->any_order ? free_order(m, instance, options, diag) : fixed_order(m, options, diag));
 out:
   if (code != PSPLIT_OK) psplit_i_automaton_fini(m);
   return code;
@@ -219,9 +222,7 @@ bool psplit_i_automaton_leq(const psplit_i_automaton *m, uint32_t a, uint32_t b)
 
 bool psplit_i_automaton_has(const psplit_i_automaton *m, uint32_t state, uint32_t type) {
   if (m->any_order) return state / m->radix[type] % (m->count[type] + 1) < m->count[type];
-  for (uint32_t s = 0; s < m->n_stages - m->used[state]; s++)
-    if (m->stage_type[s] == type) return true;
-  return false;
+  return m->count[type] > 0 && m->first_stage[type] < m->n_stages - m->used[state];
 }
 
 bool psplit_i_automaton_pinned(const psplit_i_automaton *m, uint32_t state, uint32_t pin,

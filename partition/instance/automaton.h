@@ -20,11 +20,12 @@ typedef struct psplit_i_automaton {
   bool any_order;  /* a state is a vector of counts by type (mixed radix); else a number used */
   bool all_used;   /* every device takes a non-empty stage: only the last state is final */
   uint32_t *radix; /* [n_types] weight of type t's count in a state, when any_order */
-  uint32_t stage_radix; /* weight of the number of stages passed, used or not; 0: not counted */
-  uint32_t most_copies; /* of one stage */
-  uint32_t *count;      /* [n_types] */
-  uint32_t *used;       /* [n_states] devices used up */
-  uint32_t *stage_type; /* [n_stages] when the order is fixed */
+  uint32_t stage_radix;  /* weight of the number of stages passed, used or not; 0: not counted */
+  uint32_t most_copies;  /* of one stage */
+  uint32_t *count;       /* [n_types] */
+  uint32_t *used;        /* [n_states] devices used up */
+  uint32_t *stage_type;  /* [n_stages] when the order is fixed */
+  uint32_t *first_stage; /* [n_types] of the stages of a type, which stand together, likewise */
   /* Share of the reference weight (instance's omega) that the devices not yet used can take when
    * none may exceed 1; INF-like when unbounded. [n_states] */
   double *capacity;
@@ -48,7 +49,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_automaton_init(psplit_i_automaton *automato
                                                     psplit_diag *diag);
 void psplit_i_automaton_fini(psplit_i_automaton *automaton);
 
-/* Whether a device of the type is left. O(stages). */
+/* Whether a device of the type is left. */
 bool psplit_i_automaton_has(const psplit_i_automaton *automaton, uint32_t state, uint32_t type);
 
 /* Whether state a has used no more of any device than b. */

@@ -257,6 +257,32 @@ static void more_stages_than_nodes_leave_some_empty(void **state) {
   psplit_solution_destroy(s);
 }
 
+/* The most stages that there may be, for four nodes: what a stage without nodes costs is little. In
+ * the second problem memory, a pin and what is sent leave the bound to the exact program. */
+static void stages_without_nodes_cost_little(void **state) {
+  (void)state;
+  static const int64_t times[] = {1500, 400, 4100, 7000}, ns[] = {9000, 3100, 2400};
+  static const uint32_t producer[] = {0, 2, 0}, off[] = {0, 1, 2, 5}, consumer[] = {2, 3, 1, 2, 3},
+                        pin[] = {PSPLIT_NONE, PSPLIT_NONE, 0, PSPLIT_NONE};
+  const psplit_device most = {.count = 65535};
+  const psplit_problem apart = diamond(&most);
+  psplit_problem pinned = plain_problem(&most, 4, times, 3, producer, off, consumer, ns);
+  pinned.pin = pin;
+  for (int i = 0; i < 3; i++) {
+    psplit_partition_options o = defaults();
+    if (i == 1) o.chunks = 2;
+    o.n_threads = 1;
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    const clock_t start = clock();
+    const psplit_code code = psplit_partition_solve(i == 2 ? &pinned : &apart, &o, &diag, &s);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (code != PSPLIT_OK || !s->proved_optimal) fail_msg("case %d: %s", i, diag.message);
+    if (seconds > 6) fail_msg("case %d: %.1f s of CPU", i, seconds); /* 0.1; sanitizers: slow */
+    psplit_solution_destroy(s);
+  }
+}
+
 static void infeasible_says_what_would_do(void **state) {
   (void)state;
   static const uint64_t bytes[] = {60, 60, 60, 60};
@@ -480,6 +506,7 @@ int main(void) {
     cmocka_unit_test(impossible_numbers_are_refused),
     cmocka_unit_test(arrays_are_checked_before_they_are_read),
     cmocka_unit_test(more_stages_than_nodes_leave_some_empty),
+    cmocka_unit_test(stages_without_nodes_cost_little),
     cmocka_unit_test(infeasible_says_what_would_do),
     cmocka_unit_test(memory_that_hardly_fits_takes_no_longer_than_allowed),
     cmocka_unit_test(threads_never_change_the_answer),
