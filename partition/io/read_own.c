@@ -8,50 +8,50 @@ enum { MOST_LINK_TIMES = 1 << 26 }; /* of all tensors over all classes of links 
 
 typedef psplit_i_json_item item;
 
-/* Times in a list: whether one has a fraction, and their sum, of times per class the largest. */
-typedef struct times {
-  bool fraction;
-  double total;
-} times;
-
 static size_t length(const item *list) {
   return psplit_i_json_length(list, 0, PSPLIT_I_MOST_ELEMENTS);
 }
 
 static bool failed(const psplit_i_problem_reader *r) { return r->json->code != PSPLIT_OK; }
 
-static void add_time(item time, times *io_times) {
+/* Adds the largest of the times per class; whether one of them has a fraction. */
+static bool add_time(item time, psplit_i_times *times) {
   const bool list = psplit_i_json_is_array(time);
   const size_t n = list ? length(&time) : 1;
   double largest = 0;
+  bool fraction = false;
   for (size_t c = 0; c < n; c++) {
     const item one = list ? psplit_i_json_element(&time, c) : time;
-    io_times->fraction |= psplit_i_json_is_number(one) && !psplit_i_json_is_integer(one);
-    largest = fmax(largest, psplit_i_json_number_or(one, 0));
+    const double ns = psplit_i_json_number_or(one, 0);
+    fraction |= psplit_i_json_is_number(one) && !psplit_i_json_is_integer(one);
+    if (ns > 0) times->least = fmin(times->least, ns);
+    largest = fmax(largest, ns);
   }
-  io_times->total += largest;
+  psplit_i_times_add(times, largest);
+  return fraction;
 }
 
 /* Whole numbers stay what they are; otherwise times are scaled. */
 static void choose_scale(psplit_i_problem_reader *r, const item *nodes, const item *tensors) {
+  static const char *const KEYS[] = {"send_ns", "recv_ns", "link_ns"};
   const size_t n_nodes = length(nodes), n_tensors = length(tensors);
-  times all = {.total = 1};
+  psplit_i_times all = PSPLIT_I_NO_TIMES;
+  bool fraction = false;
   for (size_t v = 0; v < n_nodes; v++) {
     const item node = psplit_i_json_element(nodes, v);
-    add_time(psplit_i_json_find(&node, "time_ns"), &all);
+    fraction |= add_time(psplit_i_json_find(&node, "time_ns"), &all);
   }
   for (size_t e = 0; e < n_tensors; e++) {
     const item tensor = psplit_i_json_element(tensors, e);
-    add_time(psplit_i_json_find(&tensor, "send_ns"), &all);
-    add_time(psplit_i_json_find(&tensor, "recv_ns"), &all);
-    add_time(psplit_i_json_find(&tensor, "link_ns"), &all);
+    for (size_t k = 0; k < sizeof KEYS / sizeof *KEYS; k++)
+      fraction |= add_time(psplit_i_json_find(&tensor, KEYS[k]), &all);
   }
-  r->scale = all.fraction ? psplit_i_read_scale(all.total) : 1;
+  r->scale = fraction ? psplit_i_read_scale(&all) : 1;
   r->problem->ticks_per_unit = r->scale;
 }
 
 /* A number for all of n classes, or an array with one per class; null: cannot run there. */
-static void per_class(const psplit_i_problem_reader *r, item time, bool null_allowed, uint32_t n,
+static void per_class(psplit_i_problem_reader *r, item time, bool null_allowed, uint32_t n,
                       int64_t *out) {
   const bool list = psplit_i_json_is_array(time);
   if (list) (void)psplit_i_json_length(&time, n, n);
@@ -178,6 +178,7 @@ static void own_nodes(psplit_i_problem_reader *r, const item *nodes) {
   p->node_flags = flags;
   p->together = together;
   p->pin = pin;
+  psplit_i_read_exact(r, nodes);
 }
 
 /* Lists of ids of nodes, one for each element of an array: their members in `ids`, as indices;
@@ -208,7 +209,7 @@ static void read_list(const psplit_i_problem_reader *r, item list, size_t i, id_
 }
 
 /* What a tensor takes over each class of links. */
-static void read_link_times(const psplit_i_problem_reader *r, const item *tensor, uint32_t e,
+static void read_link_times(psplit_i_problem_reader *r, const item *tensor, uint32_t e,
                             int64_t *out) {
   const psplit_problem *p = r->problem;
   const item given = psplit_i_json_find(tensor, "link_ns");

@@ -72,14 +72,17 @@ static int64_t ticks_of(const psplit_i_problem_reader *r, double time) {
 }
 
 static void choose_scale(psplit_i_problem_reader *r, const item *nodes, const transfer *transfers) {
-  double total = 1;
+  psplit_i_times all = PSPLIT_I_NO_TIMES;
   for (uint32_t v = 0; v < r->n_nodes && r->json->code == PSPLIT_OK; v++) {
     const item node = psplit_i_json_element(nodes, v), ways = psplit_i_json_need(&node, "TMPCs"),
                way = first_way(&ways);
-    total += fmax(0, psplit_i_json_number_or(psplit_i_json_find(&way, "timePerSample"), 0));
+    psplit_i_times_add(&all, psplit_i_json_number_or(psplit_i_json_find(&way, "timePerSample"), 0));
   }
-  for (uint32_t e = 0; e < r->problem->n_nets; e++) total += transfers[e].send + transfers[e].recv;
-  r->problem->ticks_per_unit = r->scale = psplit_i_read_scale(total);
+  for (uint32_t e = 0; e < r->problem->n_nets; e++) {
+    psplit_i_times_add(&all, transfers[e].send);
+    psplit_i_times_add(&all, transfers[e].recv);
+  }
+  r->problem->ticks_per_unit = r->scale = psplit_i_read_scale(&all);
 }
 
 /* memoryUsageA is held once for each micro-batch in flight, memoryUsageB always. */
@@ -99,6 +102,7 @@ static void read_nodes(psplit_i_problem_reader *r, const item *nodes) {
   p->time_ns = time;
   p->activation_bytes = activation;
   p->weight_bytes = weight;
+  psplit_i_read_exact(r, nodes);
 }
 
 void psplit_i_read_piper(psplit_i_problem_reader *r, const item *root) {

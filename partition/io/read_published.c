@@ -49,6 +49,7 @@ static void published_nodes(psplit_i_problem_reader *r, const psplit_i_json_item
   p->weight_bytes = bytes;
   p->node_flags = flags;
   p->together = together;
+  psplit_i_read_exact(r, nodes);
 }
 
 /* Edges of one source are one net. Their costs should be equal; the largest counts. */
@@ -85,21 +86,21 @@ static void published_edges(psplit_i_problem_reader *r, const psplit_i_json_item
   p->net_send_ns = p->net_recv_ns = cost;
 }
 
-static double published_total(const psplit_i_json_item *nodes, const psplit_i_json_item *edges) {
+static psplit_i_times published_times(const psplit_i_json_item *nodes,
+                                      const psplit_i_json_item *edges) {
   const size_t n_nodes = psplit_i_json_length(nodes, 0, SIZE_MAX),
                n_edges = psplit_i_json_length(edges, 0, SIZE_MAX);
-  double total = 1;
+  psplit_i_times all = PSPLIT_I_NO_TIMES;
   for (size_t v = 0; v < n_nodes; v++) {
     const psplit_i_json_item node = psplit_i_json_element(nodes, v);
-    const double cpu = psplit_i_json_number_or(psplit_i_json_find(&node, "cpuLatency"), 0),
-                 fpga = psplit_i_json_number_or(psplit_i_json_find(&node, "fpgaLatency"), 0);
-    total += fmax(0, fmax(cpu, fpga));
+    psplit_i_times_add(&all, psplit_i_json_number_or(psplit_i_json_find(&node, "cpuLatency"), 0));
+    psplit_i_times_add(&all, psplit_i_json_number_or(psplit_i_json_find(&node, "fpgaLatency"), 0));
   }
   for (size_t k = 0; k < n_edges; k++) {
     const psplit_i_json_item item = psplit_i_json_element(edges, k);
-    total += 2 * fmax(0, psplit_i_json_number_or(psplit_i_json_find(&item, "cost"), 0));
+    psplit_i_times_add(&all, 2 * psplit_i_json_number_or(psplit_i_json_find(&item, "cost"), 0));
   }
-  return total;
+  return all;
 }
 
 void psplit_i_read_published(psplit_i_problem_reader *r, const psplit_i_json_item *root) {
@@ -107,7 +108,8 @@ void psplit_i_read_published(psplit_i_problem_reader *r, const psplit_i_json_ite
   const psplit_i_json_item nodes = psplit_i_json_need(root, "nodes"),
                            edges = psplit_i_json_need(root, "edges"),
                            memory = psplit_i_json_find(root, "maxSizePerFPGA");
-  p->ticks_per_unit = r->scale = psplit_i_read_scale(published_total(&nodes, &edges));
+  const psplit_i_times all = published_times(&nodes, &edges);
+  p->ticks_per_unit = r->scale = psplit_i_read_scale(&all);
   psplit_i_read_ids(r, &nodes);
   published_nodes(r, &nodes);
   published_edges(r, &edges);

@@ -66,6 +66,52 @@ static void published_format_is_read(void **state) {
   psplit_problem_destroy(p);
 }
 
+/* Times so short that 10^9 ticks per unit would make them 0 have more; noise beside ordinary times
+ * is as nothing; but where a huge time, meant as "never", leaves nothing of the others, a proof
+ * would be of another problem. */
+static void times_are_counted_exactly_or_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *times[2], *send; /* of two nodes, and of the tensor between them */
+    double least;                /* of the first node in ticks, 0: refused */
+  } cases[] = {
+    {{"2.5e-12", "1e-12"}, "1e-13", 1e3},
+    {{"2.5", "4"}, "1e-15", 2.5e9},
+    {{"2.5", "4"}, "1e6", 2.5e9},
+    {{"2.5", "4"}, "1e30", 0},
+    {{"14", "23"}, "1e18", 0},
+    {{"2.5e5", "1e10"}, "1.5", 2.5e9},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int format = 0; format < 3; format++) {
+      static const char *const forms[] = {
+        "{\"format\": \"psplit-problem\", \"devices\": [{\"count\": 2}], \"nodes\": ["
+        "{\"id\": 0, \"time_ns\": %s}, {\"id\": 1, \"time_ns\": %s}], \"tensors\": ["
+        "{\"producer\": 0, \"consumers\": [1], \"send_ns\": %s, \"recv_ns\": 0}]}",
+        "{\"maxFPGAs\": 2, \"maxCPUs\": 0, \"maxSizePerFPGA\": 9, \"nodes\": [{\"id\": 0,"
+        " \"supportedOnFpga\": 1, \"size\": 1, \"cpuLatency\": %s, \"fpgaLatency\": %s},"
+        "{\"id\": 1, \"supportedOnFpga\": 1, \"size\": 1, \"cpuLatency\": 0, \"fpgaLatency\": 0}],"
+        " \"edges\": [{\"sourceId\": 0, \"destId\": 1, \"cost\": %s}]}",
+        "{\"maxDevices\": 2, \"maxMemoryPerDevice\": 9, \"bandwidth\": 1e-300, \"nodes\": ["
+        "{\"id\": 0, \"TMPCs\": {\"1\": [{\"timePerSample\": %s, \"syncTimeFw\": {},"
+        " \"syncTimeBw\": {\"1\": 0}}]}}, {\"id\": 1, \"TMPCs\": {\"1\": ["
+        "{\"timePerSample\": %s, \"syncTimeFw\": {\"0\": 0}, \"syncTimeBw\": {}}]}}],"
+        " \"edges\": [{\"sourceId\": 0, \"destId\": 1, \"communicationCost\": %s}]}"};
+      /* Of Piper's format the bandwidth makes all that is sent huge. */
+      const bool refused = format == 2 || cases[i].least == 0;
+      char text[1024];
+      snprintf(text, sizeof text, forms[format], cases[i].times[0], cases[i].times[1],
+               format == 2 ? "1" : cases[i].send);
+      psplit_diag diag = {0};
+      psplit_problem *p = NULL;
+      const psplit_code code = psplit_problem_parse_json(text, strlen(text), "text", &diag, &p);
+      if (refused ? code != PSPLIT_INVALID || !strstr(diag.message, "times are lost")
+                  : code != PSPLIT_OK || (double)p->time_ns[0] < cases[i].least)
+        fail_msg("case %zu, format %d: %s %s", i, format, psplit_code_name(code), diag.message);
+      psplit_problem_destroy(p);
+    }
+}
+
 static void bad_files_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -158,6 +204,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(own_format_is_read),
     cmocka_unit_test(published_format_is_read),
+    cmocka_unit_test(times_are_counted_exactly_or_refused),
     cmocka_unit_test(bad_files_are_refused),
   };
   const struct CMUnitTest published[] = {cmocka_unit_test(published_problems_are_solved)};
