@@ -378,6 +378,29 @@ export function command(name: string): string;
 export function run(name: string, args: string[]): void;
 /** Splits a model; options are those of the command, such as "-k", "4". */
 export function split(model: string, directory: string, ...options: string[]): Promise<Manifest>;
+/** The manifest that a split with these options would have; nothing is written. */
+export function plan(model: string, ...options: string[]): Promise<Manifest>;
+/** A number of stages; of one that no split has, infeasible tells why and the rest is missing. */
+export interface Compared {
+  n_stages: number;
+  infeasible?: string;
+  /** the bottleneck, or the latency */
+  value_ns?: number;
+  lower_bound_ns?: number;
+  gap_frac?: number;
+  proved_optimal?: boolean;
+  /** among which plans; absent where nothing is proved */
+  proof_scope?: string;
+  /** over the best single device; null: only a run can tell */
+  speed_up?: number | null;
+  /** of the stage that needs most */
+  memory_bytes?: number;
+  transfer_bytes?: number;
+  transfer_bytes_known?: boolean;
+  bubble_frac?: number;
+}
+/** What each number of stages from least to most would give. */
+export function compare(model: string, least: number, most: number, ...options: string[]): Promise<Array<Compared>>;
 /** Proves that a split is the model; rejects where it is not. */
 export function verify(directory: string, model: string, ...options: string[]): Promise<void>;
 /** Reads the manifest of a split directory. */

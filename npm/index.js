@@ -48,13 +48,24 @@ function readManifest(directory) {
 
 /** Splits a model; options are those of the command. */
 async function split(model, directory, ...options) {
+  if (options.includes("--plan-only"))
+    throw new Error("with --plan-only there is no directory: plan(model, ...options) tells what it would hold");
   await call("onnx-pipeline-split", [model, "-o", directory, "--quiet", ...options]);
   return readManifest(directory);
 }
+
+const told = async (...args) =>
+  JSON.parse((await call("onnx-pipeline-split", [...args, "--plan-only", "--json", "--quiet"])).stdout);
+
+/** The manifest that a split with these options would have. */
+const plan = (model, ...options) => told(model, ...options);
+
+/** What each number of stages would give. */
+const compare = (model, least, most, ...options) => told(model, "-k", `${least}..${most}`, ...options);
 
 /** Proves that a split is the model; throws where it is not. */
 async function verify(directory, model, ...options) {
   await call("onnx-pipeline-verify", [directory, "--model", model, "--quiet", ...options]);
 }
 
-module.exports = { command, run, split, verify, readManifest };
+module.exports = { command, run, split, plan, compare, verify, readManifest };
