@@ -31,33 +31,7 @@ psplit_code psplit_i_payload_fetch(const psplit_model *model, const psplit_i_pay
   return PSPLIT_OK;
 }
 
-/* Compares [start, start + n) of a pair. */
-static psplit_code compare_piece(const psplit_model *whole, const psplit_model *part,
-                                 uint32_t stage, const psplit_i_pair *pair, uint64_t start,
-                                 uint64_t n, const volatile int *cancel, uint8_t *buffers,
-                                 psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  for (uint64_t at = start; at < start + n;) {
-    const uint64_t left = start + n - at;
-    const size_t step = left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES;
-    const uint8_t *a, *b;
-    PSPLIT_TRY(psplit_i_go_on(cancel, diag));
-    PSPLIT_TRY(psplit_i_payload_fetch(whole, &pair->whole, at, step, buffers, &a, diag));
-    PSPLIT_TRY(
-      psplit_i_payload_fetch(part, &pair->part, at, step, buffers + BUFFER_BYTES, &b, diag));
-    if (memcmp(a, b, step) != 0) {
-      size_t byte = 0;
-      while (a[byte] == b[byte]) byte++;
-      return psplit_i_fail(diag, PSPLIT_MISMATCH,
-                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64, stage,
-                           pair->name, at + byte);
-    }
-    at += step;
-  }
-out:
-  return code;
-}
-
+/* Bytes [start, start + n) of a pair. */
 typedef struct piece {
   size_t pair;
   uint64_t start, n;
@@ -76,6 +50,33 @@ typedef struct comparison {
   psplit_diag first_diag;
 } comparison;
 
+/* buffers[2 * BUFFER_BYTES]: scratch. */
+static psplit_code compare_piece(const comparison *all, const piece *each, uint8_t *buffers,
+                                 psplit_diag *diag) {
+  const psplit_i_pair *pair = &all->pairs->items[each->pair];
+  const uint64_t end = each->start + each->n;
+  psplit_code code = PSPLIT_OK;
+  for (uint64_t at = each->start; at < end;) {
+    const uint64_t left = end - at;
+    const size_t step = left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES;
+    const uint8_t *a, *b;
+    PSPLIT_TRY(psplit_i_go_on(all->cancel, diag));
+    PSPLIT_TRY(psplit_i_payload_fetch(all->whole, &pair->whole, at, step, buffers, &a, diag));
+    PSPLIT_TRY(
+      psplit_i_payload_fetch(all->part, &pair->part, at, step, buffers + BUFFER_BYTES, &b, diag));
+    if (memcmp(a, b, step) != 0) {
+      size_t byte = 0;
+      while (a[byte] == b[byte]) byte++;
+      return psplit_i_fail(diag, PSPLIT_MISMATCH,
+                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64,
+                           all->stage, pair->name, at + byte);
+    }
+    at += step;
+  }
+out:
+  return code;
+}
+
 static void compare_one(void *with, size_t i, int thread) {
   comparison *all = with;
   psplit_diag here = {0};
@@ -87,9 +88,7 @@ static void compare_one(void *with, size_t i, int thread) {
   if (!*buffers) *buffers = malloc((size_t)2 * BUFFER_BYTES);
   const piece *each = &all->pieces[i];
   const psplit_code code =
-    *buffers ? compare_piece(all->whole, all->part, all->stage, &all->pairs->items[each->pair],
-                             each->start, each->n, all->cancel, *buffers, &here)
-             : psplit_i_nomem(&here);
+    *buffers ? compare_piece(all, each, *buffers, &here) : psplit_i_nomem(&here);
   psplit_i_activity_add(all->activity, each->n);
   if (code == PSPLIT_OK) return;
   pthread_mutex_lock(&all->lock);

@@ -29,7 +29,7 @@ typedef struct new_net {
 /* Scratch of one net. */
 typedef struct groups {
   uint32_t n;       /* of the consumers; pins that are in none have NONE */
-  uint32_t *of_pin; /* [n_pins]; the producer's: NONE */
+  uint32_t *of_pin; /* [n_pins]; the producer's: 0, or NONE where no consumer is with it */
   uint32_t *length, *next, *inside;
 } groups;
 
@@ -73,6 +73,10 @@ static int64_t between(separation *x, uint32_t a, uint32_t b, uint32_t *inside, 
   return sum;
 }
 
+static bool hold_both(const uint64_t *behind, const uint64_t *before, uint32_t cluster) {
+  return psplit_i_holds(behind, cluster) && psplit_i_holds(before, cluster);
+}
+
 /* What inside[n], clusters between a and b, would communicate as a stage; more than `enough` may be
  * cut short. */
 static int64_t communicates(separation *x, uint32_t a, uint32_t b, const uint32_t *inside,
@@ -90,13 +94,11 @@ static int64_t communicates(separation *x, uint32_t a, uint32_t b, const uint32_
       uint32_t at = 0;
       n_seen++;
       if (now->inc[l] & 1) { /* sent if some consumer is not inside */
-        for (at = 1;
-             at < n_pins && psplit_i_holds(behind, pins[at]) && psplit_i_holds(before, pins[at]);)
-          at++;
+        for (at = 1; at < n_pins && hold_both(behind, before, pins[at]);) at++;
         if (at < n_pins) sum += x->send[e];
-      } else if (!psplit_i_holds(behind, pins[0]) || !psplit_i_holds(before, pins[0])) {
+      } else if (!hold_both(behind, before, pins[0])) {
         /* received, counted at the first consumer inside */
-        for (at = 1; !psplit_i_holds(behind, pins[at]) || !psplit_i_holds(before, pins[at]);) at++;
+        for (at = 1; !hold_both(behind, before, pins[at]);) at++;
         if (pins[at] == inside[k]) sum += x->recv[e];
       }
       n_seen += at / 4;
@@ -105,18 +107,22 @@ static int64_t communicates(separation *x, uint32_t a, uint32_t b, const uint32_
   return sum;
 }
 
+static bool fail(separation *x) {
+  x->failed = true;
+  return false;
+}
+
 /* Whether every set with all of inside[n] takes more than the limit, by minimum cut. */
 static bool cut_is_above(separation *x, const uint32_t *inside, uint32_t n) {
   int64_t value = 0;
-  if (!psplit_i_flow_copy(&x->flow, &x->whole)) return x->failed = true, false;
+  if (!psplit_i_flow_copy(&x->flow, &x->whole)) return fail(x);
   psplit_i_spend(x->budget, x->flow.arcs.n / 2);
   const uint32_t source = psplit_i_flow_node(&x->flow);
-  if (source == PSPLIT_NONE) return x->failed = true, false;
+  if (source == PSPLIT_NONE) return fail(x);
   for (uint32_t k = 0; k < n; k++)
-    if (!psplit_i_flow_arc_add(&x->flow, source, inside[k], PSPLIT_I_INF))
-      return x->failed = true, false;
+    if (!psplit_i_flow_arc_add(&x->flow, source, inside[k], PSPLIT_I_INF)) return fail(x);
   if (!psplit_i_flow_run(&x->flow, source, x->instance->n, x->limit + 1, x->budget, &value))
-    return x->failed = true, false;
+    return fail(x);
   return value > x->limit;
 }
 
@@ -207,43 +213,48 @@ static void add_time(separation *x, uint32_t cluster, const int64_t *cost, uint3
   }
 }
 
-/* The net from `producer` to pins[n] with of_pin == group (NONE: all but the producer). */
-static void add_net(separation *x, uint32_t e, uint32_t producer, const uint32_t *pins,
-                    const uint32_t *of_pin, uint32_t n, uint32_t group, bool sends, bool receives) {
+/* A net, with its pins in the order of ids. */
+typedef struct pinned_net {
+  uint32_t e, producer, n;
+  const uint32_t *pins; /* [n] */
+} pinned_net;
+
+/* A net from the producer to the pins of a group, or of `g` NULL to all. */
+static void add_net(separation *x, const pinned_net *net, const groups *g, uint32_t group,
+                    bool sends, bool receives) {
   const uint32_t at = (uint32_t)x->pins.n;
-  bool ok = psplit_i_vec_push(&x->pins, producer);
-  for (uint32_t k = 0; k < n && ok; k++)
-    if (pins[k] != producer && (group == PSPLIT_NONE || of_pin[k] == group))
-      ok = psplit_i_vec_push(&x->pins, pins[k]);
-  const new_net net = {at, (uint32_t)x->pins.n - at, e, sends, receives};
-  if (net.n_pins < 2) {
+  bool ok = psplit_i_vec_push(&x->pins, net->producer);
+  for (uint32_t k = 0; k < net->n && ok; k++)
+    if (net->pins[k] != net->producer && (!g || g->of_pin[k] == group))
+      ok = psplit_i_vec_push(&x->pins, net->pins[k]);
+  const new_net added = {at, (uint32_t)x->pins.n - at, net->e, sends, receives};
+  if (added.n_pins < 2) {
     x->pins.n = at;
     return;
   }
-  if (!ok || !psplit_i_vec_push(&x->nets, net)) x->failed = true;
+  if (!ok || !psplit_i_vec_push(&x->nets, added)) x->failed = true;
 }
 
 /* Group `group` is apart from the producer, or not; *io_sent: the producer has paid already, and
  * pays once. */
-static void add_group(separation *x, uint32_t e, uint32_t producer, const uint32_t *pins,
-                      uint32_t n, const groups *g, uint32_t group, uint32_t *inside,
+static void add_group(separation *x, const pinned_net *net, const groups *g, uint32_t group,
                       bool *io_sent) {
   const psplit_i_instance *instance = x->instance;
   const bool send_again = instance->p2p || !*io_sent;
   bool forced = true;
   uint32_t n_members = 0, first = PSPLIT_NONE;
-  for (uint32_t k = 0; k < n && forced; k++) {
+  for (uint32_t k = 0; k < net->n && forced; k++) {
     if (g->of_pin[k] != group) continue;
-    forced = apart(x, producer, pins[k], inside);
-    if (n_members++ == 0) first = pins[k];
+    forced = apart(x, net->producer, net->pins[k], g->inside);
+    if (n_members++ == 0) first = net->pins[k];
   }
   if (!forced) {
-    add_net(x, e, producer, pins, g->of_pin, n, group, instance->p2p, true);
+    add_net(x, net, g, group, instance->p2p, true);
     return;
   }
-  if (send_again) add_time(x, producer, instance->send, e);
+  if (send_again) add_time(x, net->producer, instance->send, net->e);
   *io_sent = true;
-  add_time(x, first, instance->recv, e);
+  add_time(x, first, instance->recv, net->e);
 }
 
 /* True: the net has fallen apart. */
@@ -252,25 +263,25 @@ static bool separate_net(separation *x, uint32_t e) {
   groups *g = &x->groups;
   const psplit_i_instance *instance = x->instance;
   const uint32_t first = instance->net_off[e], n = instance->net_off[e + 1] - first;
-  const uint32_t producer = instance->net_pin[first];
+  const pinned_net net = {e, instance->net_pin[first], n, pins};
   bool home = false, sent = false;
   if (n > MOST_PINS || psplit_i_expired(x->budget)) {
-    add_net(x, e, producer, instance->net_pin + first, NULL, n, PSPLIT_NONE, true, true);
+    const pinned_net as_it_is = {e, net.producer, n, instance->net_pin + first};
+    add_net(x, &as_it_is, NULL, 0, true, true);
     return false;
   }
   memcpy(pins, instance->net_pin + first, n * sizeof *pins);
   psplit_i_sort_distinct(pins, n);
   psplit_i_spend(x->budget, (uint64_t)n * n / 4 + n);
-  group_pins(x, pins, n, producer, g, &home);
+  group_pins(x, pins, n, net.producer, g, &home);
   if (g->n < 2 || (g->n == 2 && !home)) { /* one group: its net may have fewer pins */
-    add_net(x, e, producer, pins, NULL, n, PSPLIT_NONE, true, true);
+    add_net(x, &net, NULL, 0, true, true);
     return false;
   }
-  for (uint32_t group = 1; group < g->n; group++)
-    add_group(x, e, producer, pins, n, g, group, g->inside, &sent);
-  if (home) add_net(x, e, producer, pins, g->of_pin, n, 0, instance->p2p, true);
+  for (uint32_t group = 1; group < g->n; group++) add_group(x, &net, g, group, &sent);
+  if (home) add_net(x, &net, g, 0, instance->p2p, true);
   /* Shared: who sends pays once, whoever receives. */
-  if (!instance->p2p && !sent) add_net(x, e, producer, pins, NULL, n, PSPLIT_NONE, true, false);
+  if (!instance->p2p && !sent) add_net(x, &net, NULL, 0, true, false);
   return true;
 }
 

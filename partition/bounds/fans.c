@@ -79,7 +79,10 @@ static bool holds_by(fan *f, int64_t ratio, int64_t multiplier, uint32_t end) {
   /* What S does not hold is paid where time counts against it. */
   for (uint32_t i = f->first + 1; i < f->last && ok && per_time < 0; i++)
     ok = psplit_i_flow_arc_add(&f->flow, source, f->local[i], -per_time * f->omega[i]);
-  if (!ok) return f->failed = true, false;
+  if (!ok) {
+    f->failed = true;
+    return false;
+  }
   const int64_t paid = per_time < 0 ? -per_time * f->total : 0;
   return flow_is(f, source,
                  paid + (end == PSPLIT_NONE ? 0 : multiplier * (f->limit - f->omega[end])));

@@ -27,7 +27,10 @@
 #include "reductions.h"
 #include "union_find.h"
 
-enum { ROUND_OPS = 12 }; /* for a node or a pin */
+enum {
+  MOST_ROUNDS = 64,
+  ROUND_OPS = 12 /* for a node or a pin */
+};
 
 typedef struct reduction {
   const psplit_i_instance *instance;
@@ -323,15 +326,26 @@ static void carry(const reduction *k, uint32_t *stage) {
   }
 }
 
-static psplit_code reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                          int64_t limit, bool keep_first, uint32_t *parent, uint32_t *stage,
-                          psplit_i_merge_log *log, psplit_i_budget *budget, psplit_diag *diag) {
+/* What is asked; reductions.h says what each is. */
+typedef struct reduction_request {
+  const psplit_i_automaton *automaton;
+  int64_t limit;
+  bool keep_first;
+  uint32_t *stage;         /* may be NULL */
+  psplit_i_merge_log *log; /* may be NULL */
+} reduction_request;
+
+static psplit_code reduce(psplit_i_instance *instance, const reduction_request *request,
+                          uint32_t *parent, psplit_i_budget *budget, psplit_diag *diag) {
   const psplit_problem *problem = instance->problem;
-  const bool use_m = psplit_i_takes(PSPLIT_I_RULE_M, automaton->features);
-  for (uint32_t round = 0; round < 64; round++) {
+  psplit_i_merge_log *log = request->log;
+  const bool use_m = psplit_i_takes(PSPLIT_I_RULE_M, request->automaton->features);
+  for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
     if (round > 0 && psplit_i_expired(budget)) break;
-    reduction k = {
-      .instance = instance, .automaton = automaton, .keep_first = keep_first, .log = log};
+    reduction k = {.instance = instance,
+                   .automaton = request->automaton,
+                   .keep_first = request->keep_first,
+                   .log = log};
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, instance->n);
     k.first_node = PSPLIT_NEW(&k.arena, uint32_t, instance->n);
@@ -344,9 +358,10 @@ static psplit_code reduce(psplit_i_instance *instance, const psplit_i_automaton 
       k.symmetric = is_symmetric(instance);
       k.memory_binds = may_bind(instance);
       /* automaton->omega belongs to the instance it was made for: the limit rule needs that one. */
-      if (round == 0 && limit < PSPLIT_I_INF) code = apply_limit(&k, limit, parent, budget, &any);
+      if (round == 0 && request->limit < PSPLIT_I_INF)
+        code = apply_limit(&k, request->limit, parent, budget, &any);
       if (!any) any = use_m && apply_rule_m(&k, parent);
-      if (stage) carry(&k, stage);
+      if (request->stage) carry(&k, request->stage);
     }
     psplit_i_arena_fini(&k.arena);
     if (code != PSPLIT_OK) return psplit_i_nomem(diag);
@@ -367,18 +382,22 @@ static psplit_code reduce(psplit_i_instance *instance, const psplit_i_automaton 
 psplit_code psplit_i_reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
                             int64_t limit, uint32_t *parent, psplit_i_budget *budget,
                             psplit_diag *diag) {
-  return reduce(instance, automaton, limit, false, parent, NULL, NULL, budget, diag);
+  const reduction_request request = {.automaton = automaton, .limit = limit};
+  return reduce(instance, &request, parent, budget, diag);
 }
 
 psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
                                      const psplit_i_automaton *automaton, int64_t limit,
                                      bool keep_first, uint32_t *parent, uint32_t *stage,
                                      psplit_i_budget *budget, psplit_diag *diag) {
-  return reduce(instance, automaton, limit, keep_first, parent, stage, NULL, budget, diag);
+  const reduction_request request = {
+    .automaton = automaton, .limit = limit, .keep_first = keep_first, .stage = stage};
+  return reduce(instance, &request, parent, budget, diag);
 }
 
 psplit_code psplit_i_reduce_logged(psplit_i_instance *instance, const psplit_i_automaton *automaton,
                                    int64_t limit, uint32_t *parent, psplit_i_merge_log *log,
                                    psplit_i_budget *budget, psplit_diag *diag) {
-  return reduce(instance, automaton, limit, false, parent, NULL, log, budget, diag);
+  const reduction_request request = {.automaton = automaton, .limit = limit, .log = log};
+  return reduce(instance, &request, parent, budget, diag);
 }

@@ -239,11 +239,16 @@ static void run_one(void *with, size_t i, int thread) {
   run_chain(&all->chains[i], all->n_steps);
 }
 
-/* Among the clusters of stages first .. last. */
+/* What one set of chains is to do: n_steps each, among the clusters of stages first .. last. */
+typedef struct chains_order {
+  chain_set set;
+  uint64_t salt, n_steps;
+  uint32_t first, last;
+} chains_order;
+
 static psplit_code anneal_among(const psplit_i_instance *instance,
                                 const psplit_i_automaton *automaton,
-                                const psplit_i_solver_request *request, uint64_t salt,
-                                uint64_t n_steps, uint32_t first, uint32_t last, chain_set set,
+                                const psplit_i_solver_request *request, const chains_order *order,
                                 bool *out_low_won, psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
   psplit_i_budget budgets[N_CHAINS];
@@ -251,22 +256,22 @@ static psplit_code anneal_among(const psplit_i_instance *instance,
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
-    chains[i].first = first;
-    chains[i].last = last;
+    chains[i].first = order->first;
+    chains[i].last = order->last;
     chains[i].automaton = automaton;
     chains[i].budget = &budgets[i];
     chains[i].energy.of_sixths = true;
-    chains[i].high = set == HIGH;
-    chains[i].power = POWERS[set][i];
+    chains[i].high = order->set == HIGH;
+    chains[i].power = POWERS[order->set][i];
     chains[i].energy.n_squares = chains[i].power.n_squares;
     PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
-                          (request->options->seed + salt) * N_CHAINS + i));
+                          (request->options->seed + order->salt) * N_CHAINS + i));
   }
-  boundary_chains all = {chains, n_steps};
+  boundary_chains all = {chains, order->n_steps};
   if (chains[0].n_inside > 0) psplit_i_anneal_chains(request, budgets, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].energy.best < assignment->value) {
-      if (out_low_won) *out_low_won = set == LOW && i < N_LOW;
+      if (out_low_won) *out_low_won = order->set == LOW && i < N_LOW;
       assignment->value = chains[i].energy.best;
       memcpy(assignment->stage, chains[i].best_stage, instance->n * sizeof *assignment->stage);
     }
@@ -289,8 +294,9 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        psplit_i_assignment *assignment) {
   if (out_low_won) *out_low_won = false;
   if (!suits(instance, automaton)) return PSPLIT_LIMIT;
-  return anneal_among(instance, automaton, request, salt, n_steps, 0, instance->n_stages - 1,
-                      high ? HIGH : LOW, out_low_won, assignment);
+  const chains_order order = {
+    .set = high ? HIGH : LOW, .salt = salt, .n_steps = n_steps, .last = instance->n_stages - 1};
+  return anneal_among(instance, automaton, request, &order, out_low_won, assignment);
 }
 
 psplit_code psplit_i_anneal_melted(const psplit_i_instance *instance,
@@ -298,8 +304,10 @@ psplit_code psplit_i_anneal_melted(const psplit_i_instance *instance,
                                    const psplit_i_solver_request *request,
                                    psplit_i_assignment *assignment) {
   if (!suits(instance, automaton)) return PSPLIT_LIMIT;
-  return anneal_among(instance, automaton, request, 0, (uint64_t)STEPS_PER_ITEM * instance->n, 0,
-                      instance->n_stages - 1, MELTED, NULL, assignment);
+  const chains_order order = {.set = MELTED,
+                              .n_steps = (uint64_t)STEPS_PER_ITEM * instance->n,
+                              .last = instance->n_stages - 1};
+  return anneal_among(instance, automaton, request, &order, NULL, assignment);
 }
 
 static psplit_code find_slowest(const psplit_i_instance *instance,
@@ -335,8 +343,12 @@ psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
       idle++;
       continue;
     }
-    PSPLIT_TRY(anneal_among(instance, automaton, request, psplit_i_splitmix64(salt, k), n_steps,
-                            first, first + WIDTH - 1, high ? HIGH : LOW, NULL, assignment));
+    const chains_order order = {.set = high ? HIGH : LOW,
+                                .salt = psplit_i_splitmix64(salt, k),
+                                .n_steps = n_steps,
+                                .first = first,
+                                .last = first + WIDTH - 1};
+    PSPLIT_TRY(anneal_among(instance, automaton, request, &order, NULL, assignment));
     idle = assignment->value < before ? 0 : idle + 1;
     last = idle ? first : PSPLIT_NONE;
   }
