@@ -341,10 +341,26 @@ static psplit_code in_use(const char *what, psplit_diag *diag) {
                              what);
 }
 
+/* Whether what crosses has types that ONNX Runtime has no Identity for, on CPUs: those that came
+ * last, of four bits and less, and float8e8m0. CastLike (x, x) is the same by definition, and runs
+ * for them as for all but strings and complex numbers. */
+static bool needs_cast_like(const psplit_i_split *split) {
+  bool needed = false;
+  for (size_t t = 0; t < split->plan->n_transfers; t++) {
+    const int32_t elem = split->types[t].elem;
+    needed |= elem >= ONNX__TENSOR_PROTO__DATA_TYPE__UINT4;
+    if (elem == ONNX__TENSOR_PROTO__DATA_TYPE__STRING ||
+        elem == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64 ||
+        elem == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128)
+      return false;
+  }
+  return needed;
+}
+
 static psplit_code add_function(const psplit_i_split *split, const char *name,
                                 psplit_i_arena *arena, psplit_diag *diag, psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
-  char *in = psplit_i_proto_text("x"), *result = psplit_i_proto_text("y");
+  char *in = psplit_i_proto_text("x"), *result = psplit_i_proto_text("y"), *twice[] = {in, in};
   char *attributes[] = {psplit_i_proto_text("tag"), psplit_i_proto_text("peer"),
                         psplit_i_proto_text("tensor"), psplit_i_proto_text("dtype"),
                         psplit_i_proto_text("shape")};
@@ -358,8 +374,12 @@ static psplit_code add_function(const psplit_i_split *split, const char *name,
   Onnx__NodeProto *nodes = &identity;
   identity.op_type = psplit_i_proto_text("Identity");
   identity.n_input = identity.n_output = 1;
-  identity.input = &in;
+  identity.input = twice;
   identity.output = &result;
+  if (needs_cast_like(split)) {
+    identity.op_type = psplit_i_proto_text("CastLike");
+    identity.n_input = 2;
+  }
   Onnx__FunctionProto function = ONNX__FUNCTION_PROTO__INIT;
   function.name = psplit_i_proto_text(name);
   function.domain = psplit_i_proto_text(PSPLIT_I_BOUNDARY_DOMAIN);

@@ -134,6 +134,15 @@ static bool is_standard(const char *domain) {
   return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
+/* Identity (x), or CastLike (x, x), which takes its input for the type that it already has. */
+static bool hands_on(const Onnx__NodeProto *node, const char *x) {
+  const size_t n = node->n_input;
+  if (!node->op_type || (n != 1 && n != 2) || node->n_output != 1 || node->n_attribute ||
+      strcmp(node->op_type, n == 1 ? "Identity" : "CastLike") != 0)
+    return false;
+  return strcmp(node->input[0], x) == 0 && strcmp(node->input[n - 1], x) == 0;
+}
+
 bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index) {
   const Onnx__FunctionProto *function = stage->proto->functions[index];
   if (!function->domain || strcmp(function->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0 ||
@@ -142,10 +151,8 @@ bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index) {
   if (strcmp(function->name, "Send") != 0 && strcmp(function->name, "Recv") != 0) return false;
   if (function->overload && *function->overload) return false;
   const Onnx__NodeProto *node = function->n_node == 1 ? function->node[0] : NULL;
-  if (!node || !node->op_type || strcmp(node->op_type, "Identity") != 0 ||
-      !is_standard(node->domain) || (node->overload && *node->overload) || node->n_attribute ||
-      node->n_input != 1 || node->n_output != 1 || function->n_input != 1 ||
-      function->n_output != 1 || strcmp(node->input[0], function->input[0]) != 0 ||
+  if (!node || !is_standard(node->domain) || (node->overload && *node->overload) ||
+      function->n_input != 1 || function->n_output != 1 || !hands_on(node, function->input[0]) ||
       strcmp(node->output[0], function->output[0]) != 0)
     return false;
   /* The standard operator, and no function of the model that took its name. */

@@ -240,6 +240,15 @@ export const fixtures = {
     ranBy: 'narrow_floats-run', // which is no skipped check here
   },
 
+  nibbles: {
+    why: 'tensors of four bits, and of exponents alone, cross: ONNX Runtime has no Identity for them',
+    unrunnable: 'the Node binding cannot pass such tensors from stage to stage',
+    ranBy: 'nibbles-run',
+    pins: ['n_[aq]=0', 'n_[du]=1', 'n_[fe]=2', 'n_y=3'],
+    stages: [4],
+    dtypes: ['int4', 'uint4', 'float8e8m0'],
+  },
+
   sparse: {
     why: 'a sparse initializer',
   },
