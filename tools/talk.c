@@ -98,9 +98,11 @@ bool cli_talk_log(const char *program, const char *file) {
   }
   talk.log_is_new = !follows && access(path, F_OK) != 0;
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-  if (fd < 0 && (errno == EINVAL || errno == ENXIO || errno == EACCES))
+  int reason = errno;
+  if (fd < 0 && (errno == EINVAL || errno == ENXIO || errno == EACCES)) {
     fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* that cannot be read */
-  const int reason = errno;
+    if (errno != ENOENT) reason = errno; /* else there is none, and the first call told why */
+  }
   char safe[512];
   cli_printable(path, safe, sizeof safe);
   if (fd >= 0 && !may_replace(fd)) {
@@ -110,6 +112,7 @@ bool cli_talk_log(const char *program, const char *file) {
     return false;
   }
   if (fd >= 0 && ftruncate(fd, 0) != 0 && errno != EINVAL) {
+    reason = errno;
     close(fd);
     fd = -1;
   }

@@ -150,6 +150,9 @@ def main(argv):
             tap.ok(done.returncode == FILE and "that is no log" in done.stderr and file.read() == before,
                    "a log replaces nothing but a log", done.stderr)
         done = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "no/such/log")
+        apart = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "/sys/no-log")
+        tap.ok(apart.returncode == FILE and "/sys/no-log: cannot be written: Permission denied" in apart.stderr,
+               "why a log cannot be made", apart.stderr)
         tap.ok(done.returncode == FILE and "--log no/such/log: cannot be written" in done.stderr,
                "a log that cannot be written", done.stderr)
     finally:
