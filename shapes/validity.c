@@ -170,7 +170,7 @@ void psplit_i_fault_node(psplit_i_site *at) {
   else if (node->function != PSPLIT_NONE)
     return;
   else if (!*node->domain && node->opset > NEWEST_OPSET)
-    node_fault(at, fault, "operator set %lld is none of ONNX, whose newest is %d",
+    node_fault(at, fault, "operator set %lld is newer than all that are known here, up to %d",
                (long long)node->opset, NEWEST_OPSET);
   else if (node->opset == 0 && needs_import(node->domain))
     node_fault(at, fault, "no operator set is imported for %s%s%s", *node->domain ? "\"" : "",
