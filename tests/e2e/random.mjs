@@ -27,6 +27,8 @@ process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 const command = (name) => join(dirname(tool), `onnx-pipeline-${name}`);
 const ran = (name, args) => spawnSync(command(name), args, { encoding: 'utf8', timeout: 600000, maxBuffer: 1 << 28 });
 
+const RUNTIME_BYTES = 880 << 10; // what a session takes of a device that keeps copies, before anything else
+
 function drawDevices(draw, n) {
   const alike = draw.chance(0.3);
   const devices = Array.from({ length: n }, (_, i) => ({
@@ -75,7 +77,7 @@ function drawOptions(draw, nodes, devices) {
     }
   }
   if (kind === 'blocks') problem.push(...draw.pick([['--keep-blocks'], ['--keep-together', `n_${draw.below(9)}_*`]]));
-  if (kind === 'memory') problem.push('--max-bytes-per-stage', `${draw.from(2000, 100000)}`);
+  if (kind === 'memory') problem.push('--max-bytes-per-stage', `${RUNTIME_BYTES + draw.from(2000, 100000)}`);
   if (draw.chance(0.3)) how.push('--slack', draw.pick(['0', '20']));
   if (draw.chance(0.15)) how.push('--time-limit', draw.pick(['0', '0.001', '0.05']));
   if (draw.chance(0.2)) how.push('--seed', `${draw.below(9)}`);

@@ -59,6 +59,7 @@ class Model {
     this.n_bodies = 0;
     this.style = this.draw.pick(['plain', 'plain', 'odd', 'clashing']);
     this.unnamed = this.draw.chance(0.15);
+    this.opset = this.draw.pick([17, 17, 21]);
     this.twice = this.draw.chance(0.05); // two nodes with one name: ONNX allows it, ONNX Runtime does not
     this.repeat_in_bodies = this.draw.chance(0.5); // bodies have names of other bodies
   }
@@ -274,7 +275,8 @@ const steps = {
     const axis = g.draw.pick(x.shape.flatMap((n, i) => (n % 2 === 0 ? [i] : [])));
     const half = { type: 'float', shape: x.shape.map((n, i) => (i === axis ? n / 2 : n)) };
     const sizes = g.draw.chance(0.4) ? [g.constant('int64', [2], `${x.shape[axis] / 2}, ${x.shape[axis] / 2}`)] : [];
-    g.node('Split', [x, ...sizes], [{ ...half }, { ...half }], `axis = ${axis}`);
+    const parts = g.model.opset >= 18 && !sizes.length ? ', num_outputs = 2' : '';
+    g.node('Split', [x, ...sizes], [{ ...half }, { ...half }], `axis = ${axis}${parts}`);
   },
   slice: (g) => {
     const x = g.float((each) => each.shape.length >= 1 && each.shape.at(-1) >= 4);
@@ -314,7 +316,9 @@ const steps = {
     const axis = axisOf(g.draw, x.shape);
     const keep = g.draw.chance(0.5);
     const shape = keep ? x.shape.map((n, i) => (i === axis ? 1 : n)) : x.shape.filter((_, i) => i !== axis);
-    g.node(g.draw.pick(['ReduceMean', 'ReduceMax']), [x], [{ type: 'float', shape }], `axes = [${axis}], keepdims = ${keep ? 1 : 0}`);
+    const axes = g.model.opset >= 18 ? [g.constant('int64', [1], `${axis}`)] : [];
+    g.node(g.draw.pick(['ReduceMean', 'ReduceMax']), [x, ...axes], [{ type: 'float', shape }],
+      `${axes.length ? '' : `axes = [${axis}], `}keepdims = ${keep ? 1 : 0}`);
   },
   convolution: (g) => {
     const x = g.float((each) => each.shape.length === 4);
@@ -389,6 +393,59 @@ const steps = {
     }
     if (g.draw.chance(0.3)) g.node('SequenceLength', [list], [{ type: 'int64', shape: [] }]);
     if (g.draw.chance(0.7)) g.node('ConcatFromSequence', [list], [{ type: 'float', shape: x.shape }], 'axis = 0');
+  },
+  quantised: (g) => { // bytes cross, or integers, where a cut goes through
+    const x = g.float((each) => each.shape.length >= 1);
+    if (!x) return;
+    const type = g.draw.pick(['int8', 'uint8']);
+    const by = [g.model.weight('float', [], '0.0625'), ...(g.draw.chance(0.7) ? [g.model.weight(type, [], '3')] : [])];
+    if (by.length === 1) by.push(g.model.weight(type, [], '0'));
+    const q = g.node('QuantizeLinear', [x, ...by], [{ type, shape: x.shape }]);
+    const moved = g.draw.chance(0.3) ? g.node('Identity', [q], [{ type, shape: x.shape }]) : q;
+    if (x.shape.length === 2 && g.draw.chance(0.4)) {
+      const w = g.model.weight('int8', [x.shape[1], 8]);
+      const sum = g.node('MatMulInteger', [moved, w, by[1]], [{ type: 'int32', shape: [x.shape[0], 8] }]);
+      const wide = g.node('Cast', [sum], [{ type: 'float', shape: sum.shape }], 'to = 1');
+      g.node('Mul', [wide, by[0]], [{ type: 'float', shape: sum.shape }]);
+    } else {
+      g.node('DequantizeLinear', [moved, ...by], [{ type: 'float', shape: x.shape }]);
+    }
+  },
+  dynamic: (g) => { // three results of one node, all of which one other reads
+    const x = g.float((each) => each.shape.length >= 1);
+    if (!x) return;
+    const q = g.node('DynamicQuantizeLinear', [x],
+      [{ type: 'uint8', shape: x.shape }, { type: 'float', shape: [] }, { type: 'uint8', shape: [] }]);
+    const [scale, zero] = g.values.slice(-2);
+    g.node('DequantizeLinear', [q, scale, zero], [{ type: 'float', shape: x.shape }]);
+  },
+  narrow: (g) => { // numbers of two bytes or eight, only moved: what computes with halves rounds otherwise at a cut
+    const x = g.float((each) => each.shape.length >= 1);
+    if (!x) return;
+    const [type, to] = g.draw.pick([['float16', 10], ['bfloat16', 16], ['double', 11]]);
+    let y = g.node('Cast', [x], [{ type, shape: x.shape }], `to = ${to}`);
+    if (g.draw.chance(0.6)) y = g.node('Identity', [y], [{ type, shape: x.shape }]);
+    if (type === 'double') y = g.node('Add', [y, y], [{ type, shape: x.shape }]);
+    g.node('Cast', [y], [{ type: 'float', shape: x.shape }], 'to = 1');
+  },
+  microsoft: (g) => { // operators of ONNX Runtime
+    const x = g.float((each) => each.shape.length >= 2 && each.shape.length <= 3);
+    if (!x) return;
+    const width = x.shape.at(-1);
+    const w = () => g.model.weight('float', [width]);
+    const made = { type: 'float', shape: x.shape };
+    const kind = g.draw.below(5);
+    if (kind === 0) g.node('com.microsoft.Gelu', [x], [made]);
+    if (kind === 1) g.node('com.microsoft.BiasGelu', [x, w()], [made]);
+    if (kind === 2) g.node('com.microsoft.QuickGelu', [x], [made], 'alpha = 1.5');
+    if (kind === 3) {
+      g.node('com.microsoft.FusedMatMul', [x, g.model.weight('float', [8, width])],
+        [{ type: 'float', shape: [...x.shape.slice(0, -1), 8] }], 'transB = 1, alpha = 0.5');
+    }
+    const y = kind === 4 && g.float((each) => same(each.shape, x.shape));
+    if (!y || x.shape.length !== 3) return;
+    g.node('com.microsoft.SkipLayerNormalization', [x, y, w(), ...(g.draw.chance(0.5) ? [w()] : [])],
+      [made, ...(g.draw.chance(0.5) ? [null, null, { ...made }] : [])]);
   },
   maybe: (g) => {
     const x = g.float();
@@ -467,7 +524,8 @@ const steps = {
 };
 
 // How often each is drawn; control flow is dear.
-const weights = { unary: 6, pair: 6, product: 8, gemm: 4, chain: 2, scale: 3, branch: 1.5, loop: 1, scan: 0.7, found: 0.7, rows: 0.7, maybe: 0.4, call: 3 };
+const weights = { unary: 6, pair: 6, product: 8, gemm: 4, chain: 2, scale: 3, branch: 1.5, loop: 1, scan: 0.7, found: 0.7, rows: 0.7, maybe: 0.4, call: 3,
+  quantised: 1, dynamic: 0.5, narrow: 0.7, microsoft: 1 };
 const wheel = Object.keys(steps).flatMap((name) => Array(Math.round(10 * (weights[name] ?? 1.5))).fill(name));
 
 function grow(graph, n) {
@@ -501,7 +559,7 @@ function drawFunctions(model) {
     const outputs = all.slice(-n_outputs);
     // An output that follows from an input by shape alone has to follow from the first; all have one shape here.
     model.functions.push({ name, n_inputs, n_outputs, alpha,
-      text: `<opset_import: [{version: 17}, "local": 1], domain: "local">
+      text: `<opset_import: [{version: ${model.opset}}, "local": 1], domain: "local">
 ${name} ${alpha ? '<alpha> ' : ''}(${inputs.join(', ')}) => (${outputs.join(', ')}) {
   ${lines.join('\n  ')}
 }` });
@@ -534,7 +592,7 @@ export function randomModel(seed, size) {
   const infos = plain.filter((each) => !used.has(each) && draw.chance(0.1));
   const nodes = draw.chance(0.3) ? draw.shuffled(main.nodes) : main.nodes;
   const defaults = model.weights.filter(() => draw.chance(0.05));
-  const text = `<ir_version: ${draw.pick([8, 8, 9, 10])}, opset_import: [{version: 17}, "local": 1]>
+  const text = `<ir_version: ${draw.pick([8, 8, 9, 10])}, opset_import: [{version: ${model.opset}}, "local": 1, "com.microsoft": 1]>
 random (${[...inputs.map(declared), ...defaults.map((each) => each.text)].join(', ')}) => (${outputs.map(declared).join(', ')})
 <
   ${[...model.weights.filter((each) => !defaults.includes(each)).map((each) => each.text), ...infos.map(declared)].join(',\n  ')}
