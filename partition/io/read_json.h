@@ -2,7 +2,6 @@
 #ifndef PSPLIT_PARTITION_READ_JSON_H
 #define PSPLIT_PARTITION_READ_JSON_H
 
-#include <math.h>
 #include <psplit/partition.h>
 #include "base.h"
 
@@ -31,15 +30,9 @@ uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, psplit_i_json_item
 /* Reads ids and names of the array of nodes. */
 void psplit_i_read_ids(psplit_i_problem_reader *r, const psplit_i_json_item *nodes);
 
-/* All times of a file: their sum, and the least that is not 0. */
-typedef struct psplit_i_times {
-  double total, least;
-} psplit_i_times;
-#define PSPLIT_I_NO_TIMES ((psplit_i_times){1, HUGE_VAL})
-void psplit_i_times_add(psplit_i_times *times, double time);
-/* A power of ten of ticks per unit that keeps sums far from overflow: 10^9, or more where there are
- * times so short that this would round them; otherwise the most that is allowed. */
-double psplit_i_read_scale(const psplit_i_times *times);
+/* A power of ten of ticks per unit that keeps sums, of `total` units at most, far from overflow:
+ * 10^9, or more where that would round the total itself; otherwise the most that is allowed. */
+double psplit_i_read_scale(double total);
 /* Fails where the times of nodes, which have just been read, were rounded by more than a millionth:
  * other times are so large that no unit serves both, and another problem would be solved. */
 void psplit_i_read_exact(const psplit_i_problem_reader *r, const psplit_i_json_item *nodes);

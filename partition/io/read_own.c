@@ -15,7 +15,7 @@ static size_t length(const item *list) {
 static bool failed(const psplit_i_problem_reader *r) { return r->json->code != PSPLIT_OK; }
 
 /* Adds the largest of the times per class; whether one of them has a fraction. */
-static bool add_time(item time, psplit_i_times *times) {
+static bool add_time(item time, double *io_total) {
   const bool list = psplit_i_json_is_array(time);
   const size_t n = list ? length(&time) : 1;
   double largest = 0;
@@ -24,10 +24,9 @@ static bool add_time(item time, psplit_i_times *times) {
     const item one = list ? psplit_i_json_element(&time, c) : time;
     const double ns = psplit_i_json_number_or(one, 0);
     fraction |= psplit_i_json_is_number(one) && !psplit_i_json_is_integer(one);
-    if (ns > 0) times->least = fmin(times->least, ns);
     largest = fmax(largest, ns);
   }
-  psplit_i_times_add(times, largest);
+  *io_total += largest;
   return fraction;
 }
 
@@ -35,18 +34,18 @@ static bool add_time(item time, psplit_i_times *times) {
 static void choose_scale(psplit_i_problem_reader *r, const item *nodes, const item *tensors) {
   static const char *const KEYS[] = {"send_ns", "recv_ns", "link_ns"};
   const size_t n_nodes = length(nodes), n_tensors = length(tensors);
-  psplit_i_times all = PSPLIT_I_NO_TIMES;
+  double total = 0;
   bool fraction = false;
   for (size_t v = 0; v < n_nodes; v++) {
     const item node = psplit_i_json_element(nodes, v);
-    fraction |= add_time(psplit_i_json_find(&node, "time_ns"), &all);
+    fraction |= add_time(psplit_i_json_find(&node, "time_ns"), &total);
   }
   for (size_t e = 0; e < n_tensors; e++) {
     const item tensor = psplit_i_json_element(tensors, e);
     for (size_t k = 0; k < sizeof KEYS / sizeof *KEYS; k++)
-      fraction |= add_time(psplit_i_json_find(&tensor, KEYS[k]), &all);
+      fraction |= add_time(psplit_i_json_find(&tensor, KEYS[k]), &total);
   }
-  r->scale = fraction ? psplit_i_read_scale(&all) : 1;
+  r->scale = fraction ? psplit_i_read_scale(total) : 1;
   r->problem->ticks_per_unit = r->scale;
 }
 

@@ -72,17 +72,17 @@ static int64_t ticks_of(const psplit_i_problem_reader *r, double time) {
 }
 
 static void choose_scale(psplit_i_problem_reader *r, const item *nodes, const transfer *transfers) {
-  psplit_i_times all = PSPLIT_I_NO_TIMES;
+  double total = 0;
   for (uint32_t v = 0; v < r->n_nodes && r->json->code == PSPLIT_OK; v++) {
     const item node = psplit_i_json_element(nodes, v), ways = psplit_i_json_need(&node, "TMPCs"),
                way = first_way(&ways);
-    psplit_i_times_add(&all, psplit_i_json_number_or(psplit_i_json_find(&way, "timePerSample"), 0));
+    total += fmax(psplit_i_json_number_or(psplit_i_json_find(&way, "timePerSample"), 0), 0);
   }
   for (uint32_t e = 0; e < r->problem->n_nets; e++) {
-    psplit_i_times_add(&all, transfers[e].send);
-    psplit_i_times_add(&all, transfers[e].recv);
+    total += fmax(transfers[e].send, 0);
+    total += fmax(transfers[e].recv, 0);
   }
-  r->problem->ticks_per_unit = r->scale = psplit_i_read_scale(&all);
+  r->problem->ticks_per_unit = r->scale = psplit_i_read_scale(total);
 }
 
 /* memoryUsageA is held once for each micro-batch in flight, memoryUsageB always. */

@@ -86,21 +86,20 @@ static void published_edges(psplit_i_problem_reader *r, const psplit_i_json_item
   p->net_send_ns = p->net_recv_ns = cost;
 }
 
-static psplit_i_times published_times(const psplit_i_json_item *nodes,
-                                      const psplit_i_json_item *edges) {
+static double published_total(const psplit_i_json_item *nodes, const psplit_i_json_item *edges) {
   const size_t n_nodes = psplit_i_json_length(nodes, 0, SIZE_MAX),
                n_edges = psplit_i_json_length(edges, 0, SIZE_MAX);
-  psplit_i_times all = PSPLIT_I_NO_TIMES;
+  double total = 0;
   for (size_t v = 0; v < n_nodes; v++) {
     const psplit_i_json_item node = psplit_i_json_element(nodes, v);
-    psplit_i_times_add(&all, psplit_i_json_number_or(psplit_i_json_find(&node, "cpuLatency"), 0));
-    psplit_i_times_add(&all, psplit_i_json_number_or(psplit_i_json_find(&node, "fpgaLatency"), 0));
+    total += fmax(psplit_i_json_number_or(psplit_i_json_find(&node, "cpuLatency"), 0), 0);
+    total += fmax(psplit_i_json_number_or(psplit_i_json_find(&node, "fpgaLatency"), 0), 0);
   }
   for (size_t k = 0; k < n_edges; k++) {
     const psplit_i_json_item item = psplit_i_json_element(edges, k);
-    psplit_i_times_add(&all, 2 * psplit_i_json_number_or(psplit_i_json_find(&item, "cost"), 0));
+    total += fmax(2 * psplit_i_json_number_or(psplit_i_json_find(&item, "cost"), 0), 0);
   }
-  return all;
+  return total;
 }
 
 void psplit_i_read_published(psplit_i_problem_reader *r, const psplit_i_json_item *root) {
@@ -108,8 +107,8 @@ void psplit_i_read_published(psplit_i_problem_reader *r, const psplit_i_json_ite
   const psplit_i_json_item nodes = psplit_i_json_need(root, "nodes"),
                            edges = psplit_i_json_need(root, "edges"),
                            memory = psplit_i_json_find(root, "maxSizePerFPGA");
-  const psplit_i_times all = published_times(&nodes, &edges);
-  p->ticks_per_unit = r->scale = psplit_i_read_scale(&all);
+  const double total = published_total(&nodes, &edges);
+  p->ticks_per_unit = r->scale = psplit_i_read_scale(total);
   psplit_i_read_ids(r, &nodes);
   published_nodes(r, &nodes);
   published_edges(r, &edges);

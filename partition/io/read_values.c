@@ -79,16 +79,11 @@ uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, psplit_i_json_item
   return PSPLIT_NONE;
 }
 
-void psplit_i_times_add(psplit_i_times *times, double time) {
-  if (!(time > 0)) return;
-  times->total += time;
-  times->least = fmin(times->least, time);
-}
-
-double psplit_i_read_scale(const psplit_i_times *times) {
+double psplit_i_read_scale(double total) {
+  enum { LEAST_TICKS = 1000000000 };
   double scale = 1e9;
-  while (scale > 1e-12 && times->total * scale > 0x1p58) scale /= 10;
-  while (times->least * scale < 1e3 && times->total * scale * 10 < 0x1p58) scale *= 10;
+  while (scale > 1e-12 && total * scale > 0x1p58) scale /= 10;
+  while (total > 0 && total * scale < LEAST_TICKS) scale *= 10;
   return scale;
 }
 
