@@ -160,6 +160,16 @@ static uint64_t look_ops(const psplit_i_placement *b) {
   return psplit_i_look_ops((uint64_t)b->instance->n_nets * b->n_devices * sizeof *b->n_on);
 }
 
+/* What a step looks at: the nets of a cluster or some more; for latency all pairs of stages, too,
+ * and where tensors are passed on all nets. */
+static uint64_t ops_of_step(const psplit_i_placement *b) {
+  const psplit_i_instance *instance = b->instance;
+  const uint64_t n = instance->n, n_pins = instance->net_off[instance->n_nets];
+  const uint64_t n_pairs = (uint64_t)b->n_devices * b->n_devices;
+  if (instance->problem->next_hop) return look_ops(b) * (16 + (n_pins + n) / 2);
+  return look_ops(b) * (16 + 8 * n_pins / (n + 1)) + (b->latency ? n_pairs / 2 : 0);
+}
+
 static bool step(void *with, uint64_t i) {
   chain *c = with;
   psplit_i_placement *b = &c->placement;
@@ -182,13 +192,10 @@ static void run_chain(chain *c) {
   const psplit_i_cooling *cooling = c->cooling;
   int64_t value;
   c->whole = b->latency || b->instance->problem->next_hop;
-  const psplit_i_instance *instance = b->instance;
-  const uint64_t n_pins = instance->net_off[instance->n_nets];
-  const uint64_t look = look_ops(b);
-  c->work = look * (16 + (c->whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1)));
+  c->work = ops_of_step(b);
   if (c->whole) c->now = whole_energy(c, &value);
   psplit_i_placement_forget_touched(b);
-  psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, NULL, step, c);
+  psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, c->budget, step, c);
 }
 
 psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint32_t chunks,
