@@ -86,23 +86,34 @@ static bool none_needs(const psplit_i_expander *d, uint32_t v) {
   return true;
 }
 
-uint64_t psplit_i_dominated_moves(psplit_i_expander *d, const psplit_i_transition *moves,
-                                  uint32_t n_moves) {
+/* The moves, of those in `open`, that do not bear the stage with the maximal cluster v as well. */
+static uint64_t open_beside(psplit_i_expander *d, const psplit_i_transition *moves, uint64_t open,
+                            uint32_t v) {
   const psplit_i_program *x = d->x;
-  const uint64_t all = n_moves == 64 ? UINT64_MAX : (UINT64_C(1) << n_moves) - 1;
-  uint64_t dominated = 0;
-  for (uint32_t word = 0; word < x->words; word++)
-    for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
+  uint64_t left = open;
+  if (!none_needs(d, v)) return open;
+  psplit_i_load_tracker_add(&d->tracker, v);
+  for (uint64_t bits = open; bits; bits &= bits - 1) {
+    const uint32_t k = (uint32_t)__builtin_ctzll(bits);
+    if (psplit_i_load_tracker_load(&d->tracker, x->automaton, &moves[k]) <= x->options->limit)
+      left &= ~(UINT64_C(1) << k);
+  }
+  psplit_i_load_tracker_remove(&d->tracker, v);
+  if (!left) d->dominator = v;
+  return left;
+}
+
+uint64_t psplit_i_undominated_moves(psplit_i_expander *d, const psplit_i_transition *moves,
+                                    uint64_t fitting) {
+  const uint32_t first = d->dominator; /* what did so last often does again */
+  uint64_t open = fitting;
+  if (d->tops[first / 64] >> (first % 64) & 1) open = open_beside(d, moves, open, first);
+  for (uint32_t word = 0; word < d->x->words && open; word++)
+    for (uint64_t bits = d->tops[word]; bits && open; bits &= bits - 1) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
-      if (!none_needs(d, v)) continue;
-      psplit_i_load_tracker_add(&d->tracker, v);
-      for (uint32_t k = 0; k < n_moves; k++)
-        if (psplit_i_load_tracker_load(&d->tracker, x->automaton, &moves[k]) <= x->options->limit)
-          dominated |= UINT64_C(1) << k;
-      psplit_i_load_tracker_remove(&d->tracker, v);
-      if (dominated == all) return all;
+      if (v != first) open = open_beside(d, moves, open, v);
     }
-  return dominated;
+  return open;
 }
 
 bool psplit_i_expander_less_is_left(psplit_i_expander *d) {

@@ -192,6 +192,7 @@ typedef struct psplit_i_expander {
   int64_t open;          /* least that what is left pays for nets that cross out of it */
   uint32_t *taken;       /* clusters of the stage, in order */
   uint32_t n_taken;
+  uint32_t dominator; /* cluster that made all moves needless last */
   psplit_i_receiver_budget *budgets,
     *next_budgets; /* [n_nets] of the label; of the one that is pushed */
   uint32_t n_budgets, n_next_budgets;
@@ -382,12 +383,12 @@ void psplit_i_lexicographic_write(const psplit_i_program *x, uint32_t id, const 
 
 /* --- dominance.c --- */
 
-/* Dominance of larger stages. The moves of the label's state, as bits, that need not be made: with
- * such a move the stage could hold one more cluster v within the limit, and no stage in front that
- * holds v is worse off without it. So the label behind the stage with v dominates. n_moves <=
- * 64. */
-uint64_t psplit_i_dominated_moves(psplit_i_expander *d, const psplit_i_transition *moves,
-                                  uint32_t n_moves);
+/* Dominance of larger stages. Of the label's state's moves that are within the limit, as bits,
+ * those that have to be made: with another the stage could hold one more cluster v within the
+ * limit, and no stage in front that holds v is worse off without it. So the label behind the stage
+ * with v dominates. */
+uint64_t psplit_i_undominated_moves(psplit_i_expander *d, const psplit_i_transition *moves,
+                                    uint64_t fitting);
 /* Dominance of labels: whether one was reached with the same devices and one cluster v less left,
  * where no stage in front is worse off without v. */
 bool psplit_i_expander_less_is_left(psplit_i_expander *d);

@@ -155,7 +155,7 @@ static void push_stage(psplit_i_expander *d) {
     if (psplit_i_load_tracker_load(tracker, m, &moves[k]) <= x->options->limit)
       fitting |= UINT64_C(1) << k;
   if (fitting && !x->options->least_comm && n_moves <= 64 && !psplit_i_receivers_open(d))
-    fitting &= ~psplit_i_dominated_moves(d, moves, n_moves);
+    fitting = psplit_i_undominated_moves(d, moves, fitting);
   for (uint32_t k = 0; k < n_moves; k++)
     if (k >= 64 || fitting >> k & 1) push_move(d, &moves[k]);
 }
