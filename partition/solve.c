@@ -14,6 +14,7 @@
 #include "placing.h"
 #include "problem.h"
 #include "result.h"
+#include "solve.h"
 #include "unknown.h"
 
 static psplit_code unknown_solver(const char *name, psplit_diag *diag) {
@@ -198,7 +199,7 @@ static psplit_code check_result(const psplit_problem *problem,
 }
 
 static psplit_code solve(const psplit_problem *problem, const psplit_partition_options *options,
-                         psplit_diag *diag, psplit_solution **out_solution) {
+                         psplit_diag *diag, uint64_t *io_n_ops, psplit_solution **out_solution) {
   psplit_code code;
   const double start = psplit_i_now();
   psplit_i_arena arena;
@@ -248,13 +249,14 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   *out_solution = solution;
 out:
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
+  if (io_n_ops) *io_n_ops = psplit_i_sat_add_u64(*io_n_ops, budget.spent);
   psplit_i_arena_fini(&arena);
   return code;
 }
 
-psplit_code psplit_partition_solve(const psplit_problem *problem,
-                                   const psplit_partition_options *given, psplit_diag *diag,
-                                   psplit_solution **out_solution) {
+psplit_code psplit_i_partition_solve(const psplit_problem *problem,
+                                     const psplit_partition_options *given, psplit_diag *diag,
+                                     uint64_t *io_n_ops, psplit_solution **out_solution) {
   psplit_diag own = {0};
   if (!diag) diag = &own;
   psplit_partition_options options;
@@ -266,7 +268,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   const psplit_i_budget budget = psplit_i_budget_of(&options);
   const bool has_end = budget.end < 0 && options.time_limit_s >= 0;
   psplit_i_activity_begin(options.activity, PSPLIT_ACTIVITY_WORK, has_end ? budget.most : 0);
-  code = solve(problem, &options, diag, &solution);
+  code = solve(problem, &options, diag, io_n_ops, &solution);
   psplit_i_activity_begin(options.activity, PSPLIT_ACTIVITY_NONE, 0);
   /* A search that is cut short may have found nothing, or no proof of what there is. */
   if (psplit_i_cancelled(options.cancel)) {
@@ -276,4 +278,10 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   }
   if (code == PSPLIT_OK) *out_solution = solution;
   return code;
+}
+
+psplit_code psplit_partition_solve(const psplit_problem *problem,
+                                   const psplit_partition_options *given, psplit_diag *diag,
+                                   psplit_solution **out_solution) {
+  return psplit_i_partition_solve(problem, given, diag, NULL, out_solution);
 }

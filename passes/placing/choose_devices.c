@@ -8,17 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
 #include "devices_inside.h"
 #include "methods.h"
 #include "request.h"
 
-enum {
-  MOST_TRIALS = 64,
-  MOST_UNSETTLED = 16 /* orders that time did not do for, once there is a split; else as trials */
-};
+enum { MOST_TRIALS = 64 };
 
-/* Part of the time limit that may go into choosing. */
-static const double SHARE = 0.5;
+/* Part of the time limit that may go into choosing, and what it is given at least. */
+static const double SHARE = 0.5, LEAST_SECONDS = 1;
 
 typedef struct choice {
   psplit_planner *planner;
@@ -31,7 +29,7 @@ typedef struct choice {
   uint32_t *order;        /* [n_stages] their types, by stage */
   uint64_t *memory_bytes; /* [n_stages] */
   uint32_t n_trials;      /* that share the time */
-  uint32_t n_unsettled;   /* of all subsets: whether there is a split is not known */
+  psplit_i_budget budget; /* of all of them: one takes more than its share before it gives up */
   uint32_t *best;         /* [n_stages] types; at best_ns */
   int64_t best_ns, best_bound_ns;
   int64_t others_bound_ns; /* of the orders that were tried but for the best */
@@ -103,17 +101,16 @@ static void none_above(choice *c, int64_t bound_ns) {
   if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
 }
 
-/* Each order that is not settled takes some time whatever its share is. */
-static bool has_time(const choice *c) {
-  return c->n_unsettled < (c->best_ns < INT64_MAX ? MOST_UNSETTLED : MOST_TRIALS);
-}
+static bool has_time(const choice *c) { return !psplit_i_expired(&c->budget); }
 
 /* Asks the solver; *out is NULL where there is no split, or none that it can find. */
 static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   psplit_diag why = {0};
+  uint64_t n_ops = 0;
   *out = NULL;
   const psplit_code code = psplit_i_request_try(c->planner, c->request, c->memory_bytes, any_order,
-                                                SHARE / c->n_trials, &why, out);
+                                                SHARE / c->n_trials, &why, &n_ops, out);
+  psplit_i_spend(&c->budget, n_ops);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(c->diag, &why);
   if (code == PSPLIT_UNSUPPORTED || code == PSPLIT_LIMIT) {
     c->gave_up = why;
@@ -121,7 +118,6 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
   if (code == PSPLIT_INFEASIBLE && why.hint == PSPLIT_HINT_TIME_LIMIT) {
-    c->n_unsettled++;
     none_above(c, any_order ? 0 : c->subset_bound_ns);
     c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
   }
@@ -195,11 +191,14 @@ static uint32_t count_orders(choice *c) {
 
 static psplit_code try_all_orders(choice *c) {
   psplit_code code = PSPLIT_OK;
+  bool any_left;
   int64_t value_ns;
   first_order(c);
-  do PSPLIT_TRY(try_order(c, &value_ns));
-  while (c->best_ns > c->subset_bound_ns && has_time(c) && next_order(c));
-  if (!has_time(c)) none_above(c, c->subset_bound_ns); /* what was not tried */
+  do {
+    PSPLIT_TRY(try_order(c, &value_ns));
+    any_left = c->best_ns > c->subset_bound_ns && next_order(c);
+  } while (any_left && has_time(c));
+  if (any_left) none_above(c, c->subset_bound_ns);
 out:
   return code;
 }
@@ -371,6 +370,9 @@ psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_requ
               .others_bound_ns = INT64_MAX,
               .any_bound_ns = INT64_MAX,
               .any_bound = psplit_i_method_name(PSPLIT_I_BOUND_TOTAL)};
+  const psplit_partition_options all = psplit_i_request_options(planner, r, SHARE);
+  c.budget = psplit_i_budget_of(&all);
+  psplit_i_budget_extend(&c.budget, LEAST_SECONDS);
   psplit_i_arena_init(&c.arena, 0);
   code = choose(&c);
   psplit_i_arena_fini(&c.arena);

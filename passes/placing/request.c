@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record.h"
+#include "solve.h"
 
 #define COARSE_GAP 0.005
 
@@ -43,7 +44,8 @@ psplit_partition_options psplit_i_request_options(const psplit_planner *planner,
 
 psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                  const uint64_t *memory_bytes, bool any_order, double share,
-                                 psplit_diag *diag, psplit_solution **out_solution) {
+                                 psplit_diag *diag, uint64_t *io_n_ops,
+                                 psplit_solution **out_solution) {
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_i_builder b = {
@@ -53,7 +55,7 @@ psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request
   PSPLIT_TRY(join_tied(&b, r));
   psplit_partition_options options = psplit_i_request_options(planner, r, share);
   options.logger = NULL;
-  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
+  PSPLIT_TRY(psplit_i_partition_solve(&b.problem, &options, diag, io_n_ops, &solution));
   if (any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
   *out_solution = solution;
   solution = NULL;

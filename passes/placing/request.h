@@ -37,12 +37,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_place_replicas(psplit_planner *planner,
                                                     const psplit_i_request *request,
                                                     psplit_diag *diag);
 
-/* One run of the solver, on the devices as they stand or, any_order, in any order:
- * there tensors take what they take over the best link. *out_solution is the caller's; the
- * planner keeps nothing but a record. Errors: those of psplit_partition_solve. */
+/* One run of the solver in `share` of the time limit, on the devices as they stand or, any_order,
+ * in any order: there tensors take what they take over the best link. Adds its work to *io_n_ops.
+ * *out_solution is the caller's; the planner keeps nothing but a record. Errors: those of
+ * psplit_partition_solve. */
 PSPLIT_MUST_USE psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                                  const uint64_t *memory_bytes, bool any_order,
                                                  double share, psplit_diag *diag,
+                                                 uint64_t *io_n_ops,
                                                  psplit_solution **out_solution);
 
 /* Where the order of devices is free, puts the best devices, in the best order that is found, under

@@ -13,28 +13,39 @@
 #include "request.h"
 #include "small_plans.h"
 
-enum { MOST_STAGES = 3 };
+enum { MOST_STAGES = 3, SECOND_OPS = 128000000 };
 
 /* Devices, by stage, for which no split is found; NULL: there are no such. */
 static const char *const *unfound;
 static bool met;
+static bool none_is_found; /* in no order that is given, which takes half a second each time */
+static uint32_t n_unfound;
 
 psplit_code __real_psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                         const uint64_t *memory_bytes, bool any_order, double share,
-                                        psplit_diag *diag, psplit_solution **out_solution);
+                                        psplit_diag *diag, uint64_t *io_n_ops,
+                                        psplit_solution **out_solution);
 psplit_code __wrap_psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                         const uint64_t *memory_bytes, bool any_order, double share,
-                                        psplit_diag *diag, psplit_solution **out_solution);
+                                        psplit_diag *diag, uint64_t *io_n_ops,
+                                        psplit_solution **out_solution);
 
 psplit_code __wrap_psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                         const uint64_t *memory_bytes, bool any_order, double share,
-                                        psplit_diag *diag, psplit_solution **out_solution) {
+                                        psplit_diag *diag, uint64_t *io_n_ops,
+                                        psplit_solution **out_solution) {
   const uint32_t n_stages = planner->options.n_stages;
+  if (none_is_found && !any_order) {
+    n_unfound++;
+    *io_n_ops += SECOND_OPS / 2;
+    return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
+                               "no split was found");
+  }
   bool is_it = unfound && any_order == (n_stages == 1);
   for (uint32_t s = 0; s < n_stages && is_it; s++)
     is_it = strcmp(psplit_devices_name(planner->devices, s), unfound[s]) == 0;
   if (!is_it)
-    return __real_psplit_i_request_try(planner, r, memory_bytes, any_order, share, diag,
+    return __real_psplit_i_request_try(planner, r, memory_bytes, any_order, share, diag, io_n_ops,
                                        out_solution);
   met = true;
   return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
@@ -90,10 +101,42 @@ static void the_bound_holds_for_orders(void **state) {
             " {\"name\": \"c\", \"preset\": \"cpu-sse\", \"host\": \"1\"}]}");
 }
 
+/* Sixty orders, which the time would not do for: they end where the time ends. */
+static void the_time_is_that_of_all_orders(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(
+    "(float[64,64] x, float[64,64] w) => (float[64,64] p5) {"
+    "  p1 = MatMul (x, w)"
+    "  p2 = MatMul (p1, w)"
+    "  p3 = MatMul (p2, w)"
+    "  p4 = MatMul (p3, w)"
+    "  p5 = MatMul (p4, w)"
+    "}");
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"host\": \"1\"},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"host\": \"1\"},"
+    " {\"name\": \"c\", \"preset\": \"cpu-sse\", \"host\": \"1\"},"
+    " {\"name\": \"d\", \"preset\": \"cpu-avx512\", \"host\": \"2\"},"
+    " {\"name\": \"e\", \"preset\": \"nvidia-t4\", \"host\": \"2\"}]}");
+  psplit_planner_options options = options_for(5, devices);
+  options.time_limit_s = 4;
+  options.limit_by_work = true;
+  none_is_found = true;
+  n_unfound = 0;
+  psplit_planner *planner = unit_of(model, &options);
+  assert_non_null(plan_of(planner)); /* as they are listed */
+  none_is_found = false;
+  assert_in_range(n_unfound, 2, 6);
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_bound_holds_for_devices),
     cmocka_unit_test(the_bound_holds_for_orders),
+    cmocka_unit_test(the_time_is_that_of_all_orders),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
