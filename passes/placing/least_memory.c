@@ -8,7 +8,7 @@
 /* What a supernode needs that grows with what else a stage has. */
 typedef struct least {
   uint64_t weight_bytes, activation_bytes;
-  uint32_t n_nodes;
+  uint32_t n_nodes, first_node;
 } least;
 
 typedef struct supernodes {
@@ -41,7 +41,8 @@ static psplit_code measure(supernodes *s, psplit_diag *diag) {
   for (uint32_t g = 0; g < s->n; g++) {
     psplit_i_stage_memory memory;
     psplit_i_liveness_least(&liveness, node + off[g], off[g + 1] - off[g], &memory);
-    s->least[g] = (least){memory.weight_bytes, memory.activation_bytes, memory.n_nodes};
+    s->least[g] =
+      (least){memory.weight_bytes, memory.activation_bytes, memory.n_nodes, node[off[g]]};
     if (memory.activation_bytes < s->least_activation_bytes)
       s->least_activation_bytes = memory.activation_bytes;
   }
@@ -70,12 +71,18 @@ static uint64_t least_need(const supernodes *s, uint32_t device) {
   return need;
 }
 
-static bool all_fit_somewhere(const supernodes *s, uint32_t n_devices) {
+static bool all_fit_somewhere(const supernodes *s, uint32_t n_devices, psplit_i_least_memory *out) {
   for (uint32_t g = 0, d = 0; g < s->n; g++) { /* the device of the last one fits many */
     uint32_t n_tried = 0;
     for (; n_tried < n_devices && need_of(s, d, s->least[g]) > memory_of(s, d); n_tried++)
       d = d + 1 < n_devices ? d + 1 : 0;
-    if (n_tried == n_devices) return false;
+    if (n_tried < n_devices) continue;
+    out->node = s->least[g].first_node;
+    out->node_bytes = UINT64_MAX;
+    for (d = 0; d < n_devices; d++)
+      if (need_of(s, d, s->least[g]) < out->node_bytes)
+        out->node_bytes = need_of(s, d, s->least[g]);
+    return false;
   }
   return true;
 }
@@ -114,7 +121,7 @@ psplit_code psplit_i_least_memory_find(psplit_planner *planner, uint32_t n_devic
   supernodes s = {.planner = planner};
   uint32_t n_able = 0;
   bool any_limit = false;
-  *out = (psplit_i_least_memory){.device = PSPLIT_NONE};
+  *out = (psplit_i_least_memory){.device = PSPLIT_NONE, .node = PSPLIT_NONE};
   for (uint32_t d = 0; d < n_devices; d++) any_limit |= memory_of(&s, d) != UINT64_MAX;
   if (!any_limit) return PSPLIT_OK;
   PSPLIT_TRY(measure(&s, diag));
@@ -126,8 +133,8 @@ psplit_code psplit_i_least_memory_find(psplit_planner *planner, uint32_t n_devic
     out->device = d;
     out->n_bytes = need;
   }
-  out->too_little = n_able < planner->options.n_stages || !all_fit_somewhere(&s, n_devices) ||
-                    !weights_fit(&s, n_devices);
+  const bool all_fit = all_fit_somewhere(&s, n_devices, out);
+  out->too_little = n_able < planner->options.n_stages || !all_fit || !weights_fit(&s, n_devices);
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;

@@ -8,6 +8,10 @@ typedef struct psplit_i_least_memory {
   bool too_little;  /* no split of these supernodes fits */
   uint32_t device;  /* that cannot hold even the supernode that needs least there, */
   uint64_t n_bytes; /* which is so much; PSPLIT_NONE, 0: each holds one by itself */
+  /* Of a supernode that none of the devices can hold, and what it needs on the one where it needs
+   * least; PSPLIT_NONE, 0: each fits one. */
+  uint32_t node;
+  uint64_t node_bytes;
 } psplit_i_least_memory;
 
 /* Of the first n_devices devices, n_stages get a stage each, with a supernode at least: there is no

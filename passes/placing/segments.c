@@ -8,10 +8,12 @@
 
 #include "cut_devices.h"
 #include "devices_inside.h"
+#include "least_memory.h"
 #include "methods.h"
 #include "request.h"
 #include "segment_bounds.h"
 #include "segment_runs.h"
+#include "units.h"
 
 enum { MOST_DEVICES = PSPLIT_I_MOST_SEGMENT_DEVICES, MOST_PAIRS = 8, MOST_SEGMENTS = 1024 };
 
@@ -447,6 +449,32 @@ static psplit_code refuse(const psplit_planner *planner, psplit_diag *diag) {
                        what);
 }
 
+/* Says why there is no placement: what no number of segments makes fit, or that there are few. */
+static psplit_code none_found(segments *s) {
+  psplit_code code;
+  char need[PSPLIT_I_UNIT_BYTES];
+  uint32_t list[MOST_DEVICES];
+  psplit_i_least_memory least;
+  for (uint32_t d = 0; d < s->n_devices; d++) list[d] = d;
+  PSPLIT_TRY(psplit_i_planner_order_devices(s->planner, list, s->n_devices, s->diag));
+  PSPLIT_TRY(psplit_i_least_memory_find(s->planner, s->n_devices, &least, s->diag));
+  if (least.node != PSPLIT_NONE) {
+    const psplit_i_graph *graph = s->planner->graph;
+    const psplit_i_node *node = &graph->nodes[least.node];
+    const bool named = *node->name || !node->n_outputs;
+    PSPLIT_FAIL(psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
+                              "memory: node \"%s\" and what must stay with it need %s, which no "
+                              "device has; a device with more memory helps, more segments do not",
+                              named ? node->name : graph->values[node->outputs[0]].name,
+                              psplit_i_in_bytes(least.node_bytes, need)));
+  }
+  code = psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
+                       "no placement was found with so few segments on each device that they "
+                       "hold; allow more segments");
+out:
+  return code;
+}
+
 static psplit_code place(segments *s) {
   psplit_code code;
   PSPLIT_TRY(prepare(s));
@@ -456,10 +484,7 @@ static psplit_code place(segments *s) {
   PSPLIT_TRY(try_cuts(s));
   PSPLIT_TRY(try_solver(s));
   PSPLIT_TRY(try_one_each(s));
-  if (s->best_ns == INT64_MAX)
-    return psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
-                         "no placement was found with so few segments on each device that they "
-                         "hold; allow more segments");
+  if (s->best_ns == INT64_MAX) return none_found(s);
   code = realise(s, s->best_segment, s->best_list, s->n_best);
 out:
   return code;
