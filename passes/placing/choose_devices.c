@@ -15,8 +15,9 @@
 
 enum { MOST_TRIALS = 64 };
 
-/* Part of the time limit that may go into choosing, and what it is given at least. */
-static const double SHARE = 0.5, LEAST_SECONDS = 1;
+/* Part of the time limit that may go into choosing, and what it is given at least; and the same
+ * while no order has a split. */
+static const double SHARE = 0.5, LEAST_SECONDS = 1, FIRST_SHARE = 1, FIRST_SECONDS = 4;
 
 typedef struct choice {
   psplit_planner *planner;
@@ -30,6 +31,7 @@ typedef struct choice {
   uint64_t *memory_bytes; /* [n_stages] */
   uint32_t n_trials;      /* that share the time */
   psplit_i_budget budget; /* of all of them: one takes more than its share before it gives up */
+  psplit_i_budget first;  /* up to the first that has a split */
   uint32_t *best;         /* [n_stages] types; at best_ns */
   int64_t best_ns, best_bound_ns;
   int64_t others_bound_ns; /* of the orders that were tried but for the best */
@@ -101,7 +103,9 @@ static void none_above(choice *c, int64_t bound_ns) {
   if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
 }
 
-static bool has_time(const choice *c) { return !psplit_i_expired(&c->budget); }
+static bool has_time(const choice *c) {
+  return !psplit_i_expired(c->best_ns < INT64_MAX ? &c->budget : &c->first);
+}
 
 /* Asks the solver; *out is NULL where there is no split, or none that it can find. */
 static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
@@ -111,6 +115,7 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   const psplit_code code = psplit_i_request_try(c->planner, c->request, c->memory_bytes, any_order,
                                                 SHARE / c->n_trials, &why, &n_ops, out);
   psplit_i_spend(&c->budget, n_ops);
+  psplit_i_spend(&c->first, n_ops);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(c->diag, &why);
   if (code == PSPLIT_UNSUPPORTED || code == PSPLIT_LIMIT) {
     c->gave_up = why;
@@ -356,6 +361,14 @@ out:
   return code;
 }
 
+static psplit_i_budget budget_of(const psplit_planner *planner, const psplit_i_request *r,
+                                 double share, double least_seconds) {
+  const psplit_partition_options options = psplit_i_request_options(planner, r, share);
+  psplit_i_budget budget = psplit_i_budget_of(&options);
+  psplit_i_budget_extend(&budget, least_seconds);
+  return budget;
+}
+
 psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_request *r,
                                     psplit_diag *diag) {
   if (!planner->order_is_free) return PSPLIT_OK;
@@ -370,9 +383,8 @@ psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_requ
               .others_bound_ns = INT64_MAX,
               .any_bound_ns = INT64_MAX,
               .any_bound = psplit_i_method_name(PSPLIT_I_BOUND_TOTAL)};
-  const psplit_partition_options all = psplit_i_request_options(planner, r, SHARE);
-  c.budget = psplit_i_budget_of(&all);
-  psplit_i_budget_extend(&c.budget, LEAST_SECONDS);
+  c.budget = budget_of(planner, r, SHARE, LEAST_SECONDS);
+  c.first = budget_of(planner, r, FIRST_SHARE, FIRST_SECONDS);
   psplit_i_arena_init(&c.arena, 0);
   code = choose(&c);
   psplit_i_arena_fini(&c.arena);
