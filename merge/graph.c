@@ -107,14 +107,32 @@ static uint32_t about(psplit_i_merger *m, uint32_t s, const char *name) {
   return v == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_merge_value(m, s, v);
 }
 
+/* A field of a graph that is about a value, and the way to the name in it. */
+typedef struct named_field {
+  uint32_t field;
+  const uint32_t *path;
+  const ProtobufCMessageDescriptor *descriptor;
+} named_field;
+
+static const named_field VALUE_INFO = {PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE,
+                                       &onnx__value_info_proto__descriptor};
+static const named_field INPUT = {PSPLIT_I_GRAPH_INPUT, NAME_OF_VALUE,
+                                  &onnx__value_info_proto__descriptor};
+static const named_field INITIALIZER = {PSPLIT_I_GRAPH_INITIALIZER, NAME_OF_TENSOR,
+                                        &onnx__tensor_proto__descriptor};
+static const named_field SPARSE = {PSPLIT_I_GRAPH_SPARSE, NAME_OF_SPARSE,
+                                   &onnx__sparse_tensor_proto__descriptor};
+
+/* `was`: the name in the span; `number`: of the value, whose name it gets. */
 static psplit_code add_named(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
-                             uint32_t field, const uint32_t *path, const char *was, uint32_t number,
-                             const ProtobufCMessageDescriptor *descriptor, bool tensors_move) {
+                             const named_field *as, const char *was, uint32_t number,
+                             bool tensors_move) {
   psplit_code code;
-  if (field == span->field && strcmp(m->names[number], was) == 0)
-    return add_span(m, s, descriptor, span, tensors_move);
-  PSPLIT_TRY(psplit_i_merge_named(m, m->stages[s].model, span, field, path, m->names[number]));
-  PSPLIT_TRY(add_scratch(m, s, descriptor));
+  if (as->field == span->field && strcmp(m->names[number], was) == 0)
+    return add_span(m, s, as->descriptor, span, tensors_move);
+  PSPLIT_TRY(
+    psplit_i_merge_named(m, m->stages[s].model, span, as->field, as->path, m->names[number]));
+  PSPLIT_TRY(add_scratch(m, s, as->descriptor));
 out:
   return code;
 }
@@ -128,8 +146,7 @@ static psplit_code add_value_info(psplit_i_merger *m, uint32_t s, const psplit_i
   if (value != PSPLIT_NONE && graph->values[value].value_info != info) return PSPLIT_OK;
   if (number == PSPLIT_NONE || !m->names[number] || m->declared[number]) return PSPLIT_OK;
   m->declared[number] = 1;
-  return add_named(m, s, span, PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, name, number,
-                   &onnx__value_info_proto__descriptor, false);
+  return add_named(m, s, span, &VALUE_INFO, name, number, false);
 }
 
 static psplit_code add_initializer(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
@@ -139,8 +156,7 @@ static psplit_code add_initializer(psplit_i_merger *m, uint32_t s, const psplit_
   if (number == PSPLIT_NONE ||
       number != stage->first + psplit_i_graph_find_value(stage->graph, tensor->name))
     return PSPLIT_OK;
-  return add_named(m, s, span, PSPLIT_I_GRAPH_INITIALIZER, NAME_OF_TENSOR, tensor->name, number,
-                   &onnx__tensor_proto__descriptor,
+  return add_named(m, s, span, &INITIALIZER, tensor->name, number,
                    psplit_i_weights_change_tensor(&stage->weights, tensor));
 }
 
@@ -152,8 +168,7 @@ static psplit_code add_sparse(psplit_i_merger *m, uint32_t s, const psplit_i_spa
   if (number == PSPLIT_NONE ||
       number != stage->first + psplit_i_graph_find_value(stage->graph, name))
     return PSPLIT_OK;
-  return add_named(m, s, span, PSPLIT_I_GRAPH_SPARSE, NAME_OF_SPARSE, name, number,
-                   &onnx__sparse_tensor_proto__descriptor,
+  return add_named(m, s, span, &SPARSE, name, number,
                    psplit_i_weights_change_sparse(&stage->weights, sparse));
 }
 
@@ -234,8 +249,7 @@ static psplit_code add_crossing(psplit_i_merger *m, uint32_t s, bool any_infos) 
                          &whole->skeleton.graph_fields.items[whole->value_info_spans[info]]);
     } else if (!whole && any_infos) {
       PSPLIT_TRY(add_named(m, s, stage->ports.outputs[output_position(stage->graph, v)],
-                           PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, row->name, number,
-                           &onnx__value_info_proto__descriptor, false));
+                           &VALUE_INFO, row->name, number, false));
     } else {
       continue;
     }
@@ -263,8 +277,8 @@ static uint32_t stage_of(const psplit_i_merger *m, uint32_t number) {
 static psplit_code add_input(psplit_i_merger *m, uint32_t number) {
   const uint32_t s = stage_of(m, number);
   const psplit_i_value *value = &m->stages[s].graph->values[number - m->stages[s].first];
-  return add_named(m, s, m->stages[s].ports.inputs[value->input], PSPLIT_I_GRAPH_INPUT,
-                   NAME_OF_VALUE, value->name, number, &onnx__value_info_proto__descriptor, false);
+  return add_named(m, s, m->stages[s].ports.inputs[value->input], &INPUT, value->name, number,
+                   false);
 }
 
 static psplit_code add_inputs(psplit_i_merger *m) {

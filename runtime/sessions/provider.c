@@ -85,25 +85,29 @@ static void say_unloaded(const psplit_i_ort *ort, const char *provider, psplit_d
   }
 }
 
-/* Providers with options in an object of their own, whose four functions have one form. */
+/* Of a provider with options in an object of their own. */
+typedef struct own_options {
+  OrtStatus *(*create)(void **);
+  OrtStatus *(*update)(void *, const char *const *keys, const char *const *values, size_t n);
+  OrtStatus *(*append)(OrtSessionOptions *, const void *);
+  void (*release)(void *);
+} own_options;
+
 static psplit_code append_own(const psplit_i_ort *ort, OrtSessionOptions *settings,
-                              const psplit_i_session_options *options,
-                              OrtStatus *(*create)(void **),
-                              OrtStatus *(*update)(void *, const char *const *, const char *const *,
-                                                   size_t),
-                              OrtStatus *(*append)(OrtSessionOptions *, const void *),
-                              void (*release)(void *), psplit_diag *diag) {
+                              const psplit_i_session_options *options, const own_options *with,
+                              psplit_diag *diag) {
   void *own = NULL;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_ort_check(ort, create(&own), CANNOT_START, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, with->create(&own), CANNOT_START, diag));
   if (options->n_provider_options)
-    PSPLIT_TRY(psplit_i_ort_check(
-      ort,
-      update(own, options->provider_keys, options->provider_values, options->n_provider_options),
-      CANNOT_START, diag));
-  PSPLIT_TRY(psplit_i_ort_check(ort, append(settings, own), CANNOT_START, diag));
+    PSPLIT_TRY(
+      psplit_i_ort_check(ort,
+                         with->update(own, options->provider_keys, options->provider_values,
+                                      options->n_provider_options),
+                         CANNOT_START, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, with->append(settings, own), CANNOT_START, diag));
 out:
-  if (own) release(own);
+  if (own) with->release(own);
   return code;
 }
 
@@ -128,11 +132,13 @@ static psplit_code append(const psplit_i_ort *ort, OrtSessionOptions *settings,
     if (!options->n_provider_options) return PSPLIT_OK;
     return psplit_i_fail(diag, PSPLIT_USAGE, "there are no options");
   }
-#define OWN(name, KIND)                                                                        \
-  if (strcmp(provider, name "ExecutionProvider") == 0)                                         \
-    return append_own(ort, settings, options, api->Create##KIND##ProviderOptions,              \
-                      api->Update##KIND##ProviderOptions, api->AppendExecutionProvider_##KIND, \
-                      api->Release##KIND##ProviderOptions, diag);
+#define OWN(name, KIND)                                                                         \
+  if (strcmp(provider, name "ExecutionProvider") == 0)                                          \
+    return append_own(                                                                          \
+      ort, settings, options,                                                                   \
+      &(own_options){api->Create##KIND##ProviderOptions, api->Update##KIND##ProviderOptions,    \
+                     api->AppendExecutionProvider_##KIND, api->Release##KIND##ProviderOptions}, \
+      diag);
   OWN("CUDA", CUDA)
   OWN("Tensorrt", TensorRT)
   OWN("Dnnl", Dnnl)
