@@ -224,8 +224,9 @@ static inline ref concat(psplit_i_at *at, const ref *parts, uint32_t n, int64_t 
   (hold(at, a), hold(at, indices), with_int(at, "axis", axis), held_node(at, "Gather", 2))
 static inline ref in(psplit_i_at *at, uint32_t i) { return psplit_i_in_value(at, i); }
 static inline ref out(psplit_i_at *at, uint32_t o) { return psplit_i_out_value(at, o); }
-/* Half precision holds neither large counts nor long sums. A rule that has called `widen` computes
- * in float32 what comes as half precision; `wide_in`, `wide_grad` and `give_narrowed` cast. */
+/* Half precision holds neither large counts nor long sums. A rule that has called
+ * psplit_i_widen computes in float32 what comes as half precision; wide_in, wide_grad and
+ * psplit_i_give_narrowed cast. */
 void psplit_i_widen(psplit_i_at *at);
 psplit_i_ref psplit_i_wide(psplit_i_at *at, psplit_i_ref a, int32_t elem);
 static inline ref wide_in(psplit_i_at *at, uint32_t i) {

@@ -176,9 +176,9 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_check(const psplit_model *mod
                                                          psplit_diag *diag);
 
 /* Removes from `directory` what killed processes left of splits, models and files that they were
- * writing there: hidden names .NAME.psplit-..., which nobody locks. Files that a killed `REFERENCE`
- * moved go back before. Checkpoints stay, which training takes up by itself. *out_n (may be NULL):
- * how many. Errors: IO. */
+ * writing there: hidden names .NAME.psplit-..., which nobody locks. Files of a split
+ * that one with PSPLIT_WEIGHTS_REFERENCE had moved when it was killed go back before. Checkpoints
+ * stay, which training takes up by itself. *out_n (may be NULL): how many. Errors: IO. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_clean(const char *directory, uint32_t *out_n,
                                                          psplit_diag *diag);
 

@@ -2,7 +2,7 @@
  * SIGTERM comes before that call. It counts from the first line of main(), so that the loader is
  * left alone.
  *
- *   PSPLIT_FAULT_FILE=FILE  where what happened is found, a psplit_fault_record
+ *   PSPLIT_FAULT_FILE=FILE  where what happened is found, a `record`
  *   PSPLIT_FAULT=alloc|call|signal|none  what is to fail
  *   PSPLIT_FAULT_AT=N       the N-th of them, from 1; 0: none
  *   PSPLIT_FAULT_FOR=M      so many, one after the other; 1 without it
