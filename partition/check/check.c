@@ -153,11 +153,12 @@ static psplit_code finish_stage(psplit_i_check *c, uint32_t s) {
   if (load->replicas > 1) {
     const double r = load->replicas;
     double sync = 0;
-    if (c->options->sync_bytes_per_s > 0)
+    if (c->options->sync_bytes_per_s > 0 && parameter_bytes(c, s) > 0)
       sync =
         4 * (r - 1) / r * (double)parameter_bytes(c, s) *
         (1e9 * c->p->ticks_per_unit / (c->options->micro_batches * c->options->sync_bytes_per_s));
-    load->load_ns = (parts + load->replicas - 1) / load->replicas + (int64_t)sync;
+    load->load_ns = (parts + load->replicas - 1) / load->replicas +
+                    (sync < 0x1p60 ? (int64_t)sync : INT64_C(1) << 60);
   }
   c->out->comm_ns += load->recv_ns + load->send_ns;
   if (device->memory_bytes && load->memory_bytes > device->memory_bytes)

@@ -190,11 +190,8 @@ void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
   }
   for (uint32_t s = 0; s < n_stages; s++) {
     int64_t load = psplit_i_load(instance, w[s], recv[s], send[s]);
-    if (assignment->replicas[s] > 1) {
-      const double r = assignment->replicas[s];
-      load = (load + assignment->replicas[s] - 1) / assignment->replicas[s] +
-             (int64_t)(4 * (r - 1) / r * (double)weights[s] * automaton->sync_ns_per_byte);
-    }
+    if (assignment->replicas[s] > 1)
+      load = psplit_i_automaton_copies_load(automaton, load, assignment->replicas[s], weights[s]);
     if (automaton->adds_up)
       assignment->value += load;
     else if (load > assignment->value)

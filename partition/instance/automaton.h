@@ -4,6 +4,7 @@
 
 #include "instance.h"
 #include "methods.h"
+#include "problem.h"
 
 /* A move of the automaton: one more stage, formed in front of those that there are. Stages are
  * formed from the last one backwards, because a sender's cost depends on its receivers, which come
@@ -73,6 +74,17 @@ void psplit_i_automaton_name_devices(const psplit_i_automaton *automaton, const 
 /* Whether all stages may have been formed in the state: any, unless every device must be used. */
 static inline bool psplit_i_automaton_final(const psplit_i_automaton *automaton, uint32_t state) {
   return !automaton->all_used || automaton->used[state] == automaton->n_stages;
+}
+
+/* What each of the copies of a stage takes, by the load of one alone: its share, and to keep
+ * weights alike; INF where that is beyond all limits. */
+static inline int64_t psplit_i_automaton_copies_load(const psplit_i_automaton *automaton,
+                                                     int64_t load, uint32_t copies,
+                                                     uint64_t weight_bytes) {
+  const double r = copies;
+  const double sync = weight_bytes ? (double)weight_bytes * automaton->sync_ns_per_byte : 0;
+  if (load >= PSPLIT_I_INF || !(4 * (r - 1) / r * sync < 0x1p60)) return PSPLIT_I_INF;
+  return (load + copies - 1) / copies + (int64_t)(4 * (r - 1) / r * sync);
 }
 
 #endif

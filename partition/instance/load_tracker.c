@@ -203,11 +203,8 @@ int64_t psplit_i_load_tracker_load(const psplit_i_load_tracker *tracker,
     send += tracker->instance->least_message[t];
   if (tracker->n_messages[1] && !tracker->n_on_trunk[1])
     recv += tracker->instance->least_message[tracker->instance->n_types + t];
-  int64_t load = psplit_i_load(tracker->instance, tracker->w[t], recv, send);
-  if (move->replicas > 1) {
-    const double r = move->replicas;
-    load = (load + move->replicas - 1) / move->replicas +
-           (int64_t)(4 * (r - 1) / r * (double)tracker->weight_bytes * automaton->sync_ns_per_byte);
-  }
-  return load;
+  const int64_t load = psplit_i_load(tracker->instance, tracker->w[t], recv, send);
+  return move->replicas > 1
+           ? psplit_i_automaton_copies_load(automaton, load, move->replicas, tracker->weight_bytes)
+           : load;
 }

@@ -283,6 +283,29 @@ static void stages_without_nodes_cost_little(void **state) {
   }
 }
 
+/* Links between copies so slow that no integer has what they take: then there are no copies, and
+ * weights without a byte take nothing. */
+static void copies_that_take_for_ever_are_none(void **state) {
+  (void)state;
+  static const uint64_t bytes[] = {943883, 1, 0, 1000};
+  static const double bytes_per_s[] = {1e-9, 1e-320, 1e-9, 1e-320};
+  const psplit_device two = {.count = 2};
+  psplit_problem p = diamond(&two);
+  for (int i = 0; i < 4; i++) {
+    psplit_partition_options o = defaults();
+    o.max_replicas = 2;
+    o.sync_bytes_per_s = bytes_per_s[i];
+    p.weight_bytes = i < 2 ? bytes : NULL;
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    if (psplit_partition_solve(&p, &o, &diag, &s) != PSPLIT_OK) fail_msg("%d: %s", i, diag.message);
+    /* Alone all take 100, in two copies 50. */
+    if (i < 2 ? s->objective_ns <= 50 : s->objective_ns != 50)
+      fail_msg("%d: %" PRId64, i, s->objective_ns);
+    psplit_solution_destroy(s);
+  }
+}
+
 static void infeasible_says_what_would_do(void **state) {
   (void)state;
   static const uint64_t bytes[] = {60, 60, 60, 60};
@@ -507,6 +530,7 @@ int main(void) {
     cmocka_unit_test(arrays_are_checked_before_they_are_read),
     cmocka_unit_test(more_stages_than_nodes_leave_some_empty),
     cmocka_unit_test(stages_without_nodes_cost_little),
+    cmocka_unit_test(copies_that_take_for_ever_are_none),
     cmocka_unit_test(infeasible_says_what_would_do),
     cmocka_unit_test(memory_that_hardly_fits_takes_no_longer_than_allowed),
     cmocka_unit_test(threads_never_change_the_answer),
