@@ -317,27 +317,33 @@ async function directory(dump, path, list) {
 
 // --- generated cases ---
 
-// Of a model of many cases (cases.mjs) those alone.
-function only(bytes, cases) {
-  const kept = new Set(cases);
-  const isKept = (name) => kept.has(Number(/^[aby](\d+)/.exec(name)?.[1]));
-  return withGraph(bytes, (graph) => {
-    const used = new Set();
-    for (const node of all(graph, 1))
-      if (isKept(text(node, 2))) all(node, 1).forEach((input) => used.add(String(input)));
-    const keeps = { 1: (node) => isKept(text(node, 2)), 5: (tensor) => used.has(text(tensor, 8)),
-      11: (input) => used.has(text(input, 1)), 12: (output) => isKept(text(output, 1)) };
-    return Buffer.concat([...fields(graph)].filter(([field, value]) => keeps[field]?.(value) ?? true)
-      .map(([field, value]) => block(field, value)));
-  });
+// Of a model of many cases (cases.mjs) a function that takes some of them alone. The model is read once: mostly it is asked
+// for one case after the other.
+function divided(bytes) {
+  const caseOf = (name) => Number(/^[aby](\d+)/.exec(name)?.[1]);
+  const read = {
+    1: (node) => ({ of: caseOf(text(node, 2)), inputs: all(node, 1).map(String) }),
+    5: (tensor) => ({ name: text(tensor, 8) }),
+    11: (input) => ({ name: text(input, 1) }),
+    12: (output) => ({ of: caseOf(text(output, 1)) }),
+  };
+  const parts = [...fields(all(bytes, 7)[0])]
+    .map(([field, value]) => ({ data: block(field, value), ...read[field]?.(value) }));
+  return (cases) => {
+    const kept = new Set(cases);
+    const used = new Set(parts.flatMap(({ of, inputs = [] }) => (kept.has(of) ? inputs : [])));
+    const isKept = ({ of, name }) => (of === undefined ? name === undefined || used.has(name) : kept.has(of));
+    return withGraph(bytes, () => Buffer.concat(parts.filter(isKept).map(({ data }) => data)));
+  };
 }
 
 // Those that ONNX Runtime runs: mostly all of a batch do, else each is asked.
 async function runnable(specs) {
   const { bytes, run: settings } = buildAll(specs);
+  const only = divided(bytes);
   const good = async (cases) => {
     try {
-      await run(only(bytes, cases), [], (session) => makeFeeds(session.inputMetadata, settings));
+      await run(only(cases), [], (session) => makeFeeds(session.inputMetadata, settings));
       return cases;
     } catch {
       if (cases.length === 1) return [];
