@@ -20,6 +20,7 @@ from bad_input import FILE, LIMIT, Tap, chain, model
 from inputs import COSTS, DEVICES, PATTERNS, PROBLEM, write
 
 from faults import HIDDEN, Made, problem_of, tree  # tests/support, by bad_input
+from tap import small_files
 
 MOST_SHOWN = 8
 STATUSES = {"alloc": {LIMIT}, "call": {FILE, LIMIT}, "signal": {128 + signal.SIGTERM}}
@@ -190,7 +191,7 @@ def main(argv):
     library, which, tools = os.path.abspath(argv[1]), argv[2], list(map(os.path.abspath, argv[3:]))
     step = int(os.environ.get("PSPLIT_FAULTS_STEP", "1" if which == "call" else "5"))
     only = os.environ.get("PSPLIT_FAULTS_ONLY", "")
-    memory = "/dev/shm" if which != "signal" and os.access("/dev/shm", os.W_OK) else None
+    memory = small_files() if which != "signal" else None
     work = os.path.realpath(tempfile.mkdtemp(prefix="psplit-faults-", dir=memory))
     home, scratch = os.path.join(work, "home"), os.path.join(work, "scratch")
     tap = Tap()

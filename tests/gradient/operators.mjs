@@ -7,16 +7,16 @@
 // linear. TEXT: only nets whose names hold it. PSPLIT_GRADIENT_MODELS: a directory to keep them in.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open, ort } from '../e2e/chain.mjs';
+import { smallFiles } from '../e2e/places.mjs';
 import { Tap } from '../e2e/tap.mjs';
 import { cases } from './cases.mjs';
 import { model, node, product, random, tensor, value } from './onnx.mjs';
 
 const [tool, only = ''] = process.argv.slice(2);
 const tap = new Tap();
-const tmp = mkdtempSync(join(tmpdir(), 'psplit-gradient-'));
+const tmp = mkdtempSync(join(smallFiles, 'psplit-gradient-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 
 const toOrt = ({ type, dims, data }) => new ort.Tensor(type, data, dims);

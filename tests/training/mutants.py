@@ -16,7 +16,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "support"), os.path.join(HERE, "..", "verify")]
-from tap import Tap  # noqa: E402
+from tap import Tap, small_files  # noqa: E402
 from text_model import make  # noqa: E402
 from wire import Message  # noqa: E402
 
@@ -297,7 +297,7 @@ def check_all(tap, tools, tmp, model, options):
 def main():
     tools = sys.argv[1:3]
     tap = Tap()
-    with tempfile.TemporaryDirectory(prefix="psplit-mutants-") as tmp:
+    with tempfile.TemporaryDirectory(prefix="psplit-mutants-", dir=small_files()) as tmp:
         model = os.path.join(tmp, "model.onnx")
         save(model, make(MODEL))
         check_all(tap, tools, tmp, model, ["--trained-weights", "input", "--recompute", "heavy", "--boundary", "io"])

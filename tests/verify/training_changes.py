@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from mutants import (GRAPH, INITIALIZER, INPUT, N_ATTRIBUTE, N_INPUT, N_NAME, N_OP,  # noqa: E402
                      N_OUTPUT, NODE, OPSETS, OUTPUT, Tap, flipped, load, node_of, opset_of, run,
                      save, tensor_of)
+from tap import small_files  # noqa: E402
 from text_model import make  # noqa: E402
 from wire import Message  # noqa: E402
 
@@ -398,7 +399,7 @@ def spoil_all(tap, tools, path, tmp, counts, stride, boundary, weights, recomput
 def main():
     tools, stride = sys.argv[1:3], int((sys.argv + ["1"])[3])
     tap, counts = Tap(), {}
-    with tempfile.TemporaryDirectory(prefix="psplit-training-mutants-") as tmp:
+    with tempfile.TemporaryDirectory(prefix="psplit-training-mutants-", dir=small_files()) as tmp:
         path = os.path.join(tmp, "model.onnx")
         with open(path, "wb") as file:
             file.write(make(MODEL))
