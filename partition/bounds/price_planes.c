@@ -6,7 +6,9 @@
  * which is solved by moving share from one stage to another. What it finds is inexact, and need not
  * be exact: m(p) is computed by the tables for whole numbers p, and p / m(p) are valid prices, also
  * negative ones: a split holds each cluster once. Stages that were found stay where the limit
- * grows, so a few steps do there. */
+ * grows, so a few steps do there. Of many clusters those stay as well that do not fit where it
+ * falls: they bound nothing, but say where prices are good until that is refuted, or nothing more
+ * is left to say. */
 #include <math.h>
 #include <string.h>
 
@@ -25,12 +27,12 @@ enum {
   FIRST_LOOK = 16,    /* from this step on */
   PATIENCE = 3,       /* steps that bring nothing, before the next ones are shorter */
   RESERVED = 8,       /* steps that are left to ask at a lower limit */
-  CLOSE = 2048,       /* limits differ by less than one of so many parts */
   MOST_LOST = 20,     /* steps that promise nothing, as shares are inexact */
   ONE = PSPLIT_I_WORTH_ONE
 };
 
-static const double kShorter = 0.8, kLonger = 1.5, kFlatShare = 1e-4, kLeastWeight = 0.3;
+static const double kShorter = 0.8, kLonger = 1.5, kFlatShare = 1e-4, kLeastWeight = 0.3,
+                    kLeastLength = 0.6;
 
 struct psplit_i_planes {
   psplit_i_prices *prices;
@@ -48,6 +50,7 @@ struct psplit_i_planes {
   double *product;  /* [MOST_PLANES * MOST_PLANES] of two stages, by weight */
   double share[MOST_PLANES], gradient[MOST_PLANES];
   uint64_t hash[MOST_PLANES];
+  bool fits[MOST_PLANES];     /* else its stage was found at a larger limit, or rounded more */
   uint32_t used[MOST_PLANES]; /* the last step with a share in it */
   double sum;                 /* of the center */
   double hope;                /* what the planes say that the next prices are worth more */
@@ -74,30 +77,55 @@ psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena,
   return PSPLIT_OK;
 }
 
-/* Of stages that were found at a larger limit, or where more is rounded, those stay that fit. */
-static void leave_out(planes *x, int64_t limit) {
-  uint32_t n = 0;
-  psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 2);
-  for (uint32_t i = 0; i < x->n_planes; i++) {
-    const uint8_t *holds = x->holds + (size_t)i * x->n;
-    if (psplit_i_worth_load(x->worth, holds) > limit) continue;
-    memmove(x->holds + (size_t)n * x->n, holds, x->n);
-    for (uint32_t j = 0; j < x->n_planes; j++)
-      x->product[n * MOST_PLANES + j] = x->product[i * MOST_PLANES + j];
-    for (uint32_t j = 0; j < x->n_planes; j++)
-      x->product[j * MOST_PLANES + n] = x->product[j * MOST_PLANES + i];
-    x->share[n] = x->share[i];
-    x->hash[n] = x->hash[i];
-    x->used[n++] = x->used[i];
-  }
-  x->n_planes = n;
+/* Plane `from` becomes plane `to`, which is no later. */
+static void move_plane(planes *x, uint32_t from, uint32_t to) {
+  if (from == to) return;
+  memcpy(x->holds + (size_t)to * x->n, x->holds + (size_t)from * x->n, x->n);
+  for (uint32_t j = 0; j < x->n_planes; j++)
+    x->product[to * MOST_PLANES + j] = x->product[from * MOST_PLANES + j];
+  for (uint32_t j = 0; j < x->n_planes; j++)
+    x->product[j * MOST_PLANES + to] = x->product[j * MOST_PLANES + from];
+  x->share[to] = x->share[from];
+  x->hash[to] = x->hash[from];
+  x->fits[to] = x->fits[from];
+  x->used[to] = x->used[from];
 }
 
-/* Begins with the prices as they are. Of stages of a much larger limit few fit. */
+/* What a stage is worth by the prices that are tried. */
+static int64_t worth_of(const planes *x, uint32_t plane) {
+  const uint8_t *holds = x->holds + (size_t)plane * x->n;
+  int64_t worth = 0;
+  for (uint32_t v = 0; v < x->n; v++) worth += holds[v] ? x->price[v] : 0;
+  return worth;
+}
+
+/* Drops the stages that do not fit and are worth more than `most`: whether there were any. */
+static bool drop_above(planes *x, int64_t most) {
+  uint32_t n = 0, n_weighed = 0;
+  for (uint32_t i = 0; i < x->n_planes; i++) {
+    n_weighed += !x->fits[i];
+    if (x->fits[i] || worth_of(x, i) <= most) move_plane(x, i, n++);
+  }
+  const bool any = n < x->n_planes;
+  psplit_i_spend(x->budget, (uint64_t)x->n * n_weighed / 8);
+  x->n_planes = n;
+  return any;
+}
+
+/* Which of the stages that were found at a larger limit, or where more was rounded, fit. */
+static void weigh_planes(planes *x, int64_t limit) {
+  for (uint32_t i = 0; i < x->n_planes; i++)
+    x->fits[i] = psplit_i_worth_load(x->worth, x->holds + (size_t)i * x->n) <= limit;
+  psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 2);
+}
+
+/* Begins with the prices as they are. */
 static void begin(planes *x, int64_t limit, uint32_t n_parts) {
   double sum = 0;
-  if (limit < x->limit - x->limit / CLOSE) x->n_planes = 0;
-  if (limit < x->limit || n_parts > x->n_parts) leave_out(x, limit);
+  if (limit < x->limit || n_parts > x->n_parts) {
+    weigh_planes(x, limit);
+    if (!x->prices->many) drop_above(x, INT64_MIN);
+  }
   x->limit = limit;
   x->n_parts = n_parts;
   x->sum = x->hope = 0;
@@ -135,7 +163,10 @@ static uint32_t place_of_new(const planes *x) {
 /* The stage by `side`, unless it is there. */
 static void add_plane(planes *x, uint64_t hash, uint32_t step) {
   for (uint32_t i = 0; i < x->n_planes; i++)
-    if (x->hash[i] == hash) return;
+    if (x->hash[i] == hash) {
+      x->fits[i] = true;
+      return;
+    }
   const uint32_t at = place_of_new(x);
   if (at == MOST_PLANES) return;
   uint8_t *to = x->holds + (size_t)at * x->n;
@@ -143,6 +174,7 @@ static void add_plane(planes *x, uint64_t hash, uint32_t step) {
   for (uint32_t v = 0; v < x->n; v++) to[v] = x->side[v] == PSPLIT_I_INSIDE;
   x->hash[at] = hash;
   x->used[at] = step;
+  x->fits[at] = true;
   x->share[at] = 0;
   for (uint32_t i = 0; i < x->n_planes; i++) {
     const uint8_t *other = x->holds + (size_t)i * x->n;
@@ -268,13 +300,18 @@ static int64_t together(const planes *x) {
 static int64_t least_of(planes *x) {
   int64_t most = 0;
   for (uint32_t i = 0; i < x->n_planes; i++) {
-    const uint8_t *holds = x->holds + (size_t)i * x->n;
-    int64_t worth = 0;
-    for (uint32_t v = 0; v < x->n; v++) worth += holds[v] ? x->price[v] : 0;
+    const int64_t worth = x->fits[i] ? worth_of(x, i) : 0;
     if (worth > most) most = worth;
   }
   psplit_i_spend(x->budget, (uint64_t)x->n_planes * x->n / 8);
   return most - most / NEAR;
+}
+
+/* Whether planes say that little more is to be had, or not enough. */
+static bool is_over(const planes *x, uint32_t step, double needed, bool to_the_end,
+                    uint32_t *inout_lost) {
+  if (x->hope < x->sum / FLAT && (x->hope >= 0 || ++*inout_lost > MOST_LOST)) return true;
+  return step >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed;
 }
 
 static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
@@ -285,8 +322,10 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
     bool done;
     const uint64_t spent = x->budget ? x->budget->spent : 0;
     if (k > 0) next_prices(x, k);
-    if (k > 0 && x->hope < x->sum / FLAT && (x->hope >= 0 || ++n_lost > MOST_LOST)) break;
-    if (k >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed) break;
+    if (k > 0 && is_over(x, k, needed, to_the_end, &n_lost)) {
+      if (!drop_above(x, INT64_MIN) || x->n_planes == 0) break;
+      next_prices(x, k);
+    }
     const int64_t least = least_of(x);
     const psplit_code code = psplit_i_worth_above(x->worth, x->limit, x->n_parts, x->price, least,
                                                   x->budget, &most, &done);
@@ -294,6 +333,7 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
     x->prices->step = x->budget ? x->budget->spent - spent : 0;
     x->impossible = most <= 0 && together(x) > 0;
     if (most <= 0) break;
+    drop_above(x, most);
     add_planes(x, most, k);
     const double before = x->sum;
     if (take(x, most) && k > 0) {
@@ -301,6 +341,7 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
       n_idle = 0;
     } else if (k > 0 && ++n_idle % PATIENCE == 0) {
       x->length *= kShorter;
+      if (x->prices->many && x->length < kLeastLength) x->length = kLeastLength;
     }
     if (x->n_planes == 0) break;
     const uint64_t whole_step = x->budget ? x->budget->spent - spent : 0;

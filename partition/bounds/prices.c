@@ -38,12 +38,15 @@ enum {
 typedef struct effort {
   uint32_t n_parts, most_parts; /* to which loads are rounded at first, and where that is cheap */
   uint32_t n_steps;             /* or the budget does for so many steps as the last one */
-  int64_t fine;                 /* limits differ by more than one of so many parts */
+  int64_t fine;                 /* limits differ by more than one of so many parts, */
+  int64_t coarse;               /* this, where loads are rounded less from there on */
+  uint32_t hoped;               /* one of so many parts of what planes promise is had, about */
   int64_t may_rise;             /* all are worth what is needed but for one of so many parts */
+  int64_t first;                /* the first limit is larger than is known by one of so many */
 } effort;
 
-static const effort FEW = {PARTS, 2 * PARTS, 160, 800, SHORT_OF};
-static const effort MANY = {2 * PARTS, 8 * PARTS, 80, 4000, 40};
+static const effort FEW = {PARTS, 2 * PARTS, 160, 800, FINER, 2, SHORT_OF, SHORT_OF};
+static const effort MANY = {2 * PARTS, 4 * PARTS, 50, 4000, 500, 3, 40, 60};
 
 typedef struct pricing {
   const psplit_i_bound_query *query;
@@ -63,7 +66,9 @@ bool psplit_i_prices_suit(const psplit_i_instance *instance) {
 
 psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limit,
                                  psplit_i_arena *arena, psplit_i_prices *out) {
-  *out = (psplit_i_prices){.n = instance->n, .needed = (int64_t)ONE * instance->n_stages};
+  *out = (psplit_i_prices){.n = instance->n,
+                           .needed = (int64_t)ONE * instance->n_stages,
+                           .many = instance->n > MANY_CLUSTERS};
   out->price = PSPLIT_NEW(arena, int32_t, out->n);
   out->most = PSPLIT_NEW(arena, int32_t, out->n);
   if (!out->price || !out->most) return PSPLIT_NOMEM;
@@ -203,6 +208,13 @@ out:
   return code;
 }
 
+/* Whether loads may be rounded less, and the budget does for many steps as the last one: those are
+ * little dearer then. */
+static bool may_be_finer(const pricing *p) {
+  return p->raises && p->n_parts < p->effort->most_parts && p->prices.step > 0 &&
+         psplit_i_budget_left(p->budget) / p->effort->n_steps > p->prices.step;
+}
+
 /* Asks at limits, from the given one on. *out_cheap: until they differed by little, and the budget
  * does for many more. */
 static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, bool *out_cheap) {
@@ -215,22 +227,18 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
     const uint64_t before = p->budget->spent;
     const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
-    /* Half of what planes promise is had, about. */
-    const double more = sum > needed ? p->prices.hope * ONE / 2 : 0;
+    const double more = sum > needed ? p->prices.hope * ONE / p->effort->hoped : 0;
     const int64_t next = (int64_t)((double)limit * ((double)sum + more) / (double)needed);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
     const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
     *out_cheap = cheap;
-    if (limit - *inout_bound < *inout_bound / (cheap ? FINER : p->effort->fine)) return PSPLIT_OK;
+    const int64_t more_by = limit - *inout_bound;
+    if (more_by < *inout_bound / (cheap ? FINER : p->effort->fine)) return PSPLIT_OK;
+    if (sum > needed && more_by < *inout_bound / p->effort->coarse && may_be_finer(p))
+      return PSPLIT_OK;
   }
   *out_cheap = false;
   return PSPLIT_OK;
-}
-
-/* Whether the budget does for many steps as the last one: finer loads are little dearer. */
-static bool does_for_finer(const pricing *p) {
-  return p->prices.step > 0 &&
-         psplit_i_budget_left(p->budget) / p->effort->n_steps > p->prices.step;
 }
 
 /* By prices of clusters alone. *out_near: whether they came near the bound. */
@@ -240,14 +248,14 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
   bool cheap;
   psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
   if (code != PSPLIT_OK || !*out_near) return code;
-  int64_t limit = p->raises ? least + least / SHORT_OF : least;
+  int64_t limit = p->raises ? least + least / p->effort->first : least;
   if (limit < *inout_bound)
     limit = *inout_bound + (p->raises ? *inout_bound / LITTLE_MORE : (high - *inout_bound) / 2);
   if (limit >= high) limit = high - 1;
   const int64_t before = *inout_bound;
   code = try_from(p, limit, inout_bound, &cheap);
   while (code == PSPLIT_OK && p->raises && p->n_parts < p->effort->most_parts &&
-         (cheap || (*inout_bound > before && does_for_finer(p)))) {
+         (cheap || (*inout_bound > before && may_be_finer(p)))) {
     p->n_parts *= 2;
     code = try_from(p, *inout_bound + *inout_bound / LITTLE_MORE, inout_bound, &cheap);
   }

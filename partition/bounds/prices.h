@@ -14,6 +14,7 @@ typedef struct psplit_i_prices {
   uint32_t n;
   int64_t needed;        /* what all stages that there are are worth at most */
   int32_t *price, *most; /* [n] */
+  bool many;             /* clusters: to raise prices takes more steps than there is time for */
   uint64_t step;         /* operations of the last step in which they were raised */
   double hope;           /* stages, that all may be worth more where prices are raised further */
 } psplit_i_prices;

@@ -440,6 +440,7 @@ static void raised_prices_are_valid(void **state) {
     bool done, negative;
     if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best) || best == 0) continue;
     assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices), PSPLIT_OK);
+    prices.many = n_asked % 2; /* stages stay that do not fit */
     assert_int_equal(psplit_i_planes_make(&prices, &b.arena, &planes), PSPLIT_OK);
     assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
     assert_non_null(worth);
@@ -479,6 +480,7 @@ static void finer_loads_say_more(void **state) {
     assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
     for (int k = 0; k < 2; k++) {
       assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices[k]), PSPLIT_OK);
+      prices[k].many = n_asked % 2;
       assert_int_equal(psplit_i_planes_make(&prices[k], &b.arena, &planes[k]), PSPLIT_OK);
     }
     const int64_t coarse = raise_at(&b, worth, best, 4, best, planes[0], &prices[0], &negative);
