@@ -62,7 +62,8 @@ static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t
   options.chunks = 1;
   options.noncontiguous = options.require_nonempty = false;
   options.objective = PSPLIT_THROUGHPUT;
-  options.time_limit_s = 1;
+  const double limit = request->options->time_limit_s;
+  options.time_limit_s = limit < 0 || limit > 4 ? 1 : limit / 4;
   psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
   const psplit_i_solver_request inner = {.problem = &problem,
                                          .options = &options,
@@ -168,17 +169,18 @@ static psplit_code paying_alone(psplit_i_placing *p) {
 }
 
 /* For latency: search for a split whose loads add up to the least, which is its latency where each
- * stage waits for the one before. */
+ * stage waits for the one before; for half of what is left, since annealing gets further. */
 static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placement,
                                 uint32_t *label) {
   const psplit_i_instance *instance = &p->instance;
   const uint64_t one_order =
     1 + (uint64_t)instance->n * instance->n / 2 * p->automaton.move_off[p->automaton.n_states];
   if (one_order > ORDER_WORK) return PSPLIT_OK;
+  psplit_i_budget half = psplit_i_budget_share(p->request->budget, 2);
   psplit_i_local_search_options options = {.seed = p->request->options->seed,
                                            .n_threads = p->request->options->n_threads,
                                            .n_rounds = 4,
-                                           .budget = p->request->budget};
+                                           .budget = &half};
   const uint64_t n_steps = ORDER_WORK / one_order / 8;
   options.n_steps = n_steps < MAX_STEPS ? (uint32_t)n_steps : MAX_STEPS;
   psplit_i_assignment assignment;
@@ -186,6 +188,7 @@ static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placeme
   if (code != PSPLIT_OK) return code;
   p->automaton.adds_up = true;
   code = psplit_i_local_search(instance, &p->automaton, &options, &assignment);
+  psplit_i_spend(p->request->budget, half.spent);
   p->automaton.adds_up = false;
   if (code != PSPLIT_OK || assignment.value >= PSPLIT_I_INF) return code;
   const int64_t value = psplit_i_placing_judge(placement, assignment.device, assignment.stage);

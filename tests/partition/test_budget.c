@@ -327,6 +327,32 @@ static void test_clock_is_shared(void **state) {
   assert_true(psplit_i_budget_share(&by_work, 8).end < 0);
 }
 
+/* Annealing of latency has its part of any limit, and cools within it. Starts took all of small
+ * limits, and steps were charged ten times what they take: a chain that ends hot found nothing. */
+static void test_annealing_cools(void **state) {
+  (void)state;
+  static const double kLimits[] = {0.25, 0.5, 1};
+  wide *w = make_wide(400, 6, 10);
+  psplit_solution *start;
+  seconds_of(w, 0, 1, true, &start);
+  for (size_t k = 0; k < sizeof kLimits / sizeof *kLimits; k++) {
+    psplit_partition_options options;
+    psplit_diag diag = {0};
+    psplit_solution *solution;
+    psplit_partition_options_init(&options);
+    options.time_limit_s = kLimits[k];
+    options.objective = PSPLIT_LATENCY;
+    assert_int_equal(psplit_partition_solve(&w->problem, &options, &diag, &solution), PSPLIT_OK);
+    print_message("# limit %.2f: %lld instead of %lld, by %s\n", kLimits[k],
+                  (long long)solution->objective_ns, (long long)start->objective_ns,
+                  solution->solver);
+    assert_string_equal(solution->solver, "anneal");
+    psplit_solution_destroy(solution);
+  }
+  psplit_solution_destroy(start);
+  free(w);
+}
+
 /* Work that is counted is work that is done: a twentieth of the limit takes a fraction of the
  * time. Sanitizers slow both alike. */
 static void test_limit_binds(void **state) {
@@ -357,6 +383,7 @@ int main(void) {
     cmocka_unit_test(test_first_split_stops),      cmocka_unit_test(test_flow_stops),
     cmocka_unit_test(test_limit_is_deterministic), cmocka_unit_test(test_limit_binds),
     cmocka_unit_test(test_search_leaves_a_bound),  cmocka_unit_test(test_clock_is_shared),
+    cmocka_unit_test(test_annealing_cools),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
