@@ -415,8 +415,8 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (options->out_rounds) *options->out_rounds = used;
-    if (x->n_round == 0) continue; /* nothing new; there may be many more stages than clusters */
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
+    if (x->n_round == 0) continue; /* nothing new; there may be many more stages than clusters */
     const exact_work work = take_work(expanders, n_threads);
     PSPLIT_TRY(psplit_i_exact_follow(x, work.stages, work.pushed));
     uint64_t steps = work.steps;
