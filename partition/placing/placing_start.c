@@ -130,7 +130,7 @@ static psplit_code place_first(psplit_i_placing *p, const psplit_problem *proble
                                psplit_partition_options options) {
   const psplit_i_solver_request *request = p->request;
   psplit_diag ignored = {0};
-  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
+  options.time_limit_s = options.time_limit_s < 0 ? 2 : options.time_limit_s * 0.2;
   psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
   const psplit_i_solver_request inner = {.problem = problem,
                                          .options = &options,

@@ -17,6 +17,7 @@ enum {
   N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
   MOST_MOVED = 16, /* clusters by one proposal */
   TRIES = 8,       /* to meet a cluster of a device */
+  TRY_OPS = 16, /* in a cache: along an order most clusters are between neighbours that bind them */
   /* Of 256 proposals without an order: */
   WITH_NEIGHBOURS = 64,
   AGAINST_ANOTHER = 96,
@@ -29,8 +30,8 @@ typedef struct chain {
   psplit_i_annealing run;
   const psplit_i_cooling *cooling;
   psplit_i_budget *budget;
-  uint64_t work; /* of a step */
-  bool whole;    /* the energy has no parts */
+  uint64_t tries, work; /* operations of a proposal that comes to nothing, and of a move */
+  bool whole;           /* the energy has no parts */
   psplit_i_energy energy;
   uint32_t *label;                                         /* [n] of energy.best */
   double now;                                              /* energy, where it has no parts */
@@ -160,26 +161,27 @@ static uint64_t look_ops(const psplit_i_placement *b) {
   return psplit_i_look_ops((uint64_t)b->instance->n_nets * b->n_devices * sizeof *b->n_on);
 }
 
-/* What a step looks at: the nets of a cluster or some more; for latency all pairs of stages, too,
+/* What a move looks at: the nets of a cluster or some more; for latency all pairs of stages, too,
  * and where tensors are passed on all nets. */
-static uint64_t ops_of_step(const psplit_i_placement *b) {
+static uint64_t ops_of_move(const psplit_i_placement *b) {
   const psplit_i_instance *instance = b->instance;
   const uint64_t n = instance->n, n_pins = instance->net_off[instance->n_nets];
   const uint64_t n_pairs = (uint64_t)b->n_devices * b->n_devices;
-  if (instance->problem->next_hop) return look_ops(b) * (16 + (n_pins + n) / 2);
-  return look_ops(b) * (16 + 8 * n_pins / (n + 1)) + (b->latency ? n_pairs / 2 : 0);
+  if (instance->problem->next_hop) return look_ops(b) * ((n_pins + n) / 2);
+  return look_ops(b) * (8 * n_pins / (n + 1)) + (b->latency ? n_pairs / 2 : 0);
 }
 
 static bool step(void *with, uint64_t i) {
   chain *c = with;
   psplit_i_placement *b = &c->placement;
-  if (!psplit_i_spend(c->budget, c->work)) return false;
+  if (!psplit_i_spend(c->budget, c->tries)) return false;
   if (c->cooling->leave && i == c->cooling->n_steps / 2) {
     psplit_i_energy_set_best(&c->energy, psplit_i_placement_settle(b, c->energy.fresh));
     remember(c);
   }
   const uint32_t cluster = below(c, b->instance->n);
   if (b->ordered ? propose_ordered(c, cluster) : propose_free(c, cluster)) {
+    psplit_i_spend(c->budget, c->work);
     if (!fits(b) || !(c->whole ? step_whole : step_parts)(c)) undo(c);
     c->n_moved = 0;
     psplit_i_placement_forget_touched(b);
@@ -192,7 +194,8 @@ static void run_chain(chain *c) {
   const psplit_i_cooling *cooling = c->cooling;
   int64_t value;
   c->whole = b->latency || b->instance->problem->next_hop;
-  c->work = ops_of_step(b);
+  c->tries = TRY_OPS * look_ops(b);
+  c->work = ops_of_move(b);
   if (c->whole) c->now = whole_energy(c, &value);
   psplit_i_placement_forget_touched(b);
   psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, c->budget, step, c);
