@@ -40,9 +40,7 @@ static int64_t share_of_work(const psplit_i_instance *instance, const psplit_i_a
 
 int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
                               const psplit_i_automaton *automaton) {
-  uint32_t copies = 1;
-  for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
-    if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
+  const uint32_t copies = psplit_i_automaton_most_replicas(automaton);
   int64_t bound = share_of_work(instance, automaton, false);
   for (uint32_t i = 0; i < instance->n; i++) {
     const int64_t least = (automaton->omega[i] + copies - 1) / copies;

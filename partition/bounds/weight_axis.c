@@ -262,11 +262,8 @@ static psplit_code make(const psplit_i_instance *instance, const psplit_i_automa
   psplit_i_arena_init(&x.arena, 0);
   psplit_code code;
   bool done;
-  uint32_t copies = 1;
   find_least_messages(&x);
-  for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
-    if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
-  x.reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;
+  x.reach = psplit_i_automaton_reach(automaton, limit);
   PSPLIT_TRY(psplit_i_weight_axis_rank(&x));
   const bool windows = has_windows(instance, x.most_close);
   if (instance->n > MAX_CLUSTERS && psplit_i_expired(budget)) goto out;

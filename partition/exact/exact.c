@@ -314,21 +314,6 @@ static void find_counted(psplit_i_program *x) {
   }
 }
 
-/* The most that one stage may hold: weight, on as many devices as a stage may have, and bytes. */
-static void find_most_of_a_stage(psplit_i_program *x) {
-  const psplit_i_automaton *m = x->automaton;
-  uint32_t replicas = 1;
-  for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)
-    if (m->moves[k].replicas > replicas) replicas = m->moves[k].replicas;
-  const int64_t limit = x->options->limit;
-  x->reach = limit > PSPLIT_I_INF / replicas ? PSPLIT_I_INF : limit * replicas;
-  for (uint32_t t = 0; t < m->n_types; t++) {
-    const uint64_t bytes = x->instance->problem->devices[t].memory_bytes;
-    if (m->count[t] > 0 && x->most_bytes != UINT64_MAX)
-      x->most_bytes = bytes == 0 ? UINT64_MAX : bytes > x->most_bytes ? bytes : x->most_bytes;
-  }
-}
-
 static psplit_code prepare(psplit_i_program *x) {
   const uint32_t n = x->instance->n;
   x->words = (n + 63) / 64;
@@ -347,7 +332,8 @@ static psplit_code prepare(psplit_i_program *x) {
   x->floor.by_pairs |= x->bypasses;
   x->count_receivers |= x->messages || x->bypasses;
   if (psplit_i_exact_follow(x, 0, 0) != PSPLIT_OK) return PSPLIT_NOMEM;
-  find_most_of_a_stage(x);
+  x->reach = psplit_i_automaton_reach(x->automaton, x->options->limit);
+  x->most_bytes = psplit_i_automaton_most_memory(x->automaton, x->instance);
   find_windows(x);
   find_most_left(x);
   find_who_pays(x);

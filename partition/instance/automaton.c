@@ -263,3 +263,26 @@ void psplit_i_automaton_name_devices(const psplit_i_automaton *m, const uint32_t
     }
   }
 }
+
+uint32_t psplit_i_automaton_most_replicas(const psplit_i_automaton *m) {
+  uint32_t most = 1;
+  for (uint32_t k = 0; m->replicated && k < m->move_off[m->n_states]; k++)
+    if (m->moves[k].replicas > most) most = m->moves[k].replicas;
+  return most;
+}
+
+int64_t psplit_i_automaton_reach(const psplit_i_automaton *m, int64_t limit) {
+  const uint32_t replicas = psplit_i_automaton_most_replicas(m);
+  return limit > PSPLIT_I_INF / replicas ? PSPLIT_I_INF : limit * replicas;
+}
+
+uint64_t psplit_i_automaton_most_memory(const psplit_i_automaton *m,
+                                        const psplit_i_instance *instance) {
+  uint64_t most = 0;
+  for (uint32_t t = 0; t < m->n_types; t++) {
+    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
+    if (m->count[t] > 0 && bytes == 0) return UINT64_MAX;
+    if (m->count[t] > 0 && bytes > most) most = bytes;
+  }
+  return most;
+}

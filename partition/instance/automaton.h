@@ -76,6 +76,14 @@ static inline bool psplit_i_automaton_final(const psplit_i_automaton *automaton,
   return !automaton->all_used || automaton->used[state] == automaton->n_stages;
 }
 
+/* Devices that one move gives a stage, at most. */
+uint32_t psplit_i_automaton_most_replicas(const psplit_i_automaton *automaton);
+/* What a stage within the limit may weigh, on as many devices as it may have; at most INF. */
+int64_t psplit_i_automaton_reach(const psplit_i_automaton *automaton, int64_t limit);
+/* Bytes of the device that has most of those there are; UINT64_MAX: one has no limit. */
+uint64_t psplit_i_automaton_most_memory(const psplit_i_automaton *automaton,
+                                        const psplit_i_instance *instance);
+
 /* What each of the copies of a stage takes, by the load of one alone: its share, and to keep
  * weights alike; INF where that is beyond all limits. */
 static inline int64_t psplit_i_automaton_copies_load(const psplit_i_automaton *automaton,

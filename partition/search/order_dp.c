@@ -315,31 +315,15 @@ static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
   }
 }
 
-static uint64_t most_memory(const psplit_i_instance *instance, const psplit_i_automaton *m) {
-  uint64_t most_bytes = 0;
-  for (uint32_t t = 0; t < m->n_types; t++) {
-    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
-    if (m->count[t] > 0 && most_bytes != UINT64_MAX)
-      most_bytes = bytes == 0 ? UINT64_MAX : bytes > most_bytes ? bytes : most_bytes;
-  }
-  return most_bytes;
-}
-
-static uint32_t most_replicas(const psplit_i_automaton *m) {
-  uint32_t most = 1;
-  for (uint32_t k = 0; m->replicated && k < m->move_off[m->n_states]; k++)
-    if (m->moves[k].replicas > most) most = m->moves[k].replicas;
-  return most;
-}
-
 /* Fills the cells from the end of the order to its beginning; false where the budget is spent. */
 static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
                  psplit_i_budget *budget) {
   const psplit_i_instance *instance = s->tracker.instance;
   const psplit_i_automaton *m = s->automaton;
-  const uint64_t net_ops = ops_of_net(instance), most_bytes = most_memory(instance, m);
+  const uint64_t net_ops = ops_of_net(instance),
+                 most_bytes = psplit_i_automaton_most_memory(m, instance);
   sweep w = {.budget = budget,
-             .most_omega = (double)limit * most_replicas(m),
+             .most_omega = (double)limit * psplit_i_automaton_most_replicas(m),
              .most_bytes = most_bytes,
              /* Pins and memory end a range wherever it is. */
              .skips = !instance->has_pins && most_bytes == UINT64_MAX,
