@@ -16,6 +16,11 @@ const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char
   return buffer;
 }
 
+const char *psplit_i_node_known_as(const psplit_i_graph *graph, const psplit_i_node *node) {
+  const bool unnamed = !*node->name && node->n_outputs > 0 && node->outputs[0] != PSPLIT_NONE;
+  return unnamed ? graph->values[node->outputs[0]].name : node->name;
+}
+
 bool psplit_i_node_is_called(const psplit_i_graph *graph, const psplit_i_node *node,
                              const char *name) {
   if (strcmp(node->name, name) == 0) return true;

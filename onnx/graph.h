@@ -106,6 +106,9 @@ const char *psplit_i_model_path(const psplit_model *model);
 const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char *buffer,
                                 size_t bytes);
 
+/* What users know a node by: its name or, unnamed, that of its first output; "" without either. */
+const char *psplit_i_node_known_as(const psplit_i_graph *graph, const psplit_i_node *node);
+
 /* Whether a node has that name, or makes a value that has. */
 bool psplit_i_node_is_called(const psplit_i_graph *graph, const psplit_i_node *node,
                              const char *name);

@@ -137,9 +137,7 @@ bool psplit_i_support_runs(const psplit_i_support *support, const psplit_i_shape
   const psplit_i_node *node = &graph->nodes[n];
   const question q = {support, shapes, costs, node, out_why};
   if (!support) return true;
-  const char *name = *node->name || !node->n_outputs || node->outputs[0] == PSPLIT_NONE
-                       ? node->name
-                       : graph->values[node->outputs[0]].name;
+  const char *name = psplit_i_node_known_as(graph, node);
   for (uint32_t i = 0; i < support->n_nodes; i++)
     if (psplit_i_glob_match(support->nodes[i], name) || strcmp(support->nodes[i], name) == 0)
       return no(&q, "node", name);

@@ -460,12 +460,10 @@ static psplit_code none_found(segments *s) {
   PSPLIT_TRY(psplit_i_least_memory_find(s->planner, s->n_devices, &least, s->diag));
   if (least.node != PSPLIT_NONE) {
     const psplit_i_graph *graph = s->planner->graph;
-    const psplit_i_node *node = &graph->nodes[least.node];
-    const bool named = *node->name || !node->n_outputs;
     PSPLIT_FAIL(psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
                               "memory: node \"%s\" and what must stay with it need %s, which no "
                               "device has; a device with more memory helps, more segments do not",
-                              named ? node->name : graph->values[node->outputs[0]].name,
+                              psplit_i_node_known_as(graph, &graph->nodes[least.node]),
                               psplit_i_in_bytes(least.node_bytes, need)));
   }
   code = psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,

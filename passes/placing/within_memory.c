@@ -41,11 +41,10 @@ static const char *name_of_value(const psplit_planner *planner, uint32_t value) 
   return value == PSPLIT_NONE ? "?" : planner->graph->values[value].name;
 }
 
-/* An unnamed node goes by what it makes. */
 static const char *name_of_node(const psplit_planner *planner, uint32_t node) {
   if (node == PSPLIT_NONE) return "?";
-  const psplit_i_node *n = &planner->graph->nodes[node];
-  return *n->name || !n->n_outputs ? n->name : name_of_value(planner, n->outputs[0]);
+  const char *name = psplit_i_node_known_as(planner->graph, &planner->graph->nodes[node]);
+  return *name ? name : "?";
 }
 
 /* Says what does not fit where, and what would. `solved`: the plan is the best that was found. */
