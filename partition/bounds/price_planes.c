@@ -31,8 +31,8 @@ enum {
   ONE = PSPLIT_I_WORTH_ONE
 };
 
-static const double kShorter = 0.8, kLonger = 1.5, kFlatShare = 1e-4, kLeastWeight = 0.3,
-                    kLeastLength = 0.6;
+static const double SHORTER = 0.8, LONGER = 1.5, FLAT_SHARE = 1e-4, LEAST_WEIGHT = 0.3,
+                    LEAST_LENGTH = 0.6;
 
 struct psplit_i_planes {
   psplit_i_prices *prices;
@@ -137,7 +137,7 @@ static void begin(planes *x, int64_t limit, uint32_t n_parts) {
   }
   if (x->n_planes > 0) return;
   for (uint32_t v = 0; v < x->n; v++) {
-    const double far = fabs(x->center[v]) + kLeastWeight * sum / x->n;
+    const double far = fabs(x->center[v]) + LEAST_WEIGHT * sum / x->n;
     x->weight[v] = far * far;
   }
   x->length = 1;
@@ -224,7 +224,7 @@ static void share_out(planes *x) {
     const double *to = x->product + (size_t)low * MOST_PLANES,
                  *from = x->product + (size_t)high * MOST_PLANES;
     const double gap = x->gradient[high] - x->gradient[low];
-    if (gap < kFlatShare) break;
+    if (gap < FLAT_SHARE) break;
     const double curve = square * (to[low] + from[high] - 2 * to[high]);
     double part = curve > 0 ? gap / curve : 1;
     if (part > x->share[high]) part = x->share[high];
@@ -337,11 +337,11 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
     add_planes(x, most, k);
     const double before = x->sum;
     if (take(x, most) && k > 0) {
-      if (x->sum - before > x->hope / 2) x->length *= kLonger;
+      if (x->sum - before > x->hope / 2) x->length *= LONGER;
       n_idle = 0;
     } else if (k > 0 && ++n_idle % PATIENCE == 0) {
-      x->length *= kShorter;
-      if (x->prices->many && x->length < kLeastLength) x->length = kLeastLength;
+      x->length *= SHORTER;
+      if (x->prices->many && x->length < LEAST_LENGTH) x->length = LEAST_LENGTH;
     }
     if (x->n_planes == 0) break;
     const uint64_t whole_step = x->budget ? x->budget->spent - spent : 0;

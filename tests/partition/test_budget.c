@@ -336,13 +336,8 @@ static void test_annealing_cools(void **state) {
   psplit_solution *start;
   seconds_of(w, 0, 1, true, &start);
   for (size_t k = 0; k < sizeof kLimits / sizeof *kLimits; k++) {
-    psplit_partition_options options;
-    psplit_diag diag = {0};
     psplit_solution *solution;
-    psplit_partition_options_init(&options);
-    options.time_limit_s = kLimits[k];
-    options.objective = PSPLIT_LATENCY;
-    assert_int_equal(psplit_partition_solve(&w->problem, &options, &diag, &solution), PSPLIT_OK);
+    seconds_of(w, kLimits[k], 0, true, &solution);
     print_message("# limit %.2f: %lld instead of %lld, by %s\n", kLimits[k],
                   (long long)solution->objective_ns, (long long)start->objective_ns,
                   solution->solver);
