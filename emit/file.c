@@ -102,13 +102,48 @@ static ssize_t copy_in_kernel(psplit_i_file *file, int source, uint64_t offset, 
   return 0;
 }
 
+/* How many of the n bytes at `offset` are of one kind: of a hole, or not of one. */
+static uint64_t same_kind(int fd, uint64_t offset, uint64_t n, bool *out_hole) {
+  *out_hole = false;
+#if defined SEEK_DATA && defined SEEK_HOLE
+  struct stat status;
+  const off_t data = lseek(fd, (off_t)offset, SEEK_DATA);
+  const bool to_the_end =
+    data < 0 && errno == ENXIO && fstat(fd, &status) == 0 && (uint64_t)status.st_size >= offset + n;
+  *out_hole = to_the_end || (data >= 0 && (uint64_t)data > offset);
+  if (to_the_end) return n;
+  const off_t end = data >= 0 && !*out_hole ? lseek(fd, (off_t)offset, SEEK_HOLE) : data;
+  if (end >= 0 && (uint64_t)end > offset && (uint64_t)end - offset < n)
+    return (uint64_t)end - offset;
+#else
+  (void)fd, (void)offset;
+#endif
+  return n;
+}
+
+/* Leaves a hole of n bytes, of which the file has the last only by its length. */
+static psplit_code leave_hole(psplit_i_file *file, uint64_t n, psplit_diag *diag) {
+  const off_t end = lseek(file->fd, (off_t)n, SEEK_CUR);
+  if (end < 0 || ftruncate(file->fd, end) != 0) return cannot_write(file, errno, diag);
+  psplit_i_activity_add(file->activity, n);
+  return PSPLIT_OK;
+}
+
 /* Copies some of the *io_n bytes at *io_offset of `source`, which `fd` reads; the buffer is empty.
- */
+ * Holes stay holes: a model with made-up weights may be larger than the disk. */
 static psplit_code copy_step(psplit_i_file *file, uint32_t source, int fd, uint64_t *io_offset,
                              uint64_t *io_n, psplit_diag *diag) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_go_on(file->cancel, diag));
-  const size_t step = *io_n < STEP_BYTES ? (size_t)*io_n : STEP_BYTES;
+  bool hole = false;
+  const uint64_t n = file->through ? *io_n : same_kind(fd, *io_offset, *io_n, &hole);
+  if (hole) {
+    PSPLIT_TRY(leave_hole(file, n, diag));
+    *io_offset += n;
+    *io_n -= n;
+    return PSPLIT_OK;
+  }
+  const size_t step = n < STEP_BYTES ? (size_t)n : STEP_BYTES;
   ssize_t done = copy_in_kernel(file, fd, *io_offset, step);
   if (done < 0) return errno == EINTR ? PSPLIT_OK : cannot_write(file, errno, diag);
   if (done == 0) {

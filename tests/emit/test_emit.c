@@ -1,4 +1,5 @@
 /* Why: what the emitter writes is the model's own bytes, in the right stage, or nothing at all. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -411,6 +412,43 @@ static void external_stays(void **state) {
   psplit_model_close(model);
 }
 
+/* What is a hole of the model's file is one of the stage's, at the end too; data between stays. */
+static void holes_stay(void **state) {
+  enum { HOLE = 3 << 20, MARK = 1 << 20, BYTES = 2 * HOLE + MARK };
+  (void)state;
+  assert_int_equal(mkdir("m", 0777), 0);
+  const int fd = open("m/data.bin", O_CREAT | O_WRONLY, 0666);
+  static uint8_t mark[MARK];
+  memset(mark, 7, sizeof mark);
+  assert_true(fd >= 0 && pwrite(fd, mark, sizeof mark, HOLE) == MARK && ftruncate(fd, BYTES) == 0);
+  struct stat status, source;
+  assert_int_equal(fstat(fd, &source), 0);
+  assert_int_equal(close(fd), 0);
+  if (source.st_blocks * 512 >= BYTES) skip(); /* a file system without holes */
+  write_model_text("m/model.onnx",
+                   "(int8[7340032] x) => (int8[7340032] y)"
+                   "<int8[7340032] p = [\"location\": \"data.bin\"]> {"
+                   "  a = Add (x, p)"
+                   "  y = Abs (a)"
+                   "}");
+  psplit_model *model = open_model("m/model.onnx");
+  test_plan p;
+  start_plan(&p, 2, "01");
+  add_transfer(&p, model, "a", 0, 1);
+  end_plan(&p);
+  emit_ok(model, &p, "out", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO);
+  psplit_model_close(model);
+  assert_int_equal(stat("out/stage0.onnx.data", &status), 0);
+  assert_int_equal(status.st_size, BYTES);
+  assert_true(status.st_blocks <= source.st_blocks + 64);
+  const int made = open("out/stage0.onnx.data", O_RDONLY);
+  static uint8_t read_back[BYTES];
+  assert_true(made >= 0 && pread(made, read_back, BYTES, 0) == BYTES);
+  for (size_t i = 0; i < BYTES; i++)
+    if (read_back[i] != (i >= HOLE && i < HOLE + MARK ? 7 : 0)) fail();
+  assert_int_equal(close(made), 0);
+}
+
 static void external_to_inline(void **state) {
   (void)state;
   psplit_model *model = open_external();
@@ -478,11 +516,10 @@ static void referenced(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    CASE(plain_stages),     CASE(bytes_are_kept),     CASE(boundary_nodes),
-    CASE(names_are_unique), CASE(relays_and_copies),  CASE(deterministic),
-    CASE(wrong_plans),      CASE(old_models),         CASE(split_twice),
-    CASE(external_stays),   CASE(external_to_inline), CASE(inline_to_external),
-    CASE(referenced),
+    CASE(plain_stages),       CASE(bytes_are_kept), CASE(boundary_nodes), CASE(names_are_unique),
+    CASE(relays_and_copies),  CASE(deterministic),  CASE(wrong_plans),    CASE(old_models),
+    CASE(split_twice),        CASE(external_stays), CASE(holes_stay),     CASE(external_to_inline),
+    CASE(inline_to_external), CASE(referenced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
