@@ -12,7 +12,7 @@
 
 /* What every rank needs. */
 typedef struct part {
-  psplit_i_way way;
+  psplit_i_communicator comm;
   const psplit_onnxruntime *ort;
   psplit_pipeline joined; /* of the decoder, its first step and the encoder */
   psplit_run_options run;
@@ -73,11 +73,12 @@ static void part_fini(part *p) {
   psplit_i_pipe_fini(&p->joined.pipe);
 }
 
-static psplit_code part_make(part *p, const psplit_i_way *way, const psplit_onnxruntime *ort,
-                             const psplit_pipeline *pipeline, const psplit_run_options *run,
-                             const psplit_generator_options *own, psplit_diag *diag) {
+static psplit_code part_make(part *p, const psplit_i_communicator *comm,
+                             const psplit_onnxruntime *ort, const psplit_pipeline *pipeline,
+                             const psplit_run_options *run, const psplit_generator_options *own,
+                             psplit_diag *diag) {
   psplit_code code;
-  *p = (part){.way = *way, .ort = ort};
+  *p = (part){.comm = *comm, .ort = ort};
   psplit_run_options_init(&p->run);
   psplit_generator_options_init(&p->own);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &p->run, diag));
@@ -124,7 +125,7 @@ static void *generator_main(void *user) {
   psplit_generator *g = user;
   part *p = &g->part;
   g->code =
-    psplit_i_run_over(&p->way, p->ort, &p->joined, &p->run, &p->source, &g->diag, &g->measured);
+    psplit_i_run_over(&p->comm, p->ort, &p->joined, &p->run, &p->source, &g->diag, &g->measured);
   psplit_i_sequences_stop_all(g->sequences, g->code == PSPLIT_OK ? &OVER : &g->diag);
   if (p->own.ended) p->own.ended(p->own.ended_user);
   set(g, &g->ended);
@@ -213,8 +214,9 @@ out:
   return code;
 }
 
-psplit_code psplit_i_generator_start_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
-                                          psplit_pipeline *pipeline, const psplit_run_options *run,
+psplit_code psplit_i_generator_start_over(const psplit_i_communicator *comm,
+                                          const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                          const psplit_run_options *run,
                                           const psplit_generator_options *own, psplit_diag *diag,
                                           psplit_generator **out) {
   psplit_generator *g = calloc(1, sizeof *g);
@@ -222,7 +224,7 @@ psplit_code psplit_i_generator_start_over(const psplit_i_way *way, const psplit_
   if (!g) return code;
   pthread_mutex_init(&g->mutex, NULL);
   pthread_cond_init(&g->changed, NULL);
-  PSPLIT_TRY(part_make(&g->part, way, ort, pipeline, run, own, diag));
+  PSPLIT_TRY(part_make(&g->part, comm, ort, pipeline, run, own, diag));
   PSPLIT_TRY(make(g, diag));
   if (pthread_create(&g->thread, NULL, generator_main, g))
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
@@ -293,15 +295,16 @@ void psplit_generator_destroy(psplit_generator *g) {
 
 /* --- other ranks --- */
 
-psplit_code psplit_i_generator_run_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
-                                        psplit_pipeline *pipeline, const psplit_run_options *run,
+psplit_code psplit_i_generator_run_over(const psplit_i_communicator *comm,
+                                        const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                        const psplit_run_options *run,
                                         const psplit_generator_options *own, psplit_diag *diag) {
   part p;
   psplit_run *none = NULL;
   psplit_code code;
-  PSPLIT_TRY(part_make(&p, way, ort, pipeline, run, own, diag));
+  PSPLIT_TRY(part_make(&p, comm, ort, pipeline, run, own, diag));
   p.run.feed = NULL;
-  code = psplit_i_run_over(way, ort, &p.joined, &p.run, &p.source, diag, &none);
+  code = psplit_i_run_over(comm, ort, &p.joined, &p.run, &p.source, diag, &none);
 out:
   part_fini(&p);
   return code;

@@ -52,7 +52,7 @@ static inline ref columns(psplit_i_at *at, ref a, int64_t begin, int64_t end, in
 /* How much of a head is turned; false, refused, where that cannot be. */
 bool psplit_i_read_turned(psplit_i_at *at, const psplit_i_heads *h, int64_t *out_n);
 /* Gives input 0 the gradient g, [batch, heads, sequence, size], turned back. */
-void psplit_i_turn_back(psplit_i_at *at, const psplit_i_heads *h, int64_t n, ref g, ref cosines,
-                        ref sines);
+void psplit_i_rotate_back(psplit_i_at *at, const psplit_i_heads *h, int64_t n, ref g, ref cosines,
+                          ref sines);
 
 #endif

@@ -161,7 +161,8 @@ bool psplit_i_read_turned(psplit_i_at *at, const heads *h, int64_t *out_n) {
 }
 
 /* Pairs (a, b) were turned to (a cos - b sin, a sin + b cos): back by the same angle. */
-void psplit_i_turn_back(psplit_i_at *at, const heads *h, int64_t n, ref g, ref cosines, ref sines) {
+void psplit_i_rotate_back(psplit_i_at *at, const heads *h, int64_t n, ref g, ref cosines,
+                          ref sines) {
   const bool in_turn = psplit_i_int_or(at, "interleaved", 0) != 0;
   const ref a = columns(at, g, 0, in_turn ? n : n / 2, in_turn ? 2 : 1);
   const ref b = columns(at, g, in_turn ? 1 : n / 2, n, in_turn ? 2 : 1);
@@ -183,5 +184,5 @@ void psplit_i_gradient_rotary_embedding(psplit_i_at *at) {
   psplit_i_widen(at);
   const ref g = psplit_i_heads_apart(&h, wide_grad(at)), cosines = angles(at, 1),
             sines = angles(at, 2);
-  psplit_i_turn_back(at, &h, n, g, cosines, sines);
+  psplit_i_rotate_back(at, &h, n, g, cosines, sines);
 }

@@ -218,5 +218,5 @@ void psplit_i_gradient_rotary_positions(psplit_i_at *at) {
     rows = unsqueezed(at, add(at, places, rows), (int64_t[]){0}, 1);
   }
   const ref cosines = rows_at(at, 2, rows), sines = rows_at(at, 3, rows);
-  psplit_i_turn_back(at, &h, n, g, cosines, sines);
+  psplit_i_rotate_back(at, &h, n, g, cosines, sines);
 }

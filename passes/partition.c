@@ -68,7 +68,7 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
       return psplit_i_nomem(diag);
     if (planner->grouping.n_groups > n_groups && planner->grouping.n_groups >= n_stages) {
       planner->order_chosen = false; /* for all orders of the groups, not of these */
-      planner->any_way_bound_ns = 0;
+      planner->any_route_bound_ns = 0;
       code = psplit_i_solve_within_memory(planner, r, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(planner->options.logger, PSPLIT_NOTE,
@@ -140,7 +140,7 @@ static psplit_code settle_states(cutter *c, psplit_diag *diag) {
   if (code != PSPLIT_INFEASIBLE || !psplit_i_planner_part_states(planner))
     return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &why);
   psplit_i_shared_split_fini(&c->shared); /* of splits that keep them: its bound holds no more */
-  planner->any_way_bound_ns = 0;
+  planner->any_route_bound_ns = 0;
   code = restore_groups(planner, label, n_groups, diag);
   if (code == PSPLIT_OK) code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, diag);
   if (code == PSPLIT_OK)
@@ -209,7 +209,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_code code = psplit_i_tied_weights_find(planner, diag, &ties);
   psplit_i_arena_reset(&planner->scratch);
   psplit_i_pass_nothing_on(planner);
-  planner->any_way_bound_ns = 0;
+  planner->any_route_bound_ns = 0;
   if (code == PSPLIT_OK) code = settle(&c, diag);
   if (code == PSPLIT_OK) code = psplit_i_pass_on(planner, &c.shared, diag);
   if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, &ties, diag);

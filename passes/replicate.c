@@ -204,7 +204,7 @@ static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
   const int64_t plain_ns = planner->plan->lower_bound_ns, before_ns = planner->plan->bottleneck_ns;
   planner->plan_holds = false;
   if (!psplit_i_copies_take_time(planner)) psplit_i_pass_nothing_on(planner);
-  planner->copies_any_way = planner->passes_on;
+  planner->copies_any_route = planner->passes_on;
   PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
   PSPLIT_TRY(try_stages(planner, other, &taken, diag));
   planner->plan_holds = false;

@@ -191,11 +191,11 @@ static psplit_code settle_replicas(psplit_i_run_options *run, const psplit_i_pip
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
+psplit_code psplit_i_run_over(const psplit_i_communicator *comm, const psplit_onnxruntime *ort,
                               psplit_pipeline *pipeline, const psplit_run_options *options,
                               const psplit_i_source *source, psplit_diag *diag,
                               psplit_run **out_run) {
-  const uint32_t rank = way->rank;
+  const uint32_t rank = comm->rank;
   psplit_i_pipe *pipe = &pipeline->pipe;
   const uint32_t n_links = pipe->n_links;
   psplit_i_run_setup setup = {0};
@@ -203,7 +203,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   psplit_code code = run ? PSPLIT_OK : psplit_i_nomem(diag);
   output_path output = {.stream = {"standard output", STDOUT_FILENO, &setup.failed}};
   if (!run) return code;
-  *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = way->name};
+  *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = comm->name};
   PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, true, diag, &setup));
   PSPLIT_TRY(settle_replicas(&setup.run, pipe, source, diag));
@@ -217,7 +217,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
     .collect = source || output.streams || psplit_i_pipe_n_final(pipe) > 1,
     .outputs = source || setup.run.take_output};
   PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, wants, diag));
-  PSPLIT_TRY(way->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
+  PSPLIT_TRY(comm->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
   if (rank == 0) PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.run, diag, &run->report));
   psplit_i_report_add_drift(pipe, &run->report);
@@ -237,7 +237,7 @@ static psplit_code over_threads(const psplit_i_ort *ort, const psplit_i_pipe *pi
   return psplit_i_run_threads(ort, pipe, options, diag, out);
 }
 
-const psplit_i_way PSPLIT_I_OVER_THREADS = {over_threads, "threads", 0};
+const psplit_i_communicator PSPLIT_I_OVER_THREADS = {over_threads, "threads", 0};
 
 psplit_code psplit_pipeline_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                                 const psplit_run_options *options, psplit_diag *diag,

@@ -23,16 +23,16 @@ typedef psplit_code (*psplit_i_transport)(const psplit_i_ort *ort, const psplit_
                                           psplit_diag *diag, psplit_i_timeline *out);
 
 /* A transport, what reports call it, and who we are in it. */
-typedef struct psplit_i_way {
+typedef struct psplit_i_communicator {
   psplit_i_transport transport;
   const char *name;
   uint32_t rank;
-} psplit_i_way;
-extern const psplit_i_way PSPLIT_I_OVER_THREADS;
+} psplit_i_communicator;
+extern const psplit_i_communicator PSPLIT_I_OVER_THREADS;
 
 /* psplit_pipeline_run over a transport. `source`: in place of files, NULL where there is none;
  * ranks other than 0 have one that is not used. *out_run is NULL where the rank is not 0. */
-PSPLIT_MUST_USE psplit_code psplit_i_run_over(const psplit_i_way *way,
+PSPLIT_MUST_USE psplit_code psplit_i_run_over(const psplit_i_communicator *comm,
                                               const psplit_onnxruntime *ort,
                                               psplit_pipeline *pipeline,
                                               const psplit_run_options *options,

@@ -8,7 +8,7 @@
  *   records.c          files that hold one tensor after another
  *   outputs.c          outputs to files
  *   queue.c            bundles of tensors in bounded queues
- *   turns.c            replicas of a stage take micro-batches in their order
+ *   sequencer.c        replicas of a stage take micro-batches in their order
  *   failures.c, delivered.c   micro-batches that cannot be computed, and those that are through
  *   frames.c, process.c, process_task.c, process_main.c
  *                      a stage in a process of its own, for services

@@ -5,8 +5,8 @@
 
 void psplit_i_stage_init(psplit_i_stage *stage) {
   pthread_mutex_init(&stage->mutex, NULL);
-  psplit_i_turns_init(&stage->taking);
-  psplit_i_turns_init(&stage->giving);
+  psplit_i_sequencer_init(&stage->taking);
+  psplit_i_sequencer_init(&stage->giving);
   stage->n_replicas = psplit_i_stage_n_replicas(stage->options, stage->index);
   stage->begins = true;
   for (uint32_t l = 0; l < stage->pipe->n_links; l++) {
@@ -18,8 +18,8 @@ void psplit_i_stage_init(psplit_i_stage *stage) {
 }
 
 void psplit_i_stage_fini(psplit_i_stage *stage) {
-  psplit_i_turns_fini(&stage->giving);
-  psplit_i_turns_fini(&stage->taking);
+  psplit_i_sequencer_fini(&stage->giving);
+  psplit_i_sequencer_fini(&stage->taking);
   pthread_mutex_destroy(&stage->mutex);
 }
 

@@ -5,7 +5,7 @@
 #include "process.h"
 #include "queue.h"
 #include "runtime.h"
-#include "turns.h"
+#include "sequencer.h"
 
 /* Who runs stages: how they meet, and what happens when one fails. */
 typedef struct psplit_i_host {
@@ -72,7 +72,7 @@ typedef struct psplit_i_stage {
   psplit_i_sums *sums;
   uint32_t n_replicas;
   psplit_i_replica replicas[PSPLIT_MOST_REPLICAS]; /* [n_replicas] */
-  psplit_i_turns taking, giving;                   /* where there are several */
+  psplit_i_sequencer taking, giving;               /* where there are several */
   pthread_mutex_t mutex;                           /* guards the replicas and these two: */
   psplit_i_process *process; /* in place of a session; NULL: it is in this process */
   bool stopped;

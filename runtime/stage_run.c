@@ -35,19 +35,19 @@ static bool run_beside(psplit_i_side *one) {
   bool stopped = false, at_end = false;
   for (uint64_t m = w->replica; m < one->n || stage->streams; m += stage->n_replicas) {
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
-    if (!psplit_i_turns_wait(&stage->taking, m)) return !atomic_load(&stage->host->stopped);
+    if (!psplit_i_sequencer_wait(&stage->taking, m)) return !atomic_load(&stage->host->stopped);
     if (!psplit_i_stage_take(stage, w, m, &event, &at_end)) {
-      psplit_i_turns_end(&stage->taking);
+      psplit_i_sequencer_end(&stage->taking);
       return at_end && is_end(stage, m, one->n, &one->diag);
     }
-    psplit_i_turns_pass(&stage->taking);
+    psplit_i_sequencer_pass(&stage->taking);
     psplit_i_stage_compute(stage, w, m, &event);
-    if (!psplit_i_turns_wait(&stage->giving, m) ||
+    if (!psplit_i_sequencer_wait(&stage->giving, m) ||
         psplit_i_stage_hand_on(stage, w, m, one->measured, &event, &one->diag, &stopped) !=
           PSPLIT_OK ||
         stopped)
       return false;
-    psplit_i_turns_pass(&stage->giving);
+    psplit_i_sequencer_pass(&stage->giving);
   }
   return true;
 }
@@ -75,8 +75,8 @@ bool psplit_i_stage_run_all(psplit_i_stage *stage, psplit_i_side *sides, uint32_
   pthread_t threads[PSPLIT_MOST_REPLICAS];
   uint32_t n_started = 1;
   bool good = true;
-  psplit_i_turns_begin(&stage->taking);
-  psplit_i_turns_begin(&stage->giving);
+  psplit_i_sequencer_begin(&stage->taking);
+  psplit_i_sequencer_begin(&stage->giving);
   for (uint32_t r = 0; r < stage->n_replicas; r++) {
     sides[r].n = n;
     sides[r].measured = measured;

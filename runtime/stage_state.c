@@ -20,8 +20,8 @@ void psplit_i_stage_each_session(const psplit_i_stage *stage, const psplit_i_rep
 }
 
 void psplit_i_stage_end_turns(psplit_i_stage *stage) {
-  psplit_i_turns_end(&stage->taking);
-  psplit_i_turns_end(&stage->giving);
+  psplit_i_sequencer_end(&stage->taking);
+  psplit_i_sequencer_end(&stage->giving);
 }
 
 void psplit_i_stage_begin(psplit_i_replica *replica, psplit_i_activity activity) {

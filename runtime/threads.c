@@ -12,7 +12,7 @@ typedef struct crew {
   uint32_t n_stages, n_here, round;
   psplit_diag diag;
   psplit_i_stage *stages;
-  pthread_mutex_t *device_turns; /* [n_stages] that of a device's first stage counts */
+  pthread_mutex_t *device_lock; /* [n_stages] that of a device's first stage counts */
   psplit_i_ends ends;
   psplit_i_workers workers;
   uint32_t n_ready;       /* stages that are initialised */
@@ -110,7 +110,7 @@ static pthread_mutex_t *turn_of(crew *c, uint32_t stage) {
     if (strcmp(manifest->stages[s].device, device) != 0) continue;
     if (!n++) first = s;
   }
-  return n > 1 ? &c->device_turns[first] : NULL;
+  return n > 1 ? &c->device_lock[first] : NULL;
 }
 
 static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag *diag) {
@@ -119,9 +119,9 @@ static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag 
   c->stages = calloc(c->n_stages, sizeof *c->stages);
   c->queues = calloc((size_t)c->n_links + 1, sizeof *c->queues);
   c->queue_list = calloc((size_t)c->n_links + 1, sizeof *c->queue_list);
-  c->device_turns = calloc(c->n_stages, sizeof(pthread_mutex_t));
-  if (!c->stages || !c->queues || !c->queue_list || !c->device_turns) return psplit_i_nomem(diag);
-  for (uint32_t s = 0; s < c->n_stages; s++) pthread_mutex_init(&c->device_turns[s], NULL);
+  c->device_lock = calloc(c->n_stages, sizeof(pthread_mutex_t));
+  if (!c->stages || !c->queues || !c->queue_list || !c->device_lock) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < c->n_stages; s++) pthread_mutex_init(&c->device_lock[s], NULL);
   c->ends.queues = c->queue_list;
   PSPLIT_TRY(psplit_i_workers_init(&c->workers, e, c->n_stages, diag));
   for (uint32_t l = 0; l < c->n_links; l++) {
@@ -149,9 +149,9 @@ out:
 static void drop(crew *c) {
   for (uint32_t s = 0; s < c->n_ready; s++) psplit_i_stage_fini(&c->stages[s]);
   for (uint32_t l = 0; c->queues && l < c->n_links; l++) psplit_i_queue_fini(&c->queues[l]);
-  for (uint32_t s = 0; c->device_turns && s < c->n_stages; s++)
-    pthread_mutex_destroy(&c->device_turns[s]);
-  free(c->device_turns);
+  for (uint32_t s = 0; c->device_lock && s < c->n_stages; s++)
+    pthread_mutex_destroy(&c->device_lock[s]);
+  free(c->device_lock);
   free(c->queue_list);
   free(c->queues);
   psplit_i_workers_fini(&c->workers);

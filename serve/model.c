@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "datatypes.h"
-#include "talk.h"
+#include "logging.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else

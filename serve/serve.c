@@ -75,7 +75,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "say nothing but errors"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 
@@ -372,7 +372,7 @@ int main(int argc, char **argv) {
     signal(SIGHUP, on_hang_up);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, rank, &diag);
-    status = cli_talk_end(code == PSPLIT_OK ? 0 : cli_fail(&diag));
+    status = cli_logging_end(code == PSPLIT_OK ? 0 : cli_fail(&diag));
   }
   free(s.name);
   ort_settings_fini(&s.ort);

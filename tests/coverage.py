@@ -1,8 +1,8 @@
-"""Lines and branches that tests reached, by room, and the files that they reach least:
+"""Lines and branches that tests reached, by component, and the files that they reach least:
 
-    coverage.py FILE [--floors FLOORS] [--missed ROOM|SOURCE]...
+    coverage.py FILE [--floors FLOORS] [--missed COMPONENT|SOURCE]...
 
-FILE is what llvm-cov export wrote. FLOORS has a line `ROOM LINES BRANCHES`, in %, for each room that is held:
+FILE is what llvm-cov export wrote. FLOORS has a line `COMPONENT LINES BRANCHES`, in %, for each component that is held:
 status 1 where one is below. --missed lists the conditions that were never true, or never false.
 """
 import argparse
@@ -20,7 +20,7 @@ def percent(part):
 
 
 def sources(path):
-    """(path from the root, what llvm-cov says of it) of each source of a room."""
+    """(path from the root, what llvm-cov says of it) of each source of a component."""
     with open(path, encoding="utf-8") as file:
         entries = json.load(file)["data"][0]["files"]
     for entry in entries:
@@ -29,18 +29,18 @@ def sources(path):
             yield source, entry
 
 
-def below_floors(path, rooms):
-    """A line for each figure that is below its floor, or that is of a room which is not there."""
+def below_floors(path, components):
+    """A line for each figure that is below its floor, or that is of a component which is not there."""
     with open(path, encoding="utf-8") as file:
         floors = [line.split() for line in file if line.strip() and not line.startswith("#")]
     found = []
-    for room, *wanted in floors:
-        if room not in rooms:
-            found.append("%s: no such room" % room)
+    for component, *wanted in floors:
+        if component not in components:
+            found.append("%s: no such component" % component)
             continue
-        for what, part, least in zip(("lines", "branches"), rooms[room], wanted):
+        for what, part, least in zip(("lines", "branches"), components[component], wanted):
             if percent(part) < float(least):
-                found.append("%s: %.2f %% of %s, at least %s %% are held" % (room, percent(part), what, least))
+                found.append("%s: %.2f %% of %s, at least %s %% are held" % (component, percent(part), what, least))
     return found
 
 
@@ -68,26 +68,26 @@ def main():
     parser.add_argument("--floors")
     parser.add_argument("--missed", action="append", default=[])
     options = parser.parse_args()
-    rooms, files = {}, []
+    components, files = {}, []
     for source, entry in sources(options.file):
-        room = os.path.dirname(source)
+        component = os.path.dirname(source)
         found = [(entry["summary"][of]["covered"], entry["summary"][of]["count"]) for of in ("lines", "branches")]
-        sums = rooms.setdefault(room, [(0, 0), (0, 0)])
-        rooms[room] = [(a + c, b + d) for (a, b), (c, d) in zip(sums, found)]
+        sums = components.setdefault(component, [(0, 0), (0, 0)])
+        components[component] = [(a + c, b + d) for (a, b), (c, d) in zip(sums, found)]
         files.append((percent(found[0]), percent(found[1]), found[0][1], source))
-        if {room, source} & set(options.missed):
+        if {component, source} & set(options.missed):
             list_missed(source, entry)
     if options.missed:
         return 0
-    print("%-24s %8s %7s %10s" % ("room", "lines", "%", "branches %"))
-    for room, (lines, branches) in sorted(rooms.items()):
-        print("%-24s %8d %7.1f %10.1f" % (room, lines[1], percent(lines), percent(branches)))
-    whole = [(sum(r[i][0] for r in rooms.values()), sum(r[i][1] for r in rooms.values())) for i in (0, 1)]
+    print("%-24s %8s %7s %10s" % ("component", "lines", "%", "branches %"))
+    for component, (lines, branches) in sorted(components.items()):
+        print("%-24s %8d %7.1f %10.1f" % (component, lines[1], percent(lines), percent(branches)))
+    whole = [(sum(r[i][0] for r in components.values()), sum(r[i][1] for r in components.values())) for i in (0, 1)]
     print("%-24s %8d %7.1f %10.1f" % ("all", whole[0][1], percent(whole[0]), percent(whole[1])))
     print("\nleast of all files, by lines:")
     for lines, branches, n, path in sorted(files)[:LEAST_FILES]:
         print("%6.1f %% of %4d lines, %5.1f %% of branches  %s" % (lines, n, branches, path))
-    below = below_floors(options.floors, rooms) if options.floors else []
+    below = below_floors(options.floors, components) if options.floors else []
     for line in below:
         print(line, file=sys.stderr)
     return 1 if below else 0

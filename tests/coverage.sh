@@ -3,7 +3,7 @@
 #
 # Builds with clang's source-based coverage in build-coverage/, runs the suites (default: those below, and of
 # suite e2e what merges, differentiates and infers shapes; its real models would add time and nothing else), and
-# prints lines and branches by room and the files that are reached least: tests/coverage.py. Without SUITE the
+# prints lines and branches by component and the files that are reached least: tests/coverage.py. Without SUITE the
 # figures are held: status 1 where one is below tests/coverage.floors. Needs llvm-profdata and llvm-cov of clang's
 # version (Debian: llvm).
 set -eu

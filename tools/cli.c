@@ -186,19 +186,19 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   }
   opterr = 0;
   cli_heed_signals();
-  cli_talk_command(argc, argv);
+  cli_logging_command(argc, argv);
   for (;;) {
     const int id = getopt_long(argc, argv, letters, options, NULL);
     *out_argument = optarg;
     if (id == -1)
-      return check_operands(program, argc, argv) && cli_talk_log_apart(argc, argv) ? CLI_END
-                                                                                   : CLI_BAD;
+      return check_operands(program, argc, argv) && cli_logging_apart(argc, argv) ? CLI_END
+                                                                                  : CLI_BAD;
     if (id == ':' || id == '?') {
       bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;
     }
     if (!check_name(program, id, optarg)) return CLI_BAD;
-    if (id == 'q') cli_talk_quiet(); /* --quiet, whatever the command */
+    if (id == 'q') cli_logging_quiet(); /* --quiet, whatever the command */
     if (id == CLI_COMPLETION) {
       int shell;
       if (!cli_choice(program, "completion", optarg, &shell)) return CLI_BAD;
@@ -210,10 +210,10 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
       exit(cli_finish(0));
     }
     if (id == CLI_VERBOSE)
-      cli_talk_verbose();
+      cli_logging_verbose();
     else if (id != CLI_LOG)
       return id;
-    else if (!cli_talk_log(program->program, optarg))
+    else if (!cli_logging_file(program->program, optarg))
       exit(cli_exit_status(PSPLIT_IO)); /* no usage, and nothing has begun */
   }
 }

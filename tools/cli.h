@@ -12,7 +12,7 @@
 #include "advice.h"
 #include "exit_status.h"
 #include "interrupt.h"
-#include "talk.h"
+#include "logging.h"
 #include "texts.h"
 
 /* An option: one row gives its parsing, its line of --help, the words that its argument can be and
@@ -46,7 +46,7 @@ enum { CLI_END = -1, CLI_BAD = -2, CLI_COMPLETION = 1000 };
 
 /* The next option's id, its argument in *out_argument; CLI_END when only operands are left (optind
  * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. Takes
- * CLI_TALK_OPTIONS itself, and CLI_LAST_OPTIONS, which print something and end the process. */
+ * CLI_LOGGING_OPTIONS itself, and CLI_LAST_OPTIONS, which print something and end the process. */
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument);
 
 /* "error: ..." on stderr; the exit status for its code, or for the signal that cli_cancel heard. */
@@ -55,7 +55,7 @@ int cli_fail(const psplit_diag *diag);
 int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
 /* The last thing a command does: `status`, or that of an IO error after its line where standard
- * output did not take what was printed; and cli_talk_end(). */
+ * output did not take what was printed; and cli_logging_end(). */
 int cli_finish(int status);
 
 /* Closes a stream of open_memstream; false where memory ran out: glibc may close one without memory

@@ -32,7 +32,7 @@ int cli_finish(int status) {
     cli_say_line("error", "standard output cannot be written", true);
     status = cli_exit_status(PSPLIT_IO);
   }
-  return cli_talk_end(status);
+  return cli_logging_end(status);
 }
 
 bool cli_close_text(FILE *out, char *const *text) {

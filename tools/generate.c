@@ -90,7 +90,7 @@ static const cli_option OPTIONS[] = {
   {OPT_JSON, "json", NULL, "print one object with all sequences and times instead"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no summary"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

@@ -61,7 +61,7 @@ static const cli_option OPTIONS[] = {
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no warnings or progress"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "exit_status.h"
-#include "talk.h"
+#include "logging.h"
 #include "texts.h"
 
 /* The flag. Threads look at it while a handler sets it: written plainly it would race with them. */
@@ -52,7 +52,7 @@ static void on_signal(int number) {
   const bool first = !ended_by;
   ended_by = number;
   if (ending == CLI_ENDS_AT_ONCE) leave(LINE, sizeof LINE - 1);
-  cli_talk_heard();
+  cli_logging_heard();
   if (is_again()) leave(AGAIN, sizeof AGAIN - 1);
   if (ending != CLI_ENDS_WHOLE) cancelled = number;
   /* Another thread may have come to that between the two. */

@@ -27,7 +27,7 @@ static const cli_option OPTIONS[] = {
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   SHARED_FOLLOW_SYMLINKS(OPT_FOLLOW_SYMLINKS),
   {'q', "quiet", NULL, "say nothing when it is done"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

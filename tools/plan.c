@@ -70,7 +70,7 @@ static const cli_option OPTIONS[] = {
   CHOOSE_OPTION(OPT_SCHEDULE, "units"),
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
   {'q', "quiet", NULL, "no advice or progress on stderr"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

@@ -82,7 +82,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no table or progress"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 
@@ -478,7 +478,7 @@ int main(int argc, char **argv) {
     if (code != PSPLIT_OK) cli_fail(&diag);
     if (code != PSPLIT_OK) tell_delivered(&s, &diag);
   }
-  status = cli_talk_end(status);
+  status = cli_logging_end(status);
   psplit_delivered_destroy(s.run.delivered);
   feed_fini(&s.feed);
   ort_settings_fini(&s.ort);

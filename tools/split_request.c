@@ -88,7 +88,7 @@ static const cli_option OPTIONS[] = {
   {OPT_COLOR, "color", "auto|always|never",
    "bars and colours; default: auto, on a terminal; never: bars without colours"},
   {'q', "quiet", NULL, "no table, warnings or progress"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

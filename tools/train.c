@@ -237,7 +237,7 @@ int main(int argc, char **argv) {
     status = cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
-  status = cli_talk_end(status);
+  status = cli_logging_end(status);
   train_settings_fini(&s);
 #if PSPLIT_HAS_MPI
   if (ranks && code != PSPLIT_OK) psplit_mpi_abort(status);

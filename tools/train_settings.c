@@ -107,7 +107,7 @@ static const cli_option OPTIONS[] = {
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   CLI_MAX_UNPACKED(OPT_MAX_UNPACKED),
   {'q', "quiet", NULL, "no lines, table or progress"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

@@ -38,7 +38,7 @@ static const cli_option OPTIONS[] = {
   ORT_LIBRARY_OPTIONS,
 #endif
   {'q', "quiet", NULL, "say nothing when it holds"},
-  CLI_TALK_OPTIONS,
+  CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 

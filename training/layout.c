@@ -239,7 +239,7 @@ out:
 
 static psplit_code add_again_rim(void *user, uint32_t stage, psplit_i_arena *arena,
                                  psplit_diag *diag, psplit_i_stage_extra *out) {
-  return psplit_i_again_rim(user, stage - 1, arena, diag, out);
+  return psplit_i_again_training_ports(user, stage - 1, arena, diag, out);
 }
 
 /* A split of the forward model without what is sent: its stages are filled in with the stash. What
@@ -295,7 +295,7 @@ psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training 
   PSPLIT_TRY(split_backward(layout, diag));
   PSPLIT_TRY(make_updates(layout, diag));
   PSPLIT_TRY(begin_again(layout, diag));
-  PSPLIT_TRY(psplit_i_layout_rims(layout, diag));
+  PSPLIT_TRY(psplit_i_layout_training_ports(layout, diag));
   PSPLIT_TRY(mark_takes(layout, diag));
 out:
   return code;

@@ -179,7 +179,7 @@ static psplit_code begin(void *user, const psplit_i_split *split, psplit_diag *d
 
 static psplit_code add_rim(void *user, uint32_t stage, psplit_i_arena *arena, psplit_diag *diag,
                            psplit_i_stage_extra *out) {
-  return psplit_i_stage_rim(user, stage, arena, diag, out);
+  return psplit_i_stage_training_ports(user, stage, arena, diag, out);
 }
 
 static psplit_code add_files(void *user, psplit_i_emission *emission) {

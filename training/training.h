@@ -4,7 +4,9 @@
  *   plan.c      plans that count the backward pass
  *   layout.c    which stage has which backward node, and where each of its inputs comes from
  *   recompute.c what is kept, and what computed again
- *   rim.c       what a stage's forward file gives and takes besides, and what computes again
+ *   training_ports.c
+ *               inputs and outputs that a forward file has for training alone: trained weights,
+ *               stashed values; and the file that computes values again
  *   files.c     stageI.backward.onnx and what else a stage has, but for its own file
  *   manifest.c, manifest_stages.c, manifest_trained.c
  *               the object "training" of pipeline.json
@@ -166,17 +168,20 @@ typedef struct psplit_i_fates {
 PSPLIT_MUST_USE psplit_code psplit_i_fates_settle(psplit_i_fates *fates, const uint32_t *wanted,
                                                   size_t n, psplit_diag *diag);
 
-/* The forward file's rim: fills layout->stages[..].stash, weights. */
-PSPLIT_MUST_USE psplit_code psplit_i_layout_rims(psplit_i_layout *layout, psplit_diag *diag);
+/* What the forward file takes and gives besides: fills layout->stages[..].stash, weights. */
+PSPLIT_MUST_USE psplit_code psplit_i_layout_training_ports(psplit_i_layout *layout,
+                                                           psplit_diag *diag);
 /* What stageI.onnx has besides the model's. */
-PSPLIT_MUST_USE psplit_code psplit_i_stage_rim(const psplit_i_layout *layout, uint32_t stage,
-                                               psplit_i_arena *arena, psplit_diag *diag,
-                                               psplit_i_stage_extra *out);
+PSPLIT_MUST_USE psplit_code psplit_i_stage_training_ports(const psplit_i_layout *layout,
+                                                          uint32_t stage, psplit_i_arena *arena,
+                                                          psplit_diag *diag,
+                                                          psplit_i_stage_extra *out);
 
 /* The same for stage I + 1 of layout->again. */
-PSPLIT_MUST_USE psplit_code psplit_i_again_rim(const psplit_i_layout *layout, uint32_t stage,
-                                               psplit_i_arena *arena, psplit_diag *diag,
-                                               psplit_i_stage_extra *out);
+PSPLIT_MUST_USE psplit_code psplit_i_again_training_ports(const psplit_i_layout *layout,
+                                                          uint32_t stage, psplit_i_arena *arena,
+                                                          psplit_diag *diag,
+                                                          psplit_i_stage_extra *out);
 
 PSPLIT_MUST_USE psplit_code psplit_i_training_files(const psplit_i_layout *layout,
                                                     psplit_i_emission *emission);

@@ -81,7 +81,7 @@ static psplit_code check_again_initializer(psplit_i_proof *p, const char *file, 
   const uint32_t value = psplit_i_graph_find_value(p->graph, name);
   const uint32_t whole = value == PSPLIT_NONE ? PSPLIT_NONE : p->graph->values[value].initializer;
   bool equal = false;
-  if (whole != PSPLIT_NONE && (!psplit_i_is_trained(p, name) || p->rim->trained[value] == 2))
+  if (whole != PSPLIT_NONE && (!psplit_i_is_trained(p, name) || p->training->trained[value] == 2))
     PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_INITIALIZER, whole, i, name, &equal));
   if (!equal) return PSPLIT_I_DIFFERS(p, "%s: initializer \"%s\" is not the model's", file, name);
 out:

@@ -88,7 +88,7 @@ psplit_code psplit_i_check_coverage(psplit_i_proof *p) {
   for (uint32_t v = 0; v < p->graph->n_values; v++) {
     const psplit_i_value *value = &p->graph->values[v];
     if ((value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE) &&
-        !p->initializer_seen[v] && !(p->rim && p->rim->first_seen[v]))
+        !p->initializer_seen[v] && !(p->training && p->training->first_seen[v]))
       return PSPLIT_I_DIFFERS(p, "initializer \"%s\" is in no stage", value->name);
   }
 out:

@@ -19,7 +19,7 @@ static psplit_code is_port(const psplit_i_proof *p, uint32_t field, const psplit
                            uint32_t value, bool *out) {
   psplit_code code;
   psplit_i_text port = {0};
-  PSPLIT_TRY(psplit_i_gradient_put_port(p->rim->gradient, field, value, p->diag, &port));
+  PSPLIT_TRY(psplit_i_gradient_put_port(p->training->gradient, field, value, p->diag, &port));
   if (port.failed) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   *out = has_bytes(p->stage, span, &port);
 out:
@@ -47,7 +47,7 @@ psplit_code psplit_i_is_declared_shape(const psplit_i_proof *p, uint32_t positio
                                        bool *out) {
   psplit_i_text node = {0}, port = {0};
   const char *name = p->part->values[p->part->outputs[position]].name;
-  psplit_i_gradient_put_shape(p->rim->gradient, value, name, &node, &port);
+  psplit_i_gradient_put_shape(p->training->gradient, value, name, &node, &port);
   const bool failed = node.failed || port.failed;
   *out = !failed && has_bytes(p->stage, p->part_spans.outputs[position], &port);
   psplit_i_text_fini(&node);
@@ -59,7 +59,7 @@ psplit_code psplit_i_is_shape_of(const psplit_i_proof *p, const char *name, uint
                                  uint32_t value, bool *out) {
   psplit_i_text node = {0}, port = {0};
   const psplit_i_span *span = &p->stage->skeleton.graph_fields.items[p->stage->node_spans[n]];
-  psplit_i_gradient_put_shape(p->rim->gradient, value, name, &node, &port);
+  psplit_i_gradient_put_shape(p->training->gradient, value, name, &node, &port);
   const bool failed = node.failed || port.failed;
   *out = !failed && has_bytes(p->stage, span, &node);
   psplit_i_text_fini(&node);
@@ -113,8 +113,9 @@ static bool is_type(const psplit_i_shapes *shapes, uint32_t value, const char *d
 }
 
 static bool is_stash_type(const psplit_i_proof *p, const psplit_i_stash_row *row) {
-  const psplit_i_shapes *shapes = p->rim->gradient->shapes;
-  const uint32_t shape = psplit_i_rim_find(p->rim, PSPLIT_I_SET_SHAPE, row->tensor, 0);
+  const psplit_i_shapes *shapes = p->training->gradient->shapes;
+  const uint32_t shape =
+    psplit_i_training_ports_find(p->training, PSPLIT_I_SET_SHAPE, row->tensor, 0);
   const uint32_t value = psplit_i_graph_find_value(p->graph, row->tensor);
   if (shape == PSPLIT_NONE)
     return value != PSPLIT_NONE && is_type(shapes, value, row->dtype, &row->shape);
@@ -124,7 +125,7 @@ static bool is_stash_type(const psplit_i_proof *p, const psplit_i_stash_row *row
 
 /* The stage's weights are some of the manifest's, in the same order. */
 static psplit_code check_order(const psplit_i_proof *p, uint32_t s) {
-  const psplit_i_training_table *table = p->rim->table;
+  const psplit_i_training_table *table = p->training->table;
   const psplit_i_training_parts *stage = &table->stages[s];
   uint32_t w = 0;
   for (uint32_t i = 0; i < stage->n_weights; i++, w++) {
@@ -141,11 +142,11 @@ static psplit_code check_order(const psplit_i_proof *p, uint32_t s) {
 
 psplit_code psplit_i_check_stated(const psplit_i_proof *p) {
   psplit_code code = PSPLIT_OK;
-  const psplit_i_training_table *table = p->rim->table;
+  const psplit_i_training_table *table = p->training->table;
   for (uint32_t w = 0; w < table->n_weights; w++) {
     const psplit_i_trained_weight *row = &table->weights[w];
     const uint32_t value = psplit_i_graph_find_value(p->graph, row->name);
-    if (!is_type(p->rim->gradient->shapes, value, row->dtype, &row->shape))
+    if (!is_type(p->training->gradient->shapes, value, row->dtype, &row->shape))
       return PSPLIT_I_DIFFERS(p, "the manifest gives weight \"%s\" another type than the model",
                               row->name);
   }
@@ -172,7 +173,7 @@ enum { RECOMPUTE_NONE, RECOMPUTE_HEAVY };
 
 /* Whether a node is to be computed again, by the manifest's word. */
 static bool is_again(const psplit_i_proof *p, const psplit_i_node *node) {
-  const uint32_t how = p->rim->table->recompute;
+  const uint32_t how = p->training->table->recompute;
   if (how == RECOMPUTE_NONE ||
       (how == RECOMPUTE_HEAVY && psplit_i_op_is_heavy(node->domain, node->op_type)))
     return false;
@@ -188,7 +189,7 @@ static bool is_received(const psplit_i_proof *p, const char *port) {
 }
 
 psplit_code psplit_i_check_recompute(const psplit_i_proof *p, bool again) {
-  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
+  const psplit_i_training_parts *stage = &p->training->table->stages[p->at];
   char label[128];
   for (uint32_t n = 0; again && n < p->part->n_nodes; n++)
     if (!is_again(p, &p->part->nodes[n]))

@@ -148,13 +148,13 @@ out:
 
 /* --- of training --- */
 
-uint32_t psplit_i_rim_find(const psplit_i_rim *rim, psplit_i_set set, const char *name,
-                           uint32_t stage) {
-  const uint32_t id = rim ? psplit_i_intern_find(rim->names, name) : PSPLIT_NONE;
-  return id == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_table_find(rim->sets, id, stage, set);
+uint32_t psplit_i_training_ports_find(const psplit_i_training_ports *training, psplit_i_set set,
+                                      const char *name, uint32_t stage) {
+  const uint32_t id = training ? psplit_i_intern_find(training->names, name) : PSPLIT_NONE;
+  return id == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_table_find(training->sets, id, stage, set);
 }
 
 bool psplit_i_is_trained(const psplit_i_proof *p, const char *name) {
-  const uint32_t value = p->rim ? psplit_i_graph_find_value(p->graph, name) : PSPLIT_NONE;
-  return value != PSPLIT_NONE && p->rim->trained[value];
+  const uint32_t value = p->training ? psplit_i_graph_find_value(p->graph, name) : PSPLIT_NONE;
+  return value != PSPLIT_NONE && p->training->trained[value];
 }

@@ -239,7 +239,7 @@ out:
 psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_manifest_stage *stage = &p->manifest.stages[p->at];
-  if (p->rim ? stage->n_outputs > p->part->n_outputs : stage->n_outputs != p->part->n_outputs)
+  if (p->training ? stage->n_outputs > p->part->n_outputs : stage->n_outputs != p->part->n_outputs)
     return PSPLIT_I_DIFFERS(
       p, "stage %" PRIu32 ": the manifest lists %" PRIu32 " outputs, the file has %" PRIu32,
       psplit_i_called(p, p->at), stage->n_outputs, p->part->n_outputs);

@@ -113,9 +113,9 @@ static psplit_code check_nodes(psplit_i_proof *p) {
   psplit_code code = PSPLIT_OK;
   uint32_t n_nodes = 0;
   for (uint32_t i = 0; i < p->part->n_nodes; i++) {
-    const bool rim = psplit_i_is_rim_node(p, &p->part->nodes[i]);
-    const bool boundary = rim || psplit_i_is_boundary_node(p, &p->part->nodes[i]);
-    if (!rim) PSPLIT_TRY(boundary ? psplit_i_check_boundary_node(p, i) : check_node(p, i));
+    const bool training = psplit_i_is_training_port_node(p, &p->part->nodes[i]);
+    const bool boundary = training || psplit_i_is_boundary_node(p, &p->part->nodes[i]);
+    if (!training) PSPLIT_TRY(boundary ? psplit_i_check_boundary_node(p, i) : check_node(p, i));
     n_nodes += !boundary;
   }
   if (n_nodes != p->manifest.stages[p->at].n_nodes)
@@ -347,7 +347,7 @@ static psplit_code check_stage(psplit_i_proof *p, const char *directory,
   PSPLIT_TRY(check_initializers(p));
   PSPLIT_TRY(psplit_i_check_inputs(p));
   PSPLIT_TRY(psplit_i_check_outputs(p));
-  if (p->rim) PSPLIT_TRY(psplit_i_check_stash(p));
+  if (p->training) PSPLIT_TRY(psplit_i_check_stash(p));
   PSPLIT_TRY(check_value_infos(p));
   PSPLIT_TRY(check_annotations(p));
   PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, psplit_i_called(p, p->at), &p->pairs,

@@ -176,13 +176,13 @@ static psplit_code index_names(psplit_i_training_proof *c) {
   if (c->twice)
     return PSPLIT_I_DIFFERS(p, "a stage keeps \"%s\" twice, by the manifest, or computes it twice",
                             c->twice);
-  c->rim = (psplit_i_rim){.gradient = c->gradient,
-                          .table = c->table,
-                          .trained = c->trained,
-                          .first_seen = c->first_seen,
-                          .names = &c->names,
-                          .sets = &c->sets};
-  p->rim = &c->rim;
+  c->training = (psplit_i_training_ports){.gradient = c->gradient,
+                                          .table = c->table,
+                                          .trained = c->trained,
+                                          .first_seen = c->first_seen,
+                                          .names = &c->names,
+                                          .sets = &c->sets};
+  p->training = &c->training;
   find_arising(c);
   return PSPLIT_OK;
 }
@@ -295,6 +295,6 @@ psplit_code psplit_i_prove_training(psplit_i_proof *p, const char *directory,
   psplit_i_intern_fini(&c.names);
   psplit_model_close(c.backward);
   p->gradient = c.gradient; /* p->model is its */
-  p->rim = NULL;
+  p->training = NULL;
   return code;
 }

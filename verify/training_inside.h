@@ -16,18 +16,18 @@ typedef struct psplit_i_training_proof {
   psplit_model *backward;
   psplit_i_intern names;
   psplit_i_table sets;
-  uint8_t *trained, *first_seen; /* trained: as the rim has it */
+  uint8_t *trained, *first_seen; /* trained: as training has it */
   uint32_t
     *arises; /* [n_trainables] of a weight: the first stage that gives some of its gradient */
   uint32_t *row_of;  /* [n_trainables] of a weight: its row in the table */
   const char *twice; /* kept, or computed again */
-  psplit_i_rim rim;
+  psplit_i_training_ports training;
 } psplit_i_training_proof;
 
 /* What a name stands for in a set of the stage, or PSPLIT_NONE. */
 static inline uint32_t psplit_i_named(const psplit_i_training_proof *c, psplit_i_set set,
                                       const char *name, uint32_t stage) {
-  return psplit_i_rim_find(&c->rim, set, name, stage);
+  return psplit_i_training_ports_find(&c->training, set, name, stage);
 }
 
 static inline bool psplit_i_same(const char *a, const char *b) {

@@ -12,7 +12,7 @@
  *   mask_expression.c  of training: what a random operator becomes that reads a mask
  *   types.c      types and shapes that the manifest and the ports state
  *   ports.c      boundary nodes, inputs, outputs, transfers
- *   rim.c        what stages that train take and give besides
+ *   training_ports.c  inputs and outputs that stages have for training alone
  *   proof.c      the proof: nodes, weights, descriptions
  *   training.c   what belongs to training: the model differentiated again, weights, loss
  *   training_masks.c  of training: random operators that read masks
@@ -89,14 +89,14 @@ typedef struct psplit_i_port_type {
 } psplit_i_port_type;
 
 /* What the files of stages that train have besides the stages. */
-typedef struct psplit_i_rim {
+typedef struct psplit_i_training_ports {
   const struct psplit_gradient *gradient;
   const psplit_i_training_table *table;
   const uint8_t *trained;       /* [n_values] 1: weights that are trained, 2: states */
   uint8_t *first_seen;          /* [n_values] whose first values a file of their own holds */
   const psplit_i_intern *names; /* of what follows */
   const psplit_i_table *sets;   /* (name, stage or 0, psplit_i_set) -> as it says */
-} psplit_i_rim;
+} psplit_i_training_ports;
 
 typedef enum psplit_i_set {
   PSPLIT_I_SET_SHAPE,        /* name of a value's shape -> the value */
@@ -112,9 +112,9 @@ typedef enum psplit_i_set {
   PSPLIT_I_SET_BACKWARD      /* of an input of a backward file, 2 stage + half -> where from */
 } psplit_i_set;
 
-/* PSPLIT_NONE where the name is not in the set; without a rim all are empty. */
-uint32_t psplit_i_rim_find(const psplit_i_rim *rim, psplit_i_set set, const char *name,
-                           uint32_t stage);
+/* PSPLIT_NONE where the name is not in the set; without training all are empty. */
+uint32_t psplit_i_training_ports_find(const psplit_i_training_ports *training, psplit_i_set set,
+                                      const char *name, uint32_t stage);
 
 typedef struct psplit_i_proof {
   const psplit_model *model; /* whose stages they are to be */
@@ -123,9 +123,9 @@ typedef struct psplit_i_proof {
   psplit_model *inlined;   /* where the manifest inlines Ifs: the model with that done; or NULL */
   psplit_i_shapes *shapes; /* what can be known of the model's values; NULL without transfers */
   psplit_i_manifest manifest;
-  const uint32_t *called;  /* [n_stages] the user's numbers of stages; NULL: these */
-  const psplit_i_rim *rim; /* of stages that train; else NULL */
-  bool no_manifest;        /* one file is to be the model: what a manifest says is made up */
+  const uint32_t *called; /* [n_stages] the user's numbers of stages; NULL: these */
+  const psplit_i_training_ports *training; /* of stages that train; else NULL */
+  bool no_manifest; /* one file is to be the model: what a manifest says is made up */
   /* Where set, a stage that differs is told, and the proof goes on with the next one. */
   const psplit_changed_stage *changed;
   uint8_t *has_changed;   /* [n_stages] told */
@@ -203,11 +203,11 @@ bool psplit_i_may_vary(const psplit_i_node *node);
  * Errors: MISMATCH, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_coverage(psplit_i_proof *p);
 
-/* --- stages that train; without a rim nothing is trained, and there are no rim nodes --- */
+/* --- stages that train; all are false or empty where the split does not train --- */
 
 bool psplit_i_is_trained(const psplit_i_proof *p, const char *name);
 /* A node that gives the shape of a value, for the backward pass. */
-bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node);
+bool psplit_i_is_training_port_node(const psplit_i_proof *p, const psplit_i_node *node);
 /* A trained weight that the stage holds: an input too, and only where weights have defaults.
  * Errors: MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_first_value(psplit_i_proof *p,

@@ -384,7 +384,7 @@ static psplit_code take_instance(const separation *x, psplit_i_apart *out) {
     }
   }
   to->net_off[n_nets] = (uint32_t)x->pins.n;
-  psplit_i_lists_turn_marked(n_nets, to->net_off, to->net_pin, to->n, to->inc_off, to->inc);
+  psplit_i_lists_transpose_marked(n_nets, to->net_off, to->net_pin, to->n, to->inc_off, to->inc);
   return PSPLIT_OK;
 }
 

@@ -15,9 +15,9 @@
  * `share`, that in the work alone, leaves it time for a message both ways. */
 static int64_t share_with_messages(const psplit_i_instance *instance,
                                    const psplit_i_automaton *automaton, int64_t share,
-                                   bool any_way) {
+                                   bool any_route) {
   const psplit_i_message_floor floor = psplit_i_message_floor_of(instance, automaton);
-  const bool pairs = floor.by_pairs || any_way;
+  const bool pairs = floor.by_pairs || any_route;
   const double messages = psplit_i_message_floor_within(
     &floor, automaton->n_stages, pairs ? instance->n_parts : instance->n_roots,
     pairs ? instance->n_parts : instance->n_leaves, 0, share);
@@ -27,7 +27,7 @@ static int64_t share_with_messages(const psplit_i_instance *instance,
 
 /* Of all work. */
 static int64_t share_of_work(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                             bool any_way) {
+                             bool any_route) {
   /* Whole devices of one speed divide exactly; otherwise doubles, rounded down. */
   const double devices = automaton->capacity[0];
   int64_t share = (int64_t)((double)automaton->total_omega / devices * (1 - 1e-12));
@@ -35,7 +35,7 @@ static int64_t share_of_work(const psplit_i_instance *instance, const psplit_i_a
     const int64_t n = (int64_t)devices;
     share = (automaton->total_omega + n - 1) / n;
   }
-  return share_with_messages(instance, automaton, share, any_way);
+  return share_with_messages(instance, automaton, share, any_route);
 }
 
 int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
@@ -49,8 +49,8 @@ int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
   return bound;
 }
 
-int64_t psplit_i_total_any_way(const psplit_i_instance *instance,
-                               const psplit_i_automaton *automaton) {
+int64_t psplit_i_total_any_route(const psplit_i_instance *instance,
+                                 const psplit_i_automaton *automaton) {
   return share_of_work(instance, automaton, true);
 }
 

@@ -11,8 +11,8 @@
 int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
                               const psplit_i_automaton *automaton);
 /* The same of work and messages alone, where stages may pass on what others make. */
-int64_t psplit_i_total_any_way(const psplit_i_instance *instance,
-                               const psplit_i_automaton *automaton);
+int64_t psplit_i_total_any_route(const psplit_i_instance *instance,
+                                 const psplit_i_automaton *automaton);
 
 /* Least costs of nets over the types that pay for them, send[n_nets] and recv[n_nets]; least[n]:
  * least times of clusters over the types that do not. False: no type pays. */

@@ -192,7 +192,7 @@ static bool take_stage(psplit_i_case_search *p, uint32_t id, const psplit_i_case
                        uint32_t type, uint32_t state) {
   const psplit_i_case_label *l = &p->labels.items[id];
   const psplit_i_beside known = l->beside;
-  if (!p->request->any_way) return leave(p, id, taken, type, state, 0, PSPLIT_I_NOT_BYPASSED);
+  if (!p->request->any_route) return leave(p, id, taken, type, state, 0, PSPLIT_I_NOT_BYPASSED);
   const psplit_i_cell_messages m =
     psplit_i_cells_messages(p->cells, &p->list.items[taken->from], &p->list.items[l->cell], type);
   psplit_i_spend(p->request->budget, 64);

@@ -10,7 +10,7 @@ typedef struct psplit_i_case_request {
   bool no_empty_stages;
   bool count_receivers; /* point to point: a tensor with several readers is sent to each */
   /* With messages by shared memory and no empty stages: what stages pass on counts (bypasses.c). */
-  bool any_way;
+  bool any_route;
   uint32_t most_cells;
   psplit_i_budget *budget;
 } psplit_i_case_request;

@@ -10,7 +10,7 @@
 #include "messages.h"
 #include "problem.h"
 #include "prove.h"
-#include "ways.h"
+#include "routes.h"
 
 static void write_list(psplit_i_text *out, const char *name, const uint32_t *list, uint32_t n) {
   psplit_i_text_puts(out, name);
@@ -73,7 +73,7 @@ static bool counts_messages(const psplit_i_prover *b) {
 
 /* With messages as they are, at least. Point to point, and where that does not do, with those of a
  * trunk, which several stages receive. *out_whole: the problem with its trunk. */
-static psplit_code prove_with_messages(psplit_i_prover *b, int64_t target, bool any_way,
+static psplit_code prove_with_messages(psplit_i_prover *b, int64_t target, bool any_route,
                                        psplit_problem *out_whole) {
   psplit_code code;
   psplit_i_budget *const whole = b->budget;
@@ -81,7 +81,7 @@ static psplit_code prove_with_messages(psplit_i_prover *b, int64_t target, bool 
   psplit_i_budget share = psplit_i_budget_share(whole, shared ? 1 : 2);
   if (counts_messages(b)) {
     b->merged.net_flags = b->problem->net_flags; /* without marks of a trunk */
-    b->counted = any_way ? PSPLIT_I_ANY_WAY : PSPLIT_I_AT_LEAST;
+    b->counted = any_route ? PSPLIT_I_ANY_ROUTE : PSPLIT_I_AT_LEAST;
     b->budget = &share;
     code = psplit_i_prove_most(b, target);
     b->budget = whole;
@@ -102,7 +102,7 @@ static void write_messages(const psplit_i_prover *b, const psplit_problem *whole
                            psplit_i_text *out) {
   if (b->proved_with == PSPLIT_I_OF_TRUNK && whole->message_ns) write_trunk(whole, out);
   if (b->proved_with != PSPLIT_I_OF_TRUNK) psplit_i_text_puts(out, "messages\n");
-  if (b->proved_with == PSPLIT_I_ANY_WAY) psplit_i_text_puts(out, "any-way\n");
+  if (b->proved_with == PSPLIT_I_ANY_ROUTE) psplit_i_text_puts(out, "any-way\n");
 }
 
 static psplit_code check_certifiable(const psplit_problem *problem,
@@ -168,8 +168,8 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
     PSPLIT_TRY(psplit_i_prove_most(&b, solution->lower_bound_ns));
   }
   int64_t value_ns = solution->objective_ns;
-  if (b.proved_with == PSPLIT_I_ANY_WAY)
-    PSPLIT_TRY(psplit_i_write_ways(problem, solution, next_hop, &b.arena, &lines, &value_ns));
+  if (b.proved_with == PSPLIT_I_ANY_ROUTE)
+    PSPLIT_TRY(psplit_i_write_routes(problem, solution, next_hop, &b.arena, &lines, &value_ns));
   write_all(&b, solution, value_ns, &whole, &lines, &text);
   PSPLIT_TRY(text.failed || lines.failed ? PSPLIT_NOMEM : PSPLIT_OK);
   *out_text = text.bytes;

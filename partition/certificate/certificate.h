@@ -5,7 +5,7 @@
 #include <psplit/partition.h>
 
 /* As psplit_certificate_make(). `ways` [n_stages^2] (may be NULL; base/route.h): by them the
- * tensors of the split go, and solution->lower_bound_ns is that of any_way.h, of the same problem
+ * tensors of the split go, and solution->lower_bound_ns is that of any_route.h, of the same problem
  * and options. */
 PSPLIT_MUST_USE psplit_code psplit_i_certificate_make(const psplit_problem *problem,
                                                       const psplit_partition_options *options,

@@ -260,7 +260,7 @@ static psplit_code prove_by_cells(psplit_i_prover *b, const reduced *r, int64_t 
     .limit = target - 1,
     .no_empty_stages = no_empty_stages,
     .count_receivers = count_receivers,
-    .any_way = b->counted == PSPLIT_I_ANY_WAY && no_empty_stages,
+    .any_route = b->counted == PSPLIT_I_ANY_ROUTE && no_empty_stages,
     .most_cells = MAX_CELLS,
     .budget = b->budget};
   uint32_t *stack = NULL;
@@ -319,7 +319,7 @@ static psplit_code prove(psplit_i_prover *b, int64_t target, bool *out_proved) {
     reduced_fini(&r);
     return code;
   }
-  if (b->counted == PSPLIT_I_ANY_WAY)
+  if (b->counted == PSPLIT_I_ANY_ROUTE)
     split = true; /* who passes on is told where no stage may be empty */
   else
     code = prove_contiguous(b, target, false, out_proved, &split);

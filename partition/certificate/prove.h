@@ -15,7 +15,7 @@
 typedef enum psplit_i_messages_counted {
   PSPLIT_I_OF_TRUNK,
   PSPLIT_I_AT_LEAST,
-  PSPLIT_I_ANY_WAY
+  PSPLIT_I_ANY_ROUTE
 } psplit_i_messages_counted;
 
 typedef struct psplit_i_prover {

@@ -11,7 +11,7 @@
  *      limits between bound and value.
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
- * strikes first. Steps 2 and 4 to 6 are in turns.c. docs/partitioning/method.md states the
+ * strikes first. Steps 2 and 4 to 6 are in portfolio.c. docs/partitioning/method.md states the
  * theorems. */
 #include <math.h>
 
@@ -24,11 +24,11 @@
 #include "fill_stages.h"
 #include "messages.h"
 #include "pair_links.h"
+#include "portfolio.h"
 #include "problem.h"
 #include "result.h"
 #include "solver_state.h"
 #include "tie_breaking.h"
-#include "turns.h"
 
 /* What the run that allows no empty stages takes over from the one that allowed them. */
 typedef struct carry_over {
@@ -69,7 +69,7 @@ static psplit_code run(const psplit_i_solver_request *request,
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
-  PSPLIT_TRY(psplit_i_turns_first(&a));
+  PSPLIT_TRY(psplit_i_portfolio_first(&a));
   if (strict && !psplit_i_all_stages_used(request, result)) {
     int64_t value;
     PSPLIT_TRY(psplit_i_fill_stages(strict, a.best.value, false, result, &value));
@@ -79,7 +79,7 @@ static psplit_code run(const psplit_i_solver_request *request,
     const bool late = a.instance.n > PSPLIT_I_LARGE && psplit_i_expired(request->budget);
     if ((!from || psplit_i_pairs_count(&a.instance)) && !late)
       PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
-    PSPLIT_TRY(psplit_i_turns_close(&a, from ? NULL : parent));
+    PSPLIT_TRY(psplit_i_portfolio_close(&a, from ? NULL : parent));
     /* Smaller problems have ties broken from their own clusters: tie_breaking.c. */
     if (request->problem->n_nodes > PSPLIT_I_TIE_NODES)
       PSPLIT_TRY(psplit_i_ties_descend(
@@ -93,7 +93,7 @@ out:
     code = psplit_i_fail_about(request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
                                "no split was found that satisfies memory limits and pins (that "
                                "there is none was not proved)");
-  if (code == PSPLIT_OK) result->unproved = psplit_i_turns_why_open(&a);
+  if (code == PSPLIT_OK) result->unproved = psplit_i_portfolio_why_open(&a);
   *out_left = (carry_over){.value = a.best.value, .spent = a.spent};
   psplit_i_state_fini(&a);
   return code;
@@ -246,6 +246,6 @@ psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
   const bool by_pair = request->problem->message_ns && request->problem->comm == PSPLIT_COMM_P2P;
   code = pairs || by_pair ? solve_pairs(request, pairs, out_result) : solve(request, out_result);
-  if (code != PSPLIT_OK || request->relaxed || !psplit_i_turns_prove(asked)) return code;
+  if (code != PSPLIT_OK || request->relaxed || !psplit_i_portfolio_proves(asked)) return code;
   return psplit_i_ties_break(request, out_result);
 }

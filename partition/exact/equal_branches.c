@@ -282,7 +282,7 @@ psplit_code psplit_i_equal_branches_make(const psplit_i_instance *instance, pspl
     goto out;
   }
   psplit_i_lists_of_edges(edges, n_edges, n, out->succ_off, out->succ);
-  psplit_i_lists_turn(n, out->succ_off, out->succ, n, out->pred_off, out->pred);
+  psplit_i_lists_transpose(n, out->succ_off, out->succ, n, out->pred_off, out->pred);
 out:
   psplit_i_arena_fini(&scratch);
   return code;

@@ -87,7 +87,8 @@ static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_d
   }
   for (uint32_t t = 0; t < instance->n_types; t++) limit |= p->devices[t].memory_bytes > 0;
   instance->has_memory = bytes && limit;
-  psplit_i_lists_turn(n, instance->succ_off, instance->succ, n, instance->pred_off, instance->pred);
+  psplit_i_lists_transpose(n, instance->succ_off, instance->succ, n, instance->pred_off,
+                           instance->pred);
 out:
   return code;
 }
@@ -314,8 +315,8 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
       (fill_messages(instance, &b->scratch) != PSPLIT_OK || fill_roots(instance) != PSPLIT_OK))
     return psplit_i_nomem(diag);
   if (fill_links(instance, &b->scratch) != PSPLIT_OK) return psplit_i_nomem(diag);
-  psplit_i_lists_turn_marked(n_nets, instance->net_off, instance->net_pin, instance->n,
-                             instance->inc_off, instance->inc);
+  psplit_i_lists_transpose_marked(n_nets, instance->net_off, instance->net_pin, instance->n,
+                                  instance->inc_off, instance->inc);
   return PSPLIT_OK;
 }
 
@@ -344,8 +345,8 @@ static psplit_code fill_groups(psplit_i_instance *instance, build *b, psplit_dia
     at += kept;
     instance->group_off[++instance->n_groups] = at;
   }
-  psplit_i_lists_turn(instance->n_groups, instance->group_off, instance->group_cluster, instance->n,
-                      instance->own_off, instance->own);
+  psplit_i_lists_transpose(instance->n_groups, instance->group_off, instance->group_cluster,
+                           instance->n, instance->own_off, instance->own);
   return PSPLIT_OK;
 }
 

@@ -70,12 +70,12 @@ static void turn(uint32_t n_lists, const uint32_t *off, const uint32_t *item, ui
   put_back(out_off, n);
 }
 
-void psplit_i_lists_turn(uint32_t n_lists, const uint32_t *off, const uint32_t *item, uint32_t n,
-                         uint32_t *out_off, uint32_t *out_item) {
+void psplit_i_lists_transpose(uint32_t n_lists, const uint32_t *off, const uint32_t *item,
+                              uint32_t n, uint32_t *out_off, uint32_t *out_item) {
   turn(n_lists, off, item, n, false, out_off, out_item);
 }
 
-void psplit_i_lists_turn_marked(uint32_t n_lists, const uint32_t *off, const uint32_t *item,
-                                uint32_t n, uint32_t *out_off, uint32_t *out_item) {
+void psplit_i_lists_transpose_marked(uint32_t n_lists, const uint32_t *off, const uint32_t *item,
+                                     uint32_t n, uint32_t *out_off, uint32_t *out_item) {
   turn(n_lists, off, item, n, true, out_off, out_item);
 }

@@ -17,12 +17,12 @@ void psplit_i_lists_of_edges(const uint64_t *edges, size_t n_edges, uint32_t n_l
 
 /* Turned round: the list of y holds every x in whose list y is, ascending. Items are below n;
  * out_off[n + 1] is zero on entry, out_item[off[n_lists]]. O(n_lists + n + items). */
-void psplit_i_lists_turn(uint32_t n_lists, const uint32_t *off, const uint32_t *item, uint32_t n,
-                         uint32_t *out_off, uint32_t *out_item);
+void psplit_i_lists_transpose(uint32_t n_lists, const uint32_t *off, const uint32_t *item,
+                              uint32_t n, uint32_t *out_off, uint32_t *out_item);
 
 /* The same, with 2x + 1 where y is the first of the list of x, and 2x where it is not: clusters and
  * the nets that they send, or receive. */
-void psplit_i_lists_turn_marked(uint32_t n_lists, const uint32_t *off, const uint32_t *item,
-                                uint32_t n, uint32_t *out_off, uint32_t *out_item);
+void psplit_i_lists_transpose_marked(uint32_t n_lists, const uint32_t *off, const uint32_t *item,
+                                     uint32_t n, uint32_t *out_off, uint32_t *out_item);
 
 #endif

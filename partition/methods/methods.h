@@ -1,5 +1,5 @@
 /* The table of bounds and solvers, by number and by name. Its rows are methods.def; what they run
- * is bound to them where it can be called: bounds/bounds.c, turns.c, placing.c. */
+ * is bound to them where it can be called: bounds/bounds.c, portfolio.c, placing.c. */
 #ifndef PSPLIT_PARTITION_METHODS_H
 #define PSPLIT_PARTITION_METHODS_H
 

@@ -55,7 +55,7 @@ static psplit_code map_edges(const psplit_i_instance *instance, const uint32_t *
   out->succ = PSPLIT_NEW(&out->arena, uint32_t, n);
   if (!out->pred_off || !out->succ_off || !out->pred || !out->succ) return PSPLIT_NOMEM;
   psplit_i_lists_of_edges(edges, n, out->n, out->succ_off, out->succ);
-  psplit_i_lists_turn(out->n, out->succ_off, out->succ, out->n, out->pred_off, out->pred);
+  psplit_i_lists_transpose(out->n, out->succ_off, out->succ, out->n, out->pred_off, out->pred);
   return PSPLIT_OK;
 }
 
@@ -140,7 +140,8 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
     add_net(instance, nets[k].net, out, net - 1);
   }
   out->net_off[n_nets] = at;
-  psplit_i_lists_turn_marked(n_nets, out->net_off, out->net_pin, out->n, out->inc_off, out->inc);
+  psplit_i_lists_transpose_marked(n_nets, out->net_off, out->net_pin, out->n, out->inc_off,
+                                  out->inc);
   return PSPLIT_OK;
 }
 
@@ -169,8 +170,8 @@ static psplit_code map_groups(const psplit_i_instance *instance, const uint32_t 
     at += kept;
     out->group_off[++out->n_groups] = at;
   }
-  psplit_i_lists_turn(out->n_groups, out->group_off, out->group_cluster, out->n, out->own_off,
-                      out->own);
+  psplit_i_lists_transpose(out->n_groups, out->group_off, out->group_cluster, out->n, out->own_off,
+                           out->own);
   return PSPLIT_OK;
 }
 

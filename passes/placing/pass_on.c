@@ -4,14 +4,14 @@
  * between gets a message from the one and sends one to the other anyway, passing the tensor on
  * costs it the bytes, twice, and saves the others a message. The least that this may lead to is a
  * split through shared memory (shared_split.h). Its split, and that of who sends to all, are then
- * measured over the links that are best for them (message_ways.h). */
+ * measured over the links that are best for them (message_routes.h). */
 #include "pass_on.h"
 
 #include <string.h>
 
 #include "devices_inside.h"
 #include "links.h"
-#include "message_ways.h"
+#include "message_routes.h"
 #include "order_by_memory.h"
 
 /* What may stay open between the bound and a plan that is settled for. */
@@ -35,7 +35,7 @@ static psplit_code find_room(psplit_planner *planner, const uint32_t *stage, uin
   PSPLIT_TRY(psplit_i_fit_by_memory(planner, reorder, out_fits, &order, diag));
   if (!order) goto out;
   PSPLIT_TRY(psplit_i_choose_order(planner, order, diag));
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, stage, next, diag));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, stage, next, diag));
   *out_fits = psplit_i_plan_fits(planner);
   if (!*out_fits) PSPLIT_TRY(psplit_i_choose_order(planner, before, diag));
 out:
@@ -83,7 +83,7 @@ static psplit_code take(psplit_planner *planner, psplit_i_shared_split *shared, 
   psplit_code code;
   const bool directly = !pays(planner, shared->slowest_ns, shared->direct_ns);
   uint32_t *next = directly ? NULL : shared->next;
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, shared->stage, next, diag));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, shared->stage, next, diag));
   PSPLIT_TRY(find_room(planner, shared->stage, next, reorder, out_fits, diag));
   if (*out_fits) PSPLIT_TRY(make_it_the_plan(planner, shared, diag));
 out:
@@ -149,7 +149,7 @@ out:
 /* The plan that sends directly, with what is known of it by now. */
 static psplit_code go_straight(psplit_planner *planner, const uint32_t *stage, psplit_diag *diag) {
   psplit_code code;
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, stage, NULL, diag));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, stage, NULL, diag));
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
 out:
   return code;
@@ -158,13 +158,13 @@ out:
 psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *shared,
                              psplit_diag *diag) {
   psplit_code code;
-  psplit_i_toll found;
+  psplit_i_route_cost found;
   if (!planner->solution || !applies(planner)) return PSPLIT_OK;
   const size_t n_nodes = planner->graph->n_nodes;
   if (!planner->plan) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   const int64_t before_ns = planner->plan->bottleneck_ns;
   uint32_t *direct = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *direct);
-  uint32_t *next = psplit_i_ways_new(planner);
+  uint32_t *next = psplit_i_routes_new(planner);
   if (!direct || !next) PSPLIT_FAIL(psplit_i_nomem(diag));
   memcpy(direct, planner->stage, n_nodes * sizeof *direct);
   if (shared->n_groups != planner->grouping.n_groups)
@@ -178,14 +178,14 @@ psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *sha
     PSPLIT_TRY(go_straight(planner, direct, diag));
     goto out;
   }
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, direct, NULL, diag));
-  PSPLIT_TRY(psplit_i_ways_find(planner, diag, next, &found));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, direct, NULL, diag));
+  PSPLIT_TRY(psplit_i_routes_find(planner, diag, next, &found));
   const bool other =
-    psplit_i_toll_is_less((psplit_i_toll){shared->slowest_ns, shared->sum_ns}, found);
+    psplit_i_route_cost_is_less((psplit_i_route_cost){shared->slowest_ns, shared->sum_ns}, found);
   const uint32_t *stage = other ? shared->stage : direct;
   if (other) next = shared->next;
   bool fits = false;
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, stage, next, diag));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, stage, next, diag));
   if (pays(planner, planner->plan->bottleneck_ns, before_ns))
     PSPLIT_TRY(find_room(planner, stage, next, true, &fits, diag));
   if (fits)

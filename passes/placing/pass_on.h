@@ -2,7 +2,7 @@
 #ifndef PSPLIT_PASSES_PASS_ON_H
 #define PSPLIT_PASSES_PASS_ON_H
 
-#include "message_ways.h"
+#include "message_routes.h"
 #include "planner.h"
 #include "shared_split.h"
 #include "tied_weights.h"

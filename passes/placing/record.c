@@ -65,8 +65,8 @@ out:
   return code;
 }
 
-void psplit_i_record_any_way(psplit_planner *planner, const psplit_partition_options *options,
-                             int64_t bound_ns, const uint32_t *stage, const uint32_t *ways) {
+void psplit_i_record_any_route(psplit_planner *planner, const psplit_partition_options *options,
+                               int64_t bound_ns, const uint32_t *stage, const uint32_t *ways) {
   if (!planner->solved.n) return;
   psplit_i_solved *last = &planner->solved.items[planner->solved.n - 1];
   last->ways = ways;

@@ -13,7 +13,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_record(psplit_planner *planner, const pspli
 /* The bound of the last record is raised, with these options: to one that holds whatever way
  * tensors go. Its split becomes `stage`, whose tensors go by `ways` [n_stages^2], which the
  * planner's arena has. */
-void psplit_i_record_any_way(psplit_planner *planner, const psplit_partition_options *options,
-                             int64_t bound_ns, const uint32_t *stage, const uint32_t *ways);
+void psplit_i_record_any_route(psplit_planner *planner, const psplit_partition_options *options,
+                               int64_t bound_ns, const uint32_t *stage, const uint32_t *ways);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "any_way.h"
+#include "any_route.h"
 #include "builder.h"
-#include "message_ways.h"
+#include "message_routes.h"
 #include "methods.h"
 #include "order_by_memory.h"
 #include "record.h"
@@ -47,7 +47,7 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
                                  int64_t *out_ns) {
   trial *t = with;
   psplit_code code;
-  psplit_i_toll found;
+  psplit_i_route_cost found;
   bool fits;
   uint32_t *order;
   psplit_planner *planner = t->planner;
@@ -55,15 +55,15 @@ static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit
   const size_t n_nodes = planner->graph->n_nodes, n = planner->options.n_stages;
   for (size_t v = 0; v < n_nodes; v++)
     t->stage[v] = t->group[v] == PSPLIT_NONE ? 0 : group_stage[t->group[v]];
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, t->stage, NULL, diag));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, t->stage, NULL, diag));
   const int64_t direct_ns = planner->plan->bottleneck_ns;
-  PSPLIT_TRY(psplit_i_ways_find(planner, diag, t->next, &found));
-  PSPLIT_TRY(psplit_i_ways_adopt(planner, t->stage, t->next, diag));
+  PSPLIT_TRY(psplit_i_routes_find(planner, diag, t->next, &found));
+  PSPLIT_TRY(psplit_i_routes_adopt(planner, t->stage, t->next, diag));
   PSPLIT_TRY(psplit_i_fit_by_memory(planner, t->reorder, &fits, &order, diag));
   *out_ns = fits || order ? found.slowest_ns : INT64_MAX;
   psplit_i_pass_nothing_on(planner);
   if (*out_ns == INT64_MAX ||
-      !psplit_i_toll_is_less(found, (psplit_i_toll){best->slowest_ns, best->sum_ns}))
+      !psplit_i_route_cost_is_less(found, (psplit_i_route_cost){best->slowest_ns, best->sum_ns}))
     goto out;
   memcpy(best->stage, t->stage, n_nodes * sizeof *best->stage);
   memcpy(best->group_stage, group_stage, t->n_bare * sizeof *best->group_stage);
@@ -86,7 +86,7 @@ static void raise_bound(trial *t, const psplit_partition_options *options, int64
   solution->lower_bound_ns = bound_ns;
   solution->bound = psplit_i_method_name(by);
   if (t->best->slowest_ns < INT64_MAX)
-    psplit_i_record_any_way(t->planner, options, bound_ns, t->best->group_stage, t->best->next);
+    psplit_i_record_any_route(t->planner, options, bound_ns, t->best->group_stage, t->best->next);
 }
 
 /* By shared memory a message goes to all receivers: where stages pass tensors on more are sent. */
@@ -95,7 +95,7 @@ static psplit_code raise_at_once(trial *t, const psplit_problem *problem, psplit
   psplit_partition_options options;
   int64_t bound_ns = 0;
   psplit_i_partition_options(t->planner, &options);
-  PSPLIT_TRY(psplit_i_bound_any_way_at_once(problem, &options, &bound_ns, diag));
+  PSPLIT_TRY(psplit_i_bound_any_route_at_once(problem, &options, &bound_ns, diag));
   raise_bound(t, &options, bound_ns, PSPLIT_I_BOUND_TOTAL);
 out:
   return code;
@@ -115,7 +115,7 @@ static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag
   options.time_limit_s *= ANY_WAY;
   options.logger = NULL;
   PSPLIT_TRY(
-    psplit_i_bound_any_way(problem, &options, measure_split, t, &bound_ns, &value_ns, diag));
+    psplit_i_bound_any_route(problem, &options, measure_split, t, &bound_ns, &value_ns, diag));
   raise_bound(t, &options, bound_ns, PSPLIT_I_SOLVER_EXACT);
 out:
   return code;
@@ -124,7 +124,7 @@ out:
 /* Splits for the ways of the best one, as where other links are missing: then it is known which
  * stages send and receive more, so that these may compute less. For such a split other ways may be
  * best, and for these another split. */
-static psplit_code follow_ways(trial *t, const psplit_problem *problem, psplit_diag *diag) {
+static psplit_code follow_routes(trial *t, const psplit_problem *problem, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_partition_options options;
   psplit_i_shared_split *best = t->best;
@@ -160,10 +160,10 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
   const size_t n = planner->graph->n_nodes;
   io->stage = psplit_i_arena_array(&planner->arena, n, sizeof *io->stage);
   io->group_stage = psplit_i_arena_array(&planner->arena, out->n_bare, sizeof *io->group_stage);
-  io->next = psplit_i_ways_new(planner);
+  io->next = psplit_i_routes_new(planner);
   io->slowest_ns = io->sum_ns = io->direct_ns = INT64_MAX;
   out->stage = psplit_i_arena_array(&planner->arena, n, sizeof *out->stage);
-  out->next = psplit_i_ways_new(planner);
+  out->next = psplit_i_routes_new(planner);
   return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
@@ -202,7 +202,7 @@ psplit_code psplit_i_shared_split_find(psplit_planner *planner, const psplit_i_t
   psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
   trial t = {.planner = planner, .reorder = !joined, .best = io};
   psplit_i_shared_split_fini(io);
-  if (!joined) planner->any_way_bound_ns = 0;
+  if (!joined) planner->any_route_bound_ns = 0;
   psplit_i_arena_init(&arena, 0);
   io->n_groups = planner->grouping.n_groups;
   PSPLIT_TRY(psplit_i_builder_number(&b));
@@ -224,12 +224,12 @@ psplit_code psplit_i_shared_split_find(psplit_planner *planner, const psplit_i_t
     close = io->solution->proved_optimal;
     io->left_frac = close ? BEHIND_ALL : BEHIND_TWO;
   }
-  if (!large && io->slowest_ns < INT64_MAX) PSPLIT_TRY(follow_ways(&t, &b.problem, diag));
+  if (!large && io->slowest_ns < INT64_MAX) PSPLIT_TRY(follow_routes(&t, &b.problem, diag));
   PSPLIT_TRY(raise_at_once(&t, &b.problem, diag));
   if (close) PSPLIT_TRY(close_in(&t, &b.problem, diag));
 out:
   if (code == PSPLIT_OK && io->solution && !joined)
-    planner->any_way_bound_ns = io->solution->lower_bound_ns;
+    planner->any_route_bound_ns = io->solution->lower_bound_ns;
   psplit_i_arena_fini(&arena);
   psplit_i_arena_reset(&planner->scratch);
   return code;

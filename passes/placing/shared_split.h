@@ -22,7 +22,7 @@ typedef struct psplit_i_shared_split {
 /* Asks for it, of the planner's supernodes, in place of what `io` holds; the solution is NULL where
  * none is found, or messages have no latency of their own. The planner's plan is another one then.
  * `joined` (with `ties`; else NULL): of splits that keep these weights' users together, what is
- * soon found. Without, any_way_bound_ns becomes its bound. Errors: NOMEM, CANCELLED. */
+ * soon found. Without, any_route_bound_ns becomes its bound. Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_shared_split_find(psplit_planner *planner,
                                                        const psplit_i_tied_weights *ties,
                                                        const uint8_t *joined,

@@ -2,7 +2,7 @@
 #include "devices_inside.h"
 #include "planner.h"
 
-psplit_code psplit_i_planner_find_ways(psplit_planner *planner, psplit_diag *diag) {
+psplit_code psplit_i_planner_find_routes(psplit_planner *planner, psplit_diag *diag) {
   enum { TYPICAL_BYTES = 1 << 20 };
   const uint32_t n = planner->options.n_stages;
   bool all = true;
@@ -72,7 +72,7 @@ psplit_code psplit_i_planner_order_devices(psplit_planner *planner, const uint32
   planner->device_class = device_class;
   planner->options.n_stages = order ? n : planner->n_asked;
   move_classes(planner, at);
-  PSPLIT_TRY(psplit_i_planner_find_ways(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_find_routes(planner, diag));
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;

@@ -123,7 +123,7 @@ static psplit_code begin_order(psplit_planner *planner, psplit_diag *diag) {
   planner->given_class = PSPLIT_NEW(&planner->arena, uint32_t, planner->n_candidates);
   if (planner->arena.failed) return psplit_i_nomem(diag);
   for (uint32_t d = 0; d < n_devices; d++) planner->device_id[d] = d;
-  return psplit_i_planner_find_ways(planner, diag);
+  return psplit_i_planner_find_routes(planner, diag);
 }
 
 /* One micro-batch is received, computed and sent in that order, whatever a device does besides; and

@@ -151,9 +151,9 @@ struct psplit_planner {
   bool best_proved;
   const char *best_proof_scope;
   int64_t copies_bound_ns; /* bound on splits with such copies; 0: none was asked for */
-  bool copies_any_way;     /* it holds for all ways that tensors may go */
+  bool copies_any_route;   /* it holds for all ways that tensors may go */
   /* Bound on splits without copies and all ways that tensors may go; 0: none was asked for. */
-  int64_t any_way_bound_ns;
+  int64_t any_route_bound_ns;
   psplit_plan *plan;
   bool plan_holds; /* the last pass made it and changed nothing since */
 };
@@ -177,7 +177,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_planner_order_devices(psplit_planner *plann
                                                            const uint32_t *order, uint32_t n,
                                                            psplit_diag *diag);
 /* Ways between stages whose devices have no link, as they stand now. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_planner_find_ways(psplit_planner *planner, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_planner_find_routes(psplit_planner *planner,
+                                                         psplit_diag *diag);
 
 /* Which pairs of stages have been met, in transfers that stand by sending stage: where latency is a
  * message's, the first transfer of a pair has it. */

@@ -29,17 +29,17 @@ static bool without_copies(const question *q) { return q->of == PSPLIT_I_BOUND_O
 static bool of_lone_copies(const question *q) { return q->of == PSPLIT_I_BOUND_OF_COPIES; }
 
 /* A third stage may pass on what its maker would send twice. */
-static bool knows_all_ways(const question *q) {
+static bool knows_all_routes(const question *q) {
   if (q->planner->n_asked < 3) return true;
-  return q->of == PSPLIT_I_BOUND_OF_COPIES ? q->planner->copies_any_way
-                                           : q->planner->any_way_bound_ns >= q->value_ns;
+  return q->of == PSPLIT_I_BOUND_OF_COPIES ? q->planner->copies_any_route
+                                           : q->planner->any_route_bound_ns >= q->value_ns;
 }
 
-static bool by_these_ways(const question *q) {
-  return q->planner->next_hop && !q->planner->passes_on && !knows_all_ways(q);
+static bool by_these_routes(const question *q) {
+  return q->planner->next_hop && !q->planner->passes_on && !knows_all_routes(q);
 }
 
-static bool directly(const question *q) { return !knows_all_ways(q) && !by_these_ways(q); }
+static bool directly(const question *q) { return !knows_all_routes(q) && !by_these_routes(q); }
 
 static bool keeping_state(const question *q) { return q->planner->n_state_classes > 0; }
 
@@ -53,7 +53,7 @@ static const restriction RESTRICTIONS[] = {
   {without_copies, " without copies"},
   {of_lone_copies, " whose copies each pay alone"},
   {directly, " that send directly"},
-  {by_these_ways, " that relay along these links"},
+  {by_these_routes, " that relay along these links"},
   {keeping_state, " with each state in one stage"},
 };
 

@@ -68,7 +68,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_npy_look(const char *path, const unsigned c
                                               size_t at, const psplit_i_array_wanted *wanted,
                                               psplit_diag *diag, psplit_i_npy_layout *out);
 /* Turns the bytes of each `unit` round, in data[n]. */
-void psplit_i_turn_round(unsigned char *data, size_t n, size_t unit);
+void psplit_i_swap_bytes(unsigned char *data, size_t n, size_t unit);
 /* Errors: USAGE (wanted->n_dims is PSPLIT_NONE), INVALID (another number of bytes), LIMIT,
  * UNSUPPORTED (strings), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path,

@@ -177,7 +177,7 @@ typedef struct body {
   unsigned char *made; /* a copy in C order, little-endian; malloc'd */
 } body;
 
-void psplit_i_turn_round(unsigned char *data, size_t n, size_t unit) {
+void psplit_i_swap_bytes(unsigned char *data, size_t n, size_t unit) {
   for (size_t at = 0; at + unit <= n; at += unit)
     for (size_t i = 0; i < unit / 2; i++) {
       const unsigned char byte = data[at + i];
@@ -228,7 +228,7 @@ static psplit_code arrange(const psplit_i_npy_layout *of, psplit_diag *diag, bod
     from_fortran(of, io, io->made);
   else
     memcpy(io->made, io->data, io->n);
-  if (of->swapped > 1) psplit_i_turn_round(io->made, io->n, of->swapped);
+  if (of->swapped > 1) psplit_i_swap_bytes(io->made, io->n, of->swapped);
   io->data = io->made;
   return PSPLIT_OK;
 }

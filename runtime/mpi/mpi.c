@@ -11,9 +11,9 @@
 #endif
 
 #include "mpi_agree.h"
+#include "mpi_device_lock.h"
 #include "mpi_gather.h"
 #include "mpi_rank.h"
-#include "mpi_turns.h"
 #include "mpi_wait.h"
 #include "over_mpi.h"
 #include "service.h"
@@ -24,7 +24,7 @@ typedef struct port_host {
   psplit_i_stage stage;
   psplit_i_ends ends;
   psplit_i_workers workers;
-  psplit_i_device_turns *turns;
+  psplit_i_device_lock *turns;
 } port_host;
 
 static bool wait_ended(psplit_i_rank *rank, int64_t most_ns) {
@@ -56,7 +56,7 @@ static const psplit_i_rank_work WORK = {
 /* Who gives outputs says which they were, before all ranks are ended. */
 static void tell_deliverer(port_host *h, const psplit_diag *diag) {
   psplit_i_driver_enter(&h->rank.driver);
-  psplit_i_pulse_tell_failure(h->rank.pulse, psplit_i_pipe_deliverer(h->ends.pipe), diag);
+  psplit_i_heartbeat_tell_failure(h->rank.heartbeat, psplit_i_pipe_deliverer(h->ends.pipe), diag);
   psplit_i_driver_leave(&h->rank.driver);
 }
 
@@ -84,15 +84,15 @@ static psplit_code make(port_host *h, psplit_i_timeline *timeline, psplit_diag *
   PSPLIT_TRY(psplit_i_timeline_init(1, e->options->n_micro_batches, diag, timeline));
   PSPLIT_TRY(psplit_i_rank_open_links(&h->rank, e->ort, e->options->chunk_bytes, diag));
   h->ends.queues = h->rank.queue_list;
-  PSPLIT_TRY(psplit_i_rank_open_pulse(&h->rank, e->options->timeout_s,
-                                      e->options->source ? e->options->source->live : NULL, diag));
+  PSPLIT_TRY(psplit_i_rank_open_heartbeat(
+    &h->rank, e->options->timeout_s, e->options->source ? e->options->source->live : NULL, diag));
   h->stage = (psplit_i_stage){.index = h->rank.index,
                               .ort = e->ort,
                               .pipe = e->pipe,
                               .options = e->options,
                               .host = &h->rank.host,
                               .queues = h->rank.queue_list,
-                              .device_turn = psplit_i_device_turns_mine(h->turns),
+                              .device_turn = psplit_i_device_lock_mine(h->turns),
                               .events = timeline->events,
                               .n_events = timeline->capacity,
                               .sums = timeline->sums};
@@ -129,14 +129,14 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   h.rank.failed = options->failed;
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, n_ranks, options, diag));
   PSPLIT_TRY(psplit_i_rank_meet_others(&h.rank, links_of(&h.ends), pipe->n_links, diag));
-  PSPLIT_TRY(psplit_i_device_turns_create(&pipe->manifest, rank, diag, &h.turns));
+  PSPLIT_TRY(psplit_i_device_lock_create(&pipe->manifest, rank, diag, &h.turns));
   PSPLIT_TRY(make(&h, &mine, diag));
   code = compute(&h, diag);
   if (code == PSPLIT_OK) code = psplit_i_mpi_gather_delivered(pipe, options, rank, diag);
   if (code == PSPLIT_OK) code = psplit_i_mpi_gather(&mine, options, rank, n_ranks, diag, out);
   psplit_i_stage_fini(&h.stage);
 out:
-  if (code == PSPLIT_OK) psplit_i_device_turns_destroy(h.turns);
+  if (code == PSPLIT_OK) psplit_i_device_lock_destroy(h.turns);
   psplit_i_rank_close(&h.rank, code == PSPLIT_OK);
   psplit_i_workers_fini(&h.workers);
   psplit_i_timeline_fini(&mine);
@@ -157,19 +157,19 @@ psplit_code psplit_mpi_check_ranks(const psplit_pipeline *pipeline, psplit_diag 
     n_ranks, n_ranks == 1 ? "" : "s", n_stages, n_stages == 1 ? "" : "s", n_stages);
 }
 
-psplit_i_way psplit_i_over_mpi(void) {
+psplit_i_communicator psplit_i_over_mpi(void) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return (psplit_i_way){over_mpi, "mpi", (uint32_t)rank};
+  return (psplit_i_communicator){over_mpi, "mpi", (uint32_t)rank};
 }
 
 psplit_code psplit_mpi_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                            const psplit_run_options *options, psplit_diag *diag,
                            psplit_run **out_run) {
-  const psplit_i_way way = psplit_i_over_mpi();
+  const psplit_i_communicator comm = psplit_i_over_mpi();
   const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
   if (code != PSPLIT_OK) return code;
-  return psplit_i_run_over(&way, ort, pipeline, options, NULL, diag, out_run);
+  return psplit_i_run_over(&comm, ort, pipeline, options, NULL, diag, out_run);
 }
 
 psplit_code psplit_mpi_service_start(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
@@ -178,8 +178,8 @@ psplit_code psplit_mpi_service_start(const psplit_onnxruntime *ort, psplit_pipel
                                      psplit_service **out_service) {
   const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
   if (code != PSPLIT_OK) return code;
-  const psplit_i_way way = psplit_i_over_mpi();
-  return psplit_i_service_start_over(&way, ort, pipeline, run, own, diag, out_service);
+  const psplit_i_communicator comm = psplit_i_over_mpi();
+  return psplit_i_service_start_over(&comm, ort, pipeline, run, own, diag, out_service);
 }
 
 psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
@@ -187,7 +187,7 @@ psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipelin
   psplit_i_source elsewhere = {.user = NULL};
   psplit_run_options options;
   psplit_run *none = NULL;
-  const psplit_i_way way = psplit_i_over_mpi();
+  const psplit_i_communicator comm = psplit_i_over_mpi();
   psplit_code code;
   psplit_run_options_init(&options);
   PSPLIT_TRY(psplit_mpi_check_ranks(pipeline, diag));
@@ -195,7 +195,7 @@ psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipelin
   psplit_i_service_run_options(&options);
   elsewhere.live = calloc(pipeline->pipe.manifest.n_stages, sizeof *elsewhere.live);
   if (!elsewhere.live) PSPLIT_FAIL(psplit_i_nomem(diag));
-  code = psplit_i_run_over(&way, ort, pipeline, &options, &elsewhere, diag, &none);
+  code = psplit_i_run_over(&comm, ort, pipeline, &options, &elsewhere, diag, &none);
 out:
   free(elsewhere.live);
   return code;

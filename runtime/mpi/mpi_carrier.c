@@ -94,7 +94,7 @@ static bool move(psplit_i_carrier *c, psplit_i_parcel *p, bool *out_moved) {
     if (c->outward) continue;
     c->n_received += n;
     if (n && psplit_i_channel_is_waited_for(c->channel))
-      psplit_i_bell_ring(c->bell, (uint32_t)c->peer, false);
+      psplit_i_doorbell_ring(c->doorbell, (uint32_t)c->peer, false);
   }
   return p->n_left || !c->awaits_size || take_size(c);
 }
@@ -109,7 +109,7 @@ static psplit_code look_at_channel(psplit_i_carrier *c, psplit_diag *diag, bool 
   }
   *out_complete = c->n_complete == c->n;
   if (moved && c->outward)
-    psplit_i_bell_ring(c->bell, (uint32_t)c->peer, c->can_wait && *out_complete);
+    psplit_i_doorbell_ring(c->doorbell, (uint32_t)c->peer, c->can_wait && *out_complete);
   if (good) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of rank %d makes no sense", c->peer);
 }
@@ -125,7 +125,7 @@ psplit_code psplit_i_carrier_go(psplit_i_carrier *c, bool can_wait, psplit_diag 
   bool complete;
   c->can_wait = can_wait;
   if (c->channel) return look_at_channel(c, diag, &complete);
-  psplit_i_bell_ring(c->bell, (uint32_t)c->peer, can_wait);
+  psplit_i_doorbell_ring(c->doorbell, (uint32_t)c->peer, can_wait);
   return PSPLIT_OK;
 }
 
@@ -137,7 +137,7 @@ void psplit_i_carrier_give_credits(psplit_i_carrier *c, uint64_t n_all) {
     MPI_Isend(&c->credits, 1, MPI_UINT64_T, c->peer, tag_of(c, PSPLIT_I_TAG_CREDITS),
               MPI_COMM_WORLD, &c->credit_request);
   /* A stage that computes needs no credits now. */
-  psplit_i_bell_ring(c->bell, (uint32_t)c->peer, true);
+  psplit_i_doorbell_ring(c->doorbell, (uint32_t)c->peer, true);
 }
 
 bool psplit_i_carrier_is_giving(psplit_i_carrier *c) {

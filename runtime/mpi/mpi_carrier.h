@@ -6,8 +6,8 @@
 
 #include <mpi.h>
 
-#include "mpi_bell.h"
 #include "mpi_channel.h"
+#include "mpi_doorbell.h"
 
 /* Tags of messages; link l has PSPLIT_I_TAGS_EACH from TAG_LANES + l * PSPLIT_I_TAGS_EACH on. */
 enum { PSPLIT_I_TAG_CLOCK, PSPLIT_I_TAG_PULSE, PSPLIT_I_TAG_FAILURES, PSPLIT_I_TAG_LANES };
@@ -24,10 +24,10 @@ typedef struct psplit_i_carrier {
   uint32_t link;
   int peer;
   bool outward;
-  uint64_t chunk_bytes;      /* the largest message */
-  psplit_i_bell *bell;       /* is rung for the peer, where it may not be looking */
-  psplit_i_channel *channel; /* NULL: messages */
-  psplit_i_parcel *parts;    /* under way; the first n_complete of n are not any more */
+  uint64_t chunk_bytes;        /* the largest message */
+  psplit_i_doorbell *doorbell; /* is rung for the peer, where it may not be looking */
+  psplit_i_channel *channel;   /* NULL: messages */
+  psplit_i_parcel *parts;      /* under way; the first n_complete of n are not any more */
   uint32_t n, n_complete, capacity;
   uint64_t n_received; /* bytes of parts, since the last envelope was asked for */
   /* Of an envelope in a channel: how many there were, its number and size, which go ahead of it,

@@ -1,6 +1,6 @@
 /* Channels: bytes in order, and credits against them, between two ranks of one host, through a ring
  * of memory that they share. No call of MPI or of the system, and no wait, is in them; who puts
- * something in, or makes room, rings the other's bell.
+ * something in, or makes room, rings the other's doorbell.
  *
  * What is there may be anything that the other rank puts there: positions are held against this
  * rank's own, and bytes are copied before anybody reads them. */

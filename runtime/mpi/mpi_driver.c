@@ -31,11 +31,11 @@ static void move(psplit_i_mover *mover) {
 }
 
 static uint32_t ticket(psplit_i_mover *mover) {
-  return psplit_i_bell_ticket(((psplit_i_driver *)mover)->bell);
+  return psplit_i_doorbell_ticket(((psplit_i_driver *)mover)->doorbell);
 }
 
 static void wake(psplit_i_mover *mover) {
-  psplit_i_bell_ring_here(((psplit_i_driver *)mover)->bell, PSPLIT_I_BELL_IDLE);
+  psplit_i_doorbell_ring_here(((psplit_i_driver *)mover)->doorbell, PSPLIT_I_DOORBELL_IDLE);
 }
 
 /* How long may be slept, by who looks again soon anyway or not. Where everyone can ring, who does
@@ -44,29 +44,31 @@ static int64_t nap_ns(const psplit_i_driver *d, bool hurry, int64_t least_ns, in
   static const int64_t US = 1000, MS = 1000000;
   const int64_t idle_ns = psplit_i_now_ns() - atomic_load(&d->moved_ns);
   if (hurry || atomic_load(&d->busy)) return psplit_i_mpi_nap_ns(idle_ns, 20 * US, 200 * US);
-  if (psplit_i_bell_reaches_all(d->bell)) return 20 * MS;
+  if (psplit_i_doorbell_reaches_all(d->doorbell)) return 20 * MS;
   return psplit_i_mpi_nap_ns(idle_ns, least_ns, most_ns);
 }
 
 static void sleep_idle(psplit_i_mover *mover, uint32_t before) {
   static const int64_t LEAST_NS = 20000, MOST_NS = 1000000;
   psplit_i_driver *d = (psplit_i_driver *)mover;
-  psplit_i_bell_wait(d->bell, before, PSPLIT_I_BELL_IDLE, nap_ns(d, false, LEAST_NS, MOST_NS));
+  psplit_i_doorbell_wait(d->doorbell, before, PSPLIT_I_DOORBELL_IDLE,
+                         nap_ns(d, false, LEAST_NS, MOST_NS));
 }
 
 void psplit_i_driver_stand_by(psplit_i_driver *d, uint32_t before, bool hurry) {
   /* The stage itself looks whenever it has computed, and each look in between takes the core from
    * it: some percent of it, were they all a millisecond apart. */
   static const int64_t LEAST_NS = 1000000, MOST_NS = 5000000;
-  psplit_i_bell_wait(d->bell, before, PSPLIT_I_BELL_STAND_IN, nap_ns(d, hurry, LEAST_NS, MOST_NS));
+  psplit_i_doorbell_wait(d->doorbell, before, PSPLIT_I_DOORBELL_STAND_IN,
+                         nap_ns(d, hurry, LEAST_NS, MOST_NS));
 }
 
-void psplit_i_driver_init(psplit_i_driver *d, psplit_i_host *host, psplit_i_bell *bell,
+void psplit_i_driver_init(psplit_i_driver *d, psplit_i_host *host, psplit_i_doorbell *doorbell,
                           psplit_i_lane *lanes) {
   *d =
     (psplit_i_driver){.mover = {.move = move, .ticket = ticket, .sleep = sleep_idle, .wake = wake},
                       .host = host,
-                      .bell = bell,
+                      .doorbell = doorbell,
                       .lanes = lanes};
   pthread_mutex_init(&d->turn, NULL);
 }

@@ -6,7 +6,7 @@
 #ifndef PSPLIT_RUNTIME_MPI_DRIVER_H
 #define PSPLIT_RUNTIME_MPI_DRIVER_H
 
-#include "mpi_bell.h"
+#include "mpi_doorbell.h"
 #include "mpi_lane.h"
 #include "stage.h"
 
@@ -19,10 +19,10 @@ typedef struct psplit_i_driver {
   psplit_i_lane *lanes;
   uint32_t n_lanes;
   psplit_i_host *host; /* is told of failures */
-  psplit_i_bell *bell;
+  psplit_i_doorbell *doorbell;
 } psplit_i_driver;
 
-void psplit_i_driver_init(psplit_i_driver *driver, psplit_i_host *host, psplit_i_bell *bell,
+void psplit_i_driver_init(psplit_i_driver *driver, psplit_i_host *host, psplit_i_doorbell *doorbell,
                           psplit_i_lane *lanes);
 void psplit_i_driver_fini(psplit_i_driver *driver); /* when no thread waits in a queue any more */
 

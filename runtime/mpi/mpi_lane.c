@@ -133,7 +133,7 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
   unsigned char *behind = (unsigned char *)(l->envelope + n);
   const size_t n_words = n * sizeof *l->envelope;
   /* The envelope is ahead of data in messages of its own: behind these it might leave late, after
-   * the bell, and a peer that has looked in vain sleeps on. */
+   * the doorbell, and a peer that has looked in vain sleeps on. */
   const bool ahead = l->envelope[WHAT] != IS_FAILURE && !l->envelope[HAS_DATA];
   if (ahead) PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words, diag));
   if (l->envelope[WHAT] == IS_DATA) PSPLIT_TRY(send_data(l, behind, diag));

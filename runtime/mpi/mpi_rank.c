@@ -8,7 +8,7 @@ static bool meet(psplit_i_host *host) {
   psplit_i_rank *r = (psplit_i_rank *)host;
   pthread_mutex_lock(&r->mutex);
   const uint32_t mine = ++r->n_met;
-  psplit_i_bell_ring_here(r->bell, PSPLIT_I_BELL_STAND_IN); /* it calls MPI for us */
+  psplit_i_doorbell_ring_here(r->doorbell, PSPLIT_I_DOORBELL_STAND_IN); /* it calls MPI for us */
   while (r->n_allowed < mine && !atomic_load(&host->stopped))
     pthread_cond_wait(&r->changed, &r->mutex);
   const bool good = !atomic_load(&host->stopped);
@@ -43,7 +43,7 @@ psplit_code psplit_i_rank_meet_others(psplit_i_rank *rank, psplit_i_rank_link *l
   psplit_code code;
   rank->links = links;
   rank->n_links = n_links;
-  PSPLIT_TRY(psplit_i_bell_create(rank->n_ranks, diag, &rank->bell));
+  PSPLIT_TRY(psplit_i_doorbell_create(rank->n_ranks, diag, &rank->doorbell));
   rows = calloc((size_t)n_links + 1, sizeof *rows);
   if (!links || !rows) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t l = 0; l < n_links; l++) rows[l] = links[l].ends;
@@ -71,7 +71,7 @@ static psplit_code open_link(psplit_i_rank *r, uint32_t l, const psplit_i_ort *o
                                       .outward = from == r->index,
                                       .peer = (int)(from == r->index ? to : from),
                                       .chunk_bytes = chunk_bytes,
-                                      .bell = r->bell,
+                                      .doorbell = r->doorbell,
                                       .channel = psplit_i_channels_get(r->channels, l)}};
   return psplit_i_lane_init(lane, diag);
 }
@@ -84,15 +84,16 @@ psplit_code psplit_i_rank_open_links(psplit_i_rank *rank, const psplit_i_ort *or
   rank->queue_list = calloc(n, sizeof *rank->queue_list);
   rank->lanes = calloc(n, sizeof *rank->lanes);
   if (!rank->queues || !rank->queue_list || !rank->lanes) return psplit_i_nomem(diag);
-  psplit_i_driver_init(&rank->driver, &rank->host, rank->bell, rank->lanes);
+  psplit_i_driver_init(&rank->driver, &rank->host, rank->doorbell, rank->lanes);
   for (uint32_t l = 0; l < rank->n_links && code == PSPLIT_OK; l++)
     code = open_link(rank, l, ort, chunk_bytes, diag);
   return code;
 }
 
-psplit_code psplit_i_rank_open_pulse(psplit_i_rank *rank, double timeout_s, psplit_i_live *live,
-                                     psplit_diag *diag) {
-  return psplit_i_pulse_create(rank->index, rank->n_ranks, timeout_s, live, diag, &rank->pulse);
+psplit_code psplit_i_rank_open_heartbeat(psplit_i_rank *rank, double timeout_s, psplit_i_live *live,
+                                         psplit_diag *diag) {
+  return psplit_i_heartbeat_create(rank->index, rank->n_ranks, timeout_s, live, diag,
+                                   &rank->heartbeat);
 }
 
 /* Whether what computes waits for all ranks. */
@@ -132,12 +133,12 @@ psplit_code psplit_i_rank_serve(psplit_i_rank *rank, psplit_diag *diag) {
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool all_done = false;
   while (!all_done && code == PSPLIT_OK) {
-    const uint32_t ticket = psplit_i_bell_ticket(rank->bell);
+    const uint32_t ticket = psplit_i_doorbell_ticket(rank->doorbell);
     const bool meeting = is_meeting(rank);
     psplit_i_driver_enter(&rank->driver);
     const bool done = is_done(rank);
     if (meeting) step_meeting(rank, &barrier);
-    code = psplit_i_pulse_step(rank->pulse, done, diag, &all_done);
+    code = psplit_i_heartbeat_step(rank->heartbeat, done, diag, &all_done);
     psplit_i_driver_leave(&rank->driver);
     if (atomic_load(&rank->host.stopped)) return first_failure(rank, diag);
     if (code == PSPLIT_OK) code = rank->work->check(rank, done, diag);
@@ -153,16 +154,16 @@ void psplit_i_rank_stay_heard(psplit_i_rank *rank, int64_t since_ns, int64_t mos
   bool all_last, heard = true;
   while (heard && !rank->work->wait(rank, LOOK_NS) && psplit_i_now_ns() - since_ns < most_ns) {
     psplit_i_driver_enter(&rank->driver);
-    heard = psplit_i_pulse_step(rank->pulse, false, &ignored, &all_last) == PSPLIT_OK;
+    heard = psplit_i_heartbeat_step(rank->heartbeat, false, &ignored, &all_last) == PSPLIT_OK;
     psplit_i_driver_leave(&rank->driver);
   }
 }
 
 void psplit_i_rank_close(psplit_i_rank *rank, bool good) {
   for (uint32_t i = 0; good && i < rank->driver.n_lanes; i++) psplit_i_lane_fini(&rank->lanes[i]);
-  if (good) psplit_i_pulse_destroy(rank->pulse);
+  if (good) psplit_i_heartbeat_destroy(rank->heartbeat);
   if (good) psplit_i_channels_destroy(rank->channels);
-  if (good) psplit_i_bell_destroy(rank->bell);
+  if (good) psplit_i_doorbell_destroy(rank->doorbell);
   for (uint32_t l = 0; rank->queues && l < rank->n_links; l++)
     psplit_i_queue_fini(&rank->queues[l]);
   free(rank->queue_list);

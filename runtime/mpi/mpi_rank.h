@@ -1,7 +1,7 @@
 /* What is the same for all that computes over MPI, stages of a run and devices of a training: a
  * rank computes in threads of its own, which know only queues. Queues that lead to other ranks are
  * moved by whoever uses them (mpi_driver.c, mpi_lane.c). The main thread gives signs of life
- * (mpi_pulse.c) and moves what comes while the others compute. Every call is non-blocking and
+ * (mpi_heartbeat.c) and moves what comes while the others compute. Every call is non-blocking and
  * tested in turn, so no order of arrival on different links can make ranks wait for each other (see
  * runtime.h), and silence is noticed.
  *
@@ -10,7 +10,7 @@
 #define PSPLIT_RUNTIME_MPI_RANK_H
 
 #include "mpi_driver.h"
-#include "mpi_pulse.h"
+#include "mpi_heartbeat.h"
 
 typedef struct psplit_i_rank psplit_i_rank;
 
@@ -47,18 +47,18 @@ struct psplit_i_rank {
   psplit_i_queue **queue_list; /* [n_links] NULL: this rank has nothing to do with the link */
   psplit_i_lane *lanes;
   uint32_t n_links;
-  psplit_i_bell *bell;
+  psplit_i_doorbell *doorbell;
   psplit_i_channels *channels;
   psplit_i_driver driver;
-  psplit_i_pulse *pulse;
+  psplit_i_heartbeat *heartbeat;
 };
 
 /* Zeroes all but what is given here. */
 void psplit_i_rank_init(psplit_i_rank *rank, const psplit_i_rank_work *work, uint32_t index,
                         uint32_t n_ranks);
 
-/* By all ranks at once: bells, and channels for links[n_links], which the rank owns from here on
- * and may be NULL where memory is short. Errors: NOMEM. */
+/* By all ranks at once: doorbells, and channels for links[n_links], which the rank owns from here
+ * on and may be NULL where memory is short. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_rank_meet_others(psplit_i_rank *rank,
                                                       psplit_i_rank_link *links, uint32_t n_links,
                                                       psplit_diag *diag);
@@ -66,12 +66,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_rank_meet_others(psplit_i_rank *rank,
  * bytes, where it leads to another. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_rank_open_links(psplit_i_rank *rank, const psplit_i_ort *ort,
                                                      uint64_t chunk_bytes, psplit_diag *diag);
-/* Signs of life: psplit_i_pulse_create for this rank. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_rank_open_pulse(psplit_i_rank *rank, double timeout_s,
-                                                     psplit_i_live *live, psplit_diag *diag);
+/* Signs of life: psplit_i_heartbeat_create for this rank. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_rank_open_heartbeat(psplit_i_rank *rank, double timeout_s,
+                                                         psplit_i_live *live, psplit_diag *diag);
 
 /* Serves the lanes until this rank and all others have nothing more to do. Errors: the first
- * failure of what computes, those of the pulse and of work->check. */
+ * failure of what computes, those of the heartbeat and of work->check. */
 PSPLIT_MUST_USE psplit_code psplit_i_rank_serve(psplit_i_rank *rank, psplit_diag *diag);
 /* While work that was told to stop may still do so, until most_ns after since_ns: others are to
  * hear of the failure from here, not that this rank is silent. */

@@ -1,10 +1,10 @@
-/* The transport over MPI, for rooms above. */
+/* The transport over MPI, for components above. */
 #ifndef PSPLIT_RUNTIME_OVER_MPI_H
 #define PSPLIT_RUNTIME_OVER_MPI_H
 
 #include "run.h"
 
 /* This rank's; MPI has begun. */
-psplit_i_way psplit_i_over_mpi(void);
+psplit_i_communicator psplit_i_over_mpi(void);
 
 #endif

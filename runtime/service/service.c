@@ -9,7 +9,7 @@
 #include "service.h"
 
 struct psplit_service {
-  psplit_i_way way;
+  psplit_i_communicator comm;
   const psplit_onnxruntime *ort;
   psplit_pipeline *pipeline;
   psplit_run_options run;
@@ -48,7 +48,7 @@ static const psplit_diag OVER = {.code = PSPLIT_IO, .message = "the service was 
 static void *service_main(void *user) {
   psplit_service *s = user;
   psplit_run *run = NULL;
-  s->code = psplit_i_run_over(&s->way, s->ort, s->pipeline, &s->run, &s->source, &s->diag, &run);
+  s->code = psplit_i_run_over(&s->comm, s->ort, s->pipeline, &s->run, &s->source, &s->diag, &run);
   psplit_run_destroy(run);
   psplit_i_requests_close(s->requests);
   psplit_i_requests_fail_all(
@@ -68,7 +68,7 @@ static psplit_code make(psplit_service *s, const psplit_run_options *run,
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_service_options, own, &taken, diag));
   if (!(taken.batch_delay_s >= 0))
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "requests wait for others 0 s or more"));
-  if (taken.stage_command && s->way.transport != PSPLIT_I_OVER_THREADS.transport)
+  if (taken.stage_command && s->comm.transport != PSPLIT_I_OVER_THREADS.transport)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "ranks are processes of their own already"));
   if (!taken.max_waiting)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "a service has room for one request at least"));
@@ -114,14 +114,15 @@ static bool wait_ready(psplit_service *s) {
   return good;
 }
 
-psplit_code psplit_i_service_start_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
-                                        psplit_pipeline *pipeline, const psplit_run_options *run,
+psplit_code psplit_i_service_start_over(const psplit_i_communicator *comm,
+                                        const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                        const psplit_run_options *run,
                                         const psplit_service_options *own, psplit_diag *diag,
                                         psplit_service **out) {
   psplit_service *s = calloc(1, sizeof *s);
   psplit_code code = s ? PSPLIT_OK : psplit_i_nomem(diag);
   if (!s) return code;
-  s->way = *way;
+  s->comm = *comm;
   s->ort = ort;
   s->pipeline = pipeline;
   pthread_mutex_init(&s->mutex, NULL);
@@ -187,7 +188,7 @@ bool psplit_service_is_ready(psplit_service *s) { return psplit_i_requests_are_o
  * themselves. */
 static bool only_closes(psplit_service *s) {
   psplit_service_stats now = {.struct_size = sizeof now};
-  if (s->way.transport != PSPLIT_I_OVER_THREADS.transport || !psplit_i_cancelled(s->cancel_start))
+  if (s->comm.transport != PSPLIT_I_OVER_THREADS.transport || !psplit_i_cancelled(s->cancel_start))
     return false;
   psplit_i_requests_get_stats(s->requests, &now);
   return !now.n_waiting && !now.n_under_way;
@@ -224,7 +225,7 @@ psplit_code psplit_service_stop(psplit_service *s, double most_s, psplit_diag *d
   pthread_join(s->thread, NULL);
   s->joined = true;
   const bool ok = s->code == PSPLIT_OK || (psplit_i_cancelled(&s->cancel) &&
-                                           s->way.transport == PSPLIT_I_OVER_THREADS.transport);
+                                           s->comm.transport == PSPLIT_I_OVER_THREADS.transport);
   return ok ? PSPLIT_OK : psplit_i_fail_as(diag, &s->diag);
 }
 

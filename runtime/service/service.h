@@ -7,7 +7,7 @@
 #include "run.h"
 
 PSPLIT_MUST_USE psplit_code psplit_i_service_start_over(
-  const psplit_i_way *way, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+  const psplit_i_communicator *comm, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
   const psplit_run_options *run, const psplit_service_options *own, psplit_diag *diag,
   psplit_service **out_service);
 

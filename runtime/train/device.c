@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "all_reduce.h"
 #include "exchange.h"
-#include "going_on.h"
-#include "hello.h"
+#include "handshake.h"
 #include "measured.h"
+#include "resuming.h"
 #include "step.h"
-#include "talk.h"
 
 void psplit_i_device_init(psplit_i_device *device) { psplit_i_watch_init(&device->watch); }
 
@@ -84,7 +84,7 @@ static psplit_code work_through(psplit_i_work *w, psplit_diag *diag) {
   psplit_i_device *d = w->device;
   bool stop = false;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_say_hello(w, diag));
+  PSPLIT_TRY(psplit_i_handshake(w, diag));
   PSPLIT_TRY(psplit_i_share(w, PSPLIT_I_WIRE_WEIGHTS, diag));
   w->first_step = w->step;
   if (d->index == 0) {
@@ -109,7 +109,7 @@ static void say_end(const psplit_i_device *d) {
     psplit_i_bundle *bundle = psplit_i_bundle_create(wire->n_tensors);
     if (!bundle) continue;
     bundle->end = true;
-    if (psplit_i_tell(d, i, bundle) != PSPLIT_OK) return;
+    if (psplit_i_send_to(d, i, bundle) != PSPLIT_OK) return;
   }
 }
 

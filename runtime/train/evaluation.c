@@ -1,8 +1,8 @@
 #include "evaluation.h"
 
+#include "all_reduce.h"
 #include "exchange.h"
 #include "pieces.h"
-#include "talk.h"
 
 enum { SUM, GIVEN_UP, N_EVAL };
 
@@ -51,7 +51,7 @@ psplit_code psplit_i_evaluate(psplit_i_work *w, psplit_diag *diag, double *out) 
       PSPLIT_TRY(evaluate_one(w, &w->learners[c], m, diag, &report[SUM]));
   w->given_up |= psplit_i_watch_pieces(&w->device->watch, false);
   report[GIVEN_UP] = w->given_up;
-  PSPLIT_TRY(psplit_i_talk(w->device, report, N_EVAL, decide_eval, w, N_EVAL, answer, diag));
+  PSPLIT_TRY(psplit_i_all_reduce(w->device, report, N_EVAL, decide_eval, w, N_EVAL, answer, diag));
   w->given_up = answer[GIVEN_UP] != 0;
   if (!w->given_up) *out = answer[SUM];
 out:

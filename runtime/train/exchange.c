@@ -1,6 +1,6 @@
 #include "exchange.h"
 
-#include "talk.h"
+#include "all_reduce.h"
 
 psplit_code psplit_i_take_all(psplit_i_work *w, psplit_i_learner *l, psplit_i_wire_kind kind,
                               psplit_i_event *event) {
@@ -8,7 +8,7 @@ psplit_code psplit_i_take_all(psplit_i_work *w, psplit_i_learner *l, psplit_i_wi
   for (uint32_t i = 0; i < wiring->n_wires; i++) {
     psplit_i_bundle *bundle;
     if (!psplit_i_wire_enters(&wiring->wires[i], kind, l->index, l->replica)) continue;
-    const psplit_code code = psplit_i_hear(w->device, i, &bundle);
+    const psplit_code code = psplit_i_receive_from(w->device, i, &bundle);
     if (code != PSPLIT_OK) return code;
     event->transfer_ns += bundle->transfer_ns;
     event->bytes += bundle->bytes;
@@ -36,7 +36,7 @@ psplit_code psplit_i_give_all(psplit_i_work *w, const psplit_i_learner *l, pspli
     else
       code = psplit_i_bundle_fail(bundle, &GIVEN_UP, diag);
     if (code == PSPLIT_OK)
-      code = psplit_i_tell(w->device, i, bundle);
+      code = psplit_i_send_to(w->device, i, bundle);
     else
       psplit_i_bundle_destroy(bundle);
   }
@@ -66,7 +66,7 @@ static psplit_code add_replicas(psplit_i_work *w, psplit_i_learner *l, psplit_di
       if (!psplit_i_wire_enters(&wiring->wires[i], PSPLIT_I_WIRE_GRADIENTS, l->index, 0) ||
           wiring->wires[i].from_replica != r)
         continue;
-      PSPLIT_TRY(psplit_i_hear(w->device, i, &bundle));
+      PSPLIT_TRY(psplit_i_receive_from(w->device, i, &bundle));
       w->given_up |= bundle->failure != NULL;
       if (!w->given_up) code = psplit_i_learner_add(l, i, bundle, diag);
       psplit_i_bundle_destroy(bundle);

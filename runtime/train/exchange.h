@@ -5,7 +5,7 @@
 #include "work.h"
 
 /* Takes all that comes to a stage by wires of `kind` for the piece at hand, whose event counts it;
- * gives what goes out by them. Errors: PSPLIT_I_STOPPED (see talk.h), NOMEM. */
+ * gives what goes out by them. Errors: PSPLIT_I_STOPPED (see all_reduce.h), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_take_all(psplit_i_work *work, psplit_i_learner *learner,
                                               psplit_i_wire_kind kind, psplit_i_event *event);
 PSPLIT_MUST_USE psplit_code psplit_i_give_all(psplit_i_work *work, const psplit_i_learner *learner,

@@ -25,7 +25,7 @@ static void *thread_main(void *argument) {
   h->ended = true;
   pthread_cond_broadcast(&h->rank.changed);
   pthread_mutex_unlock(&h->rank.mutex);
-  psplit_i_bell_ring_here(h->rank.bell, PSPLIT_I_BELL_STAND_IN);
+  psplit_i_doorbell_ring_here(h->rank.doorbell, PSPLIT_I_DOORBELL_STAND_IN);
   return NULL;
 }
 
@@ -71,7 +71,7 @@ static psplit_code make(rank_host *h, const psplit_i_ort *ort, const psplit_i_pi
   psplit_code code;
   PSPLIT_TRY(psplit_i_timeline_init(1, psplit_i_train_n_events(setup), diag, timeline));
   PSPLIT_TRY(psplit_i_rank_open_links(&h->rank, ort, setup->given.chunk_bytes, diag));
-  PSPLIT_TRY(psplit_i_rank_open_pulse(&h->rank, setup->given.timeout_s, NULL, diag));
+  PSPLIT_TRY(psplit_i_rank_open_heartbeat(&h->rank, setup->given.timeout_s, NULL, diag));
   h->device = (psplit_i_device){.index = h->rank.index,
                                 .ort = ort,
                                 .pipe = pipe,

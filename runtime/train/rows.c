@@ -212,7 +212,7 @@ psplit_code psplit_i_rows_read(const psplit_i_rows *rows, const psplit_i_order *
     at += n;
   }
   if (rows->swapped > 1)
-    psplit_i_turn_round(out, (size_t)(to - (unsigned char *)out), rows->swapped);
+    psplit_i_swap_bytes(out, (size_t)(to - (unsigned char *)out), rows->swapped);
   return PSPLIT_OK;
 }
 

@@ -91,7 +91,7 @@ int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count) {
   return 0;
 }
 
-void psplit_i_bell_ring(psplit_i_bell *bell, uint32_t rank, bool can_wait) {
+void psplit_i_doorbell_ring(psplit_i_doorbell *bell, uint32_t rank, bool can_wait) {
   (void)bell, (void)rank, (void)can_wait;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# TAP: every public header compiles alone, as C11 and as C++, and no room includes a header of a room
-# that its arrows do not lead to (docs/design.md, Rooms). Private headers cannot be reached across
-# rooms at all; what is left to check here are the public ones.
+# TAP: every public header compiles alone, as C11 and as C++, and no component includes a header of a component
+# that its arrows do not lead to (docs/design.md, Components). Private headers cannot be reached across
+# components at all; what is left to check here are the public ones.
 # usage: headers.sh SOURCE_ROOT CC
 set -u
 cd "$1" || exit 1
@@ -27,15 +27,15 @@ for header in include/psplit/*.h; do
   fi
 done
 
-# ROOM ALLOWED...: public headers a room may include.
+# COMPONENT ALLOWED...: public headers a component may include.
 arrows() {
-  room=$1
+  component=$1
   shift
   allowed=$(printf '%s|' "$@")
-  bad=$(grep -Hno '#include <psplit/[a-z_]*\.h>' "$room"/*.[ch] | grep -vE "psplit/(${allowed%|})\.h>")
+  bad=$(grep -Hno '#include <psplit/[a-z_]*\.h>' "$component"/*.[ch] | grep -vE "psplit/(${allowed%|})\.h>")
   [ -z "$bad" ] || echo "# $bad"
   [ -z "$bad" ]
-  report $? "$room/ includes what its arrows allow"
+  report $? "$component/ includes what its arrows allow"
 }
 arrows base activity base file random
 arrows onnx activity base model devices

@@ -32,7 +32,7 @@ READERS = {
     "partition/exact/receiver_groups.c": LOADS, "partition/exact/latency_block_options.c": LOADS,
     "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous/contiguous.c": ANOTHER,
     "partition/certificate/digest.c": INPUT, "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
-    "partition/certificate/ways.c": LOADS, "partition/certificate/ways.h": LOADS,
+    "partition/certificate/routes.c": LOADS, "partition/certificate/routes.h": LOADS,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
 }
 

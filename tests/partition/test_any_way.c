@@ -11,7 +11,7 @@
 
 #include "../support/plain_problem.h"
 #include "all_splits.h"
-#include "any_way.h"
+#include "any_route.h"
 #include "bed.h"
 #include "certificate.h"
 #include "exact.h"
@@ -170,11 +170,11 @@ static void no_way_is_below_the_bound(void **state) {
       psplit_solution *shared;
       assert_int_equal(psplit_partition_solve(&p, &o, &diag, &shared), PSPLIT_OK);
       int64_t bound = shared->lower_bound_ns, value = best + 50, at_once = 0;
-      assert_int_equal(psplit_i_bound_any_way_at_once(&p, &o, &at_once, &diag), PSPLIT_OK);
+      assert_int_equal(psplit_i_bound_any_route_at_once(&p, &o, &at_once, &diag), PSPLIT_OK);
       if (at_once > best)
         fail_msg("seed %u, shape %d: bound %lld of work and messages, optimum %lld", seed,
                  (int)kind, (long long)at_once, (long long)best);
-      assert_int_equal(psplit_i_bound_any_way(&p, &o, measure, &p, &bound, &value, &diag),
+      assert_int_equal(psplit_i_bound_any_route(&p, &o, measure, &p, &bound, &value, &diag),
                        PSPLIT_OK);
       if (bound > best || value < best || bound < shared->lower_bound_ns)
         fail_msg(
@@ -212,11 +212,11 @@ static void stages_that_send_to_one_make_a_message_each(void **state) {
   int64_t bound = 0;
   psplit_partition_options_init(&o);
   o.require_nonempty = true;
-  assert_int_equal(psplit_i_bound_any_way_at_once(&p, &o, &bound, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_bound_any_route_at_once(&p, &o, &bound, NULL), PSPLIT_OK);
   assert_int_equal(bound, (27 + 2 * (2 + 2) + 2) / 3 /* rounded up */);
   o.require_nonempty = false; /* an empty stage may pass on */
   bound = 7;
-  assert_int_equal(psplit_i_bound_any_way_at_once(&p, &o, &bound, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_bound_any_route_at_once(&p, &o, &bound, NULL), PSPLIT_OK);
   assert_int_equal(bound, 7);
 }
 
@@ -278,7 +278,8 @@ static void equal_branches_are_in_order_whatever_the_ways(void **state) {
     const int64_t best = least_of_all_splits(&f.problem, STAGES, best_ways_of_all, NULL);
     int64_t value = best;
     assert_int_equal(
-      psplit_i_bound_any_way(&f.problem, &o, measure, &f.problem, &bound, &value, NULL), PSPLIT_OK);
+      psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL),
+      PSPLIT_OK);
     if (bound > best || value != best)
       fail_msg("seed %u: bound %lld <= optimum %lld = value %lld does not hold", seed,
                (long long)bound, (long long)best, (long long)value);
@@ -302,10 +303,10 @@ static void a_fan_of_equal_branches_is_decided(void **state) {
   int64_t at_once = 0;
   uint32_t stage[MOST_BRANCHES + 2];
   for (uint32_t v = 0; v < f.problem.n_nodes; v++) stage[v] = v * STAGES / f.problem.n_nodes;
-  assert_int_equal(psplit_i_bound_any_way_at_once(&f.problem, &o, &at_once, NULL), PSPLIT_OK);
+  assert_int_equal(psplit_i_bound_any_route_at_once(&f.problem, &o, &at_once, NULL), PSPLIT_OK);
   int64_t bound = at_once, value = best_ways(&f.problem, stage);
   assert_int_equal(
-    psplit_i_bound_any_way(&f.problem, &o, measure, &f.problem, &bound, &value, NULL), PSPLIT_OK);
+    psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL), PSPLIT_OK);
   assert_true(bound > at_once && bound <= value);
 }
 

@@ -42,7 +42,7 @@ static void test_edges(void **unused) {
     }
     psplit_i_lists_of_edges(edges, n_edges, N, off, item);
     assert_lists(off, item, has, false);
-    psplit_i_lists_turn(N, off, item, N, back_off, back);
+    psplit_i_lists_transpose(N, off, item, N, back_off, back);
     assert_lists(back_off, back, has, true);
   }
 }
@@ -53,7 +53,7 @@ static void test_marked(void **state) {
   static const uint32_t off[] = {0, 3, 5}, pin[] = {5, 1, 2, 1, 0};
   static const uint32_t inc_off[] = {0, 1, 3, 4, 4, 4, 5}, inc[] = {2, 0, 3, 0, 1};
   uint32_t out_off[7] = {0}, out[5];
-  psplit_i_lists_turn_marked(2, off, pin, 6, out_off, out);
+  psplit_i_lists_transpose_marked(2, off, pin, 6, out_off, out);
   assert_memory_equal(out_off, inc_off, sizeof inc_off);
   assert_memory_equal(out, inc, sizeof inc);
 }

@@ -1,6 +1,6 @@
-/* Counts how often a thread that has nothing else to do slept to the end of a long nap at a bell of
- * runtime/mpi/mpi_bell.c, for LD_PRELOAD; tells at the end of MPI. Where all ranks are on one
- * host, and what moves is rung for, that is what a lost wake-up costs. */
+/* Counts how often a thread that has nothing else to do slept to the end of a long nap at a
+ * doorbell of runtime/mpi/mpi_doorbell.c, for LD_PRELOAD; tells at the end of MPI. Where all ranks
+ * are on one host, and what moves is rung for, that is what a lost wake-up costs. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
@@ -14,7 +14,7 @@
 
 #include "few_windows.h"
 
-enum { IDLE = 1 }; /* PSPLIT_I_BELL_IDLE */
+enum { IDLE = 1 }; /* PSPLIT_I_DOORBELL_IDLE */
 static const double LONG_S = 0.01;
 static atomic_long n_sleeps, n_long;
 

@@ -5,7 +5,7 @@
 // Four stages that compute next to nothing and hand two tensors on: through channels, of 32 bytes to 1 MiB, which those
 // of a split for 4096 rows hold in pieces; in messages, of 32 bytes, which go with what they are, and of 32 to 128 KiB,
 // which do not. A micro-batch takes 5 ms at most (1 MiB: eight times that), where it takes 1 ms on cores that five times
-// as many others want, and 13 to 18 ms there once what is rung for leaves after the bell. COUNTER (count_sleeps.c)
+// as many others want, and 13 to 18 ms there once what is rung for leaves after the doorbell. COUNTER (count_sleeps.c)
 // counts naps that ended because their time was up: one in ten micro-batches and rank at most.
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';

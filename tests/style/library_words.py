@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The library speaks of no command: library_words.py SOURCE_ROOT
 
-No string of a room of the library, or of the runtime, names an option of the commands; what would
+No string of a component of the library, or of the runtime, names an option of the commands; what would
 help is a psplit_hint. No text there, comments included, tells exit statuses of the library's codes.
 The test sees both where they stand. Results as TAP.
 """
@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from tap import Tap  # noqa: E402
 
-ROOMS = ["base", "onnx", "shapes", "partition", "passes", "manifest", "emit", "view", "verify",
+COMPONENTS = ["base", "onnx", "shapes", "partition", "passes", "manifest", "emit", "view", "verify",
          "runtime", "tune", "include"]
 TOKEN = re.compile(r'/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)*\'', re.S)
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
@@ -25,8 +25,8 @@ def named(text):
 
 
 def sources(root):
-    for room in ROOMS:
-        for folder, folders, names in os.walk(os.path.join(root, room)):
+    for component in COMPONENTS:
+        for folder, folders, names in os.walk(os.path.join(root, component)):
             folders[:] = sorted(each for each in folders if each != "node_modules")
             for name in sorted(names):
                 if name.endswith((".c", ".h", ".def")):

@@ -1,15 +1,17 @@
-#include "talk.h"
+#include "all_reduce.h"
 
 #include <stdlib.h>
 
 enum { DOUBLE = 11 };
 
-psplit_code psplit_i_hear(const psplit_i_device *device, uint32_t wire, psplit_i_bundle **out) {
+psplit_code psplit_i_receive_from(const psplit_i_device *device, uint32_t wire,
+                                  psplit_i_bundle **out) {
   *out = psplit_i_queue_pop(device->queues[wire]);
   return *out ? PSPLIT_OK : PSPLIT_I_STOPPED;
 }
 
-psplit_code psplit_i_tell(const psplit_i_device *device, uint32_t wire, psplit_i_bundle *bundle) {
+psplit_code psplit_i_send_to(const psplit_i_device *device, uint32_t wire,
+                             psplit_i_bundle *bundle) {
   return psplit_i_queue_push(device->queues[wire], bundle) ? PSPLIT_OK : PSPLIT_I_STOPPED;
 }
 
@@ -22,7 +24,7 @@ static psplit_code send_row(const psplit_i_device *d, uint32_t wire, const doubl
   if (!bundle) return psplit_i_nomem(diag);
   PSPLIT_TRY(psplit_i_tensor_make(d->ort, DOUBLE, dims, 1, diag, &bundle->tensors[0], &view));
   memcpy(view.data, row, n * sizeof *row);
-  return psplit_i_tell(d, wire, bundle);
+  return psplit_i_send_to(d, wire, bundle);
 out:
   psplit_i_bundle_destroy(bundle);
   return code;
@@ -32,7 +34,7 @@ static psplit_code receive_row(const psplit_i_device *d, uint32_t wire, size_t n
                                double *out) {
   psplit_i_tensor_view view;
   psplit_i_bundle *bundle;
-  psplit_code code = psplit_i_hear(d, wire, &bundle);
+  psplit_code code = psplit_i_receive_from(d, wire, &bundle);
   if (code != PSPLIT_OK) return code;
   code = psplit_i_tensor_look(bundle->tensors[0], diag, &view);
   if (code == PSPLIT_OK && (view.data_type != DOUBLE || view.n_elements != n))
@@ -43,9 +45,9 @@ static psplit_code receive_row(const psplit_i_device *d, uint32_t wire, size_t n
   return code;
 }
 
-psplit_code psplit_i_talk(const psplit_i_device *d, const double *report, size_t n,
-                          psplit_i_decide decide, void *user, size_t n_answer, double *answer,
-                          psplit_diag *diag) {
+psplit_code psplit_i_all_reduce(const psplit_i_device *d, const double *report, size_t n,
+                                psplit_i_decide decide, void *user, size_t n_answer, double *answer,
+                                psplit_diag *diag) {
   const psplit_i_wiring *w = &d->setup->wiring;
   psplit_code code = PSPLIT_OK;
   if (d->index > 0) {

@@ -4,8 +4,8 @@
  * There is one command in a process, and so one of each; calls may come from any thread. The line
  * about the work appears where standard error is a terminal, once the command has taken half a
  * second, without --quiet; a thread of its own writes it ten times a second. */
-#ifndef PSPLIT_TOOLS_TALK_H
-#define PSPLIT_TOOLS_TALK_H
+#ifndef PSPLIT_TOOLS_LOGGING_H
+#define PSPLIT_TOOLS_LOGGING_H
 
 #include <psplit/activity.h>
 #include <psplit/base.h>
@@ -16,18 +16,18 @@ enum { CLI_VERBOSE = 'v', CLI_LOG = 1002 };
 /* clang-format off */
 #define CLI_VERBOSE_OPTION {CLI_VERBOSE, "verbose", NULL, "say on stderr how long each part took"}
 #define CLI_LOG_OPTION {CLI_LOG, "log", "FILE", "write what is done and when, with all messages"}
-#define CLI_TALK_OPTIONS CLI_VERBOSE_OPTION, CLI_LOG_OPTION
+#define CLI_LOGGING_OPTIONS CLI_VERBOSE_OPTION, CLI_LOG_OPTION
 /* clang-format on */
 
 /* What the options say. A log replaces one of before, and nothing else: false after an error line.
  * Ranks of MPI have one each, those behind the first FILE.RANK. */
-void cli_talk_command(int argc, char **argv);
-void cli_talk_quiet(void);
-void cli_talk_verbose(void);
-bool cli_talk_log(const char *program, const char *path);
+void cli_logging_command(int argc, char **argv);
+void cli_logging_quiet(void);
+void cli_logging_verbose(void);
+bool cli_logging_file(const char *program, const char *path);
 /* Once all options are known: whether no other word of the command names the log; false after an
  * error line. */
-bool cli_talk_log_apart(int argc, char **argv);
+bool cli_logging_apart(int argc, char **argv);
 
 /* A part of the work begins, and the one before it ends: "reading m.onnx", "pass fuse". Names may
  * be those of files. */
@@ -59,9 +59,9 @@ void cli_make_room(void);
 
 /* The work has ended with that status, which is returned: says how long it took, closes the log.
  * The second call does nothing. */
-int cli_talk_end(int status);
+int cli_logging_end(int status);
 
 /* In a signal handler, at the first signal: says on a terminal that it was heard. */
-void cli_talk_heard(void);
+void cli_logging_heard(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* A split measured over the links that are best for it: at first from each stage to the next alone,
  * or all, then one more or one less while that makes the slowest stage faster. */
-#include "message_ways.h"
+#include "message_routes.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { MOST_SWEEPS = 4, MOST_HOPS = 1 << 26 };
 
-typedef struct ways {
+typedef struct routes {
   const psplit_planner *planner;
   uint32_t n; /* stages */
   psplit_plan_transfer *wishes;
@@ -21,21 +21,21 @@ typedef struct ways {
   psplit_i_hop *hops;
   int64_t *load_ns;
   uint64_t n_hops; /* looked at so far */
-} ways;
+} routes;
 
-static int64_t bytes_ns(const ways *w, uint32_t from, uint32_t to, uint64_t bytes) {
+static int64_t bytes_ns(const routes *w, uint32_t from, uint32_t to, uint64_t bytes) {
   const psplit_devices *devices = w->planner->devices;
   return psplit_devices_transfer_ns(devices, from, to, bytes) -
          psplit_devices_transfer_ns(devices, from, to, 0);
 }
 
-static void charge(ways *w, psplit_i_hop hop, int64_t ns) {
+static void charge(routes *w, psplit_i_hop hop, int64_t ns) {
   w->load_ns[hop.from] = psplit_i_sat_add_i64(w->load_ns[hop.from], ns);
   w->load_ns[hop.to] = psplit_i_sat_add_i64(w->load_ns[hop.to], ns);
 }
 
 /* The wishes, which stand by value and receiver, over the links that there are. */
-static psplit_i_toll measure(ways *w) {
+static psplit_i_route_cost measure(routes *w) {
   const size_t n = w->n;
   for (size_t k = 0; k < n * n; k++) w->link_ns[k] = w->linked[k] ? 1 : -1;
   psplit_i_route_table(w->n, w->link_ns, w->scratch, w->next);
@@ -60,7 +60,7 @@ static psplit_i_toll measure(ways *w) {
       charge(w, hop, psplit_i_sat_add_i64(latency_ns, bytes_ns(w, hop.from, hop.to, wish->bytes)));
     }
   }
-  psplit_i_toll sum = {0, 0};
+  psplit_i_route_cost sum = {0, 0};
   for (size_t s = 0; s < n; s++) {
     if (w->load_ns[s] > sum.slowest_ns) sum.slowest_ns = w->load_ns[s];
     sum.sum_ns = psplit_i_sat_add_i64(sum.sum_ns, w->load_ns[s]);
@@ -69,9 +69,9 @@ static psplit_i_toll measure(ways *w) {
 }
 
 /* One link more or less, while that is better. Neighbours stay linked: there is always a way. */
-static psplit_i_toll improve(ways *w) {
+static psplit_i_route_cost improve(routes *w) {
   const uint32_t n = w->n;
-  psplit_i_toll best = measure(w);
+  psplit_i_route_cost best = measure(w);
   bool any = true;
   for (unsigned sweep = 0; any && sweep < MOST_SWEEPS; sweep++) {
     any = false;
@@ -79,8 +79,8 @@ static psplit_i_toll improve(ways *w) {
       for (uint32_t j = i + 2; j < n && w->n_hops < MOST_HOPS; j++) {
         bool *link = &w->linked[(size_t)i * n + j];
         *link = !*link;
-        const psplit_i_toll other = measure(w);
-        if (psplit_i_toll_is_less(other, best)) {
+        const psplit_i_route_cost other = measure(w);
+        if (psplit_i_route_cost_is_less(other, best)) {
           best = other;
           any = true;
         } else {
@@ -91,17 +91,17 @@ static psplit_i_toll improve(ways *w) {
   return best;
 }
 
-static void link_stages(ways *w, bool all) {
+static void link_stages(routes *w, bool all) {
   for (uint32_t i = 0; i < w->n; i++)
     for (uint32_t j = 0; j < w->n; j++)
       w->linked[(size_t)i * w->n + j] = j == i + 1 || (all && j > i);
 }
 
-static psplit_code begin(ways *w, psplit_planner *planner, psplit_diag *diag) {
+static psplit_code begin(routes *w, psplit_planner *planner, psplit_diag *diag) {
   psplit_i_arena *arena = &planner->scratch;
   const psplit_plan *plan = planner->plan;
   const size_t n = plan->n_stages, n_pairs = n * n;
-  *w = (ways){.planner = planner, .n = plan->n_stages, .n_wishes = plan->n_transfers};
+  *w = (routes){.planner = planner, .n = plan->n_stages, .n_wishes = plan->n_transfers};
   w->wishes = psplit_i_arena_zeroed(arena, w->n_wishes, sizeof *w->wishes);
   int64_t *compute_ns = psplit_i_arena_zeroed(arena, n, sizeof *compute_ns);
   w->linked = psplit_i_arena_zeroed(arena, n_pairs, sizeof *w->linked);
@@ -120,16 +120,16 @@ static psplit_code begin(ways *w, psplit_planner *planner, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_ways_find(psplit_planner *planner, psplit_diag *diag, uint32_t *out_next,
-                               psplit_i_toll *out_toll) {
-  ways w;
+psplit_code psplit_i_routes_find(psplit_planner *planner, psplit_diag *diag, uint32_t *out_next,
+                                 psplit_i_route_cost *out_cost) {
+  routes w;
   psplit_code code;
   PSPLIT_TRY(begin(&w, planner, diag));
   for (int all = 0; all < 2; all++) {
     link_stages(&w, all);
-    const psplit_i_toll found = improve(&w);
-    if (all && !psplit_i_toll_is_less(found, *out_toll)) continue;
-    *out_toll = measure(&w);
+    const psplit_i_route_cost found = improve(&w);
+    if (all && !psplit_i_route_cost_is_less(found, *out_cost)) continue;
+    *out_cost = measure(&w);
     memcpy(out_next, w.next, (size_t)w.n * w.n * sizeof *out_next);
   }
 out:
@@ -137,13 +137,13 @@ out:
   return code;
 }
 
-uint32_t *psplit_i_ways_new(psplit_planner *planner) {
+uint32_t *psplit_i_routes_new(psplit_planner *planner) {
   const size_t n = planner->options.n_stages;
   return psplit_i_arena_array(&planner->arena, n * n, sizeof(uint32_t));
 }
 
-psplit_code psplit_i_ways_adopt(psplit_planner *planner, const uint32_t *stage, uint32_t *next,
-                                psplit_diag *diag) {
+psplit_code psplit_i_routes_adopt(psplit_planner *planner, const uint32_t *stage, uint32_t *next,
+                                  psplit_diag *diag) {
   psplit_solution *solution = planner->solution;
   planner->solution = NULL;
   planner->next_hop = next;

@@ -1,6 +1,6 @@
-/* When nested boundaries are asked, and for how much of the budget. Branches say little as long as
- * the best value known is a few percent above the best there is: where the first turn does not come
- * near, search has its turn before they go on. */
+/* When the branch and bound over nested boundaries runs, and with how much of the budget. Its
+ * bounds say little while the best known value is a few percent above the optimum: if the first run
+ * does not come near, search runs before it goes on. */
 #include "assignment.h"
 #include "budget.h"
 #include "nested.h"

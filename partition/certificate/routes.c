@@ -1,4 +1,4 @@
-#include "ways.h"
+#include "routes.h"
 
 #include <inttypes.h>
 
@@ -7,7 +7,7 @@
 #include "route.h"
 
 /* What stages take where the tensors of a split are passed on. */
-typedef struct ways {
+typedef struct routes {
   const psplit_problem *problem;
   const psplit_solution *split;
   const uint32_t *next_hop;
@@ -16,18 +16,18 @@ typedef struct ways {
   uint32_t *held, *wants; /* [n_stages] stamps: net + 1 */
   psplit_i_hop *hops;     /* [2 * n_stages] of a net; of a part of its way */
   psplit_i_text *lines;   /* of what is passed on */
-} ways;
+} routes;
 
-static uint32_t class_of(const ways *w, uint32_t stage) {
+static uint32_t class_of(const routes *w, uint32_t stage) {
   return w->problem->devices[w->split->stages[stage].device].class_id;
 }
 
 /* A hop of a net, or what makes no message, where it is made (sends) or read. */
-static void pay(ways *w, uint32_t e, uint32_t stage, bool sends) {
+static void pay(routes *w, uint32_t e, uint32_t stage, bool sends) {
   w->load[stage] += psplit_i_net_ns(w->problem, e, class_of(w, stage), sends);
 }
 
-static void take_hop(ways *w, uint32_t e, psplit_i_hop hop) {
+static void take_hop(routes *w, uint32_t e, psplit_i_hop hop) {
   bool *met = &w->met[(size_t)hop.from * w->split->n_stages + hop.to];
   pay(w, e, hop.from, true);
   pay(w, e, hop.to, false);
@@ -38,7 +38,7 @@ static void take_hop(ways *w, uint32_t e, psplit_i_hop hop) {
 }
 
 /* Of a net that makes messages, stages that want it in ascending order. */
-static void go_by_ways(ways *w, uint32_t e, uint32_t home) {
+static void follow_routes(routes *w, uint32_t e, uint32_t home) {
   const uint32_t n = w->split->n_stages;
   psplit_i_hop *part = w->hops + n;
   uint32_t n_hops = 0;
@@ -59,7 +59,7 @@ static void go_by_ways(ways *w, uint32_t e, uint32_t home) {
   psplit_i_text_puts(w->lines, "\n");
 }
 
-static void send_net(ways *w, uint32_t e) {
+static void send_net(routes *w, uint32_t e) {
   const psplit_problem *p = w->problem;
   const uint32_t home = w->split->stage[p->net_producer[e]];
   bool any = false;
@@ -72,24 +72,24 @@ static void send_net(ways *w, uint32_t e) {
   }
   w->held[home] = e + 1;
   if (any && psplit_i_makes_message(p, e))
-    go_by_ways(w, e, home);
+    follow_routes(w, e, home);
   else if (any)
     pay(w, e, home, true);
 }
 
-psplit_code psplit_i_write_ways(const psplit_problem *p, const psplit_solution *s,
-                                const uint32_t *next_hop, psplit_i_arena *arena, psplit_i_text *out,
-                                int64_t *out_value_ns) {
+psplit_code psplit_i_write_routes(const psplit_problem *p, const psplit_solution *s,
+                                  const uint32_t *next_hop, psplit_i_arena *arena,
+                                  psplit_i_text *out, int64_t *out_value_ns) {
   const size_t n = s->n_stages;
-  ways w = {.problem = p,
-            .split = s,
-            .next_hop = next_hop,
-            .load = PSPLIT_NEW(arena, int64_t, n),
-            .met = PSPLIT_NEW(arena, bool, n *n),
-            .held = PSPLIT_NEW(arena, uint32_t, n),
-            .wants = PSPLIT_NEW(arena, uint32_t, n),
-            .hops = PSPLIT_NEW(arena, psplit_i_hop, 2 * n),
-            .lines = out};
+  routes w = {.problem = p,
+              .split = s,
+              .next_hop = next_hop,
+              .load = PSPLIT_NEW(arena, int64_t, n),
+              .met = PSPLIT_NEW(arena, bool, n *n),
+              .held = PSPLIT_NEW(arena, uint32_t, n),
+              .wants = PSPLIT_NEW(arena, uint32_t, n),
+              .hops = PSPLIT_NEW(arena, psplit_i_hop, 2 * n),
+              .lines = out};
   if (!w.load || !w.met || !w.held || !w.wants || !w.hops) return PSPLIT_NOMEM;
   for (uint32_t v = 0; v < p->n_nodes; v++)
     w.load[s->stage[v]] += p->time_ns[(size_t)v * p->n_classes + class_of(&w, s->stage[v])];

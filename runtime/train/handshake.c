@@ -1,11 +1,11 @@
-#include "hello.h"
+#include "handshake.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "going_on.h"
-#include "talk.h"
+#include "all_reduce.h"
+#include "resuming.h"
 
 /* Of each set how many rows, and which input has them; then the digest, then sizes of symbols. */
 enum {
@@ -13,7 +13,7 @@ enum {
   FED = ROWS + PSPLIT_I_N_SETS,
   DIGEST = FED + PSPLIT_I_N_SETS,
   N_DIGEST = 4,
-  N_HELLO = DIGEST + N_DIGEST
+  N_HANDSHAKE = DIGEST + N_DIGEST
 };
 
 /* What decides on messages and on what is computed, in numbers that float64 holds. */
@@ -41,10 +41,10 @@ static psplit_code check_rows(const psplit_i_work *w, psplit_i_feed_set set, con
 }
 
 /* A psplit_i_decide. */
-static psplit_code decide_hello(void *user, const double *reports, size_t n, double *answer,
-                                psplit_diag *diag) {
+static psplit_code decide_handshake(void *user, const double *reports, size_t n, double *answer,
+                                    psplit_diag *diag) {
   const psplit_i_work *w = user;
-  const size_t n_sizes = n - N_HELLO;                  /* of symbols, in both sets */
+  const size_t n_sizes = n - N_HANDSHAKE;              /* of symbols, in both sets */
   const double *first[PSPLIT_I_N_SETS] = {NULL, NULL}; /* reports that have rows */
   answer[PSPLIT_I_SET_TRAIN] = answer[PSPLIT_I_SET_EVAL] = 0;
   for (size_t i = 0; i < n_sizes; i++) answer[PSPLIT_I_N_SETS + i] = -1;
@@ -62,15 +62,15 @@ static psplit_code decide_hello(void *user, const double *reports, size_t n, dou
       answer[set] = row[ROWS + set];
     }
     for (size_t i = 0; i < n_sizes; i++)
-      if (row[N_HELLO + i] >= 0) answer[PSPLIT_I_N_SETS + i] = row[N_HELLO + i];
+      if (row[N_HANDSHAKE + i] >= 0) answer[PSPLIT_I_N_SETS + i] = row[N_HANDSHAKE + i];
   }
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_say_hello(psplit_i_work *w, psplit_diag *diag) {
+psplit_code psplit_i_handshake(psplit_i_work *w, psplit_diag *diag) {
   const psplit_train_options *o = psplit_i_given(w);
   const size_t n_each = w->feeding.symbols.n, n_sizes = PSPLIT_I_N_SETS * n_each;
-  double *report = calloc(N_HELLO + n_sizes, sizeof *report);
+  double *report = calloc(N_HANDSHAKE + n_sizes, sizeof *report);
   double *answer = calloc(PSPLIT_I_N_SETS + n_sizes, sizeof *answer);
   uint64_t n_rows[PSPLIT_I_N_SETS];
   psplit_code code;
@@ -81,9 +81,9 @@ psplit_code psplit_i_say_hello(psplit_i_work *w, psplit_diag *diag) {
   }
   digest_options(o, report + DIGEST);
   for (size_t set = 0; set < PSPLIT_I_N_SETS; set++)
-    memcpy(report + N_HELLO + set * n_each, w->feeding.sizes[set], n_each * sizeof *report);
-  PSPLIT_TRY(psplit_i_talk(w->device, report, N_HELLO + n_sizes, decide_hello, w,
-                           PSPLIT_I_N_SETS + n_sizes, answer, diag));
+    memcpy(report + N_HANDSHAKE + set * n_each, w->feeding.sizes[set], n_each * sizeof *report);
+  PSPLIT_TRY(psplit_i_all_reduce(w->device, report, N_HANDSHAKE + n_sizes, decide_handshake, w,
+                                 PSPLIT_I_N_SETS + n_sizes, answer, diag));
   for (size_t set = 0; set < PSPLIT_I_N_SETS; set++) {
     n_rows[set] = (uint64_t)answer[set];
     memcpy(w->feeding.sizes[set], answer + PSPLIT_I_N_SETS + set * n_each, n_each * sizeof *answer);

@@ -1,5 +1,5 @@
-/* The solvers of contiguous throughput in turn, with the bounds between them. */
-#include "turns.h"
+/* Runs the solvers of contiguous throughput in turn, with the bounds between them. */
+#include "portfolio.h"
 
 #include "assignment.h"
 #include "budget.h"
@@ -325,7 +325,7 @@ static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
 #undef STRIP
 };
 
-psplit_code psplit_i_turns_first(psplit_i_solver_state *a) {
+psplit_code psplit_i_portfolio_first(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++) {
     if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(a));
@@ -415,7 +415,7 @@ out:
   return code;
 }
 
-psplit_code psplit_i_turns_close(psplit_i_solver_state *a, uint32_t *parent) {
+psplit_code psplit_i_portfolio_close(psplit_i_solver_state *a, uint32_t *parent) {
   psplit_code code;
   PSPLIT_TRY(bounds(a));
   if (soon_proved(a) && !psplit_i_state_done(a)) PSPLIT_TRY(search_in_full(a, parent));
@@ -424,13 +424,13 @@ out:
   return code;
 }
 
-bool psplit_i_turns_prove(psplit_i_method solver) {
+bool psplit_i_portfolio_proves(psplit_i_method solver) {
   return STEPS[solver].turns_alone == ALL_IN_TURN;
 }
 
-const char *psplit_i_turns_why_open(const psplit_i_solver_state *a) {
+const char *psplit_i_portfolio_why_open(const psplit_i_solver_state *a) {
   const uint32_t features = a->automaton.features;
-  if (!psplit_i_turns_prove(a->asked)) return "the solver asked for proves nothing";
+  if (!psplit_i_portfolio_proves(a->asked)) return "the solver asked for proves nothing";
   if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE)
     return "too large for the exact program";
   if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, features))

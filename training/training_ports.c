@@ -1,6 +1,6 @@
-/* What a stage's forward file gives and takes besides what it does in a split that only computes:
- * trained weights come in, and what the backward pass of the stage needs goes out. And the file
- * that makes the rest of it again. */
+/* Inputs and outputs that a stage's forward file has for training alone: trained weights come in,
+ * and values that the stage's backward pass needs (the stash) go out. Also the file that computes
+ * again those that are not kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "training.h"
 
 /* Of one stage; arrays are cleared from stage to stage. */
-typedef struct rim {
+typedef struct ports {
   psplit_i_layout *layout;
   psplit_diag *diag;
   uint32_t stage;
@@ -19,12 +19,12 @@ typedef struct rim {
   psplit_i_fates fates;
   uint32_t *trainable; /* [n_values] or PSPLIT_NONE; the same for all stages */
   bool *takes;         /* [n_trainables] */
-} rim;
+} ports;
 
 typedef PSPLIT_VEC(uint32_t) numbers;
 
 /* A list as long as the layout. */
-static psplit_code keep_numbers(rim *r, const numbers *list, const uint32_t **out,
+static psplit_code keep_numbers(ports *r, const numbers *list, const uint32_t **out,
                                 uint32_t *out_n) {
   uint32_t *own = psplit_i_arena_array(&r->layout->arena, list->n, sizeof *own);
   if (!own) return psplit_i_nomem(r->diag);
@@ -34,7 +34,7 @@ static psplit_code keep_numbers(rim *r, const numbers *list, const uint32_t **ou
   return PSPLIT_OK;
 }
 
-static void clear(rim *r) {
+static void clear(ports *r) {
   const size_t n_values = r->layout->forward->graph->n_values;
   memset(r->made, 0, n_values * sizeof *r->made);
   memset(r->port, 0, n_values * sizeof *r->port);
@@ -45,7 +45,7 @@ static void clear(rim *r) {
   memset(r->takes, 0, r->layout->training->gradient->n_trainables * sizeof *r->takes);
 }
 
-static void mark_stage(rim *r) {
+static void mark_stage(ports *r) {
   const psplit_i_split *split = r->layout->forward;
   const psplit_i_stage *stage = &split->stages[r->stage];
   for (uint32_t i = 0; i < stage->n_nodes; i++) {
@@ -61,7 +61,7 @@ static void mark_stage(rim *r) {
     r->port[stage->inputs[i].value] = stage->inputs[i].name;
 }
 
-static psplit_code has(const rim *r, uint32_t value) {
+static psplit_code has(const ports *r, uint32_t value) {
   if (r->made[value] || r->port[value]) return PSPLIT_OK;
   return psplit_i_fail(r->diag, PSPLIT_INTERNAL,
                        "the backward pass of stage %u reads \"%s\", which the stage does not have",
@@ -70,7 +70,7 @@ static psplit_code has(const rim *r, uint32_t value) {
 
 /* What a half of the backward pass reads, in the order of its inputs: shapes, which are kept, to
  * the stash; values to `wanted`. What the other half reads, too, is there once. */
-static psplit_code list_wanted(rim *r, const psplit_i_stage *backward, psplit_i_stash *stash,
+static psplit_code list_wanted(ports *r, const psplit_i_stage *backward, psplit_i_stash *stash,
                                uint32_t *io_n, numbers *wanted) {
   psplit_code code = PSPLIT_OK;
   psplit_i_layout *layout = r->layout;
@@ -99,7 +99,7 @@ out:
 }
 
 /* Kept values to the stash, those that are made again and wanted to the stage's list. */
-static psplit_code sort_values(rim *r, psplit_i_stash *stash, uint32_t *io_n) {
+static psplit_code sort_values(ports *r, psplit_i_stash *stash, uint32_t *io_n) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = r->layout->forward->graph;
   psplit_i_training_stage *stage = &r->layout->stages[r->stage];
@@ -121,7 +121,7 @@ out:
 }
 
 /* The file that computes again as a stage of layout->again, and what it reads of elsewhere. */
-static psplit_code list_again(rim *r) {
+static psplit_code list_again(ports *r) {
   psplit_code code = PSPLIT_OK;
   psplit_i_layout *layout = r->layout;
   const psplit_i_graph *graph = layout->forward->graph;
@@ -165,7 +165,7 @@ out:
   return code;
 }
 
-static psplit_code list_stash(rim *r) {
+static psplit_code list_stash(ports *r) {
   psplit_code code = PSPLIT_OK;
   psplit_i_layout *layout = r->layout;
   psplit_i_training_stage *stage = &layout->stages[r->stage];
@@ -194,7 +194,7 @@ out:
 
 /* Weights that stageI.onnx takes; the first stage that takes one owns it, unless another updates
  * it. */
-static psplit_code list_weights(rim *r) {
+static psplit_code list_weights(ports *r) {
   psplit_i_layout *layout = r->layout;
   psplit_i_training_stage *stage = &layout->stages[r->stage];
   const uint32_t n = layout->training->gradient->n_trainables;
@@ -210,7 +210,7 @@ static psplit_code list_weights(rim *r) {
 }
 
 /* States whose next value the stage makes; it may be an output already. */
-static psplit_code list_states(rim *r) {
+static psplit_code list_states(ports *r) {
   psplit_i_layout *layout = r->layout;
   psplit_i_training_stage *stage = &layout->stages[r->stage];
   const psplit_gradient *gradient = layout->training->gradient;
@@ -239,25 +239,25 @@ static psplit_code list_owned(psplit_i_layout *layout, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_layout_rims(psplit_i_layout *layout, psplit_diag *diag) {
+psplit_code psplit_i_layout_training_ports(psplit_i_layout *layout, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_gradient *gradient = layout->training->gradient;
   const psplit_i_graph *graph = layout->forward->graph;
   const size_t n_values = graph->n_values;
   psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
-  rim r = {.layout = layout,
-           .diag = diag,
-           .made = PSPLIT_NEW(&scratch, bool, n_values),
-           .port = PSPLIT_NEW(&scratch, const char *, n_values),
-           .wanted = PSPLIT_NEW(&scratch, bool, n_values),
-           .shaped = PSPLIT_NEW(&scratch, bool, n_values),
-           .fates = {.graph = graph,
-                     .how = layout->training->recompute,
-                     .value = PSPLIT_NEW(&scratch, uint8_t, n_values),
-                     .again = PSPLIT_NEW(&scratch, uint8_t, graph->n_nodes)},
-           .trainable = psplit_i_arena_array(&scratch, n_values, sizeof *r.trainable),
-           .takes = PSPLIT_NEW(&scratch, bool, gradient->n_trainables)};
+  ports r = {.layout = layout,
+             .diag = diag,
+             .made = PSPLIT_NEW(&scratch, bool, n_values),
+             .port = PSPLIT_NEW(&scratch, const char *, n_values),
+             .wanted = PSPLIT_NEW(&scratch, bool, n_values),
+             .shaped = PSPLIT_NEW(&scratch, bool, n_values),
+             .fates = {.graph = graph,
+                       .how = layout->training->recompute,
+                       .value = PSPLIT_NEW(&scratch, uint8_t, n_values),
+                       .again = PSPLIT_NEW(&scratch, uint8_t, graph->n_nodes)},
+             .trainable = psplit_i_arena_array(&scratch, n_values, sizeof *r.trainable),
+             .takes = PSPLIT_NEW(&scratch, bool, gradient->n_trainables)};
   if (!r.made || !r.port || !r.wanted || !r.shaped || !r.fates.value || !r.fates.again ||
       !r.trainable || !r.takes)
     PSPLIT_FAIL(psplit_i_nomem(diag));
@@ -288,8 +288,9 @@ static void put_weight(const psplit_gradient *gradient, uint32_t trainable, uint
                            gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
 }
 
-psplit_code psplit_i_stage_rim(const psplit_i_layout *layout, uint32_t s, psplit_i_arena *arena,
-                               psplit_diag *diag, psplit_i_stage_extra *out) {
+psplit_code psplit_i_stage_training_ports(const psplit_i_layout *layout, uint32_t s,
+                                          psplit_i_arena *arena, psplit_diag *diag,
+                                          psplit_i_stage_extra *out) {
   psplit_code code = PSPLIT_OK;
   const psplit_gradient *gradient = layout->training->gradient;
   const psplit_i_graph *graph = gradient->b.forward;
@@ -321,8 +322,9 @@ out:
   return code;
 }
 
-psplit_code psplit_i_again_rim(const psplit_i_layout *layout, uint32_t s, psplit_i_arena *arena,
-                               psplit_diag *diag, psplit_i_stage_extra *out) {
+psplit_code psplit_i_again_training_ports(const psplit_i_layout *layout, uint32_t s,
+                                          psplit_i_arena *arena, psplit_diag *diag,
+                                          psplit_i_stage_extra *out) {
   psplit_code code = PSPLIT_OK;
   const psplit_gradient *gradient = layout->training->gradient;
   const psplit_i_training_stage *stage = &layout->stages[s];

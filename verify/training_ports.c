@@ -1,4 +1,5 @@
-/* What the file of a stage that trains takes and gives besides what a stage does. */
+/* Inputs and outputs that a stage's file has for training alone: trained weights, stashed
+ * values. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,11 +8,11 @@
 
 /* The value whose shape has this name, or PSPLIT_NONE. */
 static uint32_t shape_of(const psplit_i_proof *p, const char *name) {
-  return psplit_i_rim_find(p->rim, PSPLIT_I_SET_SHAPE, name, 0);
+  return psplit_i_training_ports_find(p->training, PSPLIT_I_SET_SHAPE, name, 0);
 }
 
-bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node) {
-  if (!p->rim || !psplit_i_node_is(node, "Shape") || node->function != PSPLIT_NONE ||
+bool psplit_i_is_training_port_node(const psplit_i_proof *p, const psplit_i_node *node) {
+  if (!p->training || !psplit_i_node_is(node, "Shape") || node->function != PSPLIT_NONE ||
       node->n_inputs != 1 || node->n_outputs != 1 || node->inputs[0] == PSPLIT_NONE ||
       node->outputs[0] == PSPLIT_NONE || node->n_attributes)
     return false;
@@ -21,7 +22,7 @@ bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node) {
 }
 
 psplit_code psplit_i_check_first_value(psplit_i_proof *p, const psplit_i_value *part) {
-  if (part->input == PSPLIT_NONE || p->rim->table->plain_weights)
+  if (part->input == PSPLIT_NONE || p->training->table->plain_weights)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the trained weight \"%s\" is %s", p->at,
                             part->name,
                             part->input == PSPLIT_NONE ? "no input" : "an initializer as well");
@@ -43,10 +44,11 @@ psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position) {
   const uint32_t value = psplit_i_graph_find_value(p->graph, input->name);
   const psplit_i_tensor tensor =
     psplit_i_graph_initializer(p->graph, p->graph->values[value].initializer);
-  if (psplit_i_rim_find(p->rim, PSPLIT_I_SET_WEIGHT, input->name, p->at) == PSPLIT_NONE)
+  if (psplit_i_training_ports_find(p->training, PSPLIT_I_SET_WEIGHT, input->name, p->at) ==
+      PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest does not list weight \"%s\"", p->at,
                             input->name);
-  if ((input->initializer == PSPLIT_NONE) != p->rim->table->plain_weights)
+  if ((input->initializer == PSPLIT_NONE) != p->training->table->plain_weights)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": weight \"%s\" has %s first value there", p->at,
                             input->name, input->initializer == PSPLIT_NONE ? "no" : "a");
   if (!is_type_of(&tensor, p->stage->proto->graph->input[position]->type))
@@ -59,12 +61,12 @@ psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position) {
 static psplit_code check_state_output(psplit_i_proof *p, uint32_t position, uint32_t state) {
   psplit_code code;
   const char *name = p->part->values[p->part->outputs[position]].name;
-  const uint32_t next = p->rim->gradient->trainables[state].next;
+  const uint32_t next = p->training->gradient->trainables[state].next;
   bool good = strcmp(p->graph->values[next].name, name) == 0;
   if (good) PSPLIT_TRY(psplit_i_is_declared(p, position, next, &good));
   if (!good)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" is not the next \"%s\"", p->at,
-                            name, psplit_gradient_trainable(p->rim->gradient, state).name);
+                            name, psplit_gradient_trainable(p->training->gradient, state).name);
   return PSPLIT_OK;
 out:
   return code;
@@ -72,10 +74,11 @@ out:
 
 psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position) {
   const char *name = p->part->values[p->part->outputs[position]].name;
-  const uint32_t state = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STATE, name, p->at);
+  const uint32_t state = psplit_i_training_ports_find(p->training, PSPLIT_I_SET_STATE, name, p->at);
   if (state != PSPLIT_NONE) return check_state_output(p, position, state);
-  const uint32_t row = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STASH_PORT, name, p->at);
-  if (row == PSPLIT_NONE || strcmp(p->rim->table->stages[p->at].stash[row].tensor, name) != 0)
+  const uint32_t row =
+    psplit_i_training_ports_find(p->training, PSPLIT_I_SET_STASH_PORT, name, p->at);
+  if (row == PSPLIT_NONE || strcmp(p->training->table->stages[p->at].stash[row].tensor, name) != 0)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere, and is not kept",
                             p->at, name);
   psplit_code code;
@@ -115,17 +118,18 @@ static bool is_port(const psplit_i_proof *p, uint32_t value) {
 
 /* Each state of the stage goes on by an output that is its next value. */
 static psplit_code check_states(psplit_i_proof *p) {
-  const psplit_i_training_table *table = p->rim->table;
+  const psplit_i_training_table *table = p->training->table;
   for (uint32_t w = 0; w < table->n_weights; w++) {
     const psplit_i_trained_weight *row = &table->weights[w];
     if (!row->next || row->owner != p->at) continue;
-    const uint32_t state = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STATE, row->next, p->at);
+    const uint32_t state =
+      psplit_i_training_ports_find(p->training, PSPLIT_I_SET_STATE, row->next, p->at);
     const uint32_t port = psplit_i_graph_find_value(p->part, row->next);
     bool good = state != PSPLIT_NONE && port != PSPLIT_NONE && p->part->values[port].is_output;
     if (good) {
-      const char *tensor = psplit_gradient_trainable(p->rim->gradient, state).next;
+      const char *tensor = psplit_gradient_trainable(p->training->gradient, state).next;
       const psplit_i_stash_row carried = {.name = row->next, .tensor = tensor};
-      good = strcmp(psplit_gradient_trainable(p->rim->gradient, state).name, row->name) == 0 &&
+      good = strcmp(psplit_gradient_trainable(p->training->gradient, state).name, row->name) == 0 &&
              (strcmp(tensor, row->next) == 0 || carries(p, &carried));
     }
     if (!good)
@@ -139,7 +143,7 @@ psplit_code psplit_i_check_stash(psplit_i_proof *p) {
   const psplit_code code = check_states(p);
   if (code != PSPLIT_OK) return code;
 
-  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
+  const psplit_i_training_parts *stage = &p->training->table->stages[p->at];
   for (uint32_t w = 0; w < stage->n_weights; w++) {
     const uint32_t value = psplit_i_graph_find_value(p->part, stage->weights[w]);
     if (value == PSPLIT_NONE || p->part->values[value].input == PSPLIT_NONE ||
@@ -155,7 +159,8 @@ psplit_code psplit_i_check_stash(psplit_i_proof *p) {
       good = carries(p, row);
     } else if (good && shape_of(p, row->tensor) != PSPLIT_NONE) {
       const uint32_t producer = p->part->values[port].producer;
-      good = producer != PSPLIT_NONE && psplit_i_is_rim_node(p, &p->part->nodes[producer]);
+      good =
+        producer != PSPLIT_NONE && psplit_i_is_training_port_node(p, &p->part->nodes[producer]);
     } else if (good) {
       /* A name of the model stands for the model's value in every stage: see proof.c. */
       good = psplit_i_graph_find_value(p->graph, row->tensor) != PSPLIT_NONE;

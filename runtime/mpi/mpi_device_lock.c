@@ -1,11 +1,11 @@
-#include "mpi_turns.h"
+#include "mpi_device_lock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi_shared.h"
 
-struct psplit_i_device_turns {
+struct psplit_i_device_lock {
   psplit_i_shared *shared;
   pthread_mutex_t *mine;
 };
@@ -46,12 +46,12 @@ static pthread_mutex_t *find(const psplit_i_shared *shared, const psplit_i_manif
   return n > 1 ? first : NULL;
 }
 
-psplit_code psplit_i_device_turns_create(const psplit_i_manifest *manifest, uint32_t rank,
-                                         psplit_diag *diag, psplit_i_device_turns **out) {
+psplit_code psplit_i_device_lock_create(const psplit_i_manifest *manifest, uint32_t rank,
+                                        psplit_diag *diag, psplit_i_device_lock **out) {
   psplit_code code;
   uint64_t n_bytes;
   if (!any_has_several(manifest)) return PSPLIT_OK;
-  psplit_i_device_turns *turns = calloc(1, sizeof *turns);
+  psplit_i_device_lock *turns = calloc(1, sizeof *turns);
   if (!turns) return psplit_i_nomem(diag);
   PSPLIT_TRY(
     psplit_i_shared_create(manifest->n_stages, sizeof(pthread_mutex_t), diag, &turns->shared));
@@ -67,11 +67,11 @@ out:
   return code;
 }
 
-void psplit_i_device_turns_destroy(psplit_i_device_turns *turns) {
+void psplit_i_device_lock_destroy(psplit_i_device_lock *turns) {
   if (turns) psplit_i_shared_destroy(turns->shared);
   free(turns);
 }
 
-pthread_mutex_t *psplit_i_device_turns_mine(const psplit_i_device_turns *turns) {
+pthread_mutex_t *psplit_i_device_lock_mine(const psplit_i_device_lock *turns) {
   return turns ? turns->mine : NULL;
 }

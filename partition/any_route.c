@@ -1,5 +1,5 @@
 /* The exact program, counting what stages pass on, with limits between a bound and a value. */
-#include "any_way.h"
+#include "any_route.h"
 
 #include "device_merge.h"
 #include "equal_branches.h"
@@ -8,7 +8,7 @@
 #include "reductions.h"
 #include "result.h"
 
-typedef struct any_way {
+typedef struct any_route {
   const psplit_problem *problem; /* with devices that are alike as one */
   const psplit_partition_options *options;
   psplit_i_budget budget;
@@ -17,12 +17,12 @@ typedef struct any_way {
   psplit_i_arena arena;
   psplit_diag *diag;
   uint32_t *stage; /* [n_nodes] of the split within the limit */
-} any_way;
+} any_route;
 
 enum { MOST_LIMITS = 24, RUNS = 2 /* that the budget does for */ };
 
 /* What is too dear apart within the limit is one cluster, whatever stages pass on besides. */
-static psplit_code make_instance(any_way *a, int64_t limit, psplit_i_instance *instance,
+static psplit_code make_instance(any_route *a, int64_t limit, psplit_i_instance *instance,
                                  psplit_i_automaton *automaton) {
   psplit_code code;
   uint32_t *parent = psplit_i_arena_array(&a->arena, a->problem->n_nodes, sizeof *parent);
@@ -40,7 +40,7 @@ out:
   return code;
 }
 
-static psplit_code run(any_way *a, int64_t limit, const psplit_i_instance *instance,
+static psplit_code run(any_route *a, int64_t limit, const psplit_i_instance *instance,
                        const psplit_i_automaton *automaton, psplit_i_verdict *out_verdict) {
   psplit_code code;
   psplit_i_weight_axis axis = {0};
@@ -74,7 +74,7 @@ out:
 }
 
 /* UNSUPPORTED: what stages pass on cannot be counted. */
-static psplit_code decide(any_way *a, int64_t limit, psplit_i_verdict *out_verdict) {
+static psplit_code decide(any_route *a, int64_t limit, psplit_i_verdict *out_verdict) {
   psplit_code code;
   psplit_i_instance instance = {0};
   psplit_i_automaton automaton = {0};
@@ -88,7 +88,7 @@ out:
 }
 
 /* Whether the last run ended far from the first stage: less of a limit would not help. */
-static bool is_stuck(const any_way *a) {
+static bool is_stuck(const any_route *a) {
   return a->n_rounds < psplit_problem_n_stages(a->problem) / 2;
 }
 
@@ -101,9 +101,9 @@ static psplit_code merge(const psplit_problem *problem, const psplit_partition_o
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_bound_any_way_at_once(const psplit_problem *problem,
-                                           const psplit_partition_options *options,
-                                           int64_t *io_bound_ns, psplit_diag *diag) {
+psplit_code psplit_i_bound_any_route_at_once(const psplit_problem *problem,
+                                             const psplit_partition_options *options,
+                                             int64_t *io_bound_ns, psplit_diag *diag) {
   psplit_code code;
   psplit_problem merged;
   psplit_i_instance instance = {0};
@@ -114,7 +114,7 @@ psplit_code psplit_i_bound_any_way_at_once(const psplit_problem *problem,
   PSPLIT_TRY(psplit_i_instance_init(&instance, &merged, NULL, diag));
   PSPLIT_TRY(psplit_i_automaton_init(&automaton, &instance, options, diag));
   if (psplit_i_exact_counts_bypasses(&instance, &automaton)) {
-    const int64_t bound = psplit_i_total_any_way(&instance, &automaton);
+    const int64_t bound = psplit_i_total_any_route(&instance, &automaton);
     if (bound > *io_bound_ns) *io_bound_ns = bound;
   }
 out:
@@ -124,13 +124,13 @@ out:
   return code;
 }
 
-psplit_code psplit_i_bound_any_way(const psplit_problem *problem,
-                                   const psplit_partition_options *options,
-                                   psplit_i_measure measure, void *with, int64_t *io_bound_ns,
-                                   int64_t *io_value_ns, psplit_diag *diag) {
+psplit_code psplit_i_bound_any_route(const psplit_problem *problem,
+                                     const psplit_partition_options *options,
+                                     psplit_i_measure measure, void *with, int64_t *io_bound_ns,
+                                     int64_t *io_value_ns, psplit_diag *diag) {
   psplit_code code;
   psplit_problem merged;
-  any_way a = {
+  any_route a = {
     .problem = &merged, .options = options, .budget = psplit_i_budget_of(options), .diag = diag};
   a.most = psplit_i_budget_left(&a.budget);
   int64_t top = *io_value_ns; /* some split may be below it, or the program does not know */

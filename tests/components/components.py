@@ -1,9 +1,9 @@
-"""Arrows between rooms point down, and no two files need each other.
+"""Arrows between components point down, and no two files need each other.
 
-Holds the table of rooms in docs/design.md against what the build really did: the headers that the
+Holds the table of components in docs/design.md against what the build really did: the headers that the
 compiler opened (ninja's record of -MD) and the symbols that objects take from each other (nm).
 
-    python3 rooms.py SOURCE BUILD [--print] [ROOM_THAT_IS_NOT_BUILT...]
+    python3 components.py SOURCE BUILD [--print] [COMPONENT_THAT_IS_NOT_BUILT...]
 """
 import collections
 import functools
@@ -24,28 +24,28 @@ MADE_AT_BUILD = ("base/embed.c", "shapes/index_operators.c")
 
 
 def read_table(path):
-    """room -> rooms that it sees, from rows `| `room/` | sees | does |`, transitively."""
+    """component -> components that it sees, from rows `| `component/` | sees | does |`, transitively."""
     direct = {}
     for line in open(path, encoding="utf-8"):
         row = re.match(r"\| `([\w/]+)/` \|([^|]*)\|", line)
         if row:
             direct[row[1]] = re.findall(r"`([\w/]+)/`", row[2])
-    for room, seen in direct.items():
+    for component, seen in direct.items():
         for other in seen:
             if other not in direct:
-                raise SystemExit(f"{path}: {room} sees {other}, which has no row")
-    def closure(room, above):
-        if room in above:
-            raise SystemExit(f"{path}: {room} sees itself")
-        result = {room}
-        for other in direct[room]:
-            result |= closure(other, above | {room})
+                raise SystemExit(f"{path}: {component} sees {other}, which has no row")
+    def closure(component, above):
+        if component in above:
+            raise SystemExit(f"{path}: {component} sees itself")
+        result = {component}
+        for other in direct[component]:
+            result |= closure(other, above | {component})
         return result
-    return {room: closure(room, frozenset()) for room in direct}
+    return {component: closure(component, frozenset()) for component in direct}
 
 
 def told_to_see_generated(path):
-    """Rooms that the text says see protoc-c's code."""
+    """Components that the text says see protoc-c's code."""
     text = open(path, encoding="utf-8").read()
     told = re.search(r"Only([^.]*?)see\s+the\s+code\s+that\s+protoc-c\s+generates", text)
     return set(re.findall(r"`([\w/]+)/`", told[1])) if told else set()
@@ -61,11 +61,11 @@ def declared(folder):
     return result
 
 
-def room_of(path, rooms):
-    """The innermost room that holds a file, or None."""
+def component_of(path, components):
+    """The innermost component that holds a file, or None."""
     folder = os.path.dirname(path)
     while folder:
-        if folder in rooms:
+        if folder in components:
             return folder
         folder = os.path.dirname(folder)
     return None
@@ -134,7 +134,7 @@ def circles(edges):
 
 def main():
     source, build = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
-    rooms = read_table(os.path.join(source, "docs/design.md"))
+    components = read_table(os.path.join(source, "docs/design.md"))
     of_object = {name: (file, headers) for name, file, headers in objects(source, build)}
     of_symbol = {}
     tables = symbols(build, of_object)
@@ -147,48 +147,48 @@ def main():
     opens_generated = set()
     edges, arrows = collections.defaultdict(set), collections.Counter()
     for name, (file, headers) in of_object.items():
-        room = room_of(file, rooms)
-        if room is None:
+        component = component_of(file, components)
+        if component is None:
             homeless.add(file)
             continue
         edges[file]
-        if room not in PROGRAMS and file not in MADE_AT_BUILD:
+        if component not in PROGRAMS and file not in MADE_AT_BUILD:
             loud += [f"{file} takes {symbol}" for symbol in sorted(tables[name][1] & STANDARD_STREAMS)]
         if any(os.path.basename(header) == GENERATED for header in headers):
-            opens_generated.add(room)
+            opens_generated.add(component)
         for header in headers:
             if header.startswith("..") or header.startswith(PUBLIC) or os.path.isabs(header):
                 continue
-            other = room_of(header, rooms)
-            if other and other not in rooms[room]:
+            other = component_of(header, components)
+            if other and other not in components[component]:
                 includes.append(f"{file} opens {header}")
-            if room == COMMANDS and other != room:
+            if component == COMMANDS and other != component:
                 private.append(f"{file} opens {header}, which is not public")
         for symbol in sorted(tables[name][1]):
             target = of_symbol.get(symbol)
             if target is None or target == file:
                 continue
             edges[file].add(target)
-            other = room_of(target, rooms)
-            arrows[room, other] += 1
-            if other not in rooms[room]:
+            other = component_of(target, components)
+            arrows[component, other] += 1
+            if other not in components[component]:
                 links.append(f"{file} takes {symbol} from {target}")
-            if room == COMMANDS and other != room and symbol not in public:
+            if component == COMMANDS and other != component and symbol not in public:
                 private.append(f"{file} takes {symbol}, which is private to {target}")
 
     if "--print" in sys.argv:
         for (a, b), n in sorted(arrows.items()):
             if a != b:
                 print(f"# {a} -> {b}: {n}")
-    checks = [("every file is in a room of the table", sorted(homeless)),
-              ("no header of a room above is opened", includes),
-              ("no symbol of a room above is taken", links),
+    checks = [("every file is in a component of the table", sorted(homeless)),
+              ("no header of a component above is opened", includes),
+              ("no symbol of a component above is taken", links),
               ("commands use public headers and symbols alone", private),
               ("no library writes to standard output or error", loud),
-              ("the rooms that see generated code are those of which it is said",
+              ("the components that see generated code are those of which it is said",
                sorted(opens_generated ^ told_to_see_generated(os.path.join(source, "docs/design.md")))),
               ("no files need each other", [" <-> ".join(c) for c in circles(edges)]),
-              ("every room of the table has files", sorted(set(rooms) - {room_of(f, rooms) for f, _ in of_object.values()}
+              ("every component of the table has files", sorted(set(components) - {component_of(f, components) for f, _ in of_object.values()}
                                                           - {""} - set(sys.argv[3:])))]
     print(f"1..{len(checks)}")
     for i, (what, wrong) in enumerate(checks, 1):
