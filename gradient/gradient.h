@@ -98,20 +98,26 @@ typedef struct psplit_i_update_ports {
 
 void psplit_i_update_ports_fini(psplit_i_update_ports *ports);
 
-/* The update model of trainables[n], appended to *out. *out_ports (may be NULL; zero before, ended
- * with fini in any case) has names in `arena`. Errors: USAGE (the optimizer's text), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(const psplit_gradient *gradient,
-                                                     const char *how, const uint32_t *trainables,
-                                                     uint32_t n, psplit_i_arena *arena,
-                                                     psplit_diag *diag, psplit_i_text *out,
+/* What an update is of: trainables[n], by the optimizer that a text such as "adamw" names. */
+typedef struct psplit_i_update_request {
+  const psplit_gradient *gradient;
+  const char *optimizer;
+  const uint32_t *trainables;
+  uint32_t n;
+} psplit_i_update_request;
+
+/* The update model, appended to *out. *out_ports (may be NULL; zero before, ended with fini in any
+ * case) has names in `arena`. Errors: USAGE (the optimizer's text), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(const psplit_i_update_request *request,
+                                                     psplit_i_arena *arena, psplit_diag *diag,
+                                                     psplit_i_text *out,
                                                      psplit_i_update_ports *out_ports);
 
 /* The same as nodes and initializers of a graph that holds the backward pass and the model, too;
  * its outputs to *out_outputs. Errors: UNSUPPORTED too (psplit_i_fit_opset). */
 PSPLIT_MUST_USE psplit_code psplit_i_gradient_update_nodes(
-  const psplit_gradient *gradient, const char *how, const uint32_t *trainables, uint32_t n,
-  int64_t opset, psplit_i_arena *arena, psplit_diag *diag, psplit_i_text *out_fields,
-  psplit_i_text *out_outputs, psplit_i_update_ports *out_ports);
+  const psplit_i_update_request *request, int64_t opset, psplit_i_arena *arena, psplit_diag *diag,
+  psplit_i_text *out_fields, psplit_i_text *out_outputs, psplit_i_update_ports *out_ports);
 
 psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32_t value);
 

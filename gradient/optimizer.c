@@ -288,15 +288,14 @@ static psplit_code check_moments(const update *u, const char *how, uint32_t trai
 }
 
 /* The graph of an update; `u` is ended with fini_update in any case. */
-static psplit_code build(update *u, const char *how, const uint32_t *trainables, uint32_t n,
-                         psplit_diag *diag) {
+static psplit_code build(update *u, const psplit_i_update_request *request, psplit_diag *diag) {
   psplit_code code;
-  PSPLIT_TRY(parse(how, &u->b.arena, diag, &u->how));
+  PSPLIT_TRY(parse(request->optimizer, &u->b.arena, diag, &u->how));
   start(u);
-  for (uint32_t i = 0; i < n && !u->b.failed; i++) {
-    u->trainable = trainables[i];
-    PSPLIT_TRY(check_moments(u, how, trainables[i], diag));
-    update_weight(u, &u->gradient->trainables[trainables[i]]);
+  for (uint32_t i = 0; i < request->n && !u->b.failed; i++) {
+    u->trainable = request->trainables[i];
+    PSPLIT_TRY(check_moments(u, request->optimizer, u->trainable, diag));
+    update_weight(u, &u->gradient->trainables[u->trainable]);
   }
   name_values(u);
   if (u->b.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
@@ -310,15 +309,14 @@ static void fini_update(update *u) {
   psplit_i_backward_fini(&u->b);
 }
 
-psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char *how,
-                                     const uint32_t *trainables, uint32_t n, psplit_i_arena *arena,
+psplit_code psplit_i_gradient_update(const psplit_i_update_request *request, psplit_i_arena *arena,
                                      psplit_diag *diag, psplit_i_text *out,
                                      psplit_i_update_ports *out_ports) {
   psplit_code code;
-  update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
+  update u = {.gradient = request->gradient, .arena = arena, .ports = out_ports};
   psplit_i_text graph = {0};
-  PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
-  PSPLIT_TRY(build(&u, how, trainables, n, diag));
+  PSPLIT_TRY(psplit_i_backward_init(&u.b, request->gradient->b.forward, diag));
+  PSPLIT_TRY(build(&u, request, diag));
   psplit_i_put_nodes(&u.b, &graph);
   psplit_i_put_string(&graph, PSPLIT_I_GRAPH_NAME, "update");
   psplit_i_put_constants(&u.b, &graph);
@@ -352,16 +350,15 @@ static bool take_names(update *u) {
   return good;
 }
 
-psplit_code psplit_i_gradient_update_nodes(const psplit_gradient *gradient, const char *how,
-                                           const uint32_t *trainables, uint32_t n, int64_t opset,
+psplit_code psplit_i_gradient_update_nodes(const psplit_i_update_request *request, int64_t opset,
                                            psplit_i_arena *arena, psplit_diag *diag,
                                            psplit_i_text *out_fields, psplit_i_text *out_outputs,
                                            psplit_i_update_ports *out_ports) {
   psplit_code code;
-  update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
-  PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
+  update u = {.gradient = request->gradient, .arena = arena, .ports = out_ports};
+  PSPLIT_TRY(psplit_i_backward_init(&u.b, request->gradient->b.forward, diag));
   if (!take_names(&u)) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(build(&u, how, trainables, n, diag));
+  PSPLIT_TRY(build(&u, request, diag));
   PSPLIT_TRY(psplit_i_fit_opset(&u.b, opset, "the model", diag));
   psplit_i_put_nodes(&u.b, out_fields);
   psplit_i_put_constants(&u.b, out_fields);
@@ -382,7 +379,8 @@ psplit_code psplit_gradient_write_update(const psplit_gradient *gradient, const 
   if (!trainables) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
     if (gradient->trainables[i].n_parts && !gradient->trainables[i].is_input) trainables[n++] = i;
-  PSPLIT_TRY(psplit_i_gradient_update(gradient, text, trainables, n, NULL, diag, &bytes, NULL));
+  PSPLIT_TRY(psplit_i_gradient_update(&(psplit_i_update_request){gradient, text, trainables, n},
+                                      NULL, diag, &bytes, NULL));
   psplit_i_pieces_text(&whole, &bytes);
   PSPLIT_TRY(psplit_i_pieces_write(&whole, gradient->model, path, diag));
 out:

@@ -267,8 +267,9 @@ static psplit_code build(info *f, const char *optimizer) {
   psplit_i_put_string(&f->nodes, PSPLIT_I_GRAPH_NAME, "algorithm");
   put_added(f);
   PSPLIT_TRY(put_backward(f, opset));
-  PSPLIT_TRY(psplit_i_gradient_update_nodes(gradient, optimizer, trainables, n, opset, &f->arena,
-                                            f->diag, &f->nodes, &f->outputs, &f->update));
+  PSPLIT_TRY(
+    psplit_i_gradient_update_nodes(&(psplit_i_update_request){gradient, optimizer, trainables, n},
+                                   opset, &f->arena, f->diag, &f->nodes, &f->outputs, &f->update));
   PSPLIT_TRY(put_scalars(f));
   count_steps(f);
 out:

@@ -200,9 +200,7 @@ double psplit_i_objective_back(const psplit_i_objective *o, uint32_t chosen, dou
 
 psplit_code psplit_i_learn(const psplit_i_policy_network *network, const psplit_i_decider *d,
                            const psplit_i_rollout *r, const psplit_i_objective *objective,
-                           psplit_i_learner *l, psplit_i_real *d_score, psplit_i_real *d_gru,
-                           psplit_i_real *d_start, psplit_i_policy_network *gradient,
-                           psplit_i_learned *out) {
+                           psplit_i_learner *l, psplit_i_gradients *d_all, psplit_i_learned *out) {
   const psplit_i_view *v = d->view;
   const uint32_t n_items = r->n;
   if (!room(l, n_items, r->off[n_items])) return PSPLIT_NOMEM;
@@ -227,12 +225,13 @@ psplit_code psplit_i_learn(const psplit_i_policy_network *network, const psplit_
     const psplit_i_real *x = r->x + r->off[at] * C, *memory = l->memory + (size_t)at * M;
     psplit_i_remember_back(network, x + (size_t)r->chosen[at] * C, memory,
                            l->gates + (size_t)at * 4 * M, d_memory, d_before,
-                           d_gru + (size_t)i * 3 * M, gradient);
+                           d_all->encoding.gru + (size_t)i * 3 * M, d_all->network);
     if (n > 1)
       psplit_i_score_back(network, memory, x, n, l->hidden + r->off[at] * S,
-                          l->probability + r->off[at], d_before, d_score + (size_t)i * S, gradient);
+                          l->probability + r->off[at], d_before,
+                          d_all->encoding.score + (size_t)i * S, d_all->network);
     memcpy(d_memory, d_before, sizeof d_memory);
   }
-  for (uint32_t j = 0; j < M; j++) d_start[j] += d_memory[j];
+  for (uint32_t j = 0; j < M; j++) d_all->encoding.start[j] += d_memory[j];
   return PSPLIT_OK;
 }

@@ -80,12 +80,19 @@ double psplit_i_objective_back(const psplit_i_objective *objective, uint32_t cho
                                psplit_i_real *io_probability, uint32_t n, double share,
                                psplit_i_learned *out);
 
-/* Adds the gradient of one rollout to d_score, d_gru (as of psplit_i_encode_back) and d_start, and
- * to *gradient what does not pass through the encoder. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code
-psplit_i_learn(const psplit_i_policy_network *network, const psplit_i_decider *decider,
-               const psplit_i_rollout *rollout, const psplit_i_objective *objective,
-               psplit_i_learner *learner, psplit_i_real *d_score, psplit_i_real *d_gru,
-               psplit_i_real *d_start, psplit_i_policy_network *gradient, psplit_i_learned *out);
+/* Where gradients are added: to `encoding` what psplit_i_encode_back takes from there on, to
+ * `network` what does not pass through the encoder. */
+typedef struct psplit_i_gradients {
+  psplit_i_encoding_gradient encoding;
+  psplit_i_policy_network *network;
+} psplit_i_gradients;
+
+/* Adds the gradient of one rollout. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_learn(const psplit_i_policy_network *network,
+                                           const psplit_i_decider *decider,
+                                           const psplit_i_rollout *rollout,
+                                           const psplit_i_objective *objective,
+                                           psplit_i_learner *learner, psplit_i_gradients *gradients,
+                                           psplit_i_learned *out);
 
 #endif

@@ -121,7 +121,8 @@ typedef struct lesson {
   double *advantage;         /* [rollouts] */
   psplit_i_scheduled
     *scheduled; /* [rollouts], for rewards of schedules; else one that is not used */
-  psplit_i_real *d_score, *d_gru, *d_start, *scratch;
+  psplit_i_encoding_gradient d_encoding;
+  psplit_i_real *scratch;
 } lesson;
 
 static psplit_code lesson_init(lesson *s, const psplit_i_case *c, uint32_t order,
@@ -134,12 +135,12 @@ static psplit_code lesson_init(lesson *s, const psplit_i_case *c, uint32_t order
   s->rollout = PSPLIT_NEW(arena, psplit_i_rollout, n_rollouts);
   s->advantage = PSPLIT_NEW(arena, double, n_rollouts);
   s->scheduled = PSPLIT_NEW(arena, psplit_i_scheduled, schedules ? n_rollouts : 1);
-  s->d_score = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * S);
-  s->d_gru = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 3 * M);
-  s->d_start = PSPLIT_NEW(arena, psplit_i_real, M);
+  s->d_encoding.score = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * S);
+  s->d_encoding.gru = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 3 * M);
+  s->d_encoding.start = PSPLIT_NEW(arena, psplit_i_real, M);
   s->scratch = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 2 * PSPLIT_I_WIDTH);
-  if (!s->decider || !s->rollout || !s->advantage || !s->scheduled || !s->d_score || !s->d_gru ||
-      !s->d_start || !s->scratch)
+  if (!s->decider || !s->rollout || !s->advantage || !s->scheduled || !s->d_encoding.score ||
+      !s->d_encoding.gru || !s->d_encoding.start || !s->scratch)
     return PSPLIT_NOMEM;
   return psplit_i_decider_init(s->decider, &s->view, arena);
 }
@@ -159,17 +160,18 @@ static psplit_code learn(psplit_policy_learner *l, lesson *s, uint32_t n_rollout
                          psplit_i_objective objective, double share, psplit_i_learned *out) {
   const uint32_t n = s->c->items.n_items;
   const psplit_i_policy_network *network = &l->policy->network;
-  memset(s->d_score, 0, (size_t)n * S * sizeof *s->d_score);
-  memset(s->d_gru, 0, (size_t)n * 3 * M * sizeof *s->d_gru);
-  memset(s->d_start, 0, M * sizeof *s->d_start);
+  memset(s->d_encoding.score, 0, (size_t)n * S * sizeof *s->d_encoding.score);
+  memset(s->d_encoding.gru, 0, (size_t)n * 3 * M * sizeof *s->d_encoding.gru);
+  memset(s->d_encoding.start, 0, M * sizeof *s->d_encoding.start);
   psplit_i_encode(network, &s->view.graph, &s->decider->encoding);
+  psplit_i_gradients gradients = {s->d_encoding, &l->gradient};
   objective.entropy_weight *= share;
   for (uint32_t r = 0; r < n_rollouts; r++) {
     psplit_i_learned one = {0};
     psplit_i_objective mine = objective;
     mine.weight = share * (objective.clip > 0 ? s->advantage[r] : 1);
-    const psplit_code code = psplit_i_learn(network, s->decider, &s->rollout[r], &mine, &l->learner,
-                                            s->d_score, s->d_gru, s->d_start, &l->gradient, &one);
+    const psplit_code code =
+      psplit_i_learn(network, s->decider, &s->rollout[r], &mine, &l->learner, &gradients, &one);
     if (code != PSPLIT_OK) return code;
     out->loss += one.loss;
     out->entropy += share * one.entropy;
@@ -182,8 +184,8 @@ static psplit_code learn(psplit_policy_learner *l, lesson *s, uint32_t n_rollout
       out->loss += schedule.loss;
     }
   }
-  psplit_i_encode_back(network, &s->view.graph, &s->decider->encoding, s->d_score, s->d_gru,
-                       s->d_start, s->scratch, &l->gradient);
+  psplit_i_encode_back(network, &s->view.graph, &s->decider->encoding, &s->d_encoding, s->scratch,
+                       &l->gradient);
   return PSPLIT_OK;
 }
 

@@ -113,18 +113,17 @@ static void add_all(psplit_i_real *sum, const psplit_i_real *x, uint32_t n) {
 
 /* From scores, states and the beginning back to the last round's encodings, d_e [n][W]. */
 static void readout_back(const psplit_i_policy_network *w, uint32_t n, const psplit_i_encoding *c,
-                         const psplit_i_real *d_score, const psplit_i_real *d_gru,
-                         const psplit_i_real *d_start, psplit_i_real *d_e,
+                         const psplit_i_encoding_gradient *d_c, psplit_i_real *d_e,
                          psplit_i_policy_network *d) {
   const psplit_i_real *last = c->e + PSPLIT_I_ROUNDS * (size_t)n * W;
   psplit_i_real d_pre[M], d_pooled[W] = {0};
-  for (uint32_t j = 0; j < M; j++) d_pre[j] = d_start[j] * (1 - c->start[j] * c->start[j]);
+  for (uint32_t j = 0; j < M; j++) d_pre[j] = d_c->start[j] * (1 - c->start[j] * c->start[j]);
   add_all(d->start_bias, d_pre, M);
   psplit_i_rows_grad(c->pooled, d_pre, W, M, d->start_weight);
   psplit_i_rows_back(d_pre, w->start_weight, W, M, d_pooled);
   for (uint32_t i = 0; i < n; i++) {
-    const psplit_i_real *e = last + (size_t)i * W, *ds = d_score + (size_t)i * S,
-                        *dg = d_gru + (size_t)i * 3 * M;
+    const psplit_i_real *e = last + (size_t)i * W, *ds = d_c->score + (size_t)i * S,
+                        *dg = d_c->gru + (size_t)i * 3 * M;
     psplit_i_real *de = d_e + (size_t)i * W;
     for (uint32_t j = 0; j < W; j++) de[j] = d_pooled[j] / (psplit_i_real)n;
     add_all(d->score_bias, ds, S);
@@ -175,11 +174,10 @@ static void round_back(const psplit_i_policy_network *w, const psplit_i_policy_g
 }
 
 void psplit_i_encode_back(const psplit_i_policy_network *w, const psplit_i_policy_graph *g,
-                          const psplit_i_encoding *c, const psplit_i_real *d_score,
-                          const psplit_i_real *d_gru, const psplit_i_real *d_start,
+                          const psplit_i_encoding *c, const psplit_i_encoding_gradient *d_c,
                           psplit_i_real *scratch, psplit_i_policy_network *d) {
   psplit_i_real *d_e = scratch, *d_before = scratch + (size_t)g->n * W;
-  readout_back(w, g->n, c, d_score, d_gru, d_start, d_e, d);
+  readout_back(w, g->n, c, d_c, d_e, d);
   for (uint32_t r = PSPLIT_I_ROUNDS; r-- > 0;) {
     round_back(w, g, c, r, d_e, d_before, d);
     psplit_i_real *swap = d_e;

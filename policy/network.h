@@ -97,12 +97,16 @@ bool psplit_i_encoding_init(psplit_i_encoding *encoding, uint32_t n, psplit_i_ar
 /* O((n + edges) WIDTH^2). */
 void psplit_i_encode(const psplit_i_policy_network *network, const psplit_i_policy_graph *graph,
                      psplit_i_encoding *encoding);
-/* Gradients of what decisions used: d_score and d_gru like the parts, d_start. Added to *gradient.
- * Scratch: 2 * n * WIDTH numbers. */
+/* Gradients of what decisions read of an encoding, with the shapes of score_part, gru_part and
+ * start. Memory is the caller's. */
+typedef struct psplit_i_encoding_gradient {
+  psplit_i_real *score, *gru, *start;
+} psplit_i_encoding_gradient;
+
+/* Back through the encoder. Added to *gradient. Scratch: 2 * n * WIDTH numbers. */
 void psplit_i_encode_back(const psplit_i_policy_network *network,
                           const psplit_i_policy_graph *graph, const psplit_i_encoding *encoding,
-                          const psplit_i_real *d_score, const psplit_i_real *d_gru,
-                          const psplit_i_real *d_start, psplit_i_real *scratch,
+                          const psplit_i_encoding_gradient *d_encoding, psplit_i_real *scratch,
                           psplit_i_policy_network *gradient);
 
 /* Scores of n candidates for item i: out_logit[n]. `hidden` [n * SCORE] keeps what the gradient

@@ -24,9 +24,15 @@ static psplit_code tune(split_request *r, const psplit_model *model, psplit_diag
   r->tune.go_on = go_on;
   r->tune.user = r;
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
-  FILE *out = r->quiet ? NULL : r->json ? stderr : stdout;
-  const psplit_code code = tune_run(&r->tune, r->model, model, r->n_stages, &emit, r->directory,
-                                    out, diag, &r->plan, &n_rounds);
+  const tune_split split = {.path = r->model,
+                            .model = model,
+                            .n_stages = r->n_stages,
+                            .emit = &emit,
+                            .directory = r->directory,
+                            .out = r->quiet  ? NULL
+                                   : r->json ? stderr
+                                             : stdout};
+  const psplit_code code = tune_run(&r->tune, &split, &r->plan, diag, &n_rounds);
   r->plan.planner.logger = NULL; /* the rounds have said it all */
   if (code == PSPLIT_OK) end_rounds(r, n_rounds);
   return code;

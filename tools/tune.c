@@ -58,39 +58,39 @@ static void give_up(void *user, const psplit_diag *diag) {
   _exit(cli_fail(diag));
 }
 
-psplit_code tune_run(const tune_settings *s, const char *path, const psplit_model *model,
-                     uint32_t n_stages, const psplit_emit_options *emit, const char *directory,
-                     FILE *out, psplit_diag *diag, plan_options *plan, uint32_t *out_n_rounds) {
+psplit_code tune_run(const tune_settings *s, const tune_split *split, plan_options *plan,
+                     psplit_diag *diag, uint32_t *out_n_rounds) {
   const psplit_session session = {.optimization = s->optimization};
   psplit_onnxruntime *ort = NULL;
   planned made = {0};
   psplit_planner_options planner;
   psplit_autotune_options tuning;
   psplit_cost_table *costs;
-  tuning_run run = {.settings = s, .plan = plan, .out = out};
+  tuning_run run = {.settings = s, .plan = plan, .out = split->out};
   psplit_autotune_options_init(&tuning);
   tuning.n_rounds = s->n_rounds;
   tuning.planner = &planner;
   tuning.pipeline = plan->pipeline;
   tuning.read = &plan->read;
-  tuning.emit = emit;
+  tuning.emit = split->emit;
   tuning.session = &session;
   psplit_feed_options feed = s->feed.options; /* the planner's sizes are those of runs */
   feed.shapes = plan->planner.shapes;
   feed.n_shapes = plan->planner.n_shapes;
   tuning.feed = &feed;
   tuning.max_text_bytes = plan->max_text_bytes;
-  tuning.beside = directory;
+  tuning.beside = split->directory;
   tuning.after_round = after_round;
   tuning.after_round_user = &run;
   tuning.cancel = s->cancel;
   tuning.keep_best = true;
   tuning.give_up = give_up;
   tuning.give_up_user = &run;
-  psplit_code code = planned_prepare(plan, n_stages, diag, &made, &planner);
+  psplit_code code = planned_prepare(plan, split->n_stages, diag, &made, &planner);
   if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   cli_doing(plan->planner.n_costs ? "planning" : "profiling the whole model");
-  if (code == PSPLIT_OK) code = psplit_autotune(ort, path, model, &tuning, diag, &costs);
+  if (code == PSPLIT_OK)
+    code = psplit_autotune(ort, split->path, split->model, &tuning, diag, &costs);
   if (code == PSPLIT_OK) plan_add_costs(plan, costs);
   *out_n_rounds = run.n_rounds;
   psplit_onnxruntime_close(ort);
@@ -98,11 +98,9 @@ psplit_code tune_run(const tune_settings *s, const char *path, const psplit_mode
   return code;
 }
 #else
-psplit_code tune_run(const tune_settings *s, const char *path, const psplit_model *model,
-                     uint32_t n_stages, const psplit_emit_options *emit, const char *directory,
-                     FILE *out, psplit_diag *diag, plan_options *plan, uint32_t *out_n_rounds) {
-  (void)s, (void)path, (void)model, (void)n_stages, (void)emit, (void)directory, (void)out;
-  (void)plan, (void)out_n_rounds;
+psplit_code tune_run(const tune_settings *s, const tune_split *split, plan_options *plan,
+                     psplit_diag *diag, uint32_t *out_n_rounds) {
+  (void)s, (void)split, (void)plan, (void)out_n_rounds;
   return psplit_diag_fail(
     diag, PSPLIT_UNSUPPORTED,
     "--autotune runs stages, and this program was built without the runner; build it with "

@@ -29,15 +29,21 @@ typedef struct tune_settings {
 
 void tune_init(tune_settings *settings);
 
-/* Runs psplit_autotune for a split of `model`, opened from `path`, into `directory`, and leaves the
- * costs in `plan`: those of the best round, where a signal ends it behind one, too. `out` gets a
- * line for each round; NULL: none. *out_n_rounds is how many there were. Errors: those of
+/* The split that is tuned. */
+typedef struct tune_split {
+  const char *path; /* of `model` */
+  const psplit_model *model;
+  uint32_t n_stages;
+  const psplit_emit_options *emit;
+  const char *directory; /* where the split will be: stages are run beside it */
+  FILE *out;             /* gets a line for each round; NULL: none */
+} tune_split;
+
+/* Runs psplit_autotune and leaves the costs of the best round in `plan`, also where a signal ends
+ * the rounds after the first. *out_n_rounds is how many there were. Errors: those of
  * psplit_autotune; UNSUPPORTED where the runner was not built. */
-PSPLIT_MUST_USE psplit_code tune_run(const tune_settings *settings, const char *path,
-                                     const psplit_model *model, uint32_t n_stages,
-                                     const psplit_emit_options *emit, const char *directory,
-                                     FILE *out, psplit_diag *diag, plan_options *plan,
-                                     uint32_t *out_n_rounds);
+PSPLIT_MUST_USE psplit_code tune_run(const tune_settings *settings, const tune_split *split,
+                                     plan_options *plan, psplit_diag *diag, uint32_t *out_n_rounds);
 void tune_fini(tune_settings *settings);
 
 #endif

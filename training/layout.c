@@ -228,9 +228,10 @@ static psplit_code make_updates(psplit_i_layout *layout, psplit_diag *diag) {
     for (uint32_t t = 0; t < n; t++)
       if (layout->owner[t] == s) updated[stage->n_updated++] = t;
     stage->updated = updated;
+    const psplit_i_update_request request = {training->gradient, training->optimizer, updated,
+                                             stage->n_updated};
     if (training->optimizer && stage->n_updated)
-      PSPLIT_TRY(psplit_i_gradient_update(training->gradient, training->optimizer, updated,
-                                          stage->n_updated, &layout->arena, diag, &stage->update,
+      PSPLIT_TRY(psplit_i_gradient_update(&request, &layout->arena, diag, &stage->update,
                                           &stage->update_ports));
   }
 out:

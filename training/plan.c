@@ -180,8 +180,8 @@ static psplit_code count_copies(load *l, psplit_diag *diag) {
   psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   if (training->optimizer && one != PSPLIT_NONE) {
-    PSPLIT_TRY(psplit_i_gradient_update(gradient, training->optimizer, &one, 1, &scratch, diag,
-                                        &text, &ports));
+    const psplit_i_update_request request = {gradient, training->optimizer, &one, 1};
+    PSPLIT_TRY(psplit_i_gradient_update(&request, &scratch, diag, &text, &ports));
     for (size_t i = 0; i < ports.kept.n; i++) n_state += ports.kept.items[i].is_state;
   }
   for (uint32_t t = 0; t < gradient->n_trainables; t++) {

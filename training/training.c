@@ -86,8 +86,9 @@ static psplit_code take_form(psplit_training *training, const psplit_training_fo
     psplit_i_arena_strndup(&training->arena, taken.optimizer, strlen(taken.optimizer));
   if (!training->optimizer) PSPLIT_FAIL(psplit_i_nomem(diag));
   /* A mistake in its text is told before the work begins. */
-  PSPLIT_TRY(psplit_i_gradient_update(training->gradient, training->optimizer, NULL, 0, NULL, diag,
-                                      &update, NULL));
+  PSPLIT_TRY(psplit_i_gradient_update(
+    &(psplit_i_update_request){training->gradient, training->optimizer, NULL, 0}, NULL, diag,
+    &update, NULL));
 out:
   psplit_i_text_fini(&update);
   return code;

@@ -91,8 +91,9 @@ psplit_code psplit_i_check_update(psplit_i_training_proof *c, uint32_t s) {
       PSPLIT_I_DIFFERS(c->p, "stage %" PRIu32 " has %s update", s, updates ? "no" : "an"));
   if (!updates) goto out;
   psplit_diag why = {0};
-  code = psplit_i_gradient_update(gradient, c->table->optimizer, updated, n, &c->p->arena, &why,
-                                  &expected, &ports);
+  code =
+    psplit_i_gradient_update(&(psplit_i_update_request){gradient, c->table->optimizer, updated, n},
+                             &c->p->arena, &why, &expected, &ports);
   if (code == PSPLIT_USAGE) PSPLIT_FAIL(PSPLIT_I_DIFFERS(c->p, "%s", why.message));
   if (code != PSPLIT_OK) PSPLIT_FAIL(psplit_i_fail_as(c->p->diag, &why));
   PSPLIT_TRY(check_bytes(c, stage->update.file, &expected));

@@ -72,9 +72,9 @@ int main(void) {
     memset(d_gru, 0, sizeof d_gru);
     memset(d_start, 0, sizeof d_start);
     const psplit_i_objective objective = {.weight = seed % 2 ? 1 : -0.5, .entropy_weight = 0.01};
-    stop_unless(psplit_i_learn(&network, d, &rollout, &objective, &learner, d_score, d_gru, d_start,
-                               &gradient, &learned));
-    psplit_i_encode_back(&network, &view.graph, &d->encoding, d_score, d_gru, d_start, scratch,
+    psplit_i_gradients gradients = {{d_score, d_gru, d_start}, &gradient};
+    stop_unless(psplit_i_learn(&network, d, &rollout, &objective, &learner, &gradients, &learned));
+    psplit_i_encode_back(&network, &view.graph, &d->encoding, &gradients.encoding, scratch,
                          &gradient);
     decisions = schedules(&network, seed, decisions, &gradient);
     stop_unless(psplit_i_adam_step(&adam, 0.01, &gradient, &network));

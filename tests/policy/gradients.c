@@ -100,9 +100,9 @@ static void print_problem(uint32_t seed) {
   memset(d_score, 0, sizeof d_score);
   memset(d_gru, 0, sizeof d_gru);
   memset(d_start, 0, sizeof d_start);
-  stop_unless(psplit_i_learn(&network, d, &rollout, &objective, &learner, d_score, d_gru, d_start,
-                             &gradient, &learned));
-  psplit_i_encode_back(&network, &view.graph, &d->encoding, d_score, d_gru, d_start, scratch,
+  psplit_i_gradients gradients = {{d_score, d_gru, d_start}, &gradient};
+  stop_unless(psplit_i_learn(&network, d, &rollout, &objective, &learner, &gradients, &learned));
+  psplit_i_encode_back(&network, &view.graph, &d->encoding, &gradients.encoding, scratch,
                        &gradient);
   printf("{");
   learned.loss += print_schedules(&network, seed, &objective, &gradient);

@@ -73,10 +73,11 @@ static double loss_of(bench *b) {
   memset(d_start, 0, sizeof d_start);
   memset(&b->gradient, 0, sizeof b->gradient);
   psplit_i_encode(&b->network, &b->view.graph, &b->decider.encoding);
+  psplit_i_gradients gradients = {{d_score, d_gru, d_start}, &b->gradient};
   assert_int_equal(psplit_i_learn(&b->network, &b->decider, &b->rollout, &b->objective, &b->learner,
-                                  d_score, d_gru, d_start, &b->gradient, &learned),
+                                  &gradients, &learned),
                    PSPLIT_OK);
-  psplit_i_encode_back(&b->network, &b->view.graph, &b->decider.encoding, d_score, d_gru, d_start,
+  psplit_i_encode_back(&b->network, &b->view.graph, &b->decider.encoding, &gradients.encoding,
                        scratch, &b->gradient);
   /* The schedule, with as much weight as all items. */
   psplit_i_real p[PSPLIT_I_MOST_SCHEDULES];
