@@ -31,14 +31,45 @@ static psplit_code make_triton(const request *r, psplit_diag *diag, char **out_t
   return psplit_triton_script(r->model, r->plan, r->emit, &triton, diag, out_text);
 }
 
+/* "INPUT=N,N,..." */
+static char *shape_word(const psplit_input_size *shape) {
+  enum { DIGITS = 21 };
+  const size_t bytes = strlen(shape->input) + 2 + (size_t)shape->n_dims * (DIGITS + 1);
+  char *word = malloc(bytes);
+  if (!word) return NULL;
+  size_t at = (size_t)snprintf(word, bytes, "%s=", shape->input);
+  for (uint32_t i = 0; i < shape->n_dims; i++)
+    at += (size_t)snprintf(word + at, bytes - at, "%s%" PRId64, i ? "," : "", shape->dims[i]);
+  return word;
+}
+
+/* The job ends at once without a size of each input, which nobody sees before it is on a cluster.
+ */
+static void say_open_sizes(const psplit_logger *logger, const psplit_plan *plan) {
+  enum { MOST = 4, NAME = 48 };
+  char line[MOST * NAME + 256], name[NAME];
+  if (!plan->n_assumed) return;
+  size_t at = (size_t)snprintf(line, sizeof line,
+                               "mpijob.yaml runs stages with random numbers, and the run has no "
+                               "size for ");
+  for (uint32_t i = 0; i < plan->n_assumed && i < MOST; i++)
+    at += (size_t)snprintf(line + at, sizeof line - at, "%s%s", i ? ", " : "",
+                           cli_printable(plan->assumed_names[i], name, sizeof name));
+  snprintf(line + at, sizeof line - at,
+           "%s: give --dim or --shape here, or add them to its command",
+           plan->n_assumed > MOST ? ", ..." : "");
+  logger->emit(logger->user, PSPLIT_WARNING, line);
+}
+
 /* A run of random numbers, with the sizes that costs were counted for. */
 static psplit_code make_job(const request *r, psplit_diag *diag, char **out_text) {
   static const char *const RUN[] = {"onnx-pipeline-run", "/split", "--random", "--micro-batches",
                                     "100"};
-  enum { N_RUN = sizeof RUN / sizeof *RUN, VALUE_BYTES = 24 };
+  enum { N_RUN = sizeof RUN / sizeof *RUN, VALUE_BYTES = 24, MOST = 2 * PLAN_MAX_REPEATED };
   const psplit_planner_options *planner = &r->options->planner;
-  const char *command[N_RUN + 2 * PLAN_MAX_REPEATED];
-  char *dims[PLAN_MAX_REPEATED] = {NULL};
+  const char *command[N_RUN + 2 * MOST];
+  char *words[MOST] = {NULL};
+  size_t n_words = 0;
   psplit_mpi_job_options job;
   psplit_mpi_job_options_init(&job);
   psplit_code code = PSPLIT_OK;
@@ -46,18 +77,26 @@ static psplit_code make_job(const request *r, psplit_diag *diag, char **out_text
   job.command = command;
   memcpy(command, RUN, sizeof RUN);
   job.n_command = N_RUN;
-  for (size_t i = 0; i < planner->n_dims && code == PSPLIT_OK; i++) {
-    const size_t bytes = strlen(planner->dims[i].name) + VALUE_BYTES;
-    if (!(dims[i] = malloc(bytes))) {
+  for (size_t i = 0; i < planner->n_dims + planner->n_shapes && code == PSPLIT_OK; i++) {
+    const bool is_dim = i < planner->n_dims;
+    char *word;
+    if (is_dim) {
+      const size_t bytes = strlen(planner->dims[i].name) + VALUE_BYTES;
+      word = malloc(bytes);
+      if (word) snprintf(word, bytes, "%s=%" PRId64, planner->dims[i].name, planner->dims[i].value);
+    } else {
+      word = shape_word(&planner->shapes[i - planner->n_dims]);
+    }
+    if (!word) {
       code = cli_nomem(diag);
       break;
     }
-    snprintf(dims[i], bytes, "%s=%" PRId64, planner->dims[i].name, planner->dims[i].value);
-    command[job.n_command++] = "--dim";
-    command[job.n_command++] = dims[i];
+    command[job.n_command++] = is_dim ? "--dim" : "--shape";
+    command[job.n_command++] = words[n_words++] = word;
   }
   if (code == PSPLIT_OK) code = psplit_mpi_job(r->model, r->plan, &job, diag, out_text);
-  for (size_t i = 0; i < planner->n_dims; i++) free(dims[i]);
+  if (code == PSPLIT_OK) say_open_sizes(r->emit->logger, r->plan);
+  for (size_t i = 0; i < n_words; i++) free(words[i]);
   return code;
 }
 

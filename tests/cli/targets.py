@@ -157,6 +157,19 @@ def main(argv):
                 ("of a number of stages", USAGE, "one number", "-k", "1..2", "--target", "triton", "-o", "o")):
             done = run(split, "m.onnx", *options, *more)
             tap.ok(done.returncode == status and says in done.stderr, "no target " + title, done.stderr)
+        # What the job runs is random numbers of the sizes that were given; what is missing is said.
+        for title, sizes, passed, missing in (
+                ("--shape", ("--shape", "mask=8", "--dim", "batch=4"), ["--dim", "batch=4", "--shape", "mask=8"], ()),
+                ("both inputs", ("--shape", "mask=1", "--shape", "x=4,8"),
+                 ["--shape", "mask=1", "--shape", "x=4,8"], ()),
+                ("one", ("--dim", "batch=4"), ["--dim", "batch=4"], ("mask[0]",)),
+                ("none", (), [], ("batch, mask[0]", "--dim or --shape"))):
+            done = run(split, "m.onnx", "-k", "2", *sizes, "--target", "k8s", "-o", "sized", "--force")
+            with open(os.path.join(cwd, "sized", "mpijob.yaml"), encoding="utf-8") as file:
+                command = json.loads(re.search("command: .mpirun, -n, (.*)", file.read()).group(1).join("[]")[:-1])
+            says = [line for line in done.stderr.splitlines() if "mpijob.yaml" in line]
+            tap.ok(command[6:] == passed and len(says) == (len(missing) > 0) and all(m in says[0] for m in missing),
+                   "the job with sizes of %s" % title, "%s %s" % (command, done.stderr))
         # The order of devices is chosen: what a stage runs on is told, whatever its place in the file.
         slow = {"name": "slow", "preset": "cpu", "flops_per_second": {"float32": 1e3}, "session": {"threads": 2}}
         fast = {"name": "fast", "preset": "cpu", "session": {"provider": "CUDA", "provider_options": {"device_id": 3}}}
