@@ -226,10 +226,12 @@ static int64_t first_taken(int64_t start, int64_t step, int64_t size) {
   return start > size - 1 ? size - 1 : start;
 }
 
-/* Starts, ends, axes or steps of Slice: from an input, or an attribute before opset 10. */
+/* Starts, ends, axes or steps of Slice: from an input, or an attribute before opset 10, where
+ * DynamicSlice has inputs. */
 static const psplit_dim *slice_list(psplit_i_site *at, uint32_t input, const char *name,
                                     uint32_t *out_n) {
-  if (at->node->opset > 0 && at->node->opset < 10 && !*at->node->domain) {
+  if (at->node->opset > 0 && at->node->opset < 10 && !*at->node->domain &&
+      at->node->n_inputs == 1) {
     size_t n;
     const int64_t *list = psplit_i_int_list(at, name, &n);
     psplit_dim *copy = list ? psplit_i_new_elements(at, (int64_t)n) : NULL;
@@ -437,4 +439,31 @@ void psplit_i_infer_center_crop_pad(psplit_i_site *at) {
       dims[on] = sizes && i < n ? sizes[i] : psplit_i_dim_fresh(at->dims);
   }
   psplit_i_out(at, 0, data->elem, data->rank, dims);
+}
+
+/* An experimental operator of images: `border` is left, top, right, bottom; with `scale`, height
+ * and width, the last two say nothing. */
+void psplit_i_infer_crop(psplit_i_site *at) {
+  enum { RANK = 4, SIDES = 4 };
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
+  size_t n_border, n_scale;
+  const int64_t *border = psplit_i_int_list(at, "border", &n_border);
+  const int64_t *scale = psplit_i_int_list(at, "scale", &n_scale);
+  psplit_dim dims[RANK];
+  if (data->rank != RANK || !border || n_border != SIDES) {
+    psplit_i_fresh_dims(at, RANK, dims);
+    if (data->rank == RANK) memcpy(dims, data->dims, 2 * sizeof *dims);
+    psplit_i_out(at, 0, data->elem, RANK, dims);
+    return;
+  }
+  memcpy(dims, data->dims, sizeof dims);
+  for (int i = 0; i < 2; i++) { /* height, width */
+    const psplit_dim first = psplit_i_dim_const(at->dims, border[1 - i]);
+    const psplit_dim last = psplit_i_dim_const(at->dims, border[SIDES - 1 - i]);
+    dims[2 + i] =
+      scale && n_scale == 2
+        ? psplit_i_dim_const(at->dims, scale[i])
+        : psplit_i_dim_sub(at->dims, psplit_i_dim_sub(at->dims, dims[2 + i], first), last);
+  }
+  psplit_i_out(at, 0, data->elem, RANK, dims);
 }

@@ -102,6 +102,11 @@ const trees = (type) => ({
 const zeros = (n) => Array(n).fill(0).join(' ');
 export const cases = [
   ['Split', 18, ['f n=2,10'], { axis: 1, num_outputs: 3 }, 3],
+  ['Crop', 7, ['f n=2,c=3,h=10,w=12'], { border: [1, 2, 3, 4] }],
+  ['Crop', 7, ['f n=2,c=3,h=10,w=12'], { border: [1, 2, 3, 4], scale: [5, 6] }],
+  ['DynamicSlice', 7, ['f n=2,c=3,h=10,w=12', 'i64 2: 1 0', 'i64 2: 5 -1', 'i64 2: 3 2']],
+  ['DynamicSlice', 7, ['f n=2,c=3', 'i64 2: 0 1', 'i64 2: 2 9']],
+  ['Scale', 7, ['f n=2,c=3'], { scale: 2.5 }],
   ['Split', 18, ['f n=10,2'], { num_outputs: 4 }, 4],
   ['Split', 13, ['f n=2,10', 'i64 2: 3 7'], { axis: -1 }, 2],
   ['Pad', 18, ['f n=2,c=3,4', 'i64 2: 1 2', '-', 'i64 1: -1']],
