@@ -20,7 +20,11 @@
 
 enum {
   ANNEAL_STEPS = 500000,
-  ANNEAL_TIMES = 3,  /* times as many steps where no branch and bound needs the time */
+  ANNEAL_TIMES = 3, /* times as many steps where no branch and bound needs the time */
+  /* Of a small limit: the first run of the exact program and one call of the search take no more
+   * than one of so many parts, or nothing would be left for annealing and the later bounds. */
+  FIRST_PART = 8,
+  SEARCH_PART = 4,
   BRIEF_STEPS = 500, /* of a brief annealing, for each cluster */
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
@@ -140,7 +144,7 @@ static uint64_t work_of_order(const psplit_i_instance *instance) {
 uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, uint32_t n_rounds,
                                 uint32_t most) {
   const uint64_t one = work_of_order(&a->instance);
-  if (work / ADDED_PER_STEP > a->most) work = a->most * ADDED_PER_STEP;
+  if (work / ADDED_PER_STEP > a->most / SEARCH_PART) work = a->most / SEARCH_PART * ADDED_PER_STEP;
   const uint64_t steps = work / one / 8 / n_rounds;
   return steps < 1 ? 1 : steps < most ? (uint32_t)steps : most;
 }
@@ -402,10 +406,11 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
   const double seconds = a->request->options->time_limit_s;
   psplit_i_arena_init(&a->arena, 0);
   a->best.value = PSPLIT_I_INF;
-  a->budget = PSPLIT_I_FIRST_STEPS;
   a->asked = psplit_i_solver_asked(a->request->options->solver);
   psplit_i_spend_pass(a->request->budget, a->request->problem);
   a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * PSPLIT_I_STEPS_PER_SECOND) + 1;
+  a->budget = a->most / FIRST_PART + 1;
+  if (a->budget > PSPLIT_I_FIRST_STEPS) a->budget = PSPLIT_I_FIRST_STEPS;
   const psplit_code code =
     psplit_i_instance_init(&a->instance, a->request->problem, NULL, a->request->diag);
   return code == PSPLIT_OK ? bind_instance(a) : code;
