@@ -118,9 +118,20 @@ static void draw_order(const psplit_i_instance *instance, chain *c, worker *w, c
   }
 }
 
+/* The most that a stage is charged for messages: one that it sends, and one that it receives. */
+static int64_t largest_message(const psplit_i_instance *instance) {
+  int64_t most = 0;
+  for (uint32_t t = 0; instance->makes_message && t < instance->n_types; t++) {
+    const int64_t both = psplit_i_sat_add_i64(instance->least_message[t],
+                                              instance->least_message[instance->n_types + t]);
+    if (both > most) most = both;
+  }
+  return most;
+}
+
 /* No stage has a larger load: every cluster on its slowest device, every tensor sent to all. */
 static int64_t largest_load(const psplit_i_instance *instance) {
-  int64_t sum = 1;
+  int64_t sum = psplit_i_sat_add_i64(1, largest_message(instance));
   for (uint32_t i = 0; i < instance->n; i++) {
     int64_t most = 0;
     for (uint32_t t = 0; t < instance->n_types; t++) {
@@ -186,7 +197,7 @@ static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) 
     }
     if (c->failed || psplit_i_expired(&c->budget)) return;
     /* In small steps up to what will do, in large ones where nothing is known to. */
-    limit = most < largest ? limit + limit / 2 : psplit_i_sat_mul_i64(limit, 4);
+    limit = most < largest ? limit + limit / 2 + 1 : psplit_i_sat_mul_i64(limit, 4);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "local_search.h"
 #include "node_cut.h"
 #include "problem.h"
+#include "solve.h"
 #include "weight_axis.h"
 
 enum { WIDTH = 60, MOST = 40000 };
@@ -371,6 +372,42 @@ static void test_limit_binds(void **state) {
   }
 }
 
+/* A chain without work, where no stage may be empty: all that counts is what is sent. Limits of a
+ * division that begin at nothing rise all the same, and as high as messages take. */
+static void test_no_work_is_divided(void **state) {
+  (void)state;
+  enum { NODES = 300, TENSOR = 1000, MESSAGE = 10000, MOST_OPS = 10 << 20 };
+  const psplit_device device = {.count = 4};
+  static int64_t time_ns[NODES], net_ns[NODES - 1];
+  static uint32_t producer[NODES - 1], consumer[NODES - 1], off[NODES];
+  for (uint32_t e = 0; e + 1 < NODES; e++) {
+    producer[e] = e;
+    consumer[e] = off[e + 1] = e + 1;
+  }
+  psplit_problem p =
+    plain_problem(&device, NODES, time_ns, NODES - 1, producer, off, consumer, net_ns);
+  p.comm = PSPLIT_COMM_SHARED;
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.solver = "slice";
+  o.require_nonempty = true;
+  o.n_threads = 1;
+  o.limit_by_work = true;
+  for (uint32_t k = 0; k < 2; k++) {
+    uint64_t n_ops = 0;
+    psplit_solution *s;
+    for (uint32_t e = 0; e + 1 < NODES; e++) net_ns[e] = k ? 0 : TENSOR;
+    p.message_ns = k ? (const int64_t[]){MESSAGE} : NULL;
+    assert_int_equal(psplit_i_partition_solve(&p, &o, NULL, &n_ops, &s), PSPLIT_OK);
+    print_message("# %s: %llu operations, by %s\n", k ? "messages" : "tensors",
+                  (unsigned long long)n_ops, s->solver);
+    assert_int_equal(s->objective_ns, 2 * (k ? MESSAGE : TENSOR)); /* in and out */
+    assert_string_equal(s->solver, "search");
+    assert_true(n_ops < MOST_OPS);
+    psplit_solution_destroy(s);
+  }
+}
+
 int main(void) {
   setenv("OMP_NUM_THREADS", "4", 1); /* before OpenMP looks: machines have one processor, too */
   const struct CMUnitTest tests[] = {
@@ -378,7 +415,7 @@ int main(void) {
     cmocka_unit_test(test_first_split_stops),      cmocka_unit_test(test_flow_stops),
     cmocka_unit_test(test_limit_is_deterministic), cmocka_unit_test(test_limit_binds),
     cmocka_unit_test(test_search_leaves_a_bound),  cmocka_unit_test(test_clock_is_shared),
-    cmocka_unit_test(test_annealing_cools),
+    cmocka_unit_test(test_annealing_cools),        cmocka_unit_test(test_no_work_is_divided),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
