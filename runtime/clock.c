@@ -10,6 +10,12 @@ int64_t psplit_i_now_ns(void) {
   return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
+int64_t psplit_i_after(int64_t from_ns, double seconds) {
+  static const double LONGEST_S = 1e9;
+  const double s = seconds > 0 ? seconds : 0;
+  return from_ns + (int64_t)(1e9 * (s < LONGEST_S ? s : LONGEST_S));
+}
+
 int psplit_i_compare_ns(const void *a, const void *b) {
   const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return x < y ? -1 : x > y;

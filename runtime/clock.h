@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
+/* So many seconds later, 30 years where they are more; NaN and what is below 0 count as 0. */
+int64_t psplit_i_after(int64_t from_ns, double seconds);
 /* For qsort: int64_t, the least first. */
 int psplit_i_compare_ns(const void *a, const void *b);
 

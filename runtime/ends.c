@@ -93,7 +93,7 @@ static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
     begun |= feed->records || feed->counts;
   }
   out->end = ended && !out->last;
-  if (deadline_s > 0) out->deadline_ns = psplit_i_now_ns() + (int64_t)(1e9 * deadline_s);
+  if (deadline_s > 0) out->deadline_ns = psplit_i_after(psplit_i_now_ns(), deadline_s);
   psplit_i_diag_context(&out->failure, "reading inputs: micro-batch %" PRIu64,
                         f->ends->options->first + micro_batch);
 }

@@ -47,7 +47,7 @@ static void stop_late(psplit_i_stage *stage, psplit_i_replica *replica) {
 
 int64_t psplit_i_stage_look_ns(const psplit_i_run_options *options) {
   static const int64_t LEAST_NS = 1000000, MOST_NS = 50000000;
-  const int64_t ns = (int64_t)(1e9 * options->deadline_s / 10);
+  const int64_t ns = psplit_i_after(0, options->deadline_s / 10);
   return !ns || ns > MOST_NS ? MOST_NS : ns < LEAST_NS ? LEAST_NS : ns;
 }
 

@@ -51,7 +51,7 @@ bool psplit_i_stage_take(psplit_i_stage *stage, psplit_i_stage_work *w, uint64_t
   }
   if (*out_end) return false;
   if (stage->begins && stage->options->deadline_s > 0)
-    w->deadline_ns = psplit_i_now_ns() + (int64_t)(1e9 * stage->options->deadline_s);
+    w->deadline_ns = psplit_i_after(psplit_i_now_ns(), stage->options->deadline_s);
   if (w->failure.code == PSPLIT_OK) read_feeds(stage, w, micro_batch);
   return true;
 }

@@ -61,7 +61,7 @@ static psplit_code make(const psplit_i_requests *rs, const psplit_request *given
     return psplit_i_nomem(diag);
   }
   r->submitted_ns = psplit_i_now_ns();
-  if (deadline_s > 0) r->deadline_ns = r->submitted_ns + (int64_t)(1e9 * deadline_s);
+  if (deadline_s > 0) r->deadline_ns = psplit_i_after(r->submitted_ns, deadline_s);
   r->respond = given->respond;
   r->user = given->user;
   PSPLIT_TRY(psplit_i_request_inputs_take(rs->options.ort, m, given, diag, r->inputs));
@@ -124,9 +124,7 @@ static bool is_open(psplit_i_requests *rs, uint64_t id) {
 
 psplit_code psplit_i_requests_wait(psplit_i_requests *rs, uint64_t id, double most_s,
                                    psplit_diag *diag, const psplit_response **out) {
-  static const double LONGEST_S = 1e9;
-  const double wait_s = most_s < LONGEST_S ? most_s : LONGEST_S;
-  const int64_t until_ns = psplit_i_now_ns() + (int64_t)(1e9 * wait_s);
+  const int64_t until_ns = psplit_i_after(psplit_i_now_ns(), most_s);
   psplit_i_request **at, *r = NULL;
   psplit_code code = PSPLIT_OK;
   pthread_mutex_lock(&rs->mutex);

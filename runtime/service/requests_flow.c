@@ -28,7 +28,7 @@ static psplit_i_request *take_off(psplit_i_requests *rs) {
 /* With the mutex held, which it leaves while it waits: takes off those behind `first` that can be
  * joined with it, as far as they come in time. */
 static void take_mates(psplit_i_requests *rs, psplit_i_request *first, const atomic_bool *stopped) {
-  const int64_t until_ns = first->submitted_ns + (int64_t)(1e9 * rs->options.batch_delay_s);
+  const int64_t until_ns = psplit_i_after(first->submitted_ns, rs->options.batch_delay_s);
   int64_t n_rows = first->n_rows;
   const int64_t most = rs->options.max_batch;
   first->n_joined = 1;

@@ -197,7 +197,7 @@ static bool only_closes(psplit_service *s) {
 /* Whether the run ends by itself within that time, or STOP_S where it only closes. */
 static bool wait_end(psplit_service *s, double most_s) {
   static const long LOOK_NS = 5000000;
-  int64_t until_ns = psplit_i_now_ns() + (int64_t)(1e9 * (most_s < 1e9 ? most_s : 1e9));
+  int64_t until_ns = psplit_i_after(psplit_i_now_ns(), most_s);
   for (bool closes = false;;) {
     pthread_mutex_lock(&s->mutex);
     const bool ended = s->ended;

@@ -13,6 +13,7 @@
 #include "failing.h"
 #include "failing_chains.h"
 #include "options.h"
+#include "stage.h"
 
 static psplit_code make(const psplit_run_options *given, psplit_i_run_setup *out) {
   psplit_diag diag = {0};
@@ -227,6 +228,21 @@ static void short_stages_run_ahead_within_a_mebibyte(void **state) {
   assert_int_equal(depth_of(1000, true, 128, &served, 0), 2);
 }
 
+/* No time that a program can give is one that has passed. */
+static void times_beyond_the_clock_are_long(void **state) {
+  (void)state;
+  static const double seconds[] = {1e9, 1e10, 1e300, INFINITY};
+  const int64_t longest = psplit_i_after(0, seconds[0]), now = psplit_i_now_ns();
+  for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+    const psplit_i_run_options options = {.deadline_s = seconds[i]};
+    assert_int_equal(psplit_i_stage_look_ns(&options), 50000000);
+    assert_int_equal(psplit_i_after(now, seconds[i]), now + longest);
+    assert_int_equal(psplit_i_after(now, -seconds[i]), now);
+  }
+  assert_int_equal(psplit_i_after(now, NAN), now);
+  assert_int_equal(psplit_i_after(now, 0.25), now + 250000000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_an_older_header_lacks_has_its_default),
@@ -237,6 +253,7 @@ int main(void) {
     cmocka_unit_test(options_that_make_no_sense_are_told),
     cmocka_unit_test(sessions_are_those_of_their_stages),
     cmocka_unit_test(short_stages_run_ahead_within_a_mebibyte),
+    cmocka_unit_test(times_beyond_the_clock_are_long),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
