@@ -83,8 +83,9 @@ static psplit_code run_micro_batch(whole_model *w, uint32_t micro_batch, uint32_
     code = psplit_i_feed_get(&w->feeds[i], micro_batch, diag, &w->given[i]);
   for (uint32_t time = 0; time < n_times && code == PSPLIT_OK; time++) {
     release(outputs, w->pipe->manifest.n_outputs);
-    code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->asked, w->made,
-                                w->n_asked, diag);
+    code = psplit_i_session_run(
+      &w->session,
+      &(psplit_i_session_io){w->names, w->given, w->n_given, w->asked, w->made, w->n_asked}, diag);
     if (code == PSPLIT_INVALID) psplit_i_feeds_say_made(w->feeds, w->n_given, diag);
     for (uint32_t o = 0; o < w->n_asked; o++) {
       outputs[w->place[o]] = w->made[o];

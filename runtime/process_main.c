@@ -68,8 +68,10 @@ static psplit_code serve_one(holder *h, psplit_diag *diag) {
     psplit_i_frame_receive(PSPLIT_I_PROCESS_FD, PSPLIT_I_FRAME_RUN, 0, t->n_inputs, diag, &run));
   PSPLIT_TRY(psplit_i_frame_tensors(PSPLIT_I_PROCESS_FD, &run, &h->ort, diag, h->inputs));
   set_running(h, run.number);
-  code = psplit_i_session_run(&h->session, t->input_names, h->inputs, t->n_inputs, t->output_names,
-                              h->outputs, t->n_outputs, &failure);
+  code = psplit_i_session_run(&h->session,
+                              &(psplit_i_session_io){t->input_names, h->inputs, t->n_inputs,
+                                                     t->output_names, h->outputs, t->n_outputs},
+                              &failure);
   set_running(h, 0);
   psplit_i_tensors_release(h->inputs, t->n_inputs);
   if (code == PSPLIT_OK) {

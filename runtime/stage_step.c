@@ -157,15 +157,15 @@ static psplit_code run_phase(psplit_i_stage *stage, psplit_i_stage_work *w, pspl
   const psplit_i_given *g = &w->phases[w->step.phase];
   if (stage->process) return run_in_process(stage, w, diag);
   psplit_i_session *session = &w->sessions[w->step.phase];
-  const char **input_names = w->input_names + g->first;
-  const char **output_names = w->output_names + own->first_output;
-  psplit_i_tensor **outputs = w->outputs + own->first_output;
+  const psplit_i_session_io io = {.input_names = w->input_names + g->first,
+                                  .inputs = w->given + g->first,
+                                  .n_inputs = g->n,
+                                  .output_names = w->output_names + own->first_output,
+                                  .outputs = w->outputs + own->first_output,
+                                  .n_outputs = own->n_outputs};
   if (session->binding)
-    return psplit_i_session_run_on_device(session, input_names, w->given + g->first, g->n,
-                                          output_names, w->stays + own->first_output, outputs,
-                                          own->n_outputs, diag);
-  return psplit_i_session_run(session, input_names, w->given + g->first, g->n, output_names,
-                              outputs, own->n_outputs, diag);
+    return psplit_i_session_run_on_device(session, &io, w->stays + own->first_output, diag);
+  return psplit_i_session_run(session, &io, diag);
 }
 
 static psplit_code run_session(psplit_i_stage *stage, psplit_i_stage_work *w, psplit_diag *diag) {

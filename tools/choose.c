@@ -29,20 +29,20 @@ static const char *name_of(psplit_schedule_kind kind) {
 }
 
 psplit_code choose_print(const choose_options *options, const psplit_policy *policy,
-                         const psplit_policy_batch *given, double ticks_per_unit, const char *unit,
-                         bool json, FILE *out, psplit_diag *diag) {
+                         const psplit_policy_batch *given, choose_unit unit, bool json, FILE *out,
+                         psplit_diag *diag) {
   psplit_policy_batch batch = *given;
   psplit_policy_choice choice, best;
-  const double fixed = options->fixed * ticks_per_unit;
+  const double fixed = options->fixed * unit.ticks;
   if (fixed > 9e18)
     return psplit_diag_fail(diag, PSPLIT_LIMIT, "--schedule: a piece of %g%s is too long",
-                            options->fixed, unit);
+                            options->fixed, unit.name);
   batch.n_samples = options->n_samples;
   batch.fixed_ns = (int64_t)(fixed + 0.5);
   const psplit_code code = psplit_policy_choose(policy, &batch, diag, &choice, &best);
   if (code != PSPLIT_OK) return code;
-  const double step = (double)choice.step_ns / ticks_per_unit,
-               least = (double)best.step_ns / ticks_per_unit;
+  const double step = (double)choice.step_ns / unit.ticks,
+               least = (double)best.step_ns / unit.ticks;
   if (json)
     fprintf(out,
             "{\"samples\": %" PRIu32 ", \"kind\": \"%s\", \"micro_batches\": %" PRIu32
@@ -56,9 +56,9 @@ psplit_code choose_print(const choose_options *options, const psplit_policy *pol
             " samples: %.6g%s%s; of all that are tried the best is %s with %" PRIu32
             ": %.6g%s (%+.2f %%)\n",
             name_of(choice.kind), choice.n_micro_batches, choice.n_micro_batches == 1 ? "" : "es",
-            options->n_samples / choice.n_micro_batches, options->n_samples, step, unit,
+            options->n_samples / choice.n_micro_batches, options->n_samples, step, unit.name,
             choice.fits ? "" : ", more memory than there is", name_of(best.kind),
-            best.n_micro_batches, least, unit, least > 0 ? 100 * (step / least - 1) : 0);
+            best.n_micro_batches, least, unit.name, least > 0 ? 100 * (step / least - 1) : 0);
   return code;
 }
 
@@ -111,7 +111,8 @@ psplit_code choose_print_problem(const choose_options *options, const psplit_pol
                                        .backward_ns = trains ? a.backward : NULL,
                                        .activation_bytes = a.bytes,
                                        .room_bytes = a.room};
-    code = choose_print(options, policy, &batch, p->ticks_per_unit, "", json, out, diag);
+    code =
+      choose_print(options, policy, &batch, (choose_unit){p->ticks_per_unit, ""}, json, out, diag);
   }
   arrays_fini(&a);
   return code;
@@ -162,7 +163,8 @@ psplit_code choose_print_plan(const choose_options *options, const psplit_policy
                                      .activation_bytes = a.bytes,
                                      .room_bytes = a.room};
   if (code == PSPLIT_OK) fputs("\n", out);
-  if (code == PSPLIT_OK) code = choose_print(options, policy, &batch, 1e9, " s", false, out, diag);
+  if (code == PSPLIT_OK)
+    code = choose_print(options, policy, &batch, (choose_unit){1e9, " s"}, false, out, diag);
   psplit_devices_destroy(preset);
   arrays_fini(&a);
   return code;

@@ -61,12 +61,11 @@ static psplit_code write_directory(const split_request *r, const psplit_plan *pl
 }
 
 static psplit_code make_target(split_request *r, psplit_diag *diag, char **out_text) {
-  const char *name;
   if (!r->target || target_prints(r->target)) return PSPLIT_OK;
   const psplit_code code =
-    target_make(r->target, r->opened, r->made, &r->plan, &r->emit, diag, &name, out_text);
+    target_make(r->target, r->opened, r->made, &r->plan, &r->emit, diag, out_text);
   if (code != PSPLIT_OK) return code;
-  r->file = (psplit_emit_file){name, *out_text, strlen(*out_text)};
+  r->file = (psplit_emit_file){target_file(r->target), *out_text, strlen(*out_text)};
   r->emit.files = &r->file;
   r->emit.n_files = 1;
   return PSPLIT_OK;

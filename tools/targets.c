@@ -131,9 +131,11 @@ const char *target_name(target t) { return t->name; }
 bool target_prints(target t) { return t && t->line; }
 bool target_needs_context(target t) { return t->needs_context; }
 
+const char *target_file(target t) { return t->file; }
+
 psplit_code target_make(target t, const psplit_model *model, const planned *made,
                         const plan_options *options, const psplit_emit_options *emit,
-                        psplit_diag *diag, const char **out_name, char **out_text) {
+                        psplit_diag *diag, char **out_text) {
   const psplit_plan *plan = psplit_planner_plan(made->planner);
   const psplit_session **sessions = malloc(((size_t)plan->n_stages + 1) * sizeof *sessions);
   if (!sessions) return cli_nomem(diag);
@@ -141,7 +143,6 @@ psplit_code target_make(target t, const psplit_model *model, const planned *made
     sessions[s] = psplit_devices_session(made->devices, plan->stages[s].device_id);
   const request r = {model, plan, options, emit, made->devices ? sessions : NULL};
   const psplit_code code = t->make(&r, diag, out_text);
-  *out_name = t->file;
   free(sessions);
   return code;
 }

@@ -15,17 +15,19 @@ typedef const target_row *target;
 bool target_parse(const cli *program, const char *text, target *out);
 
 const char *target_name(target t);
+/* Its file in DIR. */
+const char *target_file(target t);
 /* Whether it is a line to print, not a file of DIR. */
 bool target_prints(target t);
 /* Whether sizes of sequences are needed (--context). */
 bool target_needs_context(target t);
 
-/* The file of DIR for stages that are written with `emit`: its name, and *out_text is malloc'd.
+/* What its file holds for stages that are written with `emit`; *out_text is malloc'd.
  * Errors: those of psplit_genai_config and its like. */
 PSPLIT_MUST_USE psplit_code target_make(target t, const psplit_model *model, const planned *made,
                                         const plan_options *options,
                                         const psplit_emit_options *emit, psplit_diag *diag,
-                                        const char **out_name, char **out_text);
+                                        char **out_text);
 
 /* Prints the line to `out`, and says to `logger` where layers are cut. Errors: UNSUPPORTED (no
  * layers). */

@@ -49,8 +49,9 @@ static psplit_code reduce(psplit_i_prover *b, reduced *r, int64_t limit, bool no
   psplit_code code = PSPLIT_OK;
   for (int turn = 0; turn < MAX_TURNS && code == PSPLIT_OK; turn++) {
     const uint32_t before = r->instance.n;
-    code = psplit_i_reduce_logged(&r->instance, &r->automaton, turn ? limit : PSPLIT_I_INF,
-                                  r->parent, &r->log, b->budget, b->diag);
+    const psplit_i_reduction_request request = {
+      .automaton = &r->automaton, .limit = turn ? limit : PSPLIT_I_INF, .log = &r->log};
+    code = psplit_i_reduce_as(&r->instance, &request, r->parent, b->budget, b->diag);
     if (code == PSPLIT_OK && r->instance.n < before) code = bind_automaton(b, r, no_empty_stages);
     if (turn > 0 && r->instance.n == before) break;
   }

@@ -125,9 +125,12 @@ psplit_code psplit_i_state_reduce(psplit_i_solver_state *a, int64_t limit, bool 
                                   uint32_t *parent) {
   const uint32_t before = a->instance.n;
   const bool have = a->best.value < PSPLIT_I_INF;
+  const psplit_i_reduction_request request = {.automaton = &a->automaton,
+                                              .limit = limit,
+                                              .keep_first = keep_first,
+                                              .stage = have ? a->result->stage : NULL};
   psplit_code code =
-    psplit_i_reduce_carrying(&a->instance, &a->automaton, limit, keep_first, parent,
-                             have ? a->result->stage : NULL, a->request->budget, a->request->diag);
+    psplit_i_reduce_as(&a->instance, &request, parent, a->request->budget, a->request->diag);
   if (code != PSPLIT_OK || a->instance.n == before) return code;
   code = bind_instance(a);
   if (code == PSPLIT_OK && have)

@@ -137,14 +137,18 @@ static void count_shared_messages(const psplit_i_assignment *assignment,
 static bool count_relayed(psplit_i_assignment *assignment, const psplit_i_instance *instance,
                           uint32_t *marks, int64_t *recv, int64_t *send) {
   const uint32_t n = instance->n_stages;
-  psplit_i_relay relay = {marks, marks + n, (psplit_i_hop *)(marks + 2 * (size_t)n)};
+  psplit_i_relay relay = {.stage = assignment->stage,
+                          .device = assignment->device,
+                          .recv = recv,
+                          .send = send,
+                          .wants = marks,
+                          .held = marks + n,
+                          .hops = (psplit_i_hop *)(marks + 2 * (size_t)n)};
   memset(marks, 0xff, 2 * (size_t)n * sizeof *marks);
   if (instance->makes_message) memset(assignment->hops, 0, (size_t)n * n);
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     uint8_t *hops = instance->makes_message && instance->makes_message[e] ? assignment->hops : NULL;
-    if (!psplit_i_relay_net(instance, e, assignment->stage, assignment->device, &relay, e, recv,
-                            send, hops))
-      return false;
+    if (!psplit_i_relay_net(instance, e, &relay, hops)) return false;
   }
   for (uint32_t from = 0; instance->makes_message && from < n; from++)
     for (uint32_t to = from + 1; to < n; to++)

@@ -318,10 +318,13 @@ static bool settle_hops(psplit_i_placement *b, int64_t *recv, int64_t *send) {
   const bool *makes = instance->makes_message;
   if (b->latency) memset(b->hop_arcs, 0, k * k);
   if (makes) memset(b->sent, 0, k * k);
+  b->relay.stage = b->label;
+  b->relay.device = b->type;
+  b->relay.recv = recv;
+  b->relay.send = send;
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     uint8_t *arcs = makes && makes[e] ? b->sent : b->latency ? b->hop_arcs : NULL;
-    if (!psplit_i_relay_net(instance, e, b->label, b->type, &b->relay, e, recv, send, arcs))
-      return false;
+    if (!psplit_i_relay_net(instance, e, &b->relay, arcs)) return false;
   }
   for (uint32_t from = 0; makes && from < k; from++)
     for (uint32_t to = from + 1; to < k; to++) {

@@ -326,17 +326,9 @@ static void carry(const reduction *k, uint32_t *stage) {
   }
 }
 
-/* What is asked; reductions.h says what each is. */
-typedef struct reduction_request {
-  const psplit_i_automaton *automaton;
-  int64_t limit;
-  bool keep_first;
-  uint32_t *stage;         /* may be NULL */
-  psplit_i_merge_log *log; /* may be NULL */
-} reduction_request;
-
-static psplit_code reduce(psplit_i_instance *instance, const reduction_request *request,
-                          uint32_t *parent, psplit_i_budget *budget, psplit_diag *diag) {
+psplit_code psplit_i_reduce_as(psplit_i_instance *instance,
+                               const psplit_i_reduction_request *request, uint32_t *parent,
+                               psplit_i_budget *budget, psplit_diag *diag) {
   const psplit_problem *problem = instance->problem;
   psplit_i_merge_log *log = request->log;
   const bool use_m = psplit_i_takes(PSPLIT_I_RULE_M, request->automaton->features);
@@ -382,22 +374,6 @@ static psplit_code reduce(psplit_i_instance *instance, const reduction_request *
 psplit_code psplit_i_reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
                             int64_t limit, uint32_t *parent, psplit_i_budget *budget,
                             psplit_diag *diag) {
-  const reduction_request request = {.automaton = automaton, .limit = limit};
-  return reduce(instance, &request, parent, budget, diag);
-}
-
-psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
-                                     const psplit_i_automaton *automaton, int64_t limit,
-                                     bool keep_first, uint32_t *parent, uint32_t *stage,
-                                     psplit_i_budget *budget, psplit_diag *diag) {
-  const reduction_request request = {
-    .automaton = automaton, .limit = limit, .keep_first = keep_first, .stage = stage};
-  return reduce(instance, &request, parent, budget, diag);
-}
-
-psplit_code psplit_i_reduce_logged(psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                                   int64_t limit, uint32_t *parent, psplit_i_merge_log *log,
-                                   psplit_i_budget *budget, psplit_diag *diag) {
-  const reduction_request request = {.automaton = automaton, .limit = limit, .log = log};
-  return reduce(instance, &request, parent, budget, diag);
+  const psplit_i_reduction_request request = {.automaton = automaton, .limit = limit};
+  return psplit_i_reduce_as(instance, &request, parent, budget, diag);
 }

@@ -35,19 +35,22 @@ PSPLIT_MUST_USE psplit_code psplit_i_reduce(psplit_i_instance *instance,
                                             const psplit_i_automaton *automaton, int64_t limit,
                                             uint32_t *parent, psplit_i_budget *budget,
                                             psplit_diag *diag);
-/* The same; what is united, and why, is added to `log`. */
-PSPLIT_MUST_USE psplit_code psplit_i_reduce_logged(psplit_i_instance *instance,
-                                                   const psplit_i_automaton *automaton,
-                                                   int64_t limit, uint32_t *parent,
-                                                   psplit_i_merge_log *log, psplit_i_budget *budget,
-                                                   psplit_diag *diag);
-/* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
- * well: no stage gets slower. `keep_first`: the lexicographically least of the splits up to `limit`
- * that send least (psplit_i_lexicographic) is one of the reduced instance. */
-PSPLIT_MUST_USE psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
-                                                     const psplit_i_automaton *automaton,
-                                                     int64_t limit, bool keep_first,
-                                                     uint32_t *parent, uint32_t *stage,
-                                                     psplit_i_budget *budget, psplit_diag *diag);
+
+typedef struct psplit_i_reduction_request {
+  const psplit_i_automaton *automaton;
+  int64_t limit;
+  bool keep_first; /* the lexicographically least of the splits up to `limit` that send least
+                      (psplit_i_lexicographic) is one of the reduced instance */
+  uint32_t
+    *stage; /* [n_nodes] a split with no load above `limit`, which makes the moves as well: no
+                      stage gets slower; may be NULL */
+  psplit_i_merge_log *log; /* what is united, and why, is added; may be NULL */
+} psplit_i_reduction_request;
+
+/* The same, with all that can be asked for. */
+PSPLIT_MUST_USE psplit_code psplit_i_reduce_as(psplit_i_instance *instance,
+                                               const psplit_i_reduction_request *request,
+                                               uint32_t *parent, psplit_i_budget *budget,
+                                               psplit_diag *diag);
 
 #endif

@@ -235,8 +235,9 @@ static psplit_code run(psplit_i_train_pass *pass, psplit_i_pass_file *file, uint
     names[n] = file->input_names[i];
     n += given[n] != NULL;
   }
-  PSPLIT_TRY(psplit_i_session_run(&file->session, names, given, n, file->output_names, got,
-                                  n_outputs, diag));
+  PSPLIT_TRY(psplit_i_session_run(
+    &file->session, &(psplit_i_session_io){names, given, n, file->output_names, got, n_outputs},
+    diag));
   for (uint32_t o = 0; o < n_outputs; o++)
     psplit_i_train_pass_put(pass, file->output_slots[o], got[o]);
 out:

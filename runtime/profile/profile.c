@@ -137,8 +137,10 @@ static psplit_code run_once(whole *w, uint64_t number, psplit_diag *diag, int64_
       psplit_i_feed_get(&w->feeds[i], (uint32_t)(number % PSPLIT_I_DISTINCT), diag, &w->given[i]));
   const int64_t begin_ns = psplit_i_now_ns();
   psplit_i_profile_watch_begin(w->watch, "has computed", &w->session);
-  code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
-                              w->session.n_outputs, diag);
+  code = psplit_i_session_run(&w->session,
+                              &(psplit_i_session_io){w->names, w->given, w->n_given, w->outputs,
+                                                     w->got, w->session.n_outputs},
+                              diag);
   if (code == PSPLIT_INVALID) psplit_i_feeds_say_made(w->feeds, w->n_given, diag);
   PSPLIT_TRY(psplit_i_profile_watch_end(w->watch, code, diag));
   *out_ns = psplit_i_now_ns() - begin_ns;

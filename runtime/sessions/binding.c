@@ -87,29 +87,27 @@ out:
   return code;
 }
 
-psplit_code psplit_i_session_run_on_device(psplit_i_session *session,
-                                           const char *const *input_names,
-                                           psplit_i_tensor *const *inputs, size_t n,
-                                           const char *const *output_names, const bool *stays,
-                                           psplit_i_tensor **outputs, size_t m, psplit_diag *diag) {
+psplit_code psplit_i_session_run_on_device(psplit_i_session *session, const psplit_i_session_io *io,
+                                           const bool *stays, psplit_diag *diag) {
   static const char WHAT[] = "ONNX Runtime";
   const psplit_i_ort *ort = session->ort;
   const OrtApi *api = &ort->api;
   psplit_code code = PSPLIT_OK;
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < io->n_inputs; i++)
     PSPLIT_TRY(psplit_i_ort_check(
-      ort, api->BindInput(session->binding, input_names[i], psplit_i_tensor_value(inputs[i])), WHAT,
-      diag));
-  for (size_t o = 0; o < m; o++)
+      ort,
+      api->BindInput(session->binding, io->input_names[i], psplit_i_tensor_value(io->inputs[i])),
+      WHAT, diag));
+  for (size_t o = 0; o < io->n_outputs; o++)
     PSPLIT_TRY(
       psplit_i_ort_check(ort,
-                         api->BindOutputToDevice(session->binding, output_names[o],
+                         api->BindOutputToDevice(session->binding, io->output_names[o],
                                                  stays[o] ? session->device : session->host),
                          WHAT, diag));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, api->RunWithBinding(session->session, session->run_options, session->binding), WHAT,
     diag));
-  PSPLIT_TRY(take_outputs(session, outputs, m, diag));
+  PSPLIT_TRY(take_outputs(session, io->outputs, io->n_outputs, diag));
 out:
   /* Not to hold what others may give back. */
   api->ClearBoundInputs(session->binding);

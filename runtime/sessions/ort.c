@@ -315,30 +315,29 @@ const psplit_i_session_port *psplit_i_session_input(const psplit_i_session *sess
   return NULL;
 }
 
-psplit_code psplit_i_session_run(psplit_i_session *session, const char *const *input_names,
-                                 psplit_i_tensor *const *inputs, size_t n,
-                                 const char *const *output_names, psplit_i_tensor **outputs,
-                                 size_t m, psplit_diag *diag) {
+psplit_code psplit_i_session_run(psplit_i_session *session, const psplit_i_session_io *io,
+                                 psplit_diag *diag) {
   const psplit_i_ort *ort = session->ort;
+  const size_t n = io->n_inputs, m = io->n_outputs;
   const OrtValue **given = calloc(n + 1, sizeof *given);
   OrtValue **got = calloc(m + 1, sizeof *got);
   size_t done = 0;
   psplit_code code = given && got ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code != PSPLIT_OK) goto out;
-  for (size_t i = 0; i < n; i++) given[i] = psplit_i_tensor_value(inputs[i]);
+  for (size_t i = 0; i < n; i++) given[i] = psplit_i_tensor_value(io->inputs[i]);
   PSPLIT_TRY(psplit_i_ort_check(ort,
-                                ort->api.Run(session->session, session->run_options, input_names,
-                                             given, n, output_names, m, got),
+                                ort->api.Run(session->session, session->run_options,
+                                             io->input_names, given, n, io->output_names, m, got),
                                 "ONNX Runtime", diag));
   for (; done < m; done++) {
-    outputs[done] = psplit_i_tensor_wrap(ort, got[done]);
+    io->outputs[done] = psplit_i_tensor_wrap(ort, got[done]);
     got[done] = NULL;
-    if (!outputs[done]) {
+    if (!io->outputs[done]) {
       code = psplit_i_nomem(diag);
       break;
     }
   }
-  if (code != PSPLIT_OK) psplit_i_tensors_release(outputs, done); /* none of them stays there */
+  if (code != PSPLIT_OK) psplit_i_tensors_release(io->outputs, done); /* none of them stays there */
 out:
   for (size_t i = 0; got && i < m; i++)
     if (got[i]) ort->api.ReleaseValue(got[i]);

@@ -138,22 +138,27 @@ PSPLIT_MUST_USE psplit_code psplit_i_placement_check(const psplit_i_session *ses
 const psplit_i_session_port *psplit_i_session_input(const psplit_i_session *session,
                                                     const char *name);
 
-/* Runs it on n inputs by name. On success the caller owns the m tensors in `outputs`.
- * Errors: INVALID (ONNX Runtime reports a failure), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_session_run(psplit_i_session *session,
-                                                 const char *const *input_names,
-                                                 psplit_i_tensor *const *inputs, size_t n,
-                                                 const char *const *output_names,
-                                                 psplit_i_tensor **outputs, size_t m,
-                                                 psplit_diag *diag);
+/* Inputs and outputs of one run of a session, by name; arrays are the caller's. */
+typedef struct psplit_i_session_io {
+  const char *const *input_names;
+  psplit_i_tensor *const *inputs;
+  size_t n_inputs;
+  const char *const *output_names;
+  psplit_i_tensor **outputs; /* set by the run */
+  size_t n_outputs;
+} psplit_i_session_io;
 
-/* The same of a session with a binding, but those outputs that say so stay in the device's memory:
+/* On success the caller owns the tensors in io->outputs. Errors: INVALID (ONNX Runtime reports a
+ * failure), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_session_run(psplit_i_session *session,
+                                                 const psplit_i_session_io *io, psplit_diag *diag);
+
+/* The same of a session with a binding; outputs with stays[n_outputs] stay in the device's memory:
  * they are inputs of later runs, and their data is not to be looked at. All others come to the
  * host. */
-PSPLIT_MUST_USE psplit_code psplit_i_session_run_on_device(
-  psplit_i_session *session, const char *const *input_names, psplit_i_tensor *const *inputs,
-  size_t n, const char *const *output_names, const bool *stays, psplit_i_tensor **outputs, size_t m,
-  psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_session_run_on_device(psplit_i_session *session,
+                                                           const psplit_i_session_io *io,
+                                                           const bool *stays, psplit_diag *diag);
 /* By psplit_i_session_open and _close: which device has that memory, and finds it. Errors: USAGE,
  * where the provider's options name no device. */
 PSPLIT_MUST_USE psplit_code psplit_i_binding_device(const psplit_i_session_options *options,

@@ -110,8 +110,10 @@ static psplit_code run_file(psplit_i_learner *l, psplit_i_learner_file *f,
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < f->n_inputs; i++) PSPLIT_TRY(give_one(l, f, held, s, i, diag));
   psplit_i_watch_begin(l->watch, &f->session, f->file);
-  code = psplit_i_session_run(&f->session, f->input_names, f->given, f->n_inputs, f->output_names,
-                              f->got, n_outputs, diag);
+  code = psplit_i_session_run(&f->session,
+                              &(psplit_i_session_io){f->input_names, f->given, f->n_inputs,
+                                                     f->output_names, f->got, n_outputs},
+                              diag);
   psplit_i_watch_end(l->watch);
   if (code != PSPLIT_OK) {
     memset(f->got, 0, f->n_outputs * sizeof *f->got); /* session_run has released them */

@@ -318,8 +318,9 @@ psplit_code psplit_i_learner_first_weights(psplit_i_learner *l, psplit_diag *dia
        o++)
     f.output_names[f.n_outputs++] = f.session.outputs[o].name;
   psplit_i_watch_begin(l->watch, &f.session, f.file);
-  code = psplit_i_session_run(&f.session, f.input_names, f.given, 0, f.output_names, f.got,
-                              f.n_outputs, diag);
+  code = psplit_i_session_run(
+    &f.session,
+    &(psplit_i_session_io){f.input_names, f.given, 0, f.output_names, f.got, f.n_outputs}, diag);
   psplit_i_watch_end(l->watch);
   for (uint32_t o = 0; o < f.n_outputs && code == PSPLIT_OK; o++) {
     const uint32_t w = psplit_i_learner_find_weight(l, f.output_names[o]);

@@ -135,8 +135,8 @@ psplit_code psplit_mpi_train(const psplit_onnxruntime *ort, psplit_pipeline *pip
       diag, PSPLIT_USAGE,
       "%d ranks for %u stages, %u each, in %u replicas: mpirun -n %u, of the MPI it is built with",
       n_ranks, n_stages, each, taken.n_replicas, wanted);
-  code =
-    psplit_i_train_over(over_mpi, "mpi", (uint32_t)rank, ort, pipeline, options, diag, out_run);
+  const psplit_i_train_communicator comm = {over_mpi, "mpi", (uint32_t)rank};
+  code = psplit_i_train_over(&comm, ort, pipeline, options, diag, out_run);
 out:
   return code;
 }

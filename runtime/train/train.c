@@ -168,7 +168,7 @@ out:
   return code;
 }
 
-psplit_code psplit_i_train_over(psplit_i_train_transport transport, const char *name, uint32_t rank,
+psplit_code psplit_i_train_over(const psplit_i_train_communicator *comm,
                                 const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                                 const psplit_train_options *options, psplit_diag *diag,
                                 psplit_training_run **out_run) {
@@ -177,12 +177,12 @@ psplit_code psplit_i_train_over(psplit_i_train_transport transport, const char *
   if (!run) return psplit_i_nomem(diag);
   run->ort = ort;
   run->pipeline = pipeline;
-  run->transport = name;
+  run->transport = comm->name;
   PSPLIT_TRY(set_up(&run->setup, &pipeline->pipe, options, diag));
   PSPLIT_TRY(psplit_i_go_on(run->setup.given.cancel, diag));
-  PSPLIT_TRY(
-    transport(&ort->ort, &pipeline->pipe, &run->setup, rank, diag, &run->timeline, &run->result));
-  if (rank == 0) PSPLIT_TRY(psplit_i_train_report_make(run, diag));
+  PSPLIT_TRY(comm->transport(&ort->ort, &pipeline->pipe, &run->setup, comm->rank, diag,
+                             &run->timeline, &run->result));
+  if (comm->rank == 0) PSPLIT_TRY(psplit_i_train_report_make(run, diag));
   if (run->result.interrupted && !run->result.n_steps)
     code = psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted before a step had ended");
   else if (run->result.interrupted)
@@ -191,16 +191,16 @@ psplit_code psplit_i_train_over(psplit_i_train_transport transport, const char *
                          run->setup.given.checkpoint ? ", which is in " : "",
                          run->setup.given.checkpoint ? run->setup.given.checkpoint : "");
 out:
-  if (code == PSPLIT_OK) *out_run = rank == 0 ? run : NULL;
-  if (code != PSPLIT_OK || rank != 0) psplit_training_run_destroy(run);
+  if (code == PSPLIT_OK) *out_run = comm->rank == 0 ? run : NULL;
+  if (code != PSPLIT_OK || comm->rank != 0) psplit_training_run_destroy(run);
   return code;
 }
 
 psplit_code psplit_train(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                          const psplit_train_options *options, psplit_diag *diag,
                          psplit_training_run **out_run) {
-  return psplit_i_train_over(psplit_i_train_threads, "threads", 0, ort, pipeline, options, diag,
-                             out_run);
+  static const psplit_i_train_communicator over_threads = {psplit_i_train_threads, "threads", 0};
+  return psplit_i_train_over(&over_threads, ort, pipeline, options, diag, out_run);
 }
 
 void psplit_training_run_destroy(psplit_training_run *run) {

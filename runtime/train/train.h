@@ -21,9 +21,15 @@ typedef psplit_code (*psplit_i_train_transport)(const psplit_i_ort *ort, const p
                                                 psplit_diag *diag, psplit_i_timeline *out,
                                                 psplit_i_train_result *out_result);
 
+/* A transport, what reports call it, and who we are in it. */
+typedef struct psplit_i_train_communicator {
+  psplit_i_train_transport transport;
+  const char *name;
+  uint32_t rank;
+} psplit_i_train_communicator;
+
 /* psplit_train over a transport. *out_run is NULL where the rank is not 0. */
-PSPLIT_MUST_USE psplit_code psplit_i_train_over(psplit_i_train_transport transport,
-                                                const char *name, uint32_t rank,
+PSPLIT_MUST_USE psplit_code psplit_i_train_over(const psplit_i_train_communicator *comm,
                                                 const psplit_onnxruntime *ort,
                                                 psplit_pipeline *pipeline,
                                                 const psplit_train_options *options,

@@ -40,9 +40,9 @@ static psplit_code run(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
 
 /* Rank 1 makes no report, for which there would have to be a timeline. */
 static psplit_code train(const psplit_train_options *options, psplit_diag *diag) {
+  static const psplit_i_train_communicator comm = {run, "none", 1};
   psplit_training_run *done = NULL;
-  const psplit_code code =
-    psplit_i_train_over(run, "none", 1, &ORT, &pipeline, options, diag, &done);
+  const psplit_code code = psplit_i_train_over(&comm, &ORT, &pipeline, options, diag, &done);
   assert_null(done);
   return code;
 }
