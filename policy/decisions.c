@@ -87,7 +87,8 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
     uint32_t chosen = 0;
     psplit_i_real chance = 1;
     if (n > 1) {
-      psplit_i_score(network, &d->encoding, i, memory, d->x, n, d->hidden, logit);
+      const psplit_i_decision decision = {memory, d->x, n, d->hidden};
+      psplit_i_score(network, &d->encoding, i, &decision, logit);
       for (uint32_t k = 1; k < n; k++)
         if (logit[k] > logit[chosen]) chosen = k;
       if (stream || keep) entropy += (double)psplit_i_softmax(logit, n);
@@ -100,7 +101,8 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
     }
     valid &= d->candidate[chosen].fits;
     if (keep && !note(keep, at, d->x, n, chosen, chance)) return PSPLIT_NOMEM;
-    psplit_i_remember(network, &d->encoding, i, d->x + (size_t)chosen * C, memory, gates, after);
+    const psplit_i_gru_step step = {d->x + (size_t)chosen * C, memory, gates};
+    psplit_i_remember(network, &d->encoding, i, &step, after);
     memcpy(memory, after, sizeof memory);
     psplit_i_stages_place(&d->stages, i, &d->candidate[chosen]);
   }
@@ -211,24 +213,27 @@ psplit_code psplit_i_learn(const psplit_i_policy_network *network, const psplit_
     const psplit_i_real *x = r->x + r->off[at] * C, *memory = l->memory + (size_t)at * M;
     psplit_i_real *p = l->probability + r->off[at];
     if (n > 1) {
-      psplit_i_score(network, &d->encoding, i, memory, x, n, l->hidden + r->off[at] * S, p);
+      const psplit_i_decision decision = {memory, x, n, l->hidden + r->off[at] * S};
+      psplit_i_score(network, &d->encoding, i, &decision, p);
       psplit_i_softmax(p, n);
       out->loss += share * psplit_i_objective_back(objective, r->chosen[at], (double)r->chance[at],
                                                    p, n, share, out);
     }
-    psplit_i_remember(network, &d->encoding, i, x + (size_t)r->chosen[at] * C, memory,
-                      l->gates + (size_t)at * 4 * M, l->memory + (size_t)(at + 1) * M);
+    const psplit_i_gru_step step = {x + (size_t)r->chosen[at] * C, memory,
+                                    l->gates + (size_t)at * 4 * M};
+    psplit_i_remember(network, &d->encoding, i, &step, l->memory + (size_t)(at + 1) * M);
   }
   psplit_i_real d_memory[M] = {0}, d_before[M];
   for (uint32_t at = n_items; at-- > 0;) {
     const uint32_t i = v->order[at], n = (uint32_t)(r->off[at + 1] - r->off[at]);
     const psplit_i_real *x = r->x + r->off[at] * C, *memory = l->memory + (size_t)at * M;
-    psplit_i_remember_back(network, x + (size_t)r->chosen[at] * C, memory,
-                           l->gates + (size_t)at * 4 * M, d_memory, d_before,
+    const psplit_i_gru_step step = {x + (size_t)r->chosen[at] * C, memory,
+                                    l->gates + (size_t)at * 4 * M};
+    psplit_i_remember_back(network, &step, d_memory, d_before,
                            d_all->encoding.gru + (size_t)i * 3 * M, d_all->network);
+    const psplit_i_decision decision = {memory, x, n, l->hidden + r->off[at] * S};
     if (n > 1)
-      psplit_i_score_back(network, memory, x, n, l->hidden + r->off[at] * S,
-                          l->probability + r->off[at], d_before,
+      psplit_i_score_back(network, &decision, l->probability + r->off[at], d_before,
                           d_all->encoding.score + (size_t)i * S, d_all->network);
     memcpy(d_memory, d_before, sizeof d_memory);
   }

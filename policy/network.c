@@ -198,69 +198,66 @@ void psplit_i_encode_back(const psplit_i_policy_network *w, const psplit_i_polic
 /* --- decisions --- */
 
 void psplit_i_score(const psplit_i_policy_network *w, const psplit_i_encoding *c, uint32_t i,
-                    const psplit_i_real *memory, const psplit_i_real *candidates, uint32_t n,
-                    psplit_i_real *hidden, psplit_i_real *out_logit) {
+                    const psplit_i_decision *decision, psplit_i_real *out_logit) {
   psplit_i_real common[S];
   memcpy(common, c->score_part + (size_t)i * S, sizeof common);
-  psplit_i_rows_add(memory, w->score_memory, M, S, common);
-  for (uint32_t k = 0; k < n; k++) {
-    psplit_i_real *h = hidden + (size_t)k * S, logit = 0;
+  psplit_i_rows_add(decision->memory, w->score_memory, M, S, common);
+  for (uint32_t k = 0; k < decision->n; k++) {
+    psplit_i_real *h = decision->hidden + (size_t)k * S, logit = 0;
     memcpy(h, common, sizeof common);
-    psplit_i_rows_add(candidates + (size_t)k * C, w->score_candidate, C, S, h);
+    psplit_i_rows_add(decision->candidates + (size_t)k * C, w->score_candidate, C, S, h);
     for (uint32_t j = 0; j < S; j++) h[j] = h[j] > 0 ? h[j] : 0;
     for (uint32_t j = 0; j < S; j++) logit += h[j] * w->score_out[j];
     out_logit[k] = logit;
   }
 }
 
-void psplit_i_score_back(const psplit_i_policy_network *w, const psplit_i_real *memory,
-                         const psplit_i_real *candidates, uint32_t n, const psplit_i_real *hidden,
+void psplit_i_score_back(const psplit_i_policy_network *w, const psplit_i_decision *decision,
                          const psplit_i_real *d_logit, psplit_i_real *d_memory,
                          psplit_i_real *d_score_part, psplit_i_policy_network *d) {
   psplit_i_real d_common[S] = {0};
-  for (uint32_t k = 0; k < n; k++) {
-    const psplit_i_real *h = hidden + (size_t)k * S;
+  for (uint32_t k = 0; k < decision->n; k++) {
+    const psplit_i_real *h = decision->hidden + (size_t)k * S;
     psplit_i_real z[S];
     for (uint32_t j = 0; j < S; j++) {
       d->score_out[j] += d_logit[k] * h[j];
       z[j] = h[j] > 0 ? d_logit[k] * w->score_out[j] : 0;
     }
-    psplit_i_rows_grad(candidates + (size_t)k * C, z, C, S, d->score_candidate);
+    psplit_i_rows_grad(decision->candidates + (size_t)k * C, z, C, S, d->score_candidate);
     add_all(d_common, z, S);
   }
-  psplit_i_rows_grad(memory, d_common, M, S, d->score_memory);
+  psplit_i_rows_grad(decision->memory, d_common, M, S, d->score_memory);
   psplit_i_rows_back(d_common, w->score_memory, M, S, d_memory);
   add_all(d_score_part, d_common, S);
 }
 
 void psplit_i_remember(const psplit_i_policy_network *w, const psplit_i_encoding *c, uint32_t i,
-                       const psplit_i_real *candidate, const psplit_i_real *memory,
-                       psplit_i_real *gates, psplit_i_real *out_memory) {
+                       const psplit_i_gru_step *step, psplit_i_real *out_memory) {
   psplit_i_real x[3 * M], h[3 * M];
   memcpy(x, c->gru_part + (size_t)i * 3 * M, sizeof x);
-  psplit_i_rows_add(candidate, w->gru_candidate, C, 3 * M, x);
+  psplit_i_rows_add(step->candidate, w->gru_candidate, C, 3 * M, x);
   memcpy(h, w->gru_memory_bias, sizeof h);
-  psplit_i_rows_add(memory, w->gru_memory, M, 3 * M, h);
+  psplit_i_rows_add(step->memory, w->gru_memory, M, 3 * M, h);
   double e[2 * M];
   for (uint32_t j = 0; j < 2 * M; j++) e[j] = -(double)(psplit_i_real)(x[j] + h[j]);
   psplit_i_policy_exp_all(e, sizeof e / sizeof *e);
-  for (uint32_t j = 0; j < 2 * M; j++) gates[j] = (psplit_i_real)(1 / (1 + e[j]));
+  for (uint32_t j = 0; j < 2 * M; j++) step->gates[j] = (psplit_i_real)(1 / (1 + e[j]));
   for (uint32_t j = 0; j < M; j++) {
-    gates[3 * M + j] = h[2 * M + j];
-    e[j] = 2 * (double)(psplit_i_real)(x[2 * M + j] + gates[j] * h[2 * M + j]);
+    step->gates[3 * M + j] = h[2 * M + j];
+    e[j] = 2 * (double)(psplit_i_real)(x[2 * M + j] + step->gates[j] * h[2 * M + j]);
   }
   psplit_i_policy_exp_all(e, M);
   for (uint32_t j = 0; j < M; j++) {
-    const psplit_i_real update = gates[M + j], fresh = (psplit_i_real)(1 - 2 / (e[j] + 1));
-    gates[2 * M + j] = fresh;
-    out_memory[j] = (1 - update) * fresh + update * memory[j];
+    const psplit_i_real update = step->gates[M + j], fresh = (psplit_i_real)(1 - 2 / (e[j] + 1));
+    step->gates[2 * M + j] = fresh;
+    out_memory[j] = (1 - update) * fresh + update * step->memory[j];
   }
 }
 
-void psplit_i_remember_back(const psplit_i_policy_network *w, const psplit_i_real *candidate,
-                            const psplit_i_real *memory, const psplit_i_real *gates,
+void psplit_i_remember_back(const psplit_i_policy_network *w, const psplit_i_gru_step *step,
                             const psplit_i_real *d_out, psplit_i_real *d_memory,
                             psplit_i_real *d_gru_part, psplit_i_policy_network *d) {
+  const psplit_i_real *memory = step->memory, *gates = step->gates;
   psplit_i_real dx[3 * M], dh[3 * M];
   for (uint32_t j = 0; j < M; j++) {
     const psplit_i_real reset = gates[j], update = gates[M + j], fresh = gates[2 * M + j];
@@ -274,7 +271,7 @@ void psplit_i_remember_back(const psplit_i_policy_network *w, const psplit_i_rea
     d_memory[j] = d_out[j] * update;
   }
   add_all(d_gru_part, dx, 3 * M);
-  psplit_i_rows_grad(candidate, dx, C, 3 * M, d->gru_candidate);
+  psplit_i_rows_grad(step->candidate, dx, C, 3 * M, d->gru_candidate);
   add_all(d->gru_memory_bias, dh, 3 * M);
   psplit_i_rows_grad(memory, dh, M, 3 * M, d->gru_memory);
   psplit_i_rows_back(dh, w->gru_memory, M, 3 * M, d_memory);

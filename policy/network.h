@@ -109,26 +109,36 @@ void psplit_i_encode_back(const psplit_i_policy_network *network,
                           const psplit_i_encoding_gradient *d_encoding, psplit_i_real *scratch,
                           psplit_i_policy_network *gradient);
 
-/* Scores of n candidates for item i: out_logit[n]. `hidden` [n * SCORE] keeps what the gradient
- * needs. */
+/* What a decision chooses from, and in which state. */
+typedef struct psplit_i_decision {
+  const psplit_i_real *memory;     /* [MEMORY] before it */
+  const psplit_i_real *candidates; /* [n * CANDIDATE_FEATURES] */
+  uint32_t n;
+  psplit_i_real *hidden; /* [n * SCORE] set by psplit_i_score, for the gradient */
+} psplit_i_decision;
+
+/* Scores of the candidates for item i: out_logit[n]. */
 void psplit_i_score(const psplit_i_policy_network *network, const psplit_i_encoding *encoding,
-                    uint32_t i, const psplit_i_real *memory, const psplit_i_real *candidates,
-                    uint32_t n, psplit_i_real *hidden, psplit_i_real *out_logit);
+                    uint32_t i, const psplit_i_decision *decision, psplit_i_real *out_logit);
 /* d_memory and d_score_part[SCORE] are added to. */
-void psplit_i_score_back(const psplit_i_policy_network *network, const psplit_i_real *memory,
-                         const psplit_i_real *candidates, uint32_t n, const psplit_i_real *hidden,
+void psplit_i_score_back(const psplit_i_policy_network *network, const psplit_i_decision *decision,
                          const psplit_i_real *d_logit, psplit_i_real *d_memory,
                          psplit_i_real *d_score_part, psplit_i_policy_network *gradient);
 
-/* The memory behind a decision; gates[4 * MEMORY] keeps reset, update, new, and what reset scales.
- */
+/* A step of the recurrent network, behind a decision. */
+typedef struct psplit_i_gru_step {
+  const psplit_i_real *candidate; /* [CANDIDATE_FEATURES] the chosen one */
+  const psplit_i_real *memory;    /* [MEMORY] before the step */
+  psplit_i_real *gates; /* [4 * MEMORY] set by psplit_i_remember: reset, update, new, and what reset
+                           scales */
+} psplit_i_gru_step;
+
+/* The memory behind a decision for item i. */
 void psplit_i_remember(const psplit_i_policy_network *network, const psplit_i_encoding *encoding,
-                       uint32_t i, const psplit_i_real *candidate, const psplit_i_real *memory,
-                       psplit_i_real *gates, psplit_i_real *out_memory);
+                       uint32_t i, const psplit_i_gru_step *step, psplit_i_real *out_memory);
 /* From d_out, of the memory behind, to *d_memory, which is set, and d_gru_part[3 MEMORY], which is
  * added to. */
-void psplit_i_remember_back(const psplit_i_policy_network *network, const psplit_i_real *candidate,
-                            const psplit_i_real *memory, const psplit_i_real *gates,
+void psplit_i_remember_back(const psplit_i_policy_network *network, const psplit_i_gru_step *step,
                             const psplit_i_real *d_out, psplit_i_real *d_memory,
                             psplit_i_real *d_gru_part, psplit_i_policy_network *gradient);
 

@@ -210,7 +210,7 @@ psplit_code psplit_i_baseline(const psplit_i_solver_request *request, psplit_i_m
                 .arena = &a.arena,
                 .split = &a.trial};
   PSPLIT_TRY(b.order && b.left && b.stack ? PSPLIT_OK : PSPLIT_NOMEM);
-  psplit_i_depth_first(&a.instance, PSPLIT_I_FROM_SOURCES, b.left, b.stack, b.order);
+  psplit_i_topological_order(&a.instance, PSPLIT_I_FROM_SOURCES, b.left, b.stack, b.order);
   for (uint32_t s = 0; s < a.instance.n_stages; s++) {
     a.trial.device[s] = PSPLIT_NONE;
     a.trial.replicas[s] = 1;

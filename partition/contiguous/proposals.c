@@ -48,7 +48,7 @@ static psplit_code make_coarse(proposals *p) {
     weight[i] = p->a->automaton.omega[i] > 0 ? p->a->automaton.omega[i] : 1;
     total += weight[i];
   }
-  psplit_i_depth_first(fine, PSPLIT_I_FROM_SOURCES, left, stack, order);
+  psplit_i_topological_order(fine, PSPLIT_I_FROM_SOURCES, left, stack, order);
   const uint32_t n_segments =
     psplit_i_even_segments(fine, order, weight, total, MOST_ITEMS / 2, p->item);
   psplit_code code = psplit_i_contract(fine, p->item, n_segments, &p->coarse);

@@ -158,7 +158,7 @@ static psplit_code make_order(zoom *z, uint32_t kind) {
   if (kind == PSPLIT_I_FROM_SOURCES)
     code = psplit_i_branch_order(z->instance, z->automaton, z->order, &any);
   z->has_branches |= any;
-  if (!any) psplit_i_depth_first(z->instance, kind, z->scratch, z->aggregate, z->order);
+  if (!any) psplit_i_topological_order(z->instance, kind, z->scratch, z->aggregate, z->order);
   return code;
 }
 
@@ -196,7 +196,7 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
     if (out_assignment->value < before) memcpy(keep, z.order, n * sizeof *keep);
   }
   if (out_assignment->value >= PSPLIT_I_INF) { /* memory may need finer pieces */
-    psplit_i_depth_first(instance, 0, z.scratch, z.aggregate, z.order);
+    psplit_i_topological_order(instance, 0, z.scratch, z.aggregate, z.order);
     PSPLIT_TRY(
       solve_segments(&z, even_segments(&z, n_segments * 4 < n ? n_segments * 4 : n), false, 9, 4));
     memcpy(keep, z.order, n * sizeof *keep);

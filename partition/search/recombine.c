@@ -91,7 +91,7 @@ static psplit_code search_init(search *s) {
   }
   psplit_i_spend(s->budget, (uint64_t)n * n / 2);
   for (uint32_t k = 0; k < N_FIRST; k++)
-    psplit_i_depth_first(s->instance, k, left, s->sorted, s->order[k]);
+    psplit_i_topological_order(s->instance, k, left, s->sorted, s->order[k]);
   for (uint32_t k = N_FIRST; k < N_ORDERS; k++) sort_by_depth(s, k - N_FIRST, scratch, s->order[k]);
   return PSPLIT_OK;
 }

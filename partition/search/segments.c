@@ -1,7 +1,7 @@
 #include "segments.h"
 
-void psplit_i_depth_first(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
-                          uint32_t *stack, uint32_t *out_order) {
+void psplit_i_topological_order(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
+                                uint32_t *stack, uint32_t *out_order) {
   const uint32_t n = instance->n;
   if (kind == PSPLIT_I_BY_ID) {
     for (uint32_t i = 0; i < n; i++) out_order[i] = i;

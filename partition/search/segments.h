@@ -4,16 +4,18 @@
 
 #include "instance.h"
 
+/* Kinds of topological orders. */
 enum {
-  PSPLIT_I_BY_ID = 0,
+  PSPLIT_I_BY_ID = 0,        /* ids are one */
   PSPLIT_I_FROM_SOURCES = 1, /* depth first */
-  PSPLIT_I_FROM_SINKS = 2    /* the same */
+  PSPLIT_I_FROM_SINKS = 2    /* depth first against the edges, from the last place on */
 };
 
-/* A topological order of that kind. Roots of a depth-first order are taken when the first cluster
- * that needs them is. out_order[n], left[n] and stack[n]: scratch. O(n + edges). */
-void psplit_i_depth_first(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
-                          uint32_t *stack, uint32_t *out_order);
+/* out_order[n]: a topological order of that kind. The depth-first ones keep branches together: of
+ * the clusters that may come next, the one that became ready last does. left[n] and stack[n]:
+ * scratch. O(n + edges). */
+void psplit_i_topological_order(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
+                                uint32_t *stack, uint32_t *out_order);
 
 /* Cuts an order into about n_segments of equal weight; weight[n] >= 1 sums to `total`. A cluster
  * with a pin is a segment of its own. out_segment[n] is the number of a cluster's segment; returns

@@ -71,10 +71,12 @@ static void print_problem(const psplit_i_policy_network *network, uint32_t seed,
     const uint32_t i = view.order[at];
     const uint32_t n = psplit_i_stages_candidates(&d->stages, i, d->candidate, d->x);
     uint32_t chosen = 0;
-    psplit_i_score(network, &d->encoding, i, memory, d->x, n, d->hidden, score);
+    const psplit_i_decision decision = {memory, d->x, n, d->hidden};
+    psplit_i_score(network, &d->encoding, i, &decision, score);
     for (uint32_t k = 1; k < n; k++)
       if (score[k] > score[chosen]) chosen = k;
-    psplit_i_remember(network, &d->encoding, i, d->x + (size_t)chosen * C, memory, gates, after);
+    const psplit_i_gru_step step = {d->x + (size_t)chosen * C, memory, gates};
+    psplit_i_remember(network, &d->encoding, i, &step, after);
     printf("{\"item\": %u, \"chosen\": %u, ", i, chosen);
     print_list("candidates", d->x, (size_t)n * C, ", ");
     print_list("score", score, n, ", ");
