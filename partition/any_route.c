@@ -1,4 +1,5 @@
-/* The exact program, counting what stages pass on, with limits between a bound and a value. */
+/* Runs the exact program, counting what stages pass on, with limits between the bound and the
+ * value. */
 #include "any_route.h"
 
 #include "device_merge.h"

@@ -1,4 +1,4 @@
-/* psplit_partition_solve, and what work it took. */
+/* psplit_partition_solve, and how much work it did. */
 #ifndef PSPLIT_PARTITION_SOLVE_H
 #define PSPLIT_PARTITION_SOLVE_H
 

@@ -1,4 +1,5 @@
-/* Where backward passes and what computes again take their inputs from, and the latter itself. */
+/* Checks where backward passes and recomputing files take their inputs from, and the recomputing
+ * files themselves. */
 
 #include "fields.h"
 #include "training_inside.h"

@@ -1,5 +1,5 @@
-/* The instance as it is for splits with every load <= a limit: consumers of a tensor that no stage
- * within the limit can hold together receive it each. */
+/* The instance under a limit T on loads. Consumers of a tensor that no stage within T can hold
+ * together each receive the tensor in a stage of their own, so the net is counted once for each. */
 #ifndef PSPLIT_PARTITION_APART_H
 #define PSPLIT_PARTITION_APART_H
 

@@ -1,5 +1,5 @@
-/* Bounds of the instance in which receivers are apart, for smaller and smaller limits: what does
- * not fit a limit proves that no split is within it. */
+/* Bounds of the instance in which receivers are apart (apart.h), for smaller and smaller limits: if
+ * no split fits a limit, the limit is a bound. */
 #include "apart.h"
 #include "bounds.h"
 #include "fans.h"

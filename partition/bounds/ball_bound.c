@@ -1,6 +1,6 @@
-/* What stages cut together, by balls around clusters. No load is above T. All loads together are
- * the work and what is cut, which costs no less than weight - balls T of what is packed. So
- * (n_stages + balls) T is no less than the work and that weight. */
+/* A bound from balls around clusters. No load is above T. The sum of all loads is the work plus
+ * what is cut, and what is cut costs at least weight - balls T of the packing. So (n_stages +
+ * balls) T is at least the work plus that weight. */
 #include <math.h>
 
 #include "ball_packing.h"

@@ -1,4 +1,5 @@
-/* What cutting clusters into parts of limited load takes at least, by balls around them. */
+/* A lower bound on what it costs to cut clusters into parts of limited weight, from a packing of
+ * balls around clusters. */
 #ifndef PSPLIT_PARTITION_BALL_PACKING_H
 #define PSPLIT_PARTITION_BALL_PACKING_H
 

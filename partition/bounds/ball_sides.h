@@ -1,5 +1,5 @@
-/* How much may be packed of what balls say of pairs. Each pair alone has room for what it costs,
- * but all pairs of a small net together for what is paid for the net. */
+/* Capacities for packing balls: how much of the cost of a pair of clusters, or of all pairs of a
+ * small net together, balls may use up. */
 #ifndef PSPLIT_PARTITION_BALL_SIDES_H
 #define PSPLIT_PARTITION_BALL_SIDES_H
 

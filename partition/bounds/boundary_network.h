@@ -1,4 +1,4 @@
-/* The network whose minimum cut is the cheapest downset: its clusters are on the source's side. */
+/* The network whose minimum cut is the cheapest downset: the clusters on the source side. */
 #ifndef PSPLIT_PARTITION_BOUNDARY_NETWORK_H
 #define PSPLIT_PARTITION_BOUNDARY_NETWORK_H
 

@@ -1,4 +1,4 @@
-/* The table of bounds at work. */
+/* Runs rows of the table of bounds. */
 #include "bounds.h"
 
 typedef struct row {

@@ -1,4 +1,5 @@
-/* The table of bounds: what each is asked, and the one place that runs one and raises the bound. */
+/* The table of bounds: the query that each of them answers, and the one function that runs a bound
+ * and raises the result with it. */
 #ifndef PSPLIT_PARTITION_BOUNDS_H
 #define PSPLIT_PARTITION_BOUNDS_H
 

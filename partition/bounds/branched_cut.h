@@ -1,4 +1,5 @@
-/* What crosses a downset of some weight at least, by branch and bound. */
+/* A lower bound on the cost of crossing a downset whose weight lies in a range, by branch and
+ * bound. */
 #ifndef PSPLIT_PARTITION_BRANCHED_CUT_H
 #define PSPLIT_PARTITION_BRANCHED_CUT_H
 

@@ -1,4 +1,4 @@
-/* The branches that are open: what both searches for a boundary do alike. */
+/* The open branches: what both searches for a boundary have in common. */
 #include "branches.h"
 
 #include <string.h>

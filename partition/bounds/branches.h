@@ -1,4 +1,5 @@
-/* Branch and bound on the sides of a boundary: some clusters are inside a downset, some outside. */
+/* Branch and bound on the sides of a boundary: in a branch some clusters are known to be inside the
+ * downset, and some outside. */
 #ifndef PSPLIT_PARTITION_BRANCHES_H
 #define PSPLIT_PARTITION_BRANCHES_H
 

@@ -1,4 +1,4 @@
-/* Which cluster comes before which: the transitive closure of an instance's order. */
+/* The transitive closure of an instance's order: which cluster comes before which. */
 #ifndef PSPLIT_PARTITION_CLOSURE_H
 #define PSPLIT_PARTITION_CLOSURE_H
 

@@ -1,4 +1,4 @@
-/* A bound on any placement: every cluster brings a share of communication along. */
+/* A bound on any placement: each cluster adds its time and a share of the communication. */
 #ifndef PSPLIT_PARTITION_COMMUNICATION_SHARE_H
 #define PSPLIT_PARTITION_COMMUNICATION_SHARE_H
 

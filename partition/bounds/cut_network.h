@@ -1,5 +1,5 @@
-/* A network of which the cheapest cut is asked: what costs are cut between a source and a sink. It
- * may grow between cuts. Networks whose source is one of their clusters: node_cut.h. */
+/* A flow network whose minimum cut is wanted, and which may grow between cuts. For networks whose
+ * source is one of their clusters see node_cut.h. */
 #ifndef PSPLIT_PARTITION_CUT_NETWORK_H
 #define PSPLIT_PARTITION_CUT_NETWORK_H
 

@@ -1,4 +1,4 @@
-/* What multipliers of the semidefinite program prove, held against the errors of rounding. */
+/* Proves a lower bound from multipliers of the semidefinite program, rounding errors included. */
 #ifndef PSPLIT_PARTITION_CUT_PROOF_H
 #define PSPLIT_PARTITION_CUT_PROOF_H
 

@@ -1,4 +1,5 @@
-/* What it costs at least to cut a fan, what lies between two separators, by what is in front. */
+/* Lower bounds, as lines over time, on the cost of cutting a fan: the clusters between two
+ * separators. */
 #ifndef PSPLIT_PARTITION_FAN_LINES_H
 #define PSPLIT_PARTITION_FAN_LINES_H
 

@@ -1,5 +1,5 @@
-/* The networks of a fan: one node for each cluster of H, a hub for each net that several of them
- * read. */
+/* The flow networks of a fan: a node for each cluster of H, and a hub for each net that several of
+ * them read. */
 #include "fan_network.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Minimum cuts of one fan, for its lines. */
+/* Minimum cuts in one fan, for the lines of fan_lines.h. */
 #ifndef PSPLIT_PARTITION_FAN_NETWORK_H
 #define PSPLIT_PARTITION_FAN_NETWORK_H
 

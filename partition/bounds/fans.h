@@ -1,4 +1,5 @@
-/* What clusters between two separators communicate at least for their time, as time. */
+/* The least communication of clusters between two separators in proportion to their time, added to
+ * their time. */
 #ifndef PSPLIT_PARTITION_FANS_H
 #define PSPLIT_PARTITION_FANS_H
 

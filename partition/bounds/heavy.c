@@ -1,4 +1,4 @@
-/* Which clusters are heavy, and the problem of those alone. */
+/* Chooses the heavy clusters and builds the problem of those alone. */
 #include <stdlib.h>
 #include <string.h>
 

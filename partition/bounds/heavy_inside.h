@@ -1,4 +1,4 @@
-/* What is shared by the parts that make a problem of the heavy clusters alone. */
+/* Shared by the files that build the problem of the heavy clusters alone. */
 #ifndef PSPLIT_PARTITION_HEAVY_INSIDE_H
 #define PSPLIT_PARTITION_HEAVY_INSIDE_H
 

@@ -1,5 +1,5 @@
-/* Bounds on any placement: totals, and the least load of a set that holds a cluster, by minimum
- * cut. */
+/* Bounds on any placement: totals, and the least load of any set that holds a given cluster, by a
+ * minimum cut. */
 #ifndef PSPLIT_PARTITION_NODE_CUT_H
 #define PSPLIT_PARTITION_NODE_CUT_H
 

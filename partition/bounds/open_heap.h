@@ -1,4 +1,4 @@
-/* What is open in a branch and bound: a heap, with what may be least in front. */
+/* The open branches of a branch and bound, as a heap with the least bound first. */
 #ifndef PSPLIT_PARTITION_OPEN_HEAP_H
 #define PSPLIT_PARTITION_OPEN_HEAP_H
 

@@ -1,4 +1,5 @@
-/* A problem's clusters in pairs that share a net, with costs that are never more than is paid. */
+/* A problem's nets as costs of pairs of clusters that share a net; no split pays less than the
+ * costs of its cut pairs. */
 #ifndef PSPLIT_PARTITION_PAIR_COSTS_H
 #define PSPLIT_PARTITION_PAIR_COSTS_H
 

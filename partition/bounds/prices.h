@@ -1,5 +1,6 @@
-/* Prices of clusters by which no stage within a limit is worth more than PSPLIT_I_WORTH_ONE: what
- * each has to take of a stage at least. */
+/* Prices of clusters such that in any stage within the limit the prices of its clusters (and of
+ * receivers, where these have prices) add up to at most PSPLIT_I_WORTH_ONE. So the sum of all
+ * prices, in that unit, is a lower bound on the number of stages. */
 #ifndef PSPLIT_PARTITION_PRICES_H
 #define PSPLIT_PARTITION_PRICES_H
 

@@ -1,4 +1,4 @@
-/* Maximum flow where paths are short and many. */
+/* Maximum flow for networks with many short augmenting paths. */
 #ifndef PSPLIT_PARTITION_TREE_FLOW_H
 #define PSPLIT_PARTITION_TREE_FLOW_H
 

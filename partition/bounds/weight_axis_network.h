@@ -1,4 +1,5 @@
-/* What crosses a bucket of the weight axis at least, as a minimum cut; for weight_axis_cut.c. */
+/* A lower bound on what crosses a bucket of the weight axis, as a minimum cut; for
+ * weight_axis_cut.c. */
 #ifndef PSPLIT_PARTITION_WEIGHT_AXIS_NETWORK_H
 #define PSPLIT_PARTITION_WEIGHT_AXIS_NETWORK_H
 

@@ -1,4 +1,4 @@
-/* A placement of nodes from the parts that their clusters have in blocks. */
+/* Builds a placement of nodes from the devices that blocks gave their clusters. */
 #ifndef PSPLIT_PARTITION_CALLS_BLOCK_PARTS_H
 #define PSPLIT_PARTITION_CALLS_BLOCK_PARTS_H
 

@@ -1,4 +1,4 @@
-/* A problem of calls as its bound on blocks in a row reads it. */
+/* A problem of calls in the form that the bound on blocks in a row reads. */
 #ifndef PSPLIT_PARTITION_CALLS_CLUSTERS_H
 #define PSPLIT_PARTITION_CALLS_CLUSTERS_H
 

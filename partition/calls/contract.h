@@ -1,4 +1,4 @@
-/* Nodes of a problem of calls that a bound need not tell apart. */
+/* Contracts nodes of a problem of calls that the bound need not distinguish. */
 #ifndef PSPLIT_PARTITION_CALLS_CONTRACT_H
 #define PSPLIT_PARTITION_CALLS_CONTRACT_H
 

@@ -1,5 +1,5 @@
-/* What one more cluster makes of a label: who reads what from whom, when it is there, and what that
- * costs the three parts. */
+/* Extends a label by one more cluster: who reads which tensor from whom, when the tensor is there,
+ * and what that costs the three parts. */
 #include <string.h>
 
 #include "crossings_inside.h"

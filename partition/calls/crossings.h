@@ -1,4 +1,4 @@
-/* Ways to cut one block of a problem of calls, for blocks.c. */
+/* Enumerates the ways to cut one block of a problem of calls, for blocks.c. */
 #ifndef PSPLIT_PARTITION_CALLS_CROSSINGS_H
 #define PSPLIT_PARTITION_CALLS_CROSSINGS_H
 

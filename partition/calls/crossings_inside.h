@@ -1,4 +1,4 @@
-/* Inside the enumeration of crossings: labels, and what one more cluster makes of them. */
+/* Inside the enumeration of crossings: labels, and their extension by one more cluster. */
 #ifndef PSPLIT_PARTITION_CALLS_CROSSINGS_INSIDE_H
 #define PSPLIT_PARTITION_CALLS_CROSSINGS_INSIDE_H
 

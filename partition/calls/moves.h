@@ -1,4 +1,4 @@
-/* Moves of annealing: groups of nodes to other devices, with what lies between. */
+/* Moves of annealing: a group of nodes goes to another device, with the nodes in between. */
 #ifndef PSPLIT_PARTITION_CALLS_MOVES_H
 #define PSPLIT_PARTITION_CALLS_MOVES_H
 

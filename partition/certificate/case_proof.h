@@ -1,4 +1,4 @@
-/* Proofs by cases: that no contiguous split has every load within a limit. */
+/* Proofs by cases that no contiguous split has all loads within a limit. */
 #ifndef PSPLIT_PARTITION_CASE_PROOF_H
 #define PSPLIT_PARTITION_CASE_PROOF_H
 

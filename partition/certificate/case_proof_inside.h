@@ -1,4 +1,4 @@
-/* What the search for a proof by cases works on, shared by its files. */
+/* State of the search for a proof by cases, shared by its files. */
 #ifndef PSPLIT_PARTITION_CASE_PROOF_INSIDE_H
 #define PSPLIT_PARTITION_CASE_PROOF_INSIDE_H
 

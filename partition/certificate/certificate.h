@@ -1,4 +1,4 @@
-/* Certificates of what only the planner asks for. */
+/* Certificates for plans: requests that only the planner makes. */
 #ifndef PSPLIT_PARTITION_CERTIFICATE_H
 #define PSPLIT_PARTITION_CERTIFICATE_H
 

@@ -1,4 +1,4 @@
-/* A checksum of a problem: whether a certificate is of this one. */
+/* A checksum of a problem, by which a checker sees that a certificate belongs to it. */
 #ifndef PSPLIT_PARTITION_DIGEST_H
 #define PSPLIT_PARTITION_DIGEST_H
 

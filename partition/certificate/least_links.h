@@ -1,4 +1,5 @@
-/* A relaxation for certificates: links that differ between pairs of devices, at their least. */
+/* A relaxation for certificates: where links differ between pairs of devices, every transfer takes
+ * the time of the fastest link. */
 #ifndef PSPLIT_PARTITION_LEAST_LINKS_H
 #define PSPLIT_PARTITION_LEAST_LINKS_H
 

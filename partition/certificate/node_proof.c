@@ -1,4 +1,5 @@
-/* The network is that of the node min cut (bounds/node_cut.c); here its flow is kept. */
+/* Proofs by one minimum cut. The network is that of the node min cut (bounds/node_cut.c); here its
+ * flow is kept, as the proof. */
 #include "node_proof.h"
 
 #include "flow.h"

@@ -1,4 +1,5 @@
-/* Proofs by one minimum cut: every set that holds some cluster has a load of so much. */
+/* Proofs by one minimum cut: every set of clusters that holds a given one has at least a certain
+ * load. */
 #ifndef PSPLIT_PARTITION_NODE_PROOF_H
 #define PSPLIT_PARTITION_NODE_PROOF_H
 

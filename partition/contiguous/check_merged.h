@@ -1,4 +1,4 @@
-/* The checker asked about the problem that solvers read. */
+/* Runs the independent checker on the problem with merged devices, which solvers read. */
 #ifndef PSPLIT_PARTITION_CHECK_MERGED_H
 #define PSPLIT_PARTITION_CHECK_MERGED_H
 

@@ -1,4 +1,4 @@
-/* Is there any split, and if not, why? */
+/* Decides whether there is any split within the limits, and if not, says why. */
 #include "feasible.h"
 #include "budget.h"
 #include "exact.h"

@@ -1,4 +1,4 @@
-/* Splits in which every stage has to hold something, from those in which some may be empty. */
+/* Makes splits in which no stage is empty from splits in which some may be. */
 #ifndef PSPLIT_PARTITION_FILL_STAGES_H
 #define PSPLIT_PARTITION_FILL_STAGES_H
 

@@ -1,7 +1,6 @@
-/* Where few clusters do most of the work, how many of them a stage holds
- * decides what it takes: bounds that measure work as if it could be cut
- * anywhere miss that, and so do searches that move a little at a time. Those
- * few alone are often few enough for the exact program. */
+/* Where few clusters do most of the work, the load of a stage depends on how many of them it holds.
+ * Bounds that treat work as divisible miss that, and so does search by small moves. The problem of
+ * those clusters alone (bounds/heavy.h) is often small enough for the exact program. */
 #include "heavy_nodes.h"
 #include "heavy.h"
 #include "order_dp.h"

@@ -1,4 +1,5 @@
-/* The solver's turn that asks the heavy clusters alone. */
+/* A row of the portfolio: solves the problem of the heavy clusters alone (bounds/heavy.h) for a
+ * bound, and divides topological orders that come of its split. */
 #ifndef PSPLIT_PARTITION_HEAVY_NODES_H
 #define PSPLIT_PARTITION_HEAVY_NODES_H
 

@@ -1,4 +1,4 @@
-/* Splits and orders that a proposer of the caller's gives (psplit/proposer.h). */
+/* Splits and orders that a proposer of the caller gives (psplit/proposer.h). */
 #ifndef PSPLIT_PARTITION_PROPOSALS_H
 #define PSPLIT_PARTITION_PROPOSALS_H
 

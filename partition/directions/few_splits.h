@@ -1,4 +1,4 @@
-/* All splits of few clusters, with every receiver counted. */
+/* Enumerates all splits of a few clusters; every receiver of a tensor is counted. */
 #ifndef PSPLIT_PARTITION_DIRECTIONS_FEW_SPLITS_H
 #define PSPLIT_PARTITION_DIRECTIONS_FEW_SPLITS_H
 

@@ -1,4 +1,4 @@
-/* A problem of which forward and backward times count so many times each. */
+/* The problem in which forward and backward times are multiplied by a weight each. */
 #ifndef PSPLIT_PARTITION_DIRECTIONS_WEIGH_H
 #define PSPLIT_PARTITION_DIRECTIONS_WEIGH_H
 

@@ -1,4 +1,4 @@
-/* Clusters that stand one after the other, each of which sends to its neighbours alone. */
+/* Solves chains: clusters in a row, each of which sends to its neighbours alone. */
 #ifndef PSPLIT_PARTITION_CHAIN_H
 #define PSPLIT_PARTITION_CHAIN_H
 

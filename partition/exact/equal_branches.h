@@ -1,5 +1,5 @@
-/* Branches that are equal: clusters that change places without any stage of any split taking more
- * or less. Some best split has them in order, so the exact program need not try the others. */
+/* Symmetry: branches whose clusters can be exchanged without changing the load of any stage in any
+ * split. Some best split has them in order, so the exact program need not try the other orders. */
 #ifndef PSPLIT_PARTITION_EQUAL_BRANCHES_H
 #define PSPLIT_PARTITION_EQUAL_BRANCHES_H
 

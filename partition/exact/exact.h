@@ -1,4 +1,4 @@
-/* The exact program: is there a split with every load within a limit? */
+/* The exact program decides whether there is a split with every load within a limit. */
 #ifndef PSPLIT_PARTITION_EXACT_H
 #define PSPLIT_PARTITION_EXACT_H
 

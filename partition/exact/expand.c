@@ -1,4 +1,4 @@
-/* One more stage behind a label: every set of clusters it can hold. */
+/* Expands a label: enumerates all sets of clusters that the next stage can hold. */
 #include <string.h>
 
 #include "automaton.h"

@@ -1,4 +1,4 @@
-/* The table of labels, by hash: shards with a lock each. */
+/* The hash table of labels: shards, each with a lock. */
 #include <stdlib.h>
 #include <string.h>
 

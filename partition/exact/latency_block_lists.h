@@ -1,4 +1,4 @@
-/* What stays of the ways to cut a block: lists without those that others dominate. */
+/* Pareto lists of the ways to cut a block: those that no other way dominates. */
 #ifndef PSPLIT_PARTITION_LATENCY_BLOCK_LISTS_H
 #define PSPLIT_PARTITION_LATENCY_BLOCK_LISTS_H
 

@@ -1,5 +1,5 @@
-/* Ways to cut one block: every cluster left, inside or right of the cut, in topological order, with
- * what each part costs kept as clusters and tensors are added. */
+/* Enumerates the ways to cut one block: each cluster, in topological order, is left of the cut,
+ * inside, or right of it. The cost of each part is updated as clusters and tensors are added. */
 #include "latency_block_lists.h"
 
 enum {

@@ -1,5 +1,5 @@
-/* Latency of blocks in a row: where they are, which ways to cut them count, and both passes over
- * them (latency_labels.c), again with fewer ways once something is known of the rest. */
+/* Latency of blocks in a row: finds the blocks and the ways to cut them, and runs both passes
+ * (latency_labels.c); once a split is known, again with the ways that may still improve on it. */
 #include "latency_blocks.h"
 
 #include "latency_labels.h"

@@ -1,4 +1,5 @@
-/* The two passes over blocks in a row: labels of separators, and what a run of them works on. */
+/* The forward and the backward pass over blocks in a row: labels at separators, and the state of a
+ * run. */
 #ifndef PSPLIT_PARTITION_LATENCY_LABELS_H
 #define PSPLIT_PARTITION_LATENCY_LABELS_H
 

@@ -1,4 +1,4 @@
-/* Three or four stages: what stages up to each boundary hold, by branch and bound. */
+/* Three or four stages, by branch and bound: the downsets in front of the boundaries are nested. */
 #ifndef PSPLIT_PARTITION_NESTED_H
 #define PSPLIT_PARTITION_NESTED_H
 

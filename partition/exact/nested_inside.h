@@ -1,4 +1,5 @@
-/* Branches of nested.c: what is certain in one, and the cheapest split of one by shares. */
+/* Branches of nested.c: what is known of each cluster in a branch, and the cheapest split of the
+ * branch when loads are weighted by shares. */
 #ifndef PSPLIT_PARTITION_NESTED_INSIDE_H
 #define PSPLIT_PARTITION_NESTED_INSIDE_H
 

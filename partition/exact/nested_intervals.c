@@ -1,5 +1,5 @@
-/* Intervals of stages: no load may reach the best value known, nor the loads of all stages in front
- * of a boundary or behind it that many times this value. */
+/* Narrows the intervals of stages that clusters may be in: no load may reach the best known value
+ * v, and the loads of the k stages on one side of a boundary may not add up to k v. */
 #include <string.h>
 
 #include "nested_inside.h"

@@ -1,5 +1,5 @@
-/* From a stage to labels: what it leaves becomes one for every move of the automaton that can bear
- * the stage, unless a window, a bound or dominance rules it out. */
+/* From a stage to labels: for each move of the automaton whose device can take the stage, a label
+ * for what the stage leaves, unless a window, a bound or dominance rules it out. */
 #include "exact_inside.h"
 
 static void push_label(psplit_i_expander *d, const psplit_i_transition *move, uint64_t receivers,

@@ -1,5 +1,5 @@
-/* Operations on a solver state: take a split, raise the bound, and run a bound, or a solver other
- * than the exact program (state_exact.c), within the budget. */
+/* Operations on a solver state: adopt a split, raise the bound, and run a bound or solver within
+ * the budget. Runs of the exact program are in state_exact.c. */
 #include "solver_state.h"
 #include "assignment.h"
 #include "automaton.h"

@@ -1,4 +1,4 @@
-/* The stage that grows behind a label: clusters in, clusters out. */
+/* The stage that grows behind a label: adds clusters and takes them out again. */
 #include "exact_inside.h"
 
 /* Updates d->open, the least cost of nets that cross between what is left and what is placed, for a

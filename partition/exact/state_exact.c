@@ -1,5 +1,5 @@
-/* Runs of the exact program on a solver state: of the instance, of the one in which receivers are
- * apart, and with prices of clusters. */
+/* Runs the exact program on a solver state: on the instance itself, on the instance in which
+ * receivers are apart (bounds/apart.h), and with prices of clusters. */
 #include "apart.h"
 #include "assignment.h"
 #include "budget.h"

@@ -1,4 +1,4 @@
-/* Tie-breaking: of the best splits the one that sends least, then the lexicographically least. */
+/* Tie-breaking: of all best splits, the one that sends least, then the lexicographically least. */
 #ifndef PSPLIT_PARTITION_TIE_BREAKING_H
 #define PSPLIT_PARTITION_TIE_BREAKING_H
 

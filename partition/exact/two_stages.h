@@ -1,4 +1,4 @@
-/* Two stages: what the first holds, by branch and bound. */
+/* Two stages, by branch and bound on the downset that the first one holds. */
 #ifndef PSPLIT_PARTITION_TWO_STAGES_H
 #define PSPLIT_PARTITION_TWO_STAGES_H
 

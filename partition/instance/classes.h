@@ -1,5 +1,5 @@
-/* Which nodes of a problem are one cluster, and which clusters come before which: what must share a
- * stage, what is merged besides, and what lies on a common cycle. */
+/* Contracts nodes to clusters - what must share a stage, what is merged besides, and what lies on a
+ * common cycle - and orders the clusters. */
 #ifndef PSPLIT_PARTITION_CLASSES_H
 #define PSPLIT_PARTITION_CLASSES_H
 

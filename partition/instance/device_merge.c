@@ -1,4 +1,4 @@
-/* Device entries that no solver needs to tell apart become one: the work of every solver grows with
+/* Merges device entries that no solver needs to distinguish: the work of every solver grows with
  * the number of entries. */
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Device types: entries that no solver needs to tell apart become one, and are told apart again. */
+/* Device types: device entries that no solver needs to distinguish are merged, and split again in
+ * the answer. */
 #ifndef PSPLIT_PARTITION_DEVICE_MERGE_H
 #define PSPLIT_PARTITION_DEVICE_MERGE_H
 

@@ -1,4 +1,4 @@
-/* Load trackers: the load of a set of clusters, kept as clusters come and go. */
+/* Load trackers: the load of a set of clusters, updated as clusters are added and removed. */
 #ifndef PSPLIT_PARTITION_LOAD_TRACKER_H
 #define PSPLIT_PARTITION_LOAD_TRACKER_H
 

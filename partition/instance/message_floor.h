@@ -1,4 +1,4 @@
-/* What messages take at least, whoever sends them.
+/* A lower bound on the time of messages, whoever sends them.
  *
  * A *root* is a cluster to which no net comes that makes a message, a *leaf* one that none leaves.
  * Where all nets run ahead, the first cluster of a stage without a root, in topological order, has

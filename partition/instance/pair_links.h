@@ -1,5 +1,5 @@
-/* Links between pairs of devices: which devices they tell apart, and what a transfer takes at
- * least. */
+/* Links between pairs of devices: groups of devices that links do not distinguish, and the least
+ * time of a transfer. */
 #ifndef PSPLIT_PARTITION_PAIR_LINKS_H
 #define PSPLIT_PARTITION_PAIR_LINKS_H
 

@@ -1,4 +1,5 @@
-/* Clusters on devices, moved one at a time: the state of annealing and of branch and bound. */
+/* A placement of clusters on devices that is changed one cluster at a time: the state of annealing
+ * and of branch and bound. */
 #ifndef PSPLIT_PARTITION_PLACEMENT_H
 #define PSPLIT_PARTITION_PLACEMENT_H
 

@@ -1,4 +1,4 @@
-/* Checks a problem, and what each of its nets costs. */
+/* Validates a problem, and gives the costs of its nets. */
 #ifndef PSPLIT_PARTITION_PROBLEM_H
 #define PSPLIT_PARTITION_PROBLEM_H
 

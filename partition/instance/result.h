@@ -1,4 +1,4 @@
-/* What a solver is asked for (request), and what it hands back (result). */
+/* What a solver is asked for (the request) and what it returns (the result). */
 #ifndef PSPLIT_PARTITION_RESULT_H
 #define PSPLIT_PARTITION_RESULT_H
 

@@ -1,4 +1,4 @@
-/* What both readers of JSON problems share. */
+/* Shared by the readers of JSON problems. */
 #ifndef PSPLIT_PARTITION_READ_JSON_H
 #define PSPLIT_PARTITION_READ_JSON_H
 

@@ -1,4 +1,4 @@
-/* The other objectives: latency, chunks, free placement. */
+/* Solvers for the other objectives: latency, chunks, free placement. */
 #ifndef PSPLIT_PARTITION_PLACING_H
 #define PSPLIT_PARTITION_PLACING_H
 

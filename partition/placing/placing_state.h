@@ -1,4 +1,4 @@
-/* A placement that is being improved, and the instance on which. */
+/* A placement that is being improved, with the instance that it is of. */
 #ifndef PSPLIT_PARTITION_PLACING_STATE_H
 #define PSPLIT_PARTITION_PLACING_STATE_H
 

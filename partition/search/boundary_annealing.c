@@ -1,7 +1,8 @@
-/* Simulated annealing on the stages of clusters, which never decrease along an edge. A move costs
- * as much as its clusters have nets, whatever the number of stages: on wide graphs, where few
- * orders can be divided well, that tries many more splits than dividing orders does. Energy: the
- * sum of a power of the loads, which sees every stage and is ruled by the largest. */
+/* Simulated annealing on the stages of clusters, which never decrease along an edge. The cost of a
+ * move depends on the nets of the clusters that it moves, not on the number of stages. On wide
+ * graphs, where few orders can be divided well, this tries many more splits than the division of
+ * orders does. Energy: the sum of a power of the loads, which depends on every stage, most of all
+ * on the largest load. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

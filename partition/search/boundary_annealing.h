@@ -1,4 +1,4 @@
-/* Annealing of ordered stages: clusters move over the boundaries. */
+/* Simulated annealing of ordered stages: a move takes clusters over a boundary between stages. */
 #ifndef PSPLIT_PARTITION_BOUNDARY_ANNEALING_H
 #define PSPLIT_PARTITION_BOUNDARY_ANNEALING_H
 

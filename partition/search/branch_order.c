@@ -1,8 +1,8 @@
-/* Between two separators lie branches, which nothing leads from one to another: experts, heads. A
- * stage that has some of them and the separator in front sends what they make; one that has the
- * separator behind receives it, and what the others read besides. So each branch costs for its time
- * what it sends more than it would receive by itself, and those that cost least go in front,
- * whatever the number of stages (Dantzig's order of a knapsack). */
+/* Between two separators lie branches without edges between them: experts of a layer, heads. A
+ * stage that has some of them and the separator in front sends their results; a stage that has the
+ * separator behind receives them, and also what the other branches read. So a branch costs what it
+ * sends beyond what it would receive by itself. Branches are put in order of that cost per unit of
+ * time, whatever the number of stages (Dantzig's order for the knapsack problem). */
 #include "branch_order.h"
 #include "separators.h"
 #include "union_find.h"

@@ -1,4 +1,5 @@
-/* An order in which branches between separators come by what it costs to send what they make. */
+/* A topological order in which the branches between separators are sorted by the cost of sending
+ * what they make. */
 #ifndef PSPLIT_PARTITION_BRANCH_ORDER_H
 #define PSPLIT_PARTITION_BRANCH_ORDER_H
 

@@ -1,4 +1,4 @@
-/* An instance whose clusters are aggregates of clusters. */
+/* Contracts an instance: each cluster of the result stands for several clusters. */
 #ifndef PSPLIT_PARTITION_CONTRACTION_H
 #define PSPLIT_PARTITION_CONTRACTION_H
 

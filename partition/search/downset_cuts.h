@@ -1,4 +1,4 @@
-/* Downsets at which little is cut: where stages may well end. */
+/* Finds downsets with few and cheap nets across, where stages may end. */
 #ifndef PSPLIT_PARTITION_DOWNSET_CUTS_H
 #define PSPLIT_PARTITION_DOWNSET_CUTS_H
 

@@ -1,4 +1,4 @@
-/* The best split whose stages lie between given downsets. */
+/* The best split whose stages lie between downsets of a given set, by dynamic programming. */
 #ifndef PSPLIT_PARTITION_DOWNSET_DP_H
 #define PSPLIT_PARTITION_DOWNSET_DP_H
 

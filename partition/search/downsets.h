@@ -1,4 +1,4 @@
-/* Downsets where splits may be cut: a set of distinct ones, as bits by cluster. */
+/* A set of distinct downsets, as bits by cluster, at which splits may be cut. */
 #ifndef PSPLIT_PARTITION_DOWNSETS_H
 #define PSPLIT_PARTITION_DOWNSETS_H
 

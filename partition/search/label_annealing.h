@@ -1,4 +1,4 @@
-/* Annealing of labels: any objective, any placement. */
+/* Simulated annealing of stage labels, for any objective and any placement. */
 #ifndef PSPLIT_PARTITION_LABEL_ANNEALING_H
 #define PSPLIT_PARTITION_LABEL_ANNEALING_H
 

@@ -1,4 +1,5 @@
-/* What transfers over links between pairs of devices take, as far as dividing an order can tell. */
+/* Estimated times of transfers over links between pairs of devices, for dynamic programming over an
+ * order, which does not know all receivers. */
 #ifndef PSPLIT_PARTITION_LINK_GUESS_H
 #define PSPLIT_PARTITION_LINK_GUESS_H
 

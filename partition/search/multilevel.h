@@ -1,4 +1,4 @@
-/* Splits of graphs of any size. */
+/* The multilevel method: contraction, solution of the coarse graph, refinement. */
 #ifndef PSPLIT_PARTITION_MULTILEVEL_H
 #define PSPLIT_PARTITION_MULTILEVEL_H
 

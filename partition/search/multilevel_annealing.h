@@ -1,4 +1,4 @@
-/* Annealing on aggregates, from coarse to fine. */
+/* Simulated annealing on contracted graphs, from coarse to fine. */
 #ifndef PSPLIT_PARTITION_MULTILEVEL_ANNEALING_H
 #define PSPLIT_PARTITION_MULTILEVEL_ANNEALING_H
 

@@ -1,4 +1,4 @@
-/* Dynamic programming over one topological order. */
+/* Dynamic programming over one topological order: the best stages that are ranges of it. */
 #ifndef PSPLIT_PARTITION_ORDER_DP_H
 #define PSPLIT_PARTITION_ORDER_DP_H
 

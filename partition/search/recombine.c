@@ -1,5 +1,5 @@
-/* A search over downsets: the best split of some, more downsets near where it is cut, the best
- * split of all, and so on while it gets better. */
+/* A search over downsets: computes the best split of a set of them, adds downsets near its cuts,
+ * computes the best split of all, and goes on while the value improves. */
 #include <stdlib.h>
 #include <string.h>
 

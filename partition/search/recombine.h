@@ -1,4 +1,5 @@
-/* Splits put together from many places where little is cut. */
+/* Recombination: the best split that can be made of the downsets of known splits and of cheap
+ * cuts. */
 #ifndef PSPLIT_PARTITION_RECOMBINE_H
 #define PSPLIT_PARTITION_RECOMBINE_H
 

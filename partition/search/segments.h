@@ -1,4 +1,5 @@
-/* Orders of clusters cut into segments: how graphs of any size become small ones. */
+/* Topological orders, and their division into segments of even weight, by which graphs of any size
+ * become small ones. */
 #ifndef PSPLIT_PARTITION_SEGMENTS_H
 #define PSPLIT_PARTITION_SEGMENTS_H
 

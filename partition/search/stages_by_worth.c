@@ -1,9 +1,10 @@
-/* Prices of clusters (prices.h) say how much of a stage each has to take. A stage that is worth all
- * that it can be is therefore a good one, whatever the others are: it leaves the least to them. So
- * a beam of partial splits grows from the last stage on by stages that are worth the most, and by
- * those that are by prices which are changed a little. What is behind a stage is known, hence the
- * stages that receive each of its tensors. The downsets between all stages that were found go to
- * the program over downsets, which puts them together with those of the best split. */
+/* Prices of clusters (prices.h) say which part of a stage each cluster needs at least. A stage in
+ * which they add up to the most possible is a good one, whatever the others are: it leaves least to
+ * them. So a beam of partial splits is extended, from the last stage on, by stages with the highest
+ * sums of prices, and by those with the highest sums of slightly changed prices. What is behind a
+ * stage is known, hence also the stages that receive each of its tensors. The downsets between all
+ * stages found go to the program over downsets (downset_dp.h), together with those of the best
+ * split. */
 #include "stages_by_worth.h"
 
 #include <stdlib.h>

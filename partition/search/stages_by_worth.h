@@ -1,4 +1,4 @@
-/* Splits put together of stages that are worth much, from the last one on. */
+/* Builds splits from the last stage on, of stages whose clusters have the highest prices in sum. */
 #ifndef PSPLIT_PARTITION_STAGES_BY_WORTH_H
 #define PSPLIT_PARTITION_STAGES_BY_WORTH_H
 

@@ -1,4 +1,5 @@
-/* What a provider takes of a model, as a probe found it, for the devices that run it. */
+/* What a provider can run of a model, as a probe found it, for the devices that use the
+ * provider. */
 #include <string.h>
 #include <strings.h>
 

@@ -1,4 +1,4 @@
-/* The partition problem of a planner, and back. */
+/* Makes the partition problem of a planner, and reads its solution back. */
 #include "builder.h"
 
 #include <inttypes.h>

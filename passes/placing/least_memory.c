@@ -1,5 +1,6 @@
-/* Every stage has a supernode, with its weights and what is live while one of its nodes runs,
- * whatever else it has, and wherever its inputs come from. */
+/* The least memory that every stage needs: that of the least supernode, whatever else the stage
+ * holds and wherever its inputs come from. A supernode needs its weights and what is live while one
+ * of its nodes runs. */
 #include "least_memory.h"
 
 #include "builder.h"

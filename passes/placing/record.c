@@ -1,5 +1,5 @@
-/* A problem lives in a pass's scratch, so it is kept as text, as which users get it: what is read
- * back is the problem that a certificate is of. */
+/* Keeps the problem that was solved as text, in the form in which users get it, as a problem itself
+ * lives only in a pass's scratch. A certificate is of what is read back from that text. */
 #include "record.h"
 
 #include "certificate.h"

@@ -1,4 +1,4 @@
-/* What the solver is asked, as text: for other programs, and to look at it alone. */
+/* Writes the partition problem as text: for other programs, and to look at it by itself. */
 #include "builder.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* Times of nodes from tables of costs.
  *
  * A row's time is shared among its nodes in proportion to their roofline on the first device, where
- * the tables are taken to come from. What no row speaks of takes no time if the table is complete
- * (a profile has a row for every kernel that ran); else its roofline, times the one factor that
- * makes the rooflines of the other nodes add up to their measured times. On another kind of device
- * a node takes as much longer as its roofline does. */
+ * the tables are taken to come from. A node without a row takes no time if the table is complete (a
+ * profile has a row for every kernel that ran); else it takes its roofline times the one factor
+ * that makes the rooflines of the other nodes add up to their measured times. On another kind of
+ * device a node takes as much longer as its roofline does. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Which stage runs on which device. */
+/* Assigns devices to stages. */
 #include "devices_inside.h"
 #include "planner.h"
 

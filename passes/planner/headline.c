@@ -1,6 +1,7 @@
-/* What a plan may be taken to promise: the speed-up over one device, whose order of devices the
- * proof is for, which sizes were assumed. Where much of the time, or a tensor that crosses, hangs
- * on what only a run can tell, it promises nothing and says what would have to be measured. */
+/* What the first lines of a report may claim: the speed-up over one device, the device order that
+ * the proof is for, and the sizes that were assumed. Where much of the time, or a tensor that
+ * crosses, depends on what only a run can tell, no speed-up is claimed, and the report says what
+ * would have to be measured. */
 #include <inttypes.h>
 
 #include "cost_table.h"

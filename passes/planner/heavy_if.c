@@ -1,4 +1,4 @@
-/* An If with most of the work, which no cut goes through. */
+/* Finds an If that holds most of the work, as no cut goes through its branches. */
 #include "inline_hint.h"
 #include "planner.h"
 

@@ -1,4 +1,4 @@
-/* State in a plan: who reads it and who writes it share a stage. */
+/* State in a plan: the nodes that read it and those that write it share a stage. */
 #include "keep_state.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Memory of a stage by liveness. */
+/* Peak memory of a stage, by liveness of its values. */
 #include "liveness.h"
 
 #include "devices_inside.h"

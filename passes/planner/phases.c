@@ -1,4 +1,4 @@
-/* What a plan means for each kind of step that it is for. */
+/* The loads and transfers of a plan for each kind of step that it is for. */
 #include "working_point.h"
 
 static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }

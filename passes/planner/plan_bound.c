@@ -1,4 +1,4 @@
-/* What no plan is below, and whether the one at hand is proved the best. */
+/* The lower bound of a plan, and whether the plan is proved optimal. */
 #include <inttypes.h>
 
 #include "methods.h"

@@ -1,4 +1,4 @@
-/* What stages of a plan hold and hand on: nodes, transfers, memory. */
+/* Fills in the stages of a plan: nodes, transfers, memory. */
 #include <stdlib.h>
 
 #include "liveness.h"

@@ -1,6 +1,6 @@
-/* Among which plans a proof holds. The costs are taken as they are, and what options ask for (pins,
- * memory, replicas, segments) is a part of the question; what else a bound leaves out is a row
- * here, and is told wherever the proof is. */
+/* The set of plans that a proof covers. Costs are taken as they are, and what options ask for
+ * (pins, memory, replicas, segments) is part of the question. Everything else that a bound leaves
+ * out has a row here, and is printed wherever the proof is. */
 #include "proof_scope.h"
 
 #include <string.h>

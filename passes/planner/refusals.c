@@ -1,4 +1,5 @@
-/* Which nodes run on which devices: told before anything is planned, kept for the solver. */
+/* Which devices cannot run which nodes: computed before anything is planned, and kept for the
+ * solver. */
 #include <inttypes.h>
 #include <stdio.h>
 

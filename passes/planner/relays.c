@@ -1,5 +1,5 @@
-/* Transfers between stages that send each other nothing, as their devices have no link or as that
- * saves messages: by way of stages in between. */
+/* Routes transfers through stages in between, where two stages have no link or where that saves
+ * messages. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Sizes that the planner counts with: the caller's, and those of the runs that gave the costs. */
+/* Values of symbolic sizes that the planner counts with: those that the caller gave, and those of
+ * the runs that were measured. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

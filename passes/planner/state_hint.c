@@ -1,5 +1,5 @@
-/* What there is to know where a state holds the work: all that lies between what reads it and what
- * writes it shares a stage. */
+/* Hints for the case that a state holds the work together: all nodes between those that read it and
+ * those that write it share a stage. */
 
 #include "planner.h"
 

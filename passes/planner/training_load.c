@@ -1,4 +1,4 @@
-/* What a plan counts besides computing forward where it is to train. */
+/* What a plan for training counts besides the forward pass. */
 #include "planner.h"
 
 /* A live reader of what the node makes that is not free; PSPLIT_NONE: none reads it. */

@@ -1,4 +1,4 @@
-/* Sizes of a step of a decoder, as sizes of symbols. */
+/* Sizes of a decoder's step, as values of symbolic sizes. */
 #include "working_point.h"
 
 #include <inttypes.h>
