@@ -251,14 +251,20 @@ out:
 }
 
 void psplit_i_feeds_say_made(const psplit_i_feed *feeds, uint32_t n, psplit_diag *diag) {
+  enum { MOST = 4 };
+  psplit_i_text names = {0};
+  uint32_t n_any = 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (!feeds[i].is_any) continue;
-    psplit_i_diag_add(diag,
-                      "the numbers of input %s were made, from 0 to %d, and may not suit the "
-                      "model: give a range or a file",
-                      feeds[i].input, PSPLIT_I_MADE_BELOW - 1);
-    return;
+    if (!feeds[i].is_any || n_any++ >= MOST) continue;
+    psplit_i_text_addf(&names, "%s%.60s", n_any > 1 ? ", " : "", feeds[i].input);
   }
+  if (n_any && !names.failed)
+    psplit_i_diag_add(diag,
+                      "the numbers of input%s %s%s were made, from 0 to %d, and may not suit the "
+                      "model: give a range or a file",
+                      n_any > 1 ? "s" : "", names.bytes, n_any > MOST ? ", ..." : "",
+                      PSPLIT_I_MADE_BELOW - 1);
+  psplit_i_text_fini(&names);
 }
 
 /* A copy of what the caller gives. */

@@ -72,9 +72,9 @@ static bool begins_with(const char *name, const char *start) {
   return strncasecmp(name, start, strlen(start)) == 0;
 }
 
-/* Names by which exporters (optimum, ONNX Runtime's model builder, Paddle, ESPnet) call what says
- * how long a sequence is, or where in it a token stands. */
-enum { MASK, POSITIONS, LENGTH, TOTAL, LAST };
+/* Names by which exporters (optimum, ONNX Runtime's model builder, Paddle, ESPnet, BERT's) call what
+ * says how long a sequence is, or where in it and in which of two a token stands. */
+enum { MASK, POSITIONS, LENGTH, TOTAL, LAST, TYPES };
 static const struct {
   const char *end; /* of the name */
   int what;
@@ -82,6 +82,8 @@ static const struct {
   {"mask", MASK},
   {"position_ids", POSITIONS},
   {"cache_position", POSITIONS},
+  {"type_ids", TYPES},
+  {"segment_ids", TYPES},
   {"seqlens_k", LAST},
   {"total_sequence_length", TOTAL},
   {"total_seq_len", TOTAL},
@@ -115,6 +117,7 @@ psplit_i_made psplit_i_made_by_name(const char *name, const psplit_i_sequence_si
   const double tokens = (double)sizes->tokens;
   switch (named(name)) {
     case MASK: return range_of(1);
+    case TYPES: return range_of(0); /* the one that all models have */
     case POSITIONS:
       return (psplit_i_made){.how = PSPLIT_I_MADE_POSITIONS, .low = past, .high = past};
     case LENGTH:

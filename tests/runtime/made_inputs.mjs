@@ -14,7 +14,7 @@ const { tap, tmp } = each;
 
 // Inputs as decoders have them, each handed out again.
 const INPUTS = {
-  input_ids: 'int64[b,s]', attention_mask: 'int64[b,t]', position_ids: 'int64[b,s]', seqlens_k: 'int32[b]',
+  input_ids: 'int64[b,s]', attention_mask: 'int64[b,t]', position_ids: 'int64[b,s]', seqlens_k: 'int32[b]', token_type_ids: 'int64[b,s]', input_type_ids: 'int32[b,s]', segment_ids: 'int64[b,s]',
   total_sequence_length: 'int32[1]', input_lengths: 'int64[b]', 'past_key_values.0.key': 'float[b,2,p,4]',
   pixel_mask: 'bool[b,s]', text_mask: 'string[b,s]', tiny_length: 'uint8[b]', numbers: 'float16[b,s]', bytes: 'uint8[b,s]',
 };
@@ -38,12 +38,12 @@ const SIZES = ['n=3', 'b=2', 's=5', 't=12', 'p=7'].flatMap((size) => ['--dim', s
 // Indices that nothing says the limit of.
 const few = join(tmp, 'few.onnx');
 writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
-few (float[10,8] x, int64[n] which) => (float[n,8] y) <float[8,8] w = random(1)> {
-  [a] a = MatMul (x, w) [b] b = Gather (a, which) [c] y = Tanh (b)
+few (float[10,8] x, int64[n] which, int32[n] more) => (float[n,8] y, int32[n] z) <float[8,8] w = random(1)> {
+  [a] a = MatMul (x, w) [b] b = Gather (a, which) [c] y = Tanh (b) [d] z = Identity (more)
 }`, few);
 const fewDir = join(tmp, 'few');
-spawnSync(splitter, [few, '-k', '2', '-o', fewDir, '--quiet', '--dim', 'n=30', '--pin', 'a=0', '--pin', 'b=0', '--pin', 'c=1']);
-const unfit = /^error: .* must be within the inclusive range \[-10,9\]; the numbers of input which were made, from 0 to 99, and may not suit the model: give a range or a file$/m;
+spawnSync(splitter, [few, '-k', '2', '-o', fewDir, '--quiet', '--dim', 'n=30', '--pin', 'a=0', '--pin', 'b=0', '--pin', 'c=1', '--pin', 'd=0']);
+const unfit = /^error: .* must be within the inclusive range \[-10,9\]; the numbers of inputs which, more were made, from 0 to 99, and may not suit the model: give a range or a file$/m;
 const ranFew = each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet']);
 const lines = ranFew.stderr.trim().split('\n').length;
 tap.ok(unfit.test(ranFew.stderr) && (launcher || (ranFew.status === 4 && lines === 1)), 'made numbers that are no indices are told, in one line', ranFew.stderr);
@@ -55,7 +55,7 @@ if (!launcher) {
 }
 const fits = each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet', '--input', 'which=0..9']);
 tap.ok(fits.status === 0, 'a range of indices does', fits.stderr);
-const asked = launcher ? null : each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet', '--input', 'which=0..99']);
+const asked = launcher ? null : each.run([fewDir, '--dim', 'n=30', '--random', '-m', '1', '--quiet', '--input', 'which=0..99', '--input', 'more=0..99']);
 tap.ok(!asked || asked.status === 4 && !asked.stderr.includes('were made'), 'a range that was asked for is not', asked?.stderr);
 
 let runs = 0;
@@ -73,6 +73,7 @@ let got = gets(['--random', '--input', 'numbers=-0.5..0.25', '--input', 'bytes=2
 if (got) {
   is('masks are ones', all(got('attention_mask'), (v) => v === 1n) && all(got('pixel_mask'), (v) => Number(v) === 1));
   is('positions count from what caches hold', [...got('position_ids').data].join() === '7,8,9,10,11,7,8,9,10,11');
+  is('tokens are of the first type', ['token_type_ids', 'input_type_ids', 'segment_ids'].every((name) => all(got(name), (v) => Number(v) === 0)));
   is('the last position of all', all(got('seqlens_k'), (v) => v === 11));
   is('the positions of all', all(got('total_sequence_length'), (v) => v === 12));
   is('lengths are those of tokens', all(got('input_lengths'), (v) => v === 5n) && all(got('tiny_length'), (v) => v === 5));
