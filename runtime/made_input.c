@@ -72,8 +72,8 @@ static bool begins_with(const char *name, const char *start) {
   return strncasecmp(name, start, strlen(start)) == 0;
 }
 
-/* Names by which exporters (optimum, ONNX Runtime's model builder, Paddle, ESPnet, BERT's) call what
- * says how long a sequence is, or where in it and in which of two a token stands. */
+/* Names by which exporters (optimum, ONNX Runtime's model builder, Paddle, ESPnet, those of BERT)
+ * call what says how long a sequence is, or where in it and in which of two a token stands. */
 enum { MASK, POSITIONS, LENGTH, TOTAL, LAST, TYPES };
 static const struct {
   const char *end; /* of the name */
