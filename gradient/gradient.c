@@ -185,12 +185,13 @@ static void add_states(psplit_gradient *gradient) {
 /* What gradients are wanted of: weights in the order of the file, then inputs; between them what is
  * fed as weights are. */
 static psplit_code choose(psplit_gradient *gradient, const psplit_training_options *options,
-                          psplit_diag *diag) {
+                          const psplit_logger *logger, psplit_diag *diag) {
   psplit_code code;
   gradient->is_trainable =
     PSPLIT_NEW(&gradient->arena, bool, psplit_i_model_graph(gradient->model)->n_values);
   if (!gradient->is_trainable) PSPLIT_FAIL(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_weights_choose(gradient->shapes, options, diag, gradient->is_trainable));
+  PSPLIT_TRY(
+    psplit_i_weights_choose(gradient->shapes, options, logger, diag, gradient->is_trainable));
   PSPLIT_TRY(move_constants(gradient, diag));
   const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
   gradient->trainables = PSPLIT_NEW(&gradient->arena, psplit_i_trainable,
@@ -322,7 +323,7 @@ psplit_code psplit_gradient_create(const psplit_model *model,
   if (!gradient) return psplit_i_nomem(diag);
   psplit_i_arena_init(&gradient->arena, 0);
   PSPLIT_TRY(open_with_loss(gradient, model, options, logger, diag));
-  PSPLIT_TRY(choose(gradient, options, diag));
+  PSPLIT_TRY(choose(gradient, options, logger, diag));
   PSPLIT_TRY(differentiate(gradient, options, logger, diag));
   *out_gradient = gradient;
   return PSPLIT_OK;

@@ -1,6 +1,8 @@
 /* The choice of trainable weights. */
 #include "weights.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "inline_hint.h"
@@ -60,9 +62,14 @@ static bool comes_to_place(parameter *p, uint32_t value, int depth) {
   return false;
 }
 
-static bool is_parameter(const psplit_i_graph *graph, uint32_t value, int32_t rank) {
-  parameter p = {.graph = graph, .name = graph->values[value].name, .rank = rank};
+static bool is_parameter_called(const psplit_i_graph *graph, uint32_t value, int32_t rank,
+                                const char *name) {
+  parameter p = {.graph = graph, .name = name, .rank = rank};
   return rank >= 1 && comes_to_place(&p, value, MAX_VIEWS);
+}
+
+static bool is_parameter(const psplit_i_graph *graph, uint32_t value, int32_t rank) {
+  return is_parameter_called(graph, value, rank, graph->values[value].name);
 }
 
 /* The choice on its way. */
@@ -175,8 +182,38 @@ static void choose_values(const chooser *c) {
   }
 }
 
+/* Biases that an exporter folded are named as its constants are, and stay as they are unasked. */
+static void say_unnamed(const chooser *c, const psplit_logger *logger) {
+  const psplit_i_graph *graph = c->graph;
+  uint32_t n = 0, first = PSPLIT_NONE;
+  if (c->options->n_train) return;
+  for (uint32_t i = 0; i < graph->n_initializers; i++) {
+    const uint32_t v = graph->initializers[i];
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
+    const int32_t rank = (int32_t)tensor.n_dims;
+    const uint32_t bits = psplit_i_dtype_bits(tensor.data_type);
+    if (c->trained[v] || !psplit_i_is_float(tensor.data_type) ||
+        tensor.data_bytes * CHAR_BIT <= bits || !named_by_exporter(graph->values[v].name) ||
+        matches(graph, c->options->freeze, c->options->n_freeze, graph->values[v].name,
+                c->freeze_used) ||
+        is_parameter(graph, v, rank) || !is_parameter_called(graph, v, rank, ""))
+      continue;
+    if (n++ == 0) first = v;
+  }
+  if (n)
+    psplit_i_say(
+      logger, PSPLIT_NOTE,
+      "%" PRIu32
+      " initializer%s that %s added or multiplied, \"%.80s\"%s, %s not "
+      "trained: names like that are an exporter's for constants it folded, maybe biases; "
+      "patterns of what to train include %s",
+      n, n == 1 ? "" : "s", n == 1 ? "is" : "are", graph->values[first].name,
+      n > 1 ? " and others" : "", n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+}
+
 psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
-                                    const psplit_training_options *options, psplit_diag *diag,
+                                    const psplit_training_options *options,
+                                    const psplit_logger *logger, psplit_diag *diag,
                                     bool *out_trained) {
   psplit_code code;
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
@@ -193,6 +230,7 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
                      .trained = out_trained};
   if (!c.train_used || !c.freeze_used) PSPLIT_FAIL(psplit_i_nomem(diag));
   choose_values(&c);
+  say_unnamed(&c, logger);
   PSPLIT_TRY(all_used(graph, "train", options->train, options->n_train, c.train_used, diag));
   PSPLIT_TRY(all_used(graph, "freeze", options->freeze, options->n_freeze, c.freeze_used, diag));
 out:

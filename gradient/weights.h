@@ -10,12 +10,14 @@
  * floating-point initializers of rank 1 or more in a place where operators have parameters, also
  * behind Identity, Transpose, Reshape and the like; never those that match options->freeze. Where
  * no initializer is in such a place, constants of rank 1 or more that are movable
- * (moved_constants.h) count as initializers; else only those that options->train names.
+ * (moved_constants.h) count as initializers; else only those that options->train names. `logger` is
+ * told how many are left out for their name alone.
  * out_trained[n_values]
  * Errors: USAGE (a pattern that matches no such initializer), NOMEM. O(nodes + edges). */
 PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
                                                     const psplit_training_options *options,
-                                                    psplit_diag *diag, bool *out_trained);
+                                                    const psplit_logger *logger, psplit_diag *diag,
+                                                    bool *out_trained);
 
 /* USAGE: that the model has nothing to train, and why: all that stands where operators have
  * parameters are results of Constant nodes that cannot be moved, or it is read in bodies, or

@@ -165,6 +165,45 @@ static void of_axes(void **state) {
   }
 }
 
+/* Sums with what is named as an exporter's constant is are not trained, and said to be. */
+static void of_names(void **state) {
+#define SUM(bias)                                             \
+  "(float[2,4] x) => (y) <float[4,4] w = raw {0 * 16}, " bias \
+  "> { a = MatMul (x, w) b = Add "                            \
+  "(a, \"onnx::b\") y = Mul (b, \"onnx::s\") }"
+  static const struct {
+    const char *model, *train, *freeze, *said;
+  } cases[] = {
+    {SUM("float[1,4] \"onnx::b\" = raw {0 * 4}, float[1,1] \"onnx::s\" = raw {0}"), NULL, NULL,
+     "1 initializer that is added or multiplied, \"onnx::b\", is not trained"},
+    {SUM("float[1,4] \"onnx::b\" = raw {0 * 4}, float[2,4] \"onnx::s\" = raw {0 * 8}"), NULL, NULL,
+     "2 initializers that are added or multiplied, \"onnx::b\" and others, are not trained"},
+    {SUM("float[1,4] \"onnx::b\" = raw {0 * 4}, float[2,4] \"onnx::s\" = raw {0 * 8}"), NULL,
+     "onnx::b", "1 initializer that is added or multiplied, \"onnx::s\", is not trained"},
+    {SUM("float[1,4] \"onnx::b\" = raw {0 * 4}, float[1,1] \"onnx::s\" = raw {0}"), "onnx::b", NULL,
+     ""},
+    {SUM("float[4] \"onnx::b\" = raw {0 * 4}, float \"onnx::s\" = raw {0}"), NULL, NULL, ""},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char said[256] = "";
+    const psplit_logger logger = {.emit = note_first, .user = said};
+    psplit_training_options options = {.loss = "mse:",
+                                       .train = &cases[i].train,
+                                       .n_train = cases[i].train != NULL,
+                                       .freeze = &cases[i].freeze,
+                                       .n_freeze = cases[i].freeze != NULL};
+    psplit_diag diag = {0};
+    psplit_gradient *gradient = NULL;
+    psplit_model *model = opened_text(cases[i].model);
+    const psplit_code code = psplit_gradient_create(model, &options, &logger, &diag, &gradient);
+    if (code != PSPLIT_OK || !strstr(said, cases[i].said) || (*said && !*cases[i].said))
+      fail_msg("%s: %s%s", cases[i].model, diag.message, said);
+    psplit_gradient_destroy(gradient);
+    psplit_model_close(model);
+  }
+}
+
 /* What is dropped of all: as the node says, else half. */
 static void of_ratios(void **state) {
   static const struct {
@@ -254,10 +293,8 @@ static void of_gradients(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(of_draws),
-    cmocka_unit_test(of_axes),
-    cmocka_unit_test(of_ratios),
-    cmocka_unit_test(of_gradients),
+    cmocka_unit_test(of_draws),  cmocka_unit_test(of_axes),      cmocka_unit_test(of_names),
+    cmocka_unit_test(of_ratios), cmocka_unit_test(of_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
