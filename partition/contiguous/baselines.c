@@ -190,6 +190,43 @@ static psplit_code check(const psplit_i_solver_request *request, psplit_i_method
   return code;
 }
 
+/* The split in a->trial, by clusters, and in the result. */
+static psplit_code make(psplit_i_solver_state *a, psplit_i_method solver) {
+  const psplit_i_solver_request *request = a->request;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_state_init(a));
+  const uint32_t n = a->instance.n;
+  PSPLIT_TRY(check_size(request, solver, &a->instance));
+  baseline b = {.instance = &a->instance,
+                .work = a->automaton.omega,
+                .total = a->automaton.total_omega,
+                .order = PSPLIT_NEW(&a->arena, uint32_t, n),
+                .left = PSPLIT_NEW(&a->arena, uint32_t, n),
+                .stack = PSPLIT_NEW(&a->arena, uint32_t, n),
+                .arena = &a->arena,
+                .split = &a->trial};
+  PSPLIT_TRY(b.order && b.left && b.stack ? PSPLIT_OK : PSPLIT_NOMEM);
+  psplit_i_topological_order(&a->instance, PSPLIT_I_FROM_SOURCES, b.left, b.stack, b.order);
+  for (uint32_t s = 0; s < a->instance.n_stages; s++) {
+    a->trial.device[s] = PSPLIT_NONE;
+    a->trial.replicas[s] = 1;
+  }
+  PSPLIT_TRY(RUN[solver](&b));
+  psplit_i_automaton_name_devices(&a->automaton, a->trial.replicas, a->trial.device);
+  psplit_i_result_take(a->result, &a->instance, &a->trial);
+  PSPLIT_TRY(check(request, solver, a->result));
+out:
+  return code;
+}
+
+psplit_code psplit_i_baseline_split(const psplit_i_solver_request *request, psplit_i_method solver,
+                                    psplit_i_result *out_result) {
+  psplit_i_solver_state a = {.request = request, .result = out_result};
+  const psplit_code code = make(&a, solver);
+  psplit_i_state_fini(&a);
+  return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : code;
+}
+
 psplit_code psplit_i_baseline(const psplit_i_solver_request *request, psplit_i_method solver,
                               psplit_i_result *out_result) {
   psplit_i_solver_state a = {.request = request, .result = out_result};
@@ -198,27 +235,7 @@ psplit_code psplit_i_baseline(const psplit_i_solver_request *request, psplit_i_m
   out_result->bound = 0;
   out_result->bound_by = PSPLIT_I_N_METHODS;
   out_result->unproved = "the solver asked for proves nothing";
-  PSPLIT_TRY(psplit_i_state_init(&a));
-  const uint32_t n = a.instance.n;
-  PSPLIT_TRY(check_size(request, solver, &a.instance));
-  baseline b = {.instance = &a.instance,
-                .work = a.automaton.omega,
-                .total = a.automaton.total_omega,
-                .order = PSPLIT_NEW(&a.arena, uint32_t, n),
-                .left = PSPLIT_NEW(&a.arena, uint32_t, n),
-                .stack = PSPLIT_NEW(&a.arena, uint32_t, n),
-                .arena = &a.arena,
-                .split = &a.trial};
-  PSPLIT_TRY(b.order && b.left && b.stack ? PSPLIT_OK : PSPLIT_NOMEM);
-  psplit_i_topological_order(&a.instance, PSPLIT_I_FROM_SOURCES, b.left, b.stack, b.order);
-  for (uint32_t s = 0; s < a.instance.n_stages; s++) {
-    a.trial.device[s] = PSPLIT_NONE;
-    a.trial.replicas[s] = 1;
-  }
-  PSPLIT_TRY(RUN[solver](&b));
-  psplit_i_automaton_name_devices(&a.automaton, a.trial.replicas, a.trial.device);
-  psplit_i_result_take(out_result, &a.instance, &a.trial);
-  PSPLIT_TRY(check(request, solver, out_result));
+  PSPLIT_TRY(make(&a, solver));
   psplit_i_assignment_evaluate(&a.trial, &a.instance, &a.automaton, a.scratch);
   psplit_i_state_take(&a, &a.trial, solver);
   PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));

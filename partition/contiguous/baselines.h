@@ -16,5 +16,9 @@ bool psplit_i_is_baseline(psplit_i_method solver);
  * O(pins + clusters^2 / K) at most, and the bound. */
 PSPLIT_MUST_USE psplit_code psplit_i_baseline(const psplit_i_solver_request *request,
                                               psplit_i_method solver, psplit_i_result *out_result);
+/* The same without a bound: stages and devices of the result alone, to begin with. */
+PSPLIT_MUST_USE psplit_code psplit_i_baseline_split(const psplit_i_solver_request *request,
+                                                    psplit_i_method solver,
+                                                    psplit_i_result *out_result);
 
 #endif

@@ -1,13 +1,19 @@
 #include <string.h>
 
 #include "assignment.h"
+#include "baselines.h"
 #include "budget.h"
 #include "contiguous.h"
 #include "local_search.h"
 #include "placing_state.h"
 #include "problem.h"
 
-enum { MAX_STEPS = 64 };
+enum {
+  MAX_STEPS = 64,
+  MOST_SIMPLE = 4000,   /* clusters of which what is simple is cheap, */
+  MOST_PAIRS = 40000000 /* and pairs of them, for each stage */
+};
+static const double LEAST_SECONDS = 0.001; /* for orders, where there is no time */
 static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
 /* The best contiguous throughput split, by node: where every other search starts. */
@@ -168,6 +174,55 @@ static psplit_code paying_alone(psplit_i_placing *p) {
   return place_first(p, &problem, *request->options);
 }
 
+/* For latency: all on one device, where no tensor is sent. */
+static void one_device(psplit_i_placing *p, psplit_i_placement *placement, uint32_t *label) {
+  const psplit_i_instance *instance = &p->instance;
+  for (uint32_t k = 0; k < instance->n_stages; k++) {
+    bool again = false;
+    for (uint32_t i = 0; i < k; i++) again |= p->types[i] == p->types[k];
+    if (again) continue;
+    for (uint32_t v = 0; v < instance->n; v++) label[v] = k;
+    const int64_t value = psplit_i_placing_judge(placement, p->types, label);
+    if (value < p->value) psplit_i_placing_take(p, label, value);
+  }
+}
+
+/* For latency: what is made in place of solving, which may cut less than what balances loads. */
+static psplit_code simple_starts(psplit_i_placing *p, psplit_i_placement *placement,
+                                 uint32_t *label) {
+  static const psplit_i_method simple[] = {PSPLIT_I_SOLVER_EVEN, PSPLIT_I_SOLVER_PIPEDREAM,
+                                           PSPLIT_I_SOLVER_ISLANDS};
+  const psplit_i_solver_request *request = p->request;
+  const psplit_i_instance *instance = &p->instance;
+  const uint64_t n = instance->n, n_pairs = n * n * instance->n_stages;
+  psplit_partition_options options = *request->options;
+  options.objective = PSPLIT_THROUGHPUT;
+  psplit_diag ignored = {0};
+  psplit_i_solver_request inner = *request;
+  psplit_i_result result;
+  uint32_t *types = PSPLIT_NEW(request->arena, uint32_t, instance->n_stages);
+  inner.options = &options;
+  inner.diag = &ignored;
+  psplit_code code = types ? psplit_i_result_init(&result, &inner) : PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < sizeof simple / sizeof *simple && code == PSPLIT_OK; i++) {
+    const bool pairs = simple[i] == PSPLIT_I_SOLVER_PIPEDREAM;
+    if (n > MOST_SIMPLE || (pairs && n_pairs > MOST_PAIRS)) continue;
+    psplit_i_spend_pass(request->budget, request->problem);
+    if (pairs) psplit_i_spend(request->budget, n_pairs / 4);
+    const psplit_code made = psplit_i_baseline_split(&inner, simple[i], &result);
+    if (made == PSPLIT_NOMEM) code = made;
+    if (made != PSPLIT_OK) continue;
+    complete_types(request, &result, types);
+    for (uint32_t v = 0; v < request->problem->n_nodes; v++)
+      label[instance->cluster_of_node[v]] = result.stage[v];
+    const int64_t value = psplit_i_placing_judge(placement, types, label);
+    if (value >= p->value) continue;
+    memcpy(p->types, types, instance->n_stages * sizeof *types);
+    psplit_i_placing_take(p, label, value);
+  }
+  return code;
+}
+
 /* For latency: search for a split whose loads add up to the least, which is its latency where each
  * stage waits for the one before; for half of what is left, since annealing gets further. */
 static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placement,
@@ -177,6 +232,7 @@ static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placeme
     1 + (uint64_t)instance->n * instance->n / 2 * p->automaton.move_off[p->automaton.n_states];
   if (one_order > ORDER_WORK) return PSPLIT_OK;
   psplit_i_budget half = psplit_i_budget_share(p->request->budget, 2);
+  psplit_i_budget_extend(&half, LEAST_SECONDS);
   psplit_i_local_search_options options = {.seed = p->request->options->seed,
                                            .n_threads = p->request->options->n_threads,
                                            .n_rounds = 4,
@@ -224,7 +280,11 @@ psplit_code psplit_i_placing_start(psplit_i_placing *p) {
     labels_of(request, &p->instance, result, p->types, label, slot);
     psplit_i_placing_take(p, label, psplit_i_placing_judge(&placement, p->types, label));
   }
-  if (request->options->objective == PSPLIT_LATENCY) PSPLIT_TRY(adding_start(p, &placement, label));
+  if (request->options->objective == PSPLIT_LATENCY) {
+    one_device(p, &placement, label);
+    PSPLIT_TRY(simple_starts(p, &placement, label));
+    PSPLIT_TRY(adding_start(p, &placement, label));
+  }
   if (chunks > 1 && folded_start(request, chunks, folded) == PSPLIT_OK) {
     for (uint32_t v = 0; v < problem->n_nodes; v++)
       label[p->instance.cluster_of_node[v]] = folded[v];
