@@ -15,14 +15,20 @@
 
 enum {
   N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
-  MOST_MOVED = 16, /* clusters by one proposal */
-  TRIES = 8,       /* to meet a cluster of a device */
+  MOST_MOVED = 24, /* clusters by one proposal */
+  STEPS_PER_SWAP = 64,
+  TRIES = 8,    /* to meet a cluster of a device */
   TRY_OPS = 16, /* in a cache: along an order most clusters are between neighbours that bind them */
   /* Of 256 proposals without an order: */
   WITH_NEIGHBOURS = 64,
   AGAINST_ANOTHER = 96,
 };
 static const double HEAT[N_CHAINS] = {1, 3, 10, 30};
+/* Stages in a row that begin as one: what is parallel needs devices beside those that wait. */
+static const uint32_t MERGED[N_CHAINS] = {1, 2, 3, UINT32_MAX};
+/* Of what all stages take, against latency: of two placements that end at one time the one that
+ * takes less is nearer to a better one. */
+static const double BUSY = 1.0 / 64;
 
 typedef struct chain {
   psplit_i_placement placement;
@@ -30,12 +36,15 @@ typedef struct chain {
   psplit_i_annealing run;
   const psplit_i_cooling *cooling;
   psplit_i_budget *budget;
-  uint64_t tries, work; /* operations of a proposal that comes to nothing, and of a move */
+  uint64_t look, tries; /* operations of a look, and of a proposal that comes to nothing; */
+  uint64_t each, value; /* of moving a cluster, and of what a proposal looks at besides */
+  uint32_t swaps;       /* every so many steps stages change places; 0: never */
   bool whole;           /* the energy has no parts */
   psplit_i_energy energy;
   uint32_t *label;                                         /* [n] of energy.best */
   double now;                                              /* energy, where it has no parts */
   uint32_t moved[MOST_MOVED], before[MOST_MOVED], n_moved; /* by the proposal: clusters, labels */
+  uint32_t group[MOST_MOVED], *seen, n_seen;               /* of what is to move; [n] */
 } chain;
 
 static uint64_t draw(chain *c) { return psplit_i_anneal_draw(&c->run); }
@@ -64,21 +73,6 @@ static void undo(chain *c) {
   }
 }
 
-/* Along an order: near the present label, or anywhere between the neighbours'. */
-static bool propose_ordered(chain *c, uint32_t cluster) {
-  psplit_i_placement *b = &c->placement;
-  uint32_t low, high;
-  const uint32_t now = b->label[cluster];
-  b->label[cluster] = PSPLIT_NONE; /* its own label does not bind it */
-  const bool any = psplit_i_placement_range(b, cluster, &low, &high);
-  b->label[cluster] = now;
-  if (!any || low == high) return false;
-  const uint64_t coin = draw(c);
-  uint32_t label = low + (uint32_t)((coin >> 3) % (high - low + 1));
-  if (coin & 3) label = coin & 4 ? (now < high ? now + 1 : now) : now > low ? now - 1 : now;
-  return label != now && shift(c, cluster, label);
-}
-
 static uint32_t neighbour(chain *c, uint32_t cluster) {
   const psplit_i_instance *instance = c->placement.instance;
   const uint32_t n_inc = instance->inc_off[cluster + 1] - instance->inc_off[cluster];
@@ -86,6 +80,54 @@ static uint32_t neighbour(chain *c, uint32_t cluster) {
   const uint32_t e = instance->inc[instance->inc_off[cluster] + below(c, n_inc)] >> 1;
   const uint32_t n_pins = instance->net_off[e + 1] - instance->net_off[e];
   return instance->net_pin[instance->net_off[e] + below(c, n_pins)];
+}
+
+/* What has to go along with a cluster to a later label, or an earlier one, in c->group; 0: too
+ * much. Looks are charged. */
+static uint32_t gather(chain *c, uint32_t cluster, uint32_t label) {
+  const psplit_i_placement *b = &c->placement;
+  const psplit_i_instance *instance = b->instance;
+  const bool up = label > b->label[cluster];
+  const uint32_t *off = up ? instance->succ_off : instance->pred_off,
+                 *list = up ? instance->succ : instance->pred;
+  uint32_t n = 1;
+  c->n_seen++;
+  c->group[0] = cluster;
+  c->seen[cluster] = c->n_seen;
+  for (uint32_t i = 0; i < n; i++) {
+    psplit_i_spend(c->budget, c->look * (1 + off[c->group[i] + 1] - off[c->group[i]]));
+    for (uint32_t l = off[c->group[i]]; l < off[c->group[i] + 1]; l++) {
+      const uint32_t other = list[l], at = b->label[other];
+      if ((up ? at >= label : at <= label) || c->seen[other] == c->n_seen) continue;
+      if (n == MOST_MOVED) return 0;
+      c->seen[other] = c->n_seen;
+      c->group[n++] = other;
+    }
+  }
+  return n;
+}
+
+/* Along an order: to where a neighbour is, to the next label, or to any, with all that has to go
+ * along. */
+static bool propose_ordered(chain *c, uint32_t cluster) {
+  const psplit_i_placement *b = &c->placement;
+  const uint32_t now = b->label[cluster];
+  const uint64_t coin = draw(c);
+  uint32_t label = now;
+  if ((coin & 7) < 4)
+    label = b->label[neighbour(c, cluster)];
+  else if ((coin & 7) < 7)
+    label = coin & 8 ? now + 1 : now - 1;
+  else
+    label = below(c, b->n_labels);
+  if (label == now || label >= b->n_labels) return false;
+  const uint32_t n = gather(c, cluster, label);
+  for (uint32_t i = 0; i < n; i++)
+    if (!shift(c, c->group[i], label)) {
+      undo(c);
+      return false;
+    }
+  return n > 0;
 }
 
 /* Without an order: to a neighbour's device or any other; alone, with neighbours from the same
@@ -120,8 +162,12 @@ static bool propose_free(chain *c, uint32_t cluster) {
 static double whole_energy(chain *c, int64_t *out_value) {
   psplit_i_placement *b = &c->placement;
   *out_value = psplit_i_placement_settle(b, c->energy.fresh);
-  if (b->latency || *out_value >= PSPLIT_I_INF) return (double)*out_value / c->energy.unit;
   double sum = 0;
+  if (*out_value >= PSPLIT_I_INF) return (double)*out_value / c->energy.unit;
+  if (b->latency) {
+    for (uint32_t k = 0; k < b->n_devices; k++) sum += (double)c->energy.fresh[k];
+    return ((double)*out_value + BUSY * sum) / c->energy.unit;
+  }
   for (uint32_t k = 0; k < b->n_devices; k++)
     sum += psplit_i_energy_of(&c->energy, c->energy.fresh[k]);
   return sum;
@@ -161,14 +207,36 @@ static uint64_t look_ops(const psplit_i_placement *b) {
   return psplit_i_look_ops((uint64_t)b->instance->n_nets * b->n_devices * sizeof *b->n_on);
 }
 
-/* What a move looks at: the nets of a cluster or some more; for latency all pairs of stages, too,
- * and where tensors are passed on all nets. */
-static uint64_t ops_of_move(const psplit_i_placement *b) {
+/* What moving a cluster looks at: its nets or some more. */
+static uint64_t ops_of_cluster(const psplit_i_placement *b) {
+  const uint64_t n_pins = b->instance->net_off[b->instance->n_nets];
+  return look_ops(b) * (8 * n_pins / ((uint64_t)b->instance->n + 1));
+}
+
+/* What a proposal looks at besides: for latency all pairs of stages, and where tensors are passed
+ * on all nets. */
+static uint64_t ops_of_value(const psplit_i_placement *b) {
   const psplit_i_instance *instance = b->instance;
-  const uint64_t n = instance->n, n_pins = instance->net_off[instance->n_nets];
-  const uint64_t n_pairs = (uint64_t)b->n_devices * b->n_devices;
-  if (instance->problem->next_hop) return look_ops(b) * ((n_pins + n) / 2);
-  return look_ops(b) * (8 * n_pins / (n + 1)) + (b->latency ? n_pairs / 2 : 0);
+  const uint64_t n_pins = instance->net_off[instance->n_nets];
+  if (instance->problem->next_hop) return look_ops(b) * ((n_pins + instance->n) / 2);
+  return b->latency ? (uint64_t)b->n_devices * b->n_devices / 2 : 0;
+}
+
+/* For latency: two neighbouring stages, neither of which waits for the other, change places. Times
+ * stay as they are; clusters may go elsewhere behind that. */
+static void swap_stages(chain *c) {
+  psplit_i_placement *b = &c->placement;
+  const uint32_t n = b->instance->n, k = below(c, b->n_devices - 1);
+  if (b->type[k] != b->type[k + 1] || b->n_arcs[(size_t)k * b->n_devices + k + 1]) return;
+  for (uint32_t v = 0; v < n; v++)
+    if (b->label[v] == k || b->label[v] == k + 1)
+      psplit_i_placement_move(b, v, 2 * k + 1 - b->label[v]);
+  psplit_i_spend(c->budget, n + c->each * (b->n_clusters[k] + b->n_clusters[k + 1]) / 2);
+  const bool may = psplit_i_placement_fits(b, k) && psplit_i_placement_fits(b, k + 1);
+  for (uint32_t v = 0; v < n && !may; v++)
+    if (b->label[v] == k || b->label[v] == k + 1)
+      psplit_i_placement_move(b, v, 2 * k + 1 - b->label[v]);
+  psplit_i_placement_forget_touched(b);
 }
 
 static bool step(void *with, uint64_t i) {
@@ -179,9 +247,10 @@ static bool step(void *with, uint64_t i) {
     psplit_i_energy_set_best(&c->energy, psplit_i_placement_settle(b, c->energy.fresh));
     remember(c);
   }
+  if (c->swaps && i % c->swaps == 0) swap_stages(c);
   const uint32_t cluster = below(c, b->instance->n);
   if (b->ordered ? propose_ordered(c, cluster) : propose_free(c, cluster)) {
-    psplit_i_spend(c->budget, c->work);
+    psplit_i_spend(c->budget, c->value + c->each * (b->ordered ? c->n_moved : 1));
     if (!fits(b) || !(c->whole ? step_whole : step_parts)(c)) undo(c);
     c->n_moved = 0;
     psplit_i_placement_forget_touched(b);
@@ -191,14 +260,35 @@ static bool step(void *with, uint64_t i) {
 
 static void run_chain(chain *c) {
   psplit_i_placement *b = &c->placement;
+  const psplit_i_instance *instance = b->instance;
   const psplit_i_cooling *cooling = c->cooling;
   int64_t value;
-  c->whole = b->latency || b->instance->problem->next_hop;
-  c->tries = TRY_OPS * look_ops(b);
-  c->work = ops_of_move(b);
+  c->whole = b->latency || instance->problem->next_hop;
+  c->look = look_ops(b);
+  c->tries = TRY_OPS * c->look;
+  c->each = ops_of_cluster(b);
+  c->value = ops_of_value(b);
+  if (b->latency && b->n_devices > 1 && !instance->problem->next_hop && !instance->has_pins)
+    c->swaps = STEPS_PER_SWAP + instance->n / b->n_devices;
   if (c->whole) c->now = whole_energy(c, &value);
   psplit_i_placement_forget_touched(b);
   psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, c->budget, step, c);
+}
+
+/* The stages of `merged` neighbours each on one of their devices, where that may be. */
+static void merge_stages(chain *c, uint32_t merged) {
+  psplit_i_placement *b = &c->placement;
+  const uint32_t n = b->instance->n;
+  bool may = !b->nonempty && !b->instance->has_pins;
+  uint32_t v = 0;
+  for (; v < n && may; v++) {
+    const uint32_t first = b->label[v] / merged * merged, left = b->n_labels - first;
+    const uint32_t label = first + ((merged < left ? merged : left) - 1) / 2;
+    may = may_be_on(b, v, label);
+    if (may) psplit_i_placement_move(b, v, label);
+  }
+  for (uint32_t k = 0; k < b->n_devices; k++) may &= psplit_i_placement_fits(b, k);
+  for (uint32_t u = 0; u < v && !may; u++) psplit_i_placement_move(b, u, c->label[u]);
 }
 
 psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint32_t chunks,
@@ -213,11 +303,16 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
              .energy.n_squares = cooling->n_squares};
   psplit_i_arena_init(&c.arena, 0);
   c.label = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
-  PSPLIT_TRY(c.label ? PSPLIT_OK : PSPLIT_NOMEM);
+  c.seen = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
+  PSPLIT_TRY(c.label && c.seen ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_placement_init(&c.placement, instance, chunks, request->options, &c.arena));
   memcpy(c.placement.type, types, instance->n_stages * sizeof *types);
   for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(&c.placement, v, label[v]);
   memcpy(c.label, label, instance->n * sizeof *label);
+  if (cooling->merged > 1) {
+    merge_stages(&c, cooling->merged);
+    remember(&c);
+  }
   PSPLIT_TRY(psplit_i_energy_init(&c.energy, &c.placement, &c.arena));
   psplit_i_energy_begin(&c.energy, psplit_i_placement_settle(&c.placement, NULL));
   psplit_i_spend(budget, 4 * look_ops(&c.placement) *
@@ -253,7 +348,8 @@ static void anneal_one(void *with, size_t i, int thread) {
     .n_steps = all->n_steps,
     .hot = HEAT[i] * (latency ? 0.01 : 0.1),
     .cold = latency ? 1e-5 : 1e-4,
-    .n_squares = 4};
+    .n_squares = 4,
+    .merged = latency && all->salt == 0 ? MERGED[i] : 0};
   (void)thread;
   memcpy(all->labels + i * n, all->label, n * sizeof *all->label);
   all->codes[i] =
