@@ -61,7 +61,7 @@ static void run_chain(void *with, size_t i, int thread) {
   c->value = psplit_i_calls_latency(c->calls, &c->scratch, c->now, &busy);
   c->energy = energy_of(c->value, busy);
   const double heat = (double)c->value / (double)(1 << 2 * i); /* chains differ in it, too */
-  psplit_i_anneal(&c->chance, HOT * heat + 1, COLD * (double)c->value + 1e-3, c->n_steps, NULL,
+  psplit_i_anneal(&c->chance, HOT * heat + 1, COLD * (double)c->value + 1e-3, c->n_steps, c->budget,
                   step, c);
 }
 

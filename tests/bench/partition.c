@@ -13,7 +13,7 @@
  * or a model of random graphs (erdos-renyi, barabasi-albert, watts-strogatz, stochastic-block);
  * all tensors cost FACTOR times as much.
  *
- * VARIANT: free (placement in any order), chunks (two a device), latency, fill-drain (of
+ * VARIANT: free (placement in any order), chunks (two a device), latency, calls, fill-drain (of
  * problems with backward nodes); default: throughput.
  *
  * --seeds: each problem with seeds 1 to N, and how far values differ: the largest over the least.
@@ -417,6 +417,7 @@ int main(int argc, char **argv) {
       if (strcmp(value, "chunks") == 0) b.options.chunks = 2;
       if (strcmp(value, "latency") == 0) b.options.objective = PSPLIT_LATENCY;
       if (strcmp(value, "fill-drain") == 0) b.options.objective = PSPLIT_FILL_DRAIN;
+      if (strcmp(value, "calls") == 0) b.options.objective = PSPLIT_CALL_LATENCY;
     }
     if (strcmp(argv[i], "--comm") == 0) b.comm = strtol(value, NULL, 10);
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
