@@ -25,6 +25,7 @@ enum {
   ANNEAL_STEPS = 3000000,   /* of a chain */
   STEPS_PER_CLUSTER = 4000, /* of one descent from coarse to fine */
   MOST_STEPS = 1300000,
+  WIDE = 2000, /* clusters of which moving one changes next to nothing */
 };
 
 static psplit_code bind(psplit_i_placing *p) {
@@ -52,7 +53,8 @@ static uint64_t steps_of(const psplit_i_instance *instance) {
 static psplit_code anneal_round(psplit_i_placing *p, uint64_t round) {
   const psplit_i_solver_request *request = p->request;
   const uint32_t chunks = request->options->chunks;
-  if (round % 2)
+  const bool wide = request->options->objective == PSPLIT_LATENCY && p->instance.n >= WIDE;
+  if (wide || round % 2)
     return psplit_i_anneal_multilevel(&p->instance, chunks, request, p->types, p->parent, round,
                                       steps_of(&p->instance), p->node_label, &p->value);
   uint32_t *label = PSPLIT_NEW(request->arena, uint32_t, p->instance.n);

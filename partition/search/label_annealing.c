@@ -24,8 +24,7 @@ enum {
   AGAINST_ANOTHER = 96,
 };
 static const double HEAT[N_CHAINS] = {1, 3, 10, 30};
-/* Stages in a row that begin as one: what is parallel needs devices beside those that wait. */
-static const uint32_t MERGED[N_CHAINS] = {1, 2, 3, UINT32_MAX};
+const uint32_t PSPLIT_I_MERGED[N_CHAINS] = {1, 2, 3, UINT32_MAX};
 /* Of what all stages take, against latency: of two placements that end at one time the one that
  * takes less is nearer to a better one. */
 static const double BUSY = 1.0 / 64;
@@ -213,13 +212,13 @@ static uint64_t ops_of_cluster(const psplit_i_placement *b) {
   return look_ops(b) * (8 * n_pins / ((uint64_t)b->instance->n + 1));
 }
 
-/* What a proposal looks at besides: for latency all pairs of stages, and where tensors are passed
- * on all nets. */
+/* What a proposal looks at besides: for latency all pairs of stages, in a row, and where tensors are
+ * passed on all nets. */
 static uint64_t ops_of_value(const psplit_i_placement *b) {
   const psplit_i_instance *instance = b->instance;
   const uint64_t n_pins = instance->net_off[instance->n_nets];
   if (instance->problem->next_hop) return look_ops(b) * ((n_pins + instance->n) / 2);
-  return b->latency ? (uint64_t)b->n_devices * b->n_devices / 2 : 0;
+  return b->latency ? (uint64_t)b->n_devices * b->n_devices / 8 : 0;
 }
 
 /* For latency: two neighbouring stages, neither of which waits for the other, change places. Times
@@ -349,7 +348,7 @@ static void anneal_one(void *with, size_t i, int thread) {
     .hot = HEAT[i] * (latency ? 0.01 : 0.1),
     .cold = latency ? 1e-5 : 1e-4,
     .n_squares = 4,
-    .merged = latency && all->salt == 0 ? MERGED[i] : 0};
+    .merged = latency && all->salt == 0 ? PSPLIT_I_MERGED[i] : 0};
   (void)thread;
   memcpy(all->labels + i * n, all->label, n * sizeof *all->label);
   all->codes[i] =

@@ -2,7 +2,11 @@
 #ifndef PSPLIT_PARTITION_LABEL_ANNEALING_H
 #define PSPLIT_PARTITION_LABEL_ANNEALING_H
 
-#include "result.h"
+#include "annealing.h"
+
+/* For latency: so many stages in a row begin as one in a chain. What is parallel needs devices
+ * beside those that wait for each other. */
+extern const uint32_t PSPLIT_I_MERGED[PSPLIT_I_ANNEAL_CHAINS];
 
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. Errors: NOMEM,

@@ -16,20 +16,47 @@
 enum {
   N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,
   CYCLES = 4, /* of a chain, before chains share their best */
-  MOST_LEVELS = 10,
+  MOST_LEVELS = 14,
   MOST_PINS = 64,        /* of nets that bring clusters together */
   MOST_CLUSTERS = 20000, /* above: one level */
+  WIDE = 2000,           /* clusters from which on cycles are kept out of what is united */
 };
 /* Hottest temperatures of the chains. */
 static const double HEAT[N_CHAINS] = {0.03, 0.1, 0.3, 1};
 static const double HOT_LOAD = 3e-3, HOT_LATENCY = 0.1, COLD = 1e-5;
+
+/* Which pairs may be united. Of pairs on one level, or of which one has no other neighbour on the
+ * side of its partner, what enters an aggregate comes before all that leaves it, so that no circle
+ * of aggregates comes of it. Any pairs of a wide graph end in a few aggregates of all. */
+typedef enum join { ANY, OF_ONE_DEPTH, NEXT } join;
 
 typedef struct matching {
   uint32_t *first_node, *order; /* [n] */
   double *score;                /* [n] what the cluster shares with each other one */
   uint32_t *near, n_near;       /* [n] those with a score */
   bool *taken;                  /* [n] */
+  uint32_t *depth;              /* [n] of the longest path to it */
+  join join;
 } matching;
+
+static bool only(uint32_t a, uint32_t b, const psplit_i_instance *instance) {
+  return (instance->succ_off[a + 1] - instance->succ_off[a] == 1 &&
+          instance->succ[instance->succ_off[a]] == b) ||
+         (instance->pred_off[b + 1] - instance->pred_off[b] == 1 &&
+          instance->pred[instance->pred_off[b]] == a);
+}
+
+static bool may_join(const psplit_i_instance *instance, const matching *m, uint32_t a, uint32_t b) {
+  if (m->join == ANY) return true;
+  if (m->join == OF_ONE_DEPTH) return m->depth[a] == m->depth[b];
+  return only(a, b, instance) || only(b, a, instance);
+}
+
+static void find_depths(const psplit_i_instance *instance, uint32_t *depth) {
+  for (uint32_t v = 0; v < instance->n; v++)
+    for (uint32_t l = instance->pred_off[v]; l < instance->pred_off[v + 1]; l++)
+      if (depth[instance->pred[l]] >= depth[v]) depth[v] = depth[instance->pred[l]] + 1;
+}
 
 /* The free neighbour with v's label that shares most with v for their weight; NONE: none. */
 static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label, uint32_t type,
@@ -46,7 +73,9 @@ static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label
     const double cost = 1e-9 + (double)(instance->send[cell] + instance->recv[cell]);
     for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++) {
       const uint32_t u = instance->net_pin[k];
-      if (u == v || m->taken[u] || label[u] != label[v] || w[u] + w[v] > most) continue;
+      if (u == v || m->taken[u] || !may_join(instance, m, u, v) || label[u] != label[v] ||
+          w[u] + w[v] > most)
+        continue;
       if (m->score[u] == 0) m->near[m->n_near++] = u;
       m->score[u] += cost / (n_pins - 1);
     }
@@ -62,7 +91,8 @@ static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label
 
 /* Unites pairs in parent[n_nodes], clusters in random order; none heavier than `most`. */
 static psplit_code match(const psplit_i_instance *instance, const uint32_t *label,
-                         const uint32_t *types, int64_t most, uint64_t seed, uint32_t *parent) {
+                         const uint32_t *types, int64_t most, uint64_t seed, join how,
+                         uint32_t *parent) {
   const uint32_t n = instance->n;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -71,8 +101,12 @@ static psplit_code match(const psplit_i_instance *instance, const uint32_t *labe
                 .order = PSPLIT_NEW(&arena, uint32_t, n),
                 .score = PSPLIT_NEW(&arena, double, n),
                 .near = PSPLIT_NEW(&arena, uint32_t, n),
-                .taken = PSPLIT_NEW(&arena, bool, n)};
-  PSPLIT_TRY(m.first_node && m.order && m.score && m.near && m.taken ? PSPLIT_OK : PSPLIT_NOMEM);
+                .taken = PSPLIT_NEW(&arena, bool, n),
+                .depth = PSPLIT_NEW(&arena, uint32_t, n),
+                .join = how};
+  PSPLIT_TRY(m.first_node && m.order && m.score && m.near && m.taken && m.depth ? PSPLIT_OK
+                                                                                : PSPLIT_NOMEM);
+  if (how == OF_ONE_DEPTH) find_depths(instance, m.depth);
   for (uint32_t v = instance->problem->n_nodes; v-- > 0;)
     m.first_node[instance->cluster_of_node[v]] = v;
   for (uint32_t i = 0; i < n; i++) {
@@ -102,6 +136,8 @@ typedef struct cycler {
   uint32_t chunks, n_levels;
   uint64_t n_steps;
   double hot;
+  bool wide;
+  uint32_t merged;                       /* stages in a row that begin as one */
   psplit_i_instance levels[MOST_LEVELS]; /* finest first, without `fine` */
   uint32_t *label;                       /* [fine->n] */
   uint32_t *best, *own, *parent;         /* [n_nodes] labels, and union-find */
@@ -123,10 +159,13 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
   for (uint32_t v = 0; v < instance->n; v++)
     if (instance->w[v] < PSPLIT_I_INF) total += instance->w[v];
   const int64_t most = total / instance->n_stages / parts;
+  bool was_few = false;
   while (c->n_levels < MOST_LEVELS) {
     psplit_i_instance *next = &c->levels[c->n_levels];
     labels_by_cluster(c, instance);
-    psplit_code code = match(instance, c->label, c->types, most, seed + c->n_levels, c->parent);
+    const join how = !c->wide ? ANY : c->n_levels % 2 ? NEXT : OF_ONE_DEPTH;
+    psplit_code code =
+      match(instance, c->label, c->types, most, seed + c->n_levels, how, c->parent);
     if (code == PSPLIT_OK)
       code = instance->unordered
                ? psplit_i_instance_init_unordered(next, instance->problem, c->parent, &ignored)
@@ -135,7 +174,9 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
     psplit_i_spend(
       c->budget, 16 * ((uint64_t)instance->problem->n_nodes + instance->net_off[instance->n_nets]));
     c->n_levels++;
-    if (next->n > instance->n - instance->n / 6) break;
+    const bool few = next->n > instance->n - instance->n / 6;
+    if (few && (!c->wide || was_few)) break;
+    was_few = few;
     instance = next;
   }
   return PSPLIT_OK;
@@ -158,8 +199,10 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
                                                                : 2,
                                       .leave = true};
     labels_by_cluster(c, instance);
+    psplit_i_budget part = psplit_i_budget_beside(c->budget, level + 1); /* all get colder */
     const psplit_code code = psplit_i_anneal_labels_once(instance, c->chunks, c->request, c->types,
-                                                         &cooling, c->budget, c->label, out_value);
+                                                         &cooling, &part, c->label, out_value);
+    psplit_i_spend(c->budget, part.spent);
     if (code != PSPLIT_OK) return code;
     for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[instance->cluster_of_node[v]];
     hot *= fall;
@@ -172,6 +215,8 @@ static psplit_code cycle(cycler *c, const uint32_t *parent, uint64_t seed, uint3
   const size_t bytes = c->fine->problem->n_nodes * sizeof *c->own;
   int64_t value = c->value;
   memcpy(c->own, c->best, bytes);
+  for (uint32_t v = 0; c->merged > 1 && v < c->fine->problem->n_nodes; v++)
+    c->own[v] = c->own[v] / c->merged * c->merged;
   memcpy(c->parent, parent, bytes);
   psplit_code code = build_levels(c, parts, seed);
   if (code == PSPLIT_OK) code = descend(c, psplit_i_mix64(seed), &value);
@@ -189,6 +234,7 @@ static psplit_code run(cycler *c, const uint32_t *parent, uint64_t seed) {
   for (uint32_t r = 0; r < CYCLES && code == PSPLIT_OK; r++) {
     if (psplit_i_expired(c->budget)) break;
     code = cycle(c, parent, psplit_i_splitmix64(seed, r), parts[r % 3]);
+    c->merged = 0;
   }
   return code;
 }
@@ -212,6 +258,9 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
                                        int64_t *inout_value) {
   const uint32_t n = instance->problem->n_nodes;
   const bool latency = request->options->objective == PSPLIT_LATENCY;
+  const bool wide = latency && instance->n >= WIDE;
+  const bool plain = wide && instance->n_types == 1 && !instance->has_memory &&
+                     !instance->has_pins && !request->options->require_nonempty;
   psplit_code code;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -226,6 +275,8 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
                   .types = types,
                   .chunks = chunks,
                   .n_steps = n_steps,
+                  .wide = wide,
+                  .merged = plain && salt == 0 ? PSPLIT_I_MERGED[i] : 0,
                   .hot = HEAT[i] * (latency ? HOT_LATENCY : HOT_LOAD),
                   .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
                   .best = PSPLIT_NEW(&arena, uint32_t, n),
