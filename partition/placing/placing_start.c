@@ -13,7 +13,7 @@ enum {
   MOST_SIMPLE = 4000,   /* clusters of which what is simple is cheap, */
   MOST_PAIRS = 40000000 /* and pairs of them, for each stage */
 };
-static const double LEAST_SECONDS = 0.001; /* for orders, where there is no time */
+static const double LEAST_SECONDS = 0.001;              /* for orders, where there is no time */
 static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
 /* The best contiguous throughput split, by node: where every other search starts. */

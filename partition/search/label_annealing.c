@@ -212,8 +212,8 @@ static uint64_t ops_of_cluster(const psplit_i_placement *b) {
   return look_ops(b) * (8 * n_pins / ((uint64_t)b->instance->n + 1));
 }
 
-/* What a proposal looks at besides: for latency all pairs of stages, in a row, and where tensors are
- * passed on all nets. */
+/* What a proposal looks at besides: for latency all pairs of stages, in a row, and where tensors
+ * are passed on all nets. */
 static uint64_t ops_of_value(const psplit_i_placement *b) {
   const psplit_i_instance *instance = b->instance;
   const uint64_t n_pins = instance->net_off[instance->n_nets];
