@@ -13,8 +13,8 @@ typedef struct psplit_i_packed {
   double weight, balls;
 } psplit_i_packed;
 
-/* The packing that says most of n_parts parts, as far as the budget goes; nothing where it finds
- * that `most`, a load that was proved, stays. Errors: NOMEM. */
+/* The packing with the best bound for n_parts parts that the budget allows; an empty one if it
+ * turns out that `most`, a load that is proved already, cannot be improved. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pack_balls(const psplit_i_pairs *pairs, uint32_t n_parts,
                                                 double most, psplit_i_budget *budget,
                                                 psplit_i_arena *arena, psplit_i_packed *out);

@@ -44,12 +44,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_balls_init(psplit_i_balls *balls,
                                                 const psplit_i_ball_graph *graph,
                                                 psplit_i_arena *arena);
 
-/* The ball around a cluster whose lengths times `behind`, over what it weighs above `most`, are
- * least: that, or infinity where none weighs more. */
+/* Grows the ball around a cluster for which the sum of lengths times `behind`, divided by the
+ * weight above `most`, is least. Returns that ratio; infinity if no ball weighs more than
+ * `most`. */
 double psplit_i_ball_grow(psplit_i_balls *balls, uint32_t root, const double *length, double most);
 
-/* Behind it: balls->behind of the ball's clusters, for the last pair of each one's path; returns
- * what the ball weighs, behind its root. */
+/* After that: sets balls->behind of the ball's clusters, for the last pair of each one's path.
+ * Returns the weight behind the root: that of the ball, with what counts of clusters beside it. */
 double psplit_i_ball_weigh(psplit_i_balls *balls);
 
 #endif

@@ -19,18 +19,20 @@ PSPLIT_MUST_USE psplit_code psplit_i_boundary_network_init(psplit_i_boundary_net
                                                            psplit_i_arena *arena);
 void psplit_i_boundary_network_fini(psplit_i_boundary_network *network);
 
-/* Empty but for the clusters, where[n] (psplit_i_side) of which are on a side. */
+/* Begins a network with the clusters alone; where[n] (psplit_i_side) says which of them are on a
+ * side already. */
 void psplit_i_boundary_begin(psplit_i_boundary_network *network, const uint8_t *where);
-/* A free cluster costs so much inside and so much outside, both at least 0; with what it has to
- * wait for. Returns what it costs on either side, which no cut tells. */
+/* Adds a free cluster with its cost inside and its cost outside, both at least 0, and its order
+ * edges. Returns the part that it costs on either side, which the cut does not count. */
 int64_t psplit_i_boundary_cluster(psplit_i_boundary_network *network, uint32_t cluster,
                                   int64_t inside, int64_t outside);
-/* A net costs `ahead` when its producer is inside and a consumer is not, and `back` when it is the
- * other way round; 0: nothing. O(pins). */
+/* Adds a net, which costs `ahead` when its producer is inside and a consumer is not, and `back` the
+ * other way round; both may be 0. O(pins). */
 void psplit_i_boundary_net(psplit_i_boundary_network *network, uint32_t net, int64_t ahead,
                            int64_t back);
-/* The minimum cut, in *out_value, and the clusters inside in out_in[n]. False where the time ends
- * before: *out_value is no more than the cut then, and out_in as it was; or out of memory. */
+/* The value of the minimum cut, and the clusters inside as out_in[n]. False if the budget ended
+ * before, *out_value then being a lower bound on the cut and out_in unchanged, or if out of
+ * memory. */
 bool psplit_i_boundary_cut(psplit_i_boundary_network *network, int64_t *out_value, bool *out_in);
 
 #endif

@@ -28,7 +28,7 @@ bool psplit_i_bound_is_due(psplit_i_method method, const psplit_i_bound_query *q
          psplit_i_takes(method, query->automaton->features);
 }
 
-psplit_code psplit_i_bound_ask(psplit_i_method method, const psplit_i_bound_query *query,
+psplit_code psplit_i_bound_run(psplit_i_method method, const psplit_i_bound_query *query,
                                psplit_i_result *result) {
   const row *bound = &ROWS[method];
   int64_t value = result->bound;

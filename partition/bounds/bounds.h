@@ -38,16 +38,16 @@ typedef struct psplit_i_bound_query {
 /* What the options ask for. */
 psplit_i_variant psplit_i_variant_of(const psplit_partition_options *options);
 
-/* Whether the method is a bound for the query's variant, and asked then. */
+/* Whether the method is a bound for the query's variant that is to run now. */
 bool psplit_i_bound_is_due(psplit_i_method method, const psplit_i_bound_query *query,
                            psplit_i_bound_time when);
-/* Asks a bound, charges the request's budget for it, and raises result->bound in its name. Errors:
+/* Runs a bound, charges the request's budget for it, and raises result->bound in its name. Errors:
  * NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_bound_ask(psplit_i_method method,
+PSPLIT_MUST_USE psplit_code psplit_i_bound_run(psplit_i_method method,
                                                const psplit_i_bound_query *query,
                                                psplit_i_result *result);
 
-/* Each raises *inout_bound to what no split is below, as far as the budget allows. Errors:
+/* Each raises *inout_bound to a lower bound on all splits, as far as the budget allows. Errors:
  * NOMEM. */
 #define PSPLIT_I_BOUND(id, name, does, of, when, share, rate, run)                    \
   PSPLIT_MUST_USE psplit_code psplit_i_bound_##run(const psplit_i_bound_query *query, \

@@ -15,9 +15,9 @@ typedef struct psplit_i_branched_query {
   uint32_t n_branches;   /* at most */
 } psplit_i_branched_query;
 
-/* *out_least: no downset of such a weight is crossed by nets that cost less together; INF where
- * there is no such downset. A spent budget leaves less, in the end 0. A few minimum cuts a branch.
- * Errors: NOMEM. */
+/* *out_least: a lower bound on the cost of the nets that cross a downset of such a weight; INF if
+ * there is no such downset. The less budget, the lower the bound, at least 0. A few minimum cuts
+ * per branch. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_branched_cut(const psplit_i_branched_query *query,
                                                   psplit_i_budget *budget, int64_t *out_least);
 

@@ -37,28 +37,28 @@ typedef struct psplit_i_branches {
 void psplit_i_branches_init(psplit_i_branches *all, const psplit_i_closure *closure,
                             psplit_i_budget *budget);
 void psplit_i_branches_fini(psplit_i_branches *all);
-/* So many fit in what memory there is for them. */
+/* How many open branches fit in the memory that they may take. */
 uint32_t psplit_i_branches_most(const psplit_i_branches *all);
-/* Nothing is on a side. False: out of memory. */
+/* The first branch: no cluster is on a side yet. False: out of memory. */
 bool psplit_i_branch_init(psplit_i_branches *all, psplit_i_branch *out);
-/* Opens it, with ends light[n] and heavy[n], to be divided by the cluster of which most is forced
- * to a side, by before[n] and behind[n], of those on which the ends differ. False: out of
- * memory. */
+/* Adds a branch to the open ones, with its cheapest downsets light[n] and heavy[n] at both ends of
+ * the hull. It will be divided by the cluster, of those on which the two differ, that forces the
+ * most weight to a side by before[n] and behind[n]. False: out of memory. */
 bool psplit_i_branch_open(psplit_i_branches *all, psplit_i_branch *branch, const bool *light,
                           const bool *heavy, const int64_t *before, const int64_t *behind);
-/* The least of all is taken out and divided; whether each half is possible. False: out of
- * memory. */
+/* Takes out the branch with the least bound and divides it; out_possible says of each half whether
+ * it has downsets. False: out of memory. */
 bool psplit_i_branch_divide(psplit_i_branches *all, psplit_i_branch out[2], bool out_possible[2]);
 
-/* in[n]: its end of the branch that it is a half of, as far as that fits here. */
+/* in[n]: the end of the branch that this one is a half of, changed to fit this one. */
 void psplit_i_branch_recall(const psplit_i_branches *all, const psplit_i_branch *branch,
                             uint8_t which, bool *in);
-/* in[n]: the smallest of all (PSPLIT_I_END_LIGHT), or the largest. */
+/* in[n]: the smallest downset of the branch (PSPLIT_I_END_LIGHT), or the largest. */
 void psplit_i_branch_extreme(const psplit_i_branches *all, const psplit_i_branch *branch,
                              uint8_t which, bool *in);
 
-/* Puts a cluster on a side with all that has to go along; false where some of it is on the other.
- */
+/* Puts a cluster on a side, with all clusters that have to be on it then; false if one of them is
+ * on the other side. */
 bool psplit_i_branch_force(const psplit_i_branches *all, uint8_t *where, uint32_t cluster,
                            psplit_i_side to);
 /* Weight of the free clusters among bits[words]. O(words + clusters among them). */

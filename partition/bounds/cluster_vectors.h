@@ -38,8 +38,8 @@ uint32_t psplit_i_vector_dims(uint32_t n, uint32_t n_parts);
 /* Operations that a round takes. */
 uint64_t psplit_i_vector_ops(const psplit_i_pairs *pairs, uint32_t n_dims);
 
-/* Multipliers in the arena, and *out_about: about what they will prove. It ends early, with 0,
- * where that is not going to be as much as `least`. Errors: NOMEM. */
+/* Makes multipliers, in the arena; *out_about is roughly the bound that they will prove. Ends
+ * early, with 0, when that will not reach `least`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cluster_vectors(const psplit_i_pairs *pairs, uint32_t n_dims,
                                                      uint32_t n_rounds, double least,
                                                      psplit_i_budget *budget, psplit_i_arena *arena,

@@ -15,24 +15,25 @@ typedef struct psplit_i_cut_network {
 } psplit_i_cut_network;     /* a zeroed one is empty; to be freed by fini */
 
 void psplit_i_cut_network_fini(psplit_i_cut_network *network);
-/* Nothing but source and sink; keeps memory. */
+/* Begins a network with a source and a sink alone; keeps the memory of the one before. */
 void psplit_i_cut_network_begin(psplit_i_cut_network *network);
 /* A new node; the source when out of memory. */
 uint32_t psplit_i_cut_network_node(psplit_i_cut_network *network);
-/* Costs `cap` where `from` is on the source's side and `to` is not, which nothing into the source
- * or out of the sink can be; 0 or less: nothing. */
+/* Adds an arc, cut at a cost of `cap` when `from` is on the source side and `to` is not. Nothing is
+ * added for a cap of 0 or less, or for arcs into the source or out of the sink, which cannot be
+ * cut. */
 void psplit_i_cut_network_arc(psplit_i_cut_network *network, uint32_t from, uint32_t to,
                               int64_t cap);
-/* Raises *inout_value, 0 for a network that was just begun, to the minimum cut, up to `enough`:
- * what was found before what has been added since counts. Less where the budget ends before. False
+/* Raises *inout_value, which is 0 for a network that was just begun, to the minimum cut or up to
+ * `enough`. The flow found before arcs were added is kept. Stops lower when the budget ends. False
  * when out of memory, now or before. */
 bool psplit_i_cut_network_raise(psplit_i_cut_network *network, int64_t enough,
                                 psplit_i_budget *budget, int64_t *inout_value);
-/* After that, if neither `enough` nor the budget ended it: the sides of a minimum cut, in
- * network->reached. False when out of memory, now or before. */
+/* After that, unless `enough` or the budget ended it: sets network->reached to the source side of a
+ * minimum cut. False when out of memory, now or before. */
 bool psplit_i_cut_network_sides(psplit_i_cut_network *network);
-/* Both: the minimum cut, in *out_value, and its sides. False where the budget ends before:
- * *out_value is no more than the cut then; or out of memory. */
+/* Both of the above: the value of a minimum cut and its sides. False if the budget ended before,
+ * *out_value then being a lower bound on the cut, or if out of memory. */
 bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *budget,
                               int64_t *out_value);
 /* The same by trees, which is faster where paths are short and many. */

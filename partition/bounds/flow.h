@@ -24,12 +24,12 @@ bool psplit_i_flow_copy(psplit_i_flow *to,
 /* Id of a new node, NONE when out of memory. */
 uint32_t psplit_i_flow_node(psplit_i_flow *flow);
 bool psplit_i_flow_arc_add(psplit_i_flow *flow, uint32_t from, uint32_t to, int64_t cap);
-/* Pushes what still fits from `source` to `sink`; adds it to *inout_value, which stops growing at
- * `enough`; and early, below the maximum, when the budget is spent: as a bound on the minimum cut
- * the value still holds, but psplit_i_flow_side tells nothing then. False when out of memory. */
+/* Augments the flow from `source` to `sink` to the maximum and adds the increase to *inout_value.
+ * Stops early at `enough`, or when the budget is spent: then the value is still a lower bound on
+ * the minimum cut, but psplit_i_flow_side is meaningless. False when out of memory. */
 bool psplit_i_flow_run(psplit_i_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
                        psplit_i_budget *budget, int64_t *inout_value);
-/* After a run: side[v] = reachable from `source` in what is left. */
+/* After a run: side[v] = reachable from `source` in the residual network. */
 bool psplit_i_flow_side(psplit_i_flow *flow, uint32_t source, bool *side);
 
 #endif

@@ -10,12 +10,12 @@
 /* max(total / devices, heaviest cluster), for any placement. */
 int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
                               const psplit_i_automaton *automaton);
-/* The same of work and messages alone, where stages may pass on what others make. */
+/* The same from work and messages alone, also valid where stages pass on tensors of others. */
 int64_t psplit_i_total_any_route(const psplit_i_instance *instance,
                                  const psplit_i_automaton *automaton);
 
-/* Least costs of nets over the types that pay for them, send[n_nets] and recv[n_nets]; least[n]:
- * least times of clusters over the types that do not. False: no type pays. */
+/* Least costs of nets over the device types that pay for transfers, send[n_nets] and recv[n_nets];
+ * least[n]: least times of clusters over the types that do not. False: no type pays. */
 bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                           int64_t *send, int64_t *recv, int64_t *least);
 

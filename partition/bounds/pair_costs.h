@@ -11,7 +11,7 @@ typedef struct psplit_i_pair_units {
   double weight, cost;
 } psplit_i_pair_units;
 
-/* Whether what pairs cost bounds the query's splits: devices are alike and pay. */
+/* Whether costs of pairs give a bound for the query: devices are alike and pay for transfers. */
 bool psplit_i_pairs_suit(const psplit_i_bound_query *query);
 /* Pairs in the arena, with limit as the most that a part may weigh; weights and costs may be of one
  * unit, and small nets are told then. Errors: NOMEM. */

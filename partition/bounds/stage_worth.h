@@ -25,7 +25,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_worth_make(const psplit_i_instance *instanc
  * are left out where tables over all of their ways would be too many, more are counted. */
 PSPLIT_MUST_USE psplit_code psplit_i_worth_make_wide(const psplit_i_instance *instance,
                                                      psplit_i_budget *budget, psplit_i_worth **out);
-/* About what psplit_i_worth_most() charges, with `most`, or more. */
+/* An estimate, rather too high, of the operations that psplit_i_worth_most() charges with
+ * `most`. */
 uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts);
 void psplit_i_worth_free(psplit_i_worth *worth);
 
@@ -53,8 +54,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_worth_above(psplit_i_worth *worth, int64_t 
  * left out may run back. false: there is none. */
 bool psplit_i_worth_trace(psplit_i_worth *worth, uint32_t nth, uint8_t *out_side);
 
-/* The load of a stage by the instance, nets that were left out as well. side[v]: whether v is
- * inside; what is not need not be known to be before it or behind it. */
+/* The load of a stage in the instance, with the nets that the program leaves out. side[v]: whether
+ * v is inside; of the others it need not be known on which side they are. */
 int64_t psplit_i_worth_load(const psplit_i_worth *worth, const uint8_t *side);
 
 /* A stage of load <= limit that is worth about the most of those with each cluster v on one of the

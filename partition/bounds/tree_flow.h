@@ -19,10 +19,10 @@ typedef struct psplit_i_tree_flow {
 } psplit_i_tree_flow; /* a zeroed one is empty; to be freed by fini */
 
 void psplit_i_tree_flow_fini(psplit_i_tree_flow *trees);
-/* Pushes what fits from `source` to `sink`, as psplit_i_flow_run does; *out_value is what was
- * pushed, and side[v] says what is reachable from `source` then. Where the budget ends before,
- * *out_whole is false: the value still bounds the minimum cut, and side tells nothing. False when
- * out of memory. */
+/* Computes a maximum flow from `source` to `sink`, as psplit_i_flow_run does: *out_value is its
+ * value, and side[v] says what is reachable from `source` in the residual network. If the budget
+ * ends before, *out_whole is false: the value is still a lower bound on the minimum cut, but side
+ * is meaningless. False when out of memory. */
 bool psplit_i_tree_flow_run(psplit_i_tree_flow *trees, psplit_i_flow *flow, uint32_t source,
                             uint32_t sink, psplit_i_budget *budget, int64_t *out_value, bool *side,
                             bool *out_whole);

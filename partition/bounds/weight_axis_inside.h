@@ -78,7 +78,8 @@ static inline void psplit_i_weight_axis_turn(psplit_i_weight_axis_reader *r, uin
   r->at_out = 0;
 }
 
-/* What a stage from a downset of q1 to one of q2 at least receives and sends. */
+/* Lower bounds on what a stage receives and sends that begins at a downset of bucket q1 and ends at
+ * one of q2. */
 static inline void psplit_i_weight_axis_read(psplit_i_weight_axis_reader *r, uint32_t q1,
                                              int64_t *out_in, int64_t *out_out) {
   const psplit_i_weight_axis_build *x = r->x;

@@ -238,8 +238,8 @@ psplit_code psplit_i_baseline(const psplit_i_solver_request *request, psplit_i_m
   PSPLIT_TRY(make(&a, solver));
   psplit_i_assignment_evaluate(&a.trial, &a.instance, &a.automaton, a.scratch);
   psplit_i_state_take(&a, &a.trial, solver);
-  PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
-  if (!psplit_i_state_done(&a)) PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_WITH_A_SPLIT));
+  PSPLIT_TRY(psplit_i_state_run_bounds(&a, PSPLIT_I_AT_ONCE));
+  if (!psplit_i_state_done(&a)) PSPLIT_TRY(psplit_i_state_run_bounds(&a, PSPLIT_I_WITH_A_SPLIT));
 out:
   psplit_i_state_fini(&a);
   return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : code;

@@ -68,7 +68,7 @@ static psplit_code run(const psplit_i_solver_request *request,
   if (!from || psplit_i_pairs_count(&a.instance)) {
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
-  PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
+  PSPLIT_TRY(psplit_i_state_run_bounds(&a, PSPLIT_I_AT_ONCE));
   PSPLIT_TRY(psplit_i_portfolio_first(&a));
   if (strict && !psplit_i_all_stages_used(request, result)) {
     int64_t value;
@@ -210,7 +210,7 @@ static psplit_code bound_at_once(const psplit_i_solver_request *request, int64_t
   psplit_code code = psplit_i_result_init(&result, request);
   if (code != PSPLIT_OK) return code;
   code = psplit_i_state_init(&a);
-  if (code == PSPLIT_OK) code = psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE);
+  if (code == PSPLIT_OK) code = psplit_i_state_run_bounds(&a, PSPLIT_I_AT_ONCE);
   if (code == PSPLIT_OK) *out_bound = result.bound;
   psplit_i_state_fini(&a);
   return code == PSPLIT_NOMEM ? psplit_i_nomem(request->diag) : PSPLIT_OK;

@@ -114,13 +114,13 @@ static psplit_code ask_stuck(psplit_i_solver_state *a) {
   if (a->stuck_asked || a->request->relaxed || !is_wide(a) || psplit_i_state_done(a))
     return PSPLIT_OK;
   a->stuck_asked = true;
-  return psplit_i_state_ask_all(a, PSPLIT_I_WHERE_STUCK);
+  return psplit_i_state_run_bounds(a, PSPLIT_I_WHERE_STUCK);
 }
 
 /* Where the exact program is undecided, or dear: bounds that take longer. Where it gets far and
  * much is open, limits between bound and value as well, once, and more steps from now on. */
 static psplit_code go_deeper(psplit_i_solver_state *a) {
-  psplit_code code = psplit_i_state_ask_late(a);
+  psplit_code code = psplit_i_state_run_late_bounds(a);
   if (code == PSPLIT_OK && psplit_i_state_stuck(a)) return ask_stuck(a);
   if (code != PSPLIT_OK || a->gets_far || !is_wide(a) || psplit_i_state_done(a)) return code;
   a->gets_far = true;
@@ -154,7 +154,7 @@ static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t half = (before - a->result->bound) / 2;
   const int64_t limit = a->by_price && may_halve(a) ? before - half : before - 1 - leap;
   psplit_i_verdict verdict;
-  if (psplit_i_state_stuck(a)) return psplit_i_state_ask_late(a);
+  if (psplit_i_state_stuck(a)) return psplit_i_state_run_late_bounds(a);
   exact_run *run = a->by_price ? psplit_i_state_exact_priced : psplit_i_state_exact;
   psplit_code code = run(a, limit > a->result->bound ? limit : a->result->bound,
                          a->gets_far ? FAR_STEPS * a->budget : a->budget, &verdict);
@@ -299,7 +299,7 @@ static uint32_t first_steps(const psplit_i_solver_state *a) {
 /* Whether a few orders are tried first, as the exact program may decide at once: most problems are
  * proved from there, in less time than more orders take. */
 static bool soon_proved(const psplit_i_solver_state *a) {
-  return psplit_i_state_asks_all(a) && a->instance.n <= PSPLIT_I_LARGE &&
+  return psplit_i_state_runs_all(a) && a->instance.n <= PSPLIT_I_LARGE &&
          !psplit_i_pairs_count(&a->instance);
 }
 
@@ -314,7 +314,7 @@ static psplit_code search_first(psplit_i_solver_state *a) {
 }
 
 static psplit_code chain_first(psplit_i_solver_state *a) {
-  return psplit_i_state_asks_all(a) ? psplit_i_state_cut_chain(a) : PSPLIT_OK;
+  return psplit_i_state_runs_all(a) ? psplit_i_state_cut_chain(a) : PSPLIT_OK;
 }
 
 static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
@@ -345,10 +345,10 @@ static psplit_code bounds(psplit_i_solver_state *a) {
   if (code != PSPLIT_OK ||
       (!windows && (double)(a->best.value - a->result->bound) <= SMALL_GAP * (double)a->best.value))
     return code;
-  code = psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
+  code = psplit_i_state_run_bounds(a, PSPLIT_I_WITH_A_SPLIT);
   /* No solver behind them decides large graphs, or would be asked before those. */
   const bool late = a->instance.n > PSPLIT_I_LARGE && !psplit_i_state_done(a);
-  return code == PSPLIT_OK && late ? psplit_i_state_ask_late(a) : code;
+  return code == PSPLIT_OK && late ? psplit_i_state_run_late_bounds(a) : code;
 }
 
 /* Of a start whose bounds say less than is known without it the split counts alone; and where
@@ -367,7 +367,7 @@ static psplit_code improve(psplit_i_solver_state *a) {
   for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
     psplit_i_turn turn = {.salt = salt, .before = a->best.value};
     if (a->axis.limit != a->best.value)
-      PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
+      PSPLIT_TRY(psplit_i_state_run_bound(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
     if (psplit_i_state_done(a)) break;
     for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && !turn.again; i++) {
       if (STEPS[i].turn) PSPLIT_TRY(STEPS[i].turn(a, &turn));

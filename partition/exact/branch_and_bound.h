@@ -4,9 +4,9 @@
 
 #include "result.h"
 
-/* Depth-first branch and bound for a placement of less than *inout_value: label[n], types[stages]
- * and *inout_value become those of the best one that is found. *out_done tells whether all have
- * been looked at within max_steps, and the budget. Errors: NOMEM. */
+/* Depth-first branch and bound for a placement below *inout_value: label[n], types[stages] and
+ * *inout_value become those of the best one found. *out_done: the search was complete within
+ * max_steps and the budget. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_branch_and_bound(
   const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
   uint32_t *types, uint64_t max_steps, uint32_t *label, int64_t *inout_value, bool *out_done);

@@ -4,8 +4,8 @@
 
 #include "solver_state.h"
 
-/* Where the instance is such a chain on devices of one type: the least bottleneck and its proof, at
- * any size; else nothing. Errors: NOMEM. O(clusters * log(bottleneck)). */
+/* If the instance is such a chain on devices of one type: finds and proves the least bottleneck, at
+ * any size. Else does nothing. Errors: NOMEM. O(clusters * log(bottleneck)). */
 PSPLIT_MUST_USE psplit_code psplit_i_state_cut_chain(psplit_i_solver_state *a);
 
 #endif

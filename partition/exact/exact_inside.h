@@ -293,7 +293,7 @@ static inline uint32_t psplit_i_most_receivers(const psplit_i_expander *d, uint3
 /* The expander's counts and receiver budgets become those of a label; its hash of them loses the
  * receiver budgets. */
 void psplit_i_receivers_load(psplit_i_expander *d, const uint32_t *pairs, uint32_t n_pairs);
-/* The stage takes a cluster or gives it back. */
+/* Adds a cluster to the stage or takes it out. */
 void psplit_i_receivers_take(psplit_i_expander *d, uint32_t cluster, bool add);
 /* Whether the stage sends to receivers that are not formed yet. */
 bool psplit_i_receivers_open(const psplit_i_expander *d);
@@ -330,7 +330,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_messages_init(psplit_i_expander *d);
 /* Each as of receivers. */
 void psplit_i_messages_load(psplit_i_expander *d, const uint32_t *list, uint32_t n);
 void psplit_i_messages_take(psplit_i_expander *d, uint32_t cluster, bool add);
-/* What the stage sends in truth above what its tracker has. Monotonicity: the sum of both only
+/* What the stage really sends beyond what its tracker counts. Monotonicity: the sum of both only
  * grows. */
 int64_t psplit_i_messages_more_sent(const psplit_i_expander *d, uint32_t type);
 /* Finds who waits for whom once the stage is formed by `move`; adds its hash. False: the stage, or
@@ -338,8 +338,9 @@ int64_t psplit_i_messages_more_sent(const psplit_i_expander *d, uint32_t type);
 bool psplit_i_messages_pass(psplit_i_expander *d, const psplit_i_transition *move,
                             uint64_t *inout_receivers);
 uint32_t psplit_i_messages_list(const psplit_i_expander *d, uint32_t *out_list);
-/* Whether messages take the devices left more reference time than `spare`, besides what d->open
- * counts, once the stage is formed by `move`; also where messages are not counted. */
+/* Whether messages, besides those that d->open counts, take more reference time of the devices that
+ * are left than `spare`, once the stage is formed by `move`; also where messages are not
+ * counted. */
 bool psplit_i_messages_exceed(psplit_i_expander *d, const psplit_i_transition *move, double spare);
 
 /* --- bypasses.c: what stages pass on, if x->bypasses --- */
@@ -407,7 +408,8 @@ typedef struct psplit_i_round {
   uint32_t *counts;
 } psplit_i_round;
 
-/* Drops labels of the round that another one of it dominates, with steps of `d`. Errors: NOMEM. */
+/* Drops labels of the round that another label of the round dominates; charges steps to `d`.
+ * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_exact_drop_dominated(psplit_i_expander *d,
                                                           psplit_i_round *round);
 
@@ -427,7 +429,7 @@ void psplit_i_passed_end(psplit_i_expander *d, const psplit_i_passed *p);
 void psplit_i_passed_take(psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p);
 /* A maximal cluster of what is left stays out, and all that comes before it. */
 void psplit_i_passed_over(psplit_i_expander *d, uint32_t cluster, psplit_i_passed *p);
-/* So do clusters from..to-1, which are no more looked at. */
+/* So do clusters from..to-1, which will not be visited any more. */
 void psplit_i_passed_beside(psplit_i_expander *d, uint32_t from, uint32_t to, psplit_i_passed *p);
 /* The stage gives back what it took since `p`, and decides anew of what came behind. */
 void psplit_i_passed_undo(psplit_i_expander *d, const psplit_i_passed *undone,

@@ -53,11 +53,12 @@ typedef struct psplit_i_blocks_state {
   bool failed, spent;
 } psplit_i_blocks_state;
 
-/* Adds a label unless another has no more bytes and costs no more; those that it beats so go. */
+/* Adds a label unless another has no more bytes and no more cost; removes those that it dominates
+ * in the same way. */
 void psplit_i_block_front_insert(psplit_i_blocks_state *x, psplit_i_block_front *front,
                                  const psplit_i_block_label *label);
 
-/* Takes operations off the budget; false where it is spent, or memory has run out. */
+/* Charges operations to the budget; false if it is spent, or memory has run out. */
 bool psplit_i_blocks_charge(psplit_i_blocks_state *x, uint64_t n_ops);
 
 /* Both passes with the options of the blocks as they are. Where what is exact alone gives a split

@@ -35,8 +35,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_nested_cut(const psplit_i_instance *instanc
                                                 int64_t *out_least);
 bool psplit_i_nested_takes(const psplit_i_instance *instance, const psplit_i_automaton *automaton);
 
-/* The solver's turns: soon with a small share of the budget, late with more of it. Nothing happens
- * where it does not take the problem. Errors: NOMEM. */
+/* Runs in the portfolio: early with a small share of the budget, late with more of it. Does nothing
+ * for problems that it does not take. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_nested_turn(psplit_i_solver_state *a, psplit_i_turn *turn);
 PSPLIT_MUST_USE psplit_code psplit_i_nested_late(psplit_i_solver_state *a, psplit_i_turn *turn);
 

@@ -36,7 +36,7 @@ static psplit_i_budget all_but(const psplit_i_solver_state *a, uint32_t n) {
 static psplit_code go_on(psplit_i_solver_state *a, psplit_i_budget part) {
   int64_t least;
   psplit_code code = PSPLIT_OK;
-  if (!psplit_i_state_asks_all(a) || psplit_i_state_done(a) || a->best.value >= PSPLIT_I_INF ||
+  if (!psplit_i_state_runs_all(a) || psplit_i_state_done(a) || a->best.value >= PSPLIT_I_INF ||
       !psplit_i_nested_takes(&a->instance, &a->automaton))
     return PSPLIT_OK;
   if (!a->nested) code = psplit_i_nested_create(&a->instance, &a->automaton, &part, &a->nested);

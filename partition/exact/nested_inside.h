@@ -77,9 +77,9 @@ void psplit_i_nested_along(const psplit_i_nested_solver *d, const psplit_i_neste
 
 /* nested_cut.c */
 
-/* What no split of the branch is below by its shares. d->now is the cheapest split by them, with
- * loads d->load and counted in d->seen; it is kept if it is better than what is known. *out_whole
- * says whether there was time to find it. d->failed: NOMEM. */
+/* Returns a lower bound on all splits of the branch, by its shares. d->now becomes the cheapest
+ * split by these shares, with loads d->load and counted in d->seen; it is kept if it is better than
+ * the best known. *out_whole: the budget sufficed to find it. d->failed: NOMEM. */
 int64_t psplit_i_nested_cheapest(psplit_i_nested_solver *d, const psplit_i_nested_branch *b,
                                  bool *out_whole);
 

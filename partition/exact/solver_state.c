@@ -53,36 +53,36 @@ static psplit_i_bound_query query_of(psplit_i_solver_state *a) {
                                 .axis = &a->axis};
 }
 
-psplit_code psplit_i_state_ask(psplit_i_solver_state *a, psplit_i_method bound) {
+psplit_code psplit_i_state_run_bound(psplit_i_solver_state *a, psplit_i_method bound) {
   const psplit_i_bound_query query = query_of(a);
-  if (psplit_i_bound_ask(bound, &query, a->result) != PSPLIT_OK)
+  if (psplit_i_bound_run(bound, &query, a->result) != PSPLIT_OK)
     return psplit_i_nomem(a->request->diag);
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_state_ask_all(psplit_i_solver_state *a, psplit_i_bound_time when) {
+psplit_code psplit_i_state_run_bounds(psplit_i_solver_state *a, psplit_i_bound_time when) {
   const psplit_i_bound_query query = query_of(a);
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++) {
     if (!psplit_i_bound_is_due(i, &query, when)) continue;
-    const psplit_code code = psplit_i_state_ask(a, i);
+    const psplit_code code = psplit_i_state_run_bound(a, i);
     if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
   }
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a) {
+psplit_code psplit_i_state_run_late_bounds(psplit_i_solver_state *a) {
   if (a->late) return PSPLIT_OK;
   const int64_t before = a->result->bound;
-  const psplit_code code = psplit_i_state_ask_all(a, PSPLIT_I_AFTER_SEARCH);
+  const psplit_code code = psplit_i_state_run_bounds(a, PSPLIT_I_AFTER_SEARCH);
   a->late = true;
   a->by_apart = a->result->bound > before && a->result->bound_by == PSPLIT_I_BOUND_APART;
   if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
-  return psplit_i_state_ask_all(a, PSPLIT_I_LATE);
+  return psplit_i_state_run_bounds(a, PSPLIT_I_LATE);
 }
 
 void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps) { a->spent += n_steps; }
 
-bool psplit_i_state_asks_all(const psplit_i_solver_state *a) {
+bool psplit_i_state_runs_all(const psplit_i_solver_state *a) {
   return a->asked == PSPLIT_I_SOLVER_AUTO || a->asked == PSPLIT_I_SOLVER_EXACT;
 }
 

@@ -80,47 +80,50 @@ typedef struct psplit_i_turn {
 PSPLIT_MUST_USE psplit_code psplit_i_state_init(psplit_i_solver_state *a);
 void psplit_i_state_fini(psplit_i_solver_state *a);
 /* Reduces the instance for splits up to `limit`; carries the best split over. parent[n_nodes]:
- * union-find. `keep_first`: see psplit_i_reduce_carrying. */
+ * union-find. `keep_first`: see psplit_i_reduction_request. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_reduce(psplit_i_solver_state *a, int64_t limit,
                                                   bool keep_first, uint32_t *parent);
 
-/* Asks a bound about the instance. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_state_ask(psplit_i_solver_state *a, psplit_i_method bound);
-/* Asks all that are due, until one is enough. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_state_ask_all(psplit_i_solver_state *a,
-                                                   psplit_i_bound_time when);
-/* Asks the bounds for what search does not close, once. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_state_ask_late(psplit_i_solver_state *a);
-/* A larger bottleneck is never taken; of equal ones, the one that sends less. */
+/* Runs a bound on the instance. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_run_bound(psplit_i_solver_state *a,
+                                                     psplit_i_method bound);
+/* Runs all bounds that are due, until one closes the gap. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_run_bounds(psplit_i_solver_state *a,
+                                                      psplit_i_bound_time when);
+/* Runs, once, the bounds that are meant for gaps which search has not closed. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_run_late_bounds(psplit_i_solver_state *a);
+/* Adopts a split unless its bottleneck is larger than the best known, or equal with no less
+ * sent. */
 void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *assignment,
                          psplit_i_method by);
-/* Adds steps to what the solvers have taken. */
+/* Adds to the count of steps that solvers have taken. */
 void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps);
-/* Whether all solvers have their turns. */
-bool psplit_i_state_asks_all(const psplit_i_solver_state *a);
+/* Whether all solvers run, not just one that was asked for. */
+bool psplit_i_state_runs_all(const psplit_i_solver_state *a);
 /* Whether bound and value are close enough, or time is out. */
 bool psplit_i_state_done(const psplit_i_solver_state *a);
 
 /* Steps per chain and round that adding `work` clusters to load trackers pays for, 1 to `most`. */
 uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, uint32_t n_rounds,
                                 uint32_t most);
-/* Local search over orders from the best split on, n_steps orders for each chain and round; `salt`:
- * mixed into the seed. Errors: NOMEM. */
+/* Local search over orders, beginning with the best split: n_steps orders for each chain and round.
+ * `salt` is mixed into the seed. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds,
                                                   uint32_t n_steps, uint64_t salt);
-/* One round of it from no split at all, whatever is known. */
+/* One round of it from scratch, without the best split. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_steps);
 /* Annealing of the boundaries between stages: better than orders on wide graphs. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
-/* The same with few steps, for a start. */
+/* The same with few steps, as a start. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a);
-/* One set of its chains that begins so hot that it keeps nothing of the best split. Another start
- * is annealed behind it as if search had found that split. */
+/* One set of annealing chains that begin so hot that they keep nothing of the best split; then
+ * another start is annealed as if search had found the split that comes of them. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal_melted(psplit_i_solver_state *a);
-/* Splits put together from downsets where little is cut, once: the same whatever the seed. */
+/* Recombination: splits put together from downsets with little across. Runs once; does not depend
+ * on the seed. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn);
-/* Splits of stages that are worth much by prices, once, where much is open: the same whatever the
- * seed. */
+/* Splits of stages with high sums of prices. Runs once, where the gap is wide; does not depend on
+ * the seed. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
  * left). */
@@ -147,8 +150,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_exact_priced(psplit_i_solver_state *a
 /* Whether the last undecided run of the instance itself had as many steps as one would have now,
  * and tried few stages only. */
 bool psplit_i_state_stuck(const psplit_i_solver_state *a);
-/* Of the splits with the best value one that sends least; `lexicographic`: which of these,
- * or NULL. Verdict and errors as psplit_i_state_exact. */
+/* Finds, of the splits with the best value, one that sends least; `lexicographic` says which of
+ * these, or is NULL. Verdict and errors as psplit_i_state_exact. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                                                       const psplit_i_lexicographic *lexicographic,
                                                       uint64_t budget,

@@ -89,7 +89,7 @@ static psplit_code prove(psplit_i_solver_state *a, bool *out_proved) {
   psplit_i_verdict verdict;
   psplit_code code;
   sequence order;
-  PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
+  PSPLIT_TRY(psplit_i_state_run_bound(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
   if (numbers_matter(a) && !a->automaton.all_used)
     PSPLIT_TRY(psplit_i_automaton_number_freely(&a->automaton));
   PSPLIT_TRY(order_clusters(a, &order) ? PSPLIT_OK : PSPLIT_NOMEM);

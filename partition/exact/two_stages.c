@@ -444,7 +444,7 @@ psplit_code psplit_i_two_stages(const psplit_i_instance *instance,
 
 static psplit_code ask(psplit_i_solver_state *a, uint32_t share) {
   int64_t least;
-  if (!psplit_i_state_asks_all(a) || a->automaton.n_stages != 2 || a->instance.n > MOST_CLUSTERS ||
+  if (!psplit_i_state_runs_all(a) || a->automaton.n_stages != 2 || a->instance.n > MOST_CLUSTERS ||
       psplit_i_state_done(a) || a->best.value >= PSPLIT_I_INF ||
       !psplit_i_takes(PSPLIT_I_SOLVER_TWO_STAGES, a->automaton.features))
     return PSPLIT_OK;

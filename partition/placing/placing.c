@@ -184,7 +184,7 @@ static psplit_code ask_bounds(psplit_i_placing *p, psplit_i_bound_time when) {
                                       .throughput_bound = p->contiguous_bound};
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && code == PSPLIT_OK; i++)
-    if (psplit_i_bound_is_due(i, &query, when)) code = psplit_i_bound_ask(i, &query, p->result);
+    if (psplit_i_bound_is_due(i, &query, when)) code = psplit_i_bound_run(i, &query, p->result);
   return code;
 }
 

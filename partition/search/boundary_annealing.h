@@ -15,8 +15,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *
                                                        uint64_t salt, uint64_t n_steps, bool high,
                                                        bool *out_low_won,
                                                        psplit_i_assignment *assignment);
-/* The same with 4,000 steps for each cluster and chain, begun so hot that what comes of it hangs
- * little on the split it begins with. */
+/* The same with 4,000 steps for each cluster and chain, begun so hot that the result depends little
+ * on the split that it begins with. */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_melted(const psplit_i_instance *instance,
                                                    const psplit_i_automaton *automaton,
                                                    const psplit_i_solver_request *request,

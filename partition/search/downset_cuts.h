@@ -19,8 +19,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_downset_cuts_whole(const psplit_i_instance 
                                                         uint32_t n_parts, psplit_i_budget *budget,
                                                         psplit_i_downsets *io_set);
 
-/* The same in windows of a topological order, which are parts of `stage` (in omega) long: between
- * what is before a window and all up to its end, the downsets on the hull. */
+/* The same in windows of a topological order, each a part of `stage` (in omega) long: adds downsets
+ * on the hull that hold all that is before the window and nothing behind it. */
 PSPLIT_MUST_USE psplit_code psplit_i_downset_cuts_near(const psplit_i_instance *instance,
                                                        const psplit_i_automaton *automaton,
                                                        const uint32_t *order, int64_t stage,

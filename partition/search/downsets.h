@@ -29,8 +29,8 @@ bool psplit_i_downsets_add(psplit_i_downsets *set, const uint64_t *bits);
 uint32_t psplit_i_downsets_number(psplit_i_downsets *set, const uint64_t *bits);
 /* Drops all but the first n. */
 void psplit_i_downsets_forget(psplit_i_downsets *set, uint32_t n);
-/* What is before each stage of a split but the first, in the order of stages; false: out of
- * memory. */
+/* Adds, for each stage of a split but the first, the downset of all that is before it, in the order
+ * of stages; false: out of memory. */
 bool psplit_i_downsets_add_split(psplit_i_downsets *set, const psplit_i_instance *instance,
                                  const uint32_t *stage);
 

@@ -21,14 +21,14 @@ typedef struct psplit_i_energy {
 PSPLIT_MUST_USE psplit_code psplit_i_energy_init(psplit_i_energy *energy,
                                                  psplit_i_placement *placement,
                                                  psplit_i_arena *arena);
-/* Of the placement as it stands, behind `best`, which is the unit as well. */
+/* Starts with the placement as it is; `best`, the best known value, is the unit of loads. */
 void psplit_i_energy_begin(psplit_i_energy *energy, int64_t best);
 void psplit_i_energy_set_best(psplit_i_energy *energy, int64_t best);
 /* A load's part of the energy. */
 double psplit_i_energy_of(const psplit_i_energy *energy, int64_t load);
-/* How much more it is with the loads of the devices touched as they are now. */
+/* How much the energy rises with the present loads of the devices that were touched. */
 double psplit_i_energy_rise(psplit_i_energy *energy);
-/* Takes these over; true where the value is less than `best`, which it becomes. */
+/* Accepts these loads; true if the value is then below `best`, which is lowered to it. */
 bool psplit_i_energy_take(psplit_i_energy *energy);
 
 #endif

@@ -79,9 +79,9 @@ static void ask(const psplit_problem *p, int64_t value, int64_t *out_axis, int64
   assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &options, &diag), PSPLIT_OK);
   const psplit_i_bound_query query = {&request, &instance, &automaton, PSPLIT_I_STAGES,
                                       value,    0,         &axis};
-  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_WEIGHT_AXIS, &query, &result), PSPLIT_OK);
+  assert_int_equal(psplit_i_bound_run(PSPLIT_I_BOUND_WEIGHT_AXIS, &query, &result), PSPLIT_OK);
   *out_axis = result.bound;
-  assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_APART, &query, &result), PSPLIT_OK);
+  assert_int_equal(psplit_i_bound_run(PSPLIT_I_BOUND_APART, &query, &result), PSPLIT_OK);
   *out_apart = result.bound;
   psplit_i_weight_axis_fini(&axis);
   psplit_i_automaton_fini(&automaton);

@@ -204,7 +204,7 @@ static void ask_bounds(const draw *d, int64_t best) {
           due |= psplit_i_bound_is_due(i, &query, when);
         if (!due) continue;
         result.bound = 0;
-        assert_int_equal(psplit_i_bound_ask(i, &query, &result), PSPLIT_OK);
+        assert_int_equal(psplit_i_bound_run(i, &query, &result), PSPLIT_OK);
         n_of.bounds[i]++;
         n_of.tight[i] += result.bound == best;
         if (result.bound > best)

@@ -367,7 +367,7 @@ static int64_t ask(bed *b, int64_t value) {
   if (psplit_i_bound_is_due(PSPLIT_I_BOUND_PRICES, &query, PSPLIT_I_LATE)) {
     assert_int_equal(psplit_i_result_init(&result, &request), PSPLIT_OK);
     result.bound = 0;
-    assert_int_equal(psplit_i_bound_ask(PSPLIT_I_BOUND_PRICES, &query, &result), PSPLIT_OK);
+    assert_int_equal(psplit_i_bound_run(PSPLIT_I_BOUND_PRICES, &query, &result), PSPLIT_OK);
     bound = result.bound;
   }
   psplit_i_arena_fini(&arena);
