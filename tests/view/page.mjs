@@ -127,6 +127,33 @@ async function tidy() {
   }
 }
 
+// From 2 to 16 stages, on small and large screens: columns are called by what fits, and words are not cut.
+async function everyWidth() {
+  const title = 'as many stages as there are', model = join(tmp, 'many.onnx'), all = [...Array(16).keys()];
+  const rows = all.map((i) => `  ["/blocks.${i}/conv"] c${i} = Conv <pads = [1, 1, 1, 1], group = 32> (h${i}, w${i})\n  ["/blocks.${i}/add"] a${i} = Add (c${i}, c${i})\n  ["/blocks.${i}/act"] h${i + 1} = Relu (a${i})\n`).join('');
+  spawnSync(makeModel, [model], { input: `(float[1,32,28,28] h0) => (float[1,32,28,28] h16) <${all.map((i) => `float[32,1,3,3] w${i} = random(${i + 1})`).join(', ')}> {\n${rows}}\n` });
+  const page = await open(title, inspect(model, '-k', '2..16'), '#k=2');
+  if (!page) return;
+  const found = [];
+  for (const width of [1000, 1200, 1400, 1600, 1920]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (let k = 2; k <= 16; k++) {
+      await page.evaluate(async (n) => {
+        window.location.hash = `k=${n}`;
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      }, k);
+      const where = `${k} stages on ${width} pixels`;
+      if (await page.locator('.pipeline .head').count() !== k) found.push(`${where}: no columns for all`);
+      found.push(...(await untidy(page)).map((each) => `${where}: ${each}`));
+      found.push(...(await page.evaluate(() => [...document.querySelectorAll('.pipeline .head text, .pipeline .kind')].map((t) => t.textContent)
+        .filter((text) => text.endsWith('…') && !/^(depthwise conv( \+ add)?|\w+)…$/.test(text)))).map((text) => `${where}: ${text}`));
+      if (k <= 14 && await page.evaluate(() => [...document.querySelectorAll('.frame')].some((f) => f.scrollWidth > f.clientWidth))) found.push(`${where}: columns out of sight`);
+    }
+  }
+  tap.none(found.slice(0, 8), `${title}: nothing is cut off, at any width`);
+  await close(title, page);
+}
+
 // Figures beside each other, on a phone and with eight stages.
 async function tidyCuts() {
   const title = 'tidy cuts on a phone', page = await open(title, small('layers', '-k', '1..8'), '#view=cuts&k=8', { viewport: { width: 375, height: 812 } });
@@ -757,6 +784,7 @@ async function large() {
 
 await block();
 await tidy();
+await everyWidth();
 await tidyCuts();
 await trace();
 await traced();

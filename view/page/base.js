@@ -69,7 +69,7 @@ function fitted(text, room, font = '12px system-ui, sans-serif', fromEnd = true)
   while (n > 1 && pen.measureText(cutOff()).width > room) n--;
   return n > 1 ? cutOff() : '';
 }
-// The same on several lines, broken between words.
+// The same on several lines, broken between words; what is left out at the end begins with one, too.
 function wrapped(text, room, rows, font) {
   const lines = [];
   for (const word of text.split(' ')) {
@@ -77,7 +77,8 @@ function wrapped(text, room, rows, font) {
     if (last !== undefined && (lines.length === rows || widthOf(`${last} ${word}`, font) <= room)) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
-  return lines.map((line) => fitted(line, room, font, false)).filter(Boolean);
+  const whole = (line) => (/ .*…$/.test(line) ? line.replace(/[ +]+[^ +]*…$/, '…') : line);
+  return lines.map((line) => whole(fitted(line, room, font, false))).filter(Boolean);
 }
 const widthOf = (text, font = '12px system-ui, sans-serif') => { pen.font = font; return pen.measureText(text).width; };
 // From cold to hot, 0 to 1: lightness carries it, so that it holds without colours too.

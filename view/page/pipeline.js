@@ -56,7 +56,7 @@ function pipelineDrawing(cut, { width, height, most, lanesTall = 0, title }) {
   const largest = Math.max(1, most ?? 0, ...full, ...limits.filter((l) => l < 1.6 * Math.max(...full)));
   const phone = width < 560, bounded = !memory && plan.plan.objective === 'throughput', margin = phone ? 4 : bounded ? 88 : 8; // on the right: what the bound is
   const wish = Math.max(phone ? 14 : 20, Math.min(COLUMN.gap, width / n / (phone ? 6 : 3)));
-  const wide = Math.min(COLUMN.most, Math.max(n > 12 ? 40 : COLUMN.least, (width - wish * (n - 1) - margin - 8) / n));
+  const wide = Math.min(COLUMN.most, Math.max(n > 8 ? 40 : COLUMN.least, (width - wish * (n - 1) - margin - 8) / n));
   const gap = n > 1 ? Math.max(phone ? 10 : 20, Math.min(wish, (width - 8 - margin - n * wide) / (n - 1))) : wish;
   const total = Math.max(width, 8 + n * wide + (n - 1) * gap + margin), left = Math.max(8, (total - margin - n * wide - (n - 1) * gap) / 2);
   const bundles = memory ? [] : bundlesOf(cut), lanes = lanesOf(bundles, COLUMN.lanes * height);
@@ -104,17 +104,18 @@ function columnPart(p, s, { x, y, wide, h, heaviest }) {
   const rect = drawing('rect', shape);
   paint(rect, p.ids.reduce((best, i) => (costIn(split(), i, s) > costIn(split(), best, s) ? i : best), id), s, heaviest);
   g.append(rect, drawing('title', {}, `${name}\n${time(p.amount)}${one ? `, ${bytes(plan.supernodes[id].weight_bytes)} of weights` : ''}`));
-  if (h >= 15) g.append(markText(one ? about(id).kind : count(p.ids.length, 'supernode'), one ? id : null, { x, y, wide, h }));
+  const text = h >= 15 ? markText(one ? about(id).kind : count(p.ids.length, 'supernode'), one ? id : null, { x, y, wide, h }) : null;
+  if (text) g.append(text);
   return g;
 }
 
-// What a supernode does and where it is: beside each other, or below as there is room.
+// What a supernode does and where it is: beside each other, or below as there is room; null: there is none.
 function markText(kind, id, { x, y, wide, h }) {
   const room = wide - 12, rows = Math.max(1, Math.floor((h - 3) / 14)), lines = wrapped(kind, room, rows, BOLD);
   const text = drawing('text', { class: 'on' });
-  // A few letters tell nothing.
-  const told = (line) => !line.endsWith('…') || line.length > 6;
-  if (!lines.length || !told(lines[0])) return text;
+  // A few letters tell nothing, but for a word.
+  const told = (line) => !line.endsWith('…') || line.length > 6 || kind.startsWith(`${line.slice(0, -1)} `);
+  if (!lines.length || !told(lines[0])) return null;
   const left = room - widthOf(lines.at(-1), BOLD) - 6;
   const more = id !== null && rows > lines.length, beside = id === null ? null : placeIn(id, left, more);
   const below = beside || !more ? null : placeIn(id, room) ?? ([fitted(whereabouts(id), room)].find((part) => part.length > 6) ?? null);
@@ -131,13 +132,15 @@ const placeIn = (id, room, whole = false) => {
 };
 
 function columnHead(cut, s, { x, wide, room, memory }) {
-  const stage = cut.stages[s], slowest = stage.load_ns >= cut.bottleneck_ns || (inSegments(cut) && stage.device === slowestDevice(cut));
+  // A device by a few letters is none.
+  const stage = cut.stages[s], called = fitted(`${s} · ${stage.device}`, room, BOLD, false), told = !called.endsWith('…') || called.length > `${s} · `.length + 6;
+  const slowest = stage.load_ns >= cut.bottleneck_ns || (inSegments(cut) && stage.device === slowestDevice(cut));
   const limit = stage.memory_limit_bytes, narrow = wide < 60;
   const share = limit === null ? '' : `, ${percent(stage.memory_bytes / limit)} of ${bytes(limit)}`;
   const over = limit !== null && stage.memory_bytes > limit;
   const head = drawing('g', { class: 'head' });
   head.append(drawing('rect', { x, y: 2, width: wide, height: 4, rx: 2, style: `fill:${stageColour(s)}` }));
-  head.append(drawing('text', { class: 'stage', x, y: 22 }, narrow ? `${s}` : fitted(`${s} · ${stage.device}`, wide, BOLD, false)));
+  head.append(drawing('text', { class: 'stage', x, y: 22 }, narrow || !told ? `${s}` : called));
   const first = memory ? bytes(stage.memory_bytes) : time(stage.load_ns), second = memory ? time(stage.load_ns) : bytes(stage.memory_bytes);
   const size = [18, 15, 13].find((px) => widthOf(first, `600 ${px}px system-ui, sans-serif`) <= room) ?? 11;
   const big = drawing('text', { class: `big${(memory ? over : slowest) ? ' hot' : ''}`, x, y: 41, style: `font-size:${size}px` }, first);
