@@ -51,6 +51,15 @@ static inline uint64_t psplit_i_sat_add_u64(uint64_t a, uint64_t b) {
 static inline uint64_t psplit_i_sat_mul_u64(uint64_t a, uint64_t b) {
   return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
+/* The whole part of a number >= 0, which may be too large for the type; 0 for NaN. */
+static inline int64_t psplit_i_sat_i64(double a) {
+  return a >= 0x1p63 ? INT64_MAX : a > 0 ? (int64_t)a : 0;
+}
+
+static inline uint64_t psplit_i_sat_u64(double a) {
+  return a >= 0x1p64 ? UINT64_MAX : a > 0 ? (uint64_t)a : 0;
+}
+
 /* Of numbers >= 0. */
 static inline int64_t psplit_i_sat_mul_i64(int64_t a, int64_t b) {
   int64_t out;

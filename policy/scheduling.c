@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
 #include "choose.h"
 #include "diag.h"
 
@@ -78,7 +79,7 @@ psplit_code psplit_i_schedule_rollout(const psplit_policy_learner *l, const pspl
   const psplit_policy_batch batch = {
     .n_stages = n ? n : 1,
     .n_samples = samples,
-    .fixed_ns = (int64_t)(l->options.fixed_cost * (double)c->bound),
+    .fixed_ns = psplit_i_sat_i64(l->options.fixed_cost * (double)c->bound),
     .forward_ns = ns,
     .backward_ns = has_backward(c) ? back : NULL,
     .activation_bytes = bytes,
@@ -124,20 +125,20 @@ static psplit_code draw_batch(const psplit_policy_learner *l, uint32_t which, ps
   for (uint32_t s = 0; s < n; s++) {
     const double f = (double)c->forward_ns[s] * (1 + noise * CHANCE());
     const double b = own ? (double)c->backward_ns[s] * (1 + noise * CHANCE()) : 2 * f;
-    forward[s] = (int64_t)f;
-    backward[s] = (int64_t)b;
+    forward[s] = psplit_i_sat_i64(f);
+    backward[s] = psplit_i_sat_i64(b);
     weights[s] = apart ? backward[s] / 2 : 0;
     backward[s] -= weights[s];
     if (f + (trains ? b : 0) > most) most = f + (trains ? b : 0);
     bytes[s] = c->piece_bytes[s] ? c->piece_bytes[s] : (uint64_t)(1000000 * (0.5 + CHANCE()));
-    room[s] = (uint64_t)(part * samples * (double)bytes[s]);
+    room[s] = psplit_i_sat_u64(part * samples * (double)bytes[s]);
   }
   /* A piece's fixed time: none, or up to twice what a sample takes. */
   const double fixed = CHANCE() < 0.2 ? 0 : most * psplit_i_policy_exp(-7 + 7.5 * CHANCE());
 #undef CHANCE
   *out = (psplit_policy_batch){.n_stages = n,
                                .n_samples = samples,
-                               .fixed_ns = (int64_t)fixed,
+                               .fixed_ns = psplit_i_sat_i64(fixed),
                                .forward_ns = forward,
                                .backward_ns = trains ? backward : NULL,
                                .weights_ns = trains && apart ? weights : NULL,

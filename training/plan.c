@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
 #include "training.h"
 
 /* What one way of recomputing costs, as the planner wants it. */
@@ -81,7 +82,7 @@ static psplit_code scale_backward(psplit_training *training, const psplit_planne
   const double expected = sum(roofline, n), measured = sum(times->forward_ns, n);
   if (expected <= 0) return PSPLIT_OK;
   for (size_t i = 0; i < times->n_backward * options->n_stages; i++)
-    times->backward_ns[i] = (int64_t)((double)times->backward_ns[i] * (measured / expected));
+    times->backward_ns[i] = psplit_i_sat_i64((double)times->backward_ns[i] * (measured / expected));
 out:
   return code;
 }

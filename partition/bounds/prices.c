@@ -9,6 +9,7 @@
 #include "prices.h"
 #include "apart.h"
 #include "bounds.h"
+#include "checked.h"
 
 enum {
   MOST_CLUSTERS = PSPLIT_I_LARGE,
@@ -228,7 +229,7 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
     const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     const double more = sum > needed ? p->prices.hope * ONE / p->effort->hoped : 0;
-    const int64_t next = (int64_t)((double)limit * ((double)sum + more) / (double)needed);
+    const int64_t next = psplit_i_sat_i64((double)limit * ((double)sum + more) / (double)needed);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
     const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
     *out_cheap = cheap;

@@ -12,7 +12,21 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "checked.h"
 #include "json_put.h"
+
+/* What times of 1e14 ns and factors of 1e5 come to. */
+static void numbers_too_large_for_a_type_are_its_largest(void **state) {
+  (void)state;
+  const double huge = 1e300, no_number = huge * huge * 0;
+  assert_true(psplit_i_sat_i64(2.9) == 2 && psplit_i_sat_u64(2.9) == 2);
+  assert_true(psplit_i_sat_i64(1e18) == INT64_C(1000000000000000000));
+  assert_true(psplit_i_sat_i64(9223372036854775808.) == INT64_MAX);
+  assert_true(psplit_i_sat_u64(9223372036854775808.) == UINT64_C(1) << 63);
+  assert_true(psplit_i_sat_u64(18446744073709551616.) == UINT64_MAX);
+  assert_true(psplit_i_sat_i64(huge * huge) == INT64_MAX && psplit_i_sat_u64(huge) == UINT64_MAX);
+  assert_true(psplit_i_sat_i64(no_number) == 0 && psplit_i_sat_u64(no_number) == 0);
+}
 
 /* Small pieces stand close, and what wants more alignment gets it behind them. */
 static void arena_packs_small_pieces(void **state) {
@@ -533,6 +547,7 @@ static void files_in_memory_hold_their_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(numbers_too_large_for_a_type_are_its_largest),
     cmocka_unit_test(arena_packs_small_pieces),
     cmocka_unit_test(arena_keeps_alignment_and_limit),
     cmocka_unit_test(arena_gives_large_requests_their_own_block),

@@ -69,6 +69,10 @@ def schedules(corpus, policy, folder):
     rewarded = run(learn, corpus, "-o", os.path.join(folder, "s.onnx"), "--reward", "schedule", "--batch", "24", "--log", log, *step)
     rows = [json.loads(line) for line in read(log).decode().splitlines()] if rewarded.returncode == 0 else []
     check("a reward by schedules draws them", [r["micro_batches"] > 0 for r in rows] == [False, True, True, False, False, False, True], rewarded.stderr or rows)
+    long = os.path.join(folder, "long.json")
+    problem(long, [10**14] * 3, 2)
+    said = run(learn, long, "-o", os.path.join(folder, "s.onnx"), "--reward", "schedule", "--fixed-cost", "100000", *step)
+    check("fixed times that no schedule can add up are too large, not negative", said.returncode == 6 and "overflow" in said.stderr, said.stderr)
     for what, command, text in (
             ("a batch of nothing", [*call, "--schedule", "0"], "--schedule"),
             ("a batch with what is no number", [*call, "--schedule", "8,fixed=x"], "fixed"),
