@@ -38,8 +38,8 @@ typedef struct chain {
   uint64_t look, tries; /* operations of a look, and of a proposal that comes to nothing; */
   uint64_t each, value; /* of moving a cluster, and of what a proposal looks at besides */
   uint32_t swaps;       /* every so many steps stages change places; 0: never */
-  bool in_groups;       /* along an order: clusters move with what has to go along */
-  bool whole;           /* the energy has no parts */
+  bool in_groups; /* along an order: clusters move with what has to go along, which takes longer */
+  bool whole;     /* the energy has no parts */
   psplit_i_energy energy;
   uint32_t *label;                                         /* [n] of energy.best */
   double now;                                              /* energy, where it has no parts */
@@ -289,7 +289,7 @@ static void run_chain(chain *c) {
   c->tries = TRY_OPS * c->look;
   c->each = ops_of_cluster(b);
   c->value = ops_of_value(b);
-  c->in_groups = b->latency || b->n_labels > b->n_devices;
+  c->in_groups = b->latency || cooling->in_groups;
   if (b->latency && b->n_devices > 1 && !instance->problem->next_hop && !instance->has_pins)
     c->swaps = STEPS_PER_SWAP + instance->n / b->n_devices;
   if (c->whole) c->now = whole_energy(c, &value);

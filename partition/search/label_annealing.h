@@ -20,6 +20,7 @@ typedef struct psplit_i_cooling {
   double hot, cold;   /* temperatures: parts of the bottleneck, or of the latency */
   uint32_t n_squares; /* the energy sums loads to the power of 2 to this */
   uint32_t merged;    /* so many stages in a row begin as one; 0, 1: all as they are */
+  bool in_groups;     /* along an order: clusters move with what goes along; for latency always */
   bool leave;         /* the best of the second half, even where the start was better */
 } psplit_i_cooling;
 

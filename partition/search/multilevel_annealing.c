@@ -137,6 +137,7 @@ typedef struct cycler {
   uint64_t n_steps;
   double hot;
   bool wide;
+  bool in_groups;                        /* of psplit_i_cooling */
   uint32_t merged;                       /* stages in a row that begin as one */
   psplit_i_instance levels[MOST_LEVELS]; /* finest first, without `fine` */
   uint32_t *label;                       /* [fine->n] */
@@ -197,6 +198,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
                                       .n_squares = level == 0  ? 4
                                                    : level < 3 ? 3
                                                                : 2,
+                                      .in_groups = c->in_groups,
                                       .leave = true};
     labels_by_cluster(c, instance);
     psplit_i_budget part = psplit_i_budget_beside(c->budget, level + 1); /* all get colder */
@@ -276,6 +278,7 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
                   .chunks = chunks,
                   .n_steps = n_steps,
                   .wide = wide,
+                  .in_groups = chunks > 1 && i % 2 == 0, /* either finds what the other misses */
                   .merged = plain && salt == 0 ? PSPLIT_I_MERGED[i] : 0,
                   .hot = HEAT[i] * (latency ? HOT_LATENCY : HOT_LOAD),
                   .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
