@@ -238,20 +238,23 @@ static uint64_t ops_of_value(const psplit_i_placement *b) {
   return b->latency ? (uint64_t)b->n_devices * b->n_devices / 8 : 0;
 }
 
+/* The clusters of stage k and those of the next one. */
+static void exchange(psplit_i_placement *b, uint32_t k) {
+  for (uint32_t v = 0; v < b->instance->n; v++)
+    if (b->label[v] == k || b->label[v] == k + 1)
+      psplit_i_placement_move(b, v, 2 * k + 1 - b->label[v]);
+}
+
 /* For latency: two neighbouring stages, neither of which waits for the other, change places. Times
  * stay as they are; clusters may go elsewhere behind that. */
 static void swap_stages(chain *c) {
   psplit_i_placement *b = &c->placement;
-  const uint32_t n = b->instance->n, k = below(c, b->n_devices - 1);
+  const uint32_t k = below(c, b->n_devices - 1);
   if (b->type[k] != b->type[k + 1] || b->n_arcs[(size_t)k * b->n_devices + k + 1]) return;
-  for (uint32_t v = 0; v < n; v++)
-    if (b->label[v] == k || b->label[v] == k + 1)
-      psplit_i_placement_move(b, v, 2 * k + 1 - b->label[v]);
-  psplit_i_spend(c->budget, n + c->each * (b->n_clusters[k] + b->n_clusters[k + 1]) / 2);
-  const bool may = psplit_i_placement_fits(b, k) && psplit_i_placement_fits(b, k + 1);
-  for (uint32_t v = 0; v < n && !may; v++)
-    if (b->label[v] == k || b->label[v] == k + 1)
-      psplit_i_placement_move(b, v, 2 * k + 1 - b->label[v]);
+  exchange(b, k);
+  psplit_i_spend(c->budget,
+                 b->instance->n + c->each * (b->n_clusters[k] + b->n_clusters[k + 1]) / 2);
+  if (!psplit_i_placement_fits(b, k) || !psplit_i_placement_fits(b, k + 1)) exchange(b, k);
   psplit_i_placement_forget_touched(b);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
 #include "devices_inside.h"
 #include "support.h"
 
@@ -201,11 +202,7 @@ psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t f
 }
 
 /* Seconds to ns, rounded up, not past INT64_MAX. */
-static int64_t to_ns(double seconds) {
-  const double ns = ceil(seconds * 1e9);
-  if (!(ns > 0)) return 0;
-  return ns >= 9.2e18 ? INT64_MAX : (int64_t)ns;
-}
+static int64_t to_ns(double seconds) { return psplit_i_sat_i64(ceil(seconds * 1e9)); }
 
 /* Seconds of arithmetic. */
 static double compute(const psplit_i_device_model *model, const psplit_work *work, uint64_t flops) {

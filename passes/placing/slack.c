@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "checked.h"
 
 enum { MOST_STEPS = 1 << 27, MOST_TRIES = 4 };
 
@@ -283,8 +284,7 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, const psplit_i_tied_wei
   if (n_nodes) memcpy(old, planner->stage, n_nodes * sizeof *old);
   psplit_solution *solution = planner->solution;
   planner->solution = NULL;
-  code =
-    try_limits(planner, ties, &best, most < 9e18 ? (int64_t)most : INT64_MAX, cut, &better, diag);
+  code = try_limits(planner, ties, &best, psplit_i_sat_i64(most), cut, &better, diag);
   planner->solution = solution;
   if (code != PSPLIT_OK) return code;
   if (!better) return psplit_i_builder_adopt(planner, old, diag);
