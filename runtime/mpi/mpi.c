@@ -24,7 +24,7 @@ typedef struct port_host {
   psplit_i_stage stage;
   psplit_i_ends ends;
   psplit_i_workers workers;
-  psplit_i_device_lock *turns;
+  psplit_i_device_lock *lock;
 } port_host;
 
 static bool wait_ended(psplit_i_rank *rank, int64_t most_ns) {
@@ -92,7 +92,7 @@ static psplit_code make(port_host *h, psplit_i_timeline *timeline, psplit_diag *
                               .options = e->options,
                               .host = &h->rank.host,
                               .queues = h->rank.queue_list,
-                              .device_turn = psplit_i_device_lock_mine(h->turns),
+                              .device_turn = psplit_i_device_lock_mine(h->lock),
                               .events = timeline->events,
                               .n_events = timeline->capacity,
                               .sums = timeline->sums};
@@ -129,14 +129,14 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   h.rank.failed = options->failed;
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, n_ranks, options, diag));
   PSPLIT_TRY(psplit_i_rank_meet_others(&h.rank, links_of(&h.ends), pipe->n_links, diag));
-  PSPLIT_TRY(psplit_i_device_lock_create(&pipe->manifest, rank, diag, &h.turns));
+  PSPLIT_TRY(psplit_i_device_lock_create(&pipe->manifest, rank, diag, &h.lock));
   PSPLIT_TRY(make(&h, &mine, diag));
   code = compute(&h, diag);
   if (code == PSPLIT_OK) code = psplit_i_mpi_gather_delivered(pipe, options, rank, diag);
   if (code == PSPLIT_OK) code = psplit_i_mpi_gather(&mine, options, rank, n_ranks, diag, out);
   psplit_i_stage_fini(&h.stage);
 out:
-  if (code == PSPLIT_OK) psplit_i_device_lock_destroy(h.turns);
+  if (code == PSPLIT_OK) psplit_i_device_lock_destroy(h.lock);
   psplit_i_rank_close(&h.rank, code == PSPLIT_OK);
   psplit_i_workers_fini(&h.workers);
   psplit_i_timeline_fini(&mine);

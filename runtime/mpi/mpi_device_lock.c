@@ -51,27 +51,27 @@ psplit_code psplit_i_device_lock_create(const psplit_i_manifest *manifest, uint3
   psplit_code code;
   uint64_t n_bytes;
   if (!any_has_several(manifest)) return PSPLIT_OK;
-  psplit_i_device_lock *turns = calloc(1, sizeof *turns);
-  if (!turns) return psplit_i_nomem(diag);
+  psplit_i_device_lock *lock = calloc(1, sizeof *lock);
+  if (!lock) return psplit_i_nomem(diag);
   PSPLIT_TRY(
-    psplit_i_shared_create(manifest->n_stages, sizeof(pthread_mutex_t), diag, &turns->shared));
-  pthread_mutex_t *own = psplit_i_shared_of(turns->shared, rank, &n_bytes);
+    psplit_i_shared_create(manifest->n_stages, sizeof(pthread_mutex_t), diag, &lock->shared));
+  pthread_mutex_t *own = psplit_i_shared_of(lock->shared, rank, &n_bytes);
   if (own && !(psplit_i_shared_reserve(own, sizeof(pthread_mutex_t)) && make_turn(own)))
     PSPLIT_FAIL(psplit_i_nomem(diag));
-  psplit_i_shared_meet(turns->shared); /* none is taken before it is made */
-  turns->mine = find(turns->shared, manifest, rank);
-  *out = turns;
+  psplit_i_shared_meet(lock->shared); /* none is taken before it is made */
+  lock->mine = find(lock->shared, manifest, rank);
+  *out = lock;
   return PSPLIT_OK;
 out:
-  free(turns); /* the caller ends all ranks */
+  free(lock); /* the caller ends all ranks */
   return code;
 }
 
-void psplit_i_device_lock_destroy(psplit_i_device_lock *turns) {
-  if (turns) psplit_i_shared_destroy(turns->shared);
-  free(turns);
+void psplit_i_device_lock_destroy(psplit_i_device_lock *lock) {
+  if (lock) psplit_i_shared_destroy(lock->shared);
+  free(lock);
 }
 
-pthread_mutex_t *psplit_i_device_lock_mine(const psplit_i_device_lock *turns) {
-  return turns ? turns->mine : NULL;
+pthread_mutex_t *psplit_i_device_lock_mine(const psplit_i_device_lock *lock) {
+  return lock ? lock->mine : NULL;
 }

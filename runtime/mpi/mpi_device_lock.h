@@ -15,10 +15,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_device_lock_create(const psplit_i_manifest 
                                                         uint32_t rank, psplit_diag *diag,
                                                         psplit_i_device_lock **out);
 /* By all ranks at once, when no stage computes any more. NULL is fine. */
-void psplit_i_device_lock_destroy(psplit_i_device_lock *turns);
+void psplit_i_device_lock_destroy(psplit_i_device_lock *lock);
 
 /* What the stage of this rank holds while it computes. A rank that is killed lets it go. NULL: no
  * other rank of this host has its device, or ranks have no memory in common. */
-pthread_mutex_t *psplit_i_device_lock_mine(const psplit_i_device_lock *turns);
+pthread_mutex_t *psplit_i_device_lock_mine(const psplit_i_device_lock *lock);
 
 #endif
