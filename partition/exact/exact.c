@@ -359,7 +359,8 @@ typedef struct exact_work {
   uint64_t stages, pushed; /* in the last one */
 } exact_work;
 
-static exact_work take_work(psplit_i_expander *expanders, int n_threads) {
+static exact_work take_work(const psplit_i_program *x, psplit_i_expander *expanders,
+                            int n_threads) {
   exact_work work = {0};
   for (int i = 0; i < n_threads; i++) {
     work.steps += expanders[i].n_steps;
@@ -368,7 +369,32 @@ static exact_work take_work(psplit_i_expander *expanders, int n_threads) {
     work.pushed += expanders[i].n_pushed;
     expanders[i].n_stages = expanders[i].n_pushed = 0;
   }
+  for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++)
+    work.steps += x->shards[i].labels.n * PSPLIT_I_STEPS_PER_LABEL;
   return work;
+}
+
+static uint64_t ops_of(const psplit_i_program *x, const exact_work *work) {
+  return work->steps * PSPLIT_I_STEP_OPS + work->loads * x->load_ops;
+}
+
+/* What a run counts that ends within a round; `last`, n_bytes: its work and memory before. How far
+ * each thread comes until the others stop it differs from run to run, so it counts as if it went on
+ * as before up to the first limit: of steps, of the budget, or of memory. */
+static exact_work work_at_limit(const psplit_i_program *x, const exact_work *last,
+                                uint64_t n_bytes) {
+  if (last->steps == 0) {
+    const uint64_t most = x->most_ops / PSPLIT_I_STEP_OPS;
+    return (exact_work){.steps = x->max_steps < most ? x->max_steps : most, .loads = x->n_round};
+  }
+  const double by_steps = (double)x->max_steps / (double)last->steps;
+  const double by_ops = (double)x->most_ops / (double)ops_of(x, last);
+  const double by_memory =
+    n_bytes ? (double)x->options->memory_bytes / 2 / (double)n_bytes : INFINITY;
+  const double part = fmax(1, fmin(by_steps, fmin(by_ops, by_memory)));
+  const double loads = (double)last->loads * part, most_loads = (double)(last->loads + x->n_round);
+  return (exact_work){.steps = (uint64_t)((double)last->steps * part),
+                      .loads = (uint64_t)fmin(loads, most_loads)};
 }
 
 psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
@@ -376,7 +402,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
                            psplit_i_assignment *out_assignment, psplit_i_verdict *out_verdict) {
   *out_verdict = PSPLIT_I_UNKNOWN;
   psplit_code code = PSPLIT_NOMEM;
-  uint64_t n_ops = 0;
+  exact_work work = {0};
   const int n_threads = psplit_i_team_size(options->n_threads);
   assert(n_threads > 0);
   psplit_i_program *x = calloc(1, sizeof *x);
@@ -399,19 +425,20 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   const uint64_t before = so_far.spent;
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
     const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
+    const exact_work last = work;
+    const uint64_t n_bytes = atomic_load(&x->n_bytes);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (options->out_rounds) *options->out_rounds = used;
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     if (x->n_round == 0) continue; /* nothing new; there may be many more stages than clusters */
-    const exact_work work = take_work(expanders, n_threads);
+    work = take_work(x, expanders, n_threads);
     PSPLIT_TRY(psplit_i_exact_follow(x, work.stages, work.pushed));
-    uint64_t steps = work.steps;
-    for (uint32_t i = 0; i < PSPLIT_I_N_SHARDS; i++)
-      steps += x->shards[i].labels.n * PSPLIT_I_STEPS_PER_LABEL;
-    if (options->out_steps) *options->out_steps = steps;
-    n_ops = steps * PSPLIT_I_STEP_OPS + work.loads * x->load_ops;
-    so_far.spent = before + n_ops;
-    if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > x->max_steps) goto out;
+    const bool stopped =
+      atomic_load(&x->out_of_work) || work.steps > x->max_steps || ops_of(x, &work) > x->most_ops;
+    if (stopped && !psplit_i_late(options->budget)) work = work_at_limit(x, &last, n_bytes);
+    so_far.spent = before + ops_of(x, &work);
+    if (options->out_steps) *options->out_steps = work.steps;
+    if (stopped) goto out;
     if (!options->least_comm && !options->least_front) found = final_label(x, used + 1);
     if (found != PSPLIT_NONE) break;
   }
@@ -420,7 +447,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_assignment));
 out:
   if (options->out_full && atomic_load(&x->full)) *options->out_full = true;
-  psplit_i_spend(options->budget, n_ops);
+  psplit_i_spend(options->budget, ops_of(x, &work));
   psplit_i_labels_fini(x);
   psplit_i_closure_fini(&x->closure);
   for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&expanders[i].arena);

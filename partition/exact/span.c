@@ -231,8 +231,6 @@ static int64_t load_of_first(const run *r) {
   return load;
 }
 
-/* Asks the exact program. What it took where it ran out of steps depends on threads, so that is as
- * many as it had. */
 static psplit_code ask_exact(const psplit_i_spans *s, int64_t limit, uint64_t max_steps, run *r) {
   psplit_i_budget budget = psplit_i_budget_share(s->budget, 1);
   if (budget.most < UINT64_MAX / OVERCHARGED) budget.most *= OVERCHARGED;
@@ -246,12 +244,7 @@ static psplit_code ask_exact(const psplit_i_spans *s, int64_t limit, uint64_t ma
                                           .out_steps = &r->n_steps};
   const psplit_code code = psplit_i_exact(&r->instance, &r->automaton, &(psplit_i_weight_axis){0},
                                           &options, &r->assignment, &r->verdict);
-  uint64_t n_ops = budget.spent;
-  if (r->verdict == PSPLIT_I_UNKNOWN) {
-    r->n_steps = max_steps;
-    n_ops = max_steps * PSPLIT_I_STEP_OPS;
-  }
-  psplit_i_spend(s->budget, n_ops / OVERCHARGED);
+  psplit_i_spend(s->budget, budget.spent / OVERCHARGED);
   if (r->verdict == PSPLIT_I_YES && r->assignment.value > limit) r->verdict = PSPLIT_I_UNKNOWN;
   return code;
 }

@@ -93,7 +93,7 @@ static void add_thread_times(int n_threads, double sign, double *seconds) {
 static uint64_t hash_stages(const psplit_solution *s) {
   uint64_t hash = 14695981039346656037u;
   for (uint32_t v = 0; v < s->n_nodes; v++) hash = (hash ^ s->stage[v]) * 1099511628211u;
-  return hash ^ (uint64_t)s->objective_ns;
+  return hash ^ (uint64_t)s->objective_ns ^ ((uint64_t)s->lower_bound_ns << 20);
 }
 
 /* Process time when the limit struck, seconds; negative: it did not. */

@@ -16,6 +16,7 @@
 #include "automaton.h"
 #include "budget.h"
 #include "communication_share.h"
+#include "exact.h"
 #include "flow.h"
 #include "instance.h"
 #include "latency_chain.h"
@@ -408,14 +409,57 @@ static void test_no_work_is_divided(void **state) {
   }
 }
 
+/* What an exact program took that ran out of work is the same, wherever its threads were then. */
+static void test_stopped_programs_count_alike(void **state) {
+  (void)state;
+  bench b;
+  open_bench_on(&b, make_wide(300, 6, 4));
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_assignment a;
+  assert_int_equal(psplit_i_assignment_init(&a, &b.instance, &arena), PSPLIT_OK);
+  const int64_t limit = b.automaton.total_omega / 5;
+  for (uint64_t most = 1000; most <= 1000000; most *= 10) {
+    uint64_t alike = 0, spent = 0;
+    for (uint32_t run = 0; run < 8; run++) {
+      uint64_t steps = 0;
+      psplit_i_budget budget = psplit_i_budget_unlimited();
+      const psplit_i_exact_options options = {.limit = limit,
+                                              .max_steps = most,
+                                              .memory_bytes = 1 << 28,
+                                              .n_threads = 1 + run % 4,
+                                              .budget = &budget,
+                                              .out_steps = &steps};
+      psplit_i_verdict verdict;
+      assert_int_equal(psplit_i_exact(&b.instance, &b.automaton, &(psplit_i_weight_axis){0},
+                                      &options, &a, &verdict),
+                       PSPLIT_OK);
+      assert_int_equal(verdict, PSPLIT_I_UNKNOWN);
+      if (run > 0 && (steps != alike || budget.spent != spent))
+        fail_msg("of %llu steps %llu and %llu", (unsigned long long)most, (unsigned long long)alike,
+                 (unsigned long long)steps);
+      alike = steps;
+      spent = budget.spent;
+    }
+  }
+  psplit_i_arena_fini(&arena);
+  close_bench(&b);
+}
+
 int main(void) {
   setenv("OMP_NUM_THREADS", "4", 1); /* before OpenMP looks: machines have one processor, too */
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_small_stays_alone),      cmocka_unit_test(test_bounds_stop),
-    cmocka_unit_test(test_first_split_stops),      cmocka_unit_test(test_flow_stops),
-    cmocka_unit_test(test_limit_is_deterministic), cmocka_unit_test(test_limit_binds),
-    cmocka_unit_test(test_search_leaves_a_bound),  cmocka_unit_test(test_clock_is_shared),
-    cmocka_unit_test(test_annealing_cools),        cmocka_unit_test(test_no_work_is_divided),
+    cmocka_unit_test(test_small_stays_alone),
+    cmocka_unit_test(test_bounds_stop),
+    cmocka_unit_test(test_first_split_stops),
+    cmocka_unit_test(test_flow_stops),
+    cmocka_unit_test(test_limit_is_deterministic),
+    cmocka_unit_test(test_limit_binds),
+    cmocka_unit_test(test_stopped_programs_count_alike),
+    cmocka_unit_test(test_search_leaves_a_bound),
+    cmocka_unit_test(test_clock_is_shared),
+    cmocka_unit_test(test_annealing_cools),
+    cmocka_unit_test(test_no_work_is_divided),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
