@@ -50,7 +50,7 @@ static psplit_code find_limit(reduction *r) {
 static bool uses_all_stages(const reduction *r) {
   int64_t total = 0;
   for (uint32_t i = 0; i < r->instance.n; i++)
-    if (r->instance.n_counted[i]) total += r->automaton.omega[i];
+    if (r->instance.n_counted[i]) total += r->automaton.min_time[i];
   return r->limit < PSPLIT_I_INF &&
          (r->instance.n_stages == 1 || total / (r->instance.n_stages - 1) > r->limit);
 }

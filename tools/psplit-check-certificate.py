@@ -469,7 +469,7 @@ class Instance:
         total = (sum(p.weight_bytes) + stages * sum(p.activation_bytes) +
                  sum(n_bytes for n_bytes, _ in p.groups))
         self.memory_binds = any(0 < memory < total for _, memory, _ in of)
-        self.omega = [min((w[i] for w in self.w if w[i] is not None), default=INF)
+        self.min_time = [min((w[i] for w in self.w if w[i] is not None), default=INF)
                       for i in range(n)]
     def fill_nets(self, p):
         """Nets as [producer, consumers, forward, sends and receives by type], same ones summed."""
@@ -547,7 +547,7 @@ class Instance:
         """Limit rule: a stage with x and without y has a load above the limit."""
         if any(free for _, _, free in self.types.of):
             return False
-        paid = self.omega[x]
+        paid = self.min_time[x]
         for e in self.touching[x]:
             a, consumers, *_ = self.nets[e]
             if a == x:
@@ -586,15 +586,15 @@ def read_merges(p, c, types, lines):
     return Instance(p, c, types, parent, edges), joined
 
 def scales(instance):
-    """By type: the least time over omega, as a fraction."""
-    return [min((Fraction(time, omega) for time, omega in zip(w, instance.omega)
-                 if time is not None and omega > 0), default=Fraction(1)).as_integer_ratio()
+    """By type: the least time over min_time, as a fraction."""
+    return [min((Fraction(time, min_time) for time, min_time in zip(w, instance.min_time)
+                 if time is not None and min_time > 0), default=Fraction(1)).as_integer_ratio()
             for w in instance.w]
 
 def check_totals(_p, c, types, instance, _joined, lines):
     limit = c.bound - 1
     room = sum(n * (limit * down // up) for n, (up, down) in zip(types.count, scales(instance)))
-    if limit >= 0 and room >= sum(instance.omega) and limit >= max(instance.omega):
+    if limit >= 0 and room >= sum(instance.min_time) and limit >= max(instance.min_time):
         lines.fail(f"devices have room for all with loads of {limit}")
 
 def check_cut(p, c, types, instance, _joined, lines):
@@ -632,10 +632,10 @@ def check_cut(p, c, types, instance, _joined, lines):
     for i in range(instance.n):
         if i != v and excess[i] < 0:
             lines.fail(f"the flow does not add up at the items of node {instance.item.index(i)}")
-        over += max(0, excess[i] - instance.omega[i]) if i != v else 0
+        over += max(0, excess[i] - instance.min_time[i]) if i != v else 0
     alone = [w[v] for w, key in zip(instance.w, types.of) if key[2] and w[v] is not None]
     pays = any(not free for _, _, free in types.of)
-    value = min([instance.omega[v] - excess[v] - over] * pays + alone, default=0)
+    value = min([instance.min_time[v] - excess[v] - over] * pays + alone, default=0)
     if value < c.bound:
         lines.fail(f"the cut is {value}, less than the bound")
 
@@ -667,10 +667,10 @@ class Cases:
             for i in order:
                 masks[i] = functools.reduce(lambda a, j: a | masks[j], near[i], 1 << i)
         self.n_bytes = (n + 7) // 8
-        self.table, self.memory = self.tabulate(instance.omega), self.tabulate(instance.bytes)
+        self.table, self.memory = self.tabulate(instance.min_time), self.tabulate(instance.bytes)
         self.time = [self.tabulate([x or 0 for x in w]) for w in instance.w]
         self.forbidden = [sum(1 << i for i in range(n) if w[i] is None) for w in instance.w]
-        self.scale, self.total = scales(instance), sum(instance.omega)
+        self.scale, self.total = scales(instance), sum(instance.min_time)
         self.binds = [0 < memory < sum(instance.bytes) for _, memory, _ in types.of]
         self.nets = [(1 << a, sum(1 << i for i in consumers), forward, send, recv)
                      for a, consumers, forward, send, recv in instance.nets]
@@ -955,7 +955,7 @@ def check(p, data):
     take_trunk(p, c, lines)
     types = Types(p, c)
     instance, joined = read_merges(p, c, types, lines)
-    if max(instance.omega) >= INF:
+    if max(instance.min_time) >= INF:
         lines.fail("a node can run on no device")
     kind = lines.choice("proof", "totals", "cut", "cases")
     {"totals": check_totals, "cut": check_cut, "cases": Cases}[kind](

@@ -39,8 +39,8 @@ typedef struct separation {
   const psplit_i_closure *closure;
   psplit_i_budget *budget;
   int64_t limit;
-  int64_t *w;     /* [n_types * n] with what is communicated for certain, at most limit + 1 */
-  int64_t *omega; /* [n] its least over types: that of the round before */
+  int64_t *w;        /* [n_types * n] with what is communicated for certain, at most limit + 1 */
+  int64_t *min_time; /* [n] its least over types: that of the round before */
   uint64_t *known, *is_apart; /* [n * words] of a pair, in this round */
   psplit_i_flow whole, flow;
   uint32_t *pin; /* [MOST_PINS] */
@@ -64,7 +64,7 @@ static int64_t between(separation *x, uint32_t a, uint32_t b, uint32_t *inside, 
   for (uint32_t j = a / 64; j <= b / 64 && sum <= x->limit; j++)
     for (uint64_t both = behind[j] & before[j]; both; both &= both - 1) {
       const uint32_t i = j * 64 + (uint32_t)__builtin_ctzll(both);
-      sum += x->omega[i];
+      sum += x->min_time[i];
       inside[n++] = i;
       if (sum > x->limit) break;
     }
@@ -293,11 +293,11 @@ static bool least_times(separation *x, const psplit_i_instance *now) {
   const uint32_t n = now->n;
   bool fits = true;
   for (uint32_t i = 0; i < n; i++) {
-    x->omega[i] = x->limit + 1;
+    x->min_time[i] = x->limit + 1;
     for (uint32_t t = 0; t < now->n_types; t++)
-      if (x->automaton->count[t] > 0 && now->w[(size_t)t * n + i] < x->omega[i])
-        x->omega[i] = now->w[(size_t)t * n + i];
-    fits &= x->omega[i] <= x->limit;
+      if (x->automaton->count[t] > 0 && now->w[(size_t)t * n + i] < x->min_time[i])
+        x->min_time[i] = now->w[(size_t)t * n + i];
+    fits &= x->min_time[i] <= x->limit;
   }
   return fits;
 }
@@ -315,7 +315,7 @@ static psplit_code separation_init(separation *x) {
                n_pins = instance->net_off[instance->n_nets];
   psplit_i_arena_init(&x->arena, 0);
   x->w = PSPLIT_NEW(&x->arena, int64_t, n * instance->n_types);
-  x->omega = PSPLIT_NEW(&x->arena, int64_t, n);
+  x->min_time = PSPLIT_NEW(&x->arena, int64_t, n);
   x->known = PSPLIT_NEW(&x->arena, uint64_t, cells);
   x->is_apart = PSPLIT_NEW(&x->arena, uint64_t, cells);
   x->node = PSPLIT_NEW(&x->arena, uint32_t, n);
@@ -404,7 +404,8 @@ static psplit_code run_round(separation *x, const psplit_i_instance *now, psplit
   psplit_i_spend(x->budget, cells / 8 + now->inc_off[now->n]);
   if (x->may_cut) {
     psplit_i_least_costs(now, x->automaton, x->send, x->recv, x->least);
-    if (!psplit_i_set_network(&x->whole, now, x->node, now->n, x->node, x->omega, x->send, x->recv))
+    if (!psplit_i_set_network(&x->whole, now, x->node, now->n, x->node, x->min_time, x->send,
+                              x->recv))
       return PSPLIT_NOMEM;
   }
   reset_times(x);

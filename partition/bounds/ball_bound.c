@@ -26,7 +26,7 @@ psplit_code psplit_i_bound_balls(const psplit_i_bound_query *query, psplit_i_bud
   PSPLIT_TRY(psplit_i_pairs_make(query, limit, true, &arena, &pairs, &units));
   PSPLIT_TRY(psplit_i_pack_balls(&pairs, m->n_stages, (double)*inout_bound / units.cost, budget,
                                  &arena, &packed));
-  const double loads = (double)m->total_omega + packed.weight * units.cost;
+  const double loads = (double)m->total_min_time + packed.weight * units.cost;
   const double bound = loads / (m->n_stages + packed.balls) * (1 - SURELY);
   const int64_t next = bound < (double)limit ? (int64_t)ceil(bound) : limit + 1;
   if (next > *inout_bound) *inout_bound = next;

@@ -75,7 +75,7 @@ static void find_costs(work *x) {
 static int64_t weight_of(const work *x, const uint64_t *bits) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < x->closure.n; i++)
-    if (psplit_i_holds(bits, i)) sum += x->query->automaton->omega[i];
+    if (psplit_i_holds(bits, i)) sum += x->query->automaton->min_time[i];
   return sum;
 }
 
@@ -112,7 +112,7 @@ static boundaries evenly(const work *x, uint32_t n) {
     const uint32_t before = (k + 1) * m->n_stages / (n + 1);
     b.of[k].n_stages = before;
     b.of[k].high = psplit_i_sat_mul_i64(x->limit, before);
-    b.of[k].low = m->total_omega - psplit_i_sat_mul_i64(x->limit, m->n_stages - before);
+    b.of[k].low = m->total_min_time - psplit_i_sat_mul_i64(x->limit, m->n_stages - before);
   }
   return b;
 }
@@ -120,7 +120,7 @@ static boundaries evenly(const work *x, uint32_t n) {
 /* Whether pins may be on both sides of a boundary. */
 static bool may_cross(const work *x, uint32_t e, const boundary *b) {
   const psplit_i_instance *instance = x->query->instance;
-  const int64_t total = x->query->automaton->total_omega;
+  const int64_t total = x->query->automaton->total_min_time;
   bool in = false, out = false;
   for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++) {
     const uint32_t i = instance->net_pin[k];
@@ -134,7 +134,7 @@ static bool may_cross(const work *x, uint32_t e, const boundary *b) {
 static double place_of(const work *x, uint32_t e) {
   const psplit_i_instance *instance = x->query->instance;
   const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
-  const double total = (double)x->query->automaton->total_omega;
+  const double total = (double)x->query->automaton->total_min_time;
   double sum = 0;
   for (uint32_t k = first; k < end; k++) {
     const uint32_t i = instance->net_pin[k];
@@ -170,7 +170,7 @@ static psplit_code cross(work *x, uint32_t which, const boundary *b, psplit_i_bu
     x->counted[e] = x->at[e] == which ? x->cost[e] : 0;
   const psplit_i_branched_query query = {.instance = instance,
                                          .closure = &x->closure,
-                                         .weight = x->query->automaton->omega,
+                                         .weight = x->query->automaton->min_time,
                                          .cost = x->counted,
                                          .low = b->low,
                                          .high = b->high,
@@ -185,14 +185,14 @@ static void come_closer(const work *x, boundary *b, int64_t least) {
   const int64_t before = psplit_i_sat_mul_i64(x->limit, b->n_stages);
   const int64_t behind = psplit_i_sat_mul_i64(x->limit, m->n_stages - b->n_stages);
   b->high = before - (int64_t)(surely * x->front);
-  b->low = m->total_omega - behind + (int64_t)(surely * x->back);
+  b->low = m->total_min_time - behind + (int64_t)(surely * x->back);
 }
 
 /* What no split within the limit is below: limit + 1 where there is none. */
 static psplit_code average(work *x, boundaries *which, psplit_i_budget *budget,
                            int64_t *out_bound) {
   const psplit_i_automaton *m = x->query->automaton;
-  int64_t loads = m->total_omega;
+  int64_t loads = m->total_min_time;
   count_nets(x, which, budget);
   for (uint32_t b = 0; b < which->n; b++) {
     int64_t least;
@@ -235,7 +235,7 @@ psplit_code psplit_i_bound_branched_cuts(const psplit_i_bound_query *query, pspl
   psplit_code code;
   bool any = true;
   if (query->instance->n > MOST_CLUSTERS || query->value >= PSPLIT_I_INF || m->adds_up ||
-      m->total_omega == 0)
+      m->total_min_time == 0)
     return PSPLIT_OK;
   PSPLIT_TRY(work_init(&x, budget));
   /* Twice as many and one more while that says more. */

@@ -251,8 +251,8 @@ static int64_t best_front(const psplit_i_fans *fans, const psplit_i_fan *f) {
 static void make_fan(psplit_i_fan_builder *b, uint32_t k) {
   psplit_i_fan *f = &b->fans->fan[k];
   b->fan = f;
-  for (uint32_t i = f->first; i < f->end; i++) f->time += b->omega[i];
-  f->back_time = f->has_back ? b->omega[f->end] : 0;
+  for (uint32_t i = f->first; i < f->end; i++) f->time += b->min_time[i];
+  f->back_time = f->has_back ? b->min_time[f->end] : 0;
   if (k > 0) list_open(b, f - 1, f);
   f->best_front = f->time; /* where nothing is known to cost */
   if (f->end - f->first > MOST_INSIDE) return;
@@ -268,7 +268,7 @@ static bool lay_out(psplit_i_fan_builder *b, const uint32_t *ends, uint32_t n_bl
                     bool ends_in_separator) {
   psplit_i_fans *fans = b->fans;
   int64_t most = 0;
-  for (uint32_t i = 0; i < b->instance->n; i++) most = psplit_i_sat_add_i64(most, b->omega[i]);
+  for (uint32_t i = 0; i < b->instance->n; i++) most = psplit_i_sat_add_i64(most, b->min_time[i]);
   for (uint32_t e = 0; e < b->instance->n_nets; e++) {
     const int64_t fan = b->instance->net_off[e + 1] - b->instance->net_off[e];
     most = psplit_i_sat_add_i64(most, psplit_i_sat_mul_i64(b->send[e], fan));
@@ -296,7 +296,7 @@ psplit_code psplit_i_fans_make(const psplit_i_instance *instance,
   uint32_t *sinks = PSPLIT_NEW(&scratch, uint32_t, n), *ends = PSPLIT_NEW(&scratch, uint32_t, n);
   int64_t *least = PSPLIT_NEW(&scratch, int64_t, n);
   psplit_i_fan_builder b = {.instance = instance,
-                            .omega = automaton->omega,
+                            .min_time = automaton->min_time,
                             .send = PSPLIT_NEW(&scratch, int64_t, n_nets),
                             .recv = PSPLIT_NEW(&scratch, int64_t, n_nets),
                             .last = PSPLIT_NEW(&scratch, uint32_t, n),

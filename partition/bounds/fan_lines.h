@@ -28,7 +28,7 @@ typedef struct psplit_i_fan_lines {
 typedef struct psplit_i_fan {
   uint32_t first, end;      /* z is `end` */
   bool has_front, has_back; /* a, z is a cluster; not before the first fan, behind the last one */
-  int64_t time, back_time;  /* omega of H, of z */
+  int64_t time, back_time;  /* min_time of H, of z */
   uint32_t n_open;
   uint32_t
     open[PSPLIT_I_FAN_OPEN]; /* producers before a that clusters behind a read, latest first */

@@ -100,8 +100,8 @@ static void add_receipts(psplit_i_fan_builder *b) {
 /* Time on the side where it counts against the slope. */
 static void add_times(psplit_i_fan_builder *b, int64_t slope) {
   for (uint32_t i = b->fan->first; i < b->fan->end && !b->cut.failed; i++) {
-    if (slope > 0) arc(b, SOURCE, inner_of(b, i), slope * b->omega[i]);
-    if (slope < 0) arc(b, inner_of(b, i), SINK, -slope * b->omega[i]);
+    if (slope > 0) arc(b, SOURCE, inner_of(b, i), slope * b->min_time[i]);
+    if (slope < 0) arc(b, inner_of(b, i), SINK, -slope * b->min_time[i]);
   }
 }
 
@@ -125,7 +125,7 @@ void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, u
   const psplit_i_instance *instance = b->instance;
   begin_network(b, false);
   for (uint32_t i = b->fan->first; i < b->fan->end; i++)
-    arc(b, SOURCE, inner_of(b, i), (ONE - multiplier) * b->omega[i]);
+    arc(b, SOURCE, inner_of(b, i), (ONE - multiplier) * b->min_time[i]);
   for (uint32_t k = 0; k < b->n_nets && !b->cut.failed; k++) {
     const uint32_t e = b->net[k], producer = instance->net_pin[instance->net_off[e]];
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
@@ -158,6 +158,6 @@ int64_t psplit_i_fan_time_inside(psplit_i_fan_builder *b) {
   int64_t time = 0;
   if (!psplit_i_cut_network_sides(&b->cut)) return 0;
   for (uint32_t i = b->fan->first; i < b->fan->end; i++)
-    if (b->cut.reached.items[inner_of(b, i)]) time += b->omega[i];
+    if (b->cut.reached.items[inner_of(b, i)]) time += b->min_time[i];
   return time;
 }

@@ -8,7 +8,7 @@
 /* What lines are made with, one fan after the other. */
 typedef struct psplit_i_fan_builder {
   const psplit_i_instance *instance;
-  const int64_t *omega;
+  const int64_t *min_time;
   int64_t *send, *recv;  /* [n_nets] */
   uint32_t *last;        /* [n] last consumer of its nets that run ahead, or itself */
   uint32_t *net, n_nets; /* those that meet the fan */

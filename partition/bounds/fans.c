@@ -27,7 +27,7 @@ enum {
 
 typedef struct fan {
   psplit_i_instance *instance;
-  const int64_t *omega;
+  const int64_t *min_time;
   int64_t limit;
   psplit_i_budget *budget;
   uint32_t first, last;               /* the separators; what lies between has the ids between */
@@ -68,7 +68,7 @@ static bool flow_is(fan *f, uint32_t source, int64_t most) {
 static bool holds_by(fan *f, int64_t ratio, int64_t multiplier, uint32_t end) {
   const int64_t per_time = multiplier - ratio;
   for (uint32_t i = f->first + 1; i < f->last; i++)
-    f->w[i] = per_time > 0 ? per_time * f->omega[i] : 0;
+    f->w[i] = per_time > 0 ? per_time * f->min_time[i] : 0;
   f->w[f->first] = f->w[f->last] = PSPLIT_I_INF;
   if (end != PSPLIT_NONE) f->w[end] = 0;
   if (!build(f, ONE + multiplier)) return false;
@@ -78,18 +78,18 @@ static bool holds_by(fan *f, int64_t ratio, int64_t multiplier, uint32_t end) {
     ok = psplit_i_flow_arc_add(&f->flow, source, f->local[end], PSPLIT_I_INF);
   /* What S does not hold is paid where time counts against it. */
   for (uint32_t i = f->first + 1; i < f->last && ok && per_time < 0; i++)
-    ok = psplit_i_flow_arc_add(&f->flow, source, f->local[i], -per_time * f->omega[i]);
+    ok = psplit_i_flow_arc_add(&f->flow, source, f->local[i], -per_time * f->min_time[i]);
   if (!ok) {
     f->failed = true;
     return false;
   }
   const int64_t paid = per_time < 0 ? -per_time * f->total : 0;
   return flow_is(f, source,
-                 paid + (end == PSPLIT_NONE ? 0 : multiplier * (f->limit - f->omega[end])));
+                 paid + (end == PSPLIT_NONE ? 0 : multiplier * (f->limit - f->min_time[end])));
 }
 
 static bool holds_with(fan *f, int64_t ratio, uint32_t end) {
-  if (f->omega[end] >= f->limit) return true; /* no such stage, but for the end alone */
+  if (f->min_time[end] >= f->limit) return true; /* no such stage, but for the end alone */
   if (holds_by(f, ratio, 0, end)) return true;
   for (int64_t m = ratio / 4 + 1; m <= 16 * ratio + 16 && !f->failed; m += m / 2 + 1)
     if (holds_by(f, ratio, m, end)) return true;
@@ -145,7 +145,7 @@ static void take(fan *f, int64_t ratio) {
   for (uint32_t t = 0; t < instance->n_types; t++) {
     int64_t *w = instance->w + (size_t)t * instance->n;
     for (uint32_t i = f->first + 1; i < f->last; i++) {
-      const int64_t more = ratio * f->omega[i] / ONE;
+      const int64_t more = ratio * f->min_time[i] / ONE;
       if (w[i] >= PSPLIT_I_INF) continue;
       w[i] += more;
       if (instance->total_w[t] < PSPLIT_I_INF) instance->total_w[t] += more;
@@ -165,7 +165,7 @@ static uint32_t count_bits(const uint64_t *row, uint32_t words) {
 static void look_at(fan *f, const int64_t *send, const int64_t *recv, bool *out_any) {
   const uint32_t n = f->last - f->first + 1;
   f->total = 0;
-  for (uint32_t i = f->first + 1; i < f->last; i++) f->total += f->omega[i];
+  for (uint32_t i = f->first + 1; i < f->last; i++) f->total += f->min_time[i];
   if (n < LEAST + 2 || f->total <= f->limit || f->total > PSPLIT_I_INF / MOST_RATIO / 32) return;
   for (uint32_t k = 0; k < n; k++) {
     f->cluster[k] = f->first + k;
@@ -190,10 +190,10 @@ psplit_code psplit_i_fans_count(psplit_i_instance *instance, const psplit_i_auto
     if (automaton->count[t] > 0 && instance->problem->devices[t].free_comm) return PSPLIT_OK;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  int64_t *omega = PSPLIT_NEW(&arena, int64_t, n), *least = PSPLIT_NEW(&arena, int64_t, n);
+  int64_t *min_time = PSPLIT_NEW(&arena, int64_t, n), *least = PSPLIT_NEW(&arena, int64_t, n);
   int64_t *send = PSPLIT_NEW(&arena, int64_t, n_nets), *recv = PSPLIT_NEW(&arena, int64_t, n_nets);
   fan f = {.instance = instance,
-           .omega = omega,
+           .min_time = min_time,
            .limit = limit,
            .budget = budget,
            .send = PSPLIT_NEW(&arena, int64_t, n_nets),
@@ -208,10 +208,10 @@ psplit_code psplit_i_fans_count(psplit_i_instance *instance, const psplit_i_auto
   if (arena.failed) goto out;
   memset(f.local, 0xff, n * sizeof *f.local);
   for (uint32_t i = 0; i < n; i++) {
-    omega[i] = PSPLIT_I_INF;
+    min_time[i] = PSPLIT_I_INF;
     for (uint32_t t = 0; t < instance->n_types; t++)
-      if (automaton->count[t] > 0 && instance->w[(size_t)t * n + i] < omega[i])
-        omega[i] = instance->w[(size_t)t * n + i];
+      if (automaton->count[t] > 0 && instance->w[(size_t)t * n + i] < min_time[i])
+        min_time[i] = instance->w[(size_t)t * n + i];
   }
   if (psplit_i_least_costs(instance, automaton, send, recv, least)) {
     uint32_t before = PSPLIT_NONE;

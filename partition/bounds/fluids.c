@@ -49,9 +49,9 @@ static void keep_largest(psplit_i_heavy_build *x, psplit_i_fluid fluid) {
   uint32_t k = x->n_fluids;
   if (k < PSPLIT_I_MOST_FLUIDS)
     x->n_fluids++;
-  else if (x->fluids[--k].omega >= fluid.omega)
+  else if (x->fluids[--k].min_time >= fluid.min_time)
     return;
-  for (; k > 0 && x->fluids[k - 1].omega < fluid.omega; k--) x->fluids[k] = x->fluids[k - 1];
+  for (; k > 0 && x->fluids[k - 1].min_time < fluid.min_time; k--) x->fluids[k] = x->fluids[k - 1];
   x->fluids[k] = fluid;
 }
 
@@ -59,9 +59,9 @@ static void keep_largest(psplit_i_heavy_build *x, psplit_i_fluid fluid) {
 static psplit_code add(psplit_i_heavy_build *x, const signature *list, uint32_t n) {
   const uint32_t words = x->closure->words;
   psplit_i_fluid fluid = {0};
-  for (uint32_t k = 0; k < n; k++) fluid.omega += x->rest[list[k].cluster];
-  if (fluid.omega / x->piece < LEAST) return PSPLIT_OK;
-  fluid.n_pieces = (uint32_t)(fluid.omega / x->piece);
+  for (uint32_t k = 0; k < n; k++) fluid.min_time += x->rest[list[k].cluster];
+  if (fluid.min_time / x->piece < LEAST) return PSPLIT_OK;
+  fluid.n_pieces = (uint32_t)(fluid.min_time / x->piece);
   fluid.before = PSPLIT_NEW(&x->scratch, uint64_t, words);
   fluid.behind = PSPLIT_NEW(&x->scratch, uint64_t, words);
   if (!fluid.before || !fluid.behind) return PSPLIT_NOMEM;

@@ -11,13 +11,13 @@ static const double COARSE = 0.12;
 enum { TIMES_PAID = 8 }; /* what nets cost, over the work that others take over for them */
 
 typedef struct by_weight {
-  int64_t omega;
+  int64_t min_time;
   uint32_t cluster;
 } by_weight;
 
 static int compare_weights(const void *a, const void *b) {
   const by_weight *x = a, *y = b;
-  if (x->omega != y->omega) return x->omega < y->omega ? -1 : 1;
+  if (x->min_time != y->min_time) return x->min_time < y->min_time ? -1 : 1;
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
@@ -54,28 +54,28 @@ static int64_t may_pay(const psplit_i_instance *in, uint32_t i) {
 
 /* Whether nets pay for all that a cluster computes, several times over. */
 static bool is_paid(const psplit_i_instance *in, by_weight cluster) {
-  return cluster.omega <= may_pay(in, cluster.cluster) / TIMES_PAID;
+  return cluster.min_time <= may_pay(in, cluster.cluster) / TIMES_PAID;
 }
 
 static psplit_code choose(psplit_i_heavy_build *x, double light) {
   const uint32_t n = x->instance->n;
   double gone = 0;
   by_weight *list = PSPLIT_NEW(&x->scratch, by_weight, n);
-  x->omega = PSPLIT_NEW(&x->scratch, int64_t, n);
+  x->min_time = PSPLIT_NEW(&x->scratch, int64_t, n);
   x->number = PSPLIT_NEW(&x->scratch, uint32_t, n);
   x->kept = PSPLIT_NEW(&x->scratch, uint64_t, x->closure->words);
   x->coarse = PSPLIT_NEW(&x->scratch, uint64_t, x->closure->words);
   if (x->scratch.failed) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < n; i++) {
-    x->omega[i] = least_time(x->instance, i);
-    x->total += (double)x->omega[i];
-    list[i] = (by_weight){x->omega[i], i};
+    x->min_time[i] = least_time(x->instance, i);
+    x->total += (double)x->min_time[i];
+    list[i] = (by_weight){x->min_time[i], i};
   }
   qsort(list, n, sizeof *list, compare_weights);
   for (uint32_t k = 0; k < n; k++) {
     const uint32_t i = list[k].cluster;
     const uint64_t bit = UINT64_C(1) << (i % 64);
-    gone += (double)list[k].omega;
+    gone += (double)list[k].min_time;
     const bool paid = light <= 0 && x->take_over && is_paid(x->instance, list[k]);
     const bool keep = gone > light * x->total && !paid;
     if (keep) x->kept[i / 64] |= bit;

@@ -15,7 +15,7 @@ typedef enum psplit_i_net_side {
 } psplit_i_net_side;
 
 typedef struct psplit_i_fluid {
-  int64_t omega;             /* what it computes at least */
+  int64_t min_time;          /* what it computes at least */
   uint64_t *before, *behind; /* [closure words] kept clusters that all of it comes behind, before */
   uint32_t n_pieces;
 } psplit_i_fluid;
@@ -25,11 +25,11 @@ typedef struct psplit_i_heavy_build {
   const psplit_i_closure *closure;
   psplit_i_budget *budget;
   psplit_i_arena scratch;
-  int64_t *omega; /* [n] least time over types */
-  int64_t *time;  /* [n_types * n] with what has been left to it; INF: cannot run */
-  int64_t *rest;  /* [n] least time over types that it has not left to others, if it left */
-  double total;   /* of all clusters */
-  bool take_over; /* work that is left out may stay with others */
+  int64_t *min_time; /* [n] least time over types */
+  int64_t *time;     /* [n_types * n] with what has been left to it; INF: cannot run */
+  int64_t *rest;     /* [n] least time over types that it has not left to others, if it left */
+  double total;      /* of all clusters */
+  bool take_over;    /* work that is left out may stay with others */
   uint64_t *kept, *coarse; /* [closure words] what is kept, and the heaviest of it */
   uint32_t *number;        /* [n] of those kept, else NONE */
   uint32_t *cluster;       /* [n_kept] by number */

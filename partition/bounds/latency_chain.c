@@ -110,7 +110,7 @@ static void longest_paths(chain *c, uint32_t first, uint32_t last, const bool *r
         c->before[i] = p;
       }
     }
-    c->length[i] += c->automaton->omega[i];
+    c->length[i] += c->automaton->min_time[i];
   }
 }
 
@@ -198,8 +198,8 @@ static bool measure(chain *c, uint32_t k) {
   bool ok = true;
   if (k) {
     longest_paths(c, first, last, c->reached);
-    c->path[k] = c->length[last] - c->automaton->omega[first] - c->automaton->omega[last];
-    for (uint32_t i = 0; i < n; i++) c->weight[c->inside[i]] = c->automaton->omega[c->inside[i]];
+    c->path[k] = c->length[last] - c->automaton->min_time[first] - c->automaton->min_time[last];
+    for (uint32_t i = 0; i < n; i++) c->weight[c->inside[i]] = c->automaton->min_time[c->inside[i]];
     for (uint32_t i = last; i != PSPLIT_NONE; i = c->before[i]) c->weight[i] = 0;
     ok = instance->overlap || n > MAX_GAP ||
          (cut_gap(c, n, first, last, &c->leave[k]) && cut_gap(c, n, last, first, &c->enter[k]));
@@ -213,14 +213,14 @@ static void measure_outside(chain *c) {
   const psplit_i_instance *instance = c->instance;
   const uint32_t first = c->link[0], last = c->link[c->n_links - 1];
   longest_paths(c, 0, instance->n - 1, NULL);
-  c->outside = c->length[first] - c->automaton->omega[first];
+  c->outside = c->length[first] - c->automaton->min_time[first];
   int64_t most = 0, *down = c->length;
   for (uint32_t i = instance->n; i-- > last;) {
     down[i] = 0;
     for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
       if (down[instance->succ[k]] > down[i]) down[i] = down[instance->succ[k]];
     if (i == last) most = down[i];
-    down[i] += c->automaton->omega[i];
+    down[i] += c->automaton->min_time[i];
   }
   c->outside += most;
 }

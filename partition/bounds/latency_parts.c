@@ -11,7 +11,7 @@ psplit_code psplit_i_bound_critical_path(const psplit_i_bound_query *query, pspl
   for (uint32_t i = 0; i < instance->n; i++) {
     for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
       if (end[instance->pred[k]] > end[i]) end[i] = end[instance->pred[k]];
-    end[i] += query->automaton->omega[i];
+    end[i] += query->automaton->min_time[i];
     if (end[i] > *inout_bound) *inout_bound = end[i];
   }
   return PSPLIT_OK;

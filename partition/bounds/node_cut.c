@@ -21,7 +21,7 @@ static int64_t share_with_messages(const psplit_i_instance *instance,
   const double messages = psplit_i_message_floor_within(
     &floor, automaton->n_stages, pairs ? instance->n_parts : instance->n_roots,
     pairs ? instance->n_parts : instance->n_leaves, 0, share);
-  const double sum = (double)automaton->total_omega + messages;
+  const double sum = (double)automaton->total_min_time + messages;
   return messages > 0 ? (int64_t)ceil(sum / automaton->capacity[0] * (1 - 1e-12)) : share;
 }
 
@@ -30,10 +30,10 @@ static int64_t share_of_work(const psplit_i_instance *instance, const psplit_i_a
                              bool any_route) {
   /* Whole devices of one speed divide exactly; otherwise doubles, rounded down. */
   const double devices = automaton->capacity[0];
-  int64_t share = (int64_t)((double)automaton->total_omega / devices * (1 - 1e-12));
+  int64_t share = (int64_t)((double)automaton->total_min_time / devices * (1 - 1e-12));
   if (devices >= 1 && devices == (double)(int64_t)devices) {
     const int64_t n = (int64_t)devices;
-    share = (automaton->total_omega + n - 1) / n;
+    share = (automaton->total_min_time + n - 1) / n;
   }
   return share_with_messages(instance, automaton, share, any_route);
 }
@@ -43,7 +43,7 @@ int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
   const uint32_t copies = psplit_i_automaton_most_replicas(automaton);
   int64_t bound = share_of_work(instance, automaton, false);
   for (uint32_t i = 0; i < instance->n; i++) {
-    const int64_t least = (automaton->omega[i] + copies - 1) / copies;
+    const int64_t least = (automaton->min_time[i] + copies - 1) / copies;
     if (least > bound) bound = least;
   }
   return bound;
@@ -100,7 +100,7 @@ void psplit_i_lone_loads(const psplit_i_instance *instance, const psplit_i_autom
                          const int64_t *send, const int64_t *recv, const int64_t *least,
                          int64_t messages, psplit_i_lone_load *out) {
   for (uint32_t i = 0; i < instance->n; i++) {
-    int64_t alone = automaton->omega[i] + messages;
+    int64_t alone = automaton->min_time[i] + messages;
     for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
       alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
     out[i] = (psplit_i_lone_load){alone < least[i] ? alone : least[i], i};
@@ -155,8 +155,8 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
   for (uint32_t k = 0; k < instance->n && k < most_clusters; k++) {
     const uint32_t i = list[k].cluster;
     if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(budget)) break;
-    if (!built && !psplit_i_set_network(&whole, instance, all, instance->n, all, automaton->omega,
-                                        send, recv))
+    if (!built && !psplit_i_set_network(&whole, instance, all, instance->n, all,
+                                        automaton->min_time, send, recv))
       goto out;
     built = true;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;

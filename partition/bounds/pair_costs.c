@@ -107,7 +107,7 @@ bool psplit_i_pairs_suit(const psplit_i_bound_query *query) {
   const psplit_i_instance *in = query->instance;
   const psplit_i_automaton *m = query->automaton;
   return in->n > 1 && in->n_types == 1 && m->n_stages > 1 && query->value < PSPLIT_I_INF &&
-         !m->adds_up && m->total_omega > 0 && m->total_omega >> MOST_WEIGHT_BITS == 0 &&
+         !m->adds_up && m->total_min_time > 0 && m->total_min_time >> MOST_WEIGHT_BITS == 0 &&
          !in->problem->devices[0].free_comm;
 }
 
@@ -128,8 +128,8 @@ psplit_code psplit_i_pairs_make(const psplit_i_bound_query *query, int64_t limit
   for (uint32_t e = 0; e < in->n_nets; e++)
     if (counts(in, e)) sum += paid(in, e, 2);
   x.unit_cost = power_below(sum / n);
-  const double unit = one_unit ? x.unit_cost : power_below((double)m->total_omega / n);
-  for (uint32_t i = 0; i < n; i++) x.weight[i] = (double)m->omega[i] / unit;
+  const double unit = one_unit ? x.unit_cost : power_below((double)m->total_min_time / n);
+  for (uint32_t i = 0; i < n; i++) x.weight[i] = (double)m->min_time[i] / unit;
   if (one_unit) {
     x.net = PSPLIT_NEW(arena, uint32_t, n_ends);
     x.sides = PSPLIT_NEW(arena, double, in->n_nets);

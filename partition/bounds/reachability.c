@@ -44,7 +44,7 @@ static bool reaches_end(const void *of, int64_t most) {
   const psplit_i_weight_axis_build *x = r->reader.x;
   const psplit_i_weight_axis *axis = x->out;
   const uint32_t n = axis->n_buckets, n_stages = x->automaton->n_stages;
-  const int64_t total = x->automaton->total_omega;
+  const int64_t total = x->automaton->total_min_time;
   r->first = 0;
   r->end = 1;
   r->now[0] = 0;

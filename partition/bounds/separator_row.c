@@ -18,7 +18,7 @@ typedef struct between {
 } between;
 
 /* Of the clusters from `first` to `last` - 1. end[n]: the longest path to a cluster, in there. */
-static between measure(const psplit_i_instance *instance, const int64_t *omega, uint32_t first,
+static between measure(const psplit_i_instance *instance, const int64_t *min_time, uint32_t first,
                        uint32_t last, int64_t *end) {
   between b = {0};
   for (uint32_t i = first; i < last; i++) {
@@ -26,9 +26,9 @@ static between measure(const psplit_i_instance *instance, const int64_t *omega, 
     for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
       if (instance->pred[k] >= first && end[instance->pred[k]] > end[i])
         end[i] = end[instance->pred[k]];
-    end[i] += omega[i];
+    end[i] += min_time[i];
     if (end[i] > b.path) b.path = end[i];
-    b.work += omega[i];
+    b.work += min_time[i];
   }
   return b;
 }
@@ -69,7 +69,7 @@ static bool pass_block(const between *b, const int64_t *before, uint32_t n_devic
 psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                          int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
-  const int64_t *omega = query->automaton->omega;
+  const int64_t *min_time = query->automaton->min_time;
   const uint32_t n = instance->n, n_devices = instance->n_stages;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -88,10 +88,10 @@ psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, pspl
   now[1] = 0;
   for (uint32_t s = 0, first = 0; s <= n_separators; s++) {
     const uint32_t last = s < n_separators ? ends[s] - 1 : n;
-    const between b = measure(instance, omega, first, last, end);
+    const between b = measure(instance, min_time, first, last, end);
     if (!pass_block(&b, now, n_devices, s == 0 || s == n_separators, budget, next)) goto out;
     for (uint32_t k = 0; k <= n_devices && s < n_separators; k++)
-      if (next[k] < PSPLIT_I_INF) next[k] += omega[last];
+      if (next[k] < PSPLIT_I_INF) next[k] += min_time[last];
     int64_t *const swap = now;
     now = next;
     next = swap;

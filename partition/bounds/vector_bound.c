@@ -43,14 +43,14 @@ psplit_code psplit_i_bound_vectors(const psplit_i_bound_query *query, psplit_i_b
   const uint32_t n_rounds = affordable(&pairs, n_dims, budget);
   if (n_rounds == 0) goto out;
   /* What is cut has to cost more than that, or nothing is gained. */
-  const double least = (double)*inout_bound * m->n_stages - (double)m->total_omega;
+  const double least = (double)*inout_bound * m->n_stages - (double)m->total_min_time;
   PSPLIT_TRY(psplit_i_cluster_vectors(&pairs, n_dims, n_rounds, least / units.cost, budget, &arena,
                                       &multipliers, &about));
   if (!(about > 0)) goto out;
   PSPLIT_TRY(psplit_i_cut_proof(&pairs, &multipliers, budget, &proved));
   const double cut = proved * units.cost;
   if (cut >= (double)PSPLIT_I_INF || !(cut > 0)) goto out;
-  const int64_t loads = psplit_i_sat_add_i64(m->total_omega, (int64_t)cut);
+  const int64_t loads = psplit_i_sat_add_i64(m->total_min_time, (int64_t)cut);
   const int64_t bound = loads / m->n_stages + (loads % m->n_stages > 0);
   const int64_t next = bound > limit ? limit + 1 : bound;
   if (next > *inout_bound) *inout_bound = next;

@@ -25,17 +25,17 @@ enum {
 };
 
 typedef struct stage_bound {
-  int64_t omega, in, out;
+  int64_t min_time, in, out;
 } stage_bound;
 
 /* Of a stage on one device of the type. */
 static int64_t load_bound(const psplit_i_weight_axis_build *x, uint32_t type, stage_bound part) {
   int64_t in = part.in, out = part.out;
-  const int64_t omega = part.omega;
-  int64_t w = omega;
+  const int64_t min_time = part.min_time;
+  int64_t w = min_time;
   if (x->automaton->ratio[type] > 1)
-    w = (int64_t)((double)omega * x->automaton->ratio[type] * (1 - 1e-12));
-  if (w < omega) w = omega;
+    w = (int64_t)((double)min_time * x->automaton->ratio[type] * (1 - 1e-12));
+  if (w < min_time) w = min_time;
   if (x->instance->problem->devices[type].free_comm) in = out = 0;
   return psplit_i_load(x->instance, w, in, out);
 }
@@ -75,7 +75,7 @@ static void turn(program *p, uint32_t q2) {
   p->n_active = 0;
   for (uint32_t c = m->n_states; c-- > 0;)
     if ((double)axis->low[q2] <= limit * m->capacity[c] &&
-        (double)(m->total_omega - axis->high[q2]) <= limit * m->taken[c])
+        (double)(m->total_min_time - axis->high[q2]) <= limit * m->taken[c])
       p->active[p->n_active++] = c;
   psplit_i_weight_axis_turn(&p->reader, q2);
 }
@@ -87,8 +87,8 @@ static int64_t weight_from(const program *p, uint32_t q1) {
 
 /* Least loads of stages from a downset in bucket q1 to one in q2, into p->load. */
 static void find_loads(program *p, uint32_t q1) {
-  const int64_t omega = weight_from(p, q1);
-  stage_bound part = {.omega = omega > 0 ? omega : 0};
+  const int64_t min_time = weight_from(p, q1);
+  stage_bound part = {.min_time = min_time > 0 ? min_time : 0};
   psplit_i_weight_axis_read(&p->reader, q1, &part.in, &part.out);
   for (uint32_t t = 0; t < p->x->automaton->n_types; t++) p->load[t] = load_bound(p->x, t, part);
 }
@@ -133,8 +133,8 @@ static bool no_better(program *p, uint32_t a, uint32_t b) {
   const psplit_i_automaton *m = p->x->automaton;
   const int64_t *least = p->least + (size_t)(a / BLOCK) * m->n_states;
   const int64_t *here = p->x->out->before + (size_t)p->q2 * m->n_states;
-  const int64_t omega = weight_from(p, b - 1);
-  const stage_bound part = {omega > 0 ? omega : 0, 0, 0};
+  const int64_t min_time = weight_from(p, b - 1);
+  const stage_bound part = {min_time > 0 ? min_time : 0, 0, 0};
   for (uint32_t t = 0; t < m->n_types; t++) p->load[t] = load_bound(p->x, t, part) / m->most_copies;
   for (uint32_t i = 0; i < p->n_active; i++) {
     const uint32_t state = p->active[i];
@@ -250,7 +250,7 @@ static psplit_code make(const psplit_i_instance *instance, const psplit_i_automa
                         psplit_i_weight_axis *out_axis) {
   memset(out_axis, 0, sizeof *out_axis);
   out_axis->limit = limit;
-  if (limit >= PSPLIT_I_INF || automaton->total_omega == 0) return PSPLIT_OK;
+  if (limit >= PSPLIT_I_INF || automaton->total_min_time == 0) return PSPLIT_OK;
   psplit_i_arena_init(&out_axis->arena, 0);
   psplit_i_weight_axis_build x = {.instance = instance,
                                   .automaton = automaton,
@@ -303,13 +303,13 @@ void psplit_i_weight_axis_fini(psplit_i_weight_axis *axis) {
   memset(axis, 0, sizeof *axis);
 }
 
-int64_t psplit_i_weight_axis_before(const psplit_i_weight_axis *axis, int64_t omega,
+int64_t psplit_i_weight_axis_before(const psplit_i_weight_axis *axis, int64_t min_time,
                                     uint32_t state) {
   if (axis->n_buckets == 0) return 0;
   if (axis->n_buckets < 3) return PSPLIT_I_INF;
   const size_t last = axis->n_buckets - 1; /* neither the first nor the last holds anything */
-  const size_t bucket = 1 + psplit_i_first_at_least(axis->high + 1, 1, last - 1, omega);
-  if (bucket >= last || axis->low[bucket] > omega) return PSPLIT_I_INF;
+  const size_t bucket = 1 + psplit_i_first_at_least(axis->high + 1, 1, last - 1, min_time);
+  if (bucket >= last || axis->low[bucket] > min_time) return PSPLIT_I_INF;
   return axis->before[bucket * axis->n_states + state];
 }
 

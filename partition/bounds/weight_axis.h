@@ -7,10 +7,11 @@
 
 /* Lower bound along the weight axis, and what it says about every place on the axis. */
 typedef struct psplit_i_weight_axis {
-  int64_t limit;       /* for which it was made; 0: it was not */
-  int64_t bound;       /* no contiguous split has a smaller bottleneck (if <= limit; see below) */
-  uint32_t n_buckets;  /* 0: not computed; then every window is open */
-  int64_t *low, *high; /* [n_buckets] omega of the downsets in a bucket; first: empty; last: all */
+  int64_t limit;      /* for which it was made; 0: it was not */
+  int64_t bound;      /* no contiguous split has a smaller bottleneck (if <= limit; see below) */
+  uint32_t n_buckets; /* 0: not computed; then every window is open */
+  int64_t *low,
+    *high; /* [n_buckets] min_time of the downsets in a bucket; first: empty; last: all */
   /* [n_buckets * n_states] bound on the bottleneck of everything before a downset of the bucket
    * when the devices of the state are used up behind it. */
   int64_t *before;
@@ -43,8 +44,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_has_windows(const psplit_i_inst
                                                              bool *out);
 void psplit_i_weight_axis_fini(psplit_i_weight_axis *axis);
 
-/* Bound on the stages before a downset of weight `omega` (neither empty nor all) in `state`. */
-int64_t psplit_i_weight_axis_before(const psplit_i_weight_axis *axis, int64_t omega,
+/* Bound on the stages before a downset of weight `min_time` (neither empty nor all) in `state`. */
+int64_t psplit_i_weight_axis_before(const psplit_i_weight_axis *axis, int64_t min_time,
                                     uint32_t state);
 
 #endif

@@ -44,7 +44,7 @@ static bool weigh_sets(const psplit_i_weight_axis_build *x, uint32_t first, uint
     for (uint32_t j = 0; j < words; j++) {
       n_ops += (uint64_t)__builtin_popcountll(row[j]) / 4;
       for (uint64_t left = row[j]; left; left &= left - 1)
-        sums[i] += x->automaton->omega[first + j * 64 + (uint32_t)__builtin_ctzll(left)];
+        sums[i] += x->automaton->min_time[first + j * 64 + (uint32_t)__builtin_ctzll(left)];
     }
     if (!psplit_i_spend(x->budget, n_ops)) return false;
   }
@@ -62,7 +62,7 @@ static void weigh_paths(const psplit_i_weight_axis_build *x, uint32_t first, uin
     int64_t most = 0;
     for (uint32_t l = off[i]; l < off[i + 1]; l++)
       if (list[l] >= first && list[l] < end && sums[list[l]] > most) most = sums[list[l]];
-    sums[i] = most + x->automaton->omega[i];
+    sums[i] = most + x->automaton->min_time[i];
   }
 }
 
@@ -91,7 +91,7 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
     int64_t before = 0; /* weight of the blocks passed */
     for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
       int64_t inside = 0;
-      for (uint32_t i = first; i < ends[b]; i++) inside += x->automaton->omega[i];
+      for (uint32_t i = first; i < ends[b]; i++) inside += x->automaton->min_time[i];
       if (ends[b] - first > x->most_exact || psplit_i_expired(x->budget) ||
           !weigh_sets(x, first, ends[b], down, bits, sums))
         weigh_paths(x, first, ends[b], down, sums);
@@ -102,7 +102,7 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
           x->by_out[i] = (psplit_i_cluster_rank){before + sums[i], 0, i};
       before += inside;
     }
-    assert(before == x->automaton->total_omega);
+    assert(before == x->automaton->total_min_time);
   }
   psplit_i_spend(x->budget, 64 * (uint64_t)n + instance->pred_off[n]);
   code = PSPLIT_OK;
@@ -111,10 +111,10 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
   qsort(x->by_out, n, sizeof *x->by_out, compare_ranks);
   int64_t sum = 0;
   for (uint32_t k = 0; k < n; k++)
-    x->by_in[k].sum = sum += x->automaton->omega[x->by_in[k].cluster];
+    x->by_in[k].sum = sum += x->automaton->min_time[x->by_in[k].cluster];
   sum = 0;
   for (uint32_t k = n; k-- > 0;)
-    x->by_out[k].sum = sum += x->automaton->omega[x->by_out[k].cluster];
+    x->by_out[k].sum = sum += x->automaton->min_time[x->by_out[k].cluster];
 out:
   psplit_i_arena_fini(&scratch);
   return code;
@@ -134,7 +134,8 @@ static bool tighten(const psplit_i_weight_axis_build *x, int64_t *low, int64_t *
     const uint32_t n_in = lower_rank(x->by_in, n, *low);
     const uint32_t first_out = lower_rank(x->by_out, n, *high + 1);
     const int64_t least = n_in ? x->by_in[n_in - 1].sum : 0;
-    const int64_t most = x->automaton->total_omega - (first_out < n ? x->by_out[first_out].sum : 0);
+    const int64_t most =
+      x->automaton->total_min_time - (first_out < n ? x->by_out[first_out].sum : 0);
     const bool settled = least <= *low && most >= *high;
     if (least > *low) *low = least;
     if (most < *high) *high = most;
@@ -145,7 +146,7 @@ static bool tighten(const psplit_i_weight_axis_build *x, int64_t *low, int64_t *
 
 static psplit_code make_buckets(psplit_i_weight_axis_build *x, uint32_t n_cells) {
   psplit_i_weight_axis *out = x->out;
-  const int64_t total = x->automaton->total_omega;
+  const int64_t total = x->automaton->total_min_time;
   out->low = PSPLIT_NEW(&out->arena, int64_t, n_cells + 2);
   out->high = PSPLIT_NEW(&out->arena, int64_t, n_cells + 2);
   if (!out->low || !out->high) return PSPLIT_NOMEM;
@@ -239,7 +240,7 @@ static double count_open(const psplit_i_weight_axis_build *x) {
   const uint32_t n = x->instance->n;
   double width = 0;
   for (uint32_t k = 0; k < n; k++) width += (double)x->by_in[k].key - (double)x->by_out[k].key;
-  const double open = width / (double)x->automaton->total_omega;
+  const double open = width / (double)x->automaton->total_min_time;
   return open > 0 ? open : 0;
 }
 

@@ -78,7 +78,7 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
   if (psplit_i_expired(&c->network.budget)) return;
   int64_t free_weight = 0;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
-    free_weight += x->automaton->omega[x->free_cluster[k]];
+    free_weight += x->automaton->min_time[x->free_cluster[k]];
   const psplit_i_crossing_downset first =
     psplit_i_bucket_last_downset(x, &c->network, q, incoming, n_pins);
   const bool light = first.weight < low;
@@ -233,7 +233,7 @@ static void cut_one(void *with, size_t i, int thread) {
 static psplit_code prepare_weights(psplit_i_weight_axis_build *x) {
   const uint32_t n_buckets = x->out->n_buckets;
   const int64_t most = PSPLIT_I_INF / (8 * (int64_t)MOST_PER_TIME);
-  int64_t sum = x->automaton->total_omega;
+  int64_t sum = x->automaton->total_min_time;
   for (uint32_t e = 0; e < x->instance->n_nets && sum < most; e++) {
     const int64_t cost = psplit_i_sat_add_i64(x->cost_in[e], x->cost_out[e]);
     sum = psplit_i_sat_add_i64(sum, cost);
@@ -241,7 +241,8 @@ static psplit_code prepare_weights(psplit_i_weight_axis_build *x) {
   if (sum >= most || x->limit >= most) x->weighed = false;
   x->weight_in = PSPLIT_NEW(&x->arena, int64_t, (size_t)n_buckets + 1);
   if (!x->weight_in) return PSPLIT_NOMEM;
-  for (uint32_t i = 0; i < x->instance->n; i++) x->weight_in[x->tin[i]] += x->automaton->omega[i];
+  for (uint32_t i = 0; i < x->instance->n; i++)
+    x->weight_in[x->tin[i]] += x->automaton->min_time[i];
   for (uint32_t q = 1; q < n_buckets; q++) x->weight_in[q] += x->weight_in[q - 1];
   return PSPLIT_OK;
 }

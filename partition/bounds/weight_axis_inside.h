@@ -18,7 +18,7 @@ typedef struct psplit_i_crossing_step {
 } psplit_i_crossing_step;
 
 typedef struct psplit_i_cluster_rank {
-  int64_t key, sum; /* sum: omega of this and all before (or after) it */
+  int64_t key, sum; /* sum: min_time of this and all before (or after) it */
   uint32_t cluster;
 } psplit_i_cluster_rank;
 
@@ -28,13 +28,13 @@ typedef struct psplit_i_weight_axis_build {
   psplit_i_arena arena;
   psplit_i_weight_axis *out;
   psplit_i_budget *budget;
-  int64_t limit, reach; /* reach: most omega of one stage */
+  int64_t limit, reach; /* reach: most min_time of one stage */
   bool weighed;         /* cuts know what their downsets weigh */
   uint32_t most_exact;  /* clusters between separators whose ancestors are counted exactly */
   uint32_t most_close;  /* clusters between two separators, at most: once ranked */
-  /* by_in: clusters by the largest weight of a downset without them, total omega less that of the
-   * descendants. by_out: clusters by the least weight of a downset with them, omega of the
-   * ancestors. Both count the cluster itself. */
+  /* by_in: clusters by the largest weight of a downset without them, the total min_time less that
+   * of the descendants. by_out: clusters by the least weight of a downset with them, the min_time
+   * of the ancestors. Both count the cluster itself. */
   psplit_i_cluster_rank *by_in, *by_out;
   uint32_t *tin, *tout;        /* [n] free in bucket q iff tout < q < tin */
   int64_t *weight_in;          /* [n_buckets + 1] of what all of a bucket hold; where weighed */
@@ -92,7 +92,7 @@ static inline void psplit_i_weight_axis_read(psplit_i_weight_axis_reader *r, uin
   *out_in = r->at_in[q1] ? in[r->at_in[q1] - 1].value : 0;
   *out_out = r->at_out ? out[r->at_out - 1].value : 0;
   const int64_t in_ns = x->out->low[q1] > 0 ? x->least_in : 0;
-  const int64_t out_ns = x->out->high[r->q2] < x->automaton->total_omega ? x->least_out : 0;
+  const int64_t out_ns = x->out->high[r->q2] < x->automaton->total_min_time ? x->least_out : 0;
   *out_in = !x->has_trunk ? *out_in + in_ns : *out_in < in_ns ? in_ns : *out_in;
   *out_out = !x->has_trunk ? *out_out + out_ns : *out_out < out_ns ? out_ns : *out_out;
 }

@@ -118,12 +118,12 @@ static void add_weights(const psplit_i_weight_axis_build *x, psplit_i_bucket_net
                         int64_t per_time) {
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++) {
     const uint32_t i = x->free_cluster[k];
-    const int64_t omega = x->automaton->omega[i];
-    if (omega == 0) continue;
+    const int64_t min_time = x->automaton->min_time[i];
+    if (min_time == 0) continue;
     if (per_time > 0)
-      arc(c, SOURCE, c->place[i], per_time * omega);
+      arc(c, SOURCE, c->place[i], per_time * min_time);
     else
-      arc(c, c->place[i], SINK, -per_time * omega);
+      arc(c, c->place[i], SINK, -per_time * min_time);
   }
 }
 
@@ -184,7 +184,7 @@ psplit_i_crossing_downset psplit_i_bucket_last_downset(const psplit_i_weight_axi
   if (!psplit_i_cut_network_sides(&c->cut)) return d;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
     if (c->cut.reached.items[c->place[x->free_cluster[k]]])
-      d.weight += (double)x->automaton->omega[x->free_cluster[k]];
+      d.weight += (double)x->automaton->min_time[x->free_cluster[k]];
   for (uint32_t k = 0; k < n_pins; k++) {
     const uint32_t pin = (uint32_t)c->pins[k], e = x->net_of_pin[pin];
     bool behind;

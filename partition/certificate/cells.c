@@ -18,16 +18,17 @@ static int64_t weigh(const psplit_i_cells *c, const uint64_t *a, const uint64_t 
   int64_t sum = 0;
   for (uint32_t k = 0; k < c->words; k++)
     for (uint64_t bits = a[k] & (b ? b[k] : UINT64_MAX); bits; bits &= bits - 1)
-      sum += c->automaton->omega[k * 64 + (uint32_t)__builtin_ctzll(bits)];
+      sum += c->automaton->min_time[k * 64 + (uint32_t)__builtin_ctzll(bits)];
   return sum;
 }
 
 static void find_scale(psplit_i_cells *c, uint32_t type) {
-  const int64_t *w = c->instance->w + (size_t)type * c->n, *omega = c->automaton->omega;
+  const int64_t *w = c->instance->w + (size_t)type * c->n, *min_time = c->automaton->min_time;
   int64_t up = 0, down = 0;
   for (uint32_t i = 0; i < c->n; i++) {
-    if (omega[i] <= 0 || w[i] >= PSPLIT_I_INF) continue;
-    if (down == 0 || (__int128)w[i] * down < (__int128)up * omega[i]) up = w[i], down = omega[i];
+    if (min_time[i] <= 0 || w[i] >= PSPLIT_I_INF) continue;
+    if (down == 0 || (__int128)w[i] * down < (__int128)up * min_time[i])
+      up = w[i], down = min_time[i];
   }
   c->scale_up[type] = down ? up : 1;
   c->scale_down[type] = down ? down : 1;
@@ -165,7 +166,7 @@ static psplit_code describe(psplit_i_cells *c, psplit_i_cell *cell) {
  * false: the cell is empty. */
 static bool close_cell(psplit_i_cells *c, psplit_i_cell *cell) {
   const uint32_t words = c->words;
-  const int64_t total = c->automaton->total_omega;
+  const int64_t total = c->automaton->total_min_time;
   for (bool again = true; again;) {
     again = false;
     const int64_t in = weigh(c, cell->in, NULL), out = weigh(c, cell->out, NULL);
@@ -220,7 +221,7 @@ static psplit_code copy_cell(psplit_i_cells *c, const psplit_i_cell *from, pspli
 
 psplit_code psplit_i_cells_whole(psplit_i_cells *c, int which, psplit_i_cell *out) {
   psplit_code code;
-  *out = (psplit_i_cell){.high = c->automaton->total_omega, .question = PSPLIT_NONE};
+  *out = (psplit_i_cell){.high = c->automaton->total_min_time, .question = PSPLIT_NONE};
   out->in = PSPLIT_NEW(&c->arena, uint64_t, 2 * (size_t)c->words);
   if (!out->in) return PSPLIT_NOMEM;
   out->out = out->in + c->words;

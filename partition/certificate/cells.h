@@ -27,7 +27,7 @@ typedef struct psplit_i_path {
 
 typedef struct psplit_i_cell {
   uint64_t *in, *out; /* bitsets of clusters: in every downset of the cell; in none */
-  int64_t low, high;  /* weight (omega) of its downsets */
+  int64_t low, high;  /* weight (min_time) of its downsets */
   uint32_t n_free;    /* clusters neither in nor out; 0: one downset */
   int64_t *most;      /* [2 * n_types] time of all clusters that are in; of all that are not out */
   uint64_t in_bytes, most_bytes; /* memory of the same */
@@ -58,7 +58,7 @@ typedef struct psplit_i_cells {
   uint32_t n, words;
   uint64_t *before, *behind; /* [n * words] a cluster with all that comes before it; behind it */
   uint64_t *forbidden;       /* [n_types * words] */
-  int64_t *scale_up, *scale_down; /* [n_types] least time over omega, as a fraction */
+  int64_t *scale_up, *scale_down; /* [n_types] least time over min_time, as a fraction */
   uint64_t *counted; /* clusters that make a stage non-empty; NULL: empty stages are allowed */
   /* Clusters that no message comes to; that none leaves (message_floor.h). NULL: none count. */
   uint64_t *roots, *leaves;

@@ -50,8 +50,8 @@ static void count_messages(const psplit_i_instance *instance, const psplit_i_aut
   for (uint32_t i = 0; i < instance->n; i++) {
     const int64_t off = (any && instance->is_leaf[i] ? out->sent : 0) +
                         (any && instance->is_root[i] ? out->received : 0);
-    weight[i] = automaton->omega[i] > off ? automaton->omega[i] - off : 0;
-    over[i] = automaton->omega[i] > off ? 0 : off - automaton->omega[i];
+    weight[i] = automaton->min_time[i] > off ? automaton->min_time[i] - off : 0;
+    over[i] = automaton->min_time[i] > off ? 0 : off - automaton->min_time[i];
   }
 }
 

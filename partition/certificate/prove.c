@@ -110,9 +110,9 @@ static bool has_room(const reduced *r, const psplit_i_cells *scales, int64_t lim
     const int64_t n = (int64_t)m->count[t], up = scales->scale_up[t], down = scales->scale_down[t];
     room += (__int128)limit * down / up * n;
   }
-  if (room < m->total_omega) return false;
+  if (room < m->total_min_time) return false;
   for (uint32_t i = 0; i < r->instance.n; i++)
-    if (limit < m->omega[i]) return false;
+    if (limit < m->min_time[i]) return false;
   return true;
 }
 
@@ -123,7 +123,7 @@ static psplit_code prove_totals(psplit_i_prover *b) {
   psplit_code code = reduced_init(b, &r, -1, false);
   if (code != PSPLIT_OK) goto out;
   PSPLIT_TRY(psplit_i_cells_scale(&scales, &r.instance, &r.automaton));
-  int64_t low = -1, high = r.automaton.total_omega; /* no room; room */
+  int64_t low = -1, high = r.automaton.total_min_time; /* no room; room */
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     if (has_room(&r, &scales, middle))

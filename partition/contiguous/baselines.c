@@ -198,8 +198,8 @@ static psplit_code make(psplit_i_solver_state *a, psplit_i_method solver) {
   const uint32_t n = a->instance.n;
   PSPLIT_TRY(check_size(request, solver, &a->instance));
   baseline b = {.instance = &a->instance,
-                .work = a->automaton.omega,
-                .total = a->automaton.total_omega,
+                .work = a->automaton.min_time,
+                .total = a->automaton.total_min_time,
                 .order = PSPLIT_NEW(&a->arena, uint32_t, n),
                 .left = PSPLIT_NEW(&a->arena, uint32_t, n),
                 .stack = PSPLIT_NEW(&a->arena, uint32_t, n),

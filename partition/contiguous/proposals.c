@@ -45,7 +45,7 @@ static psplit_code make_coarse(proposals *p) {
   if (!order || !left || !stack || !weight) return PSPLIT_NOMEM;
   int64_t total = 0;
   for (uint32_t i = 0; i < n; i++) {
-    weight[i] = p->a->automaton.omega[i] > 0 ? p->a->automaton.omega[i] : 1;
+    weight[i] = p->a->automaton.min_time[i] > 0 ? p->a->automaton.min_time[i] : 1;
     total += weight[i];
   }
   psplit_i_topological_order(fine, PSPLIT_I_FROM_SOURCES, left, stack, order);

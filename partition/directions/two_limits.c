@@ -34,7 +34,7 @@ typedef struct run {
   uint32_t *taken;
   uint32_t n_taken, n_left;
   uint32_t place_of_left;               /* once looked up: the downset that is left; else NONE */
-  int64_t omega[PSPLIT_I_N_PARTS];      /* of what is left, the least on any device */
+  int64_t min_time[PSPLIT_I_N_PARTS];   /* of what is left, the least on any device */
   int64_t floor[PSPLIT_I_N_DIRECTIONS]; /* the least loads of labels at hand */
   int64_t limit;
   uint32_t best; /* label with nothing left, or NONE */
@@ -152,9 +152,11 @@ static void add_label(run *r, const label *made) {
  * the work, and than what the weight axis says. */
 static int64_t least_in_front(const run *r, int k, uint32_t state) {
   const double capacity = r->d->automaton[k].capacity[state];
-  const int64_t shared = capacity > 0 ? (int64_t)((double)r->omega[k] / capacity * (1 - 1e-9)) : 0;
+  const int64_t shared =
+    capacity > 0 ? (int64_t)((double)r->min_time[k] / capacity * (1 - 1e-9)) : 0;
   const psplit_i_weight_axis *axes = r->options->axes;
-  return axes ? most_of(shared, psplit_i_weight_axis_before(&axes[k], r->omega[k], state)) : shared;
+  return axes ? most_of(shared, psplit_i_weight_axis_before(&axes[k], r->min_time[k], state))
+              : shared;
 }
 
 /* The stage that is taken, by one move from a state: labels from[begin .. end) are in it. */
@@ -219,7 +221,7 @@ static void turn(uint64_t *bits, uint32_t i) { bits[i / 64] ^= UINT64_C(1) << (i
 static void take(run *r, uint32_t u) {
   const psplit_i_instance *instance = &r->d->instance[0];
   for (int k = 0; k < PSPLIT_I_N_DIRECTIONS; k++) psplit_i_load_tracker_add(&r->tracker[k], u);
-  for (int k = 0; k < PSPLIT_I_N_PARTS; k++) r->omega[k] -= r->d->automaton[k].omega[u];
+  for (int k = 0; k < PSPLIT_I_N_PARTS; k++) r->min_time[k] -= r->d->automaton[k].min_time[u];
   turn(r->left, u);
   turn(r->tops, u);
   for (uint32_t k = instance->pred_off[u]; k < instance->pred_off[u + 1]; k++)
@@ -236,7 +238,7 @@ static uint32_t give_back(run *r) {
   turn(r->left, u);
   turn(r->tops, u);
   for (int k = 0; k < PSPLIT_I_N_DIRECTIONS; k++) psplit_i_load_tracker_remove(&r->tracker[k], u);
-  for (int k = 0; k < PSPLIT_I_N_PARTS; k++) r->omega[k] += r->d->automaton[k].omega[u];
+  for (int k = 0; k < PSPLIT_I_N_PARTS; k++) r->min_time[k] += r->d->automaton[k].min_time[u];
   r->n_left++;
   return u;
 }
@@ -303,7 +305,7 @@ static void load_downset(run *r, uint32_t downset) {
   const psplit_i_instance *instance = &r->d->instance[0];
   memcpy(r->left, psplit_i_downset(&r->downsets, downset), r->downsets.words * sizeof *r->left);
   memset(r->tops, 0, r->downsets.words * sizeof *r->tops);
-  memset(r->omega, 0, sizeof r->omega);
+  memset(r->min_time, 0, sizeof r->min_time);
   r->n_left = 0;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (!psplit_i_holds(r->left, i)) continue;
@@ -311,7 +313,7 @@ static void load_downset(run *r, uint32_t downset) {
     for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
       r->n_succ[i] += psplit_i_holds(r->left, instance->succ[k]);
     if (r->n_succ[i] == 0) turn(r->tops, i);
-    for (int k = 0; k < PSPLIT_I_N_PARTS; k++) r->omega[k] += r->d->automaton[k].omega[i];
+    for (int k = 0; k < PSPLIT_I_N_PARTS; k++) r->min_time[k] += r->d->automaton[k].min_time[i];
     r->n_left++;
   }
 }

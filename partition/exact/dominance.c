@@ -124,7 +124,7 @@ bool psplit_i_expander_less_is_left(psplit_i_expander *d) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
       const uint64_t bit = UINT64_C(1) << (v % 64);
       const psplit_i_label like = {.hash = d->hash ^ x->zobrist[v],
-                                   .omega = d->omega - x->automaton->omega[v],
+                                   .min_time = d->min_time - x->automaton->min_time[v],
                                    .state = d->from->state};
       if (!none_needs(d, v)) continue;
       d->left[word] &= ~bit;

@@ -92,7 +92,7 @@ static void expand_one(void *with, size_t k, int thread) {
   psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + k * x->words,
                          x->round_keys + k * x->n_key_bytes, all->round->counts + l->counts_from,
                          l->counts_to - l->counts_from);
-  if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
+  if (d->min_time > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
 }
 
 /* Behind the widest round few steps are left. */
@@ -238,7 +238,7 @@ static void find_windows(psplit_i_program *x) {
   for (uint32_t c = 0; c < m->n_states; c++) {
     x->room[c] = (double)limit * m->capacity[c] * (1 + 1e-9);
     x->low[c] = 0;
-    x->high[c] = x->room[c] < (double)m->total_omega ? (int64_t)x->room[c] : m->total_omega;
+    x->high[c] = x->room[c] < (double)m->total_min_time ? (int64_t)x->room[c] : m->total_min_time;
     if (x->axis->n_buckets == 0) continue;
     int64_t low = PSPLIT_I_INF, high = -1;
     for (uint32_t q = 0; q < x->axis->n_buckets; q++)
@@ -349,7 +349,7 @@ static void begin(psplit_i_expander *d) {
   }
   if (x->n_key_bytes) psplit_i_lexicographic_start(d);
   const psplit_i_label all = {
-    .hash = d->hash, .omega = x->automaton->total_omega, .parent = PSPLIT_NONE};
+    .hash = d->hash, .min_time = x->automaton->total_min_time, .parent = PSPLIT_NONE};
   psplit_i_exact_insert(d, &all);
 }
 

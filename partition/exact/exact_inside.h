@@ -39,7 +39,7 @@ typedef struct psplit_i_label {
   uint64_t hash, receivers; /* of the downset; of the receiver counts */
   uint64_t parent_hash;     /* tie-break between equal labels, so that the parent is unique */
   int64_t comm;             /* least communication of what is placed */
-  int64_t omega;            /* of what is left */
+  int64_t min_time;         /* of what is left */
   uint32_t parent;          /* id of a label, NONE: the first */
   uint32_t state, next_of_round;
 } psplit_i_label;
@@ -84,7 +84,7 @@ typedef struct psplit_i_program {
   bool *mixed;          /* [n_nets] of them: some receivers may be formed after the producer */
   bool receiver_budget; /* any net is mixed */
   psplit_i_shard shards[PSPLIT_I_N_SHARDS];
-  int64_t *low, *high; /* [n_states] omega a downset before the state may have at all */
+  int64_t *low, *high; /* [n_states] min_time a downset before the state may have at all */
   double *room; /* [n_states] reference time that devices not yet used have within the limit */
   /* Of it, what a tick of communication takes at least; 0: a device communicates for nothing. */
   double open_share;
@@ -94,7 +94,7 @@ typedef struct psplit_i_program {
   bool follows;             /* passed_over.c */
   psplit_i_closure closure; /* where it follows */
   bool *all_pay; /* [n_states] every device not yet used pays communication, and adds it to loads */
-  int64_t reach; /* most omega of one stage */
+  int64_t reach; /* most min_time of one stage */
   uint64_t most_bytes; /* most memory of any device */
   char apart_before[PSPLIT_I_APART];
   _Atomic uint64_t n_steps, n_bytes;
@@ -233,7 +233,7 @@ typedef struct psplit_i_expander {
   uint64_t n_loads, n_loads_told;
   uint64_t n_stages, n_pushed; /* stages that were formed, labels that they led to */
   psplit_i_recent *recent;     /* [PSPLIT_I_N_RECENT] */
-  int64_t omega;               /* of what is left */
+  int64_t min_time;            /* of what is left */
   int64_t worth;               /* of what is left, by options->price */
   const psplit_i_label *from;
   uint32_t from_id;

@@ -44,7 +44,7 @@ static bool leaves_little(const psplit_i_expander *d, uint32_t t, int64_t more,
                           const psplit_i_passed *p) {
   const psplit_i_program *x = d->x;
   const size_t at = (size_t)d->from->state * x->automaton->n_types + t;
-  const int64_t left = d->omega - more;
+  const int64_t left = d->min_time - more;
   return left <= x->most_left[at] &&
          (double)left + (double)p->sent_ns * x->open_share <= x->most_room[at];
 }
@@ -87,12 +87,12 @@ void psplit_i_expander_load(psplit_i_expander *d, const psplit_i_label *from, ui
   d->from_id = id;
   d->receivers = d->from->receivers;
   d->hash = d->from->hash ^ d->receivers;
-  d->omega = 0;
+  d->min_time = 0;
   d->worth = 0;
   d->check = 0;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (!(d->left[i / 64] >> (i % 64) & 1)) continue;
-    d->omega += x->automaton->omega[i];
+    d->min_time += x->automaton->min_time[i];
     if (x->options->price) d->worth += x->options->price[i];
     d->check ^= x->zobrist2[i];
     uint32_t n_succ = 0;
@@ -195,7 +195,7 @@ static void expand_stage(psplit_i_expander *d) {
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;
   if (last) { /* the last stage: it takes all that is left */
-    if (d->omega > x->reach) return;
+    if (d->min_time > x->reach) return;
     bool clash = false;
     for (uint32_t u; (u = psplit_i_last_below(d->tops, instance->n)) != PSPLIT_NONE;) {
       clash |= pins_clash(d, u);

@@ -101,7 +101,7 @@ out:
 /* Whether there is a label with these bits in `state`, sending no more than `most_comm`. */
 static bool holds(const psplit_i_program *x, const psplit_i_shard *s, const psplit_i_label *like,
                   const uint64_t *bits, uint32_t state, int64_t most_comm) {
-  if (like->omega < x->low[state] || like->omega > x->high[state]) return false;
+  if (like->min_time < x->low[state] || like->min_time > x->high[state]) return false;
   size_t slot = slot_of(s, like->hash, state);
   for (; s->slots[slot] != PSPLIT_NONE; slot = (slot + 1) & (s->n_slots - 1)) {
     const psplit_i_label *other = &s->labels.items[s->slots[slot]];

@@ -46,7 +46,7 @@ static bool measure_blocks(psplit_i_blocks_state *x) {
       for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
         if (instance->pred[l] > b->first && end[instance->pred[l]] > end[i])
           end[i] = end[instance->pred[l]];
-      end[i] += x->automaton->omega[i];
+      end[i] += x->automaton->min_time[i];
       if (end[i] > b->path) b->path = end[i];
       for (uint32_t t = 0; t < x->n_types; t++)
         b->whole[t] = psplit_i_sum_or_inf(b->whole[t], instance->w[(size_t)t * instance->n + i]);
@@ -62,7 +62,7 @@ static bool measure_blocks(psplit_i_blocks_state *x) {
 static psplit_code enumerate(psplit_i_blocks_state *x) {
   int64_t least = 0;
   for (uint32_t k = 0; k <= x->n; k++) least += x->block[k].path;
-  for (uint32_t k = 0; k < x->n; k++) least += x->automaton->omega[x->separator[k]];
+  for (uint32_t k = 0; k < x->n; k++) least += x->automaton->min_time[x->separator[k]];
   psplit_code code = PSPLIT_OK;
   for (uint32_t k = 0; k <= x->n && code == PSPLIT_OK; k++) {
     psplit_i_budget share = psplit_i_budget_share(x->budget, SHARE_OF_BLOCK);

@@ -6,18 +6,18 @@ static void push_label(psplit_i_expander *d, const psplit_i_transition *move, ui
                        int64_t more_sent) {
   const psplit_i_program *x = d->x;
   const uint32_t next = move->next;
-  if (d->omega < x->low[next] || d->omega > x->high[next]) return;
+  if (d->min_time < x->low[next] || d->min_time > x->high[next]) return;
   const uint32_t n_in_front = x->automaton->n_stages - x->automaton->used[next];
   if (d->worth > (int64_t)n_in_front * PSPLIT_I_WORTH_ONE) return;
   if (x->open_share > 0) {
-    const double needed = (double)d->omega + (double)d->open * x->open_share;
+    const double needed = (double)d->min_time + (double)d->open * x->open_share;
     if (needed > x->room[next] || psplit_i_messages_exceed(d, move, x->room[next] - needed)) return;
   }
   bool empty = true;
   for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;
   if (empty) {
     if (!psplit_i_automaton_final(x->automaton, next)) return;
-  } else if (psplit_i_weight_axis_before(x->axis, d->omega, next) > x->options->limit) {
+  } else if (psplit_i_weight_axis_before(x->axis, d->min_time, next) > x->options->limit) {
     return;
   }
   const int64_t comm =
@@ -33,7 +33,7 @@ static void push_label(psplit_i_expander *d, const psplit_i_transition *move, ui
                                 .receivers = receivers,
                                 .parent_hash = psplit_i_mix64(d->from->hash ^ d->from->state),
                                 .comm = cost,
-                                .omega = d->omega,
+                                .min_time = d->min_time,
                                 .parent = d->from_id,
                                 .state = next};
   d->n_pushed++;

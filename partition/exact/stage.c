@@ -32,7 +32,7 @@ void psplit_i_expander_take(psplit_i_expander *d, uint32_t cluster) {
   d->tops[cluster / 64] &= ~bit;
   d->hash ^= d->x->zobrist[cluster];
   d->check ^= d->x->zobrist2[cluster];
-  d->omega -= d->x->automaton->omega[cluster];
+  d->min_time -= d->x->automaton->min_time[cluster];
   if (d->x->options->price) d->worth -= d->x->options->price[cluster];
   psplit_i_load_tracker_add(&d->tracker, cluster);
   cross(d, cluster, true);
@@ -55,7 +55,7 @@ void psplit_i_expander_give_back(psplit_i_expander *d) {
   psplit_i_load_tracker_remove(&d->tracker, cluster);
   cross(d, cluster, false);
   if (d->x->count_receivers) psplit_i_receivers_take(d, cluster, false);
-  d->omega += d->x->automaton->omega[cluster];
+  d->min_time += d->x->automaton->min_time[cluster];
   if (d->x->options->price) d->worth += d->x->options->price[cluster];
   if (d->x->n_key_bytes) d->keys[d->x->options->lexicographic->position[cluster]] = 0;
   d->hash ^= d->x->zobrist[cluster];

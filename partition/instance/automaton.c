@@ -14,9 +14,9 @@ enum {
 static psplit_code measure(psplit_i_automaton *m, const psplit_i_instance *instance,
                            psplit_diag *diag) {
   const uint32_t n = instance->n;
-  m->omega = PSPLIT_NEW(&m->arena, int64_t, n);
+  m->min_time = PSPLIT_NEW(&m->arena, int64_t, n);
   m->ratio = PSPLIT_NEW(&m->arena, double, m->n_types);
-  if (!m->omega || !m->ratio) return psplit_i_nomem(diag);
+  if (!m->min_time || !m->ratio) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n; i++) {
     int64_t least = PSPLIT_I_INF;
     for (uint32_t t = 0; t < m->n_types; t++) {
@@ -31,14 +31,14 @@ static psplit_code measure(psplit_i_automaton *m, const psplit_i_instance *insta
                            "node %s (with the nodes it must stay with) can run on no device",
                            psplit_i_node_name(instance->problem, v, name));
     }
-    m->omega[i] = least;
-    m->total_omega += least;
+    m->min_time[i] = least;
+    m->total_min_time += least;
   }
   for (uint32_t t = 0; t < m->n_types; t++) {
     double least = 0x1p60;
     for (uint32_t i = 0; i < n; i++) {
-      const double w = (double)instance->w[(size_t)t * n + i], omega = (double)m->omega[i];
-      if (omega > 0 && w / omega < least) least = w / omega;
+      const double w = (double)instance->w[(size_t)t * n + i], min_time = (double)m->min_time[i];
+      if (min_time > 0 && w / min_time < least) least = w / min_time;
     }
     m->ratio[t] = least < 1 ? 1 : least;
   }

@@ -27,14 +27,14 @@ typedef struct psplit_i_automaton {
   uint32_t *used;        /* [n_states] devices used up */
   uint32_t *stage_type;  /* [n_stages] when the order is fixed */
   uint32_t *first_stage; /* [n_types] of the stages of a type, which stand together, likewise */
-  /* Share of the reference weight (instance's omega) that the devices not yet used can take when
+  /* Share of the reference weight (instance's min_time) that the devices not yet used can take when
    * none may exceed 1; INF-like when unbounded. [n_states] */
   double *capacity;
-  double *taken;  /* [n_states] the same of the devices used up; not the rest of a difference, which
+  double *taken; /* [n_states] the same of the devices used up; not the rest of a difference, which
                      would drown devices that are very slow at something */
-  int64_t *omega; /* [instance n] least time over types */
-  double *ratio;  /* [n_types] least w / omega over clusters, >= 1 */
-  int64_t total_omega;
+  int64_t *min_time; /* [instance n] least time over types */
+  double *ratio;     /* [n_types] least w / min_time over clusters, >= 1 */
+  int64_t total_min_time;
   uint32_t features; /* psplit_i_feature of the problem and the options, as bits */
   bool adds_up;      /* the value of a split is the sum of its loads, not the largest */
   bool replicated;

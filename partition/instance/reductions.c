@@ -306,7 +306,7 @@ static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent,
     add_shared_costs(instance, &least, x, &shared);
     for (; shared.n_clusters; shared.n_clusters--) {
       const uint32_t y = shared.clusters[shared.n_clusters - 1];
-      if (psplit_i_sat_add_i64(shared.paid[y], k->automaton->omega[x]) > limit &&
+      if (psplit_i_sat_add_i64(shared.paid[y], k->automaton->min_time[x]) > limit &&
           psplit_i_unite(parent, k->first_node[x], k->first_node[y])) {
         log_merge(k, x, y, true);
         *out_any = true;
@@ -349,7 +349,7 @@ psplit_code psplit_i_reduce_as(psplit_i_instance *instance,
       memset(k.joins, 0xff, instance->n * sizeof *k.joins);
       k.symmetric = is_symmetric(instance);
       k.memory_binds = may_bind(instance);
-      /* automaton->omega belongs to the instance it was made for: the limit rule needs that one. */
+      /* The limit rule needs the instance that automaton->min_time was computed for. */
       if (round == 0 && request->limit < PSPLIT_I_INF)
         code = apply_limit(&k, request->limit, parent, budget, &any);
       if (!any) any = use_m && apply_rule_m(&k, parent);

@@ -92,7 +92,7 @@ static void add_nets(ordering *o, uint32_t first, uint32_t end, uint32_t i) {
 }
 
 /* Orders the clusters [first, end) of a block, without its separator; whether branches differ. */
-static bool order_block(ordering *o, const int64_t *omega, uint32_t first, uint32_t end,
+static bool order_block(ordering *o, const int64_t *min_time, uint32_t first, uint32_t end,
                         uint32_t *out) {
   uint32_t n = 0;
   bool differ = false;
@@ -100,7 +100,7 @@ static bool order_block(ordering *o, const int64_t *omega, uint32_t first, uint3
   for (uint32_t i = first; i < end; i++) {
     const uint32_t root = psplit_i_find(o->root, i);
     if (root == i) o->branches[o->at[i] = n++] = (branch){.root = i};
-    o->branches[o->at[root]].time += (double)omega[i];
+    o->branches[o->at[root]].time += (double)min_time[i];
   }
   if (n < LEAST) return false;
   for (uint32_t i = first; i < end; i++) add_nets(o, first, end, i);
@@ -137,7 +137,7 @@ psplit_code psplit_i_branch_order(const psplit_i_instance *instance,
     const bool whole = !psplit_i_ends_in_separator(instance, scratch);
     for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
       const uint32_t end = b + 1 == n_blocks && whole ? ends[b] : ends[b] - 1;
-      if (order_block(&o, automaton->omega, first, end, out_order)) *out_any = true;
+      if (order_block(&o, automaton->min_time, first, end, out_order)) *out_any = true;
     }
   }
   const psplit_code code = arena.failed ? PSPLIT_NOMEM : PSPLIT_OK;

@@ -102,7 +102,7 @@ static void add_net(cutter *c, uint32_t e, int64_t scale) {
 static void add_cluster(cutter *c, uint32_t i, int64_t price) {
   const psplit_i_instance *instance = c->instance;
   const uint32_t here = node_of(c, i);
-  const int64_t all = psplit_i_sat_mul_i64(c->automaton->omega[i], llabs(price));
+  const int64_t all = psplit_i_sat_mul_i64(c->automaton->min_time[i], llabs(price));
   arc(c, price > 0 ? SOURCE : here, price > 0 ? here : SINK, all);
   for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
     arc(c, here, node_of(c, instance->pred[l]), PSPLIT_I_INF);
@@ -147,7 +147,7 @@ static bool take(cutter *c, corner *out) {
     const uint32_t i = c->order[k];
     if (k >= c->a && !c->network.reached.items[N_ENDS + k - c->a]) continue;
     c->bits[i / 64] |= UINT64_C(1) << (i % 64);
-    if (k >= c->a) out->work += c->automaton->omega[i];
+    if (k >= c->a) out->work += c->automaton->min_time[i];
   }
   c->n_seen++;
   for (uint32_t k = c->a; k < c->b; k++) {
@@ -164,7 +164,7 @@ static bool take(cutter *c, corner *out) {
 static bool too_large(const cutter *c, int64_t scale, int64_t price) {
   const double most = (double)PSPLIT_I_INF / 4;
   return (double)scale * c->all_cost > most ||
-         fabs((double)price) * (double)c->automaton->total_omega > most;
+         fabs((double)price) * (double)c->automaton->total_min_time > most;
 }
 
 /* The downset that is furthest below the line from one corner to another; *out_below: there is
@@ -214,14 +214,14 @@ static bool cut_window(cutter *c) {
 /* All windows of a length. */
 static bool cut_windows(cutter *c, int64_t length) {
   const uint32_t n = c->instance->n;
-  const int64_t *omega = c->automaton->omega;
+  const int64_t *min_time = c->automaton->min_time;
   int64_t before = 0, next = 0;
-  for (uint32_t a = 0; a < n && !psplit_i_expired(c->budget); before += omega[c->order[a++]]) {
+  for (uint32_t a = 0; a < n && !psplit_i_expired(c->budget); before += min_time[c->order[a++]]) {
     int64_t inside = 0;
     if (before < next) continue;
     next = before + length / OVERLAP + 1;
     c->a = c->b = a;
-    while (c->b < n && inside < length) inside += omega[c->order[c->b++]];
+    while (c->b < n && inside < length) inside += min_time[c->order[c->b++]];
     if (!cut_window(c)) return false;
   }
   return true;
@@ -249,14 +249,14 @@ out:
  * what none does. The work that is inside. */
 static int64_t sort_by_work(cutter *c, const psplit_i_depths *depths, int64_t work,
                             uint32_t *order) {
-  const int64_t total = c->automaton->total_omega;
+  const int64_t total = c->automaton->total_min_time;
   int64_t inside = 0;
   uint32_t n = 0;
   for (uint32_t part = 0; part < 3; part++) {
     for (uint32_t i = 0; i < c->instance->n; i++) {
       const bool in = total - depths->behind[i]<work, out = depths->before[i]> work;
       if ((in ? 0 : out ? 2 : 1) != part) continue;
-      if (in) inside += c->automaton->omega[i];
+      if (in) inside += c->automaton->min_time[i];
       c->at[i] = n;
       order[n++] = i;
     }
@@ -292,7 +292,7 @@ psplit_code psplit_i_downset_cuts_whole(const psplit_i_instance *instance,
   if (code == PSPLIT_OK && !order) code = PSPLIT_NOMEM;
   c.order = order;
   for (uint32_t k = 1; k < n_parts && code == PSPLIT_OK && !psplit_i_expired(&cached); k++) {
-    const int64_t work = (int64_t)((double)automaton->total_omega * k / n_parts);
+    const int64_t work = (int64_t)((double)automaton->total_min_time * k / n_parts);
     const int64_t inside = sort_by_work(&c, depths, work, order);
     if (!cut_at(&c, work - inside)) code = PSPLIT_NOMEM;
   }

@@ -16,7 +16,7 @@ enum {
 /* A downset: what is left when the stages behind it are placed. */
 typedef struct place {
   const uint64_t *bits;
-  int64_t omega, send; /* `send`: what leaves it, once each, at the least of all types */
+  int64_t min_time, send; /* `send`: what leaves it, once each, at the least of all types */
   uint32_t number, n_inside, n_counted;
   uint32_t first, last;  /* words: all before `first` are full, all from `last` on empty */
   uint32_t cut, n_cut;   /* nets that leave it: net[cut ..] */
@@ -49,7 +49,7 @@ typedef struct program {
   int64_t limit, least; /* of a stage's load; of what it computes */
   psplit_i_arena arena;
   uint32_t n, words;
-  place *places; /* [n] by omega, the largest first */
+  place *places; /* [n] by min_time, the largest first */
   cell *cells;   /* [n * n_states] */
   PSPLIT_VEC(uint32_t) net;
   PSPLIT_VEC(fan) fan;
@@ -59,7 +59,7 @@ typedef struct program {
 
 static int compare_places(const void *a, const void *b) {
   const place *x = a, *y = b;
-  if (x->omega != y->omega) return x->omega > y->omega ? -1 : 1;
+  if (x->min_time != y->min_time) return x->min_time > y->min_time ? -1 : 1;
   if (x->n_inside != y->n_inside) return x->n_inside > y->n_inside ? -1 : 1;
   return x->number < y->number ? -1 : 1;
 }
@@ -88,7 +88,7 @@ static bool measure(program *p, place *at) {
   const psplit_i_instance *instance = p->instance;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (!psplit_i_holds(at->bits, i)) continue;
-    at->omega += p->automaton->omega[i];
+    at->min_time += p->automaton->min_time[i];
     at->n_counted += instance->n_counted[i];
     at->n_inside++;
     for (uint32_t t = 0; t < instance->n_types; t++) {
@@ -202,7 +202,7 @@ static double power_of(double x) {
 static bool fits(const program *p, const place *at, uint32_t state) {
   const psplit_i_automaton *m = p->automaton;
   const bool alike = m->n_types == 1 && !p->instance->overlap;
-  const double work = (double)at->omega + (alike ? (double)at->send : 0);
+  const double work = (double)at->min_time + (alike ? (double)at->send : 0);
   return work <= (double)p->limit * m->capacity[state] * (1 + 1e-9);
 }
 
@@ -253,10 +253,10 @@ static bool place_all(program *p) {
     if (!find_active(p, a)) return false;
     for (uint32_t b = a + 1; b < p->n && p->n_active; b++) {
       const place *small = &p->places[b];
-      const int64_t omega = large->omega - small->omega;
-      if (omega > p->limit) break;
+      const int64_t min_time = large->min_time - small->min_time;
+      if (min_time > p->limit) break;
       n_ops++;
-      if (omega < p->least && a > 0 && b + 1 < p->n) continue;
+      if (min_time < p->least && a > 0 && b + 1 < p->n) continue;
       if (p->automaton->all_used && large->n_counted == small->n_counted) continue;
       if (!inside(small, large)) continue;
       n_ops += 4 + small->n_cut + large->n_cut;
@@ -304,7 +304,7 @@ static void trace(const program *p, uint32_t state, psplit_i_assignment *out) {
  * allows, else more than is likely. Where devices differ nothing is known. */
 static void set_least(program *p) {
   const psplit_i_automaton *m = p->automaton;
-  const double all = (double)p->limit * m->n_stages - (double)m->total_omega;
+  const double all = (double)p->limit * m->n_stages - (double)m->total_min_time;
   const double lack = m->n_stages > MOST_LACK ? all * MOST_LACK / m->n_stages : all;
   p->least = m->n_types > 1 || lack >= (double)p->limit ? 0 : p->limit - (int64_t)(lack + 1);
 }

@@ -178,7 +178,7 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
   uint32_t *keep = PSPLIT_NEW(&z.arena, uint32_t, n);
   if (!z.order || !z.aggregate || !z.scratch || !z.weight || !keep) goto out;
   for (uint32_t i = 0; i < n; i++) {
-    z.weight[i] = automaton->omega[i] > 0 ? automaton->omega[i] : 1;
+    z.weight[i] = automaton->min_time[i] > 0 ? automaton->min_time[i] : 1;
     z.total += z.weight[i];
   }
   out_assignment->value = out_assignment->comm = PSPLIT_I_INF;

@@ -265,7 +265,7 @@ static bool spend_some(psplit_i_budget *budget, uint64_t *n_ops) {
 typedef struct sweep {
   psplit_i_budget *budget;
   uint64_t n_ops, n_relaxed; /* not yet charged; of a position */
-  double most_omega;
+  double largest_min_time;
   uint64_t most_bytes;
   bool skips, affords;
 } sweep;
@@ -280,7 +280,7 @@ static uint32_t last_begin(const range_step *step, sweep *w) {
   for (uint32_t i = 0; i < step->n_active; i++)
     if (s->least_next[s->active[i]] < least) least = s->least_next[s->active[i]];
   for (uint32_t a = step->b; a > 0 && w->affords;) {
-    if ((double)(s->prefix[step->b] - s->prefix[a - 1]) > w->most_omega) break;
+    if ((double)(s->prefix[step->b] - s->prefix[a - 1]) > w->largest_min_time) break;
     w->n_ops += s->work[--a];
     w->affords = spend_some(w->budget, &w->n_ops);
     if (a % s->grain != 0) continue;
@@ -302,7 +302,7 @@ static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
   if (a < step->b) relax_all(step);
   while (a > 0 && w->affords) {
     if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
-    if ((double)(s->prefix[step->b] - s->prefix[a - 1]) > w->most_omega) break;
+    if ((double)(s->prefix[step->b] - s->prefix[a - 1]) > w->largest_min_time) break;
     psplit_i_load_tracker_add(&s->tracker, order[--a]);
     s->held_a = a;
     w->n_ops += s->work[a];
@@ -323,7 +323,7 @@ static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
   const uint64_t net_ops = ops_of_net(instance),
                  most_bytes = psplit_i_automaton_most_memory(m, instance);
   sweep w = {.budget = budget,
-             .most_omega = (double)limit * psplit_i_automaton_most_replicas(m),
+             .largest_min_time = (double)limit * psplit_i_automaton_most_replicas(m),
              .most_bytes = most_bytes,
              /* Pins and memory end a range wherever it is. */
              .skips = !instance->has_pins && most_bytes == UINT64_MAX,
@@ -367,7 +367,7 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   const uint32_t n = instance->n, n_states = m->n_states;
   out_assignment->value = out_assignment->comm = PSPLIT_I_INF;
   if (limit > PSPLIT_I_INF - 1) limit = PSPLIT_I_INF - 1;
-  for (uint32_t i = 0; i < n; i++) s->prefix[i + 1] = s->prefix[i] + m->omega[order[i]];
+  for (uint32_t i = 0; i < n; i++) s->prefix[i + 1] = s->prefix[i] + m->min_time[order[i]];
   if (!make_rows(s, limit)) return false;
   if (!psplit_i_spend(budget, n + s->cells.n)) return true;
   s->tracker.guess = s->use_guess ? &s->guess : NULL;

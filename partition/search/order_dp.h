@@ -28,7 +28,7 @@ typedef struct psplit_i_order_dp {
   int64_t *loads;   /* [n_types] of a range */
   int64_t *scratch; /* [n_stages * 5] */
   uint32_t *times_sent, *mark;
-  int64_t *prefix;      /* [n + 1] omega before a position */
+  int64_t *prefix;      /* [n + 1] min_time before a position */
   uint32_t *work;       /* [n] operations of adding the cluster at a position, and taking it out */
   uint32_t *least_next; /* [n_states] the first state that a stage leads to; NONE: none */
   uint32_t held_a, held_b; /* the range of the order that the tracker holds */

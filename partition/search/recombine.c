@@ -53,7 +53,7 @@ static int64_t work_of(const search *s, const uint64_t *row, const uint64_t *mas
   for (uint32_t w = 0; w < s->closure.words; w++) {
     uint64_t left = !mask ? row[w] : inside ? row[w] & mask[w] : row[w] & ~mask[w];
     for (uint32_t i = 64 * w; left; i++, left >>= 1)
-      if (left & 1) sum += s->automaton->omega[i];
+      if (left & 1) sum += s->automaton->min_time[i];
   }
   return sum;
 }
@@ -62,7 +62,7 @@ static int64_t work_of(const search *s, const uint64_t *row, const uint64_t *mas
 static void sort_by_depth(const search *s, uint32_t kind, keyed *scratch, uint32_t *out_order) {
   for (uint32_t i = 0; i < s->instance->n; i++) {
     const int64_t before = s->depths.before[i];
-    const int64_t not_behind = s->automaton->total_omega - s->depths.behind[i];
+    const int64_t not_behind = s->automaton->total_min_time - s->depths.behind[i];
     scratch[i] = (keyed){kind == 0 ? before : kind == 1 ? not_behind : before + not_behind, i};
   }
   qsort(scratch, s->instance->n, sizeof *scratch, compare_keyed);

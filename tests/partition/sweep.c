@@ -100,7 +100,7 @@ bound_tally hold_bound(sweep *s, psplit_i_method method, bound_function asked, i
     tally.n_left_out += !takes;
     if (!takes || !proved_best(&b, &best) || best >= PSPLIT_I_INF / 4) continue;
     const int64_t simple = psplit_i_simple_bound(&b.instance, &b.automaton);
-    const int64_t average = b.automaton.total_omega / b.automaton.n_stages;
+    const int64_t average = b.automaton.total_min_time / b.automaton.n_stages;
     for (int k = first_limit; k < first_limit + n_limits; k++) {
       const int64_t limit = best + k * best / 4 + (k > 0);
       hold_for(s, &b, asked, limit, best, simple, from_average ? NULL : &tally);
@@ -141,7 +141,7 @@ void expect_tight(bound_function asked, uint32_t n_clusters, uint32_t n_stages, 
   assert_true(bed_take(&b));
   assert_true(proved_best(&b, &solved));
   assert_int_equal(solved, best);
-  const int64_t average = b.automaton.total_omega / n_stages;
+  const int64_t average = b.automaton.total_min_time / n_stages;
   for (int64_t value = best; value <= best + 1; value++)
     assert_int_equal(bound_by(&b, asked, value, average), best);
   bed_fini(&b);

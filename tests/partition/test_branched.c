@@ -24,7 +24,7 @@ enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, FEW = 14 };
 
 static int64_t weight_of(const bed *b, const bool *in) {
   int64_t sum = 0;
-  for (uint32_t i = 0; i < b->instance.n; i++) sum += in[i] ? b->automaton.omega[i] : 0;
+  for (uint32_t i = 0; i < b->instance.n; i++) sum += in[i] ? b->automaton.min_time[i] : 0;
   return sum;
 }
 
@@ -63,13 +63,13 @@ static int64_t least_by_enumeration(const bed *b, const psplit_i_branched_query 
 
 /* Costs of the bed's nets at both ends, some of them not counted, and limits of the weight. */
 static psplit_i_branched_query draw_query(const bed *b, int64_t *cost) {
-  const int64_t total = b->automaton.total_omega;
+  const int64_t total = b->automaton.total_min_time;
   for (uint32_t e = 0; e < b->instance.n_nets; e++)
     cost[e] = draw(4) ? b->instance.send[e] + b->instance.recv[e] : 0;
   const int64_t low = (int64_t)draw((uint64_t)(total + 1));
   return (psplit_i_branched_query){.instance = &b->instance,
                                    .closure = &b->closure,
-                                   .weight = b->automaton.omega,
+                                   .weight = b->automaton.min_time,
                                    .cost = cost,
                                    .low = low,
                                    .high = low + (int64_t)draw((uint64_t)(total / 4 + 1)),

@@ -137,7 +137,7 @@ static void test_bounds_stop(void **state) {
   bench b;
   open_bench(&b, 400, 6);
   uint32_t n_large = 0;
-  const int64_t limit = b.automaton.total_omega / 5;
+  const int64_t limit = b.automaton.total_min_time / 5;
   for (size_t k = 0; k < sizeof kBounds / sizeof *kBounds; k++) {
     psplit_i_budget whole = psplit_i_budget_unlimited();
     const int64_t best = kBounds[k](&b, limit, 1, &whole);
@@ -418,7 +418,7 @@ static void test_stopped_programs_count_alike(void **state) {
   psplit_i_arena_init(&arena, 0);
   psplit_i_assignment a;
   assert_int_equal(psplit_i_assignment_init(&a, &b.instance, &arena), PSPLIT_OK);
-  const int64_t limit = b.automaton.total_omega / 5;
+  const int64_t limit = b.automaton.total_min_time / 5;
   for (uint64_t most = 1000; most <= 1000000; most *= 10) {
     uint64_t alike = 0, spent = 0;
     for (uint32_t run = 0; run < 8; run++) {

@@ -122,7 +122,7 @@ static point point_of(const bed *b, const uint64_t *bits) {
   const psplit_i_instance *in = &b->instance;
   point p = {0};
   for (uint32_t i = 0; i < in->n; i++)
-    if (psplit_i_holds(bits, i)) p.work += b->automaton.omega[i];
+    if (psplit_i_holds(bits, i)) p.work += b->automaton.min_time[i];
   for (uint32_t e = 0; e < in->n_nets; e++) {
     int64_t cost = 0;
     bool out = false;
@@ -174,7 +174,7 @@ static void ask_window(bed *b, const char *what, uint32_t low, uint32_t high) {
 /* In windows of half of all work, which begin a quarter of it apart. */
 static void ask_hull(bed *b, const char *what) {
   const psplit_i_instance *in = &b->instance;
-  const int64_t total = b->automaton.total_omega;
+  const int64_t total = b->automaton.total_min_time;
   uint32_t order[MOST_CLUSTERS];
   int64_t before = 0, next = 0;
   /* Of longer times slopes are rounded, and a corner may be missed. */
@@ -186,12 +186,12 @@ static void ask_hull(bed *b, const char *what) {
   assert_int_equal(psplit_i_downset_cuts_near(in, &b->automaton, order, total, NULL, &set),
                    PSPLIT_OK);
   for (uint32_t k = 0; k < set.n; k++) assert_true(is_downset(in, psplit_i_downset(&set, k)));
-  for (uint32_t low = 0; low < in->n; before += b->automaton.omega[low++]) {
+  for (uint32_t low = 0; low < in->n; before += b->automaton.min_time[low++]) {
     uint32_t high = low;
     if (before < next) continue;
     next = before + (total / 2 + 1) / 2 + 1;
     for (int64_t inside = 0; high < in->n && inside < total / 2 + 1;)
-      inside += b->automaton.omega[high++];
+      inside += b->automaton.min_time[high++];
     ask_window(b, what, low, high);
   }
   n_asked++;

@@ -32,7 +32,7 @@ static int64_t bound_of_axis(const bed *b, int64_t limit, uint32_t n_cells, uint
   x.most_exact = most_exact;
   psplit_i_arena_init(&axis.arena, 0);
   psplit_i_arena_init(&x.arena, 0);
-  if (b->automaton.total_omega > 0) {
+  if (b->automaton.total_min_time > 0) {
     assert_int_equal(psplit_i_weight_axis_rank(&x), PSPLIT_OK);
     assert_int_equal(psplit_i_weight_axis_divide(&x, n_cells), PSPLIT_OK);
     assert_int_equal(psplit_i_weight_axis_cut(&x, 1), PSPLIT_OK);
@@ -126,8 +126,8 @@ static void weigh(const bed *b, int64_t *above, int64_t *below) {
   for (uint32_t i = 0; i < in->n; i++) {
     above[i] = below[i] = 0;
     for (uint32_t j = 0; j < in->n; j++) {
-      above[i] += up[i] >> j & 1 ? b->automaton.omega[j] : 0;
-      below[i] += down[i] >> j & 1 ? b->automaton.omega[j] : 0;
+      above[i] += up[i] >> j & 1 ? b->automaton.min_time[j] : 0;
+      below[i] += down[i] >> j & 1 ? b->automaton.min_time[j] : 0;
     }
   }
 }
@@ -150,7 +150,7 @@ static void ranks_are_weights_of_ancestors(void **state) {
       assert_int_equal(psplit_i_weight_axis_rank(&x), PSPLIT_OK);
       for (uint32_t k = 0; k < b.instance.n; k++) {
         const uint32_t i = x.by_out[k].cluster, j = x.by_in[k].cluster;
-        const int64_t rest = b.automaton.total_omega - below[j];
+        const int64_t rest = b.automaton.total_min_time - below[j];
         assert_true(x.by_out[k].key <= above[i] && x.by_in[k].key >= rest);
         if (most_exact >= b.instance.n)
           assert_true(x.by_out[k].key == above[i] && x.by_in[k].key == rest);
