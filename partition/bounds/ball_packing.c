@@ -253,7 +253,7 @@ static void fill(packing *p) {
 /* Amounts that change: momentum ends where they were worth more in the norm before. */
 typedef struct improvement {
   int levels;            /* the norm's power is 2^levels */
-  double worth;          /* what is packed over the norm, as of the last time */
+  double value;          /* what is packed over the norm, as of the last time */
   double *pays, *factor; /* [n_kept] in the norm; of the last time, or 1 */
 } improvement;
 
@@ -281,8 +281,8 @@ static void improve(packing *p, int levels, improvement *by) {
     sum += p->amount[k] * by->pays[k];
     gain += p->amount[k] * (p->weight[k] - p->most);
   }
-  const double worth = gain / most / root(all, levels);
-  const bool falls = by->levels == levels && worth < by->worth * (1 - FALLS);
+  const double value = gain / most / root(all, levels);
+  const bool falls = by->levels == levels && value < by->value * (1 - FALLS);
   for (uint32_t k = 0; k < p->n_kept; k++) {
     const double now = root(sum / gain / by->pays[k] * (p->weight[k] - p->most), levels);
     const double before = falls ? 1 : pow(by->factor[k], MOMENTUM);
@@ -290,7 +290,7 @@ static void improve(packing *p, int levels, improvement *by) {
     p->amount[k] *= by->factor[k];
   }
   by->levels = levels;
-  by->worth = worth;
+  by->value = value;
 }
 
 static psplit_code improve_all(packing *p, psplit_i_arena *arena) {

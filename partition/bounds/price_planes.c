@@ -28,7 +28,7 @@ enum {
   PATIENCE = 3,       /* steps that bring nothing, before the next ones are shorter */
   RESERVED = 8,       /* steps that are left to ask at a lower limit */
   MOST_LOST = 20,     /* steps that promise nothing, as shares are inexact */
-  ONE = PSPLIT_I_WORTH_ONE
+  ONE = PSPLIT_I_PRICING_ONE
 };
 
 static const double SHORTER = 0.8, LONGER = 1.5, FLAT_SHARE = 1e-4, LEAST_WEIGHT = 0.3,
@@ -36,7 +36,7 @@ static const double SHORTER = 0.8, LONGER = 1.5, FLAT_SHARE = 1e-4, LEAST_WEIGHT
 
 struct psplit_i_planes {
   psplit_i_prices *prices;
-  psplit_i_worth *worth;
+  psplit_i_pricing *pricing;
   psplit_i_budget *budget;
   int64_t limit;
   uint32_t n, n_planes;
@@ -92,11 +92,11 @@ static void move_plane(planes *x, uint32_t from, uint32_t to) {
 }
 
 /* What a stage is worth by the prices that are tried. */
-static int64_t worth_of(const planes *x, uint32_t plane) {
+static int64_t value_of(const planes *x, uint32_t plane) {
   const uint8_t *holds = x->holds + (size_t)plane * x->n;
-  int64_t worth = 0;
-  for (uint32_t v = 0; v < x->n; v++) worth += holds[v] ? x->price[v] : 0;
-  return worth;
+  int64_t value = 0;
+  for (uint32_t v = 0; v < x->n; v++) value += holds[v] ? x->price[v] : 0;
+  return value;
 }
 
 /* Drops the stages that do not fit and are worth more than `most`: whether there were any. */
@@ -104,7 +104,7 @@ static bool drop_above(planes *x, int64_t most) {
   uint32_t n = 0, n_weighed = 0;
   for (uint32_t i = 0; i < x->n_planes; i++) {
     n_weighed += !x->fits[i];
-    if (x->fits[i] || worth_of(x, i) <= most) move_plane(x, i, n++);
+    if (x->fits[i] || value_of(x, i) <= most) move_plane(x, i, n++);
   }
   const bool any = n < x->n_planes;
   psplit_i_spend(x->budget, (uint64_t)x->n * n_weighed / 8);
@@ -115,7 +115,7 @@ static bool drop_above(planes *x, int64_t most) {
 /* Which of the stages that were found at a larger limit, or where more was rounded, fit. */
 static void weigh_planes(planes *x, int64_t limit) {
   for (uint32_t i = 0; i < x->n_planes; i++)
-    x->fits[i] = psplit_i_worth_load(x->worth, x->holds + (size_t)i * x->n) <= limit;
+    x->fits[i] = psplit_i_pricing_load(x->pricing, x->holds + (size_t)i * x->n) <= limit;
   psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 2);
 }
 
@@ -188,15 +188,15 @@ static void add_plane(planes *x, uint64_t hash, uint32_t step) {
 /* Stages that are worth about the most by the prices that are tried. */
 static void add_planes(planes *x, int64_t most, uint32_t step) {
   for (uint32_t k = 0; k < TRACES; k++) {
-    int64_t worth = 0;
+    int64_t value = 0;
     uint64_t hash = 0;
-    if (!psplit_i_worth_trace(x->worth, k, x->side)) continue;
+    if (!psplit_i_pricing_trace(x->pricing, k, x->side)) continue;
     for (uint32_t v = 0; v < x->n; v++)
       if (x->side[v] == PSPLIT_I_INSIDE) {
-        worth += x->price[v];
+        value += x->price[v];
         hash = psplit_i_splitmix64(hash, v);
       }
-    if (k == 0 || worth > most - most / LITTLE) add_plane(x, hash, step);
+    if (k == 0 || value > most - most / LITTLE) add_plane(x, hash, step);
   }
 }
 
@@ -252,8 +252,8 @@ static void next_prices(planes *x, uint32_t step) {
     all += fabs(x->slope[v]);
   }
   for (uint32_t i = 0; i < x->n_planes; i++) {
-    const double worth = over(x, i, x->slope);
-    if (worth > most) most = worth;
+    const double value = over(x, i, x->slope);
+    if (value > most) most = value;
   }
   x->hope = most > 0 ? sum / most - x->sum : -1;
   /* Only proportions count; together they are as much as is needed at most. */
@@ -300,8 +300,8 @@ static int64_t together(const planes *x) {
 static int64_t least_of(planes *x) {
   int64_t most = 0;
   for (uint32_t i = 0; i < x->n_planes; i++) {
-    const int64_t worth = x->fits[i] ? worth_of(x, i) : 0;
-    if (worth > most) most = worth;
+    const int64_t value = x->fits[i] ? value_of(x, i) : 0;
+    if (value > most) most = value;
   }
   psplit_i_spend(x->budget, (uint64_t)x->n_planes * x->n / 8);
   return most - most / NEAR;
@@ -327,8 +327,8 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
       next_prices(x, k);
     }
     const int64_t least = least_of(x);
-    const psplit_code code = psplit_i_worth_above(x->worth, x->limit, x->n_parts, x->price, least,
-                                                  x->budget, &most, &done);
+    const psplit_code code = psplit_i_pricing_above(x->pricing, x->limit, x->n_parts, x->price,
+                                                    least, x->budget, &most, &done);
     if (code != PSPLIT_OK || !done) return code;
     x->prices->step = x->budget ? x->budget->spent - spent : 0;
     x->impossible = most <= 0 && together(x) > 0;
@@ -350,10 +350,10 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_prices_raise(planes *x, psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
-                                  uint32_t n_steps, bool to_the_end, psplit_i_budget *budget,
-                                  int64_t *out_sum) {
-  x->worth = worth;
+psplit_code psplit_i_prices_raise(planes *x, psplit_i_pricing *pricing, int64_t limit,
+                                  uint32_t n_parts, uint32_t n_steps, bool to_the_end,
+                                  psplit_i_budget *budget, int64_t *out_sum) {
+  x->pricing = pricing;
   x->budget = budget;
   begin(x, limit, n_parts);
   const psplit_code code = go_up(x, n_steps, to_the_end);

@@ -2,7 +2,7 @@
  * most, so T is out of reach where all clusters together are worth more than that.
  *
  * Let p be any prices, and q(v) no less than what a stage within T with v is worth
- * (stage_worth.c). Then p(v) / q(v) are prices by which no stage is worth more than 1: a stage S
+ * (pricing.c). Then p(v) / q(v) are prices by which no stage is worth more than 1: a stage S
  * is worth sum p(v) / q(v) <= sum p(v) / p(S) = 1. Begun with times, they grow in rounds. This is
  * the dual of the linear program that covers clusters by stages within T, with its columns found
  * exactly but for the rounding of loads. */
@@ -29,10 +29,10 @@ enum {
   CHEAP = 10,         /* so many parts of what is left of the budget, else */
   RECEIVER_ROUNDS = 8,
   FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
-  PARTS = PSPLIT_I_WORTH_PARTS,
+  PARTS = PSPLIT_I_PRICING_PARTS,
   LITTLE_MORE = 1024,   /* finer loads may bring one of so many parts of the bound */
   MANY_CLUSTERS = 1000, /* of more, loads are rounded more often */
-  ONE = PSPLIT_I_WORTH_ONE
+  ONE = PSPLIT_I_PRICING_ONE
 };
 
 /* How prices are raised. */
@@ -49,7 +49,7 @@ typedef struct effort {
 static const effort FEW = {PARTS, 2 * PARTS, 160, 800, FINER, 2, SHORT_OF, SHORT_OF};
 static const effort MANY = {2 * PARTS, 4 * PARTS, 50, 4000, 500, 3, 40, 60};
 
-typedef struct pricing {
+typedef struct price_search {
   const psplit_i_bound_query *query;
   psplit_i_budget *budget;
   psplit_i_closure closure;
@@ -58,7 +58,7 @@ typedef struct pricing {
   const effort *effort;
   uint32_t n_parts; /* to which loads are rounded where prices are raised */
   bool raises;      /* there is time for raising prices */
-} pricing;
+} price_search;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
   return instance->n > 0 && instance->n <= MOST_CLUSTERS && instance->n_stages <= MOST_STAGES &&
@@ -80,13 +80,13 @@ psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limi
 
 /* Divides each price by what stages with its cluster are worth. *out_sum: what all are worth then;
  * 0: the budget did not do. */
-static psplit_code round_of(psplit_i_prices *p, psplit_i_worth *worth, int64_t limit,
+static psplit_code round_of(psplit_i_prices *p, psplit_i_pricing *pricing, int64_t limit,
                             psplit_i_budget *budget, int64_t *out_sum) {
   int64_t most = 0;
   bool done;
   *out_sum = 0;
   const psplit_code code =
-    psplit_i_worth_most(worth, limit, PARTS, p->price, NULL, budget, &most, p->most, &done);
+    psplit_i_pricing_most(pricing, limit, PARTS, p->price, NULL, budget, &most, p->most, &done);
   if (code != PSPLIT_OK || !done) return code;
   for (uint32_t v = 0; v < p->n; v++) {
     if (p->most[v] < 0) *out_sum = p->needed + 1; /* no stage within the limit has v */
@@ -98,14 +98,14 @@ static psplit_code round_of(psplit_i_prices *p, psplit_i_worth *worth, int64_t l
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_worth *worth, int64_t limit,
+psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_pricing *pricing, int64_t limit,
                                  uint32_t n_rounds, bool to_the_end, psplit_i_budget *budget,
                                  int64_t *out_sum) {
   int64_t before = 0;
   *out_sum = 0;
   for (uint32_t k = 0; k < n_rounds && *out_sum <= p->needed; k++) {
     int64_t sum;
-    const psplit_code code = round_of(p, worth, limit, budget, &sum);
+    const psplit_code code = round_of(p, pricing, limit, budget, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     *out_sum = sum;
     if (!to_the_end && k > 0 && (sum - before) * (n_rounds - k) < p->needed - sum) break;
@@ -117,47 +117,47 @@ psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_worth *worth, int6
 /* What there is for a limit: receivers apart, and what stages are worth then. */
 typedef struct at_limit {
   psplit_i_apart apart;
-  psplit_i_worth *worth; /* NULL: no tables, or no split is within the limit */
+  psplit_i_pricing *pricing; /* NULL: no tables, or no split is within the limit */
 } at_limit;
 
 static void at_limit_fini(at_limit *at) {
-  psplit_i_worth_free(at->worth);
+  psplit_i_pricing_free(at->pricing);
   psplit_i_apart_fini(&at->apart);
 }
 
-static const psplit_i_instance *instance_at(const pricing *p, const at_limit *at) {
+static const psplit_i_instance *instance_at(const price_search *p, const at_limit *at) {
   return at->apart.changed ? &at->apart.instance : p->query->instance;
 }
 
-static psplit_code at_limit_init(pricing *p, int64_t limit, at_limit *out) {
+static psplit_code at_limit_init(price_search *p, int64_t limit, at_limit *out) {
   const psplit_i_bound_query *query = p->query;
-  out->worth = NULL;
+  out->pricing = NULL;
   psplit_code code = psplit_i_apart_make(query->instance, query->automaton, &p->closure,
                                          query->request->options, limit, p->budget, &out->apart);
   if (code != PSPLIT_OK) return code;
   if (!out->apart.impossible)
-    code = (p->raises ? psplit_i_worth_make_wide : psplit_i_worth_make)(instance_at(p, out),
-                                                                        p->budget, &out->worth);
+    code = (p->raises ? psplit_i_pricing_make_wide : psplit_i_pricing_make)(
+      instance_at(p, out), p->budget, &out->pricing);
   if (code != PSPLIT_OK) at_limit_fini(out);
   return code;
 }
 
 /* *out_sum: what all clusters are worth at the limit, with receivers apart, and with prices for
  * them where those of clusters do not do; 0: it is not known. */
-static psplit_code worth_at(pricing *p, int64_t limit, bool receivers, int64_t *out_sum) {
+static psplit_code price_at(price_search *p, int64_t limit, bool receivers, int64_t *out_sum) {
   at_limit at;
   *out_sum = 0;
   psplit_code code = at_limit_init(p, limit, &at);
   if (code != PSPLIT_OK) return code;
   if (at.apart.impossible) *out_sum = p->prices.needed + 1;
-  if (at.worth && !p->raises)
+  if (at.pricing && !p->raises)
     PSPLIT_TRY(
-      psplit_i_prices_grow(&p->prices, at.worth, limit, ROUNDS, false, p->budget, out_sum));
-  else if (at.worth)
-    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.worth, limit, p->n_parts, STEPS, false,
+      psplit_i_prices_grow(&p->prices, at.pricing, limit, ROUNDS, false, p->budget, out_sum));
+  else if (at.pricing)
+    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.pricing, limit, p->n_parts, STEPS, false,
                                      p->budget, out_sum));
-  if (at.worth && receivers && *out_sum > 0)
-    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, at.worth, instance_at(p, &at), limit,
+  if (at.pricing && receivers && *out_sum > 0)
+    PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, at.pricing, instance_at(p, &at), limit,
                                             RECEIVER_ROUNDS, p->budget, out_sum));
 out:
   at_limit_fini(&at);
@@ -166,9 +166,9 @@ out:
 
 /* Asks at a limit between *io_bound and *io_high, and moves one of them there. *out_sum as
  * above. */
-static psplit_code ask(pricing *p, int64_t limit, bool receivers, int64_t *io_bound,
+static psplit_code ask(price_search *p, int64_t limit, bool receivers, int64_t *io_bound,
                        int64_t *io_high, int64_t *out_sum) {
-  const psplit_code code = worth_at(p, limit, receivers, out_sum);
+  const psplit_code code = price_at(p, limit, receivers, out_sum);
   if (code != PSPLIT_OK || *out_sum == 0) return code;
   if (*out_sum > p->prices.needed)
     *io_bound = limit + 1;
@@ -180,7 +180,7 @@ static psplit_code ask(pricing *p, int64_t limit, bool receivers, int64_t *io_bo
 /* What clusters are worth below the value, by a few rounds and then by more: at what limit they are
  * worth all that is needed, *out_least, and whether that is near the bound. Whether there is time
  * for raising prices. */
-static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_least,
+static psplit_code look(price_search *p, int64_t limit, int64_t bound, int64_t *out_least,
                         bool *out_near) {
   const double needed = (double)p->prices.needed;
   at_limit at;
@@ -190,9 +190,9 @@ static psplit_code look(pricing *p, int64_t limit, int64_t bound, int64_t *out_l
   *out_near = at.apart.impossible;
   *out_least = limit;
   const uint64_t before = p->budget->spent;
-  for (uint32_t k = 0; at.worth && k < 2; k++) {
+  for (uint32_t k = 0; at.pricing && k < 2; k++) {
     const uint32_t n = k ? ROUNDS - FIRST_ROUNDS : FIRST_ROUNDS;
-    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, at.worth, limit, n, k == 0, p->budget, &sum));
+    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, at.pricing, limit, n, k == 0, p->budget, &sum));
     if (sum == 0) break;
     if (k == 0) {
       const uint64_t step = (p->budget->spent - before) / (FIRST_ROUNDS * STEPS_IN_ROUND);
@@ -211,14 +211,14 @@ out:
 
 /* Whether loads may be rounded less, and the budget does for many steps as the last one: those are
  * little dearer then. */
-static bool may_be_finer(const pricing *p) {
+static bool may_be_finer(const price_search *p) {
   return p->raises && p->n_parts < p->effort->most_parts && p->prices.step > 0 &&
          psplit_i_budget_left(p->budget) / p->effort->n_steps > p->prices.step;
 }
 
 /* Asks at limits, from the given one on. *out_cheap: until they differed by little, and the budget
  * does for many more. */
-static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, bool *out_cheap) {
+static psplit_code try_from(price_search *p, int64_t limit, int64_t *inout_bound, bool *out_cheap) {
   const int64_t needed = p->prices.needed;
   const int n_limits = p->raises ? RAISED_LIMITS : LIMITS;
   int64_t high = p->query->value;
@@ -243,7 +243,7 @@ static psplit_code try_from(pricing *p, int64_t limit, int64_t *inout_bound, boo
 }
 
 /* By prices of clusters alone. *out_near: whether they came near the bound. */
-static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) {
+static psplit_code try_limits(price_search *p, int64_t *inout_bound, bool *out_near) {
   const int64_t high = p->query->value;
   int64_t least;
   bool cheap;
@@ -264,7 +264,7 @@ static psplit_code try_limits(pricing *p, int64_t *inout_bound, bool *out_near) 
 }
 
 /* With prices of receivers, which bring about a 100th: what may be won is halved. */
-static psplit_code try_receivers(pricing *p, int64_t *inout_bound) {
+static psplit_code try_receivers(price_search *p, int64_t *inout_bound) {
   const int64_t most = *inout_bound + *inout_bound / FEW_MORE, value = p->query->value;
   int64_t high = most < value ? most : value;
   while (high - *inout_bound > high / FINE_GAP) {
@@ -281,13 +281,13 @@ static bool suits(const psplit_i_instance *instance, int64_t value, int64_t boun
 }
 
 /* Whether a few rounds are within the budget: one takes less than it is reckoned to. */
-static psplit_code can_afford(pricing *p, bool *out_afford) {
-  psplit_i_worth *worth;
-  const psplit_code code = psplit_i_worth_make(p->query->instance, p->budget, &worth);
-  const uint64_t round = worth ? psplit_i_worth_ops(worth, PARTS) : UINT64_MAX;
+static psplit_code can_afford(price_search *p, bool *out_afford) {
+  psplit_i_pricing *pricing;
+  const psplit_code code = psplit_i_pricing_make(p->query->instance, p->budget, &pricing);
+  const uint64_t round = pricing ? psplit_i_pricing_ops(pricing, PARTS) : UINT64_MAX;
   const uint64_t left = psplit_i_budget_left(p->budget);
-  *out_afford = worth && round < left;
-  psplit_i_worth_free(worth);
+  *out_afford = pricing && round < left;
+  psplit_i_pricing_free(pricing);
   return code;
 }
 
@@ -295,7 +295,7 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
                                   int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
   const effort *how = instance->n > MANY_CLUSTERS ? &MANY : &FEW;
-  pricing p = {.query = query, .budget = budget, .effort = how, .n_parts = how->n_parts};
+  price_search p = {.query = query, .budget = budget, .effort = how, .n_parts = how->n_parts};
   psplit_i_arena arena;
   if (!suits(instance, query->value, *inout_bound)) return PSPLIT_OK;
   bool affordable;

@@ -15,15 +15,15 @@
 
 enum {
   MOST_RECEIVERS = 8, /* of a net with a price for them */
-  PARTS = PSPLIT_I_WORTH_PARTS,
-  ONE = PSPLIT_I_WORTH_ONE
+  PARTS = PSPLIT_I_PRICING_PARTS,
+  ONE = PSPLIT_I_PRICING_ONE
 };
 
-typedef struct pricing {
+typedef struct receiver_price_search {
   uint32_t n, n_nets;
   int32_t *price, *most; /* [n] */
   int32_t *receiver;     /* [n_nets] */
-} pricing;
+} receiver_price_search;
 
 static bool is_priced(const psplit_i_instance *in, uint32_t e, int64_t limit) {
   const uint32_t n = in->net_off[e + 1] - in->net_off[e] - 1;
@@ -32,7 +32,7 @@ static bool is_priced(const psplit_i_instance *in, uint32_t e, int64_t limit) {
 
 /* Whether what a part of the graph is worth fits 32 bits. Receivers that a stage pays for add
  * little: they take load. */
-static bool are_small(const pricing *p) {
+static bool are_small(const receiver_price_search *p) {
   int64_t all = 0;
   for (uint32_t v = 0; v < p->n; v++) all += p->price[v] < 0 ? -p->price[v] : p->price[v];
   for (uint32_t e = 0; e < p->n_nets; e++) all += p->receiver[e];
@@ -41,7 +41,7 @@ static bool are_small(const pricing *p) {
 
 /* A receiver's price is what it takes to send to, in parts of a stage. A producer gives back what
  * it gets for the first, and consumers share it: a stage with all of them is worth what it was. */
-static void begin(const psplit_i_instance *in, int64_t limit, pricing *p) {
+static void begin(const psplit_i_instance *in, int64_t limit, receiver_price_search *p) {
   for (uint32_t e = 0; e < in->n_nets; e++) {
     p->receiver[e] = 0;
     if (!is_priced(in, e, limit)) continue;
@@ -54,7 +54,7 @@ static void begin(const psplit_i_instance *in, int64_t limit, pricing *p) {
 }
 
 /* What all clusters are worth by valid prices as above, rounded down, and the next prices. */
-static int64_t step(const psplit_i_prices *given, int64_t largest, pricing *p) {
+static int64_t step(const psplit_i_prices *given, int64_t largest, receiver_price_search *p) {
   int64_t sum = 0;
   for (uint32_t v = 0; v < p->n; v++) largest = p->most[v] > largest ? p->most[v] : largest;
   for (uint32_t v = 0; v < p->n; v++) {
@@ -66,11 +66,11 @@ static int64_t step(const psplit_i_prices *given, int64_t largest, pricing *p) {
   return sum > 0 ? sum * ONE / largest : 0;
 }
 
-psplit_code psplit_i_prices_of_receivers(const psplit_i_prices *prices, psplit_i_worth *worth,
+psplit_code psplit_i_prices_of_receivers(const psplit_i_prices *prices, psplit_i_pricing *pricing,
                                          const psplit_i_instance *instance, int64_t limit,
                                          uint32_t n_rounds, psplit_i_budget *budget,
                                          int64_t *inout_sum) {
-  pricing p = {.n = prices->n, .n_nets = instance->n_nets};
+  receiver_price_search p = {.n = prices->n, .n_nets = instance->n_nets};
   psplit_i_arena arena;
   psplit_code code = PSPLIT_OK;
   bool any = false;
@@ -87,8 +87,8 @@ psplit_code psplit_i_prices_of_receivers(const psplit_i_prices *prices, psplit_i
   for (uint32_t k = 0; k < n_rounds && *inout_sum <= prices->needed && are_small(&p); k++) {
     int64_t most;
     bool done;
-    PSPLIT_TRY(
-      psplit_i_worth_most(worth, limit, PARTS, p.price, p.receiver, budget, &most, p.most, &done));
+    PSPLIT_TRY(psplit_i_pricing_most(pricing, limit, PARTS, p.price, p.receiver, budget, &most,
+                                     p.most, &done));
     if (!done) break;
     const int64_t sum = step(prices, most > ONE ? most : ONE, &p);
     if (sum > *inout_sum) *inout_sum = sum;

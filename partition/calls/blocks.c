@@ -229,7 +229,7 @@ out:
 }
 
 /* Calls of several types, and bound and value far apart. */
-static bool is_worth_telling(const blocks *b, int64_t bound) {
+static bool should_raise(const blocks *b, int64_t bound) {
   return b->x->n_types > 1 && b->row.row && b->row.limit - bound > b->row.limit / OPEN;
 }
 
@@ -245,7 +245,7 @@ static psplit_code run(blocks *b, int64_t *inout_bound) {
     if (bound < row->limit) PSPLIT_TRY(look_for_placements(b));
     if (row->failed) return PSPLIT_NOMEM;
     if (*inout_bound >= row->limit) break;
-    if (round + 2 < N_ROUNDS || !is_worth_telling(b, *inout_bound)) continue;
+    if (round + 2 < N_ROUNDS || !should_raise(b, *inout_bound)) continue;
     bool told;
     PSPLIT_TRY(tell(b, inout_bound, &told));
     if (told) break;

@@ -7,7 +7,7 @@
  *   5. The exact program, for few steps, behind a few orders; what it does not decide gets the
  *      whole search, and 3 and 4 again.
  *   6. The exact program with a limit just below the best value: NO proves that value, YES improves
- *      it. When it runs out of steps: stages by worth, recombination, more search, annealing, then
+ *      it. When it runs out of steps: stages by price, recombination, more search, annealing, then
  *      limits between bound and value.
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit

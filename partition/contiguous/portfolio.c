@@ -179,12 +179,12 @@ static psplit_code search_on(psplit_i_solver_state *a, psplit_i_turn *turn) {
 /* Where few clusters leave much open, annealing finds what no order near the best split has: it
  * comes before what puts whole stages together, which may take most of the time, and says more the
  * better the split is. Over pairs annealing was first. */
-static psplit_code by_worth(psplit_i_solver_state *a, psplit_i_turn *turn) {
+static psplit_code stages_by_price(psplit_i_solver_state *a, psplit_i_turn *turn) {
   psplit_code code = PSPLIT_OK;
-  if (!a->by_worth && a->instance.n <= FEW_CLUSTERS && a->instance.n_stages > FEW_STAGES &&
+  if (!a->stages_by_price && a->instance.n <= FEW_CLUSTERS && a->instance.n_stages > FEW_STAGES &&
       !psplit_i_pairs_count(&a->instance) && is_wide(a))
     PSPLIT_TRY(psplit_i_state_anneal_melted(a));
-  PSPLIT_TRY(psplit_i_state_by_worth(a, turn));
+  PSPLIT_TRY(psplit_i_state_by_price(a, turn));
 out:
   return code;
 }

@@ -29,7 +29,7 @@ typedef struct psplit_i_exact_options {
    * least load, where no split is within it whose first stage would have been two. Forward nets. */
   bool least_front;
   /* [n] Prices, none below 0, by which no stage of a split within the limit is worth more than
-   * PSPLIT_I_WORTH_ONE: labels of which more is left than their stages are worth are dropped. Not
+   * PSPLIT_I_PRICING_ONE: labels of which more is left than their stages are worth are dropped. Not
    * with send_once, unless prices know no more than that of what stages send. NULL: none. */
   const int32_t *price;
   bool send_once; /* charge a tensor's producer once: NO holds, YES may be above the limit */

@@ -27,7 +27,7 @@
 #include "instance.h"
 #include "load_tracker.h"
 #include "message_floor.h"
-#include "stage_worth.h"
+#include "pricing.h"
 #include "weight_axis.h"
 
 /* Bytes between what one thread writes and what others read: caches move whole lines, in pairs. */
@@ -234,7 +234,7 @@ typedef struct psplit_i_expander {
   uint64_t n_stages, n_pushed; /* stages that were formed, labels that they led to */
   psplit_i_recent *recent;     /* [PSPLIT_I_N_RECENT] */
   int64_t min_time;            /* of what is left */
-  int64_t worth;               /* of what is left, by options->price */
+  int64_t price_left;          /* of what is left, by options->price */
   const psplit_i_label *from;
   uint32_t from_id;
   char apart[PSPLIT_I_APART];

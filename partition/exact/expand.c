@@ -88,12 +88,12 @@ void psplit_i_expander_load(psplit_i_expander *d, const psplit_i_label *from, ui
   d->receivers = d->from->receivers;
   d->hash = d->from->hash ^ d->receivers;
   d->min_time = 0;
-  d->worth = 0;
+  d->price_left = 0;
   d->check = 0;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (!(d->left[i / 64] >> (i % 64) & 1)) continue;
     d->min_time += x->automaton->min_time[i];
-    if (x->options->price) d->worth += x->options->price[i];
+    if (x->options->price) d->price_left += x->options->price[i];
     d->check ^= x->zobrist2[i];
     uint32_t n_succ = 0;
     for (uint32_t l = instance->succ_off[i]; l < instance->succ_off[i + 1]; l++)

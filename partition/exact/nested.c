@@ -117,9 +117,9 @@ static bool choose(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
       const uint32_t in = d->seen[i][j], rest = d->n_cuts - in, fewer = in < rest ? in : rest;
       const double differ =
         fewer > 0 ? 1 + (double)fewer / (double)d->n_cuts : 1.0 / (double)PSPLIT_I_NESTED_WHOLE;
-      const double worth = ((double)ahead[j] + 1) * ((double)behind[j] + 1) * differ;
-      if (worth <= most) continue;
-      most = worth;
+      const double score = ((double)ahead[j] + 1) * ((double)behind[j] + 1) * differ;
+      if (score <= most) continue;
+      most = score;
       b->cluster = i;
       b->boundary = (uint8_t)j;
     }
@@ -130,7 +130,7 @@ static bool choose(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
 
 /* Bounds a branch; false where it has nothing better than what is known, or every stage is known:
  * that was measured, if there was time for it. Then its intervals are dropped. */
-static bool is_worth(psplit_i_nested_solver *d, psplit_i_nested_branch *b, int n_shares) {
+static bool stays_open(psplit_i_nested_solver *d, psplit_i_nested_branch *b, int n_shares) {
   bool is_open = psplit_i_nested_narrow(d, b);
   if (is_open) {
     bound(d, b, n_shares);
@@ -149,17 +149,17 @@ static void keep(psplit_i_nested_solver *d, psplit_i_nested_branch b) {
   psplit_i_open_pushed(d->open.items, d->open.n, sizeof b);
 }
 
-/* Divides a branch. Returns whether a half is worth it, the one in *io that may be least; the other
+/* Divides a branch. Whether a half stays open: the one in *io may be least; the other
  * is kept. */
 static bool divide(psplit_i_nested_solver *d, psplit_i_nested_branch *io) {
   psplit_i_nested_branch ahead = *io, behind = *io;
-  if (io->cluster == PSPLIT_NONE) return is_worth(d, io, 1); /* there was no time to measure it */
+  if (io->cluster == PSPLIT_NONE) return stays_open(d, io, 1); /* there was no time to measure it */
   if (!make_intervals(d, &ahead)) return false;
   memcpy(ahead.lo, io->lo, d->n);
   memcpy(ahead.hi, io->hi, d->n);
   ahead.hi[io->cluster] = io->boundary;
   behind.lo[io->cluster] = (uint8_t)(io->boundary + 1);
-  const bool first = is_worth(d, &ahead, SHARES), second = is_worth(d, &behind, SHARES);
+  const bool first = stays_open(d, &ahead, SHARES), second = stays_open(d, &behind, SHARES);
   if (d->failed || (!first && !second)) return false;
   const bool is_ahead = first && (!second || ahead.least <= behind.least);
   *io = is_ahead ? ahead : behind;
@@ -259,7 +259,7 @@ static void begin(psplit_i_nested_solver *d) {
   for (int k = 0; k < d->n_stages; k++)
     whole.share[k] =
       PSPLIT_I_NESTED_WHOLE / d->n_stages + (k < PSPLIT_I_NESTED_WHOLE % d->n_stages);
-  if (is_worth(d, &whole, FIRST_SHARES)) keep(d, whole);
+  if (stays_open(d, &whole, FIRST_SHARES)) keep(d, whole);
 }
 
 /* Goes on where it was; *out_least: no split is below. `given`: the caller's best. */

@@ -8,7 +8,7 @@ static void push_label(psplit_i_expander *d, const psplit_i_transition *move, ui
   const uint32_t next = move->next;
   if (d->min_time < x->low[next] || d->min_time > x->high[next]) return;
   const uint32_t n_in_front = x->automaton->n_stages - x->automaton->used[next];
-  if (d->worth > (int64_t)n_in_front * PSPLIT_I_WORTH_ONE) return;
+  if (d->price_left > (int64_t)n_in_front * PSPLIT_I_PRICING_ONE) return;
   if (x->open_share > 0) {
     const double needed = (double)d->min_time + (double)d->open * x->open_share;
     if (needed > x->room[next] || psplit_i_messages_exceed(d, move, x->room[next] - needed)) return;

@@ -15,7 +15,7 @@
 #include "recombine.h"
 #include "reductions.h"
 #include "result.h"
-#include "stages_by_worth.h"
+#include "stages_by_price.h"
 #include "weight_axis.h"
 
 enum {
@@ -363,23 +363,23 @@ psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *tu
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *turn) {
+psplit_code psplit_i_state_by_price(psplit_i_solver_state *a, psplit_i_turn *turn) {
   const int64_t before = a->best.value;
   (void)turn;
-  if (a->by_worth || a->in_turns || before >= PSPLIT_I_INF || a->request->relaxed ||
-      a->instance.n > PSPLIT_I_BY_WORTH || a->instance.n_types > 1 ||
+  if (a->stages_by_price || a->in_turns || before >= PSPLIT_I_INF || a->request->relaxed ||
+      a->instance.n > PSPLIT_I_BY_PRICE || a->instance.n_types > 1 ||
       a->instance.total_w[0] >= PSPLIT_I_INF || !a->instance.all_forward ||
       psplit_i_state_done(a) || before - a->result->bound <= before / WIDE_GAP ||
-      !psplit_i_takes(PSPLIT_I_SOLVER_BY_WORTH, a->automaton.features))
+      !psplit_i_takes(PSPLIT_I_SOLVER_BY_PRICE, a->automaton.features))
     return PSPLIT_OK;
-  a->by_worth = true;
+  a->stages_by_price = true;
   psplit_i_budget half = psplit_i_budget_share(a->request->budget, 2);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  const psplit_code code = psplit_i_stages_by_worth(&a->instance, &a->automaton, a->result->bound,
+  const psplit_code code = psplit_i_stages_by_price(&a->instance, &a->automaton, a->result->bound,
                                                     &half, a->scratch, &a->trial, &a->set);
   psplit_i_spend(a->request->budget, half.spent);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_BY_WORTH);
+  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_BY_PRICE);
   a->anneals_high |= a->best.value < before && may_anneal_high(a);
   return PSPLIT_OK;
 }

@@ -42,7 +42,7 @@ typedef struct psplit_i_solver_state {
   bool heavy_asked;         /* the heavy clusters alone */
   bool spans_asked;         /* spans between separators, one by one */
   bool recombined;          /* splits have been put together from downsets */
-  bool by_worth;            /* and from stages that are worth much, */
+  bool stages_by_price;     /* and from stages of high total price, */
   psplit_i_downsets set;    /* between these downsets */
   bool anneals_start;       /* the first annealing takes what the relaxation came to, too */
   bool anneals_high;        /* annealing looks at the slowest stages alone from now on */
@@ -124,7 +124,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_state_anneal_melted(psplit_i_solver_state *
 PSPLIT_MUST_USE psplit_code psplit_i_state_recombine(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Splits of stages with high sums of prices. Runs once, where the gap is wide; does not depend on
  * the seed. */
-PSPLIT_MUST_USE psplit_code psplit_i_state_by_worth(psplit_i_solver_state *a, psplit_i_turn *turn);
+PSPLIT_MUST_USE psplit_code psplit_i_state_by_price(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
  * left). */
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);

@@ -33,7 +33,7 @@ void psplit_i_expander_take(psplit_i_expander *d, uint32_t cluster) {
   d->hash ^= d->x->zobrist[cluster];
   d->check ^= d->x->zobrist2[cluster];
   d->min_time -= d->x->automaton->min_time[cluster];
-  if (d->x->options->price) d->worth -= d->x->options->price[cluster];
+  if (d->x->options->price) d->price_left -= d->x->options->price[cluster];
   psplit_i_load_tracker_add(&d->tracker, cluster);
   cross(d, cluster, true);
   if (d->x->count_receivers) psplit_i_receivers_take(d, cluster, true);
@@ -56,7 +56,7 @@ void psplit_i_expander_give_back(psplit_i_expander *d) {
   cross(d, cluster, false);
   if (d->x->count_receivers) psplit_i_receivers_take(d, cluster, false);
   d->min_time += d->x->automaton->min_time[cluster];
-  if (d->x->options->price) d->worth += d->x->options->price[cluster];
+  if (d->x->options->price) d->price_left += d->x->options->price[cluster];
   if (d->x->n_key_bytes) d->keys[d->x->options->lexicographic->position[cluster]] = 0;
   d->hash ^= d->x->zobrist[cluster];
   d->check ^= d->x->zobrist2[cluster];

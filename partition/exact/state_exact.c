@@ -156,7 +156,7 @@ static bool may_price(const psplit_i_solver_state *a) {
 static psplit_code price_clusters(psplit_i_solver_state *a, int64_t limit,
                                   const int32_t **out_price, bool *out_no) {
   psplit_i_budget part = psplit_i_budget_share(a->request->budget, PRICE_SHARE);
-  psplit_i_worth *worth = NULL;
+  psplit_i_pricing *pricing = NULL;
   psplit_i_prices *prices = &a->prices;
   const bool again = prices->n == a->instance.n;
   psplit_i_apart apart;
@@ -167,17 +167,18 @@ static psplit_code price_clusters(psplit_i_solver_state *a, int64_t limit,
   *out_no = apart.impossible;
   if (apart.impossible) goto out;
   const psplit_i_instance *instance = apart.changed ? &apart.instance : &a->instance;
-  PSPLIT_TRY(psplit_i_worth_make(instance, &part, &worth));
-  if (!worth || psplit_i_worth_ops(worth, PSPLIT_I_WORTH_PARTS) > psplit_i_budget_left(&part))
+  PSPLIT_TRY(psplit_i_pricing_make(instance, &part, &pricing));
+  if (!pricing ||
+      psplit_i_pricing_ops(pricing, PSPLIT_I_PRICING_PARTS) > psplit_i_budget_left(&part))
     goto out;
   if (!again) PSPLIT_TRY(psplit_i_prices_init(instance, limit, &a->arena, prices));
-  PSPLIT_TRY(psplit_i_prices_grow(prices, worth, limit, again ? PRICE_AGAIN : PRICE_ROUNDS, true,
+  PSPLIT_TRY(psplit_i_prices_grow(prices, pricing, limit, again ? PRICE_AGAIN : PRICE_ROUNDS, true,
                                   &part, &sum));
   if (sum > 0) *out_price = prices->price;
   *out_no = sum > prices->needed;
 out:
   psplit_i_spend(a->request->budget, part.spent);
-  psplit_i_worth_free(worth);
+  psplit_i_pricing_free(pricing);
   psplit_i_apart_fini(&apart);
   return code == PSPLIT_OK ? code : psplit_i_nomem(a->request->diag);
 }

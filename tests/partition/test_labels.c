@@ -258,7 +258,7 @@ static void following_changes_no_verdict(void **state) {
  * or no split is within the limit for certain. */
 static const int32_t *prices_at(bed *b, int64_t limit, bool with_apart) {
   const int32_t *price = NULL;
-  psplit_i_worth *worth = NULL;
+  psplit_i_pricing *pricing = NULL;
   psplit_i_apart apart = {0};
   psplit_i_prices prices;
   int64_t sum = 0;
@@ -267,13 +267,14 @@ static const int32_t *prices_at(bed *b, int64_t limit, bool with_apart) {
                                          limit, NULL, &apart),
                      PSPLIT_OK);
   const psplit_i_instance *instance = apart.changed ? &apart.instance : &b->instance;
-  if (!apart.impossible) assert_int_equal(psplit_i_worth_make(instance, NULL, &worth), PSPLIT_OK);
-  if (worth) {
+  if (!apart.impossible)
+    assert_int_equal(psplit_i_pricing_make(instance, NULL, &pricing), PSPLIT_OK);
+  if (pricing) {
     assert_int_equal(psplit_i_prices_init(instance, limit, &b->arena, &prices), PSPLIT_OK);
-    assert_int_equal(psplit_i_prices_grow(&prices, worth, limit, 6, true, NULL, &sum), PSPLIT_OK);
+    assert_int_equal(psplit_i_prices_grow(&prices, pricing, limit, 6, true, NULL, &sum), PSPLIT_OK);
     if (sum > 0 && sum <= prices.needed) price = prices.price;
   }
-  psplit_i_worth_free(worth);
+  psplit_i_pricing_free(pricing);
   if (with_apart) psplit_i_apart_fini(&apart);
   return price;
 }

@@ -45,12 +45,12 @@ static int64_t most_of_all(const psplit_i_instance *in, int64_t limit, const int
   for (uint32_t v = 0; v < in->n; v++) most[v] = -1;
   for (bool more = true; more;) {
     const int64_t load = load_of(in, label);
-    int32_t worth = 0;
-    for (uint32_t v = 0; v < in->n; v++) worth += label[v] == 1 ? price[v] : 0;
+    int32_t value = 0;
+    for (uint32_t v = 0; v < in->n; v++) value += label[v] == 1 ? price[v] : 0;
     if (load >= 0 && load <= limit) {
-      if (worth > best) best = worth;
+      if (value > best) best = value;
       for (uint32_t v = 0; v < in->n; v++)
-        if (label[v] == 1 && worth > most[v]) most[v] = worth;
+        if (label[v] == 1 && value > most[v]) most[v] = value;
     }
     uint32_t v = 0;
     while (v < in->n && label[v] == 2) label[v++] = 0;
@@ -62,18 +62,19 @@ static int64_t most_of_all(const psplit_i_instance *in, int64_t limit, const int
 
 /* Of prices and a limit at random: with loads rounded to so many parts it is no less. Whether it is
  * the same. */
-static bool hold_worth(const bed *b, uint32_t n_parts) {
+static bool hold_pricing(const bed *b, uint32_t n_parts) {
   int32_t price[SMALL], most[SMALL], by_all[SMALL];
-  psplit_i_worth *worth;
+  psplit_i_pricing *pricing;
   int64_t best;
   bool done;
   const int64_t limit = draw((uint64_t)b->instance.total_w[0] + 1);
   for (uint32_t v = 0; v < b->instance.n; v++) price[v] = (int32_t)draw(1000);
-  assert_int_equal(psplit_i_worth_make(&b->instance, NULL, &worth), PSPLIT_OK);
-  assert_non_null(worth);
-  assert_true(psplit_i_worth_ops(worth, 8) > 0);
+  assert_int_equal(psplit_i_pricing_make(&b->instance, NULL, &pricing), PSPLIT_OK);
+  assert_non_null(pricing);
+  assert_true(psplit_i_pricing_ops(pricing, 8) > 0);
   assert_int_equal(
-    psplit_i_worth_most(worth, limit, n_parts, price, NULL, NULL, &best, most, &done), PSPLIT_OK);
+    psplit_i_pricing_most(pricing, limit, n_parts, price, NULL, NULL, &best, most, &done),
+    PSPLIT_OK);
   assert_true(done);
   const int64_t true_best = most_of_all(&b->instance, limit, price, by_all);
   bool same = best == true_best;
@@ -82,7 +83,7 @@ static bool hold_worth(const bed *b, uint32_t n_parts) {
     assert_true(most[v] >= by_all[v]);
     same = same && most[v] == by_all[v];
   }
-  psplit_i_worth_free(worth);
+  psplit_i_pricing_free(pricing);
   return same;
 }
 
@@ -93,17 +94,18 @@ static void hold_trace(const bed *b, uint32_t n_parts) {
   int32_t price[SMALL];
   uint8_t side[SMALL];
   int label[SMALL];
-  psplit_i_worth *worth;
+  psplit_i_pricing *pricing;
   int64_t best, traced = 0;
   bool done;
   const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
   for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 100;
-  assert_int_equal(psplit_i_worth_make(in, NULL, &worth), PSPLIT_OK);
-  assert_non_null(worth);
+  assert_int_equal(psplit_i_pricing_make(in, NULL, &pricing), PSPLIT_OK);
+  assert_non_null(pricing);
   assert_int_equal(
-    psplit_i_worth_most(worth, limit, n_parts, price, NULL, NULL, &best, NULL, &done), PSPLIT_OK);
+    psplit_i_pricing_most(pricing, limit, n_parts, price, NULL, NULL, &best, NULL, &done),
+    PSPLIT_OK);
   assert_true(done);
-  assert_true(psplit_i_worth_trace(worth, 0, side));
+  assert_true(psplit_i_pricing_trace(pricing, 0, side));
   for (uint32_t v = 0; v < in->n; v++) {
     label[v] = side[v];
     traced += side[v] == PSPLIT_I_INSIDE ? price[v] : 0;
@@ -111,14 +113,14 @@ static void hold_trace(const bed *b, uint32_t n_parts) {
   assert_int_equal(traced, best);
   assert_true(load_of(in, label) >= 0);
   assert_true(load_of(in, label) <= limit || n_parts < PARTS);
-  assert_int_equal(psplit_i_worth_load(worth, side), load_of(in, label));
-  assert_false(psplit_i_worth_trace(worth, n_parts, side));
-  psplit_i_worth_free(worth);
+  assert_int_equal(psplit_i_pricing_load(pricing, side), load_of(in, label));
+  assert_false(psplit_i_pricing_trace(pricing, n_parts, side));
+  psplit_i_pricing_free(pricing);
 }
 
 /* Where only what is worth `least` or more is asked for, it is told as by all tables, with negative
  * prices and prices of load that other limits and prices left, and traced. Whether a stage was. */
-static bool hold_above(const bed *b, psplit_i_worth *worth, uint32_t n_parts) {
+static bool hold_above(const bed *b, psplit_i_pricing *pricing, uint32_t n_parts) {
   const psplit_i_instance *in = &b->instance;
   int32_t price[SMALL], by_all[SMALL];
   uint8_t side[SMALL];
@@ -129,12 +131,12 @@ static bool hold_above(const bed *b, psplit_i_worth *worth, uint32_t n_parts) {
   for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 100;
   const int64_t true_best = most_of_all(in, limit, price, by_all);
   const int64_t least = draw((uint64_t)(true_best + true_best / 8 + 2));
-  assert_int_equal(psplit_i_worth_above(worth, limit, n_parts, price, least, NULL, &best, &done),
-                   PSPLIT_OK);
+  assert_int_equal(
+    psplit_i_pricing_above(pricing, limit, n_parts, price, least, NULL, &best, &done), PSPLIT_OK);
   assert_true(done);
   assert_true(best >= least && best >= true_best);
   if (n_parts >= PARTS && least <= true_best) assert_int_equal(best, true_best);
-  if (!psplit_i_worth_trace(worth, 0, side)) {
+  if (!psplit_i_pricing_trace(pricing, 0, side)) {
     assert_int_equal(best, least);
     assert_true(true_best < least);
     return false;
@@ -155,13 +157,13 @@ static void stages_are_told_above_what_is_asked(void **state) {
   sweep s = {.n_seeds = 30, .nodes = {2, 6}, .stages = {2, 1}, .shared_every = 3};
   draw_state = 29;
   while (next_problem(&s, &b)) {
-    psplit_i_worth *worth;
+    psplit_i_pricing *pricing;
     if (!is_for(&b)) continue;
-    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
-    assert_non_null(worth);
+    assert_int_equal(psplit_i_pricing_make(&b.instance, NULL, &pricing), PSPLIT_OK);
+    assert_non_null(pricing);
     for (uint32_t k = 0; k < 4; k++, n_asked++)
-      n_traced += hold_above(&b, worth, k % 2 ? PARTS : 8);
-    psplit_i_worth_free(worth);
+      n_traced += hold_above(&b, pricing, k % 2 ? PARTS : 8);
+    psplit_i_pricing_free(pricing);
   }
   assert_true(n_asked > percent(400));
   assert_true(n_traced > n_asked / 2 && n_traced < n_asked);
@@ -183,7 +185,7 @@ static void stages_are_traced(void **state) {
 }
 
 /* With as many parts as there are loads it is the same. */
-static void stages_are_worth_no_more(void **state) {
+static void no_stage_has_a_larger_value(void **state) {
   (void)state;
   static bed b;
   uint32_t n_asked = 0, n_exact = 0;
@@ -192,8 +194,8 @@ static void stages_are_worth_no_more(void **state) {
   while (next_problem(&s, &b)) {
     if (!is_for(&b)) continue;
     n_asked++;
-    hold_worth(&b, 8);
-    n_exact += hold_worth(&b, PARTS);
+    hold_pricing(&b, 8);
+    n_exact += hold_pricing(&b, PARTS);
   }
   assert_true(n_asked > percent(100));
   assert_int_equal(n_exact, n_asked);
@@ -201,13 +203,13 @@ static void stages_are_worth_no_more(void **state) {
 
 /* The most that a stage with these labels is worth where receivers have prices, for any number of
  * receivers up to all that there may be; INT64_MIN: it does not fit. */
-static int64_t worth_by_receivers(const psplit_i_instance *in, int64_t limit, const int *label,
+static int64_t value_by_receivers(const psplit_i_instance *in, int64_t limit, const int *label,
                                   const int32_t *price, const int32_t *receiver) {
   const int64_t load = load_of(in, label);
   int64_t most[1 << 10], n = 1;
   if (load < 0 || load > limit) return INT64_MIN;
-  int64_t worth = 0, best = INT64_MIN, loads[1 << 10] = {load};
-  for (uint32_t v = 0; v < in->n; v++) worth += label[v] == 1 ? price[v] : 0;
+  int64_t value = 0, best = INT64_MIN, loads[1 << 10] = {load};
+  for (uint32_t v = 0; v < in->n; v++) value += label[v] == 1 ? price[v] : 0;
   most[0] = 0;
   for (uint32_t e = 0; e < in->n_nets; e++) {
     const int from = label[in->net_pin[in->net_off[e]]];
@@ -216,9 +218,9 @@ static int64_t worth_by_receivers(const psplit_i_instance *in, int64_t limit, co
       n_behind += label[in->net_pin[q]] == 2;
       n_inside += label[in->net_pin[q]] == 1;
     }
-    if (from == 0 && n_inside > 0) worth -= receiver[e];
+    if (from == 0 && n_inside > 0) value -= receiver[e];
     if (from != 1 || n_behind == 0) continue;
-    worth += receiver[e];
+    value += receiver[e];
     const int64_t before = n;
     for (int m = 1; m < n_behind && receiver[e] != 0; m++)
       for (int64_t k = 0; k < before && n < 1 << 10; k++) {
@@ -227,7 +229,7 @@ static int64_t worth_by_receivers(const psplit_i_instance *in, int64_t limit, co
       }
   }
   for (int64_t k = 0; k < n; k++)
-    if (loads[k] <= limit && most[k] + worth > best) best = most[k] + worth;
+    if (loads[k] <= limit && most[k] + value > best) best = most[k] + value;
   return best;
 }
 
@@ -237,21 +239,21 @@ static bool hold_receivers(const bed *b) {
   const psplit_i_instance *in = &b->instance;
   int32_t price[SMALL], most[SMALL], receiver[64] = {0};
   int label[SMALL] = {0};
-  psplit_i_worth *worth;
+  psplit_i_pricing *pricing;
   int64_t found, best = INT64_MIN;
   bool done;
   const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
   assert_true(in->n_nets <= 64);
   for (uint32_t v = 0; v < in->n; v++) price[v] = (int32_t)draw(1000) - 200;
   for (uint32_t e = 0; e < in->n_nets; e++) receiver[e] = (int32_t)(draw(2) * draw(400));
-  assert_int_equal(psplit_i_worth_make(in, NULL, &worth), PSPLIT_OK);
-  assert_non_null(worth);
+  assert_int_equal(psplit_i_pricing_make(in, NULL, &pricing), PSPLIT_OK);
+  assert_non_null(pricing);
   assert_int_equal(
-    psplit_i_worth_most(worth, limit, PARTS, price, receiver, NULL, &found, most, &done),
+    psplit_i_pricing_most(pricing, limit, PARTS, price, receiver, NULL, &found, most, &done),
     PSPLIT_OK);
   assert_true(done);
   for (bool more = true; more;) {
-    const int64_t one = worth_by_receivers(in, limit, label, price, receiver);
+    const int64_t one = value_by_receivers(in, limit, label, price, receiver);
     if (one > best) best = one;
     for (uint32_t v = 0; v < in->n && one > INT64_MIN; v++)
       if (label[v] == 1) assert_true(most[v] >= (one > 0 ? one : 0));
@@ -261,7 +263,7 @@ static bool hold_receivers(const bed *b) {
     if (more) label[v]++;
   }
   assert_true(found >= best);
-  psplit_i_worth_free(worth);
+  psplit_i_pricing_free(pricing);
   return found == best;
 }
 
@@ -287,13 +289,13 @@ static int64_t most_on_sides(const psplit_i_instance *in, int64_t limit, const i
   int64_t best = -1;
   for (bool more = true; more;) {
     const int64_t load = load_of(in, label);
-    int64_t worth = 0;
+    int64_t value = 0;
     bool allowed = load >= 0 && load <= limit;
     for (uint32_t v = 0; v < in->n; v++) {
-      worth += label[v] == 1 ? price[v] : 0;
+      value += label[v] == 1 ? price[v] : 0;
       allowed = allowed && (sides[v] >> label[v] & 1) == 1;
     }
-    if (allowed && worth > best) best = worth;
+    if (allowed && value > best) best = value;
     uint32_t v = 0;
     while (v < in->n && label[v] == 2) label[v++] = 0;
     more = v < in->n;
@@ -309,16 +311,16 @@ static bool hold_stage(bed *b, bool *out_best) {
   int32_t price[SMALL];
   uint8_t sides[SMALL], side[SMALL];
   int label[SMALL];
-  psplit_i_worth *worth;
+  psplit_i_pricing *pricing;
   bool found;
   const int64_t limit = draw((uint64_t)in->total_w[0] + 1);
   for (uint32_t v = 0; v < in->n; v++) price[v] = 1 + (int32_t)draw(1000);
   for (uint32_t v = 0; v < in->n; v++) sides[v] = (uint8_t)(draw(3) ? 7 : 1 + draw(7));
-  assert_int_equal(psplit_i_worth_make(in, NULL, &worth), PSPLIT_OK);
-  assert_non_null(worth);
-  assert_int_equal(psplit_i_worth_stage(worth, limit, PARTS, price, sides, NULL, side, &found),
+  assert_int_equal(psplit_i_pricing_make(in, NULL, &pricing), PSPLIT_OK);
+  assert_non_null(pricing);
+  assert_int_equal(psplit_i_pricing_stage(pricing, limit, PARTS, price, sides, NULL, side, &found),
                    PSPLIT_OK);
-  psplit_i_worth_free(worth);
+  psplit_i_pricing_free(pricing);
   const int64_t best = most_on_sides(in, limit, price, sides);
   int64_t by_stage = 0;
   assert_true(best >= 0 || !found);
@@ -407,20 +409,20 @@ static int64_t prices_together(const psplit_i_prices *prices) {
 /* Prices that are raised at the limit: no stage is worth more than ONE by them, and all clusters no
  * more than the stages of a split within the limit. What all are worth; *out_negative: whether some
  * price is. */
-static int64_t raise_at(const bed *b, psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
+static int64_t raise_at(const bed *b, psplit_i_pricing *pricing, int64_t limit, uint32_t n_parts,
                         int64_t best, psplit_i_planes *planes, const psplit_i_prices *prices,
                         bool *out_negative) {
   int32_t most[SMALL];
   int64_t sum;
   *out_negative = false;
-  assert_int_equal(psplit_i_prices_raise(planes, worth, limit, n_parts, 20, true, NULL, &sum),
+  assert_int_equal(psplit_i_prices_raise(planes, pricing, limit, n_parts, 20, true, NULL, &sum),
                    PSPLIT_OK);
   assert_true(limit < best || sum <= prices->needed);
   if (sum == prices->needed + 1) return sum; /* no split is within it, whatever prices are */
   for (uint32_t v = 0; v < b->instance.n; v++)
     *out_negative = *out_negative || prices->price[v] < 0;
   assert_int_equal(sum, prices_together(prices));
-  assert_true(most_of_all(&b->instance, limit, prices->price, most) <= PSPLIT_I_WORTH_ONE);
+  assert_true(most_of_all(&b->instance, limit, prices->price, most) <= PSPLIT_I_PRICING_ONE);
   return sum;
 }
 
@@ -435,28 +437,28 @@ static void raised_prices_are_valid(void **state) {
   while (next_problem(&s, &b)) {
     psplit_i_prices prices;
     psplit_i_planes *planes;
-    psplit_i_worth *worth;
+    psplit_i_pricing *pricing;
     int64_t before, after;
     bool done, negative;
     if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best) || best == 0) continue;
     assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices), PSPLIT_OK);
     prices.many = n_asked % 2; /* stages stay that do not fit */
     assert_int_equal(psplit_i_planes_make(&prices, &b.arena, &planes), PSPLIT_OK);
-    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
-    assert_non_null(worth);
+    assert_int_equal(psplit_i_pricing_make(&b.instance, NULL, &pricing), PSPLIT_OK);
+    assert_non_null(pricing);
     assert_int_equal(
-      psplit_i_worth_most(worth, best, PARTS, prices.price, NULL, NULL, &before, NULL, &done),
+      psplit_i_pricing_most(pricing, best, PARTS, prices.price, NULL, NULL, &before, NULL, &done),
       PSPLIT_OK);
-    before = prices_together(&prices) * PSPLIT_I_WORTH_ONE / (before > 0 ? before : 1);
-    after = raise_at(&b, worth, best, PARTS, best, planes, &prices, &negative);
+    before = prices_together(&prices) * PSPLIT_I_PRICING_ONE / (before > 0 ? before : 1);
+    after = raise_at(&b, pricing, best, PARTS, best, planes, &prices, &negative);
     n_negative += negative;
     n_asked++;
     n_more += after > before + (int64_t)b.instance.n;
-    raise_at(&b, worth, best + best / 4, 16, best, planes, &prices, &negative);
+    raise_at(&b, pricing, best + best / 4, 16, best, planes, &prices, &negative);
     n_negative += negative;
-    raise_at(&b, worth, best - best / 8, 32, best, planes, &prices, &negative);
-    raise_at(&b, worth, best - best / 16, PARTS, best, planes, &prices, &negative);
-    psplit_i_worth_free(worth);
+    raise_at(&b, pricing, best - best / 8, 32, best, planes, &prices, &negative);
+    raise_at(&b, pricing, best - best / 16, PARTS, best, planes, &prices, &negative);
+    psplit_i_pricing_free(pricing);
   }
   assert_true(n_asked > percent(80));
   assert_true(n_more > n_asked / 2);
@@ -474,23 +476,25 @@ static void finer_loads_say_more(void **state) {
   while (next_problem(&s, &b)) {
     psplit_i_prices prices[2];
     psplit_i_planes *planes[2];
-    psplit_i_worth *worth;
+    psplit_i_pricing *pricing;
     bool negative;
     if (!is_for(&b) || b.instance.n > SMALL || !proved_best(&b, &best) || best == 0) continue;
-    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
+    assert_int_equal(psplit_i_pricing_make(&b.instance, NULL, &pricing), PSPLIT_OK);
     for (int k = 0; k < 2; k++) {
       assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices[k]), PSPLIT_OK);
       prices[k].many = n_asked % 2;
       assert_int_equal(psplit_i_planes_make(&prices[k], &b.arena, &planes[k]), PSPLIT_OK);
     }
-    const int64_t coarse = raise_at(&b, worth, best, 4, best, planes[0], &prices[0], &negative);
-    const int64_t finer = raise_at(&b, worth, best, PARTS, best, planes[0], &prices[0], &negative);
-    const int64_t alone = raise_at(&b, worth, best, PARTS, best, planes[1], &prices[1], &negative);
+    const int64_t coarse = raise_at(&b, pricing, best, 4, best, planes[0], &prices[0], &negative);
+    const int64_t finer =
+      raise_at(&b, pricing, best, PARTS, best, planes[0], &prices[0], &negative);
+    const int64_t alone =
+      raise_at(&b, pricing, best, PARTS, best, planes[1], &prices[1], &negative);
     assert_true(finer >= coarse - (int64_t)b.instance.n);
     n_asked++;
     n_more += finer > coarse + (int64_t)b.instance.n;
     n_as_much += finer >= alone - alone / 100;
-    psplit_i_worth_free(worth);
+    psplit_i_pricing_free(pricing);
   }
   assert_true(n_asked > percent(50));
   assert_true(n_more > n_asked / 20);
@@ -507,20 +511,21 @@ static void receivers_say_more(void **state) {
   sweep s = {.n_seeds = 40, .nodes = {4, 12}, .stages = {2, 3}};
   while (next_problem(&s, &b)) {
     psplit_i_prices prices;
-    psplit_i_worth *worth;
+    psplit_i_pricing *pricing;
     int64_t alone;
     if (!is_for(&b) || !proved_best(&b, &best)) continue;
     assert_int_equal(psplit_i_prices_init(&b.instance, best, &b.arena, &prices), PSPLIT_OK);
-    assert_int_equal(psplit_i_worth_make(&b.instance, NULL, &worth), PSPLIT_OK);
-    if (!worth) continue;
-    assert_int_equal(psplit_i_prices_grow(&prices, worth, best, 4, true, NULL, &alone), PSPLIT_OK);
-    int64_t sum = alone;
-    assert_int_equal(psplit_i_prices_of_receivers(&prices, worth, &b.instance, best, 8, NULL, &sum),
+    assert_int_equal(psplit_i_pricing_make(&b.instance, NULL, &pricing), PSPLIT_OK);
+    if (!pricing) continue;
+    assert_int_equal(psplit_i_prices_grow(&prices, pricing, best, 4, true, NULL, &alone),
                      PSPLIT_OK);
+    int64_t sum = alone;
+    assert_int_equal(
+      psplit_i_prices_of_receivers(&prices, pricing, &b.instance, best, 8, NULL, &sum), PSPLIT_OK);
     assert_true(sum >= alone && sum <= prices.needed);
     n_asked++;
     n_more += sum > alone;
-    psplit_i_worth_free(worth);
+    psplit_i_pricing_free(pricing);
   }
   assert_true(n_asked > percent(80));
   assert_true(n_more > n_asked / 50);
@@ -540,7 +545,8 @@ static void draw_stage(const psplit_i_instance *in, uint8_t *side, int *label) {
 }
 
 /* What is said of stages of no more load than one at random, with fewer nets and with more. */
-static void hold_wide(const psplit_i_instance *in, psplit_i_worth *const *worth, uint32_t *n_less) {
+static void hold_wide(const psplit_i_instance *in, psplit_i_pricing *const *pricing,
+                      uint32_t *n_less) {
   int32_t price[MANY];
   uint8_t side[MANY], traced[MANY];
   int label[MANY];
@@ -549,16 +555,16 @@ static void hold_wide(const psplit_i_instance *in, psplit_i_worth *const *worth,
   draw_stage(in, side, label);
   const int64_t limit = load_of(in, label);
   assert_true(limit >= 0);
-  assert_int_equal(psplit_i_worth_load(worth[1], side), limit);
+  assert_int_equal(psplit_i_pricing_load(pricing[1], side), limit);
   for (uint32_t v = 0; v < in->n; v++) least += label[v] == 1 ? price[v] : 0;
   for (int k = 0; k < 2; k++) {
     bool done;
-    assert_int_equal(psplit_i_worth_above(worth[k], limit, PARTS, price, 0, NULL, &best[k], &done),
-                     PSPLIT_OK);
+    assert_int_equal(
+      psplit_i_pricing_above(pricing[k], limit, PARTS, price, 0, NULL, &best[k], &done), PSPLIT_OK);
     assert_true(done && best[k] >= least);
   }
   *n_less += best[1] < best[0];
-  if (best[1] > 0) assert_true(psplit_i_worth_trace(worth[1], 0, traced));
+  if (best[1] > 0) assert_true(psplit_i_pricing_trace(pricing[1], 0, traced));
 }
 
 /* A net that most clusters receive, in a graph too wide for it: stages that are told with it are
@@ -570,14 +576,14 @@ static void more_nets_are_counted(void **state) {
   sweep s = {.n_seeds = 16, .nodes = {20, MANY}, .stages = {2, 3}};
   while (next_problem(&s, &b)) {
     const psplit_i_instance *in = &b.instance;
-    psplit_i_worth *worth[2];
+    psplit_i_pricing *pricing[2];
     if (!is_for(&b)) continue;
-    assert_int_equal(psplit_i_worth_make(in, NULL, &worth[0]), PSPLIT_OK);
-    assert_int_equal(psplit_i_worth_make_wide(in, NULL, &worth[1]), PSPLIT_OK);
-    assert_true(!worth[0] == !worth[1]);
-    for (int k = 0; k < 20 && worth[0]; k++) hold_wide(in, worth, &n_less);
-    n_asked += worth[0] != NULL;
-    for (int k = 0; k < 2; k++) psplit_i_worth_free(worth[k]);
+    assert_int_equal(psplit_i_pricing_make(in, NULL, &pricing[0]), PSPLIT_OK);
+    assert_int_equal(psplit_i_pricing_make_wide(in, NULL, &pricing[1]), PSPLIT_OK);
+    assert_true(!pricing[0] == !pricing[1]);
+    for (int k = 0; k < 20 && pricing[0]; k++) hold_wide(in, pricing, &n_less);
+    n_asked += pricing[0] != NULL;
+    for (int k = 0; k < 2; k++) psplit_i_pricing_free(pricing[k]);
   }
   assert_true(n_asked > percent(16));
   assert_true(n_less > n_asked / 20);
@@ -601,7 +607,7 @@ static void bounds_are_below_splits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(finer_loads_say_more),
-    cmocka_unit_test(stages_are_worth_no_more),
+    cmocka_unit_test(no_stage_has_a_larger_value),
     cmocka_unit_test(stages_are_told_above_what_is_asked),
     cmocka_unit_test(stages_are_traced),
     cmocka_unit_test(raised_prices_are_valid),

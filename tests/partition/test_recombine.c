@@ -13,7 +13,7 @@
 #include "downset_dp.h"
 #include "local_search.h"
 #include "recombine.h"
-#include "stages_by_worth.h"
+#include "stages_by_price.h"
 #include "sweep.h"
 
 static const unsigned kFeatures[] = {
@@ -247,7 +247,7 @@ static void what_is_put_together_is_a_split(void **state) {
 static uint32_t n_better;
 
 /* From a split that hardly any search found. */
-static void ask_by_worth(bed *b, const char *what) {
+static void ask_by_price(bed *b, const char *what) {
   uint32_t stage[MAX_NODES];
   if (b->instance.n_types > 1 || b->instance.overlap) return;
   if (b->instance.total_w[0] >= PSPLIT_I_INF) return;
@@ -256,7 +256,7 @@ static void ask_by_worth(bed *b, const char *what) {
     if (before == 0 || before >= PSPLIT_I_INF) return;
     psplit_i_downsets_forget(&set, 0);
     assert_int_equal(
-      psplit_i_stages_by_worth(&b->instance, &b->automaton, 0, NULL, scratch, &b->assignment, &set),
+      psplit_i_stages_by_price(&b->instance, &b->automaton, 0, NULL, scratch, &b->assignment, &set),
       PSPLIT_OK);
     if (b->assignment.value > before || checked_value(b) != b->assignment.value)
       fail_msg("%s: %lld from %lld is not what it takes, %lld", what,
@@ -270,10 +270,10 @@ static void ask_by_worth(bed *b, const char *what) {
   count_best(b);
 }
 
-static void stages_by_worth_make_splits(void **state) {
+static void stages_by_price_make_splits(void **state) {
   (void)state;
   n_asked = n_best = n_better = 0;
-  for_all(20, 4, 30, ask_by_worth);
+  for_all(20, 4, 30, ask_by_price);
   assert_true(n_asked > percent(150));
   assert_true(n_best > percent(20));
   assert_true(n_better > percent(8));
@@ -285,7 +285,7 @@ int main(void) {
     cmocka_unit_test(splits_are_put_together),
     cmocka_unit_test(least_cuts_are_on_the_hull),
     cmocka_unit_test(what_is_put_together_is_a_split),
-    cmocka_unit_test(stages_by_worth_make_splits),
+    cmocka_unit_test(stages_by_price_make_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  * out: nets, or pairs of such a variable with a pin. A table lists (load, price), both growing, and
  * what lies between two entries is taken for the better of both. The way back gives what is worth
  * most with each cluster. */
-#include "stage_worth_inside.h"
+#include "pricing_inside.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,13 +30,13 @@ static bool few_above(const psplit_i_instance *in, uint32_t most_pins) {
   return above <= all / 2;
 }
 
-static bool build(psplit_i_worth *p) {
+static bool build(psplit_i_pricing *p) {
   psplit_i_arena_reset(&p->arena);
-  return psplit_i_worth_build(p);
+  return psplit_i_pricing_build(p);
 }
 
 /* With the nets of the fewest pins, as many as do; false: the graph is too wide, or p->failed. */
-static bool build_full(psplit_i_worth *p) {
+static bool build_full(psplit_i_pricing *p) {
   const psplit_i_instance *in = p->instance;
   uint32_t most_pins = 2;
   for (uint32_t e = 0; e < in->n_nets; e++)
@@ -52,7 +52,7 @@ static bool build_full(psplit_i_worth *p) {
 
 /* The net that is not counted, and costs < `below`, for which stages may pay most; NONE: there is
  * none. */
-static uint32_t dearest_out(const psplit_i_worth *p, double below, double *out_cost) {
+static uint32_t dearest_out(const psplit_i_pricing *p, double below, double *out_cost) {
   const psplit_i_instance *in = p->instance;
   uint32_t best = PSPLIT_NONE;
   for (uint32_t e = 0; e < in->n_nets; e++) {
@@ -66,7 +66,7 @@ static uint32_t dearest_out(const psplit_i_worth *p, double below, double *out_c
 
 /* Counts the dearest nets as well that were left out, one after the other, if tables do not grow
  * too many. */
-static bool build_wide(psplit_i_worth *p) {
+static bool build_wide(psplit_i_pricing *p) {
   double cost = HUGE_VAL;
   bool ok = true;
   p->wide = true;
@@ -84,9 +84,9 @@ static bool build_wide(psplit_i_worth *p) {
 }
 
 static psplit_code make(const psplit_i_instance *instance, bool wide, psplit_i_budget *budget,
-                        psplit_i_worth **out) {
+                        psplit_i_pricing **out) {
   *out = NULL;
-  psplit_i_worth *p = calloc(1, sizeof *p);
+  psplit_i_pricing *p = calloc(1, sizeof *p);
   if (!p) return PSPLIT_NOMEM;
   psplit_i_arena_init(&p->arena, 0);
   p->instance = instance;
@@ -98,86 +98,86 @@ static psplit_code make(const psplit_i_instance *instance, bool wide, psplit_i_b
   if (ok)
     *out = p;
   else
-    psplit_i_worth_free(p);
+    psplit_i_pricing_free(p);
   return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
-psplit_code psplit_i_worth_make(const psplit_i_instance *instance, psplit_i_budget *budget,
-                                psplit_i_worth **out) {
+psplit_code psplit_i_pricing_make(const psplit_i_instance *instance, psplit_i_budget *budget,
+                                  psplit_i_pricing **out) {
   return make(instance, false, budget, out);
 }
 
-psplit_code psplit_i_worth_make_wide(const psplit_i_instance *instance, psplit_i_budget *budget,
-                                     psplit_i_worth **out) {
+psplit_code psplit_i_pricing_make_wide(const psplit_i_instance *instance, psplit_i_budget *budget,
+                                       psplit_i_pricing **out) {
   return make(instance, true, budget, out);
 }
 
 /* With labels as they are: row t becomes what is outside the step, its own, and its tables before
  * t. false: nothing fits. */
-static bool join_from_outside(psplit_i_worth *p, const step *s, entry own, list outside,
+static bool join_from_outside(psplit_i_pricing *p, const step *s, entry own, list outside,
                               uint32_t *n_row) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < outside.n; i++) {
-    const entry e = psplit_i_worth_at(p, outside)[i];
+    const entry e = psplit_i_pricing_at(p, outside)[i];
     if (e.load + own.load > p->cap) break;
     p->row[0][n++] = (entry){e.load + own.load, e.price + own.price};
   }
   n_row[0] = n;
   for (uint32_t t = 0; t + 1 < s->n_tables && n > 0; t++) {
-    const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
+    const list l = p->inside[psplit_i_pricing_place_of(p, s, t)];
     n_row[t + 1] = n =
-      psplit_i_worth_sums(p, p->row[t], n, psplit_i_worth_at(p, l), l.n, p->row[t + 1]);
+      psplit_i_pricing_sums(p, p->row[t], n, psplit_i_pricing_at(p, l), l.n, p->row[t + 1]);
   }
   return n > 0;
 }
 
 /* With labels as they are: what is outside each table of `s`, and the most with its variable. */
-static void put_outside(psplit_i_worth *p, const step *s, entry own, list outside,
+static void put_outside(psplit_i_pricing *p, const step *s, entry own, list outside,
                         const uint32_t *first, int32_t *most) {
   uint32_t n_row[MOST_JOINED + 1], n = 1;
   if (!join_from_outside(p, s, own, outside, n_row)) return;
   entry *behind = p->row[MOST_JOINED], *other = p->row[MOST_JOINED + 1];
   behind[0] = (entry){0, 0};
   for (uint32_t t = s->n_tables; t-- > 0;) {
-    const uint32_t place = psplit_i_worth_place_of(p, s, t);
-    const uint32_t index = place - psplit_i_worth_step_of(p, s, t)->first_list;
+    const uint32_t place = psplit_i_pricing_place_of(p, s, t);
+    const uint32_t index = place - psplit_i_pricing_step_of(p, s, t)->first_list;
     const list l = p->inside[place];
-    psplit_i_worth_put_sums(p, &p->outer[first[t] + index], p->row[t], n_row[t], behind, n,
-                            (entry){0, 0});
-    n = psplit_i_worth_sums(p, behind, n, psplit_i_worth_at(p, l), l.n, other);
+    psplit_i_pricing_put_sums(p, &p->outer[first[t] + index], p->row[t], n_row[t], behind, n,
+                              (entry){0, 0});
+    n = psplit_i_pricing_sums(p, behind, n, psplit_i_pricing_at(p, l), l.n, other);
     entry *const joined = other;
     other = behind;
     behind = joined;
   }
   if (s->var < p->instance->n && p->label[s->var] == PSPLIT_I_INSIDE) {
-    const pick best = psplit_i_worth_best_of(p->cap, p->row[0], n_row[0], behind, n);
-    const int32_t worth = best.price > 0 ? best.price : 0;
-    if (best.price != NO_PRICE && worth > most[s->var]) most[s->var] = worth;
+    const pick best = psplit_i_pricing_best_of(p->cap, p->row[0], n_row[0], behind, n);
+    const int32_t value = best.price > 0 ? best.price : 0;
+    if (best.price != NO_PRICE && value > most[s->var]) most[s->var] = value;
   }
 }
 
-static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
+static void go_back(psplit_i_pricing *p, const step *s, int32_t *most) {
   uint32_t first[MOST_JOINED + 1] = {0}; /* of `outer`, those outside each table */
   entry own, ways[MOST_OWN];
   for (uint32_t t = 0; t < s->n_tables; t++)
-    first[t + 1] = first[t] + psplit_i_worth_step_of(p, s, t)->n_lists;
-  for (uint32_t i = 0; i < first[s->n_tables]; i++) psplit_i_worth_clear(&p->outer[i]);
+    first[t + 1] = first[t] + psplit_i_pricing_step_of(p, s, t)->n_lists;
+  for (uint32_t i = 0; i < first[s->n_tables]; i++) psplit_i_pricing_clear(&p->outer[i]);
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     const list outside = p->outside[s->first_list + index];
     if (outside.n == 0) continue;
-    psplit_i_worth_set_labels(p, s, index);
+    psplit_i_pricing_set_labels(p, s, index);
     for (int label = 0; label < LABELS; label++) {
       const uint8_t x = (uint8_t)label;
       const uint32_t n =
-        psplit_i_worth_set_own(p, s, x, &own) ? psplit_i_worth_ways_of(p, s, own, ways) : 0;
+        psplit_i_pricing_set_own(p, s, x, &own) ? psplit_i_pricing_ways_of(p, s, own, ways) : 0;
       for (uint32_t i = 0; i < n; i++) put_outside(p, s, ways[i], outside, first, most);
     }
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts)) p->late = true;
   }
   for (uint32_t t = 0; t < s->n_tables; t++) {
-    const step *of = psplit_i_worth_step_of(p, s, t);
+    const step *of = psplit_i_pricing_step_of(p, s, t);
     for (uint32_t i = 0; i < of->n_lists; i++)
-      p->outside[of->first_list + i] = psplit_i_worth_keep(p, &p->outer[first[t] + i]);
+      p->outside[of->first_list + i] = psplit_i_pricing_keep(p, &p->outer[first[t] + i]);
   }
   uint64_t ops = first[s->n_tables];
   for (uint32_t i = 0; i < first[s->n_tables]; i++) ops += p->outer[i].end - p->outer[i].first;
@@ -186,18 +186,18 @@ static void go_back(psplit_i_worth *p, const step *s, int32_t *most) {
 
 /* Operations of a step, about: list lengths are at most the products and sums of those they are
  * made of, and kept in `inside`. */
-static uint64_t step_ops(psplit_i_worth *p, const step *s) {
+static uint64_t step_ops(psplit_i_pricing *p, const step *s) {
   uint64_t ops = 0;
   entry own;
   for (uint32_t index = 0; index < s->n_lists; index++) {
     uint64_t all = 0;
-    if (!psplit_i_worth_set_labels(p, s, index)) continue;
+    if (!psplit_i_pricing_set_labels(p, s, index)) continue;
     for (int label = 0; label < LABELS; label++) {
       const uint8_t x = (uint8_t)label;
-      if (!psplit_i_worth_set_own(p, s, x, &own)) continue;
+      if (!psplit_i_pricing_set_own(p, s, x, &own)) continue;
       uint64_t n = 1;
       for (uint32_t t = 0; t < s->n_tables; t++) {
-        n *= p->inside[psplit_i_worth_place_of(p, s, t)].n;
+        n *= p->inside[psplit_i_pricing_place_of(p, s, t)].n;
         ops += t ? WAYS * n / JOINED_PART : n;
         n = n < p->n_bins ? n : p->n_bins;
       }
@@ -209,45 +209,45 @@ static uint64_t step_ops(psplit_i_worth *p, const step *s) {
   return ops;
 }
 
-uint64_t psplit_i_worth_ops(psplit_i_worth *worth, uint32_t n_parts) {
+uint64_t psplit_i_pricing_ops(psplit_i_pricing *pricing, uint32_t n_parts) {
   uint64_t ops = 0;
-  worth->cap = INT32_MAX;
-  worth->shift = 62; /* what is ruled out is, whatever it takes */
-  worth->price = worth->receiver = NULL;
-  worth->sides = NULL;
-  worth->n_bins = n_parts;
-  for (uint32_t k = 0; k < worth->n_vars; k++) ops += step_ops(worth, &worth->steps[k]);
+  pricing->cap = INT32_MAX;
+  pricing->shift = 62; /* what is ruled out is, whatever it takes */
+  pricing->price = pricing->receiver = NULL;
+  pricing->sides = NULL;
+  pricing->n_bins = n_parts;
+  for (uint32_t k = 0; k < pricing->n_vars; k++) ops += step_ops(pricing, &pricing->steps[k]);
   return ops;
 }
 
-psplit_code psplit_i_worth_most(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
-                                const int32_t *price, const int32_t *receiver,
-                                psplit_i_budget *budget, int64_t *out_most, int32_t *most,
-                                bool *out_done) {
-  psplit_i_worth *p = worth;
+psplit_code psplit_i_pricing_most(psplit_i_pricing *pricing, int64_t limit, uint32_t n_parts,
+                                  const int32_t *price, const int32_t *receiver,
+                                  psplit_i_budget *budget, int64_t *out_most, int32_t *most,
+                                  bool *out_done) {
+  psplit_i_pricing *p = pricing;
   p->receiver = receiver;
-  const psplit_code code = psplit_i_worth_fill(p, limit, n_parts, price, NULL, budget);
+  const psplit_code code = psplit_i_pricing_fill(p, limit, n_parts, price, NULL, budget);
   if (code != PSPLIT_OK) return code;
   const step *last = &p->steps[p->n_vars - 1];
   if (!p->late) {
     const list l = p->inside[last->first_list];
-    *out_most = l.n ? psplit_i_worth_at(p, l)[l.n - 1].price : 0;
+    *out_most = l.n ? psplit_i_pricing_at(p, l)[l.n - 1].price : 0;
   }
   if (most && !p->late) {
     for (uint32_t v = 0; v < p->instance->n; v++) most[v] = -1;
-    psplit_i_worth_clear(&p->at_work);
-    psplit_i_worth_put(p, &p->at_work, 0, 0);
-    p->outside[last->first_list] = psplit_i_worth_keep(p, &p->at_work);
+    psplit_i_pricing_clear(&p->at_work);
+    psplit_i_pricing_put(p, &p->at_work, 0, 0);
+    p->outside[last->first_list] = psplit_i_pricing_keep(p, &p->at_work);
     for (uint32_t k = p->n_vars; k-- > 0 && !p->late;) go_back(p, &p->steps[k], most);
   }
   *out_done = !p->late;
   return p->failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
-void psplit_i_worth_free(psplit_i_worth *worth) {
-  if (!worth) return;
-  free(worth->counted);
-  free(worth->pool.entries);
-  psplit_i_arena_fini(&worth->arena);
-  free(worth);
+void psplit_i_pricing_free(psplit_i_pricing *pricing) {
+  if (!pricing) return;
+  free(pricing->counted);
+  free(pricing->pool.entries);
+  psplit_i_arena_fini(&pricing->arena);
+  free(pricing);
 }

@@ -1,11 +1,11 @@
 /* The order in which variables go: each where its neighbours are fewest. */
-#include "stage_worth_inside.h"
+#include "pricing_inside.h"
 
 #include <string.h>
 
 enum { RANKS = 4 * MOST_WIDTH + 4 };
 
-static void use_part(psplit_i_worth *p, uint32_t part_id) {
+static void use_part(psplit_i_pricing *p, uint32_t part_id) {
   const part *q = &p->parts[part_id];
   for (uint32_t i = 0; i < q->n_scope; i++) {
     p->uses[p->n_uses] = (use){part_id, p->first_use[q->scope[i]]};
@@ -13,13 +13,13 @@ static void use_part(psplit_i_worth *p, uint32_t part_id) {
   }
 }
 
-static part *add_part(psplit_i_worth *p, part_kind kind, uint32_t of) {
+static part *add_part(psplit_i_pricing *p, part_kind kind, uint32_t of) {
   part *q = &p->parts[p->n_parts++];
   *q = (part){.kind = kind, .of = of};
   return q;
 }
 
-static void add_net(psplit_i_worth *p, uint32_t e, uint32_t *inout_var) {
+static void add_net(psplit_i_pricing *p, uint32_t e, uint32_t *inout_var) {
   const psplit_i_instance *in = p->instance;
   const uint32_t *pin = in->net_pin + in->net_off[e];
   const uint32_t n = in->net_off[e + 1] - in->net_off[e];
@@ -42,7 +42,7 @@ static void add_net(psplit_i_worth *p, uint32_t e, uint32_t *inout_var) {
 }
 
 /* What the table of `var` would be indexed by, and how many tables it joins; false: too many. */
-static bool scope_of(const psplit_i_worth *p, uint32_t var, uint32_t *scope, uint32_t *out_n,
+static bool scope_of(const psplit_i_pricing *p, uint32_t var, uint32_t *scope, uint32_t *out_n,
                      uint32_t *out_tables) {
   uint32_t n = 0, tables = 0;
   for (uint32_t l = p->first_use[var]; l != PSPLIT_NONE; l = p->uses[l].next) {
@@ -69,7 +69,7 @@ static uint32_t power(uint32_t n) {
   return all;
 }
 
-static bool eliminate(psplit_i_worth *p, uint32_t k, uint32_t var) {
+static bool eliminate(psplit_i_pricing *p, uint32_t k, uint32_t var) {
   step *s = &p->steps[k];
   uint32_t n_tables, n = 0;
   s->var = var;
@@ -103,7 +103,7 @@ static bool eliminate(psplit_i_worth *p, uint32_t k, uint32_t var) {
 }
 
 /* Fewest neighbours first, of those the one behind a single table: chains are eaten from an end. */
-static uint32_t rank_of(const psplit_i_worth *p, uint32_t var) {
+static uint32_t rank_of(const psplit_i_pricing *p, uint32_t var) {
   uint32_t scope[MOST_WIDTH], n, tables;
   if (!scope_of(p, var, scope, &n, &tables)) return PSPLIT_NONE;
   return 4 * n + (tables == 1 ? 0 : tables == 0 ? 1 : tables == 2 ? 2 : 3);
@@ -139,7 +139,7 @@ static uint32_t first_of(const ranking *x) {
   return 64 * w + bit;
 }
 
-static bool order(psplit_i_worth *p) {
+static bool order(psplit_i_pricing *p) {
   ranking x = {.words = p->n_vars / 64 + 1};
   x.rank = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars);
   for (uint32_t r = 0; r < RANKS; r++) x.of[r] = PSPLIT_NEW(&p->arena, uint64_t, x.words);
@@ -157,7 +157,7 @@ static bool order(psplit_i_worth *p) {
   return true;
 }
 
-bool psplit_i_worth_build(psplit_i_worth *p) {
+bool psplit_i_pricing_build(psplit_i_pricing *p) {
   const psplit_i_instance *in = p->instance;
   size_t n_parts = 0;
   uint32_t var = in->n;

@@ -5,7 +5,7 @@
  * stage is known, hence also the stages that receive each of its tensors. The downsets between all
  * stages found go to the program over downsets (downset_dp.h), together with those of the best
  * split. */
-#include "stages_by_worth.h"
+#include "stages_by_price.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ enum {
 typedef struct partial {
   uint64_t *left;     /* bits by cluster */
   uint16_t *n_stages; /* [n_nets] that receive the net */
-  int64_t worth;      /* of what is left */
+  int64_t price_left; /* of what is left */
   uint32_t number;
 } partial;
 
@@ -42,7 +42,7 @@ typedef struct beam {
   psplit_i_budget *budget;
   psplit_i_arena arena;
   psplit_i_closure closure;
-  psplit_i_worth *worth; /* of `counted`; NULL: the graph is too wide */
+  psplit_i_pricing *pricing; /* of `counted`; NULL: the graph is too wide */
   psplit_i_prices prices;
   psplit_i_downsets *set, level; /* of all that was kept; of the stage that is formed */
   partial kept[WIDTH], grown[MOST_GROWN];
@@ -75,14 +75,14 @@ static psplit_code beam_init(beam *b, int64_t value) {
   memcpy(b->counted.send, in->send, in->n_nets * sizeof *in->send);
   psplit_code code = psplit_i_closure_make(in, b->budget, &b->closure);
   if (code == PSPLIT_OK) code = psplit_i_prices_init(in, value, &b->arena, &b->prices);
-  if (code == PSPLIT_OK) code = psplit_i_worth_make(&b->counted, b->budget, &b->worth);
+  if (code == PSPLIT_OK) code = psplit_i_pricing_make(&b->counted, b->budget, &b->pricing);
   if (code != PSPLIT_OK) return code;
   return make_partials(b, WIDTH, b->kept) && make_partials(b, MOST_GROWN, b->grown) ? PSPLIT_OK
                                                                                     : PSPLIT_NOMEM;
 }
 
 static void beam_fini(beam *b) {
-  psplit_i_worth_free(b->worth);
+  psplit_i_pricing_free(b->pricing);
   psplit_i_downsets_fini(&b->level);
   psplit_i_closure_fini(&b->closure);
   psplit_i_arena_fini(&b->arena);
@@ -130,15 +130,15 @@ static psplit_code add_grown(beam *b, const partial *from) {
   partial *to = &b->grown[b->n_grown];
   const uint32_t n_before = b->level.n;
   memcpy(to->left, from->left, b->closure.words * sizeof *to->left);
-  to->worth = from->worth;
+  to->price_left = from->price_left;
   to->number = b->n_grown;
   for (uint32_t v = 0; v < in->n; v++) {
     if (b->side[v] != PSPLIT_I_INSIDE) continue;
     to->left[v / 64] &= ~(UINT64_C(1) << (v % 64));
-    to->worth -= b->prices.price[v];
+    to->price_left -= b->prices.price[v];
   }
   if (!psplit_i_downsets_add(&b->level, to->left)) return PSPLIT_NOMEM;
-  if (b->level.n == n_before || to->worth == from->worth) return PSPLIT_OK;
+  if (b->level.n == n_before || to->price_left == from->price_left) return PSPLIT_OK;
   for (uint32_t e = 0; e < in->n_nets; e++) {
     bool receives = false;
     for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++)
@@ -154,8 +154,8 @@ static psplit_code grow(beam *b, const partial *from) {
   for (uint32_t try = 0; try < TRIES && !psplit_i_expired(b->budget); try++) {
     bool found;
     change_prices(b, try);
-    psplit_code code = psplit_i_worth_stage(b->worth, b->limit, PSPLIT_I_WORTH_PARTS, b->price,
-                                            b->sides, b->budget, b->side, &found);
+    psplit_code code = psplit_i_pricing_stage(b->pricing, b->limit, PSPLIT_I_PRICING_PARTS,
+                                              b->price, b->sides, b->budget, b->side, &found);
     if (code == PSPLIT_OK && found) code = add_grown(b, from);
     if (code != PSPLIT_OK) return code;
   }
@@ -164,7 +164,7 @@ static psplit_code grow(beam *b, const partial *from) {
 
 static int compare(const void *x, const void *y) {
   const partial *a = x, *b = y;
-  if (a->worth != b->worth) return a->worth < b->worth ? -1 : 1;
+  if (a->price_left != b->price_left) return a->price_left < b->price_left ? -1 : 1;
   return a->number < b->number ? -1 : a->number > b->number;
 }
 
@@ -195,11 +195,11 @@ static psplit_code run(beam *b) {
   psplit_code code = PSPLIT_OK;
   memcpy(b->counted.send, b->instance->send, b->instance->n_nets * sizeof *b->counted.send);
   PSPLIT_TRY(
-    psplit_i_prices_grow(&b->prices, b->worth, b->limit, b->n_rounds, true, b->budget, &sum));
+    psplit_i_prices_grow(&b->prices, b->pricing, b->limit, b->n_rounds, true, b->budget, &sum));
   memset(root->left, 0, b->closure.words * sizeof *root->left);
   for (uint32_t v = 0; v < b->instance->n; v++) root->left[v / 64] |= UINT64_C(1) << (v % 64);
   memset(root->n_stages, 0, b->instance->n_nets * sizeof *root->n_stages);
-  root->worth = sum;
+  root->price_left = sum;
   root->number = 0;
   b->n_kept = sum > 0;
   for (uint32_t k = 1; k < b->instance->n_stages && b->n_kept > 0; k++)
@@ -239,8 +239,8 @@ static psplit_code can_afford(beam *b, int64_t value, bool *out_afford) {
   *out_afford = false;
   b->budget = &part;
   psplit_code code = beam_init(b, value);
-  if (code == PSPLIT_OK && b->worth)
-    code = psplit_i_prices_grow(&b->prices, b->worth, value - 1, 1, true, &part, &sum);
+  if (code == PSPLIT_OK && b->pricing)
+    code = psplit_i_prices_grow(&b->prices, b->pricing, value - 1, 1, true, &part, &sum);
   b->budget = whole;
   if (sum == 0) return code;
   *out_afford = true;
@@ -248,7 +248,7 @@ static psplit_code can_afford(beam *b, int64_t value, bool *out_afford) {
   return code;
 }
 
-psplit_code psplit_i_stages_by_worth(const psplit_i_instance *instance,
+psplit_code psplit_i_stages_by_price(const psplit_i_instance *instance,
                                      const psplit_i_automaton *automaton, int64_t bound,
                                      psplit_i_budget *budget, int64_t *scratch,
                                      psplit_i_assignment *io_split, psplit_i_downsets *io_set) {

@@ -1,12 +1,12 @@
 /* A stage that is worth what the last table says: each step, from the last one on, takes the label
  * and the entries of the tables it joined that make up the price of its own entry. That price is
  * one that a stage has, though loads were rounded down on the way. */
-#include "stage_worth_inside.h"
+#include "pricing_inside.h"
 
 #include <string.h>
 
 /* An entry of a and one of b that were put together, with `own`, as `goal`: *out_a, *out_b. */
-static bool part_entries(const psplit_i_worth *p, entry goal, entry own, const entry *a,
+static bool part_entries(const psplit_i_pricing *p, entry goal, entry own, const entry *a,
                          uint32_t n_a, const entry *b, uint32_t n_b, entry *out_a, entry *out_b) {
   for (uint32_t i = 0, j = n_b; i < n_a; i++) {
     const int32_t price = a[i].price + own.price;
@@ -14,7 +14,7 @@ static bool part_entries(const psplit_i_worth *p, entry goal, entry own, const e
     if (j == 0) return false;
     const int32_t load = a[i].load + own.load + b[j - 1].load;
     if (price + b[j - 1].price != goal.price || load > p->cap) continue;
-    if (psplit_i_worth_bin_of(p, load) != psplit_i_worth_bin_of(p, goal.load)) continue;
+    if (psplit_i_pricing_bin_of(p, load) != psplit_i_pricing_bin_of(p, goal.load)) continue;
     *out_a = a[i];
     *out_b = b[j - 1];
     return true;
@@ -23,60 +23,60 @@ static bool part_entries(const psplit_i_worth *p, entry goal, entry own, const e
 }
 
 /* The same of a step: goals of its tables. false: its list is not made so. */
-static bool part_joined(psplit_i_worth *p, const step *s, entry goal, entry own) {
+static bool part_joined(psplit_i_pricing *p, const step *s, entry goal, entry own) {
   static const entry none = {0, 0};
   uint32_t n_row[MOST_JOINED];
   if (s->n_tables == 0) return own.price == goal.price;
-  psplit_i_worth_join_inside(p, s, own, n_row);
+  psplit_i_pricing_join_inside(p, s, own, n_row);
   for (uint32_t t = s->n_tables; t-- > 0; own = none) {
-    const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
-    entry *to = &p->goal[psplit_i_worth_step_of(p, s, t) - p->steps];
+    const list l = p->inside[psplit_i_pricing_place_of(p, s, t)];
+    entry *to = &p->goal[psplit_i_pricing_step_of(p, s, t) - p->steps];
     if (!part_entries(p, goal, own, t ? p->row[t - 1] : &none, t ? n_row[t - 1] : 1,
-                      psplit_i_worth_at(p, l), l.n, &goal, to))
+                      psplit_i_pricing_at(p, l), l.n, &goal, to))
       return false;
   }
   return true;
 }
 
 /* The same where one table at most has several entries: its list was moved, not put in bins. */
-static bool part_moved(psplit_i_worth *p, const step *s, entry goal, entry own) {
+static bool part_moved(psplit_i_pricing *p, const step *s, entry goal, entry own) {
   uint32_t longest = PSPLIT_NONE;
   int32_t rest = goal.price - own.price;
   for (uint32_t t = 0; t < s->n_tables; t++) {
-    const list l = p->inside[psplit_i_worth_place_of(p, s, t)];
+    const list l = p->inside[psplit_i_pricing_place_of(p, s, t)];
     if (l.n == 0 || (l.n > 1 && longest != PSPLIT_NONE)) return false;
     if (l.n > 1) longest = t;
     if (l.n > 1) continue;
-    rest -= psplit_i_worth_at(p, l)->price;
-    p->goal[psplit_i_worth_step_of(p, s, t) - p->steps] = *psplit_i_worth_at(p, l);
+    rest -= psplit_i_pricing_at(p, l)->price;
+    p->goal[psplit_i_pricing_step_of(p, s, t) - p->steps] = *psplit_i_pricing_at(p, l);
   }
   if (longest == PSPLIT_NONE) return rest == 0;
-  const list l = p->inside[psplit_i_worth_place_of(p, s, longest)];
+  const list l = p->inside[psplit_i_pricing_place_of(p, s, longest)];
   for (uint32_t i = 0; i < l.n; i++)
-    if (psplit_i_worth_at(p, l)[i].price == rest) {
-      p->goal[psplit_i_worth_step_of(p, s, longest) - p->steps] = psplit_i_worth_at(p, l)[i];
+    if (psplit_i_pricing_at(p, l)[i].price == rest) {
+      p->goal[psplit_i_pricing_step_of(p, s, longest) - p->steps] = psplit_i_pricing_at(p, l)[i];
       return true;
     }
   return false;
 }
 
 /* Sets the label of the step's variable, and the goals of its tables. */
-static bool follow(psplit_i_worth *p, const step *s, entry goal) {
+static bool follow(psplit_i_pricing *p, const step *s, entry goal) {
   entry own;
   for (int moved = 1; moved >= 0; moved--)
     for (uint32_t x = 0; x < LABELS; x++)
-      if (psplit_i_worth_set_own(p, s, (uint8_t)x, &own) &&
-          (moved ? psplit_i_worth_only_label(p, s->var) < LABELS && part_moved(p, s, goal, own)
+      if (psplit_i_pricing_set_own(p, s, (uint8_t)x, &own) &&
+          (moved ? psplit_i_pricing_only_label(p, s->var) < LABELS && part_moved(p, s, goal, own)
                  : part_joined(p, s, goal, own)))
         return true;
   return false;
 }
 
-bool psplit_i_worth_trace(psplit_i_worth *worth, uint32_t nth, uint8_t *out_side) {
-  psplit_i_worth *p = worth;
+bool psplit_i_pricing_trace(psplit_i_pricing *pricing, uint32_t nth, uint8_t *out_side) {
+  psplit_i_pricing *p = pricing;
   const list l = p->inside[p->steps[p->n_vars - 1].first_list];
   if (nth >= l.n) return false;
-  p->goal[p->n_vars - 1] = psplit_i_worth_at(p, l)[l.n - 1 - nth];
+  p->goal[p->n_vars - 1] = psplit_i_pricing_at(p, l)[l.n - 1 - nth];
   for (uint32_t k = p->n_vars; k-- > 0;)
     if (!follow(p, &p->steps[k], p->goal[k])) return false;
   memcpy(out_side, p->label, p->instance->n * sizeof *out_side);

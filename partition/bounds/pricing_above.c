@@ -3,7 +3,7 @@
  * variables, inside it and outside (a Lagrangian relaxation of the limit). An entry of a list that
  * does not reach `least` with the most outside it goes, and so do ways in which nothing does. A
  * stage that is worth `least` keeps an entry in each list, so all bounds hold that far. */
-#include "stage_worth_inside.h"
+#include "pricing_inside.h"
 
 enum {
   BITS = 20,      /* of a fraction of prices of load */
@@ -13,7 +13,7 @@ enum {
   MOST_SLOPE = 4  /* times what the whole limit would be worth ONE by */
 };
 
-static const int64_t NO_WORTH = INT64_MIN / 2;
+static const int64_t NO_VALUE = INT64_MIN / 2;
 
 /* Of a step: in what place the list of each table is, but for its own variable's label, and how far
  * that label moves it. */
@@ -22,22 +22,22 @@ typedef struct lookup {
   uint32_t stride[MOST_JOINED];
 } lookup;
 
-static uint32_t stride_of(const psplit_i_worth *p, const step *s, uint32_t table) {
-  const step *of = psplit_i_worth_step_of(p, s, table);
+static uint32_t stride_of(const psplit_i_pricing *p, const step *s, uint32_t table) {
+  const step *of = psplit_i_pricing_step_of(p, s, table);
   uint32_t stride = 1;
   for (uint32_t i = 0; i < of->n_scope; i++, stride *= LABELS)
     if (of->scope[i] == s->var) return stride;
   return 0;
 }
 
-static lookup lookup_of(const psplit_i_worth *p, const step *s) {
+static lookup lookup_of(const psplit_i_pricing *p, const step *s) {
   lookup l = {.place = p->above.place + p->above.first_place[s - p->steps]};
   for (uint32_t t = 0; t < s->n_tables; t++) l.stride[t] = stride_of(p, s, t);
   return l;
 }
 
-static bool make_place(psplit_i_worth *p) {
-  worth_above *x = &p->above;
+static bool make_place(psplit_i_pricing *p) {
+  above_tables *x = &p->above;
   size_t n = 0;
   for (uint32_t k = 0; k < p->n_vars; k++) n += (size_t)p->steps[k].n_lists * p->steps[k].n_tables;
   x->place = PSPLIT_NEW(&p->arena, uint32_t, n + 1);
@@ -51,9 +51,10 @@ static bool make_place(psplit_i_worth *p) {
     const step *s = &p->steps[k];
     x->first_place[k] = at;
     for (uint32_t index = 0; index < s->n_lists; index++) {
-      psplit_i_worth_set_labels(p, s, index);
+      psplit_i_pricing_set_labels(p, s, index);
       p->label[s->var] = 0;
-      for (uint32_t t = 0; t < s->n_tables; t++) x->place[at++] = psplit_i_worth_place_of(p, s, t);
+      for (uint32_t t = 0; t < s->n_tables; t++)
+        x->place[at++] = psplit_i_pricing_place_of(p, s, t);
     }
   }
   psplit_i_spend(p->budget, 2 * n);
@@ -62,18 +63,18 @@ static bool make_place(psplit_i_worth *p) {
 }
 
 /* What a step's own parts take, which no price changes. */
-static void weigh_own(psplit_i_worth *p, int64_t limit) {
-  worth_above *x = &p->above;
+static void weigh_own(psplit_i_pricing *p, int64_t limit) {
+  above_tables *x = &p->above;
   const int32_t *price = p->price;
   entry own;
   p->price = NULL;
   for (uint32_t k = 0; k < p->n_vars; k++) {
     const step *s = &p->steps[k];
     for (uint32_t index = 0; index < s->n_lists; index++) {
-      psplit_i_worth_set_labels(p, s, index);
+      psplit_i_pricing_set_labels(p, s, index);
       int32_t *to = x->own_load + (size_t)(s->first_list + index) * LABELS;
       for (uint32_t l = 0; l < LABELS; l++)
-        to[l] = psplit_i_worth_set_own(p, s, (uint8_t)l, &own) ? own.load : -1;
+        to[l] = psplit_i_pricing_set_own(p, s, (uint8_t)l, &own) ? own.load : -1;
     }
     psplit_i_spend(p->budget, (uint64_t)s->n_lists * LABELS * (s->n_parts - s->n_tables + 1));
   }
@@ -81,34 +82,34 @@ static void weigh_own(psplit_i_worth *p, int64_t limit) {
   x->limit = limit;
 }
 
-static int32_t own_price(const psplit_i_worth *p, const step *s, uint32_t label) {
+static int32_t own_price(const psplit_i_pricing *p, const step *s, uint32_t label) {
   return s->var < p->instance->n && label == PSPLIT_I_INSIDE ? p->price[s->var] : 0;
 }
 
-static int64_t reduced(const psplit_i_worth *p, entry e) {
+static int64_t reduced(const psplit_i_pricing *p, entry e) {
   return (int64_t)e.price * (1 << BITS) - p->above.slope * e.load;
 }
 
 /* Relaxed tables forth: the most by prices of clusters and of load. */
-static void relax_inside(psplit_i_worth *p) {
-  worth_above *x = &p->above;
+static void relax_inside(psplit_i_pricing *p) {
+  above_tables *x = &p->above;
   uint64_t ops = 0;
   for (uint32_t k = 0; k < p->n_vars; k++) {
     const step *s = &p->steps[k];
     const lookup at = lookup_of(p, s);
     for (uint32_t index = 0; index < s->n_lists; index++) {
-      relaxed best = {NO_WORTH, 0};
+      relaxed best = {NO_VALUE, 0};
       const int32_t *own = x->own_load + (size_t)(s->first_list + index) * LABELS;
       const uint32_t *place = at.place + (size_t)index * s->n_tables;
       for (uint32_t l = 0; l < LABELS; l++) {
         if (own[l] < 0) continue;
         relaxed sum = {reduced(p, (entry){own[l], own_price(p, s, l)}), own[l]};
-        for (uint32_t t = 0; t < s->n_tables && sum.worth > NO_WORTH; t++) {
+        for (uint32_t t = 0; t < s->n_tables && sum.value > NO_VALUE; t++) {
           const relaxed of = x->inside[place[t] + l * at.stride[t]];
-          sum.worth = of.worth > NO_WORTH ? sum.worth + of.worth : NO_WORTH;
+          sum.value = of.value > NO_VALUE ? sum.value + of.value : NO_VALUE;
           sum.load += of.load;
         }
-        if (sum.worth > best.worth) best = sum;
+        if (sum.value > best.value) best = sum;
       }
       x->inside[s->first_list + index] = best;
     }
@@ -118,10 +119,10 @@ static void relax_inside(psplit_i_worth *p) {
 }
 
 /* The same of what is outside each table. */
-static void relax_outside(psplit_i_worth *p) {
-  worth_above *x = &p->above;
+static void relax_outside(psplit_i_pricing *p) {
+  above_tables *x = &p->above;
   uint64_t ops = 0;
-  for (uint32_t i = 0; i < p->n_lists; i++) x->outside[i] = NO_WORTH;
+  for (uint32_t i = 0; i < p->n_lists; i++) x->outside[i] = NO_VALUE;
   x->outside[p->steps[p->n_vars - 1].first_list] = 0;
   for (uint32_t k = p->n_vars; k-- > 0;) {
     const step *s = &p->steps[k];
@@ -130,17 +131,17 @@ static void relax_outside(psplit_i_worth *p) {
       const int64_t outside = x->outside[s->first_list + index];
       const int32_t *own = x->own_load + (size_t)(s->first_list + index) * LABELS;
       const uint32_t *place = at.place + (size_t)index * s->n_tables;
-      if (outside <= NO_WORTH) continue;
+      if (outside <= NO_VALUE) continue;
       for (uint32_t l = 0; l < LABELS; l++) {
         if (own[l] < 0) continue;
         int64_t sum = outside + reduced(p, (entry){own[l], own_price(p, s, l)});
-        for (uint32_t t = 0; t < s->n_tables && sum > NO_WORTH; t++) {
-          const int64_t of = x->inside[place[t] + l * at.stride[t]].worth;
-          sum = of > NO_WORTH ? sum + of : NO_WORTH;
+        for (uint32_t t = 0; t < s->n_tables && sum > NO_VALUE; t++) {
+          const int64_t of = x->inside[place[t] + l * at.stride[t]].value;
+          sum = of > NO_VALUE ? sum + of : NO_VALUE;
         }
-        for (uint32_t t = 0; t < s->n_tables && sum > NO_WORTH; t++) {
+        for (uint32_t t = 0; t < s->n_tables && sum > NO_VALUE; t++) {
           const uint32_t list_at = place[t] + l * at.stride[t];
-          const int64_t rest = sum - x->inside[list_at].worth;
+          const int64_t rest = sum - x->inside[list_at].value;
           if (rest > x->outside[list_at]) x->outside[list_at] = rest;
         }
       }
@@ -152,25 +153,25 @@ static void relax_outside(psplit_i_worth *p) {
 
 /* The price of load by which the most that a stage may be worth is about least: it grows where that
  * stage takes more than the limit. */
-static void turn_slope(psplit_i_worth *p) {
-  worth_above *x = &p->above;
+static void turn_slope(psplit_i_pricing *p) {
+  above_tables *x = &p->above;
   const bool up = x->inside[p->steps[p->n_vars - 1].first_list].load > p->cap;
   if (up != x->went_up && x->turn < SMALL_TURN) x->turn++;
   if (up == x->went_up && x->turn > LARGE_TURN) x->turn--;
   x->went_up = up;
   const int64_t by = (x->slope >> x->turn) + 1,
-                most = ((int64_t)PSPLIT_I_WORTH_ONE << BITS) / ((int64_t)p->cap + 1) * MOST_SLOPE;
+                most = ((int64_t)PSPLIT_I_PRICING_ONE << BITS) / ((int64_t)p->cap + 1) * MOST_SLOPE;
   x->slope += up ? by : -by;
   if (x->slope > most) x->slope = most;
   if (x->slope < 0) x->slope = 0;
 }
 
-static bool relax(psplit_i_worth *p, int64_t limit, int64_t least) {
-  worth_above *x = &p->above;
+static bool relax(psplit_i_pricing *p, int64_t limit, int64_t least) {
+  above_tables *x = &p->above;
   if (!x->place && !make_place(p)) return false;
   const bool first = x->limit != limit;
   if (first) {
-    x->slope = ((int64_t)PSPLIT_I_WORTH_ONE << BITS) / ((int64_t)p->cap + 1);
+    x->slope = ((int64_t)PSPLIT_I_PRICING_ONE << BITS) / ((int64_t)p->cap + 1);
     x->turn = LARGE_TURN;
     weigh_own(p, limit);
   } else {
@@ -186,23 +187,23 @@ static bool relax(psplit_i_worth *p, int64_t limit, int64_t least) {
   return true;
 }
 
-bool psplit_i_worth_floors(const psplit_i_worth *p, const step *s, uint32_t place, entry own,
-                           int64_t *out_floor) {
-  const worth_above *x = &p->above;
-  if (x->outside[place] <= NO_WORTH) return false;
+bool psplit_i_pricing_floors(const psplit_i_pricing *p, const step *s, uint32_t place, entry own,
+                             int64_t *out_floor) {
+  const above_tables *x = &p->above;
+  if (x->outside[place] <= NO_VALUE) return false;
   int64_t all = x->outside[place] + reduced(p, own);
   for (uint32_t t = 0; t < s->n_tables; t++) {
-    const int64_t of = x->inside[psplit_i_worth_place_of(p, s, t)].worth;
-    if (of <= NO_WORTH) return false;
+    const int64_t of = x->inside[psplit_i_pricing_place_of(p, s, t)].value;
+    if (of <= NO_VALUE) return false;
     all += of;
   }
   for (uint32_t t = 0; t < s->n_tables; t++)
-    out_floor[t] = x->floor - all + x->inside[psplit_i_worth_place_of(p, s, t)].worth;
+    out_floor[t] = x->floor - all + x->inside[psplit_i_pricing_place_of(p, s, t)].value;
   return all >= x->floor;
 }
 
-uint32_t psplit_i_worth_reach(const psplit_i_worth *p, list l, int64_t floor, entry *out) {
-  const entry *from = psplit_i_worth_at(p, l);
+uint32_t psplit_i_pricing_reach(const psplit_i_pricing *p, list l, int64_t floor, entry *out) {
+  const entry *from = psplit_i_pricing_at(p, l);
   uint32_t n = 0;
   for (uint32_t i = 0; i < l.n; i++) {
     out[n] = from[i];
@@ -213,18 +214,18 @@ uint32_t psplit_i_worth_reach(const psplit_i_worth *p, list l, int64_t floor, en
 
 /* One label of a step's variable. place[t]: of the lists of its tables; `rest`: of what reaches
  * `least`, but for own and tables. */
-static void put_label(psplit_i_worth *p, const step *s, const uint32_t *place, entry own,
+static void put_label(psplit_i_pricing *p, const step *s, const uint32_t *place, entry own,
                       int64_t rest, shelf *out) {
-  const worth_above *x = &p->above;
+  const above_tables *x = &p->above;
   const entry none = {0, 0};
   int64_t all = reduced(p, own);
   for (uint32_t t = 0; t < s->n_tables; t++) {
-    if (x->inside[place[t]].worth <= NO_WORTH || p->inside[place[t]].n == 0) return;
-    all += x->inside[place[t]].worth;
+    if (x->inside[place[t]].value <= NO_VALUE || p->inside[place[t]].n == 0) return;
+    all += x->inside[place[t]].value;
   }
   if (all < rest) return;
   if (s->n_tables == 0) {
-    psplit_i_worth_put(p, out, own.load, own.price);
+    psplit_i_pricing_put(p, out, own.load, own.price);
     return;
   }
   entry *const others = p->row[3];
@@ -233,31 +234,31 @@ static void put_label(psplit_i_worth *p, const step *s, const uint32_t *place, e
   for (uint32_t t = 0; t < s->n_tables; t++) {
     const list l = p->inside[place[t]];
     entry *const to = t == 0 ? p->row[2] : others;
-    const uint32_t more = psplit_i_worth_reach(p, l, rest - all + x->inside[place[t]].worth, to);
+    const uint32_t more = psplit_i_pricing_reach(p, l, rest - all + x->inside[place[t]].value, to);
     if (!psplit_i_spend(p->budget, l.n / 8)) p->late = true;
     if (t == 0) {
       n = more;
     } else if (t + 1 < s->n_tables) {
-      n = psplit_i_worth_sums(p, so_far, n, others, more, p->row[t % 2]);
+      n = psplit_i_pricing_sums(p, so_far, n, others, more, p->row[t % 2]);
       so_far = p->row[t % 2];
     } else {
-      psplit_i_worth_put_sums(p, out, so_far, n, others, more, own);
+      psplit_i_pricing_put_sums(p, out, so_far, n, others, more, own);
     }
   }
-  if (s->n_tables == 1) psplit_i_worth_put_sums(p, out, so_far, n, &none, 1, own);
+  if (s->n_tables == 1) psplit_i_pricing_put_sums(p, out, so_far, n, &none, 1, own);
 }
 
-static void go_forth(psplit_i_worth *p, const step *s) {
-  const worth_above *x = &p->above;
+static void go_forth(psplit_i_pricing *p, const step *s) {
+  const above_tables *x = &p->above;
   const lookup at = lookup_of(p, s);
   uint32_t place[MOST_JOINED];
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     const uint32_t list_at = s->first_list + index;
     p->inside[list_at] = (list){0, 0};
-    if (x->outside[list_at] <= NO_WORTH) continue;
+    if (x->outside[list_at] <= NO_VALUE) continue;
     const int64_t rest = x->floor - x->outside[list_at];
-    if (x->inside[list_at].worth < rest) continue;
-    psplit_i_worth_clear(&p->outer[0]);
+    if (x->inside[list_at].value < rest) continue;
+    psplit_i_pricing_clear(&p->outer[0]);
     for (uint32_t l = 0; l < LABELS; l++) {
       const int32_t load = x->own_load[(size_t)list_at * LABELS + l];
       if (load < 0) continue;
@@ -265,9 +266,9 @@ static void go_forth(psplit_i_worth *p, const step *s) {
         place[t] = at.place[(size_t)index * s->n_tables + t] + l * at.stride[t];
       put_label(p, s, place, (entry){load, own_price(p, s, l)}, rest, &p->outer[0]);
     }
-    list made = psplit_i_worth_keep(p, &p->outer[0]);
+    list made = psplit_i_pricing_keep(p, &p->outer[0]);
     entry *const entries = p->pool.entries + made.first;
-    made.n = psplit_i_worth_reach(p, made, rest, entries);
+    made.n = psplit_i_pricing_reach(p, made, rest, entries);
     p->pool.n = made.first + made.n;
     p->inside[list_at] = made;
     if (!psplit_i_spend(p->budget, (p->outer[0].end - p->outer[0].first) / 8)) p->late = true;
@@ -275,18 +276,18 @@ static void go_forth(psplit_i_worth *p, const step *s) {
   if (!psplit_i_spend(p->budget, s->n_lists / 2)) p->late = true;
 }
 
-psplit_code psplit_i_worth_above(psplit_i_worth *worth, int64_t limit, uint32_t n_parts,
-                                 const int32_t *price, int64_t least, psplit_i_budget *budget,
-                                 int64_t *out_most, bool *out_done) {
-  psplit_i_worth *p = worth;
+psplit_code psplit_i_pricing_above(psplit_i_pricing *pricing, int64_t limit, uint32_t n_parts,
+                                   const int32_t *price, int64_t least, psplit_i_budget *budget,
+                                   int64_t *out_most, bool *out_done) {
+  psplit_i_pricing *p = pricing;
   p->receiver = NULL;
-  if (!psplit_i_worth_begin(p, limit, n_parts, price, NULL, budget)) return PSPLIT_NOMEM;
+  if (!psplit_i_pricing_begin(p, limit, n_parts, price, NULL, budget)) return PSPLIT_NOMEM;
   if (!relax(p, limit, least)) return PSPLIT_NOMEM;
   p->above.on = true;
   for (uint32_t k = 0; k < p->n_vars && !p->late; k++) go_forth(p, &p->steps[k]);
   if (!p->late) {
     const list l = p->inside[p->steps[p->n_vars - 1].first_list];
-    const int64_t most = l.n ? psplit_i_worth_at(p, l)[l.n - 1].price : least;
+    const int64_t most = l.n ? psplit_i_pricing_at(p, l)[l.n - 1].price : least;
     *out_most = most > least ? most : least;
   }
   *out_done = !p->late;

@@ -1,20 +1,20 @@
 /* Inside the worth of stages: the steps of the elimination, and their tables. From the bottom up:
  *
- *   worth_order.c   the order in which variables go
- *   worth_lists.c   lists of (load, price): put together, joined, kept
- *   worth_labels.c  what the parts of a step cost with the labels as they are
- *   worth_tables.c  tables forth: each step's from those that it joins
- *   worth_above.c   the same of what may be worth so much alone
- *   stage_worth.c   the most that a stage is worth; tables back, for the most with each cluster
- *   worth_stage.c   a stage that is worth the most, traced from the last table on
- *   worth_trace.c   a stage that is worth exactly what the last table says
+ *   pricing_order.c   the order in which variables go
+ *   pricing_lists.c   lists of (load, price): put together, joined, kept
+ *   pricing_labels.c  what the parts of a step cost with the labels as they are
+ *   pricing_tables.c  tables forth: each step's from those that it joins
+ *   pricing_above.c   the same of what may be worth so much alone
+ *   pricing.c   the most that a stage is worth; tables back, for the most with each cluster
+ *   pricing_stage.c   a stage that is worth the most, traced from the last table on
+ *   pricing_trace.c   a stage that is worth exactly what the last table says
  *
  * Whatever makes lists may run out of memory (p->failed, and p->late with it) or out of the budget
  * (p->late): what it says then says nothing. */
-#ifndef PSPLIT_PARTITION_STAGE_WORTH_INSIDE_H
-#define PSPLIT_PARTITION_STAGE_WORTH_INSIDE_H
+#ifndef PSPLIT_PARTITION_PRICING_INSIDE_H
+#define PSPLIT_PARTITION_PRICING_INSIDE_H
 
-#include "stage_worth.h"
+#include "pricing.h"
 
 enum {
   MOST_WIDTH = 8,
@@ -85,11 +85,11 @@ typedef struct pool {
 
 /* By prices of clusters and of load: what is worth most, and what it takes. */
 typedef struct relaxed {
-  int64_t worth, load;
+  int64_t value, load;
 } relaxed;
 
 /* What tells whether an entry may be worth `least`; made when that is asked for first. */
-typedef struct worth_above {
+typedef struct above_tables {
   bool on;             /* tables have such entries alone */
   uint32_t *place;     /* by list of a step and table it joins, its own variable labelled 0 */
   size_t *first_place; /* [n_vars] */
@@ -101,9 +101,9 @@ typedef struct worth_above {
   int64_t floor;       /* what `least` is without the load's price */
   uint32_t turn;       /* how the price of load changes */
   bool went_up;
-} worth_above;
+} above_tables;
 
-struct psplit_i_worth {
+struct psplit_i_pricing {
   const psplit_i_instance *instance;
   psplit_i_arena arena;
   uint32_t n_vars, n_parts;
@@ -116,7 +116,7 @@ struct psplit_i_worth {
   uint32_t n_lists;
   bool *counted; /* [n_nets] which nets stages pay for, and have in order */
   uint32_t most_width, most_lists;
-  bool wide; /* no more than psplit_i_worth_above() is asked for */
+  bool wide; /* no more than psplit_i_pricing_above() is asked for */
   pool pool;
   uint8_t *label; /* by variable */
   uint32_t shift, most_bins, n_bins;
@@ -129,103 +129,104 @@ struct psplit_i_worth {
   entry *goal;                 /* [n_vars] of the table of a step, which a stage is traced from */
   shelf at_work, *outer;       /* the list at work; those outside the tables of a step */
   entry *row[MOST_JOINED + 2]; /* [n_bins] each */
-  worth_above above;
+  above_tables above;
   uint32_t loose; /* table of what is not connected to the rest, or NONE */
   psplit_i_budget *budget;
   bool failed, late;
 };
 
-/* --- worth_order.c --- */
+/* --- pricing_order.c --- */
 
 /* Steps for the nets that are counted; false: the graph is too wide, or p->failed. */
-bool psplit_i_worth_build(psplit_i_worth *p);
+bool psplit_i_pricing_build(psplit_i_pricing *p);
 
-/* --- worth_lists.c --- */
+/* --- pricing_lists.c --- */
 
-static inline const entry *psplit_i_worth_at(const psplit_i_worth *p, list l) {
+static inline const entry *psplit_i_pricing_at(const psplit_i_pricing *p, list l) {
   return p->pool.entries + l.first;
 }
 
-static inline uint32_t psplit_i_worth_bin_of(const psplit_i_worth *p, int32_t load) {
+static inline uint32_t psplit_i_pricing_bin_of(const psplit_i_pricing *p, int32_t load) {
   return (uint32_t)(((uint64_t)(uint32_t)load * p->scale) >> 32);
 }
 
-static inline void psplit_i_worth_clear(shelf *to) { to->first = to->end = 0; }
+static inline void psplit_i_pricing_clear(shelf *to) { to->first = to->end = 0; }
 /* load <= cap. */
-void psplit_i_worth_put(const psplit_i_worth *p, shelf *to, int32_t load, int32_t price);
+void psplit_i_pricing_put(const psplit_i_pricing *p, shelf *to, int32_t load, int32_t price);
 /* Puts each entry of a with each of b, and with `more`. */
-void psplit_i_worth_put_sums(psplit_i_worth *p, shelf *to, const entry *a, uint32_t n_a,
-                             const entry *b, uint32_t n_b, entry more);
+void psplit_i_pricing_put_sums(psplit_i_pricing *p, shelf *to, const entry *a, uint32_t n_a,
+                               const entry *b, uint32_t n_b, entry more);
 /* The same as a list, out[n_bins]: its length. By p->at_work. */
-uint32_t psplit_i_worth_sums(psplit_i_worth *p, const entry *a, uint32_t n_a, const entry *b,
-                             uint32_t n_b, entry *out);
-/* Room in the pool for one more list; false: p->failed. Moves what psplit_i_worth_at() gave. */
-bool psplit_i_worth_more_room(psplit_i_worth *p);
+uint32_t psplit_i_pricing_sums(psplit_i_pricing *p, const entry *a, uint32_t n_a, const entry *b,
+                               uint32_t n_b, entry *out);
+/* Room in the pool for one more list; false: p->failed. Moves what psplit_i_pricing_at() gave. */
+bool psplit_i_pricing_more_room(psplit_i_pricing *p);
 /* What a shelf holds, in the pool; empty if p->failed. */
-list psplit_i_worth_keep(psplit_i_worth *p, const shelf *from);
+list psplit_i_pricing_keep(psplit_i_pricing *p, const shelf *from);
 /* Of those with no larger load than `room` the one that is worth most; NO_PRICE: there is none. */
-pick psplit_i_worth_best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b,
-                            uint32_t n_b);
+pick psplit_i_pricing_best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b,
+                              uint32_t n_b);
 
-/* --- worth_labels.c --- */
+/* --- pricing_labels.c --- */
 
-static inline const step *psplit_i_worth_step_of(const psplit_i_worth *p, const step *s,
-                                                 uint32_t table) {
+static inline const step *psplit_i_pricing_step_of(const psplit_i_pricing *p, const step *s,
+                                                   uint32_t table) {
   return &p->steps[p->parts[s->parts[table]].of];
 }
 
 /* The place of a table of a step among the lists, with labels as they are. */
-static inline uint32_t psplit_i_worth_place_of(const psplit_i_worth *p, const step *s,
-                                               uint32_t table) {
-  const step *of = psplit_i_worth_step_of(p, s, table);
+static inline uint32_t psplit_i_pricing_place_of(const psplit_i_pricing *p, const step *s,
+                                                 uint32_t table) {
+  const step *of = psplit_i_pricing_step_of(p, s, table);
   uint32_t index = 0;
   for (uint32_t i = of->n_scope; i-- > 0;) index = index * LABELS + p->label[of->scope[i]];
   return of->first_list + index;
 }
 
-static inline bool psplit_i_worth_may_be(const psplit_i_worth *p, uint32_t var, uint8_t label) {
+static inline bool psplit_i_pricing_may_be(const psplit_i_pricing *p, uint32_t var, uint8_t label) {
   if (var >= p->instance->n) return label < 2;
   return !p->sides || (p->sides[var] >> label & 1) == 1;
 }
 
 /* What a stage that pays for net e, or does not, spends on it, by the label of its producer. */
-int64_t psplit_i_worth_net_cost(const psplit_i_worth *p, uint32_t e, bool pays, uint8_t producer);
+int64_t psplit_i_pricing_net_cost(const psplit_i_pricing *p, uint32_t e, bool pays,
+                                  uint8_t producer);
 /* The only label that the variable may have; LABELS: there are several. */
-uint8_t psplit_i_worth_only_label(const psplit_i_worth *p, uint32_t var);
+uint8_t psplit_i_pricing_only_label(const psplit_i_pricing *p, uint32_t var);
 /* Sets the labels of the scope; false: some variable may not have its own. */
-bool psplit_i_worth_set_labels(psplit_i_worth *p, const step *s, uint32_t index);
+bool psplit_i_pricing_set_labels(psplit_i_pricing *p, const step *s, uint32_t index);
 /* Sets the label of the step's own variable; false: it may not have it, or nothing fits with it.
  * *out_own: load and price of the variable and of the step's parts that are no tables. */
-bool psplit_i_worth_set_own(psplit_i_worth *p, const step *s, uint8_t label, entry *out_own);
+bool psplit_i_pricing_set_own(psplit_i_pricing *p, const step *s, uint8_t label, entry *out_own);
 /* What that is for every number of receivers of each net, `own` being for one: out[MOST_OWN], and
  * how many. Where these are too many ways, more receivers of a net are worth their price and take
  * nothing. */
-uint32_t psplit_i_worth_ways_of(const psplit_i_worth *p, const step *s, entry own, entry *out);
+uint32_t psplit_i_pricing_ways_of(const psplit_i_pricing *p, const step *s, entry own, entry *out);
 
-/* --- worth_tables.c --- */
+/* --- pricing_tables.c --- */
 
 /* Makes ready for tables; false: out of memory. */
-bool psplit_i_worth_begin(psplit_i_worth *p, int64_t limit, uint32_t n_parts, const int32_t *price,
-                          const uint8_t *sides, psplit_i_budget *budget);
+bool psplit_i_pricing_begin(psplit_i_pricing *p, int64_t limit, uint32_t n_parts,
+                            const int32_t *price, const uint8_t *sides, psplit_i_budget *budget);
 /* Makes all tables of what is inside, unless p->late. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_worth_fill(psplit_i_worth *p, int64_t limit, uint32_t n_parts,
-                                                const int32_t *price, const uint8_t *sides,
-                                                psplit_i_budget *budget);
+PSPLIT_MUST_USE psplit_code psplit_i_pricing_fill(psplit_i_pricing *p, int64_t limit,
+                                                  uint32_t n_parts, const int32_t *price,
+                                                  const uint8_t *sides, psplit_i_budget *budget);
 
-/* --- worth_above.c --- */
+/* --- pricing_above.c --- */
 
 /* With labels as they are, and the list of a step at `place`: what an entry of each table has to
  * reach by the price of load, if the whole is to. false: it does not. */
-bool psplit_i_worth_floors(const psplit_i_worth *p, const step *s, uint32_t place, entry own,
-                           int64_t *out_floor);
+bool psplit_i_pricing_floors(const psplit_i_pricing *p, const step *s, uint32_t place, entry own,
+                             int64_t *out_floor);
 /* The entries of a list that reach the floor, which may be its own place: how many. */
-uint32_t psplit_i_worth_reach(const psplit_i_worth *p, list l, int64_t floor, entry *out);
+uint32_t psplit_i_pricing_reach(const psplit_i_pricing *p, list l, int64_t floor, entry *out);
 
-/* --- worth_stage.c --- */
+/* --- pricing_stage.c --- */
 
 /* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
  * with labels as they are: n_row[t] entries. Of tables of what is above, `own` tells which reach
  * that. */
-void psplit_i_worth_join_inside(psplit_i_worth *p, const step *s, entry own, uint32_t *n_row);
+void psplit_i_pricing_join_inside(psplit_i_pricing *p, const step *s, entry own, uint32_t *n_row);
 
 #endif
