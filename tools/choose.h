@@ -17,8 +17,8 @@ typedef struct choose_options {
 /* clang-format off */
 #define CHOOSE_OPTION(id, unit) \
   {(id), "schedule", "N[,fixed=T]", \
-   "with --policy: its schedule and micro-batches for N samples; a piece takes T " unit \
-   " and its samples"}
+   "with --policy: print the schedule and micro-batches it chooses for N samples; each " \
+   "micro-batch takes T " unit " more than its samples"}
 /* clang-format on */
 
 /* Takes the option's argument; false after an error line. */

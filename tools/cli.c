@@ -161,8 +161,8 @@ static void print_help(const cli *program, FILE *out) {
   }
   fputs(
     "\nExit status: 0 ok, 1 a check failed, 2 usage, 3 file, 4 malformed or invalid model,\n"
-    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error; 129, 130, 143 ended by a\n"
-    "signal: 128 and its number.\n",
+    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error, 128 + N ended by signal "
+    "N.\n",
     out);
 }
 

@@ -39,8 +39,8 @@ enum { CLI_END = -1, CLI_BAD = -2, CLI_COMPLETION = 1000 };
 /* The last rows of each table. */
 /* clang-format off */
 #define CLI_LAST_OPTIONS \
-  {CLI_COMPLETION, "completion", "bash|zsh|fish", "print what completes this command there"}, \
-  {'h', "help", NULL, "print this"}, \
+  {CLI_COMPLETION, "completion", "bash|zsh|fish", "print a completion script for that shell"}, \
+  {'h', "help", NULL, "print this help"}, \
   {'V', "version", NULL, "print the version"}
 /* clang-format on */
 
@@ -132,14 +132,14 @@ PSPLIT_MUST_USE psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *di
 /* Row of an option table, and what it says: the limit on each text that is read. */
 /* clang-format off */
 #define CLI_MAX_TEXT(id) \
-  {(id), "max-text", "MIB", "limit on each JSON or text file that is read; default: 64"}
+  {(id), "max-text", "MIB", "maximum size of each JSON or text input file; default: 64"}
 /* clang-format on */
 bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes);
 /* The same of what --input and --data read. */
 /* clang-format off */
 #define CLI_MAX_UNPACKED(id) \
   {(id), "max-unpacked", "MIB", \
-   "limit on a compressed array of an .npz whose size the model leaves open; default: 64"}
+   "maximum size of a compressed .npz array that the model does not fix; default: 64"}
 /* clang-format on */
 
 /* Reads a whole regular file of at most max_bytes (0: 64 MiB), or with or_stdin standard input for

@@ -22,13 +22,14 @@ enum {
 #define FEED_SIZE_OPTIONS \
   {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of inputs (repeatable)"}, \
   {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, \
-  {OPT_CASTS, "safe-casts", NULL, "also accept files of types whose values fit the input's type"}, \
+  {OPT_CASTS, "safe-casts", NULL, \
+   "also accept files of another type whose values all fit the input's type"}, \
   CLI_MAX_UNPACKED(OPT_MAX_UNPACKED)
 /* clang-format on */
-#define FEED_OPTIONS                                                                           \
-  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",                                          \
-   "an input: .npy, .pb or raw, {} is the micro-batch; an .npz has several; or made numbers"}, \
-    {OPT_SEED, "seed", "N", "of random inputs; default: 1"}, FEED_SIZE_OPTIONS
+#define FEED_OPTIONS                                                                              \
+  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",                                             \
+   "data for an input: .npy, .pb or raw; {} is the micro-batch; .npz for several; or generated"}, \
+    {OPT_SEED, "seed", "N", "seed of random inputs; default: 1"}, FEED_SIZE_OPTIONS
 
 typedef struct feed_settings {
   psplit_feed_options options; /* its lists are the ones below */

@@ -35,29 +35,29 @@ enum {
 };
 
 static const cli_option OPTIONS[] = {
-  {0, NULL, NULL, "What to show:"},
+  {0, NULL, NULL, "Output:"},
   {OPT_FORMAT, "format", "text|json|dot|html|svg|onnx|onnxtxt|problem",
-   "what is written; default: what FILE of -o ends in, else text"},
-  {OPT_LEVEL, "level", "operators|supernodes|stages|patterns",
-   "what is shown; default: supernodes"},
-  {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
+   "output format; default: by the file name of -o, else text"},
+  {OPT_LEVEL, "level", "operators|supernodes|stages|patterns", "granularity; default: supernodes"},
+  {OPT_FOLD, "fold", NULL, "text: show only the first of repeated blocks"},
   {OPT_MAX_DATA, "max-data", "BYTES|all",
-   "onnxtxt: leave out the data of larger tensors; default: 1024"},
-  {OPT_AFTER, "after", "PASS", "as it is once PASS has run; default: after the whole pipeline"},
-  {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
-  {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},
+   "onnxtxt: omit the data of larger tensors; default: 1024"},
+  {OPT_AFTER, "after", "PASS", "show the state after PASS; default: after the whole pipeline"},
+  {OPT_BEFORE, "before", "PASS", "show the state before PASS"},
+  {'o', "output", "FILE", "write to FILE, not to standard output; required for onnx"},
   {OPT_FORCE, "force", NULL, "with onnx, replace FILE if it exists"},
-  {OPT_DUMP_AFTER, "dump-after", "PASS|all", "a file after each run of PASS, or after every pass"},
-  {OPT_DUMP_DIR, "dump-dir", "DIR", "where --dump-after writes; made if missing"},
-  {OPT_MICRO_BATCHES, "micro-batches", "N", "of the schedule in an HTML page; default: 8"},
-  {OPT_TRACE, "trace", "FILE", "html: what onnx-pipeline-run --trace wrote, beside the schedule"},
-  {0, NULL, NULL, "The plan, as for onnx-pipeline-split:"},
-  {'k', "stages", "N[..M]", "number of stages (html: several); default: stop before partition"},
+  {OPT_DUMP_AFTER, "dump-after", "PASS|all",
+   "dump the state to a file after each run of PASS, or of every pass"},
+  {OPT_DUMP_DIR, "dump-dir", "DIR", "directory for --dump-after; created if missing"},
+  {OPT_MICRO_BATCHES, "micro-batches", "N", "html: micro-batches in the schedule; default: 8"},
+  {OPT_TRACE, "trace", "FILE", "html: also show a trace that onnx-pipeline-run --trace wrote"},
+  {0, NULL, NULL, "Plan, as for onnx-pipeline-split:"},
+  {'k', "stages", "N[..M]", "number of stages (html: or a range); default: do not partition"},
   PLAN_COST_OPTIONS,
   PLAN_CUT_OPTIONS,
   {0, NULL, NULL, "Training (docs/training.md):"},
   TRAINING_OPTIONS,
-  {0, NULL, NULL, "Reading:"},
+  {0, NULL, NULL, "Reading the model:"},
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no warnings or progress"},
@@ -65,14 +65,15 @@ static const cli_option OPTIONS[] = {
   CLI_LAST_OPTIONS,
 };
 
-static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
-                            "Shows a model as the passes see it: its operators, the supernodes "
-                            "they were grouped into, or the\n"
-                            "stages of a plan.\n\n"
-                            "Examples: onnx-pipeline-inspect model.onnx -k 1..8 -o plan.html   (a "
-                            "page to look at)\n"
-                            "          onnx-pipeline-inspect model.onnx -k 4 --level stages",
-                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+static const cli PROGRAM = {
+  "onnx-pipeline-inspect", "MODEL [OPTION]...",
+  "Shows a model as the passes see it: its operators, the supernodes "
+  "they were grouped into, or the\n"
+  "stages of a plan.\n\n"
+  "Examples:\n"
+  "  onnx-pipeline-inspect model.onnx -k 1..8 -o plan.html     write an HTML page\n"
+  "  onnx-pipeline-inspect model.onnx -k 4 --level stages      print the stages",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 enum { MAX_PLANS = 64, MAX_TRACE_BYTES = 1 << 28 };
 

@@ -20,8 +20,9 @@ typedef struct limits_options {
 /* Row of an option table. */
 /* clang-format off */
 #define LIMITS_OPTION(id, dim) \
-  {(id), "limits", "LIST", "bounds of any schedule: M[,loss=nonsmooth|smooth|strongly-convex|" \
-   "nonconvex][,dim=" dim "][,accuracy=E][,condition=C], M micro-batches"}
+  {(id), "limits", "LIST", \
+   "print lower bounds for any schedule: M[,loss=nonsmooth|smooth|strongly-convex|nonconvex]" \
+   "[,dim=" dim "][,accuracy=E][,condition=C], for M micro-batches"}
 /* clang-format on */
 
 /* Takes the option's argument; false after an error line. `counts_weights`: dim=auto is known. */

@@ -14,8 +14,9 @@
 /* Rows of an option table; cli_next takes these options itself. */
 enum { CLI_VERBOSE = 'v', CLI_LOG = 1002 };
 /* clang-format off */
-#define CLI_VERBOSE_OPTION {CLI_VERBOSE, "verbose", NULL, "say on stderr how long each part took"}
-#define CLI_LOG_OPTION {CLI_LOG, "log", "FILE", "write what is done and when, with all messages"}
+#define CLI_VERBOSE_OPTION \
+  {CLI_VERBOSE, "verbose", NULL, "print how long each phase took to stderr"}
+#define CLI_LOG_OPTION {CLI_LOG, "log", "FILE", "write a timestamped log with all messages"}
 #define CLI_LOGGING_OPTIONS CLI_VERBOSE_OPTION, CLI_LOG_OPTION
 /* clang-format on */
 

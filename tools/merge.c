@@ -15,28 +15,27 @@
 enum { OPT_FORCE = 256, OPT_WEIGHTS, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
 
 static const cli_option OPTIONS[] = {
-  {'o', "output", "FILE", "model to write (needed); it appears complete or not at all"},
+  {'o', "output", "FILE", "model to write (required); it is created atomically"},
   {'m', "model", "MODEL",
-   "the model that was split: say which stages are still its own, and where all are prove that "
-   "FILE "
-   "is MODEL"},
-  {OPT_FORCE, "force", NULL, "replace FILE, and FILE.data where weights go there"},
+   "the model that was split: report which stages are unchanged, and if all are, prove that FILE "
+   "is equivalent to MODEL"},
+  {OPT_FORCE, "force", NULL, "replace FILE, and FILE.data if weights go there"},
   {OPT_WEIGHTS, "weights", "auto|inline|external",
-   "where weights are; default: auto, inline up to 1 GiB; external: in FILE.data"},
+   "where weights are stored; default: auto, inline up to 1 GiB; external: in FILE.data"},
   SHARED_MAX_GRAPH_MEMORY(OPT_MAX_GRAPH_MEMORY, "a file's"),
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   SHARED_FOLLOW_SYMLINKS(OPT_FOLLOW_SYMLINKS),
-  {'q', "quiet", NULL, "say nothing when it is done"},
+  {'q', "quiet", NULL, "print nothing on success"},
   CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
 
-static const cli PROGRAM = {"onnx-pipeline-merge", "DIR -o FILE [OPTION]...",
-                            "Puts the stages in DIR, which onnx-pipeline-split wrote, together "
-                            "again as one model: also after\n"
-                            "other tools have quantised, optimised or rewritten some of them.\n\n"
-                            "Example: onnx-pipeline-merge out -o again.onnx --model model.onnx\n",
-                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+static const cli PROGRAM = {
+  "onnx-pipeline-merge", "DIR -o FILE [OPTION]...",
+  "Merges the stages in DIR, which onnx-pipeline-split wrote, into one model, even after other\n"
+  "tools have quantised, optimised or rewritten some of them.\n\n"
+  "Example: onnx-pipeline-merge out -o again.onnx --model model.onnx\n",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 /* What was found of the stages before the file was written. */
 typedef struct verdict {

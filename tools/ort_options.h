@@ -19,29 +19,29 @@ enum {
 };
 
 /* Rows of an option table. */
-#define ORT_OPTIONS                                                                                \
-  {OPT_DEVICES, "devices", "FILE", "devices of the stages, by name: what their \"session\" says"}, \
-    {OPT_PROVIDER, "provider", "[STAGE=]NAME", "execution provider; default: CPU"},                \
-    {OPT_PROVIDER_OPTION, "provider-option", "[STAGE=]KEY=VALUE",                                  \
-     "one of its options (repeatable)"},                                                           \
-    {OPT_ASSERT_PLACEMENT, "assert-placement", NULL,                                               \
-     "fail where a provider leaves a node of its stage to the CPU"},                               \
-    {OPT_PROBE, "probe", "PROVIDER=FILE",                                                          \
-     "as onnx-pipeline-split had it: nodes of sizes may be on the CPU"},                           \
-    {OPT_CONFIG, "session-config", "[STAGE=]KEY=VALUE",                                            \
-     "a configuration entry of the sessions (repeatable)"},                                        \
-  {                                                                                                \
-    OPT_THREADS, "threads", "[STAGE=]N", "in each stage, or in this one; default: 1"               \
+#define ORT_OPTIONS                                                                              \
+  {OPT_DEVICES, "devices", "FILE", "take session settings from the \"session\" of each device"}, \
+    {OPT_PROVIDER, "provider", "[STAGE=]NAME", "execution provider; default: CPU"},              \
+    {OPT_PROVIDER_OPTION, "provider-option", "[STAGE=]KEY=VALUE",                                \
+     "an option of the provider (repeatable)"},                                                  \
+    {OPT_ASSERT_PLACEMENT, "assert-placement", NULL,                                             \
+     "fail if a provider leaves a node of its stage to the CPU"},                                \
+    {OPT_PROBE, "probe", "PROVIDER=FILE",                                                        \
+     "the file of onnx-pipeline-split --probe: allow shape arithmetic on the CPU"},              \
+    {OPT_CONFIG, "session-config", "[STAGE=]KEY=VALUE",                                          \
+     "a session configuration entry (repeatable)"},                                              \
+  {                                                                                              \
+    OPT_THREADS, "threads", "[STAGE=]N", "threads of each stage, or of STAGE; default: 1"        \
   }
-#define ORT_REPLICAS_OPTION                                                       \
-  {                                                                               \
-    OPT_STAGE_REPLICAS, "replicas", "[STAGE=]N",                                  \
-      "threads that compute the stage, each a micro-batch of its own; default: 1" \
+#define ORT_REPLICAS_OPTION                                                    \
+  {                                                                            \
+    OPT_STAGE_REPLICAS, "replicas", "[STAGE=]N",                               \
+      "replicas of the stage, each working on its own micro-batch; default: 1" \
   }
-#define ORT_LEVEL_OPTION                                           \
-  {                                                                \
-    OPT_LEVEL, "optimization", "[STAGE=]LEVEL",                    \
-      "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser" \
+#define ORT_LEVEL_OPTION                                  \
+  {                                                       \
+    OPT_LEVEL, "optimization", "[STAGE=]LEVEL",           \
+      "graph optimization level, 0, 1, 2 or 99 (default)" \
   }
 
 typedef struct ort_setting {

@@ -39,37 +39,40 @@ enum {
 };
 
 static const cli_option OPTIONS[] = {
-  {0, NULL, NULL, "What to solve:"},
+  {0, NULL, NULL, "Problem:"},
   {'k', "stages", "N", "number of accelerators (default: the file's)"},
-  {OPT_CPUS, "cpus", "N", "number of CPUs beside them, for problems that have any"},
+  {OPT_CPUS, "cpus", "N", "number of CPUs, for problems that have any"},
   {OPT_OBJECTIVE, "objective", "throughput|latency|call-latency|fill-drain",
-   "slowest stage; time of one sample; the same for accelerators that are called; slowest forward "
-   "and slowest backward part of a stage, added up"},
-  {OPT_NONCONTIGUOUS, "non-contiguous", NULL, "any node on any device"},
+   "what to minimise: the slowest stage; the time of one sample; the same where accelerators are "
+   "called; the slowest forward plus the slowest backward part of a stage"},
+  {OPT_NONCONTIGUOUS, "non-contiguous", NULL, "allow any node on any device"},
   {OPT_CHUNKS, "chunks", "C", "virtual stages per device, for interleaved schedules (1)"},
-  {OPT_REPLICAS, "replicas", "R", "data-parallel copies of one stage, at most (1)"},
-  {OPT_SYNC, "sync-bandwidth", "BYTES/S", "between copies, for their weights (0: free)"},
-  {OPT_MICRO, "micro-batches", "M", "micro-batches between two synchronisations of copies (1)"},
-  {OPT_COMM, "comm", "p2p|shared", "a tensor goes to each receiving stage, or to shared memory"},
-  {OPT_OVERLAP, "overlap", NULL, "transfers overlap: a load is its largest part, not the sum"},
+  {OPT_REPLICAS, "replicas", "R", "maximum number of data-parallel replicas of a stage (1)"},
+  {OPT_SYNC, "sync-bandwidth", "BYTES/S",
+   "bandwidth between replicas, for synchronising weights (0: free)"},
+  {OPT_MICRO, "micro-batches", "M", "micro-batches between two synchronisations of replicas (1)"},
+  {OPT_COMM, "comm", "p2p|shared",
+   "send a tensor to each receiving stage, or once to shared memory"},
+  {OPT_OVERLAP, "overlap", NULL,
+   "transfers overlap with computation: a load is its largest part, not the sum"},
   {OPT_NONEMPTY, "no-empty-stages", NULL, "every stage holds at least one node"},
-  {0, NULL, NULL, "How:"},
+  {0, NULL, NULL, "Solving:"},
   {OPT_SOLVER, "solver", "SOLVER", CLI_SOLVERS},
   {OPT_POLICY, "policy", "FILE", "a learned policy; solvers start from its proposals"},
   {OPT_PROPOSALS, "proposals", "N", "number of proposals to ask the policy for (8)"},
   {OPT_TIME, "time-limit", "SECONDS",
    "limit on wall time; default: a fixed amount of work, about 10 s; -1: none"},
-  {OPT_GAP, "gap", "FRACTION", "stop when value and bound are this close (0)"},
-  {OPT_THREADS, "threads", "N", "threads (0: all); never changes the plan"},
+  {OPT_GAP, "gap", "FRACTION", "stop when value and bound are within this fraction (0)"},
+  {OPT_THREADS, "threads", "N", "number of threads (0: all cores); never changes the plan"},
   {OPT_SEED, "seed", "N", "seed of the search (1)"},
-  {OPT_MEMORY, "memory-cap", "BYTES", "for the exact solver's tables (1 GiB)"},
+  {OPT_MEMORY, "memory-cap", "BYTES", "memory limit of the exact solver's tables (1 GiB)"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {0, NULL, NULL, "Output:"},
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
   LIMITS_OPTION(OPT_LIMITS, "N"),
   CHOOSE_OPTION(OPT_SCHEDULE, "units"),
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
-  {'q', "quiet", NULL, "no advice or progress on stderr"},
+  {'q', "quiet", NULL, "no hints or progress on stderr"},
   CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
@@ -79,7 +82,7 @@ static const char *const OBJECTIVES[] = {"throughput", "latency", "call-latency"
 static const cli PROGRAM = {
   "onnx-pipeline-plan",
   "[OPTION]... PROBLEM.json",
-  "Cut a weighted graph into pipeline stages and prove how good the cut is.\n"
+  "Partitions a weighted graph into pipeline stages, and proves a lower bound.\n"
   "PROBLEM.json is a psplit-problem, or a problem of dnn-partitioning or of Piper\n"
   "(docs/partitioning/problem.md); - is standard input.\n\n"
   "Example: onnx-pipeline-plan -k 4 problem.json",

@@ -59,68 +59,77 @@ enum {
   {PLAN_DEVICES, "devices", "FILE|PRESET", \
    "devices and links as JSON (-: stdin); a preset's name; cpu: this machine, measured"}, \
   {PLAN_PROBE, "probe", "PROVIDER[=FILE]", \
-   "nodes that a provider of ONNX Runtime takes; FILE keeps them; default: MODEL.PROVIDER.json"}, \
+   "place only nodes that this execution provider supports on its devices; cached in FILE, by " \
+   "default MODEL.PROVIDER.json"}, \
   {PLAN_COSTS, "costs", "FILE", \
-   "measured or given costs (-: stdin; repeatable); default: a roofline"}, \
+   "measured or given costs (-: stdin; repeatable); default: a roofline model"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
-  {PLAN_SHAPE, "shape", "NAME=N,N,...", "fix all open dimensions of an input (repeatable)"}, \
+  {PLAN_SHAPE, "shape", "NAME=N,N,...", "fix all symbolic dimensions of an input (repeatable)"}, \
   {PLAN_CONTEXT, "context", "N", \
-   "cost a decoder's step after N tokens; sets sizes of inputs that nothing else fixes"}, \
-  {PLAN_BATCH, "batch", "N", "for N sequences at once; default with --context: 1"}, \
+   "cost a decoding step after N tokens; sets input sizes that nothing else fixes"}, \
+  {PLAN_BATCH, "batch", "N", "with --context: sequences per decoding step; default: 1"}, \
   {PLAN_PREFILL, "prefill", "TOKENS:PART", \
-   "PART (0..1) of all steps are prompts of so many tokens"}, \
+   "a fraction PART (0..1) of all steps are prompts of TOKENS tokens"}, \
   {PLAN_SEQUENCES, "sequences", "N", \
-   "sequences whose state is held at a time; default: as many as stages"}, \
+   "sequences whose state is in memory at a time; default: the number of stages"}, \
   {PLAN_DEPTH, "depth", "N", \
-   "micro-batches that may wait between two stages, counted as memory; default: 2"}
+   "micro-batches that may be queued between two stages, counted as memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
-  {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
-  {PLAN_PINS, "pins", "FILE", "a file with one pin per line (-: stdin)"}, \
+  {PLAN_PIN, "pin", "PATTERN=STAGE", "assign the nodes whose name matches to STAGE (repeatable)"}, \
+  {PLAN_PINS, "pins", "FILE", "read pins from FILE, one per line (-: stdin)"}, \
   {PLAN_DEVICE_ORDER, "device-order", "chosen|given", \
-   "which stage runs where; default: chosen, the best; given: stage i on device i of --devices"}, \
+   "chosen (default): assign stages to devices for the best plan; given: stage i runs on " \
+   "device i of --devices"}, \
   {PLAN_SEGMENTS, "segments", "N", \
-   "a device may have up to N stages; -k is the number of devices then"}, \
-  {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "like --segments, with any number of stages"}, \
+   "allow up to N stages per device; -k is then the number of devices"}, \
+  {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, \
+   "like --segments, with any number of stages per device"}, \
   {PLAN_REPLICAS, "replicas", "N|auto", \
-   "a stage may have N devices, which take turns; -k is the number of devices then"}, \
+   "allow up to N devices per stage, which take turns; -k is then the number of devices"}, \
   {PLAN_OVERLAP, "overlap", NULL, \
-   "stages send and receive while they compute: a load is the largest of the three"}, \
+   "transfers overlap with computation: a load is the largest of receive, compute and send"}, \
   {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
-   "memory that a stage may need, on any device: bytes, or with a unit, such as 500MB or 2GiB"}, \
+   "memory limit of each stage, whatever its device has: bytes, or with a unit, such as 500MB or " \
+   "2GiB"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
-   "do not pin nodes to the stages MODEL gives them"}, \
-  {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages to take, if MODEL has several"}, \
+   "ignore the stages that MODEL is annotated with"}, \
+  {PLAN_CONFIGURATION, "configuration", "NAME", \
+   "the annotated configuration to use, if MODEL has several"}, \
   {PLAN_TOGETHER, "keep-together", "PATTERN", \
-   "nodes whose name matches share a stage (repeatable)"}, \
+   "keep the nodes whose name matches on one stage (repeatable)"}, \
   {PLAN_TIED_WEIGHTS, "tied-weights", "auto|duplicate|together", \
-   "weights that several nodes use; default: auto; duplicate: in each stage; together: in one"}, \
-  {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, "blocks that repeat, such as layers, stay whole"}, \
+   "weights that several nodes use: duplicate them in each stage, or keep their users together; " \
+   "default: auto"}, \
+  {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, \
+   "do not cut repeated blocks such as transformer layers"}, \
   {PLAN_SLACK, "slack", "PERCENT", \
-   "accept a bottleneck so much above the best for fewer crossing tensors; default: 2"}, \
+   "allow a bottleneck this much above the best one for fewer crossing tensors; default: 2"}, \
   {PLAN_MESSAGE_LATENCY, "message-latency", "per-pair|per-tensor", \
-   "what pays a link's latency; default: per-pair, once for each pair of stages"}, \
+   "how often a link's latency is charged; default: per-pair, once for each pair of stages"}, \
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
-   "OUTPUT is INPUT of the next run, and stays on its device (repeatable)"}, \
-  {PLAN_NO_STATE, "no-state", NULL, "do not look for state by name"}, \
+   "OUTPUT becomes INPUT of the next run and stays on its device (repeatable)"}, \
+  {PLAN_NO_STATE, "no-state", NULL, "do not detect state by name"}, \
   {PLAN_OBJECTIVE, "objective", "throughput|latency|fill-drain", \
-   "what to optimise; default: throughput, the slowest stage. fill-drain, with --training: the " \
-   "slowest stage forward and the slowest backward, added up (GPipe)"}, \
+   "what to minimise: throughput (default): the slowest stage; latency: the time of one " \
+   "input; fill-drain, with --training: the slowest forward stage plus the slowest backward " \
+   "stage (GPipe)"}, \
   {PLAN_SOLVER, "solver", "SOLVER", CLI_SOLVERS}, \
   {PLAN_POLICY, "policy", "FILE", "a learned policy; solvers start from its proposals"}, \
   {PLAN_PROPOSALS, "proposals", "N", "number of proposals to ask the policy for; default: 8"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
    "wall time for the partitioner; default: a fixed amount of work, about 10 s"}, \
   {PLAN_SEED, "seed", "N", "seed of the search; default: 1"}, \
-  {PLAN_THREADS, "threads", "N", "never changes the result; default: at most one per core"}, \
+  {PLAN_THREADS, "threads", "N", \
+   "number of threads; never changes the result; default: at most one per core"}, \
   {PLAN_PASSES, "passes", "PIPELINE", "passes to run, in order"}, \
   {PLAN_PLUGIN, "load-pass-plugin", "FILE", \
-   "passes of your own; repeatable, see docs/plugin-abi.md"}
+   "load custom passes (repeatable), see docs/plugin-abi.md"}
 #define PLAN_READ_OPTIONS \
   SHARED_MAX_GRAPH_MEMORY(PLAN_MAX_GRAPH_MEMORY, "the model's"), \
   CLI_MAX_TEXT(PLAN_MAX_TEXT), \
   SHARED_FOLLOW_SYMLINKS(PLAN_FOLLOW_SYMLINKS), \
   {PLAN_INLINE_IF, "inline-if", "NAME=then|else", \
-   "replace that If by its then or its else branch (repeatable, in order)"}, \
+   "replace the If node by its then or else branch (repeatable, in order)"}, \
   {PLAN_ALLOW_INVALID, "allow-invalid", NULL, "plan a model even if no runtime accepts it"}
 /* clang-format on */
 

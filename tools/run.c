@@ -47,37 +47,41 @@ enum {
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Inputs and outputs:"},
   FEED_OPTIONS,
-  {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
+  {OPT_RANDOM, "random", NULL, "fill inputs that have no file with random numbers"},
   {OPT_STREAM, "stream", NULL,
-   "take micro-batches as they come, until the inputs end: from standard input (\"-\"), pipes, {}"},
+   "process micro-batches as they arrive, until the inputs end: from standard input (\"-\"), pipes "
+   "or files with {}"},
   {'o', "output", "DIR",
-   "write each output of each micro-batch as .npy; a pipe, or \"-\": one after the other into it"},
-  {0, NULL, NULL, "How it runs:"},
-  {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20, of a stream all"},
+   "write the outputs of each micro-batch as .npy files; if it is a pipe or \"-\", as a stream"},
+  {0, NULL, NULL, "Execution:"},
+  {'m', "micro-batches", "M",
+   "number of micro-batches; default: 1, with --profile 20, with --stream all"},
   {OPT_RESUME, "resume-from", "N|last",
-   "begin at micro-batch N, from 0, or behind those that -o DIR has; --micro-batches counts all"},
-  {OPT_WARMUP, "warmup", "N", "run so many before timing starts; default: 1"},
+   "start at micro-batch N (from 0), or after those in -o DIR; --micro-batches still counts all"},
+  {OPT_WARMUP, "warmup", "N", "micro-batches to run before timing starts; default: 1"},
   ORT_LIBRARY_OPTIONS,
-  {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2 to 32"},
-  {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
-  {OPT_NO_PIN, "no-pin", NULL, "leave that to the operating system; this is the default"},
-  {OPT_ALONE, "one-at-a-time", NULL, "run one stage at a time, to measure each by itself"},
+  {OPT_DEPTH, "depth", "N",
+   "micro-batches that may be queued between two stages; default: 2 to 32"},
+  {OPT_PIN, "pin", NULL, "pin each stage to a core of its own, unless other work needs it"},
+  {OPT_NO_PIN, "no-pin", NULL, "do not pin stages to cores (default)"},
+  {OPT_ALONE, "one-at-a-time", NULL, "run one stage at a time, to measure each in isolation"},
   {OPT_ON_ERROR, "on-error", "stop|skip",
-   "at a micro-batch that fails, deliver those before it and stop (default), or go on without it"},
-  {OPT_DEADLINE, "deadline", "MS", "a micro-batch that takes longer fails; default: any time"},
-  SHARED_TIMEOUT(OPT_TIMEOUT, "longest time to open a stage, or for a micro-batch of it"),
+   "if a micro-batch fails, deliver those before it and stop (default), or skip it"},
+  {OPT_DEADLINE, "deadline", "MS",
+   "time limit of a micro-batch, which fails after it; default: none"},
+  SHARED_TIMEOUT(OPT_TIMEOUT, "time limit for opening a stage, and for each of its micro-batches"),
 #if PSPLIT_HAS_MPI
   SHARED_TRANSPORT(OPT_TRANSPORT, "stage"),
   SHARED_CHUNK(OPT_CHUNK),
 #endif
-  {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
+  {0, NULL, NULL, "ONNX Runtime sessions, of each stage or of STAGE:"},
   ORT_OPTIONS,
   ORT_REPLICAS_OPTION,
   ORT_LEVEL_OPTION,
-  {0, NULL, NULL, "What it tells:"},
+  {0, NULL, NULL, "Reports:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_PROFILE, "profile", "FILE",
-   "run MODEL whole, or the stages in DIR one at a time, and write what nodes cost, for --costs"},
+   "profile MODEL, or the stages in DIR one at a time, and write the costs of nodes, for --costs"},
   SHARED_TRACE(OPT_TRACE),
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
@@ -88,9 +92,8 @@ static const cli_option OPTIONS[] = {
 
 static const cli PROGRAM = {
   "onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
-  "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
-  "Runtime: all at once, each on its\n"
-  "own micro-batch. Reports the measured speed beside the predicted one.\n\n"
+  "Runs the stages in DIR, which onnx-pipeline-split wrote, as a pipeline in ONNX Runtime.\n"
+  "Reports the measured throughput next to the predicted one.\n\n"
   "Examples: onnx-pipeline-run out --random --dim batch=1 -m 100\n"
   "          onnx-pipeline-run --profile costs.json model.onnx --dim batch=1",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};

@@ -9,19 +9,19 @@
 /* `what`: the time that is limited. */
 #define SHARED_TIMEOUT(id, what) \
   {(id), "timeout", "SECONDS", \
-   what "; default: any. Longest silence of a rank; default: 60"}
+   what "; default: none. With MPI also the longest silence of a rank; default: 60"}
 #define SHARED_TRANSPORT(id, unit) \
   {(id), "transport", "threads|mpi", \
-   "what carries tensors; mpi: a " unit " per rank; default: mpi under mpirun"}
+   "how tensors are moved; mpi: one " unit " per rank; default: mpi under mpirun, else threads"}
 #define SHARED_CHUNK(id) \
-  {(id), "chunk", "BYTES", "largest message between ranks; default: 1 GiB"}
+  {(id), "chunk", "BYTES", "maximum message size between ranks; default: 1 GiB"}
 #define SHARED_TRACE(id) \
   {(id), "trace", "FILE", "write a trace for Perfetto or chrome://tracing"}
 #define SHARED_MAX_GRAPH_MEMORY(id, whose) \
   {(id), "max-graph-memory", "MIB", \
-   "limit on " whose " structure; default: 32 times the file, 256 to 2048"}
+   "memory limit of " whose " structure; default: 32 times the file, 256 to 2048"}
 #define SHARED_FOLLOW_SYMLINKS(id) \
-  {(id), "follow-symlinks", NULL, "external data may be symbolic links"}
+  {(id), "follow-symlinks", NULL, "allow external data files to be symbolic links"}
 /* clang-format on */
 
 /* What SHARED_TRANSPORT takes. */

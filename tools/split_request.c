@@ -31,62 +31,68 @@ enum {
 };
 
 static const cli_option OPTIONS[] = {
-  {0, NULL, NULL, "What to make:"},
+  {0, NULL, NULL, "Output:"},
   {'k', "stages", "N[..M]",
-   "number of stages; default: one for each device of --devices; a range compares, with "
-   "--plan-only"},
-  {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
-  {OPT_FORCE, "force", NULL, "replace DIR if it exists and is empty or a split"},
+   "number of stages; default: one for each device of --devices; with --plan-only, a range is "
+   "compared"},
+  {'o', "output", "DIR", "directory to write; it is created atomically"},
+  {OPT_FORCE, "force", NULL, "replace DIR if it exists and is empty or holds a split"},
   {OPT_BOUNDARY, "boundary", "sendrecv|io",
-   "how stages connect; default: sendrecv, Send and Recv nodes; io: plain inputs and outputs"},
+   "how stages are connected: by Send and Recv nodes (default), or by plain graph inputs and "
+   "outputs"},
   {OPT_WEIGHTS, "weights", "auto|inline|external|reference",
-   "where weights are stored; default: auto; reference: in the model's own files"},
+   "where weights are stored; default: auto; reference: leave them in the model's files"},
   {OPT_NAME_TEMPLATE, "name-template", "NAME",
-   "names of stages' files, with {model}, {stage}, {stage:02}, {stages}; default: "
-   "stage{stage}.onnx"},
-  {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
+   "file names of stages, with {model}, {stage}, {stage:02}, {stages}; default: stage{stage}.onnx"},
+  {OPT_VERIFY, "verify", NULL,
+   "prove that the stages are equivalent to MODEL before DIR is created"},
   {OPT_PLAN_ONLY, "plan-only", NULL,
-   "write no files; with -k N..M a line for each number of stages"},
+   "print the plan and write no files; with -k N..M, one line per number of stages"},
   {OPT_MICRO_BATCHES, "micro-batches", "N",
-   "in flight when a range of stages is compared, and in a training step; default: 8"},
+   "number of micro-batches, for the bubble of a range of stages and of a training step; "
+   "default: 8"},
   LIMITS_OPTION(OPT_LIMITS, "N|auto"),
   CHOOSE_OPTION(OPT_SCHEDULE, "seconds"),
   {OPT_TARGET, "target", "genai|triton|k8s|vllm|llama.cpp",
-   "add a file for that program to DIR; vllm, llama.cpp: print the layers of each stage"},
-  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added, or a text"},
+   "write a configuration file for that program to DIR; vllm, llama.cpp: print the layers of each "
+   "stage"},
+  {OPT_ANNOTATE, "annotate", "FILE",
+   "write MODEL with its nodes annotated with their stages, or a text file"},
   {OPT_ANNOTATE_AS, "annotate-as", "onnx|layer_ann|olive|names",
-   "what --annotate writes; default: onnx"},
+   "format of --annotate; default: onnx"},
   {OPT_CERTIFICATE, "certificate", "FILE",
-   "write a proof of the bound, and its bare problem to FILE.problem.json"},
-  {OPT_NO_SYNC, "no-sync", NULL,
-   "do not wait until DIR is on the disk: a power failure may lose it"},
-  {OPT_CLEAN, "clean", "DIR", "remove what killed runs left in DIR under hidden names, and stop"},
+   "write a proof of the lower bound, and the problem it is about to FILE.problem.json"},
+  {OPT_NO_SYNC, "no-sync", NULL, "do not sync DIR to disk: a power failure may lose it"},
+  {OPT_CLEAN, "clean", "DIR", "remove temporary files that killed runs left in DIR, and exit"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
-  {OPT_DEPFILE, "depfile", "FILE", "write a make rule with all that DIR/pipeline.json depends on"},
-  {0, NULL, NULL, "What it costs:"},
+  {OPT_DEPFILE, "depfile", "FILE",
+   "write a make rule that lists what DIR/pipeline.json depends on"},
+  {0, NULL, NULL, "Costs:"},
   PLAN_COST_OPTIONS,
-  {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
+  {OPT_AUTOTUNE, "autotune", "N",
+   "run the stages, correct the costs and split again, at most N times"},
   ORT_LIBRARY_OPTIONS_WHEN("with --autotune and --probe: ", ""),
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
-   "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
+   "with --autotune: optimization level of ONNX Runtime, 0, 1, 2 or 99 (default)"},
 #if PSPLIT_HAS_RUNTIME
   {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
-   "with --autotune: an input; default: random numbers"},
+   "with --autotune: data for an input; default: random numbers"},
   CLI_MAX_UNPACKED(OPT_MAX_UNPACKED),
 #endif
-  {0, NULL, NULL, "How it is cut:"},
+  {0, NULL, NULL, "Partitioning:"},
   PLAN_CUT_OPTIONS,
-  {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
-  {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
+  {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and exit"},
+  {OPT_HELP_PASSES, "help-passes", NULL, "print all passes and their options, and exit"},
   {0, NULL, NULL, "Training (docs/training.md):"},
   TRAINING_OPTIONS,
   TRAINING_FILE_OPTIONS,
-  {0, NULL, NULL, "Reading:"},
+  {0, NULL, NULL, "Reading the model:"},
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
-  {OPT_ALL_TRANSFERS, "all-transfers", NULL, "list all crossing tensors, not the first twelve"},
+  {OPT_ALL_TRANSFERS, "all-transfers", NULL,
+   "list all crossing tensors, not only the first twelve"},
   {OPT_COLOR, "color", "auto|always|never",
-   "bars and colours; default: auto, on a terminal; never: bars without colours"},
+   "draw a chart of the loads: auto (default): on a terminal; never: without colours"},
   {'q', "quiet", NULL, "no table, warnings or progress"},
   CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
@@ -94,12 +100,12 @@ static const cli_option OPTIONS[] = {
 
 static const cli PROGRAM = {
   "onnx-pipeline-split", "MODEL -k N -o DIR [OPTION]...",
-  "Cuts an ONNX model into N stages for N devices: N valid ONNX files that together compute the\n"
-  "same function, with the slowest stage as fast as can be, and a proof of how good the cut is.\n\n"
-  "Examples: onnx-pipeline-split model.onnx -k 1..8 --plan-only --dim batch=1   (what stages "
-  "bring)\n"
-  "          onnx-pipeline-split model.onnx -k 4 -o out --dim batch=1 --verify   (four, and "
-  "proved)",
+  "Splits an ONNX model into N pipeline stages for N devices: N valid ONNX files that together\n"
+  "compute the same function. Minimises the time of the slowest stage, and proves a lower "
+  "bound.\n\n"
+  "Examples:\n"
+  "  onnx-pipeline-split model.onnx -k 1..8 --plan-only --dim batch=1    compare 1 to 8 stages\n"
+  "  onnx-pipeline-split model.onnx -k 4 -o out --dim batch=1 --verify   split, and prove it",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 static bool parse_color(split_request *r, const char *text) {

@@ -27,35 +27,38 @@ enum {
 
 /* clang-format off */
 #define TRAINING_OPTIONS \
-  {TRAINING, "training", NULL, "write backward passes and updates beside the stages"}, \
+  {TRAINING, "training", NULL, "also write backward passes and weight updates for each stage"}, \
   {TRAINING_LOSS, "loss", "LOSS", \
    "softmax-cross-entropy:logits=L,labels=Y[,ignore=N][,axis=N]; mse:prediction=P,target=T; " \
    "bce-with-logits:logits=L,labels=Y"}, \
-  {TRAINING_LOSS_OUTPUT, "loss-output", "NAME", "a value of MODEL that already is the loss"}, \
+  {TRAINING_LOSS_OUTPUT, "loss-output", "NAME", \
+   "the value of MODEL that is the loss, if it has one"}, \
   {TRAINING_TRAIN, "train", "PATTERN", \
-   "train the weights whose name matches (repeatable); default: parameters of operators"}, \
+   "train the weights whose name matches (repeatable); default: all parameters of operators"}, \
   {TRAINING_FREEZE, "freeze", "PATTERN", "do not train those whose name matches (repeatable)"}, \
-  {TRAINING_PRINT, "print-trainable", NULL, "print what would be trained, and stop"}, \
+  {TRAINING_PRINT, "print-trainable", NULL, "list the weights that would be trained, and exit"}, \
   {TRAINING_BATCH_NORM, "batch-norm", "train|frozen", \
-   "by the batch, or by the model's statistics; default: as each node says"}, \
+   "normalise by the batch, or by the model's statistics; default: as each node says"}, \
   {TRAINING_DROPOUT, "dropout", "train|frozen", \
-   "all Dropouts drop, or none does; default: as each node says"}, \
+   "enable or disable all Dropout nodes; default: as each node says"}, \
   {TRAINING_GRADIENT_OF, "gradient-of", "INPUT", \
-   "give the gradient of an input as well (repeatable)"}, \
+   "also output the gradient of an input (repeatable)"}, \
   {TRAINING_OPTIMIZER, "optimizer", "METHOD", \
    "sgd, momentum, adam or adamw (default), with :KEY=VALUE,...; none: no updates"}, \
   {TRAINING_WEIGHTS, "trained-weights", "default|input", \
-   "inputs with their first value as default (default), or plain inputs"}, \
+   "trained weights are graph inputs with their initial value as default (default), or without"}, \
   {TRAINING_RECOMPUTE, "recompute", "auto|none|heavy|all", \
-   "what is computed again; default: auto, by memory; heavy: not products and convolutions"}, \
+   "activations to recompute in the backward pass; heavy: all but those of matrix products and " \
+   "convolutions; default: auto, by memory"}, \
   {TRAINING_WEIGHT_GRADIENTS, "weight-gradients", "together|apart", \
-   "in the backward files (default), or in files that can run later, for zb-h1"}
+   "compute weight gradients in the backward files (default), or in files that can run later " \
+   "(zb-h1)"}
 /* Of who writes files. */
 #define TRAINING_FILE_OPTIONS \
   {TRAINING_LOWER, "lower-gradient", "FILE", \
-   "write MODEL with its Gradient nodes as the nodes that compute them, and stop"}, \
+   "write MODEL with its Gradient nodes replaced by the nodes that compute them, and exit"}, \
   {TRAINING_INFO, "training-info", "FILE", \
-   "with --training: write MODEL with its training as ONNX's training_info, and stop"}
+   "with --training: write MODEL with its training graph as training_info, and exit"}
 /* clang-format on */
 
 enum { TRAINING_MAX_PATTERNS = 256 };

@@ -19,25 +19,25 @@
 enum { OPT_THREADS = 256, OPT_WEIGHTS_OF, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
 
 static const cli_option OPTIONS[] = {
-  {'m', "model", "MODEL", "the model that DIR was split from, or that the file DIR should be"},
+  {'m', "model", "MODEL", "the model that DIR was split from, or that FILE should be"},
   {OPT_WEIGHTS_OF, "weights-of", "MODEL",
-   "check that FILE is MODEL except for values of weights, and list these"},
-  {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
+   "prove that FILE differs from MODEL only in the values of weights, and list these"},
+  {OPT_THREADS, "threads", "N", "threads for comparing weights; default: one per core"},
   SHARED_MAX_GRAPH_MEMORY(OPT_MAX_GRAPH_MEMORY, "a file's"),
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   SHARED_FOLLOW_SYMLINKS(OPT_FOLLOW_SYMLINKS),
 #if PSPLIT_HAS_RUNTIME
   {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
   {OPT_GRADIENTS, "gradients", NULL,
-   "also check gradients of stages that train against differences of the loss"},
-  {OPT_DIRECTIONS, "directions", "N", "directions to move weights in for that; default: 2"},
+   "also check the gradients of training stages against finite differences of the loss"},
+  {OPT_DIRECTIONS, "directions", "N", "number of directions for --gradients; default: 2"},
   FEED_OPTIONS,
-  {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
+  {OPT_MICRO_BATCHES, "micro-batches", "M", "number of micro-batches to compare; default: 2"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
-   "0 (default): bits must be equal; 1, 2, 99: differences are reported"},
+   "0 (default): outputs must be bitwise equal; 1, 2, 99: differences are reported"},
   ORT_LIBRARY_OPTIONS,
 #endif
-  {'q', "quiet", NULL, "say nothing when it holds"},
+  {'q', "quiet", NULL, "print nothing on success"},
   CLI_LOGGING_OPTIONS,
   CLI_LAST_OPTIONS,
 };
@@ -45,9 +45,9 @@ static const cli_option OPTIONS[] = {
 static const cli PROGRAM = {
   "onnx-pipeline-verify",
   "DIR|FILE --model MODEL [OPTION]...\n       onnx-pipeline-verify FILE --weights-of MODEL",
-  "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges "
-  "and\n"
-  "bytes once boundary nodes and declared duplicates are taken out. Prints the first "
+  "Proves from the files alone that the stages in DIR are equivalent to MODEL: the same nodes, "
+  "edges\n"
+  "and bytes once boundary nodes and declared duplicates are removed. Otherwise prints the first\n"
   "difference.\n\n"
   "Example: onnx-pipeline-verify out --model model.onnx\n",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
