@@ -76,13 +76,13 @@ def check_plan(page, bless):
 def check_figures(page):
     """Figures in the text, of the plan and of the tests."""
     rows = re.findall(r"^ +\d+  cpu\d+ +(\d+) ", re.search(PLAN, page.text, re.S)[1], re.M)
-    said = re.search(r"recogniser \(PP-OCRv4, (\d+) nodes\) and\nsplits it into (\w+)", page.text)
+    said = re.search(r"recognition model \(PP-OCRv4, (\d+) nodes\) and\s+splits it into (\w+)", page.text)
     page.report(said and int(said[1]) == sum(map(int, rows)) and said[2] == NUMBERS[len(rows)],
                 "nodes and stages of the recogniser are those of the plan", f"{said and said[0]}: {rows}")
     tests = page.read("tests/e2e/meson.build")
     names = re.findall(r"'(\w+)'", re.search(r"e2e_models = \[(.*?)\]", tests, re.S)[1])
     decoders = re.findall(r"'(\w+)_first'", tests)
-    said = re.search(r"(\w+) real models whose staged runs", page.text)
+    said = re.search(r"(\w+) real models run in stages", page.text)
     page.report(said and said[1] == NUMBERS[len(names) + len(decoders)],
                 "as many real models as tests/e2e/meson.build names", names + decoders)
     missing = [name for name in re.findall(r"\]\(([\w./-]+)\)", page.text)
@@ -126,7 +126,7 @@ def check_commands(page):
         page.skip(title, "resnet50")
         return
     lines = re.findall(r"^onnx-pipeline-(?:split|verify) .*resnet50.*", page.text, re.M)
-    stages = re.search(r"holds `(stage\d)\.onnx` to `stage(\d)\.onnx`", page.text)
+    stages = re.search(r"contains `(stage\d)\.onnx` to `stage(\d)\.onnx`", page.text)
     with tempfile.TemporaryDirectory() as directory:
         os.symlink(os.path.abspath(model), os.path.join(directory, "resnet50.onnx"))
         made = subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=directory, capture_output=True, text=True,
