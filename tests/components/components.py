@@ -45,9 +45,9 @@ def read_table(path):
 
 
 def told_to_see_generated(path):
-    """Components that the text says see protoc-c's code."""
+    """Components that the text says include protoc-c's code."""
     text = open(path, encoding="utf-8").read()
-    told = re.search(r"Only([^.]*?)see\s+the\s+code\s+that\s+protoc-c\s+generates", text)
+    told = re.search(r"Only([^.]*?)include\s+the\s+code\s+that\s+protoc-c\s+generates", text)
     return set(re.findall(r"`([\w/]+)/`", told[1])) if told else set()
 
 
