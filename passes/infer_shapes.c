@@ -89,6 +89,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
                                       .n_told = planner->n_own_dims,
                                       .seen = seen,
                                       .n_seen = n_seen,
+                                      .defaults_hold = true,
                                       .cancel = options->cancel};
   psplit_i_costs_destroy(planner->costs);
   planner->costs = NULL;

@@ -409,6 +409,13 @@ static void say_unmet(const psplit_i_shapes *s) {
                    "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
 }
 
+static void say_defaults(const psplit_i_shapes *s) {
+  if (s->default_of)
+    psplit_i_say(s->logger, PSPLIT_NOTE,
+                 "sizes depend on inputs that have defaults, such as \"%s\": counted as with these",
+                 s->default_of);
+}
+
 const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node) {
   const uint32_t first = psplit_i_operator_row(node->domain, node->op_type);
   if (first == PSPLIT_NONE) return NULL;
@@ -442,6 +449,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->n_told = sizes->n_told;
   s->logger = logger;
   s->cancel = sizes->cancel;
+  s->defaults_hold = sizes->defaults_hold;
   s->diag = diag;
   s->met = take(s, s->n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
@@ -463,6 +471,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->diag = NULL;
   s->cancel = NULL;
   say_unmet(s);
+  say_defaults(s);
   s->bindings = NULL;
   s->n_bindings = s->n_told = 0;
   s->seen = NULL;

@@ -115,6 +115,8 @@ struct psplit_i_shapes {
   PSPLIT_VEC(psplit_i_learned) learned;
   const psplit_logger *logger;
   const volatile int *cancel;
+  bool defaults_hold;      /* psplit_i_known_sizes */
+  const char *default_of;  /* such an initializer whose contents were looked at; or NULL */
   psplit_i_intern missing; /* "domain:op" of operators without a rule that were reported */
   psplit_i_memo **memo;    /* function calls seen, hashed */
   uint64_t budget_nodes;   /* nodes and values that may still be visited */

@@ -119,7 +119,10 @@ static const psplit_dim *load(psplit_i_site *at, uint32_t value) {
   }
   const psplit_i_value *v = &scope->graph->values[value];
   /* From IR 4 on, an initializer listed as an input is a default that a caller may replace. */
-  if (v->input != PSPLIT_NONE && psplit_i_model_ir_version(scope->graph->model) >= 4) return NULL;
+  if (v->input != PSPLIT_NONE && psplit_i_model_ir_version(scope->graph->model) >= 4) {
+    if (!at->s->defaults_hold) return NULL;
+    if (!at->s->default_of) at->s->default_of = v->name;
+  }
   if (v->initializer != PSPLIT_NONE)
     return load_tensor(at, psplit_i_graph_initializer(scope->graph, v->initializer));
   if (v->producer == PSPLIT_NONE) return NULL;

@@ -35,6 +35,9 @@ typedef struct psplit_i_known_sizes {
   const psplit_i_seen
     *seen; /* [n_seen] taken where inference leaves a size open and can be right */
   size_t n_seen;
+  /* Contents of initializers that are inputs as well hold: defaults, which a caller may replace.
+   * Not for emission. */
+  bool defaults_hold;
   const volatile int *cancel; /* ends inference: CANCELLED; psplit/base.h */
 } psplit_i_known_sizes;
 

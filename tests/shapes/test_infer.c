@@ -294,6 +294,27 @@ static void rules_give_the_shapes_of_exports(void **state) {
   }
 }
 
+/* From IR 4 on; before, such an initializer is a constant. */
+static void defaults_count_where_they_may(void **state) {
+  (void)state;
+  psplit_model *model =
+    model_of("(float[batch,64] x, int64[3] s = {-1, 8, 8}) => (y) { y = Reshape (x, s) }", 17);
+  psplit_i_shapes *shapes = infer(model, NULL, 0);
+  is("as emitted", shapes, "y", "float32[?4, ?5, ?6]");
+  assert_string_equal(said, "");
+  psplit_i_shapes_destroy(shapes);
+  const psplit_logger logger = {.emit = note};
+  const psplit_i_known_sizes sizes = {.defaults_hold = true};
+  psplit_diag diag = {0};
+  assert_int_equal(
+    psplit_i_shapes_create_seen(psplit_i_model_graph(model), &sizes, &logger, &diag, &shapes),
+    PSPLIT_OK);
+  is("as planned", shapes, "y", "float32[batch, 8, 8]");
+  assert_non_null(strstr(said, "sizes depend on inputs that have defaults, such as \"s\""));
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(model);
+}
+
 static void bindings_reach_branches_and_results(void **state) {
   (void)state;
   psplit_model *model =
@@ -499,6 +520,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(rules_give_the_shapes_of_exports),
     cmocka_unit_test(bindings_reach_branches_and_results),
+    cmocka_unit_test(defaults_count_where_they_may),
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
     cmocka_unit_test(sizes_that_a_node_takes_alone_are_known),
     cmocka_unit_test(work_of_nothing_and_of_branches),
