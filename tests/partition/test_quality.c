@@ -63,7 +63,7 @@ static void ask(const row *rows, size_t n, psplit_partition_options options) {
     const double gap = 100 * s->gap_frac;
     const bool holds =
       s->objective_ns <= r->value && (r->gap > 0 ? gap <= r->gap : s->proved_optimal);
-    print_message("%s {\"%s\", %u, %lld, %.2f}, by %s and %s\n", holds ? "" : "worse:", r->graph,
+    print_message("# %s{\"%s\", %u, %lld, %.2f}, by %s and %s\n", holds ? "" : "worse: ", r->graph,
                   r->n_nodes, (long long)s->objective_ns, gap, s->solver, s->bound);
     worse |= !holds;
     assert_int_equal(s->objective_ns, again->objective_ns);
