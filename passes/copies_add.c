@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "keep_state.h"
+#include "copies.h"
 #include "tied_weights.h"
 
 enum { MOST_DEPTH = 16 }; /* of nodes that are computed again for another that is */
@@ -127,10 +127,7 @@ static bool too_slow(const state *s, uint32_t stage, const work *more, int64_t b
 }
 
 static bool may_copy(const psplit_planner *planner, uint32_t node, uint32_t stage) {
-  return (planner->node_flags[node] & PSPLIT_I_NODE_REPEATABLE) &&
-         !planner->graph->nodes[node].n_bodies && planner->pin[node] == PSPLIT_NONE &&
-         !psplit_i_planner_refuses(planner, stage, node) &&
-         !psplit_i_planner_reads_state(planner, node);
+  return psplit_i_may_be_copied(planner, node) && !psplit_i_planner_refuses(planner, stage, node);
 }
 
 /* Whether the value has to be brought to the stage at hand: nobody there makes or receives it. */
@@ -218,6 +215,16 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   return add_chain(s, node, stage);
 }
 
+/* What is in the stage is marked. */
+static void begin_stage(state *s, uint32_t stage) {
+  const psplit_planner *planner = s->planner;
+  s->stamp++;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (planner->stage[n] == stage) s->held[n] = s->stamp;
+  for (size_t c = 0; c < planner->copies.n; c++)
+    if (planner->copies.items[c].stage == stage) s->held[planner->copies.items[c].node] = s->stamp;
+}
+
 /* One stage: its received tensors from the last made to the first, so that a chain of copies is
  * followed back as long as each link pays. */
 static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_ns) {
@@ -225,11 +232,7 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
   psplit_planner *planner = s->planner;
   const psplit_i_graph *graph = planner->graph;
   const psplit_plan *plan = planner->plan;
-  s->stamp++;
-  for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (planner->stage[n] == stage) s->held[n] = s->stamp;
-  for (size_t c = 0; c < planner->copies.n; c++)
-    if (planner->copies.items[c].stage == stage) s->held[planner->copies.items[c].node] = s->stamp;
+  begin_stage(s, stage);
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (s->held[n] == s->stamp) mark_constants(s, n);
   bool any = false;
@@ -270,6 +273,22 @@ psplit_code psplit_i_copies_add(psplit_planner *planner, psplit_diag *diag) {
   }
   for (uint32_t i = 1; i < plan->n_stages; i++)
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
+  psplit_i_copies_sort(planner);
+out:
+  return code;
+}
+
+psplit_code psplit_i_copies_give(psplit_planner *planner, const psplit_plan_copy *copies, size_t n,
+                                 psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  state s = {.planner = planner, .diag = diag};
+  s.held = PSPLIT_NEW(&planner->scratch, uint32_t, planner->graph->n_nodes);
+  if (!s.held) return psplit_i_nomem(diag);
+  for (size_t c = 0; c < n; c++) {
+    begin_stage(&s, copies[c].stage);
+    PSPLIT_TRY(add_copy(&s, copies[c].node, copies[c].stage));
+    PSPLIT_TRY(add_free_producers(&s, copies[c].node, copies[c].stage));
+  }
   psplit_i_copies_sort(planner);
 out:
   return code;

@@ -9,4 +9,9 @@
  * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_copies_add(psplit_planner *planner, psplit_diag *diag);
 
+/* Adds these, and copies of the constants that they read. As above. */
+PSPLIT_MUST_USE psplit_code psplit_i_copies_give(psplit_planner *planner,
+                                                 const psplit_plan_copy *copies, size_t n,
+                                                 psplit_diag *diag);
+
 #endif

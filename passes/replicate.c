@@ -8,6 +8,7 @@
  * stage that holds more than its device can, once all is counted, does without. */
 #include <string.h>
 
+#include "all_copies.h"
 #include "builder.h"
 #include "copies.h"
 #include "copies_add.h"
@@ -125,39 +126,59 @@ out:
   return code;
 }
 
-/* Whether the stages that are best for the bound may be taken: what binds the plan binds them, and
- * nothing was given up for other ends. */
-static bool may_move(const psplit_planner *planner, const uint32_t *other) {
+/* Whether other stages may be taken than those that the plan has: what binds the plan binds them,
+ * and nothing was given up for other ends. */
+static bool may_move(const psplit_planner *planner) {
+  return !planner->best_ns && !planner->options.training &&
+         planner->options.tied_weights != PSPLIT_TIED_TOGETHER;
+}
+
+static bool are_other(const psplit_planner *planner, const uint32_t *other) {
   bool differs = false;
-  if (planner->best_ns || planner->options.training ||
-      planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
-    return false;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     differs |= other[n] != PSPLIT_NONE && other[n] != planner->stage[n];
   return differs;
 }
 
-/* The bound knows what copies save, and its split may be better than one that was found without:
- * takes these stages and their copies, if they fit and no stage is as slow as the slowest is now.
- */
-static psplit_code try_stages(psplit_planner *planner, const uint32_t *other, bool *out_taken,
-                              psplit_diag *diag) {
+/* These stages with copies as they pay, or with these copies. *out_ns: INT64_MAX where they do not
+ * fit, or one would have no use. */
+static psplit_code copy_into(psplit_planner *planner, const uint32_t *other,
+                             const psplit_i_all_copies *all, psplit_diag *diag, int64_t *out_ns) {
+  psplit_code code;
+  bool idle = false;
+  PSPLIT_TRY(psplit_i_builder_adopt(planner, other, diag));
+  if (all) {
+    PSPLIT_TRY(psplit_i_copies_give(planner, all->copies, all->n_copies, diag));
+    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+    PSPLIT_TRY(psplit_i_copies_leave_idle(planner, &idle, diag));
+  } else {
+    PSPLIT_TRY(replicate(planner, diag));
+  }
+  *out_ns = idle || !psplit_i_plan_fits(planner) ? INT64_MAX : planner->plan->bottleneck_ns;
+out:
+  return code;
+}
+
+/* Takes these stages with copies, if they fit and no stage is as slow as the slowest is now. */
+static psplit_code try_stages(psplit_planner *planner, const uint32_t *other,
+                              const psplit_i_all_copies *all, bool *out_taken, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const int64_t best_ns = planner->plan->bottleneck_ns;
   psplit_solution *solution = planner->solution;
   fallback before;
+  int64_t ns;
   *out_taken = false;
-  if (!may_move(planner, other)) return PSPLIT_OK;
+  if (!may_move(planner) || !(all || are_other(planner, other))) return PSPLIT_OK;
   PSPLIT_TRY(remember(planner, diag, &before));
   /* Bounds are not asked until it is known whether the split counts: stages that do not fit their
    * devices may be faster than all that do. */
   planner->solution = NULL;
-  code = psplit_i_builder_adopt(planner, other, diag);
-  if (code == PSPLIT_OK) code = replicate(planner, diag);
+  code = copy_into(planner, other, all, diag, &ns);
+  if (code == PSPLIT_OK) {
+    *out_taken = ns < best_ns;
+    if (!*out_taken) code = restore(planner, &before, diag);
+  }
   planner->solution = solution;
-  if (code != PSPLIT_OK) goto out;
-  *out_taken = planner->plan->bottleneck_ns < best_ns && psplit_i_plan_fits(planner);
-  if (!*out_taken) code = put_back(planner, &before, diag);
 out:
   return code;
 }
@@ -170,8 +191,7 @@ static bool mostly_moves(const psplit_planner *planner) {
   for (uint32_t s = 0; s < plan->n_stages; s++)
     moves |= plan->stages[s].load_ns == plan->bottleneck_ns &&
              plan->stages[s].compute_ns < plan->bottleneck_ns - plan->stages[s].compute_ns;
-  return moves && !planner->best_ns && !planner->options.training &&
-         planner->options.tied_weights != PSPLIT_TIED_TOGETHER;
+  return moves && may_move(planner);
 }
 
 /* A bound with copies may be far lower than the one without, which says nothing of other plans with
@@ -191,22 +211,64 @@ static void tell_without(const psplit_planner *planner, int64_t plain_ns, int64_
                100.0 * (double)(value_ns - plain_ns) / (double)value_ns);
 }
 
+/* All splits of few nodes, with all copies: the best becomes the plan. *out_settled: no plan is
+ * better, or the bound is what there is to know. */
+static psplit_code try_all(psplit_planner *planner, bool *io_taken, bool *out_settled,
+                           psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_all_copies all;
+  PSPLIT_TRY(psplit_i_all_copies_find(planner, planner->plan->bottleneck_ns, diag, &all));
+  if (all.value_ns < planner->plan->bottleneck_ns) {
+    uint32_t *next = planner->next_hop;
+    const bool passes_on = planner->passes_on;
+    psplit_i_pass_nothing_on(planner);
+    PSPLIT_TRY(try_stages(planner, all.stage, &all, io_taken, diag));
+    if (!*io_taken) {
+      planner->next_hop = next;
+      planner->passes_on = passes_on;
+    }
+  }
+  planner->copies_any_route =
+    planner->passes_on || all.any_bound_ns >= planner->plan->bottleneck_ns;
+  planner->copies_bound_ns = planner->copies_any_route ? all.any_bound_ns : all.bound_ns;
+  planner->copies_tried = planner->copies_bound_ns > 0;
+  *out_settled = planner->copies_bound_ns >= planner->plan->bottleneck_ns;
+out:
+  return code;
+}
+
+/* The bound knows what copies save, and its split may be better than one that was found without. */
+static psplit_code try_bound(psplit_planner *planner, bool *io_taken, psplit_diag *diag) {
+  psplit_code code;
+  int64_t bound_ns;
+  bool taken = false;
+  const bool any_route = planner->passes_on;
+  uint32_t *other = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *other);
+  if (!other) return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &bound_ns, other));
+  PSPLIT_TRY(try_stages(planner, other, NULL, &taken, diag));
+  *io_taken |= taken;
+  if (bound_ns <= planner->copies_bound_ns) goto out;
+  planner->copies_bound_ns = bound_ns;
+  planner->copies_tried = false;
+  planner->copies_any_route = any_route;
+out:
+  return code;
+}
+
 /* The solver's bound is for splits without copies, and so is its split: asks with them. What is
  * passed on is not, unless that stays the plan. */
 static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
   uint32_t *next = planner->next_hop;
   const bool passes_on = planner->passes_on;
-  bool taken;
-  uint32_t *other = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *other);
-  if (!other) return psplit_i_nomem(diag);
+  bool taken = false, settled;
   /* What holds for all plans holds for those without copies, too. */
   const int64_t plain_ns = planner->plan->lower_bound_ns, before_ns = planner->plan->bottleneck_ns;
   planner->plan_holds = false;
   if (!psplit_i_copies_take_time(planner)) psplit_i_pass_nothing_on(planner);
-  planner->copies_any_route = planner->passes_on;
-  PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns, other));
-  PSPLIT_TRY(try_stages(planner, other, &taken, diag));
+  PSPLIT_TRY(try_all(planner, &taken, &settled, diag));
+  if (!settled) PSPLIT_TRY(try_bound(planner, &taken, diag));
   planner->plan_holds = false;
   tell_without(planner, plain_ns, taken ? planner->plan->bottleneck_ns : before_ns);
   if (taken) goto out;

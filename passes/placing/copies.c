@@ -76,6 +76,12 @@ static bool is_private(const psplit_i_graph *graph, uint32_t value, uint32_t nod
   return true;
 }
 
+bool psplit_i_may_be_copied(const psplit_planner *planner, uint32_t node) {
+  return (planner->node_flags[node] & PSPLIT_I_NODE_REPEATABLE) &&
+         !planner->graph->nodes[node].n_bodies && planner->pin[node] == PSPLIT_NONE &&
+         !psplit_i_planner_reads_state(planner, node);
+}
+
 /* The least that a copy takes where what only the node reads is received for it, or computed again
  * (least[n_nodes] of nodes before it). Other inputs may be there for others' sake. NO_COPY: none is
  * made. */
@@ -83,9 +89,7 @@ static int64_t copy_ns(const psplit_planner *planner, const link_range *links, c
                        uint32_t n) {
   const psplit_i_graph *graph = planner->graph;
   const psplit_i_node *node = &graph->nodes[n];
-  if (!(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies ||
-      planner->pin[n] != PSPLIT_NONE || psplit_i_planner_reads_state(planner, n))
-    return NO_COPY;
+  if (!psplit_i_may_be_copied(planner, n)) return NO_COPY;
   int64_t sum = least_ns(planner, n);
   for (uint32_t i = 0; i < node->n_inputs; i++) {
     const uint32_t value = node->inputs[i];

@@ -13,4 +13,7 @@
 PSPLIT_MUST_USE psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
                                                        int64_t *out_bound_ns, uint32_t *out_stage);
 
+/* Whether a stage may compute again what another one computes, as far as the node goes. */
+bool psplit_i_may_be_copied(const psplit_planner *planner, uint32_t node);
+
 #endif

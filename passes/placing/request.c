@@ -146,6 +146,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   PSPLIT_TRY(psplit_i_builder_number(&b));
   planner->copies.n = 0;
   planner->copies_bound_ns = 0;
+  planner->copies_tried = false;
   if (b.n_groups == 0) { /* constants alone: all of them in the one stage */
     PSPLIT_TRY(psplit_i_builder_place_free(&b));
     goto out;

@@ -93,8 +93,10 @@ static psplit_code bound_with_copies(psplit_planner *planner, psplit_plan *plan,
   *out_of = PSPLIT_I_BOUND_OF_ANY_PLAN;
   if (planner->copies_bound_ns > plan->lower_bound_ns) {
     plan->lower_bound_ns = planner->copies_bound_ns;
-    plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_FREE_COPIES);
-    *out_of = PSPLIT_I_BOUND_OF_COPIES;
+    const bool tried = planner->copies_tried;
+    plan->bound =
+      psplit_i_method_name(tried ? PSPLIT_I_BOUND_ALL_COPIES : PSPLIT_I_BOUND_FREE_COPIES);
+    *out_of = tried ? PSPLIT_I_BOUND_OF_ALL_COPIES : PSPLIT_I_BOUND_OF_COPIES;
   }
   plan->proved_optimal = plan->lower_bound_ns >= value_ns;
 out:

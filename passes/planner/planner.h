@@ -152,6 +152,7 @@ struct psplit_planner {
   const char *best_proof_scope;
   int64_t copies_bound_ns; /* bound on splits with such copies; 0: none was asked for */
   bool copies_any_route;   /* it holds for all ways that tensors may go */
+  bool copies_tried;       /* it holds for all sets of copies, not of those alone that each pay */
   /* Bound on splits without copies and all ways that tensors may go; 0: none was asked for. */
   int64_t any_route_bound_ns;
   psplit_plan *plan;

@@ -31,7 +31,7 @@ static bool of_lone_copies(const question *q) { return q->of == PSPLIT_I_BOUND_O
 /* A third stage may pass on what its maker would send twice. */
 static bool knows_all_routes(const question *q) {
   if (q->planner->n_asked < 3) return true;
-  return q->of == PSPLIT_I_BOUND_OF_COPIES ? q->planner->copies_any_route
+  return q->of != PSPLIT_I_BOUND_OF_SOLVER ? q->planner->copies_any_route
                                            : q->planner->any_route_bound_ns >= q->value_ns;
 }
 

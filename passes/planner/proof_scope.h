@@ -6,9 +6,10 @@
 
 /* Whose bound the plan's is. */
 typedef enum psplit_i_bound_of {
-  PSPLIT_I_BOUND_OF_SOLVER,  /* each node is computed once */
-  PSPLIT_I_BOUND_OF_COPIES,  /* copies.h */
-  PSPLIT_I_BOUND_OF_ANY_PLAN /* by the times of nodes alone */
+  PSPLIT_I_BOUND_OF_SOLVER,     /* each node is computed once */
+  PSPLIT_I_BOUND_OF_COPIES,     /* copies.h */
+  PSPLIT_I_BOUND_OF_ALL_COPIES, /* all_copies.h */
+  PSPLIT_I_BOUND_OF_ANY_PLAN    /* by the times of nodes alone */
 } psplit_i_bound_of;
 
 /* Says plan->proof_scope, where the plan is proved; plan->device_order is known. Errors: NOMEM. */

@@ -33,6 +33,7 @@ READERS = {
     "partition/instance/messages.c": LOADS, "partition/instance/messages.h": LOADS, "partition/contiguous/contiguous.c": ANOTHER,
     "partition/certificate/digest.c": INPUT, "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
     "partition/certificate/routes.c": LOADS, "partition/certificate/routes.h": LOADS,
+    "partition/copying.c": LOADS, "partition/copying.h": LOADS, "partition/copying_value.c": LOADS,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
 }
 

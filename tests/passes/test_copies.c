@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "all_copies.h"
+#include "builder.h"
 #include "copies.h"
+#include "copies_add.h"
 #include "open.h"
+#include "pass_on.h"
 #include "small_plans.h"
 
 enum { MAX_NODES = 7 };
@@ -99,7 +103,29 @@ static void place(search *s, uint32_t n) {
 
 typedef struct counts {
   unsigned n_helped, n_tight, n_close; /* the bound is the best, or within a tenth of it */
+  unsigned n_better;                   /* of all copies some are better than those that pay */
 } counts;
+
+/* Of all splits with copies the best is as the program counts it, if it sends directly, and no
+ * split is below its bound, whatever copies it has. */
+static void try_all(psplit_planner *planner, psplit_i_all_copies *out) {
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_i_all_copies_find(planner, INT64_MAX / 8, &diag, out), PSPLIT_OK);
+  assert_true(out->bound_ns > 0 && out->value_ns < INT64_MAX / 8);
+  assert_true(out->any_bound_ns <= out->bound_ns && out->bound_ns == out->value_ns);
+  uint32_t *next = planner->next_hop;
+  const bool passes_on = planner->passes_on;
+  psplit_solution *solution = planner->solution;
+  planner->solution = NULL; /* no bound of its own */
+  psplit_i_pass_nothing_on(planner);
+  assert_int_equal(psplit_i_builder_adopt(planner, out->stage, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_copies_give(planner, out->copies, out->n_copies, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_plan_make(planner, &diag), PSPLIT_OK);
+  assert_true(planner->plan->bottleneck_ns == out->value_ns);
+  planner->solution = solution;
+  planner->next_hop = next;
+  planner->passes_on = passes_on;
+}
 
 static counts compare(uint32_t n_models, bool overlap, psplit_message_latency latency) {
   counts found = {0};
@@ -116,10 +142,14 @@ static counts compare(uint32_t n_models, bool overlap, psplit_message_latency la
       search s = {.planner = planner, .best_ns = INT64_MAX, .plain_ns = INT64_MAX};
       uint32_t stage[2 * MAX_NODES];
       int64_t bound_ns = 0;
+      psplit_i_all_copies all;
       assert_int_equal(psplit_i_bound_with_copies(planner, &diag, &bound_ns, stage), PSPLIT_OK);
+      try_all(planner, &all);
       planner->solution = NULL; /* no bound of its own */
       place(&s, 0);
       planner->solution = solution;
+      assert_true((planner->passes_on ? all.any_bound_ns : all.bound_ns) <= s.best_ns);
+      found.n_better += all.value_ns < s.best_ns;
       if (bound_ns > s.best_ns)
         fail_msg("model %u: the bound %ld is above %ld", m, (long)bound_ns, (long)s.best_ns);
       if (s.best_ns < s.plain_ns) {
@@ -131,8 +161,10 @@ static counts compare(uint32_t n_models, bool overlap, psplit_message_latency la
     psplit_planner_destroy(planner);
     psplit_model_close(model);
   }
-  print_message("# copies help in %u, the bound is the best in %u, and near it in %u\n",
-                found.n_helped, found.n_tight, found.n_close);
+  print_message(
+    "# copies help in %u, the bound is the best in %u, and near it in %u; others are "
+    "better in %u\n",
+    found.n_helped, found.n_tight, found.n_close, found.n_better);
   return found;
 }
 
@@ -353,22 +385,30 @@ static void keep_line(void *user, psplit_severity severity, const char *line) {
   if (severity == PSPLIT_NOTE && strstr(line, "without")) snprintf(kept, 200, "%s", line);
 }
 
-/* Five branches on three devices: copies might save more than what is known of plans without. */
-static void gaps_without_copies_are_told(void **state) {
-  (void)state;
-  char line[200] = "";
-  const psplit_logger logger = {.emit = keep_line, .user = line};
-  psplit_planner_options options = options_for(3, NULL);
-  options.logger = &logger;
+/* Five branches on three devices, and nodes that reach no output. */
+static psplit_model *branches_beside(unsigned n_dead) {
   psplit_i_text text = {0};
   psplit_i_text_puts(&text,
                      "<ir_version: 8, opset_import: [\"\": 13]> m (float[64,64] x) => "
                      "(float[64,64] y)<float[64,64] w = random(1)> { a = Neg (x)\n");
   for (unsigned b = 0; b < 5; b++)
     psplit_i_text_addf(&text, "b%u = MatMul (a, w)\n c%u = MatMul (b%u, w)\n", b, b, b);
+  for (unsigned d = 0; d < n_dead; d++) psplit_i_text_addf(&text, "d%u = Neg (x)\n", d);
   psplit_i_text_puts(&text, "y = Sum (c0, c1, c2, c3, c4)}");
   psplit_model *model = opened_text(text.bytes);
   psplit_i_text_fini(&text);
+  return model;
+}
+
+/* Copies might save more than what is known of plans without, where there are too many nodes to try
+ * all splits. */
+static void gaps_without_copies_are_told(void **state) {
+  (void)state;
+  char line[200] = "";
+  const psplit_logger logger = {.emit = keep_line, .user = line};
+  psplit_planner_options options = options_for(3, NULL);
+  options.logger = &logger;
+  psplit_model *model = branches_beside(60);
   psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
   assert_true(plan_of(planner));
@@ -383,6 +423,30 @@ static void gaps_without_copies_are_told(void **state) {
   assert_string_equal(line, want);
   psplit_planner_destroy(planner);
   psplit_model_close(model);
+}
+
+/* Of few nodes all splits with copies are tried: what was found of many is not the best. */
+static void the_best_of_all_is_found(void **state) {
+  (void)state;
+  const psplit_planner_options options = options_for(3, NULL);
+  int64_t of_many_ns = 0;
+  for (unsigned few = 0; few < 2; few++) {
+    psplit_model *model = branches_beside(few ? 0 : 60);
+    psplit_planner *planner = unit_of(model, &options);
+    psplit_diag diag = {0};
+    assert_true(plan_of(planner));
+    assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    assert_true(plan->n_copies > 0 && plan->proved_optimal == few);
+    if (few) {
+      assert_true(plan->bottleneck_ns < of_many_ns);
+      assert_string_equal(plan->bound, "all splits with copies");
+      assert_string_equal(plan->proof_scope, "among plans that send directly");
+    }
+    of_many_ns = plan->bottleneck_ns;
+    psplit_planner_destroy(planner);
+    psplit_model_close(model);
+  }
 }
 
 static const char *scope_of(uint32_t n_stages, const psplit_devices *devices, char *buffer,
@@ -442,6 +506,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_fit_into_memory),
     cmocka_unit_test(gaps_without_copies_are_told),
+    cmocka_unit_test(the_best_of_all_is_found),
     cmocka_unit_test(proofs_say_among_which_plans),
     cmocka_unit_test(cancelling_ends_it),
     cmocka_unit_test(a_mask_is_computed_again_from_the_models_inputs),
