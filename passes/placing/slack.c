@@ -9,10 +9,13 @@
 
 #include <string.h>
 
+#include "budget.h"
 #include "builder.h"
 #include "checked.h"
 
-enum { MOST_STEPS = 1 << 27, MOST_TRIES = 4 };
+enum { MOST_TRIES = 4, MOST_OPS = 1 << 29 /* without a limit of time */ };
+#define SHARE 0.1    /* of the planner's time, for all tries */
+#define LEAST_S 0.01 /* that it has in any case: small models are divided whatever the limit is */
 
 /* What divides an order so far. */
 typedef struct way {
@@ -34,7 +37,7 @@ typedef struct divider {
   bool *closed;               /* [n + 1] no cut may be here */
   way *ways;                  /* [n_stages + 1][n + 1] */
   int64_t limit_ns;
-  uint64_t steps;
+  psplit_i_budget *budget;
 } divider;
 
 static psplit_code list_nets(divider *d, psplit_diag *diag) {
@@ -125,16 +128,19 @@ static void offer(divider *d, uint32_t from, uint32_t to, uint32_t n_received, i
   }
 }
 
-/* All stages that begin at a place. */
-static void extend(divider *d, uint32_t from) {
+/* All stages that begin at a place; false: the budget is spent. */
+static bool extend(divider *d, uint32_t from) {
   const psplit_problem *p = d->p;
   int64_t compute = 0, recv = 0, send = 0;
   uint32_t n_received = 0, n_work = 0;
   for (uint32_t i = from; i < d->n; i++) {
     const uint32_t g = d->order[i];
+    const uint64_t n_nets =
+      d->read_off[g + 1] - d->read_off[g] + (d->made_off[g + 1] - d->made_off[g]);
+    if (!psplit_i_spend(d->budget, 1 + n_nets)) return false;
     compute = psplit_i_sat_add_i64(compute, p->time_ns[g]);
     n_work += !(p->node_flags[g] & PSPLIT_NODE_AUXILIARY);
-    for (uint32_t r = d->read_off[g]; r < d->read_off[g + 1]; r++, d->steps++) {
+    for (uint32_t r = d->read_off[g]; r < d->read_off[g + 1]; r++) {
       const uint32_t e = d->reads[r];
       if (d->first[e] >= from) {
         if (d->last[e] == i && d->seen[e] == from + 1) send -= p->net_send_ns[e], d->seen[e] = 0;
@@ -144,17 +150,18 @@ static void extend(divider *d, uint32_t from) {
         n_received += p->net_bytes[e] > 0;
       }
     }
-    for (uint32_t m = d->made_off[g]; m < d->made_off[g + 1]; m++, d->steps++) {
+    for (uint32_t m = d->made_off[g]; m < d->made_off[g + 1]; m++) {
       const uint32_t e = d->made[m];
       if (d->last[e] == i) continue;
       d->seen[e] = from + 1;
       send = psplit_i_sat_add_i64(send, p->net_send_ns[e]);
     }
     const int64_t least = psplit_i_planner_load_ns(d->planner, compute, recv, 0);
-    if (least > d->limit_ns || d->steps > MOST_STEPS) return;
+    if (least > d->limit_ns) return true;
     const int64_t load = psplit_i_planner_load_ns(d->planner, compute, recv, send);
     if (load <= d->limit_ns && n_work && !d->closed[i + 1]) offer(d, from, i + 1, n_received, load);
   }
+  return true;
 }
 
 /* The best way to divide the order, as the stage of each supernode; false: there is none. */
@@ -166,8 +173,7 @@ static bool divide(divider *d, uint32_t *out_stage, uint32_t *out_n_received) {
     bool reached = false;
     for (uint32_t k = 0; k < d->n_stages && !reached; k++)
       reached = way_at(d, k, from)->n_received != UINT32_MAX;
-    if (reached && !d->closed[from]) extend(d, from);
-    if (d->steps > MOST_STEPS) return false;
+    if (reached && !d->closed[from] && !extend(d, from)) return false;
   }
   const way *at = way_at(d, d->n_stages, d->n);
   if (at->n_received == UINT32_MAX) return false;
@@ -197,8 +203,8 @@ static void fill_order(divider *d, const uint32_t *stage, bool by_stage) {
 }
 
 /* The better division of the two orders; found: *out_node_stage[n_nodes] is it. */
-static psplit_code search(psplit_planner *planner, int64_t limit_ns, uint32_t *out_node_stage,
-                          bool *out_found, psplit_diag *diag) {
+static psplit_code search(psplit_planner *planner, int64_t limit_ns, psplit_i_budget *budget,
+                          uint32_t *out_node_stage, bool *out_found, psplit_diag *diag) {
   psplit_code code;
   psplit_problem problem;
   uint32_t *group, least = UINT32_MAX;
@@ -210,7 +216,8 @@ static psplit_code search(psplit_planner *planner, int64_t limit_ns, uint32_t *o
                .arena = &planner->scratch,
                .n = problem.n_nodes,
                .n_stages = planner->options.n_stages,
-               .limit_ns = limit_ns};
+               .limit_ns = limit_ns,
+               .budget = budget};
   uint32_t *stage = psplit_i_arena_array(&planner->scratch, d.n, sizeof *stage);
   uint32_t *cut = psplit_i_arena_array(&planner->scratch, d.n, sizeof *cut);
   if (!stage || !cut) PSPLIT_FAIL(psplit_i_nomem(diag));
@@ -249,10 +256,16 @@ static psplit_code try_limits(psplit_planner *planner, const psplit_i_tied_weigh
                               bool *out_better, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   int64_t limit_ns = most_ns;
+  psplit_partition_options options;
+  psplit_i_partition_options(planner, &options);
+  options.time_limit_s *= SHARE;
+  psplit_i_budget budget = psplit_i_budget_of(&options);
+  psplit_i_budget_extend(&budget, LEAST_S);
+  if (budget.most > MOST_OPS) budget.most = MOST_OPS;
   *out_better = false;
   for (unsigned t = 0; t < MOST_TRIES; t++) {
     bool found;
-    PSPLIT_TRY(search(planner, limit_ns, cut, &found, diag));
+    PSPLIT_TRY(search(planner, limit_ns, &budget, cut, &found, diag));
     if (!found) break;
     PSPLIT_TRY(psplit_i_builder_adopt(planner, cut, diag));
     const int64_t over_ns = planner->plan->bottleneck_ns - most_ns;

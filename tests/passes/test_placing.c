@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "builder.h"
 #include "open.h"
+#include "slack.h"
 #include "small_plans.h"
 
 static const char CHAIN[] =
@@ -405,6 +407,56 @@ static void fewer_transfers_cut_no_weight(void **state) {
   psplit_model_close(model);
 }
 
+/* Of two tensors that so many nodes read. */
+static psplit_model *star_of(unsigned n) {
+  psplit_i_text text = {0}, nodes = {0};
+  psplit_i_text_puts(&text, "(float[4,4] x) => (");
+  for (unsigned i = 0; i < n; i++) {
+    psplit_i_text_addf(&text, "%sfloat[4,4] y%u", i ? ", " : "", i);
+    psplit_i_text_addf(&nodes, "y%u = Add (a, b)\n", i);
+  }
+  psplit_i_text_addf(&text, ") { a = Neg (x) b = Relu (x)\n%s}", nodes.bytes);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  psplit_i_text_fini(&nodes);
+  return model;
+}
+
+/* The work that looking for fewer transfers takes. */
+static uint64_t slack_work(psplit_planner *planner, double limit_s) {
+  const psplit_i_tied_weights ties = {0};
+  psplit_diag diag = {0};
+  psplit_activity *activity;
+  uint64_t done, all;
+  assert_int_equal(psplit_activity_create(&diag, &activity), PSPLIT_OK);
+  psplit_i_activity_begin(activity, PSPLIT_ACTIVITY_WORK, 0);
+  planner->options.time_limit_s = limit_s;
+  planner->options.activity = activity;
+  assert_int_equal(psplit_i_take_slack(planner, &ties, &diag), PSPLIT_OK);
+  psplit_activity_get(activity, &done, &all);
+  planner->options.activity = NULL;
+  psplit_activity_destroy(activity);
+  return done;
+}
+
+/* It counted no time: with any limit a star of 20,000 nodes took a second more. */
+static void slack_has_a_part_of_the_time(void **state) {
+  (void)state;
+  psplit_model *model = star_of(2500);
+  psplit_planner_options options = options_for(4, NULL);
+  options.slack_frac = 0;
+  options.time_limit_s = 0.01;
+  options.message_latency = PSPLIT_LATENCY_PER_TENSOR;
+  psplit_planner *planner = unit_of(model, &options);
+  assert_true(plan_of(planner));
+  planner->options.slack_frac = 1;
+  assert_true(slack_work(planner, -1) > 5000000);
+  assert_true(slack_work(planner, 0) < 2000000);
+  assert_true(slack_work(planner, 0.2) < 4000000);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+}
+
 /* More kinds of devices than the problem has: what is written can be read. */
 static void a_problem_of_fewer_devices_is_read(void **state) {
   (void)state;
@@ -450,6 +502,7 @@ int main(void) {
     cmocka_unit_test(dead_nodes_fill_no_stage),
     cmocka_unit_test(what_is_allowed_loses_nothing),
     cmocka_unit_test(fewer_transfers_cut_no_weight),
+    cmocka_unit_test(slack_has_a_part_of_the_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
