@@ -148,7 +148,8 @@ psplit_i_vtype psplit_i_type_merge(psplit_i_site *at, const psplit_i_vtype *a,
     }
     dims[axis] = psplit_i_dim_fresh(at->dims);
   }
-  if (!dims && a->elements && b->elements && a->n_elements == b->n_elements) {
+  if (!dims && a->kind == PSPLIT_TYPE_TENSOR && a->elements && b->elements &&
+      a->n_elements == b->n_elements) {
     psplit_dim *elements = psplit_i_new_elements(at, a->n_elements);
     if (!elements) return merged;
     for (uint32_t i = 0; i < a->n_elements; i++)
@@ -241,8 +242,7 @@ static int compare_children(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-void psplit_i_scope_attach(psplit_i_site *at, psplit_i_scope *child, psplit_dim trips,
-                           bool alternative) {
+static void attach(psplit_i_site *at, const psplit_i_child *child) {
   psplit_i_scope *scope = at->scope;
   if (scope->n_children == scope->capacity) {
     const uint32_t capacity = scope->capacity ? scope->capacity * 2 : 4;
@@ -252,7 +252,19 @@ void psplit_i_scope_attach(psplit_i_site *at, psplit_i_scope *child, psplit_dim 
     scope->children = children;
     scope->capacity = capacity;
   }
-  scope->children[scope->n_children++] = (psplit_i_child){at->id, trips, alternative, child};
+  scope->children[scope->n_children++] = *child;
+}
+
+void psplit_i_scope_attach(psplit_i_site *at, psplit_i_scope *scope, psplit_dim trips,
+                           bool alternative) {
+  attach(at, &(psplit_i_child){
+               .node = at->id, .trips = trips, .alternative = alternative, .scope = scope});
+}
+
+void psplit_i_scope_attach_again(psplit_i_site *at, psplit_i_scope *scope) {
+  attach(
+    at, &(psplit_i_child){
+          .node = at->id, .trips = psplit_i_dim_const(at->dims, 1), .again = true, .scope = scope});
 }
 
 static void report_missing(psplit_i_shapes *s, const psplit_i_node *node) {

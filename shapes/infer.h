@@ -75,6 +75,7 @@ typedef struct psplit_i_child {
   uint32_t node;
   psplit_dim trips; /* times it runs */
   bool alternative; /* one of several branches, of which one runs */
+  bool again;       /* another run of a body: its weights were counted with the first */
   psplit_i_scope *scope;
 } psplit_i_child;
 
@@ -159,6 +160,8 @@ psplit_i_scope *psplit_i_scope_body(psplit_i_site *at, const psplit_i_graph *bod
 /* Hangs a finished scope on the site's node, so that its work counts. */
 void psplit_i_scope_attach(psplit_i_site *at, psplit_i_scope *scope, psplit_dim trips,
                            bool alternative);
+/* The same of one more run of a body that hangs there. */
+void psplit_i_scope_attach_again(psplit_i_site *at, psplit_i_scope *scope);
 /* Completes `type` by the declared type of a value; marks a contradiction. */
 void psplit_i_type_declare(psplit_i_shapes *s, psplit_i_vtype *type,
                            const Onnx__TypeProto *declared);
@@ -168,6 +171,11 @@ void psplit_i_infer_call(psplit_i_site *at);
 /* What is known of either: the type of a value that is `a` on one path and `b` on another. */
 psplit_i_vtype psplit_i_type_merge(psplit_i_site *at, const psplit_i_vtype *a,
                                    const psplit_i_vtype *b);
+
+/* The type without contents, as no weight: of a value that holds something else each time. */
+psplit_i_vtype psplit_i_type_alone(const psplit_i_vtype *type);
+/* Element of a sequence or optional type; of another type that one. */
+psplit_i_vtype psplit_i_type_inside(const psplit_i_vtype *type);
 
 /* Inputs. */
 bool psplit_i_has(const psplit_i_site *at, uint32_t input);

@@ -4,7 +4,7 @@
 
 #include "infer.h"
 
-enum { INT64 = 7, BOOL = 9, MAX_PASSES = 8, WIDEN_AT = 2 };
+enum { INT64 = 7, BOOL = 9, MAX_PASSES = 8, WIDEN_AT = 2, FEW_TRIPS = 8 };
 
 static const psplit_i_graph *body_of(const psplit_i_site *at, const char *name) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
@@ -55,15 +55,6 @@ static void set_scalar(psplit_i_site *at, psplit_i_vtype *type, int32_t elem, ps
   type->n_elements = 1;
 }
 
-/* The type of a carried value as it enters any iteration, not just the first. */
-static psplit_i_vtype carried(const psplit_i_vtype *type) {
-  psplit_i_vtype result = *type;
-  result.elements = NULL;
-  result.n_elements = 0;
-  result.is_weight = result.declared_wrong = false;
-  return result;
-}
-
 /* Whether `type` already allows for what `now` says. Sizes made up since `since` stand for any. */
 static bool covers(const psplit_i_site *at, psplit_dim since, const psplit_i_vtype *type,
                    const psplit_i_vtype *now) {
@@ -84,7 +75,7 @@ static bool covers(const psplit_i_site *at, psplit_dim since, const psplit_i_vty
 /* A type with fresh sizes where the loop made them vary; `from` is the type before the loop. */
 static psplit_i_vtype after_loop(psplit_i_site *at, const psplit_i_vtype *from,
                                  const psplit_i_vtype *inside) {
-  psplit_i_vtype result = carried(inside);
+  psplit_i_vtype result = psplit_i_type_alone(inside);
   if (from->rank != inside->rank || inside->rank < 0) return result;
   bool varies = false;
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -139,7 +130,7 @@ static psplit_i_scope *run_to_fixpoint(psplit_i_site *at, const psplit_i_graph *
       stable = false;
       psplit_i_vtype merged = psplit_i_type_merge(at, &types[i], now);
       if (pass >= WIDEN_AT) merged.rank = -1;
-      types[i] = carried(&merged);
+      types[i] = psplit_i_type_alone(&merged);
     }
     if (stable) return scope;
   }
@@ -177,20 +168,79 @@ static psplit_dim loop_trips(psplit_i_site *at, const psplit_i_scope *scope) {
   return psplit_i_dim_max(at->dims, *trips, psplit_i_dim_const(at->dims, 0));
 }
 
+/* Whether what a loop carries is another thing in each trip: a sequence, or sizes that vary. */
+static bool changes(const psplit_i_site *at, const psplit_i_vtype *types, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_i_vtype *before = psplit_i_in(at, 2 + i);
+    if (before->kind == PSPLIT_TYPE_SEQUENCE || before->rank != types[i].rank) return true;
+    for (int32_t axis = 0; axis < before->rank; axis++)
+      if (before->dims[axis] != types[i].dims[axis]) return true;
+  }
+  return false;
+}
+
+/* The trips of a loop one by one, each with the number that it has and what the one before it
+ * made; runs[n_trips] are hung on the node. False where they take too much of what may be visited.
+ */
+static bool run_trips(psplit_i_site *at, const psplit_i_graph *body, uint32_t n, uint32_t n_trips,
+                      psplit_i_scope **runs) {
+  /* Loops in loops multiply, and what is left is for all the rest of the model. */
+  const uint64_t price = ((uint64_t)body->n_nodes + body->n_values) * n_trips;
+  if (price > at->s->budget_nodes / 16) return false;
+  for (uint32_t trip = 0; trip < n_trips; trip++) {
+    psplit_i_scope *scope = psplit_i_scope_body(at, body);
+    if (!scope) return false;
+    set_scalar(at, &scope->types[body->inputs[0]], INT64, psplit_i_dim_const(at->dims, trip));
+    set_scalar(at, &scope->types[body->inputs[1]], BOOL, psplit_i_dim_const(at->dims, 1));
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t n_known;
+      if (trip == 0) psplit_i_known_elements(at, 2 + i, &n_known);
+      psplit_i_vtype *type = &scope->types[body->inputs[2 + i]];
+      *type = trip > 0 ? *output_of(runs[trip - 1], 1 + i) : *psplit_i_in(at, 2 + i);
+      type->is_weight = type->declared_wrong = false;
+    }
+    psplit_i_scope_run(at->s, scope);
+    runs[trip] = scope;
+  }
+  psplit_i_scope_attach(at, runs[0], psplit_i_dim_const(at->dims, 1), false);
+  for (uint32_t trip = 1; trip < n_trips; trip++) psplit_i_scope_attach_again(at, runs[trip]);
+  return true;
+}
+
+/* Whether a loop has few trips that differ, and all of its body's inputs. */
+static bool few_trips(const psplit_i_site *at, const psplit_i_graph *body, psplit_dim trips,
+                      const psplit_i_vtype *types, uint32_t n, uint32_t *out_n_trips) {
+  int64_t number;
+  if (!psplit_i_dim_is_const(at->dims, trips, &number) || number < 1 || number > FEW_TRIPS ||
+      body->n_inputs != 2 + n || !changes(at, types, n))
+    return false;
+  *out_n_trips = (uint32_t)number;
+  return true;
+}
+
 void psplit_i_infer_loop(psplit_i_site *at) {
   const psplit_i_graph *body = body_of(at, "body");
   const uint32_t n = at->node->n_inputs > 2 ? at->node->n_inputs - 2 : 0;
   psplit_i_vtype *types = PSPLIT_NEW(&at->s->arena, psplit_i_vtype, n);
   if (!types) at->s->failed = true;
   if (!body || !types) return;
-  for (uint32_t i = 0; i < n; i++) types[i] = carried(psplit_i_in(at, 2 + i));
+  for (uint32_t i = 0; i < n; i++) types[i] = psplit_i_type_alone(psplit_i_in(at, 2 + i));
   psplit_i_scope *scope = run_to_fixpoint(at, body, 2, 1, n, types, prepare_loop);
   if (!scope) return;
   const psplit_dim trips = loop_trips(at, scope);
-  psplit_i_scope_attach(at, scope, trips, false);
+  psplit_i_scope *runs[FEW_TRIPS] = {0};
+  uint32_t n_runs = 0;
+  const bool each =
+    few_trips(at, body, trips, types, n, &n_runs) && run_trips(at, body, n, n_runs, runs);
+  if (each)
+    scope = runs[n_runs - 1];
+  else
+    psplit_i_scope_attach(at, scope, trips, false);
   for (uint32_t o = 0; o < at->node->n_outputs; o++) {
     const psplit_i_vtype *inside = output_of(scope, o + 1);
-    if (o < n) {
+    if (o < n && each) {
+      psplit_i_out_type(at, o, inside);
+    } else if (o < n) {
       const psplit_i_vtype type = after_loop(at, psplit_i_in(at, 2 + o), &types[o]);
       psplit_i_out_type(at, o, &type);
     } else {
@@ -231,7 +281,7 @@ static int64_t scan_axis(const psplit_i_site *at, const char *name, uint32_t i, 
 
 /* A type without one axis. */
 static psplit_i_vtype slice_of(psplit_i_site *at, const psplit_i_vtype *type, const bool *drop) {
-  psplit_i_vtype result = carried(type);
+  psplit_i_vtype result = psplit_i_type_alone(type);
   if (type->rank < 0) return result;
   psplit_dim *dims = psplit_i_arena_array(&at->s->arena, (size_t)type->rank, sizeof *dims);
   if (!dims) {
@@ -275,7 +325,7 @@ void psplit_i_infer_scan(psplit_i_site *at) {
   const bool drop[PSPLIT_MAX_RANK] = {true};
   for (uint32_t i = 0; i < shape.n_states; i++) {
     const psplit_i_vtype *type = psplit_i_in(at, shape.skip + i);
-    types[i] = shape.batch ? slice_of(at, type, drop) : carried(type);
+    types[i] = shape.batch ? slice_of(at, type, drop) : psplit_i_type_alone(type);
   }
   psplit_dim trips = PSPLIT_NONE;
   int32_t axis;
@@ -311,15 +361,6 @@ void psplit_i_infer_scan(psplit_i_site *at) {
   }
 }
 
-/* Element of a sequence or optional type. */
-static psplit_i_vtype element_of(const psplit_i_vtype *type) {
-  psplit_i_vtype element = carried(type);
-  if (type->kind != PSPLIT_TYPE_SEQUENCE && type->kind != PSPLIT_TYPE_OPTIONAL) return element;
-  element.kind = type->inner;
-  element.inner = type->inner == PSPLIT_TYPE_SEQUENCE ? PSPLIT_TYPE_TENSOR : PSPLIT_TYPE_UNKNOWN;
-  return element;
-}
-
 void psplit_i_infer_sequence_map(psplit_i_site *at) {
   const psplit_i_graph *body = body_of(at, "body");
   psplit_i_scope *scope = body ? psplit_i_scope_body(at, body) : NULL;
@@ -327,7 +368,7 @@ void psplit_i_infer_sequence_map(psplit_i_site *at) {
   for (uint32_t i = 0; i < at->node->n_inputs && i < body->n_inputs; i++) {
     const psplit_i_vtype *type = psplit_i_in(at, i);
     scope->types[body->inputs[i]] =
-      type->kind == PSPLIT_TYPE_SEQUENCE ? element_of(type) : carried(type);
+      type->kind == PSPLIT_TYPE_SEQUENCE ? psplit_i_type_inside(type) : psplit_i_type_alone(type);
   }
   psplit_i_scope_run(at->s, scope);
   psplit_i_scope_attach(at, scope, psplit_i_dim_fresh(at->dims), false);
@@ -339,41 +380,4 @@ void psplit_i_infer_sequence_map(psplit_i_site *at) {
                                                                       : inside->dims[i];
     psplit_i_out_sequence(at, o, inside->elem, inside->rank, dims);
   }
-}
-
-/* An optional around input 0, or around the type that an attribute names. */
-void psplit_i_infer_optional(psplit_i_site *at) {
-  psplit_i_vtype type = {.rank = -1};
-  if (psplit_i_has(at, 0)) {
-    type = carried(psplit_i_in(at, 0));
-    type.inner = type.kind;
-  } else {
-    const Onnx__AttributeProto *a = psplit_i_attribute(at, "type");
-    if (!a || !a->tp) return;
-    psplit_i_type_declare(at->s, &type, a->tp);
-    type.inner = type.kind;
-  }
-  type.kind = PSPLIT_TYPE_OPTIONAL;
-  psplit_i_out_type(at, 0, &type);
-}
-
-void psplit_i_infer_optional_get_element(psplit_i_site *at) {
-  const psplit_i_vtype *type = psplit_i_in(at, 0);
-  const psplit_i_vtype element =
-    type->kind == PSPLIT_TYPE_OPTIONAL ? element_of(type) : carried(type);
-  psplit_i_out_type(at, 0, &element);
-}
-
-void psplit_i_infer_optional_has_element(psplit_i_site *at) { psplit_i_out(at, 0, BOOL, 0, NULL); }
-
-void psplit_i_infer_sequence_at(psplit_i_site *at) {
-  const psplit_i_vtype *type = psplit_i_in(at, 0);
-  if (type->kind != PSPLIT_TYPE_SEQUENCE) return;
-  psplit_i_vtype element = element_of(type);
-  psplit_dim dims[PSPLIT_MAX_RANK];
-  /* Members may differ where the sequence's own sizes are open. */
-  for (int32_t i = 0; i < element.rank; i++)
-    dims[i] = psplit_i_dim_has_anonymous(at->dims, element.dims[i]) ? psplit_i_dim_fresh(at->dims)
-                                                                    : element.dims[i];
-  psplit_i_out(at, 0, element.elem, element.rank, dims);
 }

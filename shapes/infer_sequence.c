@@ -1,9 +1,69 @@
-/* Rules: sequences of tensors, quantisation, signals, text. */
+/* Rules: sequences of tensors, optional values.
+ *
+ * Where the members of a sequence are known one by one and are no scalars, their sizes are its
+ * contents: those of the first member, those of the second, and so on. */
 #include <string.h>
 
 #include "infer.h"
 
-enum { FLOAT = 1, UINT8 = 2, INT64 = 7, STRING = 8, BOOL = 9 };
+enum { FLOAT = 1, INT64 = 7, BOOL = 9, MAX_PARTS = 64 };
+
+psplit_i_vtype psplit_i_type_alone(const psplit_i_vtype *type) {
+  psplit_i_vtype result = *type;
+  result.elements = NULL;
+  result.n_elements = 0;
+  result.is_weight = result.declared_wrong = false;
+  return result;
+}
+
+psplit_i_vtype psplit_i_type_inside(const psplit_i_vtype *type) {
+  psplit_i_vtype element = psplit_i_type_alone(type);
+  if (type->kind != PSPLIT_TYPE_SEQUENCE && type->kind != PSPLIT_TYPE_OPTIONAL) return element;
+  element.kind = type->inner;
+  element.inner = type->inner == PSPLIT_TYPE_SEQUENCE ? PSPLIT_TYPE_TENSOR : PSPLIT_TYPE_UNKNOWN;
+  return element;
+}
+
+/* Whether the members of a sequence are known, and how many there are. */
+static bool members_known(const psplit_i_vtype *type, uint32_t *out_n) {
+  *out_n = 0;
+  if (type->kind != PSPLIT_TYPE_SEQUENCE || !type->elements || type->rank == 0) return false;
+  if (type->rank > 0) *out_n = type->n_elements / (uint32_t)type->rank;
+  return true;
+}
+
+/* Sizes of member `member`, where members are known. */
+static const psplit_dim *member_of(const psplit_i_vtype *type, uint32_t member) {
+  return type->elements + (size_t)member * (size_t)type->rank;
+}
+
+/* Room for the sizes of n members, which become those of output 0; NULL where there is none. */
+static psplit_dim *new_members(psplit_i_site *at, uint32_t n) {
+  if (!psplit_i_wants(at, 0)) return NULL;
+  psplit_i_vtype *type = &at->scope->types[at->node->outputs[0]];
+  if (type->kind != PSPLIT_TYPE_SEQUENCE || (n > 0 && type->rank <= 0)) return NULL;
+  const int64_t n_sizes = n > 0 ? (int64_t)n * type->rank : 0;
+  psplit_dim *sizes = psplit_i_new_elements(at, n_sizes);
+  if (!sizes) return NULL;
+  type->elements = sizes;
+  type->n_elements = (uint32_t)n_sizes;
+  return sizes;
+}
+
+static void copy_sizes(psplit_dim *to, const psplit_dim *from, uint32_t n_members, int32_t rank) {
+  if (n_members > 0) memcpy(to, from, (size_t)n_members * (size_t)rank * sizeof *to);
+}
+
+/* The place in [0, n] that an input says, counted from the back where it is negative; `fallback`
+ * without that input. False where it is not known, or out of range. */
+static bool place_of(psplit_i_site *at, uint32_t input, uint32_t n, uint32_t fallback,
+                     uint32_t *out) {
+  int64_t place = fallback;
+  if (psplit_i_has(at, input) && !psplit_i_int_input(at, input, &place)) return false;
+  if (place < -(int64_t)n || place > n) return false;
+  *out = (uint32_t)(place < 0 ? place + n : place);
+  return true;
+}
 
 /* What members of either type have in common: dims[] and the rank. */
 static int32_t common(psplit_i_site *at, const psplit_i_vtype *a, const psplit_i_vtype *b,
@@ -26,20 +86,86 @@ void psplit_i_infer_sequence_construct(psplit_i_site *at) {
     type.dims = dims;
   }
   psplit_i_out_sequence(at, 0, type.elem, type.rank, type.dims);
+  psplit_dim *sizes = type.rank > 0 ? new_members(at, at->node->n_inputs) : NULL;
+  for (uint32_t i = 0; sizes && i < at->node->n_inputs; i++)
+    copy_sizes(sizes + (size_t)i * (size_t)type.rank, psplit_i_in(at, i)->dims, 1, type.rank);
 }
 
 void psplit_i_infer_sequence_empty(psplit_i_site *at) {
   psplit_i_out_sequence(at, 0, psplit_i_elem_named(at, "dtype", FLOAT), -1, NULL);
+  new_members(at, 0);
 }
 
 void psplit_i_infer_sequence_insert(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
-  const psplit_i_vtype *sequence = psplit_i_in(at, 0), *tensor = psplit_i_in(at, 1);
-  psplit_i_out_sequence(at, 0, sequence->elem ? sequence->elem : tensor->elem,
-                        common(at, sequence, tensor, dims), dims);
+  const psplit_i_vtype sequence = *psplit_i_in(at, 0), *tensor = psplit_i_in(at, 1);
+  const int32_t elem = sequence.elem ? sequence.elem : tensor->elem;
+  uint32_t n, place;
+  const bool known = members_known(&sequence, &n);
+  if (known && n == 0)
+    psplit_i_out_sequence(at, 0, elem, tensor->rank, tensor->dims);
+  else
+    psplit_i_out_sequence(at, 0, elem, common(at, &sequence, tensor, dims), dims);
+  if (!known || tensor->rank <= 0 || (n > 0 && tensor->rank != sequence.rank) ||
+      !place_of(at, 2, n, n, &place))
+    return;
+  const size_t rank = (size_t)tensor->rank;
+  psplit_dim *sizes = new_members(at, n + 1);
+  if (!sizes) return;
+  copy_sizes(sizes, sequence.elements, place, tensor->rank);
+  copy_sizes(sizes + place * rank, tensor->dims, 1, tensor->rank);
+  copy_sizes(sizes + (place + 1) * rank, sequence.elements + place * rank, n - place, tensor->rank);
 }
 
-void psplit_i_infer_sequence_length(psplit_i_site *at) { psplit_i_out(at, 0, INT64, 0, NULL); }
+void psplit_i_infer_sequence_erase(psplit_i_site *at) {
+  const psplit_i_vtype sequence = *psplit_i_in(at, 0);
+  const psplit_i_vtype alone = psplit_i_type_alone(&sequence);
+  psplit_i_out_type(at, 0, &alone);
+  uint32_t n, place;
+  if (!members_known(&sequence, &n) || n == 0 || !place_of(at, 1, n, n - 1, &place) || place == n)
+    return;
+  psplit_dim *sizes = new_members(at, n - 1);
+  if (!sizes) return;
+  const size_t before = (size_t)place * (size_t)sequence.rank;
+  copy_sizes(sizes, sequence.elements, place, sequence.rank);
+  copy_sizes(sizes + before, member_of(&sequence, place + 1), n - place - 1, sequence.rank);
+}
+
+void psplit_i_infer_sequence_length(psplit_i_site *at) {
+  uint32_t n;
+  const bool known = members_known(psplit_i_in(at, 0), &n);
+  psplit_i_out(at, 0, INT64, 0, NULL);
+  psplit_dim *length = known ? psplit_i_new_elements(at, 1) : NULL;
+  if (!length) return;
+  *length = psplit_i_dim_const(at->dims, n);
+  psplit_i_out_elements(at, 0, length, 1);
+}
+
+void psplit_i_infer_sequence_at(psplit_i_site *at) {
+  const psplit_i_vtype *type = psplit_i_in(at, 0);
+  if (type->kind != PSPLIT_TYPE_SEQUENCE) return;
+  const psplit_i_vtype element = psplit_i_type_inside(type);
+  uint32_t n, place;
+  const bool known = members_known(type, &n) && n > 0 && place_of(at, 1, n, n, &place) && place < n;
+  const psplit_dim *own = known ? member_of(type, place) : NULL;
+  psplit_dim dims[PSPLIT_MAX_RANK];
+  for (int32_t i = 0; i < element.rank; i++) {
+    /* Members may differ where the sequence's own sizes are open. */
+    dims[i] = element.dims[i];
+    if (psplit_i_dim_has_anonymous(at->dims, dims[i]))
+      dims[i] = own ? own[i] : psplit_i_dim_fresh(at->dims);
+  }
+  psplit_i_out(at, 0, element.elem, element.rank, dims);
+}
+
+/* The size of all members together along an axis. */
+static psplit_dim total_of(psplit_i_site *at, const psplit_i_vtype *sequence, uint32_t n,
+                           int32_t axis) {
+  psplit_dim total = psplit_i_dim_const(at->dims, 0);
+  for (uint32_t i = 0; i < n; i++)
+    total = psplit_i_dim_add(at->dims, total, member_of(sequence, i)[axis]);
+  return total;
+}
 
 void psplit_i_infer_concat_from_sequence(psplit_i_site *at) {
   const psplit_i_vtype *sequence = psplit_i_in(at, 0);
@@ -52,11 +178,42 @@ void psplit_i_infer_concat_from_sequence(psplit_i_site *at) {
     psplit_i_out(at, 0, sequence->elem, -1, NULL);
     return;
   }
+  uint32_t n;
+  const bool known = members_known(sequence, &n) && n > 0;
   for (int32_t i = 0; i < rank; i++) {
     const int32_t from = stack && i > axis ? i - 1 : i;
-    dims[i] = i == axis ? psplit_i_dim_fresh(at->dims) : sequence->dims[from];
+    if (i != axis)
+      dims[i] = known ? member_of(sequence, 0)[from] : sequence->dims[from];
+    else if (!known)
+      dims[i] = psplit_i_dim_fresh(at->dims);
+    else
+      dims[i] = stack ? psplit_i_dim_const(at->dims, n) : total_of(at, sequence, n, axis);
   }
   psplit_i_out(at, 0, sequence->elem, rank, dims);
+}
+
+/* Members of a split into parts: as many as fit of `part`, then what is left. */
+static void equal_parts(psplit_i_site *at, int64_t size, int64_t part, int32_t rank,
+                        const psplit_dim *dims, int32_t axis) {
+  const int64_t n = size / part + (size % part != 0);
+  psplit_dim *sizes = n <= PSPLIT_MAX_ELEMENTS ? new_members(at, (uint32_t)n) : NULL;
+  for (int64_t i = 0; sizes && i < n; i++, sizes += rank) {
+    copy_sizes(sizes, dims, 1, rank);
+    if (axis >= 0) sizes[axis] = psplit_i_dim_const(at->dims, i + 1 < n ? part : size - i * part);
+  }
+}
+
+/* Members of a split whose parts a list gives. */
+static void listed_parts(psplit_i_site *at, int32_t rank, const psplit_dim *dims, int32_t axis) {
+  int64_t parts[MAX_PARTS];
+  uint32_t n;
+  if (psplit_i_rank(at, 1) != 1 || !psplit_i_ints(at, 1, parts, MAX_PARTS, &n)) return;
+  psplit_dim *sizes = new_members(at, n);
+  for (uint32_t i = 0; sizes && i < n; i++, sizes += rank) {
+    copy_sizes(sizes, dims, 1, rank);
+    sizes[axis] =
+      parts[i] >= 0 ? psplit_i_dim_const(at->dims, parts[i]) : psplit_i_dim_fresh(at->dims);
+  }
 }
 
 void psplit_i_infer_split_to_sequence(psplit_i_site *at) {
@@ -67,147 +224,50 @@ void psplit_i_infer_split_to_sequence(psplit_i_site *at) {
     psplit_i_out_sequence(at, 0, data->elem, -1, NULL);
     return;
   }
-  int64_t size, part, last;
+  int64_t size = 0, part = 1;
   int32_t rank = 0;
   const bool whole = !psplit_i_has(at, 1);
   const bool keep = !whole || psplit_i_int(at, "keepdims", 1) != 0;
   for (int32_t i = 0; i < data->rank; i++)
     if (i != axis || keep) dims[rank++] = data->dims[i];
+  const bool sized = psplit_i_dim_is_const(at->dims, data->dims[axis], &size);
+  const bool scalar =
+    !whole && psplit_i_int_input(at, 1, &part) && psplit_i_rank(at, 1) == 0 && part > 0;
   if (whole && keep) {
     dims[axis] = psplit_i_dim_const(at->dims, 1);
   } else if (!whole) {
     /* Parts are equal where one size divides the axis. */
-    const bool equal = psplit_i_int_input(at, 1, &part) && psplit_i_rank(at, 1) == 0 && part > 0 &&
-                       psplit_i_dim_is_const(at->dims, data->dims[axis], &size);
-    last = equal ? size % part : 1;
-    dims[axis] =
-      equal && last == 0 ? psplit_i_dim_const(at->dims, part) : psplit_i_dim_fresh(at->dims);
+    dims[axis] = scalar && sized && size % part == 0 ? psplit_i_dim_const(at->dims, part)
+                                                     : psplit_i_dim_fresh(at->dims);
   }
   psplit_i_out_sequence(at, 0, data->elem, rank, dims);
+  if (sized && (whole || scalar))
+    equal_parts(at, size, whole ? 1 : part, rank, dims, keep ? axis : -1);
+  else if (!whole && !scalar)
+    listed_parts(at, rank, dims, axis);
 }
 
-/* Type of the zero point, of the attribute, or uint8. */
-void psplit_i_infer_quantize_linear(psplit_i_site *at) {
-  const int32_t elem =
-    psplit_i_has(at, 2) ? psplit_i_elem(at, 2) : psplit_i_elem_named(at, "output_dtype", UINT8);
-  psplit_i_out_like(at, 0, 0, elem);
-}
-
-void psplit_i_infer_dequantize_linear(psplit_i_site *at) {
-  psplit_i_out_like(at, 0, 0, psplit_i_elem_named(at, "output_dtype", psplit_i_elem(at, 1)));
-}
-
-void psplit_i_infer_dynamic_quantize_linear(psplit_i_site *at) {
-  psplit_i_out_like(at, 0, 0, UINT8);
-  psplit_i_out(at, 1, FLOAT, 0, NULL);
-  psplit_i_out(at, 2, UINT8, 0, NULL);
-}
-
-/* DFT: the signal axis keeps its length or takes dft_length; onesided keeps n/2 + 1; the last axis
- * becomes real and imaginary part. */
-static void dft(psplit_i_site *at, int64_t axis_given, bool axis_known) {
-  const psplit_i_vtype *data = psplit_i_in(at, 0);
-  psplit_dim dims[PSPLIT_MAX_RANK];
-  int32_t axis;
-  if (data->rank < 2) {
-    psplit_i_out(at, 0, data->elem, -1, NULL);
-    return;
-  }
-  memcpy(dims, data->dims, (size_t)data->rank * sizeof *dims);
-  const bool one = psplit_i_int(at, "onesided", 0) != 0;
-  const bool inverse = psplit_i_int(at, "inverse", 0) != 0;
-  dims[data->rank - 1] = psplit_i_dim_const(at->dims, inverse && one ? 1 : 2);
-  if (!axis_known || !psplit_i_axis(axis_given, data->rank, &axis)) {
-    psplit_i_fresh_dims(at, data->rank - 1, dims);
+/* An optional around input 0, or around the type that an attribute names. */
+void psplit_i_infer_optional(psplit_i_site *at) {
+  psplit_i_vtype type = {.rank = -1};
+  if (psplit_i_has(at, 0)) {
+    type = psplit_i_type_alone(psplit_i_in(at, 0));
+    type.inner = type.kind;
   } else {
-    if (psplit_i_has(at, 1)) {
-      dims[axis] = psplit_i_element_or_fresh(at, 1);
-      if (inverse && one) { /* the length is that of the real signal */
-        psplit_i_out(at, 0, data->elem, data->rank, dims);
-        return;
-      }
-    } else if (inverse && one) { /* from n/2 + 1 back to n, taken as even */
-      dims[axis] =
-        psplit_i_dim_mul_const(at->dims, psplit_i_dim_add_const(at->dims, dims[axis], -1), 2);
-    }
-    if (one && !inverse)
-      dims[axis] = psplit_i_dim_add_const(
-        at->dims, psplit_i_dim_floor_div(at->dims, dims[axis], psplit_i_dim_const(at->dims, 2)), 1);
+    const Onnx__AttributeProto *a = psplit_i_attribute(at, "type");
+    if (!a || !a->tp) return;
+    psplit_i_type_declare(at->s, &type, a->tp);
+    type.inner = type.kind;
   }
-  psplit_i_out(at, 0, data->elem, data->rank, dims);
+  type.kind = PSPLIT_TYPE_OPTIONAL;
+  psplit_i_out_type(at, 0, &type);
 }
 
-void psplit_i_infer_dft17(psplit_i_site *at) { dft(at, psplit_i_int(at, "axis", 1), true); }
-void psplit_i_infer_dft(psplit_i_site *at) {
-  int64_t axis = -2;
-  const bool known = !psplit_i_has(at, 2) || psplit_i_int_input(at, 2, &axis);
-  dft(at, axis, known);
+void psplit_i_infer_optional_get_element(psplit_i_site *at) {
+  const psplit_i_vtype *type = psplit_i_in(at, 0);
+  const psplit_i_vtype element =
+    type->kind == PSPLIT_TYPE_OPTIONAL ? psplit_i_type_inside(type) : psplit_i_type_alone(type);
+  psplit_i_out_type(at, 0, &element);
 }
 
-/* signal [batch, length, 1 or 2], frame_step, window, frame_length -> [batch, frames, bins, 2]. */
-void psplit_i_infer_stft(psplit_i_site *at) {
-  psplit_i_dims *d = at->dims;
-  uint32_t n = 0;
-  int64_t step;
-  psplit_dim length = PSPLIT_NONE, frames = PSPLIT_NONE, bins = PSPLIT_NONE;
-  const psplit_dim *given = psplit_i_elements(at, 3, &n);
-  if (given && n == 1)
-    length = *given;
-  else if (psplit_i_rank(at, 2) == 1)
-    length = psplit_i_dim_of(at, 2, 0);
-  if (length != PSPLIT_NONE) {
-    bins =
-      psplit_i_int(at, "onesided", 1)
-        ? psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, length, psplit_i_dim_const(d, 2)), 1)
-        : length;
-    if (psplit_i_int_input(at, 1, &step) && step > 0 && psplit_i_rank(at, 0) > 1) {
-      const psplit_dim room = psplit_i_dim_sub(d, psplit_i_dim_of(at, 0, 1), length);
-      frames =
-        psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, room, psplit_i_dim_const(d, step)), 1);
-    }
-  }
-  const psplit_dim dims[4] = {
-    psplit_i_dim_of(at, 0, 0), frames == PSPLIT_NONE ? psplit_i_dim_fresh(d) : frames,
-    bins == PSPLIT_NONE ? psplit_i_dim_fresh(d) : bins, psplit_i_dim_const(d, 2)};
-  psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
-}
-
-void psplit_i_infer_string_concat(psplit_i_site *at) {
-  psplit_dim dims[PSPLIT_MAX_RANK];
-  const int32_t rank = psplit_i_broadcast(at, 2, dims);
-  psplit_i_out(at, 0, STRING, rank, dims);
-}
-
-/* Parts get an axis of their own; their counts are shaped like the input. */
-void psplit_i_infer_string_split(psplit_i_site *at) {
-  const psplit_i_vtype *data = psplit_i_in(at, 0);
-  psplit_dim dims[PSPLIT_MAX_RANK];
-  const bool known = data->rank >= 0 && data->rank < PSPLIT_MAX_RANK;
-  if (known && data->rank) memcpy(dims, data->dims, (size_t)data->rank * sizeof *dims);
-  if (known) dims[data->rank] = psplit_i_dim_fresh(at->dims);
-  psplit_i_out(at, 0, STRING, known ? data->rank + 1 : -1, dims);
-  psplit_i_out_like(at, 1, 0, INT64);
-}
-
-/* Stop words may be dropped: [c] or [1, c]. */
-void psplit_i_infer_string_normalizer(psplit_i_site *at) {
-  const psplit_i_vtype *data = psplit_i_in(at, 0);
-  psplit_dim dims[2];
-  psplit_i_fresh_dims(at, 2, dims);
-  if (data->rank == 2) dims[0] = data->dims[0];
-  psplit_i_out(at, 0, STRING, data->rank == 1 || data->rank == 2 ? data->rank : -1, dims);
-}
-
-/* Counts per n-gram: the last axis becomes the number of output columns. */
-void psplit_i_infer_tf_idf(psplit_i_site *at) {
-  const psplit_i_vtype *data = psplit_i_in(at, 0);
-  size_t n;
-  const int64_t *columns = psplit_i_int_list(at, "ngram_indexes", &n);
-  int64_t width = 0;
-  for (size_t i = 0; columns && i < n; i++)
-    if (columns[i] >= width && columns[i] < INT64_MAX) width = columns[i] + 1;
-  const psplit_dim size = psplit_i_number_or_fresh(at, width);
-  psplit_dim dims[2] = {size, size};
-  if (data->rank == 2) dims[0] = data->dims[0];
-  psplit_i_out(at, 0, FLOAT, data->rank == 1 || data->rank == 2 ? data->rank : -1, dims);
-}
+void psplit_i_infer_optional_has_element(psplit_i_site *at) { psplit_i_out(at, 0, BOOL, 0, NULL); }

@@ -138,6 +138,7 @@ static const psplit_dim *elements_of(psplit_i_site *at, uint32_t input, uint32_t
   if (!psplit_i_has(at, input)) return NULL;
   psplit_i_vtype *type = &at->scope->types[at->node->inputs[input]];
   int64_t n;
+  if (type->kind == PSPLIT_TYPE_SEQUENCE) return NULL; /* sizes of its members are no contents */
   if (!type->elements) {
     if (!psplit_i_count(at->dims, type, &n) || n > PSPLIT_MAX_ELEMENTS) return NULL;
     const bool is_int = psplit_i_is_int_type(type->elem);

@@ -50,7 +50,8 @@ typedef struct psplit_i_vtype {
   int32_t rank;           /* of that tensor; -1 unknown */
   uint32_t n_elements;    /* number of `elements` */
   const psplit_dim *dims; /* [rank] */
-  const psplit_dim *elements; /* contents of a small integer tensor, row-major; NULL if not known */
+  const psplit_dim *elements; /* contents of a small integer tensor, row-major; NULL if not known;
+                               * of a sequence whose members are known their sizes, each [rank] */
 } psplit_i_vtype;
 
 /* Infers over a graph (the main graph of a model, usually). `bindings` replace symbols from the

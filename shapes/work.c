@@ -146,7 +146,8 @@ static void count_children(psplit_i_tally *tally, const psplit_i_site *at, pspli
   for (; low < scope->n_children && scope->children[low].node == at->id; low++) {
     const psplit_i_child *child = &scope->children[low];
     const psplit_i_node_cost cost = scope_cost(tally->costs, child->scope);
-    work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, cost.work.weight_bytes);
+    if (!child->again)
+      work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, cost.work.weight_bytes);
     any = true;
     if (!child->alternative) {
       const uint64_t trips = count_trips(tally, child, &cost);

@@ -440,6 +440,27 @@ static void work_of_nothing_and_of_branches(void **state) {
   psplit_model_close(model);
 }
 
+/* Trips of different sizes count each with its own, and their weights once. */
+static void work_of_few_trips(void **state) {
+  (void)state;
+  psplit_model *model = model_of(
+    "(float[3,2] x) => (y) <int64 two = {2}, bool yes = {1}, float[2,2] w = random(1)> {"
+    "  y = Loop (two, yes, x) <body = b (int64 i, bool go, float[m,2] old) => (on, new) {"
+    "    longer = Concat <axis = 0> (old, x) new = MatMul (longer, w) on = Identity (go) }> }",
+    17);
+  psplit_i_shapes *shapes = infer(model, NULL, 0);
+  is("after two trips", shapes, "y", "float32[9, 2]");
+  psplit_i_costs *costs;
+  assert_int_equal(psplit_i_costs_create(shapes, NULL, NULL, &costs), PSPLIT_OK);
+  const psplit_work work = psplit_i_costs_node(costs, 0);
+  assert_true(work.known);
+  assert_int_equal(work.flops, (6 + 9) * 2 * 2 * 2);
+  assert_int_equal(work.weight_bytes, 2 * 2 * 4);
+  psplit_i_costs_destroy(costs);
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(model);
+}
+
 /* Sizes of inputs are the caller's to give; what is found, or made by nobody knows what, is not. */
 static void what_the_data_decides_is_told_from_what_is_open(void **state) {
   (void)state;
@@ -524,6 +545,7 @@ int main(void) {
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
     cmocka_unit_test(sizes_that_a_node_takes_alone_are_known),
     cmocka_unit_test(work_of_nothing_and_of_branches),
+    cmocka_unit_test(work_of_few_trips),
     cmocka_unit_test(what_the_data_decides_is_told_from_what_is_open),
     cmocka_unit_test(a_missing_rule_is_said_once),
     cmocka_unit_test(sizes_that_double_are_cut_off),
