@@ -10,7 +10,7 @@
 #include "scratch.h"
 
 /* What may have copies and what may not; values of all kinds; one node without outputs, and one
- * annotation; an input whose default is sparse. */
+ * annotation; an input whose default is sparse, a sparse weight that nothing reads. */
 static const char COPIES[] =
   "<ir_version: 8, producer_name: \"p\", opset_import: [\"\": 17, \"local\": 1, \"other\": 1,\n"
   "  \"ai.onnx.ml\": 3, \"com.microsoft\": 1]>\n"
@@ -19,7 +19,8 @@ static const char COPIES[] =
   "  quantization_annotation: [\n"
   "    {tensor_name: \"c\", quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"w\"]}],\n"
   "  sparse_initializer: [{values: float[1] s {5}, indices: int64[1] {2}, dims: [8]},\n"
-  "                       {values: float[1] e {5}, indices: int64[1] {2}, dims: [4]}]\n"
+  "                       {values: float[1] e {5}, indices: int64[1] {2}, dims: [4]},\n"
+  "                       {values: float[1] unread {7}, indices: int64[1] {2}, dims: [4]}]\n"
   "} <float[1] w = {1}, float[N @{denotation: \"DATA_BATCH\"},?] @{denotation: \"TENSOR\"} c0> {\n"
   "  [c] c = other.Mix (x, flag, q, m, o, sp, op)\n"
   "  [s] = other.Watch (c)\n"
@@ -98,6 +99,9 @@ static const edited_split OF_COPIES[] = {
   {PSPLIT_MISMATCH,
    "input \"e\" is not the model's",
    {{1, ", {values: float[1] e {5}, indices: int64[1] {2}, dims: [4]}", "", NULL}}},
+  {PSPLIT_MISMATCH,
+   "initializer \"unread\" is in no stage",
+   {{0, "{values: float[1] unread {7}, indices: int64[1] {2}, dims: [4]}", "", NULL}}},
   /* the one node without outputs */
   {PSPLIT_MISMATCH, "node s is not in the model", {{0, "Watch (c)", "Watch (x)", NULL}}},
   {PSPLIT_MISMATCH, "node s is not in the model", {{0, "Watch (c)", "Watch (b1)", NULL}}},
@@ -115,8 +119,8 @@ static const edited_split OF_COPIES[] = {
   {PSPLIT_MISMATCH,
    "quantization annotation of \"c\" is missing",
    {{0,
-     " @{quantization_annotation: [{tensor_name: \"c\", quant_parameter_tensor_names: "
-     "[\"SCALE_TENSOR\": \"w\"]}]}",
+     "quantization_annotation: [{tensor_name: \"c\", quant_parameter_tensor_names: "
+     "[\"SCALE_TENSOR\": \"w\"]}], ",
      "", NULL}}},
   {PSPLIT_MISMATCH,
    "quantization annotation of \"c\" is not the model's",

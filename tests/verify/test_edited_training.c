@@ -41,14 +41,16 @@ static const char GIVEN[] =
   "}\n";
 
 /* A weight that stays as it is, and that whoever runs the model may give: an input with a default,
- * which the backward pass reads too. And an operator of ONNX Runtime's own, computed again. */
+ * which the backward pass reads too. One that is read again. And an operator of ONNX Runtime's own,
+ * computed again. */
 static const char FROZEN[] =
   "<ir_version: 8, opset_import: [\"\": 17, \"com.microsoft\": 1]>\n"
   "main (float[n,8] x, float[8] k) => (float loss) <float[8,8] w1 = random(1), float[8,8] w2 = "
-  "random(2), float[8] k = random(3)> {\n"
+  "random(2), float[8] k = random(3), float[8] fe = random(4)> {\n"
   "  [a] a = MatMul (x, w1)\n"
   "  [b] b = \"com.microsoft\".FastGelu (a)\n"
-  "  [p] p = Mul (b, b)\n"
+  "  [e] e = Mul (b, fe)\n"
+  "  [p] p = Mul (e, e)\n"
   "  [q] q = Mul (p, k)\n"
   "  [c] c = MatMul (q, w2)\n"
   "  [d] d = Mul (c, q)\n"
@@ -77,6 +79,7 @@ enum {
   N_OF_APART,
   N_OF_GIVEN = MANIFEST + 1,
   FROZEN0 = N_OF_GIVEN,
+  FROZEN_AGAIN0,
   N_OF_FROZEN
 };
 
@@ -85,7 +88,7 @@ static const char *const OF_APART[] = {"out/stage0.onnx", "out/stage1.onnx", "ou
 
 static const char *const OF_GIVEN[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json"};
 static const char *const OF_FROZEN[] = {"out/stage0.onnx", "out/stage1.onnx", "out/pipeline.json",
-                                        "out/stage0.backward.onnx"};
+                                        "out/stage0.backward.onnx", "out/stage0.again.onnx"};
 
 static const char *const PINS[] = {"[abq]=0", "[cdl]=1"};
 
@@ -244,6 +247,36 @@ static const edited_split BY_FROZEN[] = {
   {PSPLIT_MISMATCH,
    "stage0.backward.onnx: stage 0: initializer \"z\" is not the model's",
    {{FROZEN0, "float[8] k = raw", "float[8] z = raw", NULL}}},
+  /* what is computed again */
+  {PSPLIT_MISMATCH,
+   "opset import 0 is not the model's",
+   {{FROZEN_AGAIN0, "\"\": 17", "\"\": 18", NULL}}},
+  {PSPLIT_MISMATCH, "\"fe\"", {{FROZEN_AGAIN0, "fe = raw {-", "fe = raw {", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.again.onnx: initializer \"w1\" is not the model's",
+   {{FROZEN_AGAIN0, ", float[8,8] w1)", ")", NULL},
+    {FROZEN_AGAIN0, "float[8] fe", "float[8,8] w1 = random(1), float[8] fe", NULL},
+    {MANIFEST, ",\n            {\"name\": \"w1\", \"from\": \"weights\"}", "", "again.onnx"}}},
+  /* what the backward pass takes */
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: input \"e\" is not what the manifest takes it from",
+   {{MANIFEST, "{\"name\": \"e\", \"from\": \"again\"}", "{\"name\": \"e\", \"from\": \"model\"}",
+     NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: input \"w1.grad.before\" is not what the manifest takes it from",
+   {{MANIFEST, "{\"name\": \"w1.grad.before\", \"from\": \"before\"}",
+     "{\"name\": \"w1.grad.before\", \"from\": \"model\"}", NULL}}},
+  {PSPLIT_MISMATCH,
+   "stage0.backward.onnx: input \"w1.grad.before\" is not what the manifest takes it from",
+   {{MANIFEST, "{\"name\": \"w1.grad.before\", \"from\": \"before\"}",
+     "{\"name\": \"w1.grad.before\", \"from\": \"loss\"}", NULL}}},
+  /* types */
+  {PSPLIT_MISMATCH,
+   "the manifest gives weight \"w1\" another type than the model",
+   {{MANIFEST, "[8, 8], \"stages\": [0]", "[8, 8, 1], \"stages\": [0]", NULL}}},
+  {PSPLIT_MISMATCH,
+   "the manifest gives weight \"w1\" another type than the model",
+   {{MANIFEST, "[8, 8], \"stages\": [0]", "[8], \"stages\": [0]", NULL}}},
 };
 
 static const edited_split BY_BRANCH[] = {
@@ -287,7 +320,8 @@ static void with_a_default_and_others_operators(void **state) {
   psplit_training_form_init(&form);
   form.recompute = PSPLIT_RECOMPUTE_ALL;
   split_training(
-    &(trained_split){.text = FROZEN, .pins = PINS, .freeze = "k", .boundary = PSPLIT_BOUNDARY_IO},
+    &(trained_split){
+      .text = FROZEN, .pins = PINS, .freeze = "*[ke]", .boundary = PSPLIT_BOUNDARY_IO},
     &form);
   read_split(OF_FROZEN, N_OF_FROZEN);
   each_is_told(BY_FROZEN, sizeof BY_FROZEN / sizeof *BY_FROZEN, false);

@@ -23,6 +23,14 @@ def main():
         if not holds:
             print("# " + detail.replace("\n", "\n# "))
 
+    # What else is another, and what the proof says of it.
+    more = (('["": 17]', '["": 18]', 'the model\'s field "opset_import"'),
+            ('["": 17]>', '["": 17], metadata_props: ["k": "v"]>', "the model's field"),
+            ("{%s}>", "{%s}, float[2] t>", "the graph's field"),
+            ("(float[2] y)", "(float[2] y, float[2] t)", "the graph's field"),
+            ("float[2] b", "float[2,1] b", 'in its name, type or shape the initializer "b"'),
+            ("float[2] b", "int32[2] b", 'in its name, type or shape the initializer "b"'))
+
     with tempfile.TemporaryDirectory() as tmp:
         def write(name, *parts):
             with open(os.path.join(tmp, name), "wb") as file:
@@ -50,6 +58,13 @@ def main():
         check("another difference is named, and no weight",
               got == (1, "", "error: other.onnx is not old.onnx with other weights: the graph's "
                              'field "node" differs\n'), str(got))
+        for old, new, says in more:
+            with open(os.path.join(tmp, "more.onnx"), "wb") as file:
+                file.write(make(TEXT.replace(old, new) % ("1, 2", "3, 4", "Add")))
+            for name, of in (("more.onnx", "old.onnx"), ("old.onnx", "more.onnx")):
+                got = run(name, "--weights-of", of)
+                check("%s in place of %s in %s" % (new, old, name),
+                      got[:2] == (1, "") and "with other weights: " + says in got[2], str(got))
         got = run("new.onnx", "--weights-of", "old.onnx", "--model", "old.onnx")
         check("one of the two ways", got[0] == 2 and "--weights-of" in got[2], str(got))
     print("1..%d" % count)
