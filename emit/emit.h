@@ -5,6 +5,7 @@
  *   stages.c       what belongs to each stage, and whether the plan fits the model
  *   stage_names.c  names of stages' files, from a template
  *   boundary.c     types, names and nodes of what crosses between stages
+ *   boundary_functions.c   Send and Recv as functions that a stock runtime passes through
  *   weights.c      where a tensor's data goes: inline, into stageI.onnx.data, or left where it is
  *   rewrite.c      a message with tensors that move; everything else byte for byte
  *   stage_model.c  a stage's ModelProto as a rope: byte ranges of memory and of files, in order
@@ -56,6 +57,9 @@ void psplit_i_rope_range(psplit_i_rope *rope, uint32_t file, uint64_t offset, ui
 /* A length-delimited field with `inner` as its content. */
 void psplit_i_rope_message(psplit_i_rope *rope, psplit_i_arena *arena, uint32_t field,
                            const psplit_i_rope *inner);
+/* The same with a message that is packed into `arena`. */
+void psplit_i_rope_packed(psplit_i_rope *rope, psplit_i_arena *arena, uint32_t field,
+                          const ProtobufCMessage *message);
 
 /* --- stages --- */
 
@@ -172,7 +176,8 @@ void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *p
                              psplit_i_arena *arena, psplit_i_rope *out);
 
 /* Appends fields of a ModelProto: the opset import and the functions that stand for the nodes.
- * Errors: UNSUPPORTED where the model uses the domain `psplit` for something else, NOMEM. */
+ * Errors: UNSUPPORTED where the model uses the domain `psplit` for something else, or has its own
+ * function by the name of the operator that they call; NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
                                                         bool receives, psplit_i_arena *arena,
                                                         psplit_diag *diag, psplit_i_rope *out);

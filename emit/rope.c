@@ -50,3 +50,18 @@ void psplit_i_rope_message(psplit_i_rope *rope, psplit_i_arena *arena, uint32_t 
   if (inner->failed) rope->failed = true;
   for (size_t i = 0; i < inner->pieces.n; i++) add(rope, inner->pieces.items[i]);
 }
+
+void psplit_i_rope_packed(psplit_i_rope *rope, psplit_i_arena *arena, uint32_t field,
+                          const ProtobufCMessage *message) {
+  const size_t n = protobuf_c_message_get_packed_size(message);
+  uint8_t *bytes = psplit_i_arena_alloc(arena, n);
+  psplit_i_rope inner = {0};
+  if (bytes) {
+    protobuf_c_message_pack(message, bytes);
+    psplit_i_rope_view(&inner, bytes, n);
+  } else {
+    inner.failed = true;
+  }
+  psplit_i_rope_message(rope, arena, field, &inner);
+  psplit_i_rope_fini(&inner);
+}

@@ -11,6 +11,7 @@
 #include "model.h"
 #include "moved_constants.h"
 #include "onnx_fields.h"
+#include "opsets.h"
 #include "parts.h"
 #include "weights.h"
 
@@ -322,6 +323,7 @@ psplit_code psplit_gradient_create(const psplit_model *model,
   psplit_gradient *gradient = calloc(1, sizeof *gradient);
   if (!gradient) return psplit_i_nomem(diag);
   psplit_i_arena_init(&gradient->arena, 0);
+  PSPLIT_TRY(psplit_i_check_operators(model, diag));
   PSPLIT_TRY(open_with_loss(gradient, model, options, logger, diag));
   PSPLIT_TRY(choose(gradient, options, logger, diag));
   PSPLIT_TRY(differentiate(gradient, options, logger, diag));

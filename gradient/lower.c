@@ -206,6 +206,7 @@ psplit_code psplit_lower_gradients(const psplit_model *model, const char *path, 
   uint32_t n = 0;
   for (uint32_t at; (at = find_gradient(psplit_i_model_graph(last))) != PSPLIT_NONE; n++) {
     psplit_model *next = NULL;
+    PSPLIT_TRY(psplit_i_check_operators(last, diag));
     PSPLIT_TRY(lower(last, at, diag, &next));
     psplit_model_close(made);
     last = made = next;

@@ -20,6 +20,16 @@ int64_t psplit_i_standard_opset(const psplit_i_graph *graph) {
   return 0;
 }
 
+psplit_code psplit_i_check_operators(const psplit_model *model, psplit_diag *diag) {
+  const char *own = psplit_i_model_own_operator(model, NULL);
+  if (own)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "the model has its own function \"%s\" in place of an operator of ONNX's, "
+                         "and nodes that training adds could call it",
+                         own);
+  return PSPLIT_OK;
+}
+
 /* Whether a node has an attribute, by its fields. */
 static bool has_attribute(const psplit_i_bnode *node, const char *name) {
   psplit_i_field outer, inner;

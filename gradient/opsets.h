@@ -16,4 +16,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_fit_opset(psplit_i_backward *b, int64_t ops
 /* The opset of the standard domain that a model imports; 0: it does not. */
 int64_t psplit_i_standard_opset(const psplit_i_graph *graph);
 
+/* That a node of an operator of ONNX's is that operator in this model. Errors: UNSUPPORTED. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_operators(const psplit_model *model, psplit_diag *diag);
+
 #endif

@@ -274,6 +274,15 @@ static psplit_code check_output_kind(const inliner *in, const psplit_i_value *fr
   return PSPLIT_OK;
 }
 
+static psplit_code check_identity(const inliner *in) {
+  if (psplit_i_model_own_operator(in->model, "Identity"))
+    return psplit_i_fail_about(in->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_ABOUT(INLINE_IF),
+                               "%s: the model has its own function \"Identity\", and what a branch "
+                               "gives needs the operator",
+                               in->choice->node);
+  return PSPLIT_OK;
+}
+
 /* What comes out of the branch under the names of the If's outputs, where they are others. */
 static psplit_code add_identities(inliner *in) {
   psplit_code code = PSPLIT_OK;
@@ -285,6 +294,7 @@ static psplit_code add_identities(inliner *in) {
     const psplit_i_value *from = &in->body->values[in->body->outputs[o]];
     const char *to = graph->values[node->outputs[o]].name;
     if (strcmp(from->name, to) == 0) continue;
+    PSPLIT_TRY(check_identity(in));
     PSPLIT_TRY(check_output_kind(in, from));
     inner.n = field.n = name.n = 0;
     psplit_i_text_addf(&name, "%s/%s", node->name, to);

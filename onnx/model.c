@@ -1,6 +1,10 @@
 /* What an open model tells. */
 #include "model.h"
 
+#include <string.h>
+
+#include "proto_text.h"
+
 const psplit_i_graph *psplit_i_model_graph(const psplit_model *model) { return model->graph; }
 
 uint32_t psplit_i_model_n_functions(const psplit_model *model) {
@@ -9,6 +13,17 @@ uint32_t psplit_i_model_n_functions(const psplit_model *model) {
 
 const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index) {
   return model->functions[index];
+}
+
+const char *psplit_i_model_own_operator(const psplit_model *model, const char *op) {
+  for (size_t f = 0; f < model->proto->n_functions; f++) {
+    const Onnx__FunctionProto *function = model->proto->functions[f];
+    const char *name = psplit_i_text_or_empty(function->name);
+    if (!*psplit_i_domain_of(function->domain) && !*psplit_i_text_or_empty(function->overload) &&
+        (!op || strcmp(name, op) == 0))
+      return name;
+  }
+  return NULL;
 }
 
 bool psplit_i_model_has_external_data(const psplit_model *model) {
