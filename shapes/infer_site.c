@@ -110,8 +110,10 @@ static const psplit_dim *load_tensor(psplit_i_site *at, psplit_i_tensor tensor) 
   return elements;
 }
 
-/* Contents of an initializer or a Constant, looked up where it is defined. */
-static const psplit_dim *load(psplit_i_site *at, uint32_t value) {
+/* Contents of an initializer or a Constant, looked up where it is defined. As many as the type has
+ * elements: an input may be declared unlike the initializer that is its default. */
+static const psplit_dim *load(psplit_i_site *at, uint32_t value, const psplit_i_vtype *type,
+                              int64_t n) {
   psplit_i_scope *scope = at->scope;
   while (scope->graph->values[value].outer != PSPLIT_NONE) {
     value = scope->graph->values[value].outer;
@@ -123,8 +125,11 @@ static const psplit_dim *load(psplit_i_site *at, uint32_t value) {
     if (!at->s->defaults_hold) return NULL;
     if (!at->s->default_of) at->s->default_of = v->name;
   }
-  if (v->initializer != PSPLIT_NONE)
-    return load_tensor(at, psplit_i_graph_initializer(scope->graph, v->initializer));
+  if (v->initializer != PSPLIT_NONE) {
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(scope->graph, v->initializer);
+    const bool agrees = tensor.n_elements == n && tensor.data_type == type->elem;
+    return agrees ? load_tensor(at, tensor) : NULL;
+  }
   if (v->producer == PSPLIT_NONE) return NULL;
   const psplit_i_node *node = &scope->graph->nodes[v->producer];
   if (!psplit_i_node_is(node, "Constant") || node->function != PSPLIT_NONE) return NULL;
@@ -143,7 +148,8 @@ static const psplit_dim *elements_of(psplit_i_site *at, uint32_t input, uint32_t
     if (!psplit_i_count(at->dims, type, &n) || n > PSPLIT_MAX_ELEMENTS) return NULL;
     const bool is_int = psplit_i_is_int_type(type->elem);
     if (!is_int && !psplit_i_is_real_type(type->elem)) return NULL;
-    const psplit_dim *elements = type->is_weight ? load(at, at->node->inputs[input]) : NULL;
+    const psplit_dim *elements =
+      type->is_weight ? load(at, at->node->inputs[input], type, n) : NULL;
     if (!elements && is_int && make_up && n <= MADE_UP_ELEMENTS) {
       psplit_dim *made = psplit_i_new_elements(at, n);
       if (made)

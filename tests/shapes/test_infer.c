@@ -315,6 +315,27 @@ static void defaults_count_where_they_may(void **state) {
   psplit_model_close(model);
 }
 
+/* A default that is not what the input is declared as says nothing: what is beyond its end would be
+ * taken for its contents. */
+static void defaults_of_another_type_do_not_count(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    "(float[batch,64] x, int64[3] s) => (y) <int64[2] s = {8, 8}> { y = Reshape (x, s) }",
+    "(float[batch,64] x, int64[3] s) => (y) <int32[3] s = {-1, 8, 8}> { y = Reshape (x, s) }"};
+  for (int i = 0; i < 2; i++) {
+    psplit_model *model = model_of(texts[i], 17);
+    const psplit_i_known_sizes sizes = {.defaults_hold = true};
+    psplit_i_shapes *shapes;
+    psplit_diag diag = {0};
+    assert_int_equal(
+      psplit_i_shapes_create_seen(psplit_i_model_graph(model), &sizes, NULL, &diag, &shapes),
+      PSPLIT_OK);
+    is("as declared", shapes, "y", "float32[?4, ?5, ?6]");
+    psplit_i_shapes_destroy(shapes);
+    psplit_model_close(model);
+  }
+}
+
 static void bindings_reach_branches_and_results(void **state) {
   (void)state;
   psplit_model *model =
@@ -542,6 +563,7 @@ int main(void) {
     cmocka_unit_test(rules_give_the_shapes_of_exports),
     cmocka_unit_test(bindings_reach_branches_and_results),
     cmocka_unit_test(defaults_count_where_they_may),
+    cmocka_unit_test(defaults_of_another_type_do_not_count),
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
     cmocka_unit_test(sizes_that_a_node_takes_alone_are_known),
     cmocka_unit_test(work_of_nothing_and_of_branches),
