@@ -256,6 +256,17 @@ static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placeme
   return PSPLIT_OK;
 }
 
+/* For latency: branches side by side. */
+static psplit_code branches_apart(psplit_i_placing *p, psplit_i_placement *placement,
+                                  uint32_t *label) {
+  bool found;
+  const psplit_code code = psplit_i_branch_start(p, label, &found);
+  if (code != PSPLIT_OK || !found) return code;
+  const int64_t value = psplit_i_placing_judge(placement, p->types, label);
+  if (value < p->value) psplit_i_placing_take(p, label, value);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_placing_start(psplit_i_placing *p) {
   const psplit_i_solver_request *request = p->request;
   psplit_i_result *result = p->result;
@@ -283,6 +294,7 @@ psplit_code psplit_i_placing_start(psplit_i_placing *p) {
   if (request->options->objective == PSPLIT_LATENCY) {
     one_device(p, &placement, label);
     PSPLIT_TRY(simple_starts(p, &placement, label));
+    PSPLIT_TRY(branches_apart(p, &placement, label));
     PSPLIT_TRY(adding_start(p, &placement, label));
   }
   if (chunks > 1 && folded_start(request, chunks, folded) == PSPLIT_OK) {

@@ -34,4 +34,9 @@ void psplit_i_placing_take(psplit_i_placing *p, const uint32_t *label, int64_t v
  * communication come to alone. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_placing_start(psplit_i_placing *p);
 
+/* branch_start.c. For latency, of graphs with separators: label[clusters] of a placement that has
+ * branches between them side by side; *out_found: whether there are any, or time. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_branch_start(const psplit_i_placing *p, uint32_t *label,
+                                                  bool *out_found);
+
 #endif

@@ -158,10 +158,56 @@ static void large_graphs(void **state) {
   psplit_solution_destroy(s);
 }
 
+/* Two mixtures in a row, each of branches of many sizes that one node feeds and one collects: they
+ * take as long as the branches of both over the stages that are left, not as one device. */
+static void branches_lie_side_by_side(void **state) {
+  (void)state;
+  enum { BRANCHES = 40, MIXTURES = 2, N = MIXTURES * (BRANCHES + 1) + 1, DEVICES = 9 };
+  static int64_t time_ns[N], send_ns[N];
+  static uint32_t producer[N], off[N + 1], consumer[2 * N];
+  const psplit_device device = {.count = DEVICES};
+  uint32_t n_nets = 0, n_pins = 0;
+  int64_t work = 0;
+  for (uint32_t v = 0; v < N; v++) {
+    const uint32_t last = v / (BRANCHES + 1) * (BRANCHES + 1), next = last + BRANCHES + 1;
+    work += time_ns[v] = 1000 + (int64_t)(psplit_i_splitmix64(1, v) % 2000);
+    if (v + 1 == N) break;
+    send_ns[n_nets] = 10;
+    producer[n_nets] = v;
+    if (v == last)
+      for (uint32_t k = 1; k <= BRANCHES; k++) consumer[n_pins++] = v + k;
+    else
+      consumer[n_pins++] = next;
+    off[++n_nets] = n_pins;
+  }
+  psplit_problem p = {.n_nodes = N,
+                      .n_classes = 1,
+                      .ticks_per_unit = 1,
+                      .time_ns = time_ns,
+                      .n_nets = n_nets,
+                      .net_producer = producer,
+                      .net_off = off,
+                      .net_consumer = consumer,
+                      .net_send_ns = send_ns,
+                      .net_recv_ns = send_ns,
+                      .devices = &device,
+                      .n_devices = 1,
+                      .comm = PSPLIT_COMM_P2P};
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.objective = PSPLIT_LATENCY;
+  o.limit_by_work = true;
+  o.time_limit_s = 0.01;
+  o.n_threads = 1;
+  /* Three stages hold the nodes between; three are left for each mixture. */
+  assert_true(solved(&p, &o) < work / 3 * 115 / 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_other_split_takes_less),
     cmocka_unit_test(large_graphs),
+    cmocka_unit_test(branches_lie_side_by_side),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

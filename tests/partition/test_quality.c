@@ -149,7 +149,7 @@ static void latency(void **state) {
     {"bert12-like operators", 0, 1090276, 1.1},
     {"resnet50-like operators", 0, 377043, 0},
     {"gnmt-like layers", 0, 204051, 0},
-    {"layered", 300, 2747656, 82.9},
+    {"layered", 300, 2747656, 51.1},
     {"experts", 300, 941271, 8.2},
     {"encoder", 300, 3969924, 1.3},
   };
