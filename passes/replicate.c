@@ -16,6 +16,10 @@
 #include "pass.h"
 #include "pass_on.h"
 
+/* Of the planner's time, for each of two searches of all splits with copies: where copies are
+ * likely to be of use, and where not. */
+static const double LIKELY_SHARE = 0.1, SHARE = 0.02;
+
 /* A split to come back to; of its copies also stage by stage: when which did, from 1. */
 typedef struct fallback {
   uint32_t *stage; /* [n_nodes] */
@@ -213,11 +217,11 @@ static void tell_without(const psplit_planner *planner, int64_t plain_ns, int64_
 
 /* All splits of few nodes, with all copies: the best becomes the plan. *out_settled: no plan is
  * better, or the bound is what there is to know. */
-static psplit_code try_all(psplit_planner *planner, bool *io_taken, bool *out_settled,
+static psplit_code try_all(psplit_planner *planner, double share, bool *io_taken, bool *out_settled,
                            psplit_diag *diag) {
   psplit_code code;
   psplit_i_all_copies all;
-  PSPLIT_TRY(psplit_i_all_copies_find(planner, planner->plan->bottleneck_ns, diag, &all));
+  PSPLIT_TRY(psplit_i_all_copies_find(planner, planner->plan->bottleneck_ns, share, diag, &all));
   if (all.value_ns < planner->plan->bottleneck_ns) {
     uint32_t *next = planner->next_hop;
     const bool passes_on = planner->passes_on;
@@ -256,9 +260,10 @@ out:
   return code;
 }
 
-/* The solver's bound is for splits without copies, and so is its split: asks with them. What is
- * passed on is not, unless that stays the plan. */
-static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
+/* The solver's bound is for splits without copies, and so is its split: asks with them. Where they
+ * are not likely to be of use, few nodes are tried in little time; if that finds a better plan, all
+ * is asked of it. What is passed on is not, unless that stays the plan. */
+static psplit_code ask_with_copies(psplit_planner *planner, bool likely, psplit_diag *diag) {
   psplit_code code;
   uint32_t *next = planner->next_hop;
   const bool passes_on = planner->passes_on;
@@ -267,8 +272,11 @@ static psplit_code ask_with_copies(psplit_planner *planner, psplit_diag *diag) {
   const int64_t plain_ns = planner->plan->lower_bound_ns, before_ns = planner->plan->bottleneck_ns;
   planner->plan_holds = false;
   if (!psplit_i_copies_take_time(planner)) psplit_i_pass_nothing_on(planner);
-  PSPLIT_TRY(try_all(planner, &taken, &settled, diag));
-  if (!settled) PSPLIT_TRY(try_bound(planner, &taken, diag));
+  if (!likely) PSPLIT_TRY(try_all(planner, SHARE, &taken, &settled, diag));
+  if (likely || (taken && !settled)) {
+    PSPLIT_TRY(try_all(planner, LIKELY_SHARE, &taken, &settled, diag));
+    if (!settled) PSPLIT_TRY(try_bound(planner, &taken, diag));
+  }
   planner->plan_holds = false;
   tell_without(planner, plain_ns, taken ? planner->plan->bottleneck_ns : before_ns);
   if (taken) goto out;
@@ -286,9 +294,10 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   if (planner->options.objective == PSPLIT_FILL_DRAIN) return PSPLIT_OK; /* of loads as a whole */
   PSPLIT_TRY(replicate(planner, diag));
-  if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
-      (psplit_i_copies_take_time(planner) || mostly_moves(planner)))
-    PSPLIT_TRY(ask_with_copies(planner, diag));
+  if (!planner->solution || planner->options.objective != PSPLIT_THROUGHPUT) goto out;
+  const bool likely = psplit_i_copies_take_time(planner) || mostly_moves(planner);
+  if (likely || (may_move(planner) && psplit_i_all_copies_apply(planner)))
+    PSPLIT_TRY(ask_with_copies(planner, likely, diag));
 out:
   return code;
 }

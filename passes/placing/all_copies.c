@@ -9,22 +9,24 @@
 #include "devices_inside.h"
 #include "keep_state.h"
 
-#define SHARE 0.1 /* of the planner's time, for each run */
-
 /* The nodes that have a stage of their own, in a topological order. */
 typedef struct few_nodes {
   psplit_i_builder b;
   psplit_i_copying p;
   psplit_device_link link;
+  double share; /* of the planner's time, for each run */
   uint32_t node[PSPLIT_I_COPYING_MOST], group[PSPLIT_I_COPYING_MOST], pin[PSPLIT_I_COPYING_MOST];
   uint32_t *at; /* [n_nodes] place in `node`, or PSPLIT_NONE */
   int64_t ns[PSPLIT_I_COPYING_MOST * PSPLIT_I_COPYING_STAGES];
   psplit_i_copying_net net[PSPLIT_I_COPYING_MOST];
 } few_nodes;
 
-/* Whether copies are asked for as the program has them, and no other devices might be taken. */
-static bool may_ask(const psplit_planner *planner) {
+bool psplit_i_all_copies_apply(const psplit_planner *planner) {
   const psplit_planner_options *options = &planner->options;
+  uint32_t n_placed = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes && n_placed <= PSPLIT_I_COPYING_MOST; n++)
+    n_placed += !(planner->node_flags[n] & PSPLIT_I_NODE_FREE);
+  if (n_placed > PSPLIT_I_COPYING_MOST) return false;
   if (planner->order_chosen && planner->n_candidates > options->n_stages) return false;
   return options->objective == PSPLIT_THROUGHPUT && !options->training && !planner->segmented &&
          !planner->n_replicas && options->tied_weights != PSPLIT_TIED_TOGETHER &&
@@ -35,7 +37,7 @@ static bool may_ask(const psplit_planner *planner) {
 
 static bool has(uint64_t bits, uint32_t n) { return bits >> n & 1; }
 
-static bool number_nodes(few_nodes *f) {
+static void number_nodes(few_nodes *f) {
   const psplit_planner *planner = f->b.planner;
   const psplit_i_graph *graph = planner->graph;
   f->p.n_stages = planner->options.n_stages;
@@ -43,11 +45,9 @@ static bool number_nodes(few_nodes *f) {
     const uint32_t n = graph->topo[i];
     f->at[n] = PSPLIT_NONE;
     if (f->b.group[n] == PSPLIT_NONE) continue;
-    if (f->p.n_nodes == PSPLIT_I_COPYING_MOST) return false;
     f->at[n] = f->p.n_nodes;
     f->node[f->p.n_nodes++] = n;
   }
-  return f->p.n_nodes > 0;
 }
 
 /* The two are one group. */
@@ -148,7 +148,8 @@ static psplit_code make(few_nodes *f, bool *out_few) {
   f->at = psplit_i_builder_array(&f->b, planner->graph->n_nodes, sizeof *f->at);
   if (!f->at) PSPLIT_FAIL(psplit_i_nomem(f->b.diag));
   PSPLIT_TRY(psplit_i_links_find(planner, true, f->b.arena, f->b.diag, &links));
-  if (links.n != 1 || !number_nodes(f)) goto out;
+  if (links.n != 1 || !f->b.n_groups) goto out;
+  number_nodes(f);
   f->link = links.link[0];
   if (options->message_latency == PSPLIT_LATENCY_PER_PAIR) {
     f->p.message_ns = f->link.latency_ns;
@@ -171,7 +172,7 @@ static psplit_code solve(few_nodes *f, bool any_way, int64_t below_ns, psplit_i_
   psplit_code code;
   psplit_partition_options options;
   psplit_i_partition_options(f->b.planner, &options);
-  options.time_limit_s *= SHARE;
+  options.time_limit_s *= f->share;
   psplit_i_budget budget = psplit_i_budget_of(&options);
   f->p.any_way = any_way;
   PSPLIT_TRY(psplit_i_copying_solve(&f->p, below_ns, &budget, f->b.diag, out, out_bound_ns));
@@ -199,16 +200,17 @@ static psplit_code keep(few_nodes *f, const psplit_i_copying_split *split,
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_all_copies_find(psplit_planner *planner, int64_t below_ns, psplit_diag *diag,
-                                     psplit_i_all_copies *out) {
+psplit_code psplit_i_all_copies_find(psplit_planner *planner, int64_t below_ns, double share,
+                                     psplit_diag *diag, psplit_i_all_copies *out) {
   psplit_code code = PSPLIT_OK;
   psplit_i_copying_split split;
   bool few;
   *out = (psplit_i_all_copies){.value_ns = INT64_MAX};
-  if (!may_ask(planner)) return PSPLIT_OK;
+  if (!psplit_i_all_copies_apply(planner)) return PSPLIT_OK;
   few_nodes *f = PSPLIT_NEW(&planner->scratch, few_nodes, 1);
   if (!f) PSPLIT_FAIL(psplit_i_nomem(diag));
   f->b = (psplit_i_builder){.planner = planner, .arena = &planner->scratch, .diag = diag};
+  f->share = share;
   PSPLIT_TRY(make(f, &few));
   if (!few) goto out;
   const bool one_way = f->p.n_stages == 2;

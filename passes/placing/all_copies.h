@@ -13,11 +13,15 @@ typedef struct psplit_i_all_copies {
   size_t n_copies;
 } psplit_i_all_copies;
 
-/* Plans that are below `below_ns`, without limits of memory, within a tenth of the planner's time
- * each. Finds nothing out where there are more nodes than PSPLIT_I_COPYING_MOST, links of several
- * kinds, or what the program does not know. Arrays live in planner->arena; resets planner->scratch.
+/* Whether there are few enough nodes, and copies are asked for as the program has them. */
+bool psplit_i_all_copies_apply(const psplit_planner *planner);
+
+/* Plans that are below `below_ns`, without limits of memory, within a share of the planner's time
+ * each. Finds nothing out where the program does not apply, or knows too little: links are of
+ * several kinds, or there are many tensors. Arrays live in planner->arena; resets planner->scratch.
  * Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_all_copies_find(psplit_planner *planner, int64_t below_ns,
-                                                     psplit_diag *diag, psplit_i_all_copies *out);
+                                                     double share, psplit_diag *diag,
+                                                     psplit_i_all_copies *out);
 
 #endif

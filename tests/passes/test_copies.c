@@ -110,7 +110,7 @@ typedef struct counts {
  * split is below its bound, whatever copies it has. */
 static void try_all(psplit_planner *planner, psplit_i_all_copies *out) {
   psplit_diag diag = {0};
-  assert_int_equal(psplit_i_all_copies_find(planner, INT64_MAX / 8, &diag, out), PSPLIT_OK);
+  assert_int_equal(psplit_i_all_copies_find(planner, INT64_MAX / 8, 0.1, &diag, out), PSPLIT_OK);
   assert_true(out->bound_ns > 0 && out->value_ns < INT64_MAX / 8);
   assert_true(out->any_bound_ns <= out->bound_ns && out->bound_ns == out->value_ns);
   uint32_t *next = planner->next_hop;

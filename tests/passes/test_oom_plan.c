@@ -382,10 +382,14 @@ static void masked(void **state) {
   psplit_cost_table_destroy(costs);
 }
 
-/* Sending overlaps with computing, and layouts cost: two splits are made. */
+/* Sending overlaps with computing, and layouts cost: two splits are made. Copies would do without
+ * the layouts. */
 static void residual(void **state) {
   (void)state;
-  static const way layouts = {.name = "layouts", .set = set_layouts, .shows = has_layouts};
+  static const way layouts = {.name = "layouts",
+                              .pipeline = "infer-shapes,cost,mark,attach,fuse,coarsen,partition",
+                              .set = set_layouts,
+                              .shows = has_layouts};
   psplit_model *model = make_residual();
   fail_way(model, "residual", &layouts, NULL, true);
   psplit_model_close(model);
