@@ -25,7 +25,8 @@ void psplit_i_assignment_copy(psplit_i_assignment *to, const psplit_i_assignment
 bool psplit_i_assignment_better(const psplit_i_assignment *a, const psplit_i_assignment *b,
                                 const psplit_i_instance *instance);
 /* Sets value and comm from the stages: exact, with every receiver and relay counted; INF where a
- * tensor cannot reach a stage. scratch[n_stages * 5]. O(pins). */
+ * tensor cannot reach a stage. scratch[n_stages * 5] begins with what stages compute, receive and
+ * send, [n_stages] each. O(pins). */
 void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
                                   const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton, int64_t *scratch);

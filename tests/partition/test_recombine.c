@@ -12,6 +12,7 @@
 #include "downset_cuts.h"
 #include "downset_dp.h"
 #include "local_search.h"
+#include "price_beam.h"
 #include "recombine.h"
 #include "stages_by_price.h"
 #include "sweep.h"
@@ -30,21 +31,26 @@ static bool is_downset(const psplit_i_instance *in, const uint64_t *bits) {
   return true;
 }
 
-/* Calls one function for problems of all shapes and features. */
-static void for_all(uint32_t n_seeds, uint32_t least, uint32_t n_nodes,
-                    void (*ask)(bed *b, const char *what)) {
+/* Calls one function for problems of all shapes and features, of so many stages or one more. */
+static void for_stages(uint32_t n_stages, uint32_t n_seeds, uint32_t least, uint32_t n_nodes,
+                       void (*ask)(bed *b, const char *what)) {
   static bed b;
   sweep s = {.n_seeds = n_seeds,
              .features = kFeatures,
              .n_features = N_FEATURES,
              .nodes = {least, n_nodes},
-             .stages = {2, 3},
+             .stages = {n_stages, n_stages + 1},
              .shared_every = 2};
   while (next_problem(&s, &b)) {
     psplit_i_downsets_init(&set, &b.instance);
     if (b.instance.all_forward) ask(&b, s.what);
     psplit_i_downsets_fini(&set);
   }
+}
+
+static void for_all(uint32_t n_seeds, uint32_t least, uint32_t n_nodes,
+                    void (*ask)(bed *b, const char *what)) {
+  for_stages(2, n_seeds, least, n_nodes, ask);
 }
 
 /* --- the best split between downsets --- */
@@ -270,6 +276,67 @@ static void ask_by_price(bed *b, const char *what) {
   count_best(b);
 }
 
+static void windows_make_splits(void **state) {
+  (void)state;
+  n_asked = n_best = n_better = 0;
+  for_stages(3, 10, 12, 30, ask_by_price);
+  assert_true(n_better > percent(4));
+}
+
+/* What is left in front of the last stage of a window as its first one: that is within the limit.
+ */
+static void check_last_stage(bed *b, const char *what, const psplit_i_beam *beam,
+                             const uint64_t *left, uint32_t first) {
+  const uint32_t n = b->instance.n_stages, last = first + 1;
+  psplit_i_assignment split;
+  assert_int_equal(psplit_i_assignment_init(&split, &b->instance, &b->arena), PSPLIT_OK);
+  psplit_i_assignment_copy(&split, &b->assignment, &b->instance);
+  for (uint32_t v = 0; v < b->instance.n; v++)
+    if (split.stage[v] == first || split.stage[v] == last)
+      split.stage[v] = psplit_i_holds(left, v) ? first : last;
+  psplit_i_assignment_evaluate(&split, &b->instance, &b->automaton, scratch);
+  const int64_t load =
+    psplit_i_load(&b->instance, scratch[last], scratch[n + last], scratch[2 * n + last]);
+  if (load > beam->limit)
+    fail_msg("%s: stage %u takes %lld of %lld", what, last, (long long)load,
+             (long long)beam->limit);
+  n_asked++;
+}
+
+/* Stages that are not in a window stay. */
+static void ask_beam_window(bed *b, const char *what) {
+  const psplit_i_instance *in = &b->instance;
+  psplit_i_beam beam = {.instance = in, .set = &set};
+  int64_t sum;
+  if (in->n_types > 1 || in->overlap || in->total_w[0] >= PSPLIT_I_INF) return;
+  const int64_t value = some_split(b, 0);
+  if (value == 0 || value >= PSPLIT_I_INF) return;
+  assert_int_equal(psplit_i_beam_init(&beam, value), PSPLIT_OK);
+  beam.limit = value;
+  if (beam.pricing) assert_int_equal(psplit_i_beam_price(&beam, 2, &sum), PSPLIT_OK);
+  for (uint32_t first = 0; first + 1 < in->n_stages && beam.pricing; first++) {
+    psplit_i_downsets_forget(&set, 0);
+    assert_int_equal(psplit_i_beam_window(&beam, b->assignment.stage, first, first + 1), PSPLIT_OK);
+    for (uint32_t k = 0; k < set.n; k++) {
+      const uint64_t *left = psplit_i_downset(&set, k);
+      assert_true(is_downset(in, left));
+      for (uint32_t v = 0; v < in->n; v++) {
+        if (b->assignment.stage[v] < first) assert_true(psplit_i_holds(left, v));
+        if (b->assignment.stage[v] > first + 1) assert_false(psplit_i_holds(left, v));
+      }
+      check_last_stage(b, what, &beam, left, first);
+    }
+  }
+  psplit_i_beam_fini(&beam);
+}
+
+static void windows_leave_other_stages(void **state) {
+  (void)state;
+  n_asked = 0;
+  for_stages(3, 10, 12, 30, ask_beam_window);
+  assert_true(n_asked > percent(200));
+}
+
 static void stages_by_price_make_splits(void **state) {
   (void)state;
   n_asked = n_best = n_better = 0;
@@ -286,6 +353,8 @@ int main(void) {
     cmocka_unit_test(least_cuts_are_on_the_hull),
     cmocka_unit_test(what_is_put_together_is_a_split),
     cmocka_unit_test(stages_by_price_make_splits),
+    cmocka_unit_test(windows_leave_other_stages),
+    cmocka_unit_test(windows_make_splits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
