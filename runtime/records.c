@@ -28,9 +28,14 @@ static bool is_stdin(const char *path) {
   return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
 }
 
+/* Names of what the process has open already, were it a regular file. */
+static bool is_descriptor(const char *path) {
+  return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
+}
+
 bool psplit_i_records_are_in(const char *path) {
   struct stat status;
-  return is_stdin(path) || strncmp(path, "/dev/", 5) == 0 ||
+  return is_stdin(path) || is_descriptor(path) ||
          (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
 }
 

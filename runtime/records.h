@@ -16,8 +16,8 @@ typedef struct psplit_i_record_files {
   psplit_i_records *first;
 } psplit_i_record_files;
 
-/* Whether tensors are read from `path` one after the other: "-" (standard input), or a file that is
- * no regular one, or lies in /dev. */
+/* Whether tensors are read from `path` one after the other: "-" (standard input), a file that is no
+ * regular one, or one that is open by such a name: /dev/stdin, /dev/fd/3. */
 bool psplit_i_records_are_in(const char *path);
 
 /* Opens `path`, or finds it open. Errors: IO, NOMEM. */

@@ -166,7 +166,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_feed_check_model(const psplit_feed
                                                                psplit_diag *diag);
 
 /* Whether tensors go one after the other through `path`: "-" (standard input or output), a pipe, a
- * device, anything in /dev. */
+ * device, what is open already by such a name (/dev/stdin, /dev/fd/3). */
 PSPLIT_API bool psplit_is_tensor_stream(const char *path);
 
 /* Takes output `output` (position in the model's outputs) of a micro-batch; called by the threads

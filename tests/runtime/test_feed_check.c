@@ -209,11 +209,23 @@ static void no_memory_is_told(void **state) {
   assert_true(n_told > 0);
 }
 
+/* Files in /dev/shm are files, and so are those that are not there yet. */
+static void streams_are_what_passes(void **state) {
+  (void)state;
+  static const char *const streams[] = {"-",           "/dev/stdin", "/dev/stdout",
+                                        "/dev/stderr", "/dev/fd/1",  "/dev/zero"};
+  static const char *const files[] = {"/dev/shm", "/dev/shm/psplit-none", "/dev", ".", "none",
+                                      "x.npy"};
+  for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+    if (!psplit_is_tensor_stream(streams[i])) fail_msg("%s is no stream", streams[i]);
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    if (psplit_is_tensor_stream(files[i])) fail_msg("%s is a stream", files[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_the_model_has_not_is_told),
-    cmocka_unit_test(declared_inputs_are_ports),
-    cmocka_unit_test(open_sizes_are_listed_once),
+    cmocka_unit_test(streams_are_what_passes),   cmocka_unit_test(what_the_model_has_not_is_told),
+    cmocka_unit_test(declared_inputs_are_ports), cmocka_unit_test(open_sizes_are_listed_once),
     cmocka_unit_test(no_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
