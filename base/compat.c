@@ -22,7 +22,7 @@
 
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-/* The entry `name` of the directory `at`, which is closed; it is no symbolic link. */
+/* The entry `name` of the directory `at`, which is closed; it is not a symbolic link. */
 static int open_entry(int at, const char *name, int flags) {
   const int next = openat(at, name, OPEN_FLAGS | O_NOFOLLOW | flags);
   int reason = errno;

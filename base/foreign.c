@@ -68,7 +68,7 @@ const psplit_i_foreign *psplit_i_foreign_marked(const char *text, size_t n) {
 }
 
 const psplit_i_foreign *psplit_i_foreign_to_text(const char *text, size_t n) {
-  static const psplit_i_foreign BINARY = {"no text", ""};
+  static const psplit_i_foreign BINARY = {"not a text", ""};
   const psplit_i_foreign *found = psplit_i_foreign_marked(text, n);
   return found || !is_binary(text, n < PSPLIT_I_FOREIGN_BYTES ? n : PSPLIT_I_FOREIGN_BYTES)
            ? found

@@ -48,7 +48,7 @@ psplit_code psplit_i_in_open(const char *path, psplit_diag *diag, int *out_fd,
   return open_regular(path, false, diag, out_fd, out_bytes);
 }
 
-/* A larger limit is no help to what is no text. */
+/* A larger limit is no help to what is not a text. */
 static psplit_code refuse_foreign(int fd, const char *path, psplit_diag *diag) {
   char head[PSPLIT_I_FOREIGN_BYTES];
   const ssize_t got = pread(fd, head, sizeof head, 0);
@@ -153,7 +153,7 @@ psplit_code psplit_i_in_read_at(const char *path, int fd, uint64_t offset, void 
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
       return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
-                           got ? strerror(errno) : "it became shorter");
+                           got ? strerror(errno) : "it was truncated meanwhile");
     to += got;
     offset += (uint64_t)got;
     n -= (size_t)got;

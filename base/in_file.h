@@ -28,7 +28,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_in_open(const char *path, psplit_diag *diag
                                              uint64_t *out_bytes);
 
 /* Reads n bytes from `offset` on, which an open file has; any number of threads may at once. `path`
- * is for messages. Errors: IO (also where the file became shorter). */
+ * is for messages. Errors: IO (also where the file was truncated). */
 PSPLIT_MUST_USE psplit_code psplit_i_in_read_at(const char *path, int fd, uint64_t offset,
                                                 void *out, size_t n, psplit_diag *diag);
 

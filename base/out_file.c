@@ -115,7 +115,7 @@ static psplit_code follow_links(const char *path, psplit_i_text *io_path, psplit
   return cannot(path, ELOOP, diag);
 }
 
-/* --- what is no regular file --- */
+/* --- what is not a regular file --- */
 
 /* Without a reader a FIFO cannot be opened, and the wait for one must end with the process. */
 static psplit_code open_through(psplit_i_out_file *file, bool is_fifo, psplit_diag *diag) {

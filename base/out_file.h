@@ -4,7 +4,7 @@
  * renamed, and its directory synced. The mode of a file that it replaces is kept, a link to a
  * regular file stays and the file behind it is replaced, and what fails on the way leaves the old
  * file and nothing else. What a killed process left of such a file is removed by the next one that
- * writes it. What is no regular file (a FIFO, a device, /dev/stdout, a link to one of them) is
+ * writes it. What is not a regular file (a FIFO, a device, /dev/stdout, a link to one of them) is
  * written through and never removed. */
 #ifndef PSPLIT_BASE_OUT_FILE_H
 #define PSPLIT_BASE_OUT_FILE_H

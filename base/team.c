@@ -56,8 +56,8 @@ void psplit_i_team_for(int n_threads, size_t begin, size_t end,
 
 #else
 
-/* What the runtime makes of OMP_NUM_THREADS that is no list of whole numbers is an assertion of its
- * own, or memory that nobody wrote: a number of threads below 0, or of millions. */
+/* If OMP_NUM_THREADS is not a list of whole numbers, the runtime fails an assertion or reads
+ * uninitialised memory: a number of threads below 0, or of millions. */
 static bool is_readable(const char *wanted) {
   enum { MOST_DIGITS = 5 };
   for (bool is_first = true; is_first || *wanted == ','; is_first = false) {

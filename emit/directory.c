@@ -33,7 +33,7 @@ static psplit_code look_inside(const char *path, const struct stat *target, pspl
   if (!real && errno == ENOMEM) return psplit_i_nomem(diag);
   if (!real && errno == ENOENT) return PSPLIT_OK; /* it is nowhere */
   if (!real)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s: it cannot be told where that is: %s", path,
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: its path cannot be resolved: %s", path,
                          strerror(errno));
   while (*real && !*out_inside) {
     struct stat status;
@@ -194,7 +194,7 @@ static psplit_code put_in_place(psplit_i_directory *d, psplit_diag *diag) {
   if (!d->replace)
     return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", d->target);
   if (!is_old(d))
-    return psplit_i_fail(diag, PSPLIT_IO, "%s is another one than before; try again", d->target);
+    return psplit_i_fail(diag, PSPLIT_IO, "%s was replaced meanwhile; try again", d->target);
   if (!psplit_i_exchange(d->temp, d->target)) return replace_in_steps(d, diag);
   const psplit_code code = check_again(d, diag);
   if (code == PSPLIT_OK) {

@@ -151,7 +151,7 @@ static psplit_code find_logits(writer *w) {
   }
   if (n == 1) return PSPLIT_OK;
   return psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                       "which output gives the logits is not clear: none is called \"logits\"");
+                       "cannot determine the output with the logits: none is called \"logits\"");
 }
 
 /* The size of an axis that is declared as a number. */
@@ -366,8 +366,8 @@ psplit_code psplit_genai_config(const psplit_model *model, const psplit_plan *pl
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_genai_options, genai, &given, diag));
   if (!given.context_length)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
-                              "ONNX Runtime GenAI wants to know how long sequences may get"));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_USAGE, "ONNX Runtime GenAI requires a maximum sequence length"));
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, &taken, diag));
   PSPLIT_TRY(write_config(&w));
   if (text.failed) PSPLIT_FAIL(psplit_i_nomem(diag));

@@ -90,7 +90,7 @@ static psplit_code check_places(const psplit_i_directory *d, int at, const pspli
                                  d->target, names->items[i]);
     if (!psplit_i_old_split_wrote(&d->old, names->items[i]))
       return psplit_i_fail(
-        diag, PSPLIT_IO, "%s/%s is not of the split there%s, and is not replaced; rename it",
+        diag, PSPLIT_IO, "%s/%s is not of the split there%s, and is not replaced: rename it",
         d->target, names->items[i], d->old.found ? "" : " (no pipeline.json tells of one)");
   }
   return PSPLIT_OK;

@@ -272,7 +272,7 @@ static psplit_code find_ids(making *mk, uint32_t phase) {
   return PSPLIT_OK;
 }
 
-/* The logits: by name, else the only output that is no state. */
+/* The logits: by name, else the only output that is not a state. */
 static psplit_code find_logits(making *mk, uint32_t phase, psplit_i_logits *out) {
   const char *asked = mk->options->logits;
   const psplit_i_phase *p = &mk->pipe->phases[phase];

@@ -227,7 +227,7 @@ psplit_code psplit_i_generator_start_over(const psplit_i_communicator *comm,
   PSPLIT_TRY(part_make(&g->part, comm, ort, pipeline, run, own, diag));
   PSPLIT_TRY(make(g, diag));
   if (pthread_create(&g->thread, NULL, generator_main, g))
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread"));
   g->running = true;
   pthread_mutex_lock(&g->mutex);
   while (!g->ready && !g->ended) pthread_cond_wait(&g->changed, &g->mutex);

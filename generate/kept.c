@@ -70,7 +70,7 @@ static psplit_code find_port(const psplit_i_kept *kept, const psplit_i_session *
   *out = port;
   return port && port->is_tensor
            ? PSPLIT_OK
-           : psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "state %s is no tensor", name);
+           : psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "state %s is not a tensor", name);
 }
 
 /* The states that a step reads. */

@@ -114,7 +114,7 @@ static psplit_code check_prompt(const psplit_i_sequences *ss, const psplit_promp
                                 psplit_diag *diag) {
   if (!p->n_tokens || !p->tokens || !p->max_new_tokens)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "a prompt has at least one token, and asks for at least one");
+                         "a prompt must have at least one token, and request at least one");
   for (uint64_t i = 0; i < p->n_tokens; i++) {
     if (p->tokens[i] < 0)
       return psplit_i_fail(diag, PSPLIT_USAGE, "token %" PRId64 " of a prompt is negative",

@@ -236,7 +236,7 @@ static psplit_code mask(editor *e) {
   bool known;
   double ratio;
   PSPLIT_TRY(ratio_of(e->shapes, e->node, e->diag, &known, &ratio));
-  if (!known) PSPLIT_FAIL(refuse(e, "its ratio is no constant"));
+  if (!known) PSPLIT_FAIL(refuse(e, "its ratio is not a constant"));
   if (ratio == 0) return PSPLIT_OK;
   if (!(ratio > 0 && ratio < 1)) PSPLIT_FAIL(refuse(e, "its ratio is not in [0, 1)"));
   if (e->node->opset < FIRST_OPSET_WITH_WHERE)

@@ -214,9 +214,8 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   bool any = false;
   for (uint32_t i = 0; i < gradient->n_trainables; i++) any |= !gradient->trainables[i].is_state;
   if (!any && options->n_freeze)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
-                              "there is nothing to train: what is to be frozen leaves none of the "
-                              "weights"));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_USAGE, "there is nothing to train: all weights are frozen"));
   if (!any) PSPLIT_FAIL(psplit_i_weights_fail_none(gradient->shapes, diag));
 out:
   return code;

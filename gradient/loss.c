@@ -75,8 +75,9 @@ static psplit_code find_prediction(loss *l, const char *text) {
   }
   l->type = psplit_i_shapes_type(l->shapes, l->value);
   if (!psplit_i_is_float(l->type->elem))
-    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": \"%s\" is no floating-point tensor",
-                         text, l->is.prediction);
+    return psplit_i_fail(l->diag, PSPLIT_USAGE,
+                         "loss \"%s\": \"%s\" is not a floating-point tensor", text,
+                         l->is.prediction);
   return PSPLIT_OK;
 }
 

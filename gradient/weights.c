@@ -132,7 +132,7 @@ static psplit_code choose_names(const psplit_i_graph *graph, const char *const *
   for (size_t i = 0; i < n; i++) {
     if (!is_name(graph, names[i]))
       return psplit_i_graph_fail_unknown(graph, is_float_initializer, names[i], diag,
-                                         "\"%s\" is no floating-point initializer of the model",
+                                         "\"%s\" is not a floating-point initializer of the model",
                                          names[i]);
     out_trained[psplit_i_graph_find_value(graph, names[i])] = true;
   }

@@ -154,7 +154,7 @@ static void read_files(item list, psplit_i_manifest *m) {
   for (size_t i = 0; i < n && !failed(&list); i++) {
     psplit_i_json_text(psplit_i_json_element(&list, i), &names[i]);
     if (!failed(&list) && (!*names[i] || strchr(names[i], '/')))
-      psplit_i_json_fail(&list, PSPLIT_INVALID, "holds what is no name of a file");
+      psplit_i_json_fail(&list, PSPLIT_INVALID, "holds what is not a name of a file");
   }
   m->files = names;
   m->n_files = (uint32_t)n;
@@ -203,16 +203,16 @@ static void check_format(const item *root) {
     psplit_i_json_fail(root, PSPLIT_UNSUPPORTED, "is not of format onnx-pipeline-split, version 1");
 }
 
-/* Says of what is no split's directory that it is none. */
+/* Says of what is not a split's directory that it is none. */
 static psplit_code check_place(const char *directory, const char *path, psplit_diag *diag) {
   struct stat status;
   if (stat(directory, &status) != 0)
     return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", directory, strerror(errno));
   if (!S_ISDIR(status.st_mode))
     return psplit_i_fail(diag, PSPLIT_IO,
-                         "%s is no split: that is a directory with a pipeline.json", directory);
+                         "%s is not a split: that is a directory with a pipeline.json", directory);
   if (stat(path, &status) != 0 && errno == ENOENT)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s is no split: it has no pipeline.json", directory);
+    return psplit_i_fail(diag, PSPLIT_IO, "%s is not a split: it has no pipeline.json", directory);
   return PSPLIT_OK;
 }
 

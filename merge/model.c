@@ -41,7 +41,7 @@ static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_
     return psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
                          "stage %" PRIu32 " has version %" PRId64
                          " of the operators \"%s\", stage "
-                         "%" PRIu32 " version %" PRId64 ": bring them to one version first",
+                         "%" PRIu32 " version %" PRId64 ": convert them to one version first",
                          s, opset->version, is_standard(domain) ? "ai.onnx" : domain, other,
                          version);
   }

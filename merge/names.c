@@ -128,7 +128,7 @@ static psplit_code name_outputs(namer *n, uint32_t s) {
     PSPLIT_TRY(take(n, row->tensor, s, number, &is_free));
     if (!is_free)
       return psplit_i_fail(m->diag, PSPLIT_INVALID,
-                           "output \"%s\" of the model is the name of something else in a stage",
+                           "output \"%s\" of the model is the name of another value in a stage",
                            row->tensor);
     const psplit_i_merge_identity identity = {number, row->tensor};
     if (!m->names[number])

@@ -105,7 +105,7 @@ export type Inlined = {
   branch: "then" | "else";
   /** the value that chooses the branch */
   condition: Name;
-  /** it is no constant: inputs have to make it true (then) or false (else) */
+  /** it is not a constant: inputs have to make it true (then) or false (else) */
   assumed: boolean;
 };
 
@@ -184,7 +184,7 @@ export type Training = {
     gradient: string | null;
     /** the input that its gradient is added to */
     before: string | null;
-    /** of a running mean or variance, which is no weight: the output of its owner that takes its place after each micro-batch */
+    /** of a running mean or variance, which is not a weight: the output of its owner that takes its place after each micro-batch */
     next?: Name;
     /** the rest of its gradient, which nodes give that read it elsewhere: the update adds all */
     more?: Array<{

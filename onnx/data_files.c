@@ -264,7 +264,7 @@ psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, p
   }
   if (location_escapes(location))
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "external data location \"%s\" leads out of the model's directory",
+                         "external data location \"%s\" is outside the model's directory",
                          location);
   PSPLIT_TRY(open_directory(model, diag));
   const int fd = open_location(model, location);
@@ -305,7 +305,7 @@ psplit_code psplit_i_model_read(const psplit_model *model, uint32_t file, uint64
     if (got <= 0) {
       code = psplit_i_fail(diag, PSPLIT_IO, "%s%s: cannot read %zu bytes at %" PRIu64 ": %s",
                            file ? "external data " : model->path, model->files.items[file].location,
-                           bytes, offset, got ? strerror(errno) : "the file became shorter");
+                           bytes, offset, got ? strerror(errno) : "the file was truncated");
       break;
     }
     next += got;

@@ -137,7 +137,7 @@ static psplit_code connect_input(psplit_i_graph_builder *b, psplit_i_graph_scope
   if (s->outer) PSPLIT_TRY(look_up(b, s, one->name, one->place)); /* a body's, and so with a NUL */
   if (*one->place == PSPLIT_NONE) {
     char label[128];
-    return psplit_i_fail(b->diag, PSPLIT_INVALID, "node %s reads \"%.*s\", which nothing defines",
+    return psplit_i_fail(b->diag, PSPLIT_INVALID, "node %s reads \"%.*s\", which is not defined",
                          psplit_i_node_label(s->graph, one->node, label, sizeof label),
                          (int)one->bytes, one->name);
   }

@@ -268,7 +268,7 @@ static psplit_code check_output_kind(const inliner *in, const psplit_i_value *fr
   if ((kind == PSPLIT_TYPE_SEQUENCE && opset < SEQUENCE_IDENTITY_OPSET) ||
       (kind == PSPLIT_TYPE_OPTIONAL && opset < OPTIONAL_IDENTITY_OPSET))
     return psplit_i_fail_about(in->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_ABOUT(INLINE_IF),
-                               "%s: output \"%s\" is no tensor, and opset %" PRId64
+                               "%s: output \"%s\" is not a tensor, and opset %" PRId64
                                " has no Identity for it",
                                in->choice->node, from->name, opset);
   return PSPLIT_OK;

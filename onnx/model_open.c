@@ -70,9 +70,9 @@ static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
 
 static psplit_code check_versions(const Onnx__ModelProto *proto, psplit_diag *diag) {
   if (!proto->graph)
-    return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it holds no graph");
+    return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it has no graph");
   if (!proto->has_ir_version || proto->ir_version < 1)
-    return psplit_i_fail(diag, PSPLIT_INVALID, "the model states no ir_version");
+    return psplit_i_fail(diag, PSPLIT_INVALID, "the model has no ir_version");
   if (proto->ir_version > NEWEST_IR_VERSION)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "IR version %" PRId64 " is newer than %d, the newest this version knows",

@@ -77,7 +77,8 @@ static psplit_code put_initializer(const psplit_i_graph *graph, uint32_t value, 
                                    psplit_diag *diag) {
   constant found;
   if (!read_constant(graph, value, &found))
-    return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is no constant", graph->values[value].name);
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is not a constant",
+                         graph->values[value].name);
   Onnx__TensorProto named = *found.tensor;
   named.name = psplit_i_proto_text(graph->values[value].name);
   const size_t n = onnx__tensor_proto__get_packed_size(&named);

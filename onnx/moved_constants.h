@@ -6,8 +6,8 @@
 #include "graph.h"
 
 /* Whether `value` is a dense tensor of floating-point numbers that a Constant node of the main
- * graph makes, and could as well be an initializer: it is no output of the model, and initializers
- * need not be inputs (since IR version 4). */
+ * graph makes, and could as well be an initializer: it is not an output of the model, and
+ * initializers need not be inputs (since IR version 4). */
 bool psplit_i_constant_is_movable(const psplit_i_graph *graph, uint32_t value);
 
 /* The model of the same file with initializers of the same names in place of the Constant nodes

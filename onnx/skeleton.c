@@ -67,7 +67,7 @@ static psplit_code cut_off(scanner *s, unsigned width, uint64_t length) {
   return psplit_i_fail(s->diag, PSPLIT_MALFORMED,
                        "not a whole ONNX model: a length at byte %" PRIu64
                        " runs past the end of the file, which has %" PRIu64 " bytes, to %" PRIu64
-                       ": it was cut off, or is no model",
+                       ": it was cut off, or is not a model",
                        s->position, s->file_bytes, least);
 }
 
@@ -87,7 +87,7 @@ static psplit_code peek(scanner *s, size_t n, const uint8_t **out_bytes, size_t 
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return psplit_i_fail(s->diag, PSPLIT_IO, "reading failed: %s", strerror(errno));
       if (got == 0)
-        return psplit_i_fail(s->diag, PSPLIT_IO, "the file became shorter while it was read");
+        return psplit_i_fail(s->diag, PSPLIT_IO, "the file was truncated while it was read");
       s->n_window += (size_t)got;
     }
     if (s->window_step < LARGE_WINDOW) s->window_step *= 2;

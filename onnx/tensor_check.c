@@ -114,7 +114,7 @@ static psplit_code check_tensor(psplit_model *model, const Onnx__TensorProto *te
     return psplit_i_fail(diag, PSPLIT_INVALID, "it has no element type");
   if (!psplit_i_dtype_name(tensor->data_type))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "its element type, number %" PRId32 ", is none that this version knows",
+                         "its element type, number %" PRId32 ", is not known to this version",
                          tensor->data_type);
   const uint32_t bits = psplit_i_dtype_bits(tensor->data_type);
   const uint64_t data_bytes = psplit_i_packed_bytes(n_elements, bits);

@@ -35,7 +35,7 @@ static psplit_code check_bindings(const psplit_model *model,
       has_initializer(training->algorithm, key);
     if (!known && !model->options.is_stage)
       PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
-                                "training_info: %s binds \"%s\", which is no initializer", what,
+                                "training_info: %s binds \"%s\", which is not an initializer", what,
                                 key));
     if (!has_output(source, value))
       PSPLIT_FAIL(

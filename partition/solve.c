@@ -46,7 +46,7 @@ static psplit_code check_options(const psplit_partition_options *o, psplit_diag 
   if (!o->proposer && (asked == PSPLIT_I_SOLVER_DRLPP || asked == PSPLIT_I_SOLVER_DRLPP_SLICE))
     return psplit_i_fail(diag, PSPLIT_USAGE, "solver %s needs a proposer of splits", o->solver);
   if (o->proposer && o->proposer->n_attempts == 0)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "a proposer is asked at least once, not 0 times");
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the number of proposals must be at least 1, not 0");
   if (o->chunks == 0 || o->chunks > 1024 || o->max_replicas == 0 || o->micro_batches == 0 ||
       !(o->gap_frac >= 0) || !(o->sync_bytes_per_s >= 0) || o->time_limit_s != o->time_limit_s)
     return psplit_i_fail(diag, PSPLIT_USAGE,
@@ -244,7 +244,7 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   solution->ties_proved = plain && solution->proved_optimal && result.ties_proved;
   solution->seconds = psplit_i_now() - start;
   if (solution->unproved && psplit_i_solver_asked(options->solver) == PSPLIT_I_SOLVER_EXACT)
-    psplit_i_say(options->logger, PSPLIT_WARNING, "solver %s proves no optimum here: %s",
+    psplit_i_say(options->logger, PSPLIT_WARNING, "solver %s did not prove optimality: %s",
                  options->solver, solution->unproved);
   *out_solution = solution;
 out:

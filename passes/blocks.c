@@ -55,7 +55,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
     code = keep(planner, snapshot, diag);
   else
     psplit_i_say(planner->options.logger, PSPLIT_WARNING,
-                 "the model has no blocks that repeat: there are none to keep whole");
+                 "the model has no repeated blocks to keep whole");
   psplit_snapshot_destroy(snapshot);
   return code;
 }

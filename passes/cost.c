@@ -97,7 +97,8 @@ static void say_what_is_missing(const psplit_planner *planner) {
                  n_data, n_data == 1 ? "" : "s", planner->assumed_size);
   if (n_unknown)
     psplit_i_say(planner->options.logger, PSPLIT_WARNING,
-                 "the cost of %" PRIu32 " node%s is not known: what is not known of it is left out",
+                 "the cost of %" PRIu32
+                 " node%s is partly unknown: the unknown part is not counted",
                  n_unknown, n_unknown == 1 ? "" : "s");
 }
 

@@ -67,7 +67,7 @@ static psplit_code check_zeros(psplit_planner *planner, psplit_diag *diag) {
           size == 0)
         return psplit_i_fail(diag, PSPLIT_USAGE,
                              "with dimension %s of 0 the output \"%s\" is empty: there is nothing "
-                             "to plan; give what a run has",
+                             "to plan; use the sizes of a run",
                              zero->name, graph->values[graph->outputs[o]].name);
     }
   }

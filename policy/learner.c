@@ -72,7 +72,8 @@ psplit_code psplit_policy_learner_create(psplit_policy *policy,
                          "learning rates and the clip of ratios must be above 0, weights of "
                          "entropy, the limit on KL, seconds and fixed costs at least 0");
   if (code == PSPLIT_OK && o->reward == PSPLIT_REWARD_MEASURED && !o->measure)
-    code = psplit_i_fail(diag, PSPLIT_USAGE, "for measured rewards somebody has to measure");
+    code =
+      psplit_i_fail(diag, PSPLIT_USAGE, "for measured rewards a measuring function is required");
   if (code != PSPLIT_OK) {
     free(l);
     return code;
@@ -200,7 +201,7 @@ static psplit_code measured(const psplit_policy_learner *l, const lesson *s,
   const psplit_code code = l->options.measure(l->options.measure_user, s->c->number, &s->c->items,
                                               stages->stage, stages->type, &ns, diag);
   if (code == PSPLIT_OK && !(ns > 0 && ns < 1e18))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "a measured time is no number of ns above 0");
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a measured time is not a number of ns above 0");
   *io_ratio = ns / (double)s->c->bound;
   return code;
 }

@@ -142,7 +142,8 @@ static psplit_code keys(void *user, const psplit_items *items, uint64_t seed, ui
 
 psplit_code psplit_policy_proposer_create(const psplit_policy *policy, uint32_t n_attempts,
                                           psplit_diag *diag, psplit_proposer **out_proposer) {
-  if (n_attempts == 0) return psplit_i_fail(diag, PSPLIT_USAGE, "a policy is asked at least once");
+  if (n_attempts == 0)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the number of proposals must be at least 1");
   mind *m = calloc(1, sizeof *m);
   if (!m) return psplit_i_nomem(diag);
   m->proposer = (psplit_proposer){m, n_attempts, begin, stages, keys};

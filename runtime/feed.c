@@ -107,7 +107,8 @@ static psplit_code check_no_tensor(const psplit_i_session_port *port, const char
                                    psplit_diag *diag) {
   if (options->records || options->given.give)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "input %s is no tensor: neither streams nor programs give others", name);
+                         "input %s is not a tensor: neither streams nor programs give others",
+                         name);
   if (!port->is_sequence)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "input %s is neither a tensor nor a sequence of tensors, and no file "

@@ -79,7 +79,7 @@ static psplit_code check_zeros(const psplit_feed_options *feed, const psplit_i_m
       if (symbol && empty_by(feed, m, symbol))
         return psplit_i_fail(diag, PSPLIT_USAGE,
                              "with dimension %s of 0 the output \"%s\" is empty: there is nothing "
-                             "to run; give what a run has",
+                             "to run; use the sizes of a run",
                              symbol, m->outputs[o]);
     }
   }

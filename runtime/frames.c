@@ -8,7 +8,7 @@
 
 static const uint32_t MAGIC = 0x70736c74;
 /* Before the data of a tensor: its type, bytes and rank, then dims. Type 0, and nothing else: an
- * output that is no dense tensor. */
+ * output that is not a dense tensor. */
 enum { TYPE, BYTES, RANK, N_ROW };
 
 static const char *const KINDS[PSPLIT_I_FRAME_N_KINDS] = {"nothing", "open",    "opened",
@@ -19,7 +19,7 @@ static psplit_code put(int fd, const void *bytes, uint64_t n, psplit_diag *diag)
   while (n) {
     const ssize_t done = send(fd, at, (size_t)n, MSG_NOSIGNAL);
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return psplit_i_fail(diag, PSPLIT_IO, "the other end is gone");
+    if (done <= 0) return psplit_i_fail(diag, PSPLIT_IO, "the peer is gone");
     at += done;
     n -= (uint64_t)done;
   }
@@ -31,7 +31,7 @@ static psplit_code get(int fd, void *bytes, uint64_t n, psplit_diag *diag) {
   while (n) {
     const ssize_t done = recv(fd, at, (size_t)n, 0);
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return psplit_i_fail(diag, PSPLIT_IO, "the other end is gone");
+    if (done <= 0) return psplit_i_fail(diag, PSPLIT_IO, "the peer is gone");
     at += done;
     n -= (uint64_t)done;
   }
@@ -92,26 +92,25 @@ psplit_code psplit_i_frame_receive(int fd, psplit_i_frame_kind wanted, uint64_t 
   const bool fails = answers && head.kind == PSPLIT_I_FRAME_FAILURE;
   if (head.magic != MAGIC || (head.kind != (uint32_t)wanted && !fails))
     return psplit_i_fail(
-      diag, PSPLIT_INVALID, "a message makes no sense: \"%s\" has to come, not %" PRIu32 " (%s)",
+      diag, PSPLIT_INVALID, "malformed message: expected \"%s\", got %" PRIu32 " (%s)",
       KINDS[wanted], head.kind, head.kind < PSPLIT_I_FRAME_N_KINDS ? KINDS[head.kind] : "unknown");
   if (number && head.number != number)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: it is about run %" PRIu64 ", not %" PRIu64,
+                         "malformed message: it is about run %" PRIu64 ", not %" PRIu64,
                          head.number, number);
   if (head.n_tensors != (fails ? 0 : n_tensors))
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: it has %" PRIu32 " tensors, not %" PRIu32,
+                         "malformed message: it has %" PRIu32 " tensors, not %" PRIu32,
                          head.n_tensors, fails ? 0 : n_tensors);
   if (head.n_text > (fails ? PSPLIT_DIAG_BYTES + PSPLIT_HINT_BYTES : PSPLIT_I_FRAME_TEXT_BYTES))
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: its text has %" PRIu64 " bytes", head.n_text);
+    return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: its text has %" PRIu64 " bytes",
+                         head.n_text);
   if (fails && (head.code <= PSPLIT_OK || head.code > PSPLIT_CANCELLED))
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: a failure with code %" PRId32, head.code);
+    return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: a failure with code %" PRId32,
+                         head.code);
   if (fails && (head.subject >= PSPLIT_N_SUBJECTS || head.hint >= PSPLIT_N_HINTS))
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: a failure with subject %" PRIu32
-                         " and hint %" PRIu32,
+                         "malformed message: a failure with subject %" PRIu32 " and hint %" PRIu32,
                          head.subject, head.hint);
   *out = head;
 out:
@@ -205,8 +204,8 @@ static psplit_code get_strings(int fd, const psplit_i_ort *ort, const int64_t *d
   psplit_code code;
   if (n_elements > n_bytes / sizeof(uint64_t) || n_bytes > SIZE_MAX / 2)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: %" PRIu64 " strings in %" PRIu64 " bytes",
-                         n_elements, n_bytes);
+                         "malformed message: %" PRIu64 " strings in %" PRIu64 " bytes", n_elements,
+                         n_bytes);
   char *packed = NULL;
   PSPLIT_TRY(get_all(fd, n_bytes, diag, &packed));
   PSPLIT_TRY(psplit_i_tensor_create(ort, STRING, dims, n_dims, diag, out));
@@ -226,20 +225,19 @@ static psplit_code get_tensor(int fd, const psplit_i_ort *ort, bool may_lack, ps
   if (may_lack && !row[TYPE] && !row[BYTES] && !row[RANK]) return PSPLIT_OK;
   const int32_t type = row[TYPE] > 0 && row[TYPE] <= INT32_MAX ? (int32_t)row[TYPE] : 0;
   if (!psplit_i_element_name(type))
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: a tensor of data type %" PRId64, row[TYPE]);
+    return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: a tensor of data type %" PRId64,
+                         row[TYPE]);
   if (row[RANK] < 0 || row[RANK] > PSPLIT_I_MAX_RANK)
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: a tensor of rank %" PRId64, row[RANK]);
+    return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: a tensor of rank %" PRId64,
+                         row[RANK]);
   const size_t n_dims = (size_t)row[RANK];
   PSPLIT_TRY(get(fd, dims, n_dims * sizeof *dims, diag));
   const bool strings = !psplit_i_element_bits(type);
   if (!psplit_i_tensor_size(type, dims, n_dims, &n_elements, &n_bytes) || row[BYTES] < 0 ||
       (!strings && (uint64_t)row[BYTES] != n_bytes))
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: a tensor of %" PRId64
-                         " bytes, which are not its shape's",
-                         row[BYTES]);
+    return psplit_i_fail(
+      diag, PSPLIT_INVALID,
+      "malformed message: a tensor of %" PRId64 " bytes, which are not its shape's", row[BYTES]);
   if (strings)
     code = get_strings(fd, ort, dims, n_dims, n_elements, (uint64_t)row[BYTES], diag, &tensor);
   else

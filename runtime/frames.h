@@ -29,14 +29,14 @@ typedef struct psplit_i_frame {
 } psplit_i_frame;
 
 /* Sends what `frame` says but its magic number, with text[n_text] and tensors[n_tensors]; outputs
- * that are no dense tensors are told to be there, and left out. Errors: IO (the other end is gone),
- * NOMEM, UNSUPPORTED (an input that is no dense tensor). */
+ * that are no dense tensors are told to be there, and left out. Errors: IO (the peer is gone),
+ * NOMEM, UNSUPPORTED (an input that is not a dense tensor). */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_send(int fd, const psplit_i_frame *frame,
                                                 const char *text, psplit_i_tensor *const *tensors,
                                                 psplit_diag *diag);
 
 /* Waits for a head. It is `wanted` about run `number`, with as many tensors, or a failure.
- * Errors: IO (the other end is gone), INVALID (it is something else). */
+ * Errors: IO (the peer is gone), INVALID (it is something else). */
 PSPLIT_MUST_USE psplit_code psplit_i_frame_receive(int fd, psplit_i_frame_kind wanted,
                                                    uint64_t number, uint32_t n_tensors,
                                                    psplit_diag *diag, psplit_i_frame *out);

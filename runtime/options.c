@@ -67,7 +67,7 @@ static psplit_code take_output(void *user, uint32_t micro_batch, uint32_t output
 
 static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_diag *diag) {
   if (!o->n_micro_batches)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "a run has at least one micro-batch");
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a run must have at least one micro-batch");
   if (o->n_micro_batches == PSPLIT_RUN_ENDLESS && !o->stream)
     return psplit_i_fail(diag, PSPLIT_USAGE, "only a stream of micro-batches may be endless");
   if (o->n_micro_batches != PSPLIT_RUN_ENDLESS &&
@@ -90,7 +90,7 @@ static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_
     return psplit_i_fail(diag, PSPLIT_USAGE, "a run stops at errors or skips them");
   if (!(o->timeout_s > 0) || !o->chunk_bytes || o->chunk_bytes > (uint64_t)1 << 30)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "a timeout is above 0 s, a message has from 1 to 2^30 bytes");
+                         "a timeout must be above 0 s, and a message between 1 and 2^30 bytes");
   if (o->output && o->take_output)
     return psplit_i_fail(diag, PSPLIT_USAGE, "outputs go to a path or to a function, not to both");
   return PSPLIT_OK;

@@ -186,11 +186,11 @@ static psplit_code start(psplit_i_process *p, psplit_diag *diag) {
   psplit_diag ignored = {0};
   const psplit_code changed = check_files(p, diag);
   if (changed != PSPLIT_OK) return changed;
-  if (!make_pair(&p->fd, &fd)) return psplit_i_fail(diag, PSPLIT_IO, "no socket can be had");
+  if (!make_pair(&p->fd, &fd)) return psplit_i_fail(diag, PSPLIT_IO, "cannot create a socket");
   if (!make_pair(&p->control_fd, &control_fd)) {
     close(fd);
     close_ends(p);
-    return psplit_i_fail(diag, PSPLIT_IO, "no socket can be had");
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot create a socket");
   }
   const int bad = spawn(p, fd, control_fd);
   close(fd);

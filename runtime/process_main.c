@@ -96,7 +96,7 @@ static psplit_code begin(holder *h, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_frame_receive(PSPLIT_I_PROCESS_FD, PSPLIT_I_FRAME_OPEN, 0, 0, diag, &open));
   PSPLIT_TRY(psplit_i_frame_text(PSPLIT_I_PROCESS_FD, &open, diag, &h->text));
   code = pthread_create(&thread, NULL, listen_to_service, h)
-           ? psplit_i_fail(&failure, PSPLIT_NOMEM, "no thread can be started")
+           ? psplit_i_fail(&failure, PSPLIT_NOMEM, "cannot start a thread")
            : PSPLIT_OK;
   if (code == PSPLIT_OK)
     code = psplit_i_process_task_read(h->text, open.n_text, &failure, &h->task);

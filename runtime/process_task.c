@@ -118,7 +118,7 @@ psplit_code psplit_i_process_task_read(const char *text, uint64_t n, psplit_diag
   task.n_outputs = (uint32_t)get_list(&r, 1, &task.output_names, NULL);
   if (r.bad || r.at != r.end) {
     free(names);
-    return psplit_i_fail(diag, PSPLIT_INVALID, "a message makes no sense: what is to be opened");
+    return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: the request to open a stage");
   }
   *out = task;
   return PSPLIT_OK;

@@ -87,7 +87,7 @@ bool psplit_i_stage_run_all(psplit_i_stage *stage, psplit_i_side *sides, uint32_
     side_main(&sides[0]);
   } else {
     psplit_i_stage_end_turns(stage);
-    sides[0].good = psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started") == PSPLIT_OK;
+    sides[0].good = psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread") == PSPLIT_OK;
   }
   for (uint32_t r = 1; r < n_started; r++) pthread_join(threads[r], NULL);
   for (uint32_t r = 0; r < n_started; r++) {

@@ -135,7 +135,8 @@ static void set_computing(psplit_i_stage *stage, psplit_i_replica *replica, bool
   pthread_mutex_unlock(&stage->mutex);
 }
 
-/* A process leaves out what is no dense tensor: the model may give it, no stage may to another. */
+/* A process omits values that are not dense tensors: the model may output them, but stages cannot
+ * send them to each other. */
 static psplit_code run_in_process(psplit_i_stage *stage, psplit_i_stage_work *w,
                                   psplit_diag *diag) {
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
@@ -144,7 +145,7 @@ static psplit_code run_in_process(psplit_i_stage *stage, psplit_i_stage_work *w,
   for (uint32_t o = 0; o < table->n_outputs; o++)
     if (!w->outputs[o] && table->outputs[o].n_to)
       PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                                "output %s is no dense tensor (sequence or map): it is not sent",
+                                "output %s is not a dense tensor (sequence or map): it is not sent",
                                 table->outputs[o].name));
 out:
   if (code != PSPLIT_OK) psplit_i_tensors_release(w->outputs, table->n_outputs);

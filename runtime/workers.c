@@ -41,7 +41,7 @@ static psplit_code start(psplit_i_workers *w, const psplit_i_worker *what, pspli
   *one = *what;
   one->all = w;
   if (pthread_create(&one->thread, NULL, work, one))
-    return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+    return psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread");
   w->n++;
   return PSPLIT_OK;
 }

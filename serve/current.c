@@ -107,7 +107,7 @@ psplit_code serve_current_create(const serve_model_options *options, double grac
   pthread_cond_init(&c->changed, NULL);
   psplit_code code = load(options, diag, &c->model);
   if (code == PSPLIT_OK && pthread_create(&c->thread, NULL, reloader, c))
-    code = psplit_diag_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+    code = psplit_diag_fail(diag, PSPLIT_NOMEM, "cannot start a thread");
   else
     c->started = code == PSPLIT_OK;
   if (code == PSPLIT_OK)

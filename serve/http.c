@@ -279,7 +279,7 @@ static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, con
     return serve_send_text(connection, MHD_HTTP_OK, METRICS_TYPE,
                            serve_metrics_text(&h->metrics, h->current));
   if (rest && !*rest) return send_metadata(h, connection);
-  return serve_send_error(connection, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
+  return serve_send_error(connection, MHD_HTTP_NOT_FOUND, "not found");
 }
 
 /* Of the protocol's extension for repositories. */
@@ -297,8 +297,7 @@ static refusal look(call *c, const entrance *at, const char *method, const char 
   const bool posts = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
   c->infers = rest && strcmp(rest, "/infer") == 0;
   c->reloads = at->admin && is_load(h, url);
-  if (posts && !c->infers && !c->reloads)
-    return (refusal){MHD_HTTP_NOT_FOUND, "there is nothing of this name", NULL};
+  if (posts && !c->infers && !c->reloads) return (refusal){MHD_HTTP_NOT_FOUND, "not found", NULL};
   if (!posts &&
       (c->infers || c->reloads ||
        (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)))

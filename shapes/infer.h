@@ -252,7 +252,7 @@ int32_t psplit_i_broadcast_of(psplit_i_site *at, const uint32_t *inputs, uint32_
  * that a node needs to be equal and that differ; where they may: */
 void psplit_i_sizes_differ(psplit_i_site *at, psplit_dim a, psplit_dim b);
 void psplit_i_must_agree(psplit_i_site *at, psplit_dim a, psplit_dim b);
-/* Nothing where `dim` is no symbol. */
+/* Nothing where `dim` is not a symbol. */
 void psplit_i_learn_size(psplit_i_shapes *s, psplit_dim dim, int64_t value, bool implied);
 /* Operator set, inputs and their types by inputs.def. */
 void psplit_i_fault_node(psplit_i_site *at);

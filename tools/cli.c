@@ -47,19 +47,18 @@ static void bad_option(const cli *program, int id, const char *text) {
     cli_usage(program, n_meant == 1 ? "--%s needs an argument" : "%s needs an argument",
               n_meant == 1 ? meant[0] : text);
   else if (!is_long)
-    cli_usage(program, "there is no option -%c", optopt ? optopt : text[1]);
+    cli_usage(program, "unknown option -%c", optopt ? optopt : text[1]);
   else if (n_meant > 1 && name[2])
     cli_usage(program, "%s is short for several: --%s, --%s%s", name, meant[0], meant[1],
               n_meant > 2 ? " ..." : "");
   else if (n_meant == 1)
     cli_usage(program, "--%s takes no argument", meant[0]);
   else if (of_word)
-    cli_usage(program, "there is no option %s; did you mean --%s %s?", name, of_word->name,
-              name + 2);
+    cli_usage(program, "unknown option %s; did you mean --%s %s?", name, of_word->name, name + 2);
   else if (near != PSPLIT_NONE)
-    cli_usage(program, "there is no option %s; did you mean --%s?", name, names[near]);
+    cli_usage(program, "unknown option %s; did you mean --%s?", name, names[near]);
   else
-    cli_usage(program, "there is no option %s", name);
+    cli_usage(program, "unknown option %s", name);
 }
 
 /* Where a file or a directory is to be named; false after an error line. An empty name, of a

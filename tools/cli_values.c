@@ -192,7 +192,7 @@ bool cli_names_input(const cli *program, const char *name, const char *text) {
 bool cli_repeated(const cli *program, const char *name, const char *text, const char **list,
                   size_t most, size_t *io_n) {
   if (*io_n == most) {
-    cli_usage(program, "--%s can stand at most %zu times", name, most);
+    cli_usage(program, "--%s may be given at most %zu times", name, most);
     return false;
   }
   list[(*io_n)++] = text;

@@ -219,7 +219,7 @@ static int parse(int argc, char **argv, settings *s) {
   }
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
   if (!s->given.n && !s->prompts)
-    return cli_usage(&PROGRAM, "nothing to go on from: --prompt-ids or --prompts");
+    return cli_usage(&PROGRAM, "no prompt: give --prompt-ids or --prompts");
   if (s->json && s->stream) return cli_usage(&PROGRAM, "--json and --stream do not go together");
   s->own.seed = s->feed.options.seed;
   s->run.feed = &s->feed.options;

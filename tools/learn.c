@@ -250,7 +250,7 @@ static psplit_code cannot_log(const char *path, const char *why, psplit_diag *di
   return psplit_diag_fail(diag, PSPLIT_IO, "--log %s: cannot be written: %s", path, why);
 }
 
-/* Whether it is empty, or a log of learning; what is no regular file holds nothing. */
+/* Whether it is empty, or a log of learning; what is not a regular file holds nothing. */
 static bool may_log(int fd, const struct stat *status) {
   char head[sizeof LOG_HEAD - 1];
   return !S_ISREG(status->st_mode) || status->st_size == 0 ||

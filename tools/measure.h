@@ -27,7 +27,7 @@ void measure_destroy(measure *measure); /* NULL is fine */
 /* The next problem is that of a model; *out_problem is the caller's (psplit_problem_destroy). */
 PSPLIT_MUST_USE psplit_code measure_model(measure *measure, const char *path, psplit_diag *diag,
                                           psplit_problem **out_problem);
-/* The next problem is no model's: its splits cannot be run. */
+/* The next problem is not a model's: its splits cannot be run. */
 PSPLIT_MUST_USE psplit_code measure_bare(measure *measure, psplit_diag *diag);
 /* Whether each name of --dim and --shape is one of a model, once all are there. Errors: USAGE. */
 PSPLIT_MUST_USE psplit_code measure_check_names(const measure *measure, psplit_diag *diag);

@@ -34,7 +34,7 @@ static bool prefill(const cli *program, plan_options *o, char *argument) {
       !cli_real(program, "prefill", colon + 1, 0, 1, &o->planner.prefill_frac))
     return false;
   if (o->planner.prefill_frac <= 0 || o->planner.prefill_frac >= 1) {
-    cli_usage(program, "--prefill: a part of the steps is above 0 and below 1");
+    cli_usage(program, "--prefill: the part of the steps must be above 0 and below 1");
     return false;
   }
   o->prefill.tokens = (int64_t)tokens;

@@ -111,7 +111,8 @@ static const char *take_tokens(const char **io_at, prompt_ids *out) {
 
 static const char *take_count(const char **io_at, prompt_ids *out) {
   char *end;
-  if (**io_at < '1' || **io_at > '9') return "has a \"max_new_tokens\" that is no number above 0";
+  if (**io_at < '1' || **io_at > '9')
+    return "has a \"max_new_tokens\" that is not a number above 0";
   const unsigned long long count = strtoull(*io_at, &end, 10);
   if (count > INT64_MAX) return "has a \"max_new_tokens\" that is too large";
   out->max_new = count;
@@ -155,7 +156,7 @@ const char *prompt_line_parse(const char *text, prompt_ids *out) {
   const char *at = skip(text), *wrong = NULL;
   *out = (prompt_ids){0};
   if (*at != '{')
-    return prompts_parse(text, &out->tokens, &out->n) ? NULL : "is no list of numbers of tokens";
+    return prompts_parse(text, &out->tokens, &out->n) ? NULL : "is not a list of numbers of tokens";
   at = skip(at + 1);
   for (bool more = *at != '}'; more && !wrong;) {
     wrong = take_member(&at, out);

@@ -44,7 +44,7 @@ def scale_of(total):
 
 def number_of_bytes(value):
     if value is not None and (isinstance(value, bool) or not 0 <= value < 2**53):
-        raise ValueError(f"{value!r} is no number of bytes")
+        raise ValueError(f"{value!r} is not a number of bytes")
     return math.ceil(value or 0)
 
 def from_published(root):
@@ -225,7 +225,7 @@ class Lines:
         return words[1:]
     def integer(self, text, low=0, high=INF):
         if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
-            self.fail(f"\"{text}\" is no number from {low} to {high}")
+            self.fail(f"\"{text}\" is not a number from {low} to {high}")
         return int(text)
     def choice(self, word, *choices):
         chosen = self.take(word, 1)[0]
@@ -987,7 +987,7 @@ def read(path, most):
     """The bytes of a regular file of up to so many: nothing is waited for, no device read without end."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         data = file.read(most + 1)
     if len(data) > most:
         raise ValueError(f"it has more than {most} bytes; the limit is lifted by --max-text MIB")

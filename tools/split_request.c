@@ -149,8 +149,8 @@ static bool parse_option(split_request *r, int id, char *argument) {
       return cli_count32(&PROGRAM, "micro-batches", argument, 1, 10000, &r->n_micro_batches);
     case OPT_TARGET:
       if (r->target) {
-        cli_usage(&PROGRAM, "--target stands once: %s, and then \"%s\"", target_name(r->target),
-                  argument);
+        cli_usage(&PROGRAM, "--target may be given only once: %s, then \"%s\"",
+                  target_name(r->target), argument);
         return false;
       }
       return target_parse(&PROGRAM, argument, &r->target);

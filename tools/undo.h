@@ -20,7 +20,7 @@ typedef struct undo {
 } undo;
 
 /* Before `path` is written: keeps what is there under a hidden second name, .NAME.psplit-HEX. What
- * is no regular file is left alone, and where a file can have no second name it cannot come back.
+ * is not a regular file is not kept, and neither is a file on a file system without hard links.
  * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code undo_keep(undo *u, const char *path, psplit_diag *diag);
 /* What was kept last has been written. */

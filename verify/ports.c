@@ -54,7 +54,7 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
       peer != (int64_t)(sends ? transfer->to : transfer->from))
     return PSPLIT_I_DIFFERS(p,
                             "stage %" PRIu32 ": %s of \"%s\" (tag %" PRId64 ", peer %" PRId64
-                            ") is no transfer of the manifest",
+                            ") is not a transfer of the manifest",
                             psplit_i_called(p, p->at), node->op_type, inner->name, tag, peer);
   if (sends ? !port->is_output : port->input == PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s of \"%s\" is not joined to the file's %s",
@@ -289,7 +289,7 @@ static psplit_code check_transfers(psplit_i_proof *p) {
         p, "\"%s\" goes from stage %" PRIu32 " to %" PRIu32 ", which is not behind it",
         transfer->tensor, psplit_i_called(p, transfer->from), psplit_i_called(p, transfer->to));
     if (psplit_i_graph_find_value(p->graph, transfer->tensor) == PSPLIT_NONE)
-      return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 ": \"%s\" is no value of the model",
+      return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 ": \"%s\" is not a value of the model",
                               transfer->tag, transfer->tensor);
     if (find3(p, &p->offers, transfer->tensor, transfer->from, transfer->to) == PSPLIT_NONE)
       return PSPLIT_I_DIFFERS(

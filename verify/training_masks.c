@@ -334,7 +334,7 @@ static psplit_code check_moved(psplit_i_mask_walk *w, const psplit_gradient *gra
     good = i < gradient->n_trainables;
     found = good && gradient->trainables[i].value == value && !gradient->trainables[i].is_input;
   }
-  if (!good) return differs(w, "the initializer in its place is no trained constant");
+  if (!good) return differs(w, "the initializer in its place is not a trained constant");
   w->n++;
   return PSPLIT_OK;
 }

@@ -25,7 +25,7 @@ psplit_code psplit_i_check_first_value(psplit_i_proof *p, const psplit_i_value *
   if (part->input == PSPLIT_NONE || p->training->table->plain_weights)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the trained weight \"%s\" is %s", p->at,
                             part->name,
-                            part->input == PSPLIT_NONE ? "no input" : "an initializer as well");
+                            part->input == PSPLIT_NONE ? "not an input" : "an initializer as well");
   return PSPLIT_OK;
 }
 
@@ -148,7 +148,7 @@ psplit_code psplit_i_check_stash(psplit_i_proof *p) {
     const uint32_t value = psplit_i_graph_find_value(p->part, stage->weights[w]);
     if (value == PSPLIT_NONE || p->part->values[value].input == PSPLIT_NONE ||
         !psplit_i_is_trained(p, stage->weights[w]))
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": weight \"%s\" is no input there", p->at,
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": weight \"%s\" is not an input there", p->at,
                               stage->weights[w]);
   }
   for (uint32_t i = 0; i < stage->n_stash; i++) {

@@ -20,7 +20,7 @@ static inline void psplit_file_read_options_init(psplit_file_read_options *optio
 }
 
 /* Reads the regular file `path` whole; *out_text is malloc'd, with a NUL behind its *out_n bytes.
- * Anything that is no regular file is refused without being waited for. `options` may be NULL.
+ * Anything that is not a regular file is refused without being waited for. `options` may be NULL.
  * Errors: IO (not there, no regular file), LIMIT (too large, with PSPLIT_HINT_MAX_TEXT), USAGE,
  * NOMEM. From any thread. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_file_read(const char *path,

@@ -102,7 +102,7 @@ typedef struct psplit_inlined {
   const char *node;      /* as the options name it */
   const char *condition; /* the value that chooses the branch */
   bool then_branch;
-  bool assumed; /* the condition is no constant: it has to be true (then) or false (else) at run
+  bool assumed; /* the condition is not a constant: it has to be true (then) or false (else) at run
                    time */
 } psplit_inlined;
 

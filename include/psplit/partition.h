@@ -224,7 +224,7 @@ typedef struct psplit_solution {
  * Errors: INVALID (an id out of range, a cycle - a node on it is named -, a negative time),
  * LIMIT (sums that overflow), USAGE (option out of range), UNSUPPORTED (a combination of options
  * that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory - the
- * message says how many stages would do), NOMEM, CANCELLED. */
+ * message says how many stages would fit), NOMEM, CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_partition_solve(const psplit_problem *problem, const psplit_partition_options *options,
                        psplit_diag *diag, psplit_solution **out_solution);

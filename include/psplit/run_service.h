@@ -56,8 +56,8 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_start(
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_stage_process(psplit_diag *diag);
 
 /* A tensor by its name in the model. Strings: `data` has n_elements lengths (uint64_t), then their
- * bytes one after the other. Of an output that is no tensor (a sequence, a map, an optional value)
- * there is the name alone, with data_type 0. */
+ * bytes one after the other. An output that is not a tensor (a sequence, a map, an optional value)
+ * has only a name, with data_type 0. */
 typedef struct psplit_named_tensor {
   const char *name;
   psplit_tensor_view tensor;

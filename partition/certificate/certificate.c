@@ -108,12 +108,12 @@ static void write_messages(const psplit_i_prover *b, const psplit_problem *whole
 static psplit_code check_certifiable(const psplit_problem *problem,
                                      const psplit_partition_options *options, psplit_diag *diag) {
   if (options->max_replicas > 1)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates with replicas");
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "certificates are not available with replicas");
   if (options->objective == PSPLIT_CALL_LATENCY)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "there are no certificates of the latency of calls");
+                         "certificates are not available for call latency");
   if (options->objective == PSPLIT_FILL_DRAIN)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates of fill-drain");
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "certificates are not available for fill-drain");
   if (problem->n_link_classes)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "there are no certificates of problems whose links differ between pairs "

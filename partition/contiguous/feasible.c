@@ -121,7 +121,7 @@ psplit_code psplit_i_state_explain(const psplit_i_solver_state *a) {
       char name[32];
       return psplit_i_fail(
         request->diag, PSPLIT_INFEASIBLE,
-        "memory: node %s and what must stay with it need %llu bytes, the largest "
+        "memory: node %s and the nodes it must stay with need %llu bytes, the largest "
         "device has %llu; no number of stages helps",
         psplit_i_node_name(p, v, name),
         (unsigned long long)(a->instance.weight_bytes[i] + a->instance.act_bytes[i]),
@@ -130,7 +130,7 @@ psplit_code psplit_i_state_explain(const psplit_i_solver_state *a) {
   const uint32_t enough = devices_that_do(request);
   if (enough)
     return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
-                         "memory: no split into %u stages fits the devices; %u stages would do",
+                         "memory: no split into %u stages fits the devices; %u stages would fit",
                          psplit_problem_n_stages(p), enough);
   return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                        "memory: no split into %u stages fits the devices",

@@ -6,7 +6,7 @@
 
 /* No split was found yet: looks for any. INFEASIBLE: there is none; UNSUPPORTED: nobody knows. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_find_any(psplit_i_solver_state *a);
-/* Says why there is no split, and how many stages would do. Returns INFEASIBLE. */
+/* Says why there is no split, and how many stages would fit. Returns INFEASIBLE. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_explain(const psplit_i_solver_state *a);
 
 #endif

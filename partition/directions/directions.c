@@ -262,9 +262,10 @@ psplit_code psplit_i_directions_place(const psplit_i_solver_request *request,
   uint32_t v = 0;
   while (v < p->n_nodes && !psplit_i_is_backward(p, v)) v++;
   if (v == p->n_nodes)
-    return psplit_i_fail(request->diag, PSPLIT_UNSUPPORTED,
-                         "fill-drain counts a forward and a backward pass, and none of the nodes "
-                         "is backward; of a forward pass alone ask for throughput");
+    return psplit_i_fail(
+      request->diag, PSPLIT_UNSUPPORTED,
+      "fill-drain needs backward nodes, and the problem has none; use throughput "
+      "for a forward pass");
   out_result->bound_by = PSPLIT_I_BOUND_DIRECTIONS;
   out_result->unproved = "the solver that was asked for proves nothing";
   PSPLIT_TRY(init(&s));

@@ -165,14 +165,14 @@ static psplit_code read_any(const char *text, size_t n_bytes, psplit_diag *diag,
   size_t at = 0;
   const psplit_i_foreign *foreign = psplit_i_foreign_to_text(text, n_bytes);
   if (foreign)
-    return psplit_i_fail(diag, PSPLIT_MALFORMED, "it is no costs file: it is %s%s", foreign->is,
+    return psplit_i_fail(diag, PSPLIT_MALFORMED, "it is not a costs file: it is %s%s", foreign->is,
                          foreign->helps);
   while (at < n_bytes && strchr(" \t\r\n", text[at])) at++;
   if (at < n_bytes && (text[at] == '{' || text[at] == '['))
     return read_json(text, n_bytes, diag, out_table);
   if (!psplit_i_cost_csv_known(text, n_bytes, &format))
     return psplit_i_fail_about(diag, PSPLIT_MALFORMED, PSPLIT_I_HELPS(COSTS_FILE),
-                               "it is no costs file");
+                               "it is not a costs file");
   psplit_cost_table *table = psplit_i_cost_table_new(format);
   if (!table) return psplit_i_nomem(diag);
   const psplit_code code = psplit_i_cost_csv_read(text, n_bytes, table, diag);

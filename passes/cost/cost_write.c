@@ -258,7 +258,7 @@ static psplit_code read_part(const psplit_profiled_stage *stage, psplit_diag *di
   PSPLIT_TRY(psplit_cost_table_parse("the profile", stage->run.profile, stage->run.n_profile, diag,
                                      &w->table));
   if (w->table->format != PSPLIT_I_COSTS_PROFILE)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "it is no profile of ONNX Runtime"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "it is not a profile of ONNX Runtime"));
   const psplit_i_graph *ran = stage->optimized ? psplit_i_model_graph(stage->optimized) : NULL;
   w->ran = ran && lines_up(w->table, ran) ? ran : NULL;
   PSPLIT_TRY(psplit_i_cost_match(w->table, w->graph, w->ran, w->arena, diag, &w->map));

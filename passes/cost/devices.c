@@ -135,7 +135,7 @@ psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices, psplit
   char name[65];
   if (!preset) preset = "cpu";
   if (!psplit_i_device_preset(preset, &model))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "there is no device preset \"%s\"", preset);
+    return psplit_i_fail(diag, PSPLIT_USAGE, "unknown device preset \"%s\"", preset);
   snprintf(name, sizeof name, "%s%s", preset, strcmp(preset, "cpu") == 0 ? "" : "-");
   return make_alike(&model, name, n_devices, diag, out_devices);
 }

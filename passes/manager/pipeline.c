@@ -28,7 +28,7 @@ static psplit_code unknown_pass(const psplit_plugins *plugins, const char *name,
   const psplit_code code = known.failed
                              ? psplit_i_nomem(diag)
                              : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PASSES),
-                                                   "no pass is called \"%s\"%s", name, known.bytes);
+                                                   "unknown pass \"%s\"%s", name, known.bytes);
   psplit_i_text_fini(&known);
   return code;
 }

@@ -93,8 +93,9 @@ static psplit_code wrap_options(const char *path, const psplit_plugin_pass *from
                                    .help = option->help ? option->help : ""};
     psplit_i_option_value value;
     if (!psplit_i_option_parse(&options[o], option->fallback, &value))
-      return psplit_i_fail(diag, PSPLIT_PLUGIN, "%s: pass %s: \"%s\" is no value of its option %s",
-                           path, from->name, option->fallback, option->name);
+      return psplit_i_fail(diag, PSPLIT_PLUGIN,
+                           "%s: pass %s: \"%s\" is not a value of its option %s", path, from->name,
+                           option->fallback, option->name);
   }
   pass->options = options;
   pass->n_options = from->n_options;
@@ -138,7 +139,7 @@ static psplit_code check_plugin(const char *path, const psplit_plugin *plugin, p
   if (!plugin) return refuse(path, diag, "its psplit_plugin_query returns NULL");
   if (plugin->abi != PSPLIT_PLUGIN_ABI)
     return psplit_i_fail(diag, PSPLIT_PLUGIN,
-                         "%s: it speaks plugin ABI %" PRIu32 ", psplit %s speaks %u; build it anew",
+                         "%s: it speaks plugin ABI %" PRIu32 ", psplit %s speaks %u; rebuild it",
                          path, plugin->abi, psplit_version(), PSPLIT_PLUGIN_ABI);
   if (plugin->struct_size < LEAST_PLUGIN)
     return psplit_i_fail(diag, PSPLIT_PLUGIN,
@@ -173,7 +174,7 @@ psplit_code psplit_plugins_load(psplit_plugins *plugins, const char *path, pspli
   if (!handle) {
     const char *why = dlerror();
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_PLUGIN, "%s: it cannot be loaded: %s", path,
-                              why ? why : "no reason given"));
+                              why ? why : "unknown reason"));
   }
   const psplit_plugin *(*query)(void) = NULL;
   void *symbol = dlsym(handle, "psplit_plugin_query");

@@ -390,7 +390,7 @@ psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_requ
   psplit_i_arena_fini(&c.arena);
   if (code == PSPLIT_OK && c.gave_up.code != PSPLIT_OK && !planner->order_chosen)
     psplit_i_say(planner->options.logger, PSPLIT_NOTE,
-                 "no order of the devices is chosen, the stages take them as they are listed: %s",
+                 "the order of the devices is not chosen: stages use them as listed: %s",
                  c.gave_up.message);
   return code;
 }

@@ -222,7 +222,7 @@ static psplit_code place_within_memory(replicas *r) {
   if (!fits)
     PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_INFEASIBLE,
                               "no split was found whose stages fit into the memory of their "
-                              "devices; it takes more devices or more memory"));
+                              "devices; more devices or more memory are needed"));
   psplit_solution_destroy(planner->solution);
   planner->solution = several;
   several = NULL;

@@ -460,11 +460,12 @@ static psplit_code none_found(segments *s) {
   PSPLIT_TRY(psplit_i_least_memory_find(s->planner, s->n_devices, &least, s->diag));
   if (least.node != PSPLIT_NONE) {
     const psplit_i_graph *graph = s->planner->graph;
-    PSPLIT_FAIL(psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
-                              "memory: node \"%s\" and what must stay with it need %s, which no "
-                              "device has; a device with more memory helps, more segments do not",
-                              psplit_i_node_known_as(graph, &graph->nodes[least.node]),
-                              psplit_i_in_bytes(least.node_bytes, need)));
+    PSPLIT_FAIL(
+      psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
+                    "memory: node \"%s\" and the nodes it must stay with need %s, which no "
+                    "device has; a device with more memory helps, more segments do not",
+                    psplit_i_node_known_as(graph, &graph->nodes[least.node]),
+                    psplit_i_in_bytes(least.node_bytes, need)));
   }
   code = psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
                        "no placement was found with so few segments on each device that they "

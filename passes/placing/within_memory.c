@@ -63,7 +63,7 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
   const bool bounded = largest != UINT64_MAX; /* else the largest takes all there is */
   if (fit->n_stages == 0)
     snprintf(advice, sizeof advice,
-             "no number of stages fits: node \"%s\" and what must stay with it need %s, the "
+             "no number of stages fits: node \"%s\" and the nodes it must stay with need %s, the "
              "largest tensor there is \"%s\"",
              name_of_node(planner, fit->blocking_node),
              psplit_i_in_bytes(fit->blocking_bytes, need),

@@ -145,12 +145,12 @@ static psplit_code check_objective(const psplit_planner_options *options, psplit
                                         : NULL;
   if (options->objective == PSPLIT_CALL_LATENCY)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "the latency of calls is of bare problems alone");
+                         "call latency is for partition problems, not for models");
   if (options->objective != PSPLIT_FILL_DRAIN) return PSPLIT_OK;
   if (!options->training)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "fill-drain counts a forward and a backward pass, and this plan does not "
-                         "train; of a forward pass alone ask for throughput");
+                         "fill-drain needs a backward pass, and this plan does not train; use "
+                         "throughput for a forward pass");
   if (!what) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "fill-drain does not go with %s", what);
 }
@@ -164,7 +164,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   if (options->n_stages < 1)
     return psplit_i_fail(diag, PSPLIT_USAGE, "at least one stage is needed");
   if (!(options->slack_frac >= 0 && options->slack_frac <= 1))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "the slack is a part from 0 to 1");
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the slack must be between 0 and 1");
   code = check_overlap(options, diag);
   if (code == PSPLIT_OK) code = check_objective(options, diag);
   if (code != PSPLIT_OK) return code;

@@ -179,7 +179,8 @@ psplit_code psplit_i_planner_take_point(psplit_planner *planner, psplit_diag *di
   PSPLIT_TRY(check_point(options->decode, diag));
   if (options->prefill) PSPLIT_TRY(check_point(options->prefill, diag));
   if (options->prefill && !(options->prefill_frac > 0 && options->prefill_frac < 1))
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE, "a part of the steps is above 0 and below 1"));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_USAGE, "the part of the steps must be above 0 and below 1"));
   if (options->prefill && options->n_costs)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
                               "measured costs are of steps of one size: they do not go with two"));

@@ -176,7 +176,7 @@ static psplit_code read_tensor(const psplit_model *model, const char *path,
   for (size_t k = 0; k < n && code == PSPLIT_OK; k++) {
     out[k] = values[k];
     if (!(fabs((double)values[k]) < PSPLIT_I_MOST_WEIGHT))
-      code = psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: %s holds what is no weight", path, name);
+      code = psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: %s holds what is not a weight", path, name);
   }
   free(values);
   return code;

@@ -51,7 +51,7 @@ psplit_code psplit_i_sequence_parse(const psplit_i_ort *ort, const char *path,
   if (!count_tensors(data, data + n, &n_tensors, &type))
     return psplit_i_array_foreign(path, "not a SequenceProto", data, n, diag);
   if (type != TENSOR)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s is no sequence of tensors", path);
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s is not a sequence of tensors", path);
   if (!n_tensors)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s: an empty sequence, which ONNX Runtime does not make", path);

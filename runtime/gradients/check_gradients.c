@@ -61,8 +61,8 @@ static psplit_code look_at_loss(const checker *c, psplit_diag *diag, psplit_i_te
   psplit_code code;
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, out));
   if (out->n_elements != 1 || (out->data_type != FLOAT && out->data_type != DOUBLE))
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "the loss \"%s\" is no single float or double",
-                         table->loss_tensor);
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "the loss \"%s\" is not a single float or double", table->loss_tensor);
 out:
   return code;
 }

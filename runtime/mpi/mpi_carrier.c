@@ -111,7 +111,7 @@ static psplit_code look_at_channel(psplit_i_carrier *c, psplit_diag *diag, bool 
   if (moved && c->outward)
     psplit_i_doorbell_ring(c->doorbell, (uint32_t)c->peer, c->can_wait && *out_complete);
   if (good) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of rank %d makes no sense", c->peer);
+  return psplit_i_fail(diag, PSPLIT_INTERNAL, "malformed message from rank %d", c->peer);
 }
 
 psplit_code psplit_i_carrier_look(psplit_i_carrier *c, psplit_diag *diag, bool *out_complete) {
@@ -163,7 +163,7 @@ psplit_code psplit_i_carrier_take_credits(psplit_i_carrier *c, bool some_left, p
   if (!complete) return PSPLIT_OK;
   MPI_Get_count(&status, MPI_BYTE, &n_bytes);
   if (n_bytes != sizeof c->credits || c->credits <= *n_all)
-    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of credits makes no sense");
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "malformed credit message");
   *n_all = c->credits;
   return PSPLIT_OK;
 }

@@ -161,7 +161,7 @@ psplit_code psplit_i_heartbeat_step(psplit_i_heartbeat *heartbeat, bool last, ps
     if (!p->heard_last && 1e-9 * (double)(now_ns - p->heard_ns) > heartbeat->timeout_s)
       return psplit_i_fail_about(
         diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
-        "the rank of stage %u was not heard of for %g s: it is gone, or cannot "
+        "the rank of stage %u did not respond for %g s: it is gone, or cannot "
         "be reached",
         r, heartbeat->timeout_s);
   }

@@ -152,8 +152,7 @@ out:
 }
 
 static psplit_code no_sense(const psplit_i_lane *l, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of rank %d makes no sense",
-                       l->carrier.peer);
+  return psplit_i_fail(diag, PSPLIT_INTERNAL, "malformed message from rank %d", l->carrier.peer);
 }
 
 /* Finds the rows of what has come, of n_bytes; *out_n words. */
@@ -318,7 +317,7 @@ static psplit_code take_credits(psplit_i_lane *l, psplit_diag *diag, bool *out_m
     psplit_i_carrier_take_credits(&l->carrier, l->n_moved > l->n_credited, diag, &n);
   if (code != PSPLIT_OK || n == l->n_credited) return code;
   if (n < l->n_credited || n > l->n_moved)
-    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of credits makes no sense");
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "malformed credit message");
   psplit_i_queue_free_places(l->queue, (uint32_t)(n - l->n_credited));
   l->n_credited = n;
   *out_moved = true;

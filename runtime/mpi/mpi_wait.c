@@ -27,8 +27,7 @@ psplit_code psplit_i_mpi_wait(MPI_Request *request, const psplit_i_run_options *
     code = psplit_i_mpi_check_interrupt(options, diag);
     if (code == PSPLIT_OK && 1e-9 * (double)waited_ns > options->timeout_s)
       code = psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
-                                 "%s: nothing was heard of the other ranks for %g s", what,
-                                 options->timeout_s);
+                                 "%s: no other rank responded for %g s", what, options->timeout_s);
     nanosleep(&(struct timespec){0, psplit_i_mpi_nap_ns(waited_ns, SHORTEST_NS, LONGEST_NS)}, NULL);
   }
   return code;

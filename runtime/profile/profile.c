@@ -123,7 +123,7 @@ static psplit_code check_outputs(const whole *w, psplit_diag *diag) {
     if (!view.n_elements)
       PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
                                 "with a size of 0 the output \"%s\" is empty: there is nothing to "
-                                "measure; give what a run has",
+                                "measure; use the sizes of a run",
                                 w->outputs[o]));
   }
 out:

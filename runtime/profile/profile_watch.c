@@ -52,7 +52,7 @@ psplit_code psplit_i_profile_watch_start(psplit_i_profile_watch *w, psplit_diag 
   pthread_mutex_init(&w->mutex, NULL);
   if (!pthread_create(&w->thread, NULL, watch_main, w)) return PSPLIT_OK;
   pthread_mutex_destroy(&w->mutex);
-  return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+  return psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread");
 }
 
 void psplit_i_profile_watch_begin(psplit_i_profile_watch *w, const char *doing,

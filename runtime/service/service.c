@@ -129,7 +129,7 @@ psplit_code psplit_i_service_start_over(const psplit_i_communicator *comm,
   psplit_i_timed_cond_init(&s->changed);
   PSPLIT_TRY(make(s, run, own, diag));
   if (pthread_create(&s->thread, NULL, service_main, s))
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started"));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread"));
   s->started = true;
   if (!wait_ready(s)) {
     const bool cancelled = psplit_i_cancelled(&s->cancel);

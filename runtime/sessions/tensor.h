@@ -47,8 +47,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_tensor_make(const psplit_i_ort *ort, int32_
                                                  psplit_diag *diag, psplit_i_tensor **out,
                                                  psplit_i_tensor_view *out_view);
 
-/* What is no tensor: a sequence of so many values, a map, which has two (a tensor of its keys and
- * one of its values), or an optional one that is not there. */
+/* A value that is not a tensor: a sequence of n values, a map, which has two (a tensor of its keys
+ * and one of its values), or an absent optional value. */
 typedef struct psplit_i_value_view {
   bool is_sequence, is_map, is_nothing;
   size_t n;

@@ -28,8 +28,8 @@ typedef struct psplit_i_checkpoint_state {
 } psplit_i_checkpoint_state;
 
 /* What a checkpoint is of: names, types and shapes of the trained weights, in any order, so that it
- * does not depend on how they are cut into stages. A dimension that is no number counts as unknown.
- * O(n log n). Errors: NOMEM. */
+ * does not depend on how they are cut into stages. A dimension that is not a number counts as
+ * unknown. O(n log n). Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_digest(const psplit_i_trained_weight *weights,
                                                        uint32_t n_weights, psplit_diag *diag,
                                                        uint64_t out[2]);

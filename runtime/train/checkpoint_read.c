@@ -53,7 +53,7 @@ static psplit_code open_file(int fd, const char *name, const char *path, psplit_
   if (file < 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", path, strerror(errno));
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);
-    return psplit_i_fail(diag, PSPLIT_IO, "%s is no regular file", path);
+    return psplit_i_fail(diag, PSPLIT_IO, "%s is not a regular file", path);
   }
   *out_fd = file;
   *out_bytes = (uint64_t)status.st_size;
@@ -70,7 +70,7 @@ static psplit_code read_json(psplit_i_checkpoint *c, int fd, const char *directo
   psplit_i_text_addf(&path, "%s/%s", directory, PSPLIT_I_TRAINING_JSON);
   if (path.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (faccessat(fd, PSPLIT_I_TRAINING_JSON, F_OK, 0) != 0)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s is no checkpoint: it has no %s", directory,
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_IO, "%s is not a checkpoint: it has no %s", directory,
                               PSPLIT_I_TRAINING_JSON));
   PSPLIT_TRY(open_file(fd, PSPLIT_I_TRAINING_JSON, path.bytes, diag, &file, &bytes));
   if (bytes > MOST_JSON)
@@ -356,7 +356,7 @@ psplit_code psplit_i_checkpoint_fits(const psplit_i_checkpoint *c,
     code =
       psplit_i_fail(diag, PSPLIT_MISMATCH,
                     "%s is of the optimizer \"%s\", and these stages update with \"%s\"; split "
-                    "with that one, or start anew from its weights",
+                    "with that one, or start from its weights",
                     c->path, c->json.state.optimizer, optimizer);
 out:
   psplit_i_intern_fini(&theirs);

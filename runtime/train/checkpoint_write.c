@@ -30,10 +30,11 @@ static psplit_code check_old(const char *target, int fd, psplit_diag *diag) {
     const char *name = entry->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || psplit_i_is_checkpoint_file(name))
       continue;
-    code = psplit_i_fail(diag, PSPLIT_IO,
-                         "%s holds %s, which is no part of a checkpoint, and is not replaced; give "
-                         "another directory",
-                         target, name);
+    code =
+      psplit_i_fail(diag, PSPLIT_IO,
+                    "%s holds %s, which is not part of a checkpoint, and is not replaced; give "
+                    "another directory",
+                    target, name);
   }
   closedir(entries);
   return code;
@@ -220,8 +221,7 @@ static psplit_code put_in_place(psplit_i_checkpoint_writer *writer, psplit_diag 
   if (fstat(writer->old_fd, &old) != 0 || !psplit_i_take_over(writer->fd, &old))
     return cannot_replace(writer, diag);
   if (lstat(writer->target, &here) != 0 || here.st_dev != old.st_dev || here.st_ino != old.st_ino)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s is another one than before; try again",
-                         writer->target);
+    return psplit_i_fail(diag, PSPLIT_IO, "%s was replaced meanwhile; try again", writer->target);
   const psplit_code code = check_old(writer->target, writer->old_fd, diag);
   if (code != PSPLIT_OK) return code;
   return psplit_i_exchange(writer->path, writer->target) ? PSPLIT_OK

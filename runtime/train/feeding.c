@@ -70,7 +70,7 @@ static psplit_code want(opening *o, const psplit_i_manifest_value *value, psplit
                                      .n_dims = PSPLIT_NONE,
                                      .max_unpacked_bytes = o->options->max_unpacked_bytes};
   if (!o->wanted.data_type)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s is no tensor of a known type",
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s is not a tensor of a known type",
                          value->name);
   if (value->shape.rank < 0 || value->shape.rank > PSPLIT_I_MAX_RANK) return PSPLIT_OK;
   o->wanted.n_dims = (uint32_t)value->shape.rank;

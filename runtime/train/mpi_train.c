@@ -84,7 +84,7 @@ static psplit_code make(rank_host *h, const psplit_i_ort *ort, const psplit_i_pi
                                 .result = result};
   psplit_i_device_init(&h->device);
   h->started = pthread_create(&h->thread, NULL, thread_main, h) == 0;
-  if (!h->started) code = psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+  if (!h->started) code = psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread");
 out:
   return code;
 }

@@ -34,11 +34,11 @@ static psplit_code check_numbers(const psplit_train_options *o, psplit_diag *dia
                          MOST_PIECES);
   if (!(o->learning_rate >= 0) || !(o->last_learning_rate >= 0) || isinf(o->learning_rate) ||
       isinf(o->last_learning_rate) || !(o->clip_norm >= 0))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "learning rates and norms are 0 or more");
+    return psplit_i_fail(diag, PSPLIT_USAGE, "learning rates and norms must be 0 or more");
   if (!(o->timeout_s > 0) || !(o->stall_timeout_s >= 0) || !o->chunk_bytes ||
       o->chunk_bytes > (uint64_t)1 << 30)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "a timeout is above 0 s, a message has from 1 to 2^30 bytes");
+                         "a timeout must be above 0 s, and a message between 1 and 2^30 bytes");
   return PSPLIT_OK;
 }
 

@@ -91,7 +91,7 @@ static psplit_code start_all(crew *c, psplit_diag *diag) {
     *s = (start){c, &c->devices[c->n_started]};
     if (pthread_create(&c->threads[c->n_started], NULL, thread_main, s)) {
       free(s);
-      return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+      return psplit_i_fail(diag, PSPLIT_NOMEM, "cannot start a thread");
     }
   }
   return PSPLIT_OK;

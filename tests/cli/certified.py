@@ -74,9 +74,9 @@ def readable(tap):
     write("deep", b"[" * 200000)
     write("odd", b'{"format": "psplit-problem", "nodes": [{"id": 0, "time_ns": [1e999]}]}')
     for name, names, why in (
-            ("a FIFO for a problem", ("fifo", "d"), "error: fifo: ValueError: it is no regular file"),
-            ("a FIFO for a certificate", ("d.problem.json", "fifo"), "error: fifo: ValueError: it is no regular file"),
-            ("a device", ("d.problem.json", "/dev/zero"), "error: /dev/zero: ValueError: it is no regular file"),
+            ("a FIFO for a problem", ("fifo", "d"), "error: fifo: ValueError: it is not a regular file"),
+            ("a FIFO for a certificate", ("d.problem.json", "fifo"), "error: fifo: ValueError: it is not a regular file"),
+            ("a device", ("d.problem.json", "/dev/zero"), "error: /dev/zero: ValueError: it is not a regular file"),
             ("a directory", (".", "d"), "error: .: "),
             ("a certificate too long", ("d.problem.json", "long"),
              "error: long: ValueError: it has more than 67108864 bytes; the limit is lifted by --max-text MIB"),

@@ -200,7 +200,7 @@ def main(argv):
                     tap.ok(True, "%s: syntax of %s # SKIP there is no %s" % (name, shell, shell))
             for option, words in offered(script(tool, "bash")).items():
                 if not re.fullmatch(r"[^A-Z]*", known[option]):
-                    continue  # numbers and names too: it is no list of all that is taken
+                    continue  # numbers and names too: it is not a list of all that is taken
                 done = subprocess.run([tool, option + "=no-such"], capture_output=True, text=True, timeout=60)
                 taken = re.search(r"takes one of (.*), not", done.stderr)
                 tap.ok(done.returncode == 2 and taken and taken[1].split(", ") == words,

@@ -46,7 +46,7 @@ await api.verify(out, model);
 tap.ok(true, 'is proved');
 await refused(() => api.verify(out, other), 'another model is not it', 1, /./);
 await refused(() => api.split(model, out, '-k', '2'), 'what is there stays', 3, /exists; --force replaces it/);
-await refused(() => api.split(model, join(tmp, 'no'), '-k', '2', '--plan-only'), 'a plan is no split', undefined, /plan\(model/);
+await refused(() => api.split(model, join(tmp, 'no'), '-k', '2', '--plan-only'), 'a plan is not a split', undefined, /plan\(model/);
 await refused(() => api.plan(join(tmp, 'none.onnx'), '-k', '2'), 'no model', 3, /cannot open/);
 await refused(async () => api.readManifest(join(tmp, 'none')), 'no split', undefined, /no such file/);
 await refused(async () => api.command('onnx-pipeline-nothing'), 'no command', undefined, /not built for/);

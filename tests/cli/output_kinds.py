@@ -2,7 +2,7 @@
 """Every option of every command that writes a file or a directory, and what may stand in its place: output_kinds.py TOOL...
 
 Nothing, an old file and its mode, links, a FIFO, devices, a directory, a place that there is not, what the command reads:
-written, written through or refused, always the same for one kind, and what is no regular file stays what it is. Commands that
+written, written through or refused, always the same for one kind, and what is not a regular file stays what it is. Commands that
 run stages are asked where there is an ONNX Runtime. TAP.
 """
 import glob

@@ -206,8 +206,8 @@ static void hostile_files_are_refused_with_the_place(void **state) {
     psplit_code code;
     const char *part;
   } cases[] = {
-    {"", PSPLIT_MALFORMED, "no costs file"},
-    {"name,ns\na,1\n", PSPLIT_MALFORMED, "no costs file"},
+    {"", PSPLIT_MALFORMED, "not a costs file"},
+    {"name,ns\na,1\n", PSPLIT_MALFORMED, "not a costs file"},
     {"[{\"cat\": \"Node\", ", PSPLIT_MALFORMED, "line 1"},
     {"{\"x\": NaN}", PSPLIT_MALFORMED, "line 1"},
     {"{\"a\": 1}", PSPLIT_INVALID, "\"format\""},

@@ -89,7 +89,7 @@ function tableProblems({ inputs, outputs, stages, transfers }) {
         received.push(edge(tensor, from, index));
         if (from >= index) problems.push(`stage ${index} receives ${tensor} from stage ${from}`);
       } else if (!inputs.some(({ name }) => name === tensor)) {
-        problems.push(`stage ${index} takes ${tensor}, which is no input of the model`);
+        problems.push(`stage ${index} takes ${tensor}, which is not an input of the model`);
       }
     }
     for (const { tensor, to } of stage.outputs) {

@@ -125,7 +125,7 @@ export const fixtures = {
   },
 
   sequence: {
-    why: 'a value that is no tensor',
+    why: 'a value that is not a tensor',
   },
 
   shared_constants: {

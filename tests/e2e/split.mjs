@@ -104,7 +104,7 @@ async function chainOf(stages, kind) {
   tap.none((model.never_copied ?? []).filter((each) => copied.includes(each)),
     'what must not be computed again is not');
   tap.none((model.never_sent ?? []).filter((each) =>
-    manifest.transfers.some(({ tensor }) => tensor === each)), 'what is no tensor is not sent');
+    manifest.transfers.some(({ tensor }) => tensor === each)), 'what is not a tensor is not sent');
   const crossing = manifest.transfers.map(({ dtype }) => dtype);
   if (model.dtypes) tap.ok(isDeepStrictEqual(crossing, model.dtypes), 'types cross', crossing);
   for (const [tensor, shape] of Object.entries(model.crossing ?? {})) {

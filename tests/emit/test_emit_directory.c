@@ -197,7 +197,7 @@ static void changed_model(void **state) {
   assert_int_equal(system("echo >> model.onnx"), 0);
   emit_refused(model, &p, "out", false, "changed while");
   assert_int_equal(truncate("model.onnx", 100), 0);
-  emit_refused(model, &p, "out", false, "became shorter");
+  emit_refused(model, &p, "out", false, "was truncated");
   assert_int_equal(system("test \"$(ls -A)\" = model.onnx"), 0);
   psplit_model_close(model);
 }

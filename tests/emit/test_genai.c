@@ -122,7 +122,7 @@ static const decoder DECODERS[] = {
    .edits = {{"main (", "main (int64[1,t] attention_mask, "}}},
   {.says = "\"logits\": \"logits\"", .edits = {{"main (", "main (float[16,16] w, "}}},
   {.says = "\"logits\": \"scores\"", .edits = {{"logits", "scores"}}},
-  {PSPLIT_UNSUPPORTED, "which output gives the logits is not clear",
+  {PSPLIT_UNSUPPORTED, "cannot determine the output with the logits",
    .edits = {{"logits", "scores"},
              {"=> (", "=> (float[2] other, "},
              {"[d]", "[d] other = Neg (o) [d]"},

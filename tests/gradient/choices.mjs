@@ -156,7 +156,7 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['a pattern for nothing', plain, /train "q" matches no/, 'USAGE', 'mse:', 'train=q'],
   ['another', plain, /freeze "q" matches no/, 'USAGE', 'mse:', 'freeze=q'],
   ['nothing to train', plain, /nothing to train/, 'USAGE', 'mse:', 'freeze=*'],
-  ['all of it frozen', plain, /what is to be frozen leaves none of the weights/, 'USAGE', 'mse:', 'freeze=*'],
+  ['all of it frozen', plain, /all weights are frozen/, 'USAGE', 'mse:', 'freeze=*'],
   ['nothing in a place of parameters', unweighted, /initializer in a parameter's place/, 'USAGE', 'mse:'],
   ['weights of constants that are outputs', given, /results of Constant nodes that are sparse, outputs/, 'USAGE', 'mse:prediction=y'],
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],

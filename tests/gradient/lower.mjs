@@ -144,7 +144,7 @@ for (const [what, pattern, ...options] of [
 const again = spawnSync(split, [file, '--lower-gradient', lowered, '--force', '-q'], { encoding: 'utf8' });
 tap.ok(again.status === 0 && !again.stdout && !again.stderr, 'with --force it is replaced', again.stdout + again.stderr);
 
-// What is no regular file is written through: a pipe or a device that was replaced would be gone for all others.
+// What is not a regular file is written through: a pipe or a device that was replaced would be gone for all others.
 const pipe = join(work, 'pipe'), link = join(work, 'link.onnx'), behind = join(work, 'behind.onnx');
 const through = spawnSync('/bin/sh', ['-c', 'mkfifo "$1"; timeout 10 cat "$1" > "$3" & timeout 10 "$0" "$2" --lower-gradient "$1" -q; status=$?; wait; exit $status',
   split, pipe, file, behind], { encoding: 'utf8' });

@@ -174,7 +174,7 @@ for (const [at, net] of cases.entries()) {
     if (keep) copyFileSync(file, join(keep, `${at}-${way}`));
     const options = inputs.flatMap((input, i) => (!input?.wanted ? []
       : [way === 'fixed' || (net.fixed && i > 0) ? `train=${input.name}` : `gradient_of=${input.name}`]));
-    // An input that is no weight keeps the default choice from finding one.
+    // An input that is not a weight keeps the default choice from finding one.
     const line = [file, dir, `=${loss}`, ...options,
       ...(options.some((each) => each.startsWith('train')) ? [] : ['freeze=*'])];
     jobs.push({ net, way, inputs, dir, line: line.join('\t') });

@@ -47,7 +47,7 @@ static const struct {
   {DRAW(18, "", "y = Dropout (p, one, yes)"), AS_IS, PSPLIT_UNSUPPORTED,
    "its ratio is not in [0, 1)"},
   {DRAW(18, ", float r", "y = Dropout (p, r, yes)"), AS_IS, PSPLIT_UNSUPPORTED,
-   "its ratio is no constant"},
+   "its ratio is not a constant"},
   {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), AS_IS, PSPLIT_UNSUPPORTED, "draws at random"},
   {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), FROZEN, PSPLIT_OK, ""},
   {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), TRAIN, PSPLIT_OK, ""},

@@ -98,7 +98,7 @@ static const struct {
   {TWO_OUTPUTS, "mse:", PSPLIT_USAGE,
    "the model has several outputs, so it has to say which one, of y, z; " BAD_LOSS},
   {MANY_OUTPUTS, "mse:", PSPLIT_USAGE, "which one, of y0, y1, y2, y3, y4, y5, y6, y7 and 2 more; "},
-  {WHOLE, "mse:", PSPLIT_USAGE, "\"y\" is no floating-point tensor"},
+  {WHOLE, "mse:", PSPLIT_USAGE, "\"y\" is not a floating-point tensor"},
   {MIXED, "softmax-cross-entropy:labels=x", PSPLIT_USAGE,
    "\"x\" is float32 in the model, and labels of int64 or int32 are needed; a name that"},
   {MIXED, "mse:target=k", PSPLIT_USAGE, "\"k\" is int64 in the model, and float32 are needed"},

@@ -30,7 +30,7 @@ def main(path, directory):
     assert set(updates) <= set(by_name), "an update is of no initializer"
     assert set(firsts) <= set(by_name), "an initialization is of no initializer"
     given = {o.name for o in algorithm.output}
-    assert set(updates.values()) <= given, "an update is no output of the algorithm"
+    assert set(updates.values()) <= given, "an update is not an output of the algorithm"
     assert set(firsts.values()) <= {o.name for o in info.initialization.output}
 
     def typed(tensor):

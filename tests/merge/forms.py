@@ -172,7 +172,7 @@ REFUSED = {
     "other versions of operators of one's own": (
         '<ir_version: 10, opset_import: ["": 18, "o": 1]>\n' + STAGES[0],
         '<ir_version: 10, opset_import: ["": 18, "o": 2]>\n' + STAGES[1],
-        5, r'stage 1 has version 2 of the operators "o", stage 0 version 1: bring them to one version first'),
+        5, r'stage 1 has version 2 of the operators "o", stage 0 version 1: convert them to one version first'),
     "a sequence where a tensor is sent": (
         None, "(seq(float[2,4]) c) => (float[2,4] y, float[2,4] z) { y = ConcatFromSequence <axis = 0> (c) z = Sin (y) }",
         4, r'"c" is float32 where stage 0 sends it and no tensor where stage 1 takes it'),
@@ -204,7 +204,7 @@ CHANGED = {
         lambda m: stage(m, 1)["outputs"].pop(), 4, r'no stage gives the model\'s output "z"'),
     "a port that is no output": (
         lambda m: stage(m, 1)["outputs"][1].update(name="c"), 4, r'has no output "c" any more'),
-    "a port that is no input": (
+    "a port that is not an input": (
         lambda m: stage(m, 1)["inputs"][0].update(name="y"), 4, r'takes "c", which pipeline\.json does not give it'),
     "a file that is not there": (
         lambda m: stage(m, 1).update(file="stage7.onnx"), 3, r'stage7\.onnx'),
@@ -300,7 +300,7 @@ def main(argv):
                        "(float[2,4] c) => (float[2,4] y) { y = Scan <num_scan_inputs = 1, body = g (float[4] i) =>"
                        " (float[4] z) { z = Sqrt (i) }> (c) }"])
         refused("an output of the model whose name is something else's", 4,
-                r'output "z" of the model is the name of something else in a stage')
+                r'output "z" of the model is the name of another value in a stage')
         # A node of both stages, until a tool changed it in one of them.
         manifest = copy.deepcopy(whole)
         stage(manifest, 1).update(duplicated_nodes=1)

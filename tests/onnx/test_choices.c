@@ -196,7 +196,8 @@ static const choice CHOICES[] = {
      13) "main (seq(float) x, bool flag) => (seq(float) i) { i = If (flag) <then_branch = t () "
          "=> (seq(float) p) { p = SequenceErase (x) }, else_branch = e () => (seq(float) q) { q "
          "= SequenceErase (x) }> }",
-   "i", true, PSPLIT_UNSUPPORTED, "output \"p\" is no tensor, and opset 13 has no Identity for it"},
+   "i", true, PSPLIT_UNSUPPORTED,
+   "output \"p\" is not a tensor, and opset 13 has no Identity for it"},
   {OPSET(
      14) "main (seq(float) x, bool flag) => (seq(float) i) { i = If (flag) <then_branch = t () "
          "=> (seq(float) p) { p = SequenceErase (x) }, else_branch = e () => (seq(float) q) { q "

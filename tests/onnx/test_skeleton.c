@@ -436,7 +436,7 @@ static void expect_of_numbers(unsigned width, uint8_t last, psplit_code code, co
   expect(&file, code, part);
 }
 
-/* What stays in the file is no model either where protobuf would refuse it. */
+/* What stays in the file is not a model either where protobuf would refuse it. */
 static void packed_numbers_that_stay_behind_are_whole(void **state) {
   (void)state;
   expect_of_numbers(1, 0x01, PSPLIT_OK, "");

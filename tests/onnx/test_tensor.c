@@ -65,7 +65,7 @@ static void broken_tensors_are_refused_wherever_they_stand(void **state) {
     {"?[0] t = {}", PSPLIT_INVALID, "no element type"},
     {"?(0)[0] t = {}", PSPLIT_INVALID, "no element type"},
     {"?(99)[0] t = {}", PSPLIT_UNSUPPORTED, "number 99"},
-    {"?(-5)[0] t = {}", PSPLIT_UNSUPPORTED, "number -5, is none that this version knows"},
+    {"?(-5)[0] t = {}", PSPLIT_UNSUPPORTED, "number -5, is not known to this version"},
     {"string[1] t = raw \"a\"", PSPLIT_INVALID, "strings cannot be raw_data"},
     {"int64[1] t = raw {1} @{int64_data: [1]}", PSPLIT_INVALID, "both raw_data and typed"},
     {"int64[1] t = {} @{int32_data: [1]}", PSPLIT_INVALID, "another type"},
@@ -278,7 +278,7 @@ static void training_binds_what_there_is(void **state) {
   static const struct {
     const char *bindings, *part; /* of a training step whose result is h; w is a weight */
   } cases[] = {{"\"w\": \"h\"", NULL},
-               {"\"y\": \"h\"", "\"y\", which is no initializer"},
+               {"\"y\": \"h\"", "\"y\", which is not an initializer"},
                {"\"w\": \"g\"", "\"w\" to \"g\""},
                {"\"w\": \"h\", \"w\": \"h\"", "\"w\" twice"}};
   static const char *const steps[] = {"initialization", "algorithm"};

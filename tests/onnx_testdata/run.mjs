@@ -104,7 +104,7 @@ async function examine(tools, directory, tmp, chain, ort) {
       for (const [i, name] of session.inputNames.entries()) {
         const from = join(set, `input_${i}.pb`);
         if (session.inputMetadata[i] && !session.inputMetadata[i].isTensor) {
-          throw new Error('an input is no tensor, which the Node binding cannot pass');
+          throw new Error('an input is not a tensor, which the Node binding cannot pass');
         }
         if (existsSync(from)) feeds[name] = readTensor(readFileSync(from), ort);
       }

@@ -57,7 +57,7 @@ def all_ways(problem, stage, k):
         readers = {stage[v] for v in vs} - {stage[u]}
         if not readers:
             continue
-        if flags:  # what makes no message is no tensor: it costs where it is made and read
+        if flags:  # what makes no message is not a tensor: it costs where it is made and read
             base[stage[u]] += send[0]
             for s in readers:
                 base[s] += recv[0]

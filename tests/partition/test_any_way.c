@@ -94,7 +94,7 @@ static bool load_over(const psplit_problem *p, const uint32_t *stage, const bool
       *out = r.best;
       continue;
     }
-    out->ns[r.home] += p->net_send_ns[e]; /* what is no tensor, once, where it is read */
+    out->ns[r.home] += p->net_send_ns[e]; /* what is not a tensor, once, where it is read */
     for (uint32_t s = 0; s < STAGES; s++)
       if (r.readers >> s & 1) out->ns[s] += p->net_recv_ns[e];
   }

@@ -62,7 +62,7 @@ static void ask_calls(const psplit_problem *problem, const psplit_partition_opti
   n_calls_splits++;
   if (psplit_partition_check(problem, o, stage, NULL, type, NULL, &diag, &solution) != PSPLIT_OK) {
     if (problem->pin || problem->stash_1f1b) return; /* which a search for calls leaves out */
-    fail_msg("%s: what calls found is no split: %s", what, diag.message);
+    fail_msg("%s: what calls found is not a split: %s", what, diag.message);
   }
   if (solution->objective_ns != split.value || split.value >= limit)
     fail_msg("%s: calls found %lld, which is %lld, limit %lld", what, (long long)split.value,

@@ -218,7 +218,7 @@ static void small_problems_are_split_best(void **unused) {
     const bool shared = r.problem.comm == PSPLIT_COMM_SHARED;
     const int64_t best = best_of_all();
     n_none += best == INT64_MAX;
-    if (best == INT64_MAX && n_none % 32) continue; /* how many stages would do takes long */
+    if (best == INT64_MAX && n_none % 32) continue; /* how many stages would fit takes long */
     psplit_solution *s = solve("auto");
     if ((best == INT64_MAX) != !s) fail_msg("seed %u: best %lld", seed, (long long)best);
     if (!s) continue;
@@ -405,7 +405,7 @@ static void what_has_no_meaning_is_refused(void **unused) {
   expect_refused("solver pipedream makes contiguous stages for throughput");
   options.solver = "auto";
   memset(r.node_flags, 0, sizeof r.node_flags);
-  expect_refused("of a forward pass alone ask for throughput");
+  expect_refused("use throughput for a forward pass");
 }
 
 int main(void) {

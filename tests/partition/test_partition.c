@@ -316,7 +316,7 @@ static void infeasible_says_what_would_do(void **state) {
   psplit_diag diag = {0};
   psplit_solution *s = NULL;
   assert_int_equal(psplit_partition_solve(&p, &o, &diag, &s), PSPLIT_INFEASIBLE);
-  assert_non_null(strstr(diag.message, "4 stages would do"));
+  assert_non_null(strstr(diag.message, "4 stages would fit"));
   device.memory_bytes = 50;
   diag = (psplit_diag){0};
   assert_int_equal(psplit_partition_solve(&p, &o, &diag, &s), PSPLIT_INFEASIBLE);

@@ -215,8 +215,8 @@ static void pipeline_texts_parse(void **state) {
   canonical_is("fuse", "fuse");
   canonical_is("coarsen:max_nodes=50,fuse", "coarsen:max_nodes=50:exact=false,fuse");
   canonical_is("coarsen", "coarsen:max_nodes=10000:exact=false");
-  refused("fuze", "no pass is called \"fuze\"");
-  refused("fuse,", "no pass is called \"\"");
+  refused("fuze", "unknown pass \"fuze\"");
+  refused("fuse,", "unknown pass \"\"");
   refused("coarsen:max_nodes=0", "from 1 to");
   refused("coarsen:max_nodes=1e3", "from 1 to");
   refused("coarsen:max=3", "no option \"max\"");

@@ -46,7 +46,7 @@ def split_with_policy(model, policy, folder):
     for what, more, status, text in (
             ("--solver drlpp without a policy", ["--solver", "drlpp"], 2, "--policy"),
             ("--proposals without a policy", ["--proposals", "3"], 2, "--policy"),
-            ("a policy that is no number of times asked", ["--policy", policy, "--proposals", "0"], 2, "--proposals"),
+            ("a policy that is not a number of times asked", ["--policy", policy, "--proposals", "0"], 2, "--proposals"),
             ("a policy that is another model", ["--policy", os.path.join(folder, "out", "stage0.onnx")], 4, "policy")):
         said = run(*call, "--plan-only", *more)
         check("split: %s" % what, said.returncode == status and text in said.stderr and said.stderr.count("error: ") == 1,

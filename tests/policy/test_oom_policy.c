@@ -182,7 +182,7 @@ static void damaged(void **state) {
   assert_int_equal(psplit_policy_learner_load(learner, "state", &diag), PSPLIT_OK);
   diag = (psplit_diag){0};
   assert_int_equal(psplit_policy_proposer_create(policy, 0, &diag, &proposer), PSPLIT_USAGE);
-  assert_string_equal(diag.message, "a policy is asked at least once");
+  assert_string_equal(diag.message, "the number of proposals must be at least 1");
   psplit_policy_learner_destroy(learner);
   psplit_policy_destroy(policy);
 }

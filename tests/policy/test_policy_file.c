@@ -48,7 +48,7 @@ static void no_weights(void **state) {
     ((psplit_i_real *)&policy->network)[places[i % 3]] = wrong[i / 3];
     assert_int_equal(psplit_policy_write(policy, "policy.onnx", &diag), PSPLIT_OK);
     assert_int_equal(psplit_policy_read("policy.onnx", &diag, &found), PSPLIT_MALFORMED);
-    assert_non_null(strstr(diag.message, "holds what is no weight"));
+    assert_non_null(strstr(diag.message, "holds what is not a weight"));
     assert_null(found);
     psplit_policy_destroy(policy);
   }

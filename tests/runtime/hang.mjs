@@ -41,7 +41,7 @@ async function endsTimed(title, begin, good, pattern, most) {
   for (let more = 4; more > 0; more--) {
     const end = await within(30000, run.ended);
     const late = end?.ms >= most || launcherFell({ ...end, stderr: run.stderr }) ||
-      /the rank of stage \d was not heard of for|has computed micro-batch 0 for/.test(run.stderr);
+      /the rank of stage \d did not respond for|has computed micro-batch 0 for/.test(run.stderr);
     if (!late || (end.ms < most && pattern.test(run.stderr))) break;
     run = begin();
   }

@@ -100,7 +100,7 @@ static void another_model_or_optimizer_is_said(void **state) {
   expect_fits(weights, N_WEIGHTS, NULL, NULL);
   expect_fits(weights, N_WEIGHTS, "sgd",
               "c is of the optimizer \"adamw\", and these stages update with \"sgd\"; split with "
-              "that one, or start anew from its weights");
+              "that one, or start from its weights");
   expect_fits(
     weights, N_WEIGHTS + 1, "adamw",
     "c is a checkpoint of another model, or of other trained weights: it has no weight z");
@@ -152,7 +152,7 @@ static void what_is_not_whole_is_said(void **state) {
   put("file", "", 0);
   expect_open("file", PSPLIT_IO, "file: no checkpoint can be read there: Not a directory");
   assert_int_equal(mkdir("c", 0777), 0);
-  expect_open("c", PSPLIT_IO, "c is no checkpoint: it has no training.json");
+  expect_open("c", PSPLIT_IO, "c is not a checkpoint: it has no training.json");
   must_save("c", 1, 2);
   struct stat status;
   assert_int_equal(stat("c/stage1.safetensors", &status), 0);
@@ -229,7 +229,7 @@ static void what_is_no_file_of_it_is_said(void **state) {
   expect_open("c", PSPLIT_MALFORMED, says);
   assert_int_equal(unlink("c/stage1.safetensors"), 0);
   assert_int_equal(mkdir("c/stage1.safetensors", 0777), 0);
-  expect_open("c", PSPLIT_IO, "c/stage1.safetensors is no regular file");
+  expect_open("c", PSPLIT_IO, "c/stage1.safetensors is not a regular file");
   assert_int_equal(truncate("c/training.json", (64 << 20) + 1), 0);
   expect_open("c", PSPLIT_LIMIT, "c/training.json has over 64 MiB");
   expect_open("/.psplit-none", PSPLIT_IO,
@@ -305,7 +305,7 @@ static void nothing_else_is_replaced(void **state) {
   assert_int_equal(must_look("link"), 1);
   put("c/notes.txt", "mine", 4);
   expect_save("c", PSPLIT_IO,
-              "c holds notes.txt, which is no part of a checkpoint, and is not replaced; give "
+              "c holds notes.txt, which is not part of a checkpoint, and is not replaced; give "
               "another directory");
   assert_int_equal(must_look("c"), 1);
   /* What comes there meanwhile is not lost either. */

@@ -220,9 +220,9 @@ static void data_that_does_not_fit_is_told(void **state) {
   static const int64_t y[6];
   static const psplit_feed_file no_file[] = {{"k", "none.npy"}}, no_archive[] = {{NULL, "x.npy"}};
   values[X].dtype = "sequence(float32)";
-  expect_open(PSPLIT_UNSUPPORTED, "input x is no tensor of a known type");
+  expect_open(PSPLIT_UNSUPPORTED, "input x is not a tensor of a known type");
   values[X].dtype = NULL;
-  expect_open(PSPLIT_UNSUPPORTED, "input x is no tensor of a known type");
+  expect_open(PSPLIT_UNSUPPORTED, "input x is not a tensor of a known type");
   values[X].dtype = "float32";
   values[X].shape.rank = -1;
   expect_open(PSPLIT_OK, "");

@@ -137,7 +137,7 @@ static void options_that_make_no_sense_are_told(void **state) {
   (void)state;
   static const uint32_t none[] = {1, 0}, many[] = {PSPLIT_MOST_REPLICAS + 1, 1};
   static const psplit_session sessions[4];
-  const char *says = "a run has at least one micro-batch";
+  const char *says = "a run must have at least one micro-batch";
   WITH(o.n_micro_batches = 0);
   says = "only a stream of micro-batches may be endless";
   WITH(o.n_micro_batches = PSPLIT_RUN_ENDLESS);
@@ -154,7 +154,7 @@ static void options_that_make_no_sense_are_told(void **state) {
   WITH(o.deadline_s = NAN);
   says = "a run stops at errors or skips them";
   WITH(o.on_error = PSPLIT_ON_ERROR_SKIP + 1);
-  says = "a timeout is above 0 s, a message has from 1 to 2^30 bytes";
+  says = "a timeout must be above 0 s, and a message between 1 and 2^30 bytes";
   WITH(o.timeout_s = 0);
   WITH(o.chunk_bytes = 0);
   WITH(o.chunk_bytes = ((uint64_t)1 << 30) + 1);

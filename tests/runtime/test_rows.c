@@ -424,7 +424,8 @@ static void a_file_that_shrinks_is_said(void **state) {
   const psplit_i_order order = all_rows(11);
   const psplit_i_slice slice = {.begin = 0, .end = 11};
   assert_int_equal(psplit_i_rows_read(&rows, &order, &slice, &diag, out), PSPLIT_IO);
-  assert_string_equal(diag.message, "data for x: a.npy: cannot be read: it became shorter");
+  assert_string_equal(diag.message,
+                      "data for x: a.npy: cannot be read: it was truncated meanwhile");
   psplit_i_rows_close(&rows);
   free(data);
 }

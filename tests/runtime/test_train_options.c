@@ -108,13 +108,13 @@ static void numbers_that_make_no_sense_are_told(void **state) {
   WITH(o.smooth_gamma = INFINITY);
   WITH(o.smooth_samples = 0);
   WITH(o.smooth_samples = (1 << 17) + 1);
-  says = "learning rates and norms are 0 or more";
+  says = "learning rates and norms must be 0 or more";
   WITH(o.learning_rate = -1);
   WITH(o.learning_rate = INFINITY);
   WITH(o.last_learning_rate = NAN);
   WITH(o.last_learning_rate = INFINITY);
   WITH(o.clip_norm = -1);
-  says = "a timeout is above 0 s, a message has from 1 to 2^30 bytes";
+  says = "a timeout must be above 0 s, and a message between 1 and 2^30 bytes";
   WITH(o.timeout_s = 0);
   WITH(o.stall_timeout_s = -1);
   WITH(o.chunk_bytes = 0);

@@ -117,8 +117,8 @@ const wanted = clients.wanted;
     ...['-5', '+5', '5x', 'x', '1e2', '0x10', '18446744073709551617', ''].map((length) => [`a header ${length || 'without a number'}`, 400, /length within/,
       'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': length }]),
     ['a header of no JSON', 400, /JSON/, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': '0' }],
-    ['another model', 404, /nothing/, 'GET', '/v2/models/mm'], ['another path', 404, /nothing/, 'GET', '/etc/passwd'],
-    ['a POST elsewhere', 404, /nothing/, 'POST', '/v2', '{}'], ['a GET of what infers', 405, /method/, 'GET', INFER],
+    ['another model', 404, /not found/, 'GET', '/v2/models/mm'], ['another path', 404, /not found/, 'GET', '/etc/passwd'],
+    ['a POST elsewhere', 404, /not found/, 'POST', '/v2', '{}'], ['a GET of what infers', 405, /method/, 'GET', INFER],
     ['another method', 405, /method/, 'DELETE', '/v2/models/m'],
   ]) {
     const answer = await ask(run, method, path, body, more);

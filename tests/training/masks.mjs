@@ -130,7 +130,7 @@ for (const [k, recompute, boundary] of [[1, 'none', 'io'], [1, 'heavy', 'io'], [
   if (!valid(stages.manifest)) problems.push(...valid.errors.slice(0, 3).map((each) => `${each.instancePath} ${each.message}`));
   for (const { name, tensor: value, stage } of stages.training.masks) {
     const inputs = stages.manifest.stages[stage].inputs.filter((each) => each.name === name && each.tensor === value);
-    if (inputs.length !== 1 || inputs[0].from !== 'model') problems.push(`mask ${name} is no input of stage ${stage}`);
+    if (inputs.length !== 1 || inputs[0].from !== 'model') problems.push(`mask ${name} is not an input of stage ${stage}`);
   }
   const again = stages.stages.flatMap((each) => each.again?.inputs ?? []).filter(({ name }) => /[.](mask|drawn)$/.test(name));
   if (stages.training.masks.length !== 8) problems.push(`${stages.training.masks.length} masks`);
@@ -229,7 +229,7 @@ main (${inputs}) => (float[batch,4] y) <float[4,4] w1 = random(1), float[4,4] w2
 };
 for (const [what, bytes, pattern, ...options] of [
   ['a mode that is fed', around('[drop] b = Dropout (a, half, mode)', '', 17, 'float[batch,4] x, bool mode'), /"drop" \(Dropout\), which draws at random/],
-  ['a ratio that is fed', around('[drop] b = Dropout (a, p, yes)', '', 17, 'float[batch,4] x, float p'), /"drop" \(Dropout\).*ratio is no constant/],
+  ['a ratio that is fed', around('[drop] b = Dropout (a, p, yes)', '', 17, 'float[batch,4] x, float p'), /"drop" \(Dropout\).*ratio is not a constant/],
   ['a ratio of 1', around('[drop] b = Dropout (a, p, yes)', ', float p = {1}'), /"drop" \(Dropout\).*\[0, 1\)/],
   ['another generator', around('[pick] c = Multinomial (a)\n f = Cast <to = 1> (c)\n b = Add (a, f)'), /"pick" \(Multinomial\).*draws at random/],
   ['one of com.microsoft', around('[drop] b, m = com.microsoft.BitmaskDropout (a, half, yes)'), /"drop" \(com.microsoft.BitmaskDropout\)/],

@@ -354,7 +354,7 @@ static void what_it_does_not_know_is_refused(void **state) {
   make_devices(2, 0, 1e10);
   open_training();
   psplit_planner_options options = options_of(2, PSPLIT_FILL_DRAIN, PSPLIT_LATENCY_PER_PAIR);
-  refused(&options, false, "this plan does not train; of a forward pass alone ask for throughput");
+  refused(&options, false, "this plan does not train; use throughput for a forward pass");
   options.certify = true;
   refused(&options, true, "fill-drain does not go with a certificate");
   options.certify = false;
@@ -367,7 +367,7 @@ static void what_it_does_not_know_is_refused(void **state) {
   options.max_replicas = 2;
   refused(&options, true, "training");
   options = options_of(2, PSPLIT_CALL_LATENCY, PSPLIT_LATENCY_PER_PAIR);
-  refused(&options, true, "the latency of calls is of bare problems alone");
+  refused(&options, true, "call latency is for partition problems, not for models");
   psplit_devices_destroy(devices);
   static const char LINKS[] =
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": \"cpu\"},"

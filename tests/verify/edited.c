@@ -96,7 +96,7 @@ static void count(void *user, uint32_t stage, const char *difference) {
   ++*(unsigned *)user;
 }
 
-/* Stage by stage: some are told, or the whole is no model's. */
+/* Stage by stage: some are told, or the whole is not a model's. */
 static void is_told_by_stage(const edited_split *spoilt) {
   psplit_diag diag = {0};
   unsigned n = 0;

@@ -182,7 +182,7 @@ static const edited_split BY_APART[] = {
    "stage 0: initializer \"k\" is not the model's",
    {{FORWARD0, "float[n,8] a) {", "float[n,8] a) <float[8] k = {1,1,1,1,1,1,1,1}> {", NULL}}},
   {PSPLIT_INVALID,
-   "out/stage0.onnx: node q reads \"k\", which nothing defines",
+   "out/stage0.onnx: node q reads \"k\", which is not defined",
    {{FORWARD0, ", float[8] k)", ")", NULL}}},
   {PSPLIT_MISMATCH, "\"k\"", {{WEIGHTS0, "k = raw {-", "k = raw {", NULL}}},
   {PSPLIT_MISMATCH,
