@@ -144,7 +144,7 @@ static const decoder DECODERS[] = {
   {PSPLIT_UNSUPPORTED, "has no way to bring \"a\" from stage 0",
    .edits = {{"=> (", "=> (float[?,?,16] a, "}}, .io = true},
   {.says = "\"outputs\": [\n", .io = true},
-  {PSPLIT_USAGE, "how long sequences may get", .context = UINT32_MAX},
+  {PSPLIT_USAGE, "maximum sequence length", .context = UINT32_MAX},
   /* sessions */
   {.says = "\"graph_optimization_level\": \"ORT_DISABLE_ALL\"", .sessions = {&LEVEL0, NULL}},
   {.says = "\"graph_optimization_level\": \"ORT_ENABLE_BASIC\"", .sessions = {NULL, &LEVEL1}},
