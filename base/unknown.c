@@ -89,6 +89,23 @@ static uint32_t nearest_words(const char *name, const char *const *names, uint32
   return found;
 }
 
+/* The shortest name that goes on behind all of this one with a sign, "nvidia-a100-40gb" of
+ * "nvidia-a100". */
+static uint32_t nearest_longer(const char *name, const char *const *names, uint32_t n) {
+  const size_t length = strlen(name);
+  size_t best = MAX_LETTERS + 1;
+  uint32_t found = PSPLIT_NONE;
+  for (uint32_t i = 0; i < n && length > 2; i++) {
+    const size_t other = strlen(names[i]);
+    if (other >= best || other <= length || strncasecmp(name, names[i], length) != 0 ||
+        isalnum((unsigned char)names[i][length]))
+      continue;
+    best = other;
+    found = i;
+  }
+  return found;
+}
+
 uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n) {
   const size_t length = strlen(name);
   /* A third of the letters may be wrong: of names with one or two, none. */
@@ -106,6 +123,13 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
     if (far >= best) continue;
     best = far;
     found = i;
+  }
+  /* Another letter in the middle of a name is less likely than an end that was left out. */
+  if (found != PSPLIT_NONE && best > 0 &&
+      strncasecmp(name, names[found],
+                  strlen(names[found]) < length ? strlen(names[found]) : length) != 0) {
+    const uint32_t longer = nearest_longer(name, names, n);
+    if (longer != PSPLIT_NONE) found = longer;
   }
   if (found == PSPLIT_NONE) found = nearest_part(name, names, n);
   return found == PSPLIT_NONE ? nearest_words(name, names, n) : found;

@@ -8,7 +8,8 @@
 
 /* The name that was most likely meant: the same in another case, one that differs in few letters
  * (neighbours exchanged count once), or one of which the other is the beginning; of several, the
- * first. PSPLIT_NONE where none is near. O(letters * all letters). */
+ * first. One that goes on with a sign where this one ends is nearer than one with another letter.
+ * PSPLIT_NONE where none is near. O(letters * all letters). */
 uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n);
 
 /* Adds "; did you mean <nearest>? <it has> <names>", or "; <it has> none". A long list is cut. */

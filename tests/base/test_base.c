@@ -383,6 +383,10 @@ static void unknown_names_find_the_nearest(void **state) {
     else
       assert_string_equal(names[near], cases[i].near);
   }
+  static const char *const presets[] = {"nvidia-v100", "nvidia-a100-40gb", "nvidia-a100-80gb",
+                                        "cpu"};
+  assert_string_equal(presets[psplit_i_nearest("nvidia-a100", presets, 4)], "nvidia-a100-40gb");
+  assert_string_equal(presets[psplit_i_nearest("nvidia-v10", presets, 4)], "nvidia-v100");
   assert_int_equal(psplit_i_nearest("x", NULL, 0), PSPLIT_NONE);
   psplit_diag diag = {0};
   assert_int_equal(
