@@ -128,12 +128,35 @@ static bool is_any(const psplit_i_node *node, const char *const *standard,
   return false;
 }
 
+static const psplit_i_node *made_by(const psplit_i_graph *graph, const psplit_i_node *reader,
+                                    uint32_t input) {
+  const uint32_t value = input < reader->n_inputs ? reader->inputs[input] : PSPLIT_NONE;
+  const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+  return producer == PSPLIT_NONE ? NULL : &graph->nodes[producer];
+}
+
+/* The root of a mean and a small number, as exporters write out a normalisation. */
+static bool is_root_of_variance(const psplit_i_graph *graph, const psplit_i_node *node) {
+  const psplit_i_node *sum = psplit_i_node_is(node, "Sqrt") ? made_by(graph, node, 0) : NULL;
+  if (!sum || !psplit_i_node_is(sum, "Add")) return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    const psplit_i_node *mean = made_by(graph, sum, i);
+    if (mean && psplit_i_node_is(mean, "ReduceMean")) return true;
+  }
+  return false;
+}
+
 void psplit_i_say_inference_export(const psplit_i_graph *graph, psplit_batch_norm how,
                                    const psplit_logger *logger) {
   static const char *const convolutions[] = {"Conv", NULL}, *const fused_convolutions[] = {
                                                               "FusedConv", NULL};
-  static const char *const norms[] = {"BatchNormalization", "InstanceNormalization",
-                                      "LayerNormalization", "GroupNormalization", NULL};
+  static const char *const norms[] = {"BatchNormalization",
+                                      "InstanceNormalization",
+                                      "LayerNormalization",
+                                      "GroupNormalization",
+                                      "RMSNormalization",
+                                      "MeanVarianceNormalization",
+                                      NULL};
   static const char *const fused_norms[] = {
     "EmbedLayerNormalization",          "GroupNorm", "SkipGroupNorm", "SkipLayerNormalization",
     "SkipSimplifiedLayerNormalization", NULL};
@@ -142,7 +165,7 @@ void psplit_i_say_inference_export(const psplit_i_graph *graph, psplit_batch_nor
     const psplit_i_node *node = &graph->nodes[n];
     n_convolutions += is_any(node, convolutions, fused_convolutions);
     n_dropouts += psplit_i_node_is(node, "Dropout");
-    n_norms += is_any(node, norms, fused_norms);
+    n_norms += is_any(node, norms, fused_norms) || is_root_of_variance(graph, node);
     n_frozen += is_batch_norm(node) && !trains(node);
   }
   const bool fixed = n_frozen && how == PSPLIT_BATCH_NORM_AS_IS;

@@ -92,6 +92,11 @@ static const struct {
          " a = Conv (x, w) b = Conv (a, w) c = Conv (b, w)"
          " y = com.microsoft.SkipSimplifiedLayerNormalization (c, c, w2) }",
    AS_IS, PSPLIT_OK, ""},
+  {OPSET(16) "(float[1,2,2,2] x) => (y) <float[2,2,1,1] w = raw {0 * 4}, float eps = {1e-5}> {"
+             " a = Conv (x, w) b = Conv (a, w) c = Conv (b, w) m = ReduceMean <axes = [1]> (c)"
+             " d = Sub (c, m) s = Mul (d, d) v = ReduceMean <axes = [1]> (s) t = Add (v, eps)"
+             " r = Sqrt (t) y = Div (d, r) }",
+   AS_IS, PSPLIT_OK, ""},
   {NORM(9, "y = BatchNormalization (x, w, w2, m, v)"), TRAIN, PSPLIT_UNSUPPORTED,
    "convert the model to opset 14 or later"},
 };
