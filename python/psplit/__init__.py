@@ -331,8 +331,12 @@ def _devices(devices: Any) -> Dict[str, str]:
         return {"devices": json.dumps(devices)}
     if isinstance(devices, str) and devices in _psplit.presets():
         return {"preset": devices}
-    with _open_text(os.fspath(devices)) as file:
-        return {"devices": file.read()}
+    try:
+        with _open_text(os.fspath(devices)) as file:
+            return {"devices": file.read()}
+    except FileNotFoundError as error:
+        presets = "No such file, and no preset; presets are " + ", ".join(_psplit.presets())
+        raise FileNotFoundError(error.errno, presets, os.fspath(devices)) from None
 
 
 def _costs(costs: Any) -> List[Tuple[str, str]]:

@@ -104,6 +104,7 @@ with tempfile.TemporaryDirectory() as folder:
     raises(ValueError, "no stages", lambda: model.plan(0))
     raises(ValueError, "an unknown word", lambda: model.plan(2, objective="speed"), says="'latency'")
     raises(ValueError, "a number that is too large", lambda: model.plan(2**32 + 2), says="from 0 to 4294967295")
+    raises(FileNotFoundError, "devices that there are not", lambda: model.plan(2, devices="gpu"), says="presets are cpu, ")
     raises(ValueError, "a number below 0", lambda: model.plan(2, depth=-1), says="depth is a number")
     raises(TypeError, "a size that is no whole number", lambda: model.plan(2, dims={"N": 2.5}))
     raises(TypeError, "a stage that is no whole number", lambda: model.plan(2, pins={"*": 0.5}))
