@@ -183,9 +183,15 @@ FORK = PASSED_ON | {"tensors": [{"producer": 0, "consumers": [v], "send_ns": 0, 
 UNCUTTABLE = PAIR | {"tensors": [PAIR["tensors"][0] | {"uncuttable": True}]}
 FULL = PAIR | {"devices": [{"count": 2, "memory_bytes": 5}], "nodes": [{"time_ns": 10, "weight_bytes": 3}] * 2}
 BACK = MESSAGE | {"nodes": [{"time_ns": 10}, {"time_ns": 0, "backward": True}, {"time_ns": 10, "backward": True}]}
+CHAIN = PAIR | {"nodes": [{"time_ns": 10}, {"time_ns": 0}, {"time_ns": 10}],
+                "tensors": [{"producer": a, "consumers": [a + 1], "send_ns": 1, "recv_ns": 2} for a in (0, 1)]}
+FOUR = PAIR | {"nodes": [{"time_ns": time} for time in (10, 0, 0, 10)],
+               "tensors": [{"producer": a, "consumers": [a + 1], "send_ns": 1, "recv_ns": 2} for a in range(3)]}
 MANY = KINDS | {"any_device_order": True, "devices": [{"class": 0, "count": 64}, {"class": 1, "count": 64}]}
 NOWHERE = KINDS | {"nodes": [{"time_ns": [None, 9]}, {"time_ns": [10, 9]}]}
 CASES = ["proof cases", "empty-stages 1", "receivers 0"]
+# In its second cell node 0 is in and node 2 is out: paths lead from the one to the other.
+PATHS = [*CASES, "in 0", "cell", "in 2", "cell"]
 # Problem, what differs from the head below, bound, proof, and what the refusal says; "": it is true.
 BY_HAND = (
     (PAIR, {}, 11, ["proof cut", "node 0", "send 0 1 1"], ""),
@@ -202,6 +208,12 @@ BY_HAND = (
     (PAIR, {}, 11, ["round", "limit 0 1", "proof totals"], ""),
     (PAIR, {}, 20, ["round", "join 0 1", "proof totals"], "the one may not join the other"),
     (PAIR, {"contiguous": 0}, 11, ["round", "limit 0 1", "proof totals"], "no rule unites nodes here"),
+    (PAIR, {"overlap": 1}, 11, ["round", "limit 0 1", "proof totals"], "no rule unites nodes here"),
+    (FOUR, {}, 10, ["round", "join 1 0", "join 2 3", "proof totals"], ""),
+    (FOUR, {}, 10, ["round", "join 1 0", "join 1 2", "proof totals"], "the one may not join the other"),
+    (FOUR, {}, 10, ["round", "join 1 0", "join 2 1", "proof totals"], "the one may not join the other"),
+    (FOUR, {}, 10, ["round", "join 1 0", "round", "join 2 1", "proof totals"], ""),
+    (BACK, {}, 10, [*CASES, "cell"], ""),
     (PAIR, {"devices": "0"}, 10, ["proof totals"], "no such number of devices"),
     (PAIR, {"relays": ""}, 10, ["proof totals"], "with relays a tensor counts once"),
     (PAIR, {"messages": ""}, 10, ["proof totals"], "no messages count here"),
@@ -228,6 +240,10 @@ BY_HAND = (
     (PASSED_ON, APART | {"way": "0 0 1 1 2 2 3"}, 10, ["proof totals"], "no such tensor is passed on"),
     (PASSED_ON, APART | {"way": "0 1 2 0 1"}, 10, ["proof totals"], "stage 1 cannot pass it on to 2"),
     (PASSED_ON, APART | {"way": "0 0 1 1 2 0 2"}, 10, ["proof totals"], "stage 0 cannot pass it on to 2"),
+    (PASSED_ON, APART | {"way": "0 0 2 2 1"}, 10, ["proof totals"], "stage 2 cannot pass it on to 1"),
+    (PASSED_ON, APART | {"way": "0 0 1 1 2"}, 10, [*CASES, "cell"], "that proves nothing here"),
+    (PASSED_ON, {k: v for k, v in APART.items() if k != "any-way"} | {"way": "0 0 1 1 2"}, 10, ["proof totals"],
+     "no such tensor is passed on"),
     (PASSED_ON, APART | {"way": "0 0 1"}, 10, ["proof totals"], "it does not come to all that read it"),
     (MESSAGE, {"trunk": "0"}, 10, ["proof totals"], ""),
     (MESSAGE, {"trunk": "0 0"}, 10, ["proof totals"], "nothing orders stages and messages, or it is there twice"),
@@ -247,6 +263,13 @@ BY_HAND = (
     (PAIR, {}, 12, [*CASES, "in 0", "cell", "in 1", "cell", "cell"], ""),
     (PAIR, {}, 13, [*CASES, "in 0", "cell", "in 1", "cell", "cell"], "the cases leave a chain of stages within 12"),
     (PAIR, {}, 10, [*CASES, "in 0", "cell", "send 1 0 1", "cell"], "the path does not hang together"),
+    (CHAIN, {}, 10, [*PATHS, "send 1 0 1 1 2", "cell"], ""),
+    (CHAIN, {}, 10, [*PATHS, "send 1 0 2 1 2", "cell"], "the path does not hang together"),
+    (CHAIN, {}, 10, [*PATHS, "send 1 1 2", "cell"], "the path does not hang together"),
+    (CHAIN, {}, 10, [*PATHS, "send 1 0 1 1 2 1", "cell"], "the path does not end with what is out"),
+    (CHAIN, {}, 10, [*PATHS, "send 1 0 1", "cell"], "the path does not end with what is out"),
+    (CHAIN, {}, 10, [*PATHS, "send 1", "cell"], "the path does not end with what is out"),
+    (CHAIN, {}, 10, [*PATHS, "send 1 0 1 1 2", "send 1 0 1 1 2", "cell"], "tensor 0 has no such cost left"),
     (MANY, {"devices": "64 64", "device": " ".join(["0"] * 128)}, 9, [*CASES, "cell"],
      "too many combinations of devices"),
     (PAIR, {"value": 21}, 10, ["proof totals"], "the value of the split is 20, the bound 10"),
@@ -528,6 +551,15 @@ def main():
         done = outside(path, cert)
         check("a refusal names file and line", done.returncode == 1 and re.match(
             r"refused: .*p\.cert:\d+: ", done.stderr) and done.stdout == "", done.stderr)
+        unread = []
+        for change in ({"version": 2}, {"nodes": []}, {"format": "other"}, *(
+                {"nodes": [{"time_ns": time}, *chain["nodes"][1:]]} for time in (-1, True, "4", [4, 4]))):
+            with open(os.path.join(directory, "bad.json"), "w", encoding="utf-8") as out:
+                json.dump(chain | change, out)
+            done = outside(os.path.join(directory, "bad.json"), cert)
+            if done.returncode != 3 or not re.match(r"error: .*bad\.json: ", done.stderr):
+                unread.append(f"{change}: {done.returncode}, {done.stderr}")
+        check("a problem that is none is told", not unread, "\n".join(unread))
         check("a missing file", outside(path, os.path.join(directory, "none")).returncode == 3)
         check("no arguments", outside().returncode == 2)
         done = subprocess.run([options.plan, "--certificate", os.path.join(directory, "no", "x"),
