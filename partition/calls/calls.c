@@ -11,7 +11,7 @@ enum {
   MOST_IDLE = 4, /* rounds that bring nothing */
   STARTS_SHARE = 4,
   BOUND_SHARE = 2,
-  MOST_TRIED = 1 << 17 /* placements of a small problem */
+  MOST_TRIED = 1 << 17 /* placements of a small problem, before anything else */
 };
 
 typedef struct placement {
@@ -114,25 +114,57 @@ out:
   return code;
 }
 
-/* All placements of few groups, which proves the best. */
-static void try_all(placement *p, psplit_i_result *result) {
+/* Groups from `g` on, on each device: of accelerators that are alike the first ones are used, as it
+ * is the same which. used[n_devices]: groups on each. False: the budget is spent. */
+static bool try_from(placement *p, uint32_t g, uint32_t *used, psplit_i_result *result) {
   const psplit_i_calls *c = &p->calls;
-  const uint32_t n_devices = c->n_accelerators + c->has_cpus;
-  uint64_t n_all = 1;
-  for (uint32_t g = 0; g < c->n_groups && n_all <= MOST_TRIED; g++) n_all *= n_devices;
-  if (n_all > MOST_TRIED) return;
-  for (uint64_t i = 0; i < n_all; i++) {
-    uint64_t rest = i;
-    if (!psplit_i_spend(p->request->budget, psplit_i_calls_latency_ops(c))) return;
-    for (uint32_t g = 0; g < c->n_groups; g++, rest /= n_devices)
-      for (uint32_t k = c->member_off[g]; k < c->member_off[g + 1]; k++)
-        p->trial[c->member[k]] = (uint32_t)(rest % n_devices);
+  if (g == c->n_groups) {
+    if (!psplit_i_spend(p->request->budget, psplit_i_calls_latency_ops(c))) return false;
     if (take_trial(p)) result->solver = PSPLIT_I_SOLVER_BRANCH_AND_BOUND;
+    return true;
   }
+  for (uint32_t a = 0; a < c->n_accelerators + c->has_cpus; a++) {
+    if (a > 0 && a < c->n_accelerators && c->entry[a] == c->entry[a - 1] && !used[a - 1]) continue;
+    for (uint32_t k = c->member_off[g]; k < c->member_off[g + 1]; k++) p->trial[c->member[k]] = a;
+    used[a]++;
+    const bool more = try_from(p, g + 1, used, result);
+    used[a]--;
+    if (!more) return false;
+  }
+  return true;
+}
+
+/* About how many placements there are of which none is another one's with accelerators renamed. */
+static double n_distinct(const psplit_i_calls *c) {
+  double n = 1;
+  uint32_t n_alike = 0;
+  for (uint32_t g = 0; g < c->n_groups && n < 1e18; g++) n *= c->n_accelerators + c->has_cpus;
+  for (uint32_t a = 0; a < c->n_accelerators; a++) {
+    n_alike = a > 0 && c->entry[a] == c->entry[a - 1] ? n_alike + 1 : 1;
+    n /= n_alike;
+  }
+  return n;
+}
+
+/* All placements, which proves the best, if there are about so many at most. Errors: NOMEM. */
+static psplit_code try_all(placement *p, double most, psplit_i_result *result) {
+  const psplit_i_calls *c = &p->calls;
+  if (n_distinct(c) > most) return PSPLIT_OK;
+  uint32_t *used = PSPLIT_NEW(&p->arena, uint32_t, c->n_accelerators + 1);
+  if (!used) return PSPLIT_NOMEM;
+  if (!try_from(p, 0, used, result)) return PSPLIT_OK;
   if (p->best.value < PSPLIT_I_INF)
     psplit_i_result_raise(result, p->best.value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
   else
     p->none = true;
+  return PSPLIT_OK;
+}
+
+/* Of more groups, where nothing else has proved the best and there is the time. Errors: NOMEM. */
+static psplit_code try_at_last(placement *p, psplit_i_result *result) {
+  const double left = (double)psplit_i_budget_left(p->request->budget);
+  if (p->best.value <= result->bound) return PSPLIT_OK;
+  return try_all(p, left / 2 / (double)psplit_i_calls_latency_ops(&p->calls), result);
 }
 
 /* Nodes kept together on CPUs need not wait for each other there: the bound is of the problem in
@@ -237,7 +269,7 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
   raise_by_path(&p, out_result);
   PSPLIT_TRY(raise_bound(&p, out_result));
   out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
-  if (all) try_all(&p, out_result);
+  if (all) PSPLIT_TRY(try_all(&p, MOST_TRIED, out_result));
   if (p.best.value < PSPLIT_I_INF) PSPLIT_TRY(raise_by_blocks(&p, out_result));
   if (p.best.value >= PSPLIT_I_INF) {
     code = p.none ? psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
@@ -256,6 +288,7 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
     out_result->solver = PSPLIT_I_SOLVER_ANNEAL;
     PSPLIT_TRY(raise_by_blocks(&p, out_result));
   }
+  if (all) PSPLIT_TRY(try_at_last(&p, out_result));
   give(&p, out_result);
   out_result->value = p.best.value;
 out:
