@@ -289,6 +289,17 @@ def main(argv):
         tap.ok(done.returncode == 0 and not done.stdout and os.listdir("sub") == ["merged.onnx"]
                and printed("sub/merged.onnx") == printed("expected.onnx"), "options that change nothing",
                done.stdout + done.stderr + printed("sub/merged.onnx"))
+        # Over what is read, under whatever name, nothing is written.
+        os.link("s/stage1.onnx", "linked.onnx")
+        read = ["s/stage0.onnx", "s/stage1.onnx", "s/pipeline.json", "linked.onnx", "m.onnx"]
+        before = [open(path, "rb").read() for path in read]
+        for path in read:
+            done = run(merge, "s", "-o", path, "--force", "--model", "m.onnx")
+            whose = "model" if path == "m.onnx" else "split"
+            tap.ok(done.returncode == 3 and re.search("is a file of the %s itself" % whose, done.stderr),
+                   "%s is not written over" % path, "status %d\n%s" % (done.returncode, done.stderr))
+        after = [open(path, "rb").read() for path in read]
+        tap.ok(before == after, "what is read stays as it is")
         for tool in (split, inspect, merge):
             done = run(tool, "--version")
             tap.ok(done.returncode == 0 and done.stdout.startswith(os.path.basename(tool) + " "),
