@@ -16,8 +16,8 @@
 #include "latency_row.h"
 
 enum {
-  MOST_LINKS = 256, /* of the path, evenly taken */
-  PRICES = 16       /* of devices */
+  MOST_LINKS = 128, /* of the path, evenly taken */
+  PRICES = 8        /* of devices */
 };
 
 typedef struct path_row {

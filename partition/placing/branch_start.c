@@ -5,21 +5,15 @@
  * behind which the next separator has a new one.
  *
  * Annealing moves branches from stage to stage, but seldom gives a block one more stage. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "branches_apart.h"
 #include "budget.h"
 #include "node_cut.h"
 #include "placing_state.h"
 #include "separators.h"
 
 static const uint64_t MOST_CELLS = 1 << 21; /* blocks times stages */
-
-/* Clusters of a block that edges connect. */
-typedef struct branch {
-  uint32_t root; /* the first of them */
-  int64_t time;  /* with what it alone sends and receives */
-} branch;
 
 /* A block of two or more branches. */
 typedef struct wide_block {
@@ -34,10 +28,10 @@ typedef struct start {
   const int64_t *min_time;
   uint32_t *end, n_blocks; /* [n] where blocks end, with the separator behind */
   bool ends_in_separator;
-  uint32_t *root, *block; /* [n] */
-  int64_t *time;          /* [n] by root */
-  int64_t *send, *recv;   /* [n_nets] */
-  branch *branches;       /* [n] by block, the longest first */
+  uint32_t *root, *block;    /* [n] */
+  int64_t *time;             /* [n] by root */
+  int64_t *send, *recv;      /* [n_nets] */
+  psplit_i_branch *branches; /* [n] by block */
   wide_block *wide;
   uint32_t n_wide;
 } start;
@@ -50,7 +44,7 @@ static bool init(start *s, psplit_i_arena *a) {
   s->time = PSPLIT_NEW(a, int64_t, n);
   s->send = PSPLIT_NEW(a, int64_t, s->instance->n_nets);
   s->recv = PSPLIT_NEW(a, int64_t, s->instance->n_nets);
-  s->branches = PSPLIT_NEW(a, branch, n);
+  s->branches = PSPLIT_NEW(a, psplit_i_branch, n);
   s->wide = PSPLIT_NEW(a, wide_block, n);
   return !a->failed;
 }
@@ -58,11 +52,6 @@ static bool init(start *s, psplit_i_arena *a) {
 static bool is_separator(const start *s, uint32_t v) {
   const uint32_t b = s->block[v];
   return v + 1 == s->end[b] && (b + 1 < s->n_blocks || s->ends_in_separator);
-}
-
-static uint32_t find(uint32_t *root, uint32_t v) {
-  while (root[v] != v) v = root[v] = root[root[v]];
-  return v;
 }
 
 /* Which clusters edges connect inside a block. */
@@ -78,10 +67,9 @@ static void find_branches(start *s) {
          k++) {
       const uint32_t u = instance->succ[k];
       if (s->block[u] != s->block[v] || is_separator(s, u)) continue;
-      const uint32_t a = find(s->root, v), z = find(s->root, u);
-      s->root[a < z ? z : a] = a < z ? a : z;
+      psplit_i_branch_unite(s->root, v, u);
     }
-  for (uint32_t v = 0; v < instance->n; v++) s->root[v] = find(s->root, v);
+  for (uint32_t v = 0; v < instance->n; v++) s->root[v] = psplit_i_branch_find(s->root, v);
 }
 
 /* What a net takes: of the branch that makes it, of the only one that reads it, or of a block. */
@@ -109,12 +97,6 @@ static void add_net(start *s, wide_block *const *wide_of, uint32_t e) {
   }
 }
 
-static int by_time(const void *a, const void *b) {
-  const branch *x = a, *y = b;
-  if (x->time != y->time) return x->time < y->time ? 1 : -1;
-  return x->root < y->root ? -1 : x->root > y->root;
-}
-
 /* Blocks with their branches; `wide_of`: by number, or NULL. */
 static void find_wide(start *s, wide_block **wide_of) {
   const psplit_i_instance *instance = s->instance;
@@ -137,13 +119,13 @@ static void find_wide(start *s, wide_block **wide_of) {
   for (uint32_t e = 0; e < instance->n_nets; e++) add_net(s, wide_of, e);
   for (uint32_t i = 0; i < s->n_wide; i++) {
     wide_block *w = &s->wide[i];
-    branch *all = s->branches + w->first_branch;
+    psplit_i_branch *all = s->branches + w->first_branch;
     for (uint32_t k = 0; k < w->n_branches; k++) {
       all[k].time = s->time[all[k].root];
       w->work += all[k].time;
     }
-    qsort(all, w->n_branches, sizeof *all, by_time);
-    w->longest = all[0].time;
+    for (uint32_t k = 0; k < w->n_branches; k++)
+      if (all[k].time > w->longest) w->longest = all[k].time;
   }
 }
 
@@ -191,27 +173,15 @@ static bool share_out(start *s, uint32_t n_stages, psplit_i_budget *budget, int6
   return true;
 }
 
-/* Which of a block's stages each branch goes to, as the root's label from `first` on. */
-static void divide(const start *s, const wide_block *w, uint32_t first, int64_t *load,
-                   uint32_t *label) {
-  memset(load, 0, w->n_own * sizeof *load);
-  for (uint32_t k = 0; k < w->n_branches; k++) {
-    const branch *b = &s->branches[w->first_branch + k];
-    uint32_t least = 0;
-    for (uint32_t q = 1; q < w->n_own; q++)
-      if (load[q] < load[least]) least = q;
-    load[least] += b->time;
-    label[b->root] = first + least;
-  }
-}
-
 static void write_labels(const start *s, int64_t *load, uint32_t *label) {
   uint32_t at = 0;
   const wide_block *w = s->wide, *const end = s->wide + s->n_wide;
   for (uint32_t b = 0, v = 0; b < s->n_blocks; b++) {
     const bool divided = w < end && w->number == b && w->n_own > 0;
     const uint32_t own = b == 0 ? 0 : at + 1;
-    if (divided) divide(s, w, own, load, label);
+    if (divided)
+      psplit_i_branches_divide(s->branches + w->first_branch, w->n_branches, own, w->n_own, load,
+                               label);
     if (divided) at = own + w->n_own;
     for (; v < s->end[b]; v++) label[v] = divided && !is_separator(s, v) ? label[s->root[v]] : at;
     if (w < end && w->number == b) w++;

@@ -259,11 +259,15 @@ static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placeme
 /* For latency: branches side by side. */
 static psplit_code branches_apart(psplit_i_placing *p, psplit_i_placement *placement,
                                   uint32_t *label) {
-  bool found;
-  const psplit_code code = psplit_i_branch_start(p, label, &found);
-  if (code != PSPLIT_OK || !found) return code;
-  const int64_t value = psplit_i_placing_judge(placement, p->types, label);
-  if (value < p->value) psplit_i_placing_take(p, label, value);
+  static psplit_code (*const starts[])(const psplit_i_placing *, uint32_t *, bool *) = {
+    psplit_i_branch_start, psplit_i_level_start};
+  for (uint32_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+    bool found;
+    const psplit_code code = starts[i](p, label, &found);
+    if (code != PSPLIT_OK) return code;
+    const int64_t value = found ? psplit_i_placing_judge(placement, p->types, label) : p->value;
+    if (value < p->value) psplit_i_placing_take(p, label, value);
+  }
   return PSPLIT_OK;
 }
 

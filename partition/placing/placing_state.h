@@ -38,5 +38,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_placing_start(psplit_i_placing *p);
  * branches between them side by side; *out_found: whether there are any, or time. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_branch_start(const psplit_i_placing *p, uint32_t *label,
                                                   bool *out_found);
+/* level_start.c. The same of levels in slices. */
+PSPLIT_MUST_USE psplit_code psplit_i_level_start(const psplit_i_placing *p, uint32_t *label,
+                                                 bool *out_found);
 
 #endif

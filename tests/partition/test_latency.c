@@ -116,7 +116,7 @@ static void large_graphs(void **state) {
   enum { N = 10000, WIDTH = 100 };
   static int64_t time_ns[N], send_ns[N];
   static uint32_t producer[N], off[N + 1], consumer[2 * N];
-  const psplit_device device = {.count = 2};
+  psplit_device device = {.count = 2};
   uint32_t n_pins = 0, n_nets = 0;
   for (uint32_t v = 0; v < N; v++) {
     time_ns[v] = 1000 + (int64_t)(psplit_i_splitmix64(1, v) % 20000);
@@ -156,6 +156,9 @@ static void large_graphs(void **state) {
   assert_true(s->objective_ns <= alone);
   assert_true(s->lower_bound_ns > alone * 7 / 10);
   psplit_solution_destroy(s);
+  /* Over many devices the nodes of a layer lie side by side. */
+  device.count = 256;
+  assert_true(solved(&p, &o) < alone / 2);
 }
 
 /* Two mixtures in a row, each of branches of many sizes that one node feeds and one collects: they
@@ -203,11 +206,36 @@ static void branches_lie_side_by_side(void **state) {
   assert_true(solved(&p, &o) < work / 3 * 115 / 100);
 }
 
+/* Three levels that no slice of two, four ... ends with, and fewer devices than slices. */
+static void few_devices_hold_any_number_of_levels(void **state) {
+  (void)state;
+  const int64_t time_ns[] = {5, 4, 3, 2, 1, 7}, send_ns[] = {1, 1, 1, 1};
+  const uint32_t producer[] = {0, 1, 2, 3}, off[] = {0, 1, 2, 3, 4}, consumer[] = {2, 3, 4, 5};
+  const psplit_device device = {.count = 1};
+  const psplit_problem p = {.n_nodes = 6,
+                            .n_classes = 1,
+                            .ticks_per_unit = 1,
+                            .time_ns = time_ns,
+                            .n_nets = 4,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = send_ns,
+                            .net_recv_ns = send_ns,
+                            .devices = &device,
+                            .n_devices = 1};
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.objective = PSPLIT_LATENCY;
+  assert_int_equal(solved(&p, &o), 22);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_other_split_takes_less),
     cmocka_unit_test(large_graphs),
     cmocka_unit_test(branches_lie_side_by_side),
+    cmocka_unit_test(few_devices_hold_any_number_of_levels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,24 @@
+/* Branches, of which no two are connected, divided among stages side by side. */
+#ifndef PSPLIT_PARTITION_BRANCHES_APART_H
+#define PSPLIT_PARTITION_BRANCHES_APART_H
+
+#include <stdint.h>
+
+/* Clusters that edges connect in some part of the graph. */
+typedef struct psplit_i_branch {
+  uint32_t root; /* the first of them */
+  int64_t time;  /* about what they take, with what they send and receive */
+} psplit_i_branch;
+
+/* The root of a cluster's branch; root[]: of each, one nearer to it. */
+uint32_t psplit_i_branch_find(uint32_t *root, uint32_t cluster);
+/* The branches of two clusters become one. */
+void psplit_i_branch_unite(uint32_t *root, uint32_t a, uint32_t b);
+
+/* label[root] of each branch: one of n_stages from `first` on, the longest branches first, each
+ * where there is least so far (Graham, SIAM J. Appl. Math. 1969). Sorts the branches. load: scratch
+ * of n_stages. O(n (log n + n_stages)). */
+void psplit_i_branches_divide(psplit_i_branch *branches, uint32_t n, uint32_t first,
+                              uint32_t n_stages, int64_t *load, uint32_t *label);
+
+#endif
