@@ -75,7 +75,7 @@ for (const [rows, kind, rank, list] of kinds) {
     else if (/signal (11|6|8|4|7)\b|Segmentation|Aborted|corrupt|\*\*\* /i.test(stderr)) problems.push(`${title}: it falls\n${stderr}`);
     else if (status === 0 && !last().equals(wanted[rows])) problems.push(`${title}: other bits`);
     else if (status === 0) counts.right++;
-    else if (/^error: .*(a message|from rank \d|micro-batch)/m.test(stderr)) counts.named++;
+    else if (/^error: .*(malformed|message|from rank \d|micro-batch)/m.test(stderr)) counts.named++;
     // By MPI, which names it, but for what a launcher loses of that at the end: 14 is MPICH's class of truncated messages.
     else if (status === 14 || /truncat|MPI_ERR|Fatal error|Other MPI error/i.test(stderr)) counts.ended++;
     else problems.push(`${title}: ${status}\n${stderr}`);
