@@ -18,7 +18,7 @@ enum {
   MOST_MOVED = 24, /* clusters by one proposal */
   STEPS_PER_SWAP = 64,
   TRIES = 8,    /* to meet a cluster of a device */
-  TRY_OPS = 16, /* in a cache: along an order most clusters are between neighbours that bind them */
+  TRY_OPS = 10, /* in a cache: along an order most clusters are between neighbours that bind them */
   /* Of 256 proposals without an order: */
   WITH_NEIGHBOURS = 64,
   AGAINST_ANOTHER = 96,
@@ -226,7 +226,7 @@ static uint64_t look_ops(const psplit_i_placement *b) {
 /* What moving a cluster looks at: its nets or some more. */
 static uint64_t ops_of_cluster(const psplit_i_placement *b) {
   const uint64_t n_pins = b->instance->net_off[b->instance->n_nets];
-  return look_ops(b) * (8 * n_pins / ((uint64_t)b->instance->n + 1));
+  return look_ops(b) * (5 * n_pins / ((uint64_t)b->instance->n + 1));
 }
 
 /* What a proposal looks at besides: for latency all pairs of stages, in a row, and where tensors
