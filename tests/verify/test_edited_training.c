@@ -194,7 +194,7 @@ static const edited_split BY_APART[] = {
    {{MANIFEST, "\"w1\",\n          \"k\"", "\"w1\"", "\"index\": 0"},
     {MANIFEST, "\"stages\": [0]", "\"stages\": []", "\"name\": \"k\""}}},
   {PSPLIT_MISMATCH,
-   "stage 1: weight \"w1\" is no input there",
+   "stage 1: weight \"w1\" is not an input there",
    {{MANIFEST, "\"w2\"\n        ]", "\"w1\",\n          \"w2\"\n        ]", NULL},
     {MANIFEST, "\"stages\": [0]", "\"stages\": [0, 1]", NULL}}},
   /* kept as ports */
