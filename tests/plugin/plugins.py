@@ -171,8 +171,9 @@ def inspects(bench, inspect, plugins):
 
 
 def decoder():
-    """Two layers; the cache of each is read at its start and written at its end."""
-    nodes, last, inputs, outputs, weights = [], "x", ["float[8,8] x"], [], []
+    """Two layers; the cache of each is read at its start and written at its end. Computing one takes longer than
+    sending a tensor, so that none is computed twice."""
+    nodes, last, inputs, outputs, weights = [], "x", ["float[512,512] x"], [], []
     for layer in (0, 1):
         past, present = "past_key_values.%d." % layer, "present.%d." % layer
         nodes += ["h%d = MatMul (%s, w%d)" % (layer, last, layer),
@@ -180,9 +181,9 @@ def decoder():
                   "s%d = Softmax (h%d)" % (layer, layer),
                   "t%d = MatMul (s%d, w%d)" % (layer, layer, layer),
                   '"%svalue" = Concat <axis = 0> (t%d, "%svalue")' % (present, layer, past)]
-        inputs += ['float[8,8] "%s%s"' % (past, kind) for kind in ("key", "value")]
-        outputs += ['float[16,8] "%s%s"' % (present, kind) for kind in ("key", "value")]
-        weights.append("float[8,8] w%d = random(%d)" % (layer, layer))
+        inputs += ['float[512,512] "%s%s"' % (past, kind) for kind in ("key", "value")]
+        outputs += ['float[1024,512] "%s%s"' % (present, kind) for kind in ("key", "value")]
+        weights.append("float[512,512] w%d = random(%d)" % (layer, layer))
         last = "t%d" % layer
     return model("(%s) => (%s) <%s> {\n%s\n}" % (", ".join(inputs), ", ".join(outputs),
                                                 ", ".join(weights), "\n".join(nodes)))
