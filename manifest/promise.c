@@ -4,6 +4,7 @@
 
 void psplit_i_promise_write(psplit_i_json *json, const psplit_plan *plan) {
   psplit_i_json_put_string(json, "device_order", plan->device_order);
+  if (plan->bound_scope) psplit_i_json_put_string(json, "bound_scope", plan->bound_scope);
   if (plan->proof_scope) psplit_i_json_put_string(json, "proof_scope", plan->proof_scope);
   psplit_i_json_put_string(json, "single_device", plan->single_device);
   psplit_i_json_key(json, "single_device_ns");

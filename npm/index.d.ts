@@ -105,7 +105,7 @@ export type Inlined = {
   branch: "then" | "else";
   /** the value that chooses the branch */
   condition: Name;
-  /** it is not a constant: inputs have to make it true (then) or false (else) */
+  /** it is no constant: inputs have to make it true (then) or false (else) */
   assumed: boolean;
 };
 
@@ -184,7 +184,7 @@ export type Training = {
     gradient: string | null;
     /** the input that its gradient is added to */
     before: string | null;
-    /** of a running mean or variance, which is not a weight: the output of its owner that takes its place after each micro-batch */
+    /** of a running mean or variance, which is no weight: the output of its owner that takes its place after each micro-batch */
     next?: Name;
     /** the rest of its gradient, which nodes give that read it elsewhere: the update adds all */
     more?: Array<{
@@ -289,6 +289,8 @@ export type Plan = {
   gap_frac: number | null;
   /** never with data_dependent */
   proved_optimal: boolean;
+  /** among which plans, of these costs, none is below lower_bound_ns, in the words of proof_scope */
+  bound_scope?: string;
   /** proved_optimal: among which plans, of these costs: "among plans without copies that send directly, for this order of devices", or "among all plans"; absent where nothing is proved */
   proof_scope?: string;
   /** given: bound and proof are for the devices in the order they were given; chosen: for all orders; alike: no order of them is better than another */
@@ -389,6 +391,8 @@ export interface Compared {
   lower_bound_ns?: number;
   gap_frac?: number;
   proved_optimal?: boolean;
+  /** among which plans lower_bound_ns holds */
+  bound_scope?: string;
   /** among which plans; absent where nothing is proved */
   proof_scope?: string;
   /** over the best single device; null: only a run can tell */

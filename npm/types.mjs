@@ -61,6 +61,8 @@ export interface Compared {
   lower_bound_ns?: number;
   gap_frac?: number;
   proved_optimal?: boolean;
+  /** among which plans lower_bound_ns holds */
+  bound_scope?: string;
   /** among which plans; absent where nothing is proved */
   proof_scope?: string;
   /** over the best single device; null: only a run can tell */

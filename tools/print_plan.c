@@ -103,7 +103,7 @@ static void print_phases(const psplit_plan *plan) {
   }
 }
 
-/* What is proved of whom; nothing is where there is no scope. */
+/* What holds of whom; nothing is said where there is no scope. */
 static const char *proof(const char *scope, const char *words, char buffer[PRINT_PLAN_LINE]) {
   snprintf(buffer, PRINT_PLAN_LINE, "%s%s", scope ? words : "", scope ? scope : "");
   return buffer;
@@ -200,7 +200,8 @@ void print_plan(const psplit_plan *plan, const plan_report *report, double secon
   print_value(plan);
   print_share(", lower bound", plan->lower_bound_ns);
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
-         proof(plan->proof_scope, ", proved optimal ", line), plan->solver, plan->bound);
+         proof(plan->bound_scope, plan->proved_optimal ? ", proved optimal " : " ", line),
+         plan->solver, plan->bound);
   print_given_up(plan);
   print_phases(plan);
   if (headline(plan, line)) printf("%s\n", line);
@@ -245,6 +246,12 @@ static bool sum_up(const psplit_plan *plan, uint64_t *out_memory, uint64_t *out_
   return sure;
 }
 
+static void print_scope(const char *key, const char *scope) {
+  if (!scope) return;
+  printf(", \"%s\": ", key);
+  psplit_json_print(stdout, scope, strlen(scope));
+}
+
 void print_comparison_json(const psplit_plan *plan, const psplit_schedule *schedule, bool first) {
   uint64_t memory, wire;
   const bool sure = sum_up(plan, &memory, &wire);
@@ -253,10 +260,8 @@ void print_comparison_json(const psplit_plan *plan, const psplit_schedule *sched
          first ? "[\n" : ",\n", plan->n_stages, plan->value_ns, plan->lower_bound_ns,
          plan->gap_frac, plan->proved_optimal ? "true" : "false");
   printf(plan->speed_up >= 0 ? "%.6g" : "null", plan->speed_up);
-  if (plan->proof_scope) {
-    printf(", \"proof_scope\": ");
-    psplit_json_print(stdout, plan->proof_scope, strlen(plan->proof_scope));
-  }
+  print_scope("bound_scope", plan->bound_scope);
+  print_scope("proof_scope", plan->proof_scope);
   printf(", \"memory_bytes\": %" PRIu64 ", \"transfer_bytes\": %" PRIu64
          ", \"transfer_bytes_known\": %s, \"bubble_frac\": %.6g}",
          memory, wire, sure ? "true" : "false", schedule->bubble_frac);

@@ -267,9 +267,9 @@ static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, " lower_bound_ns=%" PRId64 " proved_optimal=%s device_order=%s%s\n",
                      plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no", plan->device_order,
                      plan->latency_per_pair ? " message_latency=per_pair" : "");
-  if (plan->proof_scope) {
-    psplit_i_text_puts(out, "proved_optimal ");
-    psplit_i_view_line(out, plan->proof_scope);
+  if (plan->bound_scope) {
+    psplit_i_text_puts(out, plan->proof_scope ? "proved_optimal " : "lower_bound ");
+    psplit_i_view_line(out, plan->bound_scope);
     psplit_i_text_puts(out, "\n");
   }
   if (plan->best_ns)

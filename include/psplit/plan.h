@@ -154,9 +154,10 @@ typedef struct psplit_plan {
   /* Stages receive and send while they compute: load_ns is the largest of the three, not their sum,
    * and what a device with several stages does is the largest of three sums. */
   bool overlap;
-  /* Among which plans it is proved_optimal, of these costs: "among plans without copies that send
-   * directly, for this order of devices". NULL where it is not. The other is best_proved's. */
-  const char *proof_scope, *best_proof_scope;
+  /* Among which plans, of these costs, none is below lower_bound_ns: "among plans without copies
+   * that send directly, for this order of devices", or "among all plans". proof_scope is the same
+   * where the plan is proved_optimal, else NULL; best_proof_scope is best_proved's. */
+  const char *bound_scope, *proof_scope, *best_proof_scope;
   /* To train: the largest forward load of a stage and the largest backward load of one, added up,
    * which is what a micro-batch takes where all run forward before any runs backward. */
   int64_t fill_drain_ns;

@@ -1,6 +1,6 @@
-/* The set of plans that a proof covers. Costs are taken as they are, and what options ask for
- * (pins, memory, replicas, segments) is part of the question. Everything else that a bound leaves
- * out has a row here, and is printed wherever the proof is. */
+/* The set of plans that a bound covers, and a proof by it. Costs are taken as they are, and what
+ * options ask for (pins, memory, replicas, segments) is part of the question. Everything else that
+ * a bound leaves out has a row here, and is printed wherever bound or proof are. */
 #include "proof_scope.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 typedef struct question {
   const psplit_planner *planner;
   const psplit_plan *plan;
-  int64_t value_ns;
+  int64_t bound_ns;
   psplit_i_bound_of of;
 } question;
 
@@ -32,7 +32,7 @@ static bool of_lone_copies(const question *q) { return q->of == PSPLIT_I_BOUND_O
 static bool knows_all_routes(const question *q) {
   if (q->planner->n_asked < 3) return true;
   return q->of != PSPLIT_I_BOUND_OF_SOLVER ? q->planner->copies_any_route
-                                           : q->planner->any_route_bound_ns >= q->value_ns;
+                                           : q->planner->any_route_bound_ns >= q->bound_ns;
 }
 
 static bool by_these_routes(const question *q) {
@@ -59,10 +59,11 @@ static const restriction RESTRICTIONS[] = {
 
 psplit_code psplit_i_plan_proof_scope(psplit_planner *planner, psplit_plan *plan,
                                       psplit_i_bound_of of, psplit_diag *diag) {
-  const question q = {planner, plan, plan->value_ns, of};
+  const int64_t bound_ns = plan->proved_optimal ? plan->value_ns : plan->lower_bound_ns;
+  const question q = {planner, plan, bound_ns, of};
   psplit_i_text words = {0}, line = {0};
-  plan->proof_scope = NULL;
-  if (!plan->proved_optimal) return PSPLIT_OK;
+  plan->bound_scope = plan->proof_scope = NULL;
+  if (!plan->proved_optimal && plan->lower_bound_ns <= 0) return PSPLIT_OK;
   /* One device has every node once, in whatever groups. */
   const bool all = planner->n_asked == 1 || of == PSPLIT_I_BOUND_OF_ANY_PLAN;
   for (size_t r = 0; !all && r < sizeof RESTRICTIONS / sizeof *RESTRICTIONS; r++)
@@ -70,8 +71,9 @@ psplit_code psplit_i_plan_proof_scope(psplit_planner *planner, psplit_plan *plan
   psplit_i_text_addf(&line, "among %splans%s%s", words.n ? "" : "all ", words.n ? words.bytes : "",
                      strcmp(plan->device_order, "given") == 0 ? ", for this order of devices" : "");
   if (!words.failed && !line.failed)
-    plan->proof_scope = psplit_i_arena_strndup(&planner->arena, line.bytes, line.n);
+    plan->bound_scope = psplit_i_arena_strndup(&planner->arena, line.bytes, line.n);
+  plan->proof_scope = plan->proved_optimal ? plan->bound_scope : NULL;
   psplit_i_text_fini(&words);
   psplit_i_text_fini(&line);
-  return plan->proof_scope ? PSPLIT_OK : psplit_i_nomem(diag);
+  return plan->bound_scope ? PSPLIT_OK : psplit_i_nomem(diag);
 }

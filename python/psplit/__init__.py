@@ -208,7 +208,7 @@ _MOST_STAGES = 1024  # that a memory limit alone is met with
 # What a manifest leaves out where it is so.
 _LEFT_OUT: Dict[str, Any] = {
     "overlap": False, "message_latency": "per_tensor", "bound": None, "latency_ns": None,
-    "fill_drain_ns": None, "device_order": None, "proof_scope": None,
+    "fill_drain_ns": None, "device_order": None, "bound_scope": None, "proof_scope": None,
     "single_device": None, "single_device_ns": None, "speed_up": None, "headline": None, "data_dependent": None,
     "measured_frac": 0.0, "total_compute_ns": None, "supernodes": None, "unknown_nodes": None, "dead_nodes": None,
     "given_up": None, "phases": [], "assumed_dims": {},
@@ -230,6 +230,7 @@ class Plan:
     lower_bound_ns: Optional[int]
     gap_frac: Optional[float]
     proved_optimal: bool
+    bound_scope: Optional[str]
     proof_scope: Optional[str]
     device_order: Optional[str]
     single_device: Optional[str]

@@ -166,8 +166,8 @@ async function problemsOf(seed, at) {
         const { plan: it, duplicates, transfers } = JSON.parse(other.stdout);
         const its = { latency: it.latency_ns, throughput: it.bottleneck_ns }[it.objective];
         const its_way = { duplicates, transfers };
-        for (const [bound, scope, of, way] of [[plan.lower_bound_ns, plan.proof_scope ?? '', its, its_way],
-          [it.lower_bound_ns, it.proof_scope ?? '', value, manifest]]) {
+        for (const [bound, scope, of, way] of [[plan.lower_bound_ns, plan.bound_scope ?? '', its, its_way],
+          [it.lower_bound_ns, it.bound_scope ?? '', value, manifest]]) {
           say(line, bound > of * (1 + 1e-12) && !isOutside(scope, way)
             ? `a bound ${bound} (${scope}) is above another split's ${of}` : '');
         }

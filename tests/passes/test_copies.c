@@ -261,6 +261,7 @@ static void a_split_that_only_copies_make_best_is_found(void **state) {
     psplit_diag diag = {0};
     assert_true(plan_of(planner));
     assert_true(psplit_planner_plan(planner)->bottleneck_ns > 1000000);
+    assert_non_null(strstr(psplit_planner_plan(planner)->bound_scope, "without copies"));
     assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
     const psplit_plan *plan = psplit_planner_plan(planner);
     assert_true(plan->bottleneck_ns < 1000000);
@@ -438,6 +439,7 @@ static void the_best_of_all_is_found(void **state) {
     assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
     const psplit_plan *plan = psplit_planner_plan(planner);
     assert_true(plan->n_copies > 0 && plan->proved_optimal == few);
+    assert_true(plan->bound_scope && plan->proof_scope == (few ? plan->bound_scope : NULL));
     if (few) {
       assert_true(plan->bottleneck_ns < of_many_ns);
       assert_string_equal(plan->bound, "all splits with copies");

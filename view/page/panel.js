@@ -107,7 +107,7 @@ function drawCaveats() {
     if (state.moved) put('warn', `cuts were moved: the bound is that of all splits${plan.counting.may_pass_on && !passedOn(planned(plan)).size ? ' that send directly' : ''}`);
     else if (p.proved_optimal) put('good', `proved optimal ${p.proof_scope}`, `For these costs; bound: ${p.bound}.`);
     else if (p.data_dependent && p.gap_frac === 0) put('', 'as fast as the lower bound, as counted', `bound: ${p.bound}`);
-    else put('', `not proved optimal: at most ${percent(p.gap_frac)} from the best`, `bound: ${p.bound}`);
+    else put('', `not proved optimal: at most ${percent(p.gap_frac)} from the best${p.bound_scope ? ` ${p.bound_scope}` : ''}`, `bound: ${p.bound}`);
     const layouts = split().stages.reduce((n, s) => Math.max(n, s.layout_ns), 0);
     const passed = passedOn(split()).size;
     if (passed) put('', `stages pass tensors on: ${count(passed, 'transfer')}`, plan.counting?.may_pass_on ? 'A stage that receives and sends something anyway sends on what another one made: that saves a message.' : 'What one stage made, another one sends on.');
