@@ -257,6 +257,20 @@ async function slider() {
   await page.waitForFunction(() => location.hash.includes('k=3'));
   const again = await open(`${title}, by address`, written, '#view=cuts&k=3&supernode=2');
   tap.ok(await again.locator('.handle').count() === 2 && await again.locator('#detail').getAttribute('data-supernode') === '2', `${title}: an address says what is shown`);
+  // The page writes its address a moment after a change; one that is entered just then counts.
+  const lost = await again.evaluate(async () => {
+    const { data, state, choosePlan } = window.page, found = [];
+    for (let turn = 0; turn < 8; turn++) {
+      const at = turn % data.plans.length;
+      setTimeout(() => { window.location.hash = `view=cuts&k=${data.plans[at].stages.length}`; }, 10);
+      choosePlan((at + 1) % data.plans.length);
+      for (const from = performance.now(); performance.now() - from < 300;); // both are due then
+      await new Promise((done) => setTimeout(done, 200));
+      if (state.plan !== at) found.push(`turn ${turn}`);
+    }
+    return found;
+  });
+  tap.none(lost, `${title}: an address that is entered is not written over`);
   await close(`${title}, by address`, again);
   await close(title, page);
 }

@@ -61,11 +61,12 @@ function changedSplit() {
   remember();
 }
 
-// The address says what is shown, so that it can be sent to somebody.
-let writing = 0;
+// The address says what is shown, so that it can be sent to somebody. One that was entered since is not written over.
+let writing = 0, address = location.hash;
 function remember() {
   clearTimeout(writing);
   writing = setTimeout(() => {
+    if (location.hash !== address) return;
     const words = [`view=${state.view}`];
     if (data.plans.length > 1) words.push(`k=${plan.stages?.length ?? 0}`);
     if (state.selected !== null) words.push(`supernode=${state.selected}`);
@@ -76,10 +77,12 @@ function remember() {
     if (places) words.push(`cuts=${places.join(',')}`);
     try {
       history.replaceState(null, '', `#${words.join('&')}`);
+      address = location.hash;
     } catch { /* too often, or a page without an address */ }
   }, 150);
 }
 function recall() {
+  address = location.hash;
   const said = new Map(location.hash.slice(1).split('&').map((w) => w.split('=')));
   const number = (key) => (/^\d+$/.test(said.get(key) ?? '') ? Number(said.get(key)) : null);
   const planOf = (k) => data.plans.findIndex((p) => p.stages?.length === k);
