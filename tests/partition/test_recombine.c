@@ -19,10 +19,10 @@
 
 static const unsigned kFeatures[] = {
   0, WITH_CLASSES, WITH_FREE_COMM, WITH_OVERLAP, WITH_TOGETHER, WITH_ALIKE | WITH_CLASSES};
-enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, MOST_CLUSTERS = 10 };
+enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures, MOST_CLUSTERS = 10, MOST_STAGES = 16 };
 
 static psplit_i_downsets set; /* of the bed */
-static int64_t scratch[MAX_DEVICES * 5];
+static int64_t scratch[MOST_STAGES * 5];
 
 static bool is_downset(const psplit_i_instance *in, const uint64_t *bits) {
   for (uint32_t i = 0; i < in->n; i++)
@@ -42,6 +42,7 @@ static void for_stages(uint32_t n_stages, uint32_t n_seeds, uint32_t least, uint
              .stages = {n_stages, n_stages + 1},
              .shared_every = 2};
   while (next_problem(&s, &b)) {
+    assert_true(b.instance.n_stages <= MOST_STAGES);
     psplit_i_downsets_init(&set, &b.instance);
     if (b.instance.all_forward) ask(&b, s.what);
     psplit_i_downsets_fini(&set);
