@@ -84,7 +84,7 @@ static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t
 }
 
 /* Stages for which a contiguous result names no device, because they hold nothing, get what is left
- * of each type. */
+ * of each type; all do where there is no result, NULL. */
 static void complete_types(const psplit_i_solver_request *request, const psplit_i_result *result,
                            uint32_t *types) {
   const psplit_problem *p = request->problem;
@@ -96,7 +96,7 @@ static void complete_types(const psplit_i_solver_request *request, const psplit_
     return;
   }
   for (uint32_t s = 0; s < n_stages; s++) types[s] = PSPLIT_NONE;
-  for (uint32_t v = 0; v < p->n_nodes; v++)
+  for (uint32_t v = 0; result && v < p->n_nodes; v++)
     types[result->stage[v]] = result->device[result->stage[v]];
   for (uint32_t d = 0; d < p->n_devices; d++) {
     uint32_t left = p->devices[d].count;
@@ -286,7 +286,8 @@ psplit_code psplit_i_placing_start(psplit_i_placing *p) {
     psplit_i_placement_init(&placement, &p->instance, chunks, request->options, request->arena));
   code = contiguous_start(request, result);
   p->contiguous_bound = result->bound;
-  complete_types(request, result, p->types);
+  /* Without one the result has what a start of more stages left there. */
+  complete_types(request, code == PSPLIT_OK ? result : NULL, p->types);
   if (code == PSPLIT_INFEASIBLE) { /* a freer placement may still exist */
     *request->diag = (psplit_diag){0};
     code = PSPLIT_OK;
