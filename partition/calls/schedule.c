@@ -5,17 +5,7 @@
 #include <string.h>
 
 #include "compare.h"
-
-static uint32_t find(uint32_t *parent, uint32_t v) {
-  while (parent[v] != v) v = parent[v] = parent[parent[v]];
-  return v;
-}
-
-static void unite(uint32_t *parent, uint32_t u, uint32_t v) {
-  u = find(parent, u);
-  v = find(parent, v);
-  parent[u > v ? u : v] = u > v ? v : u;
-}
+#include "union_find.h"
 
 /* A device with a core for every node. */
 static bool is_pool(const psplit_i_calls *c, const psplit_device *device) {
@@ -133,13 +123,13 @@ static bool make_groups(psplit_i_calls *c) {
   qsort(named, n_named, sizeof *named, psplit_i_compare_u64);
   for (uint32_t i = 1; i < n_named; i++)
     if (named[i] >> 32 == named[i - 1] >> 32)
-      unite(parent, (uint32_t)named[i - 1], (uint32_t)named[i]);
+      psplit_i_unite(parent, (uint32_t)named[i - 1], (uint32_t)named[i]);
   for (uint32_t e = 0; p->net_flags && e < p->n_nets; e++)
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
       if (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE)
-        unite(parent, p->net_producer[e], p->net_consumer[k]);
+        psplit_i_unite(parent, p->net_producer[e], p->net_consumer[k]);
   for (uint32_t v = 0; v < c->n; v++) {
-    const uint32_t first = find(parent, v); /* the least of its group */
+    const uint32_t first = psplit_i_find(parent, v); /* the least of its group */
     c->group[v] = first == v ? c->n_groups++ : c->group[first];
     c->member_off[c->group[v] + 1]++;
   }

@@ -12,6 +12,7 @@
 #include "node_cut.h"
 #include "placing_state.h"
 #include "separators.h"
+#include "union_find.h"
 
 static const uint64_t MOST_CELLS = 1 << 21; /* blocks times stages */
 
@@ -67,9 +68,9 @@ static void find_branches(start *s) {
          k++) {
       const uint32_t u = instance->succ[k];
       if (s->block[u] != s->block[v] || is_separator(s, u)) continue;
-      psplit_i_branch_unite(s->root, v, u);
+      psplit_i_unite(s->root, v, u);
     }
-  for (uint32_t v = 0; v < instance->n; v++) s->root[v] = psplit_i_branch_find(s->root, v);
+  for (uint32_t v = 0; v < instance->n; v++) s->root[v] = psplit_i_find(s->root, v);
 }
 
 /* What a net takes: of the branch that makes it, of the only one that reads it, or of a block. */

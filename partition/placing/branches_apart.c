@@ -3,17 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t psplit_i_branch_find(uint32_t *root, uint32_t v) {
-  while (root[v] != v) v = root[v] = root[root[v]];
-  return v;
-}
-
-void psplit_i_branch_unite(uint32_t *root, uint32_t a, uint32_t b) {
-  a = psplit_i_branch_find(root, a);
-  b = psplit_i_branch_find(root, b);
-  root[a < b ? b : a] = a < b ? a : b;
-}
-
 static int by_time(const void *a, const void *b) {
   const psplit_i_branch *x = a, *y = b;
   if (x->time != y->time) return x->time < y->time ? 1 : -1;

@@ -10,11 +10,6 @@ typedef struct psplit_i_branch {
   int64_t time;  /* about what they take, with what they send and receive */
 } psplit_i_branch;
 
-/* The root of a cluster's branch; root[]: of each, one nearer to it. */
-uint32_t psplit_i_branch_find(uint32_t *root, uint32_t cluster);
-/* The branches of two clusters become one. */
-void psplit_i_branch_unite(uint32_t *root, uint32_t a, uint32_t b);
-
 /* label[root] of each branch: one of n_stages from `first` on, the longest branches first, each
  * where there is least so far (Graham, SIAM J. Appl. Math. 1969). Sorts the branches. load: scratch
  * of n_stages. O(n (log n + n_stages)). */

@@ -11,6 +11,7 @@
 #include "budget.h"
 #include "node_cut.h"
 #include "placing_state.h"
+#include "union_find.h"
 
 enum { MOST_SLICES = 256, MOST_LENGTHS = 9 }; /* lengths: up to all slices */
 static const uint64_t MOST_CELLS = 1 << 21;   /* slices times stages */
@@ -80,11 +81,11 @@ static void find_branches(levels *l, uint32_t length) {
   for (uint32_t v = 0; v < instance->n; v++)
     for (uint32_t k = instance->succ_off[v]; k < instance->succ_off[v + 1]; k++)
       if (l->slice_of[instance->succ[k]] >> length == l->slice_of[v] >> length)
-        psplit_i_branch_unite(l->root, v, instance->succ[k]);
+        psplit_i_unite(l->root, v, instance->succ[k]);
   memset(l->time, 0, instance->n * sizeof *l->time);
   memset(l->stamp, 0, instance->n * sizeof *l->stamp);
   for (uint32_t v = 0; v < instance->n; v++) {
-    l->root[v] = psplit_i_branch_find(l->root, v);
+    l->root[v] = psplit_i_find(l->root, v);
     l->time[l->root[v]] += l->min_time[v];
   }
   for (uint32_t e = 0; e < instance->n_nets; e++) {
