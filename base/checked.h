@@ -43,6 +43,10 @@ static inline int64_t psplit_i_sat_add_i64(int64_t a, int64_t b) {
   if (psplit_i_add_i64(a, b, &sum)) return sum;
   return a < 0 ? INT64_MIN : INT64_MAX;
 }
+/* Adds to a sum of times, which stays at the end of its type. */
+static inline void psplit_i_add_ns(int64_t *sum, int64_t ns) {
+  *sum = psplit_i_sat_add_i64(*sum, ns);
+}
 
 static inline uint64_t psplit_i_sat_add_u64(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;

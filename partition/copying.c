@@ -49,8 +49,6 @@ static bool place(program *x, const psplit_i_copying_state *state);
 
 static uint32_t first_of(uint64_t bits) { return (uint32_t)__builtin_ctzll(bits); }
 
-static void take_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
-
 static bool spend(program *x, uint64_t n_ops) {
   if (!x->ended) x->ended = !psplit_i_spend(x->budget, n_ops);
   return !x->ended;
@@ -103,7 +101,7 @@ static bool close_stage(program *x, forming *f, const holding *h) {
 
 static bool is_within(const program *x, const holding *h) {
   psplit_i_copying_load load = h->load;
-  if (h->awaited & x->tensors) take_ns(&load.recv_ns, x->p->message_ns);
+  if (h->awaited & x->tensors) psplit_i_add_ns(&load.recv_ns, x->p->message_ns);
   return psplit_i_copying_load_ns(x->p, &load) <= x->limit;
 }
 
@@ -127,7 +125,7 @@ static bool receive(const program *x, uint64_t needed, holding *h) {
   for (uint64_t left = needed; left; left &= left - 1) {
     const psplit_i_copying_net *net = &x->p->net[first_of(left)];
     if (!net->price && !net->sendable) return false;
-    take_ns(net->price ? &h->load.compute_ns : &h->load.recv_ns, net->recv_ns);
+    psplit_i_add_ns(net->price ? &h->load.compute_ns : &h->load.recv_ns, net->recv_ns);
   }
   h->awaited |= needed;
   return is_within(x, h);
@@ -150,7 +148,7 @@ static bool hold(program *x, forming *f, const holding *h, uint64_t open) {
   if (!read || !(x->p->copyable >> node & 1) || ns == PSPLIT_TIME_FORBIDDEN) return false;
   more = *h;
   more.held |= UINT64_C(1) << node;
-  take_ns(&more.load.compute_ns, ns);
+  psplit_i_add_ns(&more.load.compute_ns, ns);
   return is_within(x, &more) && hold(x, f, &more, open);
 }
 
@@ -162,11 +160,11 @@ static bool send(const program *x, forming *f, uint64_t made, psplit_i_copying_l
     psplit_i_copying_wait wait = f->from->wait[w];
     for (uint64_t left = wait.nets & made; left; left &= left - 1) {
       const psplit_i_copying_net *net = &x->p->net[first_of(left)];
-      take_ns(net->price ? &load->compute_ns : &load->send_ns, net->send_ns);
+      psplit_i_add_ns(net->price ? &load->compute_ns : &load->send_ns, net->send_ns);
     }
     if (wait.nets & made & x->tensors) {
       *out_sends = true;
-      take_ns(&load->send_ns, x->p->message_ns);
+      psplit_i_add_ns(&load->send_ns, x->p->message_ns);
       if (x->p->message_ns > 0 && !x->p->any_way && wait.n_messages-- == 0) return false;
     }
     wait.nets &= ~made;
@@ -208,13 +206,13 @@ static bool choose(program *x, const psplit_i_copying_state *state, uint32_t end
   for (uint64_t left = b->nodes; left && fits; left &= left - 1) {
     const int64_t own = x->p->ns[(size_t)stage * x->p->n_nodes + first_of(left)];
     fits = own != PSPLIT_TIME_FORBIDDEN;
-    if (fits) take_ns(&ns, own);
+    if (fits) psplit_i_add_ns(&ns, own);
   }
   if (fits && ns <= x->limit &&
       choose(x, state, end - 1, taken | UINT64_C(1) << (end - 1), ns, rest_ns))
     return true;
   if (stage == 0 || (b->pin != PSPLIT_NONE && b->pin >= stage)) return false;
-  take_ns(&rest_ns, b->least_ns);
+  psplit_i_add_ns(&rest_ns, b->least_ns);
   return rest_ns / stage <= x->limit && choose(x, state, end - 1, taken, compute_ns, rest_ns);
 }
 
@@ -222,11 +220,11 @@ static bool choose(program *x, const psplit_i_copying_state *state, uint32_t end
 static int64_t work_left(const program *x, const psplit_i_copying_state *state) {
   int64_t ns = 0;
   for (uint64_t left = state->blocks; left; left &= left - 1)
-    take_ns(&ns, x->blocks[first_of(left)].least_ns);
+    psplit_i_add_ns(&ns, x->blocks[first_of(left)].least_ns);
   for (uint32_t w = 0; w < state->n_waits && !x->p->overlap && !x->p->any_way; w++) {
     for (uint64_t left = state->wait[w].nets; left; left &= left - 1)
-      take_ns(&ns, x->p->net[first_of(left)].send_ns);
-    if (state->wait[w].nets & x->tensors) take_ns(&ns, x->p->message_ns);
+      psplit_i_add_ns(&ns, x->p->net[first_of(left)].send_ns);
+    if (state->wait[w].nets & x->tensors) psplit_i_add_ns(&ns, x->p->message_ns);
   }
   return ns;
 }
@@ -296,7 +294,7 @@ static bool weigh_blocks(program *x) {
         const int64_t ns = p->ns[(size_t)s * p->n_nodes + n];
         if (ns != PSPLIT_TIME_FORBIDDEN && ns < least_ns) least_ns = ns;
       }
-      take_ns(&x->blocks[b].least_ns, least_ns);
+      psplit_i_add_ns(&x->blocks[b].least_ns, least_ns);
       if (p->pin[n] == PSPLIT_NONE) continue;
       if (x->blocks[b].pin != PSPLIT_NONE && x->blocks[b].pin != p->pin[n]) return false;
       x->blocks[b].pin = p->pin[n];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "copying_inside.h"
+#include "hash.h"
 
 enum { MOST_WORDS = 1 << 22, FIRST_SLOTS = 1 << 10, KEY_WORDS = 2 + 2 * PSPLIT_I_COPYING_STAGES };
 
@@ -20,18 +21,9 @@ static uint32_t key_of(const psplit_i_copying_state *state, uint64_t *key) {
 
 static uint32_t n_words_of(const uint64_t *key) { return 2 + 2 * (uint32_t)key[1]; }
 
-static uint64_t hash_of(const uint64_t *key, uint32_t n) {
-  uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
-  for (uint32_t i = 0; i < n; i++) {
-    hash = (hash ^ key[i]) * UINT64_C(0xff51afd7ed558ccd);
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
 /* The slot of the key, or a free one. */
 static size_t slot_of(const psplit_i_copying_states *states, const uint64_t *key, uint32_t n) {
-  size_t at = hash_of(key, n) & (states->n_slots - 1);
+  size_t at = psplit_i_hash_bytes(key, n * sizeof *key, 0) & (states->n_slots - 1);
   for (; states->slot[at]; at = (at + 1) & (states->n_slots - 1)) {
     const uint64_t *other = &states->word[states->slot[at] - 1];
     if (other[1] == key[1] && memcmp(other, key, n * sizeof *key) == 0) break;

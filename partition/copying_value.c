@@ -7,8 +7,6 @@ typedef struct stage_sums {
   uint32_t sent_to, received_from; /* stages, bits */
 } stage_sums;
 
-static void take_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
-
 /* Whether a stage in front of `to` and behind `home` holds a copy of the node: it may be who sends,
  * where tensors go any way. */
 static bool made_between(const psplit_i_copying_split *split, uint32_t home, uint32_t to,
@@ -29,18 +27,19 @@ static void charge(const psplit_i_copying *p, const psplit_i_copying_split *spli
   for (uint32_t s = home + 1; s < p->n_stages; s++) {
     const uint64_t held = split->home[s] | split->copied[s];
     if ((held & maker) || !(net->readers & (net->price ? split->home[s] : held))) continue;
-    take_ns(net->price ? &sums[s].load.compute_ns : &sums[s].load.recv_ns, net->recv_ns);
+    psplit_i_add_ns(net->price ? &sums[s].load.compute_ns : &sums[s].load.recv_ns, net->recv_ns);
     if (!net->price) sums[s].received_from |= UINT32_C(1) << home;
     if (p->any_way && (sent || (!net->price && made_between(split, home, s, maker)))) continue;
     sent = true;
-    take_ns(net->price ? &sums[home].load.compute_ns : &sums[home].load.send_ns, net->send_ns);
+    psplit_i_add_ns(net->price ? &sums[home].load.compute_ns : &sums[home].load.send_ns,
+                    net->send_ns);
     if (!net->price) sums[home].sent_to |= UINT32_C(1) << s;
   }
 }
 
 static void charge_messages(const psplit_i_copying *p, uint32_t others, int64_t *io_ns) {
   for (; others; others &= others - 1) {
-    take_ns(io_ns, p->message_ns);
+    psplit_i_add_ns(io_ns, p->message_ns);
     if (p->any_way) return;
   }
 }
@@ -52,7 +51,7 @@ int64_t psplit_i_copying_value(const psplit_i_copying *p, const psplit_i_copying
   for (uint32_t s = 0; s < p->n_stages; s++) {
     for (uint32_t n = 0; n < p->n_nodes; n++)
       if ((split->home[s] | split->copied[s]) >> n & 1)
-        take_ns(&sums[s].load.compute_ns, p->ns[(size_t)s * p->n_nodes + n]);
+        psplit_i_add_ns(&sums[s].load.compute_ns, p->ns[(size_t)s * p->n_nodes + n]);
     charge_messages(p, sums[s].sent_to, &sums[s].load.send_ns);
     charge_messages(p, sums[s].received_from, &sums[s].load.recv_ns);
     const int64_t ns = psplit_i_copying_load_ns(p, &sums[s].load);

@@ -1,8 +1,6 @@
 /* The loads and transfers of a plan for each kind of step that it is for. */
 #include "working_point.h"
 
-static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
-
 /* `node_ns` and the sizes that `sizes` has are those of the phase. */
 static psplit_code fill(psplit_planner *planner, const psplit_plan *plan,
                         const psplit_planner *sizes, const int64_t *node_ns, psplit_plan_phase *out,
@@ -15,12 +13,12 @@ static psplit_code fill(psplit_planner *planner, const psplit_plan *plan,
   if (!load_ns || !recv_ns || !send_ns) return psplit_i_nomem(diag);
   for (uint32_t n = 0; n < n_nodes; n++) {
     const uint32_t s = planner->stage[n];
-    add_ns(&load_ns[s], node_ns[(size_t)sizes->device_class[s] * n_nodes + n]);
+    psplit_i_add_ns(&load_ns[s], node_ns[(size_t)sizes->device_class[s] * n_nodes + n]);
   }
   for (size_t c = 0; c < planner->copies.n; c++) {
     const psplit_plan_copy *copy = &planner->copies.items[c];
-    add_ns(&load_ns[copy->stage],
-           node_ns[(size_t)sizes->device_class[copy->stage] * n_nodes + copy->node]);
+    psplit_i_add_ns(&load_ns[copy->stage],
+                    node_ns[(size_t)sizes->device_class[copy->stage] * n_nodes + copy->node]);
   }
   psplit_i_pairs_met met;
   if (!psplit_i_pairs_begin(planner, &met)) return psplit_i_nomem(diag);
@@ -28,8 +26,8 @@ static psplit_code fill(psplit_planner *planner, const psplit_plan *plan,
     const psplit_plan_transfer *transfer = &plan->transfers[t];
     const uint64_t bytes = psplit_i_planner_value_bytes(sizes, transfer->value, NULL);
     const int64_t ns = psplit_i_pairs_transfer_ns(&met, transfer, bytes);
-    add_ns(&send_ns[transfer->from], ns);
-    add_ns(&recv_ns[transfer->to], ns);
+    psplit_i_add_ns(&send_ns[transfer->from], ns);
+    psplit_i_add_ns(&recv_ns[transfer->to], ns);
   }
   for (uint32_t s = 0; s < plan->n_stages; s++)
     load_ns[s] = psplit_i_planner_load_ns(planner, load_ns[s], recv_ns[s], send_ns[s]);

@@ -19,8 +19,4 @@ PSPLIT_MUST_USE psplit_code psplit_i_plan_stages(psplit_planner *planner, psplit
 PSPLIT_MUST_USE psplit_code psplit_i_plan_bound(psplit_planner *planner, psplit_plan *plan,
                                                 psplit_diag *diag, psplit_i_bound_of *out_of);
 
-static inline void psplit_i_add_ns(int64_t *sum, int64_t ns) {
-  *sum = psplit_i_sat_add_i64(*sum, ns);
-}
-
 #endif
