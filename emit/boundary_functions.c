@@ -6,15 +6,6 @@
 
 enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13, FIRST_IR_WITH_DOMAINS = 3 };
 
-static int64_t imported(const psplit_model *model, const char *domain) {
-  for (size_t i = 0; i < model->proto->n_opset_import; i++) {
-    const Onnx__OperatorSetIdProto *opset = model->proto->opset_import[i];
-    const char *named = opset->domain ? opset->domain : "";
-    if (strcmp(strcmp(named, "ai.onnx") == 0 ? "" : named, domain) == 0) return opset->version;
-  }
-  return 0;
-}
-
 /* Whether the model carries a function of this domain and name already; *out_same: this very one.
  */
 static bool find_function(const psplit_model *model, const char *name, const psplit_i_rope *ours,
@@ -68,7 +59,7 @@ static psplit_code add_function(const psplit_i_split *split, const char *name,
   char *attributes[] = {psplit_i_proto_text("tag"), psplit_i_proto_text("peer"),
                         psplit_i_proto_text("tensor"), psplit_i_proto_text("dtype"),
                         psplit_i_proto_text("shape")};
-  const int64_t opset = imported(split->model, "");
+  const int64_t opset = psplit_i_model_opset(split->model, "");
   Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;
   import.domain = psplit_i_proto_text("");
   import.has_version = 1;
@@ -124,7 +115,7 @@ psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
       diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(BOUNDARY_IO),
       "models before IR version 3 import no operator domains, which Send and "
       "Recv need");
-  const int64_t version = imported(split->model, PSPLIT_I_BOUNDARY_DOMAIN);
+  const int64_t version = psplit_i_model_opset(split->model, PSPLIT_I_BOUNDARY_DOMAIN);
   if (version != 0 && version != DOMAIN_VERSION) return in_use("version", diag);
   if (!version) {
     Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;

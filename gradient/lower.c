@@ -162,7 +162,7 @@ static psplit_code lower(const psplit_model *model, uint32_t place, psplit_diag 
                 .place = place,
                 .node = &psplit_i_model_graph(model)->nodes[place],
                 .diag = diag};
-  const int64_t opset = psplit_i_standard_opset(l.graph);
+  const int64_t opset = psplit_i_model_opset(l.graph->model, "");
   psplit_i_text fields = {0};
   psplit_i_skeleton skeleton = {0};
   psplit_i_ref *gradients = calloc((size_t)l.node->n_inputs + 1, sizeof *gradients);

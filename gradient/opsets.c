@@ -4,21 +4,10 @@
 #include <string.h>
 
 #include "fields.h"
-#include "model.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
 
 enum { PADS_WITH_AXES = 4 };
-
-int64_t psplit_i_standard_opset(const psplit_i_graph *graph) {
-  const Onnx__ModelProto *proto = graph->model->proto;
-  for (size_t i = 0; i < proto->n_opset_import; i++) {
-    const char *domain = proto->opset_import[i]->domain;
-    if (!domain || !*domain || strcmp(domain, "ai.onnx") == 0)
-      return proto->opset_import[i]->version;
-  }
-  return 0;
-}
 
 psplit_code psplit_i_check_operators(const psplit_model *model, psplit_diag *diag) {
   const char *own = psplit_i_model_own_operator(model, NULL);

@@ -13,9 +13,6 @@ enum { PSPLIT_RULE_OPSET = 18, PSPLIT_FIRST_RULE_OPSET = 13 };
 PSPLIT_MUST_USE psplit_code psplit_i_fit_opset(psplit_i_backward *b, int64_t opset,
                                                const char *what, psplit_diag *diag);
 
-/* The opset of the standard domain that a model imports; 0: it does not. */
-int64_t psplit_i_standard_opset(const psplit_i_graph *graph);
-
 /* That a node of an operator of ONNX's is that operator in this model. Errors: UNSUPPORTED. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_operators(const psplit_model *model, psplit_diag *diag);
 

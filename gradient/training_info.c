@@ -256,7 +256,7 @@ static psplit_code put_kept(info *f, psplit_i_text *heads) {
 static psplit_code build(info *f, const char *optimizer) {
   psplit_code code;
   const psplit_gradient *gradient = f->gradient;
-  const int64_t opset = psplit_i_standard_opset(gradient->b.forward);
+  const int64_t opset = psplit_i_model_opset(gradient->b.forward->model, "");
   uint32_t n = 0;
   uint32_t *trainables =
     psplit_i_arena_array(&f->arena, gradient->n_trainables, sizeof *trainables);

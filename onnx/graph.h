@@ -93,6 +93,8 @@ const psplit_i_graph *psplit_i_model_graph(const psplit_model *model);
 /* Model-local functions, in file order. */
 uint32_t psplit_i_model_n_functions(const psplit_model *model);
 const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index);
+/* The version of a domain that the model imports, "" being ONNX's own; 0: it does not. */
+int64_t psplit_i_model_opset(const psplit_model *model, const char *domain);
 /* The name of a function that the model has in place of the operator `op` of ONNX's own domain, or
  * for NULL of any: a node that is added by that name would call it. NULL: there is none. */
 const char *psplit_i_model_own_operator(const psplit_model *model, const char *op);

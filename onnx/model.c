@@ -15,6 +15,14 @@ const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_
   return model->functions[index];
 }
 
+int64_t psplit_i_model_opset(const psplit_model *model, const char *domain) {
+  for (size_t i = 0; i < model->proto->n_opset_import; i++) {
+    const Onnx__OperatorSetIdProto *opset = model->proto->opset_import[i];
+    if (strcmp(psplit_i_domain_of(opset->domain), domain) == 0) return opset->version;
+  }
+  return 0;
+}
+
 const char *psplit_i_model_own_operator(const psplit_model *model, const char *op) {
   for (size_t f = 0; f < model->proto->n_functions; f++) {
     const Onnx__FunctionProto *function = model->proto->functions[f];

@@ -202,3 +202,16 @@ void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
       assignment->value = load;
   }
 }
+
+uint32_t psplit_i_slowest_stage(const psplit_i_instance *instance, const int64_t *scratch) {
+  const size_t n = instance->n_stages;
+  uint32_t slowest = 0;
+  int64_t most = -1;
+  for (uint32_t s = 0; s < n; s++) {
+    const int64_t load = psplit_i_load(instance, scratch[s], scratch[n + s], scratch[2 * n + s]);
+    if (load <= most) continue;
+    most = load;
+    slowest = s;
+  }
+  return slowest;
+}

@@ -30,6 +30,8 @@ bool psplit_i_assignment_better(const psplit_i_assignment *a, const psplit_i_ass
 void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
                                   const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton, int64_t *scratch);
+/* The stage with the largest load, the first of several; scratch as evaluating leaves it. */
+uint32_t psplit_i_slowest_stage(const psplit_i_instance *instance, const int64_t *scratch);
 /* times_sent[e] = stages that receive e, at least 1. mark[n_stages]. */
 void psplit_i_assignment_times_sent(const psplit_i_assignment *assignment,
                                     const psplit_i_instance *instance, uint32_t *times_sent,

@@ -225,20 +225,11 @@ static void try_order(const psplit_i_instance *instance, chain *c, worker *w, bo
 
 /* The stage of c->now with the largest load. */
 static uint32_t slowest_stage(const psplit_i_instance *instance, chain *c, worker *w) {
-  const uint32_t n_stages = instance->n_stages;
   const int64_t value = c->now.value, comm = c->now.comm;
-  int64_t *part = w->loads; /* computing, receiving, sending */
-  uint32_t slowest = 0;
-  int64_t most = -1;
-  psplit_i_assignment_evaluate(&c->now, instance, w->dp.automaton, part);
+  psplit_i_assignment_evaluate(&c->now, instance, w->dp.automaton, w->loads);
   c->now.value = value;
   c->now.comm = comm;
-  for (uint32_t s = 0; s < n_stages; s++) {
-    const int64_t load =
-      psplit_i_load(instance, part[s], part[n_stages + s], part[2 * (size_t)n_stages + s]);
-    if (load > most) most = load, slowest = s;
-  }
-  return slowest;
+  return psplit_i_slowest_stage(instance, w->loads);
 }
 
 /* A long order that is drawn anew everywhere is seldom better everywhere: half of them change

@@ -50,22 +50,6 @@ out:
   return code;
 }
 
-static uint32_t slowest_stage(const psplit_i_instance *instance,
-                              const psplit_i_automaton *automaton, int64_t *scratch,
-                              psplit_i_assignment *split) {
-  const uint32_t n = instance->n_stages;
-  int64_t most = -1;
-  uint32_t slowest = 0;
-  psplit_i_assignment_evaluate(split, instance, automaton, scratch);
-  for (uint32_t s = 0; s < n; s++) {
-    const int64_t load = psplit_i_load(instance, scratch[s], scratch[n + s], scratch[2 * n + s]);
-    if (load <= most) continue;
-    most = load;
-    slowest = s;
-  }
-  return slowest;
-}
-
 /* Forms the stages of a window anew, in which the slowest one may be anywhere. */
 static psplit_code form_window(psplit_i_beam *b, const psplit_i_assignment *split, int64_t bound,
                                uint32_t slowest, uint64_t drawn) {
@@ -100,7 +84,8 @@ static psplit_code try_windows(psplit_i_beam *b, const psplit_i_automaton *autom
   for (uint32_t k = 0, n_idle = 0; n_idle < MOST_IDLE_WINDOWS; k++) {
     const int64_t before = io_split->value;
     if (before <= bound || psplit_i_expired(b->budget)) break;
-    const uint32_t slowest = slowest_stage(b->instance, automaton, scratch, io_split);
+    psplit_i_assignment_evaluate(io_split, b->instance, automaton, scratch);
+    const uint32_t slowest = psplit_i_slowest_stage(b->instance, scratch);
     PSPLIT_TRY(form_window(b, io_split, bound, slowest, psplit_i_splitmix64(WINDOW_PART, k)));
     PSPLIT_TRY(
       psplit_i_downset_dp(b->instance, automaton, b->set, before, b->budget, scratch, trial));
