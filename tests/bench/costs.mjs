@@ -54,7 +54,7 @@ const shares = (list) => {
 const errors = (predicted, measured) => predicted.map((p, i) => Math.abs(p / measured[i] - 1));
 const summary = (list) => {
   const sorted = [...list].sort((a, b) => a - b);
-  return list.length ? `${percent(median(list))}; nine tenths ${percent(sorted[Math.ceil(0.9 * list.length) - 1])}` : '';
+  return list.length ? `${percent(median(list))}; 90 % below ${percent(sorted[Math.ceil(0.9 * list.length) - 1])}` : '';
 };
 const percent = (x) => `${(100 * x).toFixed(1)}`;
 const row = (...cells) =>
@@ -71,7 +71,7 @@ const sumBy = (nodes, key) => {
 
 const all = { fitted: [], keptOut: [], measured: [] };
 const classes = {};
-row('model', 'ms', 'measured shares %', 'error by roofline %', 'kept out: error by roofline %',
+row('model', 'ms', 'measured shares %', 'error by roofline %', 'held out: error by roofline %',
   'error with --costs %', 'total, roofline', 'total, --costs');
 row('---', '---', '---', '---', '---', '---', '---', '---');
 for (const text of wanted.length ? wanted : [...defaults, ...chosenBy, ...keptOut]) {
