@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Promised beside real speed-up: speed_up.py BUILD [K [ROUNDS [MODEL...]]]
+"""Promised beside measured speed-up: speed_up.py BUILD [K [ROUNDS [MODEL...]]]
 
 Each model is profiled and split in K by these costs for devices whose links take no time. The whole and
 the stages then run by turns with one thread (alternate.mjs). Real: the least time of the whole over the
@@ -55,7 +55,7 @@ def main(build, k="4", rounds="50", *wanted):
         with open(os.path.join(out, "pipeline.json")) as file:
             return json.load(file)
 
-    print("| model | whole ms | promised | without layouts | real | promised / real | sum / whole |\n"
+    print("| model | whole ms | promised | without layouts | measured | promised / measured | sum / whole |\n"
           "|---|---|---|---|---|---|---|")
     off, off_without, sums = [], [], []
     for text in wanted or MODELS:
