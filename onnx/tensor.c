@@ -240,39 +240,99 @@ out:
   return code;
 }
 
+/* Elements that the message holds in the field of their type, which has one for each element. */
+static bool take_typed(const Onnx__TensorProto *proto, uint32_t field, size_t n, int64_t *out) {
+  if (field == INT64_DATA_FIELD && proto->n_int64_data == n) {
+    memcpy(out, proto->int64_data, n * sizeof *out);
+  } else if (field == INT32_DATA_FIELD && proto->n_int32_data == n) {
+    for (size_t i = 0; i < n; i++) out[i] = proto->int32_data[i];
+  } else if (field == UINT64_DATA_FIELD && proto->n_uint64_data == n) {
+    for (size_t i = 0; i < n; i++) out[i] = (int64_t)proto->uint64_data[i];
+  } else if (field == FLOAT_DATA_FIELD && proto->n_float_data == n) {
+    for (size_t i = 0; i < n; i++) {
+      uint32_t bits;
+      memcpy(&bits, &proto->float_data[i], sizeof bits);
+      out[i] = bits;
+    }
+  } else if (field == DOUBLE_DATA_FIELD && proto->n_double_data == n) {
+    memcpy(out, proto->double_data, n * sizeof *out);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/* Elements of float_data or double_data that stayed in the file, as one packed field. */
+static psplit_code read_packed_floats(const psplit_model *model, const psplit_i_tensor *tensor,
+                                      unsigned width, psplit_i_arena *arena, psplit_diag *diag,
+                                      int64_t *out) {
+  psplit_code code;
+  const size_t n = (size_t)tensor->n_elements;
+  uint64_t offset = 0;
+  psplit_i_view_bytes(tensor->proto, psplit_i_typed_field(tensor->data_type), &offset);
+  uint8_t *packed = psplit_i_arena_array(arena, n, width);
+  if (!packed) return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_model_read(model, 0, offset, packed, n * width, diag));
+  for (size_t i = 0; i < n; i++) out[i] = (int64_t)load_little_endian(packed + i * width, width);
+out:
+  return code;
+}
+
+/* Elements of raw_data or of an external file; *out_good: they are as many as there should be. */
+static psplit_code read_raw(const psplit_model *model, const psplit_i_tensor *tensor,
+                            psplit_i_arena *arena, psplit_diag *diag, int64_t *out,
+                            bool *out_good) {
+  psplit_code code;
+  const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
+  const uint8_t *raw;
+  PSPLIT_TRY(small_raw(model, tensor, arena, diag, &raw));
+  *out_good = raw != NULL;
+  for (size_t i = 0; raw && i < (size_t)tensor->n_elements; i++)
+    out[i] = integer_of(load_little_endian(raw + i * width, width), tensor->data_type);
+out:
+  return code;
+}
+
+/* Elements of a small tensor of integers or floats, wherever they are stored: integers as they are,
+ * floats as their bits. *out_words: NULL unless they are as many as there should be. */
+static psplit_code read_words(const psplit_model *model, const psplit_i_tensor *tensor,
+                              psplit_i_arena *arena, psplit_diag *diag, int64_t **out_words) {
+  psplit_code code = PSPLIT_OK;
+  const Onnx__TensorProto *proto = tensor->proto;
+  const size_t n = (size_t)tensor->n_elements;
+  const uint32_t field = psplit_i_typed_field(tensor->data_type);
+  const unsigned width = field == FLOAT_DATA_FIELD ? 4 : 8;
+  const bool fixed_width = field == FLOAT_DATA_FIELD || field == DOUBLE_DATA_FIELD;
+  const uint64_t view_bytes = psplit_i_view_bytes(proto, field, NULL);
+  bool good = true;
+  *out_words = NULL;
+  int64_t *words = psplit_i_arena_array(arena, n ? n : 1, sizeof *words);
+  if (!words) return psplit_i_nomem(diag);
+  if (n && !take_typed(proto, field, n, words)) {
+    if (fixed_width && proto->n_payload_view == 1 && view_bytes == (uint64_t)n * width)
+      PSPLIT_TRY(read_packed_floats(model, tensor, width, arena, diag, words));
+    else if (!fixed_width && view_bytes)
+      PSPLIT_TRY(read_packed_varints(model, tensor, arena, diag, words, &good));
+    else
+      PSPLIT_TRY(read_raw(model, tensor, arena, diag, words, &good));
+  }
+  if (good) *out_words = words;
+out:
+  return code;
+}
+
 psplit_code psplit_i_tensor_int64s(const psplit_model *model, const psplit_i_tensor *tensor,
                                    int64_t max_elements, psplit_i_arena *arena, psplit_diag *diag,
                                    const int64_t **out, size_t *out_n) {
+  int64_t *words = NULL;
   psplit_code code = PSPLIT_OK;
-  const Onnx__TensorProto *proto = tensor->proto;
-  bool good = true;
   *out = NULL;
   *out_n = 0;
   if (!is_integer(tensor->data_type) || tensor->n_elements > max_elements) return PSPLIT_OK;
-  const size_t n = (size_t)tensor->n_elements;
-  const uint32_t field = psplit_i_typed_field(tensor->data_type);
-  int64_t *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
-  if (!values) return psplit_i_nomem(diag);
-  if (n && field == INT64_DATA_FIELD && proto->n_int64_data == n) {
-    memcpy(values, proto->int64_data, n * sizeof *values);
-  } else if (n && field == INT32_DATA_FIELD && proto->n_int32_data == n) {
-    for (size_t i = 0; i < n; i++) values[i] = proto->int32_data[i];
-  } else if (n && field == UINT64_DATA_FIELD && proto->n_uint64_data == n) {
-    for (size_t i = 0; i < n; i++) values[i] = (int64_t)proto->uint64_data[i];
-  } else if (n && psplit_i_view_bytes(proto, field, NULL)) {
-    PSPLIT_TRY(read_packed_varints(model, tensor, arena, diag, values, &good));
-  } else if (n) {
-    const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
-    const uint8_t *raw;
-    PSPLIT_TRY(small_raw(model, tensor, arena, diag, &raw));
-    good = raw != NULL;
-    for (size_t i = 0; raw && i < n; i++)
-      values[i] = integer_of(load_little_endian(raw + i * width, width), tensor->data_type);
-  }
-  if (good) {
-    *out = values;
-    *out_n = n;
-  }
+  PSPLIT_TRY(read_words(model, tensor, arena, diag, &words));
+  if (!words) return PSPLIT_OK;
+  *out = words;
+  *out_n = (size_t)tensor->n_elements;
 out:
   return code;
 }
@@ -303,9 +363,8 @@ static double float_value(uint64_t word, int32_t data_type) {
 psplit_code psplit_i_tensor_doubles(const psplit_model *model, const psplit_i_tensor *tensor,
                                     int64_t max_elements, psplit_i_arena *arena, psplit_diag *diag,
                                     const double **out, size_t *out_n) {
+  int64_t *words = NULL;
   psplit_code code = PSPLIT_OK;
-  const Onnx__TensorProto *proto = tensor->proto;
-  bool good = true;
   *out = NULL;
   *out_n = 0;
   const bool is_float = tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ||
@@ -314,44 +373,13 @@ psplit_code psplit_i_tensor_doubles(const psplit_model *model, const psplit_i_te
                         tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
   if (!is_float || tensor->n_elements > max_elements) return PSPLIT_OK;
   const size_t n = (size_t)tensor->n_elements;
+  PSPLIT_TRY(read_words(model, tensor, arena, diag, &words));
+  if (!words) return PSPLIT_OK;
   double *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
   if (!values) return psplit_i_nomem(diag);
-  const uint32_t field = psplit_i_typed_field(tensor->data_type);
-  const unsigned field_width = field == FLOAT_DATA_FIELD ? 4 : 8;
-  uint64_t offset = 0;
-  if (n && field == FLOAT_DATA_FIELD && proto->n_float_data == n) {
-    for (size_t i = 0; i < n; i++) values[i] = (double)proto->float_data[i];
-  } else if (n && field == DOUBLE_DATA_FIELD && proto->n_double_data == n) {
-    memcpy(values, proto->double_data, n * sizeof *values);
-  } else if (n && field == INT32_DATA_FIELD && proto->n_int32_data == n) {
-    for (size_t i = 0; i < n; i++)
-      values[i] = float_value((uint16_t)proto->int32_data[i], tensor->data_type);
-  } else if (n && field != INT32_DATA_FIELD && proto->n_payload_view == 1 &&
-             psplit_i_view_bytes(proto, field, &offset) == (uint64_t)n * field_width) {
-    uint8_t *packed = psplit_i_arena_array(arena, n, field_width);
-    if (!packed) return psplit_i_nomem(diag);
-    PSPLIT_TRY(psplit_i_model_read(model, 0, offset, packed, n * field_width, diag));
-    for (size_t i = 0; i < n; i++)
-      values[i] =
-        float_value(load_little_endian(packed + i * field_width, field_width), tensor->data_type);
-  } else if (n && field == INT32_DATA_FIELD && psplit_i_view_bytes(proto, field, NULL)) {
-    int64_t *codes = psplit_i_arena_array(arena, n, sizeof *codes);
-    if (!codes) return psplit_i_nomem(diag);
-    PSPLIT_TRY(read_packed_varints(model, tensor, arena, diag, codes, &good));
-    for (size_t i = 0; good && i < n; i++)
-      values[i] = float_value((uint16_t)codes[i], tensor->data_type);
-  } else if (n) {
-    const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
-    const uint8_t *raw;
-    PSPLIT_TRY(small_raw(model, tensor, arena, diag, &raw));
-    good = raw != NULL;
-    for (size_t i = 0; raw && i < n; i++)
-      values[i] = float_value(load_little_endian(raw + i * width, width), tensor->data_type);
-  }
-  if (good) {
-    *out = values;
-    *out_n = n;
-  }
+  for (size_t i = 0; i < n; i++) values[i] = float_value((uint64_t)words[i], tensor->data_type);
+  *out = values;
+  *out_n = n;
 out:
   return code;
 }
