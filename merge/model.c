@@ -5,14 +5,11 @@
 
 #include "fields.h"
 #include "merge.h"
+#include "proto_text.h"
 #include "verify.h"
 
-static bool is_standard(const char *domain) { return !*domain || strcmp(domain, "ai.onnx") == 0; }
-
 static bool same_domain(const char *a, const char *b) {
-  a = a ? a : "";
-  b = b ? b : "";
-  return strcmp(a, b) == 0 || (is_standard(a) && is_standard(b));
+  return strcmp(psplit_i_domain_of(a), psplit_i_domain_of(b)) == 0;
 }
 
 /* Stage t < s that imports the domain, with its version. */
@@ -34,7 +31,7 @@ static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_
                              const Onnx__OperatorSetIdProto *opset, psplit_i_segments *head) {
   uint32_t other;
   int64_t version;
-  const char *domain = opset->domain ? opset->domain : "";
+  const char *domain = psplit_i_domain_of(opset->domain);
   if (strcmp(domain, PSPLIT_I_BOUNDARY_DOMAIN) == 0) return PSPLIT_OK;
   if (imported_before(m, s, domain, &other, &version)) {
     if (version == opset->version) return PSPLIT_OK;
@@ -42,8 +39,7 @@ static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_
                          "stage %" PRIu32 " has version %" PRId64
                          " of the operators \"%s\", stage "
                          "%" PRIu32 " version %" PRId64 ": convert them to one version first",
-                         s, opset->version, is_standard(domain) ? "ai.onnx" : domain, other,
-                         version);
+                         s, opset->version, *domain ? domain : "ai.onnx", other, version);
   }
   psplit_i_rope *out = psplit_i_last_rope(head, m->stages[s].model);
   if (!out) return psplit_i_nomem(m->diag);
@@ -52,9 +48,8 @@ static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_
 }
 
 static bool is_same_function(const Onnx__FunctionProto *a, const Onnx__FunctionProto *b) {
-  const char *over = a->overload ? a->overload : "", *other = b->overload ? b->overload : "";
   return same_domain(a->domain, b->domain) && strcmp(a->name, b->name) == 0 &&
-         strcmp(over, other) == 0;
+         strcmp(psplit_i_text_or_empty(a->overload), psplit_i_text_or_empty(b->overload)) == 0;
 }
 
 /* Function k, which there is. */

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "model.h"
+#include "proto_text.h"
 #include "unknown.h"
-
-static const char *text_of(const char *text) { return text ? text : ""; }
 
 static const Onnx__DeviceConfigurationProto *find_configuration(const psplit_model *model,
                                                                 const char *name) {
   for (size_t i = 0; i < model->proto->n_configuration; i++)
-    if (strcmp(text_of(model->proto->configuration[i]->name), name) == 0)
+    if (strcmp(psplit_i_text_or_empty(model->proto->configuration[i]->name), name) == 0)
       return model->proto->configuration[i];
   return NULL;
 }
@@ -23,7 +22,8 @@ static psplit_code no_configuration(const psplit_model *model, const char *name,
   const char **names = PSPLIT_NEW(arena, const char *, n);
   psplit_i_text known = {0};
   if (!names) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < n; i++) names[i] = text_of(model->proto->configuration[i]->name);
+  for (size_t i = 0; i < n; i++)
+    names[i] = psplit_i_text_or_empty(model->proto->configuration[i]->name);
   psplit_i_add_names(&known, "it has", name, names, (uint32_t)n);
   const psplit_code code =
     known.failed
@@ -45,7 +45,7 @@ static psplit_code only_configuration(const psplit_i_graph *graph, psplit_i_aren
     for (size_t i = 0; i < node->n_device_configurations; i++) {
       const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
       if (!entry->has_pipeline_stage) continue;
-      const char *name = text_of(entry->configuration_id);
+      const char *name = psplit_i_text_or_empty(entry->configuration_id);
       if (*out_name && strcmp(*out_name, name) != 0)
         return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(CONFIGURATION),
                                    "the model has stages of the configurations \"%s\" and \"%s\"",
@@ -65,14 +65,15 @@ static psplit_code read_node(const psplit_i_graph *graph, uint32_t n,
   if (code != PSPLIT_OK) return code;
   for (size_t i = 0; i < node->n_device_configurations; i++) {
     const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
-    if (!find_configuration(graph->model, text_of(entry->configuration_id)))
+    if (!find_configuration(graph->model, psplit_i_text_or_empty(entry->configuration_id)))
       return psplit_i_fail_about(
         diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
         "node %s is annotated for the configuration \"%s\", which the model has "
         "not",
-        psplit_i_node_label(graph, n, label, sizeof label), text_of(entry->configuration_id));
-    if (!entry->has_pipeline_stage ||
-        strcmp(text_of(entry->configuration_id), text_of(configuration->name)) != 0)
+        psplit_i_node_label(graph, n, label, sizeof label),
+        psplit_i_text_or_empty(entry->configuration_id));
+    if (!entry->has_pipeline_stage || strcmp(psplit_i_text_or_empty(entry->configuration_id),
+                                             psplit_i_text_or_empty(configuration->name)) != 0)
       continue;
     const int32_t stage = entry->pipeline_stage;
     if (stage < 0 || stage >= configuration->num_devices)
@@ -80,7 +81,8 @@ static psplit_code read_node(const psplit_i_graph *graph, uint32_t n,
                                  "node %s is annotated with stage %" PRId32
                                  ", and the configuration \"%s\" has %" PRId32 " devices",
                                  psplit_i_node_label(graph, n, label, sizeof label), stage,
-                                 text_of(configuration->name), configuration->num_devices);
+                                 psplit_i_text_or_empty(configuration->name),
+                                 configuration->num_devices);
     if (*out_stage != PSPLIT_NONE && *out_stage != (uint32_t)stage)
       return psplit_i_fail(diag, PSPLIT_INVALID, "node %s is annotated with two stages",
                            psplit_i_node_label(graph, n, label, sizeof label));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fields.h"
+#include "proto_text.h"
 #include "verify.h"
 
 /* Whether a field of the model and one of the stage have equal content, but for raw tensor data. */
@@ -130,10 +131,6 @@ static bool opset_is_boundary(const psplit_model *stage, size_t index) {
          opset->version == 1;
 }
 
-static bool is_standard(const char *domain) {
-  return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
-}
-
 /* Identity (x), or CastLike (x, x), which takes its input for the type that it already has. */
 static bool hands_on(const Onnx__NodeProto *node, const char *x) {
   const size_t n = node->n_input;
@@ -151,7 +148,7 @@ bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index) {
   if (strcmp(function->name, "Send") != 0 && strcmp(function->name, "Recv") != 0) return false;
   if (function->overload && *function->overload) return false;
   const Onnx__NodeProto *node = function->n_node == 1 ? function->node[0] : NULL;
-  if (!node || !is_standard(node->domain) || (node->overload && *node->overload) ||
+  if (!node || *psplit_i_domain_of(node->domain) || (node->overload && *node->overload) ||
       function->n_input != 1 || function->n_output != 1 || !hands_on(node, function->input[0]) ||
       strcmp(node->output[0], function->output[0]) != 0)
     return false;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto_text.h"
 #include "verify.h"
 
 typedef struct digest {
@@ -83,12 +84,9 @@ static bool holds_all(digests *all, const digests *some) {
 
 /* --- what is to be there --- */
 
-static const char *text_or_empty(const char *text) { return text ? text : ""; }
-
 static bool is_if(const Onnx__NodeProto *node) {
-  const char *domain = text_or_empty(node->domain);
-  return strcmp(text_or_empty(node->op_type), "If") == 0 &&
-         (!*domain || strcmp(domain, "ai.onnx") == 0);
+  return strcmp(psplit_i_text_or_empty(node->op_type), "If") == 0 &&
+         !*psplit_i_domain_of(node->domain);
 }
 
 /* The row of the manifest that names the node; NONE: it stays. */
@@ -97,7 +95,7 @@ static uint32_t row_of(const expansion *x, const Onnx__NodeProto *node) {
   for (uint32_t r = 0; r < x->p->manifest.n_inlined; r++) {
     const char *name = x->p->manifest.inlined[r].node;
     if (x->used[r]) continue;
-    if (strcmp(text_or_empty(node->name), name) == 0) return r;
+    if (strcmp(psplit_i_text_or_empty(node->name), name) == 0) return r;
     for (size_t o = 0; o < node->n_output; o++)
       if (strcmp(node->output[o], name) == 0) return r;
   }
@@ -106,7 +104,7 @@ static uint32_t row_of(const expansion *x, const Onnx__NodeProto *node) {
 
 static const Onnx__GraphProto *branch_of(const Onnx__NodeProto *node, bool then_branch) {
   for (size_t a = 0; a < node->n_attribute; a++)
-    if (strcmp(text_or_empty(node->attribute[a]->name),
+    if (strcmp(psplit_i_text_or_empty(node->attribute[a]->name),
                then_branch ? "then_branch" : "else_branch") == 0)
       return node->attribute[a]->g;
   return NULL;
@@ -129,7 +127,7 @@ static psplit_code expand_if(expansion *x, const Onnx__NodeProto *node, uint32_t
   PSPLIT_TRY(expand(x, branch));
   for (size_t o = 0; o < node->n_output; o++) {
     if (!*node->output[o]) continue;
-    const join one = {text_or_empty(branch->output[o]->name), node->output[o]};
+    const join one = {psplit_i_text_or_empty(branch->output[o]->name), node->output[o]};
     if (strcmp(one.from, one.to) == 0) continue; /* one value: no other has this name */
     if (!psplit_i_vec_push(&x->joins, one)) PSPLIT_FAIL(psplit_i_nomem(p->diag));
   }
@@ -162,9 +160,9 @@ out:
 
 /* Of a node whose one output is the join's. */
 static bool is_join(const Onnx__NodeProto *node, const join *one) {
-  return strcmp(text_or_empty(node->op_type), "Identity") == 0 && !*text_or_empty(node->domain) &&
-         !*text_or_empty(node->overload) && node->n_input == 1 && node->n_attribute == 0 &&
-         strcmp(node->input[0], one->from) == 0;
+  return strcmp(psplit_i_text_or_empty(node->op_type), "Identity") == 0 &&
+         !*psplit_i_text_or_empty(node->domain) && !*psplit_i_text_or_empty(node->overload) &&
+         node->n_input == 1 && node->n_attribute == 0 && strcmp(node->input[0], one->from) == 0;
 }
 
 /* The nodes between branches and the outputs of their Ifs leave `joins`; the others join `out`. */

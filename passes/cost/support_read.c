@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "operator.h"
+#include "proto_text.h"
 #include "support.h"
 
 static const psplit_i_support_limits NO_LIMITS = {.max_rank = -1, .max_bytes = UINT64_MAX};
@@ -56,7 +57,7 @@ static void read_operator(const psplit_i_json_item *item, psplit_i_support_rule 
   const char *domain =
     dot ? psplit_i_arena_strndup(item->reader->arena, name, (size_t)(dot - name)) : "";
   out->op_type = dot ? dot + 1 : name;
-  out->domain = !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+  out->domain = psplit_i_domain_of(domain);
   if (!*out->op_type) psplit_i_json_must_be(item, "an operator");
   if (is_known_domain(out->domain) &&
       psplit_i_operator_row(out->domain, out->op_type) == PSPLIT_NONE)
