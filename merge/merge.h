@@ -1,6 +1,7 @@
 /* merge: the stages of a split, perhaps changed since, as one model.
  *
  *   open.c    the stages that pipeline.json names, and which values of different files are one
+ *   boundary.c Send and Recv, which the split put in
  *   compare.c whether two fields say the same
  *   copies.c  nodes and weights that stand in several stages, found once
  *   names.c   what each value is called in the whole
@@ -63,6 +64,8 @@ typedef struct psplit_i_merger {
   uint8_t *declared;  /* [n_values] a value_info of the whole speaks of it */
   uint32_t *given;    /* [manifest.n_inputs] value that is the model's input; PSPLIT_NONE */
   PSPLIT_VEC(psplit_i_merge_identity) identities;
+  /* Of the domain of Send and Recv, what is the model's own: the import, and each function. */
+  bool keeps_opset, keeps_function[2];
   uint64_t data_end;       /* of what was placed in the data file so far */
   psplit_i_segments graph; /* fields of the GraphProto */
   psplit_i_text scratch;
@@ -80,6 +83,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_merge_same(psplit_i_merger *m,
                                                 const psplit_model *x, const psplit_i_span *a,
                                                 const psplit_model *y, const psplit_i_span *b,
                                                 bool *out);
+/* Joins what the Send and Recv nodes of stage s hand on, without these; ones that the model had
+ * before it was split are nodes like others. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_merge_boundary(psplit_i_merger *m, uint32_t s);
+/* Whether an import of the domain, and function k of stage s, came with the boundary; once all
+ * stages are joined. */
+bool psplit_i_merge_drops_opset(const psplit_i_merger *m, const char *domain);
+bool psplit_i_merge_drops_function(const psplit_i_merger *m, uint32_t s, size_t k);
 void psplit_i_comparer_fini(psplit_i_comparer *comparer);
 /* Joins copies. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_copies(psplit_i_merger *m);

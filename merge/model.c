@@ -32,7 +32,7 @@ static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_
   uint32_t other;
   int64_t version;
   const char *domain = psplit_i_domain_of(opset->domain);
-  if (strcmp(domain, PSPLIT_I_BOUNDARY_DOMAIN) == 0) return PSPLIT_OK;
+  if (psplit_i_merge_drops_opset(m, domain)) return PSPLIT_OK;
   if (imported_before(m, s, domain, &other, &version)) {
     if (version == opset->version) return PSPLIT_OK;
     return psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
@@ -64,7 +64,7 @@ static psplit_code add_function(psplit_i_merger *m, uint32_t s, const psplit_i_s
   psplit_code code;
   psplit_i_merge_stage *stage = &m->stages[s];
   const Onnx__FunctionProto *function = stage->model->proto->functions[k];
-  if (psplit_i_function_is_boundary(stage->model, k)) return PSPLIT_OK;
+  if (psplit_i_merge_drops_function(m, s, k)) return PSPLIT_OK;
   for (uint32_t t = 0; t < s; t++) {
     const psplit_model *other = m->stages[t].model;
     for (size_t i = 0; i < other->proto->n_functions; i++) {

@@ -182,20 +182,6 @@ static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s) {
   return PSPLIT_OK;
 }
 
-/* Send and Recv hand on what they get. */
-static void join_boundary(psplit_i_merger *m, uint32_t s) {
-  psplit_i_merge_stage *stage = &m->stages[s];
-  for (uint32_t n = 0; n < stage->graph->n_nodes; n++) {
-    const psplit_i_node *node = &stage->graph->nodes[n];
-    if (strcmp(node->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0 || node->function == PSPLIT_NONE ||
-        !psplit_i_function_is_boundary(stage->model, node->function) || node->n_inputs != 1 ||
-        node->n_outputs != 1 || node->inputs[0] == PSPLIT_NONE || node->outputs[0] == PSPLIT_NONE)
-      continue;
-    stage->gone[n] = 1;
-    m->same_as[stage->first + node->outputs[0]] = stage->first + node->inputs[0];
-  }
-}
-
 /* The model that was split, as it was split. */
 static psplit_code open_whole(psplit_i_merger *m) {
   const uint32_t n = m->manifest.n_inlined;
@@ -241,7 +227,7 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   }
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
     PSPLIT_TRY(check_outputs(m, s));
-    join_boundary(m, s);
+    PSPLIT_TRY(psplit_i_merge_boundary(m, s));
     PSPLIT_TRY(join_inputs(m, s, &inputs));
   }
   m->report.n_stages = m->manifest.n_stages;

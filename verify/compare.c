@@ -184,7 +184,7 @@ static psplit_code compare_extended(psplit_i_proof *p, uint32_t field,
   }
   while (i < whole->n && whole->items[i].field != field) i++;
   if (i < whole->n)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a %s of the model is missing",
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the model has one more %s",
                             psplit_i_called(p, p->at), what);
 out:
   return code;

@@ -247,8 +247,8 @@ def main(argv):
                    "status %d\n%s%s" % (done.returncode, done.stderr, done.stdout))
 
         write("m.onnx", CHAIN)
-        made = run(split, "m.onnx", "-k", "2", "-o", "s", "--boundary", "io", "-q",
-                   "--passes", "infer-shapes,cost,mark,attach,fuse,coarsen,partition")  # no node in both stages
+        plain = "infer-shapes,cost,mark,attach,fuse,coarsen,partition"  # no node in both stages
+        made = run(split, "m.onnx", "-k", "2", "-o", "s", "--boundary", "io", "-q", "--passes", plain)
         with open("s/pipeline.json") as file:
             whole = json.load(file)
         tap.ok([row["tensor"] for row in whole["transfers"]] == ["c"], "the chain is cut at c", made.stderr)
@@ -289,6 +289,25 @@ def main(argv):
         tap.ok(done.returncode == 0 and not done.stdout and os.listdir("sub") == ["merged.onnx"]
                and printed("sub/merged.onnx") == printed("expected.onnx"), "options that change nothing",
                done.stdout + done.stderr + printed("sub/merged.onnx"))
+        # Send and Recv that the model has of its own: a stage is split again, or the domain is used for something else.
+        write("chain.onnx", "(float[2,4] x) => (float[2,4] y) { %s }"
+              % " ".join("v%d = Exp (%s)" % (i, "v%d" % (i - 1) if i else "x") for i in range(8)).replace("v7", "y"))
+        write("own.onnx", '<ir_version: 10, opset_import: ["": 18, "psplit": 1]>\n'
+              "(float[2,4] x) => (float[2,4] y) { a = psplit.Send (x) b = Exp (a) c = psplit.Other (b) y = Exp (c) }\n"
+              '<domain: "psplit", opset_import: ["": 18]> Send (v) => (w) { w = Exp (v) }\n'
+              '<domain: "psplit", opset_import: ["": 18]> Other (v) => (w) { w = Neg (v) }')
+        done = run(split, "chain.onnx", "-k", "3", "-o", "parts", "-q", "--passes", plain)
+        tap.ok(done.returncode == 0, "a chain in three", done.stderr)
+        for model, boundary in [("parts/stage%d.onnx" % s, b) for s in (0, 1, 2) for b in ("io", "sendrecv")] + [
+                ("own.onnx", "io")]:
+            for more in [], ["--model", model]:
+                step = [[split, model, "-k", "2", "-o", "twice", "--force", "--boundary", boundary, "-q", "--verify",
+                         "--passes", plain], [merge, "twice", "-o", "merged.onnx", "--force", *more]]
+                done = [run(*args) for args in step]
+                found, wanted = printed("merged.onnx"), printed(model)
+                tap.ok(not any(d.returncode for d in done) and found == wanted,
+                       " ".join([model, "split and merged", boundary, *more[:1]]),
+                       "".join(d.stderr for d in done) + found + "wanted\n" + wanted)
         # Over what is read, under whatever name, nothing is written.
         os.link("s/stage1.onnx", "linked.onnx")
         read = ["s/stage0.onnx", "s/stage1.onnx", "s/pipeline.json", "linked.onnx", "m.onnx"]
