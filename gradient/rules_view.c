@@ -7,23 +7,31 @@ void psplit_i_gradient_reshape(psplit_i_at *at) {
   give(at, 0, psplit_i_reshape_like(at, grad(at), 0));
 }
 
+/* Where each axis of the result comes from, as places in the result: the inverse of perm[n]. False
+ * where perm does not name each of n axes once. */
+static bool inverse_of(const int64_t *perm, size_t n, int64_t *out) {
+  bool named[PSPLIT_MAX_RANK] = {false};
+  if (n > PSPLIT_MAX_RANK) return false;
+  for (size_t i = 0; i < n; i++) {
+    const int64_t axis = perm[i] < 0 ? perm[i] + (int64_t)n : perm[i];
+    if (axis < 0 || axis >= (int64_t)n || named[axis]) return false;
+    named[axis] = true;
+    out[axis] = (int64_t)i;
+  }
+  return true;
+}
+
 void psplit_i_gradient_transpose(psplit_i_at *at) {
   const int64_t *perm;
   size_t n;
+  const int32_t rank = psplit_i_type_in(at, 0)->rank;
   int64_t back[PSPLIT_MAX_RANK];
-  if (!psplit_i_attr_ints(at->node, "perm", &perm, &n)) {
+  if (!psplit_i_attr_ints(at->node, "perm", &perm, &n))
     give(at, 0, op1(at, "Transpose", grad(at)));
-    return;
-  }
-  for (size_t i = 0; i < n && i < PSPLIT_MAX_RANK; i++) {
-    const int64_t axis = perm[i] < 0 ? perm[i] + (int64_t)n : perm[i];
-    if (axis < 0 || axis >= (int64_t)n) {
-      psplit_i_refuse(at, "its perm names no axis");
-      return;
-    }
-    back[axis] = (int64_t)i;
-  }
-  give(at, 0, transposed(at, grad(at), back, n));
+  else if ((rank >= 0 && n != (size_t)rank) || !inverse_of(perm, n, back))
+    psplit_i_refuse(at, "its perm is no order of its axes");
+  else
+    give(at, 0, transposed(at, grad(at), back, n));
 }
 
 void psplit_i_gradient_expand(psplit_i_at *at) {

@@ -216,6 +216,13 @@ static void of_optimizers(void **state) {
 #define WITH(inputs, body) \
   "(float[2,6] x, " inputs ") => (y) <float[6] w = raw {0 * 6}> { p = Mul (x, w) " body " }"
 
+/* More axes than a tensor may have. */
+#define TEN "69, 69, 69, 69, 69, 69, 69, 69, 69, 69, "
+#define PERM_OF_71 TEN TEN TEN TEN TEN TEN TEN "69"
+#define TURNED(perm)                                              \
+  "(float[2,6] x) => (float[6,2] y) <float[6] w = raw {0 * 6}> {" \
+  " p = Mul (x, w) y = Transpose <perm = [" perm "]> (p) }"
+
 #define UNKNOWN(type)                                  \
   "(float[2,6] x, " type                               \
   " q) => (float[2,6] y) <float[6] w = raw {0 * 6}> {" \
@@ -335,6 +342,11 @@ static const struct {
    "it computes with quantised numbers, which have no gradients: train the model as it was before"},
   {UNKNOWN("bool[6,6]"), "there is no rule for this operator"},
   {IN4("y = Transpose <perm = [3, 1, 0, 2]> (p)"), NULL},
+  {IN4("y = Transpose <perm = [-1, 1, 0, -2]> (p)"), NULL},
+  {TURNED("1, 2"), "its perm is no order of its axes"},
+  {TURNED("1, 1"), "its perm is no order of its axes"},
+  {TURNED("2, 1, 0"), "its perm is no order of its axes"},
+  {TURNED(PERM_OF_71), "its perm is no order of its axes"},
   {IN4("y = Einsum <equation = \"abcd->dcba\"> (p)"), NULL},
   {IN4("y = Einsum <equation = \"a b c d -> a b\"> (p)"), NULL},
   {IN4("y = Einsum <equation = \"...cd->...dc\"> (p)"), NULL},
