@@ -24,6 +24,12 @@ static void pad_same(psplit_i_window *w, int32_t i, int64_t in_size, int64_t out
   w->end[i] = total - w->begin[i];
 }
 
+/* Sizes, too, are what the model says; what is reckoned of small ones fits. */
+static bool refuse_range(psplit_i_at *at) {
+  psplit_i_refuse(at, "its window is out of range");
+  return false;
+}
+
 static bool auto_pads(psplit_i_at *at, psplit_i_window *w, bool lower) {
   for (int32_t i = 0; i < w->n; i++) {
     const int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
@@ -33,6 +39,7 @@ static bool auto_pads(psplit_i_at *at, psplit_i_window *w, bool lower) {
       psplit_i_refuse(at, "its padding follows from a size that is not known");
       return false;
     }
+    if (!small(size)) return refuse_range(at);
     pad_same(w, i, size, (size + w->stride[i] - 1) / w->stride[i], lower, extent);
   }
   return true;
@@ -52,13 +59,14 @@ static bool transposed_pads(psplit_i_at *at, psplit_i_window *w, bool upper, boo
     if (shape && n_shape >= (size_t)w->n)
       out_size = shape[n_shape - (size_t)w->n + (size_t)i];
     else if (upper || lower)
-      out_size = in_size * w->stride[i];
+      out_size = small(in_size) ? in_size * w->stride[i] : in_size;
     else
       return true;
     if (!known && shape) {
       psplit_i_refuse(at, "its padding follows from a size that is not known");
       return false;
     }
+    if (!small(in_size) || !small(out_size) || !small(more)) return refuse_range(at);
     /* Independent of in_size where the output is stride times it. */
     int64_t total = (in_size - 1) * w->stride[i] + more + extent - out_size;
     if (total < 0) total = 0;
@@ -99,10 +107,8 @@ bool psplit_i_read_window(psplit_i_at *at, const psplit_i_vtype *weights, bool i
     }
     if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 || !small(w->stride[i]) ||
         !small(w->dilation[i]) || !small(w->kernel[i]) || !small(w->begin[i]) ||
-        !small(w->end[i]) || !small(w->kernel[i] * w->dilation[i])) {
-      psplit_i_refuse(at, "its window is out of range");
-      return false;
-    }
+        !small(w->end[i]) || !small(w->kernel[i] * w->dilation[i]))
+      return refuse_range(at);
   }
   if (is_transposed) return transposed_pads(at, w, upper, lower);
   return upper || lower ? auto_pads(at, w, lower) : true;

@@ -223,6 +223,10 @@ static void of_optimizers(void **state) {
   "(float[2,6] x) => (float[6,2] y) <float[6] w = raw {0 * 6}> {" \
   " p = Mul (x, w) y = Transpose <perm = [" perm "]> (p) }"
 
+#define MOST "9223372036854775807"
+#define WINDOW(size, body) \
+  "(float[1,1," size "] x) => (float[1,1,8] y) <float[1,1,3] w = raw {0 * 3}> { " body " }"
+
 #define UNKNOWN(type)                                  \
   "(float[2,6] x, " type                               \
   " q) => (float[2,6] y) <float[6] w = raw {0 * 6}> {" \
@@ -407,6 +411,15 @@ static const struct {
    "the size of its kernel is not known"},
   {"(float[1,2,4,4] x) => (y) <float[2,1,1,1] w = raw {0 * 2}> { y = Conv <group = 2> (x, w) }",
    NULL},
+  {WINDOW(MOST, "y = Conv <auto_pad = \"SAME_UPPER\", strides = [2]> (x, w)"),
+   "its window is out of range"},
+  {WINDOW(MOST, "y = ConvTranspose <auto_pad = \"SAME_LOWER\", strides = [2]> (x, w)"),
+   "its window is out of range"},
+  {WINDOW("8", "y = ConvTranspose <output_shape = [-" MOST "], strides = [2]> (x, w)"),
+   "its window is out of range"},
+  {WINDOW("8", "y = ConvTranspose <output_shape = [9], output_padding = [" MOST "]> (x, w)"),
+   "its window is out of range"},
+  {WINDOW("8", "y = ConvTranspose <output_shape = [8]> (x, w)"), NULL},
   {"(float[1,2,4,4] x) => (y) <float[2,1,1,1] w = raw {0 * 2}> {"
    " y = ConvTranspose <group = 2> (x, w) }",
    NULL},
