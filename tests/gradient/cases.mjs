@@ -478,4 +478,21 @@ turn('each', [[2, 3, 8], positions(2, 3), angle, angle], { interleaved: 1n });
 turn('apart', [[2, 2, 3, 4], positions(2, 3), angle, angle]);
 turn('part', [[2, 3, 8], positions(2, 3), wide, wide], { num_heads: 2n, rotary_embedding_dim: 2n });
 
+// ---- what came later: the place of a net draws its numbers ----
+for (const op of ['ReduceMean', 'ReduceMax', 'ReduceMin', 'ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp',
+  'ReduceProd', 'ReduceSumSquare']) {
+  net(`${op} nothing`, op, [range(op === 'ReduceLogSum' ? 0.3 : -2, 2, 2, 3)], { noop_with_empty_axes: 1n },
+    { opset: 18, float: true });
+}
+net('MeanVarianceNormalization axes', 'MeanVarianceNormalization', [[2, 2, 3, 2]], { axes: [1n, 3n] }, { float: true });
+conv('same between', [1, 2, 6, 4], [2, 2, 1, 1], { auto_pad: 'SAME_UPPER', strides: [2n, 3n] }, { sizes: true });
+up('same between', [1, 2, 4, 4], [2, 2, 1, 1], 1, { strides: [2n, 3n], auto_pad: 'SAME_UPPER' });
+up('same lower', [1, 2, 4, 4], [2, 2, 3, 4], 1, { strides: [2n, 1n], auto_pad: 'SAME_LOWER' });
+for (const op of ['MaxPool', 'AveragePool']) {
+  pool('same lower', op, [1, 2, 5, 6], { kernel_shape: [4n, 2n], strides: [3n, 2n], auto_pad: 'SAME_LOWER' },
+    { sizes: true });
+}
+pool('same between', 'MaxPool', [1, 2, 6, 4], { kernel_shape: [1n, 2n], strides: [2n, 3n], auto_pad: 'SAME_UPPER' },
+  { sizes: true });
+
 export { list as cases };
