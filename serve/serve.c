@@ -5,6 +5,7 @@
 #include <malloc.h>
 #endif
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -104,7 +105,7 @@ typedef struct settings {
   serve_current *current; /* NULL: not yet */
 } settings;
 
-static volatile sig_atomic_t hung_up; /* SIGHUP: a reload is asked for */
+static atomic_int hung_up; /* SIGHUP, which any thread may get: a reload is asked for */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif

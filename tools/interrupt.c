@@ -14,12 +14,12 @@
 /* The flag. Threads look at it while a handler sets it: written plainly it would race with them. */
 static atomic_int cancelled;
 _Static_assert(sizeof cancelled == sizeof(int), "an atomic int is an int");
-static volatile sig_atomic_t ended_by;
+static atomic_int ended_by; /* so with all that a handler writes */
 static atomic_int ending = CLI_ENDS_AT_ONCE;
 
 static bool is_again(void) {
   static const double ONE_S = 0.05;
-  static volatile double first_s;
+  static _Atomic double first_s;
   const double now_s = cli_now_s();
   if (first_s == 0) first_s = now_s;
   return now_s - first_s > ONE_S;

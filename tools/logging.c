@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static struct {
   char *command;
 } logging = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static volatile sig_atomic_t on_terminal, was_heard;
+static atomic_int on_terminal, was_heard; /* a handler writes, threads look */
 
 void cli_logging_command(int argc, char **argv) {
   size_t n = 1;

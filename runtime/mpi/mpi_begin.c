@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <psplit/run_mpi.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -26,7 +27,7 @@ psplit_code psplit_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *ou
   return PSPLIT_OK;
 }
 
-static volatile sig_atomic_t abort_status;
+static atomic_int abort_status; /* any thread may get the alarm */
 static void leave(int number) {
   (void)number;
   _Exit(abort_status);

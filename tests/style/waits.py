@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Threads wait by a clock that nobody sets: waits.py SOURCE_ROOT
+"""Threads wait by a clock that nobody sets, and look at flags that are atomic: waits.py SOURCE_ROOT
 
-A wait that ends at a time of day lasts for as long as that is put back. Results as TAP.
+A wait that ends at a time of day lasts for as long as that is put back. What a signal handler writes as a
+sig_atomic_t may be read by the thread alone that it interrupts, and nobody knows which that is. Results as TAP.
 """
 import os
 import re
@@ -17,7 +18,7 @@ TIMED = re.compile(r"\b(?:pthread_cond_timedwait|pthread_mutex_timedlock|sem_tim
 
 def main(root):
     tap = Tap()
-    by_day, elsewhere, met = [], [], set()
+    by_day, elsewhere, plain, met = [], [], [], set()
     for directory, below, names in os.walk(root):
         at = os.path.relpath(directory, root)
         below[:] = [] if at.startswith(("tests", "samples")) else sorted(
@@ -31,11 +32,14 @@ def main(root):
                 text = file.read()
             if "CLOCK_REALTIME" in text:
                 by_day.append(path)
+            if "sig_atomic_t" in text:
+                plain.append(path)
             if TIMED.search(text):
                 met.add(path)
                 if path not in WAITING or "CLOCK_MONOTONIC" not in text:
                     elsewhere.append(path)
     tap.none("nothing goes by the time of day", by_day)
+    tap.none("flags that signal handlers write are atomic", plain)
     tap.none("waits that end are in one place", elsewhere)
     tap.ok(met == WAITING, "and that place is known", ", ".join(sorted(met)))
     return tap.end()
