@@ -3,8 +3,8 @@
 #
 # AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/) over the suites below and the
 # end-to-end tests of two small models; ThreadSanitizer (build-tsan/) over unit and golden, which run
-# the threaded parts at 1 and 8 threads, and serve. Builds with clang what is not built; packages and models are
-# those that tests/run.sh installs. Status 0 only if every test passed.
+# the threaded parts at 1 and 8 threads, serve, and runs of stages as threads. Builds with clang what is not built;
+# packages and models are those that tests/run.sh installs. Status 0 only if every test passed.
 set -eu
 cd "$(dirname "$0")/.."
 PSPLIT_MODEL_CACHE=${PSPLIT_MODEL_CACHE:-$PWD/.cache/models}
@@ -44,4 +44,5 @@ libomp=$(ldd build-tsan/libpsplit.so | awk '/libomp/ { print $3 }')
 OMP_TOOL_LIBRARIES=$(dirname "$(readlink -f "$libomp")")/libarcher.so
 export OMP_TOOL_LIBRARIES
 run build-tsan --suite unit --suite golden --suite serve
+run build-tsan service bounded stream replicas one_device sessions resume train train-faults
 exit $status
