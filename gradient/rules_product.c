@@ -202,7 +202,7 @@ enum { MAX_TERMS = 8, MAX_LETTERS = 52 };
 
 typedef struct equation {
   char term[MAX_TERMS][MAX_LETTERS + 1];
-  char result[MAX_LETTERS + 1];
+  char result[MAX_LETTERS + 2]; /* without an arrow, an ellipsis and each letter */
   uint32_t n;
 } equation;
 

@@ -223,6 +223,11 @@ static void of_optimizers(void **state) {
   "(float[2,6] x) => (float[6,2] y) <float[6] w = raw {0 * 6}> {" \
   " p = Mul (x, w) y = Transpose <perm = [" perm "]> (p) }"
 
+#define PARTS(outputs)                                                                    \
+  "(float[2,6] x) => (float[2,2] y) <float[6] w = raw {0 * 6}, int64[3] n = {2, 2, 2}> {" \
+  " p = Mul (x, w) " outputs " = Split <axis = 1> (p, n) }"
+#define ONES "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1" /* as many as letters */
+
 #define MOST "9223372036854775807"
 #define WINDOW(size, body) \
   "(float[1,1," size "] x) => (float[1,1,8] y) <float[1,1,3] w = raw {0 * 3}> { " body " }"
@@ -351,7 +356,15 @@ static const struct {
   {TURNED("1, 1"), "its perm is no order of its axes"},
   {TURNED("2, 1, 0"), "its perm is no order of its axes"},
   {TURNED(PERM_OF_71), "its perm is no order of its axes"},
+  {PARTS("a, b, y"), NULL},
+  {PARTS("y, , b"), "its output 1 is left out"},
+  {OPSET(19) "(float[2,6] x) => (y) <float[6] w = raw {0 * 6}, int64[4] n = {0, 1, 0, 1}> {"
+             " p = Mul (x, w) y = Pad <mode = \"wrap\"> (p, n) }",
+   "it pads by wrapping around"},
   {IN4("y = Einsum <equation = \"abcd->dcba\"> (p)"), NULL},
+  {"(float[" ONES "] x) => (float y) <float[" ONES ",6] w = raw {0 * 6}> {"
+   " y = Einsum <equation = \"abcdefghijklmnopqrstuvwxyz,...ABCDEFGHIJKLMNOPQRSTUVWXYZ\"> (x, w) }",
+   "its ellipses need more letters than there are"},
   {IN4("y = Einsum <equation = \"a b c d -> a b\"> (p)"), NULL},
   {IN4("y = Einsum <equation = \"...cd->...dc\"> (p)"), NULL},
   {"(float[2,4,6] x) => (float[4] y) <float[6] w = raw {0 * 6}> {"
@@ -430,6 +443,12 @@ static const struct {
   {OPSET(8) "(float[2,4,6] x) => (y) <float[4] w = raw {0 * 4}, float[4] w2 = raw {0 * 4},"
             " float[4] m = raw {0 * 4}, float[4] v = raw {0 * 4}> {"
             " y = BatchNormalization (x, w, w2, m, v) }",
+   NULL},
+  {"(float[2,4,6] x) => (y) <float[4] w = raw {0 * 4}, float[4] m = raw {0 * 4}> {"
+   " y = BatchNormalization (x, w, w, m, w) }",
+   "its running mean and variance are no weights to train"},
+  {FUSED "(float[2,2,2,4] x) => (float[2,2,2,4] y) <float[4] w = raw {0 * 4}> { p = Mul (x, w)"
+         " z, y = com.microsoft.SkipGroupNorm <groups = 2> (p, w, w, x) }",
    NULL},
 };
 
