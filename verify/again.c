@@ -127,8 +127,7 @@ psplit_code psplit_i_check_again(psplit_i_training_proof *c, uint32_t s) {
     PSPLIT_FAIL(PSPLIT_I_DIFFERS(p, "%s has other inputs, outputs or nodes than the manifest says",
                                  again->file));
   PSPLIT_TRY(psplit_i_check_recompute(p, true));
-  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, c->options->n_threads,
-                                    p->cancel, p->activity, p->diag));
+  PSPLIT_TRY(psplit_i_pairs_compare(p, p->at, c->options->n_threads));
 out:
   psplit_i_close_part(p);
   return code;

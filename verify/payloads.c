@@ -99,28 +99,28 @@ static void compare_one(void *with, size_t i, int thread) {
   pthread_mutex_unlock(&all->lock);
 }
 
-psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model *part,
-                                   uint32_t stage, const psplit_i_pairs *pairs, uint32_t n_threads,
-                                   const volatile int *cancel, psplit_activity *activity,
-                                   psplit_diag *diag) {
+psplit_code psplit_i_pairs_compare(const psplit_i_proof *proof, uint32_t stage,
+                                   uint32_t n_threads) {
   psplit_code code = PSPLIT_OK;
+  const psplit_i_pairs *pairs = &proof->pairs;
+  psplit_diag *diag = proof->diag;
   PSPLIT_VEC(piece) pieces = {0};
   for (size_t p = 0; p < pairs->n; p++) {
     const psplit_i_pair *pair = &pairs->items[p];
-    if (same_place(whole, part, pair)) continue;
+    if (same_place(proof->model, proof->stage, pair)) continue;
     for (uint64_t at = 0; at < pair->whole.bytes; at += PIECE_BYTES) {
       const uint64_t left = pair->whole.bytes - at;
       const piece next = {p, at, left < PIECE_BYTES ? left : PIECE_BYTES};
       if (!psplit_i_vec_push(&pieces, next)) PSPLIT_FAIL(psplit_i_nomem(diag));
     }
   }
-  comparison all = {.whole = whole,
-                    .part = part,
+  comparison all = {.whole = proof->model,
+                    .part = proof->stage,
                     .stage = stage,
                     .pairs = pairs,
                     .pieces = pieces.items,
-                    .cancel = cancel,
-                    .activity = activity,
+                    .cancel = proof->cancel,
+                    .activity = proof->activity,
                     .lock = PTHREAD_MUTEX_INITIALIZER,
                     .first_bad = SIZE_MAX};
   const int team = pieces.n > 1 ? psplit_i_team_size(n_threads) : 1;

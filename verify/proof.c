@@ -350,8 +350,7 @@ static psplit_code check_stage(psplit_i_proof *p, const char *directory,
   if (p->training) PSPLIT_TRY(psplit_i_check_stash(p));
   PSPLIT_TRY(check_value_infos(p));
   PSPLIT_TRY(check_annotations(p));
-  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, psplit_i_called(p, p->at), &p->pairs,
-                                    options->n_threads, p->cancel, p->activity, p->diag));
+  PSPLIT_TRY(psplit_i_pairs_compare(p, psplit_i_called(p, p->at), options->n_threads));
 out:
   psplit_i_close_part(p);
   return code;

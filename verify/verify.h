@@ -292,13 +292,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_inlined(psplit_i_proof *p, const pspl
 PSPLIT_MUST_USE psplit_code psplit_i_check_inputs(psplit_i_proof *p);
 PSPLIT_MUST_USE psplit_code psplit_i_check_outputs(psplit_i_proof *p);
 
-/* Compares every pair, in parallel; of several failures that of the first in the
- * order of the list is told, whatever n_threads. Errors: MISMATCH (`stage` and the name of the
- * pair), IO, CANCELLED, NOMEM. O(bytes of the pairs). */
-PSPLIT_MUST_USE psplit_code psplit_i_pairs_compare(const psplit_model *whole,
-                                                   const psplit_model *part, uint32_t stage,
-                                                   const psplit_i_pairs *pairs, uint32_t n_threads,
-                                                   const volatile int *cancel,
-                                                   psplit_activity *activity, psplit_diag *diag);
+/* Compares the pairs of the proof's stage, in parallel. Of several failures, the first in the order
+ * of the list is reported, for any n_threads. `stage` is its number in messages. Errors: MISMATCH
+ * (names `stage` and the pair), IO, CANCELLED, NOMEM. O(bytes of the pairs). */
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_compare(const psplit_i_proof *proof, uint32_t stage,
+                                                   uint32_t n_threads);
 
 #endif
