@@ -92,20 +92,32 @@ static bool overridable(const psplit_i_split *split) {
   return psplit_i_model_ir_version(split->model) >= 4;
 }
 
-static void write_values(psplit_i_json *json, const psplit_i_graph *graph, const char *key,
-                         const uint32_t *values, uint32_t n, Onnx__ValueInfoProto *const *protos,
-                         bool filter, bool with_default) {
+static void write_value(psplit_i_json *json, const psplit_i_value *value,
+                        const Onnx__ValueInfoProto *declared) {
+  psplit_i_json_open(json, '{');
+  json->compact = true;
+  key_string(json, "name", value->name);
+  write_declared(json, declared->type);
+  psplit_i_json_close(json, '}');
+  json->compact = false;
+}
+
+/* Inputs that have an initializer as their default, or those that have none. */
+static void write_graph_inputs(psplit_i_json *json, const psplit_i_graph *graph, const char *key,
+                               bool with_default) {
   psplit_i_json_put_open(json, key, '[');
-  for (uint32_t i = 0; i < n; i++) {
-    const psplit_i_value *value = &graph->values[values[i]];
-    if (filter && psplit_i_has_initializer(value) != with_default) continue;
-    psplit_i_json_open(json, '{');
-    json->compact = true;
-    key_string(json, "name", value->name);
-    write_declared(json, protos[i]->type);
-    psplit_i_json_close(json, '}');
-    json->compact = false;
+  for (uint32_t i = 0; i < graph->n_inputs; i++) {
+    const psplit_i_value *value = &graph->values[graph->inputs[i]];
+    if (psplit_i_has_initializer(value) == with_default)
+      write_value(json, value, graph->proto->input[i]);
   }
+  psplit_i_json_close(json, ']');
+}
+
+static void write_graph_outputs(psplit_i_json *json, const psplit_i_graph *graph) {
+  psplit_i_json_put_open(json, "outputs", '[');
+  for (uint32_t o = 0; o < graph->n_outputs; o++)
+    write_value(json, &graph->values[graph->outputs[o]], graph->proto->output[o]);
   psplit_i_json_close(json, ']');
 }
 
@@ -392,13 +404,10 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   key_string(&json, "model", psplit_i_base_name(psplit_i_model_path(split->model)));
   if (split->model->inlined.n) write_inlined(split->model, &json);
   key_string(&json, "boundary", split->boundary == PSPLIT_BOUNDARY_IO ? "io" : "sendrecv");
-  write_values(&json, graph, "inputs", graph->inputs, graph->n_inputs, graph->proto->input, true,
-               false);
+  write_graph_inputs(&json, graph, "inputs", false);
   if (overridable(split) && any_optional(graph))
-    write_values(&json, graph, "optional_inputs", graph->inputs, graph->n_inputs,
-                 graph->proto->input, true, true);
-  write_values(&json, graph, "outputs", graph->outputs, graph->n_outputs, graph->proto->output,
-               false, false);
+    write_graph_inputs(&json, graph, "optional_inputs", true);
+  write_graph_outputs(&json, graph);
   psplit_i_json_put_open(&json, "stages", '[');
   for (uint32_t s = 0; s < split->plan->n_stages; s++) write_stage(split, s, &json);
   psplit_i_json_close(&json, ']');

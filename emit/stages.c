@@ -14,6 +14,13 @@ typedef struct scratch {
   uint32_t *sent_at; /* ... first by this transfer */
 } scratch;
 
+/* The transfers of a stage. */
+typedef struct traffic {
+  const uint32_t *received; /* [n_received] ascending */
+  uint32_t n_received;
+  uint32_t first_sent, end_sent; /* transfers are sorted by sender */
+} traffic;
+
 /* A value that is there from the start, in whatever stage wants it. */
 static bool is_given(const psplit_i_value *value) {
   return value->input != PSPLIT_NONE || psplit_i_has_initializer(value);
@@ -156,8 +163,7 @@ static psplit_code mark_reads(const psplit_i_split *split, uint32_t s, const scr
 }
 
 /* Marks what the stage makes, receives, reads and sends, and checks that they fit. */
-static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const uint32_t *received,
-                              uint32_t n_received, uint32_t first_sent, uint32_t end_sent,
+static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const traffic *with,
                               const scratch *marks, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = split->graph;
@@ -168,8 +174,8 @@ static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const uin
     for (uint32_t o = 0; o < node->n_outputs; o++)
       if (node->outputs[o] != PSPLIT_NONE) marks->made[node->outputs[o]] = s + 1;
   }
-  for (uint32_t r = 0; r < n_received; r++) {
-    const psplit_plan_transfer *transfer = &plan->transfers[received[r]];
+  for (uint32_t r = 0; r < with->n_received; r++) {
+    const psplit_plan_transfer *transfer = &plan->transfers[with->received[r]];
     if (marks->made[transfer->value] == s + 1 || marks->got[transfer->value] == s + 1)
       return psplit_i_fail(
         diag, PSPLIT_INTERNAL, "the plan sends \"%s\" to stage %" PRIu32 ", which %s it",
@@ -177,7 +183,7 @@ static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const uin
     marks->got[transfer->value] = s + 1;
   }
   PSPLIT_TRY(mark_reads(split, s, marks, diag));
-  for (uint32_t t = first_sent; t < end_sent; t++) {
+  for (uint32_t t = with->first_sent; t < with->end_sent; t++) {
     const uint32_t v = plan->transfers[t].value;
     if (marks->made[v] != s + 1 && marks->got[v] != s + 1)
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
@@ -187,20 +193,20 @@ static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const uin
     if (marks->sent[v] != s + 1) marks->sent_at[v] = t;
     marks->sent[v] = s + 1;
   }
-  for (uint32_t r = 0; r < n_received; r++)
-    if (marks->used[plan->transfers[received[r]].value] != s + 1)
+  for (uint32_t r = 0; r < with->n_received; r++)
+    if (marks->used[plan->transfers[with->received[r]].value] != s + 1)
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "the plan sends \"%s\" to stage %" PRIu32 ", where nothing reads it",
-                           plan->transfers[received[r]].tensor, s);
+                           plan->transfers[with->received[r]].tensor, s);
 out:
   return code;
 }
 
-static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const uint32_t *received,
-                               uint32_t n_received, const scratch *marks, psplit_diag *diag) {
+static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const traffic *with,
+                               const scratch *marks, psplit_diag *diag) {
   const psplit_i_graph *graph = split->graph;
   psplit_i_stage *stage = &split->stages[s];
-  uint32_t n = n_received;
+  uint32_t n = with->n_received;
   for (uint32_t pass = 0; pass < 2; pass++) {
     psplit_i_port *ports = NULL;
     if (pass) {
@@ -218,8 +224,8 @@ static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const uint32_t
     }
     if (!pass) n += at;
     stage->n_inputs = n;
-    for (uint32_t r = 0; pass && r < n_received; r++) {
-      const uint32_t t = received[r], v = split->plan->transfers[t].value;
+    for (uint32_t r = 0; pass && r < with->n_received; r++) {
+      const uint32_t t = with->received[r], v = split->plan->transfers[t].value;
       ports[at++] =
         (psplit_i_port){.value = v,
                         .name = split->recv_names ? split->recv_names[t] : graph->values[v].name,
@@ -230,13 +236,13 @@ static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const uint32_t
   return PSPLIT_OK;
 }
 
-static psplit_code list_outputs(psplit_i_split *split, uint32_t s, uint32_t first_sent,
-                                uint32_t end_sent, const scratch *marks, psplit_diag *diag) {
+static psplit_code list_outputs(psplit_i_split *split, uint32_t s, const traffic *with,
+                                const scratch *marks, psplit_diag *diag) {
   const psplit_i_graph *graph = split->graph;
   const psplit_plan *plan = split->plan;
   psplit_i_stage *stage = &split->stages[s];
   psplit_i_port *ports = psplit_i_arena_array(
-    &split->arena, (size_t)graph->n_outputs + (end_sent - first_sent), sizeof *ports);
+    &split->arena, (size_t)graph->n_outputs + (with->end_sent - with->first_sent), sizeof *ports);
   if (!ports) return psplit_i_nomem(diag);
   stage->outputs = ports;
   const bool plain = split->boundary == PSPLIT_BOUNDARY_IO;
@@ -247,14 +253,14 @@ static psplit_code list_outputs(psplit_i_split *split, uint32_t s, uint32_t firs
     psplit_i_port port = {.value = v, .name = graph->values[v].name, .model = true, .position = o};
     if (plain && marks->sent[v] == s + 1) {
       port.transfer = marks->sent_at[v];
-      while (port.transfer + port.n_transfers < end_sent &&
+      while (port.transfer + port.n_transfers < with->end_sent &&
              plan->transfers[port.transfer + port.n_transfers].value == v)
         port.n_transfers++;
       marks->sent[v] = 0; /* served */
     }
     ports[at++] = port;
   }
-  for (uint32_t t = first_sent; t < end_sent; t++) {
+  for (uint32_t t = with->first_sent; t < with->end_sent; t++) {
     const uint32_t v = plan->transfers[t].value;
     if (plain && marks->sent[v] != s + 1) continue;
     if (plain && marks->sent_at[v] != t) {
@@ -316,11 +322,10 @@ static psplit_code fill_stages(psplit_i_split *split, psplit_diag *diag) {
   for (uint32_t stage = 0, first = 0; stage < plan->n_stages; stage++) {
     uint32_t end = first;
     while (end < plan->n_transfers && plan->transfers[end].from == stage) end++;
-    const uint32_t *in = received + off[stage];
-    const uint32_t n_in = off[stage + 1] - off[stage];
-    PSPLIT_TRY(mark_stage(split, stage, in, n_in, first, end, &s, diag));
-    PSPLIT_TRY(list_inputs(split, stage, in, n_in, &s, diag));
-    PSPLIT_TRY(list_outputs(split, stage, first, end, &s, diag));
+    const traffic with = {received + off[stage], off[stage + 1] - off[stage], first, end};
+    PSPLIT_TRY(mark_stage(split, stage, &with, &s, diag));
+    PSPLIT_TRY(list_inputs(split, stage, &with, &s, diag));
+    PSPLIT_TRY(list_outputs(split, stage, &with, &s, diag));
     first = end;
   }
 out:
