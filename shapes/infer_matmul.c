@@ -221,16 +221,17 @@ void psplit_i_infer_lstm(psplit_i_site *at) { recurrent(at, 2, 2); }
 /* The quantised weights are transposed: R [directions, hidden, gates * hidden]. */
 void psplit_i_infer_dynamic_quantize_lstm(psplit_i_site *at) { recurrent(at, 2, 1); }
 
-/* Present key or value: batch, heads, past + new, head size. */
-static void present(psplit_i_site *at, uint32_t output, uint32_t past_input, psplit_dim batch,
-                    psplit_dim heads, psplit_dim added, psplit_dim head_size, int32_t elem) {
-  psplit_dim total = added;
+/* Present key or value: the past one and `added` (batch, heads, sequence, head size), one behind
+ * the other. */
+static void present(psplit_i_site *at, uint32_t output, uint32_t past_input,
+                    const psplit_dim added[4], int32_t elem) {
+  psplit_dim total = added[2];
   if (psplit_i_has(at, past_input)) {
     total = psplit_i_rank(at, past_input) == 4
-              ? psplit_i_dim_add(at->dims, psplit_i_dim_of(at, past_input, 2), added)
+              ? psplit_i_dim_add(at->dims, psplit_i_dim_of(at, past_input, 2), added[2])
               : psplit_i_dim_fresh(at->dims);
   }
-  const psplit_dim dims[4] = {batch, heads, total, head_size};
+  const psplit_dim dims[4] = {added[0], added[1], total, added[3]};
   psplit_i_out(at, output, elem, 4, dims);
 }
 
@@ -244,8 +245,8 @@ void psplit_i_infer_attention(psplit_i_site *at) {
   if (q->rank == 4 && v->rank == 4 && k->rank == 4) {
     const psplit_dim y[4] = {q->dims[0], q->dims[1], q->dims[2], v->dims[3]};
     psplit_i_out(at, 0, q->elem, 4, y);
-    present(at, 1, 4, k->dims[0], k->dims[1], k->dims[2], k->dims[3], k->elem);
-    present(at, 2, 5, v->dims[0], v->dims[1], v->dims[2], v->dims[3], v->elem);
+    present(at, 1, 4, k->dims, k->elem);
+    present(at, 2, 5, v->dims, v->elem);
     const psplit_dim total =
       psplit_i_has(at, 4) ? psplit_i_dim_add(d, psplit_i_dim_of(at, 4, 2), k->dims[2]) : k->dims[2];
     const psplit_dim scores[4] = {q->dims[0], q->dims[1], q->dims[2], total};
@@ -256,8 +257,8 @@ void psplit_i_infer_attention(psplit_i_site *at) {
     const psplit_dim k_size = psplit_i_dim_floor_div(d, k->dims[2], heads);
     const psplit_dim y[3] = {q->dims[0], q->dims[1], psplit_i_dim_mul(d, v_size, many)};
     psplit_i_out(at, 0, q->elem, 3, y);
-    present(at, 1, 4, k->dims[0], heads, k->dims[1], k_size, k->elem);
-    present(at, 2, 5, v->dims[0], heads, v->dims[1], v_size, v->elem);
+    present(at, 1, 4, (psplit_dim[4]){k->dims[0], heads, k->dims[1], k_size}, k->elem);
+    present(at, 2, 5, (psplit_dim[4]){v->dims[0], heads, v->dims[1], v_size}, v->elem);
     const psplit_dim total =
       psplit_i_has(at, 4) ? psplit_i_dim_add(d, psplit_i_dim_of(at, 4, 2), k->dims[1]) : k->dims[1];
     const psplit_dim scores[4] = {q->dims[0], many, q->dims[1], total};
