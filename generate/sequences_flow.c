@@ -23,15 +23,16 @@ static bool has_same(const psplit_i_sequences *ss, const psplit_i_sequence *s, u
 static psplit_code make_inputs(const psplit_i_sequences *ss, const psplit_i_sequence *s,
                                uint32_t phase, psplit_diag *diag, psplit_i_tensor **inputs) {
   const psplit_i_role *roles = ss->options.decoder->roles;
+  const psplit_i_manifest *manifest = &ss->options.pipe->manifest;
   const psplit_i_phase *p = &ss->options.pipe->phases[phase];
   const psplit_i_step_tokens step = {s->tokens, s->n_tokens, s->n_past};
   const bool same = has_same(ss, s, phase);
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = p->first_input; i < p->first_input + p->n_needed && code == PSPLIT_OK; i++) {
+    const psplit_i_step_input input = {manifest->inputs[i], roles[i], &manifest->input_values[i]};
     if (roles[i] == PSPLIT_I_ROLE_STATE) continue;
     if (roles[i] != PSPLIT_I_ROLE_OTHER && roles[i] != PSPLIT_I_ROLE_ENCODED)
-      code = psplit_i_step_input_make(ss->options.ort, ss->options.pipe, ss->options.decoder, i,
-                                      s->same[i], &step, diag, &inputs[i]);
+      code = psplit_i_step_input_make(ss->options.ort, &input, s->same[i], &step, diag, &inputs[i]);
     else if (same)
       inputs[i] = psplit_i_tensor_hold(s->same[i]);
   }

@@ -117,15 +117,14 @@ static double given_number(psplit_i_role role, const psplit_i_tensor_view *view,
   return psplit_i_tensor_number(given, row % (given->n_elements / columns) * columns + column);
 }
 
-psplit_code psplit_i_step_input_make(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
-                                     const psplit_i_decoder *decoder, uint32_t input,
+psplit_code psplit_i_step_input_make(const psplit_i_ort *ort, const psplit_i_step_input *input,
                                      const psplit_i_tensor *given, const psplit_i_step_tokens *step,
                                      psplit_diag *diag, psplit_i_tensor **out) {
   psplit_code code;
-  const psplit_i_role role = decoder->roles[input];
-  const char *name = pipe->manifest.inputs[input];
+  const psplit_i_role role = input->role;
+  const char *name = input->name;
   psplit_i_tensor_view view, all;
-  PSPLIT_TRY(make(ort, &pipe->manifest.input_values[input], role, step, diag, out));
+  PSPLIT_TRY(make(ort, input->declared, role, step, diag, out));
   PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
   PSPLIT_TRY(check(name, role, &view, step, diag));
   if (given) {

@@ -163,12 +163,23 @@ psplit_code psplit_i_frame_failure(const psplit_i_frame *frame, const char *text
   return psplit_i_fail_about(out, (psplit_code)frame->code, advice, "%s", text);
 }
 
-/* Numbers go where they belong; what a tensor of so many is given has no need of memory yet. */
-static psplit_code get_numbers(int fd, const psplit_i_ort *ort, int32_t type, const int64_t *dims,
-                               size_t n_dims, psplit_diag *diag, psplit_i_tensor **out) {
+/* What precedes the elements of a tensor. */
+typedef struct heading {
+  int32_t type;
+  size_t n_dims;
+  int64_t dims[PSPLIT_I_MAX_RANK];
+  uint64_t n_elements, n_bytes;
+} heading;
+
+static bool of_strings(const heading *h) { return !psplit_i_element_bits(h->type); }
+
+/* Numbers are read into the tensor itself: the memory of one that is only announced is not touched
+ * before its bytes arrive. */
+static psplit_code get_numbers(int fd, const psplit_i_ort *ort, const heading *h, psplit_diag *diag,
+                               psplit_i_tensor **out) {
   psplit_i_tensor_view view;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_tensor_make(ort, type, dims, n_dims, diag, out, &view));
+  PSPLIT_TRY(psplit_i_tensor_make(ort, h->type, h->dims, h->n_dims, diag, out, &view));
   PSPLIT_TRY(get(fd, view.data, view.n_bytes, diag));
 out:
   return code;
@@ -195,53 +206,59 @@ out:
   return code;
 }
 
-/* Strings come as n_elements lengths, then texts. A tensor of them takes memory at once: not before
- * as many have come. */
-static psplit_code get_strings(int fd, const psplit_i_ort *ort, const int64_t *dims, size_t n_dims,
-                               uint64_t n_elements, uint64_t n_bytes, psplit_diag *diag,
+/* Strings come as n_elements lengths, then texts. The tensor is created after all of them have
+ * arrived, since creating it takes memory for each. */
+static psplit_code get_strings(int fd, const psplit_i_ort *ort, const heading *h, psplit_diag *diag,
                                psplit_i_tensor **out) {
-  enum { STRING = 8 };
   psplit_code code;
-  if (n_elements > n_bytes / sizeof(uint64_t) || n_bytes > SIZE_MAX / 2)
+  if (h->n_elements > h->n_bytes / sizeof(uint64_t) || h->n_bytes > SIZE_MAX / 2)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "malformed message: %" PRIu64 " strings in %" PRIu64 " bytes", n_elements,
-                         n_bytes);
+                         "malformed message: %" PRIu64 " strings in %" PRIu64 " bytes",
+                         h->n_elements, h->n_bytes);
   char *packed = NULL;
-  PSPLIT_TRY(get_all(fd, n_bytes, diag, &packed));
-  PSPLIT_TRY(psplit_i_tensor_create(ort, STRING, dims, n_dims, diag, out));
-  code = psplit_i_tensor_unpack(*out, n_elements, packed, n_bytes, diag);
+  PSPLIT_TRY(get_all(fd, h->n_bytes, diag, &packed));
+  PSPLIT_TRY(psplit_i_tensor_create(ort, h->type, h->dims, h->n_dims, diag, out));
+  code = psplit_i_tensor_unpack(*out, h->n_elements, packed, h->n_bytes, diag);
 out:
   free(packed);
   return code;
 }
 
-static psplit_code get_tensor(int fd, const psplit_i_ort *ort, bool may_lack, psplit_diag *diag,
-                              psplit_i_tensor **out) {
-  int64_t row[N_ROW], dims[PSPLIT_I_MAX_RANK];
-  uint64_t n_elements = 0, n_bytes = 0;
-  psplit_i_tensor *tensor = NULL;
+/* Reads and checks a heading. Type 0: an output that is absent, where it `may_lack`. */
+static psplit_code get_heading(int fd, bool may_lack, psplit_diag *diag, heading *out) {
+  int64_t row[N_ROW];
   psplit_code code;
+  *out = (heading){0};
   PSPLIT_TRY(get(fd, row, sizeof row, diag));
   if (may_lack && !row[TYPE] && !row[BYTES] && !row[RANK]) return PSPLIT_OK;
-  const int32_t type = row[TYPE] > 0 && row[TYPE] <= INT32_MAX ? (int32_t)row[TYPE] : 0;
-  if (!psplit_i_element_name(type))
+  out->type = row[TYPE] > 0 && row[TYPE] <= INT32_MAX ? (int32_t)row[TYPE] : 0;
+  if (!psplit_i_element_name(out->type))
     return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: a tensor of data type %" PRId64,
                          row[TYPE]);
   if (row[RANK] < 0 || row[RANK] > PSPLIT_I_MAX_RANK)
     return psplit_i_fail(diag, PSPLIT_INVALID, "malformed message: a tensor of rank %" PRId64,
                          row[RANK]);
-  const size_t n_dims = (size_t)row[RANK];
-  PSPLIT_TRY(get(fd, dims, n_dims * sizeof *dims, diag));
-  const bool strings = !psplit_i_element_bits(type);
-  if (!psplit_i_tensor_size(type, dims, n_dims, &n_elements, &n_bytes) || row[BYTES] < 0 ||
-      (!strings && (uint64_t)row[BYTES] != n_bytes))
+  out->n_dims = (size_t)row[RANK];
+  PSPLIT_TRY(get(fd, out->dims, out->n_dims * sizeof *out->dims, diag));
+  uint64_t n_bytes = 0;
+  if (!psplit_i_tensor_size(out->type, out->dims, out->n_dims, &out->n_elements, &n_bytes) ||
+      row[BYTES] < 0 || (!of_strings(out) && (uint64_t)row[BYTES] != n_bytes))
     return psplit_i_fail(
       diag, PSPLIT_INVALID,
       "malformed message: a tensor of %" PRId64 " bytes, which are not its shape's", row[BYTES]);
-  if (strings)
-    code = get_strings(fd, ort, dims, n_dims, n_elements, (uint64_t)row[BYTES], diag, &tensor);
-  else
-    code = get_numbers(fd, ort, type, dims, n_dims, diag, &tensor);
+  out->n_bytes = (uint64_t)row[BYTES];
+out:
+  return code;
+}
+
+static psplit_code get_tensor(int fd, const psplit_i_ort *ort, bool may_lack, psplit_diag *diag,
+                              psplit_i_tensor **out) {
+  heading h;
+  psplit_i_tensor *tensor = NULL;
+  psplit_code code;
+  PSPLIT_TRY(get_heading(fd, may_lack, diag, &h));
+  if (!h.type) return PSPLIT_OK;
+  code = (of_strings(&h) ? get_strings : get_numbers)(fd, ort, &h, diag, &tensor);
 out:
   if (code == PSPLIT_OK)
     *out = tensor;

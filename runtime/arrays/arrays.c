@@ -5,12 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All of an open file, malloc'd. */
-static psplit_code read_all(const char *path, int fd, uint64_t bytes, psplit_diag *diag,
-                            unsigned char **out) {
-  unsigned char *data = bytes < SIZE_MAX ? malloc((size_t)bytes + 1) : NULL;
+typedef struct open_file {
+  const char *path;
+  int fd;
+  uint64_t bytes;
+} open_file;
+
+/* All of a file, malloc'd. */
+static psplit_code read_all(const open_file *file, psplit_diag *diag, unsigned char **out,
+                            uint64_t *out_n) {
+  unsigned char *data = file->bytes < SIZE_MAX ? malloc((size_t)file->bytes + 1) : NULL;
   if (!data) return psplit_i_nomem(diag);
-  const psplit_code code = psplit_i_in_read_at(path, fd, 0, data, (size_t)bytes, diag);
+  const psplit_code code =
+    psplit_i_in_read_at(file->path, file->fd, 0, data, (size_t)file->bytes, diag);
+  *out_n = file->bytes;
   if (code == PSPLIT_OK)
     *out = data;
   else
@@ -33,15 +41,17 @@ static uint64_t most_unpacked(const psplit_i_array_wanted *wanted, uint64_t n_fi
 }
 
 /* An array of an archive, of which nothing else is read. */
-static psplit_code read_member(const char *path, int fd, uint64_t bytes, const char *member,
+static psplit_code read_member(const open_file *file, const char *member,
                                const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                unsigned char **out, uint64_t *out_n) {
   psplit_i_npz_member found;
-  psplit_code code = psplit_i_npz_find(path, fd, bytes, member, diag, &found);
+  psplit_code code = psplit_i_npz_find(file->path, file->fd, file->bytes, member, diag, &found);
   if (code != PSPLIT_OK) return code;
-  if (!found.found) return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member);
+  if (!found.found)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", file->path, member);
   *out_n = found.n_bytes;
-  return psplit_i_npz_unpack(path, fd, &found, most_unpacked(wanted, bytes), diag, out);
+  return psplit_i_npz_unpack(file->path, file->fd, &found, most_unpacked(wanted, file->bytes), diag,
+                             out);
 }
 
 psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
@@ -77,21 +87,21 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
                                 const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                 psplit_i_tensor **out) {
   unsigned char *data = NULL;
-  uint64_t bytes;
-  int fd;
+  uint64_t n_read = 0;
+  open_file file = {.path = path};
   const bool npz = psplit_i_ends_with(path, ".npz");
   if (wanted->is_sequence && !psplit_i_ends_with(path, ".pb"))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s: a sequence is read from a .pb, a SequenceProto, as outputs that are "
                          "sequences are written",
                          path);
-  psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
+  psplit_code code = psplit_i_in_open(path, diag, &file.fd, &file.bytes);
   if (code != PSPLIT_OK) return code;
-  code = npz ? read_member(path, fd, bytes, member, wanted, diag, &data, &bytes)
-             : read_all(path, fd, bytes, diag, &data);
-  close(fd);
+  code = npz ? read_member(&file, member, wanted, diag, &data, &n_read)
+             : read_all(&file, diag, &data, &n_read);
+  close(file.fd);
   if (code != PSPLIT_OK) return code;
-  const size_t n = (size_t)bytes;
+  const size_t n = (size_t)n_read;
   if (wanted->is_sequence)
     code = psplit_i_sequence_parse(ort, path, data, n, diag, out);
   else if (npz || psplit_i_ends_with(path, ".npy"))

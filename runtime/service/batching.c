@@ -169,33 +169,35 @@ out:
 }
 
 static psplit_code split_one(const psplit_i_batching *b, const psplit_i_tensor *output,
-                             int32_t axis, int64_t n_all, int64_t first, int64_t n,
-                             psplit_diag *diag, psplit_i_tensor **out) {
+                             int32_t axis, psplit_i_batch_rows rows, psplit_diag *diag,
+                             psplit_i_tensor **out) {
   blocks all;
   psplit_i_tensor_view part;
   psplit_code code;
   PSPLIT_TRY(look(output, axis, diag, &all));
-  if (all.view.dims[axis] != n_all)
+  if (all.view.dims[axis] != rows.n_all)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "it has not the %" PRId64 " rows of the requests that were joined", n_all);
-  all.view.dims[axis] = n;
+                         "it has not the %" PRId64 " rows of the requests that were joined",
+                         rows.n_all);
+  all.view.dims[axis] = rows.n;
   PSPLIT_TRY(psplit_i_tensor_make(b->ort, all.view.data_type, all.view.dims, all.view.n_dims, diag,
                                   out, &part));
-  const uint64_t bytes = (uint64_t)n * all.row_bytes;
+  const uint64_t bytes = (uint64_t)rows.n * all.row_bytes;
   for (uint64_t o = 0; o < all.n_outer && bytes; o++)
     memcpy((char *)part.data + o * bytes,
-           (const char *)all.view.data + (o * (uint64_t)n_all + (uint64_t)first) * all.row_bytes,
+           (const char *)all.view.data +
+             (o * (uint64_t)rows.n_all + (uint64_t)rows.first) * all.row_bytes,
            (size_t)bytes);
 out:
   return code;
 }
 
 psplit_code psplit_i_batching_split(const psplit_i_batching *b, psplit_i_tensor *const *outputs,
-                                    int64_t n_all, int64_t first, int64_t n, psplit_diag *diag,
+                                    psplit_i_batch_rows rows, psplit_diag *diag,
                                     psplit_i_tensor **out) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < b->manifest->n_outputs && code == PSPLIT_OK; i++) {
-    code = split_one(b, outputs[i], b->output_axes[i], n_all, first, n, diag, &out[i]);
+    code = split_one(b, outputs[i], b->output_axes[i], rows, diag, &out[i]);
     if (code != PSPLIT_OK) psplit_i_diag_context(diag, "output %s", b->manifest->outputs[i]);
   }
   return code;

@@ -31,11 +31,16 @@ bool psplit_i_batching_fits(const psplit_i_batching *batching, psplit_i_tensor *
 PSPLIT_MUST_USE psplit_code psplit_i_batching_join(const psplit_i_batching *batching,
                                                    psplit_i_tensor *const *const *inputs, size_t n,
                                                    psplit_diag *diag, psplit_i_tensor **out);
-/* Rows from `first` on of outputs[n_outputs] of n_all rows, in out[n_outputs], likewise. Errors:
- * INVALID (an output has another number of rows), NOMEM. */
+/* The rows of one request among those of all that were joined. */
+typedef struct psplit_i_batch_rows {
+  int64_t first, n, n_all;
+} psplit_i_batch_rows;
+
+/* These rows of outputs[n_outputs], in out[n_outputs], likewise. Errors: INVALID (an output has not
+ * n_all rows), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_batching_split(const psplit_i_batching *batching,
-                                                    psplit_i_tensor *const *outputs, int64_t n_all,
-                                                    int64_t first, int64_t n, psplit_diag *diag,
+                                                    psplit_i_tensor *const *outputs,
+                                                    psplit_i_batch_rows rows, psplit_diag *diag,
                                                     psplit_i_tensor **out);
 
 #endif

@@ -141,7 +141,8 @@ static void answer_part(psplit_i_requests *rs, psplit_i_request *r, psplit_i_ten
   psplit_i_tensor **own = calloc((size_t)n_outputs + 1, sizeof *own);
   psplit_code code = own ? psplit_i_deadline_check(r->deadline_ns, &why) : psplit_i_nomem(&why);
   if (code == PSPLIT_OK)
-    code = psplit_i_batching_split(&rs->batching, outputs, n_rows, row, r->n_rows, &why, own);
+    code = psplit_i_batching_split(&rs->batching, outputs,
+                                   (psplit_i_batch_rows){row, r->n_rows, n_rows}, &why, own);
   psplit_i_request_answer(rs, r, code == PSPLIT_OK ? own : NULL, &why);
   for (uint32_t o = 0; own && o < n_outputs; o++) psplit_i_tensor_release(own[o]);
   free(own);

@@ -46,15 +46,16 @@ static psplit_code receive_row(const psplit_i_device *d, uint32_t wire, size_t n
 }
 
 psplit_code psplit_i_all_reduce(const psplit_i_device *d, const double *report, size_t n,
-                                psplit_i_decide decide, void *user, size_t n_answer, double *answer,
-                                psplit_diag *diag) {
+                                psplit_i_reduction reduction, psplit_diag *diag,
+                                double *out_answer) {
+  const size_t n_answer = reduction.n_answer;
   const psplit_i_wiring *w = &d->setup->wiring;
   psplit_code code = PSPLIT_OK;
   if (d->index > 0) {
     PSPLIT_TRY(
       send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_REPORT, d->index, 0, 0), report, n, diag));
     return receive_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, d->index, 0), n_answer,
-                       diag, answer);
+                       diag, out_answer);
   }
   double *all = malloc((n * w->n_devices + 1) * sizeof *all);
   if (!all) return psplit_i_nomem(diag);
@@ -62,11 +63,11 @@ psplit_code psplit_i_all_reduce(const psplit_i_device *d, const double *report, 
   for (uint32_t other = 1; other < w->n_devices && code == PSPLIT_OK; other++)
     code = receive_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_REPORT, other, 0, 0), n, diag,
                        all + n * other);
-  if (code == PSPLIT_OK) code = decide(user, all, n, answer, diag);
+  if (code == PSPLIT_OK) code = reduction.decide(reduction.user, all, n, out_answer, diag);
   free(all);
   for (uint32_t other = 1; other < w->n_devices && code == PSPLIT_OK; other++)
-    code = send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, other, 0), answer, n_answer,
-                    diag);
+    code = send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, other, 0), out_answer,
+                    n_answer, diag);
 out:
   return code;
 }

@@ -10,11 +10,19 @@
 typedef psplit_code (*psplit_i_decide)(void *user, const double *reports, size_t n, double *answer,
                                        psplit_diag *diag);
 
-/* All devices at once, with the same sizes: each gives its report and gets the answer. Where the
- * run was stopped, an error without a message. Errors: those of decide, NOMEM. */
+/* How reports become an answer. */
+typedef struct psplit_i_reduction {
+  psplit_i_decide decide; /* called on device 0 alone */
+  void *user;
+  size_t n_answer;
+} psplit_i_reduction;
+
+/* Called by all devices, with the same sizes: each gives report[n] and receives
+ * out_answer[n_answer]. Where the run was stopped, an error without a message. Errors: those of
+ * decide, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_all_reduce(const psplit_i_device *device, const double *report,
-                                                size_t n, psplit_i_decide decide, void *user,
-                                                size_t n_answer, double *answer, psplit_diag *diag);
+                                                size_t n, psplit_i_reduction reduction,
+                                                psplit_diag *diag, double *out_answer);
 
 /* What a function returns, without a message, where the run was stopped elsewhere. */
 #define PSPLIT_I_STOPPED PSPLIT_CANCELLED

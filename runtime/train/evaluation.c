@@ -51,7 +51,8 @@ psplit_code psplit_i_evaluate(psplit_i_work *w, psplit_diag *diag, double *out) 
       PSPLIT_TRY(evaluate_one(w, &w->learners[c], m, diag, &report[SUM]));
   w->given_up |= psplit_i_watch_pieces(&w->device->watch, false);
   report[GIVEN_UP] = w->given_up;
-  PSPLIT_TRY(psplit_i_all_reduce(w->device, report, N_EVAL, decide_eval, w, N_EVAL, answer, diag));
+  PSPLIT_TRY(psplit_i_all_reduce(w->device, report, N_EVAL,
+                                 (psplit_i_reduction){decide_eval, w, N_EVAL}, diag, answer));
   w->given_up = answer[GIVEN_UP] != 0;
   if (!w->given_up) *out = answer[SUM];
 out:

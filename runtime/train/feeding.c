@@ -301,15 +301,13 @@ static void note_batch(const psplit_i_feeding *f, const psplit_train_options *op
       psplit_i_symbols_note(&f->symbols, &f->manifest->input_values[i], &rows, 1, sizes);
 }
 
-/* Masks of evaluations are the same each time, and none that training draws. */
-static psplit_code draw(const psplit_i_feeding *f, psplit_i_feed_set set,
-                        const psplit_i_mask_row *mask, const psplit_i_slice *slice, uint64_t step,
-                        uint32_t m, psplit_diag *diag, psplit_i_tensor **out) {
+/* What a mask is drawn from: masks of evaluations are the same each time, and differ from all that
+ * training draws. */
+static psplit_i_drawing drawing_of(const psplit_i_feeding *f, psplit_i_feed_set set, uint64_t step,
+                                   uint32_t m) {
   const bool trains = set == PSPLIT_I_SET_TRAIN;
-  const psplit_i_drawing at = {f->options->seed, trains ? (uint32_t)step : UINT32_MAX,
-                               trains ? m : (uint32_t)step, &f->symbols, f->sizes[set]};
-  note_batch(f, f->options, (int64_t)(slice->end - slice->begin), f->sizes[set]);
-  return psplit_i_draw_mask(f->ort, mask, &at, diag, out);
+  return (psplit_i_drawing){f->options->seed, trains ? (uint32_t)step : UINT32_MAX,
+                            trains ? m : (uint32_t)step, &f->symbols, f->sizes[set]};
 }
 
 psplit_code psplit_i_feeding_get(const psplit_i_feeding *f, psplit_i_feed_set set, uint64_t step,
@@ -323,7 +321,11 @@ psplit_code psplit_i_feeding_get(const psplit_i_feeding *f, psplit_i_feed_set se
   const psplit_i_order *order = &f->order[set];
   const psplit_i_slice slice = psplit_i_order_slice(order, psplit_i_order_place(order, step), m);
   const psplit_i_mask_row *mask = psplit_i_find_mask(f->manifest, input);
-  if (mask) return draw(f, set, mask, &slice, step, m, diag, out);
+  if (mask) {
+    const psplit_i_drawing from = drawing_of(f, set, step, m);
+    note_batch(f, f->options, (int64_t)(slice.end - slice.begin), f->sizes[set]);
+    return psplit_i_draw_mask(f->ort, mask, &from, diag, out);
+  }
   psplit_code code = psplit_i_rows_tensor(f->ort, &fed->rows[set], order, &slice, diag, out);
   if (code != PSPLIT_OK || input != f->labels) return code;
   code = check_labels(f, set, &slice, *out, diag);

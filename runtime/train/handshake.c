@@ -82,8 +82,9 @@ psplit_code psplit_i_handshake(psplit_i_work *w, psplit_diag *diag) {
   digest_options(o, report + DIGEST);
   for (size_t set = 0; set < PSPLIT_I_N_SETS; set++)
     memcpy(report + N_HANDSHAKE + set * n_each, w->feeding.sizes[set], n_each * sizeof *report);
-  PSPLIT_TRY(psplit_i_all_reduce(w->device, report, N_HANDSHAKE + n_sizes, decide_handshake, w,
-                                 PSPLIT_I_N_SETS + n_sizes, answer, diag));
+  PSPLIT_TRY(psplit_i_all_reduce(
+    w->device, report, N_HANDSHAKE + n_sizes,
+    (psplit_i_reduction){decide_handshake, w, PSPLIT_I_N_SETS + n_sizes}, diag, answer));
   for (size_t set = 0; set < PSPLIT_I_N_SETS; set++) {
     n_rows[set] = (uint64_t)answer[set];
     memcpy(w->feeding.sizes[set], answer + PSPLIT_I_N_SETS + set * n_each, n_each * sizeof *answer);

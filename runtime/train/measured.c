@@ -109,5 +109,6 @@ static psplit_code decide_end(void *user, const double *reports, size_t n, doubl
 psplit_code psplit_i_tell_measured(psplit_i_work *w, psplit_diag *diag) {
   double ignored;
   const size_t n = write_end(w, w->report);
-  return psplit_i_all_reduce(w->device, w->report, n, decide_end, w, 1, &ignored, diag);
+  return psplit_i_all_reduce(w->device, w->report, n, (psplit_i_reduction){decide_end, w, 1}, diag,
+                             &ignored);
 }

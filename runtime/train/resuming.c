@@ -68,8 +68,8 @@ psplit_code psplit_i_save(psplit_i_work *w, psplit_diag *diag) {
   double path[PATH_NUMBERS], ignored;
   psplit_code code;
   w->report[0] = 0;
-  PSPLIT_TRY(
-    psplit_i_all_reduce(w->device, w->report, 1, decide_save, w, PATH_NUMBERS, path, diag));
+  PSPLIT_TRY(psplit_i_all_reduce(w->device, w->report, 1,
+                                 (psplit_i_reduction){decide_save, w, PATH_NUMBERS}, diag, path));
   tell_saving(w, true);
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
     uint64_t bytes = 0;
@@ -77,8 +77,8 @@ psplit_code psplit_i_save(psplit_i_work *w, psplit_diag *diag) {
       PSPLIT_TRY(psplit_i_save_stage(&w->learners[c], (const char *)path, diag, &bytes));
     w->report[c] = (double)bytes;
   }
-  PSPLIT_TRY(psplit_i_all_reduce(w->device, w->report, w->setup->wiring.n_chunks, decide_commit, w,
-                                 1, &ignored, diag));
+  PSPLIT_TRY(psplit_i_all_reduce(w->device, w->report, w->setup->wiring.n_chunks,
+                                 (psplit_i_reduction){decide_commit, w, 1}, diag, &ignored));
 out:
   tell_saving(w, false);
   return code;

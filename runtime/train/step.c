@@ -128,8 +128,8 @@ static psplit_code settle_step(psplit_i_work *w, psplit_diag *diag, step_end *en
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks && w->replica == 0 && !w->given_up; c++)
     PSPLIT_TRY(psplit_i_learner_squares(&w->learners[c], diag, w->report + N_STEP_HEAD));
   w->report[GIVEN_UP] = w->given_up;
-  code =
-    psplit_i_all_reduce(w->device, w->report, n, decide_step, end, N_STEP_ANSWER, answer, diag);
+  code = psplit_i_all_reduce(w->device, w->report, n,
+                             (psplit_i_reduction){decide_step, end, N_STEP_ANSWER}, diag, answer);
 out:
   return code;
 }

@@ -423,18 +423,14 @@ static psplit_code make(const struct step *s, psplit_diag *diag, psplit_i_tensor
   static const int64_t tokens[] = {5, 6, 7, 300};
   static double counted[64];
   const psplit_i_step_tokens step = {tokens, 4, s->n_past};
-  const char *name = "in";
   psplit_i_manifest_dim dims[4] = {{0}};
-  psplit_i_manifest_value value = {name, s->dtype, {s->rank, dims}};
-  const psplit_i_pipe pipe = {.manifest = {.inputs = &name, .input_values = &value}};
-  psplit_i_role role = s->role;
-  const psplit_i_decoder decoder = {.roles = &role};
+  const psplit_i_manifest_value value = {"in", s->dtype, {s->rank, dims}};
+  const psplit_i_step_input input = {"in", s->role, &value};
   psplit_i_tensor *given = NULL;
   for (int32_t d = 0; d < s->rank; d++) dims[d].value = s->sizes[d];
   for (int i = 0; i < 64; i++) counted[i] = 10 + i;
   if (s->given_rank) given = made_tensor(INT64, s->given, (size_t)s->given_rank, counted);
-  const psplit_code code =
-    psplit_i_step_input_make(NULL, &pipe, &decoder, 0, given, &step, diag, out);
+  const psplit_code code = psplit_i_step_input_make(NULL, &input, given, &step, diag, out);
   psplit_i_tensor_release(given);
   return code;
 }

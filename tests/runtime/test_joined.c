@@ -339,16 +339,17 @@ static void what_was_joined_comes_apart_again(void **state) {
   } parts[] = {{x[1], 0, 2}, {none[1], 2, 0}, {y[1], 2, 1}};
   for (size_t p = 0; p < 3; p++) {
     assert_int_equal(
-      psplit_i_batching_split(&batching, &all[1], 3, parts[p].first, parts[p].n, &diag, part),
+      psplit_i_batching_split(&batching, &all[1],
+                              (psplit_i_batch_rows){parts[p].first, parts[p].n, 3}, &diag, part),
       PSPLIT_OK);
     assert_true(same_values(part[0], parts[p].of));
     release(part, 1);
   }
-  expect(psplit_i_batching_split(&batching, &all[1], 4, 0, 1, &diag, part), &diag, PSPLIT_INVALID,
-         "output y: it has not the 4 rows of the requests that were joined");
+  expect(psplit_i_batching_split(&batching, &all[1], (psplit_i_batch_rows){0, 1, 4}, &diag, part),
+         &diag, PSPLIT_INVALID, "output y: it has not the 4 rows of the requests that were joined");
   diag = (psplit_diag){0};
-  expect(psplit_i_batching_split(&batching, &all[2], 3, 0, 1, &diag, part), &diag, PSPLIT_INVALID,
-         "output y: a tensor of 1 dimensions and type uint8 has no rows");
+  expect(psplit_i_batching_split(&batching, &all[2], (psplit_i_batch_rows){0, 1, 3}, &diag, part),
+         &diag, PSPLIT_INVALID, "output y: a tensor of 1 dimensions and type uint8 has no rows");
   release(x, 3);
   release(y, 3);
   release(none, 3);
@@ -364,7 +365,8 @@ static psplit_code join_and_split(psplit_i_tensor *const *const *each, psplit_di
   *diag = (psplit_diag){0};
   code = psplit_i_batching_init(&HELD_VALUES, &JOINS, "batch", diag, &batching);
   if (code == PSPLIT_OK) code = psplit_i_batching_join(&batching, each, 2, diag, all);
-  if (code == PSPLIT_OK) code = psplit_i_batching_split(&batching, &all[1], 3, 0, 2, diag, part);
+  if (code == PSPLIT_OK)
+    code = psplit_i_batching_split(&batching, &all[1], (psplit_i_batch_rows){0, 2, 3}, diag, part);
   release(all, 3);
   release(part, 1);
   psplit_i_batching_fini(&batching);
