@@ -123,10 +123,9 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
   }
 }
 
-psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, uint32_t loss,
-                                   psplit_i_ref loss_gradient, const uint32_t *wanted_values,
-                                   uint32_t n, psplit_i_backward *b, psplit_diag *diag,
-                                   psplit_i_ref *out_gradients) {
+psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, psplit_i_differentiated loss,
+                                   const uint32_t *wanted_values, uint32_t n, psplit_i_backward *b,
+                                   psplit_diag *diag, psplit_i_ref *out_gradients) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   psplit_i_arena scratch;
@@ -144,8 +143,8 @@ psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, uint32_t loss,
   if (scratch.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t v = 0; v < graph->n_values; v++) pass.origin[v] = pass.gradient[v] = PSPLIT_NONE;
   mark_depends(&pass);
-  mark_reaches(&pass, loss);
-  pass.gradient[loss] = loss_gradient;
+  mark_reaches(&pass, loss.value);
+  pass.gradient[loss.value] = loss.gradient;
   for (uint32_t t = graph->n_nodes; t-- > 0 && pass.code == PSPLIT_OK && !b->failed;)
     visit(&pass, graph->topo[t]);
   PSPLIT_TRY(pass.code);

@@ -26,14 +26,19 @@ typedef struct psplit_i_pass {
   psplit_code code; /* of the first rule that refused */
 } psplit_i_pass;
 
-/* Differentiates the scalar `loss` of the graph with respect to wanted[n].
+/* A value to differentiate. */
+typedef struct psplit_i_differentiated {
+  uint32_t value;        /* a scalar of the graph */
+  psplit_i_ref gradient; /* that reaches it, of its shape: all gradients are multiplied by it */
+} psplit_i_differentiated;
+
+/* Differentiates the scalar loss.value of the graph with respect to wanted[n].
  * b  initialised for this graph; nodes are added to it.
- * loss_gradient  what d(loss) is multiplied by: a scalar of the loss's shape.
  * out_gradients[n]  a value of `b`, or PSPLIT_NONE where the loss does not depend on it.
  * Errors: UNSUPPORTED (a node on a path between has no rule, or one that refuses: the message names
  * node, operator and a value of `wanted`), NOMEM. O(nodes + edges). */
-PSPLIT_MUST_USE psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, uint32_t loss,
-                                                   psplit_i_ref loss_gradient,
+PSPLIT_MUST_USE psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes,
+                                                   psplit_i_differentiated loss,
                                                    const uint32_t *wanted, uint32_t n,
                                                    psplit_i_backward *b, psplit_diag *diag,
                                                    psplit_i_ref *out_gradients);

@@ -289,8 +289,9 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   if (gradient->loss_gradient == PSPLIT_NONE) PSPLIT_FAIL(psplit_i_nomem(diag));
   gradient->b.values.items[gradient->loss_gradient].index = gradient->loss;
   if (options->accumulate) PSPLIT_TRY(psplit_i_parts_begin(gradient, diag));
-  PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, gradient->loss, gradient->loss_gradient,
-                                    values, n_wanted, &gradient->b, diag, gradients));
+  const psplit_i_differentiated loss = {gradient->loss, gradient->loss_gradient};
+  PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, loss, values, n_wanted, &gradient->b, diag,
+                                    gradients));
   uint32_t reached = 0;
   n_wanted = 0;
   for (uint32_t i = 0; i < n; i++)

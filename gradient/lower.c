@@ -106,8 +106,9 @@ static psplit_code differentiate(lowering *l, psplit_i_ref *gradients) {
   if (!psplit_i_is_float(elem))
     return refuse(l, PSPLIT_UNSUPPORTED, "no floating-point tensor, as far as is known, is",
                   l->graph->values[l->y].name);
-  PSPLIT_TRY(psplit_i_differentiate(l->shapes, l->y, filled(l, 1, l->y), l->node->inputs, l->n_xs,
-                                    b, l->diag, gradients));
+  const psplit_i_differentiated output = {l->y, filled(l, 1, l->y)};
+  PSPLIT_TRY(
+    psplit_i_differentiate(l->shapes, output, l->node->inputs, l->n_xs, b, l->diag, gradients));
   for (uint32_t i = 0; i < l->n_xs; i++) {
     b->twin = l->graph->values[l->y].producer;
     if (gradients[i] == PSPLIT_NONE) gradients[i] = filled(l, 0, l->node->inputs[i]);

@@ -203,19 +203,27 @@ static uint32_t types_behind(const psplit_i_stages *s, uint32_t stage, uint32_t 
   return set;
 }
 
+/* What a candidate leads to. */
+typedef struct consequence {
+  double after, others; /* load of its stage; the largest load of other stages that it changes */
+  bool opens;           /* its stage has nothing yet */
+  uint32_t n_left;      /* devices without a stage, after it */
+} consequence;
+
 /* Features of what would be left to do: the order from the next place on, as a chain. */
 static void look_ahead(const psplit_i_stages *s, uint32_t i, const psplit_i_candidate *k,
-                       double after, double others, bool opens, uint32_t n_left, psplit_i_real *x) {
+                       const consequence *then, psplit_i_real *x) {
+  const double after = then->after, others = then->others;
   const psplit_i_outlook *o = s->outlook;
   const double ideal = s->view->ideal, target = o->target;
-  const bool front = opens || k->stage == s->last;
+  const bool front = then->opens || k->stage == s->last;
   const uint32_t next = o->place[i] + 1, q = front ? k->stage : s->last;
   const double load_q = front ? after : (double)load(s, s->compute[q], s->recv[q], s->send[q]);
   const double speed = s->view->speed[front ? k->type : s->type[q]];
   const double room = load_q < target ? (target - load_q) * speed / o->mean_speed : 0;
   const psplit_i_prospect to = psplit_i_outlook_from(o, next, room);
-  const uint32_t here = opens ? next - 1 : next;
-  const double slack = (double)n_left - (double)to.need;
+  const uint32_t here = then->opens ? next - 1 : next;
+  const double slack = (double)then->n_left - (double)to.need;
   x[0] = (psplit_i_real)(slack < -4 ? -1 : slack > 4 ? 1 : slack / 4);
   x[1] = slack >= 0;
   x[2] = part(o->enter[here] + o->leave[here], ideal);
@@ -269,7 +277,8 @@ static void describe(psplit_i_stages *s, uint32_t i, psplit_i_candidate *k, chan
   x[13] = part((double)c->recv, ideal);
   x[14] = part((double)c->cut, ideal);
   x[15] = part(rest, (double)v->total);
-  look_ahead(s, i, k, (double)after, (double)others, opens, n_left, x + 16);
+  const consequence then = {(double)after, (double)others, opens, n_left};
+  look_ahead(s, i, k, &then, x + 16);
 }
 
 /* Adds a candidate if order, pin and device allow it. */
