@@ -1,5 +1,5 @@
-/* Checkpoints of training runs (docs/training.md): what is in one, and the trained model. Of
- * libpsplit-run; no ONNX Runtime is needed. */
+/* Checkpoints of training runs (docs/training.md): reading their contents, and exporting the
+ * trained model. Part of libpsplit-run; does not need ONNX Runtime. */
 #ifndef PSPLIT_CHECKPOINT_H
 #define PSPLIT_CHECKPOINT_H
 
@@ -22,17 +22,17 @@ typedef struct psplit_checkpoint_weight {
 
 /* Owned by the checkpoint. */
 typedef struct psplit_checkpoint_info {
-  uint64_t step;         /* updates that are in the weights */
-  uint64_t seed;         /* of all that was drawn */
-  const char *optimizer; /* its text, or NULL: weights alone */
+  uint64_t step;         /* number of updates applied to the weights */
+  uint64_t seed;         /* of all random numbers */
+  const char *optimizer; /* as text; NULL: the checkpoint has weights only */
   uint32_t n_stages;     /* of the run that wrote it */
   uint32_t n_weights;
   const psplit_checkpoint_weight *weights; /* by name */
 } psplit_checkpoint_info;
 
-/* Opens the checkpoint in the directory `path`, the headers of all its files; it stays what it is
- * when another takes its place. The caller owns *out_checkpoint. Errors: IO (no checkpoint is
- * there), MALFORMED (cut short), INVALID (files that do not fit together), UNSUPPORTED (of a later
+/* Opens the checkpoint in the directory `path` by reading the headers of all its files. It stays
+ * valid even if another checkpoint replaces it. The caller owns *out_checkpoint. Errors: IO (no
+ * checkpoint there), MALFORMED (truncated), INVALID (inconsistent files), UNSUPPORTED (of a later
  * release), LIMIT, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_open(const char *path, psplit_diag *diag,
                                                               psplit_checkpoint **out_checkpoint);

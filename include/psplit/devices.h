@@ -18,12 +18,11 @@ extern "C" {
 
 typedef struct psplit_devices psplit_devices;
 
-/* Devices that compute a stage, at most: its replicas. */
+/* Maximum number of replicas of a stage. */
 enum { PSPLIT_MOST_REPLICAS = 64 };
 
-/* n_devices devices of preset `preset` (NULL: "cpu"), named cpu0, cpu1, ..., joined by the link
- * that stands between processes of one host.
- * Errors: USAGE (no such preset, n_devices 0), NOMEM. */
+/* n_devices devices of preset `preset` (NULL: "cpu"), named cpu0, cpu1, ..., with the link between
+ * processes of one host. Errors: USAGE (no such preset, n_devices 0), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices,
                                                              psplit_diag *diag,
                                                              psplit_devices **out_devices);
@@ -38,64 +37,64 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_parse(const char *text, si
 /* Frees; NULL is fine. */
 PSPLIT_API void psplit_devices_destroy(psplit_devices *devices);
 
-/* How many there are; those of the functions below are 0 .. count - 1. */
+/* Number of devices; the functions below take 0 .. count - 1. */
 PSPLIT_API uint32_t psplit_devices_count(const psplit_devices *devices);
 /* Name, owned by `devices`. */
 PSPLIT_API const char *psplit_devices_name(const psplit_devices *devices, uint32_t device);
-/* Memory the device offers to a stage; UINT64_MAX where the file sets no limit. */
+/* Memory available to a stage on the device; UINT64_MAX if the file sets no limit. */
 PSPLIT_API uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, uint32_t device);
 /* Memory that the device's runtime needs besides weights and tensors (kernel workspaces, code). */
 PSPLIT_API uint64_t psplit_devices_workspace_bytes(const psplit_devices *devices, uint32_t device);
 
-/* How ONNX Runtime is to run a stage on a device. */
+/* Configuration of ONNX Runtime for a stage on a device. */
 typedef struct psplit_session {
-  const char *provider; /* execution provider; NULL: not said */
+  const char *provider; /* execution provider; NULL: unspecified */
   uint32_t n_provider_options;
   const char *const *provider_keys, *const *provider_values;
   uint32_t n_config; /* entries of the session's configuration */
   const char *const *config_keys, *const *config_values;
-  uint32_t n_threads;   /* within an operator; 0: not said */
-  int32_t optimization; /* level of the graph optimiser; -1: not said */
-  /* Where the provider leaves a node to the CPU, the session does not open, and the error names the
-   * node; but for nodes whose names one of host_nodes is, or matches as a shell-style pattern. */
+  uint32_t n_threads;   /* within an operator; 0: unspecified */
+  int32_t optimization; /* level of the graph optimiser; -1: unspecified */
+  /* Fail to open the session if the provider leaves a node to the CPU; the error names the node.
+   * Exempt are nodes whose names equal one of host_nodes or match it as a shell pattern. */
   bool assert_placement;
   uint32_t n_host_nodes;
   const char *const *host_nodes;
 } psplit_session;
 
-/* What the file says of sessions on `device`; lives as long as `devices`. */
+/* Session configuration of `device`; lives as long as `devices`. */
 PSPLIT_API const psplit_session *psplit_devices_session(const psplit_devices *devices,
                                                         uint32_t device);
 
-/* Time of `work` on `device`, ns >= 0. Where work->known is false it is a lower bound. */
+/* Time of `work` on `device`, ns >= 0. A lower bound if work->known is false. */
 PSPLIT_API int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t device,
                                           const psplit_work *work);
 
 /* A directed connection. */
 typedef struct psplit_device_link {
-  double bytes_per_second; /* 0: there is no link; INFINITY between a device and itself */
+  double bytes_per_second; /* 0: no link; INFINITY */
   int64_t latency_ns;      /* >= 0 */
 } psplit_device_link;
 
-/* The connection that the file, or its default, gives two devices, not a way over others. */
+/* The direct link between two devices, from the file or its default. */
 PSPLIT_API psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
                                                   uint32_t to);
 
-/* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth. 0 within one,
- * INT64_MAX where there is no link. */
+/* Transfer time of `bytes` from one device to another, ns: latency + bytes / bandwidth. 0 within a
+ * device, INT64_MAX if there is no link. */
 PSPLIT_API int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
                                               uint32_t to, uint64_t bytes);
 
-/* Whether the sessions of `device` are of this execution provider, with or without
- * "ExecutionProvider" behind its name, in letters of either case. */
+/* Whether sessions of `device` use this execution provider, with or without the suffix
+ * "ExecutionProvider", case-insensitively. */
 PSPLIT_API bool psplit_devices_run(const psplit_devices *devices, uint32_t device,
                                    const char *provider);
 
-/* Lets each device that runs `provider` support what a probe of `model` found (JSON text as
- * psplit_probe_provider gives it, docs/costs/devices.md; users may have edited it), in place of
- * what it says of itself. Errors: MALFORMED, INVALID (a key or a value that is none, or what was
- * asked about another provider or, unless `model` is NULL, a model with another number of nodes),
- * NOMEM; of `devices` some may have changed then. */
+/* Restricts each device that runs `provider` to the operators that a probe of `model` found (JSON
+ * of psplit_probe_provider, docs/costs/devices.md; users may have edited it), replacing its own
+ * declaration. Errors: MALFORMED, INVALID (an invalid key or value, a probe of another provider or,
+ * unless `model` is NULL, of a model with another number of nodes), NOMEM; some of `devices` may
+ * have changed then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_restrict(psplit_devices *devices,
                                                                const char *provider,
                                                                const psplit_model *model,
@@ -104,29 +103,30 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_restrict(psplit_devices *d
 
 /* Names of the built-in presets; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_name(uint32_t index);
-/* One line about a preset: what it is and where its numbers come from; NULL past the last. */
+/* One line that describes a preset and the source of its numbers; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_about(uint32_t index);
 
-/* Lets every device offer a stage at most so much memory, whatever it has. */
+/* Limits the memory of every device to memory_bytes. */
 PSPLIT_API void psplit_devices_limit_memory(psplit_devices *devices, uint64_t memory_bytes);
 
-/* n_devices copies of the first of `devices`, named as it is with a number behind, on one host. The
+/* n_devices copies of the first of `devices`, with numbers appended to its name, on one host. The
  * caller owns *out_devices. Errors: USAGE (n_devices 0 or above 1024), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_repeat(const psplit_devices *devices,
                                                              uint32_t n_devices, psplit_diag *diag,
                                                              psplit_devices **out_devices);
 
-/* The same devices, between which a tensor takes as long as it and another of its size on the way
- * back; there is no link where one of the two is missing. Borrows from `devices`. The caller owns
- * *out_devices. Errors: NOMEM. */
+/* The same devices with the transfer time of a round trip: a tensor there and one of its size back;
+ * no link if either direction is missing. Refers to `devices`. The caller owns *out_devices.
+ * Errors: NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_round_trip(const psplit_devices *devices,
                                                                  psplit_diag *diag,
                                                                  psplit_devices **out_devices);
 
-/* Measures this machine in about a quarter of a second with one thread: its clock and its memory
- * bandwidth; the width of its vector unit, where the machine tells it, chooses the preset that the
- * clock scales. Writes a devices file of one device "cpu" (JSON text, malloc'd, NUL-terminated) to
- * *out_text, for psplit_devices_parse; the caller may cache it. Errors: NOMEM. */
+/* Measures clock rate and memory bandwidth of this machine, with one thread, in about a quarter of
+ * a second. The width of its vector unit, if it can be detected, selects the preset that is scaled
+ * by the clock rate. Writes a devices file with one device "cpu" (JSON text, malloc'd,
+ * NUL-terminated) to *out_text, for psplit_devices_parse; the caller may cache it. Errors:
+ * NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text);
 
 #ifdef __cplusplus

@@ -15,22 +15,22 @@ extern "C" {
 typedef enum psplit_boundary { PSPLIT_BOUNDARY_SENDRECV, PSPLIT_BOUNDARY_IO } psplit_boundary;
 
 typedef enum psplit_weights {
-  /* As in the model: inline data inline, external data in stageI.onnx.data. Large inline data
-   * becomes external where a stage would pass 64 MiB: runtimes start in half the time then. */
+  /* As in the model: inline data stays inline, external data goes to stageI.onnx.data. Large inline
+   * data becomes external if a stage would exceed 64 MiB, since runtimes then start in half the
+   * time. */
   PSPLIT_WEIGHTS_AUTO,
-  PSPLIT_WEIGHTS_INLINE,   /* all inline; LIMIT where a stage would pass 2 GiB */
+  PSPLIT_WEIGHTS_INLINE,   /* all inline; LIMIT if a stage would exceed 2 GiB */
   PSPLIT_WEIGHTS_EXTERNAL, /* initializers over 1 KiB in stageI.onnx.data */
-  /* Nothing is copied: stages point into the model's own files. Runtimes read external data only at
-   * or below a stage's directory, so `directory` has to be the model's own or one above it. The
-   * files take their places there one by one, pipeline.json last; what fails on the way is undone.
-   * A killed process leaves the old split, the new one, or no pipeline.json and what the next such
-   * run undoes. */
+  /* Nothing is copied: stages refer to the model's own files. Runtimes read external data only at
+   * or below a stage's directory, so `directory` must be the model's own or one above it. Files are
+   * put in place one by one, pipeline.json last; a failure undoes this. A killed process leaves the
+   * old split, the new one, or no pipeline.json and files that the next such run restores. */
   PSPLIT_WEIGHTS_REFERENCE
 } psplit_weights;
 
-/* A file beside the stages. */
+/* An additional file of the split. */
 typedef struct psplit_emit_file {
-  const char *name; /* none that a split has, and without a slash */
+  const char *name; /* differs from all names of a split; no slash */
   const char *text;
   size_t n;
 } psplit_emit_file;
@@ -39,32 +39,32 @@ typedef struct psplit_emit_options {
   size_t struct_size; /* set by psplit_emit_options_init() */
   psplit_boundary boundary;
   psplit_weights weights;
-  /* An existing directory is replaced, once the new one is complete, where it is empty or holds a
-   * pipeline.json of ours, the files that it names, and nothing else; never where it holds the
-   * model, or is or holds the working directory. Modes of the directory and of files of the same
-   * name are kept, new files get that of the old pipeline.json. REFERENCE: files that a
-   * pipeline.json there names are replaced, and nothing else. */
+  /* Replace an existing directory once the new one is complete, provided that it is empty or
+   * contains only one of our pipeline.json and the files named in it. A directory that contains the
+   * model, or is or contains the working directory, is never replaced. Modes of the directory and
+   * of files of the same name are kept; new files get the mode of the old pipeline.json. REFERENCE:
+   * replaces only files that an existing pipeline.json names. */
   bool replace;
-  /* Stages written at a time, where there is much to write; 0: as many as OpenMP gives. Never
-   * changes a byte. `logger` is called by one of the threads at a time. */
+  /* Number of stages written concurrently, if they are large; 0: OpenMP's default. Does not affect
+   * the output. `logger` is called by one thread at a time. */
   uint32_t n_threads;
   const volatile int *cancel;  /* see base.h */
   const psplit_logger *logger; /* may be NULL */
-  /* Called with the directory that holds the finished files before they are put in place; anything
-   * but OK removes them and becomes the result. REFERENCE: the files point into the model's as seen
-   * from where they will be. May be NULL. */
+  /* Called with the directory of the finished files before it is renamed into place; any result but
+   * OK removes them and is returned. REFERENCE: the files refer to the model's relative to their
+   * final place. May be NULL. */
   psplit_code (*accept)(void *user, const char *directory, psplit_diag *diag);
   void *accept_user;
-  /* More files of the directory, which pipeline.json names, so that they belong to the split. */
+  /* Additional files for the directory; pipeline.json lists them as part of the split. */
   const psplit_emit_file *files;
   size_t n_files;
-  /* The directory is thrown away soon: OK is not waited for until the disk has it. */
+  /* For temporary directories: do not sync files to disk. */
   bool no_sync;
-  psplit_activity *activity; /* see activity.h: bytes written, of about so many */
-  /* Names of the stages' files: letters, digits, '.', '_', '-', and the fields {model} (the model
-   * file's name up to its first '.'), {stage} (its number, from 0) and {stages} (how many), the
-   * last two also with leading zeros, {stage:02}. With {stage}, and ending in .onnx; what is beside
-   * a stage has the name before that with its own ending. NULL: stage{stage}.onnx. */
+  psplit_activity *activity; /* see activity.h: bytes written, of an estimate */
+  /* Names of the stage files: letters, digits, '.', '_', '-', and the fields {model} (the model's
+   * file name up to its first '.'), {stage} (index from 0) and {stages} (their number); the latter
+   * two can be zero-padded, as in {stage:02}. {stage} is required, and so is the suffix .onnx,
+   * which other files of the stage replace by their own. NULL: stage{stage}.onnx. */
   const char *name_template;
 } psplit_emit_options;
 
@@ -75,26 +75,26 @@ static inline void psplit_emit_options_init(psplit_emit_options *options) {
 }
 
 /* Writes stage0.onnx ..., their .data files and pipeline.json to the directory `directory`, which
- * appears complete or not at all: it is written under a hidden name beside its place and renamed;
- * what killed runs for the same directory left there is removed. After OK it is complete whatever
- * becomes of the power, on file systems that can sync (unless no_sync). The nodes are the model's
- * own bytes. `options` may be NULL. Peak memory: O(nodes), whatever the weights.
- * Errors: IO (exists, not writable, disk full), INVALID and INTERNAL (a plan that does not fit the
- * model), UNSUPPORTED, LIMIT, NOMEM; nothing is left behind then. */
+ * appears complete or not at all: it is written under a hidden name next to its place and renamed.
+ * Leftovers of killed runs for the same directory are removed. After OK, the files survive a power
+ * failure if the file system can sync (unless no_sync). Nodes are copied byte by byte. `options`
+ * may be NULL. Peak memory: O(nodes), independent of the weights. Errors: IO (exists, not writable,
+ * disk full), INVALID and INTERNAL (the plan does not match the model), UNSUPPORTED, LIMIT, NOMEM;
+ * nothing is left behind then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit(const psplit_model *model,
                                                    const psplit_plan *plan, const char *directory,
                                                    const psplit_emit_options *options,
                                                    psplit_diag *diag);
 
-/* The name of a stage's file among `n_stages`, as psplit_emit gives it: *out_name, malloc'd.
- * `options` may be NULL. Errors: USAGE (name_template), NOMEM. */
+/* The file name of a stage of `n_stages`, as psplit_emit assigns it: *out_name, malloc'd. `options`
+ * may be NULL. Errors: USAGE (name_template), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_stage_file_name(const psplit_model *model,
                                                               uint32_t stage, uint32_t n_stages,
                                                               const psplit_emit_options *options,
                                                               psplit_diag *diag, char **out_name);
 
-/* The manifest alone (pipeline.json), as JSON text, malloc'd; no file is written.
- * Errors: those of psplit_emit but IO. */
+/* Only the manifest (pipeline.json), as malloc'd JSON text; no file is written. Errors: those of
+ * psplit_emit except IO. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model,
                                                        const psplit_plan *plan,
                                                        const psplit_emit_options *options,
@@ -112,12 +112,12 @@ static inline void psplit_genai_options_init(psplit_genai_options *options) {
   options->struct_size = sizeof *options;
 }
 
-/* What ONNX Runtime GenAI reads to run the stages of a decoder, genai_config.json as JSON text,
- * malloc'd. What the model does not tell (numbers of special tokens) is left to be added. `options`
- * are those that the stages are written with.
- * Errors: USAGE (no context_length), UNSUPPORTED (no decoder, an input that GenAI does not give, a
- * state that is not one or two tensors a layer or is made and read by different stages, a tensor
- * that GenAI cannot hand on, heads or a vocabulary without a number), those of psplit_manifest. */
+/* The configuration that ONNX Runtime GenAI needs to run the stages of a decoder,
+ * genai_config.json, as malloc'd text. What the model does not say (ids of special tokens) must be
+ * added. `options` must be those that the stages are written with. Errors: USAGE (no
+ * context_length), UNSUPPORTED (not a decoder, an input that GenAI does not provide, states other
+ * than one or two tensors per layer or written and read by different stages, a tensor that GenAI
+ * cannot pass on, unknown head size or vocabulary), those of psplit_manifest. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_genai_config(const psplit_model *model,
                                                            const psplit_plan *plan,
                                                            const psplit_emit_options *options,
@@ -135,12 +135,11 @@ static inline void psplit_triton_options_init(psplit_triton_options *options) {
   options->struct_size = sizeof *options;
 }
 
-/* A script for the directory of the stages, triton.sh, as text, malloc'd: it lays them out as a
- * model repository of Triton Inference Server, a model for each stage and an ensemble of them.
- * `options` are those that the stages are written with.
- * Errors: USAGE (weights by reference, a session's device_id that is no number), UNSUPPORTED (a
- * type that Triton has not, a number of dimensions that is not known, a stage without inputs),
- * those of psplit_manifest. */
+/* A script for the directory of the stages, triton.sh, as malloc'd text. It arranges them as a
+ * model repository of Triton Inference Server: a model per stage and an ensemble. `options` must be
+ * those that the stages are written with. Errors: USAGE (weights by reference, a session's
+ * device_id that is not a number), UNSUPPORTED (a type that Triton lacks, an unknown rank, a stage
+ * without inputs), those of psplit_manifest. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_triton_script(const psplit_model *model,
                                                             const psplit_plan *plan,
                                                             const psplit_emit_options *options,
@@ -161,85 +160,84 @@ static inline void psplit_mpi_job_options_init(psplit_mpi_job_options *options) 
   options->struct_size = sizeof *options;
 }
 
-/* An MPI job of Kubernetes (MPIJob, kubeflow.org/v2beta1) that runs the stages, a worker for each,
- * as YAML, malloc'd. Errors: USAGE (no command), NOMEM. */
+/* A Kubernetes MPIJob (kubeflow.org/v2beta1) that runs the stages, one worker each, as malloc'd
+ * YAML. Errors: USAGE (no command), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_job(const psplit_model *model,
                                                       const psplit_plan *plan,
                                                       const psplit_mpi_job_options *options,
                                                       psplit_diag *diag, char **out_text);
 
-/* Whether psplit_emit could put a split in `directory` now: for the time before a plan is made.
- * Nothing is written or left behind. Errors: those of psplit_emit that concern the place. */
+/* Checks whether psplit_emit could write a split to `directory` now, to be called before planning.
+ * Leaves nothing behind. Errors: those of psplit_emit that concern the directory. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_check(const psplit_model *model,
                                                          const char *directory,
                                                          const psplit_emit_options *options,
                                                          psplit_diag *diag);
 
-/* Removes from `directory` what killed processes left of splits, models and files that they were
- * writing there: hidden names .NAME.psplit-..., which nobody locks. Files of a split
- * that one with PSPLIT_WEIGHTS_REFERENCE had moved when it was killed go back before. Checkpoints
- * stay, which training takes up by itself. *out_n (may be NULL): how many. Errors: IO. */
+/* Removes from `directory` leftovers of killed processes that were writing splits, models or files:
+ * hidden names .NAME.psplit-..., unless locked. Files of a split that PSPLIT_WEIGHTS_REFERENCE had
+ * moved are restored first. Checkpoints remain, since training resumes from them by itself. *out_n
+ * (may be NULL): number of removals. Errors: IO. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_clean(const char *directory, uint32_t *out_n,
                                                          psplit_diag *diag);
 
-/* What it means to a split in the directory of `path` to have something written there. */
+/* Effect of writing a file `path` on a split in the same directory. */
 typedef enum psplit_split_place {
-  PSPLIT_PLACE_FREE,   /* there is none, or one among other files */
-  PSPLIT_PLACE_OWN,    /* a file of the split stands there */
-  PSPLIT_PLACE_FOREIGN /* psplit_emit replaces the split as it is, and not with that beside it */
+  PSPLIT_PLACE_FREE,   /* no split, or one among other files: no effect */
+  PSPLIT_PLACE_OWN,    /* `path` is a file of the split */
+  PSPLIT_PLACE_FOREIGN /* psplit_emit could no longer replace the split with this file in it */
 } psplit_split_place;
 
-/* Errors: NOMEM; what cannot be looked at is FREE. */
+/* Errors: NOMEM; a directory that cannot be read counts as FREE. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_place(const char *path, psplit_diag *diag,
                                                          psplit_split_place *out_place);
 
-/* The same as psplit_emit_check for the functions below that write a file. */
+/* As psplit_emit_check, for the functions below, which write a single file. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_file_check(const psplit_model *model,
                                                               const char *path, bool replace,
                                                               psplit_diag *diag);
 
 typedef enum psplit_annotation {
-  /* The multi-device fields of ONNX: a configuration (named "pipeline", or "pipeline-2" ... where
-   * the model has one) with the plan's devices, and the stage of each node, counted from 0. */
+  /* The multi-device fields of ONNX: a configuration with the plan's devices (named "pipeline", or
+   * "pipeline-2" ... if that name is taken), and the stage of each node, from 0. */
   PSPLIT_ANNOTATION_ONNX,
   /* Node metadata "layer_ann" = "stage0" ..., which ONNX Runtime's option
    * session.layer_assignment_settings maps to devices. */
   PSPLIT_ANNOTATION_LAYER_ANN,
-  /* Model metadata "split_assignments", which Olive's SplitModel cuts by: scopes of node names, all
-   * of one depth, and their stages. Unnamed nodes are left to it. */
+  /* Model metadata "split_assignments" for Olive's SplitModel: scopes of node names, all of the
+   * same depth, and their stages. Nodes without a name are left to Olive. */
   PSPLIT_ANNOTATION_OLIVE
 } psplit_annotation;
 
-/* Writes the model itself to the file `path` with the stages of its nodes added and nothing else
- * changed. Bodies of control flow belong to their node. Of the options `replace`, `cancel` and
- * `activity` count; NULL: the defaults. A file in place of `path` is kept unless `replace`; the
- * model's own files always are. The file appears complete or not at all, and where
- * it replaces one it has its mode; a link stays and leads to the new file; a FIFO or a device is
- * written to, once somebody reads it. Nothing is left behind on failure.
- * Errors: IO, CANCELLED, UNSUPPORTED (external data, and `path` is in another directory than the
- * model: its locations would not hold there; names that Olive's form cannot tell apart), INVALID
- * (the plan is of another model), NOMEM. */
+/* Writes the model to the file `path`, unchanged except that nodes are annotated with their stages.
+ * Nodes in bodies of control flow belong to the outer node. Of the options, `replace`, `cancel` and
+ * `activity` are used; NULL: the defaults. An existing file is replaced only if `replace` is set,
+ * and the model's own files never. The file appears complete or not at all; a replaced file keeps
+ * its mode; a symbolic link is kept, and its target replaced; a FIFO or device is written to once
+ * it has a reader. Nothing is left behind on failure. Errors: IO, CANCELLED, UNSUPPORTED (external
+ * data, and `path` is not in the model's directory, so that locations would be invalid; names that
+ * Olive's form cannot tell apart), INVALID (the plan is for another model), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_annotated(
   const psplit_model *model, const psplit_plan *plan, psplit_annotation annotation,
   const char *path, const psplit_emit_options *options, psplit_diag *diag);
 
-/* The same with each node of the main graph named by its position in the file, "#0#", "#1#", ...,
- * for runtimes that tell of nodes by their names, which need not be there nor differ. */
+/* As psplit_emit_annotated, but names each node of the main graph by its position in the file,
+ * "#0#", "#1#", ..., for runtimes that report nodes by name, since names may be missing or
+ * ambiguous. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_numbered(const psplit_model *model,
                                                             const char *path,
                                                             const psplit_emit_options *options,
                                                             psplit_diag *diag);
 
-/* The plan as the value of ONNX Runtime's session option session.name_based_layer_assignment, by
- * which it runs the whole model, as one process, on the providers of the stages: *out_text,
- * malloc'd. stage_provider[n_stages] are names of execution providers, NULL for the CPU's; the
- * array may be NULL. Names of nodes are told by what they begin with where that is enough. With the
- * CPU and one other provider there are rules for the CPU alone, and for others where these need an
- * exception: the other one is asked first. Nodes in bodies, whose names count by themselves, and
- * Constant nodes are not looked at.
- * Errors: USAGE (all stages run on one provider), UNSUPPORTED (a node without a name, or whose name
- * cannot be written there; one name on two providers; over 8192 bytes, which is the most that ONNX
- * Runtime takes), INVALID (the plan is of another model), NOMEM. O(names * rules). */
+/* The plan as a value of ONNX Runtime's session option session.name_based_layer_assignment, which
+ * runs the whole model in one process on the providers of the stages: *out_text, malloc'd.
+ * stage_provider[n_stages] are names of execution providers, NULL for the CPU; the array may be
+ * NULL. Prefixes of node names are used where they suffice. With the CPU and one other provider,
+ * rules are written for the CPU only, plus exceptions: the other provider is asked first. Ignores
+ * nodes in bodies, whose names count separately, and Constant nodes. Errors: USAGE (all stages on
+ * one provider), UNSUPPORTED (a node without a name or with a name that the syntax cannot express;
+ * one name on two providers; over 8192 bytes, ONNX Runtime's limit), INVALID (the plan is for
+ * another model), NOMEM. O(names * rules). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_name_assignment(const psplit_model *model,
                                                               const psplit_plan *plan,
                                                               const char *const *stage_provider,
@@ -248,16 +246,16 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_name_assignment(const psplit_model
 /* Groups of the main graph's nodes. */
 typedef struct psplit_blocks {
   uint32_t n_nodes;
-  const uint32_t *node_block; /* [n_nodes] block, or PSPLIT_NONE for a function of constants */
+  const uint32_t *node_block; /* [n_nodes] block; PSPLIT_NONE: a constant expression */
   uint32_t n_blocks;          /* in topological order */
   const char *const *titles;  /* [n_blocks] */
-  const char *const *kinds;   /* [n_blocks] what functions' names begin with; NULL: nothing */
+  const char *const *kinds;   /* [n_blocks] prefixes of the functions' names; NULL: none */
 } psplit_blocks;
 
-/* Writes a model that computes the same with the same node bytes, in which every block of several
- * nodes is a call of a model-local function: it opens in model viewers as boxes to step into. Nodes
- * of constants that one block alone reads move into it; the others stay outside. Rules for `path`
- * and errors: as psplit_emit_annotated. */
+/* Writes an equivalent model, with unchanged node bytes, in which each block of several nodes is a
+ * call of a model-local function; model viewers show it as a box that can be opened. Constant nodes
+ * used by a single block move into it; the others stay outside. Rules for `path` and errors: as
+ * psplit_emit_annotated. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_blocks(const psplit_model *model,
                                                           const psplit_blocks *blocks,
                                                           const char *path,
@@ -274,11 +272,10 @@ typedef struct psplit_weight_value {
   const void *data;
 } psplit_weight_value;
 
-/* Writes the model itself to the file `path` with these values in place of the initializers' own,
- * as raw_data in the file, wherever the old data was, and nothing else changed: after training.
- * Rules for `path`: as psplit_emit_annotated. Errors: INVALID (no such initializer, or of another
- * type or shape), USAGE (one named twice), LIMIT (over 2 GiB), and those of psplit_emit_annotated.
- */
+/* Writes the model to the file `path` with these values of initializers, as raw_data in the file,
+ * wherever the old data was; otherwise unchanged. For models after training. Rules for `path`: as
+ * psplit_emit_annotated. Errors: INVALID (no such initializer, or a different type or shape), USAGE
+ * (a name given twice), LIMIT (over 2 GiB), and those of psplit_emit_annotated. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_new_values(const psplit_model *model,
                                                               const psplit_weight_value *values,
                                                               size_t n_values, const char *path,

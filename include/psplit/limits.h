@@ -1,5 +1,5 @@
-/* What pipelining can gain at most: of one step, whatever the schedule, and of training with a
- * class of losses, whatever the method of the class. docs/limits.md has statements and proofs. */
+/* Upper bounds on the gain of pipelining: for one step with any schedule, and for training with a
+ * class of losses and any method of a class. docs/limits.md has statements and proofs. */
 #ifndef PSPLIT_LIMITS_H
 #define PSPLIT_LIMITS_H
 
@@ -13,28 +13,28 @@ extern "C" {
 
 typedef struct psplit_step_limit {
   int64_t step_ns; /* no schedule ends a step sooner */
-  /* The device whose work, or round trips, take that long; NONE: one micro-batch's way alone. */
+  /* The device whose work, or round trips, determine it; NONE: the latency of one micro-batch. */
   uint32_t device;
-  int64_t work_ns;       /* of all devices in a step: what one device of their kind would take */
-  double speed_up;       /* at most, over that one device: work_ns / step_ns */
-  double speed_up_limit; /* at most, with any number of micro-batches */
-  double bubble_frac;    /* at least this share of the devices' time is idle */
-  /* With fewer micro-batches, no schedule has nine tenths of speed_up_limit; 0: more than 2^32. */
+  int64_t work_ns;       /* total work of a step: its time on a single device of the same kind */
+  double speed_up;       /* upper bound over that single device: work_ns / step_ns */
+  double speed_up_limit; /* upper bound for any number of micro-batches */
+  double bubble_frac;    /* lower bound on the idle fraction of the devices' time */
+  /* With fewer micro-batches, no schedule reaches 90 % of speed_up_limit; 0: more than 2^32. */
   uint32_t micro_batches_90;
 } psplit_step_limit;
 
-/* What no order of the pieces beats: devices, chunks, times, links and micro-batches are those of
- * `input`, its kind does not count. max_in_flight[n_stages], each >= 1: micro-batches that a device
- * may hold at once between forward and backward (chunks counted as one); NULL: any number.
- * O(chunks * stages). Errors: USAGE, LIMIT (overflow). */
+/* Bounds that hold for any order of the pieces. Devices, chunks, times, links and micro-batches are
+ * those of `input`; its kind is ignored. max_in_flight[n_stages], each >= 1: micro-batches that a
+ * device may hold between forward and backward (all chunks together); NULL: unlimited. O(chunks *
+ * stages). Errors: USAGE, LIMIT (overflow). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_limits_step(const psplit_schedule_input *input,
                                                           const uint32_t *max_in_flight,
                                                           psplit_diag *diag,
                                                           psplit_step_limit *out_limit);
 
-/* The least number of micro-batches with which the schedule of input->kind has `share` of
- * speed_up_limit; 0: none up to `most` (at most 4096). input->n_micro_batches does not count.
- * O(chunks * stages * most^2). Errors: as psplit_schedule_simulate, USAGE (share not in 0..1). */
+/* The least number of micro-batches with which the schedule input->kind reaches `share` of
+ * speed_up_limit; 0: none up to `most` (at most 4096). input->n_micro_batches is ignored. O(chunks
+ * * stages * most^2). Errors: as psplit_schedule_simulate, USAGE (share not in 0..1). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_limits_micro_batches(const psplit_schedule_input *input, double share, uint32_t most,
                             psplit_diag *diag, uint32_t *out_n_micro_batches);
@@ -45,13 +45,12 @@ typedef enum psplit_loss_class {
   PSPLIT_LOSS_NONSMOOTH,       /* convex, Lipschitz: ReLU-like kinks, L1, hinge */
   PSPLIT_LOSS_SMOOTH,          /* convex, with Lipschitz gradient */
   PSPLIT_LOSS_STRONGLY_CONVEX, /* the same, at least quadratic */
-  PSPLIT_LOSS_NONCONVEX        /* with Lipschitz gradient; a small gradient is looked for */
+  PSPLIT_LOSS_NONCONVEX        /* with Lipschitz gradient; the goal is a small gradient */
 } psplit_loss_class;
 
-/* L: Lipschitz constant of the loss; B: of its gradient; R: distance of the start from the best
- * weights; F: loss at the start above the least; all in units of one another, so that only
- * `accuracy` is asked for. Time is in units of one stage's forward or backward piece of one
- * sample. */
+/* L: Lipschitz constant of the loss; B: of its gradient; R: distance of the start from the optimum;
+ * F: loss at the start above the minimum. `accuracy` is relative to these, so they are not needed.
+ * Time is in units of the forward or backward piece of one sample in one stage. */
 typedef struct psplit_training_input {
   psplit_loss_class loss;
   uint32_t depth;     /* stages, >= 1 */
@@ -61,23 +60,23 @@ typedef struct psplit_training_input {
    * alpha the strong convexity where strongly convex; norm of the gradient / sqrt(B F) where
    * non-convex. */
   double accuracy;
-  double condition; /* B / alpha >= 1, of strongly convex losses; else not read */
+  double condition; /* B / alpha >= 1, for strongly convex losses; otherwise ignored */
 } psplit_training_input;
 
 typedef struct psplit_training_limit {
-  /* On some loss of the class, each method that takes one gradient after another (and combines
-   * those it has seen) needs so many; 0: no constant is proved. */
+  /* Number of gradients that any method that computes them one after another (and combines previous
+   * ones) needs on some loss of the class; 0: no constant is proved. */
   double least_gradients;
-  /* With so many gradients, the method named below is sure to be there. */
+  /* Number of gradients that suffices for the method below. */
   double enough_gradients;
   const char *method;   /* static text */
   double gradient_time; /* of one gradient over all samples, pipelined: 2 (samples + depth - 1) */
   double least_time, enough_time; /* gradients times gradient_time */
-  /* Pipeline parallel random smoothing; for nonsmooth losses, else 0. */
-  double smoothed_gradients; /* steps that are enough */
-  double perturbations;      /* of a step: micro-batches of it are samples times these */
+  /* Pipeline parallel random smoothing, for nonsmooth losses; otherwise 0. */
+  double smoothed_gradients; /* number of steps that suffices */
+  double perturbations;      /* per step, which has samples times as many micro-batches */
   double smoothed_time;
-  /* By what is proved, smoothing is faster than `method` from this depth on; 0: at none. */
+  /* Depth from which smoothing is provably faster than `method`; 0: none. */
   double smoothing_pays_from;
 } psplit_training_limit;
 

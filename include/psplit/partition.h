@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* time_ns of a node on a device class that cannot run it. */
+/* time_ns of a node on a device class that does not support it. */
 #define PSPLIT_TIME_FORBIDDEN INT64_MIN
 
 typedef enum psplit_comm { PSPLIT_COMM_P2P, PSPLIT_COMM_SHARED } psplit_comm;
@@ -40,7 +40,7 @@ enum {
 };
 enum {
   PSPLIT_NET_UNCUTTABLE = 1, /* producer and consumers share a stage */
-  PSPLIT_NET_NO_MESSAGE = 2  /* what a cut costs besides: nothing is sent */
+  PSPLIT_NET_NO_MESSAGE = 2  /* only the cost of a cut: no tensor is sent */
 };
 
 typedef struct psplit_device {
@@ -58,8 +58,8 @@ typedef struct psplit_link {
   double bytes_per_s; /* > 0; 0: moving bytes takes no time beyond the latency */
 } psplit_link;
 
-/* All arrays belong to the caller (or to the object that psplit_problem_read_json made) and are
- * only read. An optional array may be NULL. */
+/* All arrays are owned by the caller (or by the object that psplit_problem_read_json created) and
+ * only read. Optional arrays may be NULL. */
 typedef struct psplit_problem {
   uint32_t n_nodes;
   uint32_t n_classes; /* >= 1 */
@@ -68,9 +68,10 @@ typedef struct psplit_problem {
   const uint64_t *weight_bytes;     /* [n_nodes] private to the node; optional: 0 */
   const uint64_t *activation_bytes; /* [n_nodes] held per micro-batch in flight; optional: 0 */
   const uint8_t *node_flags;        /* [n_nodes] PSPLIT_NODE_*; optional: 0 */
-  const uint32_t *together;         /* [n_nodes] equal ids share a stage, NONE: free; optional */
-  const uint32_t *pin;              /* [n_nodes] fixed stage, NONE: free; optional */
-  const char *const *node_name;     /* [n_nodes] for messages; optional */
+  const uint32_t
+    *together; /* [n_nodes] nodes of equal id share a stage, NONE: unconstrained; optional */
+  const uint32_t *pin;          /* [n_nodes] fixed stage, NONE: unconstrained; optional */
+  const char *const *node_name; /* [n_nodes] for messages; optional */
 
   /* Nets: one tensor each. Several nets may have the same producer. */
   uint32_t n_nets;
@@ -82,7 +83,7 @@ typedef struct psplit_problem {
   const int64_t *net_recv_ns;   /* likewise */
   const uint8_t *net_flags;     /* [n_nets] PSPLIT_NET_*; optional: 0 */
 
-  /* Edges that order nodes and carry nothing. */
+  /* Precedence edges without a tensor. */
   uint32_t n_order;
   const uint32_t *order_from, *order_to; /* [n_order] */
 
@@ -97,32 +98,32 @@ typedef struct psplit_problem {
   const psplit_link *links; /* [n_classes]; optional when both net times are given */
   psplit_comm comm;
   bool overlap;
-  bool any_device_order; /* the solver chooses the order of devices (as the published format) */
-  /* With memory limits: activations of stage j of K are held K - j times (1F1B), not once. */
+  bool any_device_order; /* the solver chooses the order of devices, as in the published format */
+  /* With memory limits: stage j of K stores activations K - j times (1F1B), not once. */
   bool stash_1f1b;
 
-  /* Where some stages have no link to each other: next_hop[i * stages + j], i < j, is the stage
-   * that a tensor of stage i goes to on its way to j; j itself: there is a link; NONE: no way. Who
-   * passes a tensor on pays for receiving and for sending it. A stage without a link from the
-   * producer gets the tensor from the first stage that has it and a link, else over the producer's
-   * next hops, and nobody twice. Point to point, contiguous, one chunk, no replicas, devices in
-   * their order. [stages * stages]; optional: all have links. */
+  /* For missing links between stages: next_hop[i * stages + j], i < j, is the next stage on the
+   * route of a tensor from stage i to j; j itself: a direct link; NONE: no route. A stage that
+   * forwards a tensor pays for receiving and sending it. A stage without a link from the producer
+   * gets the tensor from the first stage that has it and a link, else along the producer's route;
+   * no stage receives it twice. Requires point-to-point, contiguous, one chunk, no replicas, fixed
+   * device order. [stages * stages]; optional: all stages are linked. */
   const uint32_t *next_hop;
 
-  /* Where the time of a tensor depends on the devices at both ends (hosts, racks): the link from a
-   * device of entry i to one of entry j is of class device_link[i * n_devices + j] (i = j: from one
-   * device of the entry to another), and tensor e takes sender and receiver
-   * net_link_ns[e * n_link_classes + class] each; net_send_ns, net_recv_ns and links are not read.
-   * Point to point, no replicas, devices in their order. n_link_classes 0: there are none. */
+  /* If transfer times depend on both devices (hosts, racks): the link from a device of entry i to
+   * one of entry j has class device_link[i * n_devices + j] (i = j: between two devices of the
+   * entry), and tensor e takes net_link_ns[e * n_link_classes + class] at the sender and at the
+   * receiver; net_send_ns, net_recv_ns and links are ignored. Requires point-to-point, no replicas,
+   * fixed device order. n_link_classes 0: not used. */
   uint32_t n_link_classes;
   const uint32_t *device_link; /* [n_devices * n_devices] < n_link_classes */
   const int64_t *net_link_ns;  /* [n_nets * n_link_classes] >= 0 */
 
-  /* Where all tensors of a stage for another travel in one message: what a message takes sender and
-   * receiver, each once, besides the times of the tensors in it (which then leave latency out).
-   * [n_link_classes], without link classes [n_classes]; optional: nothing. Nets that carry
-   * NO_MESSAGE cost what they cost, and make none. By shared memory it is one message for all that
-   * a stage sends, and one for all that it receives. One chunk. */
+  /* If all tensors from one stage to another form one message: its fixed cost, paid once by the
+   * sender and once by the receiver, in addition to the times of the tensors (which then exclude
+   * latency). [n_link_classes], or [n_classes] without link classes; optional: 0. NO_MESSAGE nets
+   * do not form messages. With PSPLIT_COMM_SHARED, everything that a stage sends is one message,
+   * and so is everything that it receives. Requires one chunk. */
   const int64_t *message_ns; /* >= 0 */
 
   double ticks_per_unit; /* for printing; 1 when times are plain ns */
@@ -133,15 +134,15 @@ typedef struct psplit_problem {
 typedef enum psplit_objective {
   PSPLIT_THROUGHPUT,
   PSPLIT_LATENCY,
-  /* Of bare problems alone: one sample's way where accelerators are called, each once, for a set of
-   * nodes that no path leaves and enters again, and CPUs (devices that pay no communication) have a
-   * core for every node. Source: the latency model of Tarnawski et al., NeurIPS 2020. All nodes on
-   * CPUs are in the stage of the first CPU, whose load is all that they compute. */
+  /* Only for bare problems: latency of one sample where each accelerator is called once, for a
+   * convex set of nodes, and CPUs (devices with free_comm) have a core for every node. Source: the
+   * latency model of Tarnawski et al., NeurIPS 2020. All nodes on CPUs are in the stage of the
+   * first CPU, whose load is their total time. */
   PSPLIT_CALL_LATENCY,
-  /* Of bare problems with backward nodes, and of plans that train: the largest forward load and the
-   * largest backward load, added up, of whatever stages. A net counts with its producer. What a
-   * micro-batch takes where all of them run forward before any runs backward. Source: the same, of
-   * GPipe's schedule. */
+  /* For bare problems with backward nodes, and training plans: the largest forward load plus the
+   * largest backward load, possibly of different stages. A net belongs to the direction of its
+   * producer. The time of a micro-batch if all of them run forward before any runs backward.
+   * Source: the same paper, for GPipe's schedule. */
   PSPLIT_FILL_DRAIN
 } psplit_objective;
 
@@ -149,7 +150,7 @@ typedef struct psplit_partition_options {
   size_t struct_size; /* set by psplit_partition_options_init() */
   psplit_objective objective;
   /* "auto", or a PSPLIT_METHOD_OPTION of psplit_partition_methods() to use only that solver (with
-   * the same bounds). */
+   * all bounds). */
   const char *solver;
   bool noncontiguous;    /* any node on any stage; throughput only */
   bool require_nonempty; /* every stage holds at least one node that is not AUXILIARY */
@@ -160,18 +161,18 @@ typedef struct psplit_partition_options {
   double sync_bytes_per_s;
   uint32_t micro_batches;
   double time_limit_s; /* < 0: none. 0 still gives a valid solution and a valid bound */
-  /* Count work against the limit, not the clock: about as many seconds on an ordinary machine, and
-   * the same answer on every one, however busy. The default. */
+  /* The default: the limit applies to counted work instead of wall time. It corresponds to about as
+   * many seconds on an ordinary machine, and makes the result independent of machine and load. */
   bool limit_by_work;
   double gap_frac;    /* stop when value - bound <= gap_frac * value */
-  uint32_t n_threads; /* 0: what OpenMP would use. Never changes the answer */
+  uint32_t n_threads; /* 0: OpenMP's default. Does not affect the result */
   uint64_t seed;
   uint64_t memory_cap_bytes;   /* of the solver's own tables; 0: 1 GiB */
   const psplit_logger *logger; /* progress and advice; may be NULL */
   const volatile int *cancel;  /* see base.h */
-  /* Splits that others propose, for contiguous throughput and all that starts from it. Solvers
-   * "drlpp" and "drlpp+slice" need it; "auto", "exact", "search" and "anneal" begin with what
-   * "drlpp+slice" finds where there is one. NULL: none. */
+  /* External proposals of splits, for contiguous throughput and what starts from it. Required by
+   * solvers "drlpp" and "drlpp+slice"; if present, "auto", "exact", "search" and "anneal" start
+   * from the result of "drlpp+slice". NULL: none. */
   const psplit_proposer *proposer;
   psplit_activity *activity; /* see activity.h: work, of the limit */
 } psplit_partition_options;
@@ -188,7 +189,7 @@ typedef struct psplit_stage_load {
   uint32_t n_nodes; /* 0: the device stays empty */
   uint32_t replicas;
   int64_t compute_ns, recv_ns, send_ns;
-  int64_t load_ns; /* what the objective counts; with replicas: divided, plus sync */
+  int64_t load_ns; /* as the objective counts it; with replicas: divided, plus sync */
   int64_t forward_ns, backward_ns; /* of load_ns, with PSPLIT_FILL_DRAIN; else 0 */
   uint64_t memory_bytes;
 } psplit_stage_load;
@@ -204,27 +205,25 @@ typedef struct psplit_solution {
   int64_t comm_ns;           /* sum of all recv and send times */
   double gap_frac;           /* (objective - bound) / objective, 0 when both are 0 */
   bool proved_optimal;
-  /* "alike": no order of the devices is better than another; "given": the answer and its bound are
-   * for the order of problem->devices; "chosen": for all orders. Static text. */
+  /* Scope of result and bound. "alike": all orders of the devices are equivalent; "given": the
+   * order of problem->devices; "chosen": all orders. Static text. */
   const char *device_order;
-  /* The answer is the only one: of all splits with its objective it has the least comm_ns, and of
-   * those the stages that, read by node id, are lexicographically least. Only for contiguous
-   * throughput. */
+  /* The result is unique: of all splits with its objective it has the least comm_ns, and among
+   * those the lexicographically least stages by node id. Only for contiguous throughput. */
   bool ties_proved;
-  const char *solver; /* the solver that found it; static text */
-  const char *bound;  /* the bound that holds; static text */
+  const char *solver; /* name of the solver that found it; static text */
+  const char *bound;  /* name of the bound; static text */
   double seconds;     /* wall clock */
-  /* Why the answer is not proved, in a few words; NULL where it is. Static text. */
+  /* Short reason why the result is not proved optimal; NULL if it is. Static text. */
   const char *unproved;
 } psplit_solution;
 
-/* Solves `problem`. *out_solution is the caller's (psplit_solution_destroy).
- * Same problem, options and seed give the same answer for any number of threads, as long as the
- * time limit does not strike.
- * Errors: INVALID (an id out of range, a cycle - a node on it is named -, a negative time),
- * LIMIT (sums that overflow), USAGE (option out of range), UNSUPPORTED (a combination of options
- * that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory - the
- * message says how many stages would fit), NOMEM, CANCELLED. */
+/* Solves `problem`. *out_solution is owned by the caller (psplit_solution_destroy). The result
+ * depends only on problem, options and seed, not on the number of threads, unless a wall-clock time
+ * limit expires. Errors: INVALID (an id out of range, a cycle, of which a node is named, a negative
+ * time), LIMIT (overflow of sums), USAGE (option out of range), UNSUPPORTED (a combination of
+ * options that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory,
+ * with the number of stages that would suffice), NOMEM, CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_partition_solve(const psplit_problem *problem, const psplit_partition_options *options,
                        psplit_diag *diag, psplit_solution **out_solution);
@@ -243,46 +242,44 @@ typedef struct psplit_method {
   const char *does; /* one line */
 } psplit_method;
 
-/* All bounds and solvers that there are, static; *out_n of them. */
+/* All bounds and solvers, static; *out_n is their number. */
 PSPLIT_API const psplit_method *psplit_partition_methods(size_t *out_n);
 
-/* Classes of nodes that some best split keeps together: the least bottleneck over splits that keep
- * all of them together is the least of all. out_class[n_nodes] holds 0..*out_n_classes-1, numbered
- * topologically. `limit_ns` is the bottleneck of a split that meets every demand, the smaller the
- * more is united; INT64_MAX: one is looked for. With require_nonempty the demand is kept.
- * Errors: those of psplit_partition_solve, except that a problem without any split may go
- * unnoticed; UNSUPPORTED for what is not contiguous throughput with one chunk. The outputs are
- * untouched then.
- * O(rounds * pins log nodes), plus about a second for a million nodes to find a split. */
+/* Finds classes of nodes such that some optimal split keeps each class in one stage.
+ * out_class[n_nodes] holds 0..*out_n_classes-1, numbered topologically. `limit_ns` is the
+ * bottleneck of a feasible split: the smaller, the coarser the classes; INT64_MAX: one is searched
+ * for. Respects require_nonempty. Errors: those of psplit_partition_solve, except that
+ * infeasibility may go unnoticed; UNSUPPORTED except for contiguous throughput with one chunk.
+ * Outputs are untouched then. O(rounds * pins log nodes), plus about a second for a million nodes
+ * to find a split. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_reduce(
   const psplit_problem *problem, const psplit_partition_options *options, int64_t limit_ns,
   psplit_diag *diag, uint32_t *out_class, uint32_t *out_n_classes);
 
-/* Recomputes loads, objective and every constraint of `stage` (and `chunk`, which may be NULL)
- * from the problem alone; shares no code with the solvers. The result has no bound (0).
- * stage_device[n_stages] (optional) gives each stage's entry in problem->devices, default: the
- * devices in their order; replicas[n_stages] (optional) defaults to 1.
- * Errors: MISMATCH, with the first constraint that does not hold. O(nodes + pins). */
+/* Recomputes loads, objective and every constraint of `stage` (and `chunk`, which may be NULL) from
+ * the problem alone, without code of the solvers. The result has no bound (0).
+ * stage_device[n_stages] (optional) is each stage's entry in problem->devices, by default in their
+ * order; replicas[n_stages] (optional) defaults to 1. Errors: MISMATCH, with the first violated
+ * constraint. O(nodes + pins). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_partition_check(const psplit_problem *problem, const psplit_partition_options *options,
                        const uint32_t *stage, const uint32_t *chunk, const uint32_t *stage_device,
                        const uint32_t *replicas, psplit_diag *diag, psplit_solution **out_solution);
 
-/* What each (virtual) stage of a contiguous solution takes for a micro-batch, for schedules:
+/* Time of each (virtual) stage of a contiguous solution per micro-batch, for schedules:
  * out_forward_ns, out_backward_ns and out_activation_bytes[chunks * n_stages], by chunk, then
- * stage. Transfers count with the direction in which the stage's first chunk computes longer.
- * Returns whether there is a backward pass. Not for replicas. O(nodes). */
+ * stage. Transfers count in the direction in which the stage's first chunk computes longer. Returns
+ * whether there is a backward pass. Not for replicas. O(nodes). */
 PSPLIT_API bool psplit_solution_pieces(const psplit_problem *problem,
                                        const psplit_solution *solution, uint32_t chunks,
                                        int64_t *out_forward_ns, int64_t *out_backward_ns,
                                        uint64_t *out_activation_bytes);
 
-/* A certificate of `solution`, which psplit_partition_solve gave for the same problem and options:
- * the split, and a proof of the largest lower bound up to lower_bound_ns that can be proved to a
- * program that knows nothing of this library (psplit-check-certificate.py; docs/certificates.md).
- * *out_text (NUL-terminated, the caller's to free()) has *out_n bytes; *out_bound_ns is the bound
- * that it proves. Takes as much time as the options allow a solver, at most.
- * Errors: those of psplit_partition_solve. */
+/* A certificate for `solution`, a result of psplit_partition_solve for the same problem and
+ * options: the split, and a proof of a lower bound, the largest up to lower_bound_ns that can be
+ * proved to an independent checker (psplit-check-certificate.py; docs/certificates.md). *out_text
+ * (NUL-terminated, to be freed by the caller) has *out_n bytes; *out_bound_ns is the proved bound.
+ * Takes at most the solver's time limit. Errors: those of psplit_partition_solve. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_certificate_make(const psplit_problem *problem, const psplit_partition_options *options,
                         const psplit_solution *solution, psplit_diag *diag, char **out_text,
@@ -294,19 +291,19 @@ psplit_certificate_make(const psplit_problem *problem, const psplit_partition_op
  * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
                                                                 psplit_problem **out_problem);
-/* The same from memory; `name` stands for the file in messages. */
+/* The same from memory; `name` is used in messages instead of a path. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes,
                                                                  const char *name,
                                                                  psplit_diag *diag,
                                                                  psplit_problem **out_problem);
-/* The problem as JSON of our own format, with whole ticks for times; what is read back is the same
- * problem but for next_hop, which the format does not know, for the unit and for ids. *out_text
- * (NUL-terminated, the caller's to free()) has *out_n bytes. Errors: those of a solver for a
- * problem that is none, NOMEM. */
+/* The problem as JSON in our own format, with integer ticks. Reading it back gives the same problem
+ * except for next_hop, which the format lacks, units and ids. *out_text (NUL-terminated, to be
+ * freed by the caller) has *out_n bytes. Errors: those of a solver for an invalid problem,
+ * NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_format_json(const psplit_problem *problem,
                                                                   psplit_diag *diag,
                                                                   char **out_text, size_t *out_n);
-/* Only for problems that were read. */
+/* Only for problems created by the functions above. */
 PSPLIT_API void psplit_problem_destroy(psplit_problem *problem);
 
 /* Number of stages of a problem: the sum of its devices' counts, saturating. */

@@ -23,59 +23,59 @@ extern "C" {
 
 typedef struct psplit_planner psplit_planner;
 
-/* Is told after each pass, those included that ran because a later one needs them. A failure ends
- * the run. */
+/* Called after each pass, including those that were run because a later one needs them. A failure
+ * ends the run. */
 typedef struct psplit_observer {
   psplit_code (*after_pass)(void *user, psplit_planner *planner, const char *pass,
                             psplit_diag *diag);
   void *user;
 } psplit_observer;
 
-/* Reads a file that a pass's option names (passes do no I/O themselves) into *out_text, malloc'd,
+/* Reads a file named by an option of a pass (passes do no I/O themselves) into *out_text, malloc'd,
  * *out_n bytes. Errors: IO, LIMIT, NOMEM; outputs untouched then. */
 typedef psplit_code (*psplit_read_text)(void *user, const char *path, psplit_diag *diag,
                                         char **out_text, size_t *out_n);
 
-/* What becomes of a weight that several nodes use. */
+/* Placement of weights with several users. */
 typedef enum psplit_tied_weights {
-  PSPLIT_TIED_AUTO,      /* one copy where no stage gets slower by that, else as many as are used */
+  PSPLIT_TIED_AUTO,      /* one copy if that costs no time, else one per stage that uses it */
   PSPLIT_TIED_DUPLICATE, /* each stage that uses it has its own */
   PSPLIT_TIED_TOGETHER   /* its users share a stage */
 } psplit_tied_weights;
 
-/* What comes on top of computing forward where a plan is to train; arrays are the caller's and
- * outlive the planner. Transfers are those of `devices`: a gradient that comes back doubles them
- * (psplit_devices_round_trip). */
+/* Additional costs of training; arrays are the caller's and must outlive the planner. Transfers are
+ * those of `devices`: returning gradients double them (psplit_devices_round_trip). */
 typedef struct psplit_planner_training {
-  const int64_t *node_ns; /* [n_stages][nodes] more, on the stage's device: backward, recomputing */
-  /* [values] 1: a stage that makes or receives it keeps it until the micro-batch comes back, which
-   * is so for as many micro-batches as stages are from this one to the last (1F1B), and with
-   * PSPLIT_FILL_DRAIN for all of a step. */
+  const int64_t
+    *node_ns; /* [n_stages][nodes] additional time on the stage's device: backward, recomputing */
+  /* [values] 1: stages that produce or receive it keep it until the backward pass of the
+   * micro-batch: with 1F1B for as many micro-batches as there are stages from this one to the last,
+   * with PSPLIT_FILL_DRAIN for all of a step. */
   const uint8_t *stashed;
-  const uint8_t *weight_copies; /* [values] of a weight: how many more of its size are kept */
+  const uint8_t *weight_copies; /* [values] of weights: number of additional tensors of that size */
 } psplit_planner_training;
 
-/* Which stage runs on which device. */
+/* Assignment of stages to devices. */
 typedef enum psplit_device_order {
-  /* As is best: of the devices, n_stages in the best order. Where nodes are pinned to stages, or no
-   * order is better than another, as with GIVEN. */
+  /* Chooses n_stages of the devices and their order. As GIVEN if nodes are pinned to stages or all
+   * orders are equivalent. */
   PSPLIT_DEVICE_ORDER_CHOSEN,
   PSPLIT_DEVICE_ORDER_GIVEN /* stage i on device i */
 } psplit_device_order;
 
-/* What a link's latency is charged for. */
+/* Unit that a link's latency is charged for. */
 typedef enum psplit_message_latency {
-  PSPLIT_LATENCY_PER_PAIR,  /* all that one stage sends another for a micro-batch, which the runner
-                               hands on together: the default */
-  PSPLIT_LATENCY_PER_TENSOR /* every tensor that crosses */
+  /* The default: one message per micro-batch and pair of stages for all tensors, as runs send. */
+  PSPLIT_LATENCY_PER_PAIR,
+  PSPLIT_LATENCY_PER_TENSOR /* every transferred tensor */
 } psplit_message_latency;
 
-/* An output and the input that takes it in the next run. */
+/* An output and the input that receives it in the next run. */
 typedef struct psplit_planner_state {
   const char *output, *input;
 } psplit_planner_state;
 
-/* A step of a decoder: so many new tokens of each of `batch` sequences, behind `past` others. */
+/* A step of a decoder: `tokens` new tokens for each of `batch` sequences, after `past` others. */
 typedef struct psplit_working_point {
   int64_t past, tokens, batch; /* >= 0, >= 1, >= 1 */
 } psplit_working_point;
@@ -86,90 +86,94 @@ typedef struct psplit_planner_options {
   const psplit_devices *devices; /* at least n_stages; NULL: n_stages times the preset "cpu" */
   const psplit_dim_value *dims;
   size_t n_dims;
-  const psplit_cost_table *const *costs; /* [n_costs], not the roofline; a later one overrides */
+  const psplit_cost_table *const
+    *costs; /* [n_costs] override the roofline; later ones override earlier ones */
   size_t n_costs;
-  /* "PATTERN=STAGE": nodes of this name or, where none has it, whose name matches, shell-style */
+  /* "PATTERN=STAGE": the nodes with this name or, if there are none, those whose name matches the
+   * shell pattern */
   const char *const *pins;
   size_t n_pins;
   const char *const *keep_together; /* "PATTERN": matching nodes share a stage */
   size_t n_keep_together;
   psplit_tied_weights tied_weights; /* weights of at least 1 KiB; smaller ones are duplicated */
-  /* Nodes that the model itself gives a stage (pipeline_stage of the ONNX multi-device fields) are
-   * pinned to it, unless `pins` say otherwise. */
+  /* Unless this is set, nodes with a stage in the model (pipeline_stage of the ONNX multi-device
+   * fields) are pinned to it, with lower priority than `pins`. */
   bool ignore_annotations;
-  const char *configuration; /* whose stages count; NULL: the only one that has some */
-  /* Micro-batches that wait between two stages besides the one computed: their tensors take memory
-   * on both devices. */
+  const char
+    *configuration; /* the configuration to read stages from; NULL: the only one with stages */
+  /* Capacity of the queues between stages, in micro-batches: their tensors occupy memory on both
+   * devices. */
   uint32_t queue_depth;
-  psplit_objective objective; /* not CALL_LATENCY; FILL_DRAIN to train alone */
+  psplit_objective objective; /* not CALL_LATENCY; FILL_DRAIN only for training */
   const char *solver;         /* NULL: auto */
   double time_limit_s;        /* of the partitioner; < 0: none */
-  bool limit_by_work;         /* the limit counts work, not the clock: see partition.h */
-  uint32_t n_threads;         /* 0: as many as OpenMP gives; never changes the result */
+  bool limit_by_work;         /* the limit applies to counted work: see partition.h */
+  uint32_t n_threads;         /* 0: OpenMP's default; does not affect the result */
   uint64_t seed;
   bool verify_each;                /* check grouping after every pass; always in debug builds */
   const psplit_logger *logger;     /* warnings, notes, progress; may be NULL */
   const psplit_observer *observer; /* may be NULL */
-  const char *stop_before, *stop_after; /* a pass of the pipeline, its first; NULL: to the end */
+  const char *stop_before,
+    *stop_after;              /* name of a pass, at its first occurrence; NULL: run to the end */
   psplit_read_text read_text; /* for passes with an option that names a file; may be NULL */
   void *read_text_user;
-  const psplit_plugins *plugins; /* passes besides the built-in ones; may be NULL */
-  bool allow_invalid; /* a model that no runtime loads is planned, with a warning; else INVALID */
-  const psplit_planner_training *training; /* NULL: the plan is to compute alone */
+  const psplit_plugins *plugins; /* additional passes; may be NULL */
+  bool allow_invalid;            /* plan invalid models with a warning; otherwise INVALID */
+  const psplit_planner_training *training; /* NULL: inference */
   const volatile int *cancel;              /* of psplit_planner_run: see base.h */
-  bool certify; /* keep what psplit_planner_certificate needs: the problems that were solved */
-  /* The stages will be written with PSPLIT_WEIGHTS_INLINE, which takes runtimes more memory where a
-   * stage's weights are over 64 MiB. */
+  bool certify; /* keep the solved problems for psplit_planner_certificate */
+  /* The stages will be written with PSPLIT_WEIGHTS_INLINE, which needs more memory at run time if a
+   * stage's weights exceed 64 MiB. */
   bool inline_weights;
   psplit_device_order device_order;
-  /* State: what a run gives and the next one takes. Besides these pairs, unless no_states, those
-   * that are found by name (docs/generating.md). Who reads a state shares a stage with who writes
-   * it: always for these pairs, where there is such a split for the others. */
+  /* State: outputs that are inputs of the next run. In addition to these pairs, unless no_states,
+   * pairs are found by name (docs/generating.md). Reader and writer of a state share a stage:
+   * always for these pairs, and for the others if such a split exists. */
   const psplit_planner_state *states;
   size_t n_states;
   bool no_states;
-  /* 0 (default) <= s <= 1: of splits whose bottleneck is at most this part above the best one's,
-   * one with fewest transfers that is found, and of these the one with the least bottleneck. For
-   * throughput over equal devices and links, without pins or training. The plan says what it gave
-   * up. */
+  /* In 0..1, default 0: among splits whose bottleneck exceeds the best one's by at most this
+   * fraction, choose one with the fewest transfers found, then the least bottleneck. For throughput
+   * over identical devices and links, without pins or training. The plan reports the sacrificed
+   * bottleneck. */
   double slack_frac;
   psplit_message_latency message_latency;
-  /* Sizes of a decoder's inputs, where `dims` do not give them: found by the inputs' names and by
-   * what is state (docs/generating.md). NULL: there are none. With `prefill` the plan is for both
-   * kinds of steps: prefill_frac (0 < f < 1) of all steps are that, the others `decode`. Then times
-   * and transfers are means over steps, and memory is that of the larger one. */
+  /* Working point of a decoder, which determines sizes of inputs that `dims` does not: found by the
+   * inputs' names and the states (docs/generating.md). NULL: none. With `prefill`, the plan is for
+   * both kinds of steps: a fraction prefill_frac (0 < f < 1) of the steps is of this kind, the
+   * others are `decode`. Times and transfers are then means over steps, and memory is the
+   * maximum. */
   const psplit_working_point *decode, *prefill;
   double prefill_frac;
-  uint32_t
-    n_sequences; /* that hold a state at a time; 0: as many as stages, so that all have work */
-  /* Segments: a device may run several parts of the model, which are stages of the plan in their
-   * order of execution; n_stages is then a number of devices, at most, in any order. At most so
-   * many for each device; 0 or 1: each device has one stage; UINT32_MAX: as many as pay. */
+  uint32_t n_sequences; /* concurrent sequences, each with its state; 0: one per stage */
+  /* Segments: a device may run several parts of the model, which are stages of the plan in order of
+   * execution; n_stages is then a maximum number of devices, in any order. Maximum number of
+   * segments per device; 0 or 1: one stage per device; UINT32_MAX: no limit. */
   uint32_t max_segments;
-  /* Devices for a stage, which compute a micro-batch each: n_stages is then a number of devices,
-   * which are alike, and there are as many stages as pay. 0 or 1: each stage has one. */
+  /* Maximum number of replicas of a stage, which process alternate micro-batches; n_stages is then
+   * a number of identical devices, and the number of stages is chosen. 0 or 1: no replicas. */
   uint32_t max_replicas;
-  /* Splits that others propose, which solvers begin with and which the solvers "drlpp" and
-   * "drlpp+slice" need (proposer.h; a learned policy is one); NULL: nobody does. Only where each
-   * device has one stage. It must outlive the planner. */
+  /* External proposals of splits, as starting points of solvers, required by the solvers "drlpp"
+   * and "drlpp+slice" (proposer.h; a learned policy is one); NULL: none. Only for one stage per
+   * device. Must outlive the planner. */
   const psplit_proposer *proposer;
   psplit_activity *activity; /* see activity.h: work of the partitioner */
-  /* Sizes of inputs, for costs: those of their symbolic dimensions, as in `dims`, and of those
-   * that have no name. */
+  /* Sizes of inputs, for costs: values of their symbolic dimensions, as in `dims`, and of unnamed
+   * ones. */
   const psplit_input_size *shapes;
   size_t n_shapes;
-  /* Stages receive and send while they compute: a load is the largest of the three, not their sum.
-   * For throughput, not for training. */
+  /* Communication overlaps with computation: a load is the largest of compute, receive and send
+   * times, not their sum. For throughput, not for training. */
   bool overlap;
-  /* More pins, of any number: a text with one a line, as in `pins`. Empty lines and those that
-   * begin with '#' are passed over. Messages call it pins_name. NULL: there are none. */
+  /* Additional pins as text, one per line, as in `pins`. Empty lines and lines starting with '#'
+   * are ignored. pins_name is used in messages. NULL: none. */
   const char *pins_text, *pins_name;
   size_t n_pins_text; /* bytes */
-  uint32_t
-    n_micro_batches; /* of a step, with PSPLIT_FILL_DRAIN: stages keep what all of them stash */
+  /* In a step, with PSPLIT_FILL_DRAIN: stages hold the stash of all of them. */
+  uint32_t n_micro_batches;
 } psplit_planner_options;
 
-/* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, 8 micro-batches, everything else 0 or
+/* The defaults: 1 stage, queue depth 2, 10 s of work, seed 1, 8 micro-batches, everything else 0 or
  * NULL. */
 PSPLIT_API void psplit_planner_options_defaults(psplit_planner_options *options,
                                                 size_t struct_size);
@@ -177,31 +181,31 @@ static inline void psplit_planner_options_init(psplit_planner_options *options) 
   psplit_planner_options_defaults(options, sizeof *options);
 }
 
-/* The model must outlive the planner; the options' strings, devices and logger too.
- * Errors: USAGE (a dimension or a state that the model does not have, a pin that is not
- * PATTERN=STAGE, a text of pins that is none, a pattern that matches nothing, a working point of
- * what is no decoder, annotations with more stages or of several configurations), UNSUPPORTED
- * (overlap with latency or training, fill-drain with what does not train, has two kinds of steps or
- * is to be certified), INVALID (annotations that break a rule), NOMEM. */
+/* The model must outlive the planner, and so must the options' strings, devices and logger. Errors:
+ * USAGE (a dimension or a state that the model does not have, a pin that is not PATTERN=STAGE, an
+ * invalid text of pins, a pattern without a match, a working point for a model that is not a
+ * decoder, annotations with more stages or of several configurations), UNSUPPORTED (overlap with
+ * latency or training; fill-drain without training, with two kinds of steps or a certificate),
+ * INVALID (annotations that violate a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_create(const psplit_model *model,
                                                              const psplit_planner_options *options,
                                                              psplit_diag *diag,
                                                              psplit_planner **out_planner);
 PSPLIT_API void psplit_planner_destroy(psplit_planner *planner);
 
-/* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
- * are established first. A failed pass leaves the planner only to be destroyed.
- * Errors: USAGE (the text, a pass to stop at that is not in it), UNSUPPORTED (segments with what
- * does not go with them), INFEASIBLE (no split), PLUGIN, CANCELLED, INTERNAL (a pass broke
- * convexity; the message names it), and what passes return. */
+/* Runs a pipeline given as text; NULL: the default one. Missing facts that a pass needs are
+ * computed first. After a failure, the planner can only be destroyed. Errors: USAGE (the text,
+ * stop_before or stop_after not in it), UNSUPPORTED (options that segments do not support),
+ * INFEASIBLE (no split), PLUGIN, CANCELLED, INTERNAL (a pass violated convexity; the message names
+ * it), and those of passes. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_run(psplit_planner *planner,
                                                           const char *pipeline, psplit_diag *diag);
 
 /* The default pipeline's text. */
 PSPLIT_API const char *psplit_default_pipeline(void);
 
-/* Canonical form of a pipeline text, with every option of every pass spelled out, malloc'd.
- * Errors: USAGE, NOMEM. */
+/* Canonical form of a pipeline text, with all options of all passes, malloc'd. Errors: USAGE,
+ * NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_canonical(const char *pipeline,
                                                                  psplit_diag *diag,
                                                                  char **out_text);
@@ -209,41 +213,40 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_canonical(const char *pip
 /* Passes and their options as text for --help, malloc'd; NULL when out of memory. */
 PSPLIT_API char *psplit_passes_help(void);
 
-/* The plan, once a pipeline with `partition` has run; NULL before. Owned by the planner. */
+/* The plan, after a pipeline with `partition` has run; NULL before. Owned by the planner. */
 PSPLIT_API const psplit_plan *psplit_planner_plan(const psplit_planner *planner);
 
-/* The supernodes as a bare problem, JSON of the project's own format
- * (docs/partitioning/problem.md): what `partition` asks the solver first, on options.n_stages
- * devices, with their memory. Costs, live nodes and supernodes must have been found, as they are
- * before `partition`. *out_text (NUL-terminated, the caller's to free()) has *out_n bytes.
- * Errors: USAGE (not found yet), UNSUPPORTED (nothing but constants), NOMEM. */
+/* The supernodes as a bare problem, JSON in the project's own format
+ * (docs/partitioning/problem.md): the first problem that `partition` passes to the solver, on
+ * options.n_stages devices with their memory. Requires costs, live nodes and supernodes, as before
+ * `partition`. *out_text (NUL-terminated, to be freed by the caller) has *out_n bytes. Errors:
+ * USAGE (these are missing), UNSUPPORTED (only constants), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_problem(psplit_planner *planner,
                                                               psplit_diag *diag, char **out_text,
                                                               size_t *out_n);
 
-/* The plan's lower bound for others to check (docs/certificates.md). */
+/* The plan's lower bound with a checkable proof (docs/certificates.md). */
 typedef struct psplit_certified {
   char *problem; /* the bare problem that the bound is of, as JSON (psplit-problem) */
   size_t n_problem;
   char *certificate; /* its certificate, for psplit-check-certificate.py */
   size_t n_certificate;
-  int64_t bound_ns; /* that it proves; at most the plan's, where that is of this problem */
+  int64_t bound_ns; /* the proved bound; at most the plan's, if that is for this problem */
 } psplit_certified;
 
-/* With options.certify, once a pipeline with `partition` has run. *out is the caller's
+/* Requires options.certify and a pipeline with `partition`. *out is owned by the caller
  * (psplit_certified_fini). Errors: USAGE (no partition has run), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_certificate(const psplit_planner *planner,
                                                                   psplit_diag *diag,
                                                                   psplit_certified *out);
 PSPLIT_API void psplit_certified_fini(psplit_certified *certified);
 
-/* Time of every node on a device, ns, as the costs have it: out_ns[nodes of the model], by their
- * position in the file. `device` < n_stages is a position in the options' devices. All 0 before
- * `cost` has run. */
+/* Time of every node on a device, ns: out_ns[nodes of the model], by position in the file. `device`
+ * < n_stages is an index into the options' devices. All 0 before `cost` has run. */
 PSPLIT_API void psplit_planner_node_ns(const psplit_planner *planner, uint32_t device,
                                        int64_t *out_ns);
 
-/* The schedule of n_micro_batches through the plan's stages, each busy for its load, forward only
+/* The schedule of n_micro_batches through the plan's stages, each busy for its load; forward only
  * (PSPLIT_SCHEDULE_STREAM). Errors: those of psplit_schedule_simulate. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plan_schedule(const psplit_plan *plan,
                                                             uint32_t n_micro_batches,

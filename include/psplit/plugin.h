@@ -19,14 +19,14 @@
 extern "C" {
 #endif
 
-/* Raised when something here changes its meaning. What is added goes to the end of a struct and
- * does not raise it: `struct_size` tells how much of a struct the other side knows. */
+/* Incremented if the meaning of a field changes. New fields are appended to structs without
+ * incrementing it: `struct_size` says how much of a struct the other side knows. */
 #define PSPLIT_PLUGIN_ABI 1u
 
-/* An id that names nothing. Nodes, values and stages are numbered from 0. */
+/* The null id. Nodes, values and stages are numbered from 0. */
 #define PSPLIT_PLUGIN_NONE UINT32_MAX
 
-/* A plugin built with a sanitizer runs only in a host built with the same one. */
+/* A plugin built with a sanitizer can only be loaded into a host built with the same one. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define PSPLIT_PLUGIN_SANITIZER "address"
@@ -52,14 +52,13 @@ extern "C" {
 #define PSPLIT_PLUGIN_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* The unit that a pass works on; valid during its run. */
+/* State that a pass works on; valid during its run. */
 typedef struct psplit_plugin_planner psplit_plugin_planner;
 
-/* What the host does for a pass. Strings and arrays that it returns are the host's and live as long
- * as the run of the pass. An id out of range is answered like an absent thing: "", 0, false, NONE.
- */
+/* Interface of the host. Returned strings and arrays belong to the host and live until the pass
+ * returns. An id out of range yields "", 0, false or NONE, like an absent entity. */
 typedef struct psplit_plugin_host {
-  size_t struct_size;  /* of the host's table: a field at or beyond it is not there */
+  size_t struct_size;  /* of the host's table: fields at or beyond it are absent */
   uint32_t abi;        /* PSPLIT_PLUGIN_ABI of the host */
   const char *version; /* of the library, "X.Y.Z" */
 
@@ -74,14 +73,15 @@ typedef struct psplit_plugin_host {
   const char *(*node_op_type)(const psplit_plugin_planner *planner, uint32_t node);
   const char *(*node_domain)(const psplit_plugin_planner *planner,
                              uint32_t node); /* "" is the standard's */
-  /* Value ids; NONE for one that is left out. Captures are what the node's bodies read besides. */
+  /* Value ids; NONE for an omitted one. Captures are outer values that the node's bodies read. */
   uint32_t (*node_inputs)(const psplit_plugin_planner *planner, uint32_t node,
                           const uint32_t **out);
   uint32_t (*node_outputs)(const psplit_plugin_planner *planner, uint32_t node,
                            const uint32_t **out);
   uint32_t (*node_captures)(const psplit_plugin_planner *planner, uint32_t node,
                             const uint32_t **out);
-  /* A function of constants: every stage that needs its result gets a copy; it joins no group. */
+  /* A constant expression: copied to every stage that needs its result; not a member of any
+   * group. */
   bool (*node_is_constant)(const psplit_plugin_planner *planner, uint32_t node);
   const char *(*value_name)(const psplit_plugin_planner *planner, uint32_t value);
   uint32_t (*value_producer)(const psplit_plugin_planner *planner, uint32_t value); /* or NONE */
@@ -91,7 +91,7 @@ typedef struct psplit_plugin_host {
   bool (*value_is_input)(const psplit_plugin_planner *planner, uint32_t value);
   bool (*value_is_output)(const psplit_plugin_planner *planner, uint32_t value);
 
-  /* Attributes by name and type; false (and *out untouched) where the node has no such one. */
+  /* Attributes by name and type; false (and *out untouched) if the node has no such attribute. */
   bool (*attr_int)(const psplit_plugin_planner *planner, uint32_t node, const char *name,
                    int64_t *out);
   bool (*attr_float)(const psplit_plugin_planner *planner, uint32_t node, const char *name,
@@ -102,7 +102,7 @@ typedef struct psplit_plugin_host {
                     const int64_t **out, size_t *out_n);
 
   /* Shapes: element type as in TensorProto.DataType (0 unknown), rank (-1 unknown), a dimension (-1
-   * where it is a symbol that nothing fixes), and bytes (false where unknown). */
+   * for a symbol without a value), and bytes (false if unknown). */
   int32_t (*value_dtype)(const psplit_plugin_planner *planner, uint32_t value);
   int32_t (*value_rank)(const psplit_plugin_planner *planner, uint32_t value);
   int64_t (*value_dim)(const psplit_plugin_planner *planner, uint32_t value, uint32_t axis);
@@ -112,27 +112,26 @@ typedef struct psplit_plugin_host {
   const char *(*stage_device)(const psplit_plugin_planner *planner, uint32_t stage);
   int64_t (*node_ns)(const psplit_plugin_planner *planner, uint32_t node, uint32_t stage);
 
-  /* Groups: sets of nodes that share a stage and run as one, with no path that leaves and comes
-   * back. `group` says false, and changes nothing, where joining the groups of the nodes would make
-   * such a path or join two stages' pins. `must_group` does not ask: where that cannot be, the host
-   * refuses the pass once it has run. */
+  /* Groups: convex sets of nodes that share a stage and run as one. `group` returns false, and
+   * changes nothing, if merging the groups of the nodes would violate convexity or combine pins to
+   * two stages. `must_group` does not report this: the host rejects the pass after it has run. */
   uint32_t (*group_of)(const psplit_plugin_planner *planner, uint32_t node);
   bool (*group)(psplit_plugin_planner *planner, const uint32_t *nodes, size_t n);
   void (*must_group)(psplit_plugin_planner *planner, const uint32_t *nodes, size_t n);
 
-  /* One stage for all of them, without being a group. */
+  /* Requires a common stage without forming a group. */
   void (*keep_together)(psplit_plugin_planner *planner, const uint32_t *nodes, size_t n);
   /* No stage boundary may send the value. */
   void (*forbid_cut)(psplit_plugin_planner *planner, uint32_t value);
-  /* Time of a node on the devices that are the same as that of `stage`; NONE: on all. >= 0. */
+  /* Sets the time of a node, >= 0, on devices identical to that of `stage`; NONE: on all. */
   void (*set_cost)(psplit_plugin_planner *planner, uint32_t node, uint32_t stage, int64_t ns);
-  /* False where its group is pinned to another stage, and for constants. */
+  /* False if its group is pinned to another stage, and for constants. */
   bool (*pin)(psplit_plugin_planner *planner, uint32_t node, uint32_t stage);
-  /* A line kept with the node, or with PSPLIT_PLUGIN_NONE with the model, which
-   * onnx-pipeline-inspect shows; and one for whoever runs the tool. Copied. */
+  /* `note` attaches a line to the node, or with PSPLIT_PLUGIN_NONE to the model, for
+   * onnx-pipeline-inspect; `say` prints one to the user. Copied. */
   bool (*note)(psplit_plugin_planner *planner, uint32_t node, const char *text);
   void (*say)(psplit_plugin_planner *planner, const char *text);
-  /* Why the pass is about to return something else than 0. Copied. */
+  /* Reason for the pass to return a non-zero value. Copied. */
   void (*fail)(psplit_plugin_planner *planner, const char *text);
 } psplit_plugin_host;
 
@@ -147,7 +146,7 @@ typedef enum psplit_plugin_type {
 typedef struct psplit_plugin_option {
   const char *name;
   int32_t type;         /* psplit_plugin_type */
-  const char *fallback; /* what it is by default, as text */
+  const char *fallback; /* default value, as text */
   double low, high;     /* range of a number */
   const char *help;
 } psplit_plugin_option;
@@ -165,7 +164,7 @@ typedef struct psplit_plugin_pass {
   const char *help;   /* one line */
   const psplit_plugin_option *options;
   size_t n_options; /* <= 16 */
-  /* values[n_options] in the order of `options`. 0, or anything else to end the run. */
+  /* values[n_options] in the order of `options`. Returns 0; any other value ends the run. */
   int (*run)(const psplit_plugin_host *host, psplit_plugin_planner *planner,
              const psplit_plugin_value *values);
 } psplit_plugin_pass;
@@ -180,10 +179,10 @@ typedef struct psplit_plugin {
   size_t n_passes;
 } psplit_plugin;
 
-/* What a plugin exports, under the name `psplit_plugin_query`. */
+/* The function that a plugin exports. */
 PSPLIT_PLUGIN_EXPORT const psplit_plugin *psplit_plugin_query(void);
 
-/* Defines it for the passes whose addresses follow; no semicolon behind it. */
+/* Defines it for the passes at the given addresses; no semicolon after it. */
 #define PSPLIT_PLUGIN_OF(name_, version_, ...)                                \
   const psplit_plugin *psplit_plugin_query(void) {                            \
     static const psplit_plugin_pass *const passes[] = {__VA_ARGS__};          \

@@ -8,16 +8,16 @@
 extern "C" {
 #endif
 
-/* A set of loaded plugins. Outlives every unit whose options name it. */
+/* A set of loaded plugins. Must outlive all planners that use it. */
 typedef struct psplit_plugins psplit_plugins;
 
 /* An empty set; NULL when out of memory. */
 PSPLIT_API psplit_plugins *psplit_plugins_create(void);
 PSPLIT_API void psplit_plugins_destroy(psplit_plugins *plugins);
 
-/* Loads one shared object, by its path. Its code runs in this process with all its rights.
- * Errors: PLUGIN (not there, not a plugin, another ABI, a description that does not hold, a pass
- * whose name is taken), with the file and the reason; NOMEM. The set is unchanged then. */
+/* Loads a shared object. Its code runs in this process with all its rights. Errors: PLUGIN
+ * (missing, not a plugin, another ABI, an invalid description, a pass whose name is taken), with
+ * the file and the reason; NOMEM. The set is unchanged then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plugins_load(psplit_plugins *plugins,
                                                            const char *path, psplit_diag *diag);
 

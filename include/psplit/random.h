@@ -1,7 +1,7 @@
-/* What random operators draw while a model trains: numbers by counter, so that a micro-batch that
- * is computed again, a run that is resumed, replicas and any number of stages draw the same.
+/* Random numbers for random operators in training. They are counter-based, so that recomputing a
+ * micro-batch, resuming a run, replicating stages or changing their number yields the same numbers.
  * pipeline.json, `training.masks`, lists the inputs that are filled with them; docs/training.md
- * gives the formulas, for who fills them in another language. */
+ * gives the formulas, for implementations in other languages. */
 #ifndef PSPLIT_RANDOM_H
 #define PSPLIT_RANDOM_H
 
@@ -17,16 +17,16 @@ typedef enum psplit_draw_kind {
   PSPLIT_DRAW_NORMAL   /* float32 of mean 0 and deviation 1 */
 } psplit_draw_kind;
 
-/* Where numbers are drawn: no two places draw the same. */
+/* The counter of a draw: different counters give independent numbers. */
 typedef struct psplit_draw {
   uint64_t seed;
   uint32_t step;        /* from 0 */
-  uint32_t micro_batch; /* of the step, from 0, counted over all replicas */
+  uint32_t micro_batch; /* within the step, from 0, over all replicas */
   uint32_t number;      /* `number` of the mask */
 } psplit_draw;
 
-/* Elements first .. first + n - 1 of a tensor of up to 2^34 in row-major order; `ratio` is in
- * [0, 1). `keep` is 1 with probability 1 - ratio, else 0; `uniform` is in [0, 1), `normal` of mean
+/* Elements first .. first + n - 1, in row-major order, of a tensor with up to 2^34; `ratio` is in
+ * [0, 1). `keep` is 1 with probability 1 - ratio, else 0; `uniform` is in [0, 1); `normal` has mean
  * 0 and variance 1. Pure functions of their arguments; O(n). */
 PSPLIT_API void psplit_draw_keep(const psplit_draw *draw, double ratio, uint64_t first, size_t n,
                                  uint8_t *out_keep);

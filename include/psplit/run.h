@@ -1,10 +1,10 @@
 /* Running the stages of a split with ONNX Runtime: libpsplit-run, `pkg-config psplit-run`.
  *
- * A pipeline is the directory of a split. A run takes micro-batches through it, every stage at work
- * on its own, each in a thread of this process (over MPI: psplit/run_mpi.h). ONNX Runtime is a
- * library that is opened when it is needed; nothing here has to be built with it.
+ * A pipeline is the directory of a split. A run sends micro-batches through it; stages work
+ * concurrently, each in a thread of this process (over MPI: psplit/run_mpi.h). The ONNX Runtime
+ * library is loaded at run time and is not needed for building.
  *
- * Structs of options begin with their size, which their _init sets: psplit/base.h. */
+ * Option structs start with their size, which their _init function sets: psplit/base.h. */
 #ifndef PSPLIT_RUN_H
 #define PSPLIT_RUN_H
 
@@ -15,21 +15,21 @@
 extern "C" {
 #endif
 
-/* ONNX Runtime, opened. Threads may share it; runs, profiles and comparisons of a process should:
- * opening it takes some 10 ms, and its threads and memory are its own. */
+/* A loaded ONNX Runtime. Thread-safe; all runs, profiles and comparisons of a process should share
+ * one, since loading takes about 10 ms and allocates threads and memory. */
 typedef struct psplit_onnxruntime psplit_onnxruntime;
 
-/* Opens the shared library `path`; NULL: the file that the environment variable PSPLIT_ONNXRUNTIME
- * names, else libonnxruntime.so.1 or libonnxruntime.so where the loader looks. The caller owns
+/* Loads the shared library `path`; NULL: the value of the environment variable PSPLIT_ONNXRUNTIME,
+ * else libonnxruntime.so.1 or libonnxruntime.so from the loader's search path. The caller owns
  * *out_ort. Errors: IO (no library; the message says how to get one), UNSUPPORTED (not ONNX
  * Runtime, or too old), PLUGIN, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_open(const char *path, psplit_diag *diag,
                                                                psplit_onnxruntime **out_ort);
 PSPLIT_API void psplit_onnxruntime_close(psplit_onnxruntime *ort); /* NULL is fine */
 
-/* Gives all sessions that are opened later the custom operators of a shared library, which exports
- * RegisterCustomOps as ONNX Runtime has it. Not while others use `ort`. Errors: IO (no such file),
- * UNSUPPORTED (no such library; ONNX Runtime's words), NOMEM. */
+/* Registers a shared library of custom operators (one that exports RegisterCustomOps) for all
+ * sessions opened later. Must not run concurrently with other uses of `ort`. Errors: IO (no such
+ * file), UNSUPPORTED (not such a library; ONNX Runtime's message), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_add_custom_ops(psplit_onnxruntime *ort,
                                                                          const char *path,
                                                                          psplit_diag *diag);
@@ -37,10 +37,10 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_add_custom_ops(psplit_
 /* Its version, "1.30.0"; owned by `ort`. */
 PSPLIT_API const char *psplit_onnxruntime_version(const psplit_onnxruntime *ort);
 
-/* A split, read from its pipeline.json. One run at a time: a run changes it. */
+/* A split, read from its pipeline.json. Only one run at a time may use it. */
 typedef struct psplit_pipeline psplit_pipeline;
 
-/* A stage and what was predicted of it; times in ns, -1: not known. */
+/* A stage and its predicted times in ns; -1: unknown. */
 typedef struct psplit_pipeline_stage {
   const char *file, *device; /* the file's name in the directory; the device it was planned for */
   int64_t compute_ns, recv_ns, send_ns, load_ns;
@@ -48,24 +48,24 @@ typedef struct psplit_pipeline_stage {
   const char *const *replica_devices; /* [n_replicas]; NULL where there is one */
 } psplit_pipeline_stage;
 
-/* An input or output of the model, as it is declared. */
+/* Declaration of an input or output of the model. */
 typedef struct psplit_pipeline_value {
   const char *name, *dtype;   /* dtype: as numpy has it, "sequence(float32)", or NULL: not known */
   uint32_t n_dims;            /* 0 also where the rank is not known */
   const int64_t *dims;        /* -1: not fixed */
-  const char *const *symbols; /* its name then, or NULL */
+  const char *const *symbols; /* name of that dimension, or NULL */
 } psplit_pipeline_value;
 
-/* What pipeline.json says; owned by the pipeline. */
+/* Contents of pipeline.json; owned by the pipeline. */
 typedef struct psplit_pipeline_info {
   uint32_t n_stages;
   const psplit_pipeline_stage *stages;
   uint32_t n_inputs, n_outputs; /* of the model, in its order, optional inputs last */
   const char *const *inputs, *const *outputs;
   int64_t bottleneck_ns;   /* of the slowest stage, as predicted; -1: not known */
-  const char *cost_source; /* what the prediction stands on */
+  const char *cost_source; /* source of the predicted costs */
   uint32_t n_needed;       /* inputs that are not optional: the first ones */
-  uint32_t n_assumed; /* sizes that nobody fixed for the prediction, and what they counted as */
+  uint32_t n_assumed;      /* sizes that the prediction assumed */
   const char *const *assumed_names;
   const int64_t *assumed_sizes;
   const psplit_pipeline_value *input_values, *output_values; /* as `inputs` and `outputs` */
@@ -74,7 +74,7 @@ typedef struct psplit_pipeline_info {
 typedef struct psplit_pipeline_options {
   size_t struct_size;      /* set by psplit_pipeline_options_init() */
   uint64_t max_text_bytes; /* of pipeline.json; 0: 64 MiB */
-  bool for_training;       /* also where only psplit_train can run the stages */
+  bool for_training;       /* accept stages that only psplit_train can run */
 } psplit_pipeline_options;
 
 static inline void psplit_pipeline_options_init(psplit_pipeline_options *options) {
@@ -82,9 +82,9 @@ static inline void psplit_pipeline_options_init(psplit_pipeline_options *options
   options->struct_size = sizeof *options;
 }
 
-/* Reads directory/pipeline.json; stages are opened by each run. `options` may be NULL: defaults.
- * The caller owns *out_pipeline. Errors: IO, LIMIT, MALFORMED, INVALID (tables of two stages do not
- * agree), UNSUPPORTED, USAGE, NOMEM. */
+/* Reads directory/pipeline.json; each run opens the stages. `options` may be NULL: defaults. The
+ * caller owns *out_pipeline. Errors: IO, LIMIT, MALFORMED, INVALID (inconsistent tables of stages),
+ * UNSUPPORTED, USAGE, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_open(const char *directory,
                                                             const psplit_pipeline_options *options,
                                                             psplit_diag *diag,
@@ -92,7 +92,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_open(const char *director
 PSPLIT_API void psplit_pipeline_close(psplit_pipeline *pipeline); /* NULL is fine */
 PSPLIT_API const psplit_pipeline_info *psplit_pipeline_get_info(const psplit_pipeline *pipeline);
 
-/* A dense tensor of numbers, row-major, little-endian, packed. Lent. */
+/* View of a dense numeric tensor: row-major, little-endian, packed. */
 typedef struct psplit_tensor_view {
   int32_t data_type; /* TensorProto.DataType of ONNX: 1 float, 7 int64, ... */
   uint32_t n_dims;
@@ -101,62 +101,62 @@ typedef struct psplit_tensor_view {
   uint64_t n_bytes;
 } psplit_tensor_view;
 
-/* A file for an input: .npy, .npz, .pb (TensorProto; SequenceProto of a sequence), else raw bytes.
- * In the path, {} stands for the number of the micro-batch. */
+/* A file for an input: .npy, .npz, .pb (TensorProto; SequenceProto for sequences), otherwise raw
+ * bytes. {} in the path is replaced by the number of the micro-batch. */
 typedef struct psplit_feed_file {
-  const char *input; /* NULL: an .npz with arrays named like inputs */
+  const char *input; /* NULL: an .npz whose arrays are named after inputs */
   const char *path;
 } psplit_feed_file;
 
-/* The size of an input that the model leaves open. */
+/* Shape of an input with dynamic dimensions. */
 typedef psplit_input_size psplit_feed_shape;
 
-/* An input whose numbers are made: within low..high, from the seed as random ones are; of integers
- * whole ones, both ends included. low == high: that number. Errors of a run: USAGE (low > high, or
- * the input's type does not hold them). */
+/* Range of generated values of an input: low..high, random with the seed; integers for integer
+ * types, both ends included. low == high: a constant. Errors of a run: USAGE (low > high, or not
+ * representable in the input's type). */
 typedef struct psplit_feed_range {
   const char *input;
   double low, high;
 } psplit_feed_range;
 
-/* Gives input `input` of a micro-batch, warm-up included: fills *out, whose memory stays as it is
- * until the next call for the same input (it is copied). Called by the threads of stages, for
- * different inputs at once. Anything but OK ends the run. */
+/* Callback that provides input `input` of a micro-batch, warm-up included, in *out. The memory must
+ * remain valid until the next call for the same input (it is copied). Called by threads of stages,
+ * concurrently for different inputs. Any result but OK ends the run. */
 typedef psplit_code (*psplit_give_input)(void *user, uint32_t micro_batch, const char *input,
                                          psplit_diag *diag, psplit_tensor_view *out);
 
-/* Where inputs come from: of those that apply the first of files, ranges, `give` and random
+/* Sources of inputs. The first applicable of these is used: files, ranges, `give`, random
  * numbers. */
 typedef struct psplit_feed_options {
   size_t struct_size;
   const psplit_feed_file *files;
   size_t n_files;
-  const psplit_dim_value *dims; /* sizes of symbolic dimensions */
+  const psplit_dim_value *dims; /* values of symbolic dimensions */
   size_t n_dims;
   const psplit_feed_shape *shapes;
   size_t n_shapes;
-  /* Floats in [-1, 1), integers in 0..99, 8-bit types any value; masks, lengths and positions, as
-   * exporters call them, fit the other inputs. */
+  /* Floats are in [-1, 1), integers in 0..99, 8-bit types arbitrary. Masks, lengths and positions,
+   * recognised by exporters' names, are made consistent with the other inputs. */
   bool random;
-  uint64_t seed;          /* of these; they depend on it, the input's name and the micro-batch */
+  uint64_t seed;          /* random numbers depend on it, the input's name and the micro-batch */
   psplit_give_input give; /* for inputs without a default that no file gives; may be NULL */
   void *give_user;
-  bool safe_casts; /* files may be of another type than the input, which holds all its values */
+  bool safe_casts; /* convert files of another type if the input's type holds all values */
   const psplit_feed_range *ranges;
   size_t n_ranges;
-  /* Of a compressed array in an .npz that unpacks to more than five times the file, where the sizes
-   * of the input are not known; 0: 64 MiB. */
+  /* Limit on compressed .npz arrays that expand more than five-fold, if the size of the input is
+   * unknown; 0: 64 MiB. */
   uint64_t max_unpacked_bytes;
 } psplit_feed_options;
 
-/* Nothing is given, seed 1. */
+/* The defaults: no inputs, seed 1. */
 PSPLIT_API void psplit_feed_options_defaults(psplit_feed_options *options, size_t struct_size);
 static inline void psplit_feed_options_init(psplit_feed_options *options) {
   psplit_feed_options_defaults(options, sizeof *options);
 }
 
-/* Whether the pipeline has the inputs and dimensions that `feed` names: a misspelt one would be
- * without effect. Runs look for themselves. Errors: USAGE (with the nearest name), NOMEM. */
+/* Checks that the inputs and dimensions named in `feed` exist in the pipeline, since a misspelt one
+ * would have no effect. Runs do this themselves. Errors: USAGE (with the nearest name), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_feed_check(const psplit_feed_options *feed,
                                                          const psplit_pipeline *pipeline,
                                                          psplit_diag *diag);
@@ -165,28 +165,28 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_feed_check_model(const psplit_feed
                                                                const psplit_model *model,
                                                                psplit_diag *diag);
 
-/* Whether tensors go one after the other through `path`: "-" (standard input or output), a pipe, a
- * device, what is open already by such a name (/dev/stdin, /dev/fd/3). */
+/* Whether `path` is a stream of tensors: "-" (standard input or output), a pipe, a device, or an
+ * open descriptor by name (/dev/stdin, /dev/fd/3). */
 PSPLIT_API bool psplit_is_tensor_stream(const char *path);
 
-/* Takes output `output` (position in the model's outputs) of a micro-batch; called by the threads
- * of stages, for different outputs at once, for each output in the order of micro-batches. The
- * tensor is lent for the call. Anything but OK ends the run. */
+/* Callback that receives output `output` (index in the model's outputs) of a micro-batch. Called by
+ * threads of stages: concurrently for different outputs, in the order of micro-batches for each
+ * output. The tensor is valid during the call. Any result but OK ends the run. */
 typedef psplit_code (*psplit_take_output)(void *user, uint32_t micro_batch, uint32_t output,
                                           const psplit_tensor_view *tensor, psplit_diag *diag);
 
-/* As n_micro_batches of a stream: until its inputs end. */
+/* As n_micro_batches of a stream: until the input ends. */
 #define PSPLIT_RUN_ENDLESS UINT32_MAX
 
-/* What a run does at a micro-batch that cannot be read, fails in a stage or misses its deadline. In
- * either case those before it are delivered. */
+/* What a run does if a micro-batch cannot be read, fails in a stage or misses its deadline. Earlier
+ * micro-batches are delivered in any case. */
 typedef enum psplit_on_error {
-  PSPLIT_ON_ERROR_STOP, /* ends, with that failure */
-  PSPLIT_ON_ERROR_SKIP  /* passes over it: gives no outputs of it, and names it in the report */
+  PSPLIT_ON_ERROR_STOP, /* ends the run with that failure */
+  PSPLIT_ON_ERROR_SKIP  /* skips it: no outputs, but listed in the report */
 } psplit_on_error;
 
-/* Which micro-batches of a run are delivered: all their outputs were written or taken, or nobody
- * wants them. It can be asked at any time and from any thread, also once the run has failed. */
+/* The set of delivered micro-batches of a run: those whose outputs were all written, passed to the
+ * callback, or not requested. Can be queried at any time from any thread, also after a failure. */
 typedef struct psplit_delivered psplit_delivered;
 typedef struct psplit_range {
   uint64_t first, last; /* micro-batches, both included */
@@ -197,47 +197,46 @@ enum { PSPLIT_MOST_RANGES = 1024 };
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_delivered_create(psplit_diag *diag,
                                                                psplit_delivered **out_delivered);
 PSPLIT_API void psplit_delivered_destroy(psplit_delivered *delivered); /* NULL is fine */
-/* Copies the first `most` ranges, in order, and returns how many; *out_n, which may be NULL, gets
- * the number of micro-batches. No more than PSPLIT_MOST_RANGES ranges are kept. */
+/* Copies the first `most` ranges, in order, and returns their number; *out_n (may be NULL) receives
+ * the number of micro-batches. At most PSPLIT_MOST_RANGES ranges are kept. */
 PSPLIT_API uint32_t psplit_delivered_get(psplit_delivered *delivered, psplit_range *out_ranges,
                                          uint32_t most, uint64_t *out_n);
 
 typedef struct psplit_run_options {
   size_t struct_size;
-  /* How ONNX Runtime runs stages: 0: one thread, all optimisations, CPU; 1: `sessions` holds what
-   * is for all; else a row for each stage, or for each replica of each, by stage. What a row does
-   * not say has its default. */
+  /* Sessions of the stages. n_sessions 0: one thread, all optimisations, CPU; 1: the same for all
+   * stages; otherwise one per stage, or one per replica of each stage, in order. Unset fields have
+   * their defaults. */
   const psplit_session *sessions;
   size_t n_sessions;
   const psplit_feed_options *feed; /* NULL: the model needs no inputs */
-  uint32_t n_micro_batches;        /* measured ones, at least 1; of a stream, at most so many */
-  uint32_t n_warmup; /* run before the clock starts; outputs dropped; none in a stream */
-  /* Micro-batches that wait between two stages; 0: 2, but up to 32 between stages where the plan
-   * has none of 200 us or more and all that waits takes 1 MiB at most, and there is no deadline. */
+  uint32_t n_micro_batches; /* measured micro-batches, at least 1; for a stream, an upper limit */
+  uint32_t n_warmup;        /* before measuring; outputs are discarded; 0 for a stream */
+  /* Capacity of the queues between stages; 0: 2, but up to 32 if no stage is planned to take 200 us
+   * or more, all queued data is at most 1 MiB, and there is no deadline. */
   uint32_t depth;
-  bool stream;        /* micro-batches are taken as they come: from "-", pipes, {} that counts */
-  bool pin;           /* a core for each stage, where there are enough */
-  bool one_at_a_time; /* no two stages compute at once: what each takes by itself */
-  /* Outputs are written here: to a directory, which is made, as MICROBATCH-OUTPUT.npy (.pb where
-   * numpy has no such type) beside outputs.json; to a tensor stream as one .npy after the other.
-   * NULL: nowhere. */
+  bool stream;        /* inputs are streams: "-", pipes, or {} counting up */
+  bool pin;           /* pin each stage to a core, if there are enough */
+  bool one_at_a_time; /* only one stage computes at a time, to measure each in isolation */
+  /* Destination of outputs: a directory, which is created, for files MICROBATCH-OUTPUT.npy (.pb for
+   * types that numpy lacks) and outputs.json; or a tensor stream, for a sequence of .npy. NULL:
+   * none. */
   const char *output;
   psplit_take_output take_output; /* instead of `output`; may be NULL */
   void *take_output_user;
   const volatile int *cancel; /* see base.h */
-  /* Called where threads have not ended 2 s after the first failure or a cancellation, which
-   * nothing can make them, since one computes on in a node or waits for a file that nobody writes;
-   * `diag` names them. It has to end the process. NULL: they are waited for. */
+  /* Called if threads are still running 2 s after the first failure or cancellation, because a node
+   * still computes or a file is never written, which cannot be interrupted; `diag` names them. It
+   * must end the process. NULL: wait for the threads. */
   void (*give_up)(void *user, const psplit_diag *diag);
   void *give_up_user;
-  double timeout_s;     /* MPI: longest silence of a rank that is waited for */
-  uint64_t chunk_bytes; /* MPI: largest message, at most 2^30 */
-  /* Longest time that ONNX Runtime may take to open or to close a stage or for a micro-batch of it,
-   * and that a named pipe may have nobody at its other end; 0: any. A source or a reader that is
-   * there may take its time. */
+  double timeout_s;     /* MPI: timeout for messages of other ranks */
+  uint64_t chunk_bytes; /* MPI: maximum size of a message, at most 2^30 */
+  /* Timeout for ONNX Runtime to open or close a stage or to run a micro-batch, and for a named pipe
+   * to be opened at its other end; 0: none. A connected source or reader may be slow. */
   double stall_timeout_s;
-  /* A micro-batch whose outputs are not there so long after its inputs were fails. 0: they may take
-   * any time. */
+  /* Maximum time from the inputs of a micro-batch to its outputs; it fails afterwards. 0:
+   * unlimited. */
   double deadline_s;
   psplit_on_error on_error;
   /* The number of the first micro-batch, for all that is given to others: inputs are those from
@@ -252,13 +251,14 @@ typedef struct psplit_run_options {
   const uint32_t *n_replicas;
 } psplit_run_options;
 
-/* One micro-batch after one warm-up, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
+/* The defaults: one micro-batch after one warm-up, timeout 60 s, messages of 1 GiB, otherwise 0 or
+ * NULL. */
 PSPLIT_API void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size);
 static inline void psplit_run_options_init(psplit_run_options *options) {
   psplit_run_options_defaults(options, sizeof *options);
 }
 
-/* A micro-batch that was passed over. */
+/* A skipped micro-batch. */
 typedef struct psplit_run_failure {
   uint64_t micro_batch;
   psplit_code code;
@@ -269,47 +269,48 @@ typedef struct psplit_run_failure {
 typedef struct psplit_stage_report {
   int64_t busy_ns;     /* in ONNX Runtime */
   int64_t wait_in_ns;  /* for inputs */
-  int64_t wait_out_ns; /* for room to hand over outputs */
-  int64_t transfer_ns; /* its inputs were on the way, while it waited or computed */
-  uint64_t bytes;      /* of inputs from other stages, over MPI */
+  int64_t wait_out_ns; /* for space in the queues of its outputs */
+  int64_t transfer_ns; /* transfer time of its inputs, overlapped with waiting and computing */
+  uint64_t bytes;      /* received from other stages, over MPI */
   uint32_t n_replicas; /* threads that computed it */
 } psplit_stage_report;
 
 typedef struct psplit_run_report {
   uint32_t n_stages;
   uint64_t n_micro_batches;
-  double seconds;    /* from the first input taken to the last output given */
+  double seconds;    /* from the first input to the last output */
   double throughput; /* micro-batches a second */
-  /* Micro-batches a second between the first output given and the last: without filling and
-   * draining. 0 where there is but one. */
+  /* Micro-batches per second between the first and the last output, i.e. without filling and
+   * draining. 0 for a single one. */
   double steady_throughput;
   /* Of a micro-batch, from its first to its last stage. */
   int64_t latency_median_ns, latency_max_ns;
-  double bubble_frac;                /* part of the stages' time in which they did not compute */
-  double bubble_fill_frac;           /* what filling and draining alone would cost: (K-1)/(M+K-1) */
+  double bubble_frac;      /* fraction of the stages' time in which they did not compute */
+  double bubble_fill_frac; /* the part due to filling and draining */
   const psplit_stage_report *stages; /* [n_stages] */
-  uint64_t first_micro_batch;        /* as it was asked for */
+  uint64_t first_micro_batch;        /* as requested */
   uint64_t n_delivered;              /* of n_micro_batches */
   uint32_t n_ranges;                 /* of these, in order, at most PSPLIT_MOST_RANGES */
   const psplit_range *delivered;     /* [n_ranges] */
-  uint64_t n_failed;                 /* of n_micro_batches: those that were passed over */
+  uint64_t n_failed;                 /* of n_micro_batches: skipped */
   uint32_t n_failures;               /* the first of these, at most 256 */
   const psplit_run_failure *failures;
-  /* How times drift from the plan: what all stages took over what was predicted (a faster machine:
-   * below 1), and the stage that takes most of its share of that, 1 where all keep theirs: another
-   * cut would be better where it is far above. 0: something was not predicted. */
+  /* Deviation from the plan. drift_ratio: measured over predicted time of all stages (below 1 on a
+   * faster machine). worst_drift_ratio: that of the worst stage relative to drift_ratio; 1 if all
+   * deviate equally, and if it is far above, another cut would be better. 0: a prediction is
+   * missing. */
   double drift_ratio, worst_drift_ratio;
   uint32_t worst_drift_stage;
 } psplit_run_report;
 
-/* A finished run: what was measured. */
+/* Measurements of a finished run. */
 typedef struct psplit_run psplit_run;
 
-/* Runs the pipeline in this process, a thread a stage, and returns when all have ended. The first
- * failure stops all; its message names the stage, its file and the micro-batch. Memory: that of the
- * sessions and of `depth` micro-batches before each stage. The caller owns *out_run, which `ort`
- * and `pipeline` outlive. Errors: USAGE (options, inputs), IO (files), CANCELLED, INVALID (ONNX
- * Runtime refuses a stage or fails), MALFORMED, UNSUPPORTED, NOMEM. */
+/* Runs the pipeline in this process, one thread per stage, and returns when all have ended. The
+ * first failure stops all stages; its message names the stage, its file and the micro-batch.
+ * Memory: that of the sessions and of `depth` micro-batches per stage. The caller owns *out_run;
+ * `ort` and `pipeline` must outlive it. Errors: USAGE (options, inputs), IO (files), CANCELLED,
+ * INVALID (ONNX Runtime rejects a stage or fails), MALFORMED, UNSUPPORTED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_run(const psplit_onnxruntime *ort,
                                                            psplit_pipeline *pipeline,
                                                            const psplit_run_options *options,
@@ -319,31 +320,31 @@ PSPLIT_API void psplit_run_destroy(psplit_run *run); /* NULL is fine */
 /* Owned by the run. */
 PSPLIT_API const psplit_run_report *psplit_run_get_report(const psplit_run *run);
 
-/* The report beside what was predicted, as JSON (docs/running.md); malloc'd. Errors: NOMEM. */
+/* Report and predictions as JSON (docs/running.md); malloc'd. Errors: NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_run_report_json(const psplit_run *run,
                                                               psplit_diag *diag, char **out_text);
 
-/* The last 16,384 micro-batches in the trace event format of Perfetto and chrome://tracing: a
- * process for each stage, in it a row for computing and one for waiting; malloc'd. Errors: NOMEM.
- */
+/* The last 16,384 micro-batches in the trace event format of Perfetto and chrome://tracing: one
+ * process per stage, with rows for computing and waiting; malloc'd. Errors: NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_run_trace_json(const psplit_run *run,
                                                              psplit_diag *diag, char **out_text);
 
-/* How an output of the pipeline differs from the whole model's, over all micro-batches. */
+/* Difference of an output of the pipeline from that of the whole model, over all micro-batches. */
 typedef struct psplit_output_difference {
-  uint64_t n_elements, n_different; /* by their bits; of all tensors of a sequence or map */
+  uint64_t n_elements, n_different; /* bitwise; over all tensors of a sequence or map */
   double max_abs, max_rel; /* of these; rel: over the model's; infinite with NaN, strings */
-  bool random;             /* differs, and the model gives other bits itself when it runs again */
-  bool rounded; /* differs, and float16 tensors crossed before it: a cut rounds what crosses, where
-                 * ONNX Runtime may keep float32 within a file */
-  bool added;   /* training adds it, as the loss: there is nothing to compare it with */
+  bool random;             /* differs, and so do two runs of the model itself */
+  /* Differs, and depends on transferred float16 tensors: a cut rounds them, whereas ONNX Runtime
+   * may keep float32 within a file. */
+  bool rounded;
+  bool added; /* added for training, such as the loss: nothing to compare with */
 } psplit_output_difference;
 
-/* Runs the model `model_path` whole, then the pipeline as psplit_pipeline_run does, on the same
+/* Runs the whole model `model_path`, then the pipeline as psplit_pipeline_run does, on the same
  * inputs and with options->sessions[0] for all stages (options->output, take_output, stream and
- * first_micro_batch are not used, and n_micro_batches is a number). Where the pipeline trains, no
- * session packs weights, which are inputs there. out[info->n_outputs] is the
- * caller's. Errors: MISMATCH where types or shapes differ; those of running. */
+ * first_micro_batch are ignored, and n_micro_batches must be finite). For pipelines that train,
+ * sessions do not prepack weights, which are inputs there. out[info->n_outputs] is provided by the
+ * caller. Errors: MISMATCH if types or shapes differ; those of running. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_compare_run(
   const psplit_onnxruntime *ort, const char *model_path, psplit_pipeline *pipeline,
   const psplit_run_options *options, psplit_diag *diag, psplit_output_difference *out);
