@@ -1,4 +1,4 @@
-/* Snapshots as text that people and programs read: docs/inspect.md. */
+/* Rendering snapshots for people and programs: docs/inspect.md. */
 #ifndef PSPLIT_VIEW_H
 #define PSPLIT_VIEW_H
 
@@ -10,18 +10,18 @@ extern "C" {
 #endif
 
 typedef enum psplit_view_format {
-  PSPLIT_VIEW_TEXT, /* a line for each operator, supernode or stage; made for grep */
+  PSPLIT_VIEW_TEXT, /* a line for each operator, supernode or stage; suitable for grep */
   PSPLIT_VIEW_JSON,
   PSPLIT_VIEW_DOT,  /* for Graphviz */
-  PSPLIT_VIEW_HTML, /* one page with all levels in it, which loads nothing */
-  PSPLIT_VIEW_SVG   /* stages as columns of supernodes, as high as they take time; needs COSTS */
+  PSPLIT_VIEW_HTML, /* one self-contained page with all levels */
+  PSPLIT_VIEW_SVG   /* stages as columns of supernodes, with height as time; needs COSTS */
 } psplit_view_format;
 
 typedef enum psplit_view_level {
   PSPLIT_VIEW_OPERATORS,
   PSPLIT_VIEW_SUPERNODES,
   PSPLIT_VIEW_STAGES, /* needs a snapshot with stages */
-  /* How often each fusion pattern matched, as TEXT or JSON; needs a snapshot after fuse. */
+  /* Number of matches of each fusion pattern, as TEXT or JSON; needs a snapshot after fuse. */
   PSPLIT_VIEW_PATTERNS
 } psplit_view_level;
 
@@ -31,10 +31,10 @@ typedef struct psplit_view_options {
   psplit_view_level level;  /* HTML has all, SVG is for SUPERNODES and STAGES */
   uint32_t n_micro_batches; /* of the schedule that HTML shows; 0: 8 */
   const char *title;        /* of HTML and SVG; may be NULL */
-  bool fold;                /* TEXT: of blocks that repeat, the first one's supernodes alone */
+  bool fold;                /* TEXT: of repeated blocks, show only the first one's supernodes */
   const char *trace;        /* HTML: a trace of onnx-pipeline-run, for the schedule; may be NULL */
   size_t n_trace;           /* its bytes */
-  const char *trace_name;   /* what messages call it; NULL: "the trace" */
+  const char *trace_name;   /* its name in messages; NULL */
 } psplit_view_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -43,27 +43,27 @@ static inline void psplit_view_options_init(psplit_view_options *options) {
   options->struct_size = sizeof *options;
 }
 
-/* Whether this release can make a format; it can make all that are named here. */
+/* Whether this release supports a format; it supports all of the above. */
 PSPLIT_API bool psplit_view_has(psplit_view_format format);
 
-/* Writes snapshots of one model as text, malloc'd and NUL-terminated; *out_n (may be NULL) is its
- * length. HTML takes several, of different numbers of stages, and lets the reader choose; the other
- * formats take one. The same snapshots give the same bytes: no pointers, times or paths. Names from
- * the model are data: escaped as the format wants it, whatever bytes they hold.
- * HTML lets the reader move cuts where psplit_snapshot_count() was called.
- * Errors: USAGE (several snapshots, a level that the snapshot has not reached), UNSUPPORTED (no
- * such format), MALFORMED or INVALID (a trace that is none), NOMEM. O(operators + tensors). */
+/* Renders snapshots of one model as text, malloc'd and NUL-terminated; *out_n (may be NULL) is its
+ * length. HTML takes several, with different numbers of stages, for the reader to choose from; the
+ * other formats take one. The same snapshots give the same bytes: no pointers, times or paths.
+ * Names from the model are escaped as the format requires. In HTML, cuts can be moved if
+ * psplit_snapshot_count() was called. Errors: USAGE (several snapshots, a level that the snapshot
+ * has not reached), UNSUPPORTED (no such format), MALFORMED or INVALID (an invalid trace), NOMEM.
+ * O(operators + tensors). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view(const psplit_snapshot *const *snapshots,
                                                    size_t n_snapshots,
                                                    const psplit_view_options *options,
                                                    psplit_diag *diag, char **out_text,
                                                    size_t *out_n);
 
-/* Layers of a model, by stage: out_layers[snapshot->n_stages]. A layer is what state has one number
- * in its name ("past_key_values.3.key") or, without state, a block of the longest repeat, which is
- * that of the stage that takes longest for it. *out_torn (may be NULL): blocks that stages share.
- * Needs a snapshot with stages. Errors: USAGE (no stages), UNSUPPORTED (no layers found), NOMEM.
- * O(operators). */
+/* Number of layers of a model per stage: out_layers[snapshot->n_stages]. A layer is identified by
+ * the number in the names of its states ("past_key_values.3.key") or, without state, is a block of
+ * the longest repeat; it counts in the stage where it takes the most time. *out_torn (may be NULL):
+ * blocks that are divided among stages. Needs a snapshot with stages. Errors: USAGE (no stages),
+ * UNSUPPORTED (no layers found), NOMEM. O(operators). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view_layers(const psplit_snapshot *snapshot,
                                                           psplit_diag *diag, uint32_t *out_layers,
                                                           uint32_t *out_torn);

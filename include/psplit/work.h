@@ -1,4 +1,4 @@
-/* What a node does: the class of its operator, and arithmetic and bytes of one run. */
+/* Work of a node: the class of its operator, arithmetic operations and bytes of one run. */
 #ifndef PSPLIT_WORK_H
 #define PSPLIT_WORK_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* What kind of work a node does; the classes that an efficiency can be given for. */
+/* Kind of work; efficiencies are given per class. */
 typedef enum psplit_op_class {
   PSPLIT_CLASS_OTHER = 0,
   PSPLIT_CLASS_CONSTANT, /* a literal: weight bytes, no time */
@@ -27,7 +27,7 @@ typedef enum psplit_op_class {
   PSPLIT_CLASS_RESIZE,  /* interpolation and sampling */
   PSPLIT_CLASS_QUANT,   /* to and from quantised numbers */
   PSPLIT_CLASS_SEARCH,  /* TopK, NonMaxSuppression, NonZero, Unique */
-  PSPLIT_CLASS_CONTROL, /* If, Loop, Scan, function calls: the sum of what they run */
+  PSPLIT_CLASS_CONTROL, /* If, Loop, Scan, function calls: the sum of their contents */
   PSPLIT_N_CLASSES
 } psplit_op_class;
 
@@ -43,7 +43,7 @@ typedef struct psplit_work {
   uint32_t launches;      /* kernels started: 0 for views and constants, more for control nodes */
   int32_t data_type;      /* TensorProto.DataType the arithmetic is done in; 0 where unknown */
   psplit_op_class op_class;
-  bool known; /* false: a size was unknown, and the numbers leave out what needs it */
+  bool known; /* false: a size was unknown, and is missing from the numbers */
 } psplit_work;
 
 #ifdef __cplusplus
