@@ -128,7 +128,7 @@ out:
 psplit_code psplit_i_bound_any_route(const psplit_problem *problem,
                                      const psplit_partition_options *options,
                                      psplit_i_measure measure, void *with, int64_t *io_bound_ns,
-                                     int64_t *io_value_ns, psplit_diag *diag) {
+                                     int64_t *io_value_ns, uint64_t *io_n_ops, psplit_diag *diag) {
   psplit_code code;
   psplit_problem merged;
   any_route a = {
@@ -159,6 +159,7 @@ psplit_code psplit_i_bound_any_route(const psplit_problem *problem,
     if (*io_value_ns <= limit) top = *io_value_ns;
   }
 out:
+  if (io_n_ops) *io_n_ops = psplit_i_sat_add_u64(*io_n_ops, a.budget.spent);
   psplit_i_arena_fini(&a.arena);
   return code == PSPLIT_UNSUPPORTED ? PSPLIT_OK : code;
 }

@@ -20,6 +20,7 @@
 #include "problem.h"
 #include "reductions.h"
 #include "result.h"
+#include "solve.h"
 
 typedef struct reduction {
   psplit_i_solver_request request;
@@ -78,10 +79,10 @@ out:
   return code;
 }
 
-psplit_code psplit_partition_reduce(const psplit_problem *problem,
-                                    const psplit_partition_options *given, int64_t limit_ns,
-                                    psplit_diag *diag, uint32_t *out_class,
-                                    uint32_t *out_n_classes) {
+psplit_code psplit_i_partition_reduce(const psplit_problem *problem,
+                                      const psplit_partition_options *given, int64_t limit_ns,
+                                      psplit_diag *diag, uint64_t *io_n_ops, uint32_t *out_class,
+                                      uint32_t *out_n_classes) {
   psplit_diag own = {0};
   if (!diag) diag = &own;
   psplit_partition_options taken;
@@ -117,8 +118,18 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
     memcpy(out_class, r.instance.cluster_of_node, problem->n_nodes * sizeof *out_class);
     *out_n_classes = r.instance.n;
   }
+  *io_n_ops = psplit_i_sat_add_u64(*io_n_ops, r.budget.spent);
   psplit_i_automaton_fini(&r.automaton);
   psplit_i_instance_fini(&r.instance);
   psplit_i_arena_fini(&r.arena);
   return code;
+}
+
+psplit_code psplit_partition_reduce(const psplit_problem *problem,
+                                    const psplit_partition_options *given, int64_t limit_ns,
+                                    psplit_diag *diag, uint32_t *out_class,
+                                    uint32_t *out_n_classes) {
+  uint64_t n_ops = 0;
+  return psplit_i_partition_reduce(problem, given, limit_ns, diag, &n_ops, out_class,
+                                   out_n_classes);
 }

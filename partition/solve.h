@@ -11,4 +11,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_partition_solve(const psplit_problem *probl
                                                      psplit_diag *diag, uint64_t *io_n_ops,
                                                      psplit_solution **out_solution);
 
+/* psplit_partition_reduce; adds the operations that were charged to *io_n_ops. */
+PSPLIT_MUST_USE psplit_code psplit_i_partition_reduce(const psplit_problem *problem,
+                                                      const psplit_partition_options *given,
+                                                      int64_t limit_ns, psplit_diag *diag,
+                                                      uint64_t *io_n_ops, uint32_t *out_class,
+                                                      uint32_t *out_n_classes);
+
 #endif

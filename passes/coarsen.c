@@ -20,6 +20,7 @@
 
 #include "builder.h"
 #include "pass.h"
+#include "plan_budget.h"
 #include "quotient.h"
 
 enum { OPTION_MAX_NODES, OPTION_EXACT };
@@ -212,8 +213,7 @@ static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
   psplit_problem problem;
   psplit_partition_options options;
   uint32_t *group;
-  psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= SHARE; /* no limit, which is below 0, stays none */
+  psplit_i_partition_options(planner, SHARE, &options);
   if (options.objective != PSPLIT_THROUGHPUT || planner->options.n_stages == 1 ||
       planner->grouping.n_groups < planner->options.n_stages || memory_may_bind(planner) ||
       planner->next_hop || planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
@@ -230,7 +230,7 @@ static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
            n_labels;
   if (!label) PSPLIT_FAIL(psplit_i_nomem(diag));
   psplit_diag ignored = {0}; /* where demands contradict each other, `partition` says so */
-  code = psplit_partition_reduce(&problem, &options, INT64_MAX, &ignored, label, &n_labels);
+  code = psplit_i_plan_reduce(planner, &problem, &options, &ignored, label, &n_labels);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) code = psplit_i_fail_as(diag, &ignored);
   if (code != PSPLIT_OK) goto out;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)

@@ -12,6 +12,7 @@
 #include "order_by_memory.h"
 #include "pass.h"
 #include "pass_on.h"
+#include "plan_budget.h"
 #include "request.h"
 #include "slack.h"
 
@@ -210,8 +211,13 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_i_arena_reset(&planner->scratch);
   psplit_i_pass_nothing_on(planner);
   planner->any_route_bound_ns = 0;
+  /* `replicate` asks what copies gain. */
+  if (planner->options.objective == PSPLIT_THROUGHPUT && planner->options.max_segments <= 1 &&
+      planner->options.max_replicas <= 1)
+    psplit_i_plan_hold_back(planner);
   if (code == PSPLIT_OK) code = settle(&c, diag);
   if (code == PSPLIT_OK) code = psplit_i_pass_on(planner, &c.shared, diag);
+  psplit_i_plan_release(planner);
   if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, &ties, diag);
   psplit_i_shared_split_fini(&c.shared);
   psplit_i_tied_weights_fini(&ties);

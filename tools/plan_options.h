@@ -117,7 +117,7 @@ enum {
   {PLAN_POLICY, "policy", "FILE", "a learned policy; solvers start from its proposals"}, \
   {PLAN_PROPOSALS, "proposals", "N", "number of proposals to ask the policy for; default: 8"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
-   "wall time for the partitioner; default: a fixed amount of work, about 10 s"}, \
+   "wall time for the partitioner; default: work of about 10 s a problem, 25 s in all"}, \
   {PLAN_SEED, "seed", "N", "seed of the search; default: 1"}, \
   {PLAN_THREADS, "threads", "N", \
    "number of threads; never changes the result; default: at most one per core"}, \

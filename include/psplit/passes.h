@@ -106,9 +106,12 @@ typedef struct psplit_planner_options {
   uint32_t queue_depth;
   psplit_objective objective; /* not CALL_LATENCY; FILL_DRAIN only for training */
   const char *solver;         /* NULL: auto */
-  double time_limit_s;        /* of the partitioner; < 0: none */
-  bool limit_by_work;         /* the limit applies to counted work: see partition.h */
-  uint32_t n_threads;         /* 0: OpenMP's default; does not affect the result */
+  /* For all problems that the partitioner solves in a pipeline, together; < 0: none. */
+  double time_limit_s;
+  /* The limit applies to counted work (see partition.h); a single problem then gets at most two
+   * fifths of it. */
+  bool limit_by_work;
+  uint32_t n_threads; /* 0: OpenMP's default; does not affect the result */
   uint64_t seed;
   bool verify_each;                /* check grouping after every pass; always in debug builds */
   const psplit_logger *logger;     /* warnings, notes, progress; may be NULL */
@@ -173,7 +176,7 @@ typedef struct psplit_planner_options {
   uint32_t n_micro_batches;
 } psplit_planner_options;
 
-/* The defaults: 1 stage, queue depth 2, 10 s of work, seed 1, 8 micro-batches, everything else 0 or
+/* Defaults: 1 stage, queue depth 2, 25 s of work, seed 1, 8 micro-batches, everything else 0 or
  * NULL. */
 PSPLIT_API void psplit_planner_options_defaults(psplit_planner_options *options,
                                                 size_t struct_size);

@@ -1,5 +1,6 @@
 #include "budget.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "activity.h"
@@ -41,6 +42,14 @@ psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options) {
 uint64_t psplit_i_budget_left(const psplit_i_budget *budget) {
   if (!budget) return UINT64_MAX / 2;
   return budget->spent < budget->most ? budget->most - budget->spent : 0;
+}
+
+double psplit_i_budget_seconds(const psplit_i_budget *budget) {
+  const double part = budget->end < 0 ? WORK_PART : CLOCK_PART,
+               left = (double)psplit_i_budget_left(budget) /
+                      (part * PSPLIT_I_STEPS_PER_SECOND * PSPLIT_I_STEP_OPS);
+  if (budget->end < 0) return left;
+  return fmax(fmin(left, budget->end - psplit_i_now()), 0);
 }
 
 psplit_i_budget psplit_i_budget_beside(const psplit_i_budget *budget, uint32_t n) {

@@ -62,6 +62,8 @@ bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops);
 bool psplit_i_expired(const psplit_i_budget *budget);
 /* Only looks at the clock and `cancel`: any number of threads may, while none charges. */
 bool psplit_i_late(const psplit_i_budget *budget);
+/* The time limit that what is left would make, of work and of the clock. */
+double psplit_i_budget_seconds(const psplit_i_budget *budget);
 /* Operations that are left. */
 uint64_t psplit_i_budget_left(const psplit_i_budget *budget);
 

@@ -4,6 +4,7 @@
 
 #include "passes.h"
 #include "pipeline.h"
+#include "plan_budget.h"
 #include "plugin.h"
 #include "unknown.h"
 
@@ -127,6 +128,7 @@ psplit_code psplit_planner_run(psplit_planner *planner, const char *text, psplit
   PSPLIT_TRY(psplit_i_pipeline_parse(
     planner->options.plugins, text ? text : psplit_default_pipeline(), &arena, diag, &pipeline));
   size_t n_steps;
+  PSPLIT_TRY(psplit_i_plan_budget_begin(planner, diag));
   planner->plan_holds = false;
   PSPLIT_TRY(find_end(&planner->options, &pipeline, diag, &n_steps));
   for (size_t s = 0; s < n_steps; s++)

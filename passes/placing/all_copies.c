@@ -8,6 +8,7 @@
 #include "copying.h"
 #include "devices_inside.h"
 #include "keep_state.h"
+#include "plan_budget.h"
 
 /* The nodes that have a stage of their own, in a topological order. */
 typedef struct few_nodes {
@@ -171,11 +172,12 @@ static psplit_code solve(few_nodes *f, bool any_way, int64_t below_ns, psplit_i_
                          int64_t *out_bound_ns) {
   psplit_code code;
   psplit_partition_options options;
-  psplit_i_partition_options(f->b.planner, &options);
-  options.time_limit_s *= f->share;
+  psplit_i_partition_options(f->b.planner, f->share, &options);
   psplit_i_budget budget = psplit_i_budget_of(&options);
   f->p.any_way = any_way;
-  PSPLIT_TRY(psplit_i_copying_solve(&f->p, below_ns, &budget, f->b.diag, out, out_bound_ns));
+  code = psplit_i_copying_solve(&f->p, below_ns, &budget, f->b.diag, out, out_bound_ns);
+  psplit_i_plan_spend(f->b.planner, budget.spent);
+  if (code != PSPLIT_OK) return code;
   PSPLIT_TRY(psplit_i_go_on(options.cancel, f->b.diag));
 out:
   return code;

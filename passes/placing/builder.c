@@ -413,17 +413,3 @@ psplit_code psplit_i_problem_make(psplit_planner *planner, psplit_diag *diag,
   *out_group = b.group;
   return PSPLIT_OK;
 }
-
-void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_options *out) {
-  psplit_partition_options_init(out);
-  out->objective = planner->options.objective;
-  out->require_nonempty = planner->options.n_stages > 1; /* constants alone are a model too */
-  out->time_limit_s = planner->options.time_limit_s;
-  out->limit_by_work = planner->options.limit_by_work;
-  out->n_threads = planner->options.n_threads;
-  out->seed = planner->options.seed;
-  out->logger = planner->options.logger;
-  out->cancel = planner->options.cancel;
-  out->proposer = planner->options.proposer;
-  out->activity = planner->options.activity;
-}

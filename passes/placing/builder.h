@@ -81,7 +81,5 @@ bool psplit_i_plan_fits(const psplit_planner *planner);
 PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_planner *planner, psplit_diag *diag,
                                                   psplit_problem *out_problem,
                                                   uint32_t **out_group);
-/* How the planner's options have it solved. */
-void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_options *out);
 
 #endif

@@ -25,6 +25,7 @@
 #include "devices_inside.h"
 #include "keep_state.h"
 #include "links.h"
+#include "plan_budget.h"
 #include "sure_messages.h"
 
 #define NO_COPY INT64_MAX
@@ -387,10 +388,9 @@ static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool 
   PSPLIT_TRY(make_charges(&b, facts->ns, &charges));
   if (charged && !b.charges) goto out;
   PSPLIT_TRY(psplit_i_builder_unlimited(&b));
-  psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= SHARE;
+  psplit_i_partition_options(planner, SHARE, &options);
   psplit_diag why = {0};
-  code = psplit_partition_solve(&b.problem, &options, &why, &solution);
+  code = psplit_i_plan_solve(planner, &b.problem, &options, &why, &solution);
   if (code == PSPLIT_OK && solution->lower_bound_ns > *io_bound_ns) {
     *io_bound_ns = solution->lower_bound_ns;
     const uint32_t n_taken = in_plans_order(planner, solution) ? n_nodes : 0;

@@ -77,7 +77,7 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out, pspli
   const uint32_t most = r->n_devices < PSPLIT_MOST_REPLICAS ? r->n_devices : PSPLIT_MOST_REPLICAS;
   options.max_replicas =
     planner->options.max_replicas < most ? planner->options.max_replicas : most;
-  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, why, out));
+  PSPLIT_TRY(psplit_i_request_run(planner, r->request, &b.problem, &options, why, NULL, out));
   r->group = b.group;
 out:
   return code;

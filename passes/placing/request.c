@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "plan_budget.h"
 #include "record.h"
 #include "solve.h"
 
@@ -28,18 +29,28 @@ static psplit_code join_tied(psplit_i_builder *b, const psplit_i_request *r) {
 psplit_partition_options psplit_i_request_options(const psplit_planner *planner,
                                                   const psplit_i_request *r, double share) {
   psplit_partition_options options;
-  psplit_i_partition_options(planner, &options);
+  psplit_i_partition_options(planner, share, &options);
   options.solver = psplit_i_request_solver(planner, r);
   if (r->time_limit_s >= 0) {
-    options.time_limit_s = r->time_limit_s;
+    options.time_limit_s = r->time_limit_s * share;
     options.limit_by_work = false;
   }
-  options.time_limit_s *= share; /* no limit, which is below 0, stays none */
   if (r->quick) options.time_limit_s = 0;
   options.gap_frac = r->gap_frac;
   /* What coarsening lost is not known: proofs to the last bit say nothing about the model. */
   if (planner->coarsened && options.gap_frac < COARSE_GAP) options.gap_frac = COARSE_GAP;
   return options;
+}
+
+psplit_code psplit_i_request_run(psplit_planner *planner, const psplit_i_request *r,
+                                 const psplit_problem *problem,
+                                 const psplit_partition_options *options, psplit_diag *diag,
+                                 uint64_t *io_n_ops, psplit_solution **out_solution) {
+  uint64_t n_ops = 0;
+  const psplit_code code = psplit_i_partition_solve(problem, options, diag, &n_ops, out_solution);
+  if (r->time_limit_s < 0) psplit_i_plan_spend(planner, n_ops);
+  if (io_n_ops) *io_n_ops = psplit_i_sat_add_u64(*io_n_ops, n_ops);
+  return code;
 }
 
 psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
@@ -55,7 +66,7 @@ psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request
   PSPLIT_TRY(join_tied(&b, r));
   psplit_partition_options options = psplit_i_request_options(planner, r, share);
   options.logger = NULL;
-  PSPLIT_TRY(psplit_i_partition_solve(&b.problem, &options, diag, io_n_ops, &solution));
+  PSPLIT_TRY(psplit_i_request_run(planner, r, &b.problem, &options, diag, io_n_ops, &solution));
   if (any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
   *out_solution = solution;
   solution = NULL;
@@ -111,7 +122,7 @@ static psplit_code try_layouts(psplit_planner *planner, const psplit_i_request *
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
   const psplit_partition_options options = psplit_i_request_options(planner, r, share);
-  code = psplit_partition_solve(&b.problem, &options, &why, &other);
+  code = psplit_i_request_run(planner, r, &b.problem, &options, &why, NULL, &other);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   if (code != PSPLIT_OK) {
     code = PSPLIT_OK;
@@ -155,7 +166,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   PSPLIT_TRY(join_tied(&b, r));
   const psplit_partition_options options =
     psplit_i_request_options(planner, r, overlap ? FIRST_SHARE * share : share);
-  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
+  PSPLIT_TRY(psplit_i_request_run(planner, r, &b.problem, &options, diag, NULL, &solution));
   if (!r->quick) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
   psplit_solution_destroy(planner->solution);
   planner->solution = solution;

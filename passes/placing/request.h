@@ -19,9 +19,17 @@ bool psplit_i_request_joins_any(const psplit_i_request *r);
 /* Which solver: the request's, else the planner's, else "auto". */
 const char *psplit_i_request_solver(const psplit_planner *planner, const psplit_i_request *r);
 
-/* How it is to be solved, in `share` of the time limit. */
+/* How it is to be solved, in `share` of the time limit: of the request's own, or of the plan's, or
+ * what that has left. */
 psplit_partition_options psplit_i_request_options(const psplit_planner *planner,
                                                   const psplit_i_request *r, double share);
+/* psplit_partition_solve; charges the plan's budget unless the request has its own limit. Adds the
+ * work to *io_n_ops, or NULL. */
+PSPLIT_MUST_USE psplit_code psplit_i_request_run(psplit_planner *planner, const psplit_i_request *r,
+                                                 const psplit_problem *problem,
+                                                 const psplit_partition_options *options,
+                                                 psplit_diag *diag, uint64_t *io_n_ops,
+                                                 psplit_solution **out_solution);
 
 /* Solves the planner's problem on devices of memory_bytes[n_stages] (UINT64_MAX: no limit), which
  * hold weights alone, in `share` of the time limit; gives every node its stage, and the planner its

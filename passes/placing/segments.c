@@ -378,7 +378,7 @@ static psplit_code try_solver(segments *s) {
     options.chunks = way == CHUNKS ? s->max_segments : 1;
     psplit_problem problem = s->problem;
     if (way == CHUNKS) problem.message_ns = NULL; /* which the solver does not do: bytes alone */
-    code = psplit_partition_solve(&problem, &options, &why, &solution);
+    code = psplit_i_request_run(s->planner, s->request, &problem, &options, &why, NULL, &solution);
     if (ends_all(code)) return psplit_i_fail_as(s->diag, &why);
     if (code != PSPLIT_OK) continue;
     if (way == FREE) raise_bound(s, solution->lower_bound_ns, solution->bound);

@@ -9,6 +9,7 @@
 #include "message_routes.h"
 #include "methods.h"
 #include "order_by_memory.h"
+#include "plan_budget.h"
 #include "record.h"
 
 enum {
@@ -94,7 +95,7 @@ static psplit_code raise_at_once(trial *t, const psplit_problem *problem, psplit
   psplit_code code;
   psplit_partition_options options;
   int64_t bound_ns = 0;
-  psplit_i_partition_options(t->planner, &options);
+  psplit_i_partition_options(t->planner, 1, &options);
   PSPLIT_TRY(psplit_i_bound_any_route_at_once(problem, &options, &bound_ns, diag));
   raise_bound(t, &options, bound_ns, PSPLIT_I_BOUND_TOTAL);
 out:
@@ -111,13 +112,13 @@ static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag
   if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
   if (!solution->proved_optimal && t->best->n_groups > LARGE)
     return PSPLIT_OK; /* the program would not get far */
-  psplit_i_partition_options(t->planner, &options);
-  options.time_limit_s *= ANY_WAY;
+  psplit_i_partition_options(t->planner, ANY_WAY, &options);
   options.logger = NULL;
-  PSPLIT_TRY(
-    psplit_i_bound_any_route(problem, &options, measure_split, t, &bound_ns, &value_ns, diag));
-  raise_bound(t, &options, bound_ns, PSPLIT_I_SOLVER_EXACT);
-out:
+  uint64_t n_ops = 0;
+  code = psplit_i_bound_any_route(problem, &options, measure_split, t, &bound_ns, &value_ns, &n_ops,
+                                  diag);
+  psplit_i_plan_spend(t->planner, n_ops);
+  if (code == PSPLIT_OK) raise_bound(t, &options, bound_ns, PSPLIT_I_SOLVER_EXACT);
   return code;
 }
 
@@ -131,8 +132,7 @@ static psplit_code follow_routes(trial *t, const psplit_problem *problem, psplit
   psplit_problem linked = *problem;
   psplit_solution *found = NULL;
   int64_t before_ns = INT64_MAX, ns;
-  psplit_i_partition_options(t->planner, &options);
-  options.time_limit_s *= FOLLOWED / MOST_FOLLOWED;
+  psplit_i_partition_options(t->planner, FOLLOWED / MOST_FOLLOWED, &options);
   options.logger = NULL;
   options.solver = psplit_i_method_name(PSPLIT_I_SOLVER_ANNEAL);
   linked.comm = PSPLIT_COMM_P2P;
@@ -141,7 +141,7 @@ static psplit_code follow_routes(trial *t, const psplit_problem *problem, psplit
     psplit_diag why = {0};
     if (psplit_i_shared_split_is_within(best, NEAR)) break;
     before_ns = best->slowest_ns;
-    code = psplit_partition_solve(&linked, &options, &why, &found);
+    code = psplit_i_plan_solve(t->planner, &linked, &options, &why, &found);
     options.seed++;
     if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
     code = PSPLIT_OK;
@@ -176,10 +176,9 @@ static psplit_code ask(trial *t, const psplit_problem *problem, double share, bo
   psplit_planner *planner = t->planner;
   psplit_solution *found = NULL, **best = &t->best->solution;
   int64_t ns;
-  psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= share;
+  psplit_i_partition_options(planner, share, &options);
   options.logger = NULL;
-  code = psplit_partition_solve(problem, &options, &why, &found);
+  code = psplit_i_plan_solve(planner, problem, &options, &why, &found);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
   code = PSPLIT_OK;
   if (!found) goto out;

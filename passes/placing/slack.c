@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "builder.h"
 #include "checked.h"
+#include "plan_budget.h"
 
 enum { MOST_TRIES = 4, MOST_OPS = 1 << 29 /* without a limit of time */ };
 #define SHARE 0.1    /* of the planner's time, for all tries */
@@ -257,8 +258,7 @@ static psplit_code try_limits(psplit_planner *planner, const psplit_i_tied_weigh
   psplit_code code = PSPLIT_OK;
   int64_t limit_ns = most_ns;
   psplit_partition_options options;
-  psplit_i_partition_options(planner, &options);
-  options.time_limit_s *= SHARE;
+  psplit_i_partition_options(planner, SHARE, &options);
   psplit_i_budget budget = psplit_i_budget_of(&options);
   psplit_i_budget_extend(&budget, LEAST_S);
   if (budget.most > MOST_OPS) budget.most = MOST_OPS;
@@ -275,6 +275,7 @@ static psplit_code try_limits(psplit_planner *planner, const psplit_i_tied_weigh
     limit_ns -= over_ns;
   }
 out:
+  psplit_i_plan_spend(planner, budget.spent);
   return code;
 }
 

@@ -14,7 +14,7 @@
 static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
                                                 .n_stages = 1,
                                                 .queue_depth = 2,
-                                                .time_limit_s = 10,
+                                                .time_limit_s = 25,
                                                 .limit_by_work = true,
                                                 .seed = 1,
                                                 .n_micro_batches = 8};

@@ -88,6 +88,8 @@ struct psplit_planner {
   psplit_i_arena scratch; /* reset by the pass manager after every pass */
   unsigned facts;
 
+  /* Of all that passes ask solvers (placing/plan_budget.h); NULL before a pipeline runs. */
+  struct psplit_i_plan_budget *budget;
   const char *last_pass; /* that ran; NULL before the first */
 
   uint32_t *pin;       /* [n_nodes] stage, or PSPLIT_NONE */

@@ -174,7 +174,7 @@ static void no_way_is_below_the_bound(void **state) {
       if (at_once > best)
         fail_msg("seed %u, shape %d: bound %lld of work and messages, optimum %lld", seed,
                  (int)kind, (long long)at_once, (long long)best);
-      assert_int_equal(psplit_i_bound_any_route(&p, &o, measure, &p, &bound, &value, &diag),
+      assert_int_equal(psplit_i_bound_any_route(&p, &o, measure, &p, &bound, &value, NULL, &diag),
                        PSPLIT_OK);
       if (bound > best || value < best || bound < shared->lower_bound_ns)
         fail_msg(
@@ -278,7 +278,7 @@ static void equal_branches_are_in_order_whatever_the_ways(void **state) {
     const int64_t best = least_of_all_splits(&f.problem, STAGES, best_ways_of_all, NULL);
     int64_t value = best;
     assert_int_equal(
-      psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL),
+      psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL, NULL),
       PSPLIT_OK);
     if (bound > best || value != best)
       fail_msg("seed %u: bound %lld <= optimum %lld = value %lld does not hold", seed,
@@ -306,7 +306,8 @@ static void a_fan_of_equal_branches_is_decided(void **state) {
   assert_int_equal(psplit_i_bound_any_route_at_once(&f.problem, &o, &at_once, NULL), PSPLIT_OK);
   int64_t bound = at_once, value = best_ways(&f.problem, stage);
   assert_int_equal(
-    psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL), PSPLIT_OK);
+    psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL, NULL),
+    PSPLIT_OK);
   assert_true(bound > at_once && bound <= value);
 }
 

@@ -14,6 +14,7 @@
 #include "cost_table.h"
 #include "layout.h"
 #include "open.h"
+#include "plan_budget.h"
 
 static const char DEVICE[] = "\"preset\": \"cpu\", \"overhead_ns\": 0";
 
@@ -194,7 +195,7 @@ static void the_bare_problem_has_the_prices(void **state) {
         fail_msg("%s", diag.message);
       for (uint32_t n = 0; n < n_nodes; n++)
         if (group[n] != PSPLIT_NONE) stage[group[n]] = b.planner->stage[n];
-      psplit_i_partition_options(b.planner, &options);
+      psplit_i_partition_options(b.planner, 1, &options);
       if (psplit_partition_check(&problem, &options, stage, NULL, NULL, NULL, &diag, &solution) !=
           PSPLIT_OK)
         fail_msg("%s", diag.message);
