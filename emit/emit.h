@@ -1,29 +1,29 @@
-/* emit: a model and its plan to a directory of stage models.
+/* emit: writes a model and its plan as a directory of stage models.
  *
- * A stage file is put together from the bytes of the original file, never from unpacked messages:
- *   emit.c         a plan to a directory: checks, the stages, the manifest, the rename at the end
+ * Stage files are assembled from bytes of the original file, never from unpacked messages:
+ *   emit.c         writes a directory: checks, the stages, the manifest, the final rename
  *   stages.c       what belongs to each stage, and whether the plan fits the model
  *   stage_names.c  names of stages' files, from a template
- *   boundary.c     types, names and nodes of what crosses between stages
- *   boundary_functions.c   Send and Recv as functions that a stock runtime passes through
- *   weights.c      where a tensor's data goes: inline, into stageI.onnx.data, or left where it is
- *   rewrite.c      a message with tensors that move; everything else byte for byte
+ *   boundary.c     types, names and nodes of transferred tensors
+ *   boundary_functions.c   Send and Recv as identity functions for stock runtimes
+ *   weights.c      placement of a tensor's data: inline, in stageI.onnx.data, or unmoved
+ *   rewrite.c      a message with moved tensors; everything else is copied byte by byte
  *   stage_model.c  a stage's ModelProto as a rope: byte ranges of memory and of files, in order
  *   rope.c         bytes to be written, in order
- *   file.c         a rope to a file, weights from file to file
+ *   file.c         writes a rope to a file, weights from file to file
  *   directory.c    a directory that appears complete or not at all
- *   old_split.c    the split that stands where another is to go
- *   reference.c    stages that point into the model's files
- *   inside.c       files that take their places among others, all or none
+ *   old_split.c    an existing split that is to be replaced
+ *   reference.c    stages that refer to the model's files
+ *   inside.c       files added to an existing directory, all or none
  *   manifest.c     pipeline.json
  *   genai.c        genai_config.json
- *   triton.c, mpi_job.c, deployed.c   what servers and clusters are told of the stages
- *   model_file.c   one model to one file
- *   new_values.c   the whole model with other values of some weights
+ *   triton.c, mpi_job.c, deployed.c   configurations for servers and clusters
+ *   model_file.c   writes a single model file
+ *   new_values.c   the whole model with new values of some weights
  *   annotate.c     the whole model with its stages in the multi-device fields
- *   name_assignment.c  the stages as ONNX Runtime's option that goes by names
+ *   name_assignment.c  the stages as ONNX Runtime's option name_based_layer_assignment
  *   blocks.c       the whole model with groups of nodes as model-local functions
- * Decides nothing about where to cut: a plan that leaves a value missing is refused. */
+ * Does not decide where to cut; a plan that leaves a value missing is rejected. */
 #ifndef PSPLIT_EMIT_EMIT_H
 #define PSPLIT_EMIT_EMIT_H
 
@@ -90,26 +90,25 @@ typedef struct psplit_i_stage {
   uint32_t n_outputs;
 } psplit_i_stage;
 
-/* What a stage's file holds besides the model's bytes. */
+/* Parts of a stage's file that are not from the model. */
 typedef struct psplit_i_stage_extra {
-  psplit_i_text nodes; /* fields of the GraphProto that stand behind its nodes */
-  psplit_i_text ports; /* graph inputs and outputs, behind the stage's */
-  const uint8_t
-    *declared; /* [n_values] 1: stands in `ports`, so that no value_info does; or NULL */
+  psplit_i_text nodes;     /* fields of the GraphProto, after its nodes */
+  psplit_i_text ports;     /* graph inputs and outputs, after the stage's */
+  const uint8_t *declared; /* [n_values] 1: in `ports`, and needs no value_info; or NULL */
 } psplit_i_stage_extra;
 
 struct psplit_i_split;
 struct psplit_i_emission;
 
-/* What a directory holds besides the stages of a plan. Functions may be NULL. */
+/* Additional contents of a directory. Functions may be NULL. */
 typedef struct psplit_i_emit_extra {
   void *user;
   const bool *left_out; /* [n_values] initializers that no stage holds; or NULL */
-  /* Fills *out, which is zero and ends with psplit_i_stage_extra_fini. Threads: any number at once.
-   */
+  /* Fills *out, which is zeroed and freed by psplit_i_stage_extra_fini. Called by several
+   * threads. */
   psplit_code (*stage)(void *user, uint32_t stage, psplit_i_arena *arena, psplit_diag *diag,
                        psplit_i_stage_extra *out);
-  /* Is told of the split once it is known to be sound. */
+  /* Called with the split after it has been checked. */
   psplit_code (*begin)(void *user, const struct psplit_i_split *split, psplit_diag *diag);
   /* Writes more files (psplit_i_emission_*). */
   psplit_code (*files)(void *user, struct psplit_i_emission *emission);
@@ -175,9 +174,9 @@ void psplit_i_boundary_node(const psplit_i_split *split, uint32_t transfer, bool
 void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port, uint32_t field,
                              psplit_i_arena *arena, psplit_i_rope *out);
 
-/* Appends fields of a ModelProto: the opset import and the functions that stand for the nodes.
- * Errors: UNSUPPORTED where the model uses the domain `psplit` for something else, or has its own
- * function by the name of the operator that they call; NOMEM. */
+/* Appends fields of a ModelProto: the opset import and the functions that implement the nodes.
+ * Errors: UNSUPPORTED if the model uses the domain `psplit` for something else, or has its own
+ * function with the name of the operator that they call; NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
                                                         bool receives, psplit_i_arena *arena,
                                                         psplit_diag *diag, psplit_i_rope *out);
@@ -190,13 +189,13 @@ typedef struct psplit_i_data_range {
   uint64_t out_offset;
 } psplit_i_data_range;
 
-/* Where the tensors of one stage go. */
+/* Placement of the tensors of one stage. */
 typedef struct psplit_i_weights {
   const psplit_model *model;
   psplit_weights mode;
   bool move_inline;             /* large inline initializers go to the data file as well ... */
   bool move_attributes;         /* ... and so does large inline data inside nodes */
-  bool in_node;                 /* what is placed belongs to a node */
+  bool in_node;                 /* the tensor belongs to a node */
   const char *data_name;        /* of the stage's data file */
   const char *const *locations; /* REFERENCE: of model->files, seen from the stage */
   PSPLIT_VEC(psplit_i_data_range) ranges; /* of the data file, ascending */
@@ -205,10 +204,10 @@ typedef struct psplit_i_weights {
   uint64_t data_bytes; /* length of the data file */
 } psplit_i_weights;
 
-/* Forgets what was placed; nothing is left to free. */
+/* Frees and clears all placements. */
 void psplit_i_weights_reset(psplit_i_weights *weights);
 
-/* Where a tensor's data goes. */
+/* Placement of a tensor's data. */
 typedef struct psplit_i_place {
   bool external;
   const char *location;
@@ -229,8 +228,8 @@ bool psplit_i_weights_change_sparse(const psplit_i_weights *weights,
 bool psplit_i_weights_change_attributes(const psplit_i_weights *weights,
                                         Onnx__AttributeProto *const *attributes, size_t n);
 
-/* Appends one field (tag, length, content; in skeleton form) that holds a message of type
- * `descriptor`, with the tensors inside placed anew. Errors: MALFORMED, UNSUPPORTED, NOMEM. */
+/* Appends one field (tag, length, content; in skeleton form) with a message of type `descriptor`,
+ * placing the tensors in it. Errors: MALFORMED, UNSUPPORTED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_rewrite_field(psplit_i_weights *weights,
                                                    const ProtobufCMessageDescriptor *descriptor,
                                                    const uint8_t *bytes, size_t n,
@@ -295,23 +294,23 @@ typedef struct psplit_i_old_split {
   int fd; /* of its directory, or -1 */
   bool found;
   psplit_i_manifest manifest; /* where it was found */
-  char why[256]; /* else what is wrong with the pipeline.json there; "": there is none */
+  char why[256];              /* reason if pipeline.json is unusable; "": no such file */
   psplit_i_arena arena;
 } psplit_i_old_split;
 
-/* Looks at `directory`, which exists. Without a readable pipeline.json no split is found, which is
- * no error. Errors: IO, NOMEM. */
+/* Reads the split in the existing directory `directory`. A missing or invalid pipeline.json is not
+ * an error: `found` is false. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
                                                     psplit_i_old_split *out);
 void psplit_i_old_split_close(psplit_i_old_split *old);
-/* Whether it is a file of the split by its name. */
+/* Whether `name` is a file of the split. */
 bool psplit_i_old_split_wrote(const psplit_i_old_split *old, const char *name);
-/* Whether the directory `fd`, by the name of `directory`, holds regular files of the split and
- * nothing else. Errors: IO (the message names what else it holds), NOMEM. */
+/* Checks that the directory `fd`, called `directory`, contains only regular files of the split.
+ * Errors: IO (the message names another file), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_old_split_alone(const psplit_i_old_split *old, int fd,
                                                      const char *directory, psplit_diag *diag);
-/* Whose owner and mode a new file `name` gets: those of the old one, else those of the old
- * pipeline.json. False where there is neither. */
+/* Owner and mode for a new file `name`: those of the old file, or else of the old pipeline.json.
+ * False if neither exists. */
 bool psplit_i_old_split_status(const psplit_i_old_split *old, const char *name, struct stat *out);
 /* Removes its files, and no others, from the directory `fd`. */
 void psplit_i_old_split_remove(const psplit_i_old_split *old, int fd);
@@ -324,16 +323,16 @@ typedef struct psplit_i_directory {
   char *temp;   /* NULL until made */
   int fd;       /* of temp; holds its lock */
   bool replace;
-  bool sync;              /* in its place once the disk has all of it */
-  psplit_i_old_split old; /* what is replaced */
-  bool exchanged;         /* temp is its name now */
+  bool sync;              /* sync before renaming */
+  psplit_i_old_split old; /* the split that is replaced */
+  bool exchanged;         /* after an exchange, temp is the name of the old directory */
 } psplit_i_directory;
 
 #define PSPLIT_I_DIRECTORY_NONE \
   { .fd = -1, .old.fd = -1 }
 
-/* Makes a hidden directory beside `path`, locked as long as it is written, and removes those that
- * killed runs for the same path left behind. Errors: IO, USAGE (no such name), NOMEM. */
+/* Creates a hidden directory next to `path`, locked while it is written, and removes leftovers of
+ * killed runs for the same path. Errors: IO, USAGE (no such name), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_begin(psplit_i_directory *directory,
                                                      const psplit_model *model, const char *path,
                                                      bool replace, psplit_diag *diag);
@@ -342,36 +341,36 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_file(psplit_i_directory *director
                                                     const psplit_model *model,
                                                     const volatile int *cancel, psplit_diag *diag,
                                                     psplit_i_file *out);
-/* Puts it in its place. */
+/* Renames it into place. */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_commit(psplit_i_directory *directory,
                                                       psplit_diag *diag);
-/* The same inside the existing directory `path`, for files that are to stand among others. */
+/* The same inside the existing directory `path`, for files to be added to it. */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_begin_inside(psplit_i_directory *directory,
                                                             const char *path, bool replace,
                                                             psplit_diag *diag);
-/* Whether pipeline.json and `first` (NULL: not known yet), a stage, could go to their places.
+/* Checks that pipeline.json and `first`, a stage (NULL: not known yet), could be put in place.
  * Errors: IO (one exists). */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_check_inside(const psplit_i_directory *directory,
                                                             const psplit_model *model,
                                                             const char *first, psplit_diag *diag);
-/* Moves the files to their places, pipeline.json last. With `replace` those of an earlier split go,
- * and never an input of this one. Errors: IO (a file exists, or cannot be moved), NOMEM; everything
- * is as it was then. */
+/* Moves the files into place, pipeline.json last. With `replace`, removes those of an earlier
+ * split, but never an input of this one. Errors: IO (a file exists, or cannot be moved), NOMEM;
+ * everything is restored then. */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_commit_inside(psplit_i_directory *directory,
                                                              const psplit_model *model,
                                                              psplit_diag *diag);
-/* Undoes in the directory `at` what a killed run moved out of or into its directory `hidden`. False
- * where it could not. */
+/* Reverts moves of a killed run between the directory `at` and its directory `hidden`. False if
+ * this fails. */
 bool psplit_i_inside_restore(int at, int hidden);
-/* Removes what was not committed, and frees. */
+/* Removes uncommitted files, and frees. */
 void psplit_i_directory_end(psplit_i_directory *directory);
 
 /* --- single files --- */
 
-/* Appends a field of the model or its main graph as it stands. */
+/* Appends a field of the model or its main graph unchanged. */
 void psplit_i_rope_span(psplit_i_rope *rope, const psplit_model *model, const psplit_i_span *span);
 
-/* Where the content of a field (behind tag and length) is in its file: for spans that have a view.
+/* Position of the content of a field (after tag and length) in its file, for spans with a view.
  * Errors: IO, INTERNAL (the file changed). */
 PSPLIT_MUST_USE psplit_code psplit_i_span_content(const psplit_model *model,
                                                   const psplit_i_span *span, psplit_diag *diag,
@@ -393,13 +392,13 @@ typedef struct psplit_i_emission {
   psplit_diag *diag;
 } psplit_i_emission;
 
-/* Writes stage `stage` of a split, e->split or another, as `name` and, where weights go there,
+/* Writes stage `stage` of e->split or another split as `name` and, if weights are external,
  * `name`.data. */
 PSPLIT_MUST_USE psplit_code psplit_i_emission_stage(psplit_i_emission *e,
                                                     const psplit_i_split *split, uint32_t stage,
                                                     const char *name);
-/* Writes a ModelProto whose graph has the initializers initializers[n] of `model`, behind the
- * fields of `graph`; `head` holds the fields before the graph. */
+/* Writes a ModelProto whose graph consists of the fields of `graph` and the initializers
+ * initializers[n] of `model`; `head` contains the fields before the graph. */
 PSPLIT_MUST_USE psplit_code psplit_i_emission_weights(psplit_i_emission *e,
                                                       const psplit_model *model,
                                                       const uint32_t *initializers, uint32_t n,
@@ -408,7 +407,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_emission_weights(psplit_i_emission *e,
 PSPLIT_MUST_USE psplit_code psplit_i_emission_bytes(psplit_i_emission *e, const void *bytes,
                                                     size_t n, const char *name);
 
-/* psplit_emit and psplit_manifest with more than the stages; `extra` may be NULL. */
+/* psplit_emit and psplit_manifest with additional contents; `extra` may be NULL. */
 PSPLIT_MUST_USE psplit_code psplit_i_emit(const psplit_model *model, const psplit_plan *plan,
                                           const char *directory, const psplit_emit_options *options,
                                           const psplit_i_emit_extra *extra, psplit_diag *diag);
@@ -423,13 +422,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_manifest_text(const psplit_model *model,
 /* pipeline.json as text. Check out->failed. */
 void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out);
 
-/* "dtype" and "shape" of what crosses, as members of an object. */
+/* "dtype" and "shape" of a transferred tensor, as members of an object. */
 void psplit_i_manifest_type(psplit_i_json *json, const psplit_i_boundary_type *type);
 
-/* A model file's name without its folder and ending, in small letters and digits with `joint`
- * between them, as servers and clusters take names. */
+/* A model file's name without directory and suffix, in lower-case letters and digits separated by
+ * `joint`, as servers and clusters require. */
 void psplit_i_deployed_name(const char *path, char joint, char *out, size_t bytes);
-/* Whether a session, which may be NULL, is for a GPU of NVIDIA. */
+/* Whether a session (may be NULL) is for an NVIDIA GPU. */
 bool psplit_i_deployed_on_gpu(const psplit_session *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a step gives the inputs that follow from the tokens. */
+/* Inputs of a step that are derived from its tokens. */
 #ifndef PSPLIT_GENERATE_STEP_INPUT_H
 #define PSPLIT_GENERATE_STEP_INPUT_H
 
@@ -18,8 +18,8 @@ typedef struct psplit_i_step_input {
   const psplit_i_manifest_value *declared;
 } psplit_i_step_input;
 
-/* Whether a file may give an input of such a role, for all tokens that a sequence will have: its
- * last axis stands for tokens; of a mask with rows the one before, too. */
+/* Whether a file may provide an input of this role, for all tokens of a sequence: its last axis is
+ * tokens; for a mask with rows, also the one before. */
 bool psplit_i_step_input_may_be_given(psplit_i_role role);
 
 /* A tensor for an input whose role is none of OTHER, STATE and ENCODED. If `given` is not NULL, its

@@ -1,5 +1,5 @@
-/* manifest: pipeline.json, read strictly. What verify/ checks and runtime/ follows; knows neither
- * emit/, which writes it, nor models. Besides, what it says as other JSON does: promise.h. */
+/* manifest: a strict reader of pipeline.json, for verify/ and runtime/; independent of emit/, which
+ * writes it, and of models. promise.h has parts that other JSON outputs share. */
 #ifndef PSPLIT_MANIFEST_MANIFEST_H
 #define PSPLIT_MANIFEST_MANIFEST_H
 
@@ -25,12 +25,12 @@ typedef struct psplit_i_manifest_stage {
   const char *const *devices; /* [n_replicas]; NULL where there is one */
   uint32_t n_nodes, n_duplicated;
   uint32_t n_inputs, n_outputs;
-  const psplit_i_row *inputs; /* optional ones behind the others */
+  const psplit_i_row *inputs; /* optional ones last */
   const psplit_i_row *outputs;
   int64_t compute_ns, recv_ns, send_ns, load_ns; /* as planned; -1: not known */
 } psplit_i_manifest_stage;
 
-/* As it is written: a dimension is a number, a symbol, or neither (value -1, param NULL). */
+/* A dimension is a number, a symbol, or neither (value -1, param NULL). */
 typedef struct psplit_i_manifest_dim {
   int64_t value;
   const char *param;
@@ -63,7 +63,7 @@ typedef struct psplit_i_duplicate {
   uint32_t n_also;
 } psplit_i_duplicate;
 
-/* An If that was taken for one branch. */
+/* An If that was replaced by one branch. */
 typedef struct psplit_i_inlined_row {
   const char *node, *condition;
   bool then_branch, assumed;
@@ -85,13 +85,13 @@ typedef struct psplit_i_part_input {
   const char *name;
   psplit_i_part_source source;
   uint32_t from; /* STAGE */
-  bool optional; /* the file has a default for it; behind the others */
+  bool optional; /* has a default in the file; after the others */
 } psplit_i_part_input;
 
-/* Where an output goes besides other stages' backward passes. */
+/* Destination of an output, in addition to backward passes of other stages. */
 typedef enum psplit_i_part_goal {
   PSPLIT_I_PART_NOWHERE,
-  PSPLIT_I_PART_CALLER, /* who asked for it, as for an output of the model */
+  PSPLIT_I_PART_CALLER, /* the caller, as for outputs of the model */
   PSPLIT_I_PART_UPDATE,
   PSPLIT_I_PART_BACKWARD
 } psplit_i_part_goal;
@@ -103,7 +103,7 @@ typedef struct psplit_i_part_output {
   psplit_i_part_goal goal;
 } psplit_i_part_output;
 
-/* A file of a stage besides the stage's own; `file` NULL: there is none. */
+/* An additional file of a stage; `file` NULL: none. */
 typedef struct psplit_i_part {
   const char *file;
   uint32_t n_nodes, n_inputs, n_outputs;
@@ -130,7 +130,7 @@ typedef struct psplit_i_update_part {
 } psplit_i_update_part;
 
 typedef struct psplit_i_training_parts {
-  const char *const *weights; /* that the stage's file takes besides its inputs */
+  const char *const *weights; /* additional inputs of the stage's file */
   uint32_t n_weights;
   const psplit_i_stash_row *stash;
   uint32_t n_stash;
@@ -139,7 +139,7 @@ typedef struct psplit_i_training_parts {
   psplit_i_update_part update;
 } psplit_i_training_parts;
 
-/* Some of the gradient of a weight, which is summed by itself. */
+/* A separately summed part of the gradient of a weight. */
 typedef struct psplit_i_gradient_row {
   const char *gradient, *before;
 } psplit_i_gradient_row;
@@ -149,14 +149,14 @@ typedef struct psplit_i_trained_weight {
   psplit_i_shape shape;
   const char *gradient, *before; /* NULL: none */
   uint32_t owner;                /* PSPLIT_NONE: none */
-  const uint32_t *stages;        /* that take it */
+  const uint32_t *stages;        /* that have it as input */
   uint32_t n_stages;
-  const char *next; /* of a state: an output of the owner's file; NULL: it is a weight */
-  const psplit_i_gradient_row *more; /* the rest of the gradient, where it comes in parts */
+  const char *next;                  /* for states: an output of the owner's file; NULL: a weight */
+  const psplit_i_gradient_row *more; /* further parts of the gradient */
   uint32_t n_more;
 } psplit_i_trained_weight;
 
-/* A size as a sum of products: of one term without symbols, a number; of one symbol, that. */
+/* Terms of a size, which is a sum of products of symbols. */
 typedef struct psplit_i_size_term {
   int64_t factor;
   const char *const *symbols;
@@ -168,13 +168,13 @@ typedef struct psplit_i_mask_size {
   uint32_t n_terms;
 } psplit_i_mask_size;
 
-/* An input that is filled with what a random operator draws: psplit/random.h. */
+/* An input for random numbers: psplit/random.h. */
 typedef struct psplit_i_mask_row {
-  const char *name;   /* of the input of a stage's files; inputs[] of the stage have it, too */
-  const char *tensor; /* the model calls it */
+  const char *name;   /* of the input of a stage's files; also in inputs[] of the stage */
+  const char *tensor; /* its name in the model */
   const char *node;   /* the operator */
   const char *dtype;
-  uint32_t stage; /* of the node that reads it; a copy of that node stands with another */
+  uint32_t stage; /* of the node that reads it; a copy may be in another stage */
   uint32_t number;
   uint32_t kind; /* psplit_draw_kind */
   double ratio;  /* KEEP */
@@ -182,17 +182,17 @@ typedef struct psplit_i_mask_row {
   const psplit_i_mask_size *shape;
 } psplit_i_mask_row;
 
-/* The value of a symbol; false: it is not known. */
+/* Value of a symbol; false: unknown. */
 typedef bool (*psplit_i_symbol_fn)(void *user, const char *symbol, int64_t *out);
 
-/* Sizes of a mask, out_shape[rank], and their product. Errors: INVALID (a symbol that is not known,
- * a size below 0 or past 2^63). */
+/* Sizes of a mask, out_shape[rank], and their product. Errors: INVALID (an unknown symbol, a size
+ * below 0 or above 2^63). */
 PSPLIT_MUST_USE psplit_code psplit_i_mask_sizes(const psplit_i_mask_row *mask,
                                                 psplit_i_symbol_fn find, void *user,
                                                 psplit_diag *diag, int64_t *out_shape,
                                                 int64_t *out_n);
 
-/* The backward pass comes in one file a stage or in two. */
+/* The backward pass of a stage is in one file or two. */
 enum { PSPLIT_I_N_HALVES = 2 };
 static inline const psplit_i_part *psplit_i_backward_part(const psplit_i_training_parts *parts,
                                                           int half) {
@@ -200,7 +200,7 @@ static inline const psplit_i_part *psplit_i_backward_part(const psplit_i_trainin
 }
 
 typedef struct psplit_i_training_table {
-  const char *loss, *loss_output; /* one of them; the other is NULL */
+  const char *loss, *loss_output; /* exactly one is not NULL */
   const char *loss_tensor, *loss_gradient;
   uint32_t loss_stage;
   uint32_t batch_norm;   /* psplit_batch_norm */
@@ -214,22 +214,22 @@ typedef struct psplit_i_training_table {
   const char *const *gradient_names;     /* ... their gradients; NULL: none */
   const psplit_i_training_parts *stages; /* as many as the manifest's */
   uint32_t n_masks;
-  const psplit_i_mask_row *masks; /* `number` is the position */
+  const psplit_i_mask_row *masks; /* by `number` */
   uint32_t n_transfers, n_duplicates;
-  const psplit_i_manifest_transfer *transfers; /* of the backward pass; bytes are not told */
-  /* Stages of the backward pass by their files: 2 s is stage s's backward, 2 s + 1 its
-   * weight_gradients. */
+  const psplit_i_manifest_transfer *transfers; /* of the backward pass; without bytes */
+  /* Of the backward pass. Its stages are numbered by files: 2 s is the backward file of stage s, 2
+   * s + 1 its weight_gradients. */
   const psplit_i_duplicate *duplicates;
 } psplit_i_training_table;
 
 typedef struct psplit_i_manifest {
-  const char *model; /* base name of the file that was split; NULL: it is not told */
+  const char *model; /* base name of the split file; NULL: unknown */
   bool sendrecv;
   uint32_t n_inputs, n_outputs; /* of the model */
   uint32_t n_needed;            /* inputs that are not optional: the first ones */
-  const char *const *inputs;    /* names; what is declared of them stands in the values */
+  const char *const *inputs;    /* names; declarations are in input_values */
   const char *const *outputs;
-  const psplit_i_manifest_value *input_values, *output_values; /* by the same positions */
+  const psplit_i_manifest_value *input_values, *output_values; /* in the same order */
   uint32_t n_stages;
   const psplit_i_manifest_stage *stages;
   uint32_t n_transfers;
@@ -239,21 +239,22 @@ typedef struct psplit_i_manifest {
   uint32_t n_inlined;
   const psplit_i_inlined_row *inlined;
   int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
-  bool fill_drain;                         /* planned to train by that schedule */
+  bool fill_drain;                         /* planned for that training schedule */
   const char *cost_source;
-  uint32_t n_assumed; /* sizes that nobody fixed for the plan, and what they were counted as */
+  uint32_t n_assumed; /* sizes that the plan assumed */
   const char *const *assumed_names;
   const int64_t *assumed_sizes;
-  const char *const *training_files; /* of the object "training": all that it names */
+  const char *const *training_files; /* all files in the object "training" */
   uint32_t n_training_files;
   const psplit_i_training_table *training; /* NULL: none */
-  const char *const *files;                /* besides: of the directory, no models */
+  const char *const *files;                /* other files of the directory */
   uint32_t n_files;
 } psplit_i_manifest;
 
-/* Reads directory/pipeline.json, a regular file of at most `max_bytes` (0: as base/in_file.h has
- * it), into `arena`. Stages and positions are in range; whether the tables of two stages agree is
- * for the caller to see. Errors: IO, LIMIT, MALFORMED, INVALID, UNSUPPORTED, NOMEM. */
+/* Reads directory/pipeline.json, a regular file of at most `max_bytes` (0: the default of
+ * base/in_file.h), into `arena`. Stages and indices are checked for range; consistency between
+ * tables of different stages is not checked. Errors: IO, LIMIT, MALFORMED, INVALID, UNSUPPORTED,
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes,
                                                    psplit_i_arena *arena, psplit_diag *diag,
                                                    psplit_i_manifest *out_manifest);

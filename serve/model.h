@@ -1,5 +1,5 @@
-/* What is served: a split with the service that runs it. Who uses one holds it, so that one that
- * was replaced ends when its last answer has been sent. */
+/* A served model: a split with the service that runs it. Reference-counted, so that a replaced one
+ * ends after its last response was sent. */
 #ifndef PSPLIT_SERVE_MODEL_H
 #define PSPLIT_SERVE_MODEL_H
 
@@ -10,25 +10,25 @@
 typedef struct serve_model_options {
   const char *directory;
   const psplit_onnxruntime *library;
-  const ort_settings *ort; /* as they were given, not applied */
-  psplit_run_options run;  /* but for sessions */
+  const ort_settings *ort; /* as given, not yet applied */
+  psplit_run_options run;  /* without sessions */
   psplit_service_options service;
   bool mpi; /* stages are ranks, of which this is the first */
 } serve_model_options;
 
 typedef struct serve_model serve_model;
 
-/* Reads the split. All that is given outlives *out, which has one holder. Errors: those of
- * psplit_pipeline_open and ort_settings_apply. */
+/* Reads the split. Everything in `options` must outlive *out, which has one reference. Errors:
+ * those of psplit_pipeline_open and ort_settings_apply. */
 PSPLIT_MUST_USE psplit_code serve_model_open(const serve_model_options *options, psplit_diag *diag,
                                              serve_model **out);
 /* Starts its service; once. Errors: those of psplit_service_start. */
 PSPLIT_MUST_USE psplit_code serve_model_start(serve_model *model, psplit_diag *diag);
-/* As a rank other than the first: works until the first stops. */
+/* For ranks other than the first: runs until the first one stops. */
 PSPLIT_MUST_USE psplit_code serve_model_work(serve_model *model, psplit_diag *diag);
 
 void serve_model_hold(serve_model *model);
-/* The last one stops the service, where nobody has, and closes the split; NULL is fine. */
+/* The last release stops the service, if it still runs, and closes the split; NULL is fine. */
 void serve_model_release(serve_model *model);
 
 psplit_service *serve_model_service(const serve_model *model);

@@ -1,12 +1,11 @@
-/* tune: what runs tell about costs. Knows runs, passes and the emitter, and is what they have in
- * common; above it are the commands alone.
+/* tune: costs from runs. Combines runs, passes and the emitter; only the commands depend on it.
  *
- *   profile_model.c   a whole model, measured once: psplit_profile_model
- *   profile_stages.c  the stages of a split, likewise: psplit_profile_stages
- *   autotune.c        split, run, take the costs from the stages, again: psplit_autotune
- *   probe.c           what of a model a provider takes: psplit_probe_provider
+ *   profile_model.c   profiles a whole model: psplit_profile_model
+ *   profile_stages.c  profiles the stages of a split: psplit_profile_stages
+ *   autotune.c        repeats splitting with the measured costs of its stages: psplit_autotune
+ *   probe.c           which nodes of a model a provider runs: psplit_probe_provider
  *
- * Their interface is psplit/profile.h. */
+ * The API is psplit/profile.h. */
 #ifndef PSPLIT_TUNE_TUNE_H
 #define PSPLIT_TUNE_TUNE_H
 
@@ -17,8 +16,8 @@
 #include "run.h"
 #include "stage.h"
 
-/* The costs file of profiles of all stages, with their times set; malloc'd. Errors: those of
- * opening stages; NOMEM. */
+/* Creates a costs file from profiles of all stages, with their times set; malloc'd. Errors: those
+ * of opening stages; NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_costs_of_stages(const psplit_i_ort *ort,
                                                      const psplit_i_pipe *pipe,
                                                      const psplit_i_run_options *run,
