@@ -1,8 +1,9 @@
-/* Region allocator: many small allocations, one release. Three lifetimes use it: the model (whole
- * run), pass scratch (reset by the pass host), thread scratch (one arena per OpenMP thread).
+/* Region allocator: many small allocations, one release. It is used for three lifetimes: the model
+ * (the whole run), scratch of a pass (reset by the host), scratch of a thread (one arena per OpenMP
+ * thread).
  *
- * An arena remembers that it could not give what was asked for: who makes several arrays asks once,
- * `if (arena->failed)`, before the first of them is used. */
+ * Failures are sticky: a function that allocates several arrays checks `arena->failed` once, before
+ * the first use. */
 #ifndef PSPLIT_BASE_ARENA_H
 #define PSPLIT_BASE_ARENA_H
 
@@ -15,9 +16,9 @@ typedef struct psplit_i_arena_block psplit_i_arena_block;
 typedef struct psplit_i_arena {
   psplit_i_arena_block *blocks; /* newest first */
   size_t used_bytes;            /* bytes taken from the system, block headers included */
-  size_t limit_bytes;           /* 0: none; an allocation that would pass it fails */
-  bool over_limit;              /* one did */
-  bool failed;                  /* an allocation did, since the arena was last empty */
+  size_t limit_bytes;           /* 0: none; allocations beyond it fail */
+  bool over_limit;              /* an allocation exceeded it */
+  bool failed;                  /* an allocation failed since the arena was last empty */
 } psplit_i_arena;
 
 /* `limit_bytes` 0 means no limit. Allocates nothing. Not thread-safe: one arena, one thread. */
@@ -33,7 +34,7 @@ void psplit_i_arena_reset(psplit_i_arena *arena);
  * valid unique pointer. */
 void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes);
 
-/* The same, aligned to 8 bytes alone, for many small pieces: a string of 40 bytes takes 40. */
+/* The same, but only 8-byte aligned, for many small pieces: a string of 40 bytes takes 40. */
 void *psplit_i_arena_alloc_close(psplit_i_arena *arena, size_t bytes);
 
 /* n * size bytes, zeroed; NULL on overflow too. */
@@ -42,7 +43,7 @@ void *psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size);
 /* n * size bytes, uninitialised; NULL on overflow too. */
 void *psplit_i_arena_array(psplit_i_arena *arena, size_t n, size_t size);
 
-/* Copies `bytes` bytes and adds a NUL; takes no more, so texts lie one behind the other. */
+/* Copies `bytes` bytes and appends a NUL. Unaligned, so consecutive strings are adjacent. */
 char *psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes);
 
 /* Typed helpers: PSPLIT_NEW(arena, psplit_i_node, n_nodes). Zeroed. */

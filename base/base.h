@@ -1,9 +1,9 @@
-/* base: the ground every other folder stands on. Arenas, diagnostics, checked sizes, growable
- * arrays, string interning, hashing, numbers as text, JSON read and written, input
- * and output files, routes over links. Knows no graph and no file format.
+/* base: utilities for all other folders: arenas, diagnostics, checked sizes, growable arrays,
+ * string interning, hashing, number formatting, JSON input and output, input and output files,
+ * routes over links. Knows no graphs and no file formats.
  *
  * Conventions: functions that can fail return psplit_code and describe the first failure in a
- * caller-owned psplit_diag. Nothing here has global or static mutable state. */
+ * caller-owned psplit_diag. There is no global or static mutable state. */
 #ifndef PSPLIT_BASE_BASE_H
 #define PSPLIT_BASE_BASE_H
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What is behind the last slash; the whole where there is none. Within `path`. */
+/* The part after the last slash, or all of it. Points into `path`. */
 static inline const char *psplit_i_base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;

@@ -1,4 +1,4 @@
-/* Binary search, inline: a search through an array costs no calls. */
+/* Inline binary search, without calls for each comparison. */
 #ifndef PSPLIT_BASE_BISECT_H
 #define PSPLIT_BASE_BISECT_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The least x of [low, high) for which holds(of, x), `high` where there is none. What holds for x
- * must hold for all that are larger. `holds` is asked O(log(high - low)) times, not of `high`. */
+/* The least x in [low, high) with holds(of, x), `high` if there is none. `holds` must be monotone;
+ * it is called O(log(high - low)) times, never for `high`. */
 static inline int64_t psplit_i_bisect(int64_t low, int64_t high,
                                       bool (*holds)(const void *of, int64_t x), const void *of) {
   while (low < high) {
@@ -20,8 +20,8 @@ static inline int64_t psplit_i_bisect(int64_t low, int64_t high,
   return low;
 }
 
-/* The first of n ascending keys that is at least `value`, n where there is none; keys are `stride`
- * numbers apart. */
+/* Index of the first of n ascending keys that is at least `value`, n if there is none; keys are
+ * `stride` elements apart. */
 static inline size_t psplit_i_first_at_least(const int64_t *key, size_t stride, size_t n,
                                              int64_t value) {
   size_t low = 0;

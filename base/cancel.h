@@ -12,13 +12,12 @@ static inline bool psplit_i_cancelled(const volatile int *cancel) {
   return cancel && atomic_load_explicit(psplit_i_flag(cancel), memory_order_relaxed);
 }
 
-/* Sets a flag of our own, which other threads look at: an int that is written plainly would race
- * with them. */
+/* Sets an internal flag that other threads poll; a plain store would be a data race. */
 static inline void psplit_i_cancel(volatile int *flag) {
   atomic_store_explicit((atomic_int *)(uintptr_t)flag, 1, memory_order_relaxed);
 }
 
-/* For who has seen the flag set: it is not looked at again, as it may be cleared meanwhile. */
+/* For callers that have seen the flag set: it is not read again, since it may have been cleared. */
 PSPLIT_MUST_USE static inline psplit_code psplit_i_interrupted(psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
 }

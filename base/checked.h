@@ -37,13 +37,13 @@ static inline bool psplit_i_add_i64(int64_t a, int64_t b, int64_t *out) {
   return true;
 }
 
-/* Sums that stop at INT64_MAX / UINT64_MAX: for costs, where "at least this much" is the truth. */
+/* Saturating arithmetic, for costs: the result is a lower bound. */
 static inline int64_t psplit_i_sat_add_i64(int64_t a, int64_t b) {
   int64_t sum;
   if (psplit_i_add_i64(a, b, &sum)) return sum;
   return a < 0 ? INT64_MIN : INT64_MAX;
 }
-/* Adds to a sum of times, which stays at the end of its type. */
+/* Adds to a sum of times, saturating. */
 static inline void psplit_i_add_ns(int64_t *sum, int64_t ns) {
   *sum = psplit_i_sat_add_i64(*sum, ns);
 }
@@ -55,7 +55,7 @@ static inline uint64_t psplit_i_sat_add_u64(uint64_t a, uint64_t b) {
 static inline uint64_t psplit_i_sat_mul_u64(uint64_t a, uint64_t b) {
   return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
-/* The whole part of a number >= 0, which may be too large for the type; 0 for NaN. */
+/* Truncates a number >= 0, saturating; 0 for NaN. */
 static inline int64_t psplit_i_sat_i64(double a) {
   return a >= 0x1p63 ? INT64_MAX : a > 0 ? (int64_t)a : 0;
 }
@@ -64,7 +64,7 @@ static inline uint64_t psplit_i_sat_u64(double a) {
   return a >= 0x1p64 ? UINT64_MAX : a > 0 ? (uint64_t)a : 0;
 }
 
-/* Of numbers >= 0. */
+/* For numbers >= 0. */
 static inline int64_t psplit_i_sat_mul_i64(int64_t a, int64_t b) {
   int64_t out;
   return __builtin_mul_overflow(a, b, &out) ? INT64_MAX : out;

@@ -1,4 +1,4 @@
-/* Orders of numbers, for qsort: ascending. */
+/* Comparison functions for qsort, ascending. */
 #ifndef PSPLIT_BASE_COMPARE_H
 #define PSPLIT_BASE_COMPARE_H
 

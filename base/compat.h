@@ -1,4 +1,4 @@
-/* What C11 and POSIX do not give: Linux calls, with portable fallbacks. */
+/* System calls beyond C11 and POSIX, with portable fallbacks. */
 #ifndef PSPLIT_BASE_COMPAT_H
 #define PSPLIT_BASE_COMPAT_H
 
@@ -7,30 +7,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens `path`, relative to the directory `dir_fd`, for reading, refusing to leave that directory:
- * no absolute path, no "..", and no symbolic link unless `follow_symlinks`. Never blocks on a FIFO
- * or device. Returns a descriptor, or -1 with errno (ELOOP, EXDEV: it would leave). */
+/* Opens `path` for reading, relative to the directory `dir_fd`, which it must not leave: no
+ * absolute path, no "..", and no symbolic link unless `follow_symlinks`. Never blocks on a FIFO or
+ * device. Returns a descriptor, or -1 with errno (ELOOP, EXDEV: it would leave). */
 int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks);
 
-/* A descriptor of an unnamed file that holds a copy of `bytes`[n] and does not change any more; -1
- * with errno. It is in memory where the system can, else in psplit_i_scratch_place(). */
+/* A descriptor of an unnamed, immutable file with a copy of bytes[n]; -1 with errno. In memory if
+ * the system supports it, else in psplit_i_scratch_place(). */
 int psplit_i_memory_file(const void *bytes, size_t n);
 
-/* Fills `out` with numbers that a file's author cannot foresee. Not for cryptography. */
+/* Fills `out` with numbers that the author of a file cannot predict. Not for cryptography. */
 void psplit_i_random(void *out, size_t bytes);
 
-/* Exchanges two directory entries atomically; false where the system cannot. */
+/* Exchanges two directory entries atomically; false if unsupported. */
 bool psplit_i_exchange(const char *a, const char *b);
 bool psplit_i_exchange_at(int dir_fd, const char *a, const char *b); /* in the directory dir_fd */
 
 /* Renames within the directory `dir_fd` (or AT_FDCWD) unless `to` exists: false, errno EEXIST. */
 bool psplit_i_rename_new(int dir_fd, const char *from, const char *to);
 
-/* Brings what was written to the file system of `fd` to the disk; false with errno. */
+/* Syncs the file system of `fd` to disk; false with errno. */
 bool psplit_i_sync_all(int fd);
 
-/* A caller's flag, a plain int that any thread or signal handler sets, as what threads may look at:
- * gcc and clang give both the same representation. NULL stays NULL. */
+/* A caller's flag, a plain int set by any thread or signal handler, as an atomic: gcc and clang use
+ * the same representation. NULL stays NULL. */
 static inline const atomic_int *psplit_i_flag(const volatile int *flag) {
   _Static_assert(sizeof(atomic_int) == sizeof(int), "an atomic int is an int");
   return (const atomic_int *)(uintptr_t)flag;

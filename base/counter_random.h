@@ -1,7 +1,6 @@
-/* Randomness by counter: a number is a function of a seed and of where it is used, with no state
- * between draws. What is drawn for step 7, micro-batch 3 and row 12 does not depend on what was
- * drawn before, on which thread or rank asks, or on whether it has been asked before: a pass that
- * is computed again, and a run that is resumed, draw the same.
+/* Counter-based random numbers: a number is a function of a seed and of where it is used, without
+ * state between draws. A number for step 7, micro-batch 3 and row 12 does not depend on previous
+ * draws, nor on the thread or rank: recomputation and resumed runs draw the same numbers.
  *
  * Philox 4x32 with 10 rounds. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
  * as 1, 2, 3", SC 2011. */
@@ -10,8 +9,8 @@
 
 #include <stdint.h>
 
-/* What a stream of numbers is for. Streams of one seed that are used for different things differ;
- * the values here are part of what a run promises, so none is given anew. */
+/* Purpose of a stream. Streams of one seed with different purposes are independent. Values are part
+ * of the reproducibility of runs, so none must be reused. */
 typedef enum psplit_i_random_use {
   PSPLIT_I_RANDOM_TEST = 0,
   PSPLIT_I_RANDOM_SHUFFLE = 1,   /* the order of rows in an epoch */
@@ -22,7 +21,7 @@ typedef enum psplit_i_random_use {
   PSPLIT_I_RANDOM_POLICY = 6,    /* weights of a new policy, and its decisions */
 } psplit_i_random_use;
 
-/* A stream: `seed`, what it is for, and two coordinates, such as step and micro-batch. */
+/* A stream: `seed`, purpose, and two coordinates, such as step and micro-batch. */
 typedef struct psplit_i_random_stream {
   uint64_t seed;
   uint32_t use; /* psplit_i_random_use */
@@ -42,15 +41,14 @@ double psplit_i_random_uniform(const psplit_i_random_stream *stream, uint64_t n)
  * distribution function. Source: Wichura, algorithm AS 241 (PPND7), Applied Statistics 37, 1988. */
 double psplit_i_random_normal(const psplit_i_random_stream *stream, uint64_t n);
 
-/* The number that a standard normal variable is below with probability p, 0 < p < 1; the same
- * source and error. */
+/* Quantile of the standard normal distribution, 0 < p < 1; the same source and error. */
 double psplit_i_normal_quantile(double p);
 
 /* The n-th number of a stream in 0 .. below - 1; below > 0. Its bias is at most below / 2^64. */
 uint64_t psplit_i_random_below(const psplit_i_random_stream *stream, uint64_t n, uint64_t below);
 
-/* Where row `i` of `n_rows` stands in the order that the stream gives: a permutation of
- * 0 .. n_rows - 1 that is computed row by row, O(1) each, without a table. i < n_rows. */
+/* Position of row `i` of `n_rows` in a random permutation of 0 .. n_rows - 1, computed in O(1)
+ * without a table. i < n_rows. */
 uint64_t psplit_i_random_permuted(const psplit_i_random_stream *stream, uint64_t i,
                                   uint64_t n_rows);
 

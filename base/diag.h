@@ -1,4 +1,4 @@
-/* Filling a psplit_diag, and the two macros that hide control flow. */
+/* Recording failures, and the two macros with hidden control flow. */
 #ifndef PSPLIT_BASE_DIAG_H
 #define PSPLIT_BASE_DIAG_H
 
@@ -6,14 +6,14 @@
 
 #include <psplit/base.h>
 
-/* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`.
- * `diag` may be NULL. Control characters and invalid UTF-8 in the text are replaced by '?', so
- * that a name taken from a file cannot drive a terminal. */
+/* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`. `diag`
+ * may be NULL. Control characters and invalid UTF-8 are replaced by '?', so that names from files
+ * cannot control a terminal. */
 PSPLIT_MUST_USE psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format,
                                           ...) PSPLIT_PRINTF(3, 4);
 
-/* What a line is about and what would help, with the hint's arguments (base.h). Options are never
- * named in the text itself: who uses the library may have none of that name. */
+/* Subject and hint of a line, with the hint's arguments (base.h). Texts never name options, since
+ * programs that use the library have names of their own. */
 typedef struct psplit_i_advice {
   psplit_hint hint;
   psplit_subject subject;
@@ -30,13 +30,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_fail_about(psplit_diag *diag, psplit_code c
                                                 psplit_i_advice advice, const char *format, ...)
   PSPLIT_PRINTF(4, 5);
 
-/* The failure of another diag, with all that it says, under the same condition; its code. */
+/* Copies the failure of another diag with all details, under the same condition; returns its
+ * code. */
 PSPLIT_MUST_USE psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from);
 
-/* Puts "<text>: " before the recorded failure, if there is one; not before a cancellation, which is
- * of no place. */
+/* Prefixes the recorded failure, if any, with "<text>: "; not for cancellations, which have no
+ * place. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
-/* The same with a file's path, unless whoever opened it has put it there. */
+/* The same with a file's path, unless it has this prefix already. */
 static inline void psplit_i_diag_file(psplit_diag *diag, const char *path) {
   const size_t n = strlen(path);
   if (diag && strncmp(diag->message, path, n) == 0 && strncmp(diag->message + n, ": ", 2) == 0)
@@ -44,14 +45,13 @@ static inline void psplit_i_diag_file(psplit_diag *diag, const char *path) {
   psplit_i_diag_context(diag, "%s", path);
 }
 
-/* Puts "; <text>" behind it, likewise. */
+/* Appends "; <text>", likewise. */
 void psplit_i_diag_add(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
-/* Out of memory at this place. */
+/* Records NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_nomem(psplit_diag *diag);
 
-/* Those who read one file at a time do not see that a failure's code is the one that was given, and
- * would go on after it as if all were well. */
+/* Lets analysers of single files know that the returned code is the given one, and hence not OK. */
 #if defined __clang_analyzer__ || defined PSPLIT_I_ANALYSER
 PSPLIT_MUST_USE static inline psplit_code psplit_i_code_is(psplit_code returned,
                                                            psplit_code given) {
@@ -81,7 +81,7 @@ void psplit_i_advise(const psplit_logger *logger, psplit_severity severity, pspl
     if (code != PSPLIT_OK) goto out; \
   } while (0)
 
-/* The same of a call that always fails, as psplit_i_fail() and psplit_i_nomem() do. */
+/* The same for a call that always fails, such as psplit_i_fail() and psplit_i_nomem(). */
 #define PSPLIT_FAIL(call) \
   do {                    \
     code = (call);        \

@@ -23,14 +23,14 @@ static inline uint64_t psplit_i_splitmix64(uint64_t seed, uint64_t n) {
   return z ^ (z >> 31);
 }
 
-/* Fast; who knows the function can make keys collide. */
+/* Fast, but collisions can be constructed. */
 uint64_t psplit_i_hash_bytes(const void *data, size_t bytes, uint64_t seed);
 
-/* SipHash-1-3: with a secret random key, nobody can prepare a file whose names all collide.
- * Source: Aumasson, Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. */
+/* SipHash-1-3: with a secret random key, no file can be constructed whose names collide. Source:
+ * Aumasson, Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012. */
 uint64_t psplit_i_siphash(const void *data, size_t bytes, const uint64_t key[2]);
 
-/* A 128-bit hash of a byte stream fed in pieces; the pieces' boundaries do not matter. */
+/* A 128-bit hash of a byte stream, independent of how it is divided into pieces. */
 typedef struct psplit_i_hasher {
   uint64_t a, b;
   uint64_t total_bytes;

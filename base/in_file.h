@@ -1,5 +1,5 @@
-/* Input files that are read whole: JSON, tables, patterns, arrays. Regular files alone: a FIFO
- * would be waited for and a device read without end. */
+/* Reading whole input files: JSON, tables, patterns, arrays. Only regular files: a FIFO may block
+ * and a device may be endless. */
 #ifndef PSPLIT_BASE_IN_FILE_H
 #define PSPLIT_BASE_IN_FILE_H
 
@@ -12,23 +12,23 @@
 
 typedef struct psplit_i_text_options {
   uint64_t max_bytes;    /* 0: PSPLIT_I_TEXT_BYTES */
-  psplit_hint lifted_by; /* what lifts the limit */
-  bool or_stdin;         /* "-" is standard input, whatever it is */
+  psplit_hint lifted_by; /* hint for exceeding the limit */
+  bool or_stdin;         /* "-" is standard input, of any type */
 } psplit_i_text_options;
 
-/* The whole text of `path`, malloc'd, with a NUL behind its *out_n bytes; `options` may be NULL.
- * Errors: IO (not there, no regular file), LIMIT (too large), NOMEM. */
+/* The whole text of `path`, malloc'd, with a NUL after its *out_n bytes; `options` may be NULL.
+ * Errors: IO (missing, not a regular file), LIMIT (too large), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_text_read(const char *path,
                                                const psplit_i_text_options *options,
                                                psplit_diag *diag, char **out_text, size_t *out_n);
 
-/* Opens a regular file for reading, without waiting for anything else; the caller closes *out_fd.
- * Errors: IO. */
+/* Opens a regular file for reading; other types are rejected without blocking. The caller closes
+ * *out_fd. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_in_open(const char *path, psplit_diag *diag, int *out_fd,
                                              uint64_t *out_bytes);
 
-/* Reads n bytes from `offset` on, which an open file has; any number of threads may at once. `path`
- * is for messages. Errors: IO (also where the file was truncated). */
+/* Reads n existing bytes from `offset` on. Thread-safe. `path` is for messages. Errors: IO (also if
+ * the file was truncated). */
 PSPLIT_MUST_USE psplit_code psplit_i_in_read_at(const char *path, int fd, uint64_t offset,
                                                 void *out, size_t n, psplit_diag *diag);
 

@@ -1,5 +1,5 @@
-/* Keys of JSON objects with their values: of a string NULL is null, and of an object or a list its
- * bracket opens. */
+/* Writing members of JSON objects. A NULL string is null; for an object or a list, its bracket is
+ * opened. */
 #ifndef PSPLIT_BASE_JSON_PUT_H
 #define PSPLIT_BASE_JSON_PUT_H
 

@@ -1,7 +1,7 @@
-/* JSON text (RFC 8259) as a tree, for base/json_read.h. Strict: one array or object, no key twice,
- * UTF-8 alone, no NUL in strings, at most PSPLIT_I_JSON_DEPTH levels. Integers within 64 bits are
- * exact, larger ones are reals. A parser of our own because what it reads is hostile and memory may
- * run out: libraries either read past their buffers then, or round integers above 2^53. */
+/* Parser of JSON (RFC 8259) into a tree, for base/json_read.h. Strict: one array or object, no
+ * duplicate keys, UTF-8 only, no NUL in strings, at most PSPLIT_I_JSON_DEPTH levels. Integers
+ * within 64 bits are exact, larger ones are reals. An own parser, since input is hostile and memory
+ * may run out: libraries either read beyond their buffers then, or round integers above 2^53. */
 #ifndef PSPLIT_BASE_JSON_TREE_H
 #define PSPLIT_BASE_JSON_TREE_H
 
@@ -38,19 +38,19 @@ struct psplit_i_json_value {
 };
 
 typedef struct psplit_i_json_place {
-  /* Of the end of what is wrong, from 1; columns are characters. Line 0: the whole is no JSON. */
+  /* End of the error, from 1; columns are characters. Line 0: the text as a whole is not JSON. */
   size_t line, column;
   char what[96]; /* "':' expected near '1'" */
 } psplit_i_json_place;
 
-/* The tree of the n bytes at `text`, which need no NUL, in `arena`. O(n log n) time and, beside the
- * arena, 32 bytes for each value of what is open. Errors: MALFORMED with *out_place, LIMIT (more
- * than 2^32 - 1 values in one), NOMEM. */
+/* Parses n bytes at `text`, not necessarily NUL-terminated, into a tree in `arena`. O(n log n) time
+ * and, in addition to the arena, 32 bytes for each value of open arrays and objects. Errors:
+ * MALFORMED with *out_place, LIMIT (more than 2^32 - 1 values in one), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_json_parse(const char *text, size_t n, psplit_i_arena *arena,
                                                 psplit_i_json_place *out_place,
                                                 const psplit_i_json_value **out);
 
-/* A number of any kind, rounded where a double does not hold it; false where it is none. */
+/* A number of any kind, rounded to double; false if it is not a number. */
 bool psplit_i_json_as_double(const psplit_i_json_value *value, double *out);
 
 #endif

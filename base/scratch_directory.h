@@ -1,4 +1,4 @@
-/* Where files go that nobody needs once a call has ended. */
+/* Directories for temporary files of a call. */
 #ifndef PSPLIT_BASE_SCRATCH_DIRECTORY_H
 #define PSPLIT_BASE_SCRATCH_DIRECTORY_H
 
@@ -6,11 +6,11 @@
 
 #include "text.h"
 
-/* TMPDIR; /tmp where that is not set or is empty. */
+/* TMPDIR; /tmp if that is unset or empty. */
 const char *psplit_i_scratch_place(void);
 
-/* Makes a directory there that nobody else has, psplit-NAME-XXXXXX. Its path is in *out, a zeroed
- * text, for the caller to remove and to free; empty after a failure. Errors: IO, NOMEM. */
+/* Creates a private directory psplit-NAME-XXXXXX there. Its path is appended to *out, a zeroed
+ * text, for the caller to remove and free; empty after a failure. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_scratch_directory(const char *name, psplit_diag *diag,
                                                        psplit_i_text *out);
 

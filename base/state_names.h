@@ -23,8 +23,8 @@
 
 enum { PSPLIT_I_STATE_WAYS = 9 };
 
-/* Puts the name of the output that goes with `input` into *out, in place of what it held; `way`
- * counts from 0 to PSPLIT_I_STATE_WAYS - 1, likelier ones first. False: it is no such name.
+/* Writes the name of the output that corresponds to `input` to *out, replacing its contents; `way`
+ * counts from 0 to PSPLIT_I_STATE_WAYS - 1, the most likely first. False: not applicable.
  * out->failed: out of memory. */
 bool psplit_i_state_output(const char *input, size_t way, psplit_i_text *out);
 

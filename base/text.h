@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Bytes with a terminating NUL that `n` does not count. After a failed allocation every further
- * call is a no-op and `failed` stays true: check once at the end. */
+/* Bytes with a terminating NUL, not counted in `n`. Failures are sticky: after a failed allocation
+ * further calls are no-ops and `failed` stays true, so it can be checked once at the end. */
 typedef struct psplit_i_text {
   char *bytes; /* NULL while empty */
   size_t n, capacity;
@@ -25,17 +25,17 @@ size_t psplit_i_utf8_length(const unsigned char *s, size_t n);
 
 bool psplit_i_is_utf8(const char *text);
 
-/* The same for characters that may be shown as they are: 0 for control characters as well, those of
- * C1 too, and for what changes the order or the lines in which others are read (U+061C, U+200E,
- * U+200F, U+2028 to U+202E, U+2066 to U+2069). */
+/* The same for printable characters: 0 also for control characters, C1 included, and for characters
+ * that change the order or the lines of others (U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066 to
+ * U+2069). */
 size_t psplit_i_printable_length(const unsigned char *s, size_t n);
 
 /* Shell-style pattern over a whole name: `*`, `?`, `[a-z]`, `[!a-z]`, `\` quotes the next
  * character; fnmatch(3), where `*` also matches '/'. */
 bool psplit_i_glob_match(const char *pattern, const char *name);
 
-/* Whether a pattern means this name, where `is_name` says that somebody has the pattern itself for
- * a name: then no other is meant, so that every name can be given as it stands. */
+/* Whether a pattern selects this name. If `is_name`, the pattern itself is an existing name and
+ * selects only that, so that any name can be given literally. */
 bool psplit_i_name_match(const char *pattern, bool is_name, const char *name);
 
 static inline bool psplit_i_ends_with(const char *text, const char *end) {
@@ -43,7 +43,7 @@ static inline bool psplit_i_ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Strict decimal of an unsigned integer: digits only, whole string, no overflow. */
+/* Parses an unsigned decimal integer strictly: digits only, whole string, no overflow. */
 bool psplit_i_parse_u64(const char *text, uint64_t *out);
 
 #endif

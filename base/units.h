@@ -1,4 +1,4 @@
-/* Bytes and times as people read them: three digits that matter and a unit. */
+/* Human-readable bytes and times: three significant digits and a unit. */
 #ifndef PSPLIT_BASE_UNITS_H
 #define PSPLIT_BASE_UNITS_H
 

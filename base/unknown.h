@@ -1,4 +1,4 @@
-/* Names that nothing is called by, in messages: with the nearest name there is, and the others. */
+/* Messages for unknown names, with the nearest existing name, and others. */
 #ifndef PSPLIT_BASE_UNKNOWN_H
 #define PSPLIT_BASE_UNKNOWN_H
 
@@ -6,18 +6,19 @@
 
 #include "text.h"
 
-/* The name that was most likely meant: the same in another case, one that differs in few letters
- * (neighbours exchanged count once), or one of which the other is the beginning; of several, the
- * first. One that goes on with a sign where this one ends is nearer than one with another letter.
- * PSPLIT_NONE where none is near. O(letters * all letters). */
+/* The name that was most likely meant: equal except for case, within a small edit distance
+ * (transpositions count once), or one a prefix of the other; the first if there are several. A name
+ * that continues with punctuation after the given one is nearer than one with a substituted letter.
+ * PSPLIT_NONE if none is near. O(letters * all letters). */
 uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n);
 
-/* Adds "; did you mean <nearest>? <it has> <names>", or "; <it has> none". A long list is cut. */
+/* Appends "; did you mean <nearest>? <it has> <names>", or "; <it has> none". A long list is
+ * truncated. */
 void psplit_i_add_names(psplit_i_text *out, const char *it_has, const char *name,
                         const char *const *names, uint32_t n);
 
 /* USAGE, about `subject`: "<what> <name>; did you mean <nearest>? it has <names>", or "...; it has
- * none". A list that is long is cut. */
+ * none". A long list is truncated. */
 PSPLIT_MUST_USE psplit_code psplit_i_fail_unknown(psplit_diag *diag, psplit_subject subject,
                                                   const char *what, const char *name,
                                                   const char *const *names, uint32_t n);

@@ -1,5 +1,5 @@
-/* Numbers of fields, as the bytes of a model and spans of its skeleton have them:
- * PSPLIT_I_GRAPH_NODE and others of fields.def. */
+/* Field numbers in bytes of a model and in spans of its skeleton: PSPLIT_I_GRAPH_NODE and others of
+ * fields.def. */
 #ifndef PSPLIT_ONNX_FIELDS_H
 #define PSPLIT_ONNX_FIELDS_H
 
@@ -12,7 +12,7 @@ enum {
 #undef PSPLIT_I_ONNX_FIELD
 };
 
-/* Whether a field of a TensorProto holds its data, stands for it or says where it is. */
+/* Whether a field of a TensorProto contains its data, represents it or locates it. */
 static inline bool psplit_i_is_tensor_data(uint32_t field) {
   switch (field) {
     case PSPLIT_I_TENSOR_FLOAT_DATA:

@@ -38,17 +38,17 @@ typedef struct psplit_i_value {
   const struct Onnx__TypeProto *declared_type; /* input, output or value_info; NULL if none */
 } psplit_i_value;
 
-/* It has a value before a run: a weight, or the default of an input. */
+/* Whether it is a weight, or an input with a default. */
 static inline bool psplit_i_has_initializer(const psplit_i_value *value) {
   return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
 }
 
 typedef struct psplit_i_node {
-  const char *name; /* "" where the file has none */
+  const char *name; /* "" if the file has none */
   const char *op_type;
   const char *domain;     /* "" for the standard operators ("ai.onnx" is folded into it) */
   const char *overload;   /* "" almost always */
-  int64_t opset;          /* imported version of its domain; 0 where the model imports none */
+  int64_t opset;          /* imported version of its domain; 0 if it is not imported */
   const uint32_t *inputs; /* value ids; PSPLIT_NONE for an omitted optional input */
   uint32_t n_inputs;
   uint32_t n_outputs;
@@ -60,7 +60,7 @@ typedef struct psplit_i_node {
   uint32_t function;             /* index of the model-local function it calls, or PSPLIT_NONE */
   uint32_t n_attributes;
   struct Onnx__AttributeProto *const *attributes;
-  uint64_t table_bytes; /* of the larger tables among them; none of a Constant, which is a value */
+  uint64_t table_bytes; /* of large tables among them; 0 for Constant */
 } psplit_i_node;
 
 struct psplit_i_graph {
@@ -73,17 +73,17 @@ struct psplit_i_graph {
   uint32_t n_values, n_nodes, n_inputs, n_outputs, n_initializers, n_sparse_initializers;
   psplit_i_value *values;
   psplit_i_node *nodes;
-  uint32_t *topo;    /* [n_nodes] node ids; the file's order where that is topological */
-  uint32_t *inputs;  /* [n_inputs] value ids, the file's order, initializers listed as inputs too */
-  uint32_t *outputs; /* [n_outputs] value ids */
+  uint32_t *topo;         /* [n_nodes] node ids; the file's order if that is topological */
+  uint32_t *inputs;       /* [n_inputs] value ids in the file's order, some with initializers */
+  uint32_t *outputs;      /* [n_outputs] value ids */
   uint32_t *initializers; /* [n_initializers] value ids */
   uint32_t *consumer_off; /* [n_values + 1] */
   uint32_t *consumers;    /* nodes that read the value (captures included), distinct, ascending */
   psplit_i_intern names;  /* name -> value id */
 };
 
-/* Runs the statement that follows for each value id that `node` (a pointer) reads, captures
- * included; one that it reads twice comes twice, omitted inputs do not come. */
+/* Runs the following statement for each value id that `node` (a pointer) reads, captures included;
+ * repeated inputs are repeated, omitted ones are skipped. */
 #define PSPLIT_FOR_EACH_READ(node, value) \
   PSPLIT_EACH_OF_TWO(value, (node)->inputs, (node)->n_inputs, (node)->captures, (node)->n_captures)
 
@@ -93,57 +93,55 @@ const psplit_i_graph *psplit_i_model_graph(const psplit_model *model);
 /* Model-local functions, in file order. */
 uint32_t psplit_i_model_n_functions(const psplit_model *model);
 const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index);
-/* The version of a domain that the model imports, "" being ONNX's own; 0: it does not. */
+/* The imported version of a domain, "" for ONNX's own; 0: not imported. */
 int64_t psplit_i_model_opset(const psplit_model *model, const char *domain);
-/* The name of a function that the model has in place of the operator `op` of ONNX's own domain, or
- * for NULL of any: a node that is added by that name would call it. NULL: there is none. */
+/* The name of a model-local function that overrides the operator `op` of ONNX's own domain (NULL:
+ * any operator): added nodes of that type would call it. NULL: none. */
 const char *psplit_i_model_own_operator(const psplit_model *model, const char *op);
 
 /* ModelProto.ir_version. */
 int64_t psplit_i_model_ir_version(const psplit_model *model);
-/* Whether a tensor of the model has its data in another file. */
+/* Whether the model has external data. */
 bool psplit_i_model_has_external_data(const psplit_model *model);
 
-/* Path the model was opened by. */
+/* Path of the model file, as opened. */
 const char *psplit_i_model_path(const psplit_model *model);
 
-/* A name to show for a node: its own, or "#12 (Conv)" for an unnamed one. `buffer` holds it. */
+/* Display name of a node: its own, or "#12 (Conv)" for an unnamed one. `buffer` may hold it. */
 const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char *buffer,
                                 size_t bytes);
 
-/* What users know a node by: its name or, unnamed, that of its first output; "" without either. */
+/* Identifying name of a node: its own name, or else that of its first output, or else "". */
 const char *psplit_i_node_known_as(const psplit_i_graph *graph, const psplit_i_node *node);
 
-/* Whether a node has that name, or makes a value that has. */
+/* Whether a node or one of its outputs has this name. */
 bool psplit_i_node_is_called(const psplit_i_graph *graph, const psplit_i_node *node,
                              const char *name);
 
 /* Whether the node is the standard operator `op_type` (domain "" or "ai.onnx"). */
 bool psplit_i_node_is(const psplit_i_node *node, const char *op_type);
 
-/* The domain of Send and Recv, the functions that stand between stages (docs/manifest.md). */
+/* The domain of Send and Recv, the functions of stage boundaries (docs/manifest.md). */
 #define PSPLIT_I_BOUNDARY_DOMAIN "psplit"
-/* Whether the node is one of them by its name. */
+/* Whether the node is one of them, by operator name. */
 bool psplit_i_node_is_boundary(const psplit_i_node *node);
 
 /* Value of a name in this scope (enclosing scopes not searched), or PSPLIT_NONE. */
 uint32_t psplit_i_graph_find_value(const psplit_i_graph *graph, const char *name);
 
-/* USAGE: the text, and behind it the value for which `is` holds (NULL: any) whose name is nearest
- * to `name`, and names of such values. */
+/* USAGE: the text, followed by suggestions: the value with the name nearest to `name` among those
+ * for which `is` holds (NULL: all), and other such names. */
 typedef bool (*psplit_i_value_filter)(const psplit_i_graph *graph, uint32_t value);
 PSPLIT_MUST_USE psplit_code psplit_i_graph_fail_unknown(const psplit_i_graph *graph,
                                                         psplit_i_value_filter is, const char *name,
                                                         psplit_diag *diag, const char *format, ...)
   PSPLIT_PRINTF(5, 6);
 
-/* The value a body's value stands for after following `outer` to the graph that defines it;
- * *io_graph becomes that graph. */
+/* Follows `outer` of a body's value to the graph that defines it; *io_graph becomes that graph. */
 uint32_t psplit_i_value_resolve(const psplit_i_graph **io_graph, uint32_t value);
 
-/* Attributes. Each finds the attribute by name and type; false (and *out untouched) when the node
- * has none, or has it as a reference to a function's attribute. Pointers live as long as the
- * model. */
+/* Attributes by name and type; false (and *out untouched) if the node has none, or has a reference
+ * to a function's attribute. Pointers live as long as the model. */
 bool psplit_i_attr_int(const psplit_i_node *node, const char *name, int64_t *out);
 bool psplit_i_attr_float(const psplit_i_node *node, const char *name, float *out);
 bool psplit_i_attr_string(const psplit_i_node *node, const char *name, const char **out,
@@ -157,8 +155,8 @@ bool psplit_i_attr_strings(const psplit_i_node *node, const char *name,
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name);
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
 const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *name);
-/* Whether the condition of an If of the main graph is a constant that no caller can override; then
- * *out_value is what it says. Errors: NOMEM, IO. */
+/* Whether the condition of an If of the main graph is a constant that cannot be overridden;
+ * *out_value is its value then. Errors: NOMEM, IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_if_condition(const psplit_i_graph *graph, uint32_t node,
                                                   psplit_diag *diag, bool *out_known,
                                                   bool *out_value);
@@ -185,18 +183,18 @@ typedef struct psplit_i_tensor {
 psplit_i_tensor psplit_i_graph_initializer(const psplit_i_graph *graph, uint32_t index);
 psplit_i_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto);
 
-/* Bytes of the constants that a node carries inside: tables in its attributes (trees, vectors,
- * words), initializers and Constant nodes of its bodies and of the function it calls (not of
- * functions called from there), and tables there. Saturates. */
+/* Bytes of constants inside a node: tables in its attributes (trees, vectors, vocabularies),
+ * initializers, Constant nodes and tables of its bodies and of the function it calls (without
+ * functions called from there). Saturates. */
 uint64_t psplit_i_node_inner_bytes(const psplit_i_graph *graph, uint32_t node);
 
-/* What a node holds in tables, as trees have it; a kernel size or a few labels are none. Saturates.
- */
+/* Bytes of tables in attributes, such as those of tree ensembles; small attributes do not count.
+ * Saturates. */
 uint64_t psplit_i_table_bytes(const psplit_i_node *node);
 
 /* Elements as int64, for integer and bool tensors of at most `max_elements`; *out_n elements in
- * `arena`. *out is NULL where the type is another, there are more, or it has no such data. Errors:
- * IO (they are there and cannot be read), NOMEM. */
+ * `arena`. *out is NULL for other types, larger tensors, and tensors without valid data. Errors: IO
+ * (the data cannot be read), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_int64s(const psplit_model *model,
                                                    const psplit_i_tensor *tensor,
                                                    int64_t max_elements, psplit_i_arena *arena,
@@ -222,21 +220,21 @@ typedef enum psplit_i_value_kind {
 
 typedef struct psplit_i_declared_dim {
   int64_t value;          /* >= 0, or -1 where it is not a number */
-  const char *param;      /* its symbol, or NULL */
-  const char *denotation; /* what it stands for ("DATA_BATCH"), or NULL */
+  const char *param;      /* symbol, or NULL */
+  const char *denotation; /* denotation ("DATA_BATCH"), or NULL */
 } psplit_i_declared_dim;
 
-/* Which kind of value a type declares. */
+/* Kind of value of a type. */
 psplit_i_value_kind psplit_i_type_kind(const struct Onnx__TypeProto *type);
 /* Element type of a (sparse) tensor type; 0 if none. */
 int32_t psplit_i_type_elem(const struct Onnx__TypeProto *type);
 /* Element of a sequence or optional type; NULL otherwise. */
 const struct Onnx__TypeProto *psplit_i_type_inner(const struct Onnx__TypeProto *type);
-/* Number of dimensions of a (sparse) tensor type, or -1 where the shape is not declared. */
+/* Rank of a (sparse) tensor type; -1: no declared shape. */
 int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type);
-/* Of an axis below its rank. */
+/* Dimension `axis`, which is less than the rank. */
 psplit_i_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis);
-/* What a type stands for ("IMAGE"), or NULL. */
+/* Denotation of a type ("IMAGE"), or NULL. */
 const char *psplit_i_type_denotation(const struct Onnx__TypeProto *type);
 
 #endif

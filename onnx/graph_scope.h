@@ -1,6 +1,6 @@
-/* Scopes of a model under construction: the main graph, bodies and functions. What they define is
- * numbered (graph_define.c) before their nodes are connected (graph_connect.c), so files whose
- * nodes are not in topological order need no special case. Failures leave what there is to the
+/* Scopes of a model under construction: the main graph, bodies and functions. Definitions are
+ * numbered (graph_define.c) before nodes are connected (graph_connect.c), so files whose nodes are
+ * not in topological order need no special case. Partial results of failures are owned by the
  * model. */
 #ifndef PSPLIT_ONNX_GRAPH_SCOPE_H
 #define PSPLIT_ONNX_GRAPH_SCOPE_H
@@ -20,7 +20,7 @@ typedef struct psplit_i_graph_scope {
   struct psplit_i_graph_scope *outer;
   psplit_i_graph *graph;
   PSPLIT_VEC(psplit_i_value) values;
-  const psplit_i_opsets *opsets; /* those of the model or function; bodies share them */
+  const psplit_i_opsets *opsets; /* of the model or function; shared by bodies */
 } psplit_i_graph_scope;
 
 typedef struct psplit_i_graph_builder {
@@ -30,13 +30,13 @@ typedef struct psplit_i_graph_builder {
   psplit_diag *diag;
 } psplit_i_graph_builder;
 
-/* What to call the scope in a message. */
+/* Kind of the scope, for messages. */
 static inline const char *psplit_i_graph_scope_kind(const psplit_i_graph_scope *s) {
   if (s->graph->function) return "function";
   return s->outer ? "body" : "graph";
 }
 
-/* A name that a node lists, and where its id goes. */
+/* A name in a node's list, and the destination of its id. */
 typedef struct psplit_i_name_mention {
   const char *name;
   size_t bytes;
@@ -44,8 +44,8 @@ typedef struct psplit_i_name_mention {
   uint32_t *place;
 } psplit_i_name_mention;
 
-/* Mentions are gathered some at a time: hashing them first has their places in the table fetched
- * together, which a million names do not fit into a cache for. */
+/* Mentions are processed in batches: hashing them first lets their table slots be prefetched, since
+ * the table for a million names exceeds the caches. */
 enum { PSPLIT_I_MENTIONS = 32 };
 
 typedef struct psplit_i_name_gathering {
@@ -57,29 +57,28 @@ typedef struct psplit_i_name_gathering {
   unsigned n;
 } psplit_i_name_gathering;
 
-/* Settles what is gathered: `take` is called for each, in order. */
+/* Processes the batch: calls `take` for each mention, in order. */
 PSPLIT_MUST_USE psplit_code psplit_i_settle_names(psplit_i_name_gathering *g);
-/* The names of one node, whose ids go to places[] once they are settled; PSPLIT_NONE for one that
- * is omitted. */
+/* Adds the names of one node, whose ids are written to places[] when they are processed;
+ * PSPLIT_NONE for omitted ones. */
 PSPLIT_MUST_USE psplit_code psplit_i_gather_names(psplit_i_name_gathering *g, uint32_t node,
                                                   psplit_i_node_names names, uint32_t *places);
 
-/* The value of that name in the scope, which is new where there was none. Errors: NOMEM. */
+/* The value with this name in the scope, created if necessary. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_scope_define(psplit_i_graph_builder *b,
                                                         psplit_i_graph_scope *s, const char *name,
                                                         psplit_i_value **out);
-/* Takes the nodes of the scope, and numbers its inputs, its initializers and what its nodes make.
- * Errors: NOMEM, INVALID (no name, or defined twice), CANCELLED. */
+/* Reads the nodes of the scope, and numbers its inputs, its initializers and the outputs of its
+ * nodes. Errors: NOMEM, INVALID (an empty or duplicate name), CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_scope_define_all(psplit_i_graph_builder *b,
                                                             psplit_i_graph_scope *s);
 
-/* All of a scope, whose graph has its proto or its function, and of the bodies in it.
- * Errors: those of psplit_i_graph_scope_define_all, INVALID (what is read, or an output, is not
- * defined; nodes in a circle). */
+/* Builds a scope, whose graph has its proto or its function, with all its bodies. Errors: those of
+ * psplit_i_graph_scope_define_all, INVALID (an undefined input or output; a cycle). */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_scope_build(psplit_i_graph_builder *b,
                                                        psplit_i_graph_scope *s);
 
-/* Operator sets that are imported, by domain. Errors: NOMEM, INVALID (in two versions). */
+/* Imported operator sets, by domain. Errors: NOMEM, INVALID (two versions of one). */
 PSPLIT_MUST_USE psplit_code psplit_i_index_opsets(psplit_i_graph_builder *b, size_t n,
                                                   Onnx__OperatorSetIdProto *const *imports,
                                                   psplit_i_opsets *out);
@@ -87,8 +86,8 @@ void psplit_i_opsets_fini(psplit_i_opsets *o);
 /* 0: the domain is not imported. */
 int64_t psplit_i_opset_of(const psplit_i_graph_scope *s, const char *domain);
 
-/* The functions of the model, by domain, name and overload; which of them a node calls.
- * Errors: NOMEM, INVALID (one is defined twice). */
+/* Indexes the functions of the model by domain, name and overload; finds the one that a node calls.
+ * Errors: NOMEM, INVALID (a duplicate definition). */
 PSPLIT_MUST_USE psplit_code psplit_i_index_functions(psplit_i_graph_builder *b);
 PSPLIT_MUST_USE psplit_code psplit_i_find_function(psplit_i_graph_builder *b, psplit_i_node *node);
 

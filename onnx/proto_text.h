@@ -1,4 +1,4 @@
-/* Strings in messages of protobuf-c: NULL where a field is missing, and never const. */
+/* Strings in messages of protobuf-c, which are NULL for missing fields, and never const. */
 #ifndef PSPLIT_ONNX_PROTO_TEXT_H
 #define PSPLIT_ONNX_PROTO_TEXT_H
 
@@ -6,12 +6,12 @@
 
 static inline const char *psplit_i_text_or_empty(const char *text) { return text ? text : ""; }
 
-/* A name for ONNX's own domain, which has two. */
+/* Canonical name of a domain: ONNX's own has two names, and may be missing. */
 static inline const char *psplit_i_domain_of(const char *domain) {
   return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
-/* For a message that is packed, which protobuf-c only reads. */
+/* Casts away const, for messages that are only packed. */
 static inline char *psplit_i_proto_text(const char *string) {
   union {
     const char *in;

@@ -1,10 +1,10 @@
-/* The bounded wire scan: bytes of a model file to its skeleton.
+/* The bounded wire scan: from the bytes of a model file to its skeleton.
  *
- * One pass over the protobuf wire format, driven by the schema, before protobuf-c sees a byte. It
- * refuses what protobuf-c would crash on, merge quadratically, truncate or blow up in memory over,
- * and it leaves large tensor payloads in the file: where one stood, the skeleton holds a
- * PayloadView instead. Length prefixes that enclose a payload keep their width and get the new
- * length, so the skeleton is itself a valid ModelProto. */
+ * One pass over the protobuf wire format, driven by the schema, before protobuf-c reads anything.
+ * It rejects input on which protobuf-c would crash, merge in quadratic time, truncate, or use
+ * excessive memory, and leaves large tensor payloads in the file: the skeleton has a PayloadView in
+ * their place. Length prefixes around a payload keep their width and get the new length, so the
+ * skeleton is itself a valid ModelProto. */
 #ifndef PSPLIT_ONNX_SKELETON_H
 #define PSPLIT_ONNX_SKELETON_H
 
@@ -19,9 +19,9 @@ enum {
 };
 
 /* One field of a message, tag and length included. Its skeleton bytes equal its file bytes unless
- * `has_view`: then some payload inside stayed in the file, or (in files over 32 GiB) a length
- * prefix of over five bytes was shortened. file_bytes 0: they are not together in the file, and
- * what stayed there is found by its views. */
+ * `has_view`: then a payload in it stayed in the file, or (in files over 32 GiB) a length prefix of
+ * over five bytes was shortened. file_bytes 0: its bytes are not contiguous in the file, and
+ * payloads are located by views. */
 typedef struct psplit_i_span {
   uint64_t file_offset, file_bytes;
   uint32_t skeleton_offset, skeleton_bytes;
@@ -50,10 +50,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
                                                    psplit_activity *activity, psplit_diag *diag,
                                                    psplit_i_skeleton *out_skeleton);
 
-/* The failure LIMIT for a structure that would take over `max_bytes`. */
+/* Fails with LIMIT for a structure over `max_bytes`. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag);
 
-/* A zeroed one is fine. */
+/* A zeroed skeleton is fine. */
 void psplit_i_skeleton_fini(psplit_i_skeleton *skeleton);
 
 #endif

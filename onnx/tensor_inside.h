@@ -1,4 +1,4 @@
-/* Inside of tensors: what tensor.c (types, reading) and tensor_check.c share. */
+/* Internals of tensors, shared by tensor.c (types, reading) and tensor_check.c. */
 #ifndef PSPLIT_ONNX_TENSOR_INSIDE_H
 #define PSPLIT_ONNX_TENSOR_INSIDE_H
 
@@ -15,13 +15,13 @@ enum {
   UINT64_DATA_FIELD = 11
 };
 
-/* Product of the dims; false where one is negative or it overflows. */
+/* Product of the dims; false if one is negative, or on overflow. */
 bool psplit_i_count_elements(const int64_t *dims, size_t n_dims, int64_t *out);
 /* Bytes of packed elements; n_elements <= INT64_MAX / 16, bits <= 128. */
 uint64_t psplit_i_packed_bytes(int64_t n_elements, uint32_t bits);
-/* Bytes of a field that stayed in the file, and where the last of them is (may be NULL). */
+/* Bytes of a field that stayed in the file, and the offset of the last part (may be NULL). */
 uint64_t psplit_i_view_bytes(const Onnx__TensorProto *proto, uint32_t field, uint64_t *out_offset);
-/* The typed field that holds elements of a type; all types not named there share int32_data. */
+/* The typed field for elements of a type; the default is int32_data. */
 uint32_t psplit_i_typed_field(int32_t data_type);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the scan of a file has to know of the schema: how each field of each message is written,
- * whether it may stay in the file, and what the index of the graph makes of it. */
+/* Rules for the scan, compiled from the schema: wire type of each field, whether it may stay in the
+ * file, and its contribution to the graph index. */
 #ifndef PSPLIT_ONNX_WIRE_RULES_H
 #define PSPLIT_ONNX_WIRE_RULES_H
 
@@ -12,7 +12,7 @@ enum {
   PSPLIT_I_MAX_MESSAGES = 40
 };
 
-/* Memory the graph index takes for each value of a graph, tables while they grow included. */
+/* Memory of the graph index per value of a graph, including growing tables. */
 enum { PSPLIT_I_VALUE_INDEX_BYTES = 120 };
 
 typedef enum psplit_i_field_kind {
@@ -30,13 +30,13 @@ typedef struct psplit_i_field_rule {
   uint8_t message; /* PSPLIT_I_FIELD_MESSAGE: index of its rules */
   bool repeated;
   bool payload;  /* may stay in the file */
-  bool defines;  /* names a value of the graph it stands in */
-  bool captures; /* may name a value of an enclosing graph, which all graphs between then hold */
+  bool defines;  /* names a value of its graph */
+  bool captures; /* may name an outer value, which all graphs in between then have */
 } psplit_i_field_rule;
 
 typedef struct psplit_i_message_rule {
   const ProtobufCMessageDescriptor *descriptor;
-  uint32_t index_bytes; /* what the graph index adds to one */
+  uint32_t index_bytes; /* memory of the graph index per message */
   bool is_scope;        /* a graph, or a function */
   psplit_i_field_rule fields[PSPLIT_I_MAX_FIELD];
 } psplit_i_message_rule;

@@ -1,13 +1,13 @@
-/* Tokens of the text form, with places for error messages. Errors stick: after the first one every
- * token is the end of the text, so that loops and callers run out by themselves; the one who
- * started asks for `code`. */
+/* Tokens of the text form, with positions for error messages. Errors are sticky: after the first
+ * one every token is the end of the text, so that loops and callers terminate; the initial caller
+ * checks `code`. */
 #ifndef PSPLIT_ONNX_TEXT_LEXER_H
 #define PSPLIT_ONNX_TEXT_LEXER_H
 
 #include "base.h"
 
 typedef enum psplit_i_token_kind {
-  PSPLIT_I_TOKEN_END,     /* of the text, or an error came */
+  PSPLIT_I_TOKEN_END,     /* end of the text, or after an error */
   PSPLIT_I_TOKEN_WORD,    /* [A-Za-z_][A-Za-z0-9_]* */
   PSPLIT_I_TOKEN_INTEGER, /* -?[0-9]+ */
   PSPLIT_I_TOKEN_REAL,    /* with a point or an exponent; -inf, -nan; inf and nan are words */
@@ -24,7 +24,7 @@ typedef struct psplit_i_token {
 
 typedef struct psplit_i_lexer {
   const char *text;
-  size_t n_text, next; /* `next`: where the token after this one may start */
+  size_t n_text, next; /* `next`: offset after this token */
   psplit_i_token token;
   psplit_i_arena *arena;
   const char *file; /* in messages, "FILE:line:column: "; NULL: "line:column: " */
@@ -32,7 +32,7 @@ typedef struct psplit_i_lexer {
   psplit_code code;
 } psplit_i_lexer;
 
-/* Reads the first token. Text, arena and diag outlive the lexer. */
+/* Reads the first token. Text, arena and diag must outlive the lexer. */
 void psplit_i_lexer_init(psplit_i_lexer *lexer, const char *text, size_t n_text, const char *file,
                          psplit_i_arena *arena, psplit_diag *diag);
 void psplit_i_lexer_next(psplit_i_lexer *lexer);
@@ -41,9 +41,9 @@ void psplit_i_lexer_next(psplit_i_lexer *lexer);
 bool psplit_i_at(const psplit_i_lexer *lexer, const char *mark);
 /* Whether the token is this word. */
 bool psplit_i_at_word(const psplit_i_lexer *lexer, const char *word);
-/* Takes the token if it is this mark. */
+/* Consumes the token if it is this mark. */
 bool psplit_i_accept(psplit_i_lexer *lexer, const char *mark);
-/* Takes the mark, or fails: "expected ')' <where>, found ...". */
+/* Consumes the mark, or fails: */
 bool psplit_i_expect(psplit_i_lexer *lexer, const char *mark, const char *where);
 
 /* "expected <what>, found <the token>". */
@@ -51,7 +51,7 @@ void psplit_i_expected(psplit_i_lexer *lexer, const char *what);
 /* MALFORMED at a byte of the text. */
 void psplit_i_error_at(psplit_i_lexer *lexer, size_t at, const char *format, ...)
   PSPLIT_PRINTF(3, 4);
-/* Another failure than one of the text's. */
+/* A failure that is not an error of the text. */
 void psplit_i_lexer_fail(psplit_i_lexer *lexer, psplit_code code);
 
 /* Whether `text` needs no quotes as a name: a word. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How the elements of a type are written as numbers. */
+/* Number format of the elements of a type. */
 typedef enum psplit_i_number_kind {
   PSPLIT_I_NO_NUMBER, /* strings, several to the byte, unknown types */
   PSPLIT_I_REAL,      /* of 4 or 8 bytes */
@@ -22,14 +22,14 @@ typedef struct psplit_i_element {
   psplit_i_number_kind kind; /* of a number in raw_data */
 } psplit_i_element;
 
-/* What there is to say of TensorProto.DataType `data_type`; never NULL. */
+/* Properties of TensorProto.DataType `data_type`; never NULL. */
 const psplit_i_element *psplit_i_element_of(int32_t data_type);
-/* The number of an element type's name, 0 if it is none. */
+/* Element type by name, 0 if unknown. */
 int32_t psplit_i_element_named(const char *name, size_t n);
 
 /* "ints" for AttributeProto.AttributeType 7; NULL for a number without a name. */
 const char *psplit_i_attribute_type_name(int32_t type);
-/* The number of the name, 0 if it is none. */
+/* Attribute type by name, 0 if unknown. */
 int32_t psplit_i_attribute_type_named(const char *name, size_t n);
 
 /* Whether a type can start with this word. */
