@@ -131,6 +131,22 @@ bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_auto
   return any;
 }
 
+psplit_code psplit_i_cut_start_init(const psplit_i_instance *instance,
+                                    const psplit_i_automaton *automaton, int64_t messages,
+                                    psplit_i_arena *arena, psplit_i_cut_start *out, bool *out_any) {
+  *out = (psplit_i_cut_start){.send = PSPLIT_NEW(arena, int64_t, instance->n_nets),
+                              .recv = PSPLIT_NEW(arena, int64_t, instance->n_nets),
+                              .least = PSPLIT_NEW(arena, int64_t, instance->n),
+                              .lone = PSPLIT_NEW(arena, psplit_i_lone_load, instance->n),
+                              .all = PSPLIT_NEW(arena, uint32_t, instance->n)};
+  if (!out->send || !out->recv || !out->least || !out->lone || !out->all) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < instance->n; i++) out->all[i] = i;
+  *out_any = psplit_i_least_costs(instance, automaton, out->send, out->recv, out->least);
+  if (*out_any)
+    psplit_i_lone_loads(instance, automaton, out->send, out->recv, out->least, messages, out->lone);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton, int64_t limit,
                                     uint32_t most_clusters, psplit_i_budget *budget,
@@ -139,29 +155,21 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
   psplit_i_flow flow = {0}, whole = {0};
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  psplit_code code = PSPLIT_NOMEM;
-  int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
-  int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
-  int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
-  psplit_i_lone_load *list = PSPLIT_NEW(&arena, psplit_i_lone_load, instance->n);
-  uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
-  if (!send || !recv || !least || !list || !all) goto out;
-  for (uint32_t i = 0; i < instance->n; i++) all[i] = i;
-  code = PSPLIT_OK;
-  if (!psplit_i_least_costs(instance, automaton, send, recv, least)) goto out;
-  psplit_i_lone_loads(instance, automaton, send, recv, least, 0, list);
+  psplit_i_cut_start s;
+  bool any, built = false;
+  psplit_code code = psplit_i_cut_start_init(instance, automaton, 0, &arena, &s, &any);
+  if (code != PSPLIT_OK || !any) goto out;
   code = PSPLIT_NOMEM;
-  bool built = false;
   for (uint32_t k = 0; k < instance->n && k < most_clusters; k++) {
-    const uint32_t i = list[k].cluster;
-    if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(budget)) break;
-    if (!built && !psplit_i_set_network(&whole, instance, all, instance->n, all,
-                                        automaton->min_time, send, recv))
+    const uint32_t i = s.lone[k].cluster;
+    if (s.lone[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(budget)) break;
+    if (!built && !psplit_i_set_network(&whole, instance, s.all, instance->n, s.all,
+                                        automaton->min_time, s.send, s.recv))
       goto out;
     built = true;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;
     psplit_i_spend(budget, flow.arcs.n);
-    const int64_t enough = least[i] < limit ? least[i] : limit;
+    const int64_t enough = s.least[i] < limit ? s.least[i] : limit;
     int64_t value = 0;
     if (!psplit_i_flow_run(&flow, i, instance->n, enough, budget, &value)) goto out;
     if (value > *inout_bound) *inout_bound = value;

@@ -31,6 +31,20 @@ void psplit_i_lone_loads(const psplit_i_instance *instance, const psplit_i_autom
                          const int64_t *send, const int64_t *recv, const int64_t *least,
                          int64_t messages, psplit_i_lone_load *out);
 
+/* What minimum cuts around single clusters start from. */
+typedef struct psplit_i_cut_start {
+  int64_t *send, *recv, *least; /* psplit_i_least_costs */
+  psplit_i_lone_load *lone;     /* [n] the largest first */
+  uint32_t *all;                /* [n] all clusters, as their own numbers */
+} psplit_i_cut_start;
+
+/* Fills *out, in the arena, with `messages` as of psplit_i_lone_loads. *out_any: some type pays for
+ * transfers; otherwise there is nothing to cut, and loads are not listed. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_cut_start_init(const psplit_i_instance *instance,
+                                                    const psplit_i_automaton *automaton,
+                                                    int64_t messages, psplit_i_arena *arena,
+                                                    psplit_i_cut_start *out, bool *out_any);
+
 /* Network of cluster[n], each numbered in local[] (NONE: not among them), whose source sides are
  * the sets S of them: arc 2 * local[i], to the sink, node n, pays w[i] of a member i, and arcs of
  * nets produced among them pay what S sends or receives. False: out of memory. */

@@ -75,29 +75,21 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;
-  int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
-  int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
-  int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
-  psplit_i_lone_load *list = PSPLIT_NEW(&arena, psplit_i_lone_load, instance->n);
-  uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
+  psplit_i_cut_start s;
+  bool any;
   int64_t *weight = PSPLIT_NEW(&arena, int64_t, instance->n);
   int64_t *over = PSPLIT_NEW(&arena, int64_t, instance->n);
-  if (!send || !recv || !least || !list || !all || !weight || !over) goto out;
-  code = PSPLIT_OK;
-  if (!psplit_i_least_costs(instance, automaton, send, recv, least)) goto out;
+  if (!weight || !over) goto out;
   count_messages(instance, automaton, weight, over, out);
   int64_t messages = out->sent + out->received; /* less what is over */
   for (uint32_t i = 0; i < instance->n; i++) messages -= over[i];
-  for (uint32_t i = 0; i < instance->n; i++) all[i] = i;
-  psplit_i_lone_loads(instance, automaton, send, recv, least, out->sent + out->received, list);
+  code = psplit_i_cut_start_init(instance, automaton, out->sent + out->received, &arena, &s, &any);
+  if (code != PSPLIT_OK || !any || instance->n == 0 || s.lone[0].most < target) goto out;
   code = PSPLIT_NOMEM;
-  if (instance->n == 0 || list[0].most < target) {
-    code = PSPLIT_OK;
+  if (!psplit_i_set_network(&whole, instance, s.all, instance->n, s.all, weight, s.send, s.recv))
     goto out;
-  }
-  if (!psplit_i_set_network(&whole, instance, all, instance->n, all, weight, send, recv)) goto out;
-  for (uint32_t k = 0; k < instance->n && k < most && list[k].most >= target; k++) {
-    const uint32_t i = list[k].cluster;
+  for (uint32_t k = 0; k < instance->n && k < most && s.lone[k].most >= target; k++) {
+    const uint32_t i = s.lone[k].cluster;
     uint32_t source;
     int64_t value = 0;
     if (psplit_i_expired(budget)) break;
@@ -106,7 +98,7 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
     const int64_t enough = target > messages ? target - messages : 0;
     if (!psplit_i_flow_run(&flow, source, instance->n, enough, budget, &value)) goto out;
     if (value < enough) continue;
-    if (!read_flow(&flow, instance, send, recv, out)) goto out;
+    if (!read_flow(&flow, instance, s.send, s.recv, out)) goto out;
     out->cluster = i;
     break;
   }
