@@ -29,6 +29,28 @@ static inline bool psplit_i_host_stop(psplit_i_host *host, pthread_mutex_t *mute
   return first;
 }
 
+/* A barrier that a stopped run opens. Zeroed at first. */
+typedef struct psplit_i_barrier {
+  uint32_t n_here, round;
+} psplit_i_barrier;
+
+/* Waits until n threads are here; false if the run was stopped, for all that wait. */
+static inline bool psplit_i_barrier_wait(psplit_i_barrier *barrier, uint32_t n,
+                                         const psplit_i_host *host, pthread_mutex_t *mutex,
+                                         pthread_cond_t *changed) {
+  pthread_mutex_lock(mutex);
+  const uint32_t round = barrier->round;
+  if (++barrier->n_here == n) {
+    barrier->n_here = 0;
+    barrier->round++;
+    pthread_cond_broadcast(changed);
+  }
+  while (barrier->round == round && !atomic_load(&host->stopped)) pthread_cond_wait(changed, mutex);
+  const bool good = !atomic_load(&host->stopped);
+  pthread_mutex_unlock(mutex);
+  return good;
+}
+
 /* What a stage does that may never end: calls of ONNX Runtime. */
 typedef enum psplit_i_activity {
   PSPLIT_I_WAITS,

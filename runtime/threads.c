@@ -9,7 +9,8 @@ typedef struct crew {
   psplit_i_host host; /* first: the stages know only this */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  uint32_t n_stages, n_here, round;
+  uint32_t n_stages;
+  psplit_i_barrier barrier;
   psplit_diag diag;
   psplit_i_stage *stages;
   pthread_mutex_t *device_lock; /* [n_stages] that of a device's first stage counts */
@@ -23,18 +24,7 @@ typedef struct crew {
 
 static bool meet(psplit_i_host *host) {
   crew *c = (crew *)host;
-  pthread_mutex_lock(&c->mutex);
-  const uint32_t round = c->round;
-  if (++c->n_here == c->n_stages) {
-    c->n_here = 0;
-    c->round++;
-    pthread_cond_broadcast(&c->changed);
-  }
-  while (c->round == round && !atomic_load(&host->stopped))
-    pthread_cond_wait(&c->changed, &c->mutex);
-  const bool good = !atomic_load(&host->stopped);
-  pthread_mutex_unlock(&c->mutex);
-  return good;
+  return psplit_i_barrier_wait(&c->barrier, c->n_stages, host, &c->mutex, &c->changed);
 }
 
 static void fail(psplit_i_host *host, const psplit_diag *diag) {

@@ -8,8 +8,8 @@ typedef struct crew {
   psplit_i_host host; /* first: devices know only this */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  uint32_t n_devices, n_here, n_ended;
-  bool all_here;
+  uint32_t n_devices, n_ended;
+  psplit_i_barrier barrier;
   psplit_diag diag;
   psplit_i_device *devices;
   pthread_t *threads;
@@ -21,13 +21,7 @@ typedef struct crew {
 
 static bool meet(psplit_i_host *host) {
   crew *c = (crew *)host;
-  pthread_mutex_lock(&c->mutex);
-  c->all_here |= ++c->n_here == c->n_devices;
-  pthread_cond_broadcast(&c->changed);
-  while (!c->all_here && !atomic_load(&host->stopped)) pthread_cond_wait(&c->changed, &c->mutex);
-  const bool good = !atomic_load(&host->stopped);
-  pthread_mutex_unlock(&c->mutex);
-  return good;
+  return psplit_i_barrier_wait(&c->barrier, c->n_devices, host, &c->mutex, &c->changed);
 }
 
 static void fail(psplit_i_host *host, const psplit_diag *diag) {
