@@ -294,6 +294,40 @@ static void merged_models_are_old_or_new(void **state) {
   }
 }
 
+/* Opens the finished model, whose data is in its place, while the old model is still in its own. */
+static psplit_code open_finished(void *user, const char *path, psplit_diag *diag) {
+  psplit_model *finished;
+  struct stat old;
+  const psplit_code code = psplit_model_open(path, NULL, diag, &finished);
+  if (code != PSPLIT_OK) return code;
+  *(uint32_t *)user = psplit_i_model_graph(finished)->n_nodes;
+  psplit_model_close(finished);
+  assert_int_equal(stat("m.onnx", &old), 0);
+  assert_int_equal(old.st_size, strlen("old model"));
+  return PSPLIT_OK;
+}
+
+static void an_accepted_model_replaces_the_old_one(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  psplit_merge_report report;
+  psplit_merge_options merging;
+  uint32_t n_nodes = 0;
+  struct stat now;
+  begin_state(put_merged);
+  psplit_merge_options_init(&merging);
+  merging.weights = PSPLIT_WEIGHTS_EXTERNAL;
+  merging.replace = true;
+  merging.accept = open_finished;
+  merging.accept_user = &n_nodes;
+  assert_int_equal(psplit_merge("s", "./m.onnx", &merging, &diag, &report), PSPLIT_OK);
+  assert_int_equal(n_nodes, 4);
+  assert_int_equal(stat("m.onnx", &now), 0);
+  assert_int_equal(now.st_size, report.bytes);
+  assert_int_equal(stat("m.onnx.data", &now), 0);
+  assert_int_equal(now.st_size, report.data_bytes);
+}
+
 /* A weight of both stages, of many pieces that are compared. */
 static const char LONG_MODEL[] =
   "(float[n,400000] x) => (float[n,400000] y)"
@@ -351,6 +385,7 @@ int main(void) {
     TEST(splits_are_old_or_new),
     TEST(references_are_old_or_new),
     TEST(merged_models_are_old_or_new),
+    TEST(an_accepted_model_replaces_the_old_one),
     TEST(a_merge_ends_soon_after_it_is_cancelled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
