@@ -106,17 +106,17 @@ static void search_orders(brute *b, uint32_t at, uint32_t *left) {
   }
 }
 
-psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_t chunks,
-                                      const psplit_i_solver_request *request, uint32_t *types,
-                                      uint64_t max_steps, uint32_t *label, int64_t *inout_value,
-                                      bool *out_done) {
+psplit_code psplit_i_branch_and_bound(const psplit_i_placement_task *task, uint64_t max_steps,
+                                      uint32_t *label, int64_t *inout_value, bool *out_done) {
+  const psplit_i_instance *instance = task->instance;
+  const psplit_i_solver_request *request = task->request;
   *out_done = false;
   brute b = {.request = request,
              .max_steps = max_steps,
              .step_ops = 16 + 4 * (uint64_t)instance->net_off[instance->n_nets] / (instance->n + 1),
              .best = *inout_value,
              .label = label,
-             .types = types};
+             .types = task->types};
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code;
@@ -124,7 +124,8 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_
   b.next = PSPLIT_NEW(&arena, uint32_t, instance->n);
   b.last = PSPLIT_NEW(&arena, uint32_t, instance->n);
   PSPLIT_TRY(left && b.next && b.last ? PSPLIT_OK : PSPLIT_NOMEM);
-  PSPLIT_TRY(psplit_i_placement_init(&b.placement, instance, chunks, request->options, &arena));
+  PSPLIT_TRY(
+    psplit_i_placement_init(&b.placement, instance, task->chunks, request->options, &arena));
   assert(b.placement.n_devices > 0);
   uint32_t n_types_used = 0;
   for (uint32_t t = 0; t < instance->n_types; t++) {

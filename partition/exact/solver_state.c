@@ -239,8 +239,9 @@ static psplit_code search_another(psplit_i_solver_state *a, uint64_t salt, uint6
 /* Another start is annealed; a->trial is what comes of it where that is better. */
 static psplit_code anneal_from(psplit_i_solver_state *a, uint64_t salt, uint64_t n_steps,
                                psplit_i_assignment *io_start) {
-  const psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, salt,
-                                                      n_steps, a->anneals_high, NULL, io_start);
+  const psplit_code code = psplit_i_anneal_boundaries(
+    &a->instance, &a->automaton, a->request,
+    (psplit_i_boundary_run){salt, n_steps, a->anneals_high}, NULL, io_start);
   if (code == PSPLIT_OK && io_start->value < a->trial.value)
     psplit_i_assignment_copy(&a->trial, io_start, &a->instance);
   return code;
@@ -308,21 +309,22 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
   const uint64_t n_steps = share * times * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
   const uint64_t spent = a->request->budget->spent;
   const psplit_i_assignment *start = a->in_turns ? &a->before_nested : turn->start;
+  const psplit_i_placement_task task = {&a->instance, 1, a->request, a->trial.device};
   bool low_won;
-  psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
-                                                n_steps, a->anneals_high, &low_won, &a->trial);
+  psplit_i_boundary_run run = {turn->salt, n_steps, a->anneals_high};
+  psplit_code code =
+    psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, run, &low_won, &a->trial);
   if (code == PSPLIT_OK && start)
     code = anneal_start(a, turn->salt, n_steps, start);
   else if (code == PSPLIT_OK && may_anneal_another(a))
     code = anneal_another(a, turn->salt, n_steps, ANEW_TIMES * (a->request->budget->spent - spent));
   a->melted = false;
+  run.n_steps /= WINDOW_PART;
   if (code == PSPLIT_OK && may_anneal_windows(a))
-    code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, turn->salt,
-                                   n_steps / WINDOW_PART, a->anneals_high, &a->trial);
+    code = psplit_i_anneal_windows(&a->instance, &a->automaton, a->request, run, &a->trial);
   a->anneals_high |= !low_won && may_anneal_high(a); /* the same chains again would find nothing */
   if (code == PSPLIT_LIMIT)
-    code = psplit_i_anneal_labels(&a->instance, 1, a->request, a->trial.device, turn->salt, n_steps,
-                                  a->trial.stage, &a->trial.value);
+    code = psplit_i_anneal_labels(&task, turn->salt, n_steps, a->trial.stage, &a->trial.value);
   return take_annealed(a, code);
 }
 
@@ -332,8 +334,9 @@ psplit_code psplit_i_state_anneal_briefly(psplit_i_solver_state *a) {
   const uint64_t n_steps = BRIEF_STEPS * (uint64_t)a->instance.n;
   psplit_i_state_charge(a, n_steps * (STEPS_PER_ANNEAL / ANNEAL_STEPS));
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
-  return take_annealed(a, psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, 0,
-                                                     n_steps, false, NULL, &a->trial));
+  return take_annealed(
+    a, psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request,
+                                  (psplit_i_boundary_run){.n_steps = n_steps}, NULL, &a->trial));
 }
 
 psplit_code psplit_i_state_anneal_melted(psplit_i_solver_state *a) {
@@ -392,9 +395,9 @@ psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn) 
       a->instance.n > BRUTE_CLUSTERS || psplit_i_state_done(a))
     return PSPLIT_OK;
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  const psplit_i_placement_task task = {&a->instance, 1, a->request, a->trial.device};
   const psplit_code code =
-    psplit_i_branch_and_bound(&a->instance, 1, a->request, a->trial.device, BRUTE_STEPS,
-                              a->trial.stage, &a->trial.value, &finished);
+    psplit_i_branch_and_bound(&task, BRUTE_STEPS, a->trial.stage, &a->trial.value, &finished);
   if (code == PSPLIT_LIMIT) return PSPLIT_OK;
   if (code != PSPLIT_OK) return code;
   if (a->trial.value < a->best.value) {

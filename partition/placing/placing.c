@@ -40,11 +40,15 @@ typedef struct placement_steps {
   psplit_code (*last)(psplit_i_placing *);
 } placement_steps;
 
+static psplit_i_placement_task task_of(psplit_i_placing *p) {
+  return (psplit_i_placement_task){&p->instance, p->request->options->chunks, p->request, p->types};
+}
+
 /* Steps of one descent from coarse to fine. */
 static uint64_t steps_of(const psplit_i_instance *instance) {
   const uint64_t n_steps = (uint64_t)(instance->n > 20000 ? 20 : STEPS_PER_CLUSTER) * instance->n;
   const uint64_t most = n_steps < MOST_STEPS ? n_steps : MOST_STEPS;
-  /* Relays are counted anew after every move. */
+  /* Relays are recounted after every move. */
   return instance->problem->next_hop ? most / (1 + instance->net_off[instance->n_nets] / 16) : most;
 }
 
@@ -52,18 +56,17 @@ static uint64_t steps_of(const psplit_i_instance *instance) {
  * first mixes, the second moves whole aggregates. */
 static psplit_code anneal_round(psplit_i_placing *p, uint64_t round) {
   const psplit_i_solver_request *request = p->request;
-  const uint32_t chunks = request->options->chunks;
+  const psplit_i_placement_task task = task_of(p);
   const bool wide = request->options->objective == PSPLIT_LATENCY && p->instance.n >= WIDE;
   if (wide || round % 2)
-    return psplit_i_anneal_multilevel(&p->instance, chunks, request, p->types, p->parent, round,
-                                      steps_of(&p->instance), p->node_label, &p->value);
+    return psplit_i_anneal_multilevel(&task, p->parent, round, steps_of(&p->instance),
+                                      p->node_label, &p->value);
   uint32_t *label = PSPLIT_NEW(request->arena, uint32_t, p->instance.n);
   if (!label) return PSPLIT_NOMEM;
   for (uint32_t v = request->problem->n_nodes; v-- > 0;)
     label[p->instance.cluster_of_node[v]] = p->node_label[v];
   int64_t value = p->value;
-  const psplit_code code = psplit_i_anneal_labels(&p->instance, chunks, request, p->types, round,
-                                                  ANNEAL_STEPS, label, &value);
+  const psplit_code code = psplit_i_anneal_labels(&task, round, ANNEAL_STEPS, label, &value);
   if (code == PSPLIT_OK && value < p->value) psplit_i_placing_take(p, label, value);
   return code;
 }
@@ -155,9 +158,8 @@ static psplit_code brute(psplit_i_placing *p) {
   uint32_t *label = PSPLIT_NEW(p->request->arena, uint32_t, p->instance.n);
   if (!label) return PSPLIT_NOMEM;
   int64_t value = p->value;
-  const psplit_code code =
-    psplit_i_branch_and_bound(&p->instance, p->request->options->chunks, p->request, p->types,
-                              BRUTE_STEPS, label, &value, &finished);
+  const psplit_i_placement_task task = task_of(p);
+  const psplit_code code = psplit_i_branch_and_bound(&task, BRUTE_STEPS, label, &value, &finished);
   if (code != PSPLIT_OK) return code;
   if (psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND))
     psplit_i_placing_take(p, label, value);

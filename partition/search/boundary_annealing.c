@@ -290,13 +290,15 @@ static bool suits(const psplit_i_instance *instance, const psplit_i_automaton *a
 
 psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        const psplit_i_automaton *automaton,
-                                       const psplit_i_solver_request *request, uint64_t salt,
-                                       uint64_t n_steps, bool high, bool *out_low_won,
+                                       const psplit_i_solver_request *request,
+                                       psplit_i_boundary_run run, bool *out_low_won,
                                        psplit_i_assignment *assignment) {
   if (out_low_won) *out_low_won = false;
   if (!suits(instance, automaton)) return PSPLIT_LIMIT;
-  const chains_order order = {
-    .set = high ? HIGH : LOW, .salt = salt, .n_steps = n_steps, .last = instance->n_stages - 1};
+  const chains_order order = {.set = run.high ? HIGH : LOW,
+                              .salt = run.salt,
+                              .n_steps = run.n_steps,
+                              .last = instance->n_stages - 1};
   return anneal_among(instance, automaton, request, &order, out_low_won, assignment);
 }
 
@@ -327,8 +329,8 @@ static psplit_code find_slowest(const psplit_i_instance *instance,
 
 psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton,
-                                    const psplit_i_solver_request *request, uint64_t salt,
-                                    uint64_t n_steps, bool high, psplit_i_assignment *assignment) {
+                                    const psplit_i_solver_request *request,
+                                    psplit_i_boundary_run run, psplit_i_assignment *assignment) {
   enum { WIDTH = 3 };
   const uint32_t n_stages = instance->n_stages;
   psplit_code code = PSPLIT_OK;
@@ -344,9 +346,9 @@ psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
       idle++;
       continue;
     }
-    const chains_order order = {.set = high ? HIGH : LOW,
-                                .salt = psplit_i_splitmix64(salt, k),
-                                .n_steps = n_steps,
+    const chains_order order = {.set = run.high ? HIGH : LOW,
+                                .salt = psplit_i_splitmix64(run.salt, k),
+                                .n_steps = run.n_steps,
                                 .first = first,
                                 .last = first + WIDTH - 1};
     PSPLIT_TRY(anneal_among(instance, automaton, request, &order, NULL, assignment));

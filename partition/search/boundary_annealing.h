@@ -4,16 +4,22 @@
 
 #include "result.h"
 
+/* How long chains anneal, and with which powers. */
+typedef struct psplit_i_boundary_run {
+  uint64_t salt, n_steps; /* of the random numbers; of each chain */
+  /* With high powers of the loads, which see the slowest stages alone, and never cut short while it
+   * is hot. */
+  bool high;
+} psplit_i_boundary_run;
+
 /* Simulated annealing for contiguous throughput without memory limits, replicas and relays, in time
- * that does not depend on the number of stages. Improves *assignment's stages and value. `high`:
- * with high powers of the loads, which see the slowest stages alone, and never cut short while it
- * is hot. *out_low_won: a chain that sees all stages found the best; NULL: not asked. Errors:
- * NOMEM, LIMIT (not for this problem). */
+ * that does not depend on the number of stages. Improves *assignment's stages and value.
+ * *out_low_won (may be NULL): a chain that sees all stages found the best. Errors: NOMEM, LIMIT
+ * (not for this problem). */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                                        const psplit_i_automaton *automaton,
                                                        const psplit_i_solver_request *request,
-                                                       uint64_t salt, uint64_t n_steps, bool high,
-                                                       bool *out_low_won,
+                                                       psplit_i_boundary_run run, bool *out_low_won,
                                                        psplit_i_assignment *assignment);
 /* The same with 4,000 steps for each cluster and chain, begun so hot that the result depends little
  * on the split that it begins with. */
@@ -28,7 +34,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_anneal_melted(const psplit_i_instance *inst
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_windows(const psplit_i_instance *instance,
                                                     const psplit_i_automaton *automaton,
                                                     const psplit_i_solver_request *request,
-                                                    uint64_t salt, uint64_t n_steps, bool high,
+                                                    psplit_i_boundary_run run,
                                                     psplit_i_assignment *assignment);
 
 #endif

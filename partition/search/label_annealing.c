@@ -316,11 +316,10 @@ static void merge_stages(chain *c, uint32_t merged) {
   for (uint32_t u = 0; u < v && !may; u++) psplit_i_placement_move(b, u, c->label[u]);
 }
 
-psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint32_t chunks,
-                                        const psplit_i_solver_request *request,
-                                        const uint32_t *types, const psplit_i_cooling *cooling,
-                                        psplit_i_budget *budget, uint32_t *label,
-                                        int64_t *out_value) {
+psplit_code psplit_i_anneal_labels_once(const psplit_i_placement_task *task,
+                                        const psplit_i_cooling *cooling, psplit_i_budget *budget,
+                                        uint32_t *label, int64_t *out_value) {
+  const psplit_i_instance *instance = task->instance;
   psplit_code code;
   chain c = {.run.seed = cooling->seed,
              .cooling = cooling,
@@ -330,8 +329,9 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
   c.label = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
   c.seen = PSPLIT_NEW(&c.arena, uint32_t, instance->n);
   PSPLIT_TRY(c.label && c.seen ? PSPLIT_OK : PSPLIT_NOMEM);
-  PSPLIT_TRY(psplit_i_placement_init(&c.placement, instance, chunks, request->options, &c.arena));
-  memcpy(c.placement.type, types, instance->n_stages * sizeof *types);
+  PSPLIT_TRY(psplit_i_placement_init(&c.placement, instance, task->chunks, task->request->options,
+                                     &c.arena));
+  memcpy(c.placement.type, task->types, instance->n_stages * sizeof *task->types);
   for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(&c.placement, v, label[v]);
   memcpy(c.label, label, instance->n * sizeof *label);
   if (cooling->merged > 1) {
@@ -352,10 +352,7 @@ out:
 
 /* What the chains of psplit_i_anneal_labels share, and what each is for. */
 typedef struct label_chains {
-  const psplit_i_instance *instance;
-  uint32_t chunks;
-  const psplit_i_solver_request *request;
-  const uint32_t *types;
+  const psplit_i_placement_task *task;
   uint64_t salt, n_steps;
   const uint32_t *label; /* where all begin */
   uint32_t *labels;      /* [N_CHAINS][n] */
@@ -366,10 +363,11 @@ typedef struct label_chains {
 
 static void anneal_one(void *with, size_t i, int thread) {
   const label_chains *all = with;
-  const size_t n = all->instance->n;
-  const bool latency = all->request->options->objective == PSPLIT_LATENCY;
+  const size_t n = all->task->instance->n;
+  const psplit_partition_options *options = all->task->request->options;
+  const bool latency = options->objective == PSPLIT_LATENCY;
   const psplit_i_cooling cooling = {
-    .seed = psplit_i_mix64(all->request->options->seed * 0x9e3779b1 + all->salt * N_CHAINS + i),
+    .seed = psplit_i_mix64(options->seed * 0x9e3779b1 + all->salt * N_CHAINS + i),
     .n_steps = all->n_steps,
     .hot = HEAT[i] * (latency ? 0.01 : 0.1),
     .cold = latency ? 1e-5 : 1e-4,
@@ -377,28 +375,25 @@ static void anneal_one(void *with, size_t i, int thread) {
     .merged = latency && all->salt == 0 ? PSPLIT_I_MERGED[i] : 0};
   (void)thread;
   memcpy(all->labels + i * n, all->label, n * sizeof *all->label);
-  all->codes[i] =
-    psplit_i_anneal_labels_once(all->instance, all->chunks, all->request, all->types, &cooling,
-                                &all->budgets[i], all->labels + i * n, &all->values[i]);
+  all->codes[i] = psplit_i_anneal_labels_once(all->task, &cooling, &all->budgets[i],
+                                              all->labels + i * n, &all->values[i]);
 }
 
-psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t chunks,
-                                   const psplit_i_solver_request *request, const uint32_t *types,
-                                   uint64_t salt, uint64_t max_steps, uint32_t *label,
-                                   int64_t *inout_value) {
+psplit_code psplit_i_anneal_labels(const psplit_i_placement_task *task, uint64_t salt,
+                                   uint64_t max_steps, uint32_t *label, int64_t *inout_value) {
+  const psplit_i_instance *instance = task->instance;
   const uint64_t per_cluster = instance->n > 20000 ? 50 : 8000;
   uint64_t n_steps = per_cluster * instance->n;
   if (n_steps > max_steps) n_steps = max_steps;
-  /* Relays are counted anew after every move. */
+  /* Relays are recounted after every move. */
   if (instance->problem->next_hop) n_steps /= 1 + instance->net_off[instance->n_nets] / 16;
   psplit_code codes[N_CHAINS] = {PSPLIT_OK};
   psplit_i_budget budgets[N_CHAINS];
   int64_t values[N_CHAINS];
   uint32_t *labels = malloc((size_t)N_CHAINS * instance->n * sizeof *labels + 1);
   if (!labels) return PSPLIT_NOMEM;
-  label_chains all = {instance, chunks, request, types,  salt,   n_steps,
-                      label,    labels, codes,   values, budgets};
-  psplit_i_anneal_chains(request, budgets, anneal_one, &all);
+  label_chains all = {task, salt, n_steps, label, labels, codes, values, budgets};
+  psplit_i_anneal_chains(task->request, budgets, anneal_one, &all);
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (codes[i] != PSPLIT_OK && code == PSPLIT_OK) code = codes[i];

@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_LABEL_ANNEALING_H
 
 #include "annealing.h"
+#include "placement_task.h"
 
 /* For latency: so many stages in a row begin as one in a chain. What is parallel needs devices
  * beside those that wait for each other. */
@@ -11,9 +12,9 @@ extern const uint32_t PSPLIT_I_MERGED[PSPLIT_I_ANNEAL_CHAINS];
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. Errors: NOMEM,
  * LIMIT. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels(
-  const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
-  const uint32_t *types, uint64_t salt, uint64_t max_steps, uint32_t *label, int64_t *inout_value);
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels(const psplit_i_placement_task *task,
+                                                   uint64_t salt, uint64_t max_steps,
+                                                   uint32_t *label, int64_t *inout_value);
 
 typedef struct psplit_i_cooling {
   uint64_t seed, n_steps;
@@ -26,9 +27,9 @@ typedef struct psplit_i_cooling {
 
 /* One chain on one thread from the full placement label[n]; out: the best it saw. Steps of O(nets
  * of a cluster). Errors: NOMEM, LIMIT. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels_once(
-  const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
-  const uint32_t *types, const psplit_i_cooling *cooling, psplit_i_budget *budget, uint32_t *label,
-  int64_t *out_value);
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels_once(const psplit_i_placement_task *task,
+                                                        const psplit_i_cooling *cooling,
+                                                        psplit_i_budget *budget, uint32_t *label,
+                                                        int64_t *out_value);
 
 #endif

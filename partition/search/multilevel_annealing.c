@@ -129,11 +129,10 @@ out:
 
 /* What one chain works on. */
 typedef struct cycler {
+  const psplit_i_placement_task *task; /* of the finest level */
   const psplit_i_instance *fine;
-  const psplit_i_solver_request *request;
   psplit_i_budget *budget;
-  const uint32_t *types;
-  uint32_t chunks, n_levels;
+  uint32_t n_levels;
   uint64_t n_steps;
   double hot;
   bool wide;
@@ -166,7 +165,7 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
     labels_by_cluster(c, instance);
     const join how = !c->wide ? ANY : c->n_levels % 2 ? NEXT : OF_ONE_DEPTH;
     psplit_code code =
-      match(instance, c->label, c->types, most, seed + c->n_levels, how, c->parent);
+      match(instance, c->label, c->task->types, most, seed + c->n_levels, how, c->parent);
     if (code == PSPLIT_OK)
       code = instance->unordered
                ? psplit_i_instance_init_unordered(next, instance->problem, c->parent, &ignored)
@@ -202,8 +201,10 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
                                       .leave = true};
     labels_by_cluster(c, instance);
     psplit_i_budget part = psplit_i_budget_beside(c->budget, level + 1); /* all get colder */
-    const psplit_code code = psplit_i_anneal_labels_once(instance, c->chunks, c->request, c->types,
-                                                         &cooling, &part, c->label, out_value);
+    psplit_i_placement_task task = *c->task;
+    task.instance = instance;
+    const psplit_code code =
+      psplit_i_anneal_labels_once(&task, &cooling, &part, c->label, out_value);
     psplit_i_spend(c->budget, part.spent);
     if (code != PSPLIT_OK) return code;
     for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[instance->cluster_of_node[v]];
@@ -253,11 +254,11 @@ static void run_one(void *with, size_t i, int thread) {
   all->chains[i].code = run(&all->chains[i], all->parent, psplit_i_splitmix64(all->seed, i));
 }
 
-psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32_t chunks,
-                                       const psplit_i_solver_request *request,
-                                       const uint32_t *types, const uint32_t *parent, uint64_t salt,
-                                       uint64_t n_steps, uint32_t *node_label,
+psplit_code psplit_i_anneal_multilevel(const psplit_i_placement_task *task, const uint32_t *parent,
+                                       uint64_t salt, uint64_t n_steps, uint32_t *node_label,
                                        int64_t *inout_value) {
+  const psplit_i_instance *instance = task->instance;
+  const psplit_i_solver_request *request = task->request;
   const uint32_t n = instance->problem->n_nodes;
   const bool latency = request->options->objective == PSPLIT_LATENCY;
   const bool wide = latency && instance->n >= WIDE;
@@ -271,21 +272,20 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
   PSPLIT_TRY(chains ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     cycler *c = &chains[i];
-    *c = (cycler){.fine = instance,
-                  .request = request,
-                  .budget = &budgets[i],
-                  .types = types,
-                  .chunks = chunks,
-                  .n_steps = n_steps,
-                  .wide = wide,
-                  .in_groups = chunks > 1 && i % 2 == 0, /* either finds what the other misses */
-                  .merged = plain && salt == 0 ? PSPLIT_I_MERGED[i] : 0,
-                  .hot = HEAT[i] * (latency ? HOT_LATENCY : HOT_LOAD),
-                  .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
-                  .best = PSPLIT_NEW(&arena, uint32_t, n),
-                  .own = PSPLIT_NEW(&arena, uint32_t, n),
-                  .parent = PSPLIT_NEW(&arena, uint32_t, n),
-                  .value = *inout_value};
+    *c =
+      (cycler){.task = task,
+               .fine = instance,
+               .budget = &budgets[i],
+               .n_steps = n_steps,
+               .wide = wide,
+               .in_groups = task->chunks > 1 && i % 2 == 0, /* either finds what the other misses */
+               .merged = plain && salt == 0 ? PSPLIT_I_MERGED[i] : 0,
+               .hot = HEAT[i] * (latency ? HOT_LATENCY : HOT_LOAD),
+               .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
+               .best = PSPLIT_NEW(&arena, uint32_t, n),
+               .own = PSPLIT_NEW(&arena, uint32_t, n),
+               .parent = PSPLIT_NEW(&arena, uint32_t, n),
+               .value = *inout_value};
     PSPLIT_TRY(c->label && c->best && c->own && c->parent ? PSPLIT_OK : PSPLIT_NOMEM);
     memcpy(c->best, node_label, n * sizeof *node_label);
   }

@@ -2,7 +2,7 @@
 #ifndef PSPLIT_PARTITION_MULTILEVEL_ANNEALING_H
 #define PSPLIT_PARTITION_MULTILEVEL_ANNEALING_H
 
-#include "result.h"
+#include "placement_task.h"
 
 /* Annealing on aggregates of clusters with one label, on aggregates of aggregates, and so on, from
  * the coarsest down to clusters, several times over; the idea of Walshaw, "Multilevel refinement
@@ -10,9 +10,9 @@
  * says which nodes the instance unites; `n_steps` are those of one descent over all levels.
  * Improves node_label[n_nodes] and its value. Four chains, the same for any number of threads.
  * Errors: NOMEM, LIMIT. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal_multilevel(
-  const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
-  const uint32_t *types, const uint32_t *parent, uint64_t salt, uint64_t n_steps,
-  uint32_t *node_label, int64_t *inout_value);
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_multilevel(const psplit_i_placement_task *task,
+                                                       const uint32_t *parent, uint64_t salt,
+                                                       uint64_t n_steps, uint32_t *node_label,
+                                                       int64_t *inout_value);
 
 #endif

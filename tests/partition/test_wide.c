@@ -191,14 +191,16 @@ static void annealed_stages_are_in_order_and_valued_right(void **state) {
     assert_int_equal(psplit_i_assignment_init(&other, &b.instance, &b.arena), PSPLIT_OK);
     if (before >= PSPLIT_I_INF) continue;
     psplit_i_assignment_copy(&other, &b.assignment, &b.instance);
-    assert_int_equal(psplit_i_anneal_boundaries(&b.instance, &b.automaton, &request, s.seed, 3000,
-                                                high, &low_won, &b.assignment),
+    assert_int_equal(psplit_i_anneal_boundaries(&b.instance, &b.automaton, &request,
+                                                (psplit_i_boundary_run){s.seed, 3000, high},
+                                                &low_won, &b.assignment),
                      PSPLIT_OK);
     assert_false(high && low_won);
     b.options.n_threads = 4; /* the same whatever their number */
-    assert_int_equal(psplit_i_anneal_boundaries(&b.instance, &b.automaton, &request, s.seed, 3000,
-                                                high, &low_won, &other),
-                     PSPLIT_OK);
+    assert_int_equal(
+      psplit_i_anneal_boundaries(&b.instance, &b.automaton, &request,
+                                 (psplit_i_boundary_run){s.seed, 3000, high}, &low_won, &other),
+      PSPLIT_OK);
     assert_false(high && low_won);
     assert_memory_equal(other.stage, b.assignment.stage, b.instance.n * sizeof *other.stage);
     n_better += b.assignment.value < before;

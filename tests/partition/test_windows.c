@@ -24,8 +24,8 @@ static psplit_code anneal(bed *b, uint32_t n_threads, bool high) {
                                            .budget = &budget,
                                            .arena = &b->arena,
                                            .diag = &diag};
-  return psplit_i_anneal_windows(&b->instance, &b->automaton, &request, 1, STEPS, high,
-                                 &b->assignment);
+  return psplit_i_anneal_windows(&b->instance, &b->automaton, &request,
+                                 (psplit_i_boundary_run){1, STEPS, high}, &b->assignment);
 }
 
 static void windows_are_annealed(void **state) {
