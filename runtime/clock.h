@@ -1,5 +1,4 @@
-/* Time that nobody sets: what threads wait by, so that a clock which is put back holds none of
- * them up. */
+/* Monotonic time for waits, independent of adjustments of the system clock. */
 #ifndef PSPLIT_RUNTIME_CLOCK_H
 #define PSPLIT_RUNTIME_CLOCK_H
 

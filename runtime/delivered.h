@@ -1,4 +1,4 @@
-/* Which micro-batches of a run are through, with all their outputs given: psplit/run.h. */
+/* The set of delivered micro-batches of a run: psplit/run.h. */
 #ifndef PSPLIT_RUNTIME_DELIVERED_H
 #define PSPLIT_RUNTIME_DELIVERED_H
 

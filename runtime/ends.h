@@ -1,7 +1,7 @@
-/* The two ends of a pipeline: the feeder reads the inputs of a stream and gives them to the stages
- * that need them; the collector takes outputs of the model from the stages that make them and hands
- * them to take_output in order. Each is a thread of its own, and as little able to deadlock as a
- * stage: the feeder is before all of them, the collector behind. */
+/* The two ends of a pipeline: the feeder reads the inputs of a stream and passes them to the stages
+ * that need them; the collector takes outputs of the model from the stages that compute them and
+ * passes them to take_output in order. Each is a thread of its own, and cannot deadlock: the feeder
+ * precedes all stages, the collector follows them. */
 #ifndef PSPLIT_RUNTIME_ENDS_H
 #define PSPLIT_RUNTIME_ENDS_H
 

@@ -1,6 +1,6 @@
-/* What becomes of micro-batches that cannot be computed. A failure goes through the pipeline in the
- * place of the tensors, so that all stages stay in step and what came before it is delivered; who
- * finishes micro-batches, the last stage or the collector, ends the run with it or notes it. */
+/* Failed micro-batches. A failure passes through the pipeline in place of the tensors, so that all
+ * stages stay in step and earlier micro-batches are delivered; the last stage or the collector,
+ * which completes micro-batches, ends the run with it or records it. */
 #ifndef PSPLIT_RUNTIME_FAILURES_H
 #define PSPLIT_RUNTIME_FAILURES_H
 

@@ -1,4 +1,4 @@
-/* Where the inputs of the model come from: files, the caller, or numbers that are made. */
+/* Sources of the model's inputs: files, the caller, or generated numbers. */
 #ifndef PSPLIT_RUNTIME_FEED_H
 #define PSPLIT_RUNTIME_FEED_H
 

@@ -1,4 +1,4 @@
-/* A feed meets the pipeline that it is for. */
+/* Checking a feed against its pipeline. */
 #ifndef PSPLIT_RUNTIME_FEED_CHECK_H
 #define PSPLIT_RUNTIME_FEED_CHECK_H
 

@@ -1,7 +1,6 @@
 /* Messages between a service and the processes of its stages, over stream sockets of one host: a
- * head, then text, then tensors. Who receives trusts nothing in them: what is not the message that
- * has to come now, of sizes that agree with each other, is refused by name before anything is
- * stored. */
+ * header, then text, then tensors. Received messages are not trusted: a message of an unexpected
+ * kind or with inconsistent sizes is rejected with a reason before anything is stored. */
 #ifndef PSPLIT_RUNTIME_FRAMES_H
 #define PSPLIT_RUNTIME_FRAMES_H
 

@@ -1,4 +1,4 @@
-/* What a manifest says of a loss: "METHOD" or "METHOD:KEY=VALUE,...". */
+/* Parsing the description of a loss in a manifest: "METHOD" or "METHOD:KEY=VALUE,...". */
 #ifndef PSPLIT_RUNTIME_LOSS_TEXT_H
 #define PSPLIT_RUNTIME_LOSS_TEXT_H
 

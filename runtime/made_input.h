@@ -1,5 +1,5 @@
-/* Inputs whose numbers are made: within a range that is given, or so that the inputs of a model fit
- * each other where they are called as exporters call them (masks, lengths, positions). */
+/* Generated inputs: within a given range, or, for masks, lengths and positions recognised by
+ * exporters' names, consistent with the other inputs. */
 #ifndef PSPLIT_RUNTIME_MADE_INPUT_H
 #define PSPLIT_RUNTIME_MADE_INPUT_H
 

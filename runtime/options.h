@@ -1,4 +1,4 @@
-/* What callers say of runs (psplit/run.h) as runtime has it. */
+/* Internal form of the options of runs (psplit/run.h). */
 #ifndef PSPLIT_RUNTIME_OPTIONS_H
 #define PSPLIT_RUNTIME_OPTIONS_H
 

@@ -1,4 +1,4 @@
-/* What writes the outputs of the model: into a directory, or to a descriptor. */
+/* Writing the outputs of the model, to a directory or a descriptor. */
 #ifndef PSPLIT_RUNTIME_OUTPUTS_H
 #define PSPLIT_RUNTIME_OUTPUTS_H
 

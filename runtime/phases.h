@@ -1,6 +1,6 @@
-/* Several splits as one pipeline: a stage has a file of each, and a micro-batch says by its phase
- * which of them it goes through. So models that work on the same sequences, such as a decoder's two
- * and its encoder, share stages, links and ranks. */
+/* Combines several splits into one pipeline: a stage has a file of each, and the phase of a
+ * micro-batch selects the split. So models that process the same sequences, such as the two models
+ * of a decoder and its encoder, share stages, links and ranks. */
 #ifndef PSPLIT_RUNTIME_PHASES_H
 #define PSPLIT_RUNTIME_PHASES_H
 

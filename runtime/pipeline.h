@@ -1,4 +1,4 @@
-/* What follows from pipeline.json for running: who sends what to whom. */
+/* The communication pattern of a pipeline, derived from pipeline.json. */
 #ifndef PSPLIT_RUNTIME_PIPELINE_H
 #define PSPLIT_RUNTIME_PIPELINE_H
 

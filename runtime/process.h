@@ -1,7 +1,7 @@
-/* A stage in a process of its own, for services: it holds the session, and gets each micro-batch
- * and gives its outputs back over a socket (frames.h). Where it ends, whatever ends it, it is
- * started again, and gets the micro-batch again that it had: those before it are through and those
- * behind it still wait, so each is computed for its request once. One that ends it twice fails. */
+/* A stage in a separate process, for services: it holds the session, and receives micro-batches and
+ * returns outputs over a socket (frames.h). If it ends for any reason, it is restarted and receives
+ * its current micro-batch again; earlier ones are complete and later ones still queued, so each is
+ * computed for its request once. A micro-batch that terminates it twice fails. */
 #ifndef PSPLIT_RUNTIME_PROCESS_H
 #define PSPLIT_RUNTIME_PROCESS_H
 

@@ -1,4 +1,4 @@
-/* What flows between stages: bundles, in bounded queues, and the one switch that stops them all. */
+/* Bounded queues of bundles between stages, and the switch that stops them all. */
 #ifndef PSPLIT_RUNTIME_QUEUE_H
 #define PSPLIT_RUNTIME_QUEUE_H
 

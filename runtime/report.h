@@ -1,4 +1,4 @@
-/* What a run showed, beside what was predicted. */
+/* Report of a run: measurements and predictions. */
 #ifndef PSPLIT_RUNTIME_REPORT_H
 #define PSPLIT_RUNTIME_REPORT_H
 

@@ -1,4 +1,4 @@
-/* Behind psplit/run.h: what its opaque types are, and a run whatever moves the tensors. */
+/* Opaque types of psplit/run.h, and runs, independent of the transport. */
 #ifndef PSPLIT_RUNTIME_RUN_H
 #define PSPLIT_RUNTIME_RUN_H
 

@@ -1,36 +1,36 @@
-/* runtime: runs the stages of a split with ONNX Runtime, each on its own micro-batch at a time.
+/* runtime: runs the stages of a split with ONNX Runtime, concurrently on different micro-batches.
  *
- *   pipeline.c         pipeline.json: who sends what to whom
- *   phases.c           several splits as one pipeline
+ *   pipeline.c         the communication pattern, from pipeline.json
+ *   phases.c           combines several splits into one pipeline
  *   feed.c, feed_shape.c, feed_check.c, made_input.c
- *                      inputs of the model: files, the caller, made numbers
- *   loss_text.c        what a manifest says of a loss
- *   records.c          files that hold one tensor after another
- *   outputs.c          outputs to files
- *   queue.c            bundles of tensors in bounded queues
- *   sequencer.c        replicas of a stage take micro-batches in their order
- *   failures.c, delivered.c   micro-batches that cannot be computed, and those that are through
+ *                      inputs of the model: files, the caller, generated numbers
+ *   loss_text.c        the description of a loss in a manifest
+ *   records.c          streams of tensors
+ *   outputs.c          writes outputs to files
+ *   queue.c            bounded queues of bundles of tensors
+ *   sequencer.c        keeps replicas of a stage in order
+ *   failures.c, delivered.c   failed and delivered micro-batches
  *   frames.c, process.c, process_task.c, process_main.c
- *                      a stage in a process of its own, for services
+ *                      stages in separate processes, for services
  *   stage.c, stage_open.c, stage_run.c, stage_state.c, stage_step.c
- *                      one stage: take, run, give, for each micro-batch
- *   ends.c             before the first stage and behind the last: feeder, collector
+ *                      a stage: receives, runs and sends each micro-batch
+ *   ends.c             the ends of a pipeline: feeder, collector
  *   workers.c          the threads of a run
- *   threads.c          transport: all stages in this process
- *   resident.c         how much memory a process has
+ *   threads.c          the transport within a process
+ *   resident.c         resident memory of a process
  *   clock.c, timeline.c, report.c, trace_json.c
- *                      what was measured, beside what was predicted
- *   options.c, run.c   what psplit/run.h declares
- *   compare.c          the whole model against the pipeline
+ *                      measurements, and their report
+ *   options.c, run.c   the API of psplit/run.h
+ *   compare.c          compares the pipeline with the whole model
  *
- * ONNX Runtime is in sessions/, tensors in files in arrays/, the transport over MPI in mpi/; on a
- * pipeline stand service/, profile/, gradients/ and train/.
+ * ONNX Runtime is wrapped in sessions/, tensors in files in arrays/, the MPI transport in mpi/;
+ * service/, profile/, gradients/ and train/ are built on pipelines.
  *
- * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
- * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:
- * of all stages, take the one at the least micro-batch and, of these, the first. Those before it
- * are past this micro-batch, so what it takes is there; those behind it have taken all earlier
- * bundles, so what it gives has room. */
+ * For each micro-batch, in order, a stage receives one bundle from each predecessor and sends one
+ * to each successor, through queues of capacity `depth`. This cannot deadlock: consider the first
+ * of the stages with the least current micro-batch. Its predecessors are past this micro-batch, so
+ * its inputs are available; its successors have received all earlier bundles, so its outputs have
+ * space. */
 #ifndef PSPLIT_RUNTIME_RUNTIME_H
 #define PSPLIT_RUNTIME_RUNTIME_H
 

@@ -1,5 +1,5 @@
-/* Keeps the replicas of a stage in order: they take micro-batches, and hand on their results, in
- * the order of micro-batches. Whoever has micro-batch m waits until all before it are through. */
+/* Keeps the replicas of a stage in order: they take micro-batches and pass on results in the order
+ * of micro-batches. The thread with micro-batch m waits until all earlier ones have passed. */
 #ifndef PSPLIT_RUNTIME_SEQUENCER_H
 #define PSPLIT_RUNTIME_SEQUENCER_H
 

@@ -1,4 +1,4 @@
-/* In place of files: where the micro-batches of a stream come from, and where they go. */
+/* Source and destination of the micro-batches of a stream, instead of files. */
 #ifndef PSPLIT_RUNTIME_SOURCE_H
 #define PSPLIT_RUNTIME_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* One stage at work. What is the same for every transport. */
+/* A running stage, independent of the transport. */
 #ifndef PSPLIT_RUNTIME_STAGE_H
 #define PSPLIT_RUNTIME_STAGE_H
 

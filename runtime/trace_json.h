@@ -1,5 +1,5 @@
-/* A run as a trace that Perfetto and chrome://tracing read ("Trace Event Format"): a process for
- * each stage or device, with what it computes in one row and what it waits for in another. */
+/* Writes a run as a trace for Perfetto and chrome://tracing ("Trace Event Format"): a process for
+ * each stage or device, with rows for computing and waiting. */
 #ifndef PSPLIT_RUNTIME_TRACE_JSON_H
 #define PSPLIT_RUNTIME_TRACE_JSON_H
 

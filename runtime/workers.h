@@ -1,6 +1,6 @@
-/* The threads of a run: one for each stage, and the feeder and the collector where there are such.
- * A stage that computes cannot be stopped within a node, nor a thread that waits for a file which
- * nobody writes; so who waits for all of them does not wait for ever. */
+/* The threads of a run: one per stage, and the feeder and the collector if needed. A computing
+ * stage cannot be stopped within a node, nor a thread that opens a file without a writer, so
+ * waiting for all threads has a time limit. */
 #ifndef PSPLIT_RUNTIME_WORKERS_H
 #define PSPLIT_RUNTIME_WORKERS_H
 

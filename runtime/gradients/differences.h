@@ -1,5 +1,5 @@
-/* A derivative against values of a function that rounding blurs: is what lies between the
- * derivative and central differences an error, or rounding, curvature and kinks? */
+/* Compares a derivative with values of a function that are subject to rounding: decides whether the
+ * difference from central differences is an error, or due to rounding, curvature and kinks. */
 #ifndef PSPLIT_RUNTIME_DIFFERENCES_H
 #define PSPLIT_RUNTIME_DIFFERENCES_H
 

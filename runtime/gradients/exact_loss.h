@@ -1,6 +1,6 @@
-/* A loss in float64, from the prediction that the stages give: in float32 a mean of squares is
- * blind to a prediction that is small beside its target, and its differences are then none of the
- * model's. */
+/* Evaluates a loss in float64, from the prediction of the stages: in float32, a mean of squares is
+ * insensitive to a prediction that is small relative to its target, so that finite differences
+ * would be meaningless. */
 #ifndef PSPLIT_RUNTIME_EXACT_LOSS_H
 #define PSPLIT_RUNTIME_EXACT_LOSS_H
 

@@ -1,4 +1,4 @@
-/* What goes into a pass that is checked: the model's weights as they begin, and data. */
+/* Inputs of a checked pass: the model's initial weights, and data. */
 #ifndef PSPLIT_RUNTIME_FILL_PASS_H
 #define PSPLIT_RUNTIME_FILL_PASS_H
 

@@ -1,7 +1,8 @@
-/* One micro-batch through the files of stages that train, forward and back, in the calling thread.
+/* Runs one micro-batch through the files of training stages, forward and backward, in the calling
+ * thread.
  *
- * Every tensor has a slot: weights, data, what stages send each other both ways, the stash, what is
- * computed again, gradients. A file takes its inputs from slots and puts its outputs into slots. */
+ * Every tensor has a slot: weights, data, transfers in both directions, the stash, recomputed
+ * values, gradients. A file reads its inputs from slots and writes its outputs to slots. */
 #ifndef PSPLIT_RUNTIME_TRAIN_PASS_H
 #define PSPLIT_RUNTIME_TRAIN_PASS_H
 

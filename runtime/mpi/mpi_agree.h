@@ -1,4 +1,4 @@
-/* Whether all ranks run the same split in the same way. */
+/* Checks that all ranks run the same split with the same options. */
 #ifndef PSPLIT_RUNTIME_MPI_AGREE_H
 #define PSPLIT_RUNTIME_MPI_AGREE_H
 

@@ -1,6 +1,6 @@
-/* Carries the bytes of bundles between two ranks, one bundle at a time: its envelope, which is one
- * message, then data whose size the envelope tells. On one host through a channel, where there is
- * one, else in messages of MPI. Nothing here waits. */
+/* Transfers the bytes of bundles between two ranks, one bundle at a time: an envelope, which is one
+ * message, then data of the size given in the envelope. Uses a channel on the same host, if there
+ * is one, otherwise MPI messages. Non-blocking. */
 #ifndef PSPLIT_RUNTIME_MPI_CARRIER_H
 #define PSPLIT_RUNTIME_MPI_CARRIER_H
 

@@ -1,4 +1,4 @@
-/* What all ranks measured, on one clock. */
+/* Gathers the measurements of all ranks, on one clock. */
 #ifndef PSPLIT_RUNTIME_MPI_GATHER_H
 #define PSPLIT_RUNTIME_MPI_GATHER_H
 

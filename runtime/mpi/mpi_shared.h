@@ -1,4 +1,4 @@
-/* Memory that ranks of one host have in common: each rank gives a segment of it. */
+/* Shared memory of the ranks on one host: each rank provides a segment. */
 #ifndef PSPLIT_RUNTIME_MPI_SHARED_H
 #define PSPLIT_RUNTIME_MPI_SHARED_H
 

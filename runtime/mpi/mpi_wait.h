@@ -1,4 +1,4 @@
-/* How a rank waits: it looks again and again, so that it notices interrupts and silence. */
+/* Polling waits of a rank, which notice interrupts and silent ranks. */
 #ifndef PSPLIT_RUNTIME_MPI_WAIT_H
 #define PSPLIT_RUNTIME_MPI_WAIT_H
 

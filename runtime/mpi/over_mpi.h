@@ -1,4 +1,4 @@
-/* The transport over MPI, for components above. */
+/* The MPI transport, as used by other components. */
 #ifndef PSPLIT_RUNTIME_OVER_MPI_H
 #define PSPLIT_RUNTIME_OVER_MPI_H
 

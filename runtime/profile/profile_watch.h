@@ -1,6 +1,5 @@
-/* A thread beside one that is in ONNX Runtime by itself, for a profile: it stops a run where
- * somebody interrupts, or where a call takes longer than it may; and where even that does not end
- * it, it has the process ended. */
+/* A watchdog thread for profiling: it stops a run on interrupts and timeouts of ONNX Runtime calls,
+ * and terminates the process if that has no effect. */
 #ifndef PSPLIT_RUNTIME_PROFILE_WATCH_H
 #define PSPLIT_RUNTIME_PROFILE_WATCH_H
 

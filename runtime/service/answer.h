@@ -1,4 +1,4 @@
-/* The answer to a request: a psplit_response with what it points to. */
+/* The response to a request: a psplit_response and its contents. */
 #ifndef PSPLIT_RUNTIME_ANSWER_H
 #define PSPLIT_RUNTIME_ANSWER_H
 

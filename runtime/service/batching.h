@@ -1,5 +1,5 @@
-/* Several requests as one micro-batch: tensors joined along a dimension that the model leaves open,
- * and results taken apart again. */
+/* Dynamic batching: concatenates tensors of several requests along a dynamic dimension, and divides
+ * the results. */
 #ifndef PSPLIT_RUNTIME_BATCHING_H
 #define PSPLIT_RUNTIME_BATCHING_H
 

@@ -1,4 +1,4 @@
-/* The inputs of a request as tensors, held against what pipeline.json declares. */
+/* Converts the inputs of a request to tensors, and checks them against pipeline.json. */
 #ifndef PSPLIT_RUNTIME_REQUEST_INPUTS_H
 #define PSPLIT_RUNTIME_REQUEST_INPUTS_H
 

@@ -1,5 +1,5 @@
-/* Requests on their way through a pipeline: a bounded queue before it, and who waits for what of
- * those in it. Any thread submits; the feeder takes, the collector answers (source.h). */
+/* Requests in a pipeline: a bounded queue, and the requests in flight. Any thread may submit; the
+ * feeder takes requests, the collector answers them (source.h). */
 #ifndef PSPLIT_RUNTIME_REQUESTS_H
 #define PSPLIT_RUNTIME_REQUESTS_H
 

@@ -1,5 +1,5 @@
-/* What submits requests and what takes them through the pipeline share: the requests, in the order
- * of their way. */
+/* Internals shared by the submission of requests and their passage through the pipeline: the
+ * requests, in processing order. */
 #ifndef PSPLIT_RUNTIME_REQUESTS_INSIDE_H
 #define PSPLIT_RUNTIME_REQUESTS_INSIDE_H
 

@@ -1,4 +1,4 @@
-/* Numbers of tensors as other types. */
+/* Conversion of tensors between numeric types. */
 #ifndef PSPLIT_RUNTIME_CASTS_H
 #define PSPLIT_RUNTIME_CASTS_H
 

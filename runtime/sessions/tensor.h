@@ -1,4 +1,4 @@
-/* Tensors on their way: ONNX Runtime values that several stages may hold at once. */
+/* Reference-counted ONNX Runtime values, which several stages may hold. */
 #ifndef PSPLIT_RUNTIME_TENSOR_H
 #define PSPLIT_RUNTIME_TENSOR_H
 

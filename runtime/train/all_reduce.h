@@ -1,5 +1,5 @@
-/* All-reduce over devices: each sends a row of numbers to device 0, which makes one answer of them
- * for all. */
+/* All-reduce over devices: each sends a row of numbers to device 0, which computes one answer for
+ * all. */
 #ifndef PSPLIT_RUNTIME_TRAIN_ALL_REDUCE_H
 #define PSPLIT_RUNTIME_TRAIN_ALL_REDUCE_H
 

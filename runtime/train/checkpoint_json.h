@@ -1,4 +1,4 @@
-/* training.json of a checkpoint, read strictly and written; within this room. */
+/* Strict reader and writer of training.json of a checkpoint; private to runtime/train. */
 #ifndef PSPLIT_RUNTIME_TRAIN_CHECKPOINT_JSON_H
 #define PSPLIT_RUNTIME_TRAIN_CHECKPOINT_JSON_H
 

@@ -1,4 +1,4 @@
-/* Where checkpoints stand, and what is hidden beside them; within this room. */
+/* Locations of checkpoints, and hidden directories next to them; private to runtime/train. */
 #ifndef PSPLIT_RUNTIME_TRAIN_CHECKPOINT_PLACE_H
 #define PSPLIT_RUNTIME_TRAIN_CHECKPOINT_PLACE_H
 

@@ -1,5 +1,4 @@
-/* What random operators draw, as inputs that a device fills itself: training.masks of
- * pipeline.json. */
+/* Random inputs that devices fill: training.masks of pipeline.json. */
 #ifndef PSPLIT_RUNTIME_TRAIN_DRAWING_H
 #define PSPLIT_RUNTIME_TRAIN_DRAWING_H
 

@@ -1,4 +1,4 @@
-/* The loss of data that is only looked at. */
+/* Evaluation: the loss of data that is not trained on. */
 #ifndef PSPLIT_RUNTIME_TRAIN_EVALUATION_H
 #define PSPLIT_RUNTIME_TRAIN_EVALUATION_H
 

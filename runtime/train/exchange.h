@@ -1,4 +1,4 @@
-/* What the stages of a device take from those of others and give to them. */
+/* Transfers between stages of different devices. */
 #ifndef PSPLIT_RUNTIME_TRAIN_EXCHANGE_H
 #define PSPLIT_RUNTIME_TRAIN_EXCHANGE_H
 

@@ -1,4 +1,4 @@
-/* What a device is fed with: rows of data for each micro-batch, and inputs that stay the same. */
+/* Inputs of a device: rows of data for each micro-batch, and constant inputs. */
 #ifndef PSPLIT_RUNTIME_TRAIN_FEEDING_H
 #define PSPLIT_RUNTIME_TRAIN_FEEDING_H
 

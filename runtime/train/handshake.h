@@ -1,5 +1,5 @@
-/* What devices exchange before the first step: that they belong to one run, and what each has seen
- * of the data. */
+/* Handshake of devices before the first step: they check that they belong to one run, and exchange
+ * properties of the data. */
 #ifndef PSPLIT_RUNTIME_TRAIN_HANDSHAKE_H
 #define PSPLIT_RUNTIME_TRAIN_HANDSHAKE_H
 

@@ -1,5 +1,5 @@
-/* One stage that learns: its sessions, its weights, and what it keeps of micro-batches that are
- * under way. Knows nothing of order or of who else there is. */
+/* A training stage: its sessions, its weights, and the state of micro-batches in flight.
+ * Independent of schedules and other stages. */
 #ifndef PSPLIT_RUNTIME_TRAIN_LEARNER_H
 #define PSPLIT_RUNTIME_TRAIN_LEARNER_H
 

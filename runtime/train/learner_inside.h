@@ -1,4 +1,4 @@
-/* What the files of a stage that learns share. */
+/* Internals shared by the files of learner.h. */
 #ifndef PSPLIT_RUNTIME_TRAIN_LEARNER_INSIDE_H
 #define PSPLIT_RUNTIME_TRAIN_LEARNER_INSIDE_H
 

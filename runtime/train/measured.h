@@ -1,4 +1,4 @@
-/* What devices have measured, and the digest of all weights: told to device 0 at the end. */
+/* Collects measurements of devices, and the digest of all weights, on device 0 at the end. */
 #ifndef PSPLIT_RUNTIME_TRAIN_MEASURED_H
 #define PSPLIT_RUNTIME_TRAIN_MEASURED_H
 

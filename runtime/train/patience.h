@@ -1,4 +1,4 @@
-/* A run that is cancelled: how long the step under way is waited for. */
+/* Time limit for the current step of a cancelled run. */
 #ifndef PSPLIT_RUNTIME_TRAIN_PATIENCE_H
 #define PSPLIT_RUNTIME_TRAIN_PATIENCE_H
 

@@ -1,4 +1,4 @@
-/* The pieces of a step: one stage, one micro-batch, one way. */
+/* The pieces of a step: one stage, one micro-batch, one direction. */
 #ifndef PSPLIT_RUNTIME_TRAIN_PIECES_H
 #define PSPLIT_RUNTIME_TRAIN_PIECES_H
 

@@ -1,4 +1,4 @@
-/* Learning rates: a function of the step alone. */
+/* Learning rates, as a function of the step. */
 #ifndef PSPLIT_RUNTIME_TRAIN_RATE_H
 #define PSPLIT_RUNTIME_TRAIN_RATE_H
 

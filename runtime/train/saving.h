@@ -1,4 +1,4 @@
-/* A stage's weights and states to a checkpoint, and back. */
+/* Saving a stage's weights and states to a checkpoint, and restoring them. */
 #ifndef PSPLIT_RUNTIME_TRAIN_SAVING_H
 #define PSPLIT_RUNTIME_TRAIN_SAVING_H
 

@@ -1,5 +1,5 @@
-/* Random smoothing: weights are moved at random before a piece, so that the mean of gradients
- * over draws is one of the loss smoothed by a normal distribution. */
+/* Random smoothing: weights are perturbed before a piece, so that the mean gradient over draws is
+ * that of the loss smoothed by a normal distribution. */
 #ifndef PSPLIT_RUNTIME_TRAIN_SMOOTHING_H
 #define PSPLIT_RUNTIME_TRAIN_SMOOTHING_H
 

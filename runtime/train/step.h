@@ -1,4 +1,4 @@
-/* A step: its pieces, what all say of it, and what becomes of the weights. */
+/* A training step: its pieces, the agreement of all devices, and the update of the weights. */
 #ifndef PSPLIT_RUNTIME_TRAIN_STEP_H
 #define PSPLIT_RUNTIME_TRAIN_STEP_H
 

@@ -1,4 +1,4 @@
-/* Behind psplit/train.h: a run, whatever moves the tensors. */
+/* Training runs (psplit/train.h), independent of the transport. */
 #ifndef PSPLIT_RUNTIME_TRAIN_TRAIN_H
 #define PSPLIT_RUNTIME_TRAIN_TRAIN_H
 

@@ -1,5 +1,5 @@
-/* What ONNX Runtime does for a device, seen from outside: it can be stopped, and it is noticed
- * where it takes too long. And what the device itself is at, where its run is to end soon. */
+/* Supervision of a device's ONNX Runtime calls by other threads: stopping them, and detecting
+ * timeouts; and the device's current activity, for ending a run soon. */
 #ifndef PSPLIT_RUNTIME_TRAIN_WATCH_H
 #define PSPLIT_RUNTIME_TRAIN_WATCH_H
 

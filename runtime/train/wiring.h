@@ -1,5 +1,5 @@
-/* Who sends what to whom when stages train: what pipeline.json says, as wires between stages and,
- * besides, between devices, for what device 0 decides at the end of a step. */
+/* The communication pattern of training: wires between stages, from pipeline.json, and between
+ * devices, for decisions of device 0 at the end of a step. */
 #ifndef PSPLIT_RUNTIME_TRAIN_WIRING_H
 #define PSPLIT_RUNTIME_TRAIN_WIRING_H
 

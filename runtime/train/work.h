@@ -1,4 +1,4 @@
-/* What a device works with while it runs: its stages, its data, where it is, what it measured. */
+/* State of a running device: its stages, its data, its position, its measurements. */
 #ifndef PSPLIT_RUNTIME_TRAIN_WORK_H
 #define PSPLIT_RUNTIME_TRAIN_WORK_H
 
