@@ -11,8 +11,8 @@ typedef psplit_code (*psplit_i_measure)(void *with, const uint32_t *stage, pspli
 
 /* `problem` is by shared memory, with messages; options->require_nonempty. Raises *io_bound_ns, a
  * lower bound over all routes, to at most *io_value_ns, and lowers that to what `measure` says of
- * splits that are found meanwhile. Within options->time_limit_s, and adds its work to
- * *io_n_ops, or NULL; limits are asked one after the other, the one below the value first. Without effect where
+ * splits that are found meanwhile. Within options->time_limit_s; adds its work to *io_n_ops, or
+ * NULL. Limits are decided one after the other, the one below the value first. Without effect where
  * psplit_i_exact_counts_bypasses() says no. Errors: NOMEM, and those of `measure`. */
 PSPLIT_MUST_USE psplit_code psplit_i_bound_any_route(const psplit_problem *problem,
                                                      const psplit_partition_options *options,
