@@ -8,15 +8,18 @@
  * negative ones: a split holds each cluster once. Stages that were found stay where the limit
  * grows, so a few steps do there. Of many clusters those stay as well that do not fit where it
  * falls: they bound nothing, but say where prices are good until that is refuted, or nothing more
- * is left to say. */
+ * is left to say.
+ *
+ * Point to point, receivers have prices beside them (receiver_prices.c), which begin as 0: a stage
+ * gets r(e) for each receiver of e that it pays for, and gives it if it receives e. Over a split
+ * that comes to nothing, so planes ask of an average of stages that they pay for as many. */
 #include <math.h>
 #include <string.h>
 
 #include "hash.h"
-#include "prices.h"
+#include "planes_inside.h"
 
 enum {
-  MOST_PLANES = 160,
   TRACES = 3,         /* stages from one pricing, */
   NEAR = 512,         /* tables have what is worth no less than a stage by one of so many parts */
   LITTLE = 100,       /* the others worth no less than the first by one of so many parts */
@@ -31,47 +34,30 @@ enum {
   ONE = PSPLIT_I_PRICING_ONE
 };
 
-static const double SHORTER = 0.8, LONGER = 1.5, FLAT_SHARE = 1e-4, LEAST_WEIGHT = 0.3,
-                    LEAST_LENGTH = 0.6;
-
-struct psplit_i_planes {
-  psplit_i_prices *prices;
-  psplit_i_pricing *pricing;
-  psplit_i_budget *budget;
-  int64_t limit;
-  uint32_t n, n_planes;
-  uint32_t n_parts; /* to which loads are rounded */
-  double *center;   /* [n] the best prices so far, by which the best stage is worth 1 */
-  double *weight;   /* [n] how far each may go */
-  double *slope;    /* [n] of the average of stages */
-  int32_t *price;   /* [n] that are tried */
-  uint8_t *side;    /* [n] */
-  uint8_t *holds;   /* [MOST_PLANES * n] whether the stage holds the cluster */
-  double *product;  /* [MOST_PLANES * MOST_PLANES] of two stages, by weight */
-  double share[MOST_PLANES], gradient[MOST_PLANES];
-  uint64_t hash[MOST_PLANES];
-  bool fits[MOST_PLANES];     /* else its stage was found at a larger limit, or rounded more */
-  uint32_t used[MOST_PLANES]; /* the last step with a share in it */
-  double sum;                 /* of the center */
-  double hope;                /* what the planes say that the next prices are worth more */
-  double length;
-  bool impossible; /* no stage within the limit is worth anything by prices that were tried */
-};
+static const double SHORTER = 0.8, LONGER = 1.5, FLAT_SHARE = 1e-4, LEAST_WEIGHT = 0.3, SHORT = 0.2,
+                    LONG = 0.6;
 
 typedef struct psplit_i_planes planes;
 
-psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena, planes **out) {
+psplit_code psplit_i_planes_make(psplit_i_prices *prices, const psplit_i_instance *instance,
+                                 psplit_i_arena *arena, planes **out) {
   planes *x = PSPLIT_NEW(arena, planes, 1);
   if (!x) return PSPLIT_NOMEM;
   x->prices = prices;
-  x->n = prices->n;
-  x->center = PSPLIT_NEW(arena, double, x->n);
-  x->weight = PSPLIT_NEW(arena, double, x->n);
-  x->slope = PSPLIT_NEW(arena, double, x->n);
-  x->price = PSPLIT_NEW(arena, int32_t, x->n);
+  x->n = x->n_clusters = prices->n;
+  x->most_nets = instance->p2p ? instance->net_off[instance->n_nets] : 0;
+  x->most = x->n + x->most_nets;
+  x->net = PSPLIT_NEW(arena, uint32_t, x->most_nets);
+  x->known_by = PSPLIT_NEW(arena, uint64_t, x->most_nets);
+  x->receiver = PSPLIT_NEW(arena, int32_t, x->most_nets);
+  x->paid = PSPLIT_NEW(arena, int8_t, x->most_nets);
+  x->center = PSPLIT_NEW(arena, double, x->most);
+  x->weight = PSPLIT_NEW(arena, double, x->most);
+  x->slope = PSPLIT_NEW(arena, double, x->most);
+  x->price = PSPLIT_NEW(arena, int32_t, x->most);
   x->side = PSPLIT_NEW(arena, uint8_t, x->n);
-  x->holds = PSPLIT_NEW(arena, uint8_t, (size_t)MOST_PLANES * x->n);
-  x->product = PSPLIT_NEW(arena, double, (size_t)MOST_PLANES *MOST_PLANES);
+  x->has = PSPLIT_NEW(arena, int8_t, (size_t)PSPLIT_I_MOST_PLANES * x->most);
+  x->product = PSPLIT_NEW(arena, double, (size_t)PSPLIT_I_MOST_PLANES *PSPLIT_I_MOST_PLANES);
   if (arena->failed) return PSPLIT_NOMEM;
   *out = x;
   return PSPLIT_OK;
@@ -80,11 +66,11 @@ psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena,
 /* Plane `from` becomes plane `to`, which is no later. */
 static void move_plane(planes *x, uint32_t from, uint32_t to) {
   if (from == to) return;
-  memcpy(x->holds + (size_t)to * x->n, x->holds + (size_t)from * x->n, x->n);
+  memcpy(x->has + (size_t)to * x->most, x->has + (size_t)from * x->most, x->n);
   for (uint32_t j = 0; j < x->n_planes; j++)
-    x->product[to * MOST_PLANES + j] = x->product[from * MOST_PLANES + j];
+    x->product[to * PSPLIT_I_MOST_PLANES + j] = x->product[from * PSPLIT_I_MOST_PLANES + j];
   for (uint32_t j = 0; j < x->n_planes; j++)
-    x->product[j * MOST_PLANES + to] = x->product[j * MOST_PLANES + from];
+    x->product[j * PSPLIT_I_MOST_PLANES + to] = x->product[j * PSPLIT_I_MOST_PLANES + from];
   x->share[to] = x->share[from];
   x->hash[to] = x->hash[from];
   x->fits[to] = x->fits[from];
@@ -93,9 +79,9 @@ static void move_plane(planes *x, uint32_t from, uint32_t to) {
 
 /* What a stage is worth by the prices that are tried. */
 static int64_t value_of(const planes *x, uint32_t plane) {
-  const uint8_t *holds = x->holds + (size_t)plane * x->n;
+  const int8_t *has = x->has + (size_t)plane * x->most;
   int64_t value = 0;
-  for (uint32_t v = 0; v < x->n; v++) value += holds[v] ? x->price[v] : 0;
+  for (uint32_t v = 0; v < x->n; v++) value += (int64_t)has[v] * x->price[v];
   return value;
 }
 
@@ -114,8 +100,7 @@ static bool drop_above(planes *x, int64_t most) {
 
 /* Which of the stages that were found at a larger limit, or where more was rounded, fit. */
 static void weigh_planes(planes *x, int64_t limit) {
-  for (uint32_t i = 0; i < x->n_planes; i++)
-    x->fits[i] = psplit_i_pricing_load(x->pricing, x->holds + (size_t)i * x->n) <= limit;
+  for (uint32_t i = 0; i < x->n_planes; i++) x->fits[i] = psplit_i_planes_load(x, i) <= limit;
   psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 2);
 }
 
@@ -130,37 +115,38 @@ static void begin(planes *x, int64_t limit, uint32_t n_parts) {
   x->n_parts = n_parts;
   x->sum = x->hope = 0;
   x->impossible = false;
-  for (uint32_t v = 0; v < x->n; v++) {
+  for (uint32_t v = 0; v < x->n_clusters; v++) {
     x->price[v] = x->prices->price[v];
     x->center[v] = (double)x->price[v] / ONE;
     sum += fabs(x->center[v]);
   }
+  for (uint32_t v = x->n_clusters; v < x->n; v++) x->price[v] = (int32_t)(x->center[v] * ONE);
   if (x->n_planes > 0) return;
-  for (uint32_t v = 0; v < x->n; v++) {
-    const double far = fabs(x->center[v]) + LEAST_WEIGHT * sum / x->n;
+  for (uint32_t v = 0; v < x->n_clusters; v++) {
+    const double far = fabs(x->center[v]) + LEAST_WEIGHT * sum / x->n_clusters;
     x->weight[v] = far * far;
   }
   x->length = 1;
 }
 
-/* What a stage is worth by `value`. */
-static double over(const planes *x, uint32_t plane, const double *value) {
-  const uint8_t *holds = x->holds + (size_t)plane * x->n;
+/* What a stage is worth by the first n of `value`. */
+static double over(const planes *x, uint32_t plane, const double *value, uint32_t n) {
+  const int8_t *has = x->has + (size_t)plane * x->most;
   double sum = 0;
-  for (uint32_t v = 0; v < x->n; v++) sum += holds[v] ? value[v] : 0;
+  for (uint32_t v = 0; v < n; v++) sum += has[v] * value[v];
   return sum;
 }
 
-/* Where a new plane goes; MOST_PLANES: each has its share. */
+/* Where a new plane goes; PSPLIT_I_MOST_PLANES: each has its share. */
 static uint32_t place_of_new(const planes *x) {
-  uint32_t at = MOST_PLANES;
-  if (x->n_planes < MOST_PLANES) return x->n_planes;
-  for (uint32_t i = 0; i < MOST_PLANES; i++)
-    if (x->share[i] <= 0 && (at == MOST_PLANES || x->used[i] < x->used[at])) at = i;
+  uint32_t at = PSPLIT_I_MOST_PLANES;
+  if (x->n_planes < PSPLIT_I_MOST_PLANES) return x->n_planes;
+  for (uint32_t i = 0; i < PSPLIT_I_MOST_PLANES; i++)
+    if (x->share[i] <= 0 && (at == PSPLIT_I_MOST_PLANES || x->used[i] < x->used[at])) at = i;
   return at;
 }
 
-/* The stage by `side`, unless it is there. */
+/* The stage by `side` and `paid`, unless it is there. */
 static void add_plane(planes *x, uint64_t hash, uint32_t step) {
   for (uint32_t i = 0; i < x->n_planes; i++)
     if (x->hash[i] == hash) {
@@ -168,20 +154,16 @@ static void add_plane(planes *x, uint64_t hash, uint32_t step) {
       return;
     }
   const uint32_t at = place_of_new(x);
-  if (at == MOST_PLANES) return;
-  uint8_t *to = x->holds + (size_t)at * x->n;
+  if (at == PSPLIT_I_MOST_PLANES) return;
+  int8_t *to = x->has + (size_t)at * x->most;
   x->n_planes += at == x->n_planes;
-  for (uint32_t v = 0; v < x->n; v++) to[v] = x->side[v] == PSPLIT_I_INSIDE;
+  for (uint32_t v = 0; v < x->n_clusters; v++) to[v] = x->side[v] == PSPLIT_I_INSIDE;
+  for (uint32_t v = x->n_clusters; v < x->n; v++) to[v] = x->paid[x->net[v - x->n_clusters]];
   x->hash[at] = hash;
   x->used[at] = step;
   x->fits[at] = true;
   x->share[at] = 0;
-  for (uint32_t i = 0; i < x->n_planes; i++) {
-    const uint8_t *other = x->holds + (size_t)i * x->n;
-    double sum = 0;
-    for (uint32_t v = 0; v < x->n; v++) sum += (to[v] & other[v]) ? x->weight[v] : 0;
-    x->product[at * MOST_PLANES + i] = x->product[i * MOST_PLANES + at] = sum;
-  }
+  for (uint32_t i = 0; i < x->n_planes; i++) psplit_i_planes_multiply(x, at, i);
   psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 4);
 }
 
@@ -190,12 +172,18 @@ static void add_planes(planes *x, int64_t most, uint32_t step) {
   for (uint32_t k = 0; k < TRACES; k++) {
     int64_t value = 0;
     uint64_t hash = 0;
-    if (!psplit_i_pricing_trace(x->pricing, k, x->side)) continue;
-    for (uint32_t v = 0; v < x->n; v++)
+    if (!psplit_i_pricing_trace(x->pricing, k, x->side, x->n > x->n_clusters ? x->paid : NULL))
+      continue;
+    for (uint32_t v = 0; v < x->n_clusters; v++)
       if (x->side[v] == PSPLIT_I_INSIDE) {
         value += x->price[v];
         hash = psplit_i_splitmix64(hash, v);
       }
+    for (uint32_t v = x->n_clusters; v < x->n; v++) {
+      const int8_t paid = x->paid[x->net[v - x->n_clusters]];
+      value += (int64_t)paid * x->price[v];
+      if (paid > 1) hash = psplit_i_splitmix64(hash, ((uint64_t)v << 8) + (uint64_t)paid);
+    }
     if (k == 0 || value > most - most / LITTLE) add_plane(x, hash, step);
   }
 }
@@ -210,9 +198,9 @@ static void share_out(planes *x) {
   for (uint32_t i = 0; i < x->n_planes; i++) {
     double with = 0;
     for (uint32_t j = 0; j < x->n_planes; j++)
-      with += x->product[i * MOST_PLANES + j] * x->share[j];
-    x->gradient[i] =
-      square * with - x->sum * (over(x, i, x->center) + x->length * over(x, i, x->weight));
+      with += x->product[i * PSPLIT_I_MOST_PLANES + j] * x->share[j];
+    x->gradient[i] = square * with - x->sum * (over(x, i, x->center, x->n) +
+                                               x->length * over(x, i, x->weight, x->n_clusters));
   }
   uint32_t k = 0;
   for (; k < MOST_SHIFTS; k++) {
@@ -221,8 +209,8 @@ static void share_out(planes *x) {
       if (x->gradient[i] < x->gradient[low]) low = i;
       if (x->share[i] > 0 && (x->share[high] <= 0 || x->gradient[i] > x->gradient[high])) high = i;
     }
-    const double *to = x->product + (size_t)low * MOST_PLANES,
-                 *from = x->product + (size_t)high * MOST_PLANES;
+    const double *to = x->product + (size_t)low * PSPLIT_I_MOST_PLANES,
+                 *from = x->product + (size_t)high * PSPLIT_I_MOST_PLANES;
     const double gap = x->gradient[high] - x->gradient[low];
     if (gap < FLAT_SHARE) break;
     const double curve = square * (to[low] + from[high] - 2 * to[high]);
@@ -235,24 +223,30 @@ static void share_out(planes *x) {
   psplit_i_spend(x->budget, (uint64_t)x->n_planes * (x->n_planes + x->n + k) / 4);
 }
 
+/* How much of a cluster, or of the receivers of a net, a stage has at most. */
+static uint32_t most_of(const planes *x, uint32_t v) {
+  if (v < x->n_clusters) return 1;
+  return psplit_i_pricing_receivers(x->instance, x->net[v - x->n_clusters]);
+}
+
 /* The prices that the planes say, in `slope` and then in `price`; what is hoped of them. */
 static void next_prices(planes *x, uint32_t step) {
   double sum = 0, all = 0, most = 0;
   share_out(x);
-  for (uint32_t v = 0; v < x->n; v++) x->slope[v] = 1;
+  for (uint32_t v = 0; v < x->n; v++) x->slope[v] = v < x->n_clusters;
   for (uint32_t i = 0; i < x->n_planes; i++) {
     if (x->share[i] <= 0) continue;
-    const uint8_t *holds = x->holds + (size_t)i * x->n;
-    for (uint32_t v = 0; v < x->n; v++) x->slope[v] -= holds[v] ? x->sum * x->share[i] : 0;
+    const int8_t *has = x->has + (size_t)i * x->most;
+    for (uint32_t v = 0; v < x->n; v++) x->slope[v] -= has[v] * (x->sum * x->share[i]);
     x->used[i] = step;
   }
   for (uint32_t v = 0; v < x->n; v++) {
     x->slope[v] = x->center[v] + x->length * x->weight[v] * x->slope[v];
-    sum += x->slope[v];
-    all += fabs(x->slope[v]);
+    if (v < x->n_clusters) sum += x->slope[v];
+    all += fabs(x->slope[v]) * most_of(x, v);
   }
   for (uint32_t i = 0; i < x->n_planes; i++) {
-    const double value = over(x, i, x->slope);
+    const double value = over(x, i, x->slope, x->n);
     if (value > most) most = value;
   }
   x->hope = most > 0 ? sum / most - x->sum : -1;
@@ -276,14 +270,15 @@ static bool take(planes *x, int64_t most) {
   double all = 0;
   for (uint32_t v = 0; v < x->n; v++) {
     const int64_t part = part_of(x->price[v], most);
-    sum += part;
-    large += part < 0 ? -part : part;
+    if (v < x->n_clusters) sum += part;
+    large += (part < 0 ? -part : part) * most_of(x, v);
   }
   if ((double)sum / ONE <= x->sum || large / ONE >= MOST_ALL) return false;
   for (uint32_t v = 0; v < x->n; v++) {
     const int32_t price = (int32_t)part_of(x->price[v], most);
-    x->prices->price[v] = price;
     x->center[v] = (double)price / ONE;
+    if (v >= x->n_clusters) continue;
+    x->prices->price[v] = price;
     all += x->center[v];
   }
   x->sum = all;
@@ -292,7 +287,7 @@ static bool take(planes *x, int64_t most) {
 
 static int64_t together(const planes *x) {
   int64_t sum = 0;
-  for (uint32_t v = 0; v < x->n; v++) sum += x->price[v];
+  for (uint32_t v = 0; v < x->n_clusters; v++) sum += x->price[v];
   return sum;
 }
 
@@ -307,28 +302,47 @@ static int64_t least_of(planes *x) {
   return most - most / NEAR;
 }
 
-/* Whether planes say that little more is to be had, or not enough. */
-static bool is_over(const planes *x, uint32_t step, double needed, bool to_the_end,
-                    uint32_t *inout_lost) {
-  if (x->hope < x->sum / FLAT && (x->hope >= 0 || ++*inout_lost > MOST_LOST)) return true;
-  return step >= FIRST_LOOK && !to_the_end && x->sum + OUTLOOK * x->hope < needed;
+/* What is seen of the steps at a limit. */
+typedef struct steps_seen {
+  uint32_t most, n_idle, n_lost;
+  double needed, before; /* `before`: the sum at the last look */
+  bool to_the_end;
+} steps_seen;
+
+/* Whether planes say that little more is to be had, or not enough; or as many steps as are left
+ * would not be enough, if each brings as much as the last ones. */
+static bool is_over(const planes *x, uint32_t step, steps_seen *seen) {
+  if (x->hope < x->sum / FLAT && (x->hope >= 0 || ++seen->n_lost > MOST_LOST)) return true;
+  if (step < FIRST_LOOK || seen->to_the_end) return false;
+  if (x->sum + OUTLOOK * x->hope < seen->needed) return true;
+  if (step % FIRST_LOOK > 0) return false;
+  const double gained = x->sum - seen->before, n_looks = (double)(seen->most - step) / FIRST_LOOK;
+  const bool late = step > FIRST_LOOK && x->sum + gained * n_looks < seen->needed;
+  seen->before = x->sum;
+  return late;
+}
+
+static const int32_t *receivers(const planes *x) {
+  for (uint32_t v = x->n_clusters; v < x->n; v++)
+    x->receiver[x->net[v - x->n_clusters]] = x->price[v];
+  return x->n > x->n_clusters ? x->receiver : NULL;
 }
 
 static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
-  const double needed = (double)x->prices->needed / ONE;
-  uint32_t n_idle = 0, n_lost = 0;
-  for (uint32_t k = 0; k < n_steps && x->sum <= needed; k++) {
+  steps_seen seen = {
+    .most = n_steps, .needed = (double)x->prices->needed / ONE, .to_the_end = to_the_end};
+  for (uint32_t k = 0; k < n_steps && x->sum <= seen.needed; k++) {
     int64_t most;
     bool done;
     const uint64_t spent = x->budget ? x->budget->spent : 0;
     if (k > 0) next_prices(x, k);
-    if (k > 0 && is_over(x, k, needed, to_the_end, &n_lost)) {
+    if (k > 0 && is_over(x, k, &seen)) {
       if (!drop_above(x, INT64_MIN) || x->n_planes == 0) break;
       next_prices(x, k);
     }
     const int64_t least = least_of(x);
     const psplit_code code = psplit_i_pricing_above(x->pricing, x->limit, x->n_parts, x->price,
-                                                    least, x->budget, &most, &done);
+                                                    receivers(x), least, x->budget, &most, &done);
     if (code != PSPLIT_OK || !done) return code;
     x->prices->step = x->budget ? x->budget->spent - spent : 0;
     x->impossible = most <= 0 && together(x) > 0;
@@ -338,10 +352,11 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
     const double before = x->sum;
     if (take(x, most) && k > 0) {
       if (x->sum - before > x->hope / 2) x->length *= LONGER;
-      n_idle = 0;
-    } else if (k > 0 && ++n_idle % PATIENCE == 0) {
+      seen.n_idle = 0;
+    } else if (k > 0 && ++seen.n_idle % PATIENCE == 0) {
       x->length *= SHORTER;
-      if (x->prices->many && x->length < LEAST_LENGTH) x->length = LEAST_LENGTH;
+      const double shortest = x->prices->many ? LONG : SHORT;
+      if (x->length < shortest) x->length = shortest;
     }
     if (x->n_planes == 0) break;
     const uint64_t whole_step = x->budget ? x->budget->spent - spent : 0;
@@ -350,16 +365,19 @@ static psplit_code go_up(planes *x, uint32_t n_steps, bool to_the_end) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_prices_raise(planes *x, psplit_i_pricing *pricing, int64_t limit,
+psplit_code psplit_i_prices_raise(planes *x, psplit_i_pricing *pricing,
+                                  const psplit_i_instance *instance, int64_t limit,
                                   uint32_t n_parts, uint32_t n_steps, bool to_the_end,
                                   psplit_i_budget *budget, int64_t *out_sum) {
   x->pricing = pricing;
   x->budget = budget;
+  psplit_code code = psplit_i_planes_take_nets(x, instance, limit);
+  if (code != PSPLIT_OK) return code;
   begin(x, limit, n_parts);
-  const psplit_code code = go_up(x, n_steps, to_the_end);
+  code = go_up(x, n_steps, to_the_end);
   x->prices->hope = x->hope;
   *out_sum = 0;
-  for (uint32_t v = 0; v < x->n && x->sum > 0; v++) *out_sum += x->prices->price[v];
+  for (uint32_t v = 0; v < x->n_clusters && x->sum > 0; v++) *out_sum += x->prices->price[v];
   if (x->impossible) *out_sum = x->prices->needed + 1;
   return code;
 }

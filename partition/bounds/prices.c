@@ -23,6 +23,7 @@ enum {
   STEPS = 120,        /* and then, where they are worth that but for */
   RAISED = 32,        /* one of so many parts, */
   SHORT_OF = 100,     /* mostly by one of so many */
+  FAR = 200,          /* receivers have no prices once a limit is missed by one of so many parts */
   STEPS_IN_ROUND = 8, /* a step goes forward alone */
   LEAST_STEPS = 30,   /* that the budget has to do for */
   FINER = 8192,       /* where asking at one takes less than one of */
@@ -46,8 +47,8 @@ typedef struct effort {
   int64_t first;                /* the first limit is larger than is known by one of so many */
 } effort;
 
-static const effort FEW = {PARTS, 2 * PARTS, 160, 800, FINER, 2, SHORT_OF, SHORT_OF};
-static const effort MANY = {2 * PARTS, 4 * PARTS, 50, 4000, 500, 3, 40, 60};
+static const effort FEW = {PARTS, 4 * PARTS, 160, 800, FINER, 2, SHORT_OF, SHORT_OF};
+static const effort MANY = {2 * PARTS, 4 * PARTS, 50, 4000, 500, 5, 40, 60};
 
 typedef struct price_search {
   const psplit_i_bound_query *query;
@@ -57,7 +58,8 @@ typedef struct price_search {
   psplit_i_planes *planes;
   const effort *effort;
   uint32_t n_parts; /* to which loads are rounded where prices are raised */
-  bool raises;      /* there is time for raising prices */
+  bool raises;      /* there is time for raising prices, */
+  bool receivers;   /* and then receivers have prices as well */
 } price_search;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
@@ -154,8 +156,9 @@ static psplit_code price_at(price_search *p, int64_t limit, bool receivers, int6
     PSPLIT_TRY(
       psplit_i_prices_grow(&p->prices, at.pricing, limit, ROUNDS, false, p->budget, out_sum));
   else if (at.pricing)
-    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.pricing, limit, p->n_parts, STEPS, false,
-                                     p->budget, out_sum));
+    PSPLIT_TRY(psplit_i_prices_raise(p->planes, at.pricing,
+                                     p->receivers ? instance_at(p, &at) : NULL, limit, p->n_parts,
+                                     STEPS, false, p->budget, out_sum));
   if (at.pricing && receivers && *out_sum > 0)
     PSPLIT_TRY(psplit_i_prices_of_receivers(&p->prices, at.pricing, instance_at(p, &at), limit,
                                             RECEIVER_ROUNDS, p->budget, out_sum));
@@ -164,12 +167,18 @@ out:
   return code;
 }
 
+/* Whether steps ended far from what is needed: there is no end to them with receivers. */
+static bool is_far(const price_search *p, int64_t sum) {
+  return !p->prices.many && p->prices.hope > 0 && sum < p->prices.needed - p->prices.needed / FAR;
+}
+
 /* Asks at a limit between *io_bound and *io_high, and moves one of them there. *out_sum as
  * above. */
 static psplit_code ask(price_search *p, int64_t limit, bool receivers, int64_t *io_bound,
                        int64_t *io_high, int64_t *out_sum) {
   const psplit_code code = price_at(p, limit, receivers, out_sum);
   if (code != PSPLIT_OK || *out_sum == 0) return code;
+  if (p->raises && is_far(p, *out_sum)) p->receivers = false;
   if (*out_sum > p->prices.needed)
     *io_bound = limit + 1;
   else
@@ -216,12 +225,15 @@ static bool may_be_finer(const price_search *p) {
          psplit_i_budget_left(p->budget) / p->effort->n_steps > p->prices.step;
 }
 
-/* Asks at limits, from the given one on. *out_cheap: until they differed by little, and the budget
- * does for many more. */
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Asks at limits, from the given one on. Where the prices of the last one do, planes say nothing of
+ * what is left, and the next one differs by twice as much. *out_cheap: until they differed by
+ * little, and the budget does for many more. */
 static psplit_code try_from(price_search *p, int64_t limit, int64_t *inout_bound, bool *out_cheap) {
   const int64_t needed = p->prices.needed;
   const int n_limits = p->raises ? RAISED_LIMITS : LIMITS;
-  int64_t high = p->query->value;
+  int64_t high = p->query->value, leap = limit / (2 * LITTLE_MORE);
   *out_cheap = false;
   for (int k = 0; k < n_limits && limit >= *inout_bound && limit < high; k++) {
     int64_t sum;
@@ -229,7 +241,9 @@ static psplit_code try_from(price_search *p, int64_t limit, int64_t *inout_bound
     const psplit_code code = ask(p, limit, false, inout_bound, &high, &sum);
     if (code != PSPLIT_OK || sum == 0) return code;
     const double more = sum > needed ? p->prices.hope * ONE / p->effort->hoped : 0;
-    const int64_t next = psplit_i_sat_i64((double)limit * ((double)sum + more) / (double)needed);
+    int64_t next = psplit_i_sat_i64((double)limit * ((double)sum + more) / (double)needed);
+    if (sum > needed && p->prices.hope <= 0) next = larger(next, limit + 2 * leap);
+    leap = larger(next - limit, 0);
     limit = next > *inout_bound && next < high ? next : *inout_bound + (high - *inout_bound) / 2;
     const bool cheap = p->budget->spent - before < psplit_i_budget_left(p->budget) / CHEAP;
     *out_cheap = cheap;
@@ -242,25 +256,32 @@ static psplit_code try_from(price_search *p, int64_t limit, int64_t *inout_bound
   return PSPLIT_OK;
 }
 
-/* By prices of clusters alone. *out_near: whether they came near the bound. */
-static psplit_code try_limits(price_search *p, int64_t *inout_bound, bool *out_near) {
-  const int64_t high = p->query->value;
-  int64_t least;
-  bool cheap;
-  psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
-  if (code != PSPLIT_OK || !*out_near) return code;
-  int64_t limit = p->raises ? least + least / p->effort->first : least;
-  if (limit < *inout_bound)
-    limit = *inout_bound + (p->raises ? *inout_bound / LITTLE_MORE : (high - *inout_bound) / 2);
-  if (limit >= high) limit = high - 1;
+/* The same from the limit on, with loads that are rounded less and less where that is cheap. */
+static psplit_code try_finer(price_search *p, int64_t limit, int64_t *inout_bound) {
   const int64_t before = *inout_bound;
-  code = try_from(p, limit, inout_bound, &cheap);
+  bool cheap;
+  psplit_code code = try_from(p, limit, inout_bound, &cheap);
   while (code == PSPLIT_OK && p->raises && p->n_parts < p->effort->most_parts &&
          (cheap || (*inout_bound > before && may_be_finer(p)))) {
     p->n_parts *= 2;
     code = try_from(p, *inout_bound + *inout_bound / LITTLE_MORE, inout_bound, &cheap);
   }
   return code;
+}
+
+/* By prices of clusters, and of receivers where prices are raised. *out_near: whether they came
+ * near the bound. */
+static psplit_code try_limits(price_search *p, int64_t *inout_bound, bool *out_near) {
+  const int64_t high = p->query->value;
+  int64_t least;
+  psplit_code code = look(p, high - 1, *inout_bound, &least, out_near);
+  if (code != PSPLIT_OK || !*out_near) return code;
+  int64_t limit = p->raises ? least + least / p->effort->first : least;
+  if (limit < *inout_bound)
+    limit = *inout_bound + (p->raises ? *inout_bound / LITTLE_MORE : (high - *inout_bound) / 2);
+  if (limit >= high) limit = high - 1;
+  p->receivers = p->query->instance->p2p;
+  return try_finer(p, limit, inout_bound);
 }
 
 /* With prices of receivers, which bring about a 100th: what may be won is halved. */
@@ -305,7 +326,7 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(psplit_i_prices_init(instance, query->value, &arena, &p.prices));
-  PSPLIT_TRY(psplit_i_planes_make(&p.prices, &arena, &p.planes));
+  PSPLIT_TRY(psplit_i_planes_make(&p.prices, instance, &arena, &p.planes));
   bool near;
   PSPLIT_TRY(try_limits(&p, inout_bound, &near));
   if (near && instance->p2p && !p.raises) PSPLIT_TRY(try_receivers(&p, inout_bound));

@@ -32,16 +32,20 @@ PSPLIT_MUST_USE psplit_code psplit_i_prices_grow(psplit_i_prices *prices, psplit
                                                  int64_t limit, uint32_t n_rounds, bool to_the_end,
                                                  psplit_i_budget *budget, int64_t *out_sum);
 /* Stages that bound what any is worth by prices, and what is known of these. It is the arena's, and
- * keeps `prices`. Errors: NOMEM. */
+ * keeps `prices`. `instance` is the one without receivers apart. Errors: NOMEM. */
 typedef struct psplit_i_planes psplit_i_planes;
-PSPLIT_MUST_USE psplit_code psplit_i_planes_make(psplit_i_prices *prices, psplit_i_arena *arena,
-                                                 psplit_i_planes **out);
+PSPLIT_MUST_USE psplit_code psplit_i_planes_make(psplit_i_prices *prices,
+                                                 const psplit_i_instance *instance,
+                                                 psplit_i_arena *arena, psplit_i_planes **out);
 /* Its prices become ones by which no stage is worth more than ONE, and are raised by cutting planes
  * (price_planes.c), in up to so many steps, until all clusters are worth more than `needed`, or
  * little more is to be had; not `to_the_end`: only while that may still be. They may be negative.
+ * `instance`, or NULL, is that of the pricing: receivers have prices besides, which say nothing
+ * where tensors are sent once for all.
  * *out_sum: what all are worth then, 0: the budget did not do. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_prices_raise(psplit_i_planes *planes,
-                                                  psplit_i_pricing *pricing, int64_t limit,
+                                                  psplit_i_pricing *pricing,
+                                                  const psplit_i_instance *instance, int64_t limit,
                                                   uint32_t n_parts, uint32_t n_steps,
                                                   bool to_the_end, psplit_i_budget *budget,
                                                   int64_t *out_sum);

@@ -168,8 +168,9 @@ static void go_back(psplit_i_pricing *p, const step *s, int32_t *most) {
     psplit_i_pricing_set_labels(p, s, index);
     for (int label = 0; label < LABELS; label++) {
       const uint8_t x = (uint8_t)label;
-      const uint32_t n =
-        psplit_i_pricing_set_own(p, s, x, &own) ? psplit_i_pricing_ways_of(p, s, own, ways) : 0;
+      const uint32_t n = psplit_i_pricing_set_own(p, s, x, &own)
+                           ? psplit_i_pricing_ways_of(p, s, own, ways, NULL)
+                           : 0;
       for (uint32_t i = 0; i < n; i++) put_outside(p, s, ways[i], outside, first, most);
     }
     if (!psplit_i_spend(p->budget, LABELS * s->n_parts)) p->late = true;

@@ -18,6 +18,9 @@ enum { PSPLIT_I_BEFORE, PSPLIT_I_INSIDE, PSPLIT_I_BEHIND }; /* where a cluster i
 
 typedef struct psplit_i_pricing psplit_i_pricing;
 
+/* How many receivers of a net a stage may pay for, where these have prices; 1: they have none. */
+uint32_t psplit_i_pricing_receivers(const psplit_i_instance *instance, uint32_t net);
+
 /* For instances whose nets are all forward and whose devices are alike. *out is NULL where the
  * graph is too wide. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pricing_make(const psplit_i_instance *instance,
@@ -42,18 +45,21 @@ PSPLIT_MUST_USE psplit_code psplit_i_pricing_most(psplit_i_pricing *pricing, int
                                                   const int32_t *receiver, psplit_i_budget *budget,
                                                   int64_t *out_most, int32_t *most, bool *out_done);
 
-/* The same without receivers, where values below `least` do not matter: *out_most is at least
- * `least`. The tables are much smaller, since they keep only what can reach it. */
+/* The same where values below `least` do not matter: *out_most is at least `least`. The tables are
+ * much smaller, since they keep only what can reach it. Prices of receivers may be negative. */
 PSPLIT_MUST_USE psplit_code psplit_i_pricing_above(psplit_i_pricing *pricing, int64_t limit,
                                                    uint32_t n_parts, const int32_t *price,
-                                                   int64_t least, psplit_i_budget *budget,
-                                                   int64_t *out_most, bool *out_done);
+                                                   const int32_t *receiver, int64_t least,
+                                                   psplit_i_budget *budget, int64_t *out_most,
+                                                   bool *out_done);
 
-/* After psplit_i_pricing_most() without receivers, or psplit_i_pricing_above(): a stage whose value
- * is *out_most, or with nth > 0 the nth of those with smaller values. out_side[v]: before it,
- * inside or behind. Its load may be above the limit by what rounding hides, and nets that were left
+/* After psplit_i_pricing_most(), or psplit_i_pricing_above(): a stage whose value is *out_most, or
+ * with nth > 0 the nth of those with smaller values. out_side[v]: before it, inside or behind.
+ * out_paid[e], or NULL: receivers of net e that it pays for, or -1 if it is one; 0 of nets without
+ * a price for them. Its load may be above the limit by what rounding hides, and nets that were left
  * out may run backwards. Returns false if there is no such stage. */
-bool psplit_i_pricing_trace(psplit_i_pricing *pricing, uint32_t nth, uint8_t *out_side);
+bool psplit_i_pricing_trace(psplit_i_pricing *pricing, uint32_t nth, uint8_t *out_side,
+                            int8_t *out_paid);
 
 /* The load of a stage in the instance, with the nets that the program leaves out. side[v]: whether
  * v is inside; of the others it need not be known on which side they are. */

@@ -5,6 +5,8 @@
  * stage that is worth `least` keeps an entry in each list, so all bounds hold that far. */
 #include "pricing_inside.h"
 
+#include <string.h>
+
 enum {
   BITS = 20,      /* of a fraction of prices of load */
   FIRST = 12,     /* prices of load that are looked at first */
@@ -62,6 +64,55 @@ static bool make_place(psplit_i_pricing *p) {
   return true;
 }
 
+/* What stages do with nets whose receivers have prices, which no price changes. */
+static bool make_deals(psplit_i_pricing *p) {
+  above_tables *x = &p->above;
+  uint32_t n = 0;
+  size_t n_deals = 0;
+  x->first_net = PSPLIT_NEW(&p->arena, uint32_t, p->n_vars + 1);
+  x->first_deal = PSPLIT_NEW(&p->arena, size_t, p->n_vars);
+  x->net = PSPLIT_NEW(&p->arena, uint32_t, p->instance->n_nets);
+  if (p->arena.failed) return false;
+  for (uint32_t k = 0; k < p->n_vars; k++) {
+    const uint32_t m = psplit_i_pricing_deals_of(p, &p->steps[k]);
+    x->first_net[k] = n;
+    x->first_deal[k] = n_deals;
+    if (m > 0) memcpy(x->net + n, p->own_net, m * sizeof *x->net);
+    n += m;
+    n_deals += (size_t)p->steps[k].n_lists * LABELS * m;
+  }
+  x->first_net[p->n_vars] = n;
+  x->deal = PSPLIT_NEW(&p->arena, uint8_t, n_deals + 1);
+  if (p->arena.failed) return false;
+  for (uint32_t k = 0; k < p->n_vars; k++) {
+    const step *s = &p->steps[k];
+    const uint32_t m = x->first_net[k + 1] - x->first_net[k];
+    uint8_t *to = x->deal + x->first_deal[k];
+    for (uint32_t index = 0; index < s->n_lists && m > 0; index++) {
+      psplit_i_pricing_set_labels(p, s, index);
+      for (uint32_t l = 0; l < LABELS; l++, to += m) {
+        p->label[s->var] = (uint8_t)l;
+        psplit_i_pricing_deals_of(p, s);
+        memcpy(to, p->own_deal, m);
+      }
+    }
+  }
+  psplit_i_spend(p->budget, n_deals);
+  return true;
+}
+
+/* Of a list of a step and label: its nets with prices for receivers, and what the stage does. */
+static uint32_t deals_at(const psplit_i_pricing *p, const step *s, uint32_t index, uint32_t l,
+                         const uint32_t **out_net, const uint8_t **out_deal) {
+  const above_tables *x = &p->above;
+  if (!p->receiver) return 0;
+  const size_t k = (size_t)(s - p->steps);
+  const uint32_t m = x->first_net[k + 1] - x->first_net[k];
+  *out_net = x->net + x->first_net[k];
+  *out_deal = x->deal + x->first_deal[k] + ((size_t)index * LABELS + l) * m;
+  return m;
+}
+
 /* What a step's own parts take, which no price changes. */
 static void weigh_own(psplit_i_pricing *p, int64_t limit) {
   above_tables *x = &p->above;
@@ -86,8 +137,35 @@ static int32_t own_price(const psplit_i_pricing *p, const step *s, uint32_t labe
   return s->var < p->instance->n && label == PSPLIT_I_INSIDE ? p->price[s->var] : 0;
 }
 
+static entry own_at(const psplit_i_pricing *p, const step *s, uint32_t index, uint32_t l) {
+  const uint32_t *net;
+  const uint8_t *deal;
+  entry own = {p->above.own_load[(size_t)(s->first_list + index) * LABELS + l], own_price(p, s, l)};
+  const uint32_t m = deals_at(p, s, index, l, &net, &deal);
+  for (uint32_t i = 0; i < m; i++) own.price += psplit_i_pricing_deal_price(p, net[i], deal[i]);
+  return own;
+}
+
 static int64_t reduced(const psplit_i_pricing *p, entry e) {
   return (int64_t)e.price * (1 << BITS) - p->above.slope * e.load;
+}
+
+/* With as many receivers as are worth their load. */
+static relaxed relaxed_own(const psplit_i_pricing *p, const step *s, uint32_t index, uint32_t l) {
+  const uint32_t *net;
+  const uint8_t *deal;
+  const entry own = own_at(p, s, index, l);
+  relaxed x = {reduced(p, own), own.load};
+  const uint32_t m = deals_at(p, s, index, l, &net, &deal);
+  for (uint32_t i = 0; i < m; i++) {
+    const entry more = {(int32_t)(p->instance->send[net[i]] >> p->shift), p->receiver[net[i]]};
+    if (deal[i] < 3 || more.price <= 0) continue;
+    const int64_t each = reduced(p, more);
+    if (each <= 0) continue;
+    x.value += (deal[i] - 2) * each;
+    x.load += (int64_t)(deal[i] - 2) * more.load;
+  }
+  return x;
 }
 
 /* Relaxed tables forth: the most by prices of clusters and of load. */
@@ -103,7 +181,7 @@ static void relax_inside(psplit_i_pricing *p) {
       const uint32_t *place = at.place + (size_t)index * s->n_tables;
       for (uint32_t l = 0; l < LABELS; l++) {
         if (own[l] < 0) continue;
-        relaxed sum = {reduced(p, (entry){own[l], own_price(p, s, l)}), own[l]};
+        relaxed sum = relaxed_own(p, s, index, l);
         for (uint32_t t = 0; t < s->n_tables && sum.value > NO_VALUE; t++) {
           const relaxed of = x->inside[place[t] + l * at.stride[t]];
           sum.value = of.value > NO_VALUE ? sum.value + of.value : NO_VALUE;
@@ -134,7 +212,7 @@ static void relax_outside(psplit_i_pricing *p) {
       if (outside <= NO_VALUE) continue;
       for (uint32_t l = 0; l < LABELS; l++) {
         if (own[l] < 0) continue;
-        int64_t sum = outside + reduced(p, (entry){own[l], own_price(p, s, l)});
+        int64_t sum = outside + relaxed_own(p, s, index, l).value;
         for (uint32_t t = 0; t < s->n_tables && sum > NO_VALUE; t++) {
           const int64_t of = x->inside[place[t] + l * at.stride[t]].value;
           sum = of > NO_VALUE ? sum + of : NO_VALUE;
@@ -169,6 +247,7 @@ static void turn_slope(psplit_i_pricing *p) {
 static bool relax(psplit_i_pricing *p, int64_t limit, int64_t least) {
   above_tables *x = &p->above;
   if (!x->place && !make_place(p)) return false;
+  if (p->receiver && !x->deal && !make_deals(p)) return false;
   const bool first = x->limit != limit;
   if (first) {
     x->slope = ((int64_t)PSPLIT_I_PRICING_ONE << BITS) / ((int64_t)p->cap + 1);
@@ -252,6 +331,7 @@ static void go_forth(psplit_i_pricing *p, const step *s) {
   const above_tables *x = &p->above;
   const lookup at = lookup_of(p, s);
   uint32_t place[MOST_JOINED];
+  entry ways[MOST_OWN];
   for (uint32_t index = 0; index < s->n_lists && !p->late; index++) {
     const uint32_t list_at = s->first_list + index;
     p->inside[list_at] = (list){0, 0};
@@ -264,7 +344,12 @@ static void go_forth(psplit_i_pricing *p, const step *s) {
       if (load < 0) continue;
       for (uint32_t t = 0; t < s->n_tables; t++)
         place[t] = at.place[(size_t)index * s->n_tables + t] + l * at.stride[t];
-      put_label(p, s, place, (entry){load, own_price(p, s, l)}, rest, &p->outer[0]);
+      const uint32_t *net;
+      const uint8_t *deal;
+      const uint32_t m = deals_at(p, s, index, l, &net, &deal);
+      const uint32_t n_ways =
+        psplit_i_pricing_ways(p, net, deal, m, own_at(p, s, index, l), ways, NULL);
+      for (uint32_t i = 0; i < n_ways; i++) put_label(p, s, place, ways[i], rest, &p->outer[0]);
     }
     list made = psplit_i_pricing_keep(p, &p->outer[0]);
     entry *const entries = p->pool.entries + made.first;
@@ -277,10 +362,10 @@ static void go_forth(psplit_i_pricing *p, const step *s) {
 }
 
 psplit_code psplit_i_pricing_above(psplit_i_pricing *pricing, int64_t limit, uint32_t n_parts,
-                                   const int32_t *price, int64_t least, psplit_i_budget *budget,
-                                   int64_t *out_most, bool *out_done) {
+                                   const int32_t *price, const int32_t *receiver, int64_t least,
+                                   psplit_i_budget *budget, int64_t *out_most, bool *out_done) {
   psplit_i_pricing *p = pricing;
-  p->receiver = NULL;
+  p->receiver = receiver;
   if (!psplit_i_pricing_begin(p, limit, n_parts, price, NULL, budget)) return PSPLIT_NOMEM;
   if (!relax(p, limit, least)) return PSPLIT_NOMEM;
   p->above.on = true;

@@ -24,7 +24,8 @@ enum {
   MOST_JOINED = 64, /* tables that one variable joins */
   JOINED_PART = 4,  /* of two long lists, one of so many pairs is looked at */
   WAYS = 3,         /* in which two lists are joined, forth and back */
-  MOST_OWN = 16,    /* ways to choose how many receivers a step's nets have */
+  CODED = 8,        /* nets of a step of which it is told how many receivers are paid for */
+  MOST_OWN = 64,    /* ways to choose how many receivers a step's nets have */
   NO_PRICE = INT32_MIN,
   MOST_TRACES = 8 /* of a stage, the load of which is too large at first */
 };
@@ -99,7 +100,11 @@ typedef struct above_tables {
   int64_t *outside;    /* [n_lists] */
   int64_t slope;       /* price of load */
   int64_t floor;       /* what `least` is without the load's price */
-  uint32_t turn;       /* how the price of load changes */
+  uint32_t *first_net; /* [n_vars + 1] of `net`: nets of the step with prices for receivers */
+  uint32_t *net;
+  size_t *first_deal; /* [n_vars] of `deal` */
+  uint8_t *deal;      /* by list, label and net of the step */
+  uint32_t turn;      /* how the price of load changes */
   bool went_up;
 } above_tables;
 
@@ -124,6 +129,9 @@ struct psplit_i_pricing {
   uint64_t scale; /* bin of a load: (load * scale) >> 32 */
   const int32_t *price;
   const int32_t *receiver;     /* by net; NULL: there are no such prices */
+  uint32_t *own_net;           /* [parts of a step] with prices for receivers, */
+  uint8_t *own_deal;           /* and what the stage does with each, by labels as they are */
+  int8_t *paid;                /* by net, where a stage is traced; NULL: not asked for */
   const uint8_t *sides;        /* that clusters may be on, as bits; NULL: all */
   int32_t *room;               /* [n_vars] load that the table of a step may take */
   entry *goal;                 /* [n_vars] of the table of a step, which a stage is traced from */
@@ -198,10 +206,26 @@ bool psplit_i_pricing_set_labels(psplit_i_pricing *p, const step *s, uint32_t in
 /* Sets the label of the step's own variable; false: it may not have it, or nothing fits with it.
  * *out_own: load and price of the variable and of the step's parts that are no tables. */
 bool psplit_i_pricing_set_own(psplit_i_pricing *p, const step *s, uint8_t label, entry *out_own);
-/* What that is for every number of receivers of each net, `own` being for one: out[MOST_OWN], and
- * how many. Where these are too many ways, more receivers of a net are worth their price and take
- * nothing. */
-uint32_t psplit_i_pricing_ways_of(const psplit_i_pricing *p, const step *s, entry own, entry *out);
+/* What a stage does with the net of a part, with labels as they are: 0, nothing; 1, it receives it;
+ * 1 + m, it sends it to m receivers or fewer. */
+uint8_t psplit_i_pricing_deal_of(const psplit_i_pricing *p, const part *q);
+/* A stage that sends gets what one that receives pays. */
+static inline int32_t psplit_i_pricing_deal_price(const psplit_i_pricing *p, uint32_t e,
+                                                  uint8_t deal) {
+  return deal == 0 ? 0 : deal == 1 ? -p->receiver[e] : p->receiver[e];
+}
+/* The same of all nets of a step with prices for receivers, in p->own_net and p->own_deal: how many
+ * there are. */
+uint32_t psplit_i_pricing_deals_of(const psplit_i_pricing *p, const step *s);
+/* Load and price of a step's own for every number of receivers of each such net, `own` being for
+ * one: out[MOST_OWN], and how many. Where these are too many ways, more receivers of a net are
+ * worth their price and take nothing. codes[MOST_OWN], or NULL: receivers more than one, by bytes
+ * of the first CODED nets. */
+uint32_t psplit_i_pricing_ways(const psplit_i_pricing *p, const uint32_t *net, const uint8_t *deal,
+                               uint32_t n_nets, entry own, entry *out, uint64_t *codes);
+/* The same with labels as they are. */
+uint32_t psplit_i_pricing_ways_of(const psplit_i_pricing *p, const step *s, entry own, entry *out,
+                                  uint64_t *codes);
 
 /* --- pricing_tables.c --- */
 

@@ -182,6 +182,11 @@ bool psplit_i_pricing_build(psplit_i_pricing *p) {
   for (uint32_t e = 0; e < in->n_nets; e++)
     if (p->counted[e]) add_net(p, e, &var);
   if (!order(p)) return false;
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < p->n_vars; k++)
+    most = p->steps[k].n_parts > most ? p->steps[k].n_parts : most;
+  p->own_net = PSPLIT_NEW(&p->arena, uint32_t, most);
+  p->own_deal = PSPLIT_NEW(&p->arena, uint8_t, most);
   p->inside = PSPLIT_NEW(&p->arena, list, p->n_lists);
   p->outside = PSPLIT_NEW(&p->arena, list, p->n_lists);
   return !(p->failed = p->arena.failed);

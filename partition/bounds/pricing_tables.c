@@ -66,8 +66,9 @@ static void go_forth(psplit_i_pricing *p, const step *s) {
     psplit_i_pricing_clear(&p->outer[0]);
     for (int label = 0; label < LABELS; label++) {
       const uint8_t x = (uint8_t)label;
-      const uint32_t n =
-        psplit_i_pricing_set_own(p, s, x, &own) ? psplit_i_pricing_ways_of(p, s, own, ways) : 0;
+      const uint32_t n = psplit_i_pricing_set_own(p, s, x, &own)
+                           ? psplit_i_pricing_ways_of(p, s, own, ways, NULL)
+                           : 0;
       for (uint32_t i = 0; i < n; i++) put_joined(p, s, ways[i], &p->outer[0]);
     }
     *l = psplit_i_pricing_keep(p, &p->outer[0]);

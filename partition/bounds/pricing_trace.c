@@ -60,22 +60,41 @@ static bool part_moved(psplit_i_pricing *p, const step *s, entry goal, entry own
   return false;
 }
 
+/* How often the nets of a step are paid for, with labels as they are and `code` of what is more. */
+static void note_paid(psplit_i_pricing *p, const step *s, uint64_t code) {
+  const uint32_t n = psplit_i_pricing_deals_of(p, s);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint8_t deal = p->own_deal[i];
+    const uint64_t more = i < CODED ? code >> (8 * i) & 255 : 0;
+    p->paid[p->own_net[i]] = deal < 2 ? (int8_t)-deal : (int8_t)(1 + more);
+  }
+}
+
 /* Sets the label of the step's variable, and the goals of its tables. */
 static bool follow(psplit_i_pricing *p, const step *s, entry goal) {
-  entry own;
+  entry own, ways[MOST_OWN];
+  uint64_t codes[MOST_OWN];
   for (int moved = 1; moved >= 0; moved--)
-    for (uint32_t x = 0; x < LABELS; x++)
-      if (psplit_i_pricing_set_own(p, s, (uint8_t)x, &own) &&
-          (moved ? psplit_i_pricing_only_label(p, s->var) < LABELS && part_moved(p, s, goal, own)
-                 : part_joined(p, s, goal, own)))
-        return true;
+    for (uint32_t x = 0; x < LABELS; x++) {
+      if (!psplit_i_pricing_set_own(p, s, (uint8_t)x, &own)) continue;
+      if (moved && psplit_i_pricing_only_label(p, s->var) == LABELS) continue;
+      const uint32_t n = psplit_i_pricing_ways_of(p, s, own, ways, codes);
+      for (uint32_t i = 0; i < n; i++)
+        if (moved ? part_moved(p, s, goal, ways[i]) : part_joined(p, s, goal, ways[i])) {
+          if (p->paid) note_paid(p, s, codes[i]);
+          return true;
+        }
+    }
   return false;
 }
 
-bool psplit_i_pricing_trace(psplit_i_pricing *pricing, uint32_t nth, uint8_t *out_side) {
+bool psplit_i_pricing_trace(psplit_i_pricing *pricing, uint32_t nth, uint8_t *out_side,
+                            int8_t *out_paid) {
   psplit_i_pricing *p = pricing;
   const list l = p->inside[p->steps[p->n_vars - 1].first_list];
   if (nth >= l.n) return false;
+  p->paid = out_paid;
+  if (out_paid) memset(out_paid, 0, p->instance->n_nets * sizeof *out_paid);
   p->goal[p->n_vars - 1] = psplit_i_pricing_at(p, l)[l.n - 1 - nth];
   for (uint32_t k = p->n_vars; k-- > 0;)
     if (!follow(p, &p->steps[k], p->goal[k])) return false;
