@@ -377,6 +377,10 @@ static void einsum_part(psplit_i_at *at, const equation *e, uint32_t i) {
 
 void psplit_i_gradient_einsum(psplit_i_at *at) {
   equation e;
+  if (at->node->n_inputs > MAX_TERMS) {
+    psplit_i_refuse(at, "its equation has over %d terms", MAX_TERMS);
+    return;
+  }
   if (!read_equation(at, &e) || e.n != at->node->n_inputs) {
     psplit_i_refuse(at, "its equation has a letter, or an ellipsis, twice in one term");
     return;

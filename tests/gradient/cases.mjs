@@ -4,7 +4,8 @@
 // positions of inputs whose gradient is checked (all float ones); float: float32, where ONNX Runtime
 // has no float64 kernel; linear: in each input by itself, so that a large step is exact; fixed: the
 // inputs from 1 on are always weights; sizes: axes from 2 on are always known; known: these axes
-// are; parts: outputs that count; omit: outputs that are left out; domain: of the operator.
+// are; parts: outputs that count; omit: outputs that are left out; domain: of the operator; open:
+// inputs that are fed, whatever their contents.
 const list = [];
 const net = (name, op, inputs, attrs = {}, options = {}) =>
   list.push({ name, op, inputs, attrs, ...options });
@@ -494,5 +495,14 @@ for (const op of ['MaxPool', 'AveragePool']) {
 }
 pool('same between', 'MaxPool', [1, 2, 6, 4], { kernel_shape: [1n, 2n], strides: [2n, 3n], auto_pad: 'SAME_UPPER' },
   { sizes: true });
+
+// ---- the same with contents that only a run tells, where these leave the rank of the result known ----
+const given = (input) => input?.ints || input?.bools;
+const hides_rank = ({ op }) => /^(Reshape|Unsqueeze|Squeeze|Expand|Resize|Reduce|GatherND)/.test(op);
+for (const each of list.filter(({ inputs, ...rest }) => inputs.some(given) && !hides_rank(rest))) {
+  const open = each.inputs.flatMap((input, i) => (given(input) ? [i] : []));
+  net(`${each.name} open`, each.op, each.inputs, each.attrs, { ...each, name: `${each.name} open`, open });
+}
+net('Slice open axes', 'Slice', [[4, 5], ints(1), ints(3), ints(1)], {}, { open: [3] });
 
 export { list as cases };

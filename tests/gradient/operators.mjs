@@ -51,7 +51,7 @@ function build(net, inputs, way, R) {
   const initializers = {}, declared = [];
   for (const [i, input] of inputs.entries()) {
     if (!input) continue;
-    const weight = !input.wanted || way === 'fixed' || (net.fixed && i > 0);
+    const weight = !net.open?.includes(i) && (!input.wanted || way === 'fixed' || (net.fixed && i > 0));
     if (weight) initializers[input.name] = input;
     else {
       const known = (axis) => net.known?.includes(axis) || (net.sizes && axis > 1);
@@ -82,10 +82,13 @@ function build(net, inputs, way, R) {
 }
 const block = (name) => Buffer.concat([Buffer.from([10, name.length]), Buffer.from(name)]);
 
+const feedsOf = (session, inputs) => Object.fromEntries(inputs
+  .filter((input) => input && session.inputNames.includes(input.name)).map((input) => [input.name, toOrt(input)]));
+
 async function outputsOf(net, inputs) {
   const session = await open(build(net, inputs, 'fixed'));
   try {
-    return await session.run({});
+    return await session.run(feedsOf(session, inputs));
   } finally {
     await session.release();
   }
@@ -97,10 +100,7 @@ async function check(job, info) {
   const forward = await open(join(dir, 'forward.onnx'));
   const backward = await open(join(dir, 'backward.onnx'));
   try {
-    const feeds = {};
-    for (const input of inputs) {
-      if (input && forward.inputNames.includes(input.name)) feeds[input.name] = toOrt(input);
-    }
+    const feeds = feedsOf(forward, inputs);
     const got = await forward.run(feeds);
     const { type } = got[info.loss];
     const one = toOrt(tensor(type, [], [1]));

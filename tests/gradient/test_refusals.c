@@ -365,6 +365,11 @@ static const struct {
   {"(float[" ONES "] x) => (float y) <float[" ONES ",6] w = raw {0 * 6}> {"
    " y = Einsum <equation = \"abcdefghijklmnopqrstuvwxyz,...ABCDEFGHIJKLMNOPQRSTUVWXYZ\"> (x, w) }",
    "its ellipses need more letters than there are"},
+  {WITH("float[6] z", "y = Einsum <equation = \"ab,b,b,b,b,b,b,b->ab\"> (p, w, w, w, w, w, w, w)"),
+   NULL},
+  {WITH("float[6] z",
+        "y = Einsum <equation = \"ab,b,b,b,b,b,b,b,b->ab\"> (p, w, w, w, w, w, w, w, w)"),
+   "its equation has over 8 terms"},
   {IN4("y = Einsum <equation = \"a b c d -> a b\"> (p)"), NULL},
   {IN4("y = Einsum <equation = \"...cd->...dc\"> (p)"), NULL},
   {"(float[2,4,6] x) => (float[4] y) <float[6] w = raw {0 * 6}> {"
