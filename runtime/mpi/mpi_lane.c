@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checked.h"
+
 /* The envelope, in 64-bit words: what it is, ns to the deadline (0: none), of a failure its code
  * and the bytes of its text, whether the data is in here, the step; then for each tensor: type (0:
  * none is sent), bytes, rank, dims. Behind them the text, or the data of all tensors. */
@@ -230,6 +232,13 @@ static uint32_t phase_of(int64_t word) {
   return word >= 0 && word < PSPLIT_NONE ? (uint32_t)word : PSPLIT_NONE;
 }
 
+/* Of what another rank says is left: past is past, however long, and what is too far ahead never
+ * comes. */
+static int64_t deadline_of(int64_t now_ns, int64_t left_ns) {
+  if (!left_ns) return 0;
+  return psplit_i_sat_add_i64(now_ns, left_ns < 0 ? -1 : left_ns);
+}
+
 /* An envelope has come. */
 static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   psplit_code code;
@@ -242,7 +251,7 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   size_t n = (size_t)l->carrier.n_received - n_words * sizeof *l->envelope;
   l->carrier.n_received = 0; /* from here on, of data behind it */
   l->bundle->end = l->envelope[WHAT] == IS_END;
-  if (l->envelope[DEADLINE]) l->bundle->deadline_ns = l->began_ns + l->envelope[DEADLINE];
+  l->bundle->deadline_ns = deadline_of(l->began_ns, l->envelope[DEADLINE]);
   l->bundle->step = (psplit_i_step){.sequence = (uint64_t)l->envelope[SEQUENCE],
                                     .position = (uint64_t)l->envelope[POSITION],
                                     .slot = (uint64_t)l->envelope[SLOT],

@@ -281,8 +281,8 @@ def lanes():
     def words(*values):
         return struct.pack("<%dq" % len(values), *values)
 
-    def envelope(rows, data=b"", inside=True, what=0, failure=b""):
-        head = words(what, 0, 3 if failure else 0, len(failure), inside, 7, 2, 1, 0)
+    def envelope(rows, data=b"", inside=True, what=0, failure=b"", left_ns=0):
+        head = words(what, left_ns, 3 if failure else 0, len(failure), inside, 7, 2, 1, 0)
         return head + b"".join(words(kind, n, len(dims), *dims) for kind, n, *dims in rows) + failure + (
             data if inside else b"")
 
@@ -304,6 +304,7 @@ def lanes():
     return {
         "message": messages(0x14, floats, floats, end), "strings": messages(0x14, strings, end),
         "apart": messages(0x2c, apart, bytes(16), bytes(8), end), "failure": messages(0x14, failure, end),
+        "deadlines": messages(0x14, *[envelope([(1, 16, 2, 2)], bytes(16), left_ns=n) for n in (2**63 - 1, -2**63)], end),
         "short": messages(0x14, floats[:-1]), "credits": messages(0x32, words(1), words(3)),
         "memory": in_memory(0x15, floats, strings, end),
         "memory-apart": in_memory(0x2d, apart + bytes(24)),
