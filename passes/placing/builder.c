@@ -25,7 +25,7 @@ static void unite(uint32_t *together, uint32_t g, uint32_t *merged, uint32_t cla
 static psplit_code build_nodes(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;
-  const size_t n = b->n_groups, n_classes = planner->n_classes;
+  const size_t n = b->n_groups, n_classes = psplit_i_builder_n_columns(b);
   int64_t *time_ns = psplit_i_builder_array(b, n * n_classes, sizeof *time_ns);
   uint8_t *flags = psplit_i_builder_array(b, n, sizeof *flags);
   uint32_t *pin = psplit_i_builder_array(b, n, sizeof *pin);
@@ -46,8 +46,8 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     if (!names[g]) names[g] = graph->nodes[i].name;
     if (!(planner->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
     if (planner->pin[i] != PSPLIT_NONE) pin[g] = planner->pin[i];
-    for (size_t c = 0; c < n_classes; c++) {
-      const size_t at = c * graph->n_nodes + i;
+    for (uint32_t c = 0; c < n_classes; c++) {
+      const size_t at = (size_t)psplit_i_builder_class(b, c) * graph->n_nodes + i;
       int64_t *ns = &time_ns[g * n_classes + c];
       if (planner->node_refused && planner->node_refused[at])
         *ns = PSPLIT_TIME_FORBIDDEN;
@@ -62,7 +62,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     while (together[g] != PSPLIT_NONE && merged[together[g]] != together[g])
       together[g] = merged[together[g]];
   b->problem.n_nodes = b->n_groups;
-  b->problem.n_classes = planner->n_classes;
+  b->problem.n_classes = psplit_i_builder_n_columns(b);
   b->problem.time_ns = time_ns;
   b->problem.node_flags = flags;
   b->problem.pin = pin;
@@ -152,6 +152,40 @@ static int64_t tensor_ns(const psplit_i_builder *b, const psplit_device_link *li
   return psplit_i_link_ns(&of, bytes);
 }
 
+static const psplit_device_link *link_of(const psplit_i_builder *b, uint32_t s, uint32_t t) {
+  const uint32_t n_stages = b->planner->options.n_stages;
+  const uint32_t at = t < s ? t * n_stages + s : s * n_stages + t;
+  return &b->links.link[b->links.of_pair[at]];
+}
+
+/* What a tensor takes stage s from a stage before it, or to one behind it; 0 if there is none. */
+static int64_t stage_link_ns(const psplit_i_builder *b, uint32_t s, bool before, uint64_t bytes) {
+  int64_t least = INT64_MAX;
+  const uint32_t n_stages = b->planner->options.n_stages;
+  if (before ? s == 0 : s + 1 == n_stages) return 0;
+  if (b->link_model == PSPLIT_I_LINKS_BESIDE)
+    return tensor_ns(b, link_of(b, s, before ? s - 1 : s + 1), bytes);
+  for (uint32_t t = before ? 0 : s + 1; t < (before ? s : n_stages); t++) {
+    const int64_t ns = tensor_ns(b, link_of(b, s, t), bytes);
+    if (ns < least) least = ns;
+  }
+  return least;
+}
+
+/* The least latency of the links of stage s; or the mean of those to the stages beside it. */
+static int64_t stage_latency_ns(const psplit_i_builder *b, uint32_t s) {
+  int64_t least = INT64_MAX;
+  const uint32_t n_stages = b->planner->options.n_stages;
+  if (b->link_model == PSPLIT_I_LINKS_BESIDE) {
+    const int64_t in = link_of(b, s, s ? s - 1 : 1)->latency_ns;
+    const int64_t out = link_of(b, s, s + 1 < n_stages ? s + 1 : s - 1)->latency_ns;
+    return in / 2 + out / 2;
+  }
+  for (uint32_t t = 0; t < n_stages; t++)
+    if (t != s && link_of(b, s, t)->latency_ns < least) least = link_of(b, s, t)->latency_ns;
+  return least;
+}
+
 static int64_t least_link_ns(const psplit_i_builder *b, uint64_t bytes) {
   int64_t least = INT64_MAX;
   for (uint32_t k = 0; k < b->links.n; k++) {
@@ -171,7 +205,8 @@ static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_
   int64_t *ns = psplit_i_builder_array(b, n, sizeof *ns), most = 0;
   if (!ns) return psplit_i_nomem(b->diag);
   for (size_t c = 0; c < n; c++) { /* the first has the least latency */
-    ns[c] = b->links.link[n_kinds > 1 ? c : 0].latency_ns;
+    ns[c] = b->link_model ? stage_latency_ns(b, (uint32_t)c)
+                          : b->links.link[n_kinds > 1 ? c : 0].latency_ns;
     if (ns[c] > most) most = ns[c];
   }
   if (most == 0) return PSPLIT_OK; /* the same problem as per tensor, and the same plan */
@@ -184,7 +219,8 @@ static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_
 /* What each net takes: over the one kind of link that there is, or over each kind. */
 static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   psplit_problem *p = &b->problem;
-  const size_t n_kinds = b->any_order && b->links.n ? 1 : b->links.n, n_classes = p->n_classes;
+  const bool one_kind = (b->any_order || b->link_model) && b->links.n;
+  const size_t n_kinds = one_kind ? 1 : b->links.n, n_classes = p->n_classes;
   const size_t n = n_kinds > 1 ? n_kinds : n_classes;
   if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
     return psplit_i_fail(b->diag, PSPLIT_LIMIT,
@@ -193,7 +229,7 @@ static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
                          "let links be equal, or fewer tensors cross between supernodes",
                          b->links.n, p->n_nets);
   int64_t *ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *ns), *recv_ns = ns;
-  if (b->prices.n || b->charges)
+  if (b->prices.n || b->charges || b->link_model)
     recv_ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *recv_ns);
   if (!ns || !recv_ns) return psplit_i_nomem(b->diag);
   for (size_t e = 0; e < p->n_nets && n_kinds; e++) {
@@ -205,12 +241,20 @@ static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
         recv_ns[e * n + c] = b->charges->recv_ns[charge];
         continue;
       }
-      const size_t at = price == PSPLIT_NONE ? 0 : price * n_classes + c;
+      if (price != PSPLIT_NONE) {
+        const size_t at =
+          (size_t)price * b->planner->n_classes + psplit_i_builder_class(b, (uint32_t)c);
+        ns[e * n + c] = b->prices.send_ns[at];
+        recv_ns[e * n + c] = b->prices.recv_ns[at];
+        continue;
+      }
       const int64_t sent_ns =
-        b->any_order ? least_link_ns(b, p->net_bytes[e])
-                     : tensor_ns(b, &b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
-      ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.send_ns[at];
-      recv_ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.recv_ns[at];
+        b->any_order    ? least_link_ns(b, p->net_bytes[e])
+        : b->link_model ? stage_link_ns(b, (uint32_t)c, false, p->net_bytes[e])
+                        : tensor_ns(b, &b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
+      ns[e * n + c] = sent_ns;
+      recv_ns[e * n + c] =
+        b->link_model ? stage_link_ns(b, (uint32_t)c, true, p->net_bytes[e]) : sent_ns;
     }
   }
   if (n_kinds > 1) {
@@ -327,7 +371,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   if (!devices) return psplit_i_nomem(b->diag);
   for (uint32_t d = 0; d < planner->options.n_stages; d++)
     devices[d] =
-      (psplit_device){.class_id = planner->device_class[d],
+      (psplit_device){.class_id = b->link_model ? d : planner->device_class[d],
                       .count = 1,
                       .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
                       .name = psplit_devices_name(planner->devices, d)};
@@ -359,7 +403,7 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
    * them, which the bound is then below. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
   const bool linked = !b->planner->next_hop || b->planner->passes_on;
-  if (b->links.n == 1 && linked && counted)
+  if ((b->links.n == 1 || b->any_order || b->link_model) && linked && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));
@@ -367,6 +411,18 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
   if (b->planner->options.objective == PSPLIT_FILL_DRAIN)
     PSPLIT_TRY(psplit_i_builder_add_backward(b));
 out:
+  return code;
+}
+
+psplit_code psplit_i_builder_lacks_layouts(psplit_i_builder *b, bool *out) {
+  const psplit_planner *planner = b->planner;
+  psplit_i_layout_prices prices = {0};
+  *out = false;
+  if (b->links.n < 2 || planner->next_hop || planner->options.overlap || b->any_order ||
+      planner->options.objective != PSPLIT_THROUGHPUT)
+    return PSPLIT_OK;
+  const psplit_code code = psplit_i_layout_prices_find(planner, b->arena, b->diag, &prices);
+  if (code == PSPLIT_OK) *out = prices.n > 0;
   return code;
 }
 

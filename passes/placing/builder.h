@@ -15,6 +15,15 @@ typedef struct psplit_i_charges {
   int64_t *send_ns, *recv_ns; /* [n] */
 } psplit_i_charges;
 
+/* How links that differ are represented. As they are, the problem cannot hold what cuts add.
+ * Otherwise each stage is a device class of its own, and a tensor takes it the time of its best
+ * link, which no plan is below, or of the link to the stage beside it, which carries most. */
+typedef enum psplit_i_link_model {
+  PSPLIT_I_LINKS_AS_THEY_ARE,
+  PSPLIT_I_LINKS_BEST,
+  PSPLIT_I_LINKS_BESIDE
+} psplit_i_link_model;
+
 /* A problem under construction; every array lives in the pass scratch. */
 typedef struct psplit_i_builder {
   psplit_planner *planner;
@@ -35,6 +44,7 @@ typedef struct psplit_i_builder {
   /* With options.overlap: computing and what cuts add to it are added up, and tensors are sent for
    * nothing; else what cuts add is left out, and tensors overlap. A plan is above both. */
   bool layouts_alone;
+  psplit_i_link_model link_model;
   bool charges_messages; /* where latency is a message's: `charges` are all that it adds */
   uint32_t n_tensors;    /* nets that are tensors: the first */
   psplit_problem problem;
@@ -50,11 +60,22 @@ static inline uint32_t psplit_i_builder_n_together(const psplit_planner *planner
   return planner->n_together + planner->n_state_classes;
 }
 
+/* Columns of times in the problem: kinds of devices; and the planner's class of such a column. */
+static inline uint32_t psplit_i_builder_n_columns(const psplit_i_builder *b) {
+  return b->link_model ? b->planner->options.n_stages : b->planner->n_classes;
+}
+static inline uint32_t psplit_i_builder_class(const psplit_i_builder *b, uint32_t column) {
+  return b->link_model ? b->planner->device_class[column] : column;
+}
+
 /* Numbers the supernodes: the first step. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_number(psplit_i_builder *b);
 /* The problem on the devices, which have memory_bytes[n_stages]; UINT64_MAX: no limit. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
                                                    const uint64_t *memory_bytes);
+/* Whether cuts add something that the problem as it was built does not count, and with
+ * another model of links would. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_lacks_layouts(psplit_i_builder *b, bool *out);
 /* The same without limits of memory, and for any order of devices where the planner's is free. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_unlimited(psplit_i_builder *b);
 /* Beside the forward nodes of the problem that was built, and what crosses between them, what comes

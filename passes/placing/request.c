@@ -106,37 +106,48 @@ static void take_better_bound(psplit_solution *to, const psplit_solution *other,
   to->proved_optimal = to->lower_bound_ns == ns;
 }
 
-/* Where sending overlaps with computing, and the plan of `planner->solution` takes longer than that
- * because of layouts: a split for computing and layouts alone, if its plan is faster. */
-static psplit_code try_layouts(psplit_planner *planner, const psplit_i_request *r,
-                               const uint64_t *memory_bytes, double share, psplit_diag *diag) {
+/* Whether the plan of `planner->solution` takes longer than its problem says, which leaves layouts
+ * out. */
+static psplit_code has_layouts(psplit_planner *planner, psplit_diag *diag, bool *out) {
+  int64_t ns = 0;
+  const psplit_code code = planned_ns(planner, diag, &ns);
+  *out = code == PSPLIT_OK && ns > planner->solution->objective_ns;
+  return code;
+}
+
+/* Instead of `planner->solution` a split of `b`, a problem that has layouts, if its plan is faster;
+ * and its bound, if no plan is below it. Ends the builder. */
+static psplit_code try_layouts(psplit_i_builder *b, const psplit_i_request *r,
+                               const uint64_t *memory_bytes, double share, bool bounds) {
   psplit_code code;
+  psplit_planner *planner = b->planner;
   psplit_solution *other = NULL;
   psplit_diag why = {0};
   int64_t first_ns, other_ns;
-  psplit_i_builder b = {
-    .planner = planner, .arena = &planner->scratch, .diag = diag, .layouts_alone = true};
-  PSPLIT_TRY(planned_ns(planner, diag, &first_ns));
-  if (first_ns <= planner->solution->objective_ns) return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_builder_number(&b));
-  PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
-  PSPLIT_TRY(join_tied(&b, r));
+  PSPLIT_TRY(planned_ns(planner, b->diag, &first_ns));
+  PSPLIT_TRY(psplit_i_builder_number(b));
+  PSPLIT_TRY(psplit_i_builder_build(b, memory_bytes));
+  PSPLIT_TRY(join_tied(b, r));
   const psplit_partition_options options = psplit_i_request_options(planner, r, share);
-  code = psplit_i_request_run(planner, r, &b.problem, &options, &why, NULL, &other);
-  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) PSPLIT_FAIL(psplit_i_fail_as(diag, &why));
+  code = psplit_i_request_run(planner, r, &b->problem, &options, &why, NULL, &other);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED)
+    PSPLIT_FAIL(psplit_i_fail_as(b->diag, &why));
   if (code != PSPLIT_OK) {
     code = PSPLIT_OK;
     goto out;
   }
-  PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, other, diag));
-  PSPLIT_TRY(give_stages(&b, other));
-  PSPLIT_TRY(planned_ns(planner, diag, &other_ns));
+  if (bounds)
+    PSPLIT_TRY(psplit_i_record(planner, &b->problem, &options, other, b->diag));
+  else
+    other->lower_bound_ns = 0;
+  PSPLIT_TRY(give_stages(b, other));
+  PSPLIT_TRY(planned_ns(planner, b->diag, &other_ns));
   if (other_ns < first_ns) {
     psplit_solution *first = planner->solution;
     planner->solution = other;
     other = first;
   } else {
-    psplit_i_builder again = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+    psplit_i_builder again = {.planner = planner, .arena = &planner->scratch, .diag = b->diag};
     PSPLIT_TRY(psplit_i_builder_number(&again));
     PSPLIT_TRY(give_stages(&again, planner->solution));
   }
@@ -147,12 +158,43 @@ out:
   return code;
 }
 
+/* Where sending overlaps with computing, one of computing and layouts alone. */
+static psplit_code try_layouts_alone(psplit_planner *planner, const psplit_i_request *r,
+                                     const uint64_t *memory_bytes, double share,
+                                     psplit_diag *diag) {
+  psplit_i_builder b = {
+    .planner = planner, .arena = &planner->scratch, .diag = diag, .layouts_alone = true};
+  bool some = false;
+  const psplit_code code = has_layouts(planner, diag, &some);
+  return code != PSPLIT_OK || !some ? code : try_layouts(&b, r, memory_bytes, share, true);
+}
+
+/* Where links differ, one with the best of each stage's, and one with those to the stages beside
+ * it. */
+static psplit_code try_layouts_with_links(psplit_planner *planner, const psplit_i_request *r,
+                                          const uint64_t *memory_bytes, double share,
+                                          psplit_diag *diag) {
+  psplit_code code;
+  bool some = false;
+  const psplit_i_link_model models[] = {PSPLIT_I_LINKS_BEST, PSPLIT_I_LINKS_BESIDE};
+  PSPLIT_TRY(has_layouts(planner, diag, &some));
+  for (int m = 0; some && m < 2; m++) {
+    psplit_i_builder b = {
+      .planner = planner, .arena = &planner->scratch, .diag = diag, .link_model = models[m]};
+    PSPLIT_TRY(try_layouts(&b, r, memory_bytes, share, models[m] == PSPLIT_I_LINKS_BEST));
+    some = !planner->solution->proved_optimal;
+  }
+out:
+  return code;
+}
+
 psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_request *r,
                                    const uint64_t *memory_bytes, double share, psplit_diag *diag) {
-  static const double FIRST_SHARE = 0.7;
+  static const double FIRST_SHARE = 0.7, SECOND_SHARE = 0.1;
   psplit_code code;
   psplit_solution *solution = NULL;
   const bool overlap = planner->options.overlap && !r->quick;
+  bool lacks_layouts = false;
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
   planner->copies.n = 0;
@@ -164,6 +206,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   }
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
+  if (!r->quick) PSPLIT_TRY(psplit_i_builder_lacks_layouts(&b, &lacks_layouts));
   const psplit_partition_options options =
     psplit_i_request_options(planner, r, overlap ? FIRST_SHARE * share : share);
   PSPLIT_TRY(psplit_i_request_run(planner, r, &b.problem, &options, diag, NULL, &solution));
@@ -173,7 +216,10 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   solution = NULL;
   PSPLIT_TRY(give_stages(&b, planner->solution));
   psplit_i_arena_reset(&planner->scratch);
-  if (overlap) code = try_layouts(planner, r, memory_bytes, (1 - FIRST_SHARE) * share, diag);
+  if (overlap)
+    PSPLIT_TRY(try_layouts_alone(planner, r, memory_bytes, (1 - FIRST_SHARE) * share, diag));
+  if (lacks_layouts)
+    PSPLIT_TRY(try_layouts_with_links(planner, r, memory_bytes, SECOND_SHARE * share, diag));
 out:
   psplit_solution_destroy(solution);
   psplit_i_arena_reset(&planner->scratch);
