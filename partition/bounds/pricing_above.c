@@ -105,6 +105,8 @@ static bool make_deals(psplit_i_pricing *p) {
 static uint32_t deals_at(const psplit_i_pricing *p, const step *s, uint32_t index, uint32_t l,
                          const uint32_t **out_net, const uint8_t **out_deal) {
   const above_tables *x = &p->above;
+  *out_net = NULL;
+  *out_deal = NULL;
   if (!p->receiver) return 0;
   const size_t k = (size_t)(s - p->steps);
   const uint32_t m = x->first_net[k + 1] - x->first_net[k];
