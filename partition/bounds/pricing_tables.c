@@ -110,7 +110,7 @@ bool psplit_i_pricing_begin(psplit_i_pricing *p, int64_t limit, uint32_t n_parts
   p->late = false;
   p->pool.n = 0;
   p->above.on = false;
-  return true;
+  return psplit_i_pricing_more_room(p);
 }
 
 psplit_code psplit_i_pricing_fill(psplit_i_pricing *p, int64_t limit, uint32_t n_parts,
