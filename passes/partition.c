@@ -211,6 +211,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_i_arena_reset(&planner->scratch);
   psplit_i_pass_nothing_on(planner);
   planner->any_route_bound_ns = 0;
+  planner->copies_bound_ns = 0; /* of other groups, perhaps */
+  planner->copies_tried = false;
   /* `replicate` asks what copies gain. */
   if (planner->options.objective == PSPLIT_THROUGHPUT && planner->options.max_segments <= 1 &&
       planner->options.max_replicas <= 1)

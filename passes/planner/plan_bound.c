@@ -103,9 +103,20 @@ out:
   return code;
 }
 
+/* Whether the bound for splits with copies, which is for more plans than the solver's, is no lower,
+ * and is for all ways of tensors where the solver's is or the plan passes tensors on. A certificate
+ * knows no copies: with one the plan says what that proves, unless it is less. */
+static bool copies_say_as_much(const psplit_planner *planner, const psplit_plan *plan) {
+  const int64_t bound_ns = planner->copies_bound_ns;
+  if (bound_ns <= 0 || bound_ns < plan->lower_bound_ns) return false;
+  if (planner->options.certify && bound_ns == plan->lower_bound_ns) return false;
+  return planner->n_asked < 3 || planner->copies_any_route ||
+         (!planner->passes_on && planner->any_route_bound_ns < plan->lower_bound_ns);
+}
+
 /* The solver's bound is for splits that compute each node once. A plan with copies takes the bound
- * for splits with copies, if that was asked for; one whose copies get below the solver's falls back
- * on what holds for any split. */
+ * for splits with copies, if that was asked for, and one without where that says as much; a plan
+ * whose copies get below the solver's falls back on what holds for any split. */
 static psplit_code bound_split(psplit_planner *planner, psplit_plan *plan, int64_t value_ns,
                                psplit_diag *diag, psplit_i_bound_of *out_of) {
   const psplit_solution *solution = planner->solution;
@@ -113,7 +124,8 @@ static psplit_code bound_split(psplit_planner *planner, psplit_plan *plan, int64
   plan->proved_optimal = solution->proved_optimal && value_ns == solution->objective_ns;
   if (planner->order_chosen) for_all_orders(planner, plan, value_ns);
   const bool asked = planner->copies_bound_ns > 0; /* with copies */
-  if ((asked || value_ns < plan->lower_bound_ns) && psplit_i_copies_take_time(planner))
+  const bool copies = psplit_i_copies_take_time(planner);
+  if (copies ? asked || value_ns < plan->lower_bound_ns : copies_say_as_much(planner, plan))
     return bound_with_copies(planner, plan, value_ns, diag, out_of);
   return PSPLIT_OK;
 }
