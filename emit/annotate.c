@@ -163,11 +163,10 @@ static psplit_code put_split_assignments(const psplit_model *model, const psplit
   }
   if (failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (depth > deepest || !scopes.n)
-    PSPLIT_FAIL(
-      psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                    "Olive's split_assignments go by the names of nodes, and the names in "
-                    "%s do not tell its stages apart",
-                    model->path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                              "Olive's split_assignments use the names of nodes, and the names in "
+                              "%s do not distinguish its stages",
+                              model->path));
   uint32_t first = 0;
   while (first + 1 < scopes.n && depth_of(scopes.text[first]) != depth) first++;
   psplit_i_text_addf(&value, "%s=%" PRIu32, scopes.text[first], stage[first]);

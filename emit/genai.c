@@ -52,8 +52,8 @@ static char *form_of(writer *w, const char *name, uint64_t *out_number) {
 
 static psplit_code other_state(const writer *w, const psplit_plan_state *state) {
   return psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                       "ONNX Runtime GenAI hands on one or two tensors a layer, numbered from 0, "
-                       "and \"%s\" is none of them",
+                       "ONNX Runtime GenAI keeps one or two state tensors per layer, numbered from "
+                       "0; \"%s\" is not one of them",
                        state->input);
 }
 
@@ -133,7 +133,8 @@ static psplit_code check_inputs(const writer *w) {
       given |= strcmp(value->name, GIVEN[k]) == 0;
     if (!given)
       return psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                           "ONNX Runtime GenAI gives a decoder no input \"%s\"", value->name);
+                           "ONNX Runtime GenAI does not provide the decoder input \"%s\"",
+                           value->name);
   }
   return PSPLIT_OK;
 }
@@ -229,7 +230,7 @@ static psplit_code write_forwards(const writer *w, uint32_t s) {
       alike &= strcmp(input_of(split, port->transfer + t), to) == 0;
     if ((to && port->model) || !alike)
       return psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                           "ONNX Runtime GenAI has no way to bring \"%s\" from stage %" PRIu32
+                           "ONNX Runtime GenAI cannot forward \"%s\" from stage %" PRIu32
                            " where it is read: it is an output of the model, or goes on under "
                            "several names",
                            port->name, s);
@@ -331,10 +332,9 @@ static psplit_code write_config(writer *w) {
   PSPLIT_TRY(check_inputs(w));
   PSPLIT_TRY(find_logits(w));
   if (!fixed(w->split->graph->proto->output[w->logits]->type, -1, &vocabulary))
-    PSPLIT_FAIL(
-      psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                    "ONNX Runtime GenAI wants to know the size of the vocabulary, and the "
-                    "model does not fix the last dimension of its logits"));
+    PSPLIT_FAIL(psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
+                              "ONNX Runtime GenAI needs the vocabulary size, but the model leaves "
+                              "the last dimension of its logits open"));
   psplit_i_json_open(json, '{');
   psplit_i_json_put_open(json, "model", '{');
   psplit_i_json_put_string(json, "type", "decoder-pipeline");

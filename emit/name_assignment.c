@@ -66,8 +66,8 @@ static psplit_code find_providers(assigner *a, const psplit_plan *plan,
   }
   if (a->n_providers == 1)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "all stages run on one provider, %s, and names have nothing to tell: a "
-                         "device says its provider in \"session\" of the devices file",
+                         "all stages run on one provider, %s, so there is nothing to assign by "
+                         "name: \"session\" in the devices file sets a device's provider",
                          a->providers[0]);
   a->left_out = PSPLIT_NONE;
   for (uint32_t p = 0; p < a->n_providers && a->n_providers == 2; p++)

@@ -82,10 +82,9 @@ static psplit_code add_port(const writer *w, const psplit_i_port *port, bool is_
   const size_t n_types = sizeof TYPES / sizeof *TYPES;
   const char *type = s.elem > 0 && (size_t)s.elem < n_types ? TYPES[s.elem] : NULL;
   if (!type || s.rank < 0)
-    return psplit_i_fail(w->diag, PSPLIT_UNSUPPORTED,
-                         "Triton has to be told of \"%s\" how many dimensions it has, and a type "
-                         "that it knows",
-                         name);
+    return psplit_i_fail(
+      w->diag, PSPLIT_UNSUPPORTED,
+      "Triton needs the number of dimensions of \"%s\", and a type that it supports", name);
   psplit_i_text_puts(w->out, "  {\n    name: ");
   add_string(w->out, name);
   psplit_i_text_addf(w->out, "\n    data_type: %s\n", type);
@@ -278,8 +277,9 @@ psplit_code psplit_triton_script(const psplit_model *model, const psplit_plan *p
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_triton_options, triton, &given, diag));
   if (taken.weights == PSPLIT_WEIGHTS_REFERENCE)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
-                              "a model repository holds its weights: they cannot point elsewhere"));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_USAGE,
+                    "a model repository must contain its weights: they cannot be references"));
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, &taken, diag));
   psplit_i_deployed_name(psplit_i_model_path(model), '_', w.name, sizeof w.name);
   psplit_i_text_puts(&text, HEAD);

@@ -154,7 +154,7 @@ static psplit_code keep(making *mk, uint32_t input, const char *name) {
     return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
                          first.output == PSPLIT_NONE
                            ? "state %s does not come out of the first step"
-                           : "state %s is an input of the model as it is",
+                           : "state %s is not computed: its output is an input of the model",
                          name);
   const bool changes = later.is && !is_of_encoder(m->inputs[input]);
   for (uint32_t s = 0; s < m->n_stages; s++) {
@@ -321,8 +321,8 @@ static psplit_code join_encoder(making *mk) {
   }
   if (any) return PSPLIT_OK;
   return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
-                       "the decoder takes nothing that the encoder gives: an input called "
-                       "encoder_hidden_states, or as an output of the encoder");
+                       "the decoder has no input for the encoder's results: encoder_hidden_states, "
+                       "or the name of an encoder output");
 }
 
 /* All outputs that nobody takes are dropped. */

@@ -106,7 +106,7 @@ static psplit_code take_encoded(const psplit_i_sequences *ss, psplit_i_sequence 
   for (uint32_t i = 0; i < ss->options.pipe->manifest.n_needed; i++) {
     if (d->roles[i] != PSPLIT_I_ROLE_ENCODED) continue;
     if (!outputs[d->encoded[i]])
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "what is encoded has not come");
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "the encoder's results have not arrived");
     s->same[i] = psplit_i_tensor_hold(outputs[d->encoded[i]]);
   }
   s->encoded = true;

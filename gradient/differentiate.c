@@ -75,8 +75,8 @@ static const char *why_no_rule(const psplit_i_at *at) {
            "before it was quantised";
   static const char runtime[] = "com.microsoft"; /* and com.microsoft.nchwc */
   if (strncmp(at->node->domain, runtime, sizeof runtime - 1) == 0)
-    return "there is no rule for this operator, which optimisers for one runtime write: train the "
-           "model as it was before";
+    return "there is no rule for this operator, which an optimiser for one runtime wrote: train "
+           "the original model";
   return "there is no rule for this operator";
 }
 
@@ -85,7 +85,7 @@ static void check_given(psplit_i_at *at, const psplit_i_gradient_rule *rule) {
   for (uint32_t i = 0; i < at->node->n_inputs; i++)
     if (psplit_i_edge(at->pass, at->node, rule, i) != PSPLIT_NONE && wanted(at, i) &&
         !(at->given & psplit_i_given_bit(i)))
-      psplit_i_refuse(at, "its rule does not know this form of it");
+      psplit_i_refuse(at, "its rule does not support this form");
 }
 
 /* Runs the rule of one node, if a gradient arrives and one is needed. */

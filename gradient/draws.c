@@ -384,15 +384,15 @@ static psplit_code refuse_node(const psplit_i_shapes *shapes, uint32_t n, psplit
     if (code != PSPLIT_OK || keeps) return code;
   }
   static const char *const why =
-    "the loss is made of node \"%s\" (%s%s%s), which draws at random by the runtime's generator: "
-    "no two runs would train alike%s";
+    "the loss is made of node \"%s\" (%s%s%s), which uses the runtime's random generator: no two "
+    "runs would train in the same way%s";
   const char *name = psplit_i_node_label(graph, n, label, sizeof label);
   const char *dot = *node->domain ? "." : "";
   if (is_dropout)
     return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(DROPOUT), why, name,
                                node->domain, dot, node->op_type, "");
   return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, why, name, node->domain, dot, node->op_type,
-                       "; make what it draws an input of the model");
+                       "; make its random numbers an input of the model");
 }
 
 psplit_code psplit_i_refuse_draws(const psplit_i_shapes *shapes, uint32_t loss, psplit_diag *diag) {

@@ -32,8 +32,10 @@ static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *
     return psplit_i_graph_fail_unknown(graph, NULL, name, diag,
                                        "the model has no value \"%s\" to take as its loss", name);
   if (graph->values[*out].producer == PSPLIT_NONE)
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "the loss \"%s\" is given to the model: give one that a node makes", name);
+    return psplit_i_fail(
+      diag, PSPLIT_USAGE,
+      "the loss \"%s\" is an input or a weight of the model: name a value that a node computes",
+      name);
   const psplit_i_vtype *type = psplit_i_shapes_type(shapes, *out);
   for (int32_t i = 0; i < type->rank; i++) {
     int64_t size;
@@ -110,7 +112,7 @@ static psplit_code find_input(const psplit_i_graph *graph, const char *name, psp
   *out = psplit_i_graph_find_value(graph, name);
   if (*out == PSPLIT_NONE || !is_input(graph, *out))
     return psplit_i_graph_fail_unknown(
-      graph, is_input, name, diag, "a gradient of \"%s\" is asked for, but no input has this name",
+      graph, is_input, name, diag, "a gradient of \"%s\" is requested, but no input has this name",
       name);
   return PSPLIT_OK;
 }
@@ -308,7 +310,7 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   }
   if (!reached)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
-                              "the loss \"%s\" depends on none of what is to be trained",
+                              "the loss \"%s\" depends on nothing that is trained",
                               graph->values[gradient->loss].name));
   PSPLIT_TRY(settle(gradient, diag));
 out:

@@ -368,8 +368,8 @@ static void say_axis(const loss *l, const psplit_logger *logger) {
   psplit_i_shapes_print(l->shapes, type, &text);
   if (!text.failed)
     psplit_i_say(logger, PSPLIT_WARNING,
-                 "the classes of \"%s\", %s, are taken to be on axis 1; with axis=-1 in the loss "
-                 "they are on the last one, and axis=1 says that this is right",
+                 "the classes of \"%s\", %s, are assumed to be on axis 1; add axis=-1 to the loss "
+                 "if they are on the last one, or axis=1 to confirm",
                  l->graph->values[l->value].name, text.bytes);
   psplit_i_text_fini(&text);
 }

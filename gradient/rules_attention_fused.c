@@ -13,7 +13,7 @@ static ref key_mask(psplit_i_at *at, uint32_t i, ref keys) {
   if (!psplit_i_given(at, i)) return PSPLIT_NONE;
   const bool lengths = type->rank == 1 && data->rank > 0 && type->dims[0] == data->dims[0];
   if (!lengths && type->rank != 2 && type->rank != 3) {
-    psplit_i_refuse(at, "its mask is none of lengths, of keys, or of queries and keys");
+    psplit_i_refuse(at, "its mask is not one of lengths, of keys, or of queries and keys");
     return PSPLIT_NONE;
   }
   ref counts = cast(at, in(at, i), PSPLIT_ELEM_INT64);
@@ -155,7 +155,7 @@ void psplit_i_gradient_attention_qkv(psplit_i_at *at) {
   if (!read_columns(at, h, &inner)) return;
   const char *why = psplit_i_given(at, PAST) || has_any(at, PAST_LENGTH) ? HAS_PAST
                     : psplit_i_int_or(at, "do_rotary", 0)
-                      ? "it turns queries and keys by a table that no input gives"
+                      ? "it rotates queries and keys by a table that is not an input"
                       : NULL;
   if (why) {
     psplit_i_refuse(at, "%s", why);

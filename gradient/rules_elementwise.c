@@ -256,7 +256,7 @@ bool psplit_i_through_activation(psplit_i_at *at, const char *parameters) {
   if (!psplit_i_attr_string(at->node, "activation", &name, &n) || n == 0) return true;
   const ref slope = slope_of_activation(at, parameters, out(at, 0));
   if (slope == PSPLIT_NONE) {
-    psplit_i_refuse(at, "its activation is none whose gradient its result tells");
+    psplit_i_refuse(at, "the gradient of its activation cannot be computed from its result");
     return false;
   }
   at->before_activation = mul(at, grad(at), slope);

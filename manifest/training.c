@@ -144,7 +144,7 @@ static void read_once(item at, uint32_t n_stages, uint32_t *list, uint32_t k) {
   bool again = false;
   psplit_i_json_u32(at, 0, n_stages - 1, &list[k]);
   for (uint32_t i = 0; i < k; i++) again |= list[i] == list[k];
-  if (!failed(&at) && again) psplit_i_json_wrong(&at, "each stage stands there once");
+  if (!failed(&at) && again) psplit_i_json_wrong(&at, "each stage must occur exactly once");
 }
 
 static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *out) {

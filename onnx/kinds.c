@@ -71,8 +71,7 @@ static void kind_of_text(const char *text, const char **out_is, const char **out
   else if (*text == '{' || *text == '[')
     *out_is = "JSON";
   else if (strstr(text, "ir_version") || strstr(text, "opset_import") || strstr(text, "=>"))
-    *out_is = "the text of a model",
-    *out_helps = "; docs/text-form.md says what makes a file of it";
+    *out_is = "the text of a model", *out_helps = "; docs/text-form.md shows how to convert it";
   else
     *out_is = "text";
 }

@@ -68,8 +68,7 @@ static psplit_code read_node(const psplit_i_graph *graph, uint32_t n,
     if (!find_configuration(graph->model, psplit_i_text_or_empty(entry->configuration_id)))
       return psplit_i_fail_about(
         diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
-        "node %s is annotated for the configuration \"%s\", which the model has "
-        "not",
+        "node %s is annotated for the configuration \"%s\", which the model lacks",
         psplit_i_node_label(graph, n, label, sizeof label),
         psplit_i_text_or_empty(entry->configuration_id));
     if (!entry->has_pipeline_stage || strcmp(psplit_i_text_or_empty(entry->configuration_id),

@@ -294,7 +294,7 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const psplit_i_fie
   if (rule->kind == PSPLIT_I_FIELD_MESSAGE) {
     if (!rule->repeated) {
       if (top->seen & (UINT32_C(1) << field))
-        return malformed(s, s->position, "a message that may stand once stands twice");
+        return malformed(s, s->position, "a message that may occur once occurs twice");
       top->seen |= UINT32_C(1) << field;
     }
     s->position += width;

@@ -72,7 +72,7 @@ static psplit_code check_enough_nodes(const psplit_problem *p, bool unordered, p
   if (n >= n_stages) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                        "%" PRIu32 " stages, but only %" PRIu32
-                       " group%s of nodes can be told apart; ask for at most %" PRIu32,
+                       " group%s of nodes can be distinguished; use at most %" PRIu32,
                        n_stages, n, n == 1 ? "" : "s", n ? n : 1);
 }
 

@@ -79,11 +79,11 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
     }
   }
   if (code == PSPLIT_INFEASIBLE && first.code == PSPLIT_OK && !planner->grouping.n_groups)
-    return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                         "%" PRIu32
-                         " stages cannot all have work: the model has no nodes besides "
-                         "constants, so there is nothing to split",
-                         n_stages);
+    return psplit_i_fail(
+      diag, PSPLIT_INFEASIBLE,
+      "%" PRIu32
+      " stages cannot all have work: the model has only constants, so there is nothing to split",
+      n_stages);
   if (code == PSPLIT_INFEASIBLE && first.code == PSPLIT_OK)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "%" PRIu32 " stages cannot all have work: the model has %" PRIu32

@@ -87,7 +87,7 @@ static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
     ended = code == PSPLIT_OK && !f->tensors[i];
     out->last |= code != PSPLIT_OK && feed->records && psplit_i_records_are_lost(feed->records);
     if (ended && begun && !atomic_load(&f->ends->host->stopped) &&
-        psplit_i_fail(&out->failure, PSPLIT_INVALID, "input %s has ended, and others have not",
+        psplit_i_fail(&out->failure, PSPLIT_INVALID, "input %s has ended before others",
                       m->inputs[i]) != PSPLIT_OK)
       out->last = true;
     begun |= feed->records || feed->counts;

@@ -107,12 +107,12 @@ static psplit_code check_no_tensor(const psplit_i_session_port *port, const char
                                    psplit_diag *diag) {
   if (options->records || options->given.give)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "input %s is not a tensor: neither streams nor programs give others",
+                         "input %s is not a tensor: streams and programs can only supply tensors",
                          name);
   if (!port->is_sequence)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "input %s is neither a tensor nor a sequence of tensors, and no file "
-                         "gives it; a program of yours can, to one stage after the other",
+                         "input %s is neither a tensor nor a sequence of tensors, so no file can "
+                         "supply it; a program that runs the stages one after the other can",
                          name);
   if (path && strcmp(path, "-") != 0) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_USAGE,

@@ -42,8 +42,7 @@ static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
       if (row->to_model && found[o] == PSPLIT_NONE)
         return psplit_i_fail(diag, PSPLIT_INVALID,
                              "pipeline.json: stage %" PRIu32
-                             " gives the model %s, which is none of "
-                             "its outputs",
+                             " sends %s to the model, which is not one of its outputs",
                              s, row->tensor);
     }
   }
@@ -119,7 +118,7 @@ static psplit_code make_links(psplit_i_pipe *p, psplit_diag *diag) {
       n_received += m->stages[s].inputs[i].from != PSPLIT_I_FROM_MODEL;
   if (n_received != n)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "pipeline.json: transfers are not what the stages receive");
+                         "pipeline.json: transfers do not match the inputs of the stages");
 out:
   return code;
 }

@@ -186,8 +186,8 @@ static psplit_code settle_replicas(psplit_i_run_options *run, const psplit_i_pip
   if (!alone) return PSPLIT_OK;
   for (uint32_t s = 0; s < pipe->manifest.n_stages; s++)
     if (psplit_i_stage_n_replicas(run, s) > 1)
-      return psplit_i_fail(diag, PSPLIT_USAGE, "stage %u has replicas, which %s has not", s,
-                           source->keeper ? "a stage that keeps state" : "a process of its own");
+      return psplit_i_fail(diag, PSPLIT_USAGE, "stage %u has replicas, which %s does not support",
+                           s, source->keeper ? "a stage that keeps state" : "a process of its own");
   return PSPLIT_OK;
 }
 

@@ -186,7 +186,7 @@ static psplit_code gather(const psplit_i_stage *stage, psplit_i_stage_work *w, p
   const psplit_i_given *g = &w->phases[w->step.phase];
   for (uint32_t i = g->first; i < g->first + g->n; i++)
     if (!(w->given[i] = w->inputs[w->input_ports[i]]))
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "input %s of stage %u has not come",
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "input %s of stage %u has not arrived",
                            w->input_names[i], stage->index);
   return PSPLIT_OK;
 }

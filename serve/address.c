@@ -42,8 +42,8 @@ psplit_code serve_address_resolve(const char *where, bool admin, psplit_diag *di
   if (code != PSPLIT_OK) return code;
   if (admin && !is_loopback(address->ai_addr)) {
     freeaddrinfo(address);
-    return psplit_diag_fail(diag, PSPLIT_USAGE,
-                            "%s: who may reload comes in by an address of this host alone", where);
+    return psplit_diag_fail(
+      diag, PSPLIT_USAGE, "%s: the address for reloading must be on the loopback interface", where);
   }
   *out = address;
   return PSPLIT_OK;

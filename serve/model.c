@@ -60,8 +60,8 @@ static void warn_of_outputs(const psplit_pipeline_info *info) {
     const char *dtype = info->output_values[i].dtype;
     if (dtype && !serve_datatype_of_numpy(dtype))
       cli_warn(
-        "output %s is of type %s, for which the protocol has no datatype: requests have to "
-        "name others that they want",
+        "output %s is of type %s, for which the protocol has no datatype: requests must name the "
+        "other outputs that they want",
         info->outputs[i], dtype);
   }
 }

@@ -240,7 +240,7 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
     if (n < 0)
       code = bad(diag, "binary_data_size has to be a number of bytes");
     else if ((uint64_t)n > n_binary - *io_at)
-      code = bad(diag, "binary_data_size is more than what comes behind the JSON");
+      code = bad(diag, "binary_data_size exceeds the data after the JSON");
     else if (r.type->kind == SERVE_TEXT)
       code = read_texts((const unsigned char *)binary + *io_at, (uint64_t)n, &r, diag);
     else if ((uint64_t)n != r.n_bytes)

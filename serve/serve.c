@@ -190,7 +190,8 @@ static bool is_over(serve_current *current) {
 static void give_up(void *user, const psplit_diag *diag) {
   const settings *s = user;
   if (diag->code == PSPLIT_CANCELLED && cli_ended_by() && is_over(s->current)) {
-    cli_say_line("note", "all requests are answered; what did not end behind them was left", true);
+    cli_say_line(
+      "note", "all requests are answered; stages that did not end afterwards were abandoned", true);
     fflush(stdout);
     _exit(0);
   }

@@ -156,7 +156,7 @@ static int check_format(const request *r) {
   if (r->view.level == PSPLIT_VIEW_STAGES && !wants_stages(r))
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->view.level == PSPLIT_VIEW_PATTERNS && r->view.format > PSPLIT_VIEW_JSON)
-    return cli_usage(&PROGRAM, "--level patterns goes with --format text or json");
+    return cli_usage(&PROGRAM, "--level patterns requires --format text or json");
   if (r->onnx && (!r->output || r->dump_after || !supernodes))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
   if (r->onnxtxt && (any_plan || !supernodes))
@@ -164,8 +164,8 @@ static int check_format(const request *r) {
                      "--format onnxtxt shows the model alone: no stages, passes or levels");
   if (r->problem && (r->dump_after || r->training.enabled || !supernodes || !wants_stages(r)))
     return cli_usage(&PROGRAM,
-                     "--format problem is of supernodes and devices: it needs -k N or --devices "
-                     "FILE and goes without --training, --level and --dump-after");
+                     "--format problem needs -k N or --devices FILE and excludes --training, "
+                     "--level and --dump-after");
   return 0;
 }
 
@@ -175,11 +175,11 @@ static int check_options(const request *r) {
   if (r->plan.planner.objective == PSPLIT_FILL_DRAIN && !r->training.enabled)
     return cli_usage(&PROGRAM, "--objective fill-drain needs --training");
   if (r->has_max_data && !r->onnxtxt)
-    return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
+    return cli_usage(&PROGRAM, "--max-data requires --format onnxtxt");
   if (r->view.fold && (r->onnx || r->onnxtxt || r->problem || r->view.format != PSPLIT_VIEW_TEXT))
-    return cli_usage(&PROGRAM, "--fold goes with --format text");
+    return cli_usage(&PROGRAM, "--fold requires --format text");
   if (r->trace && r->view.format != PSPLIT_VIEW_HTML)
-    return cli_usage(&PROGRAM, "--trace goes with --format html");
+    return cli_usage(&PROGRAM, "--trace requires --format html");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
   if (several && r->view.format != PSPLIT_VIEW_HTML)

@@ -389,7 +389,8 @@ static int parse(settings *s, int argc, char **argv) {
   s->measured.run = s->options.reward == PSPLIT_REWARD_MEASURED;
   for (int i = optind; i < argc; i++) {
     if (is_model(argv[i]) && s->measured.n_stages == 0 && !s->plan.devices)
-      return cli_usage(&PROGRAM, "%s is a model: -k N or --devices FILE says for how many stages",
+      return cli_usage(&PROGRAM,
+                       "%s is a model: -k N or --devices FILE is needed for the number of stages",
                        argv[i]);
     if (!is_model(argv[i]) && s->measured.run)
       return cli_usage(&PROGRAM, "--reward measured runs models, *.onnx, which %s is not", argv[i]);

@@ -125,8 +125,10 @@ static void print_training(const limits_report *r, const found *f) {
   fprintf(r->out, "  random smoothing (PPRS) is sure of it after %s steps of %s perturbations\n",
           count(t->smoothed_gradients, a), count(t->perturbations, b));
   if (t->smoothing_pays_from == 0)
-    fputs("  it does not pay by what is proved, at any depth: too many weights for this accuracy\n",
-          r->out);
+    fputs(
+      "  by the proved bounds, it does not pay off at any depth: too many weights for this "
+      "accuracy\n",
+      r->out);
   else
     fprintf(r->out, "  it %s by what is proved: %.3gx the time; it pays from %s stages on\n",
             t->smoothed_time < t->enough_time ? "pays" : "does not pay here",

@@ -429,7 +429,7 @@ int cli_logging_end(int status) {
 }
 
 void cli_logging_heard(void) {
-  static const char LINE[] = "\r\033[Kinterrupted: ending; once more ends at once\n";
+  static const char LINE[] = "\r\033[Kinterrupted: ending; interrupt again to end at once\n";
   if (was_heard || !on_terminal) return;
   was_heard = 1;
   const ssize_t written = write(STDERR_FILENO, LINE, sizeof LINE - 1);

@@ -167,7 +167,7 @@ static int read_arguments(int argc, char **argv, settings *s) {
   if (s->options.objective == PSPLIT_CALL_LATENCY && (s->limits.wanted || s->choose.n_samples))
     return cli_usage(&PROGRAM, "--limits and --schedule are for pipelines, not for call-latency");
   if (s->choose.n_samples && !s->policy)
-    return cli_usage(&PROGRAM, "--schedule says what --policy FILE chooses, which is missing");
+    return cli_usage(&PROGRAM, "--schedule needs --policy FILE, which makes the choice");
   if (s->choose.n_samples &&
       (s->options.max_replicas > 1 || s->options.noncontiguous || s->options.chunks > 1))
     return cli_usage(&PROGRAM, "--schedule is for contiguous stages without copies or chunks");

@@ -237,8 +237,7 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
   options->decode.tokens = 1;
   if (!options->decode.batch) options->decode.batch = options->prefill.batch = 1;
   if (!options->policy_file && options->n_proposals)
-    return cli_usage(program,
-                     "--proposals says how often --policy FILE is asked, which is missing");
+    return cli_usage(program, "--proposals needs --policy FILE, which makes the proposals");
   if (!options->policy_file && options->planner.solver &&
       strncmp(options->planner.solver, "drlpp", 5) == 0)
     return cli_usage(program, "solver %s needs --policy FILE", options->planner.solver);

@@ -247,7 +247,7 @@ class Claim:
         self.comm = lines.choice("comm", "p2p", "shared")
         self.overlap = lines.number("overlap", 0, 1)
         if self.objective == "latency" and (self.chunks > 1 or not self.contiguous):
-            lines.fail("latency goes with contiguous stages and one chunk")
+            lines.fail("latency requires contiguous stages and one chunk")
         self.counts = lines.integers("devices", len(p.devices), 1 << 32)
         self.n_stages = sum(self.counts)
         if not 0 < self.n_stages <= 1 << 24:

@@ -185,7 +185,8 @@ static int check_target(const split_request *r) {
     return cli_usage(&PROGRAM, "--target %s writes a file of DIR: -o DIR is needed",
                      target_name(r->target));
   if (target_needs_context(r->target) && !r->plan.decode.past)
-    return cli_usage(&PROGRAM, "--target %s says how long sequences may get: --context N is needed",
+    return cli_usage(&PROGRAM,
+                     "--target %s contains the maximum length of sequences: --context N is needed",
                      target_name(r->target));
   return 0;
 }
@@ -208,7 +209,8 @@ static int check_aims(const split_request *r) {
   const bool fewest = !some && r->plan.max_stage_bytes;
   const bool takes_one = r->target || r->annotate || r->certificate; /* which says so itself */
   if (!r->n_stages && r->plan.devices && cli_is_preset(r->plan.devices))
-    return cli_usage(&PROGRAM, "-k N is needed: --devices %s says what a device is, not how many",
+    return cli_usage(&PROGRAM,
+                     "-k N is needed: --devices %s describes a device, not the number of devices",
                      r->plan.devices);
   const rule rules[] = {
     {!some && !fewest,
@@ -234,7 +236,7 @@ static int check_outputs(split_request *r) {
   const rule rules[] = {
     {to_stdout, "stages and rules cannot go to standard output; ./- is a file's name"},
     {r->annotate && r->plan.read.n_inline_ifs,
-     "--annotate writes MODEL as it is; --inline-if is for stages alone"},
+     "--annotate writes MODEL unchanged; --inline-if only applies to stages"},
     {r->annotate && is_range, "--annotate takes one number of stages"},
     {r->certificate && is_range, "--certificate takes one number of stages"},
     {n >= (int)sizeof r->problem, "--certificate: the name is too long"},
@@ -273,7 +275,7 @@ static int check_ways(const split_request *r) {
     {r->limits.wanted && (is_range || r->json),
      "--limits is for one number of stages, without --json"},
     {r->choose.n_samples && !r->plan.policy_file,
-     "--schedule says what --policy FILE chooses, which is missing"},
+     "--schedule needs --policy FILE, which makes the choice"},
     {r->choose.n_samples && (is_range || r->json || in_pieces || replicated),
      "--schedule is for one number of stages, without --json, --segments, --non-contiguous and "
      "--replicas"},
@@ -285,14 +287,14 @@ static int check_ways(const split_request *r) {
 static int check(split_request *r, int argc, char **argv) {
   if (r->print_pipeline || r->help_passes) return 0;
   if (r->clean && (optind != argc || r->directory || r->plan_only))
-    return cli_usage(&PROGRAM, "--clean DIR stands alone");
+    return cli_usage(&PROGRAM, "--clean DIR excludes all other options");
   if (r->clean) return 0;
   int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (!status) status = training_check(&PROGRAM, &r->training);
   if (!status && split_is_of_model(r) && r->directory)
-    return cli_usage(&PROGRAM,
-                     "--print-trainable, --lower-gradient and --training-info make no "
-                     "stages: -o DIR is for a call without");
+    return cli_usage(
+      &PROGRAM,
+      "--print-trainable, --lower-gradient and --training-info write no stages and exclude -o DIR");
   if (status || split_is_of_model(r)) return status;
   status = check_aims(r);
   if (!status) status = check_outputs(r);

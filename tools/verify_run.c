@@ -111,7 +111,7 @@ static psplit_code judge(const psplit_gradient_check *check, bool quiet, psplit_
   }
   if (!quiet)
     printf("gradients at loss %.9g: %" PRIu32 " of %" PRIu32 " hold, %" PRIu32 " differ, %" PRIu32
-           " cannot be told, as rounding hides them\n",
+           " cannot be told because of rounding\n",
            psplit_gradient_check_loss(check), counts[PSPLIT_GRADIENT_HOLDS], n,
            counts[PSPLIT_GRADIENT_DIFFERS], counts[PSPLIT_GRADIENT_UNTOLD]);
   if (first)
@@ -123,8 +123,8 @@ static psplit_code judge(const psplit_gradient_check *check, bool quiet, psplit_
                             counts[PSPLIT_GRADIENT_DIFFERS], n);
   if (!counts[PSPLIT_GRADIENT_HOLDS])
     return psplit_diag_fail(diag, PSPLIT_UNSUPPORTED,
-                            "differences of the loss tell nothing of these gradients: rounding "
-                            "hides them; other inputs may help");
+                            "differences of the loss cannot confirm these gradients, because of "
+                            "rounding; other inputs may help");
   return PSPLIT_OK;
 }
 

@@ -293,7 +293,7 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
                                    psplit_diag *diag, psplit_training_stage *out_stages) {
   const psplit_i_times *times = &training->times;
   if (times->n_stages != plan->n_stages || times->n_forward != plan->n_nodes)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "the plan is none of psplit_training_plan's");
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the plan was not made by psplit_training_plan");
   uint32_t *stage = malloc((times->n_backward + (size_t)1) * sizeof *stage);
   uint8_t *half = malloc(times->n_backward + (size_t)1);
   if (!stage || !half) {

@@ -33,7 +33,7 @@ psplit_code psplit_i_check_feeds(const psplit_i_training_proof *c, uint32_t s,
                                  const psplit_i_part *part) {
   for (uint32_t i = 0; part->file && i < part->n_inputs; i++)
     if (!is_fed(c, s, &part->inputs[i]))
-      return PSPLIT_I_DIFFERS(c->p, "%s: input \"%s\" is not what the manifest takes it from",
+      return PSPLIT_I_DIFFERS(c->p, "%s: input \"%s\" does not match its source in the manifest",
                               part->file, part->inputs[i].name);
   return PSPLIT_OK;
 }
@@ -67,9 +67,9 @@ static psplit_code check_again_node(psplit_i_proof *p, const char *file, uint32_
   if (n != PSPLIT_NONE)
     PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_NODE, n, part, p->graph->nodes[n].name, &equal));
   if (!equal || psplit_i_may_vary(node) || node->n_bodies || node->function != PSPLIT_NONE)
-    return PSPLIT_I_DIFFERS(p, "%s: node %s is %s", file,
-                            psplit_i_node_label(p->part, part, label, sizeof label),
-                            equal ? "not sure to give the same again" : "not the model's");
+    return PSPLIT_I_DIFFERS(
+      p, "%s: node %s is %s", file, psplit_i_node_label(p->part, part, label, sizeof label),
+      equal ? "not certain to give the same result again" : "not the model's");
 out:
   return code;
 }

@@ -59,7 +59,7 @@ void psplit_i_tell_whole(psplit_i_proof *p) {
   if (port)
     psplit_i_diag_context(p->diag,
                           "%s is not the model that was split (by pipeline.json %s): it has %s "
-                          "\"%s\", which that has not",
+                          "\"%s\", which that model lacks",
                           name, split, kind, port);
   else if (counted && n_nodes != p->graph->n_nodes)
     psplit_i_diag_context(

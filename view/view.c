@@ -18,15 +18,14 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
     return psplit_i_fail(diag, PSPLIT_USAGE, "only an HTML page shows several plans at once");
   if (!page && options->level == PSPLIT_VIEW_STAGES && !snapshots[0]->plan)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "there are no stages at this point: they come with the pass partition");
+                         "there are no stages at this point: the pass partition makes them");
   if (!page && options->level == PSPLIT_VIEW_PATTERNS) {
     if (options->format == PSPLIT_VIEW_DOT || options->format == PSPLIT_VIEW_SVG)
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "patterns are shown as text or JSON, not as a graph");
     if (!snapshots[0]->patterns)
       return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "no patterns were looked for at this point: that is what the pass fuse "
-                           "does");
+                           "patterns have not been matched at this point: the pass fuse does that");
   }
   if (options->format == PSPLIT_VIEW_SVG &&
       (options->level == PSPLIT_VIEW_OPERATORS || !(snapshots[0]->facts & PSPLIT_SNAPSHOT_COSTS)))

@@ -272,12 +272,13 @@ psplit_code psplit_i_calls_place(const psplit_i_solver_request *request, psplit_
   if (all) PSPLIT_TRY(try_all(&p, MOST_TRIED, out_result));
   if (p.best.value < PSPLIT_I_INF) PSPLIT_TRY(raise_by_blocks(&p, out_result));
   if (p.best.value >= PSPLIT_I_INF) {
-    code = p.none ? psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
-                                  "no placement satisfies memory limits and devices")
-                  : psplit_i_fail_about(
-                      request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
-                      "no placement was found that memory and devices allow (that there is none "
-                      "was not proved)");
+    code =
+      p.none
+        ? psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
+                        "no placement satisfies memory limits and devices")
+        : psplit_i_fail_about(
+            request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
+            "no placement was found that memory and devices allow (infeasibility was not proved)");
     goto out;
   }
   const int64_t before = p.best.value;

@@ -26,12 +26,12 @@ static psplit_code list_devices(psplit_i_calls *c, psplit_diag *diag) {
     if (cpu == PSPLIT_NONE) cpu = d;
     if (!psplit_i_entries_alike(&p->devices[cpu], &p->devices[d]))
       return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                           "the latency of calls knows one kind of CPU, here are several");
+                           "call latency supports one kind of CPU; the problem has several");
   }
   if (n_cpus > 1 && p->devices[cpu].memory_bytes)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "the latency of calls takes all CPUs as one; that they have a limit of "
-                         "memory goes with one CPU, here are %" PRIu64,
+                         "call latency treats all CPUs as one, so a memory limit requires a single "
+                         "CPU; the problem has %" PRIu64,
                          n_cpus);
   c->has_cpus = cpu != PSPLIT_NONE;
   c->entry = PSPLIT_NEW(&c->arena, uint32_t, (size_t)c->n_accelerators + 1);

@@ -183,7 +183,7 @@ static psplit_code check(const psplit_i_solver_request *request, psplit_i_method
   if (code == PSPLIT_OK) {
     psplit_solution_destroy(solution);
   } else if (code == PSPLIT_MISMATCH) {
-    psplit_i_diag_context(request->diag, "what solver %s makes, which knows no limits",
+    psplit_i_diag_context(request->diag, "the result of solver %s, which ignores limits",
                           psplit_i_method_name(solver));
     request->diag->code = code = PSPLIT_UNSUPPORTED; /* others may fit */
   }
@@ -234,7 +234,7 @@ psplit_code psplit_i_baseline(const psplit_i_solver_request *request, psplit_i_m
   out_result->value = PSPLIT_I_INF;
   out_result->bound = 0;
   out_result->bound_by = PSPLIT_I_N_METHODS;
-  out_result->unproved = "the solver asked for proves nothing";
+  out_result->unproved = "the selected solver proves nothing";
   PSPLIT_TRY(make(&a, solver));
   psplit_i_assignment_evaluate(&a.trial, &a.instance, &a.automaton, a.scratch);
   psplit_i_state_take(&a, &a.trial, solver);

@@ -90,9 +90,9 @@ out:
   if (code == PSPLIT_INFEASIBLE && request->diag->code == PSPLIT_OK)
     code = psplit_i_state_explain(&a);
   else if (code == PSPLIT_UNSUPPORTED && request->diag->code == PSPLIT_OK)
-    code = psplit_i_fail_about(request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
-                               "no split was found that satisfies memory limits and pins (that "
-                               "there is none was not proved)");
+    code = psplit_i_fail_about(
+      request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
+      "no split was found that satisfies memory limits and pins (infeasibility was not proved)");
   if (code == PSPLIT_OK) result->unproved = psplit_i_portfolio_why_open(&a);
   *out_left = (carry_over){.value = a.best.value, .spent = a.spent};
   psplit_i_state_fini(&a);

@@ -430,16 +430,16 @@ bool psplit_i_portfolio_proves(psplit_i_method solver) {
 
 const char *psplit_i_portfolio_why_open(const psplit_i_solver_state *a) {
   const uint32_t features = a->automaton.features;
-  if (!psplit_i_portfolio_proves(a->asked)) return "the solver asked for proves nothing";
+  if (!psplit_i_portfolio_proves(a->asked)) return "the selected solver proves nothing";
   if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE)
     return "too large for the exact program";
   if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, features))
     return "the exact program does not take replicas with pins or stashes on several kinds of "
            "device";
   if (a->undercounted && !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS, features))
-    return "the exact program counts neither what stages pass on nor who sends to whom, and branch "
-           "and bound has spent its steps or takes no more than a few nodes";
+    return "the exact program counts neither relays nor the sender of each message, and branch and "
+           "bound has run out of steps or has too many nodes";
   if (a->full) return "the exact program has no memory left";
   if (psplit_i_expired(a->request->budget) || a->spent >= a->most) return "the time is spent";
-  return "the gap that was asked for is reached";
+  return "the requested gap is reached";
 }

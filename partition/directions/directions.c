@@ -267,7 +267,7 @@ psplit_code psplit_i_directions_place(const psplit_i_solver_request *request,
       "fill-drain needs backward nodes, and the problem has none; use throughput "
       "for a forward pass");
   out_result->bound_by = PSPLIT_I_BOUND_DIRECTIONS;
-  out_result->unproved = "the solver that was asked for proves nothing";
+  out_result->unproved = "the selected solver proves nothing";
   PSPLIT_TRY(init(&s));
   PSPLIT_TRY(place(&s));
 out:

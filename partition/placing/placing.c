@@ -194,9 +194,9 @@ static psplit_code say_none(const psplit_i_placing *p) {
   psplit_diag *diag = p->request->diag;
   if (p->none)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE, "no placement satisfies memory limits and pins");
-  return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
-                             "no placement was found that satisfies memory limits and pins "
-                             "(that there is none was not proved)");
+  return psplit_i_fail_about(
+    diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
+    "no placement was found that satisfies memory limits and pins (infeasibility was not proved)");
 }
 
 static void write_placement(const psplit_i_placing *p, uint32_t n_stages,

@@ -105,7 +105,7 @@ psplit_code psplit_i_builder_add_backward(psplit_i_builder *b) {
   psplit_problem *p = &b->problem;
   if (p->n_link_classes || p->next_hop)
     return psplit_i_fail(b->diag, PSPLIT_UNSUPPORTED,
-                         "fill-drain goes with devices of which every two have the same link");
+                         "fill-drain requires the same link between all pairs of devices");
   if (b->n_groups > UINT32_MAX / 2 || p->n_nets > UINT32_MAX / 2 ||
       p->net_off[p->n_nets] > UINT32_MAX / 2)
     return psplit_i_fail(b->diag, PSPLIT_LIMIT,

@@ -46,11 +46,10 @@ static psplit_code refuse(psplit_planner *planner, psplit_diag *diag) {
   const uint32_t n = o->n_stages;
   for (uint32_t d = 1; d < n; d++)
     if (planner->next_hop || !psplit_i_devices_swappable(planner->devices, 0, d))
-      return psplit_i_fail(
-        diag, PSPLIT_UNSUPPORTED,
-        "replicas of stages need devices that are alike, with links that are: %.80s and %.80s are "
-        "not",
-        psplit_devices_name(planner->devices, 0), psplit_devices_name(planner->devices, d));
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                           "replicas require identical devices and links: %.80s and %.80s differ",
+                           psplit_devices_name(planner->devices, 0),
+                           psplit_devices_name(planner->devices, d));
   return PSPLIT_OK;
 }
 

@@ -439,7 +439,7 @@ static psplit_code refuse(const psplit_planner *planner, psplit_diag *diag) {
   const char *what = planner->options.training ? "training" : NULL;
   if (planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
     what = "tied weights that stay together";
-  if (planner->options.n_states) what = "state that is to stay where it is used";
+  if (planner->options.n_states) what = "state that must stay where it is used";
   if (planner->options.prefill) what = "two kinds of steps";
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (planner->pin[n] != PSPLIT_NONE) what = "nodes that are pinned to stages";

@@ -28,8 +28,9 @@ psplit_code psplit_planner_problem(psplit_planner *planner, psplit_diag *diag, c
                                    size_t *out_n) {
   const uint32_t needs = PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS;
   if ((planner->facts & needs) != needs)
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "there is no problem to write yet: costs and supernodes come first");
+    return psplit_i_fail(
+      diag, PSPLIT_USAGE,
+      "there is no problem to write yet: costs and supernodes must be computed first");
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   psplit_code code = build(&b);
   if (code == PSPLIT_OK && b.n_groups == 0)

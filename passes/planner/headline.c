@@ -139,7 +139,7 @@ static void say_unknown(const psplit_planner *planner, const psplit_plan *plan,
                         psplit_i_text *out) {
   const psplit_plan_data *data = &plan->data;
   char label[128];
-  psplit_i_text_puts(out, "no speed-up is told: ");
+  psplit_i_text_puts(out, "no speed-up is stated: ");
   if (data->n_nodes) {
     psplit_i_text_addf(out, "%.1f %% of the time as counted", 100 * data->time_frac);
     if (data->plenty_frac >= data->time_frac + 0.001)
@@ -188,7 +188,7 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
                                                   : PSPLIT_HINT_MEASURE_BOTH;
     say_unknown(planner, plan, &line);
   } else if (!plan->single_device) {
-    psplit_i_text_puts(&line, "no speed-up over one device: none holds the whole model (");
+    psplit_i_text_puts(&line, "no speed-up over one device: none can hold the whole model (");
     psplit_i_text_puts(&line, psplit_i_in_bytes(model_bytes, bytes));
     psplit_i_text_puts(&line, planner->node_refused ? ") and supports all of it" : ")");
   } else if (psplit_i_devices_all_same(planner->devices)) {

@@ -68,10 +68,11 @@ static psplit_code check_named(const psplit_planner *planner, psplit_diag *diag)
     psplit_i_shapes_print(open, psplit_i_shapes_type(open, named->output[i]), &text);
     psplit_i_text_puts(&text, ", the input ");
     psplit_i_shapes_print(open, psplit_i_shapes_type(open, named->input[i]), &text);
-    code = text.failed ? psplit_i_nomem(diag)
-                       : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(STATE),
-                                             "%s=%s: no run can take what the one before gave: %s",
-                                             pair->output, pair->input, text.bytes);
+    code = text.failed
+             ? psplit_i_nomem(diag)
+             : psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(STATE),
+                                   "%s=%s: no run can take the result of the previous one: %s",
+                                   pair->output, pair->input, text.bytes);
   }
   psplit_i_text_fini(&text);
   psplit_i_shapes_destroy(open);

@@ -51,8 +51,7 @@ static psplit_code no_home(const psplit_planner *planner, uint32_t node, psplit_
     why.failed
       ? psplit_i_nomem(diag)
       : psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                      "no device supports node \"%.120s\" (%.60s%s%.60s), which they refuse for "
-                      "(%.300s)",
+                      "no device supports node \"%.120s\" (%.60s%s%.60s); reasons: (%.300s)",
                       psplit_i_node_label(planner->graph, node, label, sizeof label), of->domain,
                       *of->domain ? "." : "", of->op_type, why.bytes);
   psplit_i_text_fini(&why);

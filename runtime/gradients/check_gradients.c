@@ -269,10 +269,9 @@ static psplit_code examine(checker *c, uint32_t index, const char *name,
   at->tensor = psplit_i_tensor_hold(c->pass.slots[at->slot]);
   PSPLIT_TRY(psplit_i_tensor_look(at->tensor, diag, &at->view));
   if (at->view.data_type != FLOAT && at->view.data_type != DOUBLE)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                              "\"%s\" is neither float nor double: its differences would tell "
-                              "nothing",
-                              io->name));
+    PSPLIT_FAIL(psplit_i_fail(
+      diag, PSPLIT_UNSUPPORTED,
+      "\"%s\" is neither float nor double: differences would be meaningless", io->name));
   io->n_elements = at->view.n_elements;
   at->gradient = calloc((size_t)io->n_elements + 1, sizeof *at->gradient);
   at->direction = calloc((size_t)io->n_elements + 1, sizeof *at->direction);

@@ -87,7 +87,7 @@ static psplit_code make_room(psplit_i_requests *rs, const psplit_i_request *r, b
     if (code != PSPLIT_OK) return code;
     psplit_i_timed_cond_wait(&rs->changed, &rs->mutex, psplit_i_now_ns() + LOOK_NS);
   }
-  return rs->closed ? psplit_i_fail(diag, PSPLIT_IO, "the service takes no more requests")
+  return rs->closed ? psplit_i_fail(diag, PSPLIT_IO, "the service accepts no more requests")
                     : PSPLIT_OK;
 }
 

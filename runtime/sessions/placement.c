@@ -16,10 +16,10 @@ psplit_code psplit_i_placement_prepare(const psplit_i_ort *ort, OrtSessionOption
                                        const psplit_i_session_options *options, psplit_diag *diag) {
   if (!options->record_placement && !asserts(options)) return PSPLIT_OK;
   if (options->record_placement && !ort->has_placement)
-    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
-                               "ONNX Runtime %s does not tell which nodes a provider takes: 1.%d "
-                               "or newer is needed",
-                               ort->version, ORT_VERSION_PLACEMENT);
+    return psplit_i_fail_about(
+      diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
+      "ONNX Runtime %s does not report which nodes a provider supports: 1.%d or newer is required",
+      ort->version, ORT_VERSION_PLACEMENT);
   return psplit_i_ort_check(
     ort,
     ort->api.AddSessionConfigEntry(settings,

@@ -347,11 +347,10 @@ psplit_code psplit_i_checkpoint_fits(const psplit_i_checkpoint *c,
   PSPLIT_TRY(fit_other_way(c, weights, n_weights, diag));
   if (!optimizer) goto out;
   if (!c->json.state.optimizer)
-    code =
-      psplit_i_fail(diag, PSPLIT_MISMATCH,
-                    "%s holds weights alone and not what \"%s\" keeps from step to step; start "
-                    "anew from its weights",
-                    c->path, optimizer);
+    code = psplit_i_fail(
+      diag, PSPLIT_MISMATCH,
+      "%s holds only weights, not the state of optimizer \"%s\"; start a new run from its weights",
+      c->path, optimizer);
   else if (strcmp(c->json.state.optimizer, optimizer) != 0)
     code =
       psplit_i_fail(diag, PSPLIT_MISMATCH,

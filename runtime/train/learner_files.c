@@ -32,7 +32,7 @@ static uint32_t find_weight_here(const psplit_i_learner *l, const char *name) {
 psplit_code psplit_i_nothing_gives(const psplit_i_learner *l, const char *file, const char *name,
                                    psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_INVALID,
-                       "pipeline.json: stage %" PRIu32 ": %s: nothing gives %s", l->index, file,
+                       "pipeline.json: stage %" PRIu32 ": %s: nothing provides %s", l->index, file,
                        name);
 }
 

@@ -92,7 +92,7 @@ static psplit_code weight_squares(const psplit_i_learner *l, uint32_t first, uin
   for (uint32_t p = 0; p < n_parts; p++) {
     if (!l->sums[first + p])
       PSPLIT_FAIL(
-        psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not come",
+        psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not arrived",
                       psplit_i_learner_table(l)->weights[l->gradient_weight[first]].name));
     PSPLIT_TRY(psplit_i_tensor_look(l->sums[first + p], diag, &view));
     if (p && view.n_elements != n)

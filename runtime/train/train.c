@@ -46,9 +46,9 @@ static psplit_code check(const psplit_train_options *o, uint32_t n_stages, pspli
   if (o->schedule == PSPLIT_SCHEDULE_STREAM || o->schedule > PSPLIT_SCHEDULE_ZERO_BUBBLE)
     return psplit_i_fail(diag, PSPLIT_USAGE, "no such schedule for training");
   if ((o->schedule == PSPLIT_SCHEDULE_INTERLEAVED) != (o->n_chunks > 1))
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "the interleaved schedule gives each device two stages or more, the "
-                         "others one");
+    return psplit_i_fail(
+      diag, PSPLIT_USAGE,
+      "the interleaved schedule needs two or more stages per device, the others one");
   if (o->n_sessions > 1 && o->n_sessions != n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
                          n_stages);
@@ -70,8 +70,8 @@ static psplit_code check_states(const psplit_i_training_table *t, const psplit_t
                            t->weights[w].name);
     if (smooths)
       return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                           "%s goes from one micro-batch to the next, which smoothing would give "
-                           "the values of perturbed weights",
+                           "%s passes from one micro-batch to the next, and smoothing would fill "
+                           "it from perturbed weights",
                            t->weights[w].name);
   }
   return PSPLIT_OK;

@@ -41,7 +41,7 @@ function plan(file, ...args) {
 }
 
 const open = ({ plan: { speed_up: speedUp, data_dependent: data, headline } }) =>
-  speedUp === null && data && headline.includes('no speed-up is told');
+  speedUp === null && data && headline.includes('no speed-up is stated');
 const told = ({ plan: { speed_up: speedUp, data_dependent: data, headline } }) =>
   speedUp > 0 && !data && headline.includes('expected speed-up');
 // What inspect says in each format: no view may leave out what another says.

@@ -65,7 +65,7 @@ static const psplit_session PLAIN = {.optimization = -1}, LEVEL0 = {.optimizatio
                                    .config_keys = CONFIG,
                                    .config_values = SET};
 
-#define NUMBERED "hands on one or two tensors a layer, numbered from 0, and \""
+#define NUMBERED "keeps one or two state tensors per layer, numbered from 0; \""
 #define LOG_OF_1                         \
   "            \"session_options\": {\n" \
   "              \"log_id\": \"stage1\""
@@ -116,7 +116,7 @@ static const decoder DECODERS[] = {
   {PSPLIT_UNSUPPORTED, "\"now0\" is made by another stage than reads \"past0\"",
    .states = {{"past0", "now0", 0, 1}}, .n_states = 1},
   /* inputs and outputs */
-  {PSPLIT_UNSUPPORTED, "gives a decoder no input \"more\"",
+  {PSPLIT_UNSUPPORTED, "does not provide the decoder input \"more\"",
    .edits = {{"main (", "main (bool more, "}}},
   {.says = "\"attention_mask\": \"attention_mask\"",
    .edits = {{"main (", "main (int64[1,t] attention_mask, "}}},
@@ -131,9 +131,9 @@ static const decoder DECODERS[] = {
    .edits = {{"=> (", "=> (float[2] other, "},
              {"[d] logits", "[d] other = Neg (o) [e] logits"},
              {"<float[16,16] w", "<float[2] o = {1, 2}, float[16,16] w"}}},
-  {PSPLIT_UNSUPPORTED, "does not fix the last dimension of its logits",
+  {PSPLIT_UNSUPPORTED, "leaves the last dimension of its logits open",
    .edits = {{"float[1,s,16] logits", "float[1,s,v] logits"}}},
-  {PSPLIT_UNSUPPORTED, "does not fix the last dimension of its logits",
+  {PSPLIT_UNSUPPORTED, "leaves the last dimension of its logits open",
    .edits = {{"float[1,s,16] logits", "float logits"}}},
   {PSPLIT_UNSUPPORTED, "how many heads \"past0\" has",
    .edits = {{"float[1,2,t,4] past0", "float[1,h,t,4] past0"}}},
@@ -141,7 +141,7 @@ static const decoder DECODERS[] = {
    .edits = {{"float[1,2,t,4] past0", "float[1,2,t,d] past0"}}},
   {PSPLIT_UNSUPPORTED, "how many heads \"past0\" has",
    .edits = {{"float[1,2,t,4] past0", "float[1,2] past0"}}},
-  {PSPLIT_UNSUPPORTED, "has no way to bring \"a\" from stage 0",
+  {PSPLIT_UNSUPPORTED, "cannot forward \"a\" from stage 0",
    .edits = {{"=> (", "=> (float[?,?,16] a, "}}, .io = true},
   {.says = "\"outputs\": [\n", .io = true},
   {PSPLIT_USAGE, "maximum sequence length", .context = UINT32_MAX},

@@ -266,10 +266,10 @@ static void annotations_are_told_or_refused(void **state) {
      PSPLIT_ANNOTATION_OLIVE},
     {"(float[2] x) => (float[2] y) { [\"a;b\"] a = Relu (x) [c] y = Tanh (a) }", "01", "a;b",
      PSPLIT_ANNOTATION_OLIVE},
-    {"(float[2] x) => (float[2] y) { a = Relu (x) y = Tanh (a) }", "01", "do not tell",
+    {"(float[2] x) => (float[2] y) { a = Relu (x) y = Tanh (a) }", "01", "do not distinguish",
      PSPLIT_ANNOTATION_OLIVE},
-    {"(float[2] x) => (float[2] y) { [s] a = Relu (x) [s] y = Tanh (a) }", "01", "do not tell",
-     PSPLIT_ANNOTATION_OLIVE},
+    {"(float[2] x) => (float[2] y) { [s] a = Relu (x) [s] y = Tanh (a) }", "01",
+     "do not distinguish", PSPLIT_ANNOTATION_OLIVE},
     {"(float[2] x) => (float[2] y) { [\"l/a\"] a = Relu (x) y = Tanh (a) }", "01", NULL,
      PSPLIT_ANNOTATION_OLIVE},
     {"(float[2] x) => (float[2] y) { [q] a = Relu (x) [\"l/a\"] b = Tanh (a) [\"l/b\"] y = Sin (b) "

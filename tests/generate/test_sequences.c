@@ -445,7 +445,7 @@ static void phases(void **state) {
     }
     assert_int_equal(told_of.n_ends, 1);
     assert_int_equal(told_of.end, comes ? PSPLIT_GENERATION_LENGTH : PSPLIT_GENERATION_FAILED);
-    assert_string_equal(told_of.message, comes ? "" : "what is encoded has not come");
+    assert_string_equal(told_of.message, comes ? "" : "the encoder's results have not arrived");
     psplit_i_sequences_get_stats(ss, &stats);
     assert_int_equal(stats.n_encoded, 1);
     assert_int_equal(stats.n_steps, comes ? 3 : 0);

@@ -160,7 +160,7 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['nothing in a place of parameters', unweighted, /initializer in a parameter's place/, 'USAGE', 'mse:'],
   ['weights of constants that are outputs', given, /results of Constant nodes that are sparse, outputs/, 'USAGE', 'mse:prediction=y'],
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
-  ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],
+  ['only what the loss does not depend on', plain, /depends on nothing/, 'USAGE', 'mse:', 'train=unused'],
   ['an old opset', old, /opset 7 or later, this one has 6; convert_version\(model, 12\)/, 'UNSUPPORTED', 'softmax-cross-entropy:'],
   ['no such optimizer', plain, /no such method/, 'USAGE', 'mse:', 'update=lion'],
   ['squares in float16', half, /weight "w" is float16, which cannot hold squares/, 'UNSUPPORTED', 'mse:', 'train=w', 'update=adamw'],

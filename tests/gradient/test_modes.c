@@ -48,7 +48,8 @@ static const struct {
    "its ratio is not in [0, 1)"},
   {DRAW(18, ", float r", "y = Dropout (p, r, yes)"), AS_IS, PSPLIT_UNSUPPORTED,
    "its ratio is not a constant"},
-  {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), AS_IS, PSPLIT_UNSUPPORTED, "draws at random"},
+  {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), AS_IS, PSPLIT_UNSUPPORTED,
+   "uses the runtime's random generator"},
   {DRAW(18, ", bool b", "y = Dropout (p, half, b)"), FROZEN, PSPLIT_OK, ""},
   {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), TRAIN, PSPLIT_OK, ""},
   {DRAW(10, "", "y = Dropout <ratio = 0.25> (p)"), AS_IS, PSPLIT_OK, "1 Dropout node"},
@@ -65,7 +66,7 @@ static const struct {
   {DRAW(18, "", "d = Cast <to = 11> (x) b = Bernoulli (d) n = Cast <to = 1> (b) y = Mul (p, n)"),
    AS_IS, PSPLIT_OK, ""},
   {DRAW(18, "", "n = Multinomial <sample_size = 6> (x) c = Cast <to = 1> (n) y = Add (p, c)"),
-   AS_IS, PSPLIT_UNSUPPORTED, "make what it draws an input of the model"},
+   AS_IS, PSPLIT_UNSUPPORTED, "make its random numbers an input of the model"},
   {DRAW(18, ", int64[2] s", "e = Expand (w, s) n = RandomNormalLike (e) y = Add (p, n)"), AS_IS,
    PSPLIT_UNSUPPORTED, "sizes that do not follow from symbols of the model's inputs"},
   {NORM(18, "y = BatchNormalization (x, w, w2, m, v)"), AS_IS, PSPLIT_OK,
@@ -140,18 +141,17 @@ static void of_axes(void **state) {
   } cases[] = {
     {LOGITS("float[2,5]", "float[5] w = raw {0 * 5}"), "softmax-cross-entropy:", ""},
     {LOGITS("float[2,5,3]", THREE), "softmax-cross-entropy:",
-     "the classes of \"y\", float32[2, 5, 3], are taken to be on axis 1; with axis=-1 in the loss "
-     "they "
-     "are on the last one"},
+     "the classes of \"y\", float32[2, 5, 3], are assumed to be on axis 1; add axis=-1 to the "
+     "loss if they are on the last one"},
     {LOGITS("float[b,t,3]", THREE), "softmax-cross-entropy:ignore=-100",
-     "the classes of \"y\", float32[b, t, 3], are taken"},
+     "the classes of \"y\", float32[b, t, 3], are assumed"},
     {LOGITS("float[b,t,3]", THREE), "softmax-cross-entropy:axis=1", ""},
     {LOGITS("float[b,t,3]", THREE), "softmax-cross-entropy:axis=-1", ""},
     {LOGITS("float[b,t,3]", THREE), "mse:", ""},
     {LOGITS("float[b,4,h,3]", THREE), "softmax-cross-entropy:", ""}, /* an image's */
-    {LOGITS("float[b,s,t,3]", THREE), "softmax-cross-entropy:", "float32[b, s, t, 3], are taken"},
+    {LOGITS("float[b,s,t,3]", THREE), "softmax-cross-entropy:", "float32[b, s, t, 3], are assumed"},
     {OPSET(11) LOGITS("float[2,5,3]", THREE),
-     "softmax-cross-entropy:", "float32[2, 5, 3], are taken"},
+     "softmax-cross-entropy:", "float32[2, 5, 3], are assumed"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -124,8 +124,8 @@ static const struct {
 } values[] = {
   {GIVEN, "y", PSPLIT_OK, ""},
   {GIVEN, "z", PSPLIT_OK, ""},
-  {GIVEN, "x", PSPLIT_USAGE, "the loss \"x\" is given to the model"},
-  {GIVEN, "w", PSPLIT_USAGE, "the loss \"w\" is given to the model"},
+  {GIVEN, "x", PSPLIT_USAGE, "the loss \"x\" is an input or a weight"},
+  {GIVEN, "w", PSPLIT_USAGE, "the loss \"w\" is an input or a weight"},
   {GIVEN, "q", PSPLIT_USAGE, "the model has no value \"q\""},
   {IMAGE, "y", PSPLIT_USAGE, "more than one element"},
 };
@@ -251,7 +251,7 @@ static const struct {
 } operators[] = {
   {TOKENS("", "y = com.microsoft.Attention " HEADS "> (p, w2, w3)"), NULL},
   {TOKENS("", "y = com.microsoft.Attention " HEADS ", do_rotary = 1> (p, w2, w3)"),
-   "by a table that no input gives"},
+   "by a table that is not an input"},
   {TOKENS("", "y = com.microsoft.Attention <num_heads = 5> (p, w2, w3)"),
    "its heads do not fit its weight"},
   {TOKENS("", "y = com.microsoft.Attention (p, w2, w3)"), "its heads, or the shape of its weight"},
@@ -261,7 +261,7 @@ static const struct {
           "y, now = com.microsoft.Attention " HEADS "> (p, w2, w3, , past)"),
    "without a cache"},
   {TOKENS(", int32[4] mask", "y = com.microsoft.Attention " HEADS "> (p, w2, w3, mask)"),
-   "its mask is none of lengths"},
+   "its mask is not one of lengths"},
   {TOKENS(", int32[2] mask", "y = com.microsoft.Attention " HEADS "> (p, w2, w3, mask)"), NULL},
   {TOKENS("", "y = com.microsoft.MultiHeadAttention " HEADS "> (p, p, p, w3)"), NULL},
   {TOKENS("", "y = com.microsoft.MultiHeadAttention <num_heads = 3> (p, p, p, w3)"),
@@ -275,11 +275,11 @@ static const struct {
    "without a cache"},
   {TOKENS(", int32[2] seqlens, int32 total", "y, k, v = com.microsoft.GroupQueryAttention " HEADS
                                              ", kv_num_heads = 4> (p, p, p, , , seqlens, total)"),
-   "which optimisers for one runtime write: train the model as it was before"},
+   "which an optimiser for one runtime wrote: train the original model"},
   {"<ir_version: 8, opset_import: [\"\": 18, \"com.microsoft.nchwc\": 1]>"
    "(float[1,8,4,4] x) => (float[1,8,4,4] y) <float[8,8,1,1] w = raw {0 * 64}> {"
    " y = com.microsoft.nchwc.Conv (x, w) }",
-   "which optimisers for one runtime write: train the model as it was before"},
+   "which an optimiser for one runtime wrote: train the original model"},
   {TOKENS(", uint8[8,1,16] q, float[8] s",
           "y = com.microsoft.MatMulNBits <K = 8, N = 8, bits = 4, block_size = 32> (p, q, s)"),
    "it computes with quantised numbers, which have no gradients: train the model as it was before"},
@@ -299,11 +299,11 @@ static const struct {
    "its operands are no matrices, or not as many of them"},
   {FUSED "(float[2,6] x) => (y) <float[6,6] w = raw {0 * 36}> {"
          " y = com.microsoft.FusedGemm <activation = \"Sin\"> (x, w) }",
-   "its activation is none whose gradient its result tells"},
+   "the gradient of its activation cannot be computed from its result"},
   {FUSED "(float[2,6] x) => (y) <float[6,6] w = raw {0 * 36}> {"
          " y = com.microsoft.FusedGemm <activation = \"LeakyRelu\", activation_alpha = -0.5>"
          " (x, w) }",
-   "its activation is none whose gradient its result tells"},
+   "the gradient of its activation cannot be computed from its result"},
   {FUSED "(int32[2,3] x, float[2,3,6] target) => (y) <float[9,6] w = raw {0 * 54}> {"
          " y, i = com.microsoft.EmbedLayerNormalization (x, x, w, w, , , ) }",
    "one of the tables are missing"},
@@ -341,7 +341,7 @@ static const struct {
    "the size that it turns is not even"},
   {OPSET(23) "(float[2,4,5,4] p, float[9,2] x, int64[2,5] at) => (y) <float[2] w = raw {0 * 2}> {"
              " c = Mul (x, w) y = RotaryEmbedding (p, c, x, at) }",
-   "its rule does not know this form of it"},
+   "its rule does not support this form"},
   {IN4("y = LRN <size = 2000> (p)"), "its size is out of range"},
   {IN4("y = LRN <size = 3> (p)"), NULL},
   {IN4("y = DepthToSpace <blocksize = 2> (p)"), NULL},
@@ -390,7 +390,7 @@ static const struct {
    NULL},
   {"(float[6] x) => (y) <float[6] w = raw {0 * 6}, float[1] s = {1}> {"
    " p = Mul (x, w) y = BatchNormalization (p, s, s, s, s) }",
-   "its rule does not know this form of it"},
+   "its rule does not support this form"},
   {WITH("float[3,6] z", "y = Einsum <equation = \"ab,Cb->aC\"> (p, z)"), NULL},
   {WITH("int64[2] at", "y = Slice (p, at, at)"), NULL},
   {WITH("int64[1] at", "y = Reshape (p, at)"), NULL},

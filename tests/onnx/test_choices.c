@@ -282,7 +282,7 @@ static const placed PLACES[] = {
    "the model has no configuration \"e\"; it has c, d"},
   {PLACED("", ON(STAGE("c", 0)), ""), "e", PSPLIT_INVALID, "the model has no configuration \"e\""},
   {PLACED(TWO, ON(STAGE("d", 0)), ""), "c", PSPLIT_INVALID,
-   "node a is annotated for the configuration \"d\", which the model has not"},
+   "node a is annotated for the configuration \"d\", which the model lacks"},
   {PLACED("{num_devices: 2}", ON("{pipeline_stage: 1}"), ""), NULL, PSPLIT_OK, "1---"},
   {PLACED(TWO, ON(STAGE("c", 2)), ""), NULL, PSPLIT_INVALID,
    "node a is annotated with stage 2, and the configuration \"c\" has 2 devices"},

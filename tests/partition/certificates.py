@@ -226,7 +226,7 @@ BY_HAND = (
     (BACK, {"messages": ""}, 15, ["proof cut", "node 0", "sent 5"], "more than a message"),
     (BACK, {"messages": ""}, 10, [*CASES, "cell"], "messages do not count where tensors run back"),
     (PAIR, {"objective": "none"}, 10, ["proof totals"], "\"objective\" is one of throughput, latency"),
-    (PAIR, {"objective": "latency", "contiguous": 0}, 10, ["proof totals"], "latency goes with contiguous stages"),
+    (PAIR, {"objective": "latency", "contiguous": 0}, 10, ["proof totals"], "latency requires contiguous stages"),
     (PAIR, {"no-empty-stages": 1}, 10, ["proof totals"], "stage 1 is empty"),
     (UNCUTTABLE, {"stage": "0 1"}, 10, ["proof totals"], "a tensor of node 0 cannot be sent"),
     (FULL, {}, 10, ["proof totals"], "stage 0 holds 6 bytes, more than its device"),

@@ -215,7 +215,7 @@ static void what_they_cannot_do_is_said(void **unused) {
   time_ns[0] = 1;
   diag = (psplit_diag){0};
   assert_int_equal(ask(&p, "even", 1, &diag, &s), PSPLIT_UNSUPPORTED);
-  assert_non_null(strstr(diag.message, "what solver even makes, which knows no limits: stage 0"));
+  assert_non_null(strstr(diag.message, "the result of solver even, which ignores limits: stage 0"));
   memset(weight_bytes, 0, sizeof weight_bytes);
 }
 

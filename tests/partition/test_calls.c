@@ -385,14 +385,16 @@ static void what_has_no_meaning_is_refused(void **unused) {
   r.device[2].count = 1;
   r.device[1] = (psplit_device){.count = 1, .class_id = 1, .free_comm = true};
   assert_int_equal(psplit_partition_solve(&r.problem, &options, &diag, &s), PSPLIT_UNSUPPORTED);
-  assert_string_equal(diag.message, "the latency of calls knows one kind of CPU, here are several");
+  assert_string_equal(diag.message,
+                      "call latency supports one kind of CPU; the problem has several");
   diag = (psplit_diag){0};
   r.device[1].free_comm = false;
   r.device[2] = (psplit_device){.count = 2, .class_id = 2, .free_comm = true, .memory_bytes = 1000};
   assert_int_equal(psplit_partition_solve(&r.problem, &options, &diag, &s), PSPLIT_UNSUPPORTED);
-  assert_string_equal(diag.message,
-                      "the latency of calls takes all CPUs as one; that they have a limit of "
-                      "memory goes with one CPU, here are 2");
+  assert_string_equal(
+    diag.message,
+    "call latency treats all CPUs as one, so a memory limit requires a single CPU; "
+    "the problem has 2");
 }
 
 int main(void) {

@@ -392,14 +392,14 @@ static void what_has_no_meaning_is_refused(void **unused) {
   make(0);
   options.require_nonempty = false;
   r.problem.overlap = true;
-  expect_refused("fill-drain goes with contiguous stages");
+  expect_refused("fill-drain requires contiguous stages");
   psplit_diag diag = {0};
   psplit_solution *s = NULL;
   assert_int_equal(psplit_partition_check(&r.problem, &options, stage, NULL, NULL, NULL, &diag, &s),
                    PSPLIT_UNSUPPORTED);
   r.problem.overlap = false;
   options.chunks = 2;
-  expect_refused("fill-drain goes with contiguous stages");
+  expect_refused("fill-drain requires contiguous stages");
   options.chunks = 1;
   options.solver = "pipedream";
   expect_refused("solver pipedream makes contiguous stages for throughput");

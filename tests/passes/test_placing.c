@@ -116,7 +116,7 @@ static void what_does_not_go_together_is_refused(void **state) {
     {CHAIN, NULL, true, with_latency, "latency"},
     {CHAIN, NULL, true, with_certificate, "certificate"},
     {CHAIN, NULL, true, with_segments, "several segments"},
-    {CHAIN, NO_LINK, true, NULL, "need devices that are alike"},
+    {CHAIN, NO_LINK, true, NULL, "require identical devices"},
     {CONSTANTS, NULL, true, NULL, "constants alone"},
   };
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) expect_refusal(&refusals[i]);
@@ -242,7 +242,8 @@ static void problems_are_written(void **state) {
     "\"cpu-sse\"}]}";
   static const char grouped[] = "infer-shapes,cost,mark,attach";
   static const writing writings[] = {
-    {CHAIN, NULL, "infer-shapes", PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_USAGE, "come first", false},
+    {CHAIN, NULL, "infer-shapes", PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_USAGE, "computed first",
+     false},
     {CONSTANTS, NULL, grouped, PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_UNSUPPORTED, "nothing to cut",
      false},
     {CHAIN, NULL, grouped, PSPLIT_DEVICE_ORDER_CHOSEN, PSPLIT_OK, NULL, false},
@@ -324,7 +325,7 @@ static void dead_nodes_fill_no_stage(void **state) {
     psplit_diag diag = {0};
     assert_int_equal(psplit_planner_run(planner, NULL, &diag),
                      n_stages == 2 ? PSPLIT_OK : PSPLIT_INFEASIBLE);
-    if (n_stages == 3 && !strstr(diag.message, "only 2 groups of nodes can be told apart"))
+    if (n_stages == 3 && !strstr(diag.message, "only 2 groups of nodes can be distinguished"))
       fail_msg("%s", diag.message);
     psplit_planner_destroy(planner);
   }

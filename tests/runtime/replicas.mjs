@@ -137,7 +137,7 @@ m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
   writeFileSync(join(tmp, 'unlike.json'), JSON.stringify({ devices: [{ name: 'a', preset: 'cpu' }, { name: 'b', preset: 'cpu', memory_bytes: 1e9 }] }));
   for (const [args, status, why] of [
     [['--pin', 'c0=0'], 5, /nodes that are pinned/], [['--objective', 'latency'], 5, /latency/], [['--segments', '2'], 5, /segments/],
-    [['--devices', join(tmp, 'unlike.json')], 5, /devices that are alike/], [['--training', '--loss-output', 'y'], 2, /does not go with/],
+    [['--devices', join(tmp, 'unlike.json')], 5, /require identical devices/], [['--training', '--loss-output', 'y'], 2, /does not go with/],
   ]) {
     const refused = each.start(splitter, [model, '-k', '2', '--plan-only', '--dim', 'n=3', '--replicas', '2', ...args]);
     tap.ok(refused.status === status && why.test(refused.stderr), `refused: ${args[0]}`, `${refused.status} ${refused.stderr}`);

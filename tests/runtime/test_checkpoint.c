@@ -116,9 +116,10 @@ static void another_model_or_optimizer_is_said(void **state) {
               "c is a checkpoint of another model: fc.weight is float32 [4, 6] there, and float16 "
               "[4, 6] here");
   assert_int_equal(save("c", 2, 1, NULL, &diag), PSPLIT_OK);
-  expect_fits(WEIGHTS, N_WEIGHTS, "adamw",
-              "c holds weights alone and not what \"adamw\" keeps from step to step; start anew "
-              "from its weights");
+  expect_fits(
+    WEIGHTS, N_WEIGHTS, "adamw",
+    "c holds only weights, not the state of optimizer \"adamw\"; start a new run from its "
+    "weights");
   psplit_i_checkpoint *found;
   float values[N_ELEMENTS];
   static const int64_t dims[] = {6, 4};

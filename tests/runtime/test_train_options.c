@@ -127,7 +127,7 @@ static void ways_that_there_are_not_are_told(void **state) {
   const char *says = "no such schedule for training";
   WITH(o.schedule = PSPLIT_SCHEDULE_STREAM);
   WITH(o.schedule = PSPLIT_SCHEDULE_ZERO_BUBBLE + 1);
-  says = "the interleaved schedule gives each device two stages or more, the others one";
+  says = "the interleaved schedule needs two or more stages per device, the others one";
   WITH(o.schedule = PSPLIT_SCHEDULE_INTERLEAVED);
   WITH(o.n_chunks = 2);
   says = "3 sessions are given for 2 stages";
@@ -183,12 +183,12 @@ static void states_have_one_order(void **state) {
   expect(&options, PSPLIT_OK, "");
   options.smooth_samples = 2;
   expect(&options, PSPLIT_UNSUPPORTED,
-         "w goes from one micro-batch to the next, which smoothing would give the values of "
+         "w passes from one micro-batch to the next, and smoothing would fill it from "
          "perturbed weights");
   options.smooth_samples = 1;
   options.smooth_gamma = 0.1;
   expect(&options, PSPLIT_UNSUPPORTED,
-         "w goes from one micro-batch to the next, which smoothing would give the values of "
+         "w passes from one micro-batch to the next, and smoothing would fill it from "
          "perturbed weights");
   options.n_replicas = 2;
   expect(&options, PSPLIT_UNSUPPORTED,

@@ -148,7 +148,7 @@ for (const ends of [false, true]) {
 }
 {
   const { status, stderr } = each.start(server, [served, '--listen', '127.0.0.1:0', '--admin', '0.0.0.0:0']);
-  tap.ok(status === 2 && /this host alone/.test(stderr), 'an address that others reach is refused', `${status} ${stderr}`);
+  tap.ok(status === 2 && /on the loopback interface/.test(stderr), 'an address that others reach is refused', `${status} ${stderr}`);
 }
 // Two at one address would each get some of the requests: of another server, or what only --admin may be asked.
 {

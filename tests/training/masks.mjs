@@ -228,7 +228,7 @@ main (${inputs}) => (float[batch,4] y) <float[4,4] w1 = random(1), float[4,4] w2
     { input: `${[join(work, 'around.onnx'), work, 'mse:prediction=y', ...options].join('\t')}\n`, encoding: 'utf8' }).stdout);
 };
 for (const [what, bytes, pattern, ...options] of [
-  ['a mode that is fed', around('[drop] b = Dropout (a, half, mode)', '', 17, 'float[batch,4] x, bool mode'), /"drop" \(Dropout\), which draws at random/],
+  ['a mode that is fed', around('[drop] b = Dropout (a, half, mode)', '', 17, 'float[batch,4] x, bool mode'), /"drop" \(Dropout\), which uses the runtime/],
   ['a ratio that is fed', around('[drop] b = Dropout (a, p, yes)', '', 17, 'float[batch,4] x, float p'), /"drop" \(Dropout\).*ratio is not a constant/],
   ['a ratio of 1', around('[drop] b = Dropout (a, p, yes)', ', float p = {1}'), /"drop" \(Dropout\).*\[0, 1\)/],
   ['another generator', around('[pick] c = Multinomial (a)\n f = Cast <to = 1> (c)\n b = Add (a, f)'), /"pick" \(Multinomial\).*draws at random/],

@@ -375,7 +375,7 @@ static void what_it_does_not_know_is_refused(void **state) {
   psplit_diag diag = {0};
   assert_int_equal(psplit_devices_parse(LINKS, sizeof LINKS - 1, &diag, &devices), PSPLIT_OK);
   options = options_of(3, PSPLIT_FILL_DRAIN, PSPLIT_LATENCY_PER_PAIR);
-  refused(&options, true, "devices of which every two have the same link");
+  refused(&options, true, "the same link between all pairs of devices");
   forget();
 }
 

@@ -104,7 +104,7 @@ static const edited_split BY_INPUT[] = {
    {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
      "{\"name\": \"x\", \"gradient\": \"y.grad\"}", NULL}}},
   {PSPLIT_MISMATCH,
-   "what the manifest trains cannot be: a gradient of \"z\" is asked for, but no input has this "
+   "what the manifest trains cannot be: a gradient of \"z\" is requested, but no input has this "
    "name; it has x",
    {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
      "{\"name\": \"z\", \"gradient\": \"x.grad\"}", NULL}}},
@@ -272,15 +272,15 @@ static const edited_split BY_FROZEN[] = {
     {MANIFEST, ",\n            {\"name\": \"w1\", \"from\": \"weights\"}", "", "again.onnx"}}},
   /* what the backward pass takes */
   {PSPLIT_MISMATCH,
-   "stage0.backward.onnx: input \"e\" is not what the manifest takes it from",
+   "stage0.backward.onnx: input \"e\" does not match its source in the manifest",
    {{MANIFEST, "{\"name\": \"e\", \"from\": \"again\"}", "{\"name\": \"e\", \"from\": \"model\"}",
      NULL}}},
   {PSPLIT_MISMATCH,
-   "stage0.backward.onnx: input \"w1.grad.before\" is not what the manifest takes it from",
+   "stage0.backward.onnx: input \"w1.grad.before\" does not match its source in the manifest",
    {{MANIFEST, "{\"name\": \"w1.grad.before\", \"from\": \"before\"}",
      "{\"name\": \"w1.grad.before\", \"from\": \"model\"}", NULL}}},
   {PSPLIT_MISMATCH,
-   "stage0.backward.onnx: input \"w1.grad.before\" is not what the manifest takes it from",
+   "stage0.backward.onnx: input \"w1.grad.before\" does not match its source in the manifest",
    {{MANIFEST, "{\"name\": \"w1.grad.before\", \"from\": \"before\"}",
      "{\"name\": \"w1.grad.before\", \"from\": \"loss\"}", NULL}}},
   /* types */

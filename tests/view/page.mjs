@@ -675,7 +675,7 @@ async function headline() {
   const open_size = await caveats('an open size', small('supernodes', '-k', '2'));
   tap.ok(/assumed: batch = 1.*proved optimal/.test(open_size) && /speed-up/.test(open_size), 'an open size: is named beside the proof', open_size);
   const found = await caveats('what a run finds', small('data-dependent', '-k', '2'));
-  tap.ok(/only a run can tell/.test(found) && /no speed-up is told: .*\/second\/MatMul/.test(found) && !/proved optimal among|speed-up[0-9]/.test(found),
+  tap.ok(/only a run can tell/.test(found) && /no speed-up is stated: .*\/second\/MatMul/.test(found) && !/proved optimal among|speed-up[0-9]/.test(found),
     'what a run finds: neither a speed-up nor a proof', found);
   tap.ok(/as fast as the lower bound, as counted/.test(found) && !/at most 0.00 %/.test(found), 'what a run finds: no gap is not told as one', found);
   const devices = join(tmp, 'devices.json');
@@ -689,7 +689,7 @@ async function explained() {
   const title = 'what stands behind a caveat', page = await open(title, small('data-dependent', '-k', '2'), '', { viewport: { width: 1000, height: 800 } });
   if (!page) return;
   const more = page.locator('#caveats details').last();
-  tap.ok(await more.locator('.more').isHidden() && (await more.locator('summary').textContent()).includes('no speed-up is told'), `${title}: its first words are a line`);
+  tap.ok(await more.locator('.more').isHidden() && (await more.locator('summary').textContent()).includes('no speed-up is stated'), `${title}: its first words are a line`);
   await more.locator('summary').focus();
   await page.keyboard.press('Enter');
   tap.ok(/second.MatMul/.test(await more.locator('.more').innerText()), `${title}: Enter opens the rest`);
