@@ -231,7 +231,7 @@ for (const [what, bytes, pattern, ...options] of [
   ['a mode that is fed', around('[drop] b = Dropout (a, half, mode)', '', 17, 'float[batch,4] x, bool mode'), /"drop" \(Dropout\), which uses the runtime/],
   ['a ratio that is fed', around('[drop] b = Dropout (a, p, yes)', '', 17, 'float[batch,4] x, float p'), /"drop" \(Dropout\).*ratio is not a constant/],
   ['a ratio of 1', around('[drop] b = Dropout (a, p, yes)', ', float p = {1}'), /"drop" \(Dropout\).*\[0, 1\)/],
-  ['another generator', around('[pick] c = Multinomial (a)\n f = Cast <to = 1> (c)\n b = Add (a, f)'), /"pick" \(Multinomial\).*draws at random/],
+  ['another generator', around('[pick] c = Multinomial (a)\n f = Cast <to = 1> (c)\n b = Add (a, f)'), /"pick" \(Multinomial\).*random generator/],
   ['one of com.microsoft', around('[drop] b, m = com.microsoft.BitmaskDropout (a, half, yes)'), /"drop" \(com.microsoft.BitmaskDropout\)/],
   ['a size that only a run can tell', around('nz = NonZero (x)\n i = Gather <axis = 0> (nz, zero)\n g = Gather <axis = 0> (a, i)\n[drop] d = Dropout (g, half, yes)\n s = ReduceMean <axes = [0]> (d)\n b = Add (a, s)',
     ', int64 zero = {0}'), /"drop" \(Dropout\).*sizes that do not follow/],
