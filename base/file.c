@@ -1,4 +1,4 @@
-/* Files for those who embed the library: psplit/file.h. */
+/* File input and output for programs that embed the library: psplit/file.h. */
 #include <psplit/file.h>
 
 #include "cancel.h"

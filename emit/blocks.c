@@ -1,6 +1,6 @@
-/* The model with blocks of nodes as model-local functions. A function sees no names of the graph:
- * all that its nodes read becomes an input under its own name, weights too, so that the nodes'
- * bytes stand in it as they are. */
+/* Writes blocks of nodes as model-local functions. A function cannot refer to names of the graph:
+ * everything that its nodes read, weights included, becomes an input with the same name, so that
+ * the bytes of the nodes remain unchanged. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

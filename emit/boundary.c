@@ -1,4 +1,4 @@
-/* What crosses between stages: its type, the names of its ports, Send and Recv nodes. */
+/* Transferred tensors: types, port names, Send and Recv nodes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

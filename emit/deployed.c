@@ -1,4 +1,5 @@
-/* What servers and clusters are told alike: a model's name, and whether a stage needs a GPU. */
+/* Common parts of configurations for servers and clusters: a model's name, and whether a stage
+ * needs a GPU. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

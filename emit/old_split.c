@@ -1,4 +1,4 @@
-/* The split that stands where another is to go. What nobody can show to be of a split is never
+/* An existing split at the destination. Files that are not known to belong to a split are never
  * replaced: the directory may have been named by mistake. */
 #include <dirent.h>
 #include <errno.h>

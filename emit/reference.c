@@ -1,6 +1,6 @@
-/* --weights reference: stages that point into the model's own files. Runtimes take external data
- * only at or below a model's directory, so the stages have to stand in a directory that holds the
- * model, among its files: inside.c puts them there. */
+/* --weights reference: stages that refer to the model's own files. Runtimes read external data only
+ * at or below a model's directory, so the stages must be in a directory that contains the model,
+ * among its files: inside.c puts them there. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

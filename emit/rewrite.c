@@ -1,6 +1,6 @@
-/* Rewriting a message whose tensors move: a walk over its wire format, in the form the skeleton
- * keeps it, that copies every field as it stands but for the data of tensors and the lengths of
- * what encloses them. The bytes went through the bounded scan, which also bounds the recursion. */
+/* Rewrites a message with moved tensors: a walk over its wire format, in skeleton form, that copies
+ * every field unchanged except tensor data and enclosing lengths. The bytes have passed the bounded
+ * scan, which also bounds the recursion. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

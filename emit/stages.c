@@ -1,4 +1,4 @@
-/* What belongs to each stage. Whatever a plan says is checked here before a byte is written. */
+/* Contents of each stage. A plan is checked completely here before anything is written. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Sequences in lists, and what is told of their end. */
+/* Lists of sequences, and callbacks at their end. */
 #include <stdlib.h>
 
 #include "sequences_inside.h"

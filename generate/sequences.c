@@ -1,4 +1,4 @@
-/* Prompts from outside: submitted, counted, stopped, and what they may give. */
+/* Submission of prompts, statistics, and stopping. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

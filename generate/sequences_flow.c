@@ -1,5 +1,5 @@
-/* Sequences through the pipeline: whose step is next, what it takes, and what comes of it. The
- * feeder and the collector run this. */
+/* Scheduling of steps in the pipeline: choosing the next sequence, its inputs, and handling
+ * results. Runs in the feeder and the collector. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>

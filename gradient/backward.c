@@ -1,4 +1,4 @@
-/* The backward graph: growing it, and dropping what nothing needs. */
+/* Building the backward graph, and removing unneeded nodes. */
 #include "backward.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* From a model and options to a backward graph: the loss, the weights, differentiation, and what
- * has to be stashed. */
+/* Builds the backward graph of a model: the loss, the weights, differentiation, and the stash. */
 #include "gradient.h"
 
 #include <inttypes.h>

@@ -1,7 +1,5 @@
-/* Gradient nodes of a model to the nodes that compute them.
- *
- * One after the other, in topological order: a Gradient of what another one gives is differentiated
- * through the nodes that the other has become. */
+/* Replaces Gradient nodes of a model by nodes that compute them, one at a time in topological
+ * order: a Gradient of a Gradient is differentiated through the nodes that replaced the latter. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What rules see of a node: types, attributes, known contents, values. */
+/* Access of rules to a node: types, attributes, known contents, values. */
 #include "rule.h"
 
 #include <stdlib.h>

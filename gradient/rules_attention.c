@@ -1,4 +1,4 @@
-/* Rules: attention, and the rotation of what it compares. */
+/* Rules: attention, and rotary embeddings. */
 #include <float.h>
 #include <math.h>
 

@@ -1,5 +1,4 @@
-/* Rules: functions of one tensor, element by element. Where a function has a kink, the gradient at
- * the kink is what PyTorch takes. */
+/* Rules: elementwise functions of one tensor. At a kink, the gradient is PyTorch's. */
 #include <float.h>
 #include <math.h>
 

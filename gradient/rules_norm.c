@@ -1,5 +1,5 @@
-/* Rules: normalisations. Statistics are computed again, as they are cheap and small; those of half
- * precision in float32, as the operators do: squares of what is above 256 are beyond it. */
+/* Rules: normalisations. Statistics are recomputed, as they are cheap and small; for half precision
+ * in float32, as the operators do, since squares of values above 256 overflow. */
 #include "rule.h"
 
 /* x minus its mean over the axes, and one over its standard deviation. */

@@ -1,4 +1,4 @@
-/* A node as a rule sees it: which gradients arrive, which are wanted, and what a rule says. */
+/* Interface between a node and its rule: arriving gradients, wanted gradients, results. */
 #include "site.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What random operators draw: training.masks of pipeline.json. */
+/* Masks of random operators: training.masks of pipeline.json. */
 #include <string.h>
 
 #include "rows.h"

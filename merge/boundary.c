@@ -1,6 +1,6 @@
-/* Send and Recv nodes hand on what they get, and are gone from the whole, with their functions and
- * the import of their domain. Ones that the model has of its own stay: it may be a stage of another
- * split, or use the domain for something else. */
+/* Removes Send and Recv nodes, which are identities, with their functions and the import of their
+ * domain. Those of the original model remain: it may be a stage of another split, or use the domain
+ * for something else. */
 #include <string.h>
 
 #include "merge.h"

@@ -1,6 +1,6 @@
-/* Weights and nodes that stand in several stages: weights that several parts of the model use, and
- * nodes whose result is cheaper to compute twice than to send. They are one again where they are
- * the same: equal content under equal names, and for nodes equal inputs. */
+/* Merges copies in several stages: weights with users in several stages, and nodes whose result is
+ * cheaper to compute twice than to send. They are merged if they are the same: equal content and
+ * names, and for nodes equal inputs. */
 
 #include "merge.h"
 

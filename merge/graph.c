@@ -1,5 +1,5 @@
-/* The fields of the whole graph, stage by stage: bytes of the stages where no name changes. What
- * only one may say (the graph's name) the first stage says. */
+/* The fields of the merged graph, stage by stage: unchanged bytes of the stages where no name
+ * changes. Unique fields (the graph's name) are taken from the first stage. */
 #include <string.h>
 
 #include "fields.h"

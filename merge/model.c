@@ -1,5 +1,5 @@
-/* What stands around the graph: versions of operators and functions of all stages; of what only one
- * may say (metadata), what the first stage says. */
+/* Fields outside of the graph: operator sets and functions of all stages; unique fields (metadata)
+ * are taken from the first stage. */
 #include <inttypes.h>
 #include <string.h>
 

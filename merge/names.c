@@ -1,6 +1,6 @@
-/* What values are called in the whole: inputs and outputs as the model calls them, what crosses by
- * the name that the tensor has there, all else as in its stage. Where two stages gave one name to
- * different values, which a tool that makes up names does, the later one gets another. */
+/* Names of values in the merged model: inputs and outputs have the model's names, transferred
+ * values their tensor's name, all others their name in the stage. If two stages use one name for
+ * different values, as tools that generate names may, the later one is renamed. */
 #include <inttypes.h>
 #include <string.h>
 

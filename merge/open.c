@@ -1,5 +1,5 @@
-/* The stages as pipeline.json joins them. Other tools may have changed what is inside a stage; what
- * it takes and gives has to be there still, with the same types. */
+/* Opens the stages and connects them by pipeline.json. Other tools may have changed the interior of
+ * a stage; its inputs and outputs must still exist, with the same types. */
 #include <inttypes.h>
 #include <string.h>
 

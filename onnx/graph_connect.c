@@ -1,5 +1,5 @@
-/* Connecting the nodes of a scope: what they read, what their bodies capture, what they call.
- * Scopes are built from the outside in. */
+/* Connects the nodes of a scope: inputs, captures of bodies, called functions. Scopes are built
+ * from the outside in. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* In which order nodes can run: who reads a value, nodes sorted by that, and what has no order. */
+/* Consumers of values, topological sorting of nodes, and detection of cycles. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What nodes refer to beyond their graph: operator sets by domain, functions by name. */
+/* References of nodes beyond their graph: operator sets by domain, functions by name. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What to type where an If holds the work: nothing looks into its branches, but one that is
- * known to run can be inlined. */
+/* Advice for models with most of their work inside an If: branches are not analysed, but a known
+ * branch can be inlined. */
 #include "inline_hint.h"
 
 static bool is_only_if_named(const psplit_i_graph *graph, uint32_t node, const char *name) {

@@ -1,4 +1,4 @@
-/* What an open model tells. */
+/* Queries of an open model. */
 #include "model.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Is every constant tensor of a model what its type and shape say? */
+/* Checks every constant tensor of a model against its type and shape. */
 #include <inttypes.h>
 
 #include "model.h"

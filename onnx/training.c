@@ -1,4 +1,4 @@
-/* training_info: do its bindings name what there is? */
+/* Checks the bindings of training_info. */
 #include <string.h>
 
 #include "model.h"

@@ -1,4 +1,4 @@
-/* What is given to an input has the shape that the input takes. */
+/* Checks the shapes of given inputs. */
 #include <inttypes.h>
 
 #include "feed.h"

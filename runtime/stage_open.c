@@ -1,4 +1,4 @@
-/* What a stage works with. */
+/* Opening the sessions, inputs and buffers of a stage. */
 #include <stdlib.h>
 
 #include "stage_inside.h"

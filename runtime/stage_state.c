@@ -1,4 +1,4 @@
-/* What is known of a stage while it works. */
+/* Observable state of a running stage. */
 #include <errno.h>
 
 #include "stage_inside.h"

@@ -1,6 +1,6 @@
-/* What no schedule beats: every device has its share of a step to do, none of it before the first
- * micro-batch can have come to it, and what it does last has still to go back.
- * docs/limits.md states and proves it. */
+/* Lower bounds on any schedule: every device has to do its share of a step, after the first
+ * micro-batch can have reached it, and its last piece must return to the first device.
+ * docs/limits.md has statements and proofs. */
 #include <math.h>
 
 #include <psplit/limits.h>

@@ -1,4 +1,4 @@
-/* What the server answers. */
+/* Replies of the server. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* onnx-pipeline-serve: a split behind HTTP, for many clients at once. */
+/* onnx-pipeline-serve: serves a split over HTTP to concurrent clients. */
 #include <getopt.h>
 #include <inttypes.h>
 #ifdef __GLIBC__

@@ -1,5 +1,5 @@
-/* Costs of a graph: its symbols are given numbers, its nodes are counted, and what nothing told is
- * listed. */
+/* Costs of a graph: assigns values to symbols, sums the work of nodes, and lists assumed
+ * symbols. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Rules: com.microsoft operators of generation (searches, padding, tokens, experts), of signals,
- * and what else its schema has; optimizers. */
+/* Rules: com.microsoft operators for generation (searches, padding, tokens, experts), signals,
+ * optimizers, and the rest of its schema. */
 #include <string.h>
 
 #include "infer.h"

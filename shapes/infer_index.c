@@ -1,4 +1,4 @@
-/* Rules: elements picked or placed by index, and sets whose size a run tells. */
+/* Rules: gather and scatter, and results of data-dependent size. */
 #include <string.h>
 
 #include "infer.h"

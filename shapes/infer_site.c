@@ -1,4 +1,4 @@
-/* What rules call: inputs, contents, attributes, outputs. */
+/* Functions for rules: inputs, contents, attributes, outputs. */
 #include <string.h>
 
 #include "infer.h"

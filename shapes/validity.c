@@ -1,5 +1,5 @@
-/* What no runtime takes: nodes that break the rules of their operator. Noted while types are
- * inferred; inference goes on. */
+/* Detects nodes that violate rules of their operator, which runtimes reject, during inference,
+ * which continues. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

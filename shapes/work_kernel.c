@@ -1,6 +1,6 @@
-/* How a node runs as a kernel of a CPU: what its inner loops do besides the arithmetic that the
- * operator is defined by. Sizes of blocks and what an element takes by itself were measured with
- * ONNX Runtime's kernels one by one, see docs/costs.md. */
+/* Cost of CPU kernels beyond the arithmetic of the operator: overheads of inner loops. Block sizes
+ * and costs per element were measured with individual kernels of ONNX Runtime, see
+ * docs/costs.md. */
 #include "operator.h"
 #include "work_inside.h"
 

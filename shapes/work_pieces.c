@@ -1,5 +1,5 @@
-/* Pieces that a kernel of a CPU moves one by one: what lies together on both sides, where that is
- * too short for vectors. What each takes was measured, see docs/costs.md. */
+/* Pieces that a CPU kernel copies individually: runs that are contiguous on both sides but too
+ * short for vector instructions. Costs per piece were measured, see docs/costs.md. */
 #include "work_inside.h"
 
 /* Steps (psplit_i_kernel) of a short piece. */

@@ -1,4 +1,4 @@
-/* Numbers for work.c and work_flops.c: what is not known, or only assumed, is noted. */
+/* Arithmetic for work.c and work_flops.c that records unknown and assumed sizes. */
 #include "work_inside.h"
 
 uint64_t psplit_i_tally_dim(psplit_i_tally *tally, psplit_dim dim) {

@@ -1,4 +1,4 @@
-/* The files of a stage besides stageI.onnx. */
+/* The files of a stage other than stageI.onnx. */
 #include <inttypes.h>
 #include <stdlib.h>
 

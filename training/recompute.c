@@ -1,4 +1,5 @@
-/* What of the forward pass is kept for the backward pass, and what is computed again from that. */
+/* Decides which values of the forward pass are kept for the backward pass, and which are
+ * recomputed. */
 #include <string.h>
 
 #include "operator.h"

@@ -1,4 +1,4 @@
-/* The backward pass as a model of its own, and what its inputs and outputs are. */
+/* The backward pass as a model of its own, and the kinds of its inputs and outputs. */
 #include "training.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What of a model a provider takes: ONNX Runtime places nodes of a session that runs nothing. */
+/* Determines the nodes that a provider runs, by creating a session without running it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Coverage: what of the model the stages hold, as often as the manifest says. */
+/* Coverage: the stages contain all of the model, as often as the manifest says. */
 #include <inttypes.h>
 #include <string.h>
 

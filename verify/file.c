@@ -1,5 +1,5 @@
-/* One file that is to be the whole model: the proof of a split of one stage, whose manifest says
- * what the model does. */
+/* Proves that a single file is the whole model, as a split with one stage, whose manifest describes
+ * the model. */
 #include <string.h>
 
 #include "verify.h"

@@ -1,4 +1,4 @@
-/* What a random operator becomes where it reads a mask: as the operator says, and as nodes have it,
+/* The replacement of a random operator that reads a mask, as specified and as found in the nodes,
  * both as text. */
 #include "mask_expression.h"
 

@@ -1,6 +1,6 @@
-/* What crosses: a tensor leaves one stage and enters another under its own name (io) or through a
- * Send and a Recv. Rows of the manifest, transfers, ports of the files and boundary nodes have to
- * pair up one to one, with one type from end to end. */
+/* Transfers: a tensor leaves one stage and enters another under its own name (io) or through a Send
+ * and a Recv. Rows of the manifest, transfers, ports of the files and boundary nodes must
+ * correspond one to one, with one type from end to end. */
 #include <inttypes.h>
 #include <string.h>
 

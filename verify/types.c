@@ -1,5 +1,5 @@
-/* Types and shapes: what the manifest says of the model's inputs and outputs is what the model
- * declares; a tensor that crosses is declared as no more than the model lets one know of it. */
+/* Types and shapes: those of the model's inputs and outputs in the manifest equal the model's
+ * declarations; those of transferred tensors claim no more than can be inferred from the model. */
 #include <inttypes.h>
 #include <string.h>
 

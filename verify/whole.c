@@ -1,5 +1,5 @@
-/* What is another on the whole: a proof that fails ends at a detail, and where the model is not the
- * one that was split, that is to be said first. */
+/* Global differences: a failed proof ends at a detail, but if the stages are of another model, that
+ * is reported first. */
 #include <inttypes.h>
 #include <string.h>
 

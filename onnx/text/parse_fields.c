@@ -1,4 +1,4 @@
-/* Fields by the names and numbers of onnx.proto: what the syntax has no place for. */
+/* Fields without a syntax of their own, by name or number of onnx.proto. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Stages under the profiler, each with its own file. They run as a pipeline does, so that each is
- * given what the others really hand it: random numbers in place of indices would not do. */
+/* Profiles the stages of a pipeline, each with its own profile. They run as a pipeline, so that
+ * each receives realistic tensors: random numbers in place of indices would not do. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

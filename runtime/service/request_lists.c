@@ -1,4 +1,4 @@
-/* Requests in lists, and their answers, for those who wait for them or by callback. */
+/* Lists of requests, and delivery of responses, by waiting or by callback. */
 #include <assert.h>
 #include <stdlib.h>
 

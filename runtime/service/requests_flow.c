@@ -1,5 +1,5 @@
-/* Requests through the pipeline: which go in, joined to a batch where they can be, and who gets
- * what comes out. The feeder and the collector run this. */
+/* Passage of requests through the pipeline: forming batches, and distributing results. Runs in the
+ * feeder and the collector. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

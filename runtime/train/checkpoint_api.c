@@ -1,4 +1,4 @@
-/* What psplit/checkpoint.h declares. */
+/* The API of psplit/checkpoint.h. */
 #include <psplit/checkpoint.h>
 #include <psplit/emit.h>
 #include <stdlib.h>

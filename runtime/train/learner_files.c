@@ -1,4 +1,4 @@
-/* From pipeline.json to positions: what each input of a stage's files is given. */
+/* Resolves the inputs of a stage's files by pipeline.json. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What a run that trained showed. */
+/* Report of a training run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
