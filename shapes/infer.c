@@ -1,5 +1,4 @@
-/* Shape inference: scopes, the pass over nodes in topological order, merging with declared
- * types. */
+/* Shape inference: scopes, and the pass over nodes in topological order. */
 #include "infer.h"
 
 #include <stdlib.h>
@@ -21,146 +20,6 @@ struct psplit_i_memo {
   psplit_i_scope *scope;
 };
 
-static void *take(psplit_i_shapes *s, size_t n, size_t size) {
-  void *memory = psplit_i_arena_zeroed(&s->arena, n, size);
-  if (!memory) s->failed = true;
-  return memory;
-}
-
-psplit_dim psplit_i_symbol(psplit_i_shapes *s, const char *name) {
-  for (size_t i = 0; i < s->n_bindings; i++)
-    if (strcmp(s->bindings[i].name, name) == 0) {
-      s->met[i] = true;
-      return psplit_i_dim_const(s->dims, s->bindings[i].value);
-    }
-  return psplit_i_dim_symbol(s->dims, name);
-}
-
-static psplit_dim declared_dim(psplit_i_shapes *s, psplit_i_declared_dim dim) {
-  if (dim.value >= 0) return psplit_i_dim_const(s->dims, dim.value);
-  if (dim.param && *dim.param) return psplit_i_symbol(s, dim.param);
-  return PSPLIT_NONE;
-}
-
-/* Tensor part of a declared type, and the kinds around it. */
-static const Onnx__TypeProto *tensor_part(const Onnx__TypeProto *type, uint8_t *kind,
-                                          uint8_t *inner) {
-  *kind = (uint8_t)psplit_i_type_kind(type);
-  *inner = PSPLIT_TYPE_UNKNOWN;
-  for (int level = 0; level < 3 && type; level++) {
-    const psplit_i_value_kind here = psplit_i_type_kind(type);
-    if (level == 1) *inner = (uint8_t)here;
-    if (here == PSPLIT_TYPE_TENSOR || here == PSPLIT_TYPE_SPARSE_TENSOR) return type;
-    if (here != PSPLIT_TYPE_SEQUENCE && here != PSPLIT_TYPE_OPTIONAL) return NULL;
-    type = psplit_i_type_inner(type);
-  }
-  return NULL;
-}
-
-static void declare_dims(psplit_i_shapes *s, psplit_i_vtype *type,
-                         const Onnx__TypeProto *declared) {
-  psplit_dim *merged = NULL;
-  for (int32_t axis = 0; axis < type->rank; axis++) {
-    const psplit_dim said = declared_dim(s, psplit_i_type_dim(declared, (uint32_t)axis));
-    if (said == PSPLIT_NONE || said == type->dims[axis]) continue;
-    const psplit_dim own = type->dims[axis];
-    int64_t number;
-    if (psplit_i_dim_has_anonymous(s->dims, own) &&
-        (psplit_i_dim_is_anonymous(s->dims, own) || !psplit_i_dim_differ(s->dims, own, said))) {
-      if (!merged) {
-        merged = take(s, (size_t)type->rank, sizeof *merged);
-        if (!merged) return;
-        memcpy(merged, type->dims, (size_t)type->rank * sizeof *merged);
-        type->dims = merged;
-      }
-      merged[axis] = said;
-    } else if (psplit_i_dim_is_const(s->dims, said, &number) &&
-               psplit_i_dim_differ(s->dims, own, said)) {
-      type->declared_wrong = true;
-    }
-  }
-}
-
-void psplit_i_type_declare(psplit_i_shapes *s, psplit_i_vtype *type,
-                           const Onnx__TypeProto *declared) {
-  if (!declared) return;
-  uint8_t kind, inner;
-  const Onnx__TypeProto *tensor = tensor_part(declared, &kind, &inner);
-  if (kind == PSPLIT_TYPE_UNKNOWN) return;
-  if (type->kind == PSPLIT_TYPE_UNKNOWN) {
-    type->kind = kind;
-    type->inner = inner;
-    type->elem = 0;
-    type->rank = -1;
-  } else if (type->kind != kind) {
-    type->declared_wrong = true;
-    return;
-  }
-  if (type->inner == PSPLIT_TYPE_UNKNOWN) type->inner = inner;
-  if (!tensor) return;
-  const int32_t elem = psplit_i_type_elem(tensor);
-  if (elem != 0 && elem != type->elem) {
-    /* No runtime takes a model whose operator makes another type, so the model's word is kept. */
-    type->elem = elem;
-    type->elements = NULL;
-    type->n_elements = 0;
-  }
-  const int64_t rank = psplit_i_type_rank(tensor);
-  if (rank < 0 || rank > PSPLIT_MAX_RANK) return;
-  if (type->rank < 0) {
-    psplit_dim *dims = take(s, (size_t)rank, sizeof *dims);
-    if (!dims) return;
-    for (uint32_t axis = 0; axis < rank; axis++) {
-      const psplit_dim dim = declared_dim(s, psplit_i_type_dim(tensor, axis));
-      dims[axis] = dim == PSPLIT_NONE ? psplit_i_dim_fresh(s->dims) : dim;
-    }
-    type->rank = (int32_t)rank;
-    type->dims = dims;
-  } else if (type->rank != rank) {
-    type->declared_wrong = true;
-  } else {
-    declare_dims(s, type, tensor);
-  }
-}
-
-psplit_i_vtype psplit_i_type_merge(psplit_i_site *at, const psplit_i_vtype *a,
-                                   const psplit_i_vtype *b) {
-  psplit_i_vtype merged = *a;
-  merged.declared_wrong = merged.is_weight = false;
-  merged.elements = NULL;
-  merged.n_elements = 0;
-  if (a->kind == PSPLIT_TYPE_UNKNOWN || a->kind != b->kind) return (psplit_i_vtype){.rank = -1};
-  if (a->inner != b->inner) merged.inner = PSPLIT_TYPE_UNKNOWN;
-  if (a->elem != b->elem) merged.elem = 0;
-  if (a->rank != b->rank) {
-    merged.rank = -1;
-    merged.dims = NULL;
-    return merged;
-  }
-  psplit_dim *dims = NULL;
-  for (int32_t axis = 0; axis < a->rank; axis++) {
-    if (a->dims[axis] == b->dims[axis]) continue;
-    if (!dims) {
-      dims = take(at->s, (size_t)a->rank, sizeof *dims);
-      if (!dims) return (psplit_i_vtype){.rank = -1};
-      memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
-      merged.dims = dims;
-    }
-    dims[axis] = psplit_i_dim_fresh(at->dims);
-  }
-  if (!dims && a->kind == PSPLIT_TYPE_TENSOR && a->elements && b->elements &&
-      a->n_elements == b->n_elements) {
-    psplit_dim *elements = psplit_i_new_elements(at, a->n_elements);
-    if (!elements) return merged;
-    for (uint32_t i = 0; i < a->n_elements; i++)
-      elements[i] =
-        a->elements[i] == b->elements[i] ? a->elements[i] : psplit_i_dim_fresh_value(at->dims);
-    merged.elements = elements;
-    merged.n_elements = a->n_elements;
-  }
-  return merged;
-}
-
 static psplit_i_scope *new_scope(psplit_i_shapes *s, const psplit_i_graph *graph, uint32_t depth) {
   const uint64_t price = (uint64_t)graph->n_nodes + graph->n_values;
   if (depth > MAX_DEPTH || price > s->budget_nodes) {
@@ -172,12 +31,12 @@ static psplit_i_scope *new_scope(psplit_i_shapes *s, const psplit_i_graph *graph
     return NULL;
   }
   s->budget_nodes -= price;
-  psplit_i_scope *scope = take(s, 1, sizeof *scope);
+  psplit_i_scope *scope = psplit_i_shapes_alloc(s, 1, sizeof *scope);
   if (!scope) return NULL;
   scope->graph = graph;
   scope->depth = depth;
   scope->index = s->n_scopes++;
-  scope->types = take(s, graph->n_values, sizeof *scope->types);
+  scope->types = psplit_i_shapes_alloc(s, graph->n_values, sizeof *scope->types);
   if (!scope->types) return NULL;
   for (uint32_t v = 0; v < graph->n_values; v++) scope->types[v].rank = -1;
   for (uint32_t i = 0; i < graph->n_initializers; i++) {
@@ -191,7 +50,7 @@ static psplit_i_scope *new_scope(psplit_i_shapes *s, const psplit_i_graph *graph
     const bool replaceable = value->input != PSPLIT_NONE && value->declared_type &&
                              psplit_i_model_ir_version(graph->model) >= 4;
     if (replaceable || tensor.n_dims > PSPLIT_MAX_RANK) continue;
-    psplit_dim *dims = take(s, tensor.n_dims, sizeof *dims);
+    psplit_dim *dims = psplit_i_shapes_alloc(s, tensor.n_dims, sizeof *dims);
     if (!dims) return NULL;
     for (uint32_t axis = 0; axis < tensor.n_dims; axis++)
       dims[axis] = psplit_i_dim_const(s->dims, tensor.dims[axis]);
@@ -217,7 +76,7 @@ static void declare_inputs(psplit_i_shapes *s, psplit_i_scope *scope) {
     type->elem = sparse->values ? sparse->values->data_type : 0;
     type->is_weight = true;
     if (sparse->n_dims > PSPLIT_MAX_RANK) continue;
-    psplit_dim *dims = take(s, sparse->n_dims, sizeof *dims);
+    psplit_dim *dims = psplit_i_shapes_alloc(s, sparse->n_dims, sizeof *dims);
     if (!dims) return;
     for (size_t axis = 0; axis < sparse->n_dims; axis++)
       dims[axis] = sparse->dims[axis] < 0 ? psplit_i_dim_fresh(s->dims)
@@ -246,7 +105,7 @@ static void attach(psplit_i_site *at, const psplit_i_child *child) {
   psplit_i_scope *scope = at->scope;
   if (scope->n_children == scope->capacity) {
     const uint32_t capacity = scope->capacity ? scope->capacity * 2 : 4;
-    psplit_i_child *children = take(at->s, capacity, sizeof *children);
+    psplit_i_child *children = psplit_i_shapes_alloc(at->s, capacity, sizeof *children);
     if (!children) return;
     if (scope->n_children) memcpy(children, scope->children, scope->n_children * sizeof *children);
     scope->children = children;
@@ -347,7 +206,7 @@ static bool same_type(const psplit_i_vtype *a, const psplit_i_vtype *b) {
 /* A call of the same function with the same types, of a function that takes no attributes. */
 static psplit_i_memo *find_call(psplit_i_shapes *s, uint32_t function, const psplit_i_vtype *inputs,
                                 uint32_t n_inputs, uint64_t hash) {
-  if (!s->memo) s->memo = take(s, MEMO_SLOTS, sizeof(psplit_i_memo *));
+  if (!s->memo) s->memo = psplit_i_shapes_alloc(s, MEMO_SLOTS, sizeof(psplit_i_memo *));
   if (!s->memo) return NULL;
   for (psplit_i_memo *memo = s->memo[hash % MEMO_SLOTS]; memo; memo = memo->next) {
     if (memo->hash != hash || memo->function != function || memo->n_inputs != n_inputs) continue;
@@ -372,7 +231,7 @@ static psplit_i_scope *run_function(psplit_i_site *at, const psplit_i_graph *fun
 void psplit_i_infer_call(psplit_i_site *at) {
   psplit_i_shapes *s = at->s;
   const psplit_i_graph *function = psplit_i_model_function(s->graph->model, at->node->function);
-  psplit_i_vtype *inputs = take(s, function->n_inputs, sizeof *inputs);
+  psplit_i_vtype *inputs = psplit_i_shapes_alloc(s, function->n_inputs, sizeof *inputs);
   if (!inputs) return;
   uint64_t hash = psplit_i_mix64(at->node->function);
   for (uint32_t i = 0; i < function->n_inputs; i++) {
@@ -393,7 +252,7 @@ void psplit_i_infer_call(psplit_i_site *at) {
   psplit_i_scope *scope = seen ? seen->scope : run_function(at, function, inputs);
   if (!scope) return;
   if (plain && !seen && s->memo) {
-    psplit_i_memo *memo = take(s, 1, sizeof *memo);
+    psplit_i_memo *memo = psplit_i_shapes_alloc(s, 1, sizeof *memo);
     if (!memo) return;
     *memo = (psplit_i_memo){s->memo[hash % MEMO_SLOTS], hash,   at->node->function,
                             function->n_inputs,         inputs, scope};
@@ -463,7 +322,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->cancel = sizes->cancel;
   s->defaults_hold = sizes->defaults_hold;
   s->diag = diag;
-  s->met = take(s, s->n_bindings, sizeof *s->met);
+  s->met = psplit_i_shapes_alloc(s, s->n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
   s->budget_nodes = count(graph);
   for (uint32_t f = 0; f < psplit_i_model_n_functions(graph->model); f++)

@@ -150,6 +150,12 @@ void psplit_i_type_see(psplit_i_shapes *s, psplit_i_vtype *type, uint32_t value)
 /* Finds the values that `sizes` speaks of. */
 void psplit_i_take_seen(psplit_i_shapes *s, const psplit_i_known_sizes *sizes);
 
+/* n * size bytes, zeroed, with the lifetime of `s`; NULL, and s->failed, when out of memory. */
+static inline void *psplit_i_shapes_alloc(psplit_i_shapes *s, size_t n, size_t size) {
+  void *memory = psplit_i_arena_zeroed(&s->arena, n, size);
+  if (!memory) s->failed = true;
+  return memory;
+}
 /* Rule of a node at its opset, or NULL. O(1). */
 const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node);
 
