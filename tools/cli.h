@@ -87,7 +87,7 @@ bool cli_count32(const cli *program, const char *name, const char *text, uint32_
 bool cli_real(const cli *program, const char *name, const char *text, double low, double high,
               double *out);
 
-/* A number of bytes from 1 on: "2000000", "1500MB", "2GiB". */
+/* A number of bytes from 1 on: "2000000", "1500MB", "1.5GiB", as tables print them. */
 bool cli_size(const cli *program, const char *name, const char *text, uint64_t high, uint64_t *out);
 /* A number of MiB, 1 or more, in bytes. */
 bool cli_mebibytes(const cli *program, const char *name, const char *text, uint64_t *out_bytes);

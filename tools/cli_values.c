@@ -141,6 +141,28 @@ bool cli_sizes(const char *text, int64_t *sizes, uint32_t most, uint32_t *out_n)
   return true;
 }
 
+/* The bytes of "N[.F]" units of unit_bytes, rounded down; false if it does not start with such a
+ * number or exceeds `high`. *out_end is behind the number. */
+static bool bytes_of(const char *text, uint64_t unit_bytes, uint64_t high, const char **out_end,
+                     uint64_t *out) {
+  char *end;
+  errno = 0;
+  const unsigned long long count = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || errno || count > high / unit_bytes) return false;
+  uint64_t bytes = count * unit_bytes, scale = 1, part = 0;
+  if (*end == '.' && unit_bytes > 1)
+    for (end++; *end >= '0' && *end <= '9'; end++) {
+      if (scale > UINT64_MAX / 10 / unit_bytes) continue; /* less than a byte */
+      part = 10 * part + (uint64_t)(*end - '0');
+      scale *= 10;
+    }
+  if (end[-1] == '.') return false;
+  bytes += part * unit_bytes / scale;
+  *out_end = end;
+  *out = bytes;
+  return bytes <= high;
+}
+
 bool cli_size(const cli *program, const char *name, const char *text, uint64_t high,
               uint64_t *out) {
   static const struct {
@@ -156,17 +178,16 @@ bool cli_size(const cli *program, const char *name, const char *text, uint64_t h
                {"MiB", 1u << 20},
                {"GiB", 1u << 30},
                {"TiB", UINT64_C(1) << 40}};
-  char *end;
-  errno = 0;
-  const unsigned long long count = strtoull(text, &end, 10);
-  for (size_t i = 0; *text >= '0' && *text <= '9' && !errno && i < sizeof UNITS / sizeof *UNITS;
-       i++) {
-    if (strcmp(end, UNITS[i].name) != 0 || !count || count > high / UNITS[i].bytes) continue;
-    *out = count * UNITS[i].bytes;
+  for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++) {
+    const char *end;
+    uint64_t bytes;
+    if (!bytes_of(text, UNITS[i].bytes, high, &end, &bytes) || !bytes) continue;
+    if (strcmp(end, UNITS[i].name) != 0) continue;
+    *out = bytes;
     return true;
   }
   cli_usage(program,
-            "--%s takes bytes, such as 1000000, 500MB or 1GiB, from 1 to %" PRIu64 ", not \"%s\"",
+            "--%s takes bytes, such as 1000000, 500MB or 1.5GiB, from 1 to %" PRIu64 ", not \"%s\"",
             name, high, text);
   return false;
 }

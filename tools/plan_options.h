@@ -90,7 +90,7 @@ enum {
    "transfers overlap with computation: a load is the largest of receive, compute and send"}, \
   {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
    "memory limit of each stage, whatever its device has: bytes, or with a unit, such as 500MB or " \
-   "2GiB"}, \
+   "1.5GiB"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
    "ignore the stages that MODEL is annotated with"}, \
   {PLAN_CONFIGURATION, "configuration", "NAME", \

@@ -183,6 +183,14 @@ def main(argv):
         half = whole // 2 >> 10 << 10
         tap.ok(stages("--max-bytes-per-stage", "%dKiB" % (half >> 10)) == stages("--max-bytes-per-stage", str(half)),
                "bytes may have a unit")
+        for text, size in (("1.5MB", 1500000), ("1.0625GiB", 1140850688), ("0.25kB", 250), ("1.0009kB", 1000),
+                           ("1." + 40 * "9" + "TB", None)):
+            made = [stages("--max-bytes-per-stage", each) for each in (text, str(size or 1999999999999))]
+            tap.ok(made[0] == made[1], "%s of bytes" % text, "%s\n%s" % tuple(made))
+        for text in ("1.5", "1.GB", ".5GB", "0.0GB", "0.0001kB", "1.5.5GB", "1.5gb", "9999999999.5TiB", "1.5 GB"):
+            done = subprocess.run([split, "m.onnx", "--plan-only", "--max-bytes-per-stage", text], capture_output=True,
+                                  text=True, timeout=60)
+            tap.ok(done.returncode == 2 and "takes bytes" in done.stderr, "%s is no number of bytes" % text, done.stderr)
         limit = str(whole // 2)
         few = stages("--max-bytes-per-stage", limit)
         tap.ok(isinstance(few, list) and len(few) > 1
