@@ -52,7 +52,7 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
                              psplit_diag *diag) {
   char need[PSPLIT_I_UNIT_BYTES], weights[PSPLIT_I_UNIT_BYTES], activations[PSPLIT_I_UNIT_BYTES];
   char stash[PSPLIT_I_UNIT_BYTES], buffers[PSPLIT_I_UNIT_BYTES], workspace[PSPLIT_I_UNIT_BYTES];
-  char limit[PSPLIT_I_UNIT_BYTES];
+  char limit[PSPLIT_I_UNIT_BYTES], lacks[PSPLIT_I_UNIT_BYTES];
   char advice[PSPLIT_DIAG_BYTES / 2];
   uint64_t largest = 0, smallest = UINT64_MAX;
   for (uint32_t s = 0; s < planner->options.n_stages; s++) {
@@ -83,11 +83,12 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
                          s, s == 1 ? "" : "s", bounded ? "largest" : "smallest",
                          psplit_i_in_bytes(bounded ? largest : smallest, limit), advice);
   const psplit_plan_stage *stage = &planner->plan->stages[s];
+  const uint64_t has_bytes = psplit_devices_memory_bytes(planner->devices, s);
   return psplit_i_fail(
     diag, PSPLIT_INFEASIBLE,
     "memory: stage %" PRIu32
     " needs %s (weights %s, activations %s,%s%s%s buffers %s, workspace %s) and "
-    "device %s has %s; %s",
+    "device %s has %s, %s too little; %s",
     s, psplit_i_in_bytes(stage->memory_bytes, need),
     psplit_i_in_bytes(stage->weight_bytes, weights),
     psplit_i_in_bytes(stage->peak_activation_bytes, activations),
@@ -95,7 +96,8 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     planner->options.training ? psplit_i_in_bytes(stage->stash_bytes, stash) : "",
     planner->options.training ? "," : "", psplit_i_in_bytes(stage->buffer_bytes, buffers),
     psplit_i_in_bytes(stage->workspace_bytes, workspace), stage->device,
-    psplit_i_in_bytes(psplit_devices_memory_bytes(planner->devices, s), limit), advice);
+    psplit_i_in_bytes(has_bytes, limit), psplit_i_in_bytes(stage->memory_bytes - has_bytes, lacks),
+    advice);
 }
 
 /* Numbers groups in another topological order: by the stage that the solver gave them, then as they
