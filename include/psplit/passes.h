@@ -90,7 +90,7 @@ typedef struct psplit_planner_options {
     *costs; /* [n_costs] override the roofline; later ones override earlier ones */
   size_t n_costs;
   /* "PATTERN=STAGE": the nodes with this name or, if there are none, those whose name matches the
-   * shell pattern */
+   * shell pattern. A node without a name goes by its first output. */
   const char *const *pins;
   size_t n_pins;
   const char *const *keep_together; /* "PATTERN": matching nodes share a stage */

@@ -28,6 +28,11 @@ typedef struct origin {
   char line[288]; /* "pins.txt:7: "; empty: an option */
 } origin;
 
+/* A node's own name, or for lack of one that of its first output; "" without either. */
+static const char *name_of(const psplit_i_graph *graph, uint32_t node) {
+  return psplit_i_node_known_as(graph, &graph->nodes[node]);
+}
+
 static int by_name(const void *a, const void *b) {
   const named *x = a, *y = b;
   const int order = strcmp(x->name, y->name);
@@ -38,8 +43,10 @@ static bool sort_names(taker *t) {
   const psplit_i_graph *graph = t->planner->graph;
   t->names = psplit_i_arena_array(&t->planner->scratch, graph->n_nodes, sizeof *t->names);
   if (!t->names) return false;
-  for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (*graph->nodes[n].name) t->names[t->n++] = (named){graph->nodes[n].name, n};
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const char *name = name_of(graph, n);
+    if (*name) t->names[t->n++] = (named){name, n};
+  }
   qsort(t->names, t->n, sizeof *t->names, by_name);
   return true;
 }
@@ -91,8 +98,10 @@ static psplit_code no_match(psplit_planner *planner, const origin *from, const c
   uint32_t n = 0;
   psplit_i_text hint = {0};
   if (!names) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < graph->n_nodes; i++)
-    if (*graph->nodes[i].name) names[n++] = graph->nodes[i].name;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const char *name = name_of(graph, i);
+    if (*name) names[n++] = name;
+  }
   psplit_i_add_names(&hint, n ? "nodes are" : "nodes with names there are", pattern, names, n);
   const psplit_code code =
     hint.failed ? psplit_i_nomem(diag)
@@ -108,7 +117,7 @@ static psplit_code pin_node(taker *t, const origin *from, const char *pin, uint3
   if (*now != PSPLIT_NONE && *now != stage)
     return psplit_i_fail_about(t->diag, PSPLIT_USAGE, from->about,
                                "%s%s: node %s is pinned to stage %" PRIu32 " already", from->line,
-                               pin, t->planner->graph->nodes[node].name, *now);
+                               pin, name_of(t->planner->graph, node), *now);
   *now = stage;
   return PSPLIT_OK;
 }
@@ -140,7 +149,8 @@ static psplit_code apply_pin(taker *t, const origin *from, const char *pin) {
     }
   } else {
     for (uint32_t i = 0; i < graph->n_nodes && code == PSPLIT_OK; i++) {
-      if (!*graph->nodes[i].name || !psplit_i_glob_match(pattern, graph->nodes[i].name)) continue;
+      const char *known = name_of(graph, i);
+      if (!*known || !psplit_i_glob_match(pattern, known)) continue;
       any = true;
       code = pin_node(t, from, pin, i, (uint32_t)stage);
     }
@@ -199,7 +209,7 @@ psplit_code psplit_i_planner_take_pins(psplit_planner *planner, psplit_diag *dia
 
 static bool names_a_node(const psplit_i_graph *graph, const char *pattern) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (strcmp(graph->nodes[n].name, pattern) == 0) return true;
+    if (strcmp(name_of(graph, n), pattern) == 0) return true;
   return false;
 }
 
@@ -210,8 +220,8 @@ static psplit_code apply_together(psplit_planner *planner, const char *pattern, 
   const bool is_name = names_a_node(planner->graph, pattern);
   bool any = false;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
-    const psplit_i_node *node = &planner->graph->nodes[n];
-    if (!*node->name || !psplit_i_name_match(pattern, is_name, node->name)) continue;
+    const char *name = name_of(planner->graph, n);
+    if (!*name || !psplit_i_name_match(pattern, is_name, name)) continue;
     any = true;
     const uint32_t old = planner->together[n];
     if (old == PSPLIT_NONE) {

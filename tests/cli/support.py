@@ -198,6 +198,11 @@ def main(argv):
                "several, where they fit", str(few))
         less = stages("--max-bytes-per-stage", limit, "-k", str(len(few) - 1))
         tap.ok(isinstance(less, str) and "memory" in less, "no fewer would", str(less))
+        # Nodes without names go by their first outputs.
+        pinned = stages("-k", "2", "--pin", "x[12]=0", "--pin", "x3=1")
+        tap.ok([each["nodes"] for each in pinned] == [2, 6], "a pin names outputs of nodes without names", str(pinned))
+        kept = stages("-k", "2", "--keep-together", "x[1-7]")
+        tap.ok([each["nodes"] for each in kept] == [7, 1], "so does what is kept together", str(kept))
         most = max(each["memory_bytes"] for each in stages("-k", "2"))
         close = stages("--max-bytes-per-stage", str(most - 7), "-k", "2")
         tap.ok(isinstance(close, str) and "7 B too little" in close, "how much a stage lacks", str(close))

@@ -1,6 +1,6 @@
 /* What is the name of a node pins it as it stands; else nodes are pinned as fnmatch(3) says,
- * whether a pattern is looked up as a name or tried on all nodes. A text pins what the same pins
- * one by one do. */
+ * whether a pattern is looked up as a name or tried on all nodes. A node without a name goes by its
+ * first output. A text pins what the same pins one by one do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static psplit_model *chain(void) {
     " [\"a\"] v1 = Relu (v0) [\"ab\"] v2 = Relu (v1) [\"a*\"] v3 = Relu (v2)"
     " [\"a?b\"] v4 = Relu (v3) [\"[ab]\"] v5 = Relu (v4) [\"a\\\\b\"] v6 = Relu (v5)"
     " [\"/x/a\"] v7 = Relu (v6) [\"/x/b=1\"] v8 = Relu (v7) [\"#a\"] v9 = Relu (v8)"
-    " [\"ab\"] v10 = Relu (v9) v11 = Relu (v10) [\"a*\"] v12 = Relu (v11)"
+    " [\"ab\"] v10 = Relu (v9) \"b#a\" = Relu (v10) [\"a*\"] v12 = Relu (\"b#a\")"
     " [\"\\\\#a\"] v13 = Relu (v12) [\"\\\\*\"] v14 = Relu (v13) }");
 }
 
@@ -54,16 +54,22 @@ static void pattern_of(uint32_t number, char *out) {
   } while (number);
 }
 
+/* All nodes here have one output. */
+static const char *known_as(const psplit_i_graph *graph, uint32_t n) {
+  const psplit_i_node *node = &graph->nodes[n];
+  return *node->name ? node->name : graph->values[node->outputs[0]].name;
+}
+
 static bool is_a_name(const psplit_i_graph *graph, const char *pattern) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (strcmp(graph->nodes[n].name, pattern) == 0) return true;
+    if (strcmp(known_as(graph, n), pattern) == 0) return true;
   return false;
 }
 
 static bool means(const psplit_i_graph *graph, const char *pattern, uint32_t node) {
-  const char *name = graph->nodes[node].name;
+  const char *name = known_as(graph, node);
   if (is_a_name(graph, pattern)) return strcmp(name, pattern) == 0;
-  return *name && fnmatch(pattern, name, 0) == 0;
+  return fnmatch(pattern, name, 0) == 0;
 }
 
 static void all_patterns(void **state) {

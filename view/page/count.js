@@ -364,8 +364,15 @@ let usedNames = null;
 function namesUsed() {
   if (usedNames) return usedNames;
   usedNames = new Map();
-  for (const { name } of data.operators) usedNames.set(name, (usedNames.get(name) ?? 0) + 1);
+  for (const operator of data.operators) {
+    const name = pinName(operator);
+    usedNames.set(name, (usedNames.get(name) ?? 0) + 1);
+  }
   return usedNames;
+}
+// What a pin names an operator by: its own name or, without one, that of its first output.
+function pinName({ name, outputs }) {
+  return name || (outputs.length && outputs[0] !== null ? data.tensors[outputs[0]].name : '');
 }
 
 // Pins that leave no other split: stages never fall along an edge, so that it is enough to pin where a
@@ -382,13 +389,14 @@ function pinsOf(p, stageOf) {
     }
   }
   const times = namesUsed(), pins = [], unnamed = [], { coarsened } = p.counting;
-  const isNamed = (id) => data.operators[id].name && times.get(data.operators[id].name) === 1 && !/[\0-\x1f\ufffd]/.test(data.operators[id].name);
+  const nameOf = (id) => pinName(data.operators[id]);
+  const isNamed = (id) => nameOf(id) && times.get(nameOf(id)) === 1 && !/[\0-\x1f\ufffd]/.test(nameOf(id));
   for (const g of p.supernodes) {
     const s = stageOf[g.id];
     if (!coarsened && !((begins[g.id] && s > 0) || (ends[g.id] && s < last))) continue;
     const named = g.operators.filter(isNamed);
     if (named.length < (coarsened ? g.operators.length : 1)) unnamed.push(g.id);
-    for (const id of coarsened ? named : named.slice(0, 1)) pins.push(`${data.operators[id].name}=${s}`);
+    for (const id of coarsened ? named : named.slice(0, 1)) pins.push(`${nameOf(id)}=${s}`);
   }
   return { pins, unnamed };
 }
