@@ -5,19 +5,19 @@
 /* What a block takes at least with n_own stages besides those of the clusters around it. */
 static int64_t least_time(const psplit_i_row_block *b, uint32_t n_own) {
   const int64_t n = n_own > 1 ? n_own : 1, share = b->work / n + (b->work % n != 0);
-  return share > b->path ? share : b->path;
+  const int64_t least = share > b->path ? share : b->path;
+  return b->least && b->least[n_own] > least ? b->least[n_own] : least;
 }
 
-/* Stages of its own from which on more do not help a block. */
-static uint32_t enough(const psplit_i_row_block *b, uint32_t n_devices) {
+uint32_t psplit_i_row_enough(const psplit_i_row_block *b, uint32_t n_devices) {
   uint32_t n = 1;
-  while (n < n_devices && least_time(b, n) > b->path) n++;
+  while (n < n_devices && b->path * n < b->work) n++;
   return n;
 }
 
 bool psplit_i_row_cut(const psplit_i_row_block *b, const int64_t *before, uint32_t n_devices,
                       bool outside, psplit_i_budget *budget, int64_t *after) {
-  const uint32_t most = enough(b, n_devices), more = outside ? 0 : 1;
+  const uint32_t most = psplit_i_row_enough(b, n_devices), more = outside ? 0 : 1;
   if (!psplit_i_spend(budget, 1 + (uint64_t)n_devices * most / 4)) return false;
   for (uint32_t k = 0; k <= n_devices; k++) after[k] = PSPLIT_I_INF;
   for (uint32_t k = 0; k <= n_devices; k++) {

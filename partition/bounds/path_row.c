@@ -6,36 +6,46 @@
  * Many clusters of the path leave little between neighbours, few make few blocks that wait for each
  * other. Which are best depends on what a device is worth: with a price for each device, a program
  * over the path finds the row whose blocks take the most, each with as many devices as are best for
- * it. Over each of these rows another program shares the devices out.
- * O(clusters + edges + prices * links^2 * devices). */
+ * it. Over each of these rows another program shares the devices out; what it says then guides
+ * which links come in and go out. Last, blocks count what their tensors take, too (row_cuts.h).
+ * O(clusters + edges + prices * links^2 * devices), and cuts of blocks. */
 #include <math.h>
+#include <string.h>
 
 #include "automaton.h"
 #include "bounds.h"
 #include "budget.h"
 #include "latency_row.h"
+#include "row_cuts.h"
 
 enum {
   MOST_LINKS = 128, /* of the path, evenly taken */
-  PRICES = 8        /* of devices */
+  PRICES = 8,       /* of devices */
+  CUTS_SHARE = 4    /* cuts take one of so many parts of the budget */
 };
 
 typedef struct path_row {
   const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
   const int64_t *min_time;
   psplit_i_budget *budget;
-  int64_t *length;  /* [n] longest path up to a cluster, with it */
-  uint32_t *before; /* [n] the cluster before it on that path, or NONE */
-  uint32_t *first;  /* [n] the last link that a cluster is behind; 0: none */
-  uint32_t *last;   /* [n] the first link that it is before; n_links + 1: none */
-  uint32_t *link;   /* [n_links + 2] clusters, from 1 on; 0 and n_links + 1 stand for the ends */
+  psplit_i_arena *arena;
+  psplit_i_row_cuts *cuts; /* to be made of blocks; or NULL */
+  int64_t **known;         /* [(n_links + 2)^2] of blocks that were cut, or NULL */
+  int64_t *length;         /* [n] longest path up to a cluster, with it */
+  uint32_t *before;        /* [n] the cluster before it on that path, or NONE */
+  uint32_t *first;         /* [n] the last link that a cluster is behind; 0: none */
+  uint32_t *last;          /* [n] the first link that it is before; n_links + 1: none */
+  uint32_t *link; /* [n_links + 2] clusters, from 1 on; 0 and n_links + 1 stand for the ends */
   uint32_t n_links;
-  int64_t total;  /* length of the path */
-  int64_t *work;  /* [(n_links + 2)^2] of what lies between two links or ends */
-  double *most;   /* [n_links + 2] what a row up to a link takes at a price */
-  uint32_t *from; /* [n_links + 2] the link before it in that row */
-  uint32_t *at;   /* [n_links + 2] links of that row, and the ends */
-  int64_t *time;  /* [(n_links + 3) * (stages + 1)] of a row, by stages */
+  int64_t total;          /* length of the path */
+  int64_t *work;          /* [(n_links + 2)^2] of what lies between two links or ends */
+  double *most;           /* [n_links + 2] what a row up to a link takes at a price */
+  uint32_t *from;         /* [n_links + 2] the link before it in that row */
+  uint32_t *rows;         /* [PRICES][n_links + 2] links of rows, and the ends */
+  uint32_t n_row[PRICES]; /* how many each has */
+  uint32_t *tried;        /* [n_links + 2] the same of a row that may be better */
+  int64_t *time;          /* [(n_links + 3) * (stages + 1)] of a row, by stages */
 } path_row;
 
 static bool init(path_row *r, psplit_i_arena *a) {
@@ -54,7 +64,10 @@ static bool init_tables(path_row *r, psplit_i_arena *a) {
   r->work = PSPLIT_NEW(a, int64_t, n * n);
   r->most = PSPLIT_NEW(a, double, n);
   r->from = PSPLIT_NEW(a, uint32_t, n);
-  r->at = PSPLIT_NEW(a, uint32_t, n);
+  r->rows = PSPLIT_NEW(a, uint32_t, PRICES * n);
+  r->tried = PSPLIT_NEW(a, uint32_t, n);
+  r->known = PSPLIT_NEW(a, int64_t *, n * n);
+  r->arena = a;
   r->time = psplit_i_arena_array(a, n_stages + 1, (n + 1) * sizeof *r->time);
   return !a->failed;
 }
@@ -169,6 +182,28 @@ static uint32_t take_row(const path_row *r, uint32_t *at) {
   return n;
 }
 
+/* What lies between two links, with its cuts where these are to be made. False: out of memory. */
+static bool measure(path_row *r, uint32_t i, uint32_t j, psplit_i_row_block *out_block) {
+  psplit_i_row_cuts *c = r->cuts;
+  *out_block = block_between(r, i, j);
+  if (!c) return true;
+  int64_t **known = &r->known[(size_t)i * (r->n_links + 2) + j];
+  out_block->least = *known;
+  if (*known) return true;
+  const uint32_t front = i ? r->link[i] : PSPLIT_NONE;
+  const uint32_t behind = j <= r->n_links ? r->link[j] : PSPLIT_NONE;
+  psplit_i_spend(r->budget, r->instance->n / 4);
+  c->n_clusters = 0;
+  for (uint32_t v = 0; v < r->instance->n; v++)
+    if (r->first[v] >= i && r->last[v] <= j) c->cluster[c->n_clusters++] = v;
+  if (!psplit_i_row_cuts_measure(c, front, behind, out_block)) return false;
+  if (!out_block->least) return true;
+  const size_t n_least = (size_t)psplit_i_row_enough(out_block, r->instance->n_stages) + 1;
+  *known = PSPLIT_NEW(r->arena, int64_t, n_least);
+  if (*known) memcpy(*known, out_block->least, n_least * sizeof **known);
+  return *known;
+}
+
 /* The least latency of a row, of which a stage that holds several links holds all between the first
  * and the last of them; 0 if the budget does not do. open[i]: of stages that begin with link i. */
 static int64_t row_latency(path_row *r, const uint32_t *at, uint32_t n) {
@@ -178,8 +213,9 @@ static int64_t row_latency(path_row *r, const uint32_t *at, uint32_t n) {
   for (uint32_t k = 0; k <= n_devices; k++) closed[k] = PSPLIT_I_INF;
   closed[1] = 0;
   for (uint32_t j = 1; j < n; j++) {
-    const psplit_i_row_block b = block_between(r, at[j - 1], at[j]);
+    psplit_i_row_block b;
     const bool outside = j == 1 || j + 1 == n;
+    if (!measure(r, at[j - 1], at[j], &b)) return 0;
     if (!psplit_i_spend(r->budget, j * width / 4)) return 0;
     if (!psplit_i_row_cut(&b, closed, n_devices, outside, r->budget, open + j * width)) return 0;
     for (uint32_t k = 0; k <= n_devices; k++) closed[k] = PSPLIT_I_INF;
@@ -198,24 +234,95 @@ static int64_t row_latency(path_row *r, const uint32_t *at, uint32_t n) {
   return least < PSPLIT_I_INF ? least : 0;
 }
 
+/* A row with one link more or less, as r->tried; returns how many. */
+static uint32_t toggle(path_row *r, const uint32_t *at, uint32_t n, uint32_t link) {
+  uint32_t k = 0, n_tried = 0;
+  for (; at[k] < link; k++) r->tried[n_tried++] = at[k];
+  if (at[k] == link)
+    k++;
+  else
+    r->tried[n_tried++] = link;
+  for (; k < n; k++) r->tried[n_tried++] = at[k];
+  return n_tried;
+}
+
+/* Lets links come in and go out while the row at[n] takes more for it; returns how many there are
+ * then. */
+static uint32_t climb(path_row *r, uint32_t *at, uint32_t n, int64_t *inout_least) {
+  uint32_t n_idle = 0;
+  for (uint32_t link = 1; n_idle < r->n_links; link = link % r->n_links + 1, n_idle++) {
+    const uint32_t n_tried = toggle(r, at, n, link);
+    const int64_t least = n_tried > 2 ? row_latency(r, r->tried, n_tried) : 0;
+    if (psplit_i_expired(r->budget)) break;
+    if (least <= *inout_least) continue;
+    *inout_least = least;
+    n = n_tried;
+    memcpy(at, r->tried, n * sizeof *at);
+    n_idle = 0;
+  }
+  return n;
+}
+
 /* Rows of several prices, from what one block that holds all work gains by one more stage to what
- * as many blocks as there are devices gain. */
-static void ask_prices(path_row *r, int64_t *inout_bound) {
+ * as many blocks as there are devices gain, each made better. r->rows: those; returns how many. */
+static uint32_t ask_prices(path_row *r, int64_t *inout_bound) {
   const uint32_t n = r->n_links + 2;
   const double n_devices = r->instance->n_stages;
   const double all = (double)*work_between(r, 0, n - 1) / n_devices;
-  for (uint32_t k = 0; k < PRICES && all > 0; k++) {
-    if (!psplit_i_spend(r->budget, (uint64_t)n * n)) return;
+  int64_t least[PRICES];
+  uint32_t k = 0;
+  for (; k < PRICES && all > 0 && psplit_i_spend(r->budget, (uint64_t)n * n); k++) {
+    uint32_t *at = r->rows + (size_t)k * n;
     find_row(r, all * 2 / pow(4 * n_devices, (double)k / (PRICES - 1)));
-    const int64_t least = row_latency(r, r->at, take_row(r, r->at));
-    if (least > *inout_bound) *inout_bound = least;
+    r->n_row[k] = take_row(r, at);
+    least[k] = row_latency(r, at, r->n_row[k]);
+    if (least[k] > *inout_bound) *inout_bound = least[k];
   }
+  for (uint32_t i = 0; i < k; i++) {
+    r->n_row[i] = climb(r, r->rows + (size_t)i * n, r->n_row[i], &least[i]);
+    if (least[i] > *inout_bound) *inout_bound = least[i];
+  }
+  return k;
+}
+
+/* The same rows with what tensors take. Of the one that takes the most then, links come in and go
+ * out once more. */
+static void cut_rows(path_row *r, uint32_t n_rows, int64_t *inout_bound) {
+  int64_t most = 0;
+  uint32_t best = 0;
+  for (uint32_t k = 0; k < n_rows; k++) {
+    const int64_t least = row_latency(r, r->rows + (size_t)k * (r->n_links + 2), r->n_row[k]);
+    if (least <= most) continue;
+    most = least;
+    best = k;
+  }
+  if (most) climb(r, r->rows + (size_t)best * (r->n_links + 2), r->n_row[best], &most);
+  if (most > *inout_bound) *inout_bound = most;
+}
+
+/* Cuts take a part of the budget alone: searches need the rest. */
+static psplit_code ask_rows(path_row *r, int64_t *inout_bound) {
+  psplit_i_row_cuts cuts;
+  psplit_i_budget *whole = r->budget;
+  const uint32_t n_rows = ask_prices(r, inout_bound);
+  psplit_i_budget part = psplit_i_budget_share(whole, CUTS_SHARE);
+  psplit_code code = psplit_i_row_cuts_init(&cuts, r->instance, r->automaton, &part);
+  r->budget = &part;
+  r->cuts = &cuts;
+  if (code == PSPLIT_OK) cut_rows(r, n_rows, inout_bound);
+  psplit_i_spend(whole, part.spent);
+  if (cuts.network.failed || r->arena->failed) code = PSPLIT_NOMEM;
+  psplit_i_row_cuts_fini(&cuts);
+  return code;
 }
 
 psplit_code psplit_i_bound_path_row(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                     int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
-  path_row r = {.instance = instance, .min_time = query->automaton->min_time, .budget = budget};
+  path_row r = {.instance = instance,
+                .automaton = query->automaton,
+                .min_time = query->automaton->min_time,
+                .budget = budget};
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;
@@ -227,7 +334,7 @@ psplit_code psplit_i_bound_path_row(const psplit_i_bound_query *query, psplit_i_
   PSPLIT_TRY(init_tables(&r, &arena) ? PSPLIT_OK : PSPLIT_NOMEM);
   find_sides(&r);
   add_up_work(&r);
-  ask_prices(&r, inout_bound);
+  code = ask_rows(&r, inout_bound);
 out:
   psplit_i_arena_fini(&arena);
   return code;

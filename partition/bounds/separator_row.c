@@ -5,7 +5,10 @@
 #include "bounds.h"
 #include "budget.h"
 #include "latency_row.h"
+#include "row_cuts.h"
 #include "separators.h"
+
+enum { CUTS_SHARE = 4 }; /* cuts take one of so many parts of the budget */
 
 /* Of the clusters from `first` to `last` - 1. end[n]: the longest path to a cluster, in there. */
 static psplit_i_row_block measure(const psplit_i_instance *instance, const int64_t *min_time,
@@ -43,7 +46,11 @@ psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, pspl
   const uint32_t n = instance->n, n_devices = instance->n_stages;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  psplit_code code = PSPLIT_NOMEM;
+  psplit_i_row_cuts cuts;
+  psplit_i_budget part = psplit_i_budget_share(budget, CUTS_SHARE);
+  psplit_code code = psplit_i_row_cuts_init(&cuts, instance, query->automaton, &part);
+  if (code != PSPLIT_OK) goto out;
+  code = PSPLIT_NOMEM;
   uint32_t *sinks = PSPLIT_NEW(&arena, uint32_t, n), *ends = PSPLIT_NEW(&arena, uint32_t, n);
   int64_t *end = PSPLIT_NEW(&arena, int64_t, n);
   int64_t *row = PSPLIT_NEW(&arena, int64_t, (size_t)n_devices + 1);
@@ -60,6 +67,13 @@ psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, pspl
     const uint32_t last = s < n_separators ? ends[s] - 1 : n;
     psplit_i_row_block b = measure(instance, min_time, first, last, end);
     if (s < n_separators) b.end = min_time[last];
+    cuts.n_clusters = last - first;
+    for (uint32_t i = first; i < last; i++) cuts.cluster[i - first] = i;
+    code = PSPLIT_NOMEM;
+    if (!psplit_i_row_cuts_measure(&cuts, s ? first - 1 : PSPLIT_NONE,
+                                   s < n_separators ? last : PSPLIT_NONE, &b))
+      goto out;
+    code = PSPLIT_OK;
     if (!pass_block(&b, n_devices, s == 0 || s == n_separators, budget, row, next)) goto out;
     first = last + 1;
   }
@@ -68,6 +82,8 @@ psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, pspl
     if (row[k] < least) least = row[k];
   if (least < PSPLIT_I_INF && least > *inout_bound) *inout_bound = least;
 out:
+  psplit_i_spend(budget, part.spent);
+  psplit_i_row_cuts_fini(&cuts);
   psplit_i_arena_fini(&arena);
   return code;
 }
