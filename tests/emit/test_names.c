@@ -199,8 +199,8 @@ static void what_cannot_be_told_is_refused(void **state) {
     {MANY({" a", 0}, {"b", 1}), 2, two, PSPLIT_UNSUPPORTED, "\" a\""},
     {MANY({"a ", 0}, {"b", 1}), 2, two, PSPLIT_UNSUPPORTED, "\"a \""},
     {MANY({"a", 0}, {"a", 1}), 2, two, PSPLIT_UNSUPPORTED, "called a, and run on cuda and cpu"},
-    {MANY({"a", 0}, {"b", 1}), 2, one, PSPLIT_USAGE, "one provider, cpu, and names"},
-    {MANY({"a", 0}, {"b", 1}), 2, NULL, PSPLIT_USAGE, "one provider, cpu, and names"},
+    {MANY({"a", 0}, {"b", 1}), 2, one, PSPLIT_USAGE, "one provider, cpu, so"},
+    {MANY({"a", 0}, {"b", 1}), 2, NULL, PSPLIT_USAGE, "one provider, cpu, so"},
     {many, 500, two, PSPLIT_UNSUPPORTED, "8192 at most"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
