@@ -397,7 +397,7 @@ const norm1 = path('norm');
 r.start(split, [path('norm.onnx'), '-k', '1', '-o', norm1, '--quiet', '--dim', 'n=2', '--training', '--loss', 'mse:target=t', '--optimizer', 'sgd', '--trained-weights', 'input']);
 r.ranks = 1;
 const normal = ['--data', `x=${path('ones.npy')}`, '--data', `t=${path('zeros.npy')}`, '-m', '1', '--smooth'];
-r.fails('smoothing of stages with states', 5, /goes from one micro-batch to the next, which smoothing/, [norm1, ...normal, 'gamma=0,samples=2']);
+r.fails('smoothing of stages with states', 5, /passes from one micro-batch to the next, and smoothing/, [norm1, ...normal, 'gamma=0,samples=2']);
 tap.ok(trains(1, norm1, [...normal, 'gamma=0,samples=1']).steps === 1, 'which train without it');
 // Zeros, compressed: a thousandth of their size. Only so much is unpacked as is asked for.
 writeNpz(path('flat.npz'), { x: filledWith(0, 4200, WIDE), t: filledWith(0, 4200, WIDE) }, { deflate: true });
