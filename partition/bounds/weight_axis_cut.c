@@ -42,8 +42,7 @@ enum {
   BATCH = 32,    /* buckets that share what is left of the budget */
   ONE = 1 << 10, /* multipliers are parts of it */
   MOST_PER_TIME = 8 * ONE,
-  MULTIPLIERS = 5,       /* for a bucket and direction */
-  WORTH_A_TEAM = 1 << 15 /* operations: less takes threads longer to begin and end than to do */
+  MULTIPLIERS = 5 /* for a bucket and direction */
 };
 
 /* The partner bucket from which on what has a rank counts: nearest first, the same in every bucket.
@@ -267,7 +266,7 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
   for (uint32_t first = 1; !failed && first + 1 < n_buckets; first += BATCH) {
     const uint32_t end = n_buckets - 1 - first < BATCH ? n_buckets - 1 : first + BATCH;
     b.first = first;
-    psplit_i_team_for(n_ops < WORTH_A_TEAM ? 1 : n_threads, first, end, cut_one, &b);
+    psplit_i_team_for(n_ops < PSPLIT_I_REGION_OPS ? 1 : n_threads, first, end, cut_one, &b);
     n_ops = 0;
     for (uint32_t q = first; q < end; q++) {
       n_ops += b.spent[q - first];

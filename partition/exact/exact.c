@@ -423,8 +423,10 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   psplit_i_budget so_far =
     options->budget ? *options->budget : psplit_i_budget_unlimited(); /* charged round by round */
   const uint64_t before = so_far.spent;
+  uint64_t n_ops = 0; /* of the round before */
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
-    const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
+    const int all = psplit_i_budget_team(&so_far, 0, options->n_threads);
+    const int team = n_ops < PSPLIT_I_REGION_OPS ? 1 : all;
     const exact_work last = work;
     const uint64_t n_bytes = atomic_load(&x->n_bytes);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
@@ -432,6 +434,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     if (x->n_round == 0) continue; /* nothing new; there may be many more stages than clusters */
     work = take_work(x, expanders, n_threads);
+    n_ops = ops_of(x, &work) - ops_of(x, &last);
     PSPLIT_TRY(psplit_i_exact_follow(x, work.stages, work.pushed));
     const bool stopped =
       atomic_load(&x->out_of_work) || work.steps > x->max_steps || ops_of(x, &work) > x->most_ops;

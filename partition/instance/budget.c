@@ -127,5 +127,6 @@ bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops) {
 
 int psplit_i_budget_team(const psplit_i_budget *budget, uint64_t work, uint32_t asked) {
   const bool is_short = budget && work < TEAM_OPS && budget->spent < TEAM_OPS - work;
+  if (work > 0 && work < PSPLIT_I_REGION_OPS) return 1;
   return is_short && !asked ? 1 : psplit_i_team_size(asked);
 }

@@ -72,5 +72,8 @@ uint64_t psplit_i_budget_left(const psplit_i_budget *budget);
  * others costs more than a small problem, and they spin between its regions. Answers never depend
  * on it. */
 int psplit_i_budget_team(const psplit_i_budget *budget, uint64_t work, uint32_t asked);
+/* Operations of a parallel region below which threads take longer to begin and end it than to do
+ * them: one thread does. Regions in a row are alike, so the one before says what to expect. */
+enum { PSPLIT_I_REGION_OPS = 1 << 15 };
 
 #endif
