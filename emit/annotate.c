@@ -232,8 +232,8 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   char name[32];
   psplit_i_arena_init(&arena, 0);
   if (plan->n_nodes != model->graph->n_nodes)
-    PSPLIT_FAIL(
-      psplit_i_fail(diag, PSPLIT_INVALID, "the plan is of another model than %s", model->path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "the plan was made for another model than %s",
+                              model->path));
   choose_name(model, name, sizeof name);
   uint32_t node = 0;
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {

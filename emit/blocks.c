@@ -64,7 +64,7 @@ static psplit_code settle(maker *m) {
     m->home[n] = m->blocks->node_block[n];
     if (m->home[n] == PSPLIT_NONE) continue;
     if (m->home[n] >= n_blocks)
-      return psplit_i_fail(m->diag, PSPLIT_INVALID, "a node is in no block that there is");
+      return psplit_i_fail(m->diag, PSPLIT_INVALID, "a node is in a block that does not exist");
     count[m->home[n]]++;
   }
   for (uint32_t n = 0; n < n_nodes; n++)
@@ -302,8 +302,8 @@ psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *b
   psplit_i_arena_init(&m.arena, 0);
   psplit_i_intern_init(&m.names);
   if (blocks->n_nodes != model->graph->n_nodes)
-    PSPLIT_FAIL(
-      psplit_i_fail(diag, PSPLIT_INVALID, "the blocks are of another model than %s", model->path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID,
+                              "the blocks were found in another model than %s", model->path));
   PSPLIT_TRY(settle(&m));
   choose_domain(&m);
   PSPLIT_TRY(add_nodes(&m));

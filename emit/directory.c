@@ -200,7 +200,7 @@ static psplit_code put_in_place(psplit_i_directory *d, psplit_diag *diag) {
   if (code == PSPLIT_OK) {
     d->exchanged = true;
   } else if (!psplit_i_exchange(d->temp, d->target)) {
-    psplit_i_diag_context(diag, "%s holds what was replaced", d->temp);
+    psplit_i_diag_context(diag, "%s holds the replaced files", d->temp);
     free(d->temp);
     d->temp = NULL;
   }

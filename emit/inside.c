@@ -90,8 +90,9 @@ static psplit_code check_places(const psplit_i_directory *d, int at, const pspli
                                  d->target, names->items[i]);
     if (!psplit_i_old_split_wrote(&d->old, names->items[i]))
       return psplit_i_fail(
-        diag, PSPLIT_IO, "%s/%s is not of the split there%s, and is not replaced: rename it",
-        d->target, names->items[i], d->old.found ? "" : " (no pipeline.json tells of one)");
+        diag, PSPLIT_IO,
+        "%s/%s does not belong to the split there%s, and is not replaced: rename it", d->target,
+        names->items[i], d->old.found ? "" : " (there is no pipeline.json)");
   }
   return PSPLIT_OK;
 }
@@ -267,7 +268,7 @@ psplit_code psplit_i_directory_commit_inside(psplit_i_directory *d, const psplit
     code = cannot(d, "write", MANIFEST, errno, diag);
   if (code != PSPLIT_OK && !put_back(at, d->fd, &names)) {
     /* Not removed then: the next run tries again. */
-    psplit_i_diag_context(diag, "%s holds what was replaced", d->temp);
+    psplit_i_diag_context(diag, "%s holds the replaced files", d->temp);
     free(d->temp);
     d->temp = NULL;
   }

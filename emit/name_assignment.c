@@ -222,8 +222,8 @@ psplit_code psplit_name_assignment(const psplit_model *model, const psplit_plan 
   assigner a = {.model = model};
   psplit_i_arena_init(&a.arena, 0);
   if (plan->n_nodes != model->graph->n_nodes)
-    PSPLIT_FAIL(
-      psplit_i_fail(diag, PSPLIT_INVALID, "the plan is of another model than %s", model->path));
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_INVALID, "the plan was made for another model than %s",
+                              model->path));
   uint32_t *of_stage = psplit_i_arena_array(&a.arena, plan->n_stages, sizeof *of_stage);
   if (!of_stage) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(find_providers(&a, plan, stage_provider, of_stage, diag));

@@ -44,7 +44,7 @@ static psplit_code check_value(const psplit_model *model, const Onnx__TensorProt
   for (uint32_t d = 0; same && d < value->n_dims; d++) same = tensor->dims[d] == value->dims[d];
   if (!same)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "the new value of %s is of another type or shape than in %s", value->name,
+                         "the new value of %s has another type or shape than in %s", value->name,
                          model->path);
   /* Of a tensor that was checked when it was read: this does not overflow. */
   uint64_t bits = psplit_i_dtype_bits(value->data_type);

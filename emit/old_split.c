@@ -104,13 +104,14 @@ psplit_code psplit_i_old_split_alone(const psplit_i_old_split *old, int fd, cons
   if (reason) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", directory, strerror(reason));
   if (!name) return PSPLIT_OK;
   const bool unread = !old->found && old->why[0];
-  const char *none = old->found ? "" : " (no pipeline.json tells of one)";
-  const psplit_code code = psplit_i_fail(
-    diag, PSPLIT_IO,
-    "%s holds %s, which is not of the split there%s%s%s, and is not replaced; move it, or give "
-    "another output directory",
-    directory, name, unread ? " (this version reads none there: " : none, old->why,
-    unread ? ")" : "");
+  const char *none = old->found ? "" : " (there is no pipeline.json)";
+  const psplit_code code =
+    psplit_i_fail(diag, PSPLIT_IO,
+                  "%s holds %s, which does not belong to the split there%s%s%s, and is not "
+                  "replaced; move it, or give "
+                  "another output directory",
+                  directory, name, unread ? " (this version cannot read its pipeline.json: " : none,
+                  old->why, unread ? ")" : "");
   free(name);
   return code;
 }

@@ -81,7 +81,7 @@ psplit_code psplit_i_stage_template_check(const char *template, psplit_diag *dia
     c += bytes;
   }
   return numbered ? PSPLIT_OK
-                  : wrong(template, "without {stage} all stages would have one name", diag);
+                  : wrong(template, "without {stage} all stages would have the same name", diag);
 }
 
 psplit_code psplit_i_stage_name(const psplit_model *model, const char *template, uint32_t stage,

@@ -23,8 +23,8 @@ GOOD = (("{model}-stage{stage:02}.onnx", ["my_net-stage00.onnx", "my_net-stage01
         ("stage{stage}.onnx", ["stage0.onnx", "stage1.onnx"]),
         ("{stage}.onnx", ["0.onnx", "1.onnx"]))
 FIELDS = "the fields are {model}, {stage}, {stage:02}, {stages} and {stages:02}"
-WRONG = (("{stages}.onnx", "without {stage} all stages would have one name"),
-         ("stage.onnx", "without {stage} all stages would have one name"),
+WRONG = (("{stages}.onnx", "without {stage} all stages would have the same name"),
+         ("stage.onnx", "without {stage} all stages would have the same name"),
          ("../s{stage}.onnx", "neither with '.' nor with '-'"),
          ("a/s{stage}.onnx", "no '/'"),
          ("-s{stage}.onnx", "neither with '.' nor with '-'"),

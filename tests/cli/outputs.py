@@ -162,7 +162,7 @@ def in_a_split(s):
         s.each(name + " in a split", OK, "warning: %s %s" % (args[-1], told), tool, *args)
         made = s.run(tool, *args, *(["--force"] if "-k" in args else []))
         s.tap.ok(made.returncode == OK and told not in made.stderr, name + ": known the second time", made.stderr)
-        s.each(name + " is in the way", FILE, "whole holds page, which is not of the split there", *again)
+        s.each(name + " is in the way", FILE, "whole holds page, which does not belong to the split there", *again)
         (shutil.rmtree if os.path.isdir("whole/page") else os.remove)("whole/page")
     made = s.run(*again)
     s.tap.ok(made.returncode == OK and told not in made.stderr, "the split is replaced without it", made.stderr)

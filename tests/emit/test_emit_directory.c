@@ -50,7 +50,8 @@ static void what_is_in_the_way(void **state) {
   emit_refused(model, &p, ".", true, "working directory");
   emit_refused(model, &p, "../here", true, "working directory");
   assert_int_equal(chdir(".."), 0);
-  emit_refused(model, &p, "old", true, "old holds note, which is not of the split there (no");
+  emit_refused(model, &p, "old", true,
+               "old holds note, which does not belong to the split there (there");
   assert_true(exists("old/note"));
   assert_int_equal(system("rm old/note"), 0);
   psplit_diag diag;
@@ -74,7 +75,8 @@ static void only_splits_are_replaced(void **state) {
     {"rm -r old && mkdir old", NULL},
     {"true", NULL},
     {"rm old/stage1.onnx", NULL},
-    {"touch old/thesis.tex old/zebra", "old holds thesis.tex, which is not of the split there,"},
+    {"touch old/thesis.tex old/zebra",
+     "old holds thesis.tex, which does not belong to the split there,"},
     {"touch old/.hidden", "old holds .hidden,"},
     {"touch old/stage3.onnx", "old holds stage3.onnx,"},
     {"touch old/stage0.onnx.data.bak", "old holds stage0.onnx.data.bak,"},
@@ -85,9 +87,10 @@ static void only_splits_are_replaced(void **state) {
     {"rm old/pipeline.json old/stage*", NULL},
     {"rm old/pipeline.json && mkfifo old/pipeline.json", "old holds pipeline.json,"},
     {"echo '{\"steps\": []}' > old/pipeline.json && rm old/stage*",
-     "old holds pipeline.json, which is not of the split there (this version reads none there: "},
+     "old holds pipeline.json, which does not belong to the split there (this version cannot read "
+     "its pipeline.json: "},
     {"sed -i 's/\"transfers\"/\"sent\"/' old/pipeline.json",
-     "(this version reads none there: old/pipeline.json: transfers: is missing)"},
+     "(this version cannot read its pipeline.json: old/pipeline.json: transfers: is missing)"},
     {"mv old/pipeline.json . && ln -s ../pipeline.json old/", "old holds pipeline.json,"},
   };
   psplit_model *model = open_rich();

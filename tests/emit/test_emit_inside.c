@@ -136,7 +136,7 @@ static void every_rename_fails_from_then_on(void **state) {
     left = -1;
     if (code == PSPLIT_OK) break;
     assert_int_equal(code, PSPLIT_IO);
-    if (nth > 1) assert_non_null(strstr(diag.message, "holds what was replaced"));
+    if (nth > 1) assert_non_null(strstr(diag.message, "holds the replaced files"));
     if (nth > 1) assert_false(holds("test -e place/pipeline.json"));
     assert_int_equal(split(model, 2, true, &diag), PSPLIT_MISMATCH);
     shell("diff -r place old");

@@ -256,10 +256,10 @@ static void what_cannot_be_is_said(void **state) {
               "m.onnx has no initializer none: the weights are another model's");
   values[1].name = "typed";
   expect_emit(values, 2, "n.onnx", PSPLIT_INVALID,
-              "the new value of typed is of another type or shape than in m.onnx");
+              "the new value of typed has another type or shape than in m.onnx");
   values[0].data_type = DOUBLE;
   expect_emit(values, 1, "n.onnx", PSPLIT_INVALID,
-              "the new value of raw is of another type or shape than in m.onnx");
+              "the new value of raw has another type or shape than in m.onnx");
   values[0].data_type = FLOAT;
   values[0].n_bytes = 60;
   expect_emit(values, 1, "n.onnx", PSPLIT_INVALID,

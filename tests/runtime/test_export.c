@@ -111,7 +111,7 @@ static void trained_weights_go_into_the_model(void **state) {
   assert_non_null(memmem(file, n, NEW_B, sizeof NEW_B));
   assert_null(memmem(file, n, STATE, sizeof STATE));
   static const char *const others[][2] = {
-    {"float[3] b = {1, 2, 3}", "the new value of b is of another type or shape than in o.onnx"},
+    {"float[3] b = {1, 2, 3}", "the new value of b has another type or shape than in o.onnx"},
     {"float[4] d = {1, 2, 3, 4}", "o.onnx has no initializer b: the weights are another model's"}};
   for (int i = 0; i < 2; i++) {
     make_model("o.onnx", others[i][0]);
