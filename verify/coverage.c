@@ -60,8 +60,8 @@ static psplit_code cover_nodes(psplit_i_proof *p) {
     if (p->n_seen[n] > 1) PSPLIT_TRY(varies(p, &p->graph->nodes[n], &differs));
     if (differs)
       return PSPLIT_I_DIFFERS(p,
-                              "node %s is in several stages, and its copies may not agree: random "
-                              "numbers or an operator nobody knows",
+                              "node %s is in several stages, and its copies may not agree: it "
+                              "draws random numbers or is an unknown operator",
                               name);
   }
   uint32_t *n_copies = PSPLIT_NEW(&p->arena, uint32_t, p->manifest.n_stages);

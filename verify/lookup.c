@@ -106,7 +106,7 @@ static psplit_code add_transfers(psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "two transfers have tag %" PRIu64, transfer->tag);
     if (!psplit_i_table_add(&p->transfers, tensor, transfer->from, transfer->to, t))
       return PSPLIT_I_DIFFERS(
-        p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " stands twice among the transfers",
+        p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " is listed twice among the transfers",
         transfer->tensor, psplit_i_called(p, transfer->from), psplit_i_called(p, transfer->to));
   }
 out:
@@ -119,7 +119,7 @@ static psplit_code add_duplicates(psplit_i_proof *p) {
     const psplit_i_duplicate *duplicate = &m->duplicates[d];
     if (duplicate->node >= p->graph->n_nodes)
       return PSPLIT_I_DIFFERS(
-        p, "the manifest declares a duplicate of node %" PRIu32 ", which is not there",
+        p, "the manifest declares a duplicate of node %" PRIu32 ", which does not exist",
         duplicate->node);
     if (p->declared[duplicate->node])
       return PSPLIT_I_DIFFERS(p, "the manifest declares node %" PRIu32 " a duplicate twice",

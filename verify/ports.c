@@ -40,11 +40,9 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
   const psplit_i_value *inner = &p->part->values[sends ? node->inputs[0] : node->outputs[0]];
   const psplit_i_value *port = &p->part->values[sends ? node->outputs[0] : node->inputs[0]];
   if (node->function == PSPLIT_NONE || !psplit_i_function_is_boundary(p->stage, node->function))
-    return PSPLIT_I_DIFFERS(p,
-                            "stage %" PRIu32
-                            ": %s of \"%s\" calls no function that hands its "
-                            "input on",
-                            psplit_i_called(p, p->at), node->op_type, inner->name);
+    return PSPLIT_I_DIFFERS(
+      p, "stage %" PRIu32 ": %s of \"%s\" calls no function that forwards its input",
+      psplit_i_called(p, p->at), node->op_type, inner->name);
   const uint32_t t =
     psplit_i_table_find(&p->tags, (uint32_t)tag, (uint32_t)((uint64_t)tag >> 32), 0);
   const psplit_i_manifest_transfer *transfer = t == PSPLIT_NONE ? NULL : &p->manifest.transfers[t];
@@ -57,7 +55,7 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
                             ") is not a transfer of the manifest",
                             psplit_i_called(p, p->at), node->op_type, inner->name, tag, peer);
   if (sends ? !port->is_output : port->input == PSPLIT_NONE)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s of \"%s\" is not joined to the file's %s",
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s of \"%s\" is not connected to the file's %s",
                             psplit_i_called(p, p->at), node->op_type, inner->name,
                             sends ? "outputs" : "inputs");
   uint32_t *met = &(sends ? p->sent : p->received)[t];
@@ -286,7 +284,7 @@ static psplit_code check_transfers(psplit_i_proof *p) {
     const psplit_i_manifest_transfer *transfer = &p->manifest.transfers[t];
     if (transfer->from >= transfer->to)
       return PSPLIT_I_DIFFERS(
-        p, "\"%s\" goes from stage %" PRIu32 " to %" PRIu32 ", which is not behind it",
+        p, "\"%s\" goes from stage %" PRIu32 " to %" PRIu32 ", which is not a later stage",
         transfer->tensor, psplit_i_called(p, transfer->from), psplit_i_called(p, transfer->to));
     if (psplit_i_graph_find_value(p->graph, transfer->tensor) == PSPLIT_NONE)
       return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 ": \"%s\" is not a value of the model",
@@ -323,8 +321,9 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
     const uint32_t value = psplit_i_graph_find_value(p->graph, m->inputs[k]);
     const uint32_t input = value == PSPLIT_NONE ? PSPLIT_NONE : p->graph->values[value].input;
     if (input == PSPLIT_NONE || listed[input])
-      return PSPLIT_I_DIFFERS(p, "the manifest lists input \"%s\", which is %s", m->inputs[k],
-                              input == PSPLIT_NONE ? "none of the model's" : "there only once");
+      return PSPLIT_I_DIFFERS(
+        p, "the manifest lists input \"%s\", which is %s", m->inputs[k],
+        input == PSPLIT_NONE ? "not an input of the model" : "there only once");
     listed[input] = 1;
     if ((k >= m->n_needed) != psplit_i_has_initializer(&p->graph->values[value]))
       return PSPLIT_I_DIFFERS(p, "the manifest says that input \"%s\" has %s default", m->inputs[k],

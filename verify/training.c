@@ -32,7 +32,8 @@ static psplit_code differentiate(psplit_i_training_proof *c) {
                                            .dropout = (psplit_dropout)table->dropout};
   code = psplit_gradient_create(p->model, &options, NULL, &why, &c->gradient);
   if (code == PSPLIT_USAGE || code == PSPLIT_UNSUPPORTED)
-    return PSPLIT_I_DIFFERS(p, "what the manifest trains cannot be: %s", why.message);
+    return PSPLIT_I_DIFFERS(p, "the training that the manifest describes is invalid: %s",
+                            why.message);
   if (code != PSPLIT_OK) return psplit_i_fail_as(p->diag, &why);
   const psplit_model *before = p->model;
   p->model = c->gradient->model;
@@ -212,8 +213,9 @@ static psplit_code tell_row(const psplit_i_training_proof *c, uint32_t row) {
   for (uint32_t w = 0; w < row; w++)
     if (psplit_i_same(weights[w].name, weights[row].name))
       return PSPLIT_I_DIFFERS(c->p, "the manifest trains \"%s\" twice", weights[row].name);
-  return PSPLIT_I_DIFFERS(c->p, "the manifest trains \"%s\", which what it says does not train",
-                          weights[row].name);
+  return PSPLIT_I_DIFFERS(
+    c->p, "the manifest lists \"%s\" as trained, but what it describes does not train it",
+    weights[row].name);
 }
 
 /* The manifest's weights are the trained ones, each once, with their gradients. */
@@ -226,7 +228,7 @@ static psplit_code check_weights(const psplit_i_training_proof *c) {
       if (g == c->table->n_input_gradients ||
           !psplit_i_same(c->table->input_gradients[g], t.name) ||
           !psplit_i_same(c->table->gradient_names[g], t.gradient))
-        return PSPLIT_I_DIFFERS(p, "the manifest's gradient of input \"%s\" is another", t.name);
+        return PSPLIT_I_DIFFERS(p, "the manifest lists another gradient for input \"%s\"", t.name);
       g++;
       continue;
     }

@@ -224,7 +224,7 @@ static psplit_code check_masked(psplit_i_mask_walk *w, const psplit_gradient *gr
   psplit_i_mask_expected e = {.ratio = ratio};
   psplit_i_text scratch = {0};
   if (w->mask >= w->table->n_masks) return differs(w, "the manifest lists no mask for it");
-  if (!is_mask(w)) return differs(w, "the mask that the manifest lists for it is none");
+  if (!is_mask(w)) return differs(w, "what the manifest lists as its mask is not a mask");
   if (at.n == 0 || at.n > PSPLIT_I_MASK_MOST_NODES) return differs(w, "it reads no mask");
   psplit_i_mask_expect(w, gradient, node, &e);
   if (!psplit_i_mask_is_expression(&at, &e, node, false, &scratch) &&
@@ -272,7 +272,7 @@ static psplit_code check_edit(psplit_i_mask_walk *w, const psplit_gradient *grad
   else if (psplit_i_node_has(node, PSPLIT_I_OP_RANDOM))
     return check_masked(w, gradient, node, ratio);
   if (good) PSPLIT_TRY(compare_messages(w, norm, &good));
-  if (!good) return differs(w, "its bytes are others");
+  if (!good) return differs(w, "its bytes differ");
   w->n++;
   w->m++;
 out:

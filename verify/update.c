@@ -69,7 +69,7 @@ static psplit_code list_updated(const psplit_i_training_proof *c, uint32_t s, ui
     if (c->table->weights[c->row_of[t]].owner != s)
       return PSPLIT_I_DIFFERS(c->p,
                               "the gradient of \"%s\" arises in stage %" PRIu32
-                              ", and another one is said to own it",
+                              ", but the manifest names another owner",
                               psplit_gradient_trainable(c->gradient, t).name, s);
   }
   return PSPLIT_OK;

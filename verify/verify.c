@@ -21,7 +21,8 @@ static psplit_code inline_ifs(psplit_i_proof *p, const psplit_verify_options *op
       (psplit_inline_if){p->manifest.inlined[r].node, p->manifest.inlined[r].then_branch};
   code = psplit_i_model_reopen(p->model, choices, n, options->read, &why, &p->inlined);
   if (code == PSPLIT_USAGE)
-    return PSPLIT_I_DIFFERS(p, "what the manifest inlines cannot be: %s", why.message);
+    return PSPLIT_I_DIFFERS(p, "the inlining that the manifest describes is invalid: %s",
+                            why.message);
   if (code != PSPLIT_OK) return psplit_i_fail_as(p->diag, &why);
   PSPLIT_TRY(psplit_i_check_inlined(p, p->inlined));
   p->model = p->inlined;

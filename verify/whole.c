@@ -68,5 +68,5 @@ void psplit_i_tell_whole(psplit_i_proof *p) {
       " node%s, that %" PRIu64,
       name, split, p->graph->n_nodes, p->graph->n_nodes == 1 ? "" : "s", n_nodes);
   else if (m->model && strcmp(m->model, name) != 0)
-    psplit_i_diag_context(p->diag, "pipeline.json tells of %s, and this is %s", m->model, name);
+    psplit_i_diag_context(p->diag, "pipeline.json describes %s, and this is %s", m->model, name);
 }

@@ -65,7 +65,7 @@ static void what_is_in_the_way(void **state) {
   psplit_model_close(model);
 }
 
-/* A directory is replaced where all that it holds is of the split that its pipeline.json tells of.
+/* A directory is replaced where all that it holds is of the split that its pipeline.json describes.
  */
 static void only_splits_are_replaced(void **state) {
   (void)state;

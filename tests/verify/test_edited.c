@@ -187,7 +187,7 @@ static const edited_split SENDRECV[] = {
      "\"float32\", \"shape\": [2, 8]},",
      NULL}}},
   {PSPLIT_MISMATCH,
-   "lists input \"a\", which is none of the model's",
+   "lists input \"a\", which is not an input of the model",
    {{MANIFEST, "{\"name\": \"x\", \"dtype\"", "{\"name\": \"a\", \"dtype\"", NULL}}},
   {PSPLIT_MISMATCH,
    "input \"d\" has no default",
@@ -401,11 +401,12 @@ static void of_another_model(void **state) {
           NOT("other.onnx") "output \"u\", which that model lacks: ");
   is_told("other.onnx", HEAD "(float[2,8] x) => (float[2,8] y) { y = Abs (x) }",
           NOT("other.onnx") "1 node, that 3: transfer 0: ");
-  is_told("sub.onnx",
-          HEAD
-          "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Exp (a) [y] y = Abs (b) "
-          "}",
-          "pipeline.json tells of model.onnx, and this is sub.onnx: stage 0: node b is not as in ");
+  is_told(
+    "sub.onnx",
+    HEAD
+    "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Exp (a) [y] y = Abs (b) "
+    "}",
+    "pipeline.json describes model.onnx, and this is sub.onnx: stage 0: node b is not as in ");
   is_told("model.onnx",
           HEAD
           "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Exp (a) [y] y = Abs (b) "

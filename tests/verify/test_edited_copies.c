@@ -77,7 +77,7 @@ static const edited_split OF_COPIES[] = {
         "else_branch = main () => (e2) { e2 = Neg (x) }>")},
   /* rows of copies */
   {PSPLIT_MISMATCH,
-   "a duplicate of node 99, which is not there",
+   "a duplicate of node 99, which does not exist",
    {{MANIFEST, "\"transfers\"",
      "\"duplicates\": [{\"index\": 99, \"node\": \"b1\", \"stage\": 0, \"also\": [1]}], "
      "\"transfers\"",
@@ -296,7 +296,7 @@ static const edited_split OF_COPIES[] = {
      TWO_SENDS, NULL},
     {0, " \"c0.send1\") @", " \"c0.send1\", float z) @", NULL}}},
   {PSPLIT_MISMATCH,
-   "is not joined to the file's outputs",
+   "is not connected to the file's outputs",
    {{0,
      "[\"c0.send1\"] \"c0.send1\" = psplit.Send <tag = 0, peer = 1, tensor = \"c0\", dtype = 1> "
      "(c0)",

@@ -279,7 +279,7 @@ static const edited_split BY_STATES[] = {
    "the manifest's backward pass: transfer 0: stage 0 does not receive \"g14\"",
    {{MANIFEST, "{\"name\": \"g14\", \"from\": 1}", "{\"name\": \"g14\", \"from\": 0}", NULL}}},
   {PSPLIT_MISMATCH,
-   "the manifest's backward pass: \"g14\" goes from stage 0 to 1, which is not behind it",
+   "the manifest's backward pass: \"g14\" goes from stage 0 to 1, which is not a later stage",
    {{MANIFEST, "\"tensor\": \"g14\", \"from\": 1, \"to\": 0",
      "\"tensor\": \"g14\", \"from\": 0, \"to\": 1", NULL}}},
   {PSPLIT_MISMATCH,
@@ -306,10 +306,10 @@ static const edited_split BY_STATES[] = {
      NULL}}},
   /* weights and gradients */
   {PSPLIT_MISMATCH,
-   "the gradient of \"w1\" arises in stage 0, and another one is said to own it",
+   "the gradient of \"w1\" arises in stage 0, but the manifest names another owner",
    {{MANIFEST, "\"owner\": 0", "\"owner\": 1", NULL}}},
   {PSPLIT_MISMATCH,
-   "the gradient of \"g\" arises in stage 0, and another one is said to own it",
+   "the gradient of \"g\" arises in stage 0, but the manifest names another owner",
    {{MANIFEST, "\"owner\": 0", "\"owner\": 1", "\"name\": \"g\", \"dtype\""}}},
   {PSPLIT_MISMATCH,
    "the manifest's trained weight 0 is not \"w1\" as it is",
@@ -371,11 +371,12 @@ static const edited_split BY_STATES[] = {
    "stage0.update.onnx is not the update by \"adam\"",
    {{MANIFEST, "\"optimizer\": \"sgd\"", "\"optimizer\": \"adam\"", NULL}}},
   {PSPLIT_MISMATCH,
-   "what the manifest trains cannot be: the loss \"d\" has more than one element: give one that is "
+   "the training that the manifest describes is invalid: the loss \"d\" has more than one element: "
+   "give one that is "
    "summed or averaged, or a kind of loss",
    {{MANIFEST, "\"loss_output\": \"loss\"", "\"loss_output\": \"d\"", NULL}}},
   {PSPLIT_MISMATCH,
-   "the manifest trains \"mean\", which what it says does not train",
+   "the manifest lists \"mean\" as trained, but what it describes does not train it",
    {{MANIFEST, "\"batch_norm\": \"as-is\"", "\"batch_norm\": \"frozen\"", NULL}}},
   {PSPLIT_MISMATCH,
    "stage 0: output \"next_mean\" goes nowhere, and is not kept",
@@ -441,13 +442,15 @@ static const edited_split BY_STATES[] = {
    "stage 0: initializer \"gg\" is not the model's",
    {{FORWARD0, "float[8] g = ", "float[8] gg = ", NULL}}},
   {PSPLIT_MISMATCH,
-   "what the manifest trains cannot be: the loss \"c\" has more than one element: give one that is "
+   "the training that the manifest describes is invalid: the loss \"c\" has more than one element: "
+   "give one that is "
    "summed or averaged, or a kind of loss",
    {{MANIFEST, "\"loss_output\": \"loss\"", "\"loss_output\": \"c\"", NULL}}},
   {PSPLIT_OK, "", {{MANIFEST, "\"batch_norm\": \"as-is\"", "\"batch_norm\": \"train\"", NULL}}},
   {PSPLIT_OK, "", {{MANIFEST, "\"dropout\": \"as-is\"", "\"dropout\": \"train\"", NULL}}},
   {PSPLIT_MISMATCH,
-   "what the manifest trains cannot be: training needs a loss or the output that is one",
+   "the training that the manifest describes is invalid: training needs a loss or the output that "
+   "is one",
    {{MANIFEST, "\"loss\": null", "\"loss\": \"mse:\"", NULL}}},
   {PSPLIT_MISMATCH,
    "stage 1: the manifest gives \"d.shape\", to be kept, another type than the model",

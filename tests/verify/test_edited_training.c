@@ -100,11 +100,12 @@ static const edited_split BY_INPUT[] = {
      "{\"name\": \"x\", \"gradient\": \"x.grad\"}, {\"name\": \"x\", \"gradient\": \"x.grad\"}",
      NULL}}},
   {PSPLIT_MISMATCH,
-   "the manifest's gradient of input \"x\" is another",
+   "the manifest lists another gradient for input \"x\"",
    {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
      "{\"name\": \"x\", \"gradient\": \"y.grad\"}", NULL}}},
   {PSPLIT_MISMATCH,
-   "what the manifest trains cannot be: a gradient of \"z\" is requested, but no input has this "
+   "the training that the manifest describes is invalid: a gradient of \"z\" is requested, but no "
+   "input has this "
    "name; it has x",
    {{MANIFEST, "{\"name\": \"x\", \"gradient\": \"x.grad\"}",
      "{\"name\": \"z\", \"gradient\": \"x.grad\"}", NULL}}},
@@ -295,7 +296,7 @@ static const edited_split BY_FROZEN[] = {
 static const edited_split BY_BRANCH[] = {
   {PSPLIT_OK, "", {{0, "", "", NULL}}},
   {PSPLIT_MISMATCH,
-   "what the manifest trains cannot be",
+   "the training that the manifest describes is invalid",
    {{MANIFEST, "\"branch\": \"then\"", "\"branch\": \"else\"", NULL}}},
 };
 
