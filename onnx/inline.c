@@ -42,8 +42,8 @@ static psplit_code fail_no_such(const inliner *in) {
   psplit_i_add_names(&hint, "of Ifs it has", in->choice->node, names, n);
   const psplit_code code =
     psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
-                        "%s: no If of the main graph has that name or output (one of a branch can "
-                        "be inlined after what it stands in)%s",
+                        "%s: no If of the main graph has that name or output (an If in a branch "
+                        "can be inlined after the If that contains it)%s",
                         in->choice->node, hint.failed || !hint.bytes ? "" : hint.bytes);
   psplit_i_text_fini(&hint);
   free(names);

@@ -139,7 +139,7 @@ static void read_string(psplit_i_lexer *lexer, char kind) {
   while (end < lexer->n_text && lexer->text[end] != '"')
     end += kind != 'x' && lexer->text[end] == '\\' ? 2 : 1;
   if (end >= lexer->n_text) {
-    psplit_i_error_at(lexer, lexer->next, "a string starts here that does not end");
+    psplit_i_error_at(lexer, lexer->next, "unterminated string");
     return;
   }
   char *out = psplit_i_arena_alloc(lexer->arena, end - first + 1);
@@ -206,8 +206,7 @@ void psplit_i_lexer_next(psplit_i_lexer *lexer) {
       lexer->token.n++;
   } else if (!read_number(lexer)) {
     if (!memchr("()[]{}<>,:=.?*@", *c, 15)) {
-      psplit_i_error_at(lexer, lexer->next, "a byte that starts nothing: 0x%02x",
-                        (unsigned)(unsigned char)*c);
+      psplit_i_error_at(lexer, lexer->next, "unexpected byte 0x%02x", (unsigned)(unsigned char)*c);
       return;
     }
     lexer->token.kind = PSPLIT_I_TOKEN_MARK;

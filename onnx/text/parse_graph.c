@@ -75,7 +75,7 @@ static void parse_value(psplit_i_parser *parser, Onnx__GraphProto *graph, bool i
   if (has_data) {
     Onnx__TensorProto *tensor = psplit_i_tensor_of_type(parser, info->type, at);
     if (!is_input && (info->doc_string || info->n_metadata_props || info->base.n_unknown_fields))
-      psplit_i_error_at(&parser->lexer, at, "of an initializer, fields stand behind its data");
+      psplit_i_error_at(&parser->lexer, at, "the fields of an initializer come after its data");
     tensor->name = info->name;
     psplit_i_parse_data(parser, tensor, true);
     PSPLIT_I_PUSH(parser, graph, initializer, tensor);

@@ -131,7 +131,7 @@ static void parse_values(psplit_i_parser *parser, target *to) {
     else
       bits = parse_number(parser, to);
     if (psplit_i_accept(lexer, "*"))
-      n = psplit_i_parse_uint(parser, MOST_DATA_BYTES, "how often the value stands");
+      n = psplit_i_parse_uint(parser, MOST_DATA_BYTES, "how often the value is repeated");
     if (!charge(parser, to, n * (strings ? sizeof string : to->bytes))) return;
     for (; n && lexer->code == PSPLIT_OK; n--) put(parser, to, bits, string);
   } while (psplit_i_accept(lexer, ","));

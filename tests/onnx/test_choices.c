@@ -68,8 +68,8 @@ static const choice CHOICES[] = {
   {MAIN("", IF), "i", true, PSPLIT_OK, "[\"/i\"] i = Identity (p)"},
   /* names */
   {MAIN("", "[n] " IF), "m", true, PSPLIT_USAGE,
-   "m: no If of the main graph has that name or output (one of a branch can be inlined after what "
-   "it stands in); of Ifs it has n"},
+   "m: no If of the main graph has that name or output (an If in a branch can be inlined after the "
+   "If that contains it); of Ifs it has n"},
   {MAIN("", IF), "m", true, PSPLIT_USAGE, "of Ifs it has i"},
   {MAIN("", "[a] i = Neg (a)"), "m", true, PSPLIT_USAGE, "no If of the main graph has that name"},
   {MAIN("",
