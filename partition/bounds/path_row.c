@@ -1,14 +1,16 @@
-/* A bound on latency from clusters of a longest path and what lies between them: all that is behind
- * the one and before the other, wherever it is. Any clusters of a path are a row (latency_row.c),
- * since what lies between two neighbours is before all that lies between the next two. What is
- * behind no cluster of the row, or before none, does not count.
+/* A lower bound on latency from clusters of a longest path (links) and the blocks between them. A
+ * block consists of all clusters that are successors of one link and predecessors of the next, on
+ * the path or not. Any subset of the path is a row (latency_row.c), since everything between two
+ * neighbouring links precedes everything between the next two. Clusters that follow no link of the
+ * row, or precede none, are not counted.
  *
- * Many clusters of the path leave little between neighbours, few make few blocks that wait for each
- * other. Which are best depends on what a device is worth: with a price for each device, a program
- * over the path finds the row whose blocks take the most, each with as many devices as are best for
- * it. Over each of these rows another program shares the devices out; what it says then guides
- * which links come in and go out. Last, blocks count what their tensors take, too (row_cuts.h).
- * O(clusters + edges + prices * links^2 * devices), and cuts of blocks. */
+ * A row of many links leaves little between neighbours, and a row of few makes few blocks that must
+ * run one after the other. Which links are best depends on what a device is worth. Given a price
+ * per device, dynamic programming over the path finds the row whose blocks have the largest total,
+ * each with its best number of devices. For each of these rows a second dynamic program distributes
+ * the devices, and its value guides a local search that adds and removes links. Last, blocks count
+ * the cost of their tensors as well (row_cuts.h). O(clusters + edges + prices * links^2 * devices),
+ * and the cuts of blocks. */
 #include <math.h>
 #include <string.h>
 
@@ -19,9 +21,9 @@
 #include "row_cuts.h"
 
 enum {
-  MOST_LINKS = 128, /* of the path, evenly taken */
-  PRICES = 8,       /* of devices */
-  CUTS_SHARE = 4    /* cuts take one of so many parts of the budget */
+  MOST_LINKS = 128, /* links are taken from the path at even distances */
+  PRICES = 8,       /* number of device prices to try */
+  CUTS_SHARE = 4    /* cuts may spend a CUTS_SHARE-th of the budget */
 };
 
 typedef struct path_row {
@@ -30,22 +32,22 @@ typedef struct path_row {
   const int64_t *min_time;
   psplit_i_budget *budget;
   psplit_i_arena *arena;
-  psplit_i_row_cuts *cuts; /* to be made of blocks; or NULL */
-  int64_t **known;         /* [(n_links + 2)^2] of blocks that were cut, or NULL */
-  int64_t *length;         /* [n] longest path up to a cluster, with it */
-  uint32_t *before;        /* [n] the cluster before it on that path, or NONE */
-  uint32_t *first;         /* [n] the last link that a cluster is behind; 0: none */
-  uint32_t *last;          /* [n] the first link that it is before; n_links + 1: none */
+  psplit_i_row_cuts *cuts; /* cuts of blocks, or NULL before these are to be computed */
+  int64_t **known;         /* [(n_links + 2)^2] results for blocks that were cut, or NULL */
+  int64_t *length;         /* [n] length of the longest path that ends with the cluster */
+  uint32_t *before;        /* [n] its predecessor on that path, or NONE */
+  uint32_t *first;         /* [n] the last link before the cluster; 0: none */
+  uint32_t *last;          /* [n] the first link behind it; n_links + 1: none */
   uint32_t *link; /* [n_links + 2] clusters, from 1 on; 0 and n_links + 1 stand for the ends */
   uint32_t n_links;
-  int64_t total;          /* length of the path */
-  int64_t *work;          /* [(n_links + 2)^2] of what lies between two links or ends */
-  double *most;           /* [n_links + 2] what a row up to a link takes at a price */
-  uint32_t *from;         /* [n_links + 2] the link before it in that row */
-  uint32_t *rows;         /* [PRICES][n_links + 2] links of rows, and the ends */
-  uint32_t n_row[PRICES]; /* how many each has */
-  uint32_t *tried;        /* [n_links + 2] the same of a row that may be better */
-  int64_t *time;          /* [(n_links + 3) * (stages + 1)] of a row, by stages */
+  int64_t total;  /* length of the path */
+  int64_t *work;  /* [(n_links + 2)^2] work between two links or ends */
+  double *most;   /* [n_links + 2] largest total of a row that ends with a link, at a price */
+  uint32_t *from; /* [n_links + 2] the link before it in that row */
+  uint32_t *rows; /* [PRICES][n_links + 2] links of each row, with the two ends */
+  uint32_t n_row[PRICES]; /* number of entries of each */
+  uint32_t *tried;        /* [n_links + 2] the neighbouring row under evaluation */
+  int64_t *time; /* [(n_links + 3) * (stages + 1)] least time of a prefix of a row, by stages */
 } path_row;
 
 static bool init(path_row *r, psplit_i_arena *a) {
@@ -58,7 +60,7 @@ static bool init(path_row *r, psplit_i_arena *a) {
   return !a->failed;
 }
 
-/* For as many links as there are. */
+/* Allocates the tables for the actual number of links. */
 static bool init_tables(path_row *r, psplit_i_arena *a) {
   const size_t n = r->n_links + 2, n_stages = r->instance->n_stages;
   r->work = PSPLIT_NEW(a, int64_t, n * n);
@@ -72,7 +74,7 @@ static bool init_tables(path_row *r, psplit_i_arena *a) {
   return !a->failed;
 }
 
-/* Links of a longest path, from 1 on. */
+/* Selects the links of a longest path, numbered from 1. */
 static void take_path(path_row *r) {
   const psplit_i_instance *instance = r->instance;
   uint32_t end = 0, n = 0;
@@ -94,11 +96,12 @@ static void take_path(path_row *r) {
     if (k && (uint64_t)k * n / r->n_links == at) r->link[k--] = i;
 }
 
-/* Links that clusters are between. */
+/* For each cluster, the links between which it lies. */
 static void find_sides(path_row *r) {
   const psplit_i_instance *instance = r->instance;
   const uint32_t none = r->n_links + 1;
-  for (uint32_t i = 0; i < instance->n; i++) r->before[i] = 0; /* its own number as a link */
+  /* index of the cluster as a link, or 0 */
+  for (uint32_t i = 0; i < instance->n; i++) r->before[i] = 0;
   for (uint32_t k = 1; k <= r->n_links; k++) r->before[r->link[k]] = k;
   for (uint32_t i = 0; i < instance->n; i++) {
     r->first[i] = 0;
@@ -120,8 +123,8 @@ static int64_t *work_between(const path_row *r, uint32_t i, uint32_t j) {
   return &r->work[(size_t)i * (r->n_links + 2) + j];
 }
 
-/* What lies between each two links: a cluster that is between `first` and `last` is between all
- * links before the one and behind the other. */
+/* The work between any two links: a cluster whose nearest links are `first` and `last` also lies
+ * between every link up to `first` and every link from `last` on. */
 static void add_up_work(path_row *r) {
   const uint32_t n = r->n_links + 2;
   for (uint32_t i = 0; i < n; i++)
@@ -145,8 +148,8 @@ static psplit_i_row_block block_between(const path_row *r, uint32_t i, uint32_t 
   return b;
 }
 
-/* What a block and the stages that it takes pay at least, at a price for each, with any part of a
- * stage. */
+/* A lower bound on the time of a block plus the price of its stages. The number of stages is
+ * relaxed to a real number. */
 static double least_at(const psplit_i_row_block *b, bool outside, uint32_t n_devices,
                        double price) {
   const double work = (double)b->work;
@@ -156,7 +159,7 @@ static double least_at(const psplit_i_row_block *b, bool outside, uint32_t n_dev
   return outside ? least : fmin(work, least + price);
 }
 
-/* The row whose blocks take the most at that price. */
+/* Finds the row with the largest total at the given device price. */
 static void find_row(path_row *r, double price) {
   const uint32_t n = r->n_links + 2, n_devices = r->instance->n_stages;
   r->most[0] = 0;
@@ -174,7 +177,7 @@ static void find_row(path_row *r, double price) {
   }
 }
 
-/* Links of the row that was found, and its two ends; returns how many. */
+/* Copies the links of the row that was found, with its two ends. Returns their number. */
 static uint32_t take_row(const path_row *r, uint32_t *at) {
   uint32_t n = 1;
   for (uint32_t j = r->n_links + 1; j; j = r->from[j]) n++;
@@ -182,7 +185,7 @@ static uint32_t take_row(const path_row *r, uint32_t *at) {
   return n;
 }
 
-/* What lies between two links, with its cuts where these are to be made. False: out of memory. */
+/* The block between two links, with its cuts if these are to be computed. False: out of memory. */
 static bool measure(path_row *r, uint32_t i, uint32_t j, psplit_i_row_block *out_block) {
   psplit_i_row_cuts *c = r->cuts;
   *out_block = block_between(r, i, j);
@@ -204,8 +207,9 @@ static bool measure(path_row *r, uint32_t i, uint32_t j, psplit_i_row_block *out
   return *known;
 }
 
-/* The least latency of a row, of which a stage that holds several links holds all between the first
- * and the last of them; 0 if the budget does not do. open[i]: of stages that begin with link i. */
+/* The least latency of a row, or 0 if the budget ran out. A stage that holds several links holds
+ * everything between the first and the last of them. open[i]: the least time where the last stage
+ * begins with link i. */
 static int64_t row_latency(path_row *r, const uint32_t *at, uint32_t n) {
   const uint32_t n_devices = r->instance->n_stages;
   const size_t width = (size_t)n_devices + 1;
@@ -234,7 +238,7 @@ static int64_t row_latency(path_row *r, const uint32_t *at, uint32_t n) {
   return least < PSPLIT_I_INF ? least : 0;
 }
 
-/* A row with one link more or less, as r->tried; returns how many. */
+/* Copies the row to r->tried with one link added or removed. Returns its length. */
 static uint32_t toggle(path_row *r, const uint32_t *at, uint32_t n, uint32_t link) {
   uint32_t k = 0, n_tried = 0;
   for (; at[k] < link; k++) r->tried[n_tried++] = at[k];
@@ -246,8 +250,8 @@ static uint32_t toggle(path_row *r, const uint32_t *at, uint32_t n, uint32_t lin
   return n_tried;
 }
 
-/* Lets links come in and go out while the row at[n] takes more for it; returns how many there are
- * then. */
+/* Local search: adds and removes links while the bound of the row at[n] grows. Returns its new
+ * length. */
 static uint32_t climb(path_row *r, uint32_t *at, uint32_t n, int64_t *inout_least) {
   uint32_t n_idle = 0;
   for (uint32_t link = 1; n_idle < r->n_links; link = link % r->n_links + 1, n_idle++) {
@@ -263,8 +267,9 @@ static uint32_t climb(path_row *r, uint32_t *at, uint32_t n, int64_t *inout_leas
   return n;
 }
 
-/* Rows of several prices, from what one block that holds all work gains by one more stage to what
- * as many blocks as there are devices gain, each made better. r->rows: those; returns how many. */
+/* Computes and improves rows for several device prices, from the gain of one more stage for a
+ * single block of all work to that for as many blocks as devices. Fills r->rows and returns their
+ * number. */
 static uint32_t ask_prices(path_row *r, int64_t *inout_bound) {
   const uint32_t n = r->n_links + 2;
   const double n_devices = r->instance->n_stages;
@@ -285,8 +290,8 @@ static uint32_t ask_prices(path_row *r, int64_t *inout_bound) {
   return k;
 }
 
-/* The same rows with what tensors take. Of the one that takes the most then, links come in and go
- * out once more. */
+/* Evaluates the same rows with the cost of tensors, and repeats the local search on the best of
+ * them. */
 static void cut_rows(path_row *r, uint32_t n_rows, int64_t *inout_bound) {
   int64_t most = 0;
   uint32_t best = 0;
@@ -300,7 +305,7 @@ static void cut_rows(path_row *r, uint32_t n_rows, int64_t *inout_bound) {
   if (most > *inout_bound) *inout_bound = most;
 }
 
-/* Cuts take a part of the budget alone: searches need the rest. */
+/* Cuts get only a part of the budget, since the searches need the rest. */
 static psplit_code ask_rows(path_row *r, int64_t *inout_bound) {
   psplit_i_row_cuts cuts;
   psplit_i_budget *whole = r->budget;

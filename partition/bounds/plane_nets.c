@@ -1,11 +1,12 @@
-/* The nets whose receivers have prices where prices are raised. Each limit takes receivers apart
- * anew, so nets may be others there. Those with the same pins and cost are taken for the same. */
+/* The nets whose receivers have prices in the cutting planes. Each limit divides receivers anew, so
+ * the nets may differ from those of the last limit. Nets with the same pins and cost are taken to
+ * be the same. */
 #include <string.h>
 
 #include "hash.h"
 #include "planes_inside.h"
 
-/* A receiver's price may go that many times as far as what it takes to send to it. */
+/* The typical change of a receiver's price, as a multiple of the cost of sending to it. */
 static const double FAR = 2;
 
 int64_t psplit_i_planes_load(const psplit_i_planes *x, uint32_t plane) {
@@ -23,7 +24,8 @@ void psplit_i_planes_multiply(psplit_i_planes *x, uint32_t a, uint32_t b) {
   x->product[a * PSPLIT_I_MOST_PLANES + b] = x->product[b * PSPLIT_I_MOST_PLANES + a] = sum;
 }
 
-/* What a stage does with a net, paying for one receiver if it sends. */
+/* The coefficient of a net in a plane: 1 if the stage sends it (to one receiver), -1 if it receives
+ * it, else 0. */
 static int8_t deal_of(const psplit_i_instance *in, uint32_t e, const int8_t *holds) {
   const int8_t producer = holds[in->net_pin[in->net_off[e]]];
   for (uint32_t q = in->net_off[e] + 1; q < in->net_off[e + 1]; q++)
@@ -38,7 +40,7 @@ static uint64_t known_by(const psplit_i_instance *in, uint32_t e) {
   return hash;
 }
 
-/* Where each of n nets was before; NONE: nowhere. Nets mostly keep their order. */
+/* Finds the former index of each of n nets, or NONE. Nets mostly keep their order. */
 static void look_up(const psplit_i_planes *x, const uint64_t *known, uint32_t n, uint32_t *out) {
   const uint32_t n_before = x->n - x->n_clusters;
   for (uint32_t i = 0, at = 0; i < n; i++) {
@@ -49,7 +51,7 @@ static void look_up(const psplit_i_planes *x, const uint64_t *known, uint32_t n,
   }
 }
 
-/* The same prices and planes by other nets. before[i]: where net i was. */
+/* Renumbers the receiver prices and coefficients. before[i] is the former index of net i. */
 static void rename_nets(psplit_i_planes *x, uint32_t n, const uint32_t *before, double *center,
                         int8_t *has) {
   for (uint32_t i = 0; i < n; i++)

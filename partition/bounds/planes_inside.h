@@ -1,5 +1,5 @@
-/* Inside the raising of prices: stages that were found (planes), by what they have of each cluster
- * and of the receivers of each net that has a price for them.
+/* Internal to the cutting planes of prices. A plane is a stage that pricing found, stored as its
+ * coefficients: one per cluster, and one per net whose receivers have a price.
  *
  *   plane_nets.c    which nets these are, at one limit and at the next
  *   price_planes.c  the steps */
@@ -17,38 +17,43 @@ struct psplit_i_planes {
   psplit_i_budget *budget;
   int64_t limit;
   uint32_t n_clusters, most_nets, n_planes;
-  uint32_t n, most;   /* prices: of clusters, then of receivers */
-  uint32_t n_parts;   /* to which loads are rounded */
-  uint32_t *net;      /* [n - n_clusters] those with a price for receivers, */
-  uint64_t *known_by; /* [n - n_clusters] and what they are known by at another limit */
-  double *center;     /* [n] the best prices so far, by which the best stage is worth 1 */
-  double *weight;     /* [n] how far each may go */
-  double *slope;      /* [n] of the average of stages */
-  int32_t *price;     /* [n] that are tried */
-  int32_t *receiver;  /* [most_nets] the same, by net */
-  uint8_t *side;      /* [n_clusters] of a stage that is traced, */
-  int8_t *paid;       /* [most_nets] and what it does with each net */
-  int8_t *has;     /* [MOST_PLANES * most] of a cluster, 1: the stage holds it; of a net, receivers
-                       * that it pays for, or -1: it is one */
-  double *product; /* [MOST_PLANES * MOST_PLANES] of two stages, by weight */
+  uint32_t n, most;   /* number of prices (clusters first, then receivers), and its maximum */
+  uint32_t n_parts;   /* load units per limit */
+  uint32_t *net;      /* [n - n_clusters] nets whose receivers have a price */
+  uint64_t *known_by; /* [n - n_clusters] hash that identifies the net at another limit */
+  /* [n] the best prices so far (the center), by which the best stage is worth 1 */
+  double *center;
+  /* [n] weight of the price in the proximal term: the square of a typical change */
+  double *weight;
+  double *slope;     /* [n] subgradient at the center, and then the next prices */
+  int32_t *price;    /* [n] trial prices */
+  int32_t *receiver; /* [most_nets] trial prices of receivers, by net */
+  uint8_t *side;     /* [n_clusters] sides of a traced stage */
+  int8_t *paid;      /* [most_nets] its role in each net */
+  /* [MOST_PLANES * most] coefficients: 1 if the stage holds the cluster; receivers of the net that
+   * it pays for, or -1 if it receives it */
+  int8_t *has;
+  double *product; /* [MOST_PLANES * MOST_PLANES] weighted scalar product of two planes */
   double share[PSPLIT_I_MOST_PLANES], gradient[PSPLIT_I_MOST_PLANES];
   uint64_t hash[PSPLIT_I_MOST_PLANES];
-  bool fits[PSPLIT_I_MOST_PLANES]; /* else its stage was found at a larger limit, or rounded more */
-  uint32_t used[PSPLIT_I_MOST_PLANES]; /* the last step with a share in it */
-  double sum;                          /* of the center */
-  double hope;                         /* what the planes say that the next prices are worth more */
+  /* the stage is within the limit; false for some found at a larger one */
+  bool fits[PSPLIT_I_MOST_PLANES];
+  uint32_t used[PSPLIT_I_MOST_PLANES]; /* the last step in which the plane had share */
+  double sum;                          /* sum of the center */
+  double hope;                         /* gain that the model predicts for the next prices */
   double length;
-  bool impossible; /* no stage within the limit is worth anything by prices that were tried */
+  bool impossible; /* no stage within the limit has a positive value by the trial prices */
 };
 
-/* Goes over to the nets of the instance at another limit, where receivers are taken apart: what is
- * known of those that were there stays. NULL: no nets have prices. Errors: NOMEM. */
+/* Switches to the nets of an instance at another limit, where receivers are divided differently.
+ * Prices and coefficients of nets that existed before are kept. `instance` NULL: no nets have
+ * prices. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_planes_take_nets(psplit_i_planes *planes,
                                                       const psplit_i_instance *instance,
                                                       int64_t limit);
 /* The load of a stage, with all receivers that it pays for. */
 int64_t psplit_i_planes_load(const psplit_i_planes *planes, uint32_t plane);
-/* Makes the product of two stages. */
+/* Computes the weighted scalar product of two planes. */
 void psplit_i_planes_multiply(psplit_i_planes *planes, uint32_t a, uint32_t b);
 
 #endif

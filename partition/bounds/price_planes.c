@@ -1,18 +1,20 @@
-/* Prices raised by cutting planes: of prices p by which the best stage is worth m(p), all clusters
- * are worth sum p(v) / m(p) stages, and that is to be as much as it can be. Every stage S that was
- * found bounds m(p) >= p(S) from below. So prices are looked for that are worth most where only
- * these stages count, less the square of how far they are from the best so far (a proximal bundle
- * method: Lemarechal 1975, Kiwiel 1990). That has a dual over the shares of stages in an average,
- * which is solved by moving share from one stage to another. What it finds is inexact, and need not
- * be exact: m(p) is computed by the tables for whole numbers p, and p / m(p) are valid prices, also
- * negative ones: a split holds each cluster once. Stages that were found stay where the limit
- * grows, so a few steps do there. Of many clusters those stay as well that do not fit where it
- * falls: they bound nothing, but say where prices are good until that is refuted, or nothing more
- * is left to say.
+/* Raises prices with a proximal bundle method (Lemarechal 1975, Kiwiel 1990). If m(p) is the value
+ * of the best stage by prices p, then all clusters together are worth sum p(v) / m(p) stages, and
+ * that is to be maximised. Every stage S found so far gives a cutting plane m(p) >= p(S). Each step
+ * maximises the model that consists of these planes, minus a quadratic term for the distance from
+ * the best prices so far (the center). Its dual has one variable per plane, the share of the stage
+ * in a convex combination, and is solved by moving share from one stage to another. The solution is
+ * inexact and may be so: the tables compute m(p) for integer prices p, and p / m(p) are valid
+ * prices, also if some are negative, since a split contains each cluster once.
  *
- * Point to point, receivers have prices beside them (receiver_prices.c), which begin as 0: a stage
- * gets r(e) for each receiver of e that it pays for, and gives it if it receives e. Over a split
- * that comes to nothing, so planes ask of an average of stages that they pay for as many. */
+ * Planes remain valid where the limit grows, so a few steps suffice there. Where it falls, stages
+ * above the limit no longer bound m(p). With few clusters they are dropped. With many they are kept
+ * as guesses until a trial refutes them, or until the model predicts no further gain.
+ *
+ * With point-to-point transfers, receivers have prices beside the clusters (receiver_prices.c),
+ * which begin at 0: a stage is credited r(e) for each receiver of e that it pays for, and charged
+ * r(e) if it receives e. Over a whole split this sums to zero, so the planes require that the
+ * convex combination pays for as many receivers as it contains. */
 #include <math.h>
 #include <string.h>
 
@@ -20,17 +22,18 @@
 #include "planes_inside.h"
 
 enum {
-  TRACES = 3,         /* stages from one pricing, */
-  NEAR = 512,         /* tables have what is worth no less than a stage by one of so many parts */
-  LITTLE = 100,       /* the others worth no less than the first by one of so many parts */
-  MOST_SHIFTS = 4000, /* of share */
-  MOST_ALL = 480,     /* stages, that all prices come to, negative ones counted as positive */
-  FLAT = 8192,        /* what prices are raised by is less than one of so many parts of them */
-  OUTLOOK = 4,        /* times what the planes say is next has to reach what is needed, */
-  FIRST_LOOK = 16,    /* from this step on */
-  PATIENCE = 3,       /* steps that bring nothing, before the next ones are shorter */
-  RESERVED = 8,       /* steps that are left to ask at a lower limit */
-  MOST_LOST = 20,     /* steps that promise nothing, as shares are inexact */
+  TRACES = 3,         /* stages traced per pricing */
+  NEAR = 512,         /* tables keep what reaches the best known value less a NEAR-th */
+  LITTLE = 100,       /* further traced stages are kept within a LITTLE-th of the first */
+  MOST_SHIFTS = 4000, /* exchanges of share in one dual solve */
+  MOST_ALL = 480,     /* upper bound on the sum of absolute prices, in stages */
+  FLAT = 8192,        /* converged: the predicted gain is below a FLAT-th of the sum */
+  OUTLOOK = 4,     /* give up if OUTLOOK times the predicted gain does not reach what is needed */
+  FIRST_LOOK = 16, /* the first step at which progress is judged, and the interval between */
+  PATIENCE = 3,    /* null steps before the proximal term is tightened */
+  RESERVED = 8,    /* steps whose cost is kept in reserve for a lower limit */
+  /* steps without predicted gain, which inexact shares cause, before giving up */
+  MOST_LOST = 20,
   ONE = PSPLIT_I_PRICING_ONE
 };
 
@@ -63,7 +66,7 @@ psplit_code psplit_i_planes_make(psplit_i_prices *prices, const psplit_i_instanc
   return PSPLIT_OK;
 }
 
-/* Plane `from` becomes plane `to`, which is no later. */
+/* Moves plane `from` to the position `to`, which is not behind it. */
 static void move_plane(planes *x, uint32_t from, uint32_t to) {
   if (from == to) return;
   memcpy(x->has + (size_t)to * x->most, x->has + (size_t)from * x->most, x->n);
@@ -77,7 +80,7 @@ static void move_plane(planes *x, uint32_t from, uint32_t to) {
   x->used[to] = x->used[from];
 }
 
-/* What a stage is worth by the prices that are tried. */
+/* The value of a stage by the trial prices. */
 static int64_t value_of(const planes *x, uint32_t plane) {
   const int8_t *has = x->has + (size_t)plane * x->most;
   int64_t value = 0;
@@ -85,7 +88,8 @@ static int64_t value_of(const planes *x, uint32_t plane) {
   return value;
 }
 
-/* Drops the stages that do not fit and are worth more than `most`: whether there were any. */
+/* Drops the planes of stages above the limit whose value exceeds `most`. Returns whether there were
+ * any. */
 static bool drop_above(planes *x, int64_t most) {
   uint32_t n = 0, n_weighed = 0;
   for (uint32_t i = 0; i < x->n_planes; i++) {
@@ -98,13 +102,14 @@ static bool drop_above(planes *x, int64_t most) {
   return any;
 }
 
-/* Which of the stages that were found at a larger limit, or where more was rounded, fit. */
+/* Recomputes which stages are within the limit, for those found at a larger limit or with coarser
+ * loads. */
 static void weigh_planes(planes *x, int64_t limit) {
   for (uint32_t i = 0; i < x->n_planes; i++) x->fits[i] = psplit_i_planes_load(x, i) <= limit;
   psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 2);
 }
 
-/* Begins with the prices as they are. */
+/* Starts at the current prices. */
 static void begin(planes *x, int64_t limit, uint32_t n_parts) {
   double sum = 0;
   if (limit < x->limit || n_parts > x->n_parts) {
@@ -129,7 +134,7 @@ static void begin(planes *x, int64_t limit, uint32_t n_parts) {
   x->length = 1;
 }
 
-/* What a stage is worth by the first n of `value`. */
+/* The value of a stage by the first n entries of `value`. */
 static double over(const planes *x, uint32_t plane, const double *value, uint32_t n) {
   const int8_t *has = x->has + (size_t)plane * x->most;
   double sum = 0;
@@ -137,7 +142,8 @@ static double over(const planes *x, uint32_t plane, const double *value, uint32_
   return sum;
 }
 
-/* Where a new plane goes; PSPLIT_I_MOST_PLANES: each has its share. */
+/* The position for a new plane: a free one, or the least recently used one without share.
+ * PSPLIT_I_MOST_PLANES if all planes have share. */
 static uint32_t place_of_new(const planes *x) {
   uint32_t at = PSPLIT_I_MOST_PLANES;
   if (x->n_planes < PSPLIT_I_MOST_PLANES) return x->n_planes;
@@ -146,7 +152,7 @@ static uint32_t place_of_new(const planes *x) {
   return at;
 }
 
-/* The stage by `side` and `paid`, unless it is there. */
+/* Adds the stage given by `side` and `paid`, unless it is already there. */
 static void add_plane(planes *x, uint64_t hash, uint32_t step) {
   for (uint32_t i = 0; i < x->n_planes; i++)
     if (x->hash[i] == hash) {
@@ -167,7 +173,7 @@ static void add_plane(planes *x, uint64_t hash, uint32_t step) {
   psplit_i_spend(x->budget, (uint64_t)x->n * x->n_planes / 4);
 }
 
-/* Stages that are worth about the most by the prices that are tried. */
+/* Adds the stages whose value by the trial prices is about the largest. */
 static void add_planes(planes *x, int64_t most, uint32_t step) {
   for (uint32_t k = 0; k < TRACES; k++) {
     int64_t value = 0;
@@ -188,7 +194,7 @@ static void add_planes(planes *x, int64_t most, uint32_t step) {
   }
 }
 
-/* Shares of stages by which what is left of the planes' problem is least. */
+/* Solves the dual of the proximal problem: the shares of the planes in the convex combination. */
 static void share_out(planes *x) {
   const double square = x->length * x->sum * x->sum;
   double all = 0;
@@ -223,13 +229,15 @@ static void share_out(planes *x) {
   psplit_i_spend(x->budget, (uint64_t)x->n_planes * (x->n_planes + x->n + k) / 4);
 }
 
-/* How much of a cluster, or of the receivers of a net, a stage has at most. */
+/* The largest coefficient of a price in a plane: 1 for a cluster, the number of receivers for a
+ * net. */
 static uint32_t most_of(const planes *x, uint32_t v) {
   if (v < x->n_clusters) return 1;
   return psplit_i_pricing_receivers(x->instance, x->net[v - x->n_clusters]);
 }
 
-/* The prices that the planes say, in `slope` and then in `price`; what is hoped of them. */
+/* Computes the next trial prices from the shares, in `slope` as reals and in `price` as integers,
+ * and the gain that the model predicts for them. */
 static void next_prices(planes *x, uint32_t step) {
   double sum = 0, all = 0, most = 0;
   share_out(x);
@@ -250,21 +258,22 @@ static void next_prices(planes *x, uint32_t step) {
     if (value > most) most = value;
   }
   x->hope = most > 0 ? sum / most - x->sum : -1;
-  /* Only proportions count; together they are as much as is needed at most. */
+  /* Only the proportions matter. The scale keeps the sum within that of the center and within
+   * MOST_ALL. */
   double scale = sum > x->sum ? x->sum / sum : 1;
   if (all * scale > MOST_ALL) scale = MOST_ALL / all;
   for (uint32_t v = 0; v < x->n; v++) x->price[v] = (int32_t)(scale * x->slope[v] * ONE);
   psplit_i_spend(x->budget, (uint64_t)x->n_planes * x->n / 2);
 }
 
-/* A price as a part of `most`, rounded down; of a cluster that no stage holds it might be any
- * number. */
+/* A price divided by `most`, rounded down. At most ONE, since the price of a cluster that no stage
+ * contains is unbounded. */
 static int64_t part_of(int32_t price, int64_t most) {
   const int64_t all = (int64_t)price * ONE, part = all / most - (all % most < 0);
   return part < ONE ? part : ONE;
 }
 
-/* Prices that were tried become the best if they are worth more. */
+/* Makes the trial prices the new center if their sum is larger (a serious step). */
 static bool take(planes *x, int64_t most) {
   int64_t sum = 0, large = 0;
   double all = 0;
@@ -291,7 +300,7 @@ static int64_t together(const planes *x) {
   return sum;
 }
 
-/* What a stage that was found is worth by the prices that are tried, and a little less. */
+/* A value just below that of the best known stage by the trial prices. */
 static int64_t least_of(planes *x) {
   int64_t most = 0;
   for (uint32_t i = 0; i < x->n_planes; i++) {
@@ -302,15 +311,15 @@ static int64_t least_of(planes *x) {
   return most - most / NEAR;
 }
 
-/* What is seen of the steps at a limit. */
+/* Progress of the steps at one limit. */
 typedef struct steps_seen {
   uint32_t most, n_idle, n_lost;
-  double needed, before; /* `before`: the sum at the last look */
+  double needed, before; /* `before`: the sum when progress was last judged */
   bool to_the_end;
 } steps_seen;
 
-/* Whether planes say that little more is to be had, or not enough; or as many steps as are left
- * would not be enough, if each brings as much as the last ones. */
+/* Whether to stop: the model predicts little or too little gain, or the remaining steps would not
+ * suffice at the rate of the last ones. */
 static bool is_over(const planes *x, uint32_t step, steps_seen *seen) {
   if (x->hope < x->sum / FLAT && (x->hope >= 0 || ++seen->n_lost > MOST_LOST)) return true;
   if (step < FIRST_LOOK || seen->to_the_end) return false;

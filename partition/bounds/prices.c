@@ -1,11 +1,12 @@
-/* Prices of clusters: where no stage within T is worth more than ONE, K stages are worth K ONE at
- * most, so T is out of reach where all clusters together are worth more than that.
+/* A lower bound from prices of clusters. If no stage within the limit T has a total price above
+ * ONE, then K stages have a total price of at most K * ONE. So T is infeasible where the prices of
+ * all clusters add up to more than that.
  *
- * Let p be any prices, and q(v) no less than what a stage within T with v is worth
- * (pricing.c). Then p(v) / q(v) are prices by which no stage is worth more than 1: a stage S
- * is worth sum p(v) / q(v) <= sum p(v) / p(S) = 1. Begun with times, they grow in rounds. This is
- * the dual of the linear program that covers clusters by stages within T, with its columns found
- * exactly but for the rounding of loads. */
+ * Let p be any prices, and let q(v) be an upper bound on the total price of a stage within T that
+ * contains v (pricing.c). Then the prices p(v) / q(v) give every stage a total price of at most 1:
+ * for a stage S, sum p(v) / q(v) <= sum p(v) / p(S) = 1. The prices start in proportion to the
+ * times and grow in rounds. This is the dual of the linear program that covers the clusters by
+ * stages within T, where column generation is exact except for the rounding of loads. */
 #include "prices.h"
 #include "apart.h"
 #include "bounds.h"
@@ -14,37 +15,38 @@
 enum {
   MOST_CLUSTERS = PSPLIT_I_LARGE,
   MOST_STAGES = PSPLIT_I_PRICED_STAGES,
-  WIDE_GAP = 50,   /* what is open is more than one of so many parts of the value */
-  FINE_GAP = 1000, /* limits with receivers differ by more than one of so many parts */
+  WIDE_GAP = 50,   /* the gap must be more than value / WIDE_GAP */
+  FINE_GAP = 1000, /* bisection with receiver prices ends at a gap of high / FINE_GAP */
   LIMITS = 6,
-  RAISED_LIMITS = 20, /* where prices are raised at each, from what they were at the last one */
-  ROUNDS = 10,        /* at one limit, */
-  FIRST_ROUNDS = 2,   /* of which so many tell whether they may be worth all that is needed, */
-  STEPS = 120,        /* and then, where they are worth that but for */
-  RAISED = 32,        /* one of so many parts, */
-  SHORT_OF = 100,     /* mostly by one of so many */
-  FAR = 200,          /* receivers have no prices once a limit is missed by one of so many parts */
-  STEPS_IN_ROUND = 8, /* a step goes forward alone */
-  LEAST_STEPS = 30,   /* that the budget has to do for */
-  FINER = 8192,       /* where asking at one takes less than one of */
-  CHEAP = 10,         /* so many parts of what is left of the budget, else */
+  /* limits to try where prices are raised by cutting planes, each from the last prices */
+  RAISED_LIMITS = 20,
+  ROUNDS = 10,      /* pricing rounds at one limit */
+  FIRST_ROUNDS = 2, /* rounds of the first estimate, which decides whether more are worthwhile */
+  STEPS = 120,      /* cutting-plane steps at one limit */
+  RAISED = 32,      /* a shortfall of up to a RAISED-th may still be made up */
+  SHORT_OF = 100,   /* the same for `effort.may_rise` and `effort.first` of few clusters */
+  FAR = 200,        /* receiver prices are dropped once a limit falls short by more than a FAR-th */
+  STEPS_IN_ROUND = 8, /* a round costs about as much as this many cutting-plane steps */
+  LEAST_STEPS = 30,   /* cutting planes are used only if the budget suffices for this many steps */
+  FINER = 8192,       /* relative precision of the limit where one trial is cheap */
+  CHEAP = 10, /* a trial is cheap if it spends less than a CHEAP-th of the remaining budget */
   RECEIVER_ROUNDS = 8,
-  FEW_MORE = 32, /* receivers bring less than one of so many parts of the bound */
+  FEW_MORE = 32, /* receiver prices raise the bound by less than a FEW_MORE-th */
   PARTS = PSPLIT_I_PRICING_PARTS,
-  LITTLE_MORE = 1024,   /* finer loads may bring one of so many parts of the bound */
-  MANY_CLUSTERS = 1000, /* of more, loads are rounded more often */
+  LITTLE_MORE = 1024,   /* finer loads are tried from a limit one LITTLE_MORE-th above the bound */
+  MANY_CLUSTERS = 1000, /* above this, the settings MANY apply */
   ONE = PSPLIT_I_PRICING_ONE
 };
 
-/* How prices are raised. */
+/* Parameters of the search over limits and of the cutting planes. */
 typedef struct effort {
-  uint32_t n_parts, most_parts; /* to which loads are rounded at first, and where that is cheap */
-  uint32_t n_steps;             /* or the budget does for so many steps as the last one */
-  int64_t fine;                 /* limits differ by more than one of so many parts, */
-  int64_t coarse;               /* this, where loads are rounded less from there on */
-  uint32_t hoped;               /* one of so many parts of what planes promise is had, about */
-  int64_t may_rise;             /* all are worth what is needed but for one of so many parts */
-  int64_t first;                /* the first limit is larger than is known by one of so many */
+  uint32_t n_parts, most_parts; /* load units per limit: at first, and at most */
+  uint32_t n_steps; /* the budget must suffice for this many steps before loads become finer */
+  int64_t fine;     /* stop where the next limit is within a `fine`-th of the bound */
+  int64_t coarse;   /* within a `coarse`-th, switch to finer loads if the budget allows */
+  uint32_t hoped;   /* a `hoped`-th of the gain that the planes predict is expected to come true */
+  int64_t may_rise; /* the first estimate may fall short of the bound by a `may_rise`-th */
+  int64_t first;    /* the first limit is a `first`-th above the estimate */
 } effort;
 
 static const effort FEW = {PARTS, 4 * PARTS, 160, 800, FINER, 2, SHORT_OF, SHORT_OF};
@@ -57,9 +59,9 @@ typedef struct price_search {
   psplit_i_prices prices;
   psplit_i_planes *planes;
   const effort *effort;
-  uint32_t n_parts; /* to which loads are rounded where prices are raised */
-  bool raises;      /* there is time for raising prices, */
-  bool receivers;   /* and then receivers have prices as well */
+  uint32_t n_parts; /* load units per limit in the cutting planes */
+  bool raises;      /* the budget suffices for cutting planes */
+  bool receivers;   /* receivers have prices in the cutting planes */
 } price_search;
 
 bool psplit_i_prices_suit(const psplit_i_instance *instance) {
@@ -80,8 +82,8 @@ psplit_code psplit_i_prices_init(const psplit_i_instance *instance, int64_t limi
   return PSPLIT_OK;
 }
 
-/* Divides each price by what stages with its cluster are worth. *out_sum: what all are worth then;
- * 0: the budget did not do. */
+/* Divides each price by the largest total price of a stage that contains the cluster. *out_sum is
+ * the sum of all prices after that, or 0 if the budget ran out. */
 static psplit_code round_of(psplit_i_prices *p, psplit_i_pricing *pricing, int64_t limit,
                             psplit_i_budget *budget, int64_t *out_sum) {
   int64_t most = 0;
@@ -91,7 +93,7 @@ static psplit_code round_of(psplit_i_prices *p, psplit_i_pricing *pricing, int64
     psplit_i_pricing_most(pricing, limit, PARTS, p->price, NULL, budget, &most, p->most, &done);
   if (code != PSPLIT_OK || !done) return code;
   for (uint32_t v = 0; v < p->n; v++) {
-    if (p->most[v] < 0) *out_sum = p->needed + 1; /* no stage within the limit has v */
+    if (p->most[v] < 0) *out_sum = p->needed + 1; /* no stage within the limit contains v */
     if (p->most[v] < 0) return PSPLIT_OK;
     if (p->most[v] > 0) p->price[v] = (int32_t)((int64_t)p->price[v] * ONE / p->most[v]);
     *out_sum += p->price[v];
@@ -116,10 +118,12 @@ psplit_code psplit_i_prices_grow(psplit_i_prices *p, psplit_i_pricing *pricing, 
   return PSPLIT_OK;
 }
 
-/* What there is for a limit: receivers apart, and what stages are worth then. */
+/* The problem at one limit: the instance with its receivers divided (apart.h), and the pricing
+ * problem of that instance. */
 typedef struct at_limit {
   psplit_i_apart apart;
-  psplit_i_pricing *pricing; /* NULL: no tables, or no split is within the limit */
+  /* NULL: the tables are too large, or no split is within the limit */
+  psplit_i_pricing *pricing;
 } at_limit;
 
 static void at_limit_fini(at_limit *at) {
@@ -144,8 +148,9 @@ static psplit_code at_limit_init(price_search *p, int64_t limit, at_limit *out) 
   return code;
 }
 
-/* *out_sum: what all clusters are worth at the limit, with receivers apart, and with prices for
- * them where those of clusters do not do; 0: it is not known. */
+/* *out_sum is the sum of all prices at the limit, on the instance with divided receivers, or 0 if
+ * it is unknown. `receivers`: receivers get prices as well, where those of clusters do not
+ * suffice. */
 static psplit_code price_at(price_search *p, int64_t limit, bool receivers, int64_t *out_sum) {
   at_limit at;
   *out_sum = 0;
@@ -167,13 +172,14 @@ out:
   return code;
 }
 
-/* Whether steps ended far from what is needed: there is no end to them with receivers. */
+/* Whether the steps ended far below the sum that is needed. With receiver prices they would go on
+ * for too long. */
 static bool is_far(const price_search *p, int64_t sum) {
   return !p->prices.many && p->prices.hope > 0 && sum < p->prices.needed - p->prices.needed / FAR;
 }
 
-/* Asks at a limit between *io_bound and *io_high, and moves one of them there. *out_sum as
- * above. */
+/* Tries a limit between *io_bound and *io_high, and moves one of the two to it. *out_sum is as in
+ * price_at(). */
 static psplit_code ask(price_search *p, int64_t limit, bool receivers, int64_t *io_bound,
                        int64_t *io_high, int64_t *out_sum) {
   const psplit_code code = price_at(p, limit, receivers, out_sum);
@@ -186,9 +192,9 @@ static psplit_code ask(price_search *p, int64_t limit, bool receivers, int64_t *
   return PSPLIT_OK;
 }
 
-/* What clusters are worth below the value, by a few rounds and then by more: at what limit they are
- * worth all that is needed, *out_least, and whether that is near the bound. Whether there is time
- * for raising prices. */
+/* Estimates the bound from a few rounds just below the incumbent's value, and then from more.
+ * *out_least is the limit at which the prices would add up to what is needed, and *out_near tells
+ * whether that is near the bound. Also decides whether the budget suffices for cutting planes. */
 static psplit_code look(price_search *p, int64_t limit, int64_t bound, int64_t *out_least,
                         bool *out_near) {
   const double needed = (double)p->prices.needed;
@@ -207,7 +213,8 @@ static psplit_code look(price_search *p, int64_t limit, int64_t bound, int64_t *
       const uint64_t step = (p->budget->spent - before) / (FIRST_ROUNDS * STEPS_IN_ROUND);
       p->raises = step < psplit_i_budget_left(p->budget) / LEAST_STEPS;
     }
-    /* Clusters are worth the more the lower the limit is: at least so much, and may be raised. */
+    /* Total prices grow at least in inverse proportion to the limit, and cutting planes may raise
+     * them further. */
     const double least = (double)limit * (double)sum / needed;
     *out_least = (int64_t)least;
     *out_near = least + (p->raises ? least / (double)p->effort->may_rise : 0) >= (double)bound;
@@ -218,8 +225,8 @@ out:
   return code;
 }
 
-/* Whether loads may be rounded less, and the budget does for many steps as the last one: those are
- * little dearer then. */
+/* Whether loads may be rounded to smaller units: the budget must suffice for many steps as
+ * expensive as the last one, since finer steps cost little more. */
 static bool may_be_finer(const price_search *p) {
   return p->raises && p->n_parts < p->effort->most_parts && p->prices.step > 0 &&
          psplit_i_budget_left(p->budget) / p->effort->n_steps > p->prices.step;
@@ -227,9 +234,9 @@ static bool may_be_finer(const price_search *p) {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Asks at limits, from the given one on. Where the prices of the last one do, planes say nothing of
- * what is left, and the next one differs by twice as much. *out_cheap: until they differed by
- * little, and the budget does for many more. */
+/* Tries a sequence of limits, beginning with the given one. Where the prices of one limit suffice,
+ * the planes predict nothing for the next, so the increment is doubled. *out_cheap: the limits
+ * converged, and the last trial was cheap. */
 static psplit_code try_from(price_search *p, int64_t limit, int64_t *inout_bound, bool *out_cheap) {
   const int64_t needed = p->prices.needed;
   const int n_limits = p->raises ? RAISED_LIMITS : LIMITS;
@@ -256,7 +263,7 @@ static psplit_code try_from(price_search *p, int64_t limit, int64_t *inout_bound
   return PSPLIT_OK;
 }
 
-/* The same from the limit on, with loads that are rounded less and less where that is cheap. */
+/* The same, starting over with finer load units while that is cheap. */
 static psplit_code try_finer(price_search *p, int64_t limit, int64_t *inout_bound) {
   const int64_t before = *inout_bound;
   bool cheap;
@@ -269,8 +276,8 @@ static psplit_code try_finer(price_search *p, int64_t limit, int64_t *inout_boun
   return code;
 }
 
-/* By prices of clusters, and of receivers where prices are raised. *out_near: whether they came
- * near the bound. */
+/* Searches with prices of clusters, and of receivers where cutting planes are used. *out_near: the
+ * first estimate came near the bound. */
 static psplit_code try_limits(price_search *p, int64_t *inout_bound, bool *out_near) {
   const int64_t high = p->query->value;
   int64_t least;
@@ -284,7 +291,8 @@ static psplit_code try_limits(price_search *p, int64_t *inout_bound, bool *out_n
   return try_finer(p, limit, inout_bound);
 }
 
-/* With prices of receivers, which bring about a 100th: what may be won is halved. */
+/* Searches with prices of receivers, which raise the bound by about 1 %, so bisection is limited to
+ * a small interval above it. */
 static psplit_code try_receivers(price_search *p, int64_t *inout_bound) {
   const int64_t most = *inout_bound + *inout_bound / FEW_MORE, value = p->query->value;
   int64_t high = most < value ? most : value;
@@ -301,7 +309,8 @@ static bool suits(const psplit_i_instance *instance, int64_t value, int64_t boun
   return psplit_i_prices_suit(instance) && value < PSPLIT_I_INF && value - bound > value / WIDE_GAP;
 }
 
-/* Whether a few rounds are within the budget: one takes less than it is reckoned to. */
+/* Whether the budget suffices for a few rounds. The estimate of a round is generous, so it is
+ * enough if it covers one. */
 static psplit_code can_afford(price_search *p, bool *out_afford) {
   psplit_i_pricing *pricing;
   const psplit_code code = psplit_i_pricing_make(p->query->instance, p->budget, &pricing);

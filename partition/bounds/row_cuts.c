@@ -2,15 +2,17 @@
 
 #include "node_cut.h"
 
-enum { MOST_CLUSTERS = 20000 }; /* of a block; larger ones are not cut */
+enum { MOST_CLUSTERS = 20000 }; /* larger blocks are not cut */
 
-/* A cut to be made: what each cluster takes in the three places, all `scale` times as much. */
+/* The parameters of one minimum cut: the factors of a cluster's time in each of its three places.
+ * All costs are multiplied by `scale`. */
 typedef struct cut {
   uint32_t front, behind; /* clusters around the block, or NONE */
   int64_t scale;
   int64_t of_work,
-    of_path; /* what a cluster between takes of its time, on the longest path besides */
-  bool own;  /* whether there are stages between */
+    /* factor of the time of a cluster in between, and the additional one on the longest path */
+    of_path;
+  bool own; /* whether there are stages in between */
 } cut;
 
 psplit_code psplit_i_row_cuts_init(psplit_i_row_cuts *c, const psplit_i_instance *instance,
@@ -43,7 +45,7 @@ void psplit_i_row_cuts_fini(psplit_i_row_cuts *c) {
   psplit_i_arena_fini(&c->arena);
 }
 
-/* Marks a longest path of the block; returns what it takes. */
+/* Marks a longest path of the block, and returns its length. */
 static int64_t mark_path(psplit_i_row_cuts *c) {
   const psplit_i_instance *instance = c->instance;
   uint32_t end = PSPLIT_NONE;
@@ -65,8 +67,8 @@ static int64_t mark_path(psplit_i_row_cuts *c) {
   return end == PSPLIT_NONE ? 0 : c->length[end];
 }
 
-/* The two vertices of a cluster: on the source's side if it is no more in the stage in front, and
- * if it is in the one behind. */
+/* The two vertices of a cluster. The first is on the source's side if the cluster is not in the
+ * stage in front, the second if it is in the one behind. */
 static uint32_t vertex(const psplit_i_row_cuts *c, uint32_t cluster, bool last) {
   return 2 + 2 * c->local[cluster] + last;
 }
@@ -90,8 +92,8 @@ static void add_cluster(psplit_i_row_cuts *c, const cut *q, uint32_t v) {
   }
 }
 
-/* The net takes `cost` where a consumer has left the stage in front and the producer has not; or,
- * `last`, where a consumer is in the stage behind and the producer is not. `read`: the cluster
+/* Charges `cost` for the net where a consumer has left the stage in front but the producer has not;
+ * with `last`, where a consumer is in the stage behind but the producer is not. `read`: the cluster
  * behind is a consumer. */
 static void add_side(psplit_i_row_cuts *c, const cut *q, uint32_t e, bool last, bool read,
                      int64_t cost) {
@@ -112,8 +114,10 @@ static void add_side(psplit_i_row_cuts *c, const cut *q, uint32_t e, bool last, 
       psplit_i_cut_network_arc(network, vertex(c, pin[k], last), any, PSPLIT_I_INF);
 }
 
-/* A net takes what its sender and its receiver in the stages of the row take, and a share of what
- * those between do: of one from stage to stage it must not count besides. */
+/* A net between the stages of the two row clusters and the block costs its sender or receiver there
+ * in full, and the stages in between a share of the other end. For a net that runs directly from
+ * the stage in front to the one behind, that share is subtracted, so that it is not counted
+ * twice. */
 static void add_net(psplit_i_row_cuts *c, const cut *q, uint32_t e) {
   const psplit_i_instance *instance = c->instance;
   const int64_t send = c->send[e], recv = c->recv[e];
@@ -133,14 +137,15 @@ static void add_net(psplit_i_row_cuts *c, const cut *q, uint32_t e) {
   if (q->behind != PSPLIT_NONE) add_side(c, q, e, true, read, enters);
 }
 
-/* Nets that a cluster of the block produces, or the one in front. */
+/* Adds the nets that cluster v produces. */
 static void add_nets(psplit_i_row_cuts *c, const cut *q, uint32_t v) {
   const psplit_i_instance *instance = c->instance;
   for (uint32_t l = instance->inc_off[v]; l < instance->inc_off[v + 1]; l++)
     if (instance->inc[l] & 1) add_net(c, q, instance->inc[l] >> 1);
 }
 
-/* The least that all three take together, or less where the budget ends. */
+/* Solves one minimum cut. *out_least is the least total of the three places, or less where the
+ * budget ran out. */
 static bool run(psplit_i_row_cuts *c, const cut *q, int64_t *out_least) {
   psplit_i_cut_network *network = &c->network;
   psplit_i_cut_network_begin(network);
@@ -157,7 +162,8 @@ static bool run(psplit_i_row_cuts *c, const cut *q, int64_t *out_least) {
   return true;
 }
 
-/* With n_own stages between; `more`: or with more of them, if a path is all that counts. */
+/* The least total with n_own stages in between. `more`: with at least that many, where only the
+ * longest path counts. */
 static bool cut_with(psplit_i_row_cuts *c, uint32_t front, uint32_t behind, uint32_t n_own,
                      bool more, const psplit_i_row_block *b, int64_t *out_least) {
   const int64_t n = n_own;
@@ -195,7 +201,7 @@ bool psplit_i_row_cuts_measure(psplit_i_row_cuts *c, uint32_t front, uint32_t be
   bool ok = true;
   for (uint32_t q = 0; q <= enough && ok; q++) {
     c->least[q] = io_block->work;
-    if (q > 0 || !outside) /* else all is in the one stage */
+    if (q > 0 || !outside) /* otherwise everything is in the one stage */
       ok = cut_with(c, front, behind, q, q == enough && enough < n_devices, io_block, &c->least[q]);
   }
   for (uint32_t k = 0; k < c->n_clusters; k++) c->local[c->cluster[k]] = PSPLIT_NONE;
