@@ -1,25 +1,27 @@
-/* The program: an elimination of variables (Bertele and Brioschi, 1972), with knapsacks as values.
+/* The pricing problem as non-serial dynamic programming (Bertele and Brioschi, 1972), where the
+ * value of a table cell is a knapsack list.
  *
- * Variables are clusters, and one for each net with more than MOST_DIRECT pins: whether the stage
- * pays for it. That keeps tables narrow where a tensor goes to many. Parts are what costs or rules
- * out: nets, or pairs of such a variable with a pin. A table lists (load, price), both growing, and
- * what lies between two entries is taken for the better of both. The way back gives what is worth
- * most with each cluster. */
+ * There is a variable for each cluster, and one for each net with more than MOST_DIRECT pins, which
+ * tells whether the stage pays for the net. That keeps tables narrow where a tensor has many
+ * consumers. The factors (parts) are nets, or pairs of such a variable with a pin. A list holds
+ * (load, price) entries, both increasing. Where loads are merged, an entry has the smallest load
+ * and the largest price of its bin. A backward pass computes the largest total price with each
+ * cluster. */
 #include "pricing_inside.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-  MORE_NETS = 8,  /* that wide tables try to count, the dearest of those left out */
-  TIMES_LISTS = 4 /* times as many lists that they may have */
+  MORE_NETS = 8,  /* wide tables try to count up to so many more nets, the most expensive first */
+  TIMES_LISTS = 4 /* and may have up to so many times as many lists */
 };
 
 static uint32_t pins_of(const psplit_i_instance *in, uint32_t e) {
   return in->net_off[e + 1] - in->net_off[e];
 }
 
-/* Whether nets with more pins are less than half of what all nets may cost. */
+/* Whether nets with more than most_pins pins account for at most half of the possible costs. */
 static bool few_above(const psplit_i_instance *in, uint32_t most_pins) {
   double above = 0, all = 0;
   for (uint32_t e = 0; e < in->n_nets; e++) {
@@ -35,7 +37,8 @@ static bool build(psplit_i_pricing *p) {
   return psplit_i_pricing_build(p);
 }
 
-/* With the nets of the fewest pins, as many as do; false: the graph is too wide, or p->failed. */
+/* Builds the steps for the nets with the fewest pins, as many as the width permits. Returns false
+ * if the graph is too wide, or p->failed. */
 static bool build_full(psplit_i_pricing *p) {
   const psplit_i_instance *in = p->instance;
   uint32_t most_pins = 2;
@@ -50,8 +53,8 @@ static bool build_full(psplit_i_pricing *p) {
   return false;
 }
 
-/* The net that is not counted, and costs < `below`, for which stages may pay most; NONE: there is
- * none. */
+/* Among the nets that are not counted and cost less than `below`, the most expensive one for the
+ * stages; NONE if there is none. */
 static uint32_t dearest_out(const psplit_i_pricing *p, double below, double *out_cost) {
   const psplit_i_instance *in = p->instance;
   uint32_t best = PSPLIT_NONE;
@@ -64,8 +67,8 @@ static uint32_t dearest_out(const psplit_i_pricing *p, double below, double *out
   return best;
 }
 
-/* Counts the dearest nets as well that were left out, one after the other, if tables do not grow
- * too many. */
+/* Adds the most expensive nets that were left out, one by one, as long as the number of lists stays
+ * within the limit. */
 static bool build_wide(psplit_i_pricing *p) {
   double cost = HUGE_VAL;
   bool ok = true;
@@ -112,8 +115,8 @@ psplit_code psplit_i_pricing_make_wide(const psplit_i_instance *instance, psplit
   return make(instance, true, budget, out);
 }
 
-/* With labels as they are: row t becomes what is outside the step, its own, and its tables before
- * t. false: nothing fits. */
+/* For the current labels, row t becomes the combination of what is outside the step, the step's own
+ * entry, and its tables before t. Returns false if no entry is within the limit. */
 static bool join_from_outside(psplit_i_pricing *p, const step *s, entry own, list outside,
                               uint32_t *n_row) {
   uint32_t n = 0;
@@ -131,7 +134,8 @@ static bool join_from_outside(psplit_i_pricing *p, const step *s, entry own, lis
   return n > 0;
 }
 
-/* With labels as they are: what is outside each table of `s`, and the most with its variable. */
+/* For the current labels, adds to the outside lists of each table of `s`, and updates the largest
+ * price with the step's variable. */
 static void put_outside(psplit_i_pricing *p, const step *s, entry own, list outside,
                         const uint32_t *first, int32_t *most) {
   uint32_t n_row[MOST_JOINED + 1], n = 1;
@@ -157,7 +161,8 @@ static void put_outside(psplit_i_pricing *p, const step *s, entry own, list outs
 }
 
 static void go_back(psplit_i_pricing *p, const step *s, int32_t *most) {
-  uint32_t first[MOST_JOINED + 1] = {0}; /* of `outer`, those outside each table */
+  /* index into `outer` of the outside lists of each table */
+  uint32_t first[MOST_JOINED + 1] = {0};
   entry own, ways[MOST_OWN];
   for (uint32_t t = 0; t < s->n_tables; t++)
     first[t + 1] = first[t] + psplit_i_pricing_step_of(p, s, t)->n_lists;
@@ -185,8 +190,8 @@ static void go_back(psplit_i_pricing *p, const step *s, int32_t *most) {
   if (!psplit_i_spend(p->budget, ops / 8)) p->late = true;
 }
 
-/* Operations of a step, about: list lengths are at most the products and sums of those they are
- * made of, and kept in `inside`. */
+/* Estimates the operations of a step. The length of a list is at most the number of bins, and at
+ * most the product over the joined tables, summed over labels. Lengths are kept in `inside`. */
 static uint64_t step_ops(psplit_i_pricing *p, const step *s) {
   uint64_t ops = 0;
   entry own;
@@ -213,7 +218,8 @@ static uint64_t step_ops(psplit_i_pricing *p, const step *s) {
 uint64_t psplit_i_pricing_ops(psplit_i_pricing *pricing, uint32_t n_parts) {
   uint64_t ops = 0;
   pricing->cap = INT32_MAX;
-  pricing->shift = 62; /* what is ruled out is, whatever it takes */
+  /* with loads shifted to 0, only infeasible combinations of labels are excluded */
+  pricing->shift = 62;
   pricing->price = pricing->receiver = NULL;
   pricing->sides = NULL;
   pricing->n_bins = n_parts;

@@ -1,24 +1,25 @@
-/* Tables of what may be worth `least` alone. Each unit of load gets a price, so that no list is
- * needed to tell what is left of a stage at best: a number for each way to label a table's
- * variables, inside it and outside (a Lagrangian relaxation of the limit). An entry of a list that
- * does not reach `least` with the most outside it goes, and so do ways in which nothing does. A
- * stage that is worth `least` keeps an entry in each list, so all bounds hold that far. */
+/* Pricing tables that keep only entries of stages whose value may reach `least`. A Lagrangian
+ * relaxation of the limit gives each unit of load a price. Then no lists are needed to bound the
+ * best completion of an entry: one number for each combination of labels of a table, inside it and
+ * outside. An entry is pruned if even with the best completion outside it does not reach `least`,
+ * and so are whole combinations of labels. A stage of value `least` or more keeps its entry in
+ * every list, so bounds remain valid above `least`. */
 #include "pricing_inside.h"
 
 #include <string.h>
 
 enum {
-  BITS = 20,      /* of a fraction of prices of load */
-  FIRST = 12,     /* prices of load that are looked at first */
-  LARGE_TURN = 3, /* the price of load changes by one of 2^so many parts */
-  SMALL_TURN = 9, /* the same once it has gone up and down */
-  MOST_SLOPE = 4  /* times what the whole limit would be worth ONE by */
+  BITS = 20,      /* fractional bits of the price of load */
+  FIRST = 12,     /* prices of load that are tried for a new limit */
+  LARGE_TURN = 3, /* the price of load changes by a fraction of 2^-LARGE_TURN */
+  SMALL_TURN = 9, /* the smallest fraction, once the price oscillates */
+  MOST_SLOPE = 4  /* upper bound on the price of load, as a multiple of ONE per limit */
 };
 
 static const int64_t NO_VALUE = INT64_MIN / 2;
 
-/* Of a step: in what place the list of each table is, but for its own variable's label, and how far
- * that label moves it. */
+/* For a step: the list of each table while its own variable has label 0, and the stride of that
+ * label. */
 typedef struct lookup {
   const uint32_t *place;
   uint32_t stride[MOST_JOINED];
@@ -64,7 +65,8 @@ static bool make_place(psplit_i_pricing *p) {
   return true;
 }
 
-/* What stages do with nets whose receivers have prices, which no price changes. */
+/* Stores the role of the stage in each net whose receivers have prices. Roles do not depend on the
+ * prices. */
 static bool make_deals(psplit_i_pricing *p) {
   above_tables *x = &p->above;
   uint32_t n = 0;
@@ -101,7 +103,8 @@ static bool make_deals(psplit_i_pricing *p) {
   return true;
 }
 
-/* Of a list of a step and label: its nets with prices for receivers, and what the stage does. */
+/* The nets with receiver prices of a list of a step and a label, with the role of the stage in
+ * each. */
 static uint32_t deals_at(const psplit_i_pricing *p, const step *s, uint32_t index, uint32_t l,
                          const uint32_t **out_net, const uint8_t **out_deal) {
   const above_tables *x = &p->above;
@@ -115,7 +118,7 @@ static uint32_t deals_at(const psplit_i_pricing *p, const step *s, uint32_t inde
   return m;
 }
 
-/* What a step's own parts take, which no price changes. */
+/* The load of each step's own factors, which does not depend on the prices. */
 static void weigh_own(psplit_i_pricing *p, int64_t limit) {
   above_tables *x = &p->above;
   const int32_t *price = p->price;
@@ -152,7 +155,8 @@ static int64_t reduced(const psplit_i_pricing *p, entry e) {
   return (int64_t)e.price * (1 << BITS) - p->above.slope * e.load;
 }
 
-/* With as many receivers as are worth their load. */
+/* The relaxed value of a step's own factors, with all receivers whose price exceeds that of their
+ * load. */
 static relaxed relaxed_own(const psplit_i_pricing *p, const step *s, uint32_t index, uint32_t l) {
   const uint32_t *net;
   const uint8_t *deal;
@@ -170,7 +174,8 @@ static relaxed relaxed_own(const psplit_i_pricing *p, const step *s, uint32_t in
   return x;
 }
 
-/* Relaxed tables forth: the most by prices of clusters and of load. */
+/* Forward pass of the relaxation: for each list, the largest value by prices of clusters and of
+ * load. */
 static void relax_inside(psplit_i_pricing *p) {
   above_tables *x = &p->above;
   uint64_t ops = 0;
@@ -198,7 +203,7 @@ static void relax_inside(psplit_i_pricing *p) {
   if (!psplit_i_spend(p->budget, ops / 3)) p->late = true;
 }
 
-/* The same of what is outside each table. */
+/* Backward pass: for each list, the largest value outside it. */
 static void relax_outside(psplit_i_pricing *p) {
   above_tables *x = &p->above;
   uint64_t ops = 0;
@@ -231,8 +236,8 @@ static void relax_outside(psplit_i_pricing *p) {
   if (!psplit_i_spend(p->budget, ops / 3)) p->late = true;
 }
 
-/* The price of load by which the most that a stage may be worth is about least: it grows where that
- * stage takes more than the limit. */
+/* One step of the subgradient method on the price of load, which minimises the relaxed value: the
+ * price grows where the relaxed solution exceeds the limit. */
 static void turn_slope(psplit_i_pricing *p) {
   above_tables *x = &p->above;
   const bool up = x->inside[p->steps[p->n_vars - 1].first_list].load > p->cap;
@@ -293,8 +298,8 @@ uint32_t psplit_i_pricing_reach(const psplit_i_pricing *p, list l, int64_t floor
   return n;
 }
 
-/* One label of a step's variable. place[t]: of the lists of its tables; `rest`: of what reaches
- * `least`, but for own and tables. */
+/* Adds the entries for one label of a step's variable. place[t] are the lists of its tables, and
+ * `rest` is the relaxed value that the whole list has to reach. */
 static void put_label(psplit_i_pricing *p, const step *s, const uint32_t *place, entry own,
                       int64_t rest, shelf *out) {
   const above_tables *x = &p->above;

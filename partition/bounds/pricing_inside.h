@@ -1,16 +1,16 @@
-/* Inside the worth of stages: the steps of the elimination, and their tables. From the bottom up:
+/* Internal to pricing: the steps of the elimination, and their tables. From the bottom up:
  *
- *   pricing_order.c   the order in which variables go
- *   pricing_lists.c   lists of (load, price): put together, joined, kept
- *   pricing_labels.c  what the parts of a step cost with the labels as they are
- *   pricing_tables.c  tables forth: each step's from those that it joins
- *   pricing_above.c   the same of what may be worth so much alone
- *   pricing.c   the most that a stage is worth; tables back, for the most with each cluster
- *   pricing_stage.c   a stage that is worth the most, traced from the last table on
- *   pricing_trace.c   a stage that is worth exactly what the last table says
+ *   pricing_order.c   the elimination order
+ *   pricing_lists.c   lists of (load, price): insertion, combination, storage
+ *   pricing_labels.c  load and price of the factors of a step for the current labels
+ *   pricing_tables.c  forward pass: the table of each step from those that it joins
+ *   pricing_above.c   the same for values above a threshold only
+ *   pricing.c         the largest value; backward pass for the largest value with each cluster
+ *   pricing_stage.c   traces a feasible stage of about the largest value
+ *   pricing_trace.c   traces a stage of exactly the value in the last table
  *
- * Whatever makes lists may run out of memory (p->failed, and p->late with it) or out of the budget
- * (p->late): what it says then says nothing. */
+ * Functions that make lists may run out of memory (then p->failed and p->late are set) or out of
+ * the budget (p->late). Their results are meaningless then. */
 #ifndef PSPLIT_PARTITION_PRICING_INSIDE_H
 #define PSPLIT_PARTITION_PRICING_INSIDE_H
 
@@ -18,25 +18,26 @@
 
 enum {
   MOST_WIDTH = 8,
-  FULL_WIDTH = 6,  /* of tables that are made whole */
-  MOST_DIRECT = 3, /* pins */
+  FULL_WIDTH = 6,  /* width of complete tables */
+  MOST_DIRECT = 3, /* nets with more pins get a variable of their own */
   LABELS = 3,
-  MOST_JOINED = 64, /* tables that one variable joins */
-  JOINED_PART = 4,  /* of two long lists, one of so many pairs is looked at */
-  WAYS = 3,         /* in which two lists are joined, forth and back */
-  CODED = 8,        /* nets of a step of which it is told how many receivers are paid for */
-  MOST_OWN = 64,    /* ways to choose how many receivers a step's nets have */
+  MOST_JOINED = 64, /* tables that a step may join */
+  JOINED_PART = 4,  /* of two long lists, about one pair in JOINED_PART is looked at */
+  WAYS = 3,         /* number of joins per pair of lists, over both passes */
+  CODED = 8,        /* nets of a step for which the traced number of receivers is recorded */
+  MOST_OWN = 64,    /* combinations of the numbers of receivers of a step's nets */
   NO_PRICE = INT32_MIN,
-  MOST_TRACES = 8 /* of a stage, the load of which is too large at first */
+  MOST_TRACES = 8 /* attempts to trace a stage, each with a smaller load */
 };
 
-/* A part: `net` with all its pins (n_scope pins), or of a net with a variable of its own what that
- * costs (scope: producer, variable), or when it must (scope: producer, variable, consumer). */
+/* A factor: WHOLE_NET is a net with all its n_scope pins. A net with a variable of its own is
+ * divided into PAYS, its cost (scope: producer, variable), and MUST_PAY for each consumer, the
+ * constraint (scope: producer, variable, consumer). TABLE is the result of an earlier step. */
 typedef enum part_kind { WHOLE_NET, PAYS, MUST_PAY, TABLE } part_kind;
 
 typedef struct part {
   part_kind kind;
-  uint32_t of; /* net, or the step whose table it is */
+  uint32_t of; /* the net, or the step whose table it is */
   uint32_t n_scope;
   uint32_t scope[MOST_WIDTH];
   bool gone;
@@ -46,31 +47,31 @@ typedef struct entry {
   int32_t load, price;
 } entry;
 
-/* An entry of one list and one of another. */
+/* The best pair of an entry of one list and one of another. */
 typedef struct pick {
   int32_t price, load_a, load_b;
 } pick;
 
-/* Of loads that are close: the least, and the largest price. */
+/* Merged entries of similar load: the smallest load and the largest price. */
 typedef struct bin {
   int32_t load, price;
 } bin;
 
-/* Bins of a list that is made: those from `first` to `end` hold something, or were cleared. */
+/* A list under construction, as bins. Bins from `first` to `end` are in use or were cleared. */
 typedef struct shelf {
   bin *bins; /* [n_bins] */
   uint32_t first, end;
 } shelf;
 
 typedef struct list {
-  uint32_t first, n; /* of the pool */
+  uint32_t first, n; /* index and length in the pool */
 } list;
 
-/* Variable `var` goes: its parts, and what is left of them. Tables are indexed by the labels of
- * `scope`, the first fastest. */
+/* The elimination of variable `var`: its factors, and the table that results. Lists of the table
+ * are indexed by the labels of `scope`, of which the first varies fastest. */
 typedef struct step {
   uint32_t var, n_scope, scope[MOST_WIDTH];
-  uint32_t n_parts, n_tables; /* parts that are tables come first */
+  uint32_t n_parts, n_tables; /* factors that are tables come first */
   uint32_t *parts;
   uint32_t first_list, n_lists;
 } step;
@@ -84,27 +85,28 @@ typedef struct pool {
   size_t n, most;
 } pool;
 
-/* By prices of clusters and of load: what is worth most, and what it takes. */
+/* A relaxed solution: its value by prices of clusters and of load, and its load. */
 typedef struct relaxed {
   int64_t value, load;
 } relaxed;
 
-/* What tells whether an entry may be worth `least`; made when that is asked for first. */
+/* State of psplit_i_pricing_above(), allocated at its first call. */
 typedef struct above_tables {
-  bool on;             /* tables have such entries alone */
-  uint32_t *place;     /* by list of a step and table it joins, its own variable labelled 0 */
+  bool on; /* tables hold only entries that may reach `least` */
+  /* by list of a step and joined table: index of the list where the own variable has label 0 */
+  uint32_t *place;
   size_t *first_place; /* [n_vars] */
-  int32_t *own_load;   /* [n_lists * LABELS] at `limit`; -1: ruled out */
-  int64_t limit;       /* -1: not yet */
+  int32_t *own_load;   /* [n_lists * LABELS] at `limit`; -1: infeasible */
+  int64_t limit;       /* -1: own_load is not computed yet */
   relaxed *inside;     /* [n_lists] */
   int64_t *outside;    /* [n_lists] */
-  int64_t slope;       /* price of load */
-  int64_t floor;       /* what `least` is without the load's price */
+  int64_t slope;       /* price of load, in fixed point */
+  int64_t floor;       /* `least` minus the price of the whole limit */
   uint32_t *first_net; /* [n_vars + 1] of `net`: nets of the step with prices for receivers */
   uint32_t *net;
   size_t *first_deal; /* [n_vars] of `deal` */
   uint8_t *deal;      /* by list, label and net of the step */
-  uint32_t turn;      /* how the price of load changes */
+  uint32_t turn;      /* step length of the price of load, as a shift */
   bool went_up;
 } above_tables;
 
@@ -119,33 +121,35 @@ struct psplit_i_pricing {
   step *steps;
   list *inside, *outside; /* by step and labels */
   uint32_t n_lists;
-  bool *counted; /* [n_nets] which nets stages pay for, and have in order */
+  bool *counted; /* [n_nets] nets that the tables take into account */
   uint32_t most_width, most_lists;
-  bool wide; /* no more than psplit_i_pricing_above() is asked for */
+  bool wide; /* only psplit_i_pricing_above() is called */
   pool pool;
   uint8_t *label; /* by variable */
   uint32_t shift, most_bins, n_bins;
-  int32_t cap;    /* the limit; loads are shifted, and so rounded down */
+  int32_t cap;    /* the limit in units of load; loads are shifted right, so rounded down */
   uint64_t scale; /* bin of a load: (load * scale) >> 32 */
   const int32_t *price;
-  const int32_t *receiver;     /* by net; NULL: there are no such prices */
-  uint32_t *own_net;           /* [parts of a step] with prices for receivers, */
-  uint8_t *own_deal;           /* and what the stage does with each, by labels as they are */
-  int8_t *paid;                /* by net, where a stage is traced; NULL: not asked for */
-  const uint8_t *sides;        /* that clusters may be on, as bits; NULL: all */
-  int32_t *room;               /* [n_vars] load that the table of a step may take */
-  entry *goal;                 /* [n_vars] of the table of a step, which a stage is traced from */
-  shelf at_work, *outer;       /* the list at work; those outside the tables of a step */
+  const int32_t *receiver; /* by net; NULL: receivers have no prices */
+  uint32_t *own_net;       /* [parts of a step] nets whose receivers have prices */
+  uint8_t *own_deal;       /* and the role of the stage in each, for the current labels */
+  int8_t *paid;            /* by net, while a stage is traced; NULL: not requested */
+  const uint8_t *sides;    /* permitted sides of each cluster, as bits; NULL: all */
+  int32_t *room;           /* [n_vars] load that is left for the table of a step */
+  entry *goal;             /* [n_vars] entry in the table of a step that is to be traced */
+  /* the list under construction; the outside lists of the tables of a step */
+  shelf at_work, *outer;
   entry *row[MOST_JOINED + 2]; /* [n_bins] each */
   above_tables above;
-  uint32_t loose; /* table of what is not connected to the rest, or NONE */
+  uint32_t loose; /* table of a connected component that was eliminated completely, or NONE */
   psplit_i_budget *budget;
   bool failed, late;
 };
 
 /* --- pricing_order.c --- */
 
-/* Steps for the nets that are counted; false: the graph is too wide, or p->failed. */
+/* Makes the steps for the nets that are counted. Returns false if the graph is too wide, or
+ * p->failed. */
 bool psplit_i_pricing_build(psplit_i_pricing *p);
 
 /* --- pricing_lists.c --- */
@@ -159,19 +163,21 @@ static inline uint32_t psplit_i_pricing_bin_of(const psplit_i_pricing *p, int32_
 }
 
 static inline void psplit_i_pricing_clear(shelf *to) { to->first = to->end = 0; }
-/* load <= cap. */
+/* Requires load <= cap. */
 void psplit_i_pricing_put(const psplit_i_pricing *p, shelf *to, int32_t load, int32_t price);
-/* Puts each entry of a with each of b, and with `more`. */
+/* Inserts the sum of each entry of a, each entry of b, and `more`. */
 void psplit_i_pricing_put_sums(psplit_i_pricing *p, shelf *to, const entry *a, uint32_t n_a,
                                const entry *b, uint32_t n_b, entry more);
-/* The same as a list, out[n_bins]: its length. By p->at_work. */
+/* The same as a list, out[n_bins]; returns its length. Uses p->at_work. */
 uint32_t psplit_i_pricing_sums(psplit_i_pricing *p, const entry *a, uint32_t n_a, const entry *b,
                                uint32_t n_b, entry *out);
-/* Room in the pool for one more list; false: p->failed. Moves what psplit_i_pricing_at() gave. */
+/* Makes room in the pool for one more list. Returns false if p->failed. Invalidates pointers from
+ * psplit_i_pricing_at(). */
 bool psplit_i_pricing_more_room(psplit_i_pricing *p);
-/* What a shelf holds, in the pool; empty if p->failed. */
+/* Stores a list under construction in the pool. The result is empty if p->failed. */
 list psplit_i_pricing_keep(psplit_i_pricing *p, const shelf *from);
-/* Of those with no larger load than `room` the one that is worth most; NO_PRICE: there is none. */
+/* The pair of the largest total price whose total load is at most `room`; NO_PRICE if there is
+ * none. */
 pick psplit_i_pricing_best_of(int32_t room, const entry *a, uint32_t n_a, const entry *b,
                               uint32_t n_b);
 
@@ -182,7 +188,7 @@ static inline const step *psplit_i_pricing_step_of(const psplit_i_pricing *p, co
   return &p->steps[p->parts[s->parts[table]].of];
 }
 
-/* The place of a table of a step among the lists, with labels as they are. */
+/* The index of the list of a joined table for the current labels. */
 static inline uint32_t psplit_i_pricing_place_of(const psplit_i_pricing *p, const step *s,
                                                  uint32_t table) {
   const step *of = psplit_i_pricing_step_of(p, s, table);
@@ -196,61 +202,64 @@ static inline bool psplit_i_pricing_may_be(const psplit_i_pricing *p, uint32_t v
   return !p->sides || (p->sides[var] >> label & 1) == 1;
 }
 
-/* What a stage that pays for net e, or does not, spends on it, by the label of its producer. */
+/* What a stage spends on net e, given whether it pays for the net and the label of the producer. */
 int64_t psplit_i_pricing_net_cost(const psplit_i_pricing *p, uint32_t e, bool pays,
                                   uint8_t producer);
-/* The only label that the variable may have; LABELS: there are several. */
+/* The only permitted label of the variable, or LABELS if there are several. */
 uint8_t psplit_i_pricing_only_label(const psplit_i_pricing *p, uint32_t var);
-/* Sets the labels of the scope; false: some variable may not have its own. */
+/* Sets the labels of the scope from a list index. Returns false if one of them is not permitted. */
 bool psplit_i_pricing_set_labels(psplit_i_pricing *p, const step *s, uint32_t index);
-/* Sets the label of the step's own variable; false: it may not have it, or nothing fits with it.
- * *out_own: load and price of the variable and of the step's parts that are no tables. */
+/* Sets the label of the step's own variable. Returns false if it is not permitted, or if the load
+ * exceeds the limit. *out_own is the load and price of the variable and of the factors that are no
+ * tables. */
 bool psplit_i_pricing_set_own(psplit_i_pricing *p, const step *s, uint8_t label, entry *out_own);
-/* What a stage does with the net of a part, with labels as they are: 0, nothing; 1, it receives it;
- * 1 + m, it sends it to m receivers or fewer. */
+/* The role of the stage in the net of a factor, for the current labels: 0, none; 1, it receives the
+ * net; 1 + m, it sends it to up to m receivers. */
 uint8_t psplit_i_pricing_deal_of(const psplit_i_pricing *p, const part *q);
-/* A stage that sends gets what one that receives pays. */
+/* A sending stage is credited what a receiving stage is charged. */
 static inline int32_t psplit_i_pricing_deal_price(const psplit_i_pricing *p, uint32_t e,
                                                   uint8_t deal) {
   return deal == 0 ? 0 : deal == 1 ? -p->receiver[e] : p->receiver[e];
 }
-/* The same of all nets of a step with prices for receivers, in p->own_net and p->own_deal: how many
- * there are. */
+/* The roles in all nets of a step whose receivers have prices, in p->own_net and p->own_deal.
+ * Returns their number. */
 uint32_t psplit_i_pricing_deals_of(const psplit_i_pricing *p, const step *s);
-/* Load and price of a step's own for every number of receivers of each such net, `own` being for
- * one: out[MOST_OWN], and how many. Where these are too many ways, more receivers of a net are
- * worth their price and take nothing. codes[MOST_OWN], or NULL: receivers more than one, by bytes
- * of the first CODED nets. */
+/* Enumerates the numbers of receivers of each such net. out[MOST_OWN] are the resulting loads and
+ * prices, where `own` is that of one receiver each; returns how many there are. If there are too
+ * many combinations, further receivers of a net are relaxed: their price counts, and their load
+ * does not. codes[MOST_OWN], or NULL: the additional receivers of the first CODED nets, one byte
+ * each. */
 uint32_t psplit_i_pricing_ways(const psplit_i_pricing *p, const uint32_t *net, const uint8_t *deal,
                                uint32_t n_nets, entry own, entry *out, uint64_t *codes);
-/* The same with labels as they are. */
+/* The same for the current labels. */
 uint32_t psplit_i_pricing_ways_of(const psplit_i_pricing *p, const step *s, entry own, entry *out,
                                   uint64_t *codes);
 
 /* --- pricing_tables.c --- */
 
-/* Makes ready for tables; false: out of memory. */
+/* Prepares for new tables. Returns false if out of memory. */
 bool psplit_i_pricing_begin(psplit_i_pricing *p, int64_t limit, uint32_t n_parts,
                             const int32_t *price, const uint8_t *sides, psplit_i_budget *budget);
-/* Makes all tables of what is inside, unless p->late. Errors: NOMEM. */
+/* Makes all tables of the forward pass, unless p->late. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pricing_fill(psplit_i_pricing *p, int64_t limit,
                                                   uint32_t n_parts, const int32_t *price,
                                                   const uint8_t *sides, psplit_i_budget *budget);
 
 /* --- pricing_above.c --- */
 
-/* With labels as they are, and the list of a step at `place`: what an entry of each table has to
- * reach by the price of load, if the whole is to. false: it does not. */
+/* For the current labels and the list `place` of a step: the relaxed value that an entry of each
+ * joined table must reach. Returns false if the combination cannot reach `least` at all. */
 bool psplit_i_pricing_floors(const psplit_i_pricing *p, const step *s, uint32_t place, entry own,
                              int64_t *out_floor);
-/* The entries of a list that reach the floor, which may be its own place: how many. */
+/* Copies the entries of a list whose relaxed value reaches the floor, possibly in place. Returns
+ * their number. */
 uint32_t psplit_i_pricing_reach(const psplit_i_pricing *p, list l, int64_t floor, entry *out);
 
 /* --- pricing_stage.c --- */
 
-/* Row t becomes what the first tables of a step, up to t and but for the last one, bring together,
- * with labels as they are: n_row[t] entries. Of tables of what is above, `own` tells which reach
- * that. */
+/* For the current labels, row t becomes the combination of the first t + 1 tables of a step (never
+ * the last table), with n_row[t] entries. With tables of psplit_i_pricing_above(), only entries
+ * count that may reach `least` together with `own`. */
 void psplit_i_pricing_join_inside(psplit_i_pricing *p, const step *s, entry own, uint32_t *n_row);
 
 #endif

@@ -1,8 +1,9 @@
-/* What the parts of a step cost with the labels of their variables as they are, and what such a
- * stage may pay for receivers. */
+/* Load and price of the factors of a step for the current labels, and the numbers of receivers for
+ * which such a stage may pay. */
 #include "pricing_inside.h"
 
-enum { MOST_RECEIVERS = 100 }; /* of a net with a price for them: they fit a byte */
+/* bound on the receivers of a net with a price, which must fit a byte */
+enum { MOST_RECEIVERS = 100 };
 
 uint32_t psplit_i_pricing_receivers(const psplit_i_instance *in, uint32_t net) {
   const uint32_t n = in->net_off[net + 1] - in->net_off[net] - 1;
@@ -29,7 +30,7 @@ uint8_t psplit_i_pricing_deal_of(const psplit_i_pricing *p, const part *q) {
   return n > 0 ? (uint8_t)(1 + n) : 0;
 }
 
-/* What a part costs with labels as they are; -1: it rules them out. */
+/* The cost of a factor for the current labels, or -1 if it excludes them. */
 static int64_t cost_of(const psplit_i_pricing *p, const part *q) {
   const uint8_t producer = p->label[q->scope[0]];
   bool pays = q->kind == PAYS && p->label[q->scope[1]] == 1;
@@ -37,14 +38,16 @@ static int64_t cost_of(const psplit_i_pricing *p, const part *q) {
   for (uint32_t i = q->kind == MUST_PAY ? 2 : 1; i < q->n_scope; i++) {
     const uint8_t consumer = p->label[q->scope[i]];
     if (consumer < producer) return -1;
-    /* A net from before is received by consumers inside; one from inside is sent behind. */
+    /* A net from before the stage is received by consumers inside; one from inside is sent
+     * behind. */
     pays = pays || consumer == producer + 1;
   }
   if (q->kind == MUST_PAY) return pays && p->label[q->scope[1]] == 0 ? -1 : 0;
   return psplit_i_pricing_net_cost(p, q->of, pays, producer);
 }
 
-/* Load and price of the variable of `s` and of its parts that are no tables; false: ruled out. */
+/* Load and price of the variable of `s` and of its factors that are no tables. False:
+ * infeasible. */
 static bool own_of(const psplit_i_pricing *p, const step *s, entry *out) {
   int64_t load = 0;
   *out = (entry){0, 0};

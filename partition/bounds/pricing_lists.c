@@ -1,6 +1,6 @@
-/* Lists of (load, price). They are put together in bins of close loads, each of which keeps the
- * least load and the largest price of all that fell into it: so a list has no more entries than
- * there are bins, and says no less than what was put. */
+/* Lists of (load, price). A list is built in bins of similar loads. Each bin keeps the smallest
+ * load and the largest price inserted into it, so a list has at most n_bins entries and remains an
+ * upper bound on what was inserted. */
 #include "pricing_inside.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static void clear(bin *bins, uint32_t first, uint32_t end) {
   for (uint32_t b = first; b < end; b++) bins[b] = (bin){INT32_MAX, NO_PRICE};
 }
 
-/* Makes bins ready that were not in use. */
+/* Extends the bins in use to the given one, and clears the new ones. */
 static void reach(shelf *x, uint32_t first, uint32_t end) {
   if (x->first == x->end) x->first = x->end = first;
   if (first < x->first) clear(x->bins, first, x->first);
@@ -29,7 +29,7 @@ void psplit_i_pricing_put(const psplit_i_pricing *p, shelf *to, int32_t load, in
   put(&to->bins[at], load, price);
 }
 
-/* What a shelf holds, without what takes more and is worth no more. */
+/* Stores the bins as a list, without dominated entries. */
 static uint32_t take(const shelf *from, entry *out) {
   uint32_t n = 0;
   int32_t last = NO_PRICE;

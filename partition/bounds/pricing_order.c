@@ -1,4 +1,4 @@
-/* The order in which variables go: each where its neighbours are fewest. */
+/* The elimination order: min-degree, that is, the variable with the fewest neighbours first. */
 #include "pricing_inside.h"
 
 #include <string.h>
@@ -41,7 +41,8 @@ static void add_net(psplit_i_pricing *p, uint32_t e, uint32_t *inout_var) {
   }
 }
 
-/* What the table of `var` would be indexed by, and how many tables it joins; false: too many. */
+/* The scope of the table that eliminating `var` would make, and the number of tables it joins.
+ * Returns false if either is too large. */
 static bool scope_of(const psplit_i_pricing *p, uint32_t var, uint32_t *scope, uint32_t *out_n,
                      uint32_t *out_tables) {
   uint32_t n = 0, tables = 0;
@@ -102,19 +103,20 @@ static bool eliminate(psplit_i_pricing *p, uint32_t k, uint32_t var) {
   return true;
 }
 
-/* Fewest neighbours first, of those the one behind a single table: chains are eaten from an end. */
+/* The fewest neighbours first. Ties prefer a variable with a single table, so that chains are
+ * eliminated from one end. */
 static uint32_t rank_of(const psplit_i_pricing *p, uint32_t var) {
   uint32_t scope[MOST_WIDTH], n, tables;
   if (!scope_of(p, var, scope, &n, &tables)) return PSPLIT_NONE;
   return 4 * n + (tables == 1 ? 0 : tables == 0 ? 1 : tables == 2 ? 2 : 3);
 }
 
-/* Variables that are left, by rank and id. */
+/* The remaining variables, by rank and id. */
 typedef struct ranking {
   uint32_t words;
   uint32_t n_of[RANKS];
-  uint64_t *of[RANKS]; /* [words] bits of variables */
-  uint32_t *rank;      /* [n_vars] NONE: it is in none */
+  uint64_t *of[RANKS]; /* [words] bit sets of variables */
+  uint32_t *rank;      /* [n_vars] NONE: not a member */
 } ranking;
 
 static void put_rank(ranking *x, uint32_t var, uint32_t rank) {
@@ -129,7 +131,7 @@ static void put_rank(ranking *x, uint32_t var, uint32_t rank) {
   x->n_of[rank]++;
 }
 
-/* The first variable of the least rank; NONE: there is none. */
+/* The first variable of the lowest rank, or NONE. */
 static uint32_t first_of(const ranking *x) {
   uint32_t rank = 0, w = 0, bit = 0;
   while (rank < RANKS && x->n_of[rank] == 0) rank++;

@@ -1,12 +1,12 @@
-/* A stage that is worth about the most within a load: each step, from the last on, takes the label
- * that brings most in its room and shares the rest of that out among the tables it joined. Loads
- * were rounded down, so what is found is weighed again by the instance, and a smaller load asked
- * for where it is too much. */
+/* Traces a stage of about the largest value within a load. Each step, from the last one on, takes
+ * the label with the largest price within its share of the load, and divides the remaining load
+ * among the tables it joined. Since loads were rounded down, the load of the stage is recomputed
+ * from the instance, and the trace is repeated with a smaller load if that exceeds the limit. */
 #include "pricing_inside.h"
 
 #include <string.h>
 
-/* The place of the list of a step, with labels as they are. */
+/* The index of the list of a step for the current labels. */
 static uint32_t place_of_own(const psplit_i_pricing *p, const step *s) {
   uint32_t index = 0;
   for (uint32_t i = s->n_scope; i-- > 0;) index = index * LABELS + p->label[s->scope[i]];
@@ -32,7 +32,7 @@ void psplit_i_pricing_join_inside(psplit_i_pricing *p, const step *s, entry own,
   }
 }
 
-/* What table t brings at best with those before it, within `room`. */
+/* The best combination of table t with those before it, within `room`. */
 static pick best_at(const psplit_i_pricing *p, const step *s, uint32_t t, const uint32_t *n_row,
                     int32_t room) {
   static const entry none = {0, 0};
@@ -41,7 +41,7 @@ static pick best_at(const psplit_i_pricing *p, const step *s, uint32_t t, const 
                                   psplit_i_pricing_at(p, l), l.n);
 }
 
-/* The label of the step's variable with which most is worth while within its room. */
+/* Chooses the label of the step's variable with the largest price within the step's load. */
 static bool choose_label(psplit_i_pricing *p, const step *s, int32_t room, uint8_t *out_label,
                          int32_t *out_rest) {
   uint32_t n_row[MOST_JOINED];
@@ -60,8 +60,8 @@ static bool choose_label(psplit_i_pricing *p, const step *s, int32_t room, uint8
   return most >= 0;
 }
 
-/* Shares out among the tables of a step what load its own leaves. Lists say a little less than what
- * is needed, so what is too much is shared as well. */
+/* Divides the load that a step's own factors leave among its tables. Lists understate loads, so the
+ * slack is divided as well. */
 static bool share_out(psplit_i_pricing *p, const step *s, int32_t rest) {
   uint32_t n_row[MOST_JOINED];
   psplit_i_pricing_join_inside(p, s, (entry){0, 0}, n_row);
@@ -75,7 +75,7 @@ static bool share_out(psplit_i_pricing *p, const step *s, int32_t rest) {
   return true;
 }
 
-/* Labels of a stage that is worth about the most within a load, from the last step on. */
+/* Labels a stage of about the largest value within a load, from the last step on. */
 static bool trace(psplit_i_pricing *p, int32_t load) {
   p->room[p->n_vars - 1] = load;
   for (uint32_t k = p->n_vars; k-- > 0;) {
@@ -89,7 +89,8 @@ static bool trace(psplit_i_pricing *p, int32_t load) {
   return true;
 }
 
-/* Takes along what nets that are left out say; false: it is on another side for certain. */
+/* Moves consumers behind their producers, for nets that were left out. Returns false if the new
+ * side of a cluster is not permitted. */
 static bool take_along(psplit_i_pricing *p) {
   const psplit_i_instance *in = p->instance;
   for (uint32_t v = 0; v < in->n; v++)

@@ -1,5 +1,5 @@
-/* Tables forth: for each way to label the neighbours of a step's variable, the list of all labels
- * of the variable, joined from the tables of earlier steps that it is a neighbour in. */
+/* Forward pass: for each combination of labels of the scope of a step, the list over all labels of
+ * its variable, combined from the tables of earlier steps that contain the variable. */
 #include "pricing_inside.h"
 
 static void put_joined(psplit_i_pricing *p, const step *s, entry own, shelf *out) {
@@ -23,8 +23,9 @@ static void put_joined(psplit_i_pricing *p, const step *s, entry own, shelf *out
     psplit_i_pricing_put_sums(p, out, so_far, n, psplit_i_pricing_at(p, l), l.n, own);
 }
 
-/* Where one label is left to a step's variable and one of its tables at most has several entries,
- * its list is that table's, moved. false: it is not so. */
+/* Where the step's variable has one permitted label and at most one of its tables has several
+ * entries, its list is a copy of that table's list, shifted. Returns false if this is not the
+ * case. */
 static bool move_list(psplit_i_pricing *p, const step *s, uint8_t label, list *out) {
   list longest = {0, 0};
   entry moved;
@@ -76,7 +77,7 @@ static void go_forth(psplit_i_pricing *p, const step *s) {
   }
 }
 
-/* Room for lists of that many bins. */
+/* Makes room for lists of n_bins bins. */
 static bool make_room(psplit_i_pricing *p, uint32_t n_bins) {
   p->n_bins = n_bins;
   if (n_bins <= p->most_bins) return true;

@@ -1,11 +1,11 @@
-/* A stage that is worth what the last table says: each step, from the last one on, takes the label
- * and the entries of the tables it joined that make up the price of its own entry. That price is
- * one that a stage has, though loads were rounded down on the way. */
+/* Traces a stage of exactly the value in the last table. Each step, from the last one on, finds the
+ * label and the entries of its joined tables whose prices add up to that of its own entry. Some
+ * stage has that price, although its load may have been rounded down. */
 #include "pricing_inside.h"
 
 #include <string.h>
 
-/* An entry of a and one of b that were put together, with `own`, as `goal`: *out_a, *out_b. */
+/* Finds an entry of a and one of b that together with `own` make up `goal`. */
 static bool part_entries(const psplit_i_pricing *p, entry goal, entry own, const entry *a,
                          uint32_t n_a, const entry *b, uint32_t n_b, entry *out_a, entry *out_b) {
   for (uint32_t i = 0, j = n_b; i < n_a; i++) {
@@ -22,7 +22,8 @@ static bool part_entries(const psplit_i_pricing *p, entry goal, entry own, const
   return false;
 }
 
-/* The same of a step: goals of its tables. false: its list is not made so. */
+/* The same for a step: finds the goals of its tables. Returns false if `goal` is not a combination
+ * of them. */
 static bool part_joined(psplit_i_pricing *p, const step *s, entry goal, entry own) {
   static const entry none = {0, 0};
   uint32_t n_row[MOST_JOINED];
@@ -38,7 +39,8 @@ static bool part_joined(psplit_i_pricing *p, const step *s, entry goal, entry ow
   return true;
 }
 
-/* The same where one table at most has several entries: its list was moved, not put in bins. */
+/* The same where at most one table has several entries, whose list was shifted instead of
+ * binned. */
 static bool part_moved(psplit_i_pricing *p, const step *s, entry goal, entry own) {
   uint32_t longest = PSPLIT_NONE;
   int32_t rest = goal.price - own.price;
@@ -60,7 +62,8 @@ static bool part_moved(psplit_i_pricing *p, const step *s, entry goal, entry own
   return false;
 }
 
-/* How often the nets of a step are paid for, with labels as they are and `code` of what is more. */
+/* Records how many receivers the step's nets pay for, for the current labels and the `code` of
+ * additional receivers. */
 static void note_paid(psplit_i_pricing *p, const step *s, uint64_t code) {
   const uint32_t n = psplit_i_pricing_deals_of(p, s);
   for (uint32_t i = 0; i < n; i++) {
