@@ -10,14 +10,14 @@
 #include "keep_state.h"
 #include "plan_budget.h"
 
-/* The nodes that have a stage of their own, in a topological order. */
+/* The nodes that are assigned to stages, in topological order. */
 typedef struct few_nodes {
   psplit_i_builder b;
   psplit_i_copying p;
   psplit_device_link link;
-  double share; /* of the planner's time, for each run */
+  double share; /* of the planner's time limit, for each run */
   uint32_t node[PSPLIT_I_COPYING_MOST], group[PSPLIT_I_COPYING_MOST], pin[PSPLIT_I_COPYING_MOST];
-  uint32_t *at; /* [n_nodes] place in `node`, or PSPLIT_NONE */
+  uint32_t *at; /* [n_nodes] index in `node`, or PSPLIT_NONE */
   int64_t ns[PSPLIT_I_COPYING_MOST * PSPLIT_I_COPYING_STAGES];
   psplit_i_copying_net net[PSPLIT_I_COPYING_MOST];
 } few_nodes;
@@ -51,7 +51,7 @@ static void number_nodes(few_nodes *f) {
   }
 }
 
-/* The two are one group. */
+/* Merges the groups of a and b. */
 static void join(few_nodes *f, uint32_t a, uint32_t b) {
   const uint32_t from = f->group[b], to = f->group[a];
   for (uint32_t i = 0; i < f->p.n_nodes; i++)
@@ -91,7 +91,7 @@ static void describe_nodes(few_nodes *f) {
     }
 }
 
-/* False where there are too many. */
+/* Returns false if there are too many nets. */
 static bool add_net(few_nodes *f, uint32_t maker, const uint32_t *reader, uint32_t n,
                     psplit_i_copying_net net) {
   if (f->at[maker] == PSPLIT_NONE) return true;
@@ -120,7 +120,8 @@ static bool add_tensors(few_nodes *f) {
   return true;
 }
 
-/* Of devices of several classes the least of all: what layouts take there is left out in part. */
+/* Adds layout prices. With several device classes, the cheapest class counts, so the value is a
+ * lower bound. */
 static bool add_layouts(few_nodes *f, const psplit_i_layout_prices *prices) {
   const uint32_t n_classes = f->b.planner->n_classes;
   for (uint32_t i = 0; i < prices->n; i++) {
@@ -137,7 +138,7 @@ static bool add_layouts(few_nodes *f, const psplit_i_layout_prices *prices) {
   return true;
 }
 
-/* *out_few: the program can be asked. */
+/* *out_few: the exact program applies. */
 static psplit_code make(few_nodes *f, bool *out_few) {
   psplit_code code;
   psplit_i_links links;

@@ -1,12 +1,12 @@
-/* The backward pass in the bare problem: beside each supernode a backward node that shares its
- * stage, with what of its time is not forward, and beside each tensor that crosses its gradient,
- * which comes back. */
+/* Adds the backward pass to the partition problem. Each supernode gets a backward node in the same
+ * stage, with its backward time, and each tensor that crosses gets its gradient, which is sent
+ * back. */
 #include "builder.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Time of the supernodes' backward passes: [n_groups * n_classes]. */
+/* The backward times of the supernodes: [n_groups * n_classes]. */
 static int64_t *sum_backward(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const size_t n_classes = planner->n_classes, n_nodes = planner->graph->n_nodes;
@@ -19,8 +19,8 @@ static int64_t *sum_backward(psplit_i_builder *b) {
   return ns;
 }
 
-/* Supernode g becomes g and n_groups + g. What holds of the stage is said of the first: pins,
- * weights, whether there is work in it. */
+/* Divides supernode g into nodes g and n_groups + g. Properties of the stage (pins, weights,
+ * whether it has work) are stated for the first only. */
 static psplit_code double_nodes(psplit_i_builder *b) {
   psplit_problem *p = &b->problem;
   const size_t n = b->n_groups, n_classes = p->n_classes;
@@ -54,9 +54,10 @@ static psplit_code double_nodes(psplit_i_builder *b) {
   return psplit_i_builder_share(b, psplit_i_builder_n_together(b->planner));
 }
 
-/* The first n_tensors nets are halved: what comes back stands behind all of them, with the
- * producer's backward node as its own and those of the readers, since who receives and who sends
- * takes the same time. What cuts cost besides is forward. */
+/* Divides the cost of the first n_tensors nets between the tensor and its gradient. The gradients
+ * are appended as nets among the backward nodes. They keep the direction of the tensor, since
+ * sender and receiver are charged the same time. Other costs of cuts are part of the forward
+ * pass. */
 static psplit_code double_nets(psplit_i_builder *b) {
   psplit_problem *p = &b->problem;
   const uint32_t n = p->n_nets, n_back = b->n_tensors;
@@ -110,7 +111,7 @@ psplit_code psplit_i_builder_add_backward(psplit_i_builder *b) {
       p->net_off[p->n_nets] > UINT32_MAX / 2)
     return psplit_i_fail(b->diag, PSPLIT_LIMIT,
                          "%" PRIu32 " supernodes are too many for fill-drain", b->n_groups);
-  /* What a message takes is left out: the plan counts it, and is above the bound. */
+  /* Message latencies are left out here. The plan counts them, so its value is above the bound. */
   p->message_ns = NULL;
   PSPLIT_TRY(double_nodes(b));
   PSPLIT_TRY(double_nets(b));

@@ -1,4 +1,4 @@
-/* Makes the partition problem of a planner, and reads its solution back. */
+/* Builds the partition problem of a planner, and applies stages to the planner. */
 #include "builder.h"
 
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 
 #include "devices_inside.h"
 
-enum { MOST_LINK_TIMES = 1 << 26 }; /* of all tensors over all kinds of links */
+enum { MOST_LINK_TIMES = 1 << 26 }; /* upper bound on tensors times kinds of links */
 
-/* Group `g` joins a class: that of its other members becomes a part of it. */
+/* Puts group `g` into a class. A class that it is in already is merged into that one. */
 static void unite(uint32_t *together, uint32_t g, uint32_t *merged, uint32_t class_id) {
   if (class_id == PSPLIT_NONE) return;
   while (merged[class_id] != class_id) class_id = merged[class_id];
@@ -31,7 +31,8 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   uint32_t *pin = psplit_i_builder_array(b, n, sizeof *pin);
   uint32_t *together = psplit_i_builder_array(b, n, sizeof *together);
   const char **names = psplit_i_builder_array(b, n, sizeof *names);
-  /* Classes that a group's members join become one: `merged` points from class to class. */
+  /* Merges the classes that the members of a group join: `merged` is the parent array of a
+   * union-find. */
   const uint32_t n_together = psplit_i_builder_n_together(planner);
   uint32_t *merged = psplit_i_builder_array(b, n_together, sizeof *merged);
   if (b->arena->failed) return psplit_i_nomem(b->diag);
@@ -71,20 +72,20 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   return psplit_i_builder_share(b, n_together);
 }
 
-/* Nets under construction: tensors, then what cuts cost for layouts. */
+/* Nets under construction: tensors first, then layout prices and charges. */
 typedef struct net_list {
   uint32_t *producer, *off, *consumer; /* off[n + 1] into consumer */
   uint64_t *bytes;
   uint8_t *flags;
-  bool *charged;    /* else it is sent for nothing */
-  bool *message;    /* where latency is a message's: it makes one */
-  uint32_t *charge; /* of b->charges, or PSPLIT_NONE */
-  uint32_t *price;  /* of a layout, or PSPLIT_NONE */
+  bool *charged;    /* false: the net costs nothing */
+  bool *message;    /* the net makes a message, where latency is charged per message */
+  uint32_t *charge; /* index into b->charges, or PSPLIT_NONE */
+  uint32_t *price;  /* index into the layout prices, or PSPLIT_NONE */
   uint32_t n;
-  uint32_t *last; /* [n_groups] the last net that met the group, from 1 */
+  uint32_t *last; /* [n_groups] stamp (from 1) of the last net that includes the group */
 } net_list;
 
-/* Whether some group reads the value besides that of its producer `p`. */
+/* Whether the value is read by a group other than that of its producer `p`. */
 static bool crosses(const psplit_i_builder *b, uint32_t p, uint32_t value) {
   const psplit_i_graph *graph = b->planner->graph;
   for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
@@ -121,7 +122,7 @@ static psplit_code make_net_list(psplit_i_builder *b, net_list *out) {
   return b->arena->failed ? psplit_i_nomem(b->diag) : PSPLIT_OK;
 }
 
-/* Adds what node `p` makes and `reader` read, if some other group than its own does. */
+/* Adds the net from node `p` to the readers in other groups. Returns false if there are none. */
 static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint32_t *reader,
                     uint32_t n) {
   const uint32_t first = nets->off[nets->n], stamp = nets->n + 1;
@@ -135,7 +136,7 @@ static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint3
     nets->consumer[end++] = g;
   }
   if (end == first) {
-    nets->last[b->group[p]] = 0; /* the next one's stamp is this one's */
+    nets->last[b->group[p]] = 0; /* the next net uses the same stamp */
     return false;
   }
   nets->producer[nets->n] = b->group[p];
@@ -144,7 +145,8 @@ static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint3
   return true;
 }
 
-/* What a tensor takes over a link by itself: where latency is a message's, its bytes alone. */
+/* The time of one tensor over a link. Where latency is charged per message, only its bytes
+ * count. */
 static int64_t tensor_ns(const psplit_i_builder *b, const psplit_device_link *link,
                          uint64_t bytes) {
   psplit_device_link of = *link;
@@ -158,7 +160,7 @@ static const psplit_device_link *link_of(const psplit_i_builder *b, uint32_t s, 
   return &b->links.link[b->links.of_pair[at]];
 }
 
-/* What a tensor takes stage s from a stage before it, or to one behind it; 0 if there is none. */
+/* The time of a tensor between stage s and a stage before it or behind it. 0 if there is none. */
 static int64_t stage_link_ns(const psplit_i_builder *b, uint32_t s, bool before, uint64_t bytes) {
   int64_t least = INT64_MAX;
   const uint32_t n_stages = b->planner->options.n_stages;
@@ -172,7 +174,7 @@ static int64_t stage_link_ns(const psplit_i_builder *b, uint32_t s, bool before,
   return least;
 }
 
-/* The least latency of the links of stage s; or the mean of those to the stages beside it. */
+/* The least latency of the links of stage s, or the mean of those to its neighbours. */
 static int64_t stage_latency_ns(const psplit_i_builder *b, uint32_t s) {
   int64_t least = INT64_MAX;
   const uint32_t n_stages = b->planner->options.n_stages;
@@ -195,7 +197,8 @@ static int64_t least_link_ns(const psplit_i_builder *b, uint64_t bytes) {
   return least;
 }
 
-/* What messages take, where latency is theirs: over each kind of link, or on each class. */
+/* Sets the message latencies, per kind of link or per device class, if latency is charged per
+ * message. */
 static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_kinds) {
   psplit_problem *p = &b->problem;
   const size_t n = n_kinds > 1 ? n_kinds : p->n_classes;
@@ -209,14 +212,14 @@ static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_
                           : b->links.link[n_kinds > 1 ? c : 0].latency_ns;
     if (ns[c] > most) most = ns[c];
   }
-  if (most == 0) return PSPLIT_OK; /* the same problem as per tensor, and the same plan */
+  if (most == 0) return PSPLIT_OK; /* identical to the problem with latency per tensor */
   for (uint32_t e = 0; e < nets->n; e++)
     if (!nets->message[e]) nets->flags[e] |= PSPLIT_NET_NO_MESSAGE;
   p->message_ns = ns;
   return PSPLIT_OK;
 }
 
-/* What each net takes: over the one kind of link that there is, or over each kind. */
+/* Sets the times of each net: for the single kind of link, or for each kind. */
 static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   psplit_problem *p = &b->problem;
   const bool one_kind = (b->any_order || b->link_model) && b->links.n;
@@ -268,8 +271,8 @@ static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   return build_messages(b, nets, n_kinds);
 }
 
-/* One net for every value that some other group than its producer's reads, and one for every price
- * of layouts between groups. */
+/* Makes one net for every value that is read by another group than its producer's, one for every
+ * layout price between groups, and one for every charge. */
 static psplit_code build_nets(psplit_i_builder *b) {
   psplit_code code;
   const psplit_planner *planner = b->planner;
@@ -286,7 +289,7 @@ static psplit_code build_nets(psplit_i_builder *b) {
     nets.bytes[e] = psplit_i_planner_sent_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
       nets.flags[e] = PSPLIT_NET_UNCUTTABLE;
-    /* What nobody computes again is sent, though charges stand for its bytes. */
+    /* Results of nodes that are not copied make messages, even if charges stand for their bytes. */
     nets.message[e] = !b->layouts_alone && !(b->copied && b->copied[p]);
     nets.charged[e] = nets.message[e] && !b->charges;
   }
@@ -317,7 +320,7 @@ out:
   return code;
 }
 
-/* Weights: private to a group, or shared by several and then counted once per stage. */
+/* Weights: private to a group, or shared by several groups and then counted once per stage. */
 static psplit_code build_weights(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;
@@ -377,7 +380,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
                       .name = psplit_devices_name(planner->devices, d)};
   b->problem.n_devices = planner->options.n_stages;
   b->problem.devices = devices;
-  /* Whatever way tensors are passed on: no plan takes less than through shared memory. */
+  /* Where stages may relay tensors, shared memory is a relaxation of all possible routes. */
   b->problem.comm = planner->passes_on ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
   b->problem.next_hop = b->any_order || planner->passes_on ? NULL : planner->next_hop;
   b->problem.any_device_order = b->any_order;
@@ -398,9 +401,9 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
   psplit_code code;
   PSPLIT_TRY(psplit_i_links_find(b->planner, b->any_order, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
-  /* Who passes a tensor on would pay, too, and links between pairs take both ends the same time;
-   * and what overlaps with computing is no part of it, as layouts are. There the plan alone counts
-   * them, which the bound is then below. */
+  /* Layout prices are not counted with relays, which would pay them too; with links per pair, whose
+   * times are the same at both ends; or with overlap, where they belong to computation. Then only
+   * the plan counts them, and the bound is lower. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
   const bool linked = !b->planner->next_hop || b->planner->passes_on;
   if ((b->links.n == 1 || b->any_order || b->link_model) && linked && counted)

@@ -1,10 +1,10 @@
-/* Which devices the stages run on, and in which order.
+/* Chooses the devices of the stages, and their order.
  *
- * Where all links are alike the solver itself orders devices. Where links differ, which it takes in
- * a given order alone, orders are tried one by one: all of them while they are few, else those that
- * swaps of two devices lead to from what is best over the best links. Devices that may be swapped
- * for each other are of one type: an order is one of types. Types are told by names, so that the
- * answer is the same however the file lists its devices. */
+ * If all links are alike, the solver orders the devices itself. If links differ, the solver
+ * requires a given order, so orders are tried one by one: all of them if they are few, otherwise a
+ * local search that swaps two devices, starting from the best order of the relaxation with the best
+ * links. Interchangeable devices are of one type, and an order is a sequence of types. Types are
+ * sorted by name, so the result does not depend on the order of devices in the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@
 
 enum { MOST_TRIALS = 64 };
 
-/* Part of the time limit that may go into choosing, and what it is given at least; and the same
- * while no order has a split. */
+/* Share of the time limit for the choice, and its minimum; then the same while no order with a
+ * split is known. */
 static const double SHARE = 0.5, LEAST_SECONDS = 1, FIRST_SHARE = 1, FIRST_SECONDS = 4;
 
 typedef struct choice {
@@ -25,24 +25,24 @@ typedef struct choice {
   psplit_diag *diag;
   psplit_i_arena arena;
   uint32_t n_stages, n_types;
-  uint32_t *off, *member; /* [n_types + 1], [n_candidates] given devices of a type */
-  uint32_t *count;        /* [n_types] of the devices under trial */
-  uint32_t *order;        /* [n_stages] their types, by stage */
+  uint32_t *off, *member; /* [n_types + 1], [n_candidates] devices of each type, as given */
+  uint32_t *count;        /* [n_types] devices of each type in the current subset */
+  uint32_t *order;        /* [n_stages] types of the current order, by stage */
   uint64_t *memory_bytes; /* [n_stages] */
-  uint32_t n_trials;      /* that share the time */
-  psplit_i_budget budget; /* of all of them: one takes more than its share before it gives up */
-  psplit_i_budget first;  /* up to the first that has a split */
+  uint32_t n_trials;      /* number of trials that share the time */
+  psplit_i_budget budget; /* for all trials, since one may exceed its share */
+  psplit_i_budget first;  /* until an order with a split is found */
   uint32_t *best;         /* [n_stages] types; at best_ns */
   int64_t best_ns, best_bound_ns;
-  int64_t others_bound_ns; /* of the orders that were tried but for the best */
-  /* No order of the subset under trial is below the first, none of any subset below the second. */
+  int64_t others_bound_ns; /* lower bound on the orders that were tried, except the best */
+  /* Lower bounds: on all orders of the current subset, and on all orders of all subsets. */
   int64_t subset_bound_ns, any_bound_ns;
   const char *any_bound;
-  psplit_diag gave_up; /* why the solver takes no order, or PSPLIT_OK */
+  psplit_diag gave_up; /* why the solver rejects the orders, or PSPLIT_OK */
 } choice;
 
 typedef struct type {
-  const char *name; /* the first of its members' */
+  const char *name; /* first in alphabetical order */
   uint32_t first, n;
 } type;
 
@@ -51,7 +51,7 @@ static int compare_types(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* Devices by type, types by name. The devices stand as they were given. */
+/* Sorts devices by type, and types by name. Devices of a type keep the given order. */
 static psplit_code find_types(choice *c) {
   const psplit_devices *devices = c->planner->devices;
   const uint32_t n = c->planner->n_candidates;
@@ -85,7 +85,7 @@ static psplit_code find_types(choice *c) {
 
 static uint32_t size_of(const choice *c, uint32_t t) { return c->off[t + 1] - c->off[t]; }
 
-/* Puts devices of these types under the stages. */
+/* Assigns devices of these types to the stages. */
 static psplit_code apply(choice *c, const uint32_t *types) {
   uint32_t *given = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *given);
   uint32_t *next = psplit_i_arena_array(&c->arena, c->n_types, sizeof *next);
@@ -98,7 +98,7 @@ static psplit_code apply(choice *c, const uint32_t *types) {
   return code;
 }
 
-/* No more is known of an order that is not the best. */
+/* Records a lower bound for an order that is not the best. */
 static void none_above(choice *c, int64_t bound_ns) {
   if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
 }
@@ -107,7 +107,7 @@ static bool has_time(const choice *c) {
   return !psplit_i_expired(c->best_ns < INT64_MAX ? &c->budget : &c->first);
 }
 
-/* Asks the solver; *out is NULL where there is no split, or none that it can find. */
+/* Solves for the current order. *out is NULL if there is no split, or none was found. */
 static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   psplit_diag why = {0};
   uint64_t n_ops = 0;
@@ -129,7 +129,7 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   return PSPLIT_OK;
 }
 
-/* An order of c->order's types with its value and bound. */
+/* Solves for c->order, and records its value and bound. */
 static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
   if (value_ns >= c->best_ns) {
     none_above(c, bound_ns);
@@ -141,7 +141,7 @@ static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
   memcpy(c->best, c->order, c->n_stages * sizeof *c->best);
 }
 
-/* Tries c->order as it stands; *out_ns is INT64_MAX where it has no split. */
+/* Tries c->order. *out_ns is INT64_MAX if no split was found. */
 static psplit_code try_order(choice *c, int64_t *out_ns) {
   psplit_code code;
   psplit_solution *solution;
@@ -156,14 +156,14 @@ out:
   return code;
 }
 
-/* The types of the subset under trial in their order. */
+/* Sets c->order to the sorted types of the current subset. */
 static void first_order(choice *c) {
   uint32_t s = 0;
   for (uint32_t t = 0; t < c->n_types; t++)
     for (uint32_t k = 0; k < c->count[t]; k++) c->order[s++] = t;
 }
 
-/* The lexicographically next order; false behind the last. */
+/* The lexicographically next order. Returns false after the last. */
 static bool next_order(choice *c) {
   uint32_t *o = c->order, i = c->n_stages - 1, j = i;
   while (i > 0 && o[i - 1] >= o[i]) i--;
@@ -180,13 +180,13 @@ static bool next_order(choice *c) {
   return true;
 }
 
-/* Distinct orders of the subset under trial, at most MOST_TRIALS + 1. */
+/* The number of distinct orders of the current subset, at most MOST_TRIALS + 1. */
 static uint32_t count_orders(choice *c) {
   uint32_t n = 1, placed = 0;
   for (uint32_t t = 0; t < c->n_types; t++)
     for (uint32_t k = 1; k <= c->count[t]; k++) {
       placed++;
-      /* Binomials, factor by factor, are whole; they only grow. */
+      /* A product of binomials: each intermediate result is an integer, and they only grow. */
       const uint64_t product = (uint64_t)n * placed;
       n = product / k > MOST_TRIALS ? MOST_TRIALS + 1 : (uint32_t)(product / k);
       if (n > MOST_TRIALS) return n;
@@ -208,7 +208,8 @@ out:
   return code;
 }
 
-/* From c->order on, which may have no split, swaps of two stages' devices while they pay. */
+/* Local search from c->order, which need not have a split, by swaps of the devices of two
+ * stages. */
 static psplit_code try_swaps(choice *c) {
   psplit_code code;
   const size_t bytes = c->n_stages * sizeof *c->order;
@@ -241,7 +242,7 @@ out:
   return code;
 }
 
-/* Whether tensors take the same between any two of the devices under trial. */
+/* Whether a tensor takes the same time between any two devices of the current subset. */
 static psplit_code alike_links(choice *c, bool *out) {
   psplit_code code;
   psplit_i_links links;
@@ -256,7 +257,7 @@ out:
   return code;
 }
 
-/* Tries the orders of c->count devices of each type. */
+/* Tries the orders of the subset that has c->count devices of each type. */
 static psplit_code try_subset(choice *c) {
   psplit_code code;
   bool alike;
@@ -283,7 +284,8 @@ static psplit_code try_subset(choice *c) {
   memcpy(c->order, types, c->n_stages * sizeof *types);
   if (alike) {
     take(c, solution->objective_ns, solution->lower_bound_ns);
-    none_above(c, solution->lower_bound_ns); /* the orders that the solver did not settle on */
+    /* the bound of orders that the solver did not solve to optimality */
+    none_above(c, solution->lower_bound_ns);
     goto out;
   }
   const uint32_t n_orders = count_orders(c);
@@ -295,7 +297,7 @@ out:
   return code;
 }
 
-/* Ways to take n_stages devices of the types from `t` on; at most MOST_TRIALS + 1. */
+/* The number of subsets of n_stages devices from type `t` on, at most MOST_TRIALS + 1. */
 static uint32_t count_subsets(const choice *c, uint32_t t, uint32_t left) {
   if (t + 1 >= c->n_types) return left <= size_of(c, t);
   uint32_t n = 0;
@@ -319,7 +321,7 @@ out:
   return code;
 }
 
-/* The devices that are fastest at the whole model, where there are too many ways to take some. */
+/* Chooses the devices that run the whole model fastest, where there are too many subsets. */
 static void take_fastest(choice *c) {
   memset(c->count, 0, c->n_types * sizeof *c->count);
   for (uint32_t left = c->n_stages; left;) {
@@ -339,7 +341,7 @@ static void take_fastest(choice *c) {
 static psplit_code choose(choice *c) {
   psplit_code code;
   PSPLIT_TRY(find_types(c));
-  if (c->n_types == 1) goto out; /* none is better than another */
+  if (c->n_types == 1) goto out; /* all subsets are equivalent */
   c->n_trials = count_subsets(c, 0, c->n_stages);
   if (c->n_trials <= MOST_TRIALS) {
     PSPLIT_TRY(try_subsets(c, 0, c->n_stages));

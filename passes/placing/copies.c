@@ -1,21 +1,24 @@
-/* A bound for splits that compute nodes again, where that is cheaper than receiving their results.
+/* A lower bound for splits with copied nodes, where computing a node again is cheaper than
+ * receiving its results.
  *
- * Relaxation. What a stage pays for a result that it reads and whose node it does not have is
- * written as a set of *pieces* of time, no more together than it takes to receive the result. Where
- * nobody copies the node they are the result's own. A copy takes its node's time, which is a piece,
- * and has its inputs there, whose pieces come along as far as the time to receive goes. A stage
- * that has some results, each received or copied, pays at least for the union of their pieces: one
- * that is received pays for its own set, and of one that is copied all but the node's time is in
- * the sets of its inputs, which are there as well. A piece is a net: its producer is the node that
- * it began with, its readers are those of all results whose sets it is in. A stage that has the
- * producer and such a reader has all nodes between them, so that it pays for none.
+ * Relaxation. What a stage pays for a result that it reads from another stage is represented as a
+ * set of *pieces* of time, whose sum is at most the time to receive the result. If the node is
+ * never copied, the result has a single piece of its own. A copy costs the node's time, which is
+ * one piece, and requires the inputs of the node, whose pieces are inherited up to the time to
+ * receive the result. A stage that has several results, each received or copied, pays at least the
+ * union of their pieces: for a received result it pays the whole set, and for a copied result
+ * everything but the node's own time is in the sets of its inputs, which the stage has as well. A
+ * piece becomes a net. Its producer is the node for which it was created, and its readers are those
+ * of all results whose sets contain it. A stage with the producer and such a reader has all nodes
+ * in between, so it pays nothing.
  *
- * With the times that sending takes it is the same, but that copies take none, and that pieces come
- * along within a supernode alone, unless there is one sender: others may be in another stage.
+ * The same holds for the times of senders, except that copies cost nothing there, and that pieces
+ * are inherited only within a supernode unless there is a single sender, since others may be in
+ * another stage.
  *
- * Where latency is a message's, pieces are of the bytes alone. A result whose node nobody computes
- * again comes from the stage of that node to those of all its readers, which are computed there as
- * well, so that it makes a message. What may be copied makes none. */
+ * Where latency is charged per message, pieces cover only the bytes. A result whose node is never
+ * copied is sent from the node's stage to the stages of all its readers, so it makes a message. A
+ * result that may be copied makes none. */
 #include "copies.h"
 
 #include <math.h>
@@ -30,9 +33,10 @@
 
 #define NO_COPY INT64_MAX
 
-/* Times of links between stages. */
+/* The range of links between stages. */
 typedef struct link_range {
-  psplit_device_link slowest, fastest; /* each by latency and by bytes a second apart */
+  /* worst and best value of latency and of bandwidth, each by itself */
+  psplit_device_link slowest, fastest;
 } link_range;
 
 static link_range range_of_links(const psplit_planner *planner) {
@@ -48,12 +52,12 @@ static link_range range_of_links(const psplit_planner *planner) {
         r.fastest.bytes_per_second = link.bytes_per_second;
       if (link.latency_ns < r.fastest.latency_ns) r.fastest.latency_ns = link.latency_ns;
     }
-  /* What is fetched may come with a message that is sent anyway. */
+  /* A fetched tensor may share a message that is sent anyway. */
   if (planner->options.message_latency == PSPLIT_LATENCY_PER_PAIR) r.fastest.latency_ns = 0;
   return r;
 }
 
-/* Of the classes of devices the one that is fastest at the node; INT64_MAX: none runs it. */
+/* The least time of the node over all device classes; INT64_MAX if none runs it. */
 static int64_t least_ns(const psplit_planner *planner, uint32_t node) {
   int64_t least = INT64_MAX;
   for (uint32_t c = 0; c < planner->n_classes; c++) {
@@ -70,7 +74,7 @@ static uint32_t n_results(const psplit_i_node *node) {
   return n;
 }
 
-/* Whether nobody but the node reads the value. */
+/* Whether the node is the only reader of the value. */
 static bool is_private(const psplit_i_graph *graph, uint32_t value, uint32_t node) {
   for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
     if (graph->consumers[c] != node) return false;
@@ -83,9 +87,9 @@ bool psplit_i_may_be_copied(const psplit_planner *planner, uint32_t node) {
          !psplit_i_planner_reads_state(planner, node);
 }
 
-/* The least that a copy takes where what only the node reads is received for it, or computed again
- * (least[n_nodes] of nodes before it). Other inputs may be there for others' sake. NO_COPY: none is
- * made. */
+/* A lower bound on the cost of a copy, where inputs that only this node reads are received or
+ * computed again (least[n_nodes] of earlier nodes). Other inputs may be there for other readers.
+ * NO_COPY: the node is never copied. */
 static int64_t copy_ns(const psplit_planner *planner, const link_range *links, const int64_t *least,
                        uint32_t n) {
   const psplit_i_graph *graph = planner->graph;
@@ -109,12 +113,12 @@ static int64_t copy_ns(const psplit_planner *planner, const link_range *links, c
   return sum;
 }
 
-/* Whether all results together take longer to receive over the slowest link. */
+/* Whether the copy is cheaper than receiving all results over the slowest link. */
 static bool is_cheaper(const psplit_planner *planner, const link_range *links, uint32_t n,
                        int64_t ns) {
   const psplit_i_node *node = &planner->graph->nodes[n];
   int64_t receive_ns = 0;
-  if (planner->next_hop) return true; /* it may take several links */
+  if (planner->next_hop) return true; /* routes may have several links */
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE)
       receive_ns = psplit_i_sat_add_i64(
@@ -123,8 +127,8 @@ static bool is_cheaper(const psplit_planner *planner, const link_range *links, u
   return ns < receive_ns;
 }
 
-/* out_copied[n_nodes]: a copy may be cheaper than to receive; least_ns[n_nodes]: what it takes at
- * least. */
+/* out_copied[n_nodes]: a copy may be cheaper than receiving the results. least_ns[n_nodes]: a lower
+ * bound on its cost. */
 static void find_copied(const psplit_planner *planner, int64_t *least_ns, uint8_t *out_copied) {
   const psplit_i_graph *graph = planner->graph;
   const link_range links = range_of_links(planner);
@@ -138,29 +142,29 @@ static void find_copied(const psplit_planner *planner, int64_t *least_ns, uint8_
 typedef struct piece {
   int64_t ns;
   uint32_t producer; /* node */
-  uint32_t n_users;  /* results whose sets it is in */
+  uint32_t n_users;  /* number of results whose sets contain it */
   uint32_t first;    /* cell of the last of them, or PSPLIT_NONE */
-  bool closed;       /* it does not come along: no copy is made for that reader */
+  bool closed;       /* never inherited, since no copy is made for that reader */
 } piece;
 
-/* That a piece is in a result's set. */
+/* The membership of a piece in a result's set. */
 typedef struct cell {
   uint32_t piece, value;
-  uint32_t of_piece, of_value; /* the next one, or PSPLIT_NONE */
+  uint32_t of_piece, of_value; /* the next cell of the piece and of the result, or PSPLIT_NONE */
 } cell;
 
 typedef struct pieces {
   const psplit_i_builder *b;
   const uint8_t *copied; /* [n_nodes] */
   psplit_device_link link;
-  bool sending;    /* times of senders, not of receivers */
-  bool one_sender; /* there is one stage that sends */
+  bool sending;    /* times of senders instead of receivers */
+  bool one_sender; /* only one stage sends */
   PSPLIT_VEC(piece) all;
   PSPLIT_VEC(cell) cells;
   uint32_t *of_value; /* [n_values] its last cell, or PSPLIT_NONE */
 } pieces;
 
-enum { MOST_CELLS = 32 }; /* for each value; then pieces no longer come along */
+enum { MOST_CELLS = 32 }; /* per value, on average; above that, pieces are no longer inherited */
 
 static bool put(pieces *p, uint32_t at, uint32_t value) {
   const cell new = {at, value, p->all.items[at].first, p->of_value[value]};
@@ -177,7 +181,7 @@ static bool begin_piece(pieces *p, uint32_t node, uint32_t value, int64_t ns, bo
          put(p, (uint32_t)p->all.n - 1, value);
 }
 
-/* Divides a piece, of which `ns` stay. */
+/* Divides a piece, of which `ns` remain. */
 static bool divide(pieces *p, uint32_t at, int64_t ns) {
   const piece old = p->all.items[at];
   const uint32_t rest = (uint32_t)p->all.n;
@@ -195,8 +199,8 @@ static bool has(const pieces *p, uint32_t value, uint32_t at) {
   return false;
 }
 
-/* A piece of the node's inputs that the value has not, of those that are in the fewest sets the
- * first: so results that need the same inputs together pay for most of them. */
+/* Selects a piece of the node's inputs that the value does not have, preferring pieces in the
+ * fewest sets, so that results with the same inputs pay for different pieces. */
 static uint32_t next_piece(const pieces *p, uint32_t node, uint32_t value) {
   const uint32_t *group = p->b->group;
   uint32_t best = PSPLIT_NONE;
@@ -214,10 +218,10 @@ static uint32_t next_piece(const pieces *p, uint32_t node, uint32_t value) {
   return best;
 }
 
-/* Whether all that read the node are in one other supernode: wherever that is, the node's own stage
- * would have no use for it if it were copied there, so that the results are sent
- * (copies_idle.c): its readers pay for all of that, for what is not in their sets by a piece that
- * is closed. Copies of the readers may have copies of it all the same. */
+/* Whether all readers of the node are in one other supernode. Then the node's own stage would have
+ * no use for it if it were copied to that supernode's stage, so the results are sent in any case
+ * (copies_idle.c), and the reader pays for them in full: a closed piece stands for what is not in
+ * the inherited ones. Copies of the reader may still come with copies of the node. */
 static bool is_left(const psplit_i_builder *b, uint32_t n) {
   const psplit_i_graph *graph = b->planner->graph;
   uint32_t reader = PSPLIT_NONE;
@@ -236,7 +240,7 @@ static bool is_left(const psplit_i_builder *b, uint32_t n) {
   return reader != PSPLIT_NONE;
 }
 
-/* What of a copy's own time its result has for its own, so that the results have all of it. */
+/* The share of a result in the node's own time. The shares of all results add up to it. */
 static int64_t share_of_node(const psplit_planner *planner, uint32_t n, uint32_t value) {
   const psplit_i_node *node = &planner->graph->nodes[n];
   const int64_t ns = least_ns(planner, n), n_out = n_results(node);
@@ -248,7 +252,8 @@ static bool fill(pieces *p, uint32_t node, uint32_t value) {
   if (!psplit_i_planner_sendable(planner, value) || planner->uncuttable[value]) return true;
   int64_t left = psplit_i_link_ns(&p->link, psplit_i_planner_sent_bytes(planner, value, NULL));
   if (!p->copied[node]) return begin_piece(p, node, value, left, false);
-  if (p->b->charges_messages) return true; /* its time may be what stands for a message */
+  /* its time may be covered by a charge for a message */
+  if (p->b->charges_messages) return true;
   int64_t own = p->sending ? 0 : share_of_node(planner, node, value);
   if (own > left) own = left;
   if (!begin_piece(p, node, value, own, false)) return false;
@@ -263,7 +268,7 @@ static bool fill(pieces *p, uint32_t node, uint32_t value) {
   return !is_left(p->b, node) || begin_piece(p, node, value, left, true);
 }
 
-/* Sets of all results. */
+/* Makes the sets of all results. */
 static bool make_pieces(pieces *p) {
   const psplit_i_graph *graph = p->b->planner->graph;
   for (uint32_t v = 0; v < graph->n_values; v++) p->of_value[v] = PSPLIT_NONE;
@@ -301,9 +306,8 @@ static void add_charges(const pieces *p, psplit_i_charges *to) {
   }
 }
 
-/* What all stages pay at least, where nodes take compute_ns[n_nodes], as nets; NULL in b->charges
- * where links are of several kinds, or where what tensors take by themselves is not added up: there
- * copies save all that they may. */
+/* Makes the charges for all stages, where nodes take compute_ns[n_nodes]. b->charges stays NULL if
+ * links are of several kinds, or with overlap. Then copies are assumed to save everything. */
 static psplit_code make_charges(psplit_i_builder *b, const int64_t *compute_ns,
                                 psplit_i_charges *out) {
   psplit_code code = PSPLIT_OK;
@@ -343,7 +347,7 @@ out:
   return code;
 }
 
-/* Of each node: whether it may be copied, and what it takes at least. */
+/* For each node: whether it may be copied, and a lower bound on its time. */
 typedef struct node_facts {
   uint8_t *copied;
   int64_t *ns;
@@ -360,19 +364,20 @@ static psplit_code find_facts(const psplit_planner *planner, psplit_i_arena *are
   return PSPLIT_OK;
 }
 
-/* Whether each stage is on a device like the plan's: a chosen order may be another one here. */
+/* Whether each stage has a device of the same class as in the plan. The solver may have chosen
+ * another order. */
 static bool in_plans_order(const psplit_planner *planner, const psplit_solution *solution) {
   for (uint32_t s = 0; s < solution->n_stages; s++)
     if (planner->device_class[solution->stages[s].device] != planner->device_class[s]) return false;
   return true;
 }
 
-/* The bound of one relaxation: with messages as results make them that nobody computes again or,
- * `charged`, as charges. Takes the bound if it is above *io_bound_ns, and stages that the plan's
- * devices can have. */
+/* Solves one relaxation. Messages come either from results of nodes that are never copied or, with
+ * `charged`, from charges. Updates *io_bound_ns if the bound is higher, and the stages if their
+ * devices match those of the plan. */
 static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool charged,
                          psplit_diag *diag, int64_t *io_bound_ns, uint32_t *io_stage) {
-  static const double SHARE = 0.3; /* of the time that the split itself may take */
+  static const double SHARE = 0.3; /* of the time limit of the split itself */
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_partition_options options;
@@ -381,7 +386,7 @@ static psplit_code relax(psplit_planner *planner, const node_facts *facts, bool 
   psplit_i_builder b = {.planner = planner,
                         .arena = &planner->scratch,
                         .diag = diag,
-                        .any_order = planner->order_chosen, /* as the plan's bound is */
+                        .any_order = planner->order_chosen, /* as for the bound of the plan */
                         .copied = facts->copied,
                         .charges_messages = charged};
   PSPLIT_TRY(psplit_i_builder_number(&b));
@@ -409,10 +414,10 @@ psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *dia
                                        int64_t *out_bound_ns, uint32_t *out_stage) {
   psplit_code code;
   node_facts facts;
-  psplit_i_arena arena; /* the planner's scratch ends with each relaxation */
+  psplit_i_arena arena; /* since each relaxation resets the planner's scratch */
   *out_bound_ns = 0;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++) out_stage[n] = PSPLIT_NONE;
-  /* Of other devices than the chosen ones it would say nothing. */
+  /* The bound would say nothing about other subsets of devices. */
   if (planner->order_chosen && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(find_facts(planner, &arena, diag, &facts));

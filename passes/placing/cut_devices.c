@@ -17,7 +17,8 @@ static int64_t weighted(int64_t ns, uint32_t by) {
   return ns == PSPLIT_TIME_FORBIDDEN ? NEVER : times(ns, by);
 }
 
-/* A node's side is a while it hangs on the source: being on b cuts the arc from there. */
+/* Nodes on the source side are on device a. A node on b cuts the arc from the source, so that arc
+ * has its time on b, and the arc to the sink has its time on a. */
 static bool add_nodes(psplit_i_flow *flow, const psplit_problem *p,
                       const psplit_i_device_cut *what) {
   bool good = psplit_i_flow_node(flow) == SOURCE && psplit_i_flow_node(flow) == SINK;
@@ -31,7 +32,8 @@ static bool add_nodes(psplit_i_flow *flow, const psplit_problem *p,
   return good;
 }
 
-/* A net costs once if its producer is on one side and any consumer on the other, either way. */
+/* A net costs once if its producer is on one side and any consumer on the other, in either
+ * direction. */
 static bool add_net(psplit_i_flow *flow, const psplit_problem *p, uint32_t net, int64_t a_to_b,
                     int64_t b_to_a) {
   const uint32_t producer = FIRST + p->net_producer[net];

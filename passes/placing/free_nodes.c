@@ -1,9 +1,9 @@
-/* Stages of free nodes, which cost nothing and order nothing: each stands in every stage that reads
- * its result. */
+/* Assigns free nodes, which have no cost and impose no order, to every stage that reads their
+ * results. */
 #include "builder.h"
 
-/* Where a free node goes that nobody reads: to what reads the state that it writes, as a decoder
- * does that gives a constant for a cache which only repeats; else to the first stage. */
+/* The stage of a free node without readers: that of the readers of the state it writes, as in a
+ * decoder that outputs a constant for an unchanged cache. Otherwise the first stage. */
 static uint32_t home_of_unread(const psplit_i_builder *b, uint32_t node) {
   const psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;
@@ -18,12 +18,12 @@ static uint32_t home_of_unread(const psplit_i_builder *b, uint32_t node) {
   return 0;
 }
 
-/* Stages that read free nodes, one node after the other. */
+/* The stages that read free nodes, concatenated. */
 typedef struct free_nodes {
   psplit_i_builder *b;
   PSPLIT_VEC(uint32_t) stages;
   uint32_t *first, *count; /* [n_nodes] a node's range in `stages` */
-  uint32_t *met;           /* [n_stages] 1 + the last node that met the stage */
+  uint32_t *met;           /* [n_stages] 1 + the last node for which the stage was seen */
 } free_nodes;
 
 static psplit_code note_stage(free_nodes *f, uint32_t node, uint32_t stage) {
@@ -32,7 +32,7 @@ static psplit_code note_stage(free_nodes *f, uint32_t node, uint32_t stage) {
   return psplit_i_vec_push(&f->stages, stage) ? PSPLIT_OK : psplit_i_nomem(f->b->diag);
 }
 
-/* The stages of a reader; a free one has its own before. */
+/* Adds the stages of a reader. A free reader has stages by then. */
 static psplit_code note_reader(free_nodes *f, uint32_t node, uint32_t reader) {
   psplit_code code = PSPLIT_OK;
   if (f->b->group[reader] != PSPLIT_NONE) return note_stage(f, node, f->b->planner->stage[reader]);
@@ -58,7 +58,7 @@ out:
   return code;
 }
 
-/* The first of its stages has the node, the others copies. */
+/* The first of its stages owns the node, and the others hold copies. */
 static psplit_code place_node(free_nodes *f, uint32_t node) {
   psplit_planner *planner = f->b->planner;
   const uint32_t *stages = &f->stages.items[f->first[node]];
@@ -73,7 +73,8 @@ static psplit_code place_node(free_nodes *f, uint32_t node) {
   return PSPLIT_OK;
 }
 
-/* In reverse topological order, so that a free node's free readers have their stages before it. */
+/* In reverse topological order, so that free readers have stages before the free nodes they
+ * read. */
 psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
   const psplit_i_graph *graph = b->planner->graph;
   psplit_code code = PSPLIT_OK;

@@ -1,12 +1,12 @@
-/* The least memory that every stage needs: that of the least supernode, whatever else the stage
- * holds and wherever its inputs come from. A supernode needs its weights and what is live while one
- * of its nodes runs. */
+/* A lower bound on the memory of every stage: that of the smallest supernode, whatever else the
+ * stage holds and wherever its inputs come from. A supernode needs its weights and what is live
+ * while one of its nodes runs. */
 #include "least_memory.h"
 
 #include "builder.h"
 #include "liveness.h"
 
-/* What a supernode needs that grows with what else a stage has. */
+/* The memory of supernodes, as far as it grows with the rest of the stage. */
 typedef struct least {
   uint64_t weight_bytes, activation_bytes;
   uint32_t n_nodes, first_node;
@@ -62,7 +62,7 @@ static uint64_t memory_of(const supernodes *s, uint32_t device) {
   return psplit_devices_memory_bytes(s->planner->devices, device);
 }
 
-/* The least that a stage of the device needs; no more is looked at than tells whether it fits. */
+/* The least memory of a stage on the device. Stops as soon as a supernode fits. */
 static uint64_t least_need(const supernodes *s, uint32_t device) {
   uint64_t need = UINT64_MAX;
   for (uint32_t g = 0; g < s->n && need > memory_of(s, device); g++) {
@@ -73,7 +73,7 @@ static uint64_t least_need(const supernodes *s, uint32_t device) {
 }
 
 static bool all_fit_somewhere(const supernodes *s, uint32_t n_devices, psplit_i_least_memory *out) {
-  for (uint32_t g = 0, d = 0; g < s->n; g++) { /* the device of the last one fits many */
+  for (uint32_t g = 0, d = 0; g < s->n; g++) { /* the device that was assigned last */
     uint32_t n_tried = 0;
     for (; n_tried < n_devices && need_of(s, d, s->least[g]) > memory_of(s, d); n_tried++)
       d = d + 1 < n_devices ? d + 1 : 0;
@@ -88,7 +88,7 @@ static bool all_fit_somewhere(const supernodes *s, uint32_t n_devices, psplit_i_
   return true;
 }
 
-/* What all nodes but free ones read of weights, each once. */
+/* The bytes of all weights that are not read by free nodes only, each counted once. */
 static uint64_t total_weight_bytes(const psplit_planner *planner) {
   const psplit_i_graph *graph = planner->graph;
   uint64_t sum = 0;
@@ -126,7 +126,7 @@ psplit_code psplit_i_least_memory_find(psplit_planner *planner, uint32_t n_devic
   for (uint32_t d = 0; d < n_devices; d++) any_limit |= memory_of(&s, d) != UINT64_MAX;
   if (!any_limit) return PSPLIT_OK;
   PSPLIT_TRY(measure(&s, diag));
-  if (s.n == 0) goto out; /* constants alone */
+  if (s.n == 0) goto out; /* constants only */
   for (uint32_t d = 0; d < n_devices; d++) {
     const uint64_t need = least_need(&s, d);
     n_able += need <= memory_of(&s, d);

@@ -1,5 +1,6 @@
-/* A split measured over the links that are best for it: at first from each stage to the next alone,
- * or all, then one more or one less while that makes the slowest stage faster. */
+/* Chooses the links for a given split by local search. It starts from links between consecutive
+ * stages only, and from all links, and then adds or removes one link at a time while the slowest
+ * stage becomes faster. */
 #include "message_routes.h"
 
 #include <string.h>
@@ -15,12 +16,12 @@ typedef struct routes {
   psplit_plan_transfer *wishes;
   uint32_t n_wishes;
   const int64_t *compute_ns; /* [n] */
-  bool *linked;              /* [n * n] these send each other something */
+  bool *linked;              /* [n * n] the pair exchanges a tensor */
   int64_t *link_ns, *scratch;
   uint32_t *next, *held, *sent; /* [n * n], [n], [n * n] */
   psplit_i_hop *hops;
   int64_t *load_ns;
-  uint64_t n_hops; /* looked at so far */
+  uint64_t n_hops; /* hops evaluated so far */
 } routes;
 
 static int64_t bytes_ns(const routes *w, uint32_t from, uint32_t to, uint64_t bytes) {
@@ -34,7 +35,7 @@ static void charge(routes *w, psplit_i_hop hop, int64_t ns) {
   w->load_ns[hop.to] = psplit_i_sat_add_i64(w->load_ns[hop.to], ns);
 }
 
-/* The wishes, which stand by value and receiver, over the links that there are. */
+/* Routes the transfers, sorted by value and receiver, over the current links. */
 static psplit_i_route_cost measure(routes *w) {
   const size_t n = w->n;
   for (size_t k = 0; k < n * n; k++) w->link_ns[k] = w->linked[k] ? 1 : -1;
@@ -47,7 +48,7 @@ static psplit_i_route_cost measure(routes *w) {
     const psplit_plan_transfer *wish = &w->wishes[t];
     if (t == 0 || wish[-1].value != wish->value) stamp = t + 1;
     w->held[wish->from] = stamp;
-    if (w->held[wish->to] == stamp) continue; /* it was passed on there */
+    if (w->held[wish->to] == stamp) continue; /* an earlier transfer relayed it there */
     const uint32_t n_hops =
       psplit_i_route(w->n, w->next, wish->from, wish->to, w->held, stamp, w->hops);
     w->n_hops += n_hops + n / 4;
@@ -68,7 +69,8 @@ static psplit_i_route_cost measure(routes *w) {
   return sum;
 }
 
-/* One link more or less, while that is better. Neighbours stay linked: there is always a way. */
+/* Adds or removes one link while that is an improvement. Links between neighbours always remain, so
+ * every pair is connected. */
 static psplit_i_route_cost improve(routes *w) {
   const uint32_t n = w->n;
   psplit_i_route_cost best = measure(w);

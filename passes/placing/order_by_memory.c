@@ -1,5 +1,5 @@
-/* The stage that needs most goes to the roomiest device, the next one to the next: where that
- * leaves a stage without room, any order does. */
+/* Assigns the stage that needs most memory to the device that has most, and so on. If a stage does
+ * not fit then, it fits in no other order. */
 #include "order_by_memory.h"
 
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "builder.h"
 
-/* A stage and what it needs, or a device and what it has. */
+/* A stage with its demand, or a device with its capacity. */
 typedef struct seat {
   uint64_t bytes;
-  int64_t ns;       /* of a device: for the whole model */
-  const char *name; /* so that devices go by names, however they are listed */
+  int64_t ns;       /* time of the whole model on the device */
+  const char *name; /* breaks ties, so that the order in the file does not matter */
   uint32_t at;
 } seat;
 
@@ -23,8 +23,7 @@ static int compare_seats(const void *a, const void *b) {
   return by_name ? by_name : x->at < y->at ? -1 : 1;
 }
 
-/* The devices that stages may run on, the roomiest first, of these the fastest; NULL when out of
- * memory. */
+/* The devices available to stages, sorted by memory, then by speed. NULL when out of memory. */
 static seat *sorted_devices(psplit_planner *planner) {
   const uint32_t n = planner->n_candidates;
   seat *devices = psplit_i_arena_array(&planner->scratch, n, sizeof *devices);
