@@ -1,5 +1,5 @@
 // One-operator nets. Each: [name, op, inputs, attributes, options].
-// An input is dims (a float tensor), { dims, low, high } for its range, { ints } or { bools } or
+// An input is dims (a float tensor), { dims, low, high, as } for its range and type, { ints } or { bools } or
 // { reals } for contents that are given, or null. Options: opset; outputs: how many (1); only:
 // positions of inputs whose gradient is checked (all float ones); float: float32, where ONNX Runtime
 // has no float64 kernel; linear: in each input by itself, so that a large step is exact; fixed: the
@@ -504,5 +504,11 @@ for (const each of list.filter(({ inputs, ...rest }) => inputs.some(given) && !h
   net(`${each.name} open`, each.op, each.inputs, each.attrs, { ...each, name: `${each.name} open`, open });
 }
 net('Slice open axes', 'Slice', [[4, 5], ints(1), ints(3), ints(1)], {}, { open: [3] });
+// What came after those: nets of nets would draw other numbers.
+net('Pow types', 'Pow', [range(0.5, 2, 3, 3), { ...range(-2, 2, 3), as: 'float64' }], {}, { float: true });
+qkv('x alone', [], {}, { only: [0] });
+qkv('weight alone', [], {}, { only: [1] });
+qkv('bias alone', [], {}, { only: [2] });
+qkv('added alone', [null, null, small(2, 2, 3, 3)], {}, { only: [5] });
 
 export { list as cases };

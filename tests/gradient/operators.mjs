@@ -34,9 +34,9 @@ function prepare(net, at) {
     if (input.bools) return { name, ...tensor('bool', dims, input.bools) };
     const wanted = !input.type && (net.only?.includes(i) ?? true);
     if (input.reals) return { name, wanted, ...tensor(input.type ?? type, dims, input.reals) };
-    const { low = -2, high = 2 } = input;
+    const { low = -2, high = 2, as = type } = input;
     const data = Array.from({ length: count }, () => low + (high - low) * next());
-    return { name, wanted, ...tensor(type, dims, data) };
+    return { name, wanted, ...tensor(as, dims, data) };
   });
 }
 
