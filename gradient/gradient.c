@@ -293,20 +293,12 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   const psplit_i_differentiated loss = {gradient->loss, gradient->loss_gradient};
   PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, loss, values, n_wanted, &gradient->b, diag,
                                     gradients));
-  uint32_t reached = 0;
   n_wanted = 0;
   for (uint32_t i = 0; i < n; i++)
     sums[i] = gradient->trainables[i].is_state ? PSPLIT_NONE : gradients[n_wanted++];
   psplit_i_parts_make(gradient, sums, options->accumulate);
   if (gradient->b.failed) PSPLIT_FAIL(psplit_i_nomem(diag));
-  for (uint32_t i = 0; i < n; i++) {
-    if (gradient->trainables[i].is_state) continue;
-    if (gradient->trainables[i].n_parts)
-      reached++;
-    else
-      psplit_i_say(logger, PSPLIT_WARNING, "the loss does not depend on \"%s\"",
-                   graph->values[gradient->trainables[i].value].name);
-  }
+  const uint32_t reached = psplit_i_parts_say_missing(gradient, logger);
   if (!reached)
     PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
                               "the loss \"%s\" depends on nothing that is trained",

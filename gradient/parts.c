@@ -199,3 +199,21 @@ void psplit_i_parts_make(psplit_gradient *gradient, const psplit_i_ref *sums, bo
   psplit_i_arena_fini(&scratch);
   free(sorted);
 }
+
+uint32_t psplit_i_parts_say_missing(const psplit_gradient *gradient, const psplit_logger *logger) {
+  uint32_t n = 0, missing = 0, first = 0;
+  for (uint32_t i = 0; i < gradient->n_trainables; i++) {
+    if (gradient->trainables[i].is_state) continue;
+    n++;
+    if (!gradient->trainables[i].n_parts && missing++ == 0) first = gradient->trainables[i].value;
+  }
+  const char *name = gradient->b.forward->values[first].name;
+  if (missing == 1)
+    psplit_i_say(logger, PSPLIT_WARNING, "the loss does not depend on \"%.160s\"", name);
+  else if (missing)
+    psplit_i_say(logger, PSPLIT_WARNING,
+                 "the loss does not depend on %" PRIu32 " of the %" PRIu32
+                 " tensors to be trained, \"%.160s\" and others",
+                 missing, n, name);
+  return n - missing;
+}

@@ -12,5 +12,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_parts_begin(psplit_gradient *gradient, pspl
  * names; with `accumulate` those of weights are added to what they were before. Sets b->failed when
  * out of memory. O(contributions log contributions). */
 void psplit_i_parts_make(psplit_gradient *gradient, const psplit_i_ref *sums, bool accumulate);
+/* Warns once of trainables without a gradient; returns how many have one. O(trainables). */
+uint32_t psplit_i_parts_say_missing(const psplit_gradient *gradient, const psplit_logger *logger);
 
 #endif

@@ -209,6 +209,42 @@ static void of_names(void **state) {
   }
 }
 
+/* A line of text for each call. */
+static void note_all(void *user, psplit_severity severity, const char *message) {
+  char *said = user;
+  const size_t n = strlen(said);
+  (void)severity;
+  snprintf(said + n, 512 - n, "%s\n", message);
+}
+
+/* One line for all weights without a gradient: a detector with a loss of one output has many. */
+static void of_other_branches(void **state) {
+#define BRANCHES                                                                         \
+  "(float[2,4] x) => (y, z) <float[4,4] w = raw {0 * 16}, float[4,4] u = raw {0 * 16}, " \
+  "float[4,4] v = raw {0 * 16}> { y = MatMul (x, w) a = MatMul (x, u) z = MatMul (a, v) }"
+  static const struct {
+    const char *train, *said;
+  } cases[] = {
+    {"w", ""},
+    {"[wv]", "the loss does not depend on \"v\"\n"},
+    {"*", "the loss does not depend on 2 of the 3 tensors to be trained, \"u\" and others\n"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char said[512] = "";
+    const psplit_logger logger = {.emit = note_all, .user = said};
+    const psplit_training_options options = {
+      .loss = "mse:prediction=y,target=t", .train = &cases[i].train, .n_train = 1};
+    psplit_diag diag = {0};
+    psplit_gradient *gradient = NULL;
+    psplit_model *model = opened_text(BRANCHES);
+    assert_int_equal(psplit_gradient_create(model, &options, &logger, &diag, &gradient), PSPLIT_OK);
+    assert_string_equal(said, cases[i].said);
+    psplit_gradient_destroy(gradient);
+    psplit_model_close(model);
+  }
+}
+
 /* What is dropped of all: as the node says, else half. */
 static void of_ratios(void **state) {
   static const struct {
@@ -298,8 +334,9 @@ static void of_gradients(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(of_draws),  cmocka_unit_test(of_axes),      cmocka_unit_test(of_names),
-    cmocka_unit_test(of_ratios), cmocka_unit_test(of_gradients),
+    cmocka_unit_test(of_draws),     cmocka_unit_test(of_axes),
+    cmocka_unit_test(of_names),     cmocka_unit_test(of_ratios),
+    cmocka_unit_test(of_gradients), cmocka_unit_test(of_other_branches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
