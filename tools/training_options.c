@@ -198,6 +198,11 @@ static psplit_code print_schedules(const psplit_training *training, const traini
   return PSPLIT_OK;
 }
 
+/* A weight that updates change. */
+static bool is_updated(const psplit_trainable *t) {
+  return !t->is_input && !t->next && t->gradient;
+}
+
 static void print_weights(const psplit_training *training, const training_options *o, FILE *out) {
   enum { SHOWN = 6 };
   const psplit_gradient *gradient = psplit_training_gradient(training);
@@ -205,13 +210,13 @@ static void print_weights(const psplit_training *training, const training_option
   uint32_t n = 0, shown = 0;
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
-    n += !t.is_input && !t.next;
+    n += is_updated(&t);
   }
   fprintf(out, "trains %" PRIu32 " weight%s with %s:", n, n == 1 ? "" : "s",
           o->form.optimizer ? o->form.optimizer : "no optimizer");
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient) && shown < SHOWN; i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
-    if (t.is_input || t.next) continue;
+    if (!is_updated(&t)) continue;
     fprintf(out, "%s %s", shown++ ? "," : "", cli_printable(t.name, name, sizeof name));
   }
   fprintf(out, "%s\n", n > SHOWN ? ", ... (--print-trainable lists them)" : "");

@@ -132,4 +132,15 @@ tap.ok(`${rows}` === `${reports}` && rows.length === 3, 'a range of stages tells
   const shown = JSON.parse(page.stdout || '{}').plan;
   tap.ok(shown?.objective === 'fill-drain' && shown.fill_drain_ns > 0, 'inspect shows it', page.stderr);
 }
+
+// Weights of another output are chosen, but no update changes them.
+{
+  const zeros = tensor('float32', [4, 4], Array(16).fill(0)), heads = join(work, 'heads.onnx');
+  writeFileSync(heads, model({ initializers: { u: zeros, w: zeros, v: zeros }, inputs: [value('x', 'float32', [2, 4])],
+    nodes: [node('MatMul', ['x', 'u'], ['z']), node('MatMul', ['x', 'w'], ['p']), node('MatMul', ['p', 'v'], ['y'])],
+    outputs: [value('z', 'float32', [2, 4]), value('y', 'float32', [2, 4])] }));
+  const said = spawnSync(split, [heads, '-k', '2', '--plan-only', '--training', '--loss', 'mse:prediction=y,target=t'], { encoding: 'utf8' });
+  tap.ok(/^trains 2 weights with adamw: w, v$/m.test(said.stdout) && /does not depend on "u"/.test(said.stderr),
+    'the report counts weights that are updated', said.stdout + said.stderr);
+}
 tap.done();
