@@ -168,8 +168,16 @@ static uint32_t any_trained(const psplit_gradient *gradient) {
   return t < gradient->n_trainables ? t : PSPLIT_NONE;
 }
 
-/* The parts of the gradient, all in the stage that adds them; state, and with a default the
+/* What is held of a weight besides itself: the parts of its gradient, all in the stage that adds
+ * them, and the optimizer's state; of a state of the model its next value; and with a default the
  * session's own copy. */
+static uint8_t copies_of(const psplit_i_trainable *weight, uint32_t n_optimizer_state,
+                         bool has_default) {
+  const uint32_t own = has_default ? 1 : 0;
+  if (weight->is_state) return (uint8_t)(own + 1);
+  return (uint8_t)(own + (weight->n_parts ? weight->n_parts + n_optimizer_state : 0));
+}
+
 static psplit_code count_copies(load *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_training *training = l->training;
@@ -189,8 +197,7 @@ static psplit_code count_copies(load *l, psplit_diag *diag) {
     const psplit_i_trainable *weight = &gradient->trainables[t];
     if (!weight->is_input)
       l->weight_copies[weight->value] =
-        (uint8_t)((weight->n_parts > 1 ? weight->n_parts : 1) + (weight->is_state ? 0 : n_state) +
-                  (training->weights == PSPLIT_WEIGHTS_DEFAULT ? 1 : 0));
+        copies_of(weight, n_state, training->weights == PSPLIT_WEIGHTS_DEFAULT);
   }
 out:
   psplit_i_update_ports_fini(&ports);

@@ -142,5 +142,11 @@ tap.ok(`${rows}` === `${reports}` && rows.length === 3, 'a range of stages tells
   const said = spawnSync(split, [heads, '-k', '2', '--plan-only', '--training', '--loss', 'mse:prediction=y,target=t'], { encoding: 'utf8' });
   tap.ok(/^trains 2 weights with adamw: w, v$/m.test(said.stdout) && /does not depend on "u"/.test(said.stderr),
     'the report counts weights that are updated', said.stdout + said.stderr);
+  const held = (...more) => {
+    const planned = spawnSync(split, [heads, '-k', '1', '--plan-only', '--json', ...training, ...more], { encoding: 'utf8' });
+    return JSON.parse(planned.stdout || '{}').stages?.[0].weight_bytes;
+  };
+  const chosen = held('--loss', 'mse:prediction=y,target=t'), frozen = held('--loss', 'mse:prediction=y,target=t', '--freeze', 'u');
+  tap.ok(chosen === (4 + 4 + 1) * 64 && chosen === frozen, 'and only these have a gradient and state to hold', `${chosen}, ${frozen}`);
 }
 tap.done();
