@@ -79,12 +79,12 @@ psplit_code psplit_i_batch_norm_edits(const psplit_model *model, psplit_batch_no
     const psplit_i_node *node = &graph->nodes[n];
     if (!is_batch_norm(node) || trains(node) == train) continue;
     if (node->opset < FIRST_OPSET_WITH_MODE)
-      PSPLIT_FAIL(psplit_i_fail(
-        diag, PSPLIT_UNSUPPORTED,
-        "node %s normalises batches by opset %" PRId64
-        ", which cannot be told to train or not: convert the model to opset "
-        "%d or later",
-        psplit_i_node_label(graph, n, label, sizeof label), node->opset, FIRST_OPSET_WITH_MODE));
+      PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                                "node %s normalises batches by opset %" PRId64
+                                ", which has no training mode: convert the model to opset "
+                                "%d or later",
+                                psplit_i_node_label(graph, n, label, sizeof label), node->opset,
+                                FIRST_OPSET_WITH_MODE));
     for (uint32_t o = 1; o < node->n_outputs && !train; o++)
       if (is_read(graph, node->outputs[o]))
         PSPLIT_FAIL(psplit_i_fail(

@@ -67,15 +67,15 @@ static bool computes_with_quantised(const psplit_i_at *at) {
 
 /* What a node without a rule is refused for. */
 static const char *why_no_rule(const psplit_i_at *at) {
-  if (at->node->n_bodies) return "its bodies are not looked into";
+  if (at->node->n_bodies) return "gradients through its bodies are not supported";
   if (at->node->function != PSPLIT_NONE)
-    return "it calls a function of the model, which is not looked into";
+    return "it calls a function of the model, and gradients through functions are not supported";
   if (computes_with_quantised(at))
     return "it computes with quantised numbers, which have no gradients: train the model as it was "
            "before it was quantised";
   static const char runtime[] = "com.microsoft"; /* and com.microsoft.nchwc */
   if (strncmp(at->node->domain, runtime, sizeof runtime - 1) == 0)
-    return "there is no rule for this operator, which an optimiser for one runtime wrote: train "
+    return "there is no rule for this operator, which an optimiser wrote for one runtime: train "
            "the original model";
   return "there is no rule for this operator";
 }
@@ -116,7 +116,7 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
   } else if (!psplit_i_is_float(at.elem)) {
     psplit_i_refuse(&at, "its element type is not known");
   } else if (beyond != PSPLIT_NONE) {
-    psplit_i_refuse(&at, "the loss is made of its output %" PRIu32, beyond);
+    psplit_i_refuse(&at, "the loss depends on its output %" PRIu32, beyond);
   } else {
     rule->rule(&at);
     check_given(&at, rule);

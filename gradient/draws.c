@@ -384,7 +384,7 @@ static psplit_code refuse_node(const psplit_i_shapes *shapes, uint32_t n, psplit
     if (code != PSPLIT_OK || keeps) return code;
   }
   static const char *const why =
-    "the loss is made of node \"%s\" (%s%s%s), which uses the runtime's random generator: no two "
+    "the loss depends on node \"%s\" (%s%s%s), which uses the runtime's random generator: no two "
     "runs would train in the same way%s";
   const char *name = psplit_i_node_label(graph, n, label, sizeof label);
   const char *dot = *node->domain ? "." : "";
@@ -430,7 +430,7 @@ psplit_code psplit_i_say_idle_dropouts(const psplit_i_shapes *shapes, const pspl
   }
   if (idle)
     psplit_i_say(logger, PSPLIT_WARNING,
-                 "%" PRIu32 " Dropout node%s hand%s on what comes, as for inference", idle,
-                 idle == 1 ? "" : "s", idle == 1 ? "s" : "");
+                 "%" PRIu32 " Dropout node%s pass%s input through unchanged, as for inference",
+                 idle, idle == 1 ? "" : "s", idle == 1 ? "es" : "");
   return PSPLIT_OK;
 }

@@ -80,7 +80,7 @@ static psplit_code read_node(lowering *l) {
   if (l->y == PSPLIT_NONE) PSPLIT_FAIL(refuse(l, PSPLIT_INVALID, "the graph has no value", name));
   const uint32_t producer = l->graph->values[l->y].producer;
   if (producer != PSPLIT_NONE && producer > l->place)
-    PSPLIT_FAIL(refuse(l, PSPLIT_UNSUPPORTED, "it stands before the node that gives", name));
+    PSPLIT_FAIL(refuse(l, PSPLIT_UNSUPPORTED, "it comes before the node that computes", name));
 out:
   return code;
 }

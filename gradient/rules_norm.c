@@ -197,7 +197,7 @@ static void batch_norm_frozen(psplit_i_at *at, int32_t rank, double epsilon) {
   const uint32_t n = other_axes(rank, axes);
   const ref g = wide_grad(at);
   if (wanted(at, 3) || wanted(at, 4)) {
-    psplit_i_refuse(at, "its running mean and variance are no weights to train");
+    psplit_i_refuse(at, "its running mean and variance are not weights that can be trained");
     return;
   }
   if (wanted(at, 2)) psplit_i_give_narrowed(at, 2, sum_over(at, g, axes, n, false));

@@ -180,7 +180,7 @@ void psplit_i_gradient_fused_mat_mul(psplit_i_at *at) {
       !read_turned(at, 1, "transB", "transBatchB", &b))
     return;
   if (a.rank < 2 || b.rank < 2 || ((a.outer || b.outer) && a.rank != b.rank)) {
-    psplit_i_refuse(at, "its operands are no matrices, or not as many of them");
+    psplit_i_refuse(at, "its operands are not matrices, or not of the same number");
     return;
   }
   const float alpha = psplit_i_float_or(at, "alpha", 1);

@@ -29,7 +29,7 @@ void psplit_i_gradient_transpose(psplit_i_at *at) {
   if (!psplit_i_attr_ints(at->node, "perm", &perm, &n))
     give(at, 0, op1(at, "Transpose", grad(at)));
   else if ((rank >= 0 && n != (size_t)rank) || !inverse_of(perm, n, back))
-    psplit_i_refuse(at, "its perm is no order of its axes");
+    psplit_i_refuse(at, "its perm is not a permutation of its axes");
   else
     give(at, 0, transposed(at, grad(at), back, n));
 }

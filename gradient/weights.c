@@ -330,7 +330,7 @@ psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes, psplit_dia
       return psplit_i_nomem(diag);
     return psplit_i_fail_about(diag, PSPLIT_USAGE, advice,
                                "there is nothing to train: weights are read in the bodies of %s "
-                               "\"%s\", which are not looked into",
+                               "\"%s\", and gradients through bodies are not supported",
                                node->op_type,
                                psplit_i_node_label(graph, inside, label, sizeof label));
   }

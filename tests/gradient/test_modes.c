@@ -34,8 +34,10 @@ static const struct {
   psplit_code code;
   const char *message; /* of the failure, or what is said first; "": nothing is */
 } draws[] = {
-  {DRAW(18, "", "y = Dropout (p)"), AS_IS, PSPLIT_OK, "1 Dropout node hands on what comes"},
-  {DRAW(18, "", "a = Dropout (p) y = Dropout (a)"), AS_IS, PSPLIT_OK, "2 Dropout nodes hand on"},
+  {DRAW(18, "", "y = Dropout (p)"), AS_IS, PSPLIT_OK,
+   "1 Dropout node passes input through unchanged"},
+  {DRAW(18, "", "a = Dropout (p) y = Dropout (a)"), AS_IS, PSPLIT_OK,
+   "2 Dropout nodes pass input through"},
   {DRAW(18, "", "y = Dropout (p)"), TRAIN, PSPLIT_OK, ""},
   {DRAW(18, "", "y = Dropout (p)"), FROZEN, PSPLIT_OK, ""},
   {DRAW(18, "", "y = Dropout (p, half, yes)"), AS_IS, PSPLIT_OK, ""},
@@ -304,7 +306,7 @@ static const struct {
   {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"q\"", "x, z"), PSPLIT_INVALID,
    "the graph has no value \"q\""},
   {GRADIENT(8, 18, "d, e", "float", "", XS ", y = \"after\"", "x, z"), PSPLIT_UNSUPPORTED,
-   "it stands before the node that gives \"after\""},
+   "it comes before the node that computes \"after\""},
   {GRADIENT(8, 18, "d, e", "float", "", "y = \"y\"", "x, z"), PSPLIT_INVALID,
    "its inputs and outputs are not those of \"xs, zs\""},
   {GRADIENT(8, 18, "d, e", "float", "", "xs = [\"x\"], y = \"y\"", "x"), PSPLIT_INVALID,

@@ -275,11 +275,11 @@ static const struct {
    "without a cache"},
   {TOKENS(", int32[2] seqlens, int32 total", "y, k, v = com.microsoft.GroupQueryAttention " HEADS
                                              ", kv_num_heads = 4> (p, p, p, , , seqlens, total)"),
-   "which an optimiser for one runtime wrote: train the original model"},
+   "which an optimiser wrote for one runtime: train the original model"},
   {"<ir_version: 8, opset_import: [\"\": 18, \"com.microsoft.nchwc\": 1]>"
    "(float[1,8,4,4] x) => (float[1,8,4,4] y) <float[8,8,1,1] w = raw {0 * 64}> {"
    " y = com.microsoft.nchwc.Conv (x, w) }",
-   "which an optimiser for one runtime wrote: train the original model"},
+   "which an optimiser wrote for one runtime: train the original model"},
   {TOKENS(", uint8[8,1,16] q, float[8] s",
           "y = com.microsoft.MatMulNBits <K = 8, N = 8, bits = 4, block_size = 32> (p, q, s)"),
    "it computes with quantised numbers, which have no gradients: train the model as it was before"},
@@ -287,7 +287,7 @@ static const struct {
   {TOKENS("", "y, m = com.microsoft.SkipLayerNormalization (p, p, w) "), NULL},
   {TOKENS("", "z, m, i, y = com.microsoft.SkipLayerNormalization (p, p, w)"), NULL},
   {TOKENS("", "z, m = com.microsoft.SkipLayerNormalization (p, p, w) y = Mul (z, m)"),
-   "the loss is made of its output 1"},
+   "the loss depends on its output 1"},
   {TOKENS(", int64[1] at", "y = com.microsoft.RotaryEmbedding (p, at, table, table)"), NULL},
   {TOKENS(", int64[1] at", "y = com.microsoft.RotaryEmbedding <scale = 2.0> (p, at, table, table)"),
    "its positions are scaled or packed"},
@@ -296,7 +296,7 @@ static const struct {
           "table, table)"),
    "the size that it turns is not even"},
   {TOKENS("", "y = com.microsoft.FusedMatMul <transBatchA = 1> (p, w2)"),
-   "its operands are no matrices, or not as many of them"},
+   "its operands are not matrices, or not of the same number"},
   {FUSED "(float[2,6] x) => (y) <float[6,6] w = raw {0 * 36}> {"
          " y = com.microsoft.FusedGemm <activation = \"Sin\"> (x, w) }",
    "the gradient of its activation cannot be computed from its result"},
@@ -352,10 +352,10 @@ static const struct {
   {UNKNOWN("bool[6,6]"), "there is no rule for this operator"},
   {IN4("y = Transpose <perm = [3, 1, 0, 2]> (p)"), NULL},
   {IN4("y = Transpose <perm = [-1, 1, 0, -2]> (p)"), NULL},
-  {TURNED("1, 2"), "its perm is no order of its axes"},
-  {TURNED("1, 1"), "its perm is no order of its axes"},
-  {TURNED("2, 1, 0"), "its perm is no order of its axes"},
-  {TURNED(PERM_OF_71), "its perm is no order of its axes"},
+  {TURNED("1, 2"), "its perm is not a permutation of its axes"},
+  {TURNED("1, 1"), "its perm is not a permutation of its axes"},
+  {TURNED("2, 1, 0"), "its perm is not a permutation of its axes"},
+  {TURNED(PERM_OF_71), "its perm is not a permutation of its axes"},
   {PARTS("a, b, y"), NULL},
   {PARTS("y, , b"), "its output 1 is left out"},
   {OPSET(19) "(float[2,6] x) => (y) <float[6] w = raw {0 * 6}, int64[4] n = {0, 1, 0, 1}> {"
@@ -451,7 +451,7 @@ static const struct {
    NULL},
   {"(float[2,4,6] x) => (y) <float[4] w = raw {0 * 4}, float[4] m = raw {0 * 4}> {"
    " y = BatchNormalization (x, w, w, m, w) }",
-   "its running mean and variance are no weights to train"},
+   "its running mean and variance are not weights that can be trained"},
   {FUSED "(float[2,2,2,4] x) => (float[2,2,2,4] y) <float[4] w = raw {0 * 4}> { p = Mul (x, w)"
          " z, y = com.microsoft.SkipGroupNorm <groups = 2> (p, w, w, x) }",
    NULL},
@@ -493,7 +493,8 @@ static const struct {
 } bodies[] = {
   {IF(", bool c", W, "a = Mul (x, w)", "b = Neg (x)"),
    PSPLIT_USAGE,
-   "nothing to train: weights are read in the bodies of If \"choice\", which are not looked into",
+   "nothing to train: weights are read in the bodies of If \"choice\", and gradients through "
+   "bodies are not supported",
    PSPLIT_HINT_INLINE_ASSUMED,
    {"choice"}},
   {IF("", W ", bool c = raw {1}", "a = Mul (x, w)", "b = Neg (x)"),
@@ -524,7 +525,7 @@ static const struct {
   {"(float[2,6] x, bool c) => (y) <" W "> { p = Mul (x, w) [choice] y = If (c) <"
    "then_branch = t () => (a) { a = Neg (p) }, else_branch = e () => (b) { b = Abs (p) }> }",
    PSPLIT_UNSUPPORTED,
-   "its bodies are not looked into",
+   "gradients through its bodies are not supported",
    PSPLIT_HINT_INLINE_ASSUMED,
    {"choice"}},
   {"(float[2,6] x) => (y) <int8[6,6] q = raw {0 * 36}, float s = {1}> {"
