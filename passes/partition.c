@@ -114,7 +114,8 @@ static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort
 /* Pairs of state that were named and leave no split. */
 static void name_states(const psplit_planner *planner, psplit_diag *diag) {
   if (!planner->options.n_states) return;
-  psplit_i_diag_add(diag, "what reads \"%s\" shares a stage with what makes \"%s\"",
+  psplit_i_diag_add(diag,
+                    "the nodes that read \"%s\" share a stage with the node that computes \"%s\"",
                     planner->options.states[0].input, planner->options.states[0].output);
 }
 
@@ -145,10 +146,11 @@ static psplit_code settle_states(cutter *c, psplit_diag *diag) {
   code = restore_groups(planner, label, n_groups, diag);
   if (code == PSPLIT_OK) code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, diag);
   if (code == PSPLIT_OK)
-    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
-                 "no such split keeps what reads a state with what writes it: of %" PRIu32
-                 " pairs some are apart, and would have to be sent back from step to step",
-                 planner->states.n);
+    psplit_i_say(
+      planner->options.logger, PSPLIT_WARNING,
+      "no such split keeps the readers of each state in the stage of its writer: of %" PRIu32
+      " pairs some are separated, and would have to be sent back after each step",
+      planner->states.n);
   return code;
 }
 
@@ -178,7 +180,7 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
   if (planner->options.max_segments > 1) {
     if (psplit_i_planner_part_states(planner))
       psplit_i_say(planner->options.logger, PSPLIT_WARNING,
-                   "segments do not keep what reads a state with what writes it");
+                   "segments do not keep the readers of a state in the stage of its writer");
     return psplit_i_place_segments(planner, &r, diag);
   }
   psplit_i_least_memory least;

@@ -76,7 +76,7 @@ static psplit_code match_names(psplit_i_matcher *m, psplit_i_cost_map *out) {
       if (n != PSPLIT_NONE && !psplit_i_vec_push(&nodes, n)) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     }
     if (nodes.n > MOST_PAIRS)
-      PSPLIT_FAIL(psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows speak of too many nodes"));
+      PSPLIT_FAIL(psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows name too many nodes"));
     out->off[r + 1] = (uint32_t)nodes.n;
   }
   out->same_as = m->same_as;

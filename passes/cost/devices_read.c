@@ -127,9 +127,9 @@ static void refuse_preset(const psplit_i_json_item *preset, const char *name) {
   while (n < MOST && (names[n] = psplit_device_preset_name(n)) != NULL) n++;
   const uint32_t near = psplit_i_nearest(name, names, n);
   if (near < n)
-    psplit_i_json_wrong(preset, "names no preset that is known; did you mean \"%s\"?", names[near]);
+    psplit_i_json_wrong(preset, "is not a known preset; did you mean \"%s\"?", names[near]);
   else
-    psplit_i_json_wrong(preset, "names no preset that is known, such as \"%s\"", names[0]);
+    psplit_i_json_wrong(preset, "is not a known preset, such as \"%s\"", names[0]);
 }
 
 /* What a device or a preset of the file can do. */

@@ -61,7 +61,7 @@ static void read_operator(const psplit_i_json_item *item, psplit_i_support_rule 
   if (!*out->op_type) psplit_i_json_must_be(item, "an operator");
   if (is_known_domain(out->domain) &&
       psplit_i_operator_row(out->domain, out->op_type) == PSPLIT_NONE)
-    psplit_i_json_wrong(item, "names no operator that is known, \"%.80s\"", name);
+    psplit_i_json_wrong(item, "names an unknown operator, \"%.80s\"", name);
 }
 
 /* A name, or an object with limits of its own. */

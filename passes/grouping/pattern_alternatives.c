@@ -45,7 +45,7 @@ bool psplit_i_lines_split(psplit_i_lines *lines, const char *text, size_t n,
 
 const char *psplit_i_alternatives_find(const psplit_i_lines *lines, uint32_t first,
                                        psplit_i_alternatives *out, uint32_t *out_line) {
-  static const char too_many[] = "by its alternatives a pattern stands for at most 64";
+  static const char too_many[] = "the alternatives of a pattern may have at most 64 combinations";
   uint32_t either = 0; /* the line that the group at hand began at */
   bool inside = false;
   *out = (psplit_i_alternatives){.end = first, .n_choices = 1};
@@ -53,7 +53,7 @@ const char *psplit_i_alternatives_find(const psplit_i_lines *lines, uint32_t fir
     const line_kind kind = kind_of(lines->text[out->end]);
     *out_line = out->end + 1;
     if (inside && (kind == LINE_SET || kind == LINE_PATTERN || kind == LINE_EITHER))
-      return "steps alone, or \"out\", stand between \"either\" and \"end\"";
+      return "only steps and \"out\" are allowed between \"either\" and \"end\"";
     if (!inside && (kind == LINE_OR || kind == LINE_END)) return "\"either\" is missing before";
     if (kind == LINE_EITHER) {
       if (out->n_groups == PSPLIT_I_PATTERN_GROUPS)
@@ -72,7 +72,7 @@ const char *psplit_i_alternatives_find(const psplit_i_lines *lines, uint32_t fir
   } while (out->end < lines->n && (inside || kind_of(lines->text[out->end]) != LINE_PATTERN));
   if (!inside) return NULL;
   *out_line = either;
-  return "\"end\" is missing behind \"either\"";
+  return "\"end\" is missing after \"either\"";
 }
 
 /* The alternative that the choice has of the group at hand. */

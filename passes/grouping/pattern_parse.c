@@ -63,7 +63,7 @@ static bool take(parser *p, const char *symbol) {
 
 static psplit_code line_end(parser *p) {
   skip_blanks(p);
-  return *p->at ? wrong(p, "this stands where the line should end:", p->at) : PSPLIT_OK;
+  return *p->at ? wrong(p, "expected the end of the line, found", p->at) : PSPLIT_OK;
 }
 
 /* Number of a value's name; a new name gets the next one. */
@@ -156,7 +156,7 @@ static psplit_code parse_operands(parser *p, psplit_i_step_pattern *step) {
     if (step->n_operands == PSPLIT_I_PATTERN_OPERANDS)
       return wrong(p, "a step has at most 8 operands", "");
     if (step->n_operands && step->operands[step->n_operands - 1].kind == PSPLIT_I_OPERAND_REST)
-      return wrong(p, "\"*\" stands last among operands", "");
+      return wrong(p, "\"*\" must be the last operand", "");
     PSPLIT_TRY(parse_operand(p, &step->operands[step->n_operands]));
     step->n_operands++;
   } while (take(p, ","));
@@ -261,7 +261,7 @@ static psplit_code parse_line(parser *p) {
   if (strcmp(first, "pattern") == 0) return start_pattern(p);
   if (strcmp(first, "set") == 0) {
     const char *name = word(p);
-    if (!name || !take(p, "=")) return wrong(p, "it is: set NAME = OP | OP", "");
+    if (!name || !take(p, "=")) return wrong(p, "expected: set NAME = OP | OP", "");
     const psplit_code code = parse_ops(p, name);
     return code == PSPLIT_OK ? line_end(p) : code;
   }

@@ -467,9 +467,9 @@ static psplit_code none_found(segments *s) {
                     psplit_i_node_known_as(graph, &graph->nodes[least.node]),
                     psplit_i_in_bytes(least.node_bytes, need)));
   }
-  code = psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
-                       "no placement was found with so few segments on each device that they "
-                       "hold; allow more segments");
+  code = psplit_i_fail(
+    s->diag, PSPLIT_INFEASIBLE,
+    "no placement with so few segments on each device was found to fit; allow more segments");
 out:
   return code;
 }

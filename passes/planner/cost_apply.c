@@ -121,8 +121,7 @@ static void say_other_sizes(const psplit_planner *planner, const psplit_cost_tab
   }
   if (differ)
     psplit_i_advise(options->logger, PSPLIT_WARNING, sizes,
-                    "other sizes are counted here than those that %s was measured with: times do "
-                    "not belong to them",
+                    "%s was measured with other sizes than are used here: its times do not apply",
                     table->name);
   for (size_t d = 0; d < PSPLIT_HINT_ARGUMENTS; d++) psplit_i_text_fini(&each[d]);
 }

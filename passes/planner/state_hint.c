@@ -77,12 +77,11 @@ psplit_code psplit_i_say_heavy_state(psplit_planner *planner, psplit_diag *diag)
     int64_t most;
     const int64_t ns = between_ns(&h, c, &most);
     if (ns - most <= total_ns / 2) continue;
-    psplit_i_say(planner->options.logger, PSPLIT_NOTE,
-                 "%.0f %% of the work lies between what reads the state %.120s and what writes it, "
-                 "which share a stage: \"State in a plan\" in docs/generating.md says how to part "
-                 "them",
-                 100 * (double)ns / (double)total_ns,
-                 graph->values[planner->states.items[c].input].name);
+    psplit_i_say(
+      planner->options.logger, PSPLIT_NOTE,
+      "%.0f %% of the work lies between the readers of the state %.120s and its writer, which "
+      "share a stage: \"State in a plan\" in docs/generating.md says how to separate them",
+      100 * (double)ns / (double)total_ns, graph->values[planner->states.items[c].input].name);
     break;
   }
   return PSPLIT_OK;

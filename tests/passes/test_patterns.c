@@ -386,28 +386,28 @@ static void mistakes_are_named(void **state) {
   is_refused("pattern p\ny Foo(x)\n", "mine:2: \"=\" is missing before \"Foo(x)\"");
   is_refused("pattern p\ny = (x)\n", "mine:2: an operator is missing before \"(x)\"");
   is_refused("pattern p\ny = @none(x)\n", "mine:2: there is no set \"none\"");
-  is_refused("pattern p\ny = Foo(*, x)\n", "mine:2: \"*\" stands last");
+  is_refused("pattern p\ny = Foo(*, x)\n", "mine:2: \"*\" must be the last operand");
   is_refused("pattern p\ny ?= Foo(x)\n", "mine:2: the first step cannot be optional");
   is_refused("pattern p\ny = Foo(x)\nz = Bar(u)\n", "mine:3: no earlier step names a value");
   is_refused("pattern p\ny = Foo(x)\ny = Bar(y)\n", "mine:3: two steps make \"y\"");
-  is_refused("pattern p\ny = Foo(x) z\n", "mine:2: this stands where the line should end: \"z\"");
+  is_refused("pattern p\ny = Foo(x) z\n", "mine:2: expected the end of the line, found \"z\"");
   is_refused("pattern p\ny = Foo(x)\nout x\n", "mine:1: \"out\" names a value that no step makes");
   is_refused("pattern p\ny = Foo(,)\n", "mine:2: an operand is missing");
-  is_refused("set s Foo\n", "mine:1: it is: set NAME = OP | OP");
+  is_refused("set s Foo\n", "mine:1: expected: set NAME = OP | OP");
   is_refused("pattern p\ny = my:(x)\n", "mine:2: an operator is missing in \"my:\"");
   is_refused("pattern p\neither\ny = Foo(x)\n", "mine:2: \"end\" is missing");
   is_refused("pattern p\ny = Foo(x)\nend\n", "mine:3: \"either\" is missing");
   is_refused("pattern p\nor # here\n", "mine:2: \"either\" is missing");
-  is_refused("pattern p\neither\neither\n", "mine:3: steps alone");
-  is_refused("pattern p\neither\nset s = Foo\nend\n", "mine:3: steps alone");
-  is_refused("pattern p\neither\npattern q\n", "mine:3: steps alone");
+  is_refused("pattern p\neither\neither\n", "mine:3: only steps");
+  is_refused("pattern p\neither\nset s = Foo\nend\n", "mine:3: only steps");
+  is_refused("pattern p\neither\npattern q\n", "mine:3: only steps");
   is_refused("pattern p\neither\ny = Foo(x)\nor\ny = Bar x\nend\n", "mine:5: \"(\" is missing");
   is_refused("pattern p\ny = Foo(x)\neither\nz = Bar(u)\nor\nz = Bar(y)\nend\n",
              "mine:4: no earlier step names a value");
   static const char eight[] = "either\nor\nor\nor\nor\nor\nor\nor\nend\n";
   psplit_i_text many = {0};
   psplit_i_text_addf(&many, "pattern p\ny = Foo(x)\n%s%s%s", eight, eight, eight);
-  is_refused(many.bytes, "mine:29: by its alternatives a pattern stands for at most 64");
+  is_refused(many.bytes, "mine:29: the alternatives of a pattern may have at most 64 combinations");
   psplit_i_text_fini(&many);
 }
 
