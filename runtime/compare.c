@@ -199,9 +199,8 @@ static psplit_code add_values(const char *output, const psplit_i_tensor *whole,
   if (a.is_nothing) return PSPLIT_OK;
   if (!a.is_sequence && !a.is_map) return add_tensors(output, whole, part, diag, d);
   if (depth == MOST_DEPTH)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "output %s has more than %d sequences within each other", output,
-                         MOST_DEPTH);
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "output %s has more than %d nested sequences",
+                         output, MOST_DEPTH);
   for (size_t i = 0; i < a.n; i++) {
     PSPLIT_TRY(psplit_i_value_of(whole, i, diag, &x));
     PSPLIT_TRY(psplit_i_value_of(part, i, diag, &y));

@@ -151,7 +151,7 @@ static psplit_code open_path(psplit_i_feed *feed, const char *path,
     if (options->first)
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "%s, for input %s, cannot be read from micro-batch %" PRIu32
-                           " on: what comes through it has no numbers",
+                           " on: micro-batches of a stream have no numbers",
                            path, feed->input, options->first);
     return psplit_i_records_open(options->records, path, diag, &feed->records);
   }

@@ -142,7 +142,8 @@ static psplit_code fill_npy(psplit_i_records *r, psplit_diag *diag, bool *out_wh
   for (;;) {
     PSPLIT_TRY(psplit_i_npy_measure(r->path, r->bytes, r->n, diag, &needed));
     if (needed > SIZE_MAX / 2)
-      return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: no .npy comes next", r->path);
+      return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: the next bytes are not a .npy array",
+                           r->path);
     if (needed <= r->n) break;
     const size_t before = r->n;
     PSPLIT_TRY(fill(r, (size_t)needed, diag));

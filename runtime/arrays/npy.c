@@ -151,7 +151,8 @@ psplit_code psplit_i_npy_measure(const char *path, const unsigned char *data, si
     if (at > n || (read_header(data, at, &head, &nomem) && measure(&head, at, out_needed)))
       return PSPLIT_OK;
   }
-  return nomem ? psplit_i_nomem(diag) : malformed(diag, path, "no .npy comes next");
+  return nomem ? psplit_i_nomem(diag)
+               : malformed(diag, path, "the next bytes are not a .npy array");
 }
 
 static size_t put_utf8(uint32_t c, char *out) {
@@ -296,7 +297,7 @@ psplit_code psplit_i_npy_look(const char *path, const unsigned char *data, size_
   header head;
   bool nomem;
   if (!read_header(data, at, &head, &nomem))
-    return nomem ? psplit_i_nomem(diag) : malformed(diag, path, "the header is no .npy header");
+    return nomem ? psplit_i_nomem(diag) : malformed(diag, path, "the header is not a .npy header");
   const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
   *out = (psplit_i_npy_layout){
     .data_type = type_to_read(kind, wanted), .fortran = head.fortran, .n_dims = head.n_dims};

@@ -177,7 +177,7 @@ static psplit_code split_one(const psplit_i_batching *b, const psplit_i_tensor *
   PSPLIT_TRY(look(output, axis, diag, &all));
   if (all.view.dims[axis] != rows.n_all)
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "it has not the %" PRId64 " rows of the requests that were joined",
+                         "it does not have the %" PRId64 " rows of the joined requests",
                          rows.n_all);
   all.view.dims[axis] = rows.n;
   PSPLIT_TRY(psplit_i_tensor_make(b->ort, all.view.data_type, all.view.dims, all.view.n_dims, diag,

@@ -53,7 +53,7 @@ static psplit_code check(const psplit_i_manifest_value *declared, const psplit_t
   const char *type = psplit_i_element_name(given->data_type);
   const bool is_string = type && !psplit_i_element_bits(given->data_type);
   if (!type)
-    return psplit_i_fail(diag, PSPLIT_INVALID, "there is no data type %d", (int)given->data_type);
+    return psplit_i_fail(diag, PSPLIT_INVALID, "unknown data type %d", (int)given->data_type);
   if (declared->dtype && strcmp(declared->dtype, type) != 0)
     return psplit_i_fail(diag, PSPLIT_INVALID, "it is %s, the model's is %s", type,
                          declared->dtype);

@@ -208,7 +208,7 @@ static void read_weights(const item *list, psplit_i_training_json *out) {
     const item row = psplit_i_json_element(list, i);
     read_weight(&row, &weights[i]);
     if (list->reader->code == PSPLIT_OK && i && strcmp(weights[i - 1].name, weights[i].name) >= 0)
-      psplit_i_json_wrong(&row, "weights stand in the order of their names, each once");
+      psplit_i_json_wrong(&row, "weights must be in the order of their names, each once");
   }
   out->weights = weights;
   out->n_weights = (uint32_t)n;

@@ -142,7 +142,7 @@ static psplit_code check_weights(const psplit_i_checkpoint *c, psplit_diag *diag
     const psplit_i_stored *stored = psplit_i_checkpoint_find(c, weight->name);
     if (!stored || !same_type(weight, stored))
       return psplit_i_fail(
-        diag, PSPLIT_INVALID, "%s: %s tells of %s, which %s", c->path, PSPLIT_I_TRAINING_JSON,
+        diag, PSPLIT_INVALID, "%s: %s lists %s, which %s", c->path, PSPLIT_I_TRAINING_JSON,
         weight->name,
         stored ? "is of another type or shape in its file" : "is in none of its files");
   }

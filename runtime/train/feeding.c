@@ -176,13 +176,13 @@ static psplit_code check_labels(const psplit_i_feeding *f, psplit_i_feed_set set
     const psplit_i_rows *rows = &f->inputs[f->labels].rows[set];
     if (!slice)
       return psplit_i_fail(diag, PSPLIT_INVALID,
-                           "input %s: the label %" PRId64 " is none of the %" PRId64 " classes",
+                           "input %s: the label %" PRId64 " is not one of the %" PRId64 " classes",
                            f->manifest->inputs[f->labels], label, f->n_classes);
     const uint64_t per_row = view.n_elements / (slice->end - slice->begin);
     const uint64_t row =
       psplit_i_order_row(&f->order[set], slice->epoch, slice->begin + i / (per_row ? per_row : 1));
     return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "%s: row %" PRIu64 ": the label %" PRId64 " is none of the %" PRId64
+                         "%s: row %" PRIu64 ": the label %" PRId64 " is not one of the %" PRId64
                          " classes",
                          rows->path, row, label, f->n_classes);
   }

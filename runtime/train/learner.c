@@ -98,8 +98,7 @@ static psplit_code give_one(psplit_i_learner *l, psplit_i_learner_file *f,
     case PSPLIT_I_ORIGIN_STEP: return give_scalar(l, f, i, s, diag);
   }
   if (code == PSPLIT_OK && !f->given[i])
-    return psplit_i_fail(diag, PSPLIT_INTERNAL, "%s: nothing is there for %s", f->file,
-                         f->input_names[i]);
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "%s: no value for %s", f->file, f->input_names[i]);
   return code;
 }
 

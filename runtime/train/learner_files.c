@@ -151,7 +151,7 @@ static psplit_code open_forward(psplit_i_learner *l, psplit_diag *diag) {
     if (is_loss) l->loss = at;
   }
   if (psplit_i_learner_table(l)->loss_stage == l->index && l->loss == PSPLIT_NONE)
-    return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: stage %" PRIu32 " gives no loss",
+    return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: stage %" PRIu32 " produces no loss",
                          l->index);
   l->n_essential = f->n_outputs;
   for (uint32_t w = 0; w < psplit_i_learner_table(l)->n_weights; w++) {

@@ -106,7 +106,7 @@ static psplit_code look(const char *path, const source *from, const psplit_i_row
                               " bytes that it has",
                               path, from->n - at));
   if (bytes < from->n - at)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: has %" PRIu64 " bytes behind its array",
+    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: has %" PRIu64 " bytes after its array",
                               path, from->n - at - bytes));
   out->data_type = of.data_type;
   out->wanted_type = wanted->data_type;

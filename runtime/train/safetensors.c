@@ -91,8 +91,7 @@ static psplit_code place(const char *path, uint64_t n_data, uint64_t n_before, p
       return psplit_i_fail(
         diag, PSPLIT_INVALID, "%s: %s begins at byte %" PRIu64 " of the data, %s %" PRIu64, path,
         tensor->name, tensor->offset,
-        tensor->offset < end ? "inside of another tensor, which ends at" : "behind a gap from",
-        end);
+        tensor->offset < end ? "inside another tensor, which ends at" : "after a gap from", end);
     if (tensor->n_bytes > n_data - end)
       return psplit_i_fail(diag, PSPLIT_MALFORMED,
                            "%s: cut short: %s ends at byte %" PRIu64

@@ -91,7 +91,7 @@ static void complex_numbers_keep_their_parts(void **state) {
   free(two.at);
 }
 
-static const char NO_HEADER[] = "f: the header is no .npy header",
+static const char NO_HEADER[] = "f: the header is not a .npy header",
                   NO_SIZE[] = "f: the file does not have the size of its shape",
                   NO_WIDTH[] = "f: the width of its strings";
 
@@ -223,12 +223,13 @@ static void the_size_of_an_array_is_told_from_its_beginning(void **state) {
     }
     const bool good = rows[i].n_data != UINT64_MAX;
     expect_read(psplit_i_npy_measure("f", file.at, file.n, &diag, &needed), &diag,
-                good ? PSPLIT_OK : PSPLIT_MALFORMED, good ? "" : "f: no .npy comes next");
+                good ? PSPLIT_OK : PSPLIT_MALFORMED,
+                good ? "" : "f: the next bytes are not a .npy array");
     if (good) assert_int_equal(needed, file.n + rows[i].n_data);
     file.at[0] = 'x';
     diag = (psplit_diag){0};
     expect_read(psplit_i_npy_measure("f", file.at, 7, &diag, &needed), &diag, PSPLIT_MALFORMED,
-                "f: no .npy comes next");
+                "f: the next bytes are not a .npy array");
     free(file.at);
   }
   const made_bytes large = make_headed(2, HEAD("<f4", "False", "()"), NULL, 0);
@@ -236,7 +237,7 @@ static void the_size_of_an_array_is_told_from_its_beginning(void **state) {
   uint64_t needed = 0;
   large.at[11] = 1;
   expect_read(psplit_i_npy_measure("f", large.at, large.n, &diag, &needed), &diag, PSPLIT_MALFORMED,
-              "f: no .npy comes next");
+              "f: the next bytes are not a .npy array");
   free(large.at);
 }
 

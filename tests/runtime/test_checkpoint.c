@@ -174,7 +174,7 @@ static void what_is_not_whole_is_said(void **state) {
   must_save("c", 1, 2);
   change("c/stage0.safetensors", "fc.weight\"", "gc.weight\"");
   expect_open("c", PSPLIT_INVALID,
-              "c: training.json tells of fc.weight, which is in none of its files");
+              "c: training.json lists fc.weight, which is in none of its files");
   must_save("c", 1, 1);
   assert_int_equal(truncate("c/training.json", 100), 0);
   psplit_diag diag;
@@ -198,13 +198,13 @@ static void what_was_changed_is_said(void **state) {
     {"c/training.json", "\"digest\": \"", "\"digest\":\"0", PSPLIT_INVALID,
      "c/training.json: digest: must be 32 hexadecimal digits, not "},
     {"c/training.json", "\"a/w", "\"z/w", PSPLIT_INVALID,
-     "c/training.json: weights[1]: weights stand in the order of their names, each once"},
+     "c/training.json: weights[1]: weights must be in the order of their names, each once"},
     {"c/stage0.safetensors", "\"F32\"", "\"I32\"", PSPLIT_INVALID,
-     "c: training.json tells of fc.weight, which is of another type or shape in its file"},
+     "c: training.json lists fc.weight, which is of another type or shape in its file"},
     {"c/stage0.safetensors", "[4, 6]", "[6, 4]", PSPLIT_INVALID,
-     "c: training.json tells of fc.weight, which is of another type or shape in its file"},
+     "c: training.json lists fc.weight, which is of another type or shape in its file"},
     {"c/stage0.safetensors", "[4, 6]", "[24]  ", PSPLIT_INVALID,
-     "c: training.json tells of fc.weight, which is of another type or shape in its file"},
+     "c: training.json lists fc.weight, which is of another type or shape in its file"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     psplit_diag diag = {0};

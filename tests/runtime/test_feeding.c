@@ -306,19 +306,19 @@ static void labels_that_are_no_classes_are_told(void **state) {
   expect_label(PSPLIT_I_SET_TRAIN, PSPLIT_OK, "");
   put_npy("y.npy", "<i8", "False", "(7,)", y, sizeof y);
   expect_label(PSPLIT_I_SET_TRAIN, PSPLIT_INVALID,
-               "y.npy: row 1: the label 5 is none of the 5 classes");
+               "y.npy: row 1: the label 5 is not one of the 5 classes");
   expect_label(PSPLIT_I_SET_EVAL, PSPLIT_INVALID,
-               "y.npy: row 1: the label 5 is none of the 5 classes");
+               "y.npy: row 1: the label 5 is not one of the 5 classes");
   table.loss = "softmax-cross-entropy:logits=logits,labels=y,ignore=5";
   expect_label(PSPLIT_I_SET_TRAIN, PSPLIT_OK, "");
   values[Y].dtype = "int32";
   put_npy("y.npy", "<i4", "False", "(7,)", narrow, sizeof narrow);
   expect_label(PSPLIT_I_SET_TRAIN, PSPLIT_INVALID,
-               "y.npy: row 0: the label -1 is none of the 5 classes");
+               "y.npy: row 0: the label -1 is not one of the 5 classes");
   /* Of the same for all micro-batches there is no row. */
   options.fixed = FIXED_Y;
   options.n_fixed = 2;
-  expect_open(PSPLIT_INVALID, "input y: the label -1 is none of the 5 classes");
+  expect_open(PSPLIT_INVALID, "input y: the label -1 is not one of the 5 classes");
   table.loss = "softmax-cross-entropy:logits=logits,labels=y,ignore=-1";
   expect_open(PSPLIT_OK, "");
   options.n_fixed = 1;

@@ -95,7 +95,7 @@ static void what_does_not_fit_is_told(void **state) {
      1,
      PSPLIT_UNSUPPORTED,
      "input default has a default, which a request cannot override"},
-    {{{"x", {99, 2, D32, SIX, 24}}}, 1, PSPLIT_INVALID, "input x: there is no data type 99"},
+    {{{"x", {99, 2, D32, SIX, 24}}}, 1, PSPLIT_INVALID, "input x: unknown data type 99"},
     {{{"x", {I64, 2, D32, SIX, 24}}},
      1,
      PSPLIT_INVALID,
@@ -346,7 +346,7 @@ static void what_was_joined_comes_apart_again(void **state) {
     release(part, 1);
   }
   expect(psplit_i_batching_split(&batching, &all[1], (psplit_i_batch_rows){0, 1, 4}, &diag, part),
-         &diag, PSPLIT_INVALID, "output y: it has not the 4 rows of the requests that were joined");
+         &diag, PSPLIT_INVALID, "output y: it does not have the 4 rows of the joined requests");
   diag = (psplit_diag){0};
   expect(psplit_i_batching_split(&batching, &all[2], (psplit_i_batch_rows){0, 1, 3}, &diag, part),
          &diag, PSPLIT_INVALID, "output y: a tensor of 1 dimensions and type uint8 has no rows");

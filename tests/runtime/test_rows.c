@@ -353,7 +353,7 @@ static void what_does_not_fit_is_said(void **state) {
     "a.npy", x, PSPLIT_MALFORMED,
     "data for x: a.npy: cut short: its shape takes more than the 264 bytes that it has");
   put_npy("a.npy", "<i2", "False", "(10, 3, 4)", data, 264);
-  expect_refused("a.npy", x, PSPLIT_MALFORMED, "data for x: a.npy: has 24 bytes behind its array");
+  expect_refused("a.npy", x, PSPLIT_MALFORMED, "data for x: a.npy: has 24 bytes after its array");
   const psplit_i_rows_wanted any = {.name = "x", .data_type = INT16, .n_dims = PSPLIT_NONE};
   put_npy("a.npy", "<i2", "False", "()", data, 2);
   expect_refused("a.npy", &any, PSPLIT_INVALID,
@@ -376,7 +376,8 @@ static void what_does_not_fit_is_said(void **state) {
                                             {"False", "(-11, 3, 4)"}};
   for (size_t i = 0; i < sizeof kHeaders / sizeof *kHeaders; i++) {
     put_npy("a.npy", "<i2", kHeaders[i][0], kHeaders[i][1], data, 264);
-    expect_refused("a.npy", x, PSPLIT_MALFORMED, "data for x: a.npy: the header is no .npy header");
+    expect_refused("a.npy", x, PSPLIT_MALFORMED,
+                   "data for x: a.npy: the header is not a .npy header");
   }
   put_file("a.npz", "text", 4);
   expect_refused("a.npz", x, PSPLIT_MALFORMED, "data for x: a.npz: not a ZIP archive");

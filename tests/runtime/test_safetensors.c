@@ -112,7 +112,7 @@ static void what_cannot_be_is_said(void **state) {
      "f: cut short: a ends at byte 8 of the data, which has 7"},
     {ONE("F32", "[2]", "[0,8]"), 9, PSPLIT_INVALID, "f: 1 bytes at its end belong to no tensor"},
     {ONE("F32", "[2]", "[1,9]"), 9, PSPLIT_INVALID,
-     "f: a begins at byte 1 of the data, behind a gap from 0"},
+     "f: a begins at byte 1 of the data, after a gap from 0"},
     {ONE("F32", "[2]", "[0,9]"), 9, PSPLIT_INVALID,
      "f: a.data_offsets: must be as far apart as type and shape need bytes, 8"},
     {ONE("F32", "[2]", "[8,0]"), 9, PSPLIT_INVALID,
@@ -132,7 +132,7 @@ static void what_cannot_be_is_said(void **state) {
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
      "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
      3, PSPLIT_INVALID,
-     "f: b begins at byte 1 of the data, inside of another tensor, which ends at 2"},
+     "f: b begins at byte 1 of the data, inside another tensor, which ends at 2"},
     {"{\"__metadata__\":{\"a\":1}}", 0, PSPLIT_INVALID,
      "f: __metadata__.a: must be a string, not 1"},
     {"[1]", 0, PSPLIT_MALFORMED, "f: not a safetensors file: no header begins at byte 8"},
