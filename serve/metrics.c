@@ -86,11 +86,11 @@ static void put_stages(FILE *out, psplit_service *service, const psplit_pipeline
   put_family(out, service, info, "stage_busy_seconds_total", "counter",
              "Time that ONNX Runtime had a stage.", busy);
   put_family(out, service, info, "stage_restarts_total", "counter",
-             "How often the process of a stage was started again.", restarts);
+             "Restarts of a stage's process.", restarts);
   put_family(out, service, info, "stage_resident_memory_bytes", "gauge",
              "Of the process or rank of a stage.", resident);
   put_family(out, service, info, "stage_predicted_seconds", "gauge",
-             "What the plan says of a micro-batch.", predicted);
+             "Predicted time of a micro-batch.", predicted);
   put_family(out, service, info, "stage_drift_ratio", "gauge",
              "Measured over predicted time, since the start.", drift);
 }
@@ -115,7 +115,7 @@ static void put_memory(FILE *out) {
 static void put_requests(FILE *out, const serve_metrics *m, psplit_service *service) {
   psplit_service_stats stats = {.struct_size = sizeof stats};
   psplit_service_get_stats(service, &stats);
-  head(out, "requests_total", "counter", "Requests by what became of them.");
+  head(out, "requests_total", "counter", "Requests by outcome.");
   fprintf(out,
           "psplit_requests_total{outcome=\"ok\"} %" PRIu64
           "\npsplit_requests_total{outcome=\"failed\"} %" PRIu64
@@ -132,7 +132,7 @@ static void put_requests(FILE *out, const serve_metrics *m, psplit_service *serv
 static void put_reloads(FILE *out, serve_current *current) {
   uint64_t n_good, n_bad;
   serve_current_count(current, &n_good, &n_bad);
-  head(out, "reloads_total", "counter", "Splits that were to take the place of another.");
+  head(out, "reloads_total", "counter", "Reloads of the split by outcome.");
   fprintf(out,
           "psplit_reloads_total{outcome=\"ok\"} %" PRIu64
           "\npsplit_reloads_total{outcome=\"failed\"} %" PRIu64 "\n",

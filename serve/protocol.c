@@ -157,7 +157,7 @@ static psplit_code read_list(const json *list, reading *r, psplit_diag *diag) {
   if (r->type->kind == SERVE_NO_JSON)
     return bad(diag, "numbers of this datatype come as binary data");
   if (!count_values(list, 1, &n) || n != r->n_elements)
-    return bad(diag, "data has not as many values as shape");
+    return bad(diag, "data does not have as many values as shape");
   if (r->type->kind == SERVE_TEXT) {
     r->text_at = r->n_elements * sizeof(uint64_t);
     if (list->n && !put_values(r, list, 1)) return bad(diag, WRONG);
@@ -173,7 +173,7 @@ static psplit_code read_list(const json *list, reading *r, psplit_diag *diag) {
 /* Binary strings: each has its length in 4 bytes before it. */
 static psplit_code read_texts(const unsigned char *from, uint64_t n, reading *r,
                               psplit_diag *diag) {
-  static const char WRONG[] = "binary data is not what datatype and shape say";
+  static const char WRONG[] = "the size of the binary data does not match datatype and shape";
   if (r->n_elements > n / SERVE_LENGTH_BYTES) return bad(diag, WRONG);
   const uint64_t n_text = n - r->n_elements * SERVE_LENGTH_BYTES;
   uint64_t at = 0, text_at = r->n_elements * sizeof(uint64_t);
@@ -244,7 +244,7 @@ static psplit_code read_input(const json *input, const char *binary, size_t n_bi
     else if (r.type->kind == SERVE_TEXT)
       code = read_texts((const unsigned char *)binary + *io_at, (uint64_t)n, &r, diag);
     else if ((uint64_t)n != r.n_bytes)
-      code = bad(diag, "binary_data_size is not what datatype and shape say");
+      code = bad(diag, "binary_data_size does not match datatype and shape");
     else
       lent = binary + *io_at;
     if (code == PSPLIT_OK) *io_at += (size_t)n;

@@ -90,7 +90,7 @@ const wanted = clients.wanted;
     ['an unknown datatype', 400, /datatype/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP99' })],
     ['another datatype', 400, /float64/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP64' })],
     ['another shape', 400, /dimension 1 is 4/, 'POST', INFER, request(1, 2, {}, { shape: [4, 4] })],
-    ['too few values', 400, new RegExp(`^input ${input}: data has not as many values`), 'POST', INFER, request(1, 2, {}, { shape: [3, 8] })],
+    ['too few values', 400, new RegExp(`^input ${input}: data does not have as many values`), 'POST', INFER, request(1, 2, {}, { shape: [3, 8] })],
     ['an input without a name', 400, /^an input has a name/, 'POST', INFER, request(1, 2, {}, { name: 7 })],
     ['a huge shape', 400, /as many values|too large/, 'POST', INFER, request(1, 2, {}, { shape: [1e15, 8] })],
     ['a negative shape', 400, /shape/, 'POST', INFER, request(1, 2, {}, { shape: [-2, 8] })],

@@ -103,7 +103,7 @@ static void wrong_requests(void **state) {
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"BYTES\", \"data\": [1]}]}",
      "another type"},
     {"{\"inputs\": [{\"name\": \"x\", \"shape\": [2], \"datatype\": \"INT8\", \"data\": [1]}]}",
-     "not as many values as shape"}};
+     "not have as many values as shape"}};
   (void)state;
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
     psplit_diag diag = {0};
