@@ -86,7 +86,8 @@ static bool check_operands(const cli *program, int argc, char **argv) {
     }
     for (size_t d = 0; d < sizeof DASHES / sizeof *DASHES; d++)
       if (strncmp(argv[i], DASHES[d], strlen(DASHES[d])) == 0 && access(argv[i], F_OK) != 0) {
-        cli_usage(program, "\"%s\" begins with a dash that is not the \"-\" of options", argv[i]);
+        cli_usage(program, "\"%s\" begins with a dash other than the ASCII \"-\" of options",
+                  argv[i]);
         return false;
       }
   }

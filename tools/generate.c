@@ -144,7 +144,7 @@ static bool add_state(settings *s, const char *text) {
 
 static bool add_tokens(const char *option, const char *text, int64_t **out, size_t *out_n) {
   if (prompts_parse(text, out, out_n) && *out_n) return true;
-  cli_usage(&PROGRAM, "--%s takes numbers of tokens with commas, not \"%s\"", option, text);
+  cli_usage(&PROGRAM, "--%s takes token ids with commas, not \"%s\"", option, text);
   return false;
 }
 

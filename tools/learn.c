@@ -338,8 +338,9 @@ static psplit_code settle_on_best(psplit_policy_learner *learner, measure *runs,
       code =
         psplit_policy_learner_imitate(learner, problem, stage, n_nodes, MOST_STEPS, diag, &n_steps);
     if (code == PSPLIT_OK && stage && n_steps == MOST_STEPS)
-      cli_warn("the likeliest choices are not the best split that was run, after %d steps on it",
-               (int)MOST_STEPS);
+      cli_warn(
+        "the most likely choices are still not the best split that was run, after %d steps on it",
+        (int)MOST_STEPS);
   }
   return code;
 }

@@ -77,11 +77,11 @@ static void print_report(const char *path, const char *model, const psplit_merge
   printf("\n");
   if (!model) return;
   if (!v->n_changed)
-    printf("it is %s: every stage is the model's own\n", model);
+    printf("it is %s: every stage is unchanged\n", model);
   else if (v->n_changed == report->n_stages)
-    printf("no stage is %s's own any more\n%s", model, changes);
+    printf("no stage is unchanged from %s\n%s", model, changes);
   else
-    printf("%" PRIu32 " of %" PRIu32 " stages are the own of %s, proved\n%s",
+    printf("%" PRIu32 " of %" PRIu32 " stages are unchanged from %s, proved\n%s",
            report->n_stages - v->n_changed, report->n_stages, model, changes);
 }
 

@@ -58,8 +58,8 @@ psplit_code place_check_split(const char *path, psplit_diag *diag) {
     return psplit_diag_fail(diag, PSPLIT_IO, "%s is a file of the split itself; give another name",
                             path);
   cli_warn(
-    "%s comes into a split, which is not replaced (onnx-pipeline-split --force) until that is "
-    "moved",
+    "%s would be in a split, and onnx-pipeline-split --force does not replace the split until that "
+    "is moved",
     path);
   return PSPLIT_OK;
 }

@@ -114,7 +114,7 @@ static bool add_shape(const cli *program, plan_options *o, char *argument) {
   if (equals) *equals = '\0';
   while (at < o->planner.n_shapes && strcmp(o->shapes[at].input, argument) != 0) at++;
   if (at == PLAN_MAX_REPEATED) {
-    cli_usage(program, "--shape can stand at most %d times", PLAN_MAX_REPEATED);
+    cli_usage(program, "--shape can be given at most %d times", PLAN_MAX_REPEATED);
     return false;
   }
   if (!equals || !*argument || !cli_sizes(equals + 1, o->sizes[at], PLAN_MAX_RANK, &n)) {
@@ -230,10 +230,9 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
                const char **out_model) {
   if (optind == argc) return cli_usage(program, "a model is needed");
   if ((options->prefill.tokens || options->decode.batch) && !options->planner.decode)
-    return cli_usage(
-      program,
-      "--batch and --prefill say more of --context N, of decoders, which is missing; "
-      "--dim NAME=N fixes other sizes");
+    return cli_usage(program,
+                     "--batch and --prefill refine --context N, for decoders, which is missing; "
+                     "--dim NAME=N fixes other sizes");
   options->decode.tokens = 1;
   if (!options->decode.batch) options->decode.batch = options->prefill.batch = 1;
   if (!options->policy_file && options->n_proposals)

@@ -7,7 +7,7 @@
 
 static const char *skip(const char *at) { return at + strspn(at, " \t\r\n"); }
 
-static const char NO_MEMORY[] = "finds no memory", NO_OBJECT[] = "is no JSON object";
+static const char NO_MEMORY[] = "finds no memory", NO_OBJECT[] = "is not a JSON object";
 
 /* One of four digits; -1: none. */
 static int hexadecimal(char c) {
@@ -66,7 +66,8 @@ static const char *take_escape(const char **io_at, char **io_to) {
     const long low = take_unit(io_at);
     if (low >= 0xdc00 && low < 0xe000) code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
   }
-  if (!code || (code >= 0xd800 && code < 0xe000)) return "has a character that no name has";
+  if (!code || (code >= 0xd800 && code < 0xe000))
+    return "has a character that names cannot contain";
   *io_to = put_utf8(*io_to, code);
   return NULL;
 }
@@ -106,7 +107,7 @@ static const char *take_tokens(const char **io_at, prompt_ids *out) {
   const bool good = prompts_parse(list, &out->tokens, &out->n);
   free(list);
   *io_at += n + 1;
-  return good && out->n ? NULL : "has \"prompt_ids\" that are no numbers of tokens";
+  return good && out->n ? NULL : "has \"prompt_ids\" that are not token ids";
 }
 
 static const char *take_count(const char **io_at, prompt_ids *out) {
@@ -133,7 +134,7 @@ static const char *take_input(const char **io_at, char *name, prompt_ids *out) {
   }
   free(name);
   free(path);
-  return wrong ? "names an input's file by no string" : NO_MEMORY;
+  return wrong ? "names an input's file by something other than a string" : NO_MEMORY;
 }
 
 static const char *take_member(const char **io_at, prompt_ids *out) {
@@ -156,7 +157,7 @@ const char *prompt_line_parse(const char *text, prompt_ids *out) {
   const char *at = skip(text), *wrong = NULL;
   *out = (prompt_ids){0};
   if (*at != '{')
-    return prompts_parse(text, &out->tokens, &out->n) ? NULL : "is not a list of numbers of tokens";
+    return prompts_parse(text, &out->tokens, &out->n) ? NULL : "is not a list of token ids";
   at = skip(at + 1);
   for (bool more = *at != '}'; more && !wrong;) {
     wrong = take_member(&at, out);

@@ -6,7 +6,7 @@
 #include "prompt_ids.h"
 
 /* {"prompt_ids": [1, 2], "max_new_tokens": 8, "input_features": "features.npy"}; `text` ends with
- * NUL. NULL, or what is wrong with it, as in "is no JSON object". */
+ * NUL. NULL, or what is wrong with it, as in "is not a JSON object". */
 const char *prompt_line_parse(const char *text, prompt_ids *out);
 
 #endif

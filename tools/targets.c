@@ -165,10 +165,11 @@ psplit_code target_print(target t, const planned *made, const psplit_logger *log
   if (code == PSPLIT_OK) print_layers(t, layers, snapshot->n_stages, out);
   if (code == PSPLIT_OK && torn) {
     char line[160];
-    snprintf(line, sizeof line,
-             "the plan cuts through %" PRIu32
-             " of the layers, which is no line for others: --keep-blocks keeps them whole",
-             torn);
+    snprintf(
+      line, sizeof line,
+      "the plan cuts through %" PRIu32
+      " of the layers, so there is no line for other programs: --keep-blocks keeps them whole",
+      torn);
     logger->emit(logger->user, PSPLIT_WARNING, line);
   }
   free(layers);

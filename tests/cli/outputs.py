@@ -147,10 +147,10 @@ def names(s):
 
 
 def in_a_split(s):
-    """What comes into a split keeps --force from replacing it, which is told before; its own files stay."""
+    """What would be in a split keeps --force from replacing it, with a warning before; its own files stay."""
     s.run(s.split, "m.onnx", "-k", "2", "-o", "whole", "-q", "--weights", "inline")
     manifest = open("whole/pipeline.json").read()
-    told = "comes into a split, which is not replaced"
+    told = "would be in a split, and onnx-pipeline-split --force does not replace"
     s.each("a page in the manifest's place", FILE, "is a file of the split itself", s.inspect,
            "m.onnx", "-o", "whole/pipeline.json")
     s.tap.ok(open("whole/pipeline.json").read() == manifest, "the manifest stays")

@@ -223,10 +223,10 @@ if (name === 'made') {
   const escaped = run(k, [...all, ...prompts(JSON.stringify(object(0)).replace('features', '\\u0066eat\\u0075res').replaceAll('/', '\\/')), '-n', '3', '-q']);
   tap.ok(escaped.status === 0 && same(lines(escaped.stdout), [wanted[0].slice(0, 3)]), 'names with escapes', escaped.stderr);
   for (const [line, pattern] of [
-    ['{"prompt_ids": [1,', /line 1 has no list as "prompt_ids"/], ['{"prompt_ids": [1], "x": 3}', /line 1 names an input's file by no string/],
-    ['{"prompt_ids": [-1]}', /line 1 has "prompt_ids" that are no numbers of tokens/], ['{"features": "a.npy"}', /line 1 has no "prompt_ids"/],
-    ['{"prompt_ids": [1]} 2', /line 1 is no JSON object/], ['{"prompt_ids": [1], "max_new_tokens": 0}', /line 1 has a "max_new_tokens" that is not a number above 0/],
-    ['{"prompt_ids": [1], "prompt_ids": [2]}', /line 1 has "prompt_ids" twice/], ['1 x', /line 1 is not a list of numbers of tokens/],
+    ['{"prompt_ids": [1,', /line 1 has no list as "prompt_ids"/], ['{"prompt_ids": [1], "x": 3}', /line 1 names an input's file by something other than a string/],
+    ['{"prompt_ids": [-1]}', /line 1 has "prompt_ids" that are not token ids/], ['{"features": "a.npy"}', /line 1 has no "prompt_ids"/],
+    ['{"prompt_ids": [1]} 2', /line 1 is not a JSON object/], ['{"prompt_ids": [1], "max_new_tokens": 0}', /line 1 has a "max_new_tokens" that is not a number above 0/],
+    ['{"prompt_ids": [1], "prompt_ids": [2]}', /line 1 has "prompt_ids" twice/], ['1 x', /line 1 is not a list of token ids/],
   ]) fails(`a line that is wrong: ${line}`, 4, pattern, [...all, ...prompts(line)]);
   fails('a prompt with an input that no model has', 2, /a prompt gives input feature,/, [...all, ...prompts({ prompt_ids: [1], feature: 'a.npy' })]);
   fails('a prompt with an input that the encoder makes', 2, /a prompt gives input encoder_hidden_states,/,

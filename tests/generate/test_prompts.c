@@ -39,12 +39,12 @@ static void no_prompts(void **state) {
      "prompts: no prompts can be read: it is compressed by gzip; gunzip it first"},
     {FILE_OF("<!DOCTYPE html>\n<html></html>\n"),
      "prompts: no prompts can be read: it is a web page (HTML), as failed downloads leave"},
-    {FILE_OF("one,two\n"), "prompts: line 1 is not a list of numbers of tokens"},
+    {FILE_OF("one,two\n"), "prompts: line 1 is not a list of token ids"},
     {FILE_OF("1\0"
              "2\n3\n"),
      "prompts: line 1 has a NUL"},
-    {FILE_OF("-1\n"), "prompts: line 1 is not a list of numbers of tokens"},
-    {FILE_OF("{\"prompt_ids\": [1]} 2\n"), "prompts: line 1 is no JSON object"},
+    {FILE_OF("-1\n"), "prompts: line 1 is not a list of token ids"},
+    {FILE_OF("{\"prompt_ids\": [1]} 2\n"), "prompts: line 1 is not a JSON object"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
