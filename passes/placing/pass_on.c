@@ -1,10 +1,10 @@
-/* Tensors that stages pass on.
+/* Relays: tensors that stages pass on.
  *
- * A message of its own for each receiver takes both ends the latency of a link. Where a stage in
- * between gets a message from the one and sends one to the other anyway, passing the tensor on
- * costs it the bytes, twice, and saves the others a message. The least that this may lead to is a
- * split through shared memory (shared_split.h). Its split, and that of who sends to all, are then
- * measured over the links that are best for them (message_routes.h). */
+ * A message of its own for each receiver costs both ends the latency of a link. Where a stage in
+ * between receives a message from the sender and sends one to the receiver anyway, relaying the
+ * tensor costs that stage the bytes twice, and saves the others a message. A split through shared
+ * memory (shared_split.h) is the relaxation of all relays. Its split, and that of direct messages,
+ * are then evaluated with the links that are best for them (message_routes.h). */
 #include "pass_on.h"
 
 #include <string.h>
@@ -14,19 +14,19 @@
 #include "message_routes.h"
 #include "order_by_memory.h"
 
-/* What may stay open between the bound and a plan that is settled for. */
+/* Relative gap to the bound at which a plan is accepted without further search. */
 static const double CLOSE = 0.001;
 
-/* In an order that was chosen only where all orders of the devices that stages may run on are one,
- * but for memory. */
+/* A chosen order of devices is supported only if all orders of the candidate devices are
+ * equivalent, except for memory. */
 static bool applies(const psplit_planner *planner) {
   return !planner->next_hop && psplit_i_planner_may_pass_on(planner) &&
          (!planner->order_chosen ||
           psplit_i_devices_links_alike(planner->devices, planner->n_candidates, true));
 }
 
-/* Puts the plan, of these stages and ways, on devices in another order where it fits in that alone;
- * where it fits in none they stand as before. */
+/* Checks whether the plan with these stages and routes fits. If it fits only in another order of
+ * devices, that order is applied; if it fits in none, the order is unchanged. */
 static psplit_code find_room(psplit_planner *planner, const uint32_t *stage, uint32_t *next,
                              bool reorder, bool *out_fits, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
@@ -42,8 +42,8 @@ out:
   return code;
 }
 
-/* The solution is the one of the planner's plan, which it has owned since. Its bound, which knows
- * of no memory, is of any order of devices that may pass tensors on. */
+/* Exchanges the solution with that of the planner, which then owns it. Its bound ignores memory,
+ * and holds for any order of devices with relays. */
 static psplit_code make_it_the_plan(psplit_planner *planner, psplit_i_shared_split *shared,
                                     psplit_diag *diag) {
   psplit_solution *solution = shared->solution;
@@ -56,7 +56,7 @@ static psplit_code make_it_the_plan(psplit_planner *planner, psplit_i_shared_spl
   return psplit_i_plan_make(planner, diag);
 }
 
-/* What holds for all ways, in all orders of devices, holds for sending directly, too. */
+/* A bound on all routes and all orders of devices also holds for direct messages. */
 static void raise_bound(psplit_planner *planner, const psplit_solution *shared) {
   psplit_solution *direct = planner->solution;
   if (shared->lower_bound_ns > planner->any_order_bound_ns) {
@@ -71,13 +71,13 @@ static void raise_bound(psplit_planner *planner, const psplit_solution *shared) 
   direct->proved_optimal = direct->objective_ns <= direct->lower_bound_ns;
 }
 
-/* Whether what takes `ns` is faster by more than may be given up for less to cross. */
+/* Whether `ns` is better than before by more than the permitted slack. */
 static bool pays(const psplit_planner *planner, int64_t ns, int64_t before_ns) {
   const double slack = planner->options.slack_frac > 0 ? planner->options.slack_frac : 0;
   return (double)ns * (1 + slack) < (double)before_ns;
 }
 
-/* As the plan, if stages fit: sent directly, where that takes no longer or too little is saved. */
+/* Adopts the shared split as the plan if it fits, without relays if these save too little. */
 static psplit_code take(psplit_planner *planner, psplit_i_shared_split *shared, bool reorder,
                         bool *out_fits, psplit_diag *diag) {
   psplit_code code;
@@ -95,7 +95,7 @@ typedef struct shared_cutter {
   const psplit_i_tied_weights *ties;
 } shared_cutter;
 
-/* psplit_i_cutter: without weights that are joined the plan is there. */
+/* A psplit_i_cutter. Without joined weights, the plan exists already. */
 static psplit_code cut_shared(void *user, const uint8_t *joined, psplit_i_effort effort,
                               psplit_diag *diag) {
   const shared_cutter *c = user;
@@ -110,7 +110,7 @@ static psplit_code cut_shared(void *user, const uint8_t *joined, psplit_i_effort
   return code;
 }
 
-/* The plan, or one that is as good and cuts no weight apart. */
+/* Keeps the plan, or replaces it by an equally good one that duplicates no weights. */
 static psplit_code settle_ties(psplit_planner *planner, const psplit_i_tied_weights *ties,
                                psplit_diag *diag) {
   shared_cutter c = {planner, ties};
@@ -137,7 +137,7 @@ psplit_code psplit_i_share_memory_first(psplit_planner *planner, const psplit_i_
   if (!out->solution || out->slowest_ns == INT64_MAX ||
       !psplit_i_shared_split_is_within(out, CLOSE))
     goto out;
-  /* Where too little is saved, another split may be better that sends directly. */
+  /* If relays save too little, another split may be better with direct messages. */
   if (out->direct_ns > out->slowest_ns && !pays(planner, out->slowest_ns, out->direct_ns)) goto out;
   PSPLIT_TRY(take(planner, out, true, out_settled, diag));
   if (*out_settled) PSPLIT_TRY(settle_ties(planner, ties, diag));
@@ -146,7 +146,7 @@ out:
   return code;
 }
 
-/* The plan that sends directly, with what is known of it by now. */
+/* Restores the plan with direct messages, with the bounds that are known by now. */
 static psplit_code go_straight(psplit_planner *planner, const uint32_t *stage, psplit_diag *diag) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_routes_adopt(planner, stage, NULL, diag));

@@ -1,4 +1,4 @@
-/* Fewer messages: tensors that stages pass on instead of another message. */
+/* Fewer messages by relays: stages pass tensors on instead of sending another message. */
 #ifndef PSPLIT_PASSES_PASS_ON_H
 #define PSPLIT_PASSES_PASS_ON_H
 
@@ -7,24 +7,23 @@
 #include "shared_split.h"
 #include "tied_weights.h"
 
-/* Where latency is a message's, asks for the split through shared memory first, and then for what
- * no way of passing on is below: where sending straight, or passing on, takes a split no longer
- * than that, it is the plan, proved, and *out_settled. It is not where memory, or a weight that is
- * cut apart, leaves more to be asked; nor where passing on alone does it, and saves no more than
- * options.slack_frac. `out` is to be ended, also on failure. For throughput over three devices and
- * more, equal but for their memory, alike and all linked, which do not send while they compute; not
- * for training; else nothing is done. Where their order is chosen it may become another one.
+/* Where latency is charged per message, solves the split through shared memory first, and then the
+ * bound over all routes. If that split reaches the bound, with direct messages or with relays, it
+ * becomes the plan, with proof, and *out_settled is true. This is not the case if memory or
+ * duplicated weights require further search, or if only relays reach the bound and save no more
+ * than options.slack_frac. `out` must be finalised, also on failure. Applies to throughput on three
+ * or more equal devices (except for memory) with equal links between all pairs, without overlap and
+ * without training; else nothing is done. If the order of devices is free to choose, it may change.
  * Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_share_memory_first(psplit_planner *planner,
                                                         const psplit_i_tied_weights *ties,
                                                         psplit_i_shared_split *out,
                                                         bool *out_settled, psplit_diag *diag);
 
-/* There as well: a stage that passes tensors on saves the message of who makes them. Looks for a
- * split and for pairs of stages that send each other nothing, whose tensors go by way of others,
- * with a bottleneck that is less by more than options.slack_frac. The plan becomes that, with the
- * bound of `shared`, which is asked for where the supernodes are others by now; where there is none
- * it stays. Errors: NOMEM, CANCELLED. */
+/* In the same cases, looks for a split and for pairs of stages without a direct link, whose tensors
+ * are relayed by other stages, such that the bottleneck improves by more than options.slack_frac.
+ * It becomes the plan, with the bound of `shared`, which is solved again if the supernodes have
+ * changed since. If there is none, the plan is unchanged. Errors: NOMEM, CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_pass_on(psplit_planner *planner, psplit_i_shared_split *shared,
                                              psplit_diag *diag);
 

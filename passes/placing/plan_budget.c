@@ -5,14 +5,14 @@
 #include "budget.h"
 #include "solve.h"
 
-enum { HELD_BACK = 11 }; /* one of so many parts: a tenth of the limit, see budget.c */
+enum { HELD_BACK = 11 }; /* one part in HELD_BACK: a tenth of the limit, see budget.c */
 
-/* The part of a work limit that a single problem may take. With it, all problems of most plans
+/* The fraction of a work limit that a single problem may take. With it, all problems of most plans
  * end within the limit, and none takes work from another. A wall time limit is shared in full. */
 #define PROBLEM_PART 0.4
 
 typedef struct psplit_i_plan_budget {
-  psplit_i_budget all; /* from the first problem on */
+  psplit_i_budget all; /* starts with the first problem */
   bool begun;
   uint64_t held_ops;
   double held_s;
@@ -21,7 +21,8 @@ typedef struct psplit_i_plan_budget {
 static void take_options(const psplit_planner *planner, psplit_partition_options *out) {
   psplit_partition_options_init(out);
   out->objective = planner->options.objective;
-  out->require_nonempty = planner->options.n_stages > 1; /* constants alone are a model too */
+  /* a model of constants only has one stage without nodes */
+  out->require_nonempty = planner->options.n_stages > 1;
   out->time_limit_s = planner->options.time_limit_s;
   out->limit_by_work = planner->options.limit_by_work;
   out->n_threads = planner->options.n_threads;
@@ -39,7 +40,7 @@ psplit_code psplit_i_plan_budget_begin(psplit_planner *planner, psplit_diag *dia
   return PSPLIT_OK;
 }
 
-/* The budget; its clock starts with the first problem. NULL: no pipeline is run. */
+/* The budget, whose clock starts with the first problem. NULL: no pipeline is running. */
 static psplit_i_plan_budget *budget_of(const psplit_planner *planner) {
   psplit_partition_options options;
   psplit_i_plan_budget *budget = planner->budget;
@@ -73,7 +74,7 @@ void psplit_i_partition_options(const psplit_planner *planner, double share,
                                 psplit_partition_options *out) {
   const psplit_i_plan_budget *budget = budget_of(planner);
   take_options(planner, out);
-  if (out->time_limit_s < 0) return; /* no limit stays none */
+  if (out->time_limit_s < 0) return; /* no limit remains no limit */
   if (out->limit_by_work) out->time_limit_s *= PROBLEM_PART;
   out->time_limit_s *= share;
   if (budget) out->time_limit_s = fmin(out->time_limit_s, psplit_i_budget_seconds(&budget->all));

@@ -1,5 +1,6 @@
-/* Keeps the problem that was solved as text, in the form in which users get it, as a problem itself
- * lives only in a pass's scratch. A certificate is of what is read back from that text. */
+/* Records the solved problem as text, in the form in which users get it, since the problem itself
+ * lives only in a pass's scratch. A certificate is made for the problem that is parsed from that
+ * text. */
 #include "record.h"
 
 #include "certificate.h"
@@ -26,7 +27,8 @@ static psplit_solution *copy_solution(const psplit_solution *from) {
   return NULL;
 }
 
-/* The same split of the problem with the least links, and the bound, which is of that. */
+/* Evaluates the split in the relaxed problem with the least links, and keeps the bound, which is
+ * for that problem. */
 static psplit_code value_of(const psplit_problem *relaxed, const psplit_partition_options *options,
                             const psplit_solution *solution, psplit_i_arena *scratch,
                             psplit_diag *diag, psplit_solution **out) {
@@ -75,7 +77,7 @@ void psplit_i_record_any_route(psplit_planner *planner, const psplit_partition_o
   last->solution->lower_bound_ns = bound_ns;
 }
 
-/* The problem that the plan's bound is of: the first with that bound, else the last. */
+/* The record whose bound is that of the plan: the first with that bound, else the last. */
 static const psplit_i_solved *find(const psplit_planner *planner) {
   for (size_t i = 0; i < planner->solved.n; i++)
     if (planner->plan &&
@@ -96,7 +98,7 @@ psplit_code psplit_planner_certificate(const psplit_planner *planner, psplit_dia
   psplit_code code =
     psplit_problem_parse_json(solved->problem, solved->n, "the bare problem", diag, &problem);
   if (code != PSPLIT_OK) return code;
-  /* Some way for every tensor: what is certified is that relays only add. */
+  /* Any routes will do, since the certificate only uses that relays add costs. */
   const uint32_t n = solved->next_hop ? psplit_problem_n_stages(problem) : 0;
   uint32_t *next_hop = malloc(((size_t)n * n + 1) * sizeof *next_hop);
   if (!next_hop) {

@@ -1,18 +1,17 @@
-/* Keeps what the solver was asked and what it answered, for certificates. */
+/* Records what the solver was asked and what it answered, for certificates. */
 #ifndef PSPLIT_PASSES_RECORD_H
 #define PSPLIT_PASSES_RECORD_H
 
 #include "planner.h"
 
-/* Adds a bare problem, the options it was solved with and the solution to the planner's records,
- * where its options ask for that. Errors: NOMEM. */
+/* Adds a bare problem, the options it was solved with and the solution to the planner's records, if
+ * its options ask for that. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_record(psplit_planner *planner, const psplit_problem *problem,
                                             const psplit_partition_options *options,
                                             const psplit_solution *solution, psplit_diag *diag);
 
-/* The bound of the last record is raised, with these options: to one that holds whatever way
- * tensors go. Its split becomes `stage`, whose tensors go by `ways` [n_stages^2], which the
- * planner's arena has. */
+/* Raises the bound of the last record, with these options, to one that holds for all routes. Its
+ * split becomes `stage`, with routes `ways` [n_stages^2], which live in the planner's arena. */
 void psplit_i_record_any_route(psplit_planner *planner, const psplit_partition_options *options,
                                int64_t bound_ns, const uint32_t *stage, const uint32_t *ways);
 

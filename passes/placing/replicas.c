@@ -1,9 +1,9 @@
-/* Stages that several devices compute, each a micro-batch of its own, where the devices are alike.
+/* Replicated stages: several identical devices run a stage, each on different micro-batches.
  *
- * The solver has one entry of all devices, and takes as many for a stage as make the slowest one
- * fast. What comes of it are as many stages as hold something, each on the first of its devices.
- * Where memory stands in the way of that, one device for each stage may be better, or all there is.
- */
+ * The solver gets one entry for all devices, and chooses the number of devices of each stage that
+ * minimises the bottleneck. Stages that hold nothing are dropped, and each stage is named by the
+ * first of its devices. If memory forbids that split, a split with one device per stage may be
+ * better, or the only one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ typedef struct replicas {
   const char **names;  /* [n_devices] */
   uint32_t *first;     /* [n_stages] a stage's first device */
   uint32_t *n_of;      /* [n_stages] */
-  uint32_t n_stages;   /* that hold something */
-  uint64_t room_bytes; /* of each device, as the solver is told */
+  uint32_t n_stages;   /* number of stages that hold nodes */
+  uint64_t room_bytes; /* memory per device that is offered to the solver */
   uint32_t *group;     /* [nodes] */
   int64_t bound_ns;
   const char *bound;
@@ -53,7 +53,7 @@ static psplit_code refuse(psplit_planner *planner, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-/* All devices are one entry, from which stages take theirs. */
+/* Solves with a single entry of all devices, from which stages take their replicas. */
 static psplit_code solve(replicas *r, double share, psplit_solution **out, psplit_diag *why) {
   psplit_code code;
   psplit_planner *planner = r->planner;
@@ -82,7 +82,7 @@ out:
   return code;
 }
 
-/* Which devices the stages get: those that hold something, in turn. */
+/* Assigns consecutive devices to the stages that hold nodes. */
 static void deal(replicas *r, const psplit_solution *solution, uint32_t *number) {
   uint32_t next = 0;
   r->n_stages = 0;
@@ -108,7 +108,7 @@ static psplit_code name_devices(replicas *r) {
   return PSPLIT_OK;
 }
 
-/* The plan of a solution. */
+/* Makes the plan of a solution. */
 static psplit_code realise(replicas *r, const psplit_solution *solution) {
   psplit_code code;
   psplit_planner *planner = r->planner;
@@ -128,7 +128,7 @@ out:
   return code;
 }
 
-/* What the stages need above what their devices have, at most. */
+/* The largest excess of a stage over the memory of its device. */
 static uint64_t excess_bytes(const psplit_planner *planner) {
   uint64_t most = 0;
   for (uint32_t s = 0; s < planner->plan->n_stages; s++) {
@@ -139,7 +139,8 @@ static uint64_t excess_bytes(const psplit_planner *planner) {
   return most;
 }
 
-/* What the planner is to say of its solution: no plan is below the bound of the first. */
+/* Sets the value and the bound of the solution. The bound of the first solution holds for all
+ * plans. */
 static void tell_bound(const replicas *r, psplit_solution *solution, int64_t value_ns) {
   solution->lower_bound_ns = r->bound_ns;
   solution->bound = r->bound;
@@ -147,8 +148,8 @@ static void tell_bound(const replicas *r, psplit_solution *solution, int64_t val
   solution->proved_optimal &= value_ns == r->bound_ns;
 }
 
-/* The solver knows of weights alone: where a stage needs more, it is told of less room, until there
- * is no such split. */
+/* The solver counts only weights. While a stage needs more memory than its device has, the solver
+ * is offered less, until no split is found. */
 static psplit_code place(replicas *r, unsigned *out_round, bool *out_fits) {
   psplit_code code;
   psplit_planner *planner = r->planner;
@@ -158,7 +159,8 @@ static psplit_code place(replicas *r, unsigned *out_round, bool *out_fits) {
     psplit_solution *solution = NULL;
     psplit_diag why = {0};
     code = solve(r, round ? 0.1 : 1, &solution, &why);
-    if (code == PSPLIT_INFEASIBLE && round) return PSPLIT_OK; /* in less room than there is */
+    /* of the memory that was offered, which is less than the device has */
+    if (code == PSPLIT_INFEASIBLE && round) return PSPLIT_OK;
     if (code != PSPLIT_OK) return psplit_i_fail_as(r->diag, &why);
     if (round == 0) {
       r->bound_ns = solution->lower_bound_ns;
@@ -179,7 +181,8 @@ out:
   return code;
 }
 
-/* Each device its stage, by what knows of all memory. *out_ns: INT64_MAX where none fits. */
+/* Solves with one device per stage, where all memory counts. *out_ns is INT64_MAX if nothing
+ * fits. */
 static psplit_code place_one_each(replicas *r, int64_t *out_ns) {
   psplit_code code;
   psplit_planner *planner = r->planner;
@@ -203,7 +206,8 @@ out:
   return code;
 }
 
-/* Where stages hold too much at first, the better of what is left for replicas and none of them. */
+/* If the first split exceeds the memory, takes the better of a replicated split within less memory
+ * and of one without replicas. */
 static psplit_code place_within_memory(replicas *r) {
   psplit_code code;
   psplit_planner *planner = r->planner;

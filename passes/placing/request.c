@@ -1,4 +1,4 @@
-/* One run of the solver on a planner's problem. */
+/* Runs the solver on a planner's problem. */
 #include "request.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ psplit_partition_options psplit_i_request_options(const psplit_planner *planner,
   }
   if (r->quick) options.time_limit_s = 0;
   options.gap_frac = r->gap_frac;
-  /* What coarsening lost is not known: proofs to the last bit say nothing about the model. */
+  /* The loss by coarsening is unknown, so an exact proof would say nothing about the model. */
   if (planner->coarsened && options.gap_frac < COARSE_GAP) options.gap_frac = COARSE_GAP;
   return options;
 }
@@ -76,7 +76,8 @@ out:
   return code;
 }
 
-/* The stages of a solution, and those of free nodes. Ends the builder. */
+/* Applies the stages of a solution, and assigns free nodes. The builder must be numbered again
+ * afterwards. */
 static psplit_code give_stages(psplit_i_builder *b, const psplit_solution *solution) {
   psplit_planner *planner = b->planner;
   planner->copies.n = 0;
@@ -85,7 +86,7 @@ static psplit_code give_stages(psplit_i_builder *b, const psplit_solution *solut
   return psplit_i_builder_place_free(b);
 }
 
-/* The bottleneck as the plan of the planner's stages has it, of which no bound is told yet. */
+/* The bottleneck of the planner's stages according to the plan, which has no bound yet. */
 static psplit_code planned_ns(psplit_planner *planner, psplit_diag *diag, int64_t *out_ns) {
   psplit_solution *solution = planner->solution;
   planner->solution = NULL;
@@ -95,8 +96,8 @@ static psplit_code planned_ns(psplit_planner *planner, psplit_diag *diag, int64_
   return code;
 }
 
-/* What the plan says of the better of two solutions, and the better bound: no plan is below either.
- */
+/* Sets the planned value of the better of two solutions, and the better bound, which holds for all
+ * plans. */
 static void take_better_bound(psplit_solution *to, const psplit_solution *other, int64_t ns) {
   if (other->lower_bound_ns > to->lower_bound_ns) {
     to->lower_bound_ns = other->lower_bound_ns;
@@ -106,8 +107,8 @@ static void take_better_bound(psplit_solution *to, const psplit_solution *other,
   to->proved_optimal = to->lower_bound_ns == ns;
 }
 
-/* Whether the plan of `planner->solution` takes longer than its problem says, which leaves layouts
- * out. */
+/* Whether the plan of `planner->solution` is slower than in its problem, which ignores layout
+ * prices. */
 static psplit_code has_layouts(psplit_planner *planner, psplit_diag *diag, bool *out) {
   int64_t ns = 0;
   const psplit_code code = planned_ns(planner, diag, &ns);
@@ -115,8 +116,8 @@ static psplit_code has_layouts(psplit_planner *planner, psplit_diag *diag, bool 
   return code;
 }
 
-/* Instead of `planner->solution` a split of `b`, a problem that has layouts, if its plan is faster;
- * and its bound, if no plan is below it. Ends the builder. */
+/* Solves `b`, a problem with layout prices, and takes its split instead of `planner->solution` if
+ * its plan is faster, and its bound if `bounds`. Resets the builder's scratch. */
 static psplit_code try_layouts(psplit_i_builder *b, const psplit_i_request *r,
                                const uint64_t *memory_bytes, double share, bool bounds) {
   psplit_code code;
@@ -158,7 +159,7 @@ out:
   return code;
 }
 
-/* Where sending overlaps with computing, one of computing and layouts alone. */
+/* With overlap: solves the problem of computation with layout prices and free tensors. */
 static psplit_code try_layouts_alone(psplit_planner *planner, const psplit_i_request *r,
                                      const uint64_t *memory_bytes, double share,
                                      psplit_diag *diag) {
@@ -169,8 +170,8 @@ static psplit_code try_layouts_alone(psplit_planner *planner, const psplit_i_req
   return code != PSPLIT_OK || !some ? code : try_layouts(&b, r, memory_bytes, share, true);
 }
 
-/* Where links differ, one with the best of each stage's, and one with those to the stages beside
- * it. */
+/* With links that differ: solves with the best link of each stage, and with links to its
+ * neighbours. */
 static psplit_code try_layouts_with_links(psplit_planner *planner, const psplit_i_request *r,
                                           const uint64_t *memory_bytes, double share,
                                           psplit_diag *diag) {
@@ -200,7 +201,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   planner->copies.n = 0;
   planner->copies_bound_ns = 0;
   planner->copies_tried = false;
-  if (b.n_groups == 0) { /* constants alone: all of them in the one stage */
+  if (b.n_groups == 0) { /* constants only: all of them in the one stage */
     PSPLIT_TRY(psplit_i_builder_place_free(&b));
     goto out;
   }

@@ -17,7 +17,7 @@ static int64_t times(int64_t ns, int64_t by) {
   return product < NEVER ? product : NEVER;
 }
 
-/* --- a weighted mean of devices --- */
+/* --- weighted mean over devices --- */
 
 typedef struct pair {
   const psplit_problem *p;
@@ -26,7 +26,7 @@ typedef struct pair {
   int64_t best_ns;
 } pair;
 
-/* The mean with weight / WHOLE for the first device. What the cut is worth over all its weights. */
+/* The bound with weight / WHOLE for the first device: the value of the minimum cut. */
 static psplit_code weigh(pair *w, uint32_t weight, int64_t *out_ns) {
   bool found;
   int64_t value;
@@ -38,7 +38,7 @@ static psplit_code weigh(pair *w, uint32_t weight, int64_t *out_ns) {
   return code;
 }
 
-/* The least of functions that are linear in the weight is concave: thirds of the range. */
+/* A minimum of functions that are linear in the weight is concave, so ternary search applies. */
 static psplit_code bound_pair(const psplit_problem *p, psplit_i_arena *arena, psplit_diag *diag,
                               int64_t *out_ns) {
   psplit_code code = PSPLIT_OK;
@@ -59,7 +59,8 @@ out:
   return code;
 }
 
-/* Each node where its weighted time is least. Whoever does most then weighs more. */
+/* Each node runs where its weighted time is least. Then the weight of the most loaded device is
+ * increased. */
 static int64_t bound_many(const psplit_problem *p) {
   enum { ROUNDS = 200, STEP = 32 };
   int64_t weight[MOST_DEVICES], best = 0;
@@ -76,7 +77,7 @@ static int64_t bound_many(const psplit_problem *p) {
         least = times(ns, weight[d]);
         at = d;
       }
-      if (least == INT64_MAX) return 0; /* nobody runs it: there is no placement */
+      if (least == INT64_MAX) return 0; /* no device runs it: there is no placement */
       sum = psplit_i_sat_add_i64(sum, least);
       load[at] = psplit_i_sat_add_i64(load[at], time_on(p, v, at));
     }
@@ -104,9 +105,10 @@ psplit_code psplit_i_bound_devices(const psplit_problem *p, psplit_i_arena *aren
 
 typedef struct paths {
   const psplit_problem *p;
-  uint32_t *n_before, *net_off, *net; /* by node: readings; nets that it makes */
-  int64_t *ready_ns;                  /* [n_nodes][n_devices] when what it reads is there */
-  uint32_t *open, n_open;             /* nodes whose inputs are all known */
+  uint32_t *n_before, *net_off, *net; /* by node: number of reads; nets that it produces */
+  /* [n_nodes][n_devices] earliest time at which all inputs are on the device */
+  int64_t *ready_ns;
+  uint32_t *open, n_open; /* nodes whose inputs are all known */
 } paths;
 
 static psplit_code prepare(paths *s, psplit_i_arena *arena, psplit_diag *diag) {
@@ -129,7 +131,8 @@ static psplit_code prepare(paths *s, psplit_i_arena *arena, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-/* When a tensor that is there on each device at made_ns can be on device `to`, at the earliest. */
+/* The earliest time at which a tensor can be on device `to`, if device d can compute it by
+ * made_ns[d]. */
 static int64_t arrives_ns(const paths *s, uint32_t net, const int64_t *made_ns, uint32_t to) {
   const psplit_problem *p = s->p;
   const bool stays = p->net_flags && p->net_flags[net] & PSPLIT_NET_UNCUTTABLE;

@@ -7,10 +7,11 @@ static const int64_t NEVER = INT64_MAX / 4;
 typedef struct rows {
   const psplit_problem *p;
   uint32_t n, n_devices, n_runs;
-  int64_t *time;        /* [n][n_devices] weighted; NEVER: it does not run there */
-  int64_t *recv, *send; /* [n][n_devices] weighted, of what it gets from segments before it */
-  int64_t *best;        /* [n][n_runs][n_devices] up to the segment, in so many runs and one */
-  uint8_t *from;        /* the device of the segment before */
+  int64_t *time; /* [n][n_devices] weighted; NEVER: the device does not run it */
+  /* [n][n_devices] weighted cost of the tensors it receives from earlier segments */
+  int64_t *recv, *send;
+  int64_t *best; /* [n][n_runs][n_devices] least cost up to the segment, with run + 1 runs */
+  uint8_t *from; /* the device of the segment before */
 } rows;
 
 static int64_t *at(int64_t *table, const rows *r, uint32_t segment, uint32_t device) {
@@ -39,7 +40,8 @@ static void sum_up(rows *r, const uint32_t *segment, const uint32_t *weight) {
         add(sum, ns, weight[d]);
     }
   for (uint32_t e = 0; e < p->n_nets; e++) {
-    uint32_t last = segment[p->net_producer[e]]; /* that has the tensor: each gets it once */
+    /* the last segment that has the tensor; each receives it once */
+    uint32_t last = segment[p->net_producer[e]];
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
       const uint32_t to = segment[p->net_consumer[k]];
       if (to <= last) continue;
@@ -53,7 +55,7 @@ static void sum_up(rows *r, const uint32_t *segment, const uint32_t *weight) {
   }
 }
 
-/* The best way to have segment i on `device` as part of a run, which is the first with run 0. */
+/* The least cost with segment i on `device` in the given run, where run 0 is the first. */
 static void extend(rows *r, uint32_t i, uint32_t run, uint32_t device) {
   const int64_t own = *at(r->time, r, i, device);
   const size_t here = state(r, i, run, device);

@@ -1,8 +1,8 @@
-/* Several stages for a device: the model goes back and forth between devices.
+/* Several stages per device, so that execution alternates between devices.
  *
- * Candidates are devices for supernodes. Each is made into segments, the longest runs of one device
- * that the order of execution allows, and judged by the plan that they make: all that is planned is
- * counted there, whatever the candidate came from. */
+ * A candidate is an assignment of supernodes to devices. It is turned into segments, the longest
+ * runs on one device that the order of execution permits, and is evaluated by the plan they make.
+ * The plan counts everything, whatever heuristic the candidate came from. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,16 +22,17 @@ typedef struct segments {
   const psplit_i_request *request;
   psplit_diag *diag;
   psplit_i_arena arena;
-  psplit_problem problem; /* of supernodes on all devices, whose order is open */
+  psplit_problem problem; /* supernodes on all devices, in any order */
   uint32_t *group;        /* [nodes] supernode, or PSPLIT_NONE */
   uint32_t n_groups, n_devices, max_segments;
-  uint32_t *n_before;                       /* [n_groups] readings of other groups' results */
-  uint32_t *net_off, *net;                  /* [n_groups + 1] nets of a producer */
-  uint32_t *device;                         /* [n_groups] the candidate */
-  uint32_t *segment;                        /* [n_groups] */
-  uint32_t list[MOST_SEGMENTS], n_segments; /* their devices */
-  uint32_t *waits, *ready, *next_ready; /* [n_groups], [n_devices], [n_groups] of a simulation */
-  uint32_t *trial, *joined;             /* [n_groups] */
+  uint32_t *n_before;      /* [n_groups] number of reads of other groups' results */
+  uint32_t *net_off, *net; /* [n_groups + 1] nets of a producer */
+  uint32_t *device;        /* [n_groups] the candidate */
+  uint32_t *segment;       /* [n_groups] */
+  uint32_t list[MOST_SEGMENTS], n_segments; /* devices of the segments */
+  /* state of the simulation: [n_groups], [n_devices], [n_groups] */
+  uint32_t *waits, *ready, *next_ready;
+  uint32_t *trial, *joined; /* [n_groups] */
   int64_t best_ns, bound_ns;
   uint32_t *best_segment; /* [n_groups] */
   uint32_t best_list[MOST_SEGMENTS], n_best;
@@ -40,8 +41,8 @@ typedef struct segments {
 
 /* --- from devices to segments --- */
 
-/* Puts what can run, and runs on `device`, into one segment. Ready groups wait in a list for each
- * device. */
+/* Puts everything that is ready on `device` into one segment, and what becomes ready there. Each
+ * device has a linked list of ready groups. */
 static void absorb(segments *s, uint32_t device, uint32_t segment, uint32_t *out) {
   const psplit_problem *p = &s->problem;
   for (uint32_t g; (g = s->ready[device]) != PSPLIT_NONE;) {
@@ -57,7 +58,7 @@ static void absorb(segments *s, uint32_t device, uint32_t segment, uint32_t *out
   }
 }
 
-/* Segments if `first` begins; false where there are too many. */
+/* The segments if device `first` begins. Returns false if there are too many. */
 static bool runs_from(segments *s, uint32_t first, uint32_t *out, uint32_t *out_list,
                       uint32_t *out_n) {
   memcpy(s->waits, s->n_before, s->n_groups * sizeof *s->waits);
@@ -81,7 +82,7 @@ static bool runs_from(segments *s, uint32_t first, uint32_t *out, uint32_t *out_
   return true;
 }
 
-/* The fewest segments, over which device is first. */
+/* Finds the fewest segments, over the choice of the first device. */
 static bool make_segments(segments *s) {
   uint32_t list[MOST_SEGMENTS], n;
   s->n_segments = 0;
@@ -97,9 +98,9 @@ static bool make_segments(segments *s) {
   return s->n_segments > 0;
 }
 
-/* --- judging --- */
+/* --- evaluation --- */
 
-/* What must share a stage does, and what cannot be sent is not. */
+/* Whether nodes that must share a stage do, and no uncuttable tensor is cut. */
 static bool keeps_wishes(const segments *s, const uint32_t *segment) {
   const psplit_problem *p = &s->problem;
   for (uint32_t e = 0; e < p->n_nets; e++)
@@ -112,7 +113,7 @@ static bool keeps_wishes(const segments *s, const uint32_t *segment) {
   return true;
 }
 
-/* Makes the plan of these segments; NULL without groups. */
+/* Makes the plan of these segments; `segment` may be NULL without groups. */
 static psplit_code realise(segments *s, const uint32_t *segment, const uint32_t *list, uint32_t n) {
   psplit_code code;
   psplit_planner *planner = s->planner;
@@ -132,7 +133,7 @@ out:
   return code;
 }
 
-/* Whether each device holds all of its stages. */
+/* Whether each device has enough memory for all of its stages. */
 static bool fits(const psplit_planner *planner) {
   const psplit_plan *plan = planner->plan;
   for (uint32_t i = 0; i < plan->n_stages; i++) {
@@ -145,7 +146,7 @@ static bool fits(const psplit_planner *planner) {
   return true;
 }
 
-/* Judges s->segment, on the devices of s->list. */
+/* Evaluates s->segment on the devices of s->list. */
 static psplit_code judge_segments(segments *s, const char *by) {
   if (!keeps_wishes(s, s->segment)) return PSPLIT_OK;
   s->best_by = s->best_by ? s->best_by : by;
@@ -161,7 +162,8 @@ static psplit_code judge_segments(segments *s, const char *by) {
   return PSPLIT_OK;
 }
 
-/* Judges s->device. *out_kept (may be NULL): it has no more segments than asked. */
+/* Evaluates the candidate s->device. *out_kept (may be NULL): it has at most the permitted number
+ * of segments. */
 static psplit_code judge(segments *s, const char *by, bool *out_kept) {
   psplit_code code = psplit_i_go_on(s->planner->options.cancel, s->diag);
   if (code != PSPLIT_OK) return code;
@@ -191,9 +193,10 @@ static uint32_t fastest(const segments *s, uint32_t g) {
   return best;
 }
 
-enum { STEPS = 16 }; /* of weights */
+enum { STEPS = 16 }; /* number of weights */
 
-/* The segments of the last candidate in so many runs at most. */
+/* Assigns the segments of the last candidate to devices anew, in at most so many runs, and
+ * evaluates that. */
 static psplit_code join(segments *s, uint32_t n, const uint32_t *weight, uint32_t runs,
                         bool *out_kept) {
   uint32_t device[MOST_SEGMENTS];
@@ -206,7 +209,8 @@ static psplit_code join(segments *s, uint32_t n, const uint32_t *weight, uint32_
   return judge(s, "joined segments", out_kept);
 }
 
-/* The last candidate in fewer runs: as many as are allowed, or where it keeps to that, fewer. */
+/* Reduces the last candidate to fewer runs: to the permitted number or, if it has at most that, by
+ * halving. */
 static psplit_code try_joined(segments *s, const uint32_t *weight, bool keeps) {
   enum { HALVINGS = 3 };
   psplit_code code = PSPLIT_OK;
@@ -215,7 +219,8 @@ static psplit_code try_joined(segments *s, const uint32_t *weight, bool keeps) {
   bool kept = false;
   if (!n) return PSPLIT_OK;
   memcpy(s->joined, s->segment, s->n_groups * sizeof *s->joined);
-  /* Between two devices runs take turns; else one may have more than it may. */
+  /* With two devices the runs alternate. With more, one device may have too many, so fewer runs are
+   * tried as well. */
   for (uint32_t runs = all; !keeps && !kept && runs > 0; runs = runs > most ? most : 0)
     PSPLIT_TRY(join(s, n, weight, runs, &kept));
   for (uint32_t i = 1; keeps && i <= HALVINGS && n >> i > 0; i++)
@@ -224,12 +229,12 @@ out:
   return code;
 }
 
-/* The same at weights of two devices. `device`: the candidate. */
+/* Evaluates and reduces the candidate `device` for several weights of two devices. */
 static psplit_code join_at_weights(segments *s, const char *by, const uint32_t *device) {
   psplit_code code = PSPLIT_OK;
   const bool one = s->planner->options.objective == PSPLIT_LATENCY || s->n_devices != 2;
   bool kept = false;
-  /* Many weights, where there is no other way to keep to what is allowed. */
+  /* Tries many weights as long as no candidate has the permitted number of segments. */
   for (uint32_t step = one ? STEPS / 2 : 1; step < STEPS; step += kept ? STEPS / 4 : 1) {
     uint32_t weight[MOST_DEVICES];
     for (uint32_t d = 0; d < s->n_devices; d++) weight[d] = STEPS / 2;
@@ -243,8 +248,8 @@ out:
   return code;
 }
 
-/* Each device alone, and all that it runs on it with the rest where that is fastest; then every
- * group where it is fastest. */
+/* Each device alone; each device with everything it can run, and the rest where that is fastest;
+ * and every group where it is fastest. */
 static psplit_code try_greedy(segments *s) {
   psplit_code code;
   uint32_t *device = psplit_i_arena_array(&s->arena, s->n_groups, sizeof *device);
@@ -262,8 +267,8 @@ out:
   return code;
 }
 
-/* Cuts between devices a and b at one weight, dearer and dearer until the segments are few enough.
- */
+/* Minimum cuts between devices a and b for one pair of weights. The price of crossing is doubled
+ * until the segments are few enough. */
 static psplit_code try_cut(segments *s, uint32_t a, uint32_t b, uint32_t weight_a,
                            uint32_t weight_b, uint8_t *on_b) {
   enum { MOST_CROSSING = 1 << 12, TRIED_ANYWAY = 4 };
@@ -289,7 +294,8 @@ out:
   return code;
 }
 
-/* The sum of both devices' times is what one micro-batch takes; weighted, their larger one. */
+/* The latency of a micro-batch is the sum of both devices' times. For throughput, weights
+ * approximate the larger of the two. */
 static psplit_code try_cuts(segments *s) {
   psplit_code code = PSPLIT_OK;
   const bool latency = s->planner->options.objective == PSPLIT_LATENCY;
@@ -313,7 +319,7 @@ static void raise_bound(segments *s, int64_t ns, const char *by) {
   s->bound = by;
 }
 
-/* What holds for any devices of nodes. */
+/* Lower bounds for all assignments of nodes to devices. */
 static psplit_code find_bounds(segments *s) {
   psplit_code code;
   int64_t ns;
@@ -326,14 +332,14 @@ out:
   return code;
 }
 
-/* Whether that is no answer of one way among others. */
+/* Whether the error ends the whole search, not only one of several methods. */
 static bool ends_all(psplit_code code) {
   return code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED || code == PSPLIT_USAGE;
 }
 
 enum { FREE, CHUNKS, CONTIGUOUS, ONE_EACH, N_WAYS };
 
-/* The plan with one segment on each device, which knows of all memory, and chooses devices. */
+/* The plan with one segment per device, where all memory counts and devices are chosen. */
 static psplit_code try_one_each(segments *s) {
   psplit_code code;
   psplit_planner *planner = s->planner;
@@ -361,7 +367,7 @@ out:
   return code;
 }
 
-/* What the solver says of free placement, with its bound, of chunks, and of one stage a device. */
+/* The solver's solutions: free placement, with its bound, chunks, and one stage per device. */
 static psplit_code try_solver(segments *s) {
   psplit_code code = PSPLIT_OK;
   const bool latency = s->planner->options.objective == PSPLIT_LATENCY;
@@ -370,14 +376,15 @@ static psplit_code try_solver(segments *s) {
       psplit_i_request_options(s->planner, s->request, 1.0 / N_WAYS);
     psplit_solution *solution = NULL;
     psplit_diag why = {0};
-    if (latency && way != CONTIGUOUS) continue; /* which the solver does not do */
+    if (latency && way != CONTIGUOUS) continue; /* not supported by the solver */
     if (way == CHUNKS && s->max_segments > 8) continue;
     options.require_nonempty = false;
     options.logger = NULL;
     options.noncontiguous = way == FREE;
     options.chunks = way == CHUNKS ? s->max_segments : 1;
     psplit_problem problem = s->problem;
-    if (way == CHUNKS) problem.message_ns = NULL; /* which the solver does not do: bytes alone */
+    /* not supported by the solver: only bytes count */
+    if (way == CHUNKS) problem.message_ns = NULL;
     code = psplit_i_request_run(s->planner, s->request, &problem, &options, &why, NULL, &solution);
     if (ends_all(code)) return psplit_i_fail_as(s->diag, &why);
     if (code != PSPLIT_OK) continue;
@@ -393,9 +400,9 @@ out:
   return code;
 }
 
-/* --- all of it --- */
+/* --- the whole search --- */
 
-/* The problem on all devices, and who reads whose results. */
+/* The problem on all devices, and the readers of results. */
 static psplit_code prepare(segments *s) {
   psplit_code code;
   psplit_planner *planner = s->planner;
@@ -449,7 +456,8 @@ static psplit_code refuse(const psplit_planner *planner, psplit_diag *diag) {
                        what);
 }
 
-/* Says why there is no placement: what no number of segments makes fit, or that there are few. */
+/* Reports why there is no placement: memory that no number of segments helps, or too few
+ * segments. */
 static psplit_code none_found(segments *s) {
   psplit_code code;
   char need[PSPLIT_I_UNIT_BYTES];

@@ -1,5 +1,6 @@
-/* A split through shared memory: each stage sends its tensors once, in one message, and receives
- * them in one. Solved as a problem of its own, and measured over the ways that are best for it. */
+/* Splits through shared memory: each stage sends its tensors in at most one message, and receives
+ * them in one. Solved as a problem of its own, and evaluated with the routes that are best for
+ * it. */
 #include "shared_split.h"
 
 #include <string.h>
@@ -13,19 +14,20 @@
 #include "record.h"
 
 enum {
-  LARGE = 512,       /* supernodes: not soon decided */
-  MOST_FOLLOWED = 2, /* splits that follow ways */
+  LARGE = 512,       /* supernodes: more are not solved exactly soon */
+  MOST_FOLLOWED = 2, /* splits that follow routes */
 };
 
-/* Of the time that the split itself may take: for shared memory, where the exact program decides
- * soon or what stages pass on helps it more, and where it takes a search; for all ways; and for
- * shared memory again, if that has not been decided. */
+/* Shares of the time limit of the split: for shared memory, where the exact program is fast or
+ * relays matter more (DECIDED), and where it is a search (SEARCHED); for all routes; and for shared
+ * memory again if it is still open. */
 static const double DECIDED = 0.15, SEARCHED = 0.3, ANY_WAY = 0.3, AGAIN = 0.45;
-/* And for sending directly, of which a bound is known by then: behind that which was asked. */
+/* Shares for direct messages, which have a bound by then, after each of the above. */
 static const double BEHIND_ONE = 0.5, BEHIND_TWO = 0.4, BEHIND_ALL = 0.1;
-/* Above which the exact program would not get far with all ways. */
+/* Relative gap above which the exact program with all routes would not get far. */
 static const double WIDE = 0.01;
-/* Of the time: for splits that follow the ways of others; and what is settled for without any. */
+/* Share of the time for splits that follow the routes of others, and the gap at which none are
+ * tried. */
 static const double FOLLOWED = 0.05, NEAR = 0.001;
 
 void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
@@ -33,17 +35,18 @@ void psplit_i_shared_split_fini(psplit_i_shared_split *shared) {
   *shared = (psplit_i_shared_split){0};
 }
 
-/* Splits of supernodes, measured one after the other. */
+/* Evaluates splits of supernodes one after the other. */
 typedef struct trial {
   psplit_planner *planner;
-  bool reorder; /* the split may be one for other devices under the stages: it is to be the plan */
+  bool reorder; /* other orders of devices are permitted, since the split is to be the plan */
   psplit_i_shared_split *best;
   const uint32_t *group;  /* [n_nodes] */
   size_t n_bare;          /* nodes of the bare problem */
-  uint32_t *stage, *next; /* of the one at hand */
+  uint32_t *stage, *next; /* of the current split */
 } trial;
 
-/* psplit_i_measure: by the best ways that are found, if stages fit. The best so far is kept. */
+/* A psplit_i_measure: the value with the best routes that are found, if stages fit. Keeps the best
+ * split so far. */
 static psplit_code measure_split(void *with, const uint32_t *group_stage, psplit_diag *diag,
                                  int64_t *out_ns) {
   trial *t = with;
@@ -90,7 +93,8 @@ static void raise_bound(trial *t, const psplit_partition_options *options, int64
     psplit_i_record_any_route(t->planner, options, bound_ns, t->best->group_stage, t->best->next);
 }
 
-/* By shared memory a message goes to all receivers: where stages pass tensors on more are sent. */
+/* In shared memory a message reaches all receivers. Relays make more messages, which raises the
+ * bound. */
 static psplit_code raise_at_once(trial *t, const psplit_problem *problem, psplit_diag *diag) {
   psplit_code code;
   psplit_partition_options options;
@@ -102,8 +106,8 @@ out:
   return code;
 }
 
-/* Between the bound by shared memory and what its split takes: what counts then is which stages
- * pass tensors on. */
+/* Closes the gap between the bound by shared memory and the value of its split, with a program that
+ * chooses which stages relay tensors. */
 static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag *diag) {
   psplit_code code;
   psplit_partition_options options;
@@ -122,9 +126,9 @@ static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag
   return code;
 }
 
-/* Splits for the ways of the best one, as where other links are missing: then it is known which
- * stages send and receive more, so that these may compute less. For such a split other ways may be
- * best, and for these another split. */
+/* Solves for the routes of the best split, as if the other links were missing. Then it is known
+ * which stages relay, so these may compute less. Other routes may be best for the new split, and so
+ * on. */
 static psplit_code follow_routes(trial *t, const psplit_problem *problem, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_partition_options options;
@@ -167,7 +171,7 @@ static psplit_code make_room(psplit_planner *planner, psplit_i_shared_split *io,
   return planner->arena.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-/* In a share of the time: of two answers the larger bound counts, and the better split. */
+/* Solves in a share of the time. Of two answers, the larger bound and the better split are kept. */
 static psplit_code ask(trial *t, const psplit_problem *problem, double share, bool joined,
                        psplit_diag *diag) {
   psplit_code code;
@@ -197,7 +201,7 @@ psplit_code psplit_i_shared_split_find(psplit_planner *planner, const psplit_i_t
                                        const uint8_t *joined, psplit_i_shared_split *io,
                                        psplit_diag *diag) {
   psplit_code code;
-  psplit_i_arena arena; /* plans are made while the problem is asked */
+  psplit_i_arena arena; /* since plans are made while the problem is in use */
   psplit_i_builder b = {.planner = planner, .arena = &arena, .diag = diag};
   trial t = {.planner = planner, .reorder = !joined, .best = io};
   psplit_i_shared_split_fini(io);

@@ -1,10 +1,9 @@
-/* Fewer crossing tensors for a slightly slower slowest stage.
+/* Fewer crossing tensors for a slightly slower bottleneck.
  *
- * Dynamic programming over the places of an order: the number of transfers is a sum over stages of
- * what each receives, so that the best way to divide what is before a place needs to know no more
- * than how many stages that took. What a stage sends is counted once a tensor, as if one stage
- * received it: the plan that comes out is measured, and the limit comes down where it is too slow.
- */
+ * Dynamic programming over the positions of a node order. The number of transfers is the sum over
+ * stages of the tensors they receive, so the state is just a position and the number of stages
+ * before it. The send time of a tensor is counted once, as if there were one receiver. The
+ * resulting plan is evaluated, and the limit is lowered if the plan is too slow. */
 #include "slack.h"
 
 #include <string.h>
@@ -14,14 +13,14 @@
 #include "checked.h"
 #include "plan_budget.h"
 
-enum { MOST_TRIES = 4, MOST_OPS = 1 << 29 /* without a limit of time */ };
-#define SHARE 0.1    /* of the planner's time, for all tries */
-#define LEAST_S 0.01 /* that it has in any case: small models are divided whatever the limit is */
+enum { MOST_TRIES = 4, MOST_OPS = 1 << 29 /* if there is no time limit */ };
+#define SHARE 0.1    /* of the planner's time limit, for all tries */
+#define LEAST_S 0.01 /* granted in any case, so that small models do not depend on the limit */
 
-/* What divides an order so far. */
+/* The best division of a prefix of the order. */
 typedef struct way {
   uint32_t n_received; /* UINT32_MAX: there is none */
-  uint32_t from;       /* place where the last stage begins */
+  uint32_t from;       /* position where the last stage begins */
   int64_t slowest_ns;
 } way;
 
@@ -33,9 +32,9 @@ typedef struct divider {
   uint32_t *order, *place;    /* [n] */
   uint32_t *made_off, *made;  /* nets by producer: [n + 1], [n_nets] */
   uint32_t *read_off, *reads; /* nets by consumer, each once */
-  uint32_t *first, *last;     /* [n_nets] place of the producer, of the last reader */
-  uint32_t *seen;             /* [n_nets] 1 + the place that a stage begins at */
-  bool *closed;               /* [n + 1] no cut may be here */
+  uint32_t *first, *last;     /* [n_nets] position of the producer and of the last reader */
+  uint32_t *seen;             /* [n_nets] 1 + the start of the stage in which the net was counted */
+  bool *closed;               /* [n + 1] no cut is permitted here */
   way *ways;                  /* [n_stages + 1][n + 1] */
   int64_t limit_ns;
   psplit_i_budget *budget;
@@ -79,12 +78,12 @@ static psplit_code begin(divider *d, psplit_diag *diag) {
   return list_nets(d, diag);
 }
 
-/* No cut between the places. */
+/* Forbids cuts between two positions. */
 static void close_between(divider *d, uint32_t from, uint32_t to) {
   for (uint32_t x = from + 1; x <= to; x++) d->closed[x] = true;
 }
 
-/* What hangs on the order: places of nets, and where nothing may be cut. */
+/* Computes what depends on the order: positions of nets, and where cuts are forbidden. */
 static psplit_code take_order(divider *d, psplit_diag *diag) {
   const psplit_problem *p = d->p;
   for (uint32_t i = 0; i < d->n; i++) d->place[d->order[i]] = i;
@@ -103,7 +102,7 @@ static psplit_code take_order(divider *d, psplit_diag *diag) {
       n_classes = p->together[g] + 1;
   uint32_t *from = psplit_i_arena_zeroed(d->arena, n_classes, sizeof *from);
   if (!from) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < d->n; i++) { /* 1 + where the class was met last */
+  for (uint32_t i = 0; i < d->n; i++) { /* 1 + the last position of the class */
     const uint32_t c = p->together[d->order[i]];
     if (c == PSPLIT_NONE) continue;
     if (from[c]) close_between(d, from[c] - 1, i);
@@ -129,7 +128,7 @@ static void offer(divider *d, uint32_t from, uint32_t to, uint32_t n_received, i
   }
 }
 
-/* All stages that begin at a place; false: the budget is spent. */
+/* Tries all stages that begin at a position. Returns false if the budget is spent. */
 static bool extend(divider *d, uint32_t from) {
   const psplit_problem *p = d->p;
   int64_t compute = 0, recv = 0, send = 0;
@@ -165,7 +164,8 @@ static bool extend(divider *d, uint32_t from) {
   return true;
 }
 
-/* The best way to divide the order, as the stage of each supernode; false: there is none. */
+/* Finds the best division of the order, as the stage of each supernode. Returns false if there is
+ * none. */
 static bool divide(divider *d, uint32_t *out_stage, uint32_t *out_n_received) {
   for (size_t i = 0; i < ((size_t)d->n_stages + 1) * ((size_t)d->n + 1); i++)
     d->ways[i] = (way){UINT32_MAX, 0, 0};
@@ -195,7 +195,7 @@ static bool applies(const psplit_planner *planner) {
   return true;
 }
 
-/* The supernodes in one of two orders: by stage, or as they are numbered. */
+/* Sets one of two orders of the supernodes: by stage, or by number. */
 static void fill_order(divider *d, const uint32_t *stage, bool by_stage) {
   uint32_t n = 0;
   for (uint32_t s = 0; s < (by_stage ? d->n_stages : 1); s++)
@@ -203,7 +203,7 @@ static void fill_order(divider *d, const uint32_t *stage, bool by_stage) {
       if (!by_stage || stage[g] == s) d->order[n++] = g;
 }
 
-/* The better division of the two orders; found: *out_node_stage[n_nodes] is it. */
+/* The better division of the two orders. If found, it is in *out_node_stage[n_nodes]. */
 static psplit_code search(psplit_planner *planner, int64_t limit_ns, psplit_i_budget *budget,
                           uint32_t *out_node_stage, bool *out_found, psplit_diag *diag) {
   psplit_code code;
@@ -240,7 +240,7 @@ out:
   return code;
 }
 
-/* Whether a weight is cut apart that has to stay whole. */
+/* Whether a weight is duplicated that must stay together. */
 static bool cuts_ties(const psplit_planner *planner, const psplit_i_tied_weights *ties) {
   bool any = false;
   if (planner->options.tied_weights != PSPLIT_TIED_TOGETHER) return false;
@@ -249,9 +249,9 @@ static bool cuts_ties(const psplit_planner *planner, const psplit_i_tied_weights
   return any;
 }
 
-/* A split within most_ns that fits and has fewer transfers than `best`: the plan then. Until that
- * is known no bound speaks of it: without its memory, or with weights cut apart that stay together,
- * a split may be below what holds for others. */
+/* Looks for a split within most_ns that fits and has fewer transfers than `best`, and makes it the
+ * plan. The plan has no bound until the split is accepted: if it exceeds memory, or duplicates
+ * weights that must stay together, it may be below the bound of the others. */
 static psplit_code try_limits(psplit_planner *planner, const psplit_i_tied_weights *ties,
                               const psplit_plan *best, int64_t most_ns, uint32_t *cut,
                               bool *out_better, psplit_diag *diag) {
@@ -289,7 +289,7 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, const psplit_i_tied_wei
   code = planner->plan ? PSPLIT_OK : psplit_i_plan_make(planner, diag);
   if (code != PSPLIT_OK) return code;
   const psplit_plan best = *planner->plan;
-  /* One tensor at each cut: fewer cross only where stages stay empty. */
+  /* With one tensor per cut, fewer cross only if stages are empty. */
   if (best.n_transfers < best.n_stages) return PSPLIT_OK;
   const double most = (double)best.bottleneck_ns * (1 + planner->options.slack_frac);
   uint32_t *old = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *old);

@@ -1,27 +1,27 @@
-/* What messages cost stages whatever they compute again.
+/* The cost of messages that stages pay in any case, even with copies.
  *
- * Let u and v be neighbours on a path. A stage with v and without u receives a message, or computes
- * all again that u follows from, and u: it pays the lesser of the two. A stage with u and without v
- * sends a message, if u has an *outlet*, one supernode in which all its ways to the model's outputs
- * end: without that the stage would have no use for u but what it sends, and with it, it would have
- * v, which is between. A stage holds consecutive nodes of a path, so it pays for one pair on either
- * side at most, and a net of each pair counts nothing twice. The path is the one that takes
- * longest to compute. */
+ * Let u and v be neighbours on a path. A stage with v but without u receives a message, or computes
+ * u and all of its ancestors itself, and pays the lesser of the two. A stage with u but without v
+ * sends a message if u has an *outlet*: a single supernode in which all paths from u to the model's
+ * outputs end. Without sending, the stage would use u only if it held the outlet, and then it would
+ * hold v, which lies in between. A stage holds consecutive nodes of a path, so it pays for at most
+ * one pair on either side, and a net per pair counts nothing twice. The path is the longest by
+ * computation time. */
 #include "sure_messages.h"
 
 #include <string.h>
 
-#define MANY (PSPLIT_NONE - 1) /* outlets */
+#define MANY (PSPLIT_NONE - 1) /* several outlets */
 
 typedef struct path {
   const psplit_i_builder *b;
   const psplit_i_graph *graph;
   const int64_t *compute_ns;
-  uint32_t *outlet;  /* [n_nodes] supernode; MANY; PSPLIT_NONE: it leads to no output */
-  uint32_t *next;    /* [n_nodes] on the longest path from the node, or PSPLIT_NONE */
-  int64_t *ns;       /* [n_nodes] of that path */
-  uint32_t *waiting; /* [n_nodes] nodes whose producers are still to be counted */
-  bool *met;         /* [n_nodes] */
+  uint32_t *outlet;  /* [n_nodes] supernode; MANY; PSPLIT_NONE: it reaches no output */
+  uint32_t *next;    /* [n_nodes] successor on the longest path from the node, or PSPLIT_NONE */
+  int64_t *ns;       /* [n_nodes] length of that path */
+  uint32_t *waiting; /* [n_nodes] stack of nodes whose producers are still to be visited */
+  bool *met;         /* [n_nodes] visited */
 } path;
 
 static bool counts(const path *p, uint32_t n) {
@@ -32,7 +32,7 @@ static uint32_t merged(uint32_t a, uint32_t b) {
   return a == PSPLIT_NONE || a == b ? b : b == PSPLIT_NONE ? a : MANY;
 }
 
-/* What follows from what the reader is known for. */
+/* Updates the outlet and the path of node n from one of its readers. */
 static void look_at_reader(path *p, uint32_t n, uint32_t reader) {
   if (!counts(p, reader)) return;
   p->outlet[n] = merged(p->outlet[n], p->outlet[reader]);
@@ -40,7 +40,8 @@ static void look_at_reader(path *p, uint32_t n, uint32_t reader) {
   p->next[n] = reader;
 }
 
-/* From the last node to the first; the node with which the longest path begins, or PSPLIT_NONE. */
+/* Finds the longest path, from the last node to the first. Returns its first node, or
+ * PSPLIT_NONE. */
 static uint32_t find_path(path *p) {
   uint32_t first = PSPLIT_NONE;
   for (uint32_t i = p->graph->n_nodes; i-- > 0;) {
@@ -62,7 +63,7 @@ static uint32_t find_path(path *p) {
   return first;
 }
 
-/* What the node, and all that it follows from, takes to compute, but for nodes met before. */
+/* The time to compute the node and all of its ancestors, except nodes visited before. */
 static int64_t compute_behind(path *p, uint32_t node) {
   int64_t ns = 0;
   uint32_t n_waiting = 0;

@@ -1,6 +1,6 @@
-/* Weights that several nodes use. A stage that uses a weight holds it, so a weight whose users are
- * cut apart is held several times; here its users are found, and joined where they are to share a
- * stage. */
+/* Weights with several users. A stage that uses a weight holds it, so the weight is duplicated if
+ * its users are in different stages. This file finds the users, and joins them where they must
+ * share a stage. */
 #include "tied_weights.h"
 
 #include <inttypes.h>
@@ -9,8 +9,7 @@
 
 #include "union_find.h"
 
-/* What looking through functions of constants may cost in all; weights behind that count as untied.
- */
+/* Limit on the steps through functions of constants. Weights beyond it count as untied. */
 enum { MAX_STEPS = 1 << 26 };
 
 typedef struct finder {
@@ -18,11 +17,12 @@ typedef struct finder {
   psplit_i_tied_weights *ties;
   uint32_t *met_value, *met_node; /* stamps */
   uint32_t stamp;
-  PSPLIT_VEC(uint32_t) open; /* values to look at */
+  PSPLIT_VEC(uint32_t) open; /* stack of values to visit */
   uint64_t n_steps;
 } finder;
 
-/* An initializer, or what a node without inputs makes; what else is constant is made from those. */
+/* Whether the value is an initializer or the result of a node without inputs. All other constants
+ * are computed from those. */
 static bool is_source(const psplit_planner *planner, uint32_t value) {
   const uint32_t producer = planner->graph->values[value].producer;
   return psplit_i_planner_is_constant(planner, value) &&
@@ -35,7 +35,7 @@ static bool reach(finder *f, uint32_t value) {
   return psplit_i_vec_push(&f->open, value);
 }
 
-/* Appends the nodes that read the constant, or what free nodes make of it, to the users. */
+/* Appends the nodes that read the constant, directly or through free nodes, to the users. */
 static bool append_users(finder *f, uint32_t value) {
   const psplit_i_graph *graph = f->planner->graph;
   f->stamp++;
@@ -130,7 +130,7 @@ psplit_code psplit_i_tied_weights_join(psplit_i_builder *b, const psplit_i_tied_
   return psplit_i_builder_share(b, n_groups);
 }
 
-/* A split of the planner, laid aside. */
+/* A saved split of the planner. */
 typedef struct split {
   uint32_t *stage;
   psplit_solution *solution;
@@ -166,8 +166,8 @@ static bool take_back(psplit_planner *planner, const split *from) {
   return true;
 }
 
-/* The bound of a split whose users of weights were joined is for such splits alone. What holds for
- * all of them is the other's. */
+/* The bound of a split with joined users holds for such splits only, so the bound of the other
+ * split is used. */
 static psplit_code take_bound(psplit_planner *planner, const psplit_solution *from,
                               psplit_diag *diag) {
   psplit_solution *to = planner->solution;
@@ -178,14 +178,14 @@ static psplit_code take_bound(psplit_planner *planner, const psplit_solution *fr
   return psplit_i_plan_make(planner, diag);
 }
 
-/* What the split is worth, by its plan. */
+/* The value of the split by its plan. */
 static psplit_code value_of(psplit_planner *planner, psplit_diag *diag, int64_t *out) {
   const psplit_code code = planner->plan ? PSPLIT_OK : psplit_i_plan_make(planner, diag);
   if (code == PSPLIT_OK) *out = planner->plan->value_ns;
   return code;
 }
 
-/* Where the split duplicates weights: is one that does not as good? */
+/* If the split duplicates weights, looks for an equally good one that does not. */
 static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_weights *ties,
                                    uint8_t *joined, psplit_i_cutter cut, void *user,
                                    psplit_diag *diag) {
@@ -216,12 +216,14 @@ static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_
                                                         : psplit_i_fail_as(diag, &why_not);
 }
 
-/* Which weight leaves no split: the first, from the largest on, that cannot be joined with those
- * before it. Leaves the error as it is where there is no split without any either. */
+/* Finds the weight that makes the problem infeasible: in order of decreasing size, the first that
+ * cannot be joined along with those before it. Leaves the error unchanged if there is no split even
+ * without joins. */
 static psplit_code blame(psplit_planner *planner, const psplit_i_tied_weights *ties,
                          uint8_t *joined, psplit_i_cutter cut, void *user, psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
-  size_t good = 0, bad = ties->weights.n; /* weights from the first that can, cannot be joined */
+  /* numbers of weights that can be joined, and that cannot */
+  size_t good = 0, bad = ties->weights.n;
   memset(joined, 0, ties->weights.n);
   psplit_diag ignored = {0};
   psplit_code code = cut(user, joined, PSPLIT_I_CUT_ANY, &ignored);

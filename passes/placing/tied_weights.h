@@ -1,5 +1,6 @@
-/* Tied weights: weights that several nodes use, such as an embedding that is the output layer as
- * well. Cut apart, each stage holds its own; or the users share a stage. */
+/* Tied weights: weights that several nodes use, such as an embedding that is also the output layer.
+ * If the users are in different stages, each stage holds a copy; otherwise the users share a
+ * stage. */
 #ifndef PSPLIT_PASSES_TIED_H
 #define PSPLIT_PASSES_TIED_H
 
@@ -19,9 +20,9 @@ typedef struct psplit_i_tied_weights {
   PSPLIT_VEC(uint32_t) users;       /* neither free nor dead; distinct within a weight */
 } psplit_i_tied_weights;
 
-/* Weights of at least TIED_BYTES that two or more nodes use, straight or through functions of
- * constants (a transposed embedding). `out` is zeroed before and to be ended after, also on
- * failure. Errors: NOMEM. */
+/* Finds the weights of at least TIED_BYTES that two or more nodes use, directly or through
+ * functions of constants (a transposed embedding). `out` must be zeroed before and finalised after,
+ * also on failure. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_tied_weights_find(psplit_planner *planner, psplit_diag *diag,
                                                        psplit_i_tied_weights *out);
 void psplit_i_tied_weights_fini(psplit_i_tied_weights *ties);
@@ -30,27 +31,27 @@ void psplit_i_tied_weights_fini(psplit_i_tied_weights *ties);
 bool psplit_i_tie_is_cut(const psplit_planner *planner, const psplit_i_tied_weights *ties,
                          uint32_t tie);
 
-/* In the problem that was built, makes one keep-together class of the supernodes that use a weight
- * with joined[weight] != 0, and of the classes they are in. Errors: NOMEM. */
+/* In the problem that was built, merges the supernodes that use a weight with joined[weight] != 0
+ * into one keep-together class, with the classes they are in. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_tied_weights_join(psplit_i_builder *b,
                                                        const psplit_i_tied_weights *ties,
                                                        const uint8_t *joined);
 
-/* How hard a cutter tries. */
+/* The effort of a cutter. */
 typedef enum psplit_i_effort {
-  PSPLIT_I_CUT,      /* the best split; groups may be let go of */
-  PSPLIT_I_CUT_SAME, /* the best split of the groups there are */
-  PSPLIT_I_CUT_ANY   /* is there one? */
+  PSPLIT_I_CUT,      /* the best split; groups may be refined */
+  PSPLIT_I_CUT_SAME, /* the best split of the current groups */
+  PSPLIT_I_CUT_ANY   /* any split, to find out whether there is one */
 } psplit_i_effort;
 
-/* Gives planner->stage, solution, copies and plan, with the users of the weights with
- * joined[weight] != 0 on one stage. Errors: INFEASIBLE among others. */
+/* Sets planner->stage, solution, copies and plan, with the users of the weights with joined[weight]
+ * != 0 in one stage. Errors: INFEASIBLE among others. */
 typedef psplit_code (*psplit_i_cutter)(void *user, const uint8_t *joined, psplit_i_effort effort,
                                        psplit_diag *diag);
 
-/* Cuts as planner->options.tied_weights says. AUTO: the best split; and where weights are
- * duplicated in it, one that keeps the users of each together instead, if its value is no worse.
- * Errors: those of `cut`; INFEASIBLE with the name of the weight that leaves no split. */
+/* Splits according to planner->options.tied_weights. AUTO takes the best split or, if that
+ * duplicates weights, one that keeps the users of each together if its value is no worse. Errors:
+ * those of `cut`; INFEASIBLE with the name of the weight that makes the problem infeasible. */
 PSPLIT_MUST_USE psplit_code psplit_i_tied_weights_settle(psplit_planner *planner,
                                                          const psplit_i_tied_weights *ties,
                                                          psplit_i_cutter cut, void *user,

@@ -1,5 +1,5 @@
-/* Splits that fit the memory of devices: the solver, told of less and less memory, then the best
- * cut of one order; and errors that say what does not fit, and what would. */
+/* Splits that fit the memory of devices: by the solver, which is offered less memory in each round,
+ * and then by the best cut of one order. Reports what does not fit, and what would. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "request.h"
 #include "units.h"
 
-/* First stage that needs more than its device has; n_stages where all fit. */
+/* The first stage that needs more than its device has, or n_stages if all fit. */
 static uint32_t first_too_large(const psplit_planner *planner) {
   uint32_t s = 0;
   while (s < planner->options.n_stages &&
@@ -32,7 +32,7 @@ static bool any_pin(const psplit_planner *planner) {
   return false;
 }
 
-/* Whether nodes may not go where memory alone would put them. */
+/* Whether constraints other than memory restrict the placement of nodes. */
 static bool any_wish(const psplit_planner *planner) {
   return planner->node_refused || any_pin(planner);
 }
@@ -47,7 +47,8 @@ static const char *name_of_node(const psplit_planner *planner, uint32_t node) {
   return *name ? name : "?";
 }
 
-/* Says what does not fit where, and what would. `solved`: the plan is the best that was found. */
+/* Reports what does not fit where, and what would. `solved`: there is a plan, the best that was
+ * found. */
 static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_i_fit *fit,
                              psplit_diag *diag) {
   char need[PSPLIT_I_UNIT_BYTES], weights[PSPLIT_I_UNIT_BYTES], activations[PSPLIT_I_UNIT_BYTES];
@@ -60,7 +61,7 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     if (bytes > largest) largest = bytes;
     if (bytes < smallest) smallest = bytes;
   }
-  const bool bounded = largest != UINT64_MAX; /* else the largest takes all there is */
+  const bool bounded = largest != UINT64_MAX; /* otherwise the largest device is unlimited */
   if (fit->n_stages == 0)
     snprintf(advice, sizeof advice,
              "no number of stages fits: node \"%s\" and the nodes it must stay with need %s, the "
@@ -100,8 +101,8 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     advice);
 }
 
-/* Numbers groups in another topological order: by the stage that the solver gave them, then as they
- * are. */
+/* Renumbers groups in another topological order: by the stages that the solver assigned, then by
+ * number. */
 static psplit_code number_by_stage(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const uint32_t n_stages = planner->options.n_stages;
@@ -119,7 +120,7 @@ static psplit_code number_by_stage(psplit_i_builder *b) {
   return PSPLIT_OK;
 }
 
-/* Gives the nodes that are not free these stages, and makes the plan. */
+/* Assigns these stages to the nodes that are not free, and makes the plan. */
 static psplit_code adopt(psplit_i_builder *b, const uint32_t *node_stage) {
   psplit_code code;
   psplit_planner *planner = b->planner;
@@ -127,12 +128,13 @@ static psplit_code adopt(psplit_i_builder *b, const uint32_t *node_stage) {
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (b->group[n] != PSPLIT_NONE) planner->stage[n] = node_stage[n];
   PSPLIT_TRY(psplit_i_builder_place_free(b));
-  PSPLIT_TRY(psplit_i_plan_make(planner, b->diag)); /* ends the scratch, and with it b's arrays */
+  /* resets the scratch, which invalidates b's arrays */
+  PSPLIT_TRY(psplit_i_plan_make(planner, b->diag));
 out:
   return code;
 }
 
-/* Groups that count as work: of a node that reaches an output. */
+/* Counts groups (or stages) with work, that is, with a node that reaches an output. */
 static uint32_t count_working(const psplit_i_builder *b, const uint32_t *group_stage, bool *works) {
   const psplit_planner *planner = b->planner;
   uint32_t n = 0;
@@ -145,7 +147,7 @@ static uint32_t count_working(const psplit_i_builder *b, const uint32_t *group_s
   return n;
 }
 
-/* Whether each stage would have work; a model of constants alone has one stage without. */
+/* Whether each stage has work. A model of constants only has one stage without. */
 static psplit_code all_work(psplit_i_builder *b, const uint32_t *group_stage, bool *out) {
   const uint32_t n_stages = b->planner->options.n_stages;
   bool *works = psplit_i_builder_array(b, n_stages, sizeof *works);
@@ -154,9 +156,9 @@ static psplit_code all_work(psplit_i_builder *b, const uint32_t *group_stage, bo
   return PSPLIT_OK;
 }
 
-/* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
- * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
- */
+/* The best cut of an order of the groups, if the solver's split does not fit or is worse. Fails
+ * with the reason if nothing fits. `solved`: there is a plan, which fits if first_too_large() says
+ * so. */
 static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r, bool solved,
                               psplit_diag *diag) {
   psplit_code code;
@@ -179,7 +181,7 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
       psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &other, &found, diag));
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
-  /* It knows nothing of these. */
+  /* The cut ignores all of these constraints. */
   if (found) PSPLIT_TRY(all_work(&b, group_stage, &found));
   found = found && !any_wish(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
   if (!found && !fitting) return too_large(planner, solved, &fit, diag);
@@ -222,7 +224,7 @@ out:
   return code;
 }
 
-/* How many stages the supernodes fill, one after the other. */
+/* The number of stages that the supernodes fill consecutively. */
 static psplit_code first_fit(psplit_planner *planner, psplit_i_fit *out, psplit_diag *diag) {
   psplit_code code;
   bool cut;
@@ -234,7 +236,7 @@ out:
   return code;
 }
 
-/* Says what does not fit where no search has to find that out. */
+/* Reports what does not fit, where that is known without a search. */
 static psplit_code refuse(psplit_planner *planner, const psplit_i_least_memory *least,
                           psplit_diag *diag) {
   char has[PSPLIT_I_UNIT_BYTES], need[PSPLIT_I_UNIT_BYTES];
@@ -259,7 +261,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   const uint32_t n_stages = planner->options.n_stages;
   uint64_t *offered = psplit_i_arena_array(&planner->arena, n_stages, sizeof *offered);
   if (!offered) return psplit_i_nomem(diag);
-  /* Of other groups, perhaps: its bound says nothing here. */
+  /* It may be for other groups, so its bound would not hold here. */
   psplit_solution_destroy(planner->solution);
   planner->solution = NULL;
   for (uint32_t s = 0; s < n_stages; s++)
@@ -270,10 +272,11 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   if (any_memory_limit(planner) && !any_wish(planner)) {
     psplit_i_fit fit;
     PSPLIT_TRY(first_fit(planner, &fit, diag));
-    /* What does not fit alone may do so beside what it would receive from: in few stages. */
+    /* A group that does not fit alone may fit together with its inputs, but only with few
+     * stages. */
     if (!fit.n_stages && n_stages >= MANY_STAGES) return cut_to_fit(planner, r, false, diag);
     if (!fit.n_stages || fit.n_stages > n_stages || fit.n_skipped)
-      share /= 5; /* there may be no split at all: a search should not take all the time */
+      share /= 5; /* there may be no split at all, so the search should not take all the time */
   }
   for (unsigned round = 0; round < MAX_ROUNDS; round++) {
     psplit_diag why = {0};
@@ -289,7 +292,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
       if (round == 0) {
         bound_ns = planner->solution->lower_bound_ns;
         bound = planner->solution->bound;
-      } else if (round == 1) { /* its gap may be due to what it does not count */
+      } else if (round == 1) { /* part of its gap may come from memory that it does not count */
         char text[96];
         const int n = snprintf(text, sizeof text, "%s, of weights' memory alone", bound);
         if (!(bound = psplit_i_arena_strndup(&planner->arena, text, (size_t)n)))
@@ -299,7 +302,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
       planner->solution->bound = bound;
       planner->solution->proved_optimal &= planner->solution->objective_ns == bound_ns;
     }
-    planner->plan = NULL; /* of other stages */
+    planner->plan = NULL; /* it was for other stages */
     if (!any_memory_limit(planner)) return PSPLIT_OK;
     PSPLIT_TRY(psplit_i_plan_make(planner, diag));
     if (first_too_large(planner) == n_stages) break;
@@ -311,7 +314,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
       offered[s] = offered[s] > excess + 1 ? offered[s] - excess : 1;
     }
   }
-  /* As counted, whatever a run may tell. */
+  /* By the counted costs, whatever a measured run says. */
   const bool best = planner->plan->value_ns <= planner->plan->lower_bound_ns;
   if (first_too_large(planner) == n_stages && best) return PSPLIT_OK;
   return cut_to_fit(planner, r, true, diag);

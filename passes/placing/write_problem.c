@@ -1,10 +1,10 @@
-/* Writes the partition problem as text: for other programs, and to look at it by itself. */
+/* Writes the partition problem as text, for other programs and for inspection. */
 #include "builder.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Where all links are alike the solver orders the devices; else they stand as they are. */
+/* If all links are alike, the solver orders the devices; otherwise their order is given. */
 static psplit_code build(psplit_i_builder *b) {
   psplit_planner *planner = b->planner;
   const uint32_t n_stages = planner->options.n_stages;
