@@ -1,8 +1,8 @@
 /* Simulated annealing on the stages of clusters, which never decrease along an edge. The cost of a
  * move depends on the nets of the clusters that it moves, not on the number of stages. On wide
- * graphs, where few orders can be divided well, this tries many more splits than the division of
- * orders does. Energy: the sum of a power of the loads, which depends on every stage, most of all
- * on the largest load. */
+ * graphs, where few topological orders can be divided well, this evaluates many more splits than
+ * dividing orders does. The energy is the sum of a power of the loads, which depends on every
+ * stage, and most of all on the largest load. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ enum {
 };
 #define END_TEMPERATURE 1e-4
 
-/* The power is 6 times 2 to n_squares. With low powers all stages count, which wide graphs need;
- * with high ones the few that are full, and all others are free to change. */
+/* The power is 6 times 2 to n_squares. With low powers all stages count, which helps on wide
+ * graphs; with high powers only nearly full stages count, and all others may change freely. */
 typedef struct power {
   uint32_t n_squares;
   double heat;
@@ -57,8 +57,8 @@ typedef struct chain {
   psplit_i_budget *budget;
 } chain;
 
-/* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too much
- * for the move, or more than `most` on device type `type`. */
+/* Collects `cluster` and everything that must move with it to the next stage, or to the previous
+ * one. Returns 0 if that is too much for one move, or more than `most` on device type `type`. */
 static uint32_t gather(chain *c, uint32_t cluster, bool up, uint32_t type, double most) {
   const psplit_i_instance *instance = c->placement.instance;
   const uint32_t *off = up ? instance->succ_off : instance->pred_off;
@@ -82,10 +82,10 @@ static uint32_t gather(chain *c, uint32_t cluster, bool up, uint32_t type, doubl
   return n;
 }
 
-/* What may be moved from one stage to another: more would be too much even if both stages had
- * nothing else left to pay; no chance is that small, unless a third stage gains as much. In kokoro,
- * K = 16, a third of the groups are (2 % of single clusters), which were moved there and back for
- * nothing. */
+/* The largest work that may move between two stages. More would overload the target even if neither
+ * stage had communication left, and would be rejected unless a third stage gains as much. In kokoro
+ * with K = 16 this rejects a third of the groups (2 % of single clusters) without evaluating
+ * them. */
 static double most_to_move(const chain *c, uint32_t from, uint32_t to) {
   enum { TEMPERATURES = 40 };
   double root = cbrt(c->energy.part[to] + c->energy.part[from] + TEMPERATURES * c->run.temperature);
@@ -99,7 +99,8 @@ static bool allowed(const chain *c, uint32_t cluster, uint32_t to) {
   return instance->w[(size_t)c->placement.type[to] * instance->n + cluster] < PSPLIT_I_INF;
 }
 
-/* The stage of a cluster that shares a net with this one; its own where it has no nets. */
+/* The stage of a random cluster that shares a net with this one, or its own stage if there is
+ * none. */
 static uint32_t stage_of_neighbour(chain *c, uint32_t cluster) {
   const psplit_i_instance *instance = c->placement.instance;
   const uint32_t first = instance->inc_off[cluster], n = instance->inc_off[cluster + 1] - first;
@@ -110,8 +111,9 @@ static uint32_t stage_of_neighbour(chain *c, uint32_t cluster) {
   return c->placement.label[instance->net_pin[pin + psplit_i_anneal_below(&c->run, n_pins)]];
 }
 
-/* Clusters to move, in c->group, and where to; 0: none. Of eight clusters that may go elsewhere by
- * themselves one goes anywhere, and four to where a neighbour is, which saves a tensor. */
+/* Proposes a move: clusters in c->group, and their target stage; 0 if there is none. Of eight
+ * proposals of single clusters, one goes to any stage and four to the stage of a neighbour, which
+ * saves a tensor. */
 static uint32_t propose(chain *c, uint32_t *out_to) {
   const uint64_t coin = psplit_i_anneal_draw(&c->run);
   const uint32_t cluster = c->inside[(coin >> 32) * c->n_inside >> 32],
@@ -140,7 +142,7 @@ static uint32_t propose(chain *c, uint32_t *out_to) {
   return n;
 }
 
-/* Moves c->group[n] from one stage to another; the change of energy. */
+/* Moves c->group[n] from one stage to another, and returns the change of energy. */
 static double shift_group(chain *c, uint32_t n, uint32_t to) {
   psplit_i_placement *b = &c->placement;
   psplit_i_placement_forget_touched(b);
@@ -148,15 +150,15 @@ static double shift_group(chain *c, uint32_t n, uint32_t to) {
   return psplit_i_energy_rise(&c->energy);
 }
 
-/* Takes the move over; keeps the best split. */
+/* Accepts the move, and records the split if it is the best so far. */
 static void settle(chain *c) {
   const psplit_i_placement *b = &c->placement;
   if (psplit_i_energy_take(&c->energy))
     memcpy(c->best_stage, b->label, b->instance->n * sizeof *b->label);
 }
 
-/* Where there are few steps a cluster, a hot start would only spoil the split it starts from; of
- * high powers none is hot: the slowest stage may get a percent slower. */
+/* With few steps per cluster, a hot start would only spoil the initial split. With high powers no
+ * start is hot: the slowest stage may become a percent slower. */
 static double first_temperature(const chain *c, uint64_t n_steps) {
   const double cool = 2 * END_TEMPERATURE;
   const double per_cluster = (double)n_steps / c->n_inside / STEPS_PER_ITEM;
@@ -165,7 +167,7 @@ static double first_temperature(const chain *c, uint64_t n_steps) {
   return heat > cool ? heat : cool;
 }
 
-/* Energies need two powers for every stage touched, and nets are looked at twice. */
+/* Energies take two powers for every stage that is touched, and nets are visited twice. */
 static uint64_t work_of_move(const chain *c, uint32_t n) {
   const uint32_t *off = c->placement.instance->inc_off;
   uint64_t n_ops = 8;

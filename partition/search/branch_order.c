@@ -1,8 +1,9 @@
-/* Between two separators lie branches without edges between them: experts of a layer, heads. A
- * stage that has some of them and the separator in front sends their results; a stage that has the
- * separator behind receives them, and also what the other branches read. So a branch costs what it
- * sends beyond what it would receive by itself. Branches are put in order of that cost per unit of
- * time, whatever the number of stages (Dantzig's order for the knapsack problem). */
+/* Between two separators lie branches without edges between them, such as the experts of a layer or
+ * attention heads. A stage that holds some of them and the separator in front sends their results.
+ * A stage that holds the separator behind receives them, and also the inputs of the other branches.
+ * So the cost of a branch is what it sends minus what it would receive by itself. Branches are
+ * sorted by that cost per unit of time, for any number of stages (Dantzig's order for the knapsack
+ * problem). */
 #include "branch_order.h"
 #include "separators.h"
 #include "union_find.h"
@@ -30,7 +31,7 @@ static int compare_branches(const void *a, const void *b) {
   return x->root < y->root ? -1 : x->root > y->root;
 }
 
-/* What a net takes both ends where that is most. */
+/* The send and receive cost of a net together, on the device type where it is largest. */
 static double cost_of(const psplit_i_instance *instance, uint32_t e) {
   int64_t most = 0;
   for (uint32_t t = 0; t < instance->n_types; t++) {
@@ -41,7 +42,7 @@ static double cost_of(const psplit_i_instance *instance, uint32_t e) {
   return (double)most;
 }
 
-/* Unites the clusters [first, end) that lead to each other, or receive of each other. */
+/* Unites the clusters [first, end) that an edge or a net from within the block connects. */
 static void unite(ordering *o, uint32_t first, uint32_t end) {
   const psplit_i_instance *instance = o->instance;
   for (uint32_t i = first; i < end; i++) {
@@ -58,8 +59,8 @@ static void unite(ordering *o, uint32_t first, uint32_t end) {
   }
 }
 
-/* The only branch of [first, end) that has pins of a net which comes from elsewhere, if it has all
- * of its consumers; else NONE. */
+/* The only branch in [first, end) that has consumers of a net from outside, if it has all of them;
+ * else NONE. */
 static uint32_t only_reader(const ordering *o, uint32_t first, uint32_t end, uint32_t e) {
   const psplit_i_instance *instance = o->instance;
   uint32_t only = PSPLIT_NONE;
@@ -73,7 +74,7 @@ static uint32_t only_reader(const ordering *o, uint32_t first, uint32_t end, uin
   return only;
 }
 
-/* Adds what the nets of cluster i take to its branch, each once. */
+/* Adds the costs of the nets of cluster i to its branch, each net once. */
 static void add_nets(ordering *o, uint32_t first, uint32_t end, uint32_t i) {
   const psplit_i_instance *instance = o->instance;
   branch *b = &o->branches[o->at[psplit_i_find(o->root, i)]];
@@ -91,7 +92,8 @@ static void add_nets(ordering *o, uint32_t first, uint32_t end, uint32_t i) {
   }
 }
 
-/* Orders the clusters [first, end) of a block, without its separator; whether branches differ. */
+/* Sorts the branches of a block [first, end), without its separator. Returns whether branches
+ * differ. */
 static bool order_block(ordering *o, const int64_t *min_time, uint32_t first, uint32_t end,
                         uint32_t *out) {
   uint32_t n = 0;

@@ -1,7 +1,7 @@
-/* Downsets on the lower convex hull of what crosses over their work, by minimum cuts: of two on the
- * hull, the one that is furthest below the line between them is a minimum cut where work has the
- * line's slope for a price. Source: Eisner, Severance, "Mathematical techniques for efficient
- * record segmentation in large shared databases", JACM 1976. */
+/* Downsets on the lower convex hull of crossing communication over work, by minimum cuts: between
+ * two downsets on the hull, the one furthest below their connecting line is a minimum cut in which
+ * work has the slope of that line as its price. Source: Eisner, Severance, "Mathematical techniques
+ * for efficient record segmentation in large shared databases", JACM 1976. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ typedef struct cutter {
   uint64_t *bits; /* [words] */
 } cutter;
 
-/* What a downset holds of the free clusters' work, and what crosses it of their nets. */
+/* The work of a downset in the free clusters, and what crosses it on their nets. */
 typedef struct corner {
   int64_t work, cut;
 } corner;
@@ -98,7 +98,7 @@ static void add_net(cutter *c, uint32_t e, int64_t scale) {
   for (uint32_t k = 1; k < n_pins; k++) arc(c, fan, node_of(c, pins[k]), PSPLIT_I_INF);
 }
 
-/* The price of a free cluster's work, and what must be inside with it. */
+/* The price of a free cluster's work, and the clusters that it requires inside. */
 static void add_cluster(cutter *c, uint32_t i, int64_t price) {
   const psplit_i_instance *instance = c->instance;
   const uint32_t here = node_of(c, i);
@@ -108,14 +108,15 @@ static void add_cluster(cutter *c, uint32_t i, int64_t price) {
     arc(c, here, node_of(c, instance->pred[l]), PSPLIT_I_INF);
 }
 
-/* Whether a net is met for the first time since n_seen grew. */
+/* Whether a net is visited for the first time since n_seen was incremented. */
 static bool first_met(cutter *c, uint32_t e) {
   if (c->seen[e] == c->n_seen) return false;
   c->seen[e] = c->n_seen;
   return true;
 }
 
-/* The network of the free clusters: crossings count `scale` times, and work has a price. */
+/* Builds the network of the free clusters, where crossings are multiplied by `scale`, and work has
+ * a price. */
 static void make(cutter *c, int64_t scale, int64_t price) {
   const psplit_i_instance *instance = c->instance;
   psplit_i_cut_network_begin(&c->network);
@@ -138,7 +139,7 @@ static bool crosses(const cutter *c, uint32_t e) {
   return false;
 }
 
-/* Adds the source's side of the network to the set, and measures it. */
+/* Adds the source side of the network to the set, and measures it. */
 static bool take(cutter *c, corner *out) {
   const psplit_i_instance *instance = c->instance;
   *out = (corner){0};
@@ -167,8 +168,7 @@ static bool too_large(const cutter *c, int64_t scale, int64_t price) {
          fabs((double)price) * (double)c->automaton->total_min_time > most;
 }
 
-/* The downset that is furthest below the line from one corner to another; *out_below: there is
- * one. */
+/* Finds the downset furthest below the line between two corners. *out_below: there is one. */
 static bool cut(cutter *c, const corner *low, const corner *high, corner *out, bool *out_below) {
   int64_t scale = high->work - low->work, price = high->cut - low->cut;
   int64_t value = 0;
@@ -195,7 +195,7 @@ static bool take_end(cutter *c, bool all, corner *out) {
   return take(c, out);
 }
 
-/* What is on the hull between two corners. */
+/* Finds the hull between two corners, recursively. */
 static bool cut_between(cutter *c, const corner *low, const corner *high, uint32_t depth) {
   corner middle;
   bool below;
@@ -211,7 +211,7 @@ static bool cut_window(cutter *c) {
   return take_end(c, false, &low) && take_end(c, true, &high) && cut_between(c, &low, &high, 0);
 }
 
-/* All windows of a length. */
+/* Searches all windows of one length. */
 static bool cut_windows(cutter *c, int64_t length) {
   const uint32_t n = c->instance->n;
   const int64_t *min_time = c->automaton->min_time;
@@ -245,8 +245,8 @@ out:
   return code;
 }
 
-/* Sorts clusters into c->at and order: what all downsets of so much work hold, what some hold, and
- * what none does. The work that is inside. */
+/* Sorts clusters into c->at and order: those in all downsets of the given work, those in some, and
+ * those in none. Returns the work that is inside. */
 static int64_t sort_by_work(cutter *c, const psplit_i_depths *depths, int64_t work,
                             uint32_t *order) {
   const int64_t total = c->automaton->total_min_time;
@@ -267,7 +267,7 @@ static int64_t sort_by_work(cutter *c, const psplit_i_depths *depths, int64_t wo
   return inside;
 }
 
-/* Downsets on both sides of so much work, ever closer to it. */
+/* Finds downsets on both sides of the given work, by bisection. */
 static bool cut_at(cutter *c, int64_t work) {
   corner low, high, middle;
   if (c->b - c->a < 2) return true;

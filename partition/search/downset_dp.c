@@ -1,6 +1,6 @@
-/* Dynamic programming over a set of downsets, from all clusters down to none. A stage is what lies
- * between two of them, so stages of different splits are put together wherever one's downset holds
- * the other's. */
+/* Dynamic programming over a set of downsets, from all clusters down to none. A stage is the
+ * difference of two nested downsets, so stages of different splits are combined wherever one
+ * downset contains the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum {
   MOST_LACK = 4 /* times the mean of what stages lack of the limit */
 };
 
-/* A downset: what is left when the stages behind it are placed. */
+/* A downset: the clusters that are left when the stages behind it are placed. */
 typedef struct place {
   const uint64_t *bits;
   int64_t min_time, send; /* `send`: what leaves it, once each, at the least of all types */
@@ -24,20 +24,20 @@ typedef struct place {
   uint32_t n_forbidden[MOST_TYPES];
 } place;
 
-/* The best way to place what is behind a downset, in a state. */
+/* The best way to place the clusters behind a downset, in a given state. */
 typedef struct cell {
   int64_t value;
   double energy;        /* sum of powers of loads */
   uint32_t from, state; /* the downset and the state behind the stage */
 } cell;
 
-/* A net that stages behind a downset receive more than once. */
+/* A net that several stages behind a downset receive. */
 typedef struct fan {
   uint32_t producer;
   uint32_t net, times; /* besides the first */
 } fan;
 
-/* A state in which what is behind the present downset can be placed. */
+/* A state that is reached for the current downset. */
 typedef struct active {
   uint32_t state, fans, n_fans; /* fan[fans ..] */
 } active;
@@ -71,7 +71,7 @@ static bool leaves(const psplit_i_instance *instance, const uint64_t *bits, uint
   return false;
 }
 
-/* What any device pays at least to send a net. */
+/* A lower bound on the cost of sending a net, over all devices. */
 static int64_t least_send(const program *p, uint32_t e) {
   const psplit_i_instance *instance = p->instance;
   int64_t least = PSPLIT_I_INF;
@@ -128,7 +128,8 @@ static bool received(const psplit_i_instance *instance, const place *small, cons
   return false;
 }
 
-/* What the clusters between two downsets receive, and send once, on each type of device. */
+/* What the clusters between two downsets receive, and send to one receiver, on each type of
+ * device. */
 static void communication(const program *p, const place *small, const place *large,
                           int64_t *out_recv, int64_t *out_send) {
   const psplit_i_instance *instance = p->instance;
@@ -149,7 +150,7 @@ static void communication(const program *p, const place *small, const place *lar
   }
 }
 
-/* Nets that leave the downset and that several stages of the way behind it receive. */
+/* The nets that leave the downset and are received by several stages behind it. */
 static bool find_fans(program *p, const place *at, const cell *way, active *now) {
   const psplit_i_instance *instance = p->instance;
   const size_t n_states = p->automaton->n_states;
@@ -175,7 +176,7 @@ static bool find_fans(program *p, const place *at, const cell *way, active *now)
   return true;
 }
 
-/* The states of a downset that were reached; false: out of memory. */
+/* The states that are reached for a downset. Returns false if out of memory. */
 static bool find_active(program *p, uint32_t at) {
   const size_t n_states = p->automaton->n_states;
   p->n_active = 0;
@@ -190,7 +191,7 @@ static bool find_active(program *p, uint32_t at) {
   return true;
 }
 
-/* The 24th: of the few stages that are nearly full. */
+/* The 24th power, which is dominated by the few stages that are nearly full. */
 static double power_of(double x) {
   x *= x * x;
   x *= x;
@@ -198,7 +199,8 @@ static double power_of(double x) {
   return x * x;
 }
 
-/* Whether the devices that a state leaves have time for what is left, and to send it. */
+/* Whether the remaining devices of a state have enough time for the remaining work and its
+ * communication. */
 static bool fits(const program *p, const place *at, uint32_t state) {
   const psplit_i_automaton *m = p->automaton;
   const bool alike = m->n_types == 1 && !p->instance->overlap;
@@ -221,7 +223,7 @@ static void relax(program *p, uint32_t from, uint32_t to, const active *behind, 
   }
 }
 
-/* The stage between two downsets, behind all states of the larger one. */
+/* Adds the stage between two downsets to all states of the larger one. */
 static void place_stage(program *p, uint32_t from, uint32_t to) {
   const psplit_i_instance *instance = p->instance;
   const place *large = &p->places[from], *small = &p->places[to];
@@ -245,7 +247,7 @@ static void place_stage(program *p, uint32_t from, uint32_t to) {
   }
 }
 
-/* All stages behind which a downset is left. False: out of memory. */
+/* Adds all stages that lead from a downset to smaller ones. Returns false if out of memory. */
 static bool place_all(program *p) {
   for (uint32_t a = 0; a < p->n; a++) {
     const place *large = &p->places[a];
@@ -267,7 +269,7 @@ static bool place_all(program *p) {
   return true;
 }
 
-/* The state in which all is placed best; NONE: in no state. */
+/* The final state with the best value, or NONE. */
 static uint32_t best_end(const program *p) {
   const cell *end = p->cells + (size_t)(p->n - 1) * p->automaton->n_states;
   uint32_t best = PSPLIT_NONE;

@@ -1,4 +1,4 @@
-/* A set of downsets, by hash. */
+/* A set of downsets, as a hash table. */
 #include <string.h>
 
 #include "downsets.h"
@@ -15,7 +15,7 @@ void psplit_i_downsets_fini(psplit_i_downsets *set) {
   set->n = 0;
 }
 
-/* Where a downset is in the table, or would be. */
+/* The slot of a downset in the table, or the free slot for it. */
 static uint32_t *slot_of(psplit_i_downsets *set, const uint64_t *bits) {
   const size_t bytes = set->words * sizeof *bits, mask = set->table.n - 1;
   size_t at = psplit_i_hash_bytes(bits, bytes, 0) & mask;
@@ -31,7 +31,7 @@ static void fill_table(psplit_i_downsets *set) {
   for (uint32_t i = 0; i < set->n; i++) *slot_of(set, psplit_i_downset(set, i)) = i + 1;
 }
 
-/* Twice the room in the table; false: out of memory. */
+/* Doubles the table. Returns false if out of memory. */
 static bool grow(psplit_i_downsets *set) {
   const size_t n = set->table.n ? 2 * set->table.n : 256;
   if (!psplit_i_vec_reserve(&set->table, n - set->table.n)) return false;

@@ -1,6 +1,6 @@
-/* Simulated annealing on labels. Energy: the sum of a power of the loads, which sees every device
- * and, the higher the power, is ruled by the largest; for latency, the value itself. A step looks
- * at the devices that it touches, O(nets of the clusters moved). */
+/* Simulated annealing on labels. The energy is the sum of a power of the loads, which depends on
+ * every device and, with higher powers, mostly on the largest load; for latency it is the value
+ * itself. A step evaluates only the devices that it touches, in O(nets of the moved clusters). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static bool may_be_on(const psplit_i_placement *b, uint32_t cluster, uint32_t la
   return instance->w[(size_t)b->type[k] * instance->n + cluster] < PSPLIT_I_INF;
 }
 
-/* Part of a proposal; false where the cluster may not go there. */
+/* A part of a proposal. Returns false if the cluster may not have that label. */
 static bool shift(chain *c, uint32_t cluster, uint32_t label) {
   if (c->n_moved == MOST_MOVED || !may_be_on(&c->placement, cluster, label)) return false;
   c->moved[c->n_moved] = cluster;
@@ -73,8 +73,9 @@ static void undo(chain *c) {
   }
 }
 
-/* Along an order, one cluster: near the present label, or anywhere between the neighbours'. Of
- * contiguous throughput it has one part of the time of all solvers, and groups take longer. */
+/* Along an order, proposes one cluster, with a label near the present one or anywhere between those
+ * of its neighbours. For contiguous throughput this solver has only a part of the time, and groups
+ * take longer. */
 static bool propose_alone(chain *c, uint32_t cluster) {
   psplit_i_placement *b = &c->placement;
   uint32_t low, high;
@@ -98,8 +99,8 @@ static uint32_t neighbour(chain *c, uint32_t cluster) {
   return instance->net_pin[instance->net_off[e] + below(c, n_pins)];
 }
 
-/* What has to go along with a cluster to a later label, or an earlier one, in c->group; 0: too
- * much. Looks are charged. */
+/* Collects everything that must move with a cluster to a later or earlier label, in c->group.
+ * Returns 0 if that is too much. Visits are charged to the budget. */
 static uint32_t gather(chain *c, uint32_t cluster, uint32_t label) {
   const psplit_i_placement *b = &c->placement;
   const psplit_i_instance *instance = b->instance;
@@ -123,8 +124,8 @@ static uint32_t gather(chain *c, uint32_t cluster, uint32_t label) {
   return n;
 }
 
-/* Along an order: to where a neighbour is, to the next label, or to any, with all that has to go
- * along. */
+/* Along an order, proposes the label of a neighbour, the next label, or any label, for a cluster
+ * with everything that must move along. */
 static bool propose_group(chain *c, uint32_t cluster) {
   const psplit_i_placement *b = &c->placement;
   const uint32_t now = b->label[cluster];
@@ -146,8 +147,8 @@ static bool propose_group(chain *c, uint32_t cluster) {
   return n > 0;
 }
 
-/* Without an order: to a neighbour's device or any other; alone, with neighbours from the same
- * device, or against a cluster from there. */
+/* Without an order, proposes the device of a neighbour, or any other: alone, with neighbours on the
+ * same device, or in exchange for a cluster there. */
 static bool propose_free(chain *c, uint32_t cluster) {
   psplit_i_placement *b = &c->placement;
   const uint32_t now = b->label[cluster];
@@ -173,8 +174,8 @@ static bool propose_free(chain *c, uint32_t cluster) {
   return true;
 }
 
-/* The energy of the whole placement, where it has no parts: latency, and tensors that are passed
- * on. */
+/* The energy of the whole placement, for latency and with relays, where it cannot be updated
+ * incrementally. */
 static double whole_energy(chain *c, int64_t *out_value) {
   psplit_i_placement *b = &c->placement;
   *out_value = psplit_i_placement_settle(b, c->energy.fresh);
@@ -218,19 +219,19 @@ static bool step_parts(chain *c) {
   return true;
 }
 
-/* Of the tables that moves look at: a count for every net and device. */
+/* The size of the tables that moves access: a count for every net and device. */
 static uint64_t look_ops(const psplit_i_placement *b) {
   return psplit_i_look_ops((uint64_t)b->instance->n_nets * b->n_devices * sizeof *b->n_on);
 }
 
-/* What moving a cluster looks at: its nets or some more. */
+/* The number of accesses when a cluster is moved: about its number of nets. */
 static uint64_t ops_of_cluster(const psplit_i_placement *b) {
   const uint64_t n_pins = b->instance->net_off[b->instance->n_nets];
   return look_ops(b) * (5 * n_pins / ((uint64_t)b->instance->n + 1));
 }
 
-/* What a proposal looks at besides: for latency all pairs of stages, in a row, and where tensors
- * are passed on all nets. */
+/* The number of further accesses per proposal: for latency, all pairs of stages in sequence; with
+ * relays, all nets. */
 static uint64_t ops_of_value(const psplit_i_placement *b) {
   const psplit_i_instance *instance = b->instance;
   const uint64_t n_pins = instance->net_off[instance->n_nets];
@@ -238,15 +239,15 @@ static uint64_t ops_of_value(const psplit_i_placement *b) {
   return b->latency ? (uint64_t)b->n_devices * b->n_devices / 8 : 0;
 }
 
-/* The clusters of stage k and those of the next one. */
+/* The clusters of stage k and of the next stage. */
 static void exchange(psplit_i_placement *b, uint32_t k) {
   for (uint32_t v = 0; v < b->instance->n; v++)
     if (b->label[v] == k || b->label[v] == k + 1)
       psplit_i_placement_move(b, v, 2 * k + 1 - b->label[v]);
 }
 
-/* For latency: two neighbouring stages, neither of which waits for the other, change places. Times
- * stay as they are; clusters may go elsewhere behind that. */
+/* For latency: exchanges two consecutive stages that are independent of each other. Times do not
+ * change, but clusters have other moves afterwards. */
 static void swap_stages(chain *c) {
   psplit_i_placement *b = &c->placement;
   const uint32_t k = below(c, b->n_devices - 1);

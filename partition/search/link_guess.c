@@ -33,7 +33,7 @@ psplit_code psplit_i_link_guess_init(psplit_i_link_guess *g, const psplit_i_inst
   return PSPLIT_OK;
 }
 
-/* Looks at where net e goes in the split: to the next stage, further, or nowhere. */
+/* Finds where net e goes in the split: to the next stage, further, or nowhere. */
 static void look_at(psplit_i_link_guess *g, const psplit_i_instance *instance,
                     const psplit_i_assignment *now, uint32_t e, uint32_t *mark) {
   const uint32_t *pins = instance->net_pin + instance->net_off[e];

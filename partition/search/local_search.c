@@ -1,6 +1,6 @@
 /* Iterated local search over topological orders. Theorem: every contiguous split is a division of
- * some topological order into stages. So perturbing the order, and dividing it anew by dynamic
- * programming (order_dp.h), reaches all of them. */
+ * some topological order into stages. So perturbing the order, and dividing it again by dynamic
+ * programming (order_dp.h), can reach all of them. */
 #include <string.h>
 
 #include "assignment.h"
@@ -31,7 +31,7 @@ enum {
 /* For each attempt to divide the first order, when less is left. */
 static const double LEAST_SECONDS = 0.1;
 
-/* One chain: its current assignment and where its random stream stands. */
+/* One chain: its current assignment and the state of its random generator. */
 typedef struct chain {
   psplit_i_assignment now, best;
   uint64_t seed, n_drawn;
@@ -73,9 +73,9 @@ static void worker_fini(worker *w) {
   psplit_i_arena_fini(&w->arena);
 }
 
-/* How an order is drawn: from the first clusters or, reversed, from the last ones. The key of a
- * cluster is its stage in `base` (or 0) plus noise; equal keys go to the cluster that became ready
- * last (depth first) or first. */
+/* How an order is drawn: from the sources or, reversed, from the sinks. The key of a cluster is its
+ * stage in `base` (or 0) plus noise. Ties go to the cluster that became ready last (depth first) or
+ * first. */
 typedef struct drawing {
   const uint32_t *base;
   uint32_t noise, grain;
@@ -118,7 +118,7 @@ static void draw_order(const psplit_i_instance *instance, chain *c, worker *w, c
   }
 }
 
-/* The most that a stage is charged for messages: one that it sends, and one that it receives. */
+/* The largest message cost of a stage: one message sent, and one received. */
 static int64_t largest_message(const psplit_i_instance *instance) {
   int64_t most = 0;
   for (uint32_t t = 0; instance->makes_message && t < instance->n_types; t++) {
@@ -129,7 +129,8 @@ static int64_t largest_message(const psplit_i_instance *instance) {
   return most;
 }
 
-/* No stage has a larger load: every cluster on its slowest device, every tensor sent to all. */
+/* An upper bound on all loads: every cluster on its slowest device, and every tensor sent to
+ * all. */
 static int64_t largest_load(const psplit_i_instance *instance) {
   int64_t sum = psplit_i_sat_add_i64(1, largest_message(instance));
   for (uint32_t i = 0; i < instance->n; i++) {
@@ -157,8 +158,9 @@ static int64_t largest_load(const psplit_i_instance *instance) {
   return sum < PSPLIT_I_INF / 4 ? sum : PSPLIT_I_INF / 4;
 }
 
-/* The value of a division of w->order with few places to cut at, `most` where there is none: an
- * upper bound on the best one's, for much less time than a limit that is too high takes. */
+/* The value of the best division of w->order with few positions for cuts, or `most` if there is
+ * none. It is an upper bound on the best division's value, and much faster to compute than a
+ * division with too high a limit. */
 static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
   const uint32_t grain = w->dp.grain;
   w->dp.grain = grain * COARSER * COARSER;
@@ -171,9 +173,10 @@ static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
   return w->trial.value < most ? w->trial.value : most;
 }
 
-/* Divides w->order, of which nothing is known. Every stage up to the largest load would be
- * quadratic; a close limit often does, and the closer one is, the fewer numbers of stages fit what
- * is behind a position. Any limit that is not too low gives the same division. */
+/* Divides w->order without prior knowledge. Considering all stages up to the largest load would
+ * take quadratic time. A tight limit usually suffices, and the tighter it is, the fewer stage
+ * counts are feasible behind a position. Every limit that is not too low gives the same
+ * division. */
 static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) {
   const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
   const int64_t largest = largest_load(instance);
@@ -196,13 +199,14 @@ static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) 
       looked = true;
     }
     if (c->failed || psplit_i_expired(&c->budget)) return;
-    /* In small steps up to what will do, in large ones where nothing is known to. */
+    /* Raises the limit in small steps up to a value that is known to suffice, and in large steps if
+     * none is known. */
     limit = most < largest ? limit + limit / 2 + 1 : psplit_i_sat_mul_i64(limit, 4);
   }
 }
 
-/* Divides w->order into stages; keeps the result in c->now when it is not worse. `guess`: where
- * links differ by pair, by the links of neighbours and of c->now, not by the least. */
+/* Divides w->order into stages, and keeps the result in c->now if it is not worse. `guess`: where
+ * links differ by pair, uses the links of neighbours in c->now instead of the least costs. */
 static void try_order(const psplit_i_instance *instance, chain *c, worker *w, bool guess) {
   w->dp.use_guess = guess && instance->link && instance->p2p;
   if (w->dp.use_guess)
@@ -232,8 +236,8 @@ static uint32_t slowest_stage(const psplit_i_instance *instance, chain *c, worke
   return psplit_i_slowest_stage(instance, w->loads);
 }
 
-/* A long order that is drawn anew everywhere is seldom better everywhere: half of them change
- * around the slowest stage alone. */
+/* A long order that is perturbed everywhere is seldom better everywhere, so half of the orders
+ * change only around the slowest stage. */
 static void draw_near_slowest(const psplit_i_instance *instance, chain *c, worker *w, uint64_t coin,
                               drawing *how) {
   enum { NEAR = 4 };
@@ -253,9 +257,10 @@ static const drawing FIRST_ORDERS[N_CHAINS] = {
   {NULL, 1024, 256, true, true, 0, 0}, {NULL, 1024, 1, false, true, 0, 0},
 };
 
-/* Divides the very first order whatever is left: a time limit of 0 still gives a split. What takes
- * more than half of it is tried again with stages that begin at fewer places, then, from what that
- * gives, at more; in the end, where memory or pins allow no such split, for as long as it takes. */
+/* Divides the first order regardless of the budget, so that a time limit of 0 still gives a split.
+ * If that takes more than half of the budget, it is tried again with fewer positions for cuts, and
+ * then, from that result, with more. If memory or pins permit no such split, the last attempt is
+ * unlimited. */
 static void divide_first(const psplit_i_instance *instance, chain *c, worker *w) {
   const psplit_i_budget own = c->budget;
   bool cut_short = true;
@@ -281,9 +286,9 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   c->budget.end = own.end;
 }
 
-/* out_least[n]: the largest stage that a cluster or one before it is pinned to. An order that goes
- * by it has a division that obeys the pins, if loads and memory allow that one; in another order
- * clusters of different pins may alternate, and there may be none. */
+/* out_least[n]: the largest stage to which a cluster or one of its predecessors is pinned. An order
+ * sorted by it has a division that obeys the pins, if loads and memory permit one. In another
+ * order, clusters with different pins may alternate. */
 static void least_stages(const psplit_i_instance *instance, const uint32_t *order,
                          uint32_t *out_least) {
   for (uint32_t at = 0; at < instance->n; at++) {
@@ -304,8 +309,8 @@ static psplit_code keep_least(const psplit_i_instance *instance, psplit_i_arena 
   return PSPLIT_OK;
 }
 
-/* Where branches between separators differ, they come in their own order first: which one a stage
- * ends with is what depth first leaves to chance. */
+/* If the branches between separators differ, the order of branches is used first, since a
+ * depth-first order leaves to chance which branch ends a stage. */
 static psplit_code keep_branches(const psplit_i_instance *instance,
                                  const psplit_i_automaton *automaton, psplit_i_arena *arena,
                                  chain *chains) {
@@ -317,8 +322,9 @@ static psplit_code keep_branches(const psplit_i_instance *instance,
   return code;
 }
 
-/* The order of branches, divided again while that gets better: point to point each division charges
- * what the last split sends, twice where a fan takes three stages. */
+/* Divides the order of branches repeatedly while that improves. With point-to-point transfers each
+ * division charges what the last split sends, which counts twice where a net has receivers in two
+ * other stages. */
 static void divide_branches(const psplit_i_instance *instance, chain *c, worker *w) {
   memcpy(w->order, c->branches, instance->n * sizeof *w->order);
   for (uint32_t k = 0; k < MOST_DIVISIONS && !psplit_i_expired(&c->budget); k++) {
@@ -332,7 +338,7 @@ static void run_chain(const psplit_i_instance *instance,
                       const psplit_i_local_search_options *options, chain *c, worker *w,
                       uint32_t index, bool first) {
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
-  /* The very first order is always tried: a time limit of 0 still gives a split. */
+  /* The first order is always tried, so a time limit of 0 still gives a split. */
   if (first && (index == 0 || !psplit_i_expired(&c->budget))) {
     drawing how = FIRST_ORDERS[index];
     how.base = c->least;
@@ -369,7 +375,7 @@ static uint32_t count_chains(const psplit_i_local_search_options *options) {
   return options->n_chains ? options->n_chains : N_CHAINS;
 }
 
-/* Roughly what a round will be charged for. */
+/* A rough estimate of the cost of a round. */
 static uint64_t work_of_round(const psplit_i_instance *instance,
                               const psplit_i_local_search_options *options) {
   const uint64_t pins = (uint64_t)instance->net_off[instance->n_nets] + instance->n;
@@ -436,12 +442,12 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
     for (uint32_t i = 0; i < n_chains; i++)
       if (psplit_i_assignment_better(&chains[i].best, assignment, instance))
         psplit_i_assignment_copy(assignment, &chains[i].best, instance);
-    /* Half of the chains go on from the best; the others keep their own way. */
+    /* Half of the chains continue from the best split, and the others from their own. */
     for (uint32_t i = 0; i < n_chains; i += 2)
       if (assignment->value < chains[i].now.value)
         psplit_i_assignment_copy(&chains[i].now, assignment, instance);
     if (assignment->value <= options->target || psplit_i_expired(options->budget)) break;
-    /* A round that brings nothing is the last one. */
+    /* A round without improvement is the last one. */
     if (round > 0 && assignment->value >= before && assignment->value < PSPLIT_I_INF) break;
   }
 out:

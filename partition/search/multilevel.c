@@ -1,5 +1,5 @@
-/* Splits of large graphs: an order is cut into segments, which are solved as clusters; then those
- * near the boundaries of stages are cut finer, and so on. */
+/* Splits of large graphs: an order is cut into segments, which are solved as clusters. Then those
+ * near stage boundaries are cut finer, and so on. */
 #include <string.h>
 
 #include "assignment.h"
@@ -45,8 +45,8 @@ static uint32_t even_segments(zoom *z, uint32_t n_segments) {
                                 z->aggregate);
 }
 
-/* Sorts z->order by the stages of the best split; stable, so it stays topological.
- * off[n_stages + 1]: zeroed scratch. */
+/* Sorts z->order by the stages of the best split. The sort is stable, so the order stays
+ * topological. off[n_stages + 1]: zeroed scratch. */
 static void sort_by_stage(zoom *z, uint32_t *off) {
   const uint32_t n = z->instance->n;
   for (uint32_t i = 0; i < n; i++) off[z->best->stage[i] + 1]++;
@@ -55,8 +55,8 @@ static void sort_by_stage(zoom *z, uint32_t *off) {
   memcpy(z->order, z->scratch, n * sizeof *z->order);
 }
 
-/* Cuts the order by stages of the best split into segments: within `reach` of a boundary of weight
- * reach / FINE_PARTS, elsewhere one for the rest. 0: out of memory. */
+/* Cuts the order, sorted by stages of the best split, into segments: of weight reach / FINE_PARTS
+ * within `reach` of a boundary, and one for the rest of each stage. Returns 0 if out of memory. */
 static uint32_t fine_segments(zoom *z, int64_t reach) {
   const psplit_i_instance *instance = z->instance;
   const uint32_t n = instance->n, n_stages = instance->n_stages;
@@ -80,7 +80,7 @@ static uint32_t fine_segments(zoom *z, int64_t reach) {
     const bool near_before = passed <= reach && s > 0;
     const bool near_after = size[s] - passed <= reach && s + 1 < n_stages;
     const bool full = (near_before || near_after) && inside + z->weight[i] / 2 >= part;
-    /* The middle of a stage is one segment: it begins where the first margin ends. */
+    /* The middle of a stage is one segment, which begins where the first margin ends. */
     const bool leaves = near_before && passed + z->weight[i] > reach;
     const bool enters =
       !near_before && near_after && size[s] - passed + z->weight[i] > reach && inside > part;
@@ -97,8 +97,8 @@ static uint32_t fine_segments(zoom *z, int64_t reach) {
   return segment + 1;
 }
 
-/* Solves the segments in z->aggregate; takes the split when it is better. `from_best` starts there.
- */
+/* Solves the segments in z->aggregate, and takes the split if it is better. `from_best`: starts
+ * from the best split. */
 static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, uint64_t salt,
                                   uint32_t n_steps) {
   const psplit_i_instance *instance = z->instance;
@@ -150,8 +150,8 @@ out:
   return code;
 }
 
-/* The order of a kind; for depth first from the sources branches between separators in their own
- * order, where they differ. */
+/* The order of a given kind. Depth first from the sources, the branches between separators are
+ * sorted if they differ. */
 static psplit_code make_order(zoom *z, uint32_t kind) {
   bool any = false;
   psplit_code code = PSPLIT_OK;

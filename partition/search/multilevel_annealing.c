@@ -1,6 +1,6 @@
-/* Multilevel annealing: pairs of neighbours with one label are united, again and again; the
- * coarsest level is annealed first, where a move takes many clusters, then finer levels at lower
- * temperatures. */
+/* Multilevel annealing: pairs of neighbouring clusters with the same label are contracted
+ * repeatedly. The coarsest level is annealed first, where one move affects many clusters, then
+ * finer levels at lower temperatures. */
 #include <math.h>
 #include <string.h>
 
@@ -25,9 +25,10 @@ enum {
 static const double HEAT[N_CHAINS] = {0.03, 0.1, 0.3, 1};
 static const double HOT_LOAD = 3e-3, HOT_LATENCY = 0.1, COLD = 1e-5;
 
-/* Which pairs may be united. Of pairs on one level, or of which one has no other neighbour on the
- * side of its partner, what enters an aggregate comes before all that leaves it, so that no circle
- * of aggregates comes of it. Any pairs of a wide graph end in a few aggregates of all. */
+/* The pairs that may be contracted. If partners are on the same level, or one has no other
+ * neighbour on the side of its partner, everything that enters an aggregate precedes everything
+ * that leaves it, so no cycle of aggregates arises. On wide graphs, contracting arbitrary pairs
+ * would end in a few aggregates of everything. */
 typedef enum join { ANY, OF_ONE_DEPTH, NEXT } join;
 
 typedef struct matching {
@@ -58,7 +59,8 @@ static void find_depths(const psplit_i_instance *instance, uint32_t *depth) {
       if (depth[instance->pred[l]] >= depth[v]) depth[v] = depth[instance->pred[l]] + 1;
 }
 
-/* The free neighbour with v's label that shares most with v for their weight; NONE: none. */
+/* The free neighbour with v's label that shares most with v in relation to their weight, or
+ * NONE. */
 static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label, uint32_t type,
                         int64_t most, uint32_t v, matching *m) {
   const int64_t *w = instance->w + (size_t)type * instance->n;
@@ -69,7 +71,7 @@ static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label
                    n_pins = instance->net_off[e + 1] - instance->net_off[e];
     const size_t cell = (size_t)type * instance->n_nets + e;
     if (n_pins > MOST_PINS) continue;
-    /* Nets that cost nothing still tell who belongs together. */
+    /* Nets without cost still indicate which clusters belong together. */
     const double cost = 1e-9 + (double)(instance->send[cell] + instance->recv[cell]);
     for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++) {
       const uint32_t u = instance->net_pin[k];
@@ -89,7 +91,8 @@ static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label
   return best;
 }
 
-/* Unites pairs in parent[n_nodes], clusters in random order; none heavier than `most`. */
+/* Contracts pairs in parent[n_nodes], visiting clusters in random order. No aggregate is heavier
+ * than `most`. */
 static psplit_code match(const psplit_i_instance *instance, const uint32_t *label,
                          const uint32_t *types, int64_t most, uint64_t seed, join how,
                          uint32_t *parent) {
@@ -127,7 +130,7 @@ out:
   return code;
 }
 
-/* What one chain works on. */
+/* The state of one chain. */
 typedef struct cycler {
   const psplit_i_placement_task *task; /* of the finest level */
   const psplit_i_instance *fine;
@@ -150,7 +153,8 @@ static void labels_by_cluster(const cycler *c, const psplit_i_instance *instance
     c->label[instance->cluster_of_node[v]] = c->own[v];
 }
 
-/* Builds coarser and coarser levels, of aggregates of at most 1/parts of a device's share each. */
+/* Builds coarser and coarser levels, with aggregates of at most 1/parts of a device's share
+ * each. */
 static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
   const psplit_i_instance *instance = c->fine;
   psplit_diag ignored = {0};
@@ -182,14 +186,14 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
   return PSPLIT_OK;
 }
 
-/* Anneals all levels from the coarsest to the finest, from c->own to c->own. */
+/* Anneals all levels from the coarsest to the finest, in place in c->own. */
 static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   const uint32_t n_nodes = c->fine->problem->n_nodes;
   const double fall = pow(COLD / c->hot, 1.0 / (c->n_levels + 1));
   double hot = c->hot;
   for (uint32_t level = c->n_levels + 1; level-- > 0;) {
     const psplit_i_instance *instance = level == 0 ? c->fine : &c->levels[level - 1];
-    /* Finer graphs start warmer than coarser ones ended, and see more of the largest load. */
+    /* Finer levels start warmer than coarser ones ended, with a higher power. */
     const psplit_i_cooling cooling = {.seed = seed + level,
                                       .n_steps = c->n_steps / (c->n_levels + 1),
                                       .hot = level == 0 ? 2 * hot : hot,
@@ -213,7 +217,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   return PSPLIT_OK;
 }
 
-/* One descent over new levels from c->best, which takes the result if that is better. */
+/* One descent over new levels from c->best, which is replaced if the result is better. */
 static psplit_code cycle(cycler *c, const uint32_t *parent, uint64_t seed, uint32_t parts) {
   const size_t bytes = c->fine->problem->n_nodes * sizeof *c->own;
   int64_t value = c->value;

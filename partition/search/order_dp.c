@@ -55,25 +55,26 @@ void psplit_i_order_dp_fini(psplit_i_order_dp *s) {
   psplit_i_arena_fini(&s->arena);
 }
 
-/* The cell of a position and a state that a split within the limit passes. */
+/* The cell of a position and a state, which must be one that a split within the limit may pass. */
 static psplit_i_order_dp_cell *cell_of(const psplit_i_order_dp *s, uint32_t at, uint32_t state) {
   return &s->cells.items[s->row[at] + (state - s->first[at])];
 }
 
-/* The same, of any state; NULL where none passes. */
+/* The same for any state; NULL if no split within the limit passes it. */
 static psplit_i_order_dp_cell *cell_at(const psplit_i_order_dp *s, uint32_t at, uint32_t state) {
   const bool passes = state >= s->first[at] && s->row[at] + (state - s->first[at]) < s->row[at + 1];
   return passes ? cell_of(s, at, state) : NULL;
 }
 
-/* States by position that leave enough devices for what is before and used enough for what is
- * behind. Many stages leave only a narrow band. False: out of memory. */
+/* The states per position that leave enough devices for what is before the position and used enough
+ * for what is behind. With many stages this is a narrow band. Returns false if out of memory. */
 static bool make_rows(psplit_i_order_dp *s, int64_t limit) {
   const psplit_i_automaton *m = s->automaton;
   const uint32_t n = s->instance->n, n_states = m->n_states;
   const double most = (double)limit * (1 + 1e-9);
   size_t n_cells = 0;
-  /* With a fixed order, capacity falls with the state, and both ends move back along the order. */
+  /* With a fixed device order, capacity decreases with the state, so both ends move backwards along
+   * the order. */
   uint32_t low = m->any_order ? 0 : n_states - 1, high = n_states;
   for (uint32_t at = 0; at <= n; at++) {
     const double before = (double)s->prefix[at], behind = (double)(s->prefix[n] - s->prefix[at]);
@@ -93,7 +94,7 @@ static bool make_rows(psplit_i_order_dp *s, int64_t limit) {
   return true;
 }
 
-/* The range [a, b) of the order as a stage, for every state that can stand behind it. */
+/* The range [a, b) of the order as a stage, for every state that may stand behind it. */
 typedef struct range_step {
   psplit_i_order_dp *s;
   uint32_t a, b, n_active;
@@ -110,7 +111,7 @@ static void begin_at(range_step *step, uint32_t a) {
   step->n_cells = s->row[a + 1] - s->row[a];
 }
 
-/* The states behind step->b that splits reach, and their values. */
+/* The reached states behind step->b, and their values. */
 static void find_active(range_step *step) {
   psplit_i_order_dp *s = step->s;
   const uint32_t b = step->b;
@@ -122,7 +123,8 @@ static void find_active(range_step *step) {
   }
 }
 
-/* The cell that a stage before the i-th active state leads to; NULL where none can better it. */
+/* The cell to which a stage before the i-th active state leads, or NULL if it cannot be
+ * improved. */
 static inline psplit_i_order_dp_cell *better_by(const range_step *step, uint32_t i, uint32_t next) {
   const size_t k = next - step->first; /* wraps below the first */
   if (k >= step->n_cells) return NULL;
@@ -148,7 +150,7 @@ static void relax_move(const range_step *step, uint32_t i, const psplit_i_transi
   relax(step, i, move->next, psplit_i_load_tracker_load(&s->tracker, s->automaton, move), cell);
 }
 
-/* Stages with a pinned cluster. */
+/* Relaxes the transitions of a stage with a pinned cluster. */
 static void relax_pinned(const range_step *step) {
   const psplit_i_order_dp *s = step->s;
   const psplit_i_automaton *m = s->automaton;
@@ -160,7 +162,7 @@ static void relax_pinned(const range_step *step) {
           relax_move(step, i, &move);
 }
 
-/* Where neither a stage's number nor its copies matter: one load per type is enough. */
+/* If neither the stage number nor its copies matter, one load per type suffices. */
 static void relax_by_type(const range_step *step) {
   const psplit_i_order_dp *s = step->s;
   const psplit_i_automaton *m = s->automaton;
@@ -197,7 +199,7 @@ static void relax_all(const range_step *step) {
   }
 }
 
-/* Two different pins in one stage. By monotonicity no larger stage is valid either. */
+/* Two different pins in one stage. Larger stages contain both, so they are invalid as well. */
 static bool pins_clash(const psplit_i_instance *instance, uint32_t pin, uint32_t cluster) {
   return pin != PSPLIT_NONE && instance->pin[cluster] != PSPLIT_NONE &&
          instance->pin[cluster] != pin;
@@ -227,8 +229,8 @@ static void trace(psplit_i_order_dp *s, const uint32_t *order, uint32_t state,
   psplit_i_automaton_name_devices(m, assignment->replicas, assignment->device);
 }
 
-/* Makes the tracker hold [a, b) of the order. What it holds of that already is kept, where that
- * takes less than to begin anew. */
+/* Makes the tracker hold [a, b) of the order. Keeps what it already holds of that, if this is
+ * cheaper than starting over. */
 static void hold(psplit_i_order_dp *s, const uint32_t *order, uint32_t a, uint32_t b) {
   const uint32_t from = s->held_a, to = s->held_b;
   const bool shares = a < to && from < b;
@@ -246,13 +248,14 @@ static void hold(psplit_i_order_dp *s, const uint32_t *order, uint32_t a, uint32
   s->held_b = b;
 }
 
-/* Operations of adding a cluster to the tracker and taking it out again, for each of its nets. */
+/* The operations for adding a cluster to the tracker and removing it, for each of its nets. */
 static uint64_t ops_of_net(const psplit_i_instance *instance) {
   enum { NET_BYTES = 32 }; /* what the tracker and the instance hold of a net */
   return psplit_i_look_ops((uint64_t)instance->n_nets * NET_BYTES);
 }
 
-/* Work is charged in parts of about a millisecond: one stage may be as long as the order. */
+/* Work is charged in portions of about a millisecond, since one stage may be as long as the
+ * order. */
 static bool spend_some(psplit_i_budget *budget, uint64_t *n_ops) {
   enum { SOME = 1 << 17 };
   if (*n_ops < SOME) return true;
@@ -261,7 +264,7 @@ static bool spend_some(psplit_i_budget *budget, uint64_t *n_ops) {
   return psplit_i_spend(budget, done);
 }
 
-/* What ranges are charged for and end at; `affords`: the budget allowed what was done so far. */
+/* How ranges are charged, and where they end. `affords`: the budget has sufficed so far. */
 typedef struct sweep {
   psplit_i_budget *budget;
   uint64_t n_ops, n_relaxed; /* not yet charged; of a position */
@@ -291,7 +294,7 @@ static uint32_t last_begin(const range_step *step, sweep *w) {
   return step->b;
 }
 
-/* All stages that end at step->b. */
+/* Evaluates all stages that end at step->b. */
 static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
   psplit_i_order_dp *s = step->s;
   const psplit_i_instance *instance = s->tracker.instance;
@@ -315,7 +318,8 @@ static void sweep_back(range_step *step, const uint32_t *order, sweep *w) {
   }
 }
 
-/* Fills the cells from the end of the order to its beginning; false where the budget is spent. */
+/* Fills the cells from the end of the order to its beginning. Returns false if the budget is
+ * spent. */
 static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
                  psplit_i_budget *budget) {
   const psplit_i_instance *instance = s->tracker.instance;
@@ -325,7 +329,7 @@ static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
   sweep w = {.budget = budget,
              .largest_min_time = (double)limit * psplit_i_automaton_most_replicas(m),
              .most_bytes = most_bytes,
-             /* Pins and memory end a range wherever it is. */
+             /* Pins and memory may end a range at any position. */
              .skips = !instance->has_pins && most_bytes == UINT64_MAX,
              .affords = true};
   for (uint32_t i = 0; i < instance->n; i++) {
@@ -347,8 +351,8 @@ static bool fill(psplit_i_order_dp *s, const uint32_t *order, int64_t limit,
   return w.affords;
 }
 
-/* The clusters of the order as the tracker is to read them: numbered by it, but where links differ
- * by pair, as guesses are by net. */
+/* The clusters of the order as the tracker reads them: renumbered by position, except where links
+ * differ by pair, since guesses are per net. */
 static const uint32_t *take_order(psplit_i_order_dp *s, const uint32_t *order,
                                   const uint32_t *times_sent) {
   s->tracker.times_sent = times_sent;

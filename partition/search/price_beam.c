@@ -1,6 +1,6 @@
-/* Grows the beam: in front of each partial split, stages with the highest sums of prices, and with
- * the highest sums of slightly changed prices. What is behind a stage is known, hence also the
- * stages that receive each of its tensors. */
+/* Extends the beam: in front of each partial split, stages with the largest sums of prices, and
+ * with the largest sums of slightly perturbed prices. Everything behind a stage is known, and hence
+ * the stages that receive each of its tensors. */
 #include "price_beam.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ void psplit_i_beam_fini(psplit_i_beam *b) {
   psplit_i_arena_fini(&b->arena);
 }
 
-/* Whether what is left and must come along with a cluster does not fit a stage. */
+/* Whether the remaining clusters that a cluster requires do not fit a stage together. */
 static bool is_too_much(const psplit_i_beam *b, uint32_t cluster, const uint64_t *left) {
   const uint64_t *behind = b->closure.behind + (size_t)cluster * b->closure.words;
   int64_t sum = 0;
@@ -55,7 +55,7 @@ static bool is_too_much(const psplit_i_beam *b, uint32_t cluster, const uint64_t
   return sum > b->limit;
 }
 
-/* Where each cluster may be by the stage in front of `from`, and what sending takes. */
+/* The permitted sides of each cluster for the stage in front of `from`, and the cost of sending. */
 static void look_back(psplit_i_beam *b, const psplit_i_partial *from) {
   const psplit_i_instance *in = b->instance;
   for (uint32_t v = 0; v < in->n; v++) {
@@ -71,7 +71,8 @@ static void look_back(psplit_i_beam *b, const psplit_i_partial *from) {
   psplit_i_spend(b->budget, (uint64_t)in->n * b->closure.words + in->n_nets);
 }
 
-/* Prices for one more try: the first has them as they are, the last changes them most. */
+/* The prices for one more attempt. The first attempt uses them unchanged, and the last perturbs
+ * them most. */
 static void change_prices(psplit_i_beam *b, uint32_t try) {
   for (uint32_t v = 0; v < b->instance->n; v++) {
     const uint64_t drawn = psplit_i_splitmix64(b->salt, v) >> 40; /* of 2^24 */
@@ -81,7 +82,8 @@ static void change_prices(psplit_i_beam *b, uint32_t try) {
   b->salt++;
 }
 
-/* The stage by `side` in front of `from`. Whether it is new, and holds anything of worth. */
+/* Adds the stage given by `side` in front of `from`. Returns whether it is new and holds anything
+ * of value. */
 static psplit_code add_grown(psplit_i_beam *b, const psplit_i_partial *from) {
   const psplit_i_instance *in = b->instance;
   psplit_i_partial *to = &b->grown[b->n_grown];
@@ -125,7 +127,8 @@ static int compare(const void *x, const void *y) {
   return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* One stage more in front of each that is kept; what leaves least to the others is kept. */
+/* Adds one stage in front of each partial split in the beam, and keeps those that leave least to
+ * the other stages. */
 static psplit_code add_stage(psplit_i_beam *b) {
   psplit_i_partial swap;
   b->n_grown = 0;
@@ -150,7 +153,8 @@ psplit_code psplit_i_beam_price(psplit_i_beam *b, uint32_t n_rounds, int64_t *ou
   return psplit_i_prices_grow(&b->prices, b->pricing, b->limit, n_rounds, true, b->budget, out_sum);
 }
 
-/* What is left in front of the stages behind `last`, and how many of those receive each net. */
+/* The clusters that are left in front of the stages behind `last`, and the number of stages that
+ * receive each net. */
 static void begin_at(psplit_i_beam *b, uint32_t last) {
   const psplit_i_instance *in = b->instance;
   psplit_i_partial *root = &b->kept[0];

@@ -1,5 +1,5 @@
-/* A search over downsets: computes the best split of a set of them, adds downsets near its cuts,
- * computes the best split of all, and goes on while the value improves. */
+/* A local search over downsets: computes the best split over a set of downsets, adds downsets near
+ * its cuts, computes the best split over all, and repeats this while the value improves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ typedef struct search {
   uint64_t last;  /* what the last round took */
 } search;
 
-/* A cluster and its place in an order. */
+/* A cluster and its key in an order. */
 typedef struct keyed {
   int64_t key;
   uint32_t cluster;
@@ -47,7 +47,8 @@ static int compare_keyed(const void *a, const void *b) {
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
-/* The work of clusters in a row of the closure, but for those in `without`; NULL: of all. */
+/* The work of the clusters in a row of the closure, except those in `without`; NULL: of all of
+ * them. */
 static int64_t work_of(const search *s, const uint64_t *row, const uint64_t *mask, bool inside) {
   int64_t sum = 0;
   for (uint32_t w = 0; w < s->closure.words; w++) {
@@ -58,7 +59,8 @@ static int64_t work_of(const search *s, const uint64_t *row, const uint64_t *mas
   return sum;
 }
 
-/* Both keys never fall along an edge, and ids are topological: so is an order by key and id. */
+/* Neither key decreases along an edge, and ids are topological, so sorting by key and id gives a
+ * topological order. */
 static void sort_by_depth(const search *s, uint32_t kind, keyed *scratch, uint32_t *out_order) {
   for (uint32_t i = 0; i < s->instance->n; i++) {
     const int64_t before = s->depths.before[i];
@@ -102,7 +104,8 @@ static void search_fini(search *s) {
   psplit_i_arena_fini(&s->arena);
 }
 
-/* An order by the stages of a split, stable: it stays topological. */
+/* The clusters sorted by the stages of a split. The sort is stable, so the order stays
+ * topological. */
 static void sort_by_stage(const search *s, const uint32_t *order, const uint32_t *stage) {
   const uint32_t n = s->instance->n, n_stages = s->instance->n_stages;
   memset(s->first, 0, ((size_t)n_stages + 1) * sizeof *s->first);
@@ -111,8 +114,8 @@ static void sort_by_stage(const search *s, const uint32_t *order, const uint32_t
   for (uint32_t k = 0; k < n; k++) s->sorted[s->first[stage[order[k]]]++] = order[k];
 }
 
-/* Where the split is cut, with one cluster of the stage behind more, and what must come with it, or
- * one of the stage in front less. */
+/* The cuts of a split with one more cluster of the stage behind, and everything it requires, or
+ * with one cluster less of the stage in front. */
 static psplit_code add_neighbours(search *s, const psplit_i_assignment *split, uint32_t stage) {
   const size_t words = s->closure.words;
   memset(s->base, 0, words * sizeof *s->base);
@@ -131,7 +134,7 @@ static psplit_code add_neighbours(search *s, const psplit_i_assignment *split, u
   return PSPLIT_OK;
 }
 
-/* Downsets near where a split is cut. */
+/* Adds downsets near the cuts of a split. */
 static psplit_code look_around(search *s, const psplit_i_assignment *split) {
   psplit_code code = PSPLIT_OK;
   PSPLIT_TRY(psplit_i_downsets_add_split(&s->set, s->instance, split->stage) ? PSPLIT_OK
@@ -146,8 +149,9 @@ out:
   return code;
 }
 
-/* One round from a split on, with a part of what is left. Where that does not do, as in graphs
- * whose clusters have many places each, `is_costly` is set. *out_better: the bottleneck fell. */
+/* One round from a split, with a part of the remaining budget. If that does not suffice, as in
+ * graphs whose clusters may be at many positions each, `is_costly` is set. *out_better: the
+ * bottleneck improved. */
 static psplit_code improve_once(search *s, int64_t *scratch, psplit_i_assignment *trial,
                                 psplit_i_assignment *io_split, bool *out_better) {
   psplit_code code = PSPLIT_OK;
@@ -171,13 +175,13 @@ out:
   return code;
 }
 
-/* Whether another round would end before its part of what is left is spent: one that is cut short
- * has found nothing. */
+/* Whether another round would end within its part of the budget, since an interrupted round finds
+ * nothing. */
 static bool affords_round(const search *s) {
   return psplit_i_budget_left(s->budget) / ROUND_PART > s->last;
 }
 
-/* Rounds from a split on, while its bottleneck falls. The set keeps its first n_kept. */
+/* Rounds from a split, while its bottleneck improves. The set keeps its first n_kept downsets. */
 static psplit_code improve(search *s, uint32_t n_kept, int64_t *scratch, psplit_i_assignment *trial,
                            psplit_i_assignment *io_split) {
   psplit_code code = PSPLIT_OK;

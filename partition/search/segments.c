@@ -34,7 +34,7 @@ uint32_t psplit_i_even_segments(const psplit_i_instance *instance, const uint32_
   int64_t inside = 0;
   for (uint32_t k = 0; k < instance->n; k++) {
     const uint32_t i = order[k];
-    /* Clusters pinned to different stages must not meet in a segment. */
+    /* Clusters that are pinned to different stages must not share a segment. */
     const bool full = inside + weight[i] / 2 >= share;
     if (k > 0 &&
         (full || instance->pin[i] != PSPLIT_NONE || instance->pin[order[k - 1]] != PSPLIT_NONE)) {

@@ -1,10 +1,10 @@
-/* Prices of clusters (prices.h) say which part of a stage each cluster needs at least. A stage in
- * which they add up to the most possible is a good one, whatever the others are: it leaves least to
- * them. So a beam of partial splits (price_beam.h) is extended by such stages, from the last one
- * on. The downsets between all stages found go to the program over downsets (downset_dp.h),
- * together with those of the best split. Then windows of a few stages, the slowest one among them,
- * are formed anew in the same way. Where all other clusters stay, tables are small, so a window
- * takes a hundredth of the whole. */
+/* The price of a cluster (prices.h) is a lower bound on the part of a stage that it needs. So a
+ * stage with the largest possible sum of prices is a good one, whatever the others are, since it
+ * leaves least to them. A beam of partial splits (price_beam.h) is extended by such stages, from
+ * the last one on. The downsets between all stages that were found are given to the dynamic program
+ * over downsets (downset_dp.h), together with those of the best split. Then windows of a few
+ * stages, among them the slowest, are rebuilt in the same way. With all other clusters fixed,
+ * tables are small, so a window takes a hundredth of the time of the whole. */
 #include "stages_by_price.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ enum {
   MOST_IDLE_WINDOWS = 40 /* in a row that bring nothing */
 };
 
-/* With one limit after the other, the next of which hangs on what the last one brought. */
+/* Tries one limit after the other, each chosen by the result of the last. */
 static psplit_code try_limits(psplit_i_beam *b, const psplit_i_automaton *automaton, int64_t bound,
                               int64_t *scratch, psplit_i_assignment *trial,
                               psplit_i_assignment *io_split) {
@@ -50,7 +50,7 @@ out:
   return code;
 }
 
-/* Forms the stages of a window anew, in which the slowest one may be anywhere. */
+/* Rebuilds the stages of a window, in which the slowest one may have any position. */
 static psplit_code form_window(psplit_i_beam *b, const psplit_i_assignment *split, int64_t bound,
                                uint32_t slowest, uint64_t drawn) {
   const uint32_t n_stages = b->instance->n_stages;
@@ -66,8 +66,8 @@ static psplit_code form_window(psplit_i_beam *b, const psplit_i_assignment *spli
   return psplit_i_beam_window(b, split->stage, first, last);
 }
 
-/* Windows, for no more than `most` of the budget. A split of the same value whose other stages are
- * less full is taken, too. */
+/* Rebuilds windows, for at most `most` of the budget. A split of the same value whose other stages
+ * are less full is accepted, too. */
 static psplit_code try_windows(psplit_i_beam *b, const psplit_i_automaton *automaton, int64_t bound,
                                uint64_t most, int64_t *scratch, psplit_i_assignment *trial,
                                psplit_i_assignment *io_split) {
@@ -100,8 +100,8 @@ out:
   return code;
 }
 
-/* Whether one of so many parts of the budget does for a round of prices. Where it does not, that is
- * not charged: so little should not change what solvers behind find. */
+/* Whether a fraction of the budget suffices for a round of prices. If not, the attempt is not
+ * charged, so that it does not change the results of later solvers. */
 static psplit_code can_afford(psplit_i_beam *b, int64_t value, bool *out_afford) {
   psplit_i_budget *whole = b->budget;
   psplit_i_budget part = psplit_i_budget_share(whole, LEAST_ROUNDS);

@@ -1,10 +1,11 @@
-/* Descent on ties: small moves over the boundaries of a split, to less communication, or as much
- * with lower stage numbers.
+/* Descent on ties: small moves over the boundaries of a split, to less communication, or to as much
+ * communication with lower stage numbers.
  *
  * A cluster moves to the stage in front or behind, together with those of its stage that stand
- * between it and the boundary. Forth only where less is sent; back also where as much is. So the
- * pair (sum of communication, stages in the order of nodes) gets smaller with every move, and the
- * end is a split that no such move improves. No load rises above the bottleneck. */
+ * between it and the boundary. It moves forward only if less is sent, and backward also if as much
+ * is sent. So the pair (sum of communication, stages in the order of nodes) decreases
+ * lexicographically with every move, and the descent ends in a split that no such move improves. No
+ * load exceeds the bottleneck. */
 
 #include "tie_descent.h"
 #include "assignment.h"
@@ -29,7 +30,7 @@ typedef struct descent {
   uint64_t n_steps;
 } descent;
 
-/* Adds (sign 1) what net e costs to the loads, or takes it away (-1). */
+/* Adds (sign 1) the costs of net e to the loads, or subtracts them (-1). */
 static void count_net(descent *l, uint32_t e, int64_t sign) {
   const psplit_i_instance *instance = l->instance;
   const psplit_i_assignment *assignment = l->assignment;
@@ -84,8 +85,8 @@ static bool is_light(const descent *l, uint32_t s) {
   return psplit_i_load(l->instance, l->w[s], l->recv[s], l->send[s]) <= l->assignment->value;
 }
 
-/* Whether the loads that the move may have raised are within the bottleneck: of stages that hold a
- * pin of a net that was touched. */
+/* Whether all loads that the move may have raised are within the bottleneck: those of stages with a
+ * pin of a touched net. */
 static bool all_are_light(const descent *l, uint32_t from, uint32_t to) {
   const psplit_i_instance *instance = l->instance;
   if (!is_light(l, from) || !is_light(l, to)) return false;
@@ -96,7 +97,7 @@ static bool all_are_light(const descent *l, uint32_t from, uint32_t to) {
   return true;
 }
 
-/* Memory of one stage. */
+/* The memory of one stage. */
 static bool fits(descent *l, uint32_t s) {
   const psplit_i_instance *instance = l->instance;
   const uint64_t limit = instance->problem->devices[l->assignment->device[s]].memory_bytes;
@@ -118,7 +119,8 @@ static bool fits(descent *l, uint32_t s) {
   return psplit_i_sat_add_u64(weight, psplit_i_sat_mul_u64(held, act)) <= limit;
 }
 
-/* Gathers v and what of its stage must move with it; false: that may not move, or is too much. */
+/* Collects v and everything of its stage that must move with it. Returns false if that may not
+ * move, or is too much. */
 static bool gather(descent *l, uint32_t v, uint32_t to) {
   const psplit_i_instance *instance = l->instance;
   const uint32_t from = l->assignment->stage[v];
