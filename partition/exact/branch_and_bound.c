@@ -1,6 +1,7 @@
 /* Branch and bound over placements: exact for small problems of every variant. Clusters are placed
  * in topological order. Monotonicity: the value of a partial placement only grows as clusters are
- * added, and relays come on top at the end; so one that reaches the best value is cut off. */
+ * added, and relays are added at the end, so a partial placement whose value reaches that of the
+ * incumbent is pruned. */
 #include <assert.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@ typedef struct brute {
   uint64_t n_steps, max_steps, step_ops;
   bool stopped, same_devices;
   int64_t best;
-  uint32_t *label, *types; /* the best found */
-  uint32_t *next;          /* [n] label to try */
+  uint32_t *label, *types; /* the incumbent */
+  uint32_t *next;          /* [n] next label to try */
   uint32_t *last;          /* [n] */
 } brute;
 
@@ -30,7 +31,7 @@ static bool allowed(const brute *b, uint32_t cluster, uint32_t label) {
 }
 
 /* Symmetry: equal devices without an order are interchangeable, so a new one is used only after all
- * before it. */
+ * earlier ones of its type. */
 static uint32_t last_label(const brute *b, uint32_t high) {
   if (b->placement.ordered || !b->same_devices) return high;
   uint32_t k = 0;
@@ -134,7 +135,8 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_placement_task *task, uint6
   }
   const uint32_t features = psplit_i_features_of(instance->problem, request->options);
   b.same_devices = n_types_used == 1 && psplit_i_takes(PSPLIT_I_RULE_CLOSE_RANKS, features);
-  /* The order of devices matters where stages are ordered, pinned or stash by position. */
+  /* The order of devices matters if stages are ordered or pinned, or if their stash depends on the
+   * position. */
   const bool any_order = instance->problem->any_device_order && n_types_used > 1 &&
                          (b.placement.ordered || instance->has_pins || instance->stash);
   if (any_order && instance->n_stages <= 16)

@@ -1,14 +1,15 @@
-/* Chains on chains: is a bottleneck T possible? A cut in front of cluster b is reached with so many
- * stages, f(b), at least. Since empty stages are allowed, fewer stages are never worse, so
+/* Chains-on-chains partitioning: is a bottleneck T feasible? Let f(b) be the least number of stages
+ * in front of a cut before cluster b. Since empty stages are permitted, fewer stages are never
+ * worse, so
  *
  *   f(b) = 1 + min f(a)  over a < b with load [a, b) <= T
  *
- * and the load falls apart into a part of each end, P(b) + left(b) and P(a) - right(a): for each
- * number of stages it is enough to know the cut with the largest P(a) - right(a). Cuts whose stages
+ * and the load is the sum of a part of each end, P(b) + left(b) and right(a) - P(a). For each
+ * number of stages it suffices to know the cut with the largest P(a) - right(a). Cuts whose stages
  * have grown beyond T even without sending are never needed again, so one pass decides.
  *
  * Source: probing, as for chains without communication (Pinar and Aykanat, "Fast optimal load
- * balancing algorithms for 1D partitioning", JPDC 64(8), 2004); the parts of the ends are this
+ * balancing algorithms for 1D partitioning", JPDC 64(8), 2004); the separation by ends is this
  * project's. */
 #include "chain.h"
 
@@ -18,15 +19,16 @@
 typedef struct chain {
   uint32_t n, n_stages;
   bool overlap;
-  int64_t *before;       /* [n + 1] time of the clusters in front of a cut */
-  int64_t *left, *right; /* [n + 1] what a cut costs the stage in front of it, and behind */
-  uint32_t *fewest;      /* [n + 1] stages in front of a cut */
-  uint32_t *from;        /* [n + 1] the cut before it */
-  int64_t *top;          /* [n_stages + 1] the largest key of a cut with so many stages */
-  uint32_t *at;          /* [n_stages + 1] that cut */
+  int64_t *before; /* [n + 1] time of the clusters in front of a cut */
+  /* [n + 1] cost of a cut for the stage in front of it, and for the one behind */
+  int64_t *left, *right;
+  uint32_t *fewest; /* [n + 1] least number of stages in front of a cut */
+  uint32_t *from;   /* [n + 1] the previous cut */
+  int64_t *top; /* [n_stages + 1] the largest key of a cut with this number of stages in front */
+  uint32_t *at; /* [n_stages + 1] that cut */
 } chain;
 
-/* Whether all nets join neighbours, and neighbours have an order. */
+/* Whether all nets connect neighbours, and all neighbours are ordered. */
 static bool is_chain(const psplit_i_instance *instance) {
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     const uint32_t *pin = instance->net_pin + instance->net_off[e];
@@ -80,7 +82,7 @@ static int64_t load(const chain *c, uint32_t a, uint32_t b) {
   return w > comm ? w : comm;
 }
 
-/* Cut a is in front of stages up to T where key(a) >= need of the cut behind. INF: never. */
+/* A stage from cut a fits T if key(a) >= need of the cut behind. INF: never. */
 static int64_t key(const chain *c, uint32_t a, int64_t limit) {
   if (!c->overlap) return c->before[a] - c->right[a];
   return c->right[a] > limit ? -PSPLIT_I_INF : c->before[a];
@@ -91,9 +93,10 @@ static int64_t need(const chain *c, uint32_t b, int64_t limit) {
   return c->left[b] > limit ? PSPLIT_I_INF : c->before[b] - limit;
 }
 
-/* Fills fewest and from; whether n_stages do. O(n + the stages that the ends of cuts differ by). */
+/* Computes fewest and from, and returns whether n_stages suffice. O(n + the differences in stages
+ * between the ends of cuts). */
 static bool probe(chain *c, int64_t limit) {
-  uint32_t low = 0, high = 0; /* numbers of stages that some cut to come may begin behind */
+  uint32_t low = 0, high = 0; /* range of stage numbers that later cuts may still extend */
   c->top[0] = key(c, 0, limit);
   c->at[0] = 0;
   for (uint32_t b = 1; b <= c->n; b++) {
@@ -102,7 +105,7 @@ static bool probe(chain *c, int64_t limit) {
     if (low > high) return false;
     uint32_t j = low;
     while (j <= high && c->top[j] < needed) j++;
-    if (j > high || j == c->n_stages) { /* no stage ends here */
+    if (j > high || j == c->n_stages) { /* no stage can end here */
       c->fewest[b] = c->n_stages + 1;
       continue;
     }
@@ -120,7 +123,7 @@ static bool probe(chain *c, int64_t limit) {
   return c->fewest[c->n] <= c->n_stages;
 }
 
-/* The split of the last probe, which was possible. */
+/* The split of the last feasible probe. */
 static void trace(const chain *c, psplit_i_solver_state *a) {
   psplit_i_assignment *out = &a->trial;
   for (uint32_t s = 0; s < c->n_stages; s++) {
@@ -146,7 +149,7 @@ static int64_t slowest(const chain *c) {
   return most;
 }
 
-/* What stages that take an even share each, up to a cluster more, may be above that. */
+/* Stages with an even share of the work, up to one more cluster each, may exceed that. */
 static int64_t spread(const chain *c) {
   int64_t w = 0, left = 0, right = 0;
   for (uint32_t v = 0; v < c->n; v++) {
@@ -167,7 +170,7 @@ psplit_code psplit_i_state_cut_chain(psplit_i_solver_state *a) {
     if (!probe(&c, most)) return PSPLIT_OK;
   }
   trace(&c, a);
-  /* A first split comes whatever the limit is, and finding it otherwise takes longer. */
+  /* The first split is made whatever the limit is, and finding it otherwise takes longer. */
   while (least < most && !psplit_i_cancelled(a->request->budget->cancel)) {
     const int64_t limit = least + (most - least) / 2;
     if (probe(&c, limit)) {

@@ -1,7 +1,7 @@
 /* Dominance. Let v be a maximal cluster of what is left, such that no stage in front that holds v
- * has a larger load without it. Take any completion of a label with v left: without v it completes
- * the label that has v placed as well, and no load in it rises (exchange). So of two stages, or two
- * labels, that differ in v alone, the one with v placed dominates. */
+ * has a larger load without it. Every completion of a label with v left also completes, without v,
+ * the label in which v is placed, and no load increases (exchange argument). So of two stages, or
+ * two labels, that differ only in v, the one with v placed dominates. */
 #include "exact_inside.h"
 
 /* What a message may take such a stage more, once each way, besides what nets of the trunk have in
@@ -72,8 +72,8 @@ static bool none_needs(const psplit_i_expander *d, uint32_t v) {
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[v] != PSPLIT_NONE) return false;
   if (x->alike) return false;    /* its readers would receive it over other links */
-  if (x->messages) return false; /* who waits for v would wait for another stage */
-  if (x->bypasses) return false; /* stages in between would pass on what v reads */
+  if (x->messages) return false; /* stages that wait for v would wait for another stage */
+  if (x->bypasses) return false; /* stages in between would relay the inputs of v */
   if (x->automaton->all_used && instance->n_counted[v] > 0) return false;
   for (uint32_t t = 0; t < instance->n_types; t++) {
     const int64_t w = instance->w[(size_t)t * instance->n + v];
@@ -86,7 +86,8 @@ static bool none_needs(const psplit_i_expander *d, uint32_t v) {
   return true;
 }
 
-/* The moves, of those in `open`, that do not bear the stage with the maximal cluster v as well. */
+/* The moves among those in `open` for which the stage with the maximal cluster v does not fit as
+ * well. */
 static uint64_t open_beside(psplit_i_expander *d, const psplit_i_transition *moves, uint64_t open,
                             uint32_t v) {
   const psplit_i_program *x = d->x;
@@ -105,7 +106,7 @@ static uint64_t open_beside(psplit_i_expander *d, const psplit_i_transition *mov
 
 uint64_t psplit_i_undominated_moves(psplit_i_expander *d, const psplit_i_transition *moves,
                                     uint64_t fitting) {
-  const uint32_t first = d->dominator; /* what did so last often does again */
+  const uint32_t first = d->dominator; /* a cluster that dominated last often does so again */
   uint64_t open = fitting;
   if (d->tops[first / 64] >> (first % 64) & 1) open = open_beside(d, moves, open, first);
   for (uint32_t word = 0; word < d->x->words && open; word++)

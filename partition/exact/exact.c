@@ -1,16 +1,16 @@
-/* Dynamic programming over downsets as a decision: is every load <= limit possible?
+/* Decides by dynamic programming over downsets whether every load <= limit is possible.
  *
- * A label (left, state, receivers): the downset of clusters not yet placed, the devices used behind
- * it, and how many stages already receive each tensor still to be sent. Labels are expanded in
- * rounds by the number of devices used; the labels of a round are independent. From a label the
- * last stage of what is left grows cluster by cluster in decreasing topological order, which visits
- * every sub-downset exactly once. Compute and memory are monotone: the stage stops growing where
- * either exceeds the limit.
+ * A label (left, state, receivers) consists of the downset of clusters not yet placed, the devices
+ * used behind it, and the number of stages that already receive each tensor still to be sent.
+ * Labels are expanded in rounds by the number of devices used, and the labels of a round are
+ * independent. From a label, the last stage of what is left grows cluster by cluster in decreasing
+ * topological order, which visits every sub-downset exactly once. Compute and memory are monotone:
+ * the stage stops growing where either exceeds the limit.
  *
- * The set of labels of a round does not depend on threads: a label is only dropped when an equal
- * one exists or, between rounds, when one of an earlier round dominates it: the same downset and
- * receivers with no more of any device used. Steps and bytes are counted in total, so running out
- * is deterministic as well. */
+ * The set of labels of a round does not depend on threads: a label is dropped only if an equal one
+ * exists or, between rounds, if one of an earlier round dominates it (the same downset and
+ * receivers with no more of any device used). Steps and bytes are counted in total, so running out
+ * of either is deterministic as well. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -71,14 +71,14 @@ static psplit_code gather(psplit_i_program *x, uint32_t used, psplit_i_round *ro
 }
 
 enum {
-  LARGE_ROUND = 1000, /* labels that are worth a team whatever came before */
-  NARROW_PART = 2     /* of the largest round: one that has less is narrow */
+  LARGE_ROUND = 1000, /* this many labels are expanded by several threads in any case */
+  NARROW_PART = 2     /* a round with fewer labels than this part of the largest round is narrow */
 };
 
 typedef struct exact_round {
   psplit_i_program *x;
   const psplit_i_round *round;
-  psplit_i_expander *expanders; /* of each thread */
+  psplit_i_expander *expanders; /* for each thread */
 } exact_round;
 
 static void expand_one(void *with, size_t k, int thread) {
@@ -95,7 +95,7 @@ static void expand_one(void *with, size_t k, int thread) {
   if (d->min_time > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
 }
 
-/* Behind the widest round few steps are left. */
+/* After the widest round, few steps are left. */
 static void allow_steps(psplit_i_program *x) {
   const psplit_i_exact_options *options = x->options;
   if (x->n_round > x->n_widest) x->n_widest = x->n_round;
@@ -104,7 +104,7 @@ static void allow_steps(psplit_i_program *x) {
     x->max_steps = options->max_steps_behind;
 }
 
-/* On `team` threads, or on n_threads where there are many labels. */
+/* Expands on `team` threads, or on n_threads if there are many labels. */
 static psplit_code run_round(psplit_i_program *x, uint32_t used, psplit_i_expander *expanders,
                              int team, int n_threads) {
   psplit_i_round round = {0};
@@ -127,7 +127,7 @@ static psplit_code run_round(psplit_i_program *x, uint32_t used, psplit_i_expand
   return code;
 }
 
-/* Whether label a, of two with nothing left, is the better split: less communication, then the
+/* Whether label a, of two final labels, is the better split: less communication, then the smaller
  * key. */
 static bool comes_before(const psplit_i_program *x, uint32_t a, const psplit_i_label *at_a,
                          uint32_t b, const psplit_i_label *at_b) {
@@ -136,7 +136,7 @@ static bool comes_before(const psplit_i_program *x, uint32_t a, const psplit_i_l
                         : at_a->state < at_b->state;
 }
 
-/* Best final label with nothing left, NONE if there is none. */
+/* The best final label with nothing left, or NONE. */
 static uint32_t final_label(const psplit_i_program *x, uint32_t from_round) {
   uint32_t best = PSPLIT_NONE;
   const psplit_i_label *least = NULL;
@@ -159,7 +159,7 @@ static uint32_t final_label(const psplit_i_program *x, uint32_t from_round) {
   return best;
 }
 
-/* The split of a label: its stages, from the parents. */
+/* The split of a label, from the chain of its parents. */
 static void follow(const psplit_i_program *x, uint32_t id, psplit_i_assignment *assignment) {
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_instance *instance = x->instance;
@@ -201,7 +201,7 @@ static psplit_code trace(psplit_i_program *x, uint32_t id, psplit_i_assignment *
   return PSPLIT_OK;
 }
 
-/* What any device pays at least for a net: a relaxation to the cheapest device. */
+/* A lower bound on the cost of a net on any device. */
 static void least_costs(psplit_i_program *x) {
   const psplit_i_instance *instance = x->instance;
   const psplit_i_automaton *m = x->automaton;
@@ -231,7 +231,8 @@ static void least_costs(psplit_i_program *x) {
   x->open_share = any_pays && all_pay ? 1 / slowest : 0;
 }
 
-/* Windows: the weights that a downset left in a state can have in a split within the limit. */
+/* Windows: the range of weights that a downset left in a state may have in a split within the
+ * limit. */
 static void find_windows(psplit_i_program *x) {
   const psplit_i_automaton *m = x->automaton;
   const int64_t limit = x->options->limit;
@@ -251,7 +252,7 @@ static void find_windows(psplit_i_program *x) {
   }
 }
 
-/* The most over the moves of a state. Pins lead to other states than those. */
+/* The maximum over the transitions of a state. Pins lead to other states than these. */
 static void find_most_left(psplit_i_program *x) {
   const psplit_i_automaton *m = x->automaton;
   for (uint32_t i = 0; i < m->n_states * m->n_types; i++) {
@@ -340,7 +341,7 @@ static psplit_code prepare(psplit_i_program *x) {
   return psplit_i_lexicographic_prepare(x);
 }
 
-/* The first label: all is left. */
+/* The first label, with everything left. */
 static void begin(psplit_i_expander *d) {
   const psplit_i_program *x = d->x;
   for (uint32_t i = 0; i < x->instance->n; i++) {
@@ -353,7 +354,7 @@ static void begin(psplit_i_expander *d) {
   psplit_i_exact_insert(d, &all);
 }
 
-/* What expanders have done: in all rounds, and in the last one. */
+/* Work of the expanders, in all rounds and in the last one. */
 typedef struct exact_work {
   uint64_t steps, loads;
   uint64_t stages, pushed; /* in the last one */
@@ -378,9 +379,9 @@ static uint64_t ops_of(const psplit_i_program *x, const exact_work *work) {
   return work->steps * PSPLIT_I_STEP_OPS + work->loads * x->load_ops;
 }
 
-/* What a run counts that ends within a round; `last`, n_bytes: its work and memory before. How far
- * each thread comes until the others stop it differs from run to run, so it counts as if it went on
- * as before up to the first limit: of steps, of the budget, or of memory. */
+/* The counts of a run that is interrupted within a round; `last`, n_bytes: its work and memory
+ * before. How far each thread gets until all stop differs between runs. So the run counts as if it
+ * had gone on at the same rate up to the first limit: of steps, of the budget, or of memory. */
 static exact_work work_at_limit(const psplit_i_program *x, const exact_work *last,
                                 uint64_t n_bytes) {
   if (last->steps == 0) {
@@ -421,9 +422,10 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     ((uint64_t)instance->net_off[instance->n_nets] + instance->succ_off[instance->n]) / 2;
   x->most_ops = psplit_i_budget_left(options->budget);
   psplit_i_budget so_far =
-    options->budget ? *options->budget : psplit_i_budget_unlimited(); /* charged round by round */
+    /* charged after each round */
+    options->budget ? *options->budget : psplit_i_budget_unlimited();
   const uint64_t before = so_far.spent;
-  uint64_t n_ops = 0; /* of the round before */
+  uint64_t n_ops = 0; /* of the previous round */
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
     const int all = psplit_i_budget_team(&so_far, 0, options->n_threads);
     const int team = n_ops < PSPLIT_I_REGION_OPS ? 1 : all;
@@ -432,7 +434,8 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (options->out_rounds) *options->out_rounds = used;
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
-    if (x->n_round == 0) continue; /* nothing new; there may be many more stages than clusters */
+    /* no new labels; there may be many more stages than clusters */
+    if (x->n_round == 0) continue;
     work = take_work(x, expanders, n_threads);
     n_ops = ops_of(x, &work) - ops_of(x, &last);
     PSPLIT_TRY(psplit_i_exact_follow(x, work.stages, work.pushed));

@@ -9,11 +9,11 @@
 #include "load_tracker.h"
 #include "problem.h"
 
-/* Clusters that are looked at for one step of work. */
+/* Clusters that are visited per step of work. */
 enum { CLUSTERS_PER_STEP = 16 };
 
-/* Whether every split through the stage sends more than a known one. Monotonicity: what is received
- * for good only grows, and so does what is sent when all nets are forward. */
+/* Whether every split through the stage sends more than the incumbent. Monotonicity: what is
+ * received can only grow, and so can what is sent if all nets are forward. */
 static bool sends_too_much(const psplit_i_expander *d, int64_t received) {
   const psplit_i_program *x = d->x;
   if (x->n_key_bytes == 0 || !x->all_pay[d->from->state]) return false;
@@ -24,7 +24,8 @@ static bool sends_too_much(const psplit_i_expander *d, int64_t received) {
   return d->from->comm + received + sent > x->options->lexicographic->most_comm;
 }
 
-/* What the stage sends at least, and every larger one, since receivers are placed already. */
+/* A lower bound on what the stage and every larger one sends, since the receivers are placed
+ * already. */
 static int64_t sent_for_good(const psplit_i_expander *d, uint32_t type) {
   const psplit_i_program *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
@@ -38,8 +39,8 @@ static int64_t received_for_good(const psplit_i_program *x, const psplit_i_passe
   return p->recv_ns + (p->message && !p->on_trunk ? x->least_message : 0);
 }
 
-/* Whether what the stage leaves may be left, where on type t it takes as much more as fits.
- * Monotonicity: less is not left. */
+/* Whether what the stage leaves may be left, if on type t it takes as much more as fits.
+ * Monotonicity: larger stages leave less. */
 static bool leaves_little(const psplit_i_expander *d, uint32_t t, int64_t more,
                           const psplit_i_passed *p) {
   const psplit_i_program *x = d->x;
@@ -49,8 +50,8 @@ static bool leaves_little(const psplit_i_expander *d, uint32_t t, int64_t more,
          (double)left + (double)p->sent_ns * x->open_share <= x->most_room[at];
 }
 
-/* Whether the stage, or a larger one, can be within the limit, and what it leaves. Monotonicity:
- * compute and memory only grow; so do sends when all nets are forward. */
+/* Whether the stage, or a larger one, can be within the limit, and the rest as well. Monotonicity:
+ * compute and memory only grow, and so do sends if all nets are forward. */
 static bool fits(const psplit_i_expander *d, const psplit_i_passed *p) {
   const psplit_i_program *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
@@ -68,7 +69,7 @@ static bool fits(const psplit_i_expander *d, const psplit_i_passed *p) {
   return false;
 }
 
-/* Whether the cluster is pinned elsewhere than what the stage holds. */
+/* Whether the cluster is pinned to another stage than the current clusters. */
 static bool pins_clash(const psplit_i_expander *d, uint32_t cluster) {
   const uint32_t pin = d->x->instance->pin[cluster];
   return pin != PSPLIT_NONE && d->tracker.pin != PSPLIT_NONE && d->tracker.pin != pin;
@@ -116,7 +117,7 @@ void psplit_i_expander_load(psplit_i_expander *d, const psplit_i_label *from, ui
   psplit_i_receivers_load(d, counts, n_counts);
 }
 
-/* Adds the steps since the last call to the total; false when the budget is spent. */
+/* Adds the steps since the last call to the total. Returns false if the budget is spent. */
 static bool may_go_on(psplit_i_expander *d) {
   psplit_i_program *x = d->x;
   atomic_fetch_add_explicit(&x->n_steps, d->n_steps - d->n_told, memory_order_relaxed);
@@ -133,7 +134,7 @@ static bool may_go_on(psplit_i_expander *d) {
   return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);
 }
 
-/* Forms all stages behind the label. */
+/* Enumerates all stages that can extend the label. */
 static void try_stages(psplit_i_expander *d) {
   uint32_t below = d->x->instance->n;
   psplit_i_passed_start(d);
@@ -149,7 +150,7 @@ static void try_stages(psplit_i_expander *d) {
       d->n_steps += (below - u) / CLUSTERS_PER_STEP;
       psplit_i_passed_beside(d, u + 1, below, passed);
       if (passed->unseen && !fits(d, passed))
-        u = PSPLIT_NONE; /* monotonicity: nor does any stage that also takes clusters below */
+        u = PSPLIT_NONE; /* monotonicity: no stage that also takes lower clusters fits either */
       passed->unseen = false;
     }
     if (u == PSPLIT_NONE) {
@@ -187,14 +188,14 @@ static void expand_stage(psplit_i_expander *d) {
   const psplit_i_instance *instance = x->instance;
   const uint32_t state = d->from->state;
   const bool weightless = psplit_i_last_below(d->tops, instance->n) == PSPLIT_NONE;
-  if (weightless) { /* all that is left */
+  if (weightless) { /* everything that is left */
     psplit_i_expander_push_stage(d);
     return;
   }
   bool last = instance->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;
-  if (last) { /* the last stage: it takes all that is left */
+  if (last) { /* the last stage takes everything that is left */
     if (d->min_time > x->reach) return;
     bool clash = false;
     for (uint32_t u; (u = psplit_i_last_below(d->tops, instance->n)) != PSPLIT_NONE;) {
@@ -211,7 +212,7 @@ static void expand_stage(psplit_i_expander *d) {
 
 void psplit_i_expander_expand(psplit_i_expander *d) {
   const psplit_i_program *x = d->x;
-  d->n_steps += x->instance->n / CLUSTERS_PER_STEP; /* of loading the label */
+  d->n_steps += x->instance->n / CLUSTERS_PER_STEP; /* for loading the label */
   if (psplit_i_expander_less_is_left(d)) return;
   for (int bypassed = 0; bypassed < (x->bypasses ? 2 : 1); bypassed++) {
     d->bypassed = bypassed;

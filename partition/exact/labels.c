@@ -1,11 +1,11 @@
-/* The hash table of labels: shards, each with a lock. */
+/* The hash table of labels, divided into shards with a lock each. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "automaton.h"
 #include "exact_inside.h"
 
-/* Hashes the state too: labels of one downset are many, and would crowd one slot. */
+/* Hashes the state as well: a downset may have many labels, which would collide otherwise. */
 static size_t slot_of(const psplit_i_shard *s, uint64_t hash, uint32_t state) {
   return (size_t)(psplit_i_mix64(hash + state) >> 7) & (s->n_slots - 1);
 }
@@ -35,8 +35,8 @@ static uint8_t *keys_at(const psplit_i_program *x, const psplit_i_shard *s, size
   return x->n_key_bytes ? s->keys.items + i * x->n_key_bytes : NULL;
 }
 
-/* Of two equal labels keeps the one that sends less; then the one with the smaller key, where keys
- * are asked for, else with the smaller parent hash. */
+/* Of two equal labels, keeps the one that sends less. Ties prefer the smaller key, if keys are
+ * required, else the smaller parent hash. */
 static void improve(const psplit_i_program *x, psplit_i_label *old, uint8_t *old_keys,
                     const psplit_i_label *fresh, const uint8_t *keys) {
   if (fresh->comm > old->comm) return;
@@ -98,7 +98,7 @@ out:
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Whether there is a label with these bits in `state`, sending no more than `most_comm`. */
+/* Whether there is a label with these bits in `state` that sends no more than `most_comm`. */
 static bool holds(const psplit_i_program *x, const psplit_i_shard *s, const psplit_i_label *like,
                   const uint64_t *bits, uint32_t state, int64_t most_comm) {
   if (like->min_time < x->low[state] || like->min_time > x->high[state]) return false;

@@ -4,7 +4,7 @@
 
 enum {
   INSIDE = PSPLIT_I_BLOCK_INSIDE,
-  GRID = 64, /* parts of a device's memory that options are told apart by */
+  GRID = 64, /* memory is quantised to so many parts of a device's memory */
   OPTION_OPS = 1
 };
 
@@ -14,7 +14,7 @@ static uint64_t rounded(uint64_t bytes, uint64_t memory, uint32_t *out_cell) {
   return bytes / unit * unit;
 }
 
-/* Leaves the cells of what is in the lists all zero. */
+/* Resets the cells of all list entries to zero. */
 static void forget_cells(psplit_i_block_lists *x) {
   const uint32_t n = x->n_types;
   for (size_t list = 0; list < psplit_i_block_n_lists(n); list++) {
@@ -30,7 +30,7 @@ static void forget_cells(psplit_i_block_lists *x) {
   }
 }
 
-/* Keeps those that no other dominates; O(list). */
+/* Keeps the options that no other dominates. O(list). */
 static void keep_exact(psplit_i_block_lists *x, psplit_i_block_options *list,
                        const psplit_i_block_option *option) {
   size_t n = 0;
@@ -51,7 +51,7 @@ static void keep_exact(psplit_i_block_lists *x, psplit_i_block_options *list,
   x->failed |= !psplit_i_vec_push(list, *option);
 }
 
-/* Keeps the cheapest of those that hold as much, in parts of the memory. */
+/* Keeps the cheapest option for each amount of memory, in parts of the device's memory. */
 static void keep_rounded(psplit_i_block_lists *x, size_t list, uint32_t a, uint32_t b,
                          psplit_i_block_option option) {
   psplit_i_block_options *options = &x->block->list[list];
@@ -102,9 +102,9 @@ static void sort(psplit_i_block_options *list) {
   if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, compare_costs);
 }
 
-/* Drops what another option dominates, and sorts the rest. */
+/* Removes dominated options, and sorts the rest. */
 static void sift(psplit_i_block_options *list, uint64_t unit, uint64_t *n_ops) {
-  int64_t least[GRID + 1]; /* cost of those so far with at most so many bytes on the right */
+  int64_t least[GRID + 1]; /* least cost so far with at most this many bytes on the right */
   size_t n = 0;
   if (list->n < 2) return;
   qsort(list->items, list->n, sizeof *list->items, compare_bytes);

@@ -1,5 +1,6 @@
-/* Latency of blocks in a row: finds the blocks and the ways to cut them, and runs both passes
- * (latency_labels.c); once a split is known, again with the ways that may still improve on it. */
+/* Latency of blocks in sequence: finds the blocks and the ways to cut them, and runs both passes
+ * (latency_labels.c). Once a split is known, repeats this with only those ways that may still
+ * improve on it. */
 #include "latency_blocks.h"
 
 #include "latency_labels.h"
@@ -7,9 +8,9 @@
 
 enum { T = PSPLIT_I_BLOCK_TYPES, SHARE_OF_BLOCK = 2 };
 
-/* A separator: every cluster before leads to it and every one behind follows, over no edge that
- * jumps. Clusters are in topological order: it does where none before is a sink, none behind a
- * source, and no edge from before goes beyond. */
+/* A separator: every earlier cluster precedes it and every later one follows it, so no edge jumps
+ * over it. Clusters are in topological order, so a cluster is a separator if no earlier cluster is
+ * a sink, no later one is a source, and no edge of an earlier cluster goes beyond it. */
 static bool find_separators(psplit_i_blocks_state *x) {
   const psplit_i_instance *instance = x->instance;
   const uint32_t n = instance->n;
@@ -57,8 +58,8 @@ static bool measure_blocks(psplit_i_blocks_state *x) {
   return true;
 }
 
-/* Ways to cut each block that leave the rest room below the limit: of the rest no more is known
- * than paths of least times. */
+/* The ways to cut each block that leave the rest enough room below the limit, where the rest is
+ * bounded only by paths of least times. */
 static psplit_code enumerate(psplit_i_blocks_state *x) {
   int64_t least = 0;
   for (uint32_t k = 0; k <= x->n; k++) least += x->block[k].path;
@@ -75,7 +76,7 @@ static psplit_code enumerate(psplit_i_blocks_state *x) {
   return code;
 }
 
-/* Copies the front into `rest`; false: out of memory. */
+/* Copies the front into `rest`. Returns false if out of memory. */
 static bool take_rest(const psplit_i_block_front *from, psplit_i_block_rest *rest) {
   rest->n = 0;
   for (size_t i = 0; i < from->n; i++) {
@@ -85,8 +86,8 @@ static bool take_rest(const psplit_i_block_front *from, psplit_i_block_rest *res
   return true;
 }
 
-/* Enumerates the blocks again, now that something is known of the rest: much less is left to look
- * at, and that is not rounded. */
+/* Enumerates the blocks again, with the bounds that are now known for the rest. Far fewer options
+ * remain, and their memory is not rounded. */
 static psplit_code enumerate_again(psplit_i_blocks_state *x) {
   psplit_code code = PSPLIT_OK;
   psplit_i_block_rest before[T] = {0}, behind_it[T] = {0};

@@ -1,15 +1,16 @@
-/* Keys: of the splits that send least, the one whose stage numbers are lexicographically least.
+/* Keys: among the splits that send least, the one whose stage numbers are lexicographically
+ * smallest.
  *
- * The key of a label holds the stage numbers of what is placed, one byte for a cluster, in the
- * order of the clusters' smallest nodes; then the device types of the stages. What is left and what
- * is placed are different clusters, so of two partial splits with one label the one with the
- * smaller key stays the smaller one however they are completed: it dominates. Numbers count down
- * from the last stage; where stages close ranks (lexicographic->closed) they move up at the end,
- * those of equal labels alike.
+ * The key of a label contains the stage numbers of the placed clusters, one byte each, in the order
+ * of the clusters' smallest nodes, followed by the device types of the stages. The left and the
+ * placed clusters are disjoint, so of two partial splits with the same label the one with the
+ * smaller key remains the smaller one in every completion: it dominates. Numbers count down from
+ * the last stage. Where empty stages are removed (lexicographic->closed), the numbers are shifted
+ * at the end, equally for equal labels.
  *
- * A *weightless* cluster takes no time, nor do its tensors, which make no message, nor any cluster
- * before it. In the least split it is on the first stage (exchange); it stays left until all others
- * are placed. */
+ * A *weightless* cluster takes no time, its tensors cost nothing and make no message, and the same
+ * holds for all clusters before it. In the smallest split it is on the first stage (exchange
+ * argument), so it stays left until all others are placed. */
 #include <string.h>
 
 #include "assignment.h"
@@ -24,7 +25,7 @@ bool psplit_i_exact_has_keys(const psplit_i_instance *instance) {
   return instance->n_stages <= NO_DEVICE && instance->n_types < NO_DEVICE;
 }
 
-/* Whether the cluster costs nothing wherever it is; those before it have been asked already. */
+/* Whether the cluster costs nothing wherever it is. Its predecessors have been checked before. */
 static bool is_weightless(const psplit_i_program *x, uint32_t cluster) {
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[cluster] != PSPLIT_NONE) return false;
@@ -72,7 +73,7 @@ void psplit_i_lexicographic_forget(psplit_i_expander *d, const psplit_i_transiti
   d->keys[d->x->instance->n + move->stage] = NO_DEVICE;
 }
 
-/* How far the stages of a whole split move up when they close ranks. */
+/* How far the stage numbers of a complete split are shifted when empty stages are removed. */
 static uint32_t shift_of(const psplit_i_program *x, const psplit_i_label *l) {
   return x->options->lexicographic->closed ? x->automaton->n_stages - x->automaton->used[l->state]
                                            : 0;

@@ -1,6 +1,6 @@
-/* When the branch and bound over nested boundaries runs, and with how much of the budget. Its
- * bounds say little while the best known value is a few percent above the optimum: if the first run
- * does not come near, search runs before it goes on. */
+/* Schedules the branch and bound over nested boundaries, and its part of the budget. Its bounds say
+ * little while the incumbent is a few percent above the optimum. So if the first run does not come
+ * near, the search runs before it continues. */
 #include "assignment.h"
 #include "budget.h"
 #include "nested.h"
@@ -21,12 +21,12 @@ enum {
   MOST_CLUSTERS = 512 /* of a problem in which search may come next */
 };
 
-/* One of so many parts of what is left. */
+/* An n-th of the remaining budget. */
 static psplit_i_budget part_of(const psplit_i_solver_state *a, uint32_t n) {
   return psplit_i_budget_share(a->request->budget, n);
 }
 
-/* All but one of so many parts. */
+/* The remaining budget without an n-th. */
 static psplit_i_budget all_but(const psplit_i_solver_state *a, uint32_t n) {
   psplit_i_budget part = part_of(a, 1);
   psplit_i_budget_hold_back(&part, n);
@@ -52,7 +52,7 @@ static psplit_code go_on(psplit_i_solver_state *a, psplit_i_budget part) {
   return PSPLIT_OK;
 }
 
-/* Whether more than one of so many parts of the value is above a bound. */
+/* Whether the gap between the value and a bound is more than a given part of the value. */
 static bool is_open(const psplit_i_solver_state *a, int64_t bound, int64_t part) {
   return a->best.value - bound > a->best.value / part;
 }
@@ -61,7 +61,7 @@ static bool says_most(const psplit_i_solver_state *a) {
   return a->result->bound_by == PSPLIT_I_SOLVER_NESTED;
 }
 
-/* Where that does not say most, others have their turns again. */
+/* If this method has not the best bound, others have their turns again. */
 static psplit_code go_on_behind_search(psplit_i_solver_state *a) {
   psplit_code code = says_most(a) ? PSPLIT_OK : go_on(a, part_of(a, LOOK_PART));
   a->in_turns = says_most(a);

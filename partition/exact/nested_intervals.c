@@ -1,5 +1,5 @@
-/* Narrows the intervals of stages that clusters may be in: no load may reach the best known value
- * v, and the loads of the k stages on one side of a boundary may not add up to k v. */
+/* Narrows the intervals of stages that clusters may be in: no load may reach the value v of the
+ * incumbent, and the loads of the k stages on one side of a boundary may not add up to k v. */
 #include <string.h>
 
 #include "nested_inside.h"
@@ -9,7 +9,8 @@ typedef struct sums {
   int64_t comm;                         /* that all have, whichever */
 } sums;
 
-/* Consumers and producers are no further apart than the order says; false where none is left. */
+/* Applies the order of producers and consumers to the intervals. Returns false if an interval is
+ * empty. */
 static bool follow_order(psplit_i_nested_solver *d, psplit_i_nested_branch *b) {
   bool fits = true;
   for (uint32_t i = 0; i < d->n; i++)
@@ -51,7 +52,7 @@ static sums sum_up(psplit_i_nested_solver *d, const psplit_i_nested_branch *b) {
   return s;
 }
 
-/* Loads of the stages up to each boundary, and of those behind it. */
+/* The loads of the stages up to each boundary, and of those behind it. */
 typedef struct sides {
   int64_t front[PSPLIT_I_NESTED_STAGES], behind[PSPLIT_I_NESTED_STAGES];
 } sides;
@@ -99,7 +100,8 @@ void psplit_i_nested_along(const psplit_i_nested_solver *d, const psplit_i_neste
     }
 }
 
-/* Narrows the stages of a cluster to where no load reaches the value known; whether it did. */
+/* Narrows the interval of a cluster to stages where no load reaches the incumbent. Returns whether
+ * it changed. */
 static bool narrow(const psplit_i_nested_solver *d, psplit_i_nested_branch *b, uint32_t i,
                    const sums *s, const sides *both) {
   const int64_t most = d->known - 1;
