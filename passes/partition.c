@@ -60,7 +60,7 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
   const uint32_t n_stages = planner->options.n_stages;
   psplit_diag first = {0};
   if (planner->grouping.n_groups >= n_stages || n_stages == 1)
-    code = psplit_i_solve_within_memory(planner, r, share, &first);
+    code = psplit_i_solve_in_orders(planner, r, share, &first);
   if (code == PSPLIT_INFEASIBLE && planner->grouping.n_groups < planner->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = planner->grouping.n_groups;

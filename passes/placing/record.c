@@ -67,6 +67,14 @@ out:
   return code;
 }
 
+void psplit_i_record_forget(psplit_planner *planner, size_t n) {
+  while (planner->solved.n > n) {
+    psplit_i_solved *last = &planner->solved.items[--planner->solved.n];
+    free(last->problem);
+    psplit_solution_destroy(last->solution);
+  }
+}
+
 void psplit_i_record_any_route(psplit_planner *planner, const psplit_partition_options *options,
                                int64_t bound_ns, const uint32_t *stage, const uint32_t *ways) {
   if (!planner->solved.n) return;

@@ -10,6 +10,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_record(psplit_planner *planner, const pspli
                                             const psplit_partition_options *options,
                                             const psplit_solution *solution, psplit_diag *diag);
 
+/* Drops all records but the first n. */
+void psplit_i_record_forget(psplit_planner *planner, size_t n);
+
 /* Raises the bound of the last record, with these options, to one that holds for all routes. Its
  * split becomes `stage`, with routes `ways` [n_stages^2], which live in the planner's arena. */
 void psplit_i_record_any_route(psplit_planner *planner, const psplit_partition_options *options,

@@ -78,4 +78,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_solve_within_memory(psplit_planner *planner
                                                          const psplit_i_request *r, double share,
                                                          psplit_diag *diag);
 
+/* psplit_i_solve_within_memory and, where the order of devices was chosen between links that
+ * differ, the same in the order that was listed: the faster of the two plans. The planner's bounds
+ * for orders hold for it. Errors: those of psplit_i_solve_within_memory. */
+PSPLIT_MUST_USE psplit_code psplit_i_solve_in_orders(psplit_planner *planner,
+                                                     const psplit_i_request *r, double share,
+                                                     psplit_diag *diag);
+
 #endif

@@ -350,7 +350,7 @@ static psplit_code try_one_each(segments *s) {
     return PSPLIT_OK;
   planner->options.time_limit_s /= N_WAYS;
   code = psplit_i_choose_devices(planner, s->request, &why);
-  if (code == PSPLIT_OK) code = psplit_i_solve_within_memory(planner, s->request, 1, &why);
+  if (code == PSPLIT_OK) code = psplit_i_solve_in_orders(planner, s->request, 1, &why);
   planner->options.time_limit_s = time_limit_s;
   const char *by =
     planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_SOLVER_FIT);

@@ -2,6 +2,7 @@
  * its users are in different stages. This file finds the users, and joins them where they must
  * share a stage. */
 #include "tied_weights.h"
+#include "laid_aside.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -130,42 +131,6 @@ psplit_code psplit_i_tied_weights_join(psplit_i_builder *b, const psplit_i_tied_
   return psplit_i_builder_share(b, n_groups);
 }
 
-/* A saved split of the planner. */
-typedef struct split {
-  uint32_t *stage;
-  psplit_solution *solution;
-  psplit_plan_copy *copies;
-  size_t n_copies;
-  psplit_plan *plan;
-} split;
-
-static bool lay_aside(psplit_planner *planner, split *out) {
-  const size_t n_nodes = planner->graph->n_nodes;
-  *out =
-    (split){.solution = planner->solution, .n_copies = planner->copies.n, .plan = planner->plan};
-  out->stage = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *out->stage);
-  out->copies = psplit_i_arena_array(&planner->arena, out->n_copies, sizeof *out->copies);
-  if (!out->stage || !out->copies) return false;
-  memcpy(out->stage, planner->stage, n_nodes * sizeof *out->stage);
-  if (out->n_copies)
-    memcpy(out->copies, planner->copies.items, out->n_copies * sizeof *out->copies);
-  planner->solution = NULL;
-  return true;
-}
-
-static bool take_back(psplit_planner *planner, const split *from) {
-  memcpy(planner->stage, from->stage, planner->graph->n_nodes * sizeof *planner->stage);
-  psplit_solution_destroy(planner->solution);
-  planner->solution = from->solution;
-  planner->plan = from->plan;
-  planner->copies.n = 0;
-  if (!psplit_i_vec_reserve(&planner->copies, from->n_copies)) return false;
-  if (from->n_copies)
-    memcpy(planner->copies.items, from->copies, from->n_copies * sizeof *from->copies);
-  planner->copies.n = from->n_copies;
-  return true;
-}
-
 /* The bound of a split with joined users holds for such splits only, so the bound of the other
  * split is used. */
 static psplit_code take_bound(psplit_planner *planner, const psplit_solution *from,
@@ -193,12 +158,12 @@ static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_
   for (uint32_t w = 0; w < ties->weights.n; w++)
     any |= joined[w] = psplit_i_tie_is_cut(planner, ties, w);
   if (!any) return PSPLIT_OK;
-  split apart;
+  psplit_i_laid_aside apart;
   psplit_diag why_not = {0};
   int64_t value, together;
   psplit_code made = value_of(planner, diag, &value);
   if (made != PSPLIT_OK) return made;
-  if (!lay_aside(planner, &apart)) return psplit_i_nomem(diag);
+  if (!psplit_i_lay_aside(planner, &apart)) return psplit_i_nomem(diag);
   const psplit_code code = cut(user, joined, PSPLIT_I_CUT_SAME, &why_not);
   if (code == PSPLIT_OK) made = value_of(planner, diag, &together);
   if (made != PSPLIT_OK) {
@@ -211,7 +176,7 @@ static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_
     psplit_solution_destroy(apart.solution);
     return bound_code;
   }
-  if (!take_back(planner, &apart)) return psplit_i_nomem(diag);
+  if (!psplit_i_take_back(planner, &apart)) return psplit_i_nomem(diag);
   return code == PSPLIT_OK || code == PSPLIT_INFEASIBLE ? PSPLIT_OK
                                                         : psplit_i_fail_as(diag, &why_not);
 }

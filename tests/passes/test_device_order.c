@@ -333,6 +333,72 @@ static void little_time_proves_no_order(void **state) {
   psplit_devices_destroy(devices);
 }
 
+/* Branches of convolutions: what cuts add in layouts differs from cut to cut. */
+static psplit_model *branches(dice *d, uint32_t n_blocks) {
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text,
+                     "(float[1,16,32,32] x) => (y) <float[16,16,3,3] w = raw {0 * 2304},"
+                     " float[16,16,1,1] u = raw {0 * 256}> { v0 = Relu (x)");
+  for (uint32_t b = 1; b <= n_blocks; b++) {
+    const uint32_t from = b - 1 - draw(d, b < 3 ? b : 3);
+    const bool wide = draw(d, 2);
+    psplit_i_text_addf(&text, " c%u = Conv %s (v%u, %s)", b, wide ? "<pads = [1,1,1,1]>" : "",
+                       b - 1, wide ? "w" : "u");
+    psplit_i_text_addf(&text, " v%u = %s (c%u, v%u)", b, draw(d, 3) ? "Add" : "Mul", b, from);
+  }
+  psplit_i_text_addf(&text, " y = GlobalAveragePool (v%u) }", n_blocks);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  return model;
+}
+
+/* As a user might list them: two by two on hosts. */
+static psplit_devices *pairs_of_cpus(uint32_t n) {
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t i = 0; i < n; i++)
+    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"cpu\", \"host\": \"%u\"}",
+                       i ? ", " : "", i, i / 2);
+  psplit_i_text_puts(&text, "]}");
+  psplit_devices *devices = parsed(text.bytes);
+  psplit_i_text_fini(&text);
+  return devices;
+}
+
+/* Where links differ and cuts cost layouts, which orders are not tried with: that of the file is
+ * never better than the chosen one. */
+static void the_listed_order_is_no_better(void **state) {
+  (void)state;
+  const uint64_t n_seeds = sample_of(24, 100);
+  uint32_t n_better = 0;
+  for (uint64_t seed = 0; seed < n_seeds; seed++) {
+    dice d = {.seed = 6000 + seed};
+    const uint32_t n_stages = 4 + draw(&d, 5);
+    psplit_model *model = branches(&d, 2 * n_stages + draw(&d, 24));
+    psplit_devices *devices = pairs_of_cpus(n_stages);
+    psplit_planner_options options = options_for(n_stages, devices);
+    options.slack_frac = 0;
+    options.time_limit_s = 0.2;
+    psplit_planner *chosen = unit_of(model, &options);
+    options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+    psplit_planner *given = unit_of(model, &options);
+    assert_true(plan_of(chosen) && plan_of(given));
+    const int64_t chosen_ns = psplit_planner_plan(chosen)->value_ns,
+                  given_ns = psplit_planner_plan(given)->value_ns;
+    if (chosen_ns > given_ns || psplit_planner_plan(chosen)->lower_bound_ns > given_ns)
+      fail_msg("seed %u, %u stages: chosen %lld, bound %lld, as listed %lld", (unsigned)seed,
+               n_stages, (long long)chosen_ns,
+               (long long)psplit_planner_plan(chosen)->lower_bound_ns, (long long)given_ns);
+    n_better += chosen_ns < given_ns;
+    psplit_planner_destroy(chosen);
+    psplit_planner_destroy(given);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# of %u plans %u are better than in the listed order\n", (unsigned)n_seeds,
+                n_better);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_of_the_file_does_not_matter),
@@ -342,6 +408,7 @@ int main(void) {
     cmocka_unit_test(the_first_of_too_many_has_no_split),
     cmocka_unit_test(chosen_orders_are_the_best),
     cmocka_unit_test(little_time_proves_no_order),
+    cmocka_unit_test(the_listed_order_is_no_better),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
