@@ -5,10 +5,10 @@ typedef struct placer {
   const psplit_i_calls_clusters *x;
   const psplit_i_calls_block *block;
   const psplit_i_calls_choice *choice;
-  uint32_t *device; /* [x->n] of clusters */
-  uint32_t *piece;  /* [x->n] parents: what is inside a block and hangs together */
-  bool *used;       /* [accelerators] */
-  int64_t *load;    /* [accelerators] of calls inside the block at hand */
+  uint32_t *device;                     /* [x->n] devices of clusters */
+  uint32_t *piece;                      /* [x->n] union-find of connected clusters inside a block */
+  bool *used;                           /* [accelerators] */
+  int64_t *load;                        /* [accelerators] of calls inside the current block */
   uint32_t spare[PSPLIT_I_CALLS_TYPES]; /* accelerators that no block needs */
 } placer;
 
@@ -23,7 +23,7 @@ static uint32_t part_of(const placer *p, uint32_t k, int64_t v) {
   return psplit_i_calls_part(&p->choice[k].crossing->parts, (uint32_t)(v - p->block[k].first - 1));
 }
 
-/* An accelerator of a type that nothing runs on yet; NONE: there is none. */
+/* An unused accelerator of a type, or NONE. */
 static uint32_t take(placer *p, uint32_t type) {
   for (uint32_t a = 0; a < cpus(p); a++) {
     if (p->used[a] || p->calls->type[a] != type) continue;
@@ -33,7 +33,7 @@ static uint32_t take(placer *p, uint32_t type) {
   return PSPLIT_NONE;
 }
 
-/* Accelerators that are left when each block has the calls it is told to have. */
+/* The accelerators that remain when each block has its assigned number of calls. */
 static bool count_spare(placer *p) {
   for (uint32_t t = 0; t < p->x->n_types; t++) {
     uint32_t n_taken = 0;
@@ -61,7 +61,7 @@ static void join_pieces(placer *p, uint32_t k) {
   }
 }
 
-/* Of the block's calls so far the one that takes least. */
+/* The block's call with the least time so far. */
 static uint32_t least_loaded(const placer *p, const uint32_t *mine, uint32_t n_mine) {
   uint32_t best = mine[0];
   for (uint32_t i = 1; i < n_mine; i++)
@@ -69,7 +69,7 @@ static uint32_t least_loaded(const placer *p, const uint32_t *mine, uint32_t n_m
   return best;
 }
 
-/* Gives the pieces of a type inside block k devices; `mine`: scratch for those. */
+/* Assigns the connected parts of a type inside block k to devices. `mine`: scratch for those. */
 static bool place_inside(placer *p, uint32_t k, uint32_t type, uint32_t *mine) {
   const psplit_i_calls_block *b = &p->block[k];
   const uint32_t told = p->choice[k].crossing->calls[type];
@@ -92,7 +92,7 @@ static bool place_inside(placer *p, uint32_t k, uint32_t type, uint32_t *mine) {
   return true;
 }
 
-/* Gives the clusters of block k devices, between those of its separators. */
+/* Assigns the clusters of block k to devices, between those of its separators. */
 static bool place_block(placer *p, uint32_t k, uint32_t left, uint32_t right, uint32_t *mine) {
   const psplit_i_calls_block *b = &p->block[k];
   const bool whole = !p->choice[k].crossing;
@@ -126,7 +126,8 @@ static bool place_clusters(placer *p, uint32_t *mine) {
   return true;
 }
 
-/* Devices of nodes from those of clusters; who is kept together is with the first of its group. */
+/* Devices of nodes from those of clusters. Nodes that are kept together are with the first of their
+ * group. */
 static void place_nodes(const placer *p, uint32_t *device) {
   const psplit_i_calls *c = p->calls;
   for (uint32_t i = 0; i < c->n; i++) {

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* Energy of what all accelerators take, against latency: of two placements that end at one time the
- * one that takes less is nearer to a better one. */
+/* Part of the energy that counts the time of all accelerators, relative to latency: of two
+ * placements with the same latency, the one with less total time is closer to a better one. */
 static const double BUSY = 1.0 / 64;
-static const double HOT = 0.05, COLD = 1e-5; /* of the latency at which a round begins */
+static const double HOT = 0.05, COLD = 1e-5; /* of the latency, when a round begins */
 
 enum { N_CHAINS = PSPLIT_I_ANNEAL_CHAINS, STEPS_PER_GROUP = 300, LEAST_STEPS = 20000 };
 
@@ -92,7 +92,7 @@ out:
   return code;
 }
 
-/* Takes half of what is left at most: others may need the rest. */
+/* Takes at most half of what is left, since others may need the rest. */
 psplit_code psplit_i_calls_anneal(const psplit_i_solver_request *request,
                                   const psplit_i_calls *calls,
                                   const psplit_i_calls_closure *closure, uint64_t step_ops,

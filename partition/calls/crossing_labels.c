@@ -1,5 +1,5 @@
-/* Extends a label by one more cluster: who reads which tensor from whom, when the tensor is there,
- * and what that costs the three parts. */
+/* Extends a label by one more cluster: which part reads which tensor from whom, when the tensor is
+ * available, and what that costs the three parts. */
 #include <string.h>
 
 #include "crossings_inside.h"
@@ -37,7 +37,7 @@ static void add_load(psplit_i_calls_label *l, uint32_t part, int64_t ns) {
   l->load[part - CALL] = psplit_i_sum_or_inf(l->load[part - CALL], ns);
 }
 
-/* When the device of the producer of net e can have it sent, at least. */
+/* A lower bound on when the device of the producer of net e can have it sent. */
 static int64_t sent_at(const psplit_i_calls_enumeration *n, const psplit_i_calls_label *l,
                        uint32_t slot, uint32_t e) {
   const uint32_t home = part_in(l, slot);
@@ -55,7 +55,7 @@ static uint32_t receiver_of(const psplit_i_calls_enumeration *n, uint32_t to, ui
   return is_one(n, to) && (recv_of(n, to, e) > 0 || n->x->n_types == 1) ? CALL_HAS : CPU_HAS;
 }
 
-/* One more device gets net e, for a part; *out_recv: what that takes a call inside. */
+/* One more device receives net e, in a part. *out_recv: what that costs a call inside. */
 static void give(const psplit_i_calls_enumeration *n, psplit_i_calls_label *l, uint32_t slot,
                  uint32_t e, uint32_t to, int64_t *out_recv) {
   const psplit_i_calls_clusters *x = n->x;
@@ -71,8 +71,8 @@ static void give(const psplit_i_calls_enumeration *n, psplit_i_calls_label *l, u
   l->state |= (uint64_t)bit << (STATE_BITS * slot + PART_BITS);
 }
 
-/* Reads all that cluster v reads, in a part; the time at which a call or CPU has it in *out_start.
- * False: the part may not read that. */
+/* Reads all inputs of cluster v in a part. *out_start: when its call or CPU has them. Returns false
+ * if the part may not read one of them. */
 static bool read_all(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to,
                      psplit_i_calls_label *l, int64_t *out_start) {
   const psplit_i_calls_clusters *x = n->x;
@@ -124,8 +124,8 @@ void psplit_i_calls_end_calls(const psplit_i_calls_enumeration *n, psplit_i_call
   }
 }
 
-/* Puts cluster v into a part; *out_end: of what is inside. False: it does not go, or costs too
- * much. */
+/* Puts cluster v into a part. *out_end: the end of what is inside. Returns false if this is not
+ * permitted, or costs too much. */
 static bool place(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to,
                   psplit_i_calls_label *l, int64_t *out_end) {
   const psplit_i_calls_clusters *x = n->x;
@@ -155,14 +155,14 @@ static bool place(const psplit_i_calls_enumeration *n, uint32_t v, uint32_t to,
   return psplit_i_calls_is_below(n, l);
 }
 
-/* The last cluster of the block that reads net e; NONE: none does. */
+/* The last cluster of the block that reads net e, or NONE. */
 static uint32_t last_reader(const psplit_i_calls_enumeration *n, uint32_t e) {
   uint32_t end = n->x->to_off[e + 1];
   if (n->x->to[end - 1] == n->block->last) end--;
   return end > n->x->to_off[e] ? n->x->to[end - 1] : PSPLIT_NONE;
 }
 
-/* Closes the nets that v is the last to read. */
+/* Closes the nets of which v is the last reader. */
 static void close_slots(const psplit_i_calls_enumeration *n, uint32_t v, psplit_i_calls_label *l) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     const uint32_t e = n->slot_of_net[s];

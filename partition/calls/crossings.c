@@ -1,7 +1,7 @@
 /* Clusters are placed in topological order: left, right, or inside, on a CPU or in some call. A
- * label is a set of partial placements that the rest cannot tell apart, by what it needs of them:
- * the parts of producers that are still read, and who has their tensors. Of those with one such
- * state only the ones are kept that no other is better than in cost, bytes and ends. */
+ * label represents partial placements that are equivalent for the remaining clusters: in the parts
+ * of producers that are still read, and in the devices that have their tensors. Of labels with the
+ * same state, only those are kept that no other dominates in cost, bytes and end times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +31,9 @@ static int compare(const void *a, const void *b) {
   return memcmp(x->end, y->end, sizeof x->end);
 }
 
-/* How much more x costs than y, at most, in any placement that completes both in one way: all that
- * is later by what is inside counts as cost, as nothing that follows is later by more than that. */
+/* The largest excess cost of x over y in any placement that completes both in the same way. Later
+ * end times of what is inside count as cost, since nothing that follows is delayed by more than
+ * that. */
 static int64_t excess(const psplit_i_calls_enumeration *n, const psplit_i_calls_label *x,
                       const psplit_i_calls_label *y) {
   int64_t later = 0;
@@ -46,8 +47,8 @@ static int64_t excess(const psplit_i_calls_enumeration *n, const psplit_i_calls_
   return later + x->cost - y->cost;
 }
 
-/* Whether x takes the place of y: with no more bytes, in parts of the memory, and hardly more cost;
- * then it has the least of both. */
+/* Whether x dominates y: no more bytes, in parts of the memory, and hardly more cost. Then x gets
+ * the lesser values of both. */
 static bool takes_place(const psplit_i_calls_enumeration *n, psplit_i_calls_label *x,
                         const psplit_i_calls_label *y, int64_t *inout_less) {
   if (x->left_cell > y->left_cell || x->right_cell > y->right_cell) return false;
@@ -71,7 +72,7 @@ static void sort(psplit_i_calls_enumeration *n) {
   if (l->n > 1) qsort(l->items, l->n, sizeof *l->items, compare);
 }
 
-/* Drops labels that another one takes the place of. */
+/* Removes dominated labels. */
 static void sift(psplit_i_calls_enumeration *n) {
   psplit_i_calls_labels *l = &n->next;
   size_t n_kept = 0, first = 0;
@@ -162,7 +163,7 @@ static bool has_no_more(const psplit_i_calls_crossing *x, const psplit_i_calls_c
   return no_more;
 }
 
-/* Keeps the crossings that no other is better than. */
+/* Keeps the crossings that no other dominates. */
 static void sift_list(psplit_i_budget *budget, psplit_i_calls_crossings *list) {
   size_t n = 0;
   uint64_t n_ops = 0;
@@ -295,7 +296,7 @@ static void keep_loosest(psplit_i_calls_enumeration *n, psplit_i_calls_crossings
   n->failed |= !psplit_i_vec_push(list, loosest);
 }
 
-/* Fills *list for one pair of kinds, where that is not too much. */
+/* Fills *list for one pair of kinds, if that is not too much work. */
 static void fill(psplit_i_calls_enumeration *n, bool again, psplit_i_calls_crossings *fresh,
                  psplit_i_calls_crossings *list) {
   fresh->n = 0;

@@ -1,8 +1,8 @@
-/* A start for latency, of graphs that are blocks between separators: branches of a block, which no
- * tensor connects in there, go to stages of their own, the longest first, each to the stage that
- * has least so far (Graham, SIAM J. Appl. Math. 1969). A program over the blocks shares the stages
- * out: a block is held by the stage of the separator in front of it, or divided among q of its own,
- * behind which the next separator has a new one.
+/* An initial placement for latency, for graphs that are blocks between separators. The branches of
+ * a block, which no tensor connects within the block, are assigned to stages, the longest first,
+ * each to the least loaded stage (Graham, SIAM J. Appl. Math. 1969). Dynamic programming over the
+ * blocks distributes the stages: a block is held by the stage of the separator in front of it, or
+ * divided among q stages of its own, and then the next separator begins a new stage.
  *
  * Annealing moves branches from stage to stage, but seldom gives a block one more stage. */
 #include <string.h>
@@ -55,7 +55,7 @@ static bool is_separator(const start *s, uint32_t v) {
   return v + 1 == s->end[b] && (b + 1 < s->n_blocks || s->ends_in_separator);
 }
 
-/* Which clusters edges connect inside a block. */
+/* Unites the clusters that edges connect within a block. */
 static void find_branches(start *s) {
   const psplit_i_instance *instance = s->instance;
   for (uint32_t v = 0, b = 0; v < instance->n; v++) {
@@ -73,7 +73,8 @@ static void find_branches(start *s) {
   for (uint32_t v = 0; v < instance->n; v++) s->root[v] = psplit_i_find(s->root, v);
 }
 
-/* What a net takes: of the branch that makes it, of the only one that reads it, or of a block. */
+/* The cost of a net: of the branch that produces it, of the only branch that reads it, or of the
+ * block. */
 static void add_net(start *s, wide_block *const *wide_of, uint32_t e) {
   const psplit_i_instance *instance = s->instance;
   const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
@@ -98,7 +99,7 @@ static void add_net(start *s, wide_block *const *wide_of, uint32_t e) {
   }
 }
 
-/* Blocks with their branches; `wide_of`: by number, or NULL. */
+/* The blocks with their branches. `wide_of`: block by number, or NULL. */
 static void find_wide(start *s, wide_block **wide_of) {
   const psplit_i_instance *instance = s->instance;
   uint32_t n_branches = 0;
@@ -130,14 +131,14 @@ static void find_wide(start *s, wide_block **wide_of) {
   }
 }
 
-/* About what a block takes in n_own stages. */
+/* Estimates the time of a block with n_own stages. */
 static int64_t time_of(const wide_block *w, uint32_t n_own) {
   const int64_t share = w->work / n_own;
   return (share > w->longest ? share : w->longest) + w->once + w->each * n_own;
 }
 
-/* How many stages each block has, at most so many in all. row[n_wide + 1][n_stages + 1]: what
- * blocks so far take in k stages. */
+/* Distributes stages over the blocks, at most so many in total. row[n_wide + 1][n_stages + 1]: the
+ * time of a prefix of the blocks with k stages. */
 static bool share_out(start *s, uint32_t n_stages, psplit_i_budget *budget, int64_t *row) {
   const size_t width = (size_t)n_stages + 1;
   for (size_t c = 0; c < (s->n_wide + 1) * width; c++) row[c] = PSPLIT_I_INF;

@@ -1,10 +1,11 @@
-/* A start for latency, of graphs without separators: slices of levels, one after the other. A level
- * has the clusters with so many others on the longest path to them. Branches of a slice, which no
- * edge connects in there, go to stages side by side (branches_apart.h). Slices are one, two, four
- * ... levels long, and a program over the levels says which, and how many stages each has.
+/* An initial placement for latency, for graphs without separators: slices of levels in sequence.
+ * The level of a cluster is the number of clusters on the longest path to it. The branches of a
+ * slice, which no edge connects within the slice, are assigned to parallel stages
+ * (branches_apart.h). Slices are one, two, four ... levels long, and dynamic programming over the
+ * levels selects the slices and the number of stages of each.
  *
- * With many devices few clusters are left for each, and it matters that stages of a slice do not
- * wait for each other, which orders that are cut into stages do not know. */
+ * With many devices each has few clusters, and it matters that the stages of a slice do not wait
+ * for each other, which cutting an order into stages does not consider. */
 #include <string.h>
 
 #include "branches_apart.h"
@@ -13,7 +14,7 @@
 #include "placing_state.h"
 #include "union_find.h"
 
-enum { MOST_SLICES = 256, MOST_LENGTHS = 9 }; /* lengths: up to all slices */
+enum { MOST_SLICES = 256, MOST_LENGTHS = 9 }; /* lengths double, up to all slices */
 static const uint64_t MOST_CELLS = 1 << 21;   /* slices times stages */
 
 /* Of a slice. */
@@ -53,7 +54,7 @@ static bool init(levels *l, psplit_i_arena *a) {
   return !a->failed;
 }
 
-/* Clusters by slices of the least length. */
+/* Sorts the clusters by slices of the least length. */
 static void find_slices(levels *l) {
   const psplit_i_instance *instance = l->instance;
   uint32_t most = 0;
@@ -74,7 +75,7 @@ static void find_slices(levels *l) {
   l->off[0] = 0;
 }
 
-/* Branches of slices of a length, and about what they take, as if each had a stage. */
+/* The branches of all slices of a length, with the estimated time of each as a stage of its own. */
 static void find_branches(levels *l, uint32_t length) {
   const psplit_i_instance *instance = l->instance;
   for (uint32_t v = 0; v < instance->n; v++) l->root[v] = v;
@@ -122,17 +123,18 @@ static int64_t time_of(const slice *s, uint32_t n_own) {
   return share > s->longest ? share : s->longest;
 }
 
-/* Stages that are worth having for a slice. */
+/* The largest useful number of stages of a slice. */
 static uint32_t enough(const slice *s, uint32_t n_stages) {
   uint32_t n = s->n_branches < n_stages ? s->n_branches : n_stages;
   if (s->longest > 0 && s->work / s->longest + 1 < n) n = (uint32_t)(s->work / s->longest) + 1;
   return n;
 }
 
-/* A slice of this length that begins here, or NULL. */
+/* The slice of this length that begins here, or NULL. */
 static const slice *slice_at(const levels *l, uint32_t at, uint32_t length) {
   if (at & ((1u << length) - 1)) return NULL;
-  if (length && at + (1u << (length - 1)) >= l->n_slices) return NULL; /* a shorter one is all */
+  /* a shorter one contains everything */
+  if (length && at + (1u << (length - 1)) >= l->n_slices) return NULL;
   return &l->slices[(size_t)length * MOST_SLICES + (at >> length)];
 }
 
@@ -150,8 +152,9 @@ static uint64_t ops_of(const levels *l) {
   return ops;
 }
 
-/* Which slices there are, and how many stages each has. row[n_slices + 1][n_stages + 1]: what those
- * in front take in k stages. False: there are none, since some cluster runs nowhere. */
+/* Selects the slices and the number of stages of each. row[n_slices + 1][n_stages + 1]: the time of
+ * a prefix with k stages. Returns false if there is no selection, since no device runs some
+ * cluster. */
 static bool choose(levels *l, int64_t *row) {
   const size_t width = (size_t)l->n_stages + 1;
   for (size_t c = 0; c < (l->n_slices + 1) * width; c++) row[c] = PSPLIT_I_INF;

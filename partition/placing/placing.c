@@ -1,6 +1,6 @@
-/* Latency, interleaved chunks, non-contiguous placement: from the best contiguous split by
- * annealing, exact by branch and bound where the problem is small, bounded by min cuts and critical
- * paths. */
+/* Latency, interleaved chunks and non-contiguous placement: starts from the best contiguous split,
+ * improves it by annealing, solves small problems exactly by branch and bound, and takes lower
+ * bounds from minimum cuts and critical paths. */
 #include <string.h>
 
 #include "assignment.h"
@@ -25,7 +25,7 @@ enum {
   ANNEAL_STEPS = 3000000,   /* of a chain */
   STEPS_PER_CLUSTER = 4000, /* of one descent from coarse to fine */
   MOST_STEPS = 1300000,
-  WIDE = 2000, /* clusters of which moving one changes next to nothing */
+  WIDE = 2000, /* above this, moving one cluster changes next to nothing */
 };
 
 static psplit_code bind(psplit_i_placing *p) {
@@ -33,10 +33,10 @@ static psplit_code bind(psplit_i_placing *p) {
   return psplit_i_automaton_init(&p->automaton, &p->instance, &p->loose, p->request->diag);
 }
 
-/* A solver's steps in the table: each may be NULL. */
+/* The steps of a solver in the table. Each may be NULL. */
 typedef struct placement_steps {
-  psplit_code (*first)(psplit_i_placing *);   /* where all others start */
-  psplit_code (*improve)(psplit_i_placing *); /* with a placement */
+  psplit_code (*first)(psplit_i_placing *);   /* makes the start of all others */
+  psplit_code (*improve)(psplit_i_placing *); /* requires a placement */
   psplit_code (*last)(psplit_i_placing *);
 } placement_steps;
 
@@ -52,8 +52,8 @@ static uint64_t steps_of(const psplit_i_instance *instance) {
   return instance->problem->next_hop ? most / (1 + instance->net_off[instance->n_nets] / 16) : most;
 }
 
-/* Rounds of annealing single clusters, long and hot, and of multilevel annealing, in turn: the
- * first mixes, the second moves whole aggregates. */
+/* Alternates rounds of annealing single clusters, long and hot, with rounds of multilevel
+ * annealing: the first mix clusters, and the second move whole aggregates. */
 static psplit_code anneal_round(psplit_i_placing *p, uint64_t round) {
   const psplit_i_solver_request *request = p->request;
   const psplit_i_placement_task task = task_of(p);
@@ -122,7 +122,7 @@ static psplit_code call_blocks(psplit_i_placing *p, psplit_i_placement *placemen
   return PSPLIT_OK;
 }
 
-/* Latency: all ways to cut a graph that is blocks in a row. */
+/* Latency: all ways to cut a graph that is blocks in sequence. */
 static psplit_code blocks(psplit_i_placing *p) {
   const psplit_i_solver_request *request = p->request;
   if (request->options->objective != PSPLIT_LATENCY || p->value <= p->result->bound)
@@ -234,13 +234,13 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
   PSPLIT_TRY(bind(&p));
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
     if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(&p));
-  /* What the starts proved is of other problems. */
+  /* The proofs of the starts are for other problems. */
   out_result->bound = 0;
   out_result->value = p.value;
   out_result->solver = PSPLIT_I_SOLVER_CONTIGUOUS;
   PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AT_ONCE));
   PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_WITH_A_SPLIT));
-  /* The search takes all that is left: once before it, and again with what it finds. */
+  /* The search takes all that is left of the budget: once before it, and again with its result. */
   if (with_bounds) PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AFTER_SEARCH));
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && p.value < PSPLIT_I_INF; i++)
     if (STEPS[i].improve) PSPLIT_TRY(STEPS[i].improve(&p));

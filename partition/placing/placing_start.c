@@ -16,7 +16,7 @@ enum {
 static const double LEAST_SECONDS = 0.001;              /* for orders, where there is no time */
 static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
-/* The best contiguous throughput split, by node: where every other search starts. */
+/* The best contiguous throughput split, by node, from which every other search starts. */
 static psplit_code contiguous_start(const psplit_i_solver_request *request,
                                     psplit_i_result *result) {
   psplit_partition_options options = *request->options;
@@ -36,7 +36,7 @@ static psplit_code contiguous_start(const psplit_i_solver_request *request,
   return code;
 }
 
-/* The links of the devices, repeated. False: out of memory. */
+/* The links of the devices, repeated for each chunk. Returns false if out of memory. */
 static bool repeat_links(const psplit_i_solver_request *request, uint32_t chunks,
                          psplit_problem *problem) {
   const uint32_t n = problem->n_devices, all = n * chunks;
@@ -47,8 +47,8 @@ static bool repeat_links(const psplit_i_solver_request *request, uint32_t chunks
   return link != NULL;
 }
 
-/* Start for chunks: the devices, repeated, as stages of their own; labels 0 .. chunks * K - 1.
- * Memory may not fit then, and the placement says so. */
+/* The start for chunks: the devices are repeated as stages of their own, with labels 0 .. chunks *
+ * K - 1. It may exceed memory then, which the evaluation of the placement detects. */
 static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t chunks,
                                 uint32_t *stage) {
   psplit_problem problem = *request->problem;
@@ -83,8 +83,8 @@ static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t
   return code;
 }
 
-/* Stages for which a contiguous result names no device, because they hold nothing, get what is left
- * of each type; all do where there is no result, NULL. */
+/* Stages for which a contiguous result names no device, because they hold nothing, get the
+ * remaining devices of each type. Without a result (NULL) this applies to all stages. */
 static void complete_types(const psplit_i_solver_request *request, const psplit_i_result *result,
                            uint32_t *types) {
   const psplit_problem *p = request->problem;
@@ -130,8 +130,8 @@ static void labels_of(const psplit_i_solver_request *request, const psplit_i_ins
     label[instance->cluster_of_node[v]] = slot[result->stage[v]];
 }
 
-/* Another problem or other options as a start for the request: no bounds, and a part of its
- * time. */
+/* Solves another problem, or the same with other options, as a start for the request: without
+ * bounds, and in a part of its time. */
 static psplit_code place_first(psplit_i_placing *p, const psplit_problem *problem,
                                psplit_partition_options options) {
   const psplit_i_solver_request *request = p->request;
@@ -156,8 +156,8 @@ static psplit_code two_chunks(psplit_i_placing *p) {
   return place_first(p, p->request->problem, options);
 }
 
-/* A start without the devices that pay no communication: these draw work to them that annealing
- * seldom takes away again. UNSUPPORTED where there is no such device, or no other. */
+/* A start without the devices that pay no communication, which attract work that annealing seldom
+ * takes away again. UNSUPPORTED if there is no such device, or no other. */
 static psplit_code paying_alone(psplit_i_placing *p) {
   const psplit_i_solver_request *request = p->request;
   psplit_problem problem = *request->problem;
@@ -174,7 +174,7 @@ static psplit_code paying_alone(psplit_i_placing *p) {
   return place_first(p, &problem, *request->options);
 }
 
-/* For latency: all on one device, where no tensor is sent. */
+/* For latency: everything on one device, so no tensor is sent. */
 static void one_device(psplit_i_placing *p, psplit_i_placement *placement, uint32_t *label) {
   const psplit_i_instance *instance = &p->instance;
   for (uint32_t k = 0; k < instance->n_stages; k++) {
@@ -187,7 +187,8 @@ static void one_device(psplit_i_placing *p, psplit_i_placement *placement, uint3
   }
 }
 
-/* For latency: what is made in place of solving, which may cut less than what balances loads. */
+/* For latency: a split by construction instead of by solving, which may cut less than one that
+ * balances loads. */
 static psplit_code simple_starts(psplit_i_placing *p, psplit_i_placement *placement,
                                  uint32_t *label) {
   static const psplit_i_method simple[] = {PSPLIT_I_SOLVER_EVEN, PSPLIT_I_SOLVER_PIPEDREAM,
@@ -223,8 +224,8 @@ static psplit_code simple_starts(psplit_i_placing *p, psplit_i_placement *placem
   return code;
 }
 
-/* For latency: search for a split whose loads add up to the least, which is its latency where each
- * stage waits for the one before; for half of what is left, since annealing gets further. */
+/* For latency: searches for a split with the least sum of loads, which is its latency if each stage
+ * waits for the previous one. Takes half of the remaining budget, since annealing gets further. */
 static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placement,
                                 uint32_t *label) {
   const psplit_i_instance *instance = &p->instance;
@@ -256,7 +257,7 @@ static psplit_code adding_start(psplit_i_placing *p, psplit_i_placement *placeme
   return PSPLIT_OK;
 }
 
-/* For latency: branches side by side. */
+/* For latency: parallel branches. */
 static psplit_code branches_apart(psplit_i_placing *p, psplit_i_placement *placement,
                                   uint32_t *label) {
   static psplit_code (*const starts[])(const psplit_i_placing *, uint32_t *, bool *) = {
