@@ -135,6 +135,15 @@ void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
   join(diag, context, ": ", diag->message);
 }
 
+bool psplit_i_diag_show(psplit_diag *diag, const char *hidden, const char *shown) {
+  char *at = is_placed(diag) && *hidden ? strstr(diag->message, hidden) : NULL;
+  if (!at) return false;
+  const char *rest = at + strlen(hidden);
+  *at = '\0';
+  join(diag, diag->message, shown, rest);
+  return true;
+}
+
 void psplit_i_diag_add(psplit_diag *diag, const char *format, ...) {
   if (!is_placed(diag)) return;
   char more[PSPLIT_DIAG_BYTES];

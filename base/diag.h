@@ -45,6 +45,10 @@ static inline void psplit_i_diag_file(psplit_diag *diag, const char *path) {
   psplit_i_diag_context(diag, "%s", path);
 }
 
+/* Where the recorded failure names the path `hidden`, which will be gone, it names `shown` instead:
+ * that which the caller gave. Whether it does. */
+bool psplit_i_diag_show(psplit_diag *diag, const char *hidden, const char *shown);
+
 /* Appends "; <text>", likewise. */
 void psplit_i_diag_add(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 

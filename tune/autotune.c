@@ -384,6 +384,8 @@ psplit_code psplit_autotune(const psplit_onnxruntime *ort, const char *path,
   *out_costs = t.best;
 out:
   if (code != PSPLIT_OK) psplit_cost_table_destroy(t.best);
+  if (t.stages && psplit_i_diag_show(diag, t.stages, t.options.beside))
+    psplit_i_diag_context(diag, "autotuning");
   if (t.costs != t.best) psplit_cost_table_destroy(t.costs);
   if (t.scratch) psplit_i_hidden_remove(t.scratch, &t.lock);
   free(t.stages);

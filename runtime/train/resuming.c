@@ -65,7 +65,7 @@ static void tell_saving(psplit_i_work *w, bool saves) {
 }
 
 psplit_code psplit_i_save(psplit_i_work *w, psplit_diag *diag) {
-  double path[PATH_NUMBERS], ignored;
+  double path[PATH_NUMBERS] = {0}, ignored;
   psplit_code code;
   w->report[0] = 0;
   PSPLIT_TRY(psplit_i_all_reduce(w->device, w->report, 1,
@@ -80,6 +80,8 @@ psplit_code psplit_i_save(psplit_i_work *w, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_all_reduce(w->device, w->report, w->setup->wiring.n_chunks,
                                  (psplit_i_reduction){decide_commit, w, 1}, diag, &ignored));
 out:
+  if (code != PSPLIT_OK)
+    psplit_i_diag_show(diag, (const char *)path, psplit_i_given(w)->checkpoint);
   tell_saving(w, false);
   return code;
 }

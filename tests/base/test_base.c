@@ -259,6 +259,11 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
   psplit_i_diag_file(&diag, "model.onnx"); /* whoever opened it has said so */
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
+  assert_false(psplit_i_diag_show(&diag, "elsewhere", "place"));
+  assert_false(psplit_i_diag_show(&diag, "", "place"));
+  assert_true(psplit_i_diag_show(&diag, "model.onnx", "place"));
+  assert_string_equal(diag.message, "place: no file a?[31mb");
+  assert_true(psplit_i_diag_show(&diag, "place", "model.onnx"));
   psplit_i_diag_file(&diag, "model");
   assert_string_equal(diag.message, "model: model.onnx: no file a?[31mb");
 

@@ -331,8 +331,10 @@ static void a_failure_may_be_told_to_nobody(void **state) {
   assert_int_equal(psplit_i_fail_as(&then, &first), PSPLIT_IO);
   assert_string_equal(then.message, "before");
   psplit_i_diag_context(NULL, "nothing");
+  assert_false(psplit_i_diag_show(NULL, "nothing", "anything"));
   {
     psplit_diag none = {0};
+    assert_false(psplit_i_diag_show(&none, "nothing", "anything"));
     psplit_i_diag_context(&none, "nothing");
     assert_string_equal(none.message, "");
   }
