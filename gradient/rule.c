@@ -1,6 +1,8 @@
 /* Access of rules to a node: types, attributes, known contents, values. */
 #include "rule.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -29,7 +31,11 @@ bool psplit_i_given(const psplit_i_at *at, uint32_t input) {
 
 int32_t psplit_i_need_rank(psplit_i_at *at, uint32_t input) {
   const int32_t rank = psplit_i_type_in(at, input)->rank;
-  if (rank < 0) psplit_i_refuse(at, "the rank of its input %u is not known", (unsigned)input);
+  if (rank < 0) {
+    char what[64];
+    snprintf(what, sizeof what, "the rank of its input %" PRIu32, input);
+    psplit_i_refuse_rank(at, what);
+  }
   return rank;
 }
 

@@ -58,6 +58,8 @@ const psplit_i_gradient_rule *psplit_i_gradient_rules(uint32_t *out_n);
 
 /* Says that the node cannot be differentiated; the message names it, its operator and a weight. */
 void psplit_i_refuse(psplit_i_at *at, const char *format, ...) PSPLIT_PRINTF(2, 3);
+/* The same of an unknown rank, called `what`; advises to inline the If that leaves it open. */
+void psplit_i_refuse_rank(psplit_i_at *at, const char *what);
 
 /* Types of the node's inputs and outputs; an unknown type for one that is omitted. */
 const psplit_i_vtype *psplit_i_type_in(const psplit_i_at *at, uint32_t input);

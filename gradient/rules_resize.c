@@ -94,7 +94,7 @@ static bool stays(const psplit_i_at *at, const resizing *r, int32_t axis) {
 static void resize(psplit_i_at *at, resizing *r) {
   const psplit_i_vtype *x = psplit_i_type_in(at, 0), *y = psplit_i_type_out(at, 0);
   if (y->rank != x->rank || x->rank < 1) {
-    psplit_i_refuse(at, "its rank is not known");
+    psplit_i_refuse_rank(at, "its rank");
     return;
   }
   bool all_same = true;

@@ -49,7 +49,7 @@ void psplit_i_gradient_concat(psplit_i_at *at) {
   const uint32_t n = at->node->n_inputs;
   const int32_t rank = psplit_i_type_out(at, 0)->rank;
   if (rank < 0) {
-    psplit_i_refuse(at, "its rank is not known");
+    psplit_i_refuse_rank(at, "its rank");
     return;
   }
   const int32_t axis = psplit_i_axis_of(at, psplit_i_int_or(at, "axis", 1), rank);

@@ -42,14 +42,11 @@ bool psplit_i_needed(const psplit_i_pass *pass, uint32_t value) {
   return pass->origin[value] != PSPLIT_NONE && pass->reaches[value];
 }
 
-void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
+/* if_node: the If whose branch, inlined, would help; PSPLIT_NONE: there is none. */
+static void refuse(psplit_i_at *at, uint32_t if_node, const char *why) {
   psplit_i_pass *pass = at->pass;
   if (pass->code != PSPLIT_OK || at->b->failed) return; /* out of memory comes first */
-  char why[512], label[160];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(why, sizeof why, format, args);
-  va_end(args);
+  char label[160];
   const psplit_i_gradient_rule *rule = pass->rule_of(at->node);
   uint32_t from = PSPLIT_NONE;
   for (uint32_t i = 0; i < at->node->n_inputs + at->node->n_captures && from == PSPLIT_NONE; i++) {
@@ -59,14 +56,46 @@ void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
   const char *weight = from == PSPLIT_NONE ? "?" : pass->graph->values[from].name;
   psplit_i_advice advice = {0};
   at->b->failed = true;
-  if (psplit_i_node_is(at->node, "If") && !psplit_i_inline_hint(pass->graph, at->id, &advice))
-    return;
+  if (if_node != PSPLIT_NONE && !psplit_i_inline_hint(pass->graph, if_node, &advice)) return;
   pass->code = psplit_i_fail_about(
     pass->diag, PSPLIT_UNSUPPORTED, advice,
     "node \"%s\" (%s%s%s), on the path from the loss to \"%s\", cannot be differentiated: %s; "
     "freeze \"%s\", and all else that it is on the path to, or change the model",
     psplit_i_node_label(pass->graph, at->id, label, sizeof label), at->node->domain,
     *at->node->domain ? "." : "", at->node->op_type, weight, why, weight);
+}
+
+void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
+  char why[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(why, sizeof why, format, args);
+  va_end(args);
+  refuse(at, psplit_i_node_is(at->node, "If") ? at->id : PSPLIT_NONE, why);
+}
+
+/* The node that computes the first input of unknown rank, or PSPLIT_NONE. */
+static uint32_t leaves_rank_open(const psplit_i_pass *pass, const psplit_i_node *node) {
+  for (uint32_t i = 0; i < node->n_inputs; i++) {
+    const uint32_t v = node->inputs[i];
+    if (v != PSPLIT_NONE && psplit_i_shapes_type(pass->shapes, v)->rank < 0 &&
+        pass->graph->values[v].producer != PSPLIT_NONE)
+      return pass->graph->values[v].producer;
+  }
+  return PSPLIT_NONE;
+}
+
+void psplit_i_refuse_rank(psplit_i_at *at, const char *what) {
+  const psplit_i_graph *graph = at->pass->graph;
+  char why[512], label[160];
+  uint32_t before = leaves_rank_open(at->pass, at->node);
+  while (before != PSPLIT_NONE && !psplit_i_node_is(&graph->nodes[before], "If"))
+    before = leaves_rank_open(at->pass, &graph->nodes[before]);
+  snprintf(why, sizeof why, "%s is not known", what);
+  if (before != PSPLIT_NONE)
+    snprintf(why, sizeof why, "%s is not known: If \"%s\" leaves it open", what,
+             psplit_i_node_label(graph, before, label, sizeof label));
+  refuse(at, before, why);
 }
 
 psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output) {

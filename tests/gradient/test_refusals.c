@@ -528,6 +528,14 @@ static const struct {
    "gradients through its bodies are not supported",
    PSPLIT_HINT_INLINE_ASSUMED,
    {"choice"}},
+  /* Branches of two ranks leave that of all behind them open. */
+  {"(float[1,4,4] x, bool c) => (y) <float[2,4,1] w = raw {0 * 8}> { [choice] a = If (c) <"
+   "then_branch = t () => (p) { p = Identity (x) }, else_branch = e () => (q) { q = Squeeze (x) }>"
+   " b = Relu (a) y = Conv (b, w) }",
+   PSPLIT_UNSUPPORTED,
+   "the rank of its input 0 is not known: If \"choice\" leaves it open",
+   PSPLIT_HINT_INLINE_ASSUMED,
+   {"choice"}},
   {"(float[2,6] x) => (y) <int8[6,6] q = raw {0 * 36}, float s = {1}> {"
    " w = DequantizeLinear (q, s) y = MatMul (x, w) }",
    PSPLIT_USAGE,
