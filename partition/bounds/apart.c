@@ -1,9 +1,10 @@
-/* Receivers that are apart. A stage with two clusters, one of which comes before the other, holds
- * all that lies between them; where that, with what such a set communicates at least, is above the
- * limit, no stage holds both. Consumers of a tensor that are apart from each other receive it each,
- * and its producer sends it to each: the net falls into several, which share the producer. Where
- * the producer is apart from them as well the tensor is cut for certain, and becomes time of its
- * producer and of a consumer. So what lies between others grows, and more is apart. */
+/* Divides receivers that no stage can hold together (clusters that are apart). A stage with two
+ * clusters, one of which precedes the other, holds everything between them. If that, with a lower
+ * bound on its communication, exceeds the limit, no stage holds both. Consumers of a tensor that
+ * are apart from each other receive it separately, and its producer sends it to each of them, so
+ * the net is divided into several, which share the producer. If the producer is apart from the
+ * consumers as well, the tensor is certainly cut, and its cost becomes time of its producer and of
+ * a consumer. That increases the work between other clusters, so more of them are apart. */
 #include "apart.h"
 #include "bits.h"
 #include "flow.h"

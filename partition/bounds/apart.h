@@ -7,13 +7,13 @@
 #include "budget.h"
 #include "closure.h"
 
-/* Clusters are those of the instance it was made from, whose arrays it shares. A split with every
- * load <= limit there has no larger load here; the least over links between pairs counts. */
+/* The clusters are those of the original instance, whose arrays it shares. A split with all loads
+ * <= limit has no larger loads here. Where links differ by pair, the cheapest link counts. */
 typedef struct psplit_i_apart {
   psplit_i_instance instance;
-  psplit_i_automaton automaton; /* not there where `impossible` or not `changed` */
-  bool changed;                 /* some tensor is sent to more than one stage for certain */
-  bool impossible;              /* some cluster does not fit the limit: there is no such split */
+  psplit_i_automaton automaton; /* unset if `impossible`, or if not `changed` */
+  bool changed;                 /* some tensor is certainly sent to more than one stage */
+  bool impossible;              /* some cluster does not fit the limit, so there is no such split */
   psplit_i_arena arena;
 } psplit_i_apart;
 

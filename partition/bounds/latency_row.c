@@ -2,7 +2,8 @@
 
 #include "instance.h"
 
-/* What a block takes at least with n_own stages besides those of the clusters around it. */
+/* A lower bound on the time of a block with n_own stages in addition to those of the clusters
+ * around it. */
 static int64_t least_time(const psplit_i_row_block *b, uint32_t n_own) {
   const int64_t n = n_own > 1 ? n_own : 1, share = b->work / n + (b->work % n != 0);
   const int64_t least = share > b->path ? share : b->path;

@@ -1,14 +1,14 @@
-/* The kinds of links between a planner's devices, as the partitioner is told of them. */
+/* The kinds of links between a planner's devices, as the partitioner gets them. */
 #ifndef PSPLIT_PASSES_LINKS_H
 #define PSPLIT_PASSES_LINKS_H
 
 #include "planner.h"
 
-/* Links that are equal are of one kind; only those count over which a split may send. */
+/* Equal links are of one kind. Only links over which a split may send are counted. */
 typedef struct psplit_i_links {
-  uint32_t n;               /* kinds; 0: there are no two stages with a link */
-  psplit_device_link *link; /* [n] by latency, of equal ones the widest first */
-  uint32_t *of_pair;        /* [n_stages^2] from-major; 0 where no split sends */
+  uint32_t n;               /* number of kinds; 0: no two stages are linked */
+  psplit_device_link *link; /* [n] sorted by latency, then by decreasing bandwidth */
+  uint32_t *of_pair;        /* [n_stages^2] from-major; 0 for pairs over which no split sends */
 } psplit_i_links;
 
 /* Arrays live in `arena`. both_ways: a split may send to earlier stages too, as it does where the

@@ -1,26 +1,27 @@
-/* Memory of a stage by liveness: what a set of nodes holds when it runs in topological order. */
+/* Memory of a stage by liveness analysis: what a set of nodes holds when it runs in topological
+ * order. */
 #ifndef PSPLIT_PASSES_LIVENESS_H
 #define PSPLIT_PASSES_LIVENESS_H
 
 #include "planner.h"
 
-/* Scratch, reused from stage to stage. */
+/* Scratch, reused for all stages. */
 typedef struct psplit_i_liveness {
   const psplit_planner *planner;
   uint32_t stamp;
-  uint32_t *made;     /* [n_values] stamp: made by the nodes so far */
+  uint32_t *made;     /* [n_values] stamp: produced by the nodes so far */
   uint32_t *seen;     /* [n_values] stamp: counted */
   uint32_t *last_use; /* [n_values] position of the last reader; UINT32_MAX: live to the end */
 } psplit_i_liveness;
 
 /* Bytes saturate at UINT64_MAX. */
 typedef struct psplit_i_stage_memory {
-  uint64_t weight_bytes;     /* constants, each once, and what bodies hold */
-  uint64_t activation_bytes; /* most bytes of live values at once */
-  uint64_t stashed_bytes;    /* to train: what each micro-batch in flight holds */
+  uint64_t weight_bytes;     /* constants, each once, and those in bodies */
+  uint64_t activation_bytes; /* the largest sum of live values */
+  uint64_t stashed_bytes;    /* for training: what each micro-batch in flight holds */
   uint64_t state_bytes;      /* caches of one sequence (state.h) */
-  uint32_t n_sequences;      /* that are in flight: as many as stages, if these are to have work */
-  uint64_t received_bytes;   /* values that other stages make, each once */
+  uint32_t n_sequences;      /* sequences in flight: as many as stages, so that all have work */
+  uint64_t received_bytes;   /* values that other stages produce, each once */
   uint64_t sent_bytes;       /* values that other stages read, each once */
   uint32_t n_received, n_sent;
   uint32_t n_nodes;              /* bodies' and free ones included */

@@ -30,13 +30,13 @@ typedef struct psplit_i_pass {
   const char *name;
   const char *help;
   unsigned needs; /* facts */
-  unsigned keeps; /* facts that stay valid after it, what it makes included */
+  unsigned keeps; /* facts that remain valid after it, including those it makes */
   unsigned makes;
   const psplit_i_option *options;
   size_t n_options;
   psplit_code (*run)(psplit_planner *planner, const psplit_i_option_value *values,
                      psplit_diag *diag);
-  const struct psplit_plugin_pass *plugin; /* the plugin's pass that this one stands for, or NULL */
+  const struct psplit_plugin_pass *plugin; /* the plugin's pass that this one wraps, or NULL */
 } psplit_i_pass;
 
 #endif
