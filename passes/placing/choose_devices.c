@@ -4,7 +4,8 @@
  * requires a given order, so orders are tried one by one: all of them if they are few, otherwise a
  * local search that swaps two devices, starting from the best order of the relaxation with the best
  * links. Interchangeable devices are of one type, and an order is a sequence of types. Types are
- * sorted by name, so the result does not depend on the order of devices in the file. */
+ * sorted by name, so this choice does not depend on the order of devices in the file, which
+ * listed_order.c plans as well. */
 #include <stdlib.h>
 #include <string.h>
 
