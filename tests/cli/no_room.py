@@ -5,11 +5,12 @@ The error names what was asked for, not a directory that is gone by then; nothin
 """
 import glob
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 
-from bad_input import FILE, Tap, chain
+from bad_input import FILE, MALFORMED, Tap, chain
 from durable import ONNXRUNTIME, write_samples
 from one_failure import trained
 
@@ -27,6 +28,18 @@ def refused(tap, home, title, says, command, kilobytes):
     good = (made.returncode == FILE and len(errors) == 1 and says in errors[0]
             and "No space left" in errors[0] and ".psplit-" not in errors[0] and not left)
     tap.ok(good, title, "status %d\n%s%s" % (made.returncode, made.stderr, left))
+
+
+def limited(tap, home, title, command):
+    """A limit on the size of files, which ONNX Runtime meets in files that it writes itself."""
+    limit = 16 * 1024
+    before = set(os.listdir(home))
+    made = subprocess.run(command, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    left = set(os.listdir(home)) - before
+    errors = [line for line in made.stderr.splitlines() if line.startswith("error: ")]
+    tap.ok(made.returncode in (FILE, MALFORMED) and len(errors) == 1 and not left, title,
+           "status %d\n%s%s" % (made.returncode, made.stderr, left))
 
 
 def may_mount(directory):
@@ -51,6 +64,10 @@ def main(argv):
         for name, content in (("m.onnx", chain(3, 300)), ("t.onnx", trained())):
             with open(os.path.join(home, name), "wb") as file:
                 file.write(content)
+        limited(tap, home, "a profile that is too large ends a run", (tools + "/onnx-pipeline-run", "--profile", "c.json",
+                "m.onnx", "--random", "--dim", "batch=2", "-q"))
+        limited(tap, home, "and a round of --autotune", (split, "m.onnx", "-k", "2", "-q", "-o", "tuned", "--autotune",
+                                                         "1", "--dim", "batch=2"))
         write_samples(os.path.join(home, "x.npy"))
         subprocess.run([split, "t.onnx", "-k", "2", "-q", "-o", "tout", "--training", "--loss-output", "loss",
                         "--trained-weights", "input", "--optimizer", "sgd"], cwd=home, check=True)
