@@ -84,7 +84,7 @@ each.fails('one input ends before the other', 4, /micro-batch 1: .*has ended/,
 const bad = (title, status, pattern, bytes) =>
   each.fails(title, status, pattern, [dir, ...stdin, '-q'], { input: bytes });
 bad('a stream that breaks off', 4, /micro-batch 4: .*ends within a tensor/, records.subarray(0, -5));
-bad('what is no .npy', 4, /micro-batch 5: .*no \.npy/, Buffer.concat([records, Buffer.from('nonsense')]));
+bad('what is no .npy', 4, /micro-batch 5: .*not a \.npy/, Buffer.concat([records, Buffer.from('nonsense')]));
 bad('another type', 4, /micro-batch 5: .*float32/, Buffer.concat(
   [records, npyBytes({ type: 'float64', dims: [1, 8], data: new Float64Array(8) })]));
 bad('another shape', 4, /micro-batch 5: input \S+: - has shape \[8\], the input is \[n,8\]/, Buffer.concat(
