@@ -427,8 +427,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   const uint64_t before = so_far.spent;
   uint64_t n_ops = 0; /* of the previous round */
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
-    const int all = psplit_i_budget_team(&so_far, 0, options->n_threads);
-    const int team = n_ops < PSPLIT_I_REGION_OPS ? 1 : all;
+    const int team = psplit_i_budget_team(&so_far, n_ops, options->n_threads);
     const exact_work last = work;
     const uint64_t n_bytes = atomic_load(&x->n_bytes);
     PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
