@@ -35,8 +35,8 @@ static bool hands_on(const psplit_i_merge_stage *stage, const psplit_i_node *nod
   return ports[is_send(node->op_type) ? node->outputs[0] : node->inputs[0]];
 }
 
-/* What of the domain the model has, as its file says. */
-static void keep_of_model(psplit_i_merger *m) {
+void psplit_i_merge_keep_of_model(psplit_i_merger *m) {
+  if (!m->whole) return;
   m->keeps_opset = psplit_i_model_opset(m->whole, PSPLIT_I_BOUNDARY_DOMAIN) != 0;
   for (uint32_t f = 0; f < psplit_i_model_n_functions(m->whole); f++)
     if (psplit_i_function_is_boundary(m->whole, f))
@@ -48,7 +48,6 @@ psplit_code psplit_i_merge_boundary(psplit_i_merger *m, uint32_t s) {
   uint8_t *ports = NULL;
   psplit_i_merge_stage *stage = &m->stages[s];
   PSPLIT_TRY(find_ports(m, s, &ports));
-  if (m->whole) keep_of_model(m);
   for (uint32_t n = 0; n < stage->graph->n_nodes; n++) {
     const psplit_i_node *node = &stage->graph->nodes[n];
     if (strcmp(node->domain, PSPLIT_I_BOUNDARY_DOMAIN) != 0) continue;

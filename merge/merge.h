@@ -84,6 +84,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_merge_same(psplit_i_merger *m,
                                                 const psplit_model *x, const psplit_i_span *a,
                                                 const psplit_model *y, const psplit_i_span *b,
                                                 bool *out);
+/* Notes what the original model has of the domain of Send and Recv, which remains; nothing if the
+ * model is not given. */
+void psplit_i_merge_keep_of_model(psplit_i_merger *m);
 /* Unites inputs and outputs of the Send and Recv nodes of stage s, and removes these; ones that the
  * original model had are ordinary nodes. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_merge_boundary(psplit_i_merger *m, uint32_t s);

@@ -225,6 +225,7 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
     if (psplit_i_intern_add(&inputs, m->manifest.inputs[i]) == PSPLIT_NONE)
       PSPLIT_FAIL(psplit_i_nomem(m->diag));
   }
+  psplit_i_merge_keep_of_model(m);
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
     PSPLIT_TRY(check_outputs(m, s));
     PSPLIT_TRY(psplit_i_merge_boundary(m, s));
