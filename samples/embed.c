@@ -1,6 +1,6 @@
-/* Embeds libpsplit: embed MODEL STAGES DIRECTORY. Splits the model, proves the result before it is
- * put in place, and prints a line for each stage. The file is read by the program itself, as one
- * would that has its models in an archive or gets them over a network. */
+/* Embeds libpsplit: embed MODEL STAGES DIRECTORY. Splits the model, proves the stages before
+ * DIRECTORY appears, and prints a line for each stage. The program reads the file itself, as it
+ * would if models came from an archive or over a network. */
 #include <inttypes.h>
 #include <psplit/psplit.h>
 #include <stdio.h>
