@@ -378,6 +378,20 @@ static void a_merge_ends_soon_after_it_is_cancelled(void **state) {
   psplit_i_text_fini(&old);
 }
 
+/* Stages may point into the model they are of, a merged model into nothing. */
+static void a_merged_model_has_its_own_weights(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  struct stat status;
+  psplit_merge_options merging;
+  begin_state(only_split);
+  psplit_merge_options_init(&merging);
+  merging.weights = PSPLIT_WEIGHTS_REFERENCE;
+  assert_int_equal(psplit_merge("s", "m.onnx", &merging, &diag, NULL), PSPLIT_USAGE);
+  assert_string_equal(diag.message, "a merged model cannot point into stages");
+  assert_int_equal(stat("m.onnx", &status), -1);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_model, leave_model)
   const struct CMUnitTest tests[] = {
@@ -386,6 +400,7 @@ int main(void) {
     TEST(references_are_old_or_new),
     TEST(merged_models_are_old_or_new),
     TEST(an_accepted_model_replaces_the_old_one),
+    TEST(a_merged_model_has_its_own_weights),
     TEST(a_merge_ends_soon_after_it_is_cancelled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,15 @@ REFUSED = {
         "(float[2,4] x, float d) => (float[2,4] c) <float d = {1}> { c = Mul (x, d) }",
         "(float[2,4] c, float d) => (float[2,4] y, float[2,4] z) <float d = {2}> { y = Mul (c, d) z = Sin (c) }",
         4, r'input "d" has another default in .*stage1.onnx than in .*stage0.onnx'),
+    "a scalar where a tensor is sent": (
+        None, "(float c) => (float[2,4] y, float[2,4] z) { y = Neg (c) z = Sin (c) }",
+        4, r'"c" has 2 dimensions in stage 0 and 0 in stage 1'),
+    "an empty tensor where one with elements is sent": (
+        None, "(float[0,4] c) => (float[2,4] y, float[2,4] z) { y = Neg (c) z = Sin (c) }",
+        4, r'dimension 0 of "c" is 2 in stage 0 and 0 in stage 1'),
+    "a tensor with elements where an empty one is sent": (
+        "(float[2,4] x) => (float[0,4] c) { a = Exp (x) c = Sqrt (a) }", None,
+        4, r'dimension 0 of "c" is 0 in stage 0 and 2 in stage 1'),
     "an input of the model that no stage takes": (
         "() => (float[2,4] c) <float[2,4] w = {1 * 8}> { c = Exp (w) }", None,
         4, r'no stage takes the model\'s input "x" any more'),
@@ -345,6 +354,55 @@ def main(argv):
             found, wanted = printed("merged.onnx"), printed("expected.onnx")
             tap.ok(done.returncode == 0 and found == wanted, "a node of both stages, %s" % (two or "alike"),
                    done.stderr + found + "wanted\n" + wanted)
+        # Nodes of the same bytes that read a weight of one name, which a tool changed in one stage, are two.
+        branches = "If <then_branch = t () => (r) { r = Neg (w) }, else_branch = e () => (q) { q = Abs (w) }> (b)"
+        for what, node in ("reads", "Neg (w)"), ("captures", branches):
+            weights = "float w = {%d}, bool b = {1}"
+            put(manifest, [
+                "(float[2,4] x) => (float[2,4] c) <%s> { k = %s c = Mul (x, k) }" % (weights % 2, node),
+                "(float[2,4] c) => (float[2,4] y, float[2,4] z) <%s> { k = %s y = Mul (c, k) z = Sin (c) }"
+                % (weights % 3, node)])
+            write("expected.onnx", "(float[2,4] x) => (float[2,4] y, float[2,4] z)"
+                  " <%s, float \"w.stage1\" = {3}> { k = %s c = Mul (x, k) \"k.stage1\" = %s"
+                  " y = Mul (c, \"k.stage1\") z = Sin (c) }"
+                  % (weights % 2, node, node.replace("(w)", '("w.stage1")')))
+            done = run(merge, "s", "-o", "merged.onnx", "--force")
+            found, wanted = printed("merged.onnx"), printed("expected.onnx")
+            tap.ok(done.returncode == 0 and found == wanted, "a node of both stages %s a changed weight" % what,
+                   done.stderr + found + "wanted\n" + wanted)
+        # Ports that are called otherwise than the tensor that goes through them.
+        manifest = copy.deepcopy(whole)
+        stage(manifest, 0)["outputs"][0].update(name="sent")
+        stage(manifest, 1)["inputs"][0].update(name="received")
+        put(manifest, ["(float[2,4] x) => (float[2,4] sent) { a = Exp (x) sent = Sqrt (a) }",
+                       "(float[2,4] received) => (float[2,4] y, float[2,4] z) { y = Neg (received) z = Sin (received) }"])
+        write("expected.onnx", "(float[2,4] x) => (float[2,4] y, float[2,4] z)"
+              " { a = Exp (x) c = Sqrt (a) y = Neg (c) z = Sin (c) }")
+        done = run(merge, "s", "-o", "merged.onnx", "--force")
+        found, wanted = printed("merged.onnx"), printed("expected.onnx")
+        tap.ok(done.returncode == 0 and found == wanted, "what crosses has its tensor's name, not its ports'",
+               done.stderr + found + "wanted\n" + wanted)
+        # A model whose If was replaced by a branch: it is that of --model, as it was split, with what it declares.
+        write("if.onnx", "(float[2,4] x, bool b) => (float[2,4] y) { [if] y = If <then_branch = t () => (r)"
+              " <float[2,4] p, float[2,4] q> { p = Exp (x) q = Sqrt (p) r = Neg (q) },"
+              " else_branch = e () => (u) { u = Abs (x) }> (b) }")
+        done = run(split, "if.onnx", "-k", "2", "-o", "branch", "-q", "--inline-if", "if=then", "--boundary", "io")
+        tap.ok(done.returncode == 0, "a branch in two", done.stderr)
+        done = run(merge, "branch", "-o", "merged.onnx", "--force", "--model", "if.onnx")
+        tap.ok(done.returncode == 0 and "it is if.onnx: every stage is unchanged" in done.stdout
+               and all("float[2,4] " + name in printed("merged.onnx") for name in "pq"),
+               "the model with the branch is proved", done.stdout + done.stderr + printed("merged.onnx"))
+        # A training algorithm binds weights of every stage.
+        write("training.onnx", '<ir_version: 8, opset_import: ["": 17], training_info: [{algorithm: f (float[4] g) =>'
+              ' (float[4] h, float[4] i) { h = Neg (g) i = Abs (g) }, update_binding: ["v": "h", "w": "i"]}]>\n'
+              "(float[2,4] x) => (float[2,4] y) <float[4] v = {1, 2, 3, 4}, float[4] w = {5, 6, 7, 8}>"
+              " { a = Mul (x, v) b = Exp (a) c = Sqrt (b) y = Mul (c, w) }")
+        done = run(split, "training.onnx", "-k", "2", "-o", "trains", "-q")
+        tap.ok(done.returncode == 0, "a model with a training algorithm in two", done.stderr)
+        done = run(merge, "trains", "-o", "merged.onnx", "--force")
+        found, wanted = printed("merged.onnx"), printed("training.onnx")
+        tap.ok(done.returncode == 0 and found == wanted, "bindings of weights of both stages",
+               done.stderr + found + "wanted\n" + wanted)
         # One value under two names of the model.
         manifest = copy.deepcopy(whole)
         stage(manifest, 1)["outputs"][1].update(name="y")
