@@ -107,11 +107,13 @@ static const char *take_tokens(const char **io_at, prompt_ids *out) {
   const bool good = prompts_parse(list, &out->tokens, &out->n);
   free(list);
   *io_at += n + 1;
-  return good && out->n ? NULL : "has \"prompt_ids\" that are not token ids";
+  if (!good) return "has \"prompt_ids\" that are not token ids";
+  return out->n ? NULL : "has \"prompt_ids\" without a token id";
 }
 
 static const char *take_count(const char **io_at, prompt_ids *out) {
   char *end;
+  if (out->max_new) return "has \"max_new_tokens\" twice";
   if (**io_at < '1' || **io_at > '9')
     return "has a \"max_new_tokens\" that is not a number above 0";
   const unsigned long long count = strtoull(*io_at, &end, 10);
@@ -153,11 +155,15 @@ static const char *take_member(const char **io_at, prompt_ids *out) {
   return tokens ? take_tokens(io_at, out) : take_count(io_at, out);
 }
 
-const char *prompt_line_parse(const char *text, prompt_ids *out) {
-  const char *at = skip(text), *wrong = NULL;
-  *out = (prompt_ids){0};
-  if (*at != '{')
-    return prompts_parse(text, &out->tokens, &out->n) ? NULL : "is not a list of token ids";
+/* Numbers, in a list or not; an empty line has none. */
+static const char *take_list(const char *text, prompt_ids *out) {
+  if (!prompts_parse(text, &out->tokens, &out->n)) return "is not a list of token ids";
+  return out->n || !*skip(text) ? NULL : "has a list without a token id";
+}
+
+/* A JSON object, from its brace. */
+static const char *take_object(const char *at, prompt_ids *out) {
+  const char *wrong = NULL;
   at = skip(at + 1);
   for (bool more = *at != '}'; more && !wrong;) {
     wrong = take_member(&at, out);
@@ -166,7 +172,13 @@ const char *prompt_line_parse(const char *text, prompt_ids *out) {
     if (more) at = skip(at + 1);
   }
   if (!wrong && (*at != '}' || *skip(at + 1))) wrong = NO_OBJECT;
-  if (!wrong && !out->tokens) wrong = "has no \"prompt_ids\"";
+  return wrong || out->tokens ? wrong : "has no \"prompt_ids\"";
+}
+
+const char *prompt_line_parse(const char *text, prompt_ids *out) {
+  const char *at = skip(text);
+  *out = (prompt_ids){0};
+  const char *wrong = *at == '{' ? take_object(at, out) : take_list(at, out);
   if (wrong) prompt_ids_fini(out);
   return wrong;
 }

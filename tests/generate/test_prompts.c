@@ -44,6 +44,14 @@ static void no_prompts(void **state) {
              "2\n3\n"),
      "prompts: line 1 has a NUL"},
     {FILE_OF("-1\n"), "prompts: line 1 is not a list of token ids"},
+    {FILE_OF("[]\n"), "prompts: line 1 has a list without a token id"},
+    {FILE_OF(" [ ] \n"), "prompts: line 1 has a list without a token id"},
+    {FILE_OF("{\"prompt_ids\": []}\n"), "prompts: line 1 has \"prompt_ids\" without a token id"},
+    {FILE_OF("{\"prompt_ids\": [ ]}\n"), "prompts: line 1 has \"prompt_ids\" without a token id"},
+    {FILE_OF("{\"prompt_ids\": [1.5]}\n"),
+     "prompts: line 1 has \"prompt_ids\" that are not token ids"},
+    {FILE_OF("{\"prompt_ids\": [1], \"max_new_tokens\": 2, \"max_new_tokens\": 3}\n"),
+     "prompts: line 1 has \"max_new_tokens\" twice"},
     {FILE_OF("{\"prompt_ids\": [1]} 2\n"), "prompts: line 1 is not a JSON object"},
   };
   (void)state;
