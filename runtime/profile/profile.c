@@ -222,11 +222,24 @@ out:
   return code;
 }
 
+/* ONNX Runtime says nothing where it cannot write: what it wrote is then not the whole list. */
+static bool is_whole(const psplit_i_profile *profile) {
+  size_t n = profile->n_events;
+  while (n && strchr(" \r\n", profile->events[n - 1])) n--;
+  return n && profile->events[n - 1] == ']';
+}
+
 psplit_code psplit_i_profile_take_events(const char *file, psplit_diag *diag,
                                          psplit_i_profile *profile) {
   const psplit_i_text_options most = {.max_bytes = PROFILE_BYTES,
                                       .lifted_by = PSPLIT_HINT_FEWER_MICRO_BATCHES};
-  return psplit_i_text_read(file, &most, diag, &profile->events, &profile->n_events);
+  const psplit_code code =
+    psplit_i_text_read(file, &most, diag, &profile->events, &profile->n_events);
+  if (code != PSPLIT_OK || is_whole(profile)) return code;
+  return psplit_i_fail(diag, PSPLIT_IO,
+                       "ONNX Runtime could not write all of its profile in %s; TMPDIR can name a "
+                       "directory with more room",
+                       psplit_i_scratch_place());
 }
 
 /* Under the profiler. Its file appears when the profile is ended. */

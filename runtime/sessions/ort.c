@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "in_file.h"
+#include "scratch_directory.h"
 
 /* A handle to the library, and the name it was found under. */
 static void *open_library(const char *path, const char **out_name) {
@@ -259,6 +260,20 @@ static void release(const psplit_i_ort *ort, psplit_i_session *session) {
   if (session->session) ort->api.ReleaseSession(session->session);
 }
 
+/* Whether the optimised model was begun. ONNX Runtime begins it when all else has been done, so a
+ * session that is not opened then failed because the file could not be written. */
+static bool is_unsaved(const psplit_i_session_options *options) {
+  return options->optimized_path && access(options->optimized_path, F_OK) == 0;
+}
+
+static psplit_code blame_room(psplit_diag *diag) {
+  psplit_i_diag_add(diag,
+                    "ONNX Runtime could not write the optimised model in %s; TMPDIR can name a "
+                    "directory with more room",
+                    psplit_i_scratch_place());
+  return diag->code = PSPLIT_IO;
+}
+
 psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                   const psplit_i_session_options *options, psplit_diag *diag,
                                   psplit_i_session *out) {
@@ -276,6 +291,7 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   code = psplit_i_ort_check(ort, psplit_i_custom_ops_create(ort, path, settings, &s.session), path,
                             diag);
   if (code != PSPLIT_OK) psplit_i_custom_ops_advise(ort, diag);
+  if (code != PSPLIT_OK && is_unsaved(options)) code = blame_room(diag);
   PSPLIT_TRY(code);
   PSPLIT_TRY(psplit_i_placement_check(&s, options, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));

@@ -15,7 +15,7 @@
 
 enum { N_STAGES = 2, N_RUNS = 5 };
 
-typedef enum left { A_PROFILE, NOTHING, NO_DIRECTORY, A_FAILURE } left;
+typedef enum left { A_PROFILE, PART, NOTHING, NO_DIRECTORY, A_FAILURE } left;
 static left left_behind;
 static uint32_t n_run; /* micro-batches that are told of */
 
@@ -45,7 +45,7 @@ psplit_code __wrap_psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_
       strcat(path, "_1.json");
       FILE *file = fopen(path, "w");
       assert_non_null(file);
-      fprintf(file, "events of %u", s);
+      fprintf(file, left_behind == PART && s ? "[events of %u," : "[events of %u]\n", s);
       fclose(file);
     }
   }
@@ -68,6 +68,7 @@ static void files_are_found_or_told_of(void **state) {
     const char *says[2];
   } cases[] = {
     {A_PROFILE, PSPLIT_OK, {"", ""}},
+    {PART, PSPLIT_IO, {"could not write all of its profile in ", "more room"}},
     {NOTHING, PSPLIT_IO, {"ONNX Runtime wrote no profile to ", ""}},
     {NO_DIRECTORY, PSPLIT_IO, {"cannot look into ", "No such file or directory"}},
     {A_FAILURE, PSPLIT_INVALID, {"stage 1 fails", ""}},
@@ -85,7 +86,7 @@ static void files_are_found_or_told_of(void **state) {
       if (!strstr(diag.message, cases[i].says[k]))
         fail_msg("no \"%s\" in: %s", cases[i].says[k], diag.message);
     if (cases[i].code == PSPLIT_OK)
-      assert_memory_equal(found[1].events, "events of 1", found[1].n_events);
+      assert_memory_equal(found[1].events, "[events of 1]\n", found[1].n_events);
     for (int s = 0; s < N_STAGES; s++) psplit_i_profile_fini(&found[s]);
   }
 }
