@@ -61,13 +61,12 @@ static void bad_option(const cli *program, int id, const char *text) {
     cli_usage(program, "unknown option %s", name);
 }
 
-/* Where a file or a directory is to be named; false after an error line. An empty name, of a
- * variable that is not set, would else fail somewhere in the work, or mean another file. */
-static bool check_name(const cli *program, int id, const char *argument) {
+/* False after an error line where an option's argument is empty, as of a variable that is not set: it
+ * would else fail somewhere in the work, under no name, or mean another file. */
+static bool check_argument(const cli *program, int id, const char *argument) {
   for (size_t i = 0; argument && !*argument && i < program->n_options; i++) {
     const cli_option *option = &program->options[i];
     if (option->id != id || !option->argument) continue;
-    if (!strstr(option->argument, "FILE") && !strstr(option->argument, "DIR")) continue;
     cli_usage(program, "--%s takes %s, not \"\"", option->name, option->argument);
     return false;
   }
@@ -197,7 +196,7 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
       bad_option(program, id, argv[optind - 1]);
       return CLI_BAD;
     }
-    if (!check_name(program, id, optarg)) return CLI_BAD;
+    if (!check_argument(program, id, optarg)) return CLI_BAD;
     if (id == 'q') cli_logging_quiet(); /* --quiet, whatever the command */
     if (id == CLI_COMPLETION) {
       int shell;

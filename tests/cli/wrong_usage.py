@@ -7,6 +7,7 @@ error; DIRECTORY is where commands are. Nothing may be written and nothing be le
 """
 import gzip
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -93,6 +94,21 @@ def read_table(path):
     return rows
 
 
+def check_empty(tap, tool, cwd):
+    """An argument that is empty, as of a variable that is not set, is wrong of every option, and of the commands."""
+    said = subprocess.run([tool, "--help"], capture_output=True, text=True, check=True).stdout
+    options = re.findall(r"^  (?:-\w,|   ) --([\w-]+) (\S+)", said, re.MULTILINE)
+    wrong = []
+    for name, argument in options:
+        done = subprocess.run([tool, "--%s=" % name], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=60)
+        if (done.returncode, done.stdout) != (2, "") or done.stderr != (
+                'error: --%s takes %s, not ""; see %s --help\n' % (name, argument, os.path.basename(tool))):
+            wrong.append("--%s=: status %d, %s" % (name, done.returncode, done.stderr))
+    tap.ok(options and not wrong, "%s: %d options with an empty argument" % (os.path.basename(tool), len(options)),
+           "".join(wrong))
+
+
 def main(argv):
     bless = "--bless" in argv
     table, *places = [argument for argument in argv[1:] if argument != "--bless"]
@@ -122,6 +138,9 @@ def main(argv):
             if bless:
                 row[2] = said
             tap.ok(said == row[2] and quiet, row[1].replace("#", ""), "%s\n%s" % (said, done.stdout))
+        for name in sorted({row[1].split()[0] for row in rows}):
+            if find(name):
+                check_empty(tap, find(name), cwd)
         if bless:
             with open(table, "w", encoding="utf-8") as file:
                 for comments, command, expected in rows:
