@@ -95,11 +95,15 @@ static void note_layout(psplit_planner *planner, const psplit_i_cost_row *row, d
 static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_i_graph *graph,
                                    psplit_diag *diag) {
   char label[128];
+  if (!table->rows.n)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "%s: it has the times of no node; take a costs file of this model",
+                         table->name);
   return psplit_i_fail(
     diag, PSPLIT_INVALID,
     "%s: none of its %zu rows is about a node of this model: it has \"%.100s\", the model "
     "\"%.100s\"; take a costs file of the same model",
-    table->name, table->rows.n, table->rows.n ? table->rows.items[0].label : "",
+    table->name, table->rows.n, table->rows.items[0].label,
     graph->n_nodes ? psplit_i_node_label(graph, 0, label, sizeof label) : "no nodes");
 }
 

@@ -196,6 +196,10 @@ static void what_matches_nothing_is_an_error(void **state) {
   assert_non_null(strstr(diag.message, "\"other\""));
   assert_non_null(strstr(diag.message, "/a/conv/Conv"));
   costing_end(&b);
+  diag = (psplit_diag){0};
+  assert_int_equal(costing_start(&b, model, OWN("\"costs\": []"), NULL, &diag), PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "has the times of no node"));
+  costing_end(&b);
   psplit_model_close(model);
 }
 
