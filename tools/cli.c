@@ -61,8 +61,8 @@ static void bad_option(const cli *program, int id, const char *text) {
     cli_usage(program, "unknown option %s", name);
 }
 
-/* False after an error line where an option's argument is empty, as of a variable that is not set: it
- * would else fail somewhere in the work, under no name, or mean another file. */
+/* False after an error line where an option's argument is empty, for example an unset variable.
+ * Otherwise it would fail later without the option's name, or name another file. */
 static bool check_argument(const cli *program, int id, const char *argument) {
   for (size_t i = 0; argument && !*argument && i < program->n_options; i++) {
     const cli_option *option = &program->options[i];
