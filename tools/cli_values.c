@@ -205,7 +205,9 @@ bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes)
 
 bool cli_names_input(const cli *program, const char *name, const char *text) {
   const size_t n = strlen(text);
-  if (strchr(text, '=') || (n >= 4 && strcmp(text + n - 4, ".npz") == 0)) return true;
+  const char *equals = strchr(text, '=');
+  const bool both = equals && equals > text && equals[1];
+  if (both || (!equals && n >= 4 && strcmp(text + n - 4, ".npz") == 0)) return true;
   cli_usage(program, "--%s takes NAME=FILE, or an .npz; not \"%s\"", name, text);
   return false;
 }
