@@ -170,15 +170,24 @@ out:
   return code;
 }
 
-static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s) {
+/* `outputs` knows the model's outputs by name. */
+static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s,
+                                 const psplit_i_intern *outputs) {
   const psplit_i_manifest_stage *wanted = &m->manifest.stages[s];
-  for (uint32_t o = 0; o < wanted->n_outputs; o++)
-    if (find_output(&m->stages[s], wanted->outputs[o].name) == PSPLIT_NONE)
+  for (uint32_t o = 0; o < wanted->n_outputs; o++) {
+    const psplit_i_row *row = &wanted->outputs[o];
+    if (find_output(&m->stages[s], row->name) == PSPLIT_NONE)
       return psplit_i_fail(m->diag, PSPLIT_INVALID,
                            "stage %" PRIu32
                            " (%s) has no output \"%s\" any more, which "
                            "pipeline.json says it gives",
-                           s, m->stages[s].model->path, wanted->outputs[o].name);
+                           s, m->stages[s].model->path, row->name);
+    if (row->to_model && psplit_i_intern_find(outputs, row->tensor) == PSPLIT_NONE)
+      return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                           "%s: stage %" PRIu32
+                           " gives \"%s\" to the model, which has no such output",
+                           m->directory, s, row->tensor);
+  }
   return PSPLIT_OK;
 }
 
@@ -200,8 +209,9 @@ static psplit_code open_whole(psplit_i_merger *m) {
 
 psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   psplit_code code;
-  psplit_i_intern inputs;
+  psplit_i_intern inputs, outputs;
   psplit_i_intern_init(&inputs);
+  psplit_i_intern_init(&outputs);
   PSPLIT_TRY(psplit_i_manifest_read(m->directory, m->options->max_text_bytes, &m->arena, m->diag,
                                     &m->manifest));
   if (m->manifest.training)
@@ -225,14 +235,18 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
     if (psplit_i_intern_add(&inputs, m->manifest.inputs[i]) == PSPLIT_NONE)
       PSPLIT_FAIL(psplit_i_nomem(m->diag));
   }
+  for (uint32_t o = 0; o < m->manifest.n_outputs; o++)
+    if (psplit_i_intern_add(&outputs, m->manifest.outputs[o]) == PSPLIT_NONE)
+      PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_merge_keep_of_model(m);
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
-    PSPLIT_TRY(check_outputs(m, s));
+    PSPLIT_TRY(check_outputs(m, s, &outputs));
     PSPLIT_TRY(psplit_i_merge_boundary(m, s));
     PSPLIT_TRY(join_inputs(m, s, &inputs));
   }
   m->report.n_stages = m->manifest.n_stages;
 out:
   psplit_i_intern_fini(&inputs);
+  psplit_i_intern_fini(&outputs);
   return code;
 }

@@ -204,11 +204,16 @@ CHANGED = {
     "a tensor from a stage that is not before": (
         lambda m: stage(m, 1)["inputs"][0].update({"from": 1}), 4, r'receives "c" from stage 1, which is not before it'),
     "a tensor that is sent elsewhere": (
-        lambda m: stage(m, 0)["outputs"][0].update(to=["model"]), 4, r'waits for "c", which stage 0 does not send'),
+        lambda m: (stage(m, 0)["outputs"][0].update(to=["model"]), m["outputs"].append(dict(m["outputs"][0], name="c"))),
+        4, r'waits for "c", which stage 0 does not send'),
     "another tensor for the stage": (
         lambda m: stage(m, 0)["outputs"][0].update(tensor="d"), 4, r'waits for "c", which stage 0 does not send'),
     "an input that the model has not": (
         lambda m: stage(m, 0)["inputs"][0].update(tensor="u"), 4, r'takes "u" from the model, which has no such input'),
+    "an output that the model has not": (
+        lambda m: m["outputs"].pop(), 4, r'stage 1 gives "z" to the model, which has no such output'),
+    "outputs of a model that has none": (
+        lambda m: m["outputs"].clear(), 4, r'stage 1 gives "y" to the model, which has no such output'),
     "an output that no stage gives": (
         lambda m: stage(m, 1)["outputs"].pop(), 4, r'no stage gives the model\'s output "z"'),
     "a port that is no output": (
