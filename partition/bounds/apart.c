@@ -405,9 +405,13 @@ static psplit_code run_round(separation *x, const psplit_i_instance *now, psplit
   psplit_i_spend(x->budget, cells / 8 + now->inc_off[now->n]);
   if (x->may_cut) {
     psplit_i_least_costs(now, x->automaton, x->send, x->recv, x->least);
-    if (!psplit_i_set_network(&x->whole, now, x->node, now->n, x->node, x->min_time, x->send,
-                              x->recv))
-      return PSPLIT_NOMEM;
+    const psplit_i_cut_costs costs = {.cluster = x->node,
+                                      .local = x->node,
+                                      .n = now->n,
+                                      .weight = x->min_time,
+                                      .send = x->send,
+                                      .recv = x->recv};
+    if (!psplit_i_set_network(&x->whole, now, &costs)) return PSPLIT_NOMEM;
   }
   reset_times(x);
   x->nets.n = x->pins.n = 0;

@@ -61,7 +61,9 @@ static bool build(network *net, psplit_i_arena *arena) {
     send[e] = scaled(net, (double)net->send[e]);
     recv[e] = scaled(net, (double)net->recv[e]);
   }
-  return psplit_i_set_network(&net->whole, instance, all, instance->n, all, nothing, send, recv);
+  const psplit_i_cut_costs costs = {
+    .cluster = all, .local = all, .n = instance->n, .weight = nothing, .send = send, .recv = recv};
+  return psplit_i_set_network(&net->whole, instance, &costs);
 }
 
 typedef struct line {

@@ -49,9 +49,13 @@ static bool build(fan *f, int64_t factor) {
     f->scaled_recv[f->net[k]] = f->recv[f->net[k]] * factor;
   }
   psplit_i_spend(f->budget, 4 * (uint64_t)n + 8 * (uint64_t)f->n_nets);
-  if (!psplit_i_set_network(&f->flow, f->instance, f->cluster, n, f->local, f->w, f->scaled_send,
-                            f->scaled_recv))
-    f->failed = true;
+  const psplit_i_cut_costs costs = {.cluster = f->cluster,
+                                    .local = f->local,
+                                    .n = n,
+                                    .weight = f->w,
+                                    .send = f->scaled_send,
+                                    .recv = f->scaled_recv};
+  if (!psplit_i_set_network(&f->flow, f->instance, &costs)) f->failed = true;
   return !f->failed;
 }
 

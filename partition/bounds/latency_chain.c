@@ -165,9 +165,14 @@ static void keep_separators(chain *c) {
 
 /* Least load of a set with `with` and without `without`, of what lies in the gap. */
 static bool cut_gap(chain *c, uint32_t n, uint32_t with, uint32_t without, int64_t *out_value) {
+  const psplit_i_cut_costs costs = {.cluster = c->inside,
+                                    .local = c->local,
+                                    .n = n,
+                                    .weight = c->weight,
+                                    .send = c->gap_send,
+                                    .recv = c->gap_recv};
   *out_value = 0;
-  return psplit_i_set_network(&c->flow, c->instance, c->inside, n, c->local, c->weight, c->gap_send,
-                              c->gap_recv) &&
+  return psplit_i_set_network(&c->flow, c->instance, &costs) &&
          psplit_i_flow_arc_add(&c->flow, c->local[without], n, PSPLIT_I_INF) &&
          psplit_i_flow_run(&c->flow, c->local[with], n, PSPLIT_I_INF, c->budget, out_value);
 }

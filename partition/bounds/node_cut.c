@@ -54,9 +54,11 @@ int64_t psplit_i_total_any_route(const psplit_i_instance *instance,
   return share_of_work(instance, automaton, true);
 }
 
-/* A net among the clusters with a number in local[]; its producer has one. */
+/* Adds net e, whose producer is one of the clusters. Consumers elsewhere are left out. */
 static bool add_net(psplit_i_flow *flow, const psplit_i_instance *instance, uint32_t e,
-                    const uint32_t *local, int64_t send, int64_t recv) {
+                    const psplit_i_cut_costs *costs) {
+  const int64_t send = costs->send[e], recv = costs->recv[e];
+  const uint32_t *local = costs->local;
   const uint32_t *pin = instance->net_pin + instance->net_off[e];
   const uint32_t n_pins = instance->net_off[e + 1] - instance->net_off[e];
   const uint32_t out = send > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
@@ -74,18 +76,17 @@ static bool add_net(psplit_i_flow *flow, const psplit_i_instance *instance, uint
 }
 
 bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance,
-                          const uint32_t *cluster, uint32_t n, const uint32_t *local,
-                          const int64_t *w, const int64_t *send, const int64_t *recv) {
+                          const psplit_i_cut_costs *costs) {
+  const uint32_t n = costs->n;
   psplit_i_flow_reset(flow);
   bool ok = true;
   for (uint32_t k = 0; k <= n; k++) ok &= psplit_i_flow_node(flow) != PSPLIT_NONE;
-  for (uint32_t k = 0; k < n && ok; k++) ok = psplit_i_flow_arc_add(flow, k, n, w[cluster[k]]);
+  for (uint32_t k = 0; k < n && ok; k++)
+    ok = psplit_i_flow_arc_add(flow, k, n, costs->weight[costs->cluster[k]]);
   for (uint32_t k = 0; k < n && ok; k++) {
-    const uint32_t i = cluster[k];
-    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1] && ok; l++) {
-      const uint32_t e = instance->inc[l] >> 1;
-      if (instance->inc[l] & 1) ok = add_net(flow, instance, e, local, send[e], recv[e]);
-    }
+    const uint32_t i = costs->cluster[k];
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1] && ok; l++)
+      if (instance->inc[l] & 1) ok = add_net(flow, instance, instance->inc[l] >> 1, costs);
   }
   return ok;
 }
@@ -159,13 +160,17 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
   bool any, built = false;
   psplit_code code = psplit_i_cut_start_init(instance, automaton, 0, &arena, &s, &any);
   if (code != PSPLIT_OK || !any) goto out;
+  const psplit_i_cut_costs costs = {.cluster = s.all,
+                                    .local = s.all,
+                                    .n = instance->n,
+                                    .weight = automaton->min_time,
+                                    .send = s.send,
+                                    .recv = s.recv};
   code = PSPLIT_NOMEM;
   for (uint32_t k = 0; k < instance->n && k < most_clusters; k++) {
     const uint32_t i = s.lone[k].cluster;
     if (s.lone[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(budget)) break;
-    if (!built && !psplit_i_set_network(&whole, instance, s.all, instance->n, s.all,
-                                        automaton->min_time, s.send, s.recv))
-      goto out;
+    if (!built && !psplit_i_set_network(&whole, instance, &costs)) goto out;
     built = true;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;
     psplit_i_spend(budget, flow.arcs.n);

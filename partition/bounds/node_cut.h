@@ -45,12 +45,20 @@ PSPLIT_MUST_USE psplit_code psplit_i_cut_start_init(const psplit_i_instance *ins
                                                     int64_t messages, psplit_i_arena *arena,
                                                     psplit_i_cut_start *out, bool *out_any);
 
-/* Network of cluster[n], each numbered in local[] (NONE: not among them), whose source sides are
- * the sets S of them: arc 2 * local[i], to the sink, node n, pays w[i] of a member i, and arcs of
- * nets produced among them pay what S sends or receives. False: out of memory. */
+/* Clusters of which a cut selects a set, and what the set pays for its members and its nets. */
+typedef struct psplit_i_cut_costs {
+  const uint32_t *cluster; /* [n] the clusters to select from */
+  const uint32_t *local; /* [instance->n] index of each in cluster[], or NONE if it is not there */
+  uint32_t n;
+  const int64_t *weight;      /* [instance->n] cost of a member */
+  const int64_t *send, *recv; /* [n_nets] cost of a net that leaves the set, or enters it */
+} psplit_i_cut_costs;
+
+/* Builds the network whose source sides are the sets of `costs`: nodes 0..n-1 are the clusters, and
+ * node n is the sink. Arc 2 * local[i] leads from cluster i to the sink and has its weight as
+ * capacity; nets are counted if their producer is among the clusters. False: out of memory. */
 bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance,
-                          const uint32_t *cluster, uint32_t n, const uint32_t *local,
-                          const int64_t *w, const int64_t *send, const int64_t *recv);
+                          const psplit_i_cut_costs *costs);
 
 /* Largest over clusters v of the least load of a set with v, by min cut; raises *inout_bound. Valid
  * for any placement. Looks at the `most_clusters` clusters that are heaviest with their nets.

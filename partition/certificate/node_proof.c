@@ -86,8 +86,13 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
   code = psplit_i_cut_start_init(instance, automaton, out->sent + out->received, &arena, &s, &any);
   if (code != PSPLIT_OK || !any || instance->n == 0 || s.lone[0].most < target) goto out;
   code = PSPLIT_NOMEM;
-  if (!psplit_i_set_network(&whole, instance, s.all, instance->n, s.all, weight, s.send, s.recv))
-    goto out;
+  const psplit_i_cut_costs costs = {.cluster = s.all,
+                                    .local = s.all,
+                                    .n = instance->n,
+                                    .weight = weight,
+                                    .send = s.send,
+                                    .recv = s.recv};
+  if (!psplit_i_set_network(&whole, instance, &costs)) goto out;
   for (uint32_t k = 0; k < instance->n && k < most && s.lone[k].most >= target; k++) {
     const uint32_t i = s.lone[k].cluster;
     uint32_t source;
