@@ -70,17 +70,27 @@ typedef struct line {
   double comm, w; /* of a set: comm + b w */
 } line;
 
+/* What one thread cuts the network with. */
+typedef struct finder {
+  psplit_i_flow flow;
+  bool *side;             /* [nodes of the network] */
+  psplit_i_budget budget; /* of the current cluster */
+  bool failed;            /* out of memory */
+} finder;
+
 /* The least set with `cluster` for `b`; *out_least is a lower bound on its comm + b w. */
-static bool least_set(const network *net, uint32_t cluster, double b, psplit_i_flow *flow,
-                      bool *side, psplit_i_budget *budget, line *out, double *out_least) {
+static bool least_set(const network *net, uint32_t cluster, double b, finder *f, line *out,
+                      double *out_least) {
   const psplit_i_instance *instance = net->instance;
+  psplit_i_flow *flow = &f->flow;
+  bool *side = f->side;
   int64_t value = 0;
   if (!psplit_i_flow_copy(flow, &net->whole)) return false;
-  psplit_i_spend(budget, flow->arcs.n); /* copied, and looked through for the side */
+  psplit_i_spend(&f->budget, flow->arcs.n); /* copied, and looked through for the side */
   for (uint32_t i = 0; i < instance->n; i++)
     flow->arcs.items[2 * (size_t)i].cap =
       net->w[i] >= PSPLIT_I_INF ? PSPLIT_I_INF : scaled(net, b * (double)net->w[i]);
-  if (!psplit_i_flow_run(flow, cluster, instance->n, PSPLIT_I_INF, budget, &value) ||
+  if (!psplit_i_flow_run(flow, cluster, instance->n, PSPLIT_I_INF, &f->budget, &value) ||
       !psplit_i_flow_side(flow, cluster, side))
     return false;
   *out_least = (double)value / net->scale;
@@ -104,11 +114,10 @@ static double ratio(const share *s, double t) {
 }
 
 /* The best b for `cluster` when no load is above t: between a set too large and one that is not. */
-static bool find_share(const network *net, uint32_t cluster, double t, psplit_i_flow *flow,
-                       bool *side, psplit_i_budget *budget, share *best) {
+static bool find_share(const network *net, uint32_t cluster, double t, finder *f, share *best) {
   line small, large = {0, (double)net->total};
   double least, top = ratio(best, t);
-  if (!least_set(net, cluster, 1, flow, side, budget, &small, &least)) return false;
+  if (!least_set(net, cluster, 1, f, &small, &least)) return false;
   if (least > t) {
     *best = (share){1, least};
     return true;
@@ -118,10 +127,10 @@ static bool find_share(const network *net, uint32_t cluster, double t, psplit_i_
     const double b = (small.comm - large.comm) / (large.w - small.w);
     const double met = small.comm + b * small.w;
     if (b >= 1) break;
-    if (!least_set(net, cluster, b, flow, side, budget, &middle, &least)) return false;
+    if (!least_set(net, cluster, b, f, &middle, &least)) return false;
     const share s = {b, least};
     if (ratio(&s, t) > top) top = ratio(&s, t), *best = s;
-    if (least >= met * (1 - 1e-6) || psplit_i_expired(budget)) break;
+    if (least >= met * (1 - 1e-6) || psplit_i_expired(&f->budget)) break;
     if (middle.comm + middle.w > t)
       large = middle;
     else
@@ -243,13 +252,6 @@ static int compare_weights(const void *a, const void *b) {
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
-/* What a thread works with. */
-typedef struct finder {
-  psplit_i_flow flow;
-  bool *side;
-  bool failed;
-} finder;
-
 typedef struct batch {
   const network *net;
   double t;
@@ -264,11 +266,11 @@ typedef struct batch {
 static void find_one(void *with, size_t i, int thread) {
   batch *b = with;
   finder *f = &b->finders[thread];
-  psplit_i_budget own = psplit_i_budget_beside(b->budget, BATCH);
-  if (!f->failed && !psplit_i_expired(&own))
-    f->failed = !find_share(b->net, b->list[i].cluster, b->t, &f->flow, f->side, &own,
-                            &b->shares[b->list[i].cluster]);
-  b->spent[i - b->first] = own.spent;
+  const uint32_t cluster = b->list[i].cluster;
+  f->budget = psplit_i_budget_beside(b->budget, BATCH);
+  if (!f->failed && !psplit_i_expired(&f->budget))
+    f->failed = !find_share(b->net, cluster, b->t, f, &b->shares[cluster]);
+  b->spent[i - b->first] = f->budget.spent;
 }
 
 static psplit_code find_shares(const network *net, double t, const weighed *list, uint32_t n_list,

@@ -54,12 +54,15 @@ bool psplit_i_cut_network_run(psplit_i_cut_network *network, psplit_i_budget *bu
 
 bool psplit_i_cut_network_run_trees(psplit_i_cut_network *network, psplit_i_budget *budget,
                                     int64_t *out_value) {
-  bool whole = false;
-  *out_value = 0;
+  psplit_i_tree_cut cut = {0};
   network->reached.n = 0;
-  if (!psplit_i_vec_reserve(&network->reached, network->flow.head.n) ||
-      !psplit_i_tree_flow_run(&network->trees, &network->flow, SOURCE, SINK, budget, out_value,
-                              network->reached.items, &whole))
+  if (psplit_i_vec_reserve(&network->reached, network->flow.head.n)) {
+    cut.side = network->reached.items;
+    network->failed |=
+      !psplit_i_tree_flow_run(&network->trees, &network->flow, SOURCE, SINK, budget, &cut);
+  } else {
     network->failed = true;
-  return whole && !network->failed && !psplit_i_expired(budget);
+  }
+  *out_value = cut.value;
+  return cut.whole && !network->failed && !psplit_i_expired(budget);
 }

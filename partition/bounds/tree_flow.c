@@ -196,15 +196,14 @@ static bool begin(walk *w, uint32_t source, uint32_t sink) {
 }
 
 bool psplit_i_tree_flow_run(psplit_i_tree_flow *trees, psplit_i_flow *flow, uint32_t source,
-                            uint32_t sink, psplit_i_budget *budget, int64_t *out_value, bool *side,
-                            bool *out_whole) {
+                            uint32_t sink, psplit_i_budget *budget, psplit_i_tree_cut *out) {
   walk w = {.flow = flow,
             .arcs = flow->arcs.items,
             .trees = trees,
             .first = PSPLIT_NONE,
             .last = PSPLIT_NONE};
-  *out_value = 0;
-  *out_whole = false;
+  out->value = 0;
+  out->whole = false;
   if (!begin(&w, source, sink)) return false;
   w.n_ops = flow->head.n / 2;
   while (w.first != PSPLIT_NONE) {
@@ -212,13 +211,13 @@ bool psplit_i_tree_flow_run(psplit_i_tree_flow *trees, psplit_i_flow *flow, uint
     const uint32_t arc = w.nodes[v].tree == NO_TREE ? PSPLIT_NONE : grow(&w, v);
     if (arc == PSPLIT_NONE)
       unqueue(&w);
-    else if (!augment(&w, arc, out_value))
+    else if (!augment(&w, arc, &out->value))
       return false;
-    if (*out_value >= PSPLIT_I_INF) return true;
+    if (out->value >= PSPLIT_I_INF) return true;
     if (!psplit_i_spend(budget, w.n_ops + w.n_ops / 4)) return true;
     w.n_ops = 0;
   }
-  for (size_t v = 0; v < flow->head.n; v++) side[v] = w.nodes[v].tree == SOURCE_TREE;
-  *out_whole = true;
+  for (size_t v = 0; v < flow->head.n; v++) out->side[v] = w.nodes[v].tree == SOURCE_TREE;
+  out->whole = true;
   return true;
 }

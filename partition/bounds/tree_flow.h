@@ -18,13 +18,18 @@ typedef struct psplit_i_tree_flow {
   PSPLIT_VEC(uint32_t) lost;
 } psplit_i_tree_flow; /* a zeroed one is empty; to be freed by fini */
 
+/* A minimum cut. If the budget ended before it was found, `whole` is false: then the value is still
+ * a lower bound on it, but `side` is meaningless. */
+typedef struct psplit_i_tree_cut {
+  int64_t value;
+  bool whole;
+  bool *side; /* [nodes] reachable from the source in the residual network; the caller's memory */
+} psplit_i_tree_cut;
+
 void psplit_i_tree_flow_fini(psplit_i_tree_flow *trees);
-/* Computes a maximum flow from `source` to `sink`, as psplit_i_flow_run does: *out_value is its
- * value, and side[v] says what is reachable from `source` in the residual network. If the budget
- * ends before, *out_whole is false: the value is still a lower bound on the minimum cut, but side
- * is meaningless. False when out of memory. */
+/* Computes a maximum flow from `source` to `sink`, as psplit_i_flow_run does, and the cut that
+ * limits it. False when out of memory. */
 bool psplit_i_tree_flow_run(psplit_i_tree_flow *trees, psplit_i_flow *flow, uint32_t source,
-                            uint32_t sink, psplit_i_budget *budget, int64_t *out_value, bool *side,
-                            bool *out_whole);
+                            uint32_t sink, psplit_i_budget *budget, psplit_i_tree_cut *out);
 
 #endif

@@ -52,16 +52,17 @@ static uint32_t partner_of(const psplit_i_weight_axis_build *x, uint32_t rank, b
 }
 
 /* Raises `best` by the cut with a multiplier of per_time / ONE. */
-static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
-                       uint32_t n_pins, int64_t per_time, int64_t free_weight,
+static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c,
+                       const psplit_i_bucket_cut *cut, int64_t per_time, int64_t free_weight,
                        psplit_i_crossing_groups *best) {
+  const uint32_t q = cut->q;
   const int64_t all = x->weight_in[q] + free_weight, high = x->out->high[q];
   int64_t paid = per_time > 0 ? all - x->out->low[q] : high - x->weight_in[q];
   if (paid < 0) paid = 0;
   paid *= per_time > 0 ? per_time : -per_time;
   psplit_i_crossing_groups weighed;
-  psplit_i_bucket_cut_groups(x, &c->network, q, incoming, n_pins, ONE, per_time,
-                             (x->limit + 1) * ONE + paid, &weighed);
+  psplit_i_bucket_cut_groups(x, cut, ONE, per_time, (x->limit + 1) * ONE + paid, &c->network,
+                             &weighed);
   for (uint32_t g = 0; g < weighed.n && g < best->n; g++) {
     const int64_t left = weighed.value[g] - paid;
     if (left > 0 && (left + ONE - 1) / ONE > best->value[g])
@@ -71,16 +72,16 @@ static void weigh_once(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
 
 /* Multipliers for the cut of all nets: the slope between the cheapest downset known that is too
  * light and the cheapest that is not, until no cut is below that line. */
-static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming,
-                  uint32_t n_pins, psplit_i_crossing_groups *best) {
+static void weigh(const psplit_i_weight_axis_build *x, cutter *c, const psplit_i_bucket_cut *cut,
+                  psplit_i_crossing_groups *best) {
+  const uint32_t q = cut->q;
   const double low = (double)x->out->low[q], high = (double)x->out->high[q];
   if (c->network.cut.failed || best->n == 0 || best->value[best->n - 1] > x->limit) return;
   if (psplit_i_expired(&c->network.budget)) return;
   int64_t free_weight = 0;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
     free_weight += x->automaton->min_time[x->free_cluster[k]];
-  const psplit_i_crossing_downset first =
-    psplit_i_bucket_last_downset(x, &c->network, q, incoming, n_pins);
+  const psplit_i_crossing_downset first = psplit_i_bucket_last_downset(x, cut, &c->network);
   const bool light = first.weight < low;
   if (!light && first.weight <= high) return; /* the cheapest of all has the right weight */
   const double target = light ? low : high;
@@ -89,12 +90,11 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
   int64_t per_time = light ? ONE / 8 : -ONE / 8;
   for (int k = 0;
        k < MULTIPLIERS && !c->network.cut.failed && !psplit_i_expired(&c->network.budget); k++) {
-    weigh_once(x, c, q, incoming, n_pins, per_time, free_weight, best);
+    weigh_once(x, c, cut, per_time, free_weight, best);
     if (c->network.cut.failed || best->value[best->n - 1] > x->limit ||
         psplit_i_expired(&c->network.budget))
       return;
-    const psplit_i_crossing_downset now =
-      psplit_i_bucket_last_downset(x, &c->network, q, incoming, n_pins);
+    const psplit_i_crossing_downset now = psplit_i_bucket_last_downset(x, cut, &c->network);
     const bool is_near = light ? now.weight < target : now.weight > target;
     if (is_near) {
       if (!known) {
@@ -119,19 +119,19 @@ static void weigh(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bo
   }
 }
 
-/* The crossings of a bucket over the first n_pins of c->pins, which it sorts; their number. */
-static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
-                           bool incoming, uint32_t n_pins, psplit_i_crossing_step *steps) {
+/* Writes the crossings of a cut, whose pins it sorts, and returns their number. */
+static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c,
+                           const psplit_i_bucket_cut *cut, psplit_i_crossing_step *steps) {
   psplit_i_crossing_groups best;
-  qsort(c->network.pins, n_pins, sizeof *c->network.pins, psplit_i_compare_u64);
-  psplit_i_bucket_cut_groups(x, &c->network, q, incoming, n_pins, 1, 0, x->limit + 1, &best);
-  if (x->weighed) weigh(x, c, q, incoming, n_pins, &best);
+  qsort(c->network.pins, cut->n_pins, sizeof *c->network.pins, psplit_i_compare_u64);
+  psplit_i_bucket_cut_groups(x, cut, 1, 0, x->limit + 1, &c->network, &best);
+  if (x->weighed) weigh(x, c, cut, &best);
   uint8_t n_steps = 0;
   int64_t before = 0;
   for (uint32_t g = 0; g < best.n; g++) {
     if (best.value[g] <= before) continue;
     before = best.value[g] > x->limit ? x->limit + 1 : best.value[g];
-    steps[n_steps++] = (psplit_i_crossing_step){partner_of(x, best.rank[g], incoming), before};
+    steps[n_steps++] = (psplit_i_crossing_step){partner_of(x, best.rank[g], cut->incoming), before};
     if (before > x->limit) break;
   }
   return n_steps;
@@ -155,7 +155,8 @@ static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
     const uint64_t before = c->network.budget.spent;
     last->n_pins = n_pins;
     memcpy(last->pins, c->network.pins, n_pins * sizeof *c->pins);
-    last->n_steps = cut_network(x, c, q, incoming, n_pins, last->steps);
+    const psplit_i_bucket_cut cut = {.q = q, .incoming = incoming, .n_pins = n_pins};
+    last->n_steps = cut_network(x, c, &cut, last->steps);
     if (c->network.cut.failed) return;
     last->run = psplit_i_expired(&c->network.budget) ? PSPLIT_NONE : x->run[q];
     last->spent = c->network.budget.spent - before;

@@ -128,26 +128,27 @@ static void add_weights(const psplit_i_weight_axis_build *x, psplit_i_bucket_net
 }
 
 /* A pin of c->pins, or its net, counts from now on. */
-static void add_pin(const psplit_i_weight_axis_build *x, psplit_i_bucket_network *c, uint32_t q,
-                    bool incoming, uint32_t pin, int64_t factor) {
+static void add_pin(const psplit_i_weight_axis_build *x, psplit_i_bucket_network *c,
+                    const psplit_i_bucket_cut *cut, uint32_t pin, int64_t factor) {
   const uint32_t e = x->net_of_pin[pin];
-  const int64_t ahead = factor * (incoming ? x->cost_in[e] : x->cost_out[e]);
-  const int64_t behind = factor * (incoming ? x->cost_out[e] : x->cost_in[e]);
+  const int64_t ahead = factor * (cut->incoming ? x->cost_in[e] : x->cost_out[e]);
+  const int64_t behind = factor * (cut->incoming ? x->cost_out[e] : x->cost_in[e]);
   if (pin > x->instance->net_off[e])
-    add_consumer(x, c, q, e, pin, ahead);
+    add_consumer(x, c, cut->q, e, pin, ahead);
   else
-    add_net(x, c, q, e, ahead, x->instance->overlap ? 0 : behind);
+    add_net(x, c, cut->q, e, ahead, x->instance->overlap ? 0 : behind);
 }
 
-void psplit_i_bucket_cut_groups(const psplit_i_weight_axis_build *x, psplit_i_bucket_network *c,
-                                uint32_t q, bool incoming, uint32_t n_pins, int64_t factor,
-                                int64_t per_time, int64_t enough, psplit_i_crossing_groups *out) {
+void psplit_i_bucket_cut_groups(const psplit_i_weight_axis_build *x, const psplit_i_bucket_cut *cut,
+                                int64_t factor, int64_t per_time, int64_t enough,
+                                psplit_i_bucket_network *c, psplit_i_crossing_groups *out) {
+  const uint32_t n_pins = cut->n_pins;
   uint32_t n_groups = 0;
   int64_t value = 0;
   out->n = 0;
-  build_network(x, c, q);
+  build_network(x, c, cut->q);
   if (c->cut.failed) return;
-  if (per_time != 0) add_weights(x, c, q, per_time);
+  if (per_time != 0) add_weights(x, c, cut->q, per_time);
   for (uint32_t k = 0; k < n_pins; k++)
     n_groups += k == 0 || c->pins[k] >> 32 != c->pins[k - 1] >> 32;
   const uint32_t stride = n_groups / PSPLIT_I_MAX_STEPS + 1;
@@ -157,7 +158,7 @@ void psplit_i_bucket_cut_groups(const psplit_i_weight_axis_build *x, psplit_i_bu
       const uint32_t here = (uint32_t)(c->pins[k] >> 32);
       if ((taken == 0 || here != rank) && taken++ == stride) break;
       rank = here;
-      add_pin(x, c, q, incoming, (uint32_t)c->pins[k], factor);
+      add_pin(x, c, cut, (uint32_t)c->pins[k], factor);
     }
     if (!psplit_i_cut_network_raise(&c->cut, enough, &c->budget, &value)) return;
     out->rank[out->n] = rank;
@@ -178,20 +179,22 @@ static bool pays(const psplit_i_weight_axis_build *x, const psplit_i_bucket_netw
 }
 
 psplit_i_crossing_downset psplit_i_bucket_last_downset(const psplit_i_weight_axis_build *x,
-                                                       psplit_i_bucket_network *c, uint32_t q,
-                                                       bool incoming, uint32_t n_pins) {
+                                                       const psplit_i_bucket_cut *cut,
+                                                       psplit_i_bucket_network *c) {
+  const uint32_t q = cut->q;
   psplit_i_crossing_downset d = {(double)x->weight_in[q], 0};
   if (!psplit_i_cut_network_sides(&c->cut)) return d;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
     if (c->cut.reached.items[c->place[x->free_cluster[k]]])
       d.weight += (double)x->automaton->min_time[x->free_cluster[k]];
-  for (uint32_t k = 0; k < n_pins; k++) {
+  for (uint32_t k = 0; k < cut->n_pins; k++) {
     const uint32_t pin = (uint32_t)c->pins[k], e = x->net_of_pin[pin];
     bool behind;
     if (pin > x->instance->net_off[e] && c->fan[e] == PSPLIT_NONE) continue; /* counted */
     c->fan[e] = PSPLIT_NONE;
-    if (pays(x, c, q, e, &behind)) d.cost += (double)(incoming ? x->cost_in : x->cost_out)[e];
-    if (behind && !x->instance->overlap) d.cost += (double)(incoming ? x->cost_out : x->cost_in)[e];
+    if (pays(x, c, q, e, &behind)) d.cost += (double)(cut->incoming ? x->cost_in : x->cost_out)[e];
+    if (behind && !x->instance->overlap)
+      d.cost += (double)(cut->incoming ? x->cost_out : x->cost_in)[e];
   }
   psplit_i_spend(&c->budget, c->cut.flow.arcs.n);
   return d;

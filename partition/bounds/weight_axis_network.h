@@ -15,6 +15,13 @@ typedef struct psplit_i_bucket_network {
   psplit_i_budget budget; /* of the bucket */
 } psplit_i_bucket_network;
 
+/* The cut of a bucket in one direction, over the first n_pins of network->pins. */
+typedef struct psplit_i_bucket_cut {
+  uint32_t q;
+  bool incoming;
+  uint32_t n_pins;
+} psplit_i_bucket_cut;
+
 /* The least values of a bucket's cut once the nets of each of its groups count. */
 typedef struct psplit_i_crossing_groups {
   uint32_t n, rank[PSPLIT_I_MAX_STEPS];
@@ -37,18 +44,17 @@ void psplit_i_bucket_network_fini(psplit_i_bucket_network *network);
 uint32_t psplit_i_bucket_list_pins(const psplit_i_weight_axis_build *x,
                                    psplit_i_bucket_network *network, uint32_t q, bool incoming);
 
-/* Cuts bucket q over the first n_pins of network->pins, sorted, with costs times `factor`, group of
- * equal ranks by group, up to `enough`. A cut pays besides per_time for each tick of the free
- * clusters outside the downset, or, where that is below 0, -per_time for those inside. Out of
- * memory: network->cut.failed. */
-void psplit_i_bucket_cut_groups(const psplit_i_weight_axis_build *x,
-                                psplit_i_bucket_network *network, uint32_t q, bool incoming,
-                                uint32_t n_pins, int64_t factor, int64_t per_time, int64_t enough,
-                                psplit_i_crossing_groups *out);
+/* Computes a cut over its pins, which are sorted, one group of equal ranks after the other. Costs
+ * are multiplied by `factor`, and the last value is at most `enough`. A cut also pays per_time for
+ * each tick of the free clusters outside the downset or, if per_time < 0, -per_time for those
+ * inside. Out of memory: network->cut.failed. */
+void psplit_i_bucket_cut_groups(const psplit_i_weight_axis_build *x, const psplit_i_bucket_cut *cut,
+                                int64_t factor, int64_t per_time, int64_t enough,
+                                psplit_i_bucket_network *network, psplit_i_crossing_groups *out);
 
-/* The downset of the last cut, which counted n_pins; marks their nets in network->fan. */
+/* The downset of the last cut; marks the nets of its pins in network->fan. */
 psplit_i_crossing_downset psplit_i_bucket_last_downset(const psplit_i_weight_axis_build *x,
-                                                       psplit_i_bucket_network *network, uint32_t q,
-                                                       bool incoming, uint32_t n_pins);
+                                                       const psplit_i_bucket_cut *cut,
+                                                       psplit_i_bucket_network *network);
 
 #endif

@@ -259,21 +259,22 @@ static void trees_push_what_phases_do(void **state) {
   draw_state = 1;
   for (uint32_t k = 0; k < N; k++) {
     const uint32_t n = 2 + draw(MOST - 1);
-    bool side[MOST + 1], other[MOST + 1], whole;
-    int64_t value = 0, by_trees;
+    bool side[MOST + 1], other[MOST + 1];
+    int64_t value = 0;
+    psplit_i_tree_cut cut = {.side = other};
     draw_network(&flow, n);
     assert_true(psplit_i_flow_copy(&same, &flow));
     assert_true(psplit_i_flow_run(&same, 0, 1, PSPLIT_I_INF, NULL, &value));
     assert_true(psplit_i_flow_side(&same, 0, side));
     assert_true(psplit_i_flow_copy(&same, &flow));
-    assert_true(psplit_i_tree_flow_run(&trees, &flow, 0, 1, NULL, &by_trees, other, &whole));
-    assert_true(whole && by_trees == value && memcmp(side, other, n) == 0);
+    assert_true(psplit_i_tree_flow_run(&trees, &flow, 0, 1, NULL, &cut));
+    assert_true(cut.whole && cut.value == value && memcmp(side, other, n) == 0);
     psplit_i_budget budget = psplit_i_budget_unlimited();
     budget.most = draw(8 * n);
-    assert_true(psplit_i_tree_flow_run(&trees, &same, 0, 1, &budget, &by_trees, other, &whole));
-    assert_true(by_trees <= value && (!whole || by_trees == value));
+    assert_true(psplit_i_tree_flow_run(&trees, &same, 0, 1, &budget, &cut));
+    assert_true(cut.value <= value && (!cut.whole || cut.value == value));
     n_flows += value > 0;
-    n_less += by_trees < value;
+    n_less += cut.value < value;
   }
   assert_true(n_flows > N / 2 && n_less > N / 10);
   psplit_i_flow_fini(&flow);
