@@ -22,8 +22,7 @@
 
 enum {
   MOST_LINKS = 128, /* links are taken from the path at even distances */
-  PRICES = 8,       /* number of device prices to try */
-  CUTS_SHARE = 4    /* cuts may spend a CUTS_SHARE-th of the budget */
+  PRICES = 8        /* number of device prices to try */
 };
 
 typedef struct path_row {
@@ -308,14 +307,11 @@ static void cut_rows(path_row *r, uint32_t n_rows, int64_t *inout_bound) {
 /* Cuts get only a part of the budget, since the searches need the rest. */
 static psplit_code ask_rows(path_row *r, int64_t *inout_bound) {
   psplit_i_row_cuts cuts;
-  psplit_i_budget *whole = r->budget;
   const uint32_t n_rows = ask_prices(r, inout_bound);
-  psplit_i_budget part = psplit_i_budget_share(whole, CUTS_SHARE);
-  psplit_code code = psplit_i_row_cuts_init(&cuts, r->instance, r->automaton, &part);
-  r->budget = &part;
+  psplit_code code = psplit_i_row_cuts_init(&cuts, r->instance, r->automaton, r->budget);
+  r->budget = &cuts.budget;
   r->cuts = &cuts;
   if (code == PSPLIT_OK) cut_rows(r, n_rows, inout_bound);
-  psplit_i_spend(whole, part.spent);
   if (cuts.network.failed || r->arena->failed) code = PSPLIT_NOMEM;
   psplit_i_row_cuts_fini(&cuts);
   return code;

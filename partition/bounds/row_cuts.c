@@ -2,7 +2,10 @@
 
 #include "node_cut.h"
 
-enum { MOST_CLUSTERS = 20000 }; /* larger blocks are not cut */
+enum {
+  BUDGET_SHARE = 4,     /* cuts may spend one part in BUDGET_SHARE of the budget */
+  MOST_CLUSTERS = 20000 /* larger blocks are not cut */
+};
 
 /* The parameters of one minimum cut: the factors of a cluster's time in each of its three places.
  * All costs are multiplied by `scale`. */
@@ -17,7 +20,10 @@ typedef struct cut {
 
 psplit_code psplit_i_row_cuts_init(psplit_i_row_cuts *c, const psplit_i_instance *instance,
                                    const psplit_i_automaton *automaton, psplit_i_budget *budget) {
-  *c = (psplit_i_row_cuts){.instance = instance, .min_time = automaton->min_time, .budget = budget};
+  *c = (psplit_i_row_cuts){.instance = instance,
+                           .min_time = automaton->min_time,
+                           .whole = budget,
+                           .budget = psplit_i_budget_share(budget, BUDGET_SHARE)};
   psplit_i_arena *a = &c->arena;
   const size_t n = instance->n;
   psplit_i_arena_init(a, 0);
@@ -41,6 +47,7 @@ psplit_code psplit_i_row_cuts_init(psplit_i_row_cuts *c, const psplit_i_instance
 }
 
 void psplit_i_row_cuts_fini(psplit_i_row_cuts *c) {
+  psplit_i_spend(c->whole, c->budget.spent);
   psplit_i_cut_network_fini(&c->network);
   psplit_i_arena_fini(&c->arena);
 }
@@ -124,7 +131,7 @@ static void add_net(psplit_i_row_cuts *c, const cut *q, uint32_t e) {
   int64_t leaves = send * q->scale, enters = recv * q->scale;
   const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
   bool read = false;
-  psplit_i_spend(c->budget, (end - first) / 4);
+  psplit_i_spend(&c->budget, (end - first) / 4);
   for (uint32_t k = first + 1; k < end; k++) read |= instance->net_pin[k] == q->behind;
   if (read || q->front == PSPLIT_NONE) {
     leaves -= send * q->of_work;
@@ -155,9 +162,9 @@ static bool run(psplit_i_row_cuts *c, const cut *q, int64_t *out_least) {
     add_nets(c, q, c->cluster[k]);
   }
   if (q->front != PSPLIT_NONE) add_nets(c, q, q->front);
-  psplit_i_spend(c->budget, network->flow.arcs.n);
+  psplit_i_spend(&c->budget, network->flow.arcs.n);
   int64_t value = 0;
-  if (!psplit_i_cut_network_raise(network, PSPLIT_I_INF, c->budget, &value)) return false;
+  if (!psplit_i_cut_network_raise(network, PSPLIT_I_INF, &c->budget, &value)) return false;
   *out_least = (value + q->scale - 1) / q->scale;
   return true;
 }
@@ -192,7 +199,7 @@ bool psplit_i_row_cuts_measure(psplit_i_row_cuts *c, uint32_t front, uint32_t be
   const uint32_t n_devices = c->instance->n_stages;
   if (!c->send || c->n_clusters > MOST_CLUSTERS) return true;
   if (io_block->work > PSPLIT_I_INF / 8 / (2 * (int64_t)n_devices + 1) ||
-      psplit_i_expired(c->budget))
+      psplit_i_expired(&c->budget))
     return true;
   for (uint32_t k = 0; k < c->n_clusters; k++) c->local[c->cluster[k]] = k;
   mark_path(c);

@@ -17,7 +17,8 @@
 typedef struct psplit_i_row_cuts {
   const psplit_i_instance *instance;
   const int64_t *min_time;
-  psplit_i_budget *budget;
+  psplit_i_budget *whole; /* the caller's budget, to which fini charges the work of the cuts */
+  psplit_i_budget budget; /* the part of it that the cuts may spend */
   psplit_i_cut_network network;
   /* [n_nets] minimum over device types; send is NULL if tensors cost nothing */
   int64_t *send, *recv;
@@ -32,7 +33,8 @@ typedef struct psplit_i_row_cuts {
   psplit_i_arena arena;
 } psplit_i_row_cuts;
 
-/* Errors: NOMEM. Call fini in any case. */
+/* The cuts may spend a quarter of what is left of `budget`. Errors: NOMEM. Call fini in any
+ * case. */
 PSPLIT_MUST_USE psplit_code psplit_i_row_cuts_init(psplit_i_row_cuts *cuts,
                                                    const psplit_i_instance *instance,
                                                    const psplit_i_automaton *automaton,

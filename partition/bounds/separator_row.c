@@ -8,8 +8,6 @@
 #include "row_cuts.h"
 #include "separators.h"
 
-enum { CUTS_SHARE = 4 }; /* cuts take one of so many parts of the budget */
-
 /* Of the clusters from `first` to `last` - 1. end[n]: the longest path to a cluster, in there. */
 static psplit_i_row_block measure(const psplit_i_instance *instance, const int64_t *min_time,
                                   uint32_t first, uint32_t last, int64_t *end) {
@@ -47,8 +45,7 @@ psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, pspl
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_row_cuts cuts;
-  psplit_i_budget part = psplit_i_budget_share(budget, CUTS_SHARE);
-  psplit_code code = psplit_i_row_cuts_init(&cuts, instance, query->automaton, &part);
+  psplit_code code = psplit_i_row_cuts_init(&cuts, instance, query->automaton, budget);
   if (code != PSPLIT_OK) goto out;
   code = PSPLIT_NOMEM;
   uint32_t *sinks = PSPLIT_NEW(&arena, uint32_t, n), *ends = PSPLIT_NEW(&arena, uint32_t, n);
@@ -82,7 +79,6 @@ psplit_code psplit_i_bound_separator_row(const psplit_i_bound_query *query, pspl
     if (row[k] < least) least = row[k];
   if (least < PSPLIT_I_INF && least > *inout_bound) *inout_bound = least;
 out:
-  psplit_i_spend(budget, part.spent);
   psplit_i_row_cuts_fini(&cuts);
   psplit_i_arena_fini(&arena);
   return code;
