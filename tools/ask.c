@@ -22,14 +22,15 @@ static void describe(const psplit_probe *probe, const plan_options *options, cha
     snprintf(out + n, CLI_ADVICE_BYTES - (size_t)n, ", and of sizes %" PRIu32, probe->n_host);
 }
 
-psplit_code ask_provider(void *user, const char *path, const psplit_model *model,
-                         const psplit_session *session, const plan_options *options,
-                         psplit_diag *diag, char **out_text, char *out_line) {
+psplit_code ask_provider(void *user, const char *path, const psplit_session *session,
+                         const plan_options *options, psplit_diag *diag, char **out_text,
+                         char *out_line) {
   psplit_onnxruntime *ort = NULL;
   psplit_probe probe = {0};
   psplit_code code = ort_library_open(user, diag, &ort);
   if (code == PSPLIT_OK)
-    code = psplit_probe_provider(ort, path, model, session, &options->planner, diag, &probe);
+    code =
+      psplit_probe_provider(ort, path, options->probed, session, &options->planner, diag, &probe);
   if (code == PSPLIT_OK) {
     describe(&probe, options, out_line);
     *out_text = probe.text;
@@ -40,10 +41,10 @@ psplit_code ask_provider(void *user, const char *path, const psplit_model *model
   return code;
 }
 #else
-psplit_code ask_provider(void *user, const char *path, const psplit_model *model,
-                         const psplit_session *session, const plan_options *options,
-                         psplit_diag *diag, char **out_text, char *out_line) {
-  (void)user, (void)path, (void)model, (void)session, (void)out_text, (void)out_line;
+psplit_code ask_provider(void *user, const char *path, const psplit_session *session,
+                         const plan_options *options, psplit_diag *diag, char **out_text,
+                         char *out_line) {
+  (void)user, (void)path, (void)session, (void)out_text, (void)out_line;
   return psplit_diag_fail(
     diag, PSPLIT_UNSUPPORTED,
     "%s is not there, and this program was built without what asks ONNX Runtime; build it with "

@@ -149,11 +149,19 @@ static int nearness(const ort_setting *setting, uint32_t stage, uint32_t replica
   return setting->replica == replica ? 2 : -1;
 }
 
-/* The replica's options, written to `room`, which has the size of all settings and more. */
+/* Room for the texts of one session: four lists of n, keys and values of provider options and of
+ * configuration entries. */
+typedef struct text_room {
+  const char **first;
+  size_t n; /* number of settings of all sessions, and more */
+} text_room;
+
+/* The options of a replica, whose texts are written to `room`. */
 static psplit_code apply_to_replica(ort_settings *s, const psplit_pipeline_info *pipeline,
-                                    uint32_t stage, uint32_t replica, const char **room,
-                                    size_t n_room, psplit_diag *diag, psplit_session *out) {
-  texts provider = {room, room + n_room, 0}, config = {room + 2 * n_room, room + 3 * n_room, 0};
+                                    uint32_t stage, uint32_t replica, text_room room,
+                                    psplit_diag *diag, psplit_session *out) {
+  texts provider = {room.first, room.first + room.n, 0};
+  texts config = {room.first + 2 * room.n, room.first + 3 * room.n, 0};
   *out = (psplit_session){.optimization = s->trains ? 1 : 99, .n_threads = 1};
   if (s->devices) {
     const psplit_session *session = NULL;
@@ -296,9 +304,10 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
   if (!s->stages || !s->texts) return cli_nomem(diag);
   size_t at = 0;
   for (uint32_t i = 0; i < n; i++)
-    for (uint32_t r = 0; r < (apart ? s->n_replicas[i] : 1) && code == PSPLIT_OK; r++, at++)
-      code = apply_to_replica(s, pipeline, i, r, s->texts + 4 * n_room * at, n_room, diag,
-                              &s->stages[at]);
+    for (uint32_t r = 0; r < (apart ? s->n_replicas[i] : 1) && code == PSPLIT_OK; r++, at++) {
+      const text_room room = {s->texts + 4 * n_room * at, n_room};
+      code = apply_to_replica(s, pipeline, i, r, room, diag, &s->stages[at]);
+    }
   return code;
 }
 

@@ -37,7 +37,7 @@ static psplit_code ask(plan_options *o, const char *path, const psplit_session *
                             "%s is not there: onnx-pipeline-split --probe makes it", o->probe_file);
   code = place_check(o->probe_file, o->probed, diag);
   if (code == PSPLIT_OK)
-    code = asker->ask(asker->user, path, o->probed, session, o, diag, &o->probe_text, line);
+    code = asker->ask(asker->user, path, session, o, diag, &o->probe_text, line);
   if (code != PSPLIT_OK) return code;
   o->n_probe_text = strlen(o->probe_text);
   code = psplit_file_write(o->probe_file, o->probe_text, o->n_probe_text, o->planner.cancel, diag);

@@ -6,11 +6,12 @@
 #include "plan_options.h"
 #include "probe_file.h"
 
-/* Who asks: gives the text of FILE, malloc'd, and a line about it (CLI_ADVICE_BYTES). */
+/* Asks a provider about options->probed, the model that was read from `path`: gives the text of
+ * FILE, malloc'd, and a line about it (CLI_ADVICE_BYTES). */
 typedef struct probe_asker {
-  psplit_code (*ask)(void *user, const char *path, const psplit_model *model,
-                     const psplit_session *session, const plan_options *options, psplit_diag *diag,
-                     char **out_text, char *out_line);
+  psplit_code (*ask)(void *user, const char *path, const psplit_session *session,
+                     const plan_options *options, psplit_diag *diag, char **out_text,
+                     char *out_line);
   void *user;
 } probe_asker;
 
