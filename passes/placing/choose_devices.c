@@ -243,25 +243,16 @@ out:
   return code;
 }
 
-/* Whether a tensor takes the same time between any two devices of the current subset. */
-static psplit_code alike_links(choice *c, bool *out) {
-  psplit_code code;
-  psplit_i_links links;
-  const uint32_t n = c->n_stages;
-  PSPLIT_TRY(psplit_i_links_find(c->planner, true, &c->planner->scratch, c->diag, &links));
-  *out = n == 1 || links.n == 1;
-  for (uint32_t i = 0; i < n && *out; i++)
-    for (uint32_t j = 0; j < n && *out; j++)
-      *out = psplit_devices_link(c->planner->devices, i, j).bytes_per_second > 0;
-out:
-  psplit_i_arena_reset(&c->planner->scratch);
-  return code;
+/* Whether any two devices of the current subset are linked, and all these links are alike. */
+static bool has_alike_links(const choice *c) {
+  const psplit_devices *devices = c->planner->devices;
+  return c->n_stages == 1 || (psplit_i_devices_links_alike(devices, c->n_stages, true) &&
+                              psplit_devices_link(devices, 0, 1).bytes_per_second > 0);
 }
 
 /* Tries the orders of the subset that has c->count devices of each type. */
 static psplit_code try_subset(choice *c) {
   psplit_code code;
-  bool alike;
   psplit_solution *solution = NULL;
   const uint32_t n_subsets = c->n_trials;
   if (!has_time(c)) {
@@ -270,7 +261,7 @@ static psplit_code try_subset(choice *c) {
   }
   first_order(c);
   PSPLIT_TRY(apply(c, c->order));
-  PSPLIT_TRY(alike_links(c, &alike));
+  const bool alike = has_alike_links(c);
   if (!alike) c->n_trials *= 2;
   PSPLIT_TRY(ask(c, true, &solution));
   if (!solution) goto out;
