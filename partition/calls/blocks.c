@@ -254,28 +254,25 @@ out:
   return code;
 }
 
-static psplit_code bound_rows(const psplit_i_calls *calls, const psplit_i_calls_closure *closure,
-                              const psplit_i_solver_request *search, psplit_i_budget *budget,
-                              bool main_only, bool *out_all, int64_t *inout_bound,
-                              psplit_i_calls_placed *best) {
+/* Raises the bound by the row of the clusters' separators. `given`: calls, closure, search, budget
+ * and best are set. *out_all: no node was left out. */
+static psplit_code bound_rows(const blocks *given, bool main_only, bool *out_all,
+                              int64_t *inout_bound) {
   psplit_i_calls_clusters clusters;
-  const int64_t limit = best->value;
-  blocks b = {.calls = calls,
-              .closure = closure,
-              .search = search,
-              .x = &clusters,
-              .budget = budget,
-              .best = best};
+  const int64_t limit = given->best->value;
+  blocks b = *given;
   psplit_code code;
+  b.x = &clusters;
   psplit_i_arena_init(&b.arena, 0);
-  PSPLIT_TRY(psplit_i_calls_clusters_init(&clusters, calls, closure, limit, main_only, &b.arena));
+  PSPLIT_TRY(
+    psplit_i_calls_clusters_init(&clusters, b.calls, b.closure, limit, main_only, &b.arena));
   *out_all = clusters.all;
   if (clusters.n_separators == 0) goto out;
-  b.trial.device = PSPLIT_NEW(&b.arena, uint32_t, calls->n);
-  PSPLIT_TRY(b.trial.device && psplit_i_calls_row_init(&b.row, &clusters, budget, limit, &b.arena)
+  b.trial.device = PSPLIT_NEW(&b.arena, uint32_t, b.calls->n);
+  PSPLIT_TRY(b.trial.device && psplit_i_calls_row_init(&b.row, &clusters, b.budget, limit, &b.arena)
                ? PSPLIT_OK
                : PSPLIT_NOMEM);
-  PSPLIT_TRY(psplit_i_calls_scratch_init(&b.scratch, calls, &b.arena));
+  PSPLIT_TRY(psplit_i_calls_scratch_init(&b.scratch, b.calls, &b.arena));
   PSPLIT_TRY(run(&b, inout_bound));
 out:
   psplit_i_calls_row_fini(&b.row);
@@ -289,9 +286,11 @@ psplit_code psplit_i_calls_blocks(const psplit_i_calls *calls,
                                   int64_t *inout_bound, psplit_i_calls_placed *inout_best) {
   psplit_code code;
   bool all = false;
-  PSPLIT_TRY(bound_rows(calls, closure, search, budget, true, &all, inout_bound, inout_best));
+  const blocks given = {
+    .calls = calls, .closure = closure, .search = search, .budget = budget, .best = inout_best};
+  PSPLIT_TRY(bound_rows(&given, true, &all, inout_bound));
   if (!all && *inout_bound < inout_best->value)
-    PSPLIT_TRY(bound_rows(calls, closure, search, budget, false, &all, inout_bound, inout_best));
+    PSPLIT_TRY(bound_rows(&given, false, &all, inout_bound));
 out:
   return code;
 }

@@ -113,8 +113,9 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   psplit_diag why = {0};
   uint64_t n_ops = 0;
   *out = NULL;
-  const psplit_code code = psplit_i_request_try(c->planner, c->request, c->memory_bytes, any_order,
-                                                SHARE / c->n_trials, &why, &n_ops, out);
+  const psplit_i_solver_run run = {
+    .memory_bytes = c->memory_bytes, .any_order = any_order, .share = SHARE / c->n_trials};
+  const psplit_code code = psplit_i_request_try(c->planner, c->request, &run, &why, &n_ops, out);
   psplit_i_spend(&c->budget, n_ops);
   psplit_i_spend(&c->first, n_ops);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(c->diag, &why);

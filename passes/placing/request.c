@@ -54,20 +54,19 @@ psplit_code psplit_i_request_run(psplit_planner *planner, const psplit_i_request
 }
 
 psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
-                                 const uint64_t *memory_bytes, bool any_order, double share,
-                                 psplit_diag *diag, uint64_t *io_n_ops,
-                                 psplit_solution **out_solution) {
+                                 const psplit_i_solver_run *run, psplit_diag *diag,
+                                 uint64_t *io_n_ops, psplit_solution **out_solution) {
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_i_builder b = {
-    .planner = planner, .arena = &planner->scratch, .diag = diag, .any_order = any_order};
+    .planner = planner, .arena = &planner->scratch, .diag = diag, .any_order = run->any_order};
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
+  PSPLIT_TRY(psplit_i_builder_build(&b, run->memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
-  psplit_partition_options options = psplit_i_request_options(planner, r, share);
+  psplit_partition_options options = psplit_i_request_options(planner, r, run->share);
   options.logger = NULL;
   PSPLIT_TRY(psplit_i_request_run(planner, r, &b.problem, &options, diag, io_n_ops, &solution));
-  if (any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
+  if (run->any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
   *out_solution = solution;
   solution = NULL;
 out:

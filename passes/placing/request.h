@@ -45,13 +45,17 @@ PSPLIT_MUST_USE psplit_code psplit_i_place_replicas(psplit_planner *planner,
                                                     const psplit_i_request *request,
                                                     psplit_diag *diag);
 
-/* Runs the solver once in `share` of the time limit, on the devices in their current order or, with
- * any_order, in any order, where tensors take the time of the best link. Adds the work to
- * *io_n_ops. The caller owns *out_solution; the planner keeps only a record. Errors: those of
- * psplit_partition_solve. */
+/* One run of the solver. */
+typedef struct psplit_i_solver_run {
+  const uint64_t *memory_bytes; /* [n_stages] UINT64_MAX: no limit */
+  bool any_order; /* devices may stand in any order, and tensors take the time of the best link */
+  double share;   /* of the time limit */
+} psplit_i_solver_run;
+
+/* Runs the solver once, and adds its work to *io_n_ops. The caller owns *out_solution; the planner
+ * keeps only a record. Errors: those of psplit_partition_solve. */
 PSPLIT_MUST_USE psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
-                                                 const uint64_t *memory_bytes, bool any_order,
-                                                 double share, psplit_diag *diag,
+                                                 const psplit_i_solver_run *run, psplit_diag *diag,
                                                  uint64_t *io_n_ops,
                                                  psplit_solution **out_solution);
 

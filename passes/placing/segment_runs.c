@@ -97,11 +97,11 @@ static bool trace_back(const rows *r, uint32_t *out_device) {
   return least < NEVER;
 }
 
-psplit_code psplit_i_join_segments(const psplit_problem *problem, const uint32_t *segment,
-                                   uint32_t n, const uint32_t *weight, uint32_t most_runs,
+psplit_code psplit_i_join_segments(const psplit_problem *problem, const psplit_i_segment_row *row,
                                    psplit_diag *diag, uint32_t *out_device, bool *out_found) {
   enum { MOST_DEVICES = 16, MOST_RUNS = 128 };
-  rows r = {.p = problem, .n = n, .n_devices = problem->n_devices, .n_runs = most_runs};
+  const uint32_t n = row->n;
+  rows r = {.p = problem, .n = n, .n_devices = problem->n_devices, .n_runs = row->most_runs};
   *out_found = false;
   if (r.n_devices > MOST_DEVICES) return PSPLIT_OK;
   if (r.n_runs > n) r.n_runs = n;
@@ -114,7 +114,7 @@ psplit_code psplit_i_join_segments(const psplit_problem *problem, const uint32_t
   r.from = calloc(n_states, sizeof *r.from);
   const bool good = r.time && r.recv && r.send && r.best && r.from;
   if (good) {
-    sum_up(&r, segment, weight);
+    sum_up(&r, row->segment, row->weight);
     for (uint32_t i = 0; i < n; i++)
       for (uint32_t run = 0; run < r.n_runs; run++)
         for (uint32_t d = 0; d < r.n_devices; d++) extend(&r, i, run, d);

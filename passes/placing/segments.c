@@ -195,14 +195,15 @@ static uint32_t fastest(const segments *s, uint32_t g) {
 
 enum { STEPS = 16 }; /* number of weights */
 
-/* Assigns the segments of the last candidate to devices anew, in at most so many runs, and
- * evaluates that. */
+/* Assigns other devices to the segments of the last candidate, in at most so many runs, and
+ * evaluates the assignment. */
 static psplit_code join(segments *s, uint32_t n, const uint32_t *weight, uint32_t runs,
                         bool *out_kept) {
   uint32_t device[MOST_SEGMENTS];
   bool found;
-  psplit_code code =
-    psplit_i_join_segments(&s->problem, s->joined, n, weight, runs, s->diag, device, &found);
+  const psplit_i_segment_row row = {
+    .segment = s->joined, .n = n, .weight = weight, .most_runs = runs};
+  psplit_code code = psplit_i_join_segments(&s->problem, &row, s->diag, device, &found);
   *out_kept = false;
   if (code != PSPLIT_OK || !found) return code;
   for (uint32_t g = 0; g < s->n_groups; g++) s->device[g] = device[s->joined[g]];

@@ -231,9 +231,8 @@ static void rows_are_the_least(void **state) {
     const uint32_t most_runs = 1 + draw(&d, MOST_NODES + 2);
     int64_t least = -1;
     bool found;
-    assert_int_equal(
-      psplit_i_join_segments(&b.p, segment, b.p.n_nodes, weight, most_runs, &diag, device, &found),
-      PSPLIT_OK);
+    const psplit_i_segment_row row = {segment, b.p.n_nodes, weight, most_runs};
+    assert_int_equal(psplit_i_join_segments(&b.p, &row, &diag, device, &found), PSPLIT_OK);
     do {
       const int64_t sum = row_of(&b.p, on, weight, most_runs);
       if (sum >= 0 && (least < 0 || sum < least)) least = sum;
@@ -269,8 +268,8 @@ static bool has_row(uint32_t n, uint32_t n_devices, uint32_t most_runs) {
     time_ns[2 * v + v % 2] = 5;
     time_ns[2 * v + (v + 1) % 2] = PSPLIT_TIME_FORBIDDEN;
   }
-  assert_int_equal(psplit_i_join_segments(&p, segment, n, weight, most_runs, &diag, device, &found),
-                   PSPLIT_OK);
+  const psplit_i_segment_row row = {segment, n, weight, most_runs};
+  assert_int_equal(psplit_i_join_segments(&p, &row, &diag, device, &found), PSPLIT_OK);
   for (uint32_t v = 0; found && v < n; v++) assert_int_equal(device[v] == 0, v % 2 == 1);
   return found;
 }
@@ -315,8 +314,8 @@ static void times_without_end_are_no_bound(void **state) {
     psplit_i_arena_init(&arena, 0);
     assert_int_equal(psplit_i_cut_devices(&p, &what, &diag, on_b, &found, NULL), PSPLIT_OK);
     assert_false(found);
-    assert_int_equal(psplit_i_join_segments(&p, segment, 2, weight, 2, &diag, device, &found),
-                     PSPLIT_OK);
+    const psplit_i_segment_row row = {segment, 2, weight, 2};
+    assert_int_equal(psplit_i_join_segments(&p, &row, &diag, device, &found), PSPLIT_OK);
     assert_false(found);
     assert_int_equal(psplit_i_bound_devices(&p, &arena, &diag, &ns), PSPLIT_OK);
     assert_true(ns <= end);
