@@ -39,7 +39,8 @@ OrtStatus *psplit_i_custom_ops_create(const psplit_i_ort *ort, const char *path,
                                       const OrtSessionOptions *settings, OrtSession **out);
 void psplit_i_custom_ops_advise(const psplit_i_ort *ort, psplit_diag *diag);
 
-/* Turns a status into a failure "<what>: <message>" and releases it; NULL is OK. */
+/* Turns a status into a failure "<what>: <message>" and releases it; NULL is OK. Errors: NOMEM
+ * where the message says that memory ran out, else INVALID. */
 PSPLIT_MUST_USE psplit_code psplit_i_ort_check(const psplit_i_ort *ort, OrtStatus *status,
                                                const char *what, psplit_diag *diag);
 

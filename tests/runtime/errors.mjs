@@ -7,6 +7,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
+import { writeModel } from '../support/text_model.mjs';
 import { Runner, env, library } from './runner.mjs';
 
 const [runner, splitter, odd, launcher] = process.argv.slice(2);
@@ -132,6 +133,16 @@ if (!launcher) {
   const ended = run([pair(0), pair(1), pair(2).slice(0, 1)], '--on-error', 'skip');
   tap.ok(ended.status === 1 && /micro-batch 2: .*has ended before others/.test(`${ended.stderr}`) &&
     ended.stdout.length === some.stdout.length, 'one input ends before the other', `${ended.stderr}`);
+}
+// Memory that cannot be had is a limit (6), not a fault of the model (4).
+if (!launcher) {
+  const [model, dir] = [join(tmp, 'huge.onnx'), join(tmp, 'huge')];
+  writeModel('(float[n] x) => (float[m] y) { k = Constant <value_ints = [1000000000000000]> () a = Expand (x, k) y = Exp (a) }', model);
+  const made = each.start(splitter, [model, '-k', '1', '-o', dir, '-q']);
+  tap.ok(made.status === 0, 'a model that asks for too much is split', made.stderr);
+  each.fails('a run for which there is no memory', 6, /micro-batch 0: .*Failed to allocate memory/, [dir, '--random', '--dim', 'n=1', '-m', '1']);
+  each.fails('a profile for which there is no memory', 6, /Failed to allocate memory/,
+    ['--profile', join(tmp, 'costs.json'), model, '--dim', 'n=1', '-m', '1']);
 }
 each.fails('another word', 2, /--on-error.*stop.*skip/, [two.dir, '--on-error', 'ignore']);
 writeFileSync(join(tmp, 'done'), '');
