@@ -181,6 +181,10 @@ static const struct {
   {MANIFEST, PSPLIT_INVALID, "{}", "./pipeline.json: format: is missing"},
   {MANIFEST, PSPLIT_UNSUPPORTED, "{'format': 'onnx-pipeline-split', 'version': 2}",
    "./pipeline.json: is not of format onnx-pipeline-split, version 1"},
+  {MANIFEST, PSPLIT_UNSUPPORTED, "{'format': 'onnx-pipeline-split-costs', 'version': 1}",
+   "./pipeline.json: is not of format onnx-pipeline-split, version 1"},
+  {MANIFEST, PSPLIT_UNSUPPORTED, "{'format': 'onnx-pipeline-split', 'version': '1'}",
+   "./pipeline.json: is not of format onnx-pipeline-split, version 1"},
   {MANIFEST, PSPLIT_INVALID, FILE_OF("", "'transfers': []"),
    "./pipeline.json: stages: must not be empty"},
   {MANIFEST, PSPLIT_INVALID,
@@ -209,6 +213,12 @@ static const struct {
   {MANIFEST, PSPLIT_INVALID,
    FILE_OF("{'index': 0, 'file': '.a', " NO_STAGE_BUT "}", "'transfers': []"),
    "./pipeline.json: stages[0].file: must be a plain name, not \".a\""},
+  {MANIFEST, PSPLIT_INVALID,
+   FILE_OF("{'index': 0, 'file': 'a/../../b', " NO_STAGE_BUT "}", "'transfers': []"),
+   "./pipeline.json: stages[0].file: must be a plain name, not \"a/../../b\""},
+  {MANIFEST, PSPLIT_INVALID,
+   FILE_OF("{'index': 0, 'file': '/a', " NO_STAGE_BUT "}", "'transfers': []"),
+   "./pipeline.json: stages[0].file: must be a plain name, not \"/a\""},
   {MANIFEST, PSPLIT_INVALID,
    FILE_OF("{'index': 0, 'file': 'a', 'replicas': 2, 'devices': ['a'], " NO_STAGE_BUT "}",
            "'transfers': []"),
@@ -261,6 +271,9 @@ static const struct {
                      " 'bytes': null, 'shape': [null, 'n', 3]}], 'duplicates': [{'index': 0,"
                      " 'stage': 0, 'also': [0]}], 'inlined': [{'node': 'n', 'condition': 'c',"
                      " 'branch': 'then', 'assumed': true}]")},
+  {MANIFEST,
+   FILE_OF("{'index': 0, 'file': 'a', 'replicas': 2, 'devices': ['a', 'b'], " NO_STAGE_BUT "}",
+           "'transfers': [], 'files': ['a', 'b.data']")},
 };
 
 /* Allocations fail one after the other. */
